@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "plumb/base/error.h"
+#include "plumb/base/text.h"
 #include "plumb/report/html.h"
 #include "plumb/study/runs_report.h"
 #include "verb.h"
@@ -29,12 +31,14 @@ namespace fs = std::filesystem;
 
 struct WatchArguments {
   std::vector<std::string> places;
+  std::vector<std::string> hosts;  // further names of this machine
   int port = 0;
 };
 
 #ifdef PLUMB_HTTPLIB
 
 constexpr const char* kHost = "127.0.0.1";
+constexpr size_t kThreads = 64;
 
 /// Changes whenever a run has new content to show.
 std::string revision_of(const std::vector<std::string>& places) {
@@ -71,6 +75,35 @@ class LatestReport {
   std::string revision_, page_;
 };
 
+std::string lower_case(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+/// The name in a request's header "Host", without its port, in lower case: "localhost:8000" → "localhost".
+std::string host_of(const httplib::Request& request) {
+  std::string host = request.get_header_value("Host");
+  if (const size_t colon = host.rfind(':'); colon != std::string::npos && host.find(']', colon) == std::string::npos)
+    host.resize(colon);
+  return lower_case(host);
+}
+
+/// Refuses requests for other host names, a protection against DNS rebinding: a web site whose name is made to mean
+/// this machine could read the runs. The port does not matter, since `ssh -L` may forward another one.
+httplib::Server::HandlerWithResponse refuse_other_hosts(std::vector<std::string> names) {
+  return [names = std::move(names)](const httplib::Request& request, httplib::Response& response) {
+    const std::string host = host_of(request);
+    if (std::find(names.begin(), names.end(), host) != names.end()) return httplib::Server::HandlerResponse::Unhandled;
+    response.status = 403;
+    response.set_header("X-Content-Type-Options", "nosniff");
+    response.set_content(fmt::format("plumb watch answers to the names {}, not to '{}', so that no other web site can "
+                                     "read your runs.\nTo answer to it as well, start: plumb watch --host {}\n",
+                                     join(names), host, host.empty() ? "NAME" : host),
+                         "text/plain; charset=utf-8");
+    return httplib::Server::HandlerResponse::Handled;
+  };
+}
+
 /// Responds with the result of `make`, or with the message of its error.
 template <typename Make>
 httplib::Server::Handler answer(const char* type, Make make) {
@@ -89,7 +122,13 @@ void watch(const WatchArguments& arguments) {
   LatestReport report(arguments.places);
   (void)report.page();  // reports mistakes in the request now
   httplib::Server server;
-  server.new_task_queue = [] { return new httplib::ThreadPool(2); };  // the server takes ownership
+  // A connection occupies a thread until its request has come, or it has sent nothing for a second.
+  server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };  // the server takes ownership
+  server.set_keep_alive_timeout(1);
+  server.set_read_timeout(1);
+  std::vector<std::string> names = {kHost, "localhost", "[::1]"};
+  for (const std::string& host : arguments.hosts) names.push_back(lower_case(host));
+  server.set_pre_routing_handler(refuse_other_hosts(names));
   const char* html = "text/html; charset=utf-8";
   server.Get("/", answer(html, [] { return std::string(kWatchPage); }));
   server.Get("/report", answer(html, [&] { return report.page(); }));
@@ -107,14 +146,6 @@ void watch(const WatchArguments& arguments) {
     throw Error(fmt::format("port {} cannot be opened on {}", port, kHost),
                 "another program may be using it: choose another --port, or omit it to use any free port");
   }
-  // Requests with another host name are rejected: a protection against DNS rebinding.
-  const std::vector<std::string> names = {fmt::format("{}:{}", kHost, port), fmt::format("localhost:{}", port)};
-  server.set_pre_routing_handler([names](const httplib::Request& request, httplib::Response& response) {
-    const std::string host = request.get_header_value("Host");
-    if (std::find(names.begin(), names.end(), host) != names.end()) return httplib::Server::HandlerResponse::Unhandled;
-    response.status = 403;
-    return httplib::Server::HandlerResponse::Handled;
-  });
   fmt::print("http://{}:{}/\n", kHost, port);
   std::fflush(stdout);
   if (!server.listen_after_bind()) throw Error(fmt::format("the server on port {} failed", port));
@@ -141,6 +172,12 @@ void add_watch(CLI::App& app, Globals& globals) {
   verb->add_option("--port", arguments->port, "Port on 127.0.0.1 (default: any that is free)")
       ->check(CLI::Range(1, 65535))
       ->type_name("N");
+  verb->add_option("--host", arguments->hosts,
+                   "Another name by which browsers reach this machine, besides localhost; may be repeated")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->type_name("NAME");
 }
 
 }  // namespace plumb::app

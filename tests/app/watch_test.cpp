@@ -3,12 +3,15 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <array>
 #include <chrono>
 #include <fstream>
+#include <memory>
 #include <thread>
+#include <vector>
 
 #include "support/process.h"
 
@@ -48,8 +51,15 @@ class Socket {
     ::getsockname(descriptor_, reinterpret_cast<sockaddr*>(&at), &size);
     return ntohs(at.sin_port);
   }
+  /// Sends the beginning of a request.
+  void begin(const std::string& request) const { (void)!::write(descriptor_, request.data(), request.size()); }
+  /// Ends `exchange` after this time without an answer.
+  void give_up_after(int seconds) const {
+    const timeval limit{.tv_sec = seconds, .tv_usec = 0};
+    ::setsockopt(descriptor_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  }
   [[nodiscard]] std::string exchange(const std::string& request) const {
-    (void)!::write(descriptor_, request.data(), request.size());
+    begin(request);
     std::string answer;
     std::array<char, 65536> buffer{};
     for (ssize_t count = 0; (count = ::read(descriptor_, buffer.data(), buffer.size())) > 0;)
@@ -129,8 +139,43 @@ TEST_F(WatchVerb, AnswersThisMachineAlone) {
   Process server(PLUMB_BINARY, {"watch", "run", "--port", std::to_string(port)}, folder_->path());
   wait_for(port);
   EXPECT_FALSE(Socket().connect("127.0.0.2", port));  // also this machine, but not served
-  EXPECT_TRUE(get(port, "/report", "attacker.example:" + std::to_string(port)).starts_with("HTTP/1.1 403"));
-  EXPECT_TRUE(get(port, "/report", "localhost:" + std::to_string(port)).starts_with("HTTP/1.1 200"));
+  for (const std::string& own : {"localhost:" + std::to_string(port), std::string("localhost:1"),
+                                 std::string("LocalHost"), std::string("127.0.0.1:80"), std::string("[::1]:80")})
+    EXPECT_TRUE(get(port, "/report", own).starts_with("HTTP/1.1 200")) << own;
+  for (const std::string host : {"attacker.example", "localhost.attacker.example", "127.0.0.1.attacker.example"}) {
+    const std::string answer = get(port, "/report", host + ":" + std::to_string(port));
+    EXPECT_TRUE(answer.starts_with("HTTP/1.1 403")) << answer;
+    EXPECT_NE(body(answer).find("not to '" + host + "'"), std::string::npos) << answer;
+    EXPECT_NE(body(answer).find("plumb watch --host " + host), std::string::npos) << answer;
+  }
+}
+
+TEST_F(WatchVerb, AnswersToNamesThatAreAllowed) {
+  const int port = free_port();
+  Process server(PLUMB_BINARY,
+                 {"watch", "--host", "Lab.example", "--host", "lab", "run", "--port", std::to_string(port)},
+                 folder_->path());
+  wait_for(port);
+  for (const std::string host : {"lab.example:8000", "lab", "localhost"})
+    EXPECT_TRUE(get(port, "/report", host).starts_with("HTTP/1.1 200")) << host;
+  EXPECT_TRUE(get(port, "/report", "other.example").starts_with("HTTP/1.1 403"));
+}
+
+TEST_F(WatchVerb, AnswersWhileOthersSendNothing) {
+  const int port = free_port();
+  Process server(PLUMB_BINARY, {"watch", "run", "--port", std::to_string(port)}, folder_->path());
+  wait_for(port);
+  std::vector<std::unique_ptr<Socket>> silent;
+  for (int i = 0; i < 40; ++i) {
+    silent.push_back(std::make_unique<Socket>());
+    ASSERT_TRUE(silent.back()->connect("127.0.0.1", port));
+    silent.back()->begin("GET /report HTTP/1.1\r\n");
+  }
+  const Socket asks;
+  ASSERT_TRUE(asks.connect("127.0.0.1", port));
+  asks.give_up_after(30);
+  EXPECT_TRUE(asks.exchange("GET /report HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                  .starts_with("HTTP/1.1 200"));
 }
 
 TEST_F(WatchVerb, SaysWhatIsWrong) {
