@@ -97,6 +97,14 @@ TEST_F(LabeledTextFiles, Latin1WhereTheUserSaysSo) {
   EXPECT_EQ(columns(content), (Columns{{"1", "café – “olé”", ""}}));
 }
 
+TEST_F(LabeledTextFiles, CompressedFilesAreNeverRead) {
+  const std::string content = "\x1F\x8B\x08 1\ttext\n";
+  for (const TextEncoding encoding : {TextEncoding::utf_8, TextEncoding::latin_1}) {
+    format_.encoding = encoding;
+    EXPECT_EQ(failure(content), "file: is compressed by gzip, not text in UTF-8 | decompress it first: gunzip");
+  }
+}
+
 TEST(Latin1, IsUtf8WhateverTheBytes) {
   std::string all;
   for (int byte = 0; byte < 256; ++byte) all += static_cast<char>(byte);

@@ -16,6 +16,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/json.h"
+#include "plumb/base/text_encoding.h"
 
 namespace plumb {
 namespace fs = std::filesystem;
@@ -236,10 +237,7 @@ std::vector<std::string> lines_of(std::string_view rest, const std::string& name
     std::string_view line = rest.substr(0, end);
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
     if (line.ends_with('\r')) line.remove_suffix(1);
-    if (!is_valid_utf8(line)) {
-      throw Error(fmt::format("{}:{}: not valid UTF-8", name, lines.size() + 1),
-                  "convert it, for example with `iconv -f latin1 -t utf8`");
-    }
+    require_utf8_line(name, lines.size() + 1, line);
     lines.emplace_back(line);
   }
   return lines;

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "plumb/base/error.h"
-#include "plumb/base/files.h"
+#include "plumb/base/text_encoding.h"
 
 namespace plumb {
 
@@ -29,10 +29,7 @@ std::optional<std::string_view> LineReader::next() {
   }
   ++count_;
   if (line.ends_with('\r')) line.remove_suffix(1);
-  if (!is_valid_utf8(line)) {
-    throw Error(fmt::format("{}:{}: not valid UTF-8", name_, count_),
-                "convert it, for example with `iconv -f latin1 -t utf8`");
-  }
+  require_utf8_line(name_, static_cast<size_t>(count_), line);
   return line;
 }
 

@@ -13,6 +13,7 @@
 #include "plumb/base/files.h"
 #include "plumb/base/random.h"
 #include "plumb/base/text.h"
+#include "plumb/base/text_encoding.h"
 #include "plumb/data/trim.h"
 
 namespace plumb {
@@ -83,6 +84,7 @@ size_t column_index(const std::string& column, const std::optional<FieldList>& h
 /// The lines of a file as UTF-8, without line ends.
 std::vector<std::string> lines_of(const std::filesystem::path& file, TextEncoding encoding) {
   std::string content = read_file(file);
+  require_no_other_format(file.string(), content);
   if (encoding == TextEncoding::latin_1) content = utf8_of_latin1(content);
   std::string_view rest = content;
   if (rest.starts_with("\xEF\xBB\xBF")) rest.remove_prefix(3);
@@ -90,10 +92,7 @@ std::vector<std::string> lines_of(const std::filesystem::path& file, TextEncodin
   if (lines.back().empty()) lines.pop_back();
   for (size_t i = 0; i < lines.size(); ++i) {
     if (lines[i].ends_with('\r')) lines[i].pop_back();
-    if (!is_valid_utf8(lines[i])) {
-      throw Error(fmt::format("{}:{}: not valid UTF-8", file.string(), i + 1),
-                  "if the file is Latin-1, pass --encoding latin-1");
-    }
+    require_utf8_line(file.string(), i + 1, lines[i], "if the file is Latin-1, pass --encoding latin-1");
   }
   return lines;
 }

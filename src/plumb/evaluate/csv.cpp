@@ -8,6 +8,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/text.h"
+#include "plumb/base/text_encoding.h"
 
 namespace plumb {
 namespace {
@@ -67,6 +68,7 @@ class CsvParser {
 
 std::vector<std::vector<std::string>> read_csv(const std::filesystem::path& file) {
   const std::string text = read_file(file);
+  require_no_other_format(file.string(), text);
   if (!is_valid_utf8(text)) throw Error(fmt::format("{}: is not valid UTF-8", file.string()));
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   CsvParser parser;

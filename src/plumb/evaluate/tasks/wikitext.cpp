@@ -7,6 +7,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/text.h"
+#include "plumb/base/text_encoding.h"
 #include "plumb/evaluate/item_files.h"
 #include "plumb/metrics/unicode.h"
 
@@ -116,6 +117,7 @@ std::vector<EvaluationTask> load_wikitext(const std::filesystem::path& folder) {
   task.metrics = {"word_perplexity", "byte_perplexity", "bits_per_byte"};
   const std::filesystem::path file = wikitext_file(folder);
   const std::string text = read_file(file);
+  require_no_other_format(file.string(), text);
   if (!is_valid_utf8(text)) throw Error(fmt::format("{}: is not valid UTF-8", file.string()));
   for (const std::string& page : pages_of(text)) {
     task.items.push_back({.choices = {detokenized_page(page)},
