@@ -63,6 +63,28 @@ std::vector<ParameterStep> settings_of(int t) {
 /// Updates one element: w from its gradient, with two numbers of optimizer state, at step t.
 using Formula = std::function<void(double& w, double g, double& m, double& v, int t, double rate, double weight_decay)>;
 
+/// Visits the numbers of a struct, also in its sections; ignores everything else.
+class KeyVisitor : public Fields {
+ public:
+  using Fields::operator();
+  void operator()(std::string_view key, int64_t& value) override { number(key, value); }
+  void operator()(std::string_view key, double& value) override { number(key, value); }
+  void operator()(std::string_view, bool&) override {}
+  void operator()(std::string_view, std::string&) override {}
+  void operator()(std::string_view, Duration&) override {}
+  void operator()(std::string_view, std::vector<Duration>&) override {}
+  void operator()(std::string_view, std::vector<int64_t>&) override {}
+  void operator()(std::string_view, std::vector<double>&) override {}
+  void operator()(std::string_view, std::vector<std::string>&) override {}
+  void section(std::string_view, const std::function<void(Fields&)>& visit, bool) override { visit(*this); }
+  void sections(std::string_view, size_t, const std::function<void(size_t)>&,
+                const std::function<void(size_t, Fields&)>&) override {}
+
+ private:
+  virtual void number(std::string_view key, int64_t& value) = 0;
+  virtual void number(std::string_view key, double& value) = 0;
+};
+
 class Optimizers : public ::testing::TestWithParam<at::ScalarType> {
  protected:
   [[nodiscard]] double tolerance() const { return GetParam() == at::kDouble ? 1e-12 : 2e-5; }
@@ -368,7 +390,10 @@ TEST(OptimizerOptions, OutOfRangeAreErrorsThatNameTheKey) {
   };
   EXPECT_EQ(refused("adam", "[train.adam]\nbeta1 = 1.0"), "train.adam.beta1 = 1 must lie in [0, 1)");
   EXPECT_EQ(refused("adamw", "[train.adamw]\nbeta2 = -0.5"), "train.adamw.beta2 = -0.5 must lie in [0, 1)");
-  EXPECT_EQ(refused("adam", "[train.adam]\neps = -1.0"), "train.adam.eps = -1 must be at least 0");
+  for (const std::string eps : {"-1", "0", "1e-50", "inf", "nan"}) {  // 1e-50 is 0 in float32
+    EXPECT_EQ(refused("adam", "[train.adam]\neps = " + (eps == "-1" || eps == "0" ? eps + ".0" : eps)),
+              "train.adam.eps = " + eps + " must lie between 1.2e-38 and 3.4e+38");
+  }
   EXPECT_EQ(refused("sgd", "[train.sgd]\nmomentum = 1.5"), "train.sgd.momentum = 1.5 must lie in [0, 1)");
   EXPECT_EQ(refused("lion", "[train.lion]\nbeta2 = 2.0"), "train.lion.beta2 = 2 must lie in [0, 1)");
   EXPECT_EQ(refused("adafactor", "[train.adafactor]\nclip = 0.0"), "train.adafactor.clip = 0 must be greater than 0");
@@ -380,6 +405,56 @@ TEST(OptimizerOptions, OutOfRangeAreErrorsThatNameTheKey) {
   EXPECT_EQ(refused("muon", "[train.muon.adam]\nbeta1 = 3.0"), "train.muon.adam.beta1 = 3 must lie in [0, 1)");
   EXPECT_EQ(refused("muon", "[train.muon]\nscale = \"moon\""), "unknown train.muon.scale 'moon'");
   EXPECT_EQ(refused("adam", "[train.lion]\nbeta2 = 2.0"), "accepted");  // belongs to another optimizer
+}
+
+/// Visits the numbers among the options of a variant: sets number `index`, counted from 0, to `value`.
+class SetNumber final : public KeyVisitor {
+ public:
+  SetNumber(int index, double value) : index_(index), value_(value) {}
+  [[nodiscard]] const std::string& key() const { return key_; }
+
+ private:
+  void number(std::string_view key, int64_t& number) override {
+    if (count_++ == index_) set(key, number);
+  }
+  void number(std::string_view key, double& number) override {
+    if (count_++ == index_) set(key, number);
+  }
+  template <typename T>
+  void set(std::string_view key, T& number) {
+    number = static_cast<T>(value_);
+    key_ = key;
+  }
+
+  int index_;
+  double value_;
+  int count_ = 0;
+  std::string key_;
+};
+
+// A row of an embedding that no example uses has a gradient of 0.
+TEST(OptimizerOptions, WhateverIsAcceptedKeepsParametersWithoutGradientsFinite) {
+  for (const auto& [name, entry] : optimizers().entries()) {
+    for (const double value : {0.0, 1e-38, 1e-30, 1e-8}) {
+      for (int index = 0;; ++index) {
+        Options changed = entry.options;
+        SetNumber number(index, value);
+        changed.visit(number);
+        if (number.key().empty()) break;
+        const Parameters parameters = make_parameters(at::kFloat);
+        std::unique_ptr<Optimizer> optimizer;
+        if (error_of([&] { optimizer = make_optimizer(name, parameters, {{name, changed}}); }) != "accepted") continue;
+        for (uint64_t step = 1; step <= 3; ++step) {
+          std::vector<Tensor> gradients = make_gradients(parameters, step);
+          for (Tensor& gradient : gradients) gradient.slice(0, 0, 1).zero_();
+          if (step != 2) gradients[1].zero_();
+          optimizer->step(gradients, 1e-3);
+        }
+        EXPECT_TRUE(at::isfinite(parameters.flat()).all().item<bool>())
+            << "train." << name << '.' << number.key() << " = " << value;
+      }
+    }
+  }
 }
 
 TEST(OptimizerOptions, HaveSectionsOfTheirOwn) {

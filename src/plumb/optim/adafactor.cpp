@@ -35,7 +35,7 @@ void describe(Fields& field, AdafactorOptions& options) {
   field("eps", options.eps, "added to squared gradients");
   field("clip", options.clip, "largest root mean square of a parameter's update");
   field("relative", options.relative, "multiplies lr by the root mean square of the weights");
-  field("smallest_scale", options.smallest_scale, "the least that it is multiplied by");
+  field("smallest_scale", options.smallest_scale, "smallest factor with `relative`");
 }
 
 /// √mean(x²) over all elements, as a tensor with one element.
@@ -47,7 +47,7 @@ class Adafactor final : public Optimizer {
       : Optimizer(parameters), options_(options), set_(parameters), steps_(set_.members().size()) {
     check_below_one("train.adafactor.beta1", options.beta1);
     check_at_least("train.adafactor.decay", options.decay, 0.0);
-    check_at_least("train.adafactor.eps", options.eps, 0.0);
+    check_eps("train.adafactor.eps", options.eps);
     check_within("train.adafactor.smallest_scale", options.smallest_scale, 0.0, 1e30);
     if (!(options.clip > 0)) throw Error(fmt::format("train.adafactor.clip = {} must be greater than 0", options.clip));
     if (options.beta1 > 0) mean_ = set_.zeros();

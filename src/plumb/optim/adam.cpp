@@ -70,7 +70,7 @@ AdamMoments::AdamMoments(ParameterSet set, const AdamOptions& options, const std
       rule_(std::move(rule)) {
   check_below_one(section + ".beta1", options.beta1);
   check_below_one(section + ".beta2", options.beta2);
-  check_at_least(section + ".eps", options.eps, 0.0);
+  check_eps(section + ".eps", options.eps);
 }
 
 void AdamMoments::update(const OptimizerStep& step) {

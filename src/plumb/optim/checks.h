@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <limits>
 #include <string_view>
 
 #include "plumb/base/error.h"
@@ -25,6 +26,15 @@ void check_within(std::string_view key, T value, T smallest, T largest) {
 /// Throws Error, naming the key, unless 0 ≤ value < 1.
 inline void check_below_one(std::string_view key, double value) {
   if (!(value >= 0 && value < 1)) throw Error(fmt::format("{} = {} must lie in [0, 1)", key, value));
+}
+
+/// Throws Error, naming the key, unless a float32 number greater than 0: it is added to a divisor that is 0 where
+/// gradients are, and 0/0 is NaN.
+inline void check_eps(std::string_view key, double value) {
+  constexpr double kSmallest = std::numeric_limits<float>::min(), kLargest = std::numeric_limits<float>::max();
+  if (value >= kSmallest && value <= kLargest) return;
+  throw Error(fmt::format("{} = {} must lie between {:.2g} and {:.2g}", key, value, kSmallest, kLargest),
+              "without it, a parameter whose gradient is 0 would become NaN");
 }
 
 }  // namespace plumb

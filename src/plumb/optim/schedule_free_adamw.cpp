@@ -40,7 +40,7 @@ class ScheduleFreeAdamW final : public Optimizer {
         sum_(set_.members().size()) {
     check_below_one("train.schedule-free-adamw.beta1", options.beta1);
     check_below_one("train.schedule-free-adamw.beta2", options.beta2);
-    check_at_least("train.schedule-free-adamw.eps", options.eps, 0.0);
+    check_eps("train.schedule-free-adamw.eps", options.eps);
   }
 
   /// `step`, `largest_rate` and `weight_sum`, with an element for each parameter; `z.NAME`, `x.NAME` and `v.NAME`,
