@@ -327,7 +327,17 @@ TEST(PrepareSynthetic, SplitsShareNoTarget) {
   const TemporaryDirectory directory;
   prepare_synthetic({.pairs = 2000, .valid = 100, .test = 100, .tokenizer = {.vocabulary = 500}}, directory / "out");
   EXPECT_THROW(prepare_synthetic({.pairs = 2000, .valid = 1000, .test = 1000}, directory / "none"), Error);
-  EXPECT_THROW(prepare_synthetic({.pairs = 7}, directory / "none"), Error);
+  for (const int64_t pairs : {3, 7}) {
+    try {
+      prepare_synthetic({.pairs = pairs}, directory / "none");
+      ADD_FAILURE() << pairs << " pairs were accepted";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.what(),
+                std::to_string(pairs) +
+                    " synthetic pairs are too few: one in 8 is held out for validation and one for the test");
+      EXPECT_EQ(error.hint(), "use at least 8");
+    }
+  }
   EXPECT_FALSE(fs::exists(directory / "none"));
   set_verbosity(Verbosity::normal);
   const DataDirectory data = DataDirectory::open(directory / "out");

@@ -41,6 +41,15 @@ Json prepare_synthetic(const SyntheticOptions& options, const std::filesystem::p
   const int64_t usual = std::min<int64_t>(1000, options.pairs / 8);
   const int64_t valid_size = options.valid == 0 ? usual : options.valid;
   const int64_t test_size = options.test == 0 ? usual : options.test;
+  if (options.valid == 0 || options.test == 0) {
+    constexpr int64_t kFewest = 8;  // of which one is for validation and one for the test
+    if (options.pairs < kFewest) {
+      throw Error(
+          fmt::format("{} synthetic pairs are too few: one in {} is held out for validation and one for the test",
+                      options.pairs, kFewest),
+          fmt::format("use at least {}", kFewest));
+    }
+  }
   // Compared separately: a sum could overflow.
   const bool fits = valid_size < options.pairs && test_size < options.pairs - valid_size;
   if (valid_size < 1 || test_size < 1 || !fits) {
