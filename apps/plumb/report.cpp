@@ -35,10 +35,11 @@ void write_runs_report(const ReportArguments& arguments) {
 
 void report(const ReportArguments& arguments) {
   const fs::path first = arguments.places.front();
-  const bool study = arguments.places.size() == 1 && arguments.out.empty() && fs::exists(first / "results.json");
+  const bool study = arguments.places.size() == 1 && fs::exists(first / "results.json");
   if (!study) return write_runs_report(arguments);
-  write_report(first);
-  fmt::print("{}\n", (first / "report.html").string());
+  const fs::path page = arguments.out.empty() ? first / "report.html" : fs::path(arguments.out);
+  write_report(first, page);
+  fmt::print("{}\n", page.string());
 }
 
 }  // namespace

@@ -70,6 +70,20 @@ TEST_F(RunVerbs, ReportsOneRunInItsDirectoryAndSeveralWhereTold) {
   EXPECT_EQ(plumb({"report", "data"}).status, 1);
 }
 
+TEST_F(RunVerbs, ReportsAStudyWhereverItIsWritten) {
+  fs::create_directories(*folder_ / "study");
+  fs::copy(test::source_directory() / "tests/report/sample_results.json", *folder_ / "study" / "results.json");
+  fs::copy(*folder_ / "runs", *folder_ / "study" / "runs", fs::copy_options::recursive);
+  ASSERT_EQ(plumb({"report", "study"}).status, 0);
+  const Finished elsewhere = plumb({"report", "study", "--out", "elsewhere.html"});
+  ASSERT_EQ(elsewhere.status, 0) << elsewhere.errors;
+  EXPECT_EQ(elsewhere.output, "elsewhere.html\n");
+  EXPECT_EQ(read("elsewhere.html"), read("study/report.html"));
+  const Finished runs = plumb({"report", "study/runs", "--out", "runs.html"});
+  ASSERT_EQ(runs.status, 0) << runs.errors;
+  EXPECT_NE(read("runs.html").find("2 training runs"), std::string::npos);
+}
+
 TEST_F(RunVerbs, MetricsAndEventsSayTheSame) {
   const std::vector<std::string> lines = split(read("runs/0.01/metrics.jsonl"), '\n');
   const Json first = Json::parse(lines[1]);

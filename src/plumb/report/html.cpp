@@ -73,14 +73,16 @@ std::string render_report(const Json& results) {
   return html;
 }
 
-void write_report(const std::filesystem::path& directory) {
+void write_report(const std::filesystem::path& directory) { write_report(directory, directory / "report.html"); }
+
+void write_report(const std::filesystem::path& directory, const std::filesystem::path& page) {
   const std::filesystem::path source = directory / "results.json";
   if (!std::filesystem::exists(source)) {
     throw Error(fmt::format("{}: no such file", source.string()), "create the results with `plumb study` first");
   }
   const Json results = read_json(source);
   try {
-    write_file_atomic(directory / "report.html", render_report(results));
+    write_file_atomic(page, render_report(results));
   } catch (const Error& error) {
     if (text_of(results, "schema") == kSchema) throw;
     throw Error(fmt::format("{}: {}", source.string(), error.what()), error.hint());

@@ -12,8 +12,10 @@ namespace plumb {
 /// if `results` has another schema.
 std::string render_report(const Json& results);
 
-/// Reads DIRECTORY/results.json and writes DIRECTORY/report.html atomically. Throws Error if the results are missing,
-/// are not valid JSON or have another schema.
+/// Reads DIRECTORY/results.json and writes its page atomically. Throws Error if the results are missing, are not valid
+/// JSON or have another schema.
+void write_report(const std::filesystem::path& directory, const std::filesystem::path& page);
+/// The same, to DIRECTORY/report.html.
 void write_report(const std::filesystem::path& directory);
 
 }  // namespace plumb
