@@ -21,25 +21,27 @@ namespace plumb::app {
 namespace {
 
 /// Throws Error if a model of this configuration cannot read the batch; sets the number of classes from the labels if
-/// the configuration leaves it open.
-void fit_to_batch(ModelConfig& config, const Batch& batch) {
-  const bool classifies = config.kind == "encoder";
+/// the configuration leaves it open, and moves what a decoder classifies to the side that it reads.
+void fit_to_batch(ModelConfig& config, Batch& batch) {
+  const bool encodes = config.kind == "encoder";
+  const bool classifies = encodes || (is_language_model(config.kind) && config.labels > 0);
   const bool labeled = batch.target_input.empty();
   if (classifies != labeled || (config.kind == "encoder-decoder" && batch.source.empty())) {
-    throw Error(fmt::format("a model of kind \"{}\" cannot read this batch", config.kind),
-                "an encoder-decoder reads {\"source\", \"target\"}, a decoder or awd-lstm {\"tokens\"}, an encoder "
-                "{\"tokens\", "
-                "\"labels\"}");
+    throw Error(fmt::format("a model of kind \"{}\"{} cannot read this batch", config.kind,
+                            classifies && !encodes ? " with labels" : ""),
+                "an encoder-decoder reads {\"source\", \"target\"}, a decoder or awd-lstm {\"tokens\"}, or with "
+                "model.labels {\"tokens\", \"labels\"}, an encoder {\"tokens\", \"labels\"}");
   }
-  const bool predicts_tokens = classifies && config.pooling == "none";
+  const bool predicts_tokens = encodes && config.pooling == "none";
   if (predicts_tokens && batch.places.empty()) {
     throw Error("an encoder with model.pooling = \"none\" has no class for a sequence",
                 "give a label for each token to predict, null for the others: {\"tokens\": [[5, 4, 7]], \"labels\": "
                 "[[null, 6, null]]}");
   }
   if (classifies && !predicts_tokens && !batch.places.empty())
-    throw Error("this encoder classifies sequences, but the batch has labels of tokens",
+    throw Error("this model classifies sequences, but the batch has labels of tokens",
                 "give a label for each sequence");
+  if (classifies && !encodes) move_to_target(batch);
   if (!classifies || predicts_tokens || config.labels > 0) return;
   for (const int64_t label : batch.labels) config.labels = std::max(config.labels, label + 1);
   config.labels = std::max<int64_t>(config.labels, 2);
@@ -85,8 +87,10 @@ void add_subject_options(CLI::App& verb, SubjectOptions& options) {
 }
 
 Subject open_subject(const SubjectOptions& options) {
-  if (options.run.empty() && options.config.empty()) {
-    throw UsageError("no model given", "give a run directory or --config FILE.toml; --help has an example");
+  if (options.run.empty() && options.config.empty() && options.set.empty()) {
+    throw UsageError("no model given",
+                     "give a run directory, --config FILE.toml, or the keys that differ from their defaults with --set; "
+                     "--help has an example");
   }
   if (!options.run.empty() && !options.config.empty()) {
     throw UsageError(fmt::format("two models given: the run {} and --config {}", options.run, options.config),
@@ -103,9 +107,10 @@ Subject open_subject(const SubjectOptions& options) {
     if (data.empty() && options.batch.empty()) data = load_run_config(options.run).data;
     if (at_rest) weights = (latest_checkpoint(options.run) / "model.safetensors").string();
   }
-  Config config = imported ? Config::from_string(to_toml(run_config_of(*imported)), options.run)
-                           : Config::from_file(is_run ? std::filesystem::path(options.run) / "config.toml"
-                                                      : std::filesystem::path(options.config));
+  Config config = imported                 ? Config::from_string(to_toml(run_config_of(*imported)), options.run)
+                  : is_run                 ? Config::from_file(std::filesystem::path(options.run) / "config.toml")
+                  : options.config.empty() ? Config::from_string("[model]\n", "--set")
+                                           : Config::from_file(options.config);
   for (const std::string& assignment : options.set) config.set(assignment);
 
   config.allow_only({"model", "train", "task", "watch", "data", "initial"});

@@ -16,7 +16,7 @@ namespace plumb::app {
 
 struct SubjectOptions {
   std::string run;     // a run directory: its configuration, data and latest checkpoint; or a Hugging Face folder
-  std::string config;  // otherwise a TOML file with a [model] section
+  std::string config;  // otherwise a TOML file with a [model] section; or neither, but keys in
   std::vector<std::string> set;
   std::string weights;             // a safetensors file; empty: initialize
   bool at_initialization = false;  // ignore the run's checkpoint
