@@ -1,11 +1,40 @@
-// The program's entry point: configures how OpenMP threads wait, which must be done before OpenMP is loaded, then loads
+// The program's entry point: checks and configures what must be done before OpenMP and OpenBLAS are loaded, then loads
 // and runs the rest.
 #include <dlfcn.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
+namespace {
+
+/// Whether the limit of the address space leaves room for the libraries, and says so if not: OpenBLAS tries forever to
+/// allocate its buffers of 128 MiB, one for each core or, if OMP_NUM_THREADS is set and smaller, each thread.
+bool has_address_space() {
+  constexpr rlim_t kMebibyte = rlim_t{1} << 20, kLibraries = 768 * kMebibyte, kBuffer = 128 * kMebibyte;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return true;
+  long threads = std::max(::sysconf(_SC_NPROCESSORS_CONF), 1L);
+  const char* asked = std::getenv("OMP_NUM_THREADS");
+  if (const long wanted = asked == nullptr ? 0 : std::atol(asked); wanted > 0) threads = std::min(threads, wanted);
+  const rlim_t needed = kLibraries + static_cast<rlim_t>(threads) * kBuffer;
+  if (limit.rlim_cur >= needed) return true;
+  std::fprintf(stderr,
+               "plumb: error: the address space is limited to %llu MiB, but the libraries alone need about %llu MiB "
+               "with %ld thread%s\n"
+               "hint: raise the limit (ulimit -v, or what your batch system calls virtual memory), or set "
+               "OMP_NUM_THREADS=1\n",
+               static_cast<unsigned long long>(limit.rlim_cur / kMebibyte),
+               static_cast<unsigned long long>(needed / kMebibyte), threads, threads == 1 ? "" : "s");
+  return false;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
+  if (!has_address_space()) return 1;
   // Waiting threads spin for tens of microseconds, about the time between our parallel loops, instead of milliseconds:
   // if another process needs the cores, spinning threads delay the very process that they wait for.
   if (std::getenv("OMP_WAIT_POLICY") == nullptr) ::setenv("GOMP_SPINCOUNT", "20000", 0);

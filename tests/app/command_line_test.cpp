@@ -1,6 +1,8 @@
 // The program from the user's perspective: exit status, and what goes to standard output and standard error.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "plumb/base/json.h"
 #include "plumb/base/text.h"
 #include "plumb/ops/device.h"
@@ -13,12 +15,83 @@ using test::Finished;
 using test::run_plumb;
 using test::TemporaryDirectory;
 
+/// The result of `plumb probe` on a batch, with a tiny model and these keys.
+Json probed(const std::string& batch, const std::vector<std::string>& keys, std::string* refusal = nullptr) {
+  const TemporaryDirectory folder;
+  write_file_atomic(folder / "batch.json", batch);
+  std::vector<std::string> arguments = {"probe", "--batch", "batch.json", "--seeds", "1", "--json", "-", "-q"};
+  for (const char* key : {"d_model=8", "heads=2", "feed_forward=8", "encoder_layers=1", "decoder_layers=1",
+                          "source_vocabulary=16", "target_vocabulary=16"})
+    arguments.insert(arguments.end(), {"--set", std::string("model.") + key});
+  for (const std::string& key : keys) arguments.insert(arguments.end(), {"--set", "model." + key});
+  const Finished finished = run_plumb(arguments, folder.path());
+  if (refusal != nullptr) {
+    *refusal = finished.errors;
+  } else {
+    EXPECT_EQ(finished.status, 0) << finished.errors;
+  }
+  return finished.status == 0 ? Json::parse(finished.output) : Json();
+}
+
+TEST(CommandLine, ProbesAModelThatIsGivenByKeysAlone) {
+  const Json json = probed(R"({"source": [[5, 6, 7]], "target": [[8, 9]]})", {"residual=post-ln"});
+  EXPECT_EQ(json["model"]["residual"], "post-ln");
+  EXPECT_EQ(json["model"]["d_model"], 8);
+  EXPECT_EQ(json["model"]["target_tokens"], 3);
+  EXPECT_NE(run_plumb({"probe"}).errors.find("no model given"), std::string::npos);
+}
+
+TEST(CommandLine, ProbesADecoderThatClassifies) {
+  const std::string labeled = R"({"tokens": [[5, 6, 7], [8, 9]], "labels": [2, 0]})";
+  for (const std::string kind : {"decoder", "awd-lstm"}) {
+    const Json json = probed(labeled, {"kind=" + kind, "labels=3", kind == "decoder" ? "pooling=last" : "pooling=concat",
+                                       "embedding_size=8", "hidden_size=8", "layers=1"});
+    if (json.is_null()) continue;  // has failed
+    EXPECT_EQ(json["model"]["target_tokens"], 2) << kind;  // one label per sequence
+    EXPECT_NEAR(json["loss"]["mean"].get<double>(), std::log(3), 0.7) << kind;
+  }
+  std::string refusal;
+  probed(R"({"tokens": [[5, 6, 7]]})", {"kind=decoder", "labels=3", "pooling=last"}, &refusal);
+  EXPECT_NE(refusal.find("a model of kind \"decoder\" with labels cannot read this batch"), std::string::npos)
+      << refusal;
+  probed(labeled, {"kind=decoder"}, &refusal);
+  EXPECT_NE(refusal.find("or with model.labels {\"tokens\", \"labels\"}"), std::string::npos) << refusal;
+}
+
 TEST(CommandLine, NamesItsVersion) {
   const Finished finished = run_plumb({"--version"});
   EXPECT_EQ(finished.status, 0);
   EXPECT_TRUE(finished.output.starts_with("plumb 0.")) << finished.output;
   EXPECT_EQ(finished.errors, "");
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they reserve address space themselves
+// OpenBLAS would try forever to allocate its buffers.
+TEST(CommandLine, TooLittleAddressSpaceIsAnErrorThatSaysHowMuchIsNeeded) {
+  const auto limited = [](long mebibytes, const std::string& threads) {
+    const std::string command = "ulimit -v " + std::to_string(mebibytes * 1024) + "; " + threads + " exec timeout 60 " +
+                                std::string(PLUMB_BINARY) + " --version";
+    return test::Process("sh", {"-c", command}).wait();
+  };
+  for (const std::string threads : {"", "OMP_NUM_THREADS=1"}) {
+    const Finished finished = limited(300, threads);
+    EXPECT_EQ(finished.status, 1);
+    const std::string before = "the address space is limited to 300 MiB, but the libraries alone need about ";
+    const size_t found = finished.errors.find(before);
+    ASSERT_NE(found, std::string::npos) << finished.errors;
+    const long needed = std::stol(finished.errors.substr(found + before.size()));
+    EXPECT_NE(finished.errors.find("hint: raise the limit (ulimit -v"), std::string::npos) << finished.errors;
+    for (const long limit : {needed - 1, needed - 100, needed - 200, 600L, 500L}) {
+      const Finished small = limited(limit, threads);
+      EXPECT_EQ(small.status, 1) << limit;
+      EXPECT_NE(small.errors.find("the address space is limited to"), std::string::npos) << limit << small.errors;
+    }
+    const Finished enough = limited(needed, threads);
+    EXPECT_EQ(enough.status, 0) << enough.errors;
+    EXPECT_TRUE(enough.output.starts_with("plumb 0.")) << enough.output;
+  }
+}
+#endif
 
 TEST(CommandLine, HelpGoesToStandardOutput) {
   const Finished finished = run_plumb({"--help"});
