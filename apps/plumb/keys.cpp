@@ -6,6 +6,7 @@
 #include "plumb/base/key_list.h"
 #include "plumb/nn/norm/norm.h"
 #include "plumb/study/config.h"
+#include "plumb/train/finetune.h"
 #include "plumb/train/watch.h"
 
 namespace plumb::app {
@@ -19,9 +20,18 @@ std::map<std::string, std::vector<std::string>> fixed_values() {
           {"model.attention_bias", {"all", "qkv", "none"}},
           {"model.awd-lstm.cell", {"lstm", "qrnn"}},
           {"model.qk_norm", qk_norms},
+          {"model.rotary.scaling", {"none", "linear", "ntk", "llama3"}},
           {"model.share_embeddings", {"none", "target", "all"}},
+          {"task.classification.direction", {"forward", "backward"}},
+          {"task.language-modeling.direction", {"forward", "backward"}},
+          {"train.exchange_precision", {"float32", "bf16"}},
+          {"train.muon.scale", {"jordan", "moonlight"}},
+          {"train.one_cycle.shape", {"cosine", "line"}},
           {"train.parameters", {"float32", "bf16", "bf16-copy"}},
-          {"train.precision", {"float32", "bf16"}}};
+          {"train.precision", {"float32", "bf16"}},
+          {"train.stable_decay.shape", {"root", "line"}},
+          {"train.trouble.on_nonfinite", {"stop", "skip", "rollback"}},
+          {"train.trouble.on_spike", {"report", "skip", "rollback"}}};
 }
 
 class Keys {
@@ -66,6 +76,8 @@ std::vector<ConfigurationKey> run_keys() {
   Keys keys;
   add_run(keys);
   keys.add_section("watch", WatchConfig());
+  keys.add_section("finetune", FinetuneConfig());
+  keys.add("finetune.unfreeze", {"all", "gradual", "chain-thaw", "last"});
   keys.add("data.directory", {});
   keys.add("initial.weights", {});
   return keys.finish();
@@ -81,6 +93,17 @@ std::vector<ConfigurationKey> study_keys() {
     keys.add_section(name, typename std::decay_t<decltype(part)>::value_type());
   });
   return keys.finish();
+}
+
+std::vector<ConfigurationKey> keys_with_values() {
+  std::map<std::string, ConfigurationKey> all;
+  for (const auto& keys : {run_keys(), study_keys()}) {
+    for (const ConfigurationKey& key : keys)
+      if (!key.values.empty()) all.emplace(key.name, key);
+  }
+  std::vector<ConfigurationKey> list;
+  for (const auto& [name, key] : all) list.push_back(key);
+  return list;
 }
 
 }  // namespace plumb::app

@@ -11,11 +11,14 @@ struct ConfigurationKey {
   std::vector<std::string> values;  // the values to choose from; empty: a number, a path or text
 };
 
-/// The keys of a run: [model], [train], [task], [watch] and [data], and the options of variants.
+/// The keys of a run: [model], [train], [task], [watch], [data] and [finetune], and the options of variants.
 std::vector<ConfigurationKey> run_keys();
 
 /// The keys of a study: those of a run, and those of its parts.
 std::vector<ConfigurationKey> study_keys();
+
+/// Those of both that have values to choose from.
+std::vector<ConfigurationKey> keys_with_values();
 
 /// A key whose value is the name of a variant, and the option keys of the variants. Listed by list.cpp, which knows
 /// the registries.

@@ -11,7 +11,9 @@
 #include "plumb/nn/norm/norm.h"
 #include "plumb/nn/residual/residual.h"
 #include "plumb/optim/optimizer.h"
+#include "plumb/optim/schedule.h"
 #include "plumb/study/config.h"
+#include "plumb/train/config.h"
 #include "support/help.h"
 #include "support/paths.h"
 
@@ -211,6 +213,40 @@ TEST_F(Completion, OfBashProposesKeysAndTheirValues) {
   Words collapse;
   for (const KeyList::Key& key : list_keys(CollapseStudy())) collapse.insert("collapse." + key.name + '=');
   EXPECT_EQ(bash_for({"study", "--set", "collapse."}), collapse);
+  EXPECT_EQ(bash_for({"finetune", "--set", "finetune.unfreeze", "="}), (Words{"all", "gradual", "chain-thaw", "last"}));
+  EXPECT_EQ(bash_for({"train", "--set", "task.classification.direction", "="}), (Words{"forward", "backward"}));
+}
+
+/// What validation says about [train] with this key; empty if it is accepted.
+std::string complaint(const std::string& key, const std::string& value) {
+  Config config;
+  const std::string section = key.substr(0, key.find('.'));  // of an optimizer or a schedule factor
+  if (optimizers().entries().contains(section)) config.set("train.optimizer=" + section);
+  if (schedule_factors().entries().contains(section)) config.set("train.schedule=constant * " + section);
+  config.set("train." + key + "=" + value);
+  try {
+    TrainConfig train;
+    config.read("train", train);
+    validate(train);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// A key that refuses unknown values has values to propose, and these are accepted.
+TEST_F(Completion, ProposesTheValuesThatValidationKnows) {
+  int checked = 0;
+  for (const KeyList::Key& key : list_keys(TrainConfig())) {
+    if (!key.value.starts_with('"') || key.name == "schedule") continue;  // a product of factors
+    const bool open = complaint(key.name, "nonsense").find("nonsense") == std::string::npos;
+    if (open) continue;
+    ++checked;
+    const Words proposed = bash_for({"train", "--set", "train." + key.name, "="});
+    EXPECT_FALSE(proposed.empty()) << key.name;
+    for (const std::string& value : proposed) EXPECT_EQ(complaint(key.name, value), "") << key.name << " = " << value;
+  }
+  EXPECT_GE(checked, 7);
 }
 
 /// Every value proposed for a key of a model is one that a model accepts.

@@ -150,9 +150,8 @@ std::string bash_completion(const ManualVerb& program) {
   key_list("_plumb_run_keys", run_keys());
   key_list("_plumb_study_keys", study_keys());
   text += "\n# The values of a key.\n_plumb_values() {\n  case $1 in\n";
-  for (const ConfigurationKey& key : study_keys()) {
-    if (!key.values.empty()) text += fmt::format("    {}) words='{}' ;;\n", key.name, join(key.values, " "));
-  }
+  for (const ConfigurationKey& key : keys_with_values())
+    text += fmt::format("    {}) words='{}' ;;\n", key.name, join(key.values, " "));
   text += "  esac\n}\n";
   std::vector<std::string> parents;
   std::string branches;

@@ -96,9 +96,8 @@ std::string zsh_completion(const ManualVerb& program) {
   key_list("run", run_keys());
   key_list("study", study_keys());
   text += "  if compset -P 1 '*='; then\n    case ${${IPREFIX%=}##*=} in\n";
-  for (const ConfigurationKey& key : study_keys()) {
-    if (!key.values.empty()) text += fmt::format("      {}) values=({}) ;;\n", key.name, join(key.values, " "));
-  }
+  for (const ConfigurationKey& key : keys_with_values())
+    text += fmt::format("      {}) values=({}) ;;\n", key.name, join(key.values, " "));
   text += "    esac\n    compadd -a values\n  else\n    compadd -S = -a keys\n  fi\n}\n\n";
   std::vector<std::string> parents;
   std::string branches;

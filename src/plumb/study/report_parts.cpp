@@ -96,30 +96,35 @@ Json Table::to_json() const {
   return {{"id", id}, {"title", title}, {"caption", caption}, {"columns", columns}, {"rows", rows}};
 }
 
+const std::map<std::string, std::string>& scheme_titles() {
+  static const std::map<std::string, std::string> titles = {{"post-ln", "Post-LN"},
+                                                            {"pre-ln", "Pre-LN"},
+                                                            {"residual-dual", "ResiDual"},
+                                                            {"deepnorm", "DeepNorm"},
+                                                            {"sandwich", "Sandwich"},
+                                                            {"keel", "Keel"},
+                                                            {"mix-ln", "Mix-LN"},
+                                                            {"admin", "Admin"},
+                                                            {"rezero", "ReZero"},
+                                                            {"highway", "Highway"},
+                                                            {"layerscale", "LayerScale"},
+                                                            {"plain", "no norm"},
+                                                            {"no-residual", "no residual"},
+                                                            {"lns", "LNS"},
+                                                            {"parallel-ln", "Parallel-LN"},
+                                                            {"hybridnorm", "HybridNorm"},
+                                                            {"hybridnorm-star", "HybridNorm*"},
+                                                            {"hyper-connections", "Hyper-Connections"},
+                                                            {"mhc", "mHC"},
+                                                            {"siamesenorm", "SiameseNorm"},
+                                                            {"attnres", "AttnRes"},
+                                                            {"ngpt", "nGPT"}};
+  return titles;
+}
+
 std::string display_name(const std::string& scheme) {
-  static const std::map<std::string, std::string> names = {{"post-ln", "Post-LN"},
-                                                           {"pre-ln", "Pre-LN"},
-                                                           {"residual-dual", "ResiDual"},
-                                                           {"deepnorm", "DeepNorm"},
-                                                           {"sandwich", "Sandwich"},
-                                                           {"keel", "Keel"},
-                                                           {"mix-ln", "Mix-LN"},
-                                                           {"admin", "Admin"},
-                                                           {"rezero", "ReZero"},
-                                                           {"highway", "Highway"},
-                                                           {"layerscale", "LayerScale"},
-                                                           {"none", "no norm"},
-                                                           {"no-residual", "no residual"},
-                                                           {"lns", "LNS"},
-                                                           {"parallel-ln", "Parallel-LN"},
-                                                           {"hybridnorm", "HybridNorm"},
-                                                           {"hybridnorm-star", "HybridNorm*"},
-                                                           {"mhc", "mHC"},
-                                                           {"siamesenorm", "SiameseNorm"},
-                                                           {"attnres", "AttnRes"},
-                                                           {"ngpt", "nGPT"}};
-  const auto found = names.find(scheme);
-  return found == names.end() ? scheme : found->second;
+  const auto found = scheme_titles().find(scheme);
+  return found == scheme_titles().end() ? scheme : found->second;
 }
 
 std::string file_name(std::string scheme) {

@@ -1,6 +1,7 @@
 // The pieces of results.json (docs/formats/results.md), built by the parts of a study.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -93,7 +94,10 @@ struct PartResult {
 /// A scheme's name as part of a file name: "n+da" for "n/da".
 std::string file_name(std::string scheme);
 
-/// "Post-LN" for "post-ln": a scheme's name in figures.
+/// The names of the registered residual schemes in figures: "Post-LN" for "post-ln".
+const std::map<std::string, std::string>& scheme_titles();
+
+/// A scheme's title; for tensor2tensor's strings, such as "n/da", these.
 std::string display_name(const std::string& scheme);
 
 }  // namespace plumb

@@ -1,7 +1,7 @@
 // T5's relative bias, Raffel et al. 2019, arXiv 1910.10683: a trained number for each head and bucket of distances is
-// added to the scores, which T5, unlike Plumb, does not divide by √size. The layers of a side share the table
-// PREFIX.relative_bias (32, heads). With distance = query − key and n buckets, each distance below n/2 has its own
-// bucket; beyond that, buckets widen logarithmically up to distance 128, and all larger distances share the last:
+// added to the scores. Unlike in T5, the scores are divided by √size, as all of Plumb's are. The layers of a side share
+// the table PREFIX.relative_bias (32, heads). With distance = query − key and n buckets, each distance below n/2 has its
+// own bucket; beyond that, buckets widen logarithmically up to distance 128, and all larger distances share the last:
 //   n/2 + ⌊ln(distance/(n/2))/ln(128/(n/2))·(n − n/2)⌋.
 // If attention is causal, n = 32 and later keys are in bucket 0; otherwise n = 16 for each direction, with keys after
 // the query in the second half.
