@@ -1,6 +1,7 @@
 // The program's entry point: checks and configures what must be done before OpenMP and OpenBLAS are loaded, then loads
 // and runs the rest.
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -31,9 +32,18 @@ bool has_address_space() {
   return false;
 }
 
+/// Opens those of the descriptors 0, 1 and 2 that are closed: otherwise the next file that is opened would get their
+/// numbers, and be overwritten with messages. Opened in the wrong direction, they still cannot be used.
+void occupy_standard_descriptors() {
+  for (int descriptor = 0; descriptor <= 2; ++descriptor) {
+    if (::fcntl(descriptor, F_GETFD) < 0) (void)::open("/dev/null", descriptor == 0 ? O_WRONLY : O_RDONLY);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  occupy_standard_descriptors();
   if (!has_address_space()) return 1;
   // Waiting threads spin for tens of microseconds, about the time between our parallel loops, instead of milliseconds:
   // if another process needs the cores, spinning threads delay the very process that they wait for.

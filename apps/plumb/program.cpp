@@ -105,6 +105,12 @@ void add_verbs(CLI::App& app, Globals& globals) {
   }
 }
 
+/// Writes an error and, unless it is empty, the hint to standard error.
+void print_error(std::string_view what, std::string_view hint) {
+  write_line(fmt::format("plumb: error: {}", what));
+  if (!hint.empty()) write_line(fmt::format("hint: {}", hint));
+}
+
 /// Throws Error if any output was lost.
 void check_standard_output() {
   std::cout.flush();
@@ -213,21 +219,20 @@ extern "C" int plumb_main(int argc, char** argv) {
   } catch (const app::Ended& ended) {
     return ended.status;
   } catch (const Error& error) {
-    fmt::print(stderr, "plumb: error: {}\n", error.what());
-    if (!error.hint().empty()) fmt::print(stderr, "hint: {}\n", error.hint());
+    app::print_error(error.what(), error.hint());
     app::tell_others(argc, argv, globals, error.what());
     if (dynamic_cast<const app::Diverged*>(&error) != nullptr) return app::kDivergedStatus;
     return dynamic_cast<const UsageError*>(&error) != nullptr ? 2 : 1;
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "plumb: error: out of memory\nhint: use smaller batches or a smaller model\n");
+    app::print_error("out of memory", "use smaller batches or a smaller model");
     app::tell_others(argc, argv, globals, "out of memory");
   } catch (const std::filesystem::filesystem_error& error) {
     const std::string reason = fmt::format("{}: {}", error.path1().string(), error.code().message());
-    fmt::print(stderr, "plumb: error: {}\nhint: check that the directory exists and may be written\n", reason);
+    app::print_error(reason, "check that the directory exists and may be written");
     app::tell_others(argc, argv, globals, reason);
   } catch (const std::exception& error) {
     const std::string reason = app::first_line(error.what());
-    fmt::print(stderr, "plumb: error: {}\n", reason);
+    app::print_error(reason, "");
     app::tell_others(argc, argv, globals, reason);
   }
   return 1;

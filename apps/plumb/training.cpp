@@ -5,8 +5,11 @@
 #include <atomic>
 #include <cmath>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
+#include <ctime>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "events.h"
@@ -20,21 +23,44 @@
 namespace plumb::app {
 namespace {
 
-// The signal received, or 0. The handler may run on any thread; a signal handler may write to a lock-free atomic.
+// The signal received, or 0, and when. The handler may run on any thread; it may write to lock-free atomics.
 std::atomic<int> interrupted = 0;
-static_assert(std::atomic<int>::is_always_lock_free);
+std::atomic<int64_t> interrupted_at = 0;  // nanoseconds of the monotonic clock
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
 
-/// The first SIGINT or SIGTERM ends the run after the current step; a second one, of either kind, kills the process.
+/// One decision to end a run may arrive as several signals: `timeout`, wrappers and schedulers send one to the process
+/// and one to its group.
+constexpr int64_t kOneDecision = 2'000'000'000;  // nanoseconds
+
+constexpr std::string_view kAcknowledgment =
+    "interrupted: stops after this step and saves its state; to end it at once, interrupt it again in two seconds";
+
+/// Calls only async-signal-safe functions.
+void on_interrupt(int signal) {
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  const int64_t now = 1'000'000'000 * static_cast<int64_t>(time.tv_sec) + time.tv_nsec;
+  int64_t first = 0;
+  if (interrupted_at.compare_exchange_strong(first, now)) {
+    interrupted = signal;
+    if (verbosity() != Verbosity::quiet) write_line(kAcknowledgment);
+  } else if (now - first >= kOneDecision) {
+    ::signal(signal, SIG_DFL);
+    ::raise(signal);  // takes effect when the handler returns
+  }
+}
+
+/// The first SIGINT or SIGTERM ends the run after the current step; one that comes two seconds later or more, of either
+/// kind, kills the process.
 class InterruptGuard {
  public:
   InterruptGuard() {
     interrupted = 0;
+    interrupted_at = 0;
     struct sigaction action {};
-    action.sa_handler = [](int signal) {
-      interrupted = signal;
-      ::signal(SIGINT, SIG_DFL);
-      ::signal(SIGTERM, SIG_DFL);
-    };
+    action.sa_handler = on_interrupt;
+    ::sigaddset(&action.sa_mask, SIGINT);
+    ::sigaddset(&action.sa_mask, SIGTERM);
     action.sa_flags = SA_RESTART;
     ::sigaction(SIGINT, &action, &before_int_);
     ::sigaction(SIGTERM, &action, &before_term_);

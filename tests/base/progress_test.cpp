@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
+#include <csignal>
 #include <string>
 
 #include "plumb/base/running_mean.h"
@@ -34,11 +36,16 @@ class Terminal {
     ::ioctl(inside_, TIOCSWINSZ, &size);
   }
 
-  /// The output since the last call, without the sequence that clears a line.
-  [[nodiscard]] std::string line() const {
+  /// The output since the last call.
+  [[nodiscard]] std::string output() const {
     std::array<char, 4096> buffer{};
     const ssize_t count = ::read(outside_, buffer.data(), buffer.size());
-    std::string text(buffer.data(), count > 0 ? static_cast<size_t>(count) : 0);
+    return {buffer.data(), count > 0 ? static_cast<size_t>(count) : 0};
+  }
+
+  /// The same without the sequence that clears a line.
+  [[nodiscard]] std::string line() const {
+    const std::string text = output();
     const std::string clear = "\r\033[K";
     return text.starts_with(clear) ? text.substr(clear.size()) : "not cleared: " + text;
   }
@@ -98,6 +105,56 @@ TEST(Progress, CountsWhatWasDoneBefore) {
   Progress resumed("train", 100, Progress::Unit::steps, 40);
   resumed.update(55);
   EXPECT_DOUBLE_EQ(heard, 0.25);  // 15 of the remaining 60
+}
+
+TEST(Progress, MakesWayForLines) {
+  const Terminal terminal;
+  terminal.resize(80);
+  set_verbosity(Verbosity::normal);
+  const std::string bar = "\r\033[Ktrain [########################] 2/2  0 s";
+  {
+    Progress progress("train", 2);
+    progress.update(2);
+    EXPECT_EQ(terminal.output(), bar);
+    say("a notice");
+    EXPECT_EQ(terminal.output(), "\r\033[Ka notice\r\n");  // the terminal adds the carriage return
+    warn("lost");
+    EXPECT_EQ(terminal.output(), "plumb: warning: lost\r\n");
+    progress.update(2);
+    EXPECT_EQ(terminal.output(), bar);
+  }
+  EXPECT_EQ(terminal.output(), "\r\n");
+  {
+    Progress progress("train", 2);
+    progress.update(2);
+    say("the last word");
+    EXPECT_EQ(terminal.output(), bar + "\r\033[Kthe last word\r\n");
+  }
+  EXPECT_EQ(terminal.output(), "");
+}
+
+TEST(Progress, ThatCannotBeShownIsNoError) {
+  const int before = ::dup(STDERR_FILENO), full = ::open("/dev/full", O_WRONLY);
+  std::array<int, 2> pipe{};
+  ASSERT_EQ(::pipe(pipe.data()), 0);
+  ::close(pipe[0]);
+  for (const int broken : {full, pipe[1]}) {
+    ::dup2(broken, STDERR_FILENO);
+    errno = 5;
+    say("lost");
+    warn("lost");
+    write_line("lost");
+    EXPECT_EQ(errno, 5);
+    Progress progress("train", 2);
+    progress.update(2);
+  }
+  ::close(STDERR_FILENO);
+  say("lost");
+  ::dup2(before, STDERR_FILENO);
+  for (const int descriptor : {before, full, pipe[1]}) ::close(descriptor);
+  sigset_t pending;
+  ::sigpending(&pending);
+  EXPECT_EQ(::sigismember(&pending, SIGPIPE), 0);
 }
 
 TEST(Progress, CountsCharactersNotBytes) {

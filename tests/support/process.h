@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <functional>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -27,8 +28,10 @@ struct Finished {
 /// A running child process, with standard output and error going to files. No shell: arguments are passed unchanged.
 class Process {
  public:
+  /// `before` is called in the child before the program starts, for example to close standard error. It may only make
+  /// async-signal-safe calls.
   Process(const std::string& program, const std::vector<std::string>& arguments,
-          const std::filesystem::path& directory = ".") {
+          const std::filesystem::path& directory = ".", const std::function<void()>& before = {}) {
     std::vector<char*> argv = {const_cast<char*>(program.c_str())};
     for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
     argv.push_back(nullptr);
@@ -46,6 +49,7 @@ class Process {
     redirect("/dev/null", O_RDONLY, STDIN_FILENO);
     redirect(output.c_str(), O_WRONLY | O_CREAT, STDOUT_FILENO);
     redirect(errors.c_str(), O_WRONLY | O_CREAT, STDERR_FILENO);
+    if (before) before();
     if (::chdir(directory.c_str()) == 0) ::execvp(program.c_str(), argv.data());
     ::_exit(127);
   }
@@ -59,6 +63,9 @@ class Process {
 
   void signal(int number) const { ::kill(child_, number); }
   [[nodiscard]] pid_t id() const { return child_; }
+
+  /// What it has written to standard error so far.
+  [[nodiscard]] std::string errors() const { return read_file(captured_ / "errors"); }
 
   /// Waits for the process to end.
   Finished wait() {

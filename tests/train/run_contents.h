@@ -1,5 +1,7 @@
-// The files of a run, made comparable: everything except times.
+// The files of a run, made comparable: everything except times and the command that wrote them.
 #pragma once
+
+#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <map>
@@ -11,25 +13,26 @@
 
 namespace plumb::test {
 
-/// Removes times from a document, and the checksums that depend on them.
+/// Removes times and commands from a document, and the checksums that depend on them.
 inline void drop_times(Json& json) {
   if (json.is_array()) {
     for (Json& each : json) drop_times(each);
   }
   if (!json.is_object()) return;
   for (const char* key :
-       {"seconds", "tokens_per_second", "ceiling_fraction", "data_seconds", "exchange_seconds", "checksum", "metrics"})
+       {"seconds", "tokens_per_second", "ceiling_fraction", "data_seconds", "exchange_seconds", "checksum", "metrics",
+        "command"})
     json.erase(key);
   for (auto& [key, value] : json.items()) drop_times(value);
 }
 
 /// The contents of every file of a run by relative path: JSON without times, anything else byte for byte. Omits
-/// environment.jsonl, which records the interruptions.
+/// environment.jsonl, which records the interruptions, and TensorBoard's files, which are named after times.
 inline std::map<std::string, std::string> contents_of_run(const std::filesystem::path& run) {
   std::map<std::string, std::string> contents;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(run)) {
     const std::string name = std::filesystem::relative(entry.path(), run).string();
-    if (name == "environment.jsonl") continue;
+    if (name == "environment.jsonl" || name.starts_with("events.out.tfevents.")) continue;
     if (entry.is_directory()) {
       contents[name] = "a directory";
       continue;
@@ -51,6 +54,17 @@ inline std::map<std::string, std::string> contents_of_run(const std::filesystem:
     contents[name] = content;
   }
   return contents;
+}
+
+/// Expects the same files with the same contents, as returned by contents_of_run.
+inline void expect_same_files(const std::map<std::string, std::string>& found,
+                              const std::map<std::string, std::string>& wanted) {
+  for (const auto& [name, content] : wanted) {
+    ASSERT_TRUE(found.contains(name)) << name;
+    ASSERT_TRUE(found.at(name) == content) << name << ":\n"
+                                           << (name.ends_with(".safetensors") ? "" : found.at(name) + content);
+  }
+  for (const auto& [name, content] : found) ASSERT_TRUE(wanted.contains(name)) << name;
 }
 
 }  // namespace plumb::test

@@ -1,12 +1,16 @@
 #include "plumb/base/progress.h"
 
 #include <fmt/format.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
+#include <array>
+#include <atomic>
+#include <cerrno>
 #include <utility>
 
+#include "plumb/base/broken_pipe.h"
 #include "plumb/base/terminal.h"
 #include "plumb/base/text.h"
 
@@ -20,8 +24,34 @@ Verbosity& verbosity_storage() {
 
 thread_local const ProgressListener* listener_of_thread = nullptr;
 
+/// Whether the terminal's last line is a bar, which the next output replaces.
+std::atomic<bool> bar_shown = false;
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+constexpr std::string_view kClearLine = "\r\033[K";
+
 constexpr std::chrono::milliseconds kTerminalPeriod{100};
 constexpr std::chrono::seconds kLinePeriod{10};
+
+/// Writes these texts, one after another, or as much of them as can be written. Calls only async-signal-safe functions.
+template <size_t N>
+void write_to_standard_error(const std::array<std::string_view, N>& texts) {
+  const BrokenPipeGuard guard;
+  const int before = errno;
+  std::array<iovec, N> pieces;
+  for (size_t i = 0; i < N; ++i) pieces[i] = {const_cast<char*>(texts[i].data()), texts[i].size()};
+  for (size_t next = 0; next < N;) {
+    const ssize_t written = ::writev(STDERR_FILENO, &pieces[next], static_cast<int>(N - next));
+    if (written < 0 && errno != EINTR) break;
+    for (auto left = static_cast<size_t>(std::max<ssize_t>(written, 0)); next < N; ++next) {
+      const size_t taken = std::min(left, pieces[next].iov_len);
+      pieces[next] = {static_cast<char*>(pieces[next].iov_base) + taken, pieces[next].iov_len - taken};
+      left -= taken;
+      if (pieces[next].iov_len > 0) break;
+    }
+  }
+  errno = before;
+}
 
 bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
 
@@ -77,11 +107,16 @@ ListenToProgress::ListenToProgress(ProgressListener listener)
 
 ListenToProgress::~ListenToProgress() { listener_of_thread = outer_; }
 
-void say(std::string_view line) {
-  if (verbosity() != Verbosity::quiet && listener_of_thread == nullptr) fmt::print(stderr, "{}\n", line);
+void write_line(std::string_view line) {
+  const std::string_view clear = bar_shown.exchange(false) ? kClearLine : std::string_view();
+  write_to_standard_error<3>({clear, line, "\n"});
 }
 
-void warn(std::string_view line) { fmt::print(stderr, "plumb: warning: {}\n", line); }
+void say(std::string_view line) {
+  if (verbosity() != Verbosity::quiet && listener_of_thread == nullptr) write_line(line);
+}
+
+void warn(std::string_view line) { write_line(fmt::format("plumb: warning: {}", line)); }
 
 Progress::Progress(std::string label, int64_t total, Unit unit, int64_t before)
     : label_(std::move(label)),
@@ -92,7 +127,7 @@ Progress::Progress(std::string label, int64_t total, Unit unit, int64_t before)
       terminal_(::isatty(STDERR_FILENO) != 0) {}
 
 Progress::~Progress() {
-  if (shown_ && terminal_) std::fputs("\n", stderr);
+  if (shown_ && bar_shown.exchange(false)) write_to_standard_error<1>({"\n"});
 }
 
 void Progress::update(int64_t done, std::string_view note) {
@@ -140,10 +175,10 @@ void Progress::show(const std::vector<ProgressPart>& notes, bool last) {
     const std::string tail = fitting(std::move(parts), width > used ? width - used : 0);
     // The bar counts all steps, including those done earlier.
     const double filled = std::min(1.0, static_cast<double>(done_) / static_cast<double>(total_));
-    fmt::print(stderr, "\r\033[K{}", bar_line(label_, filled, tail, width));
-    std::fflush(stderr);
+    bar_shown = true;
+    write_to_standard_error<2>({kClearLine, bar_line(label_, filled, tail, width)});
   } else {
-    fmt::print(stderr, "{}  {}\n", label_, fitting(std::move(parts), std::string::npos));
+    write_line(fmt::format("{}  {}", label_, fitting(std::move(parts), std::string::npos)));
   }
   shown_ = true;
 }

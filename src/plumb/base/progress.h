@@ -1,4 +1,5 @@
-// The only progress display: a bar on a terminal, occasional lines elsewhere. Always on standard error.
+// The only progress display: a bar on a terminal, occasional lines elsewhere. Always on standard error, and never the
+// end of a program: what cannot be written there is lost.
 #pragma once
 
 #include <chrono>
@@ -33,7 +34,11 @@ class ListenToProgress {
   const ProgressListener* outer_;
 };
 
-/// Writes one line to standard error, unless quiet.
+/// Writes one line to standard error, even if quiet, in place of a bar that is shown there. An unwritable standard error
+/// or a pipe that nobody reads is ignored. May be called in a signal handler.
+void write_line(std::string_view line);
+
+/// The same, unless quiet.
 void say(std::string_view line);
 
 /// A piece of a progress line. If the line is too long for the terminal, the least important pieces are dropped first.
@@ -45,7 +50,7 @@ struct ProgressPart {
   int importance = kAlways;
 };
 
-/// Writes "plumb: warning: LINE" to standard error, even if quiet: something was damaged or lost.
+/// Writes "plumb: warning: LINE", even if quiet: something was damaged or lost.
 void warn(std::string_view line);
 
 /// Shows progress through `total` steps, or its percentage, and the remaining time.

@@ -7,9 +7,9 @@
 #include <memory>
 #include <string>
 
+#include "plumb/base/broken_pipe.h"
 #include "plumb/base/error.h"
 #include "plumb/base/timing.h"
-#include "plumb/parallel/broken_pipe.h"
 #include "plumb/parallel/group.h"
 #include "plumb/parallel/membership.h"
 #include "plumb/parallel/register.h"

@@ -1,13 +1,15 @@
 // Makes writing to a closed connection an error, rather than a signal that ends the process.
 #pragma once
 
+#include <cerrno>
 #include <csignal>
 #include <ctime>
 
 namespace plumb {
 
-/// During its lifetime, SIGPIPE is blocked in this thread, and permanently in the threads that it starts. Gloo writes
-/// without MSG_NOSIGNAL and reports the error returned by the write.
+/// During its lifetime, SIGPIPE is blocked in this thread, and permanently in the threads that it starts. For writes to
+/// standard error, and for Gloo, which writes without MSG_NOSIGNAL and reports the error returned by the write. May be
+/// used in a signal handler.
 class BrokenPipeGuard {
  public:
   BrokenPipeGuard() {
@@ -17,8 +19,10 @@ class BrokenPipeGuard {
   }
   ~BrokenPipeGuard() {
     if (::sigismember(&before_, SIGPIPE) == 1) return;
+    const int error = errno;
     const timespec now{};
     ::sigtimedwait(&pipe_, nullptr, &now);  // consumes a pending signal
+    errno = error;
     ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
   BrokenPipeGuard(const BrokenPipeGuard&) = delete;
