@@ -56,6 +56,25 @@ TEST_F(RunVerbs, ListsAndSorts) {
   EXPECT_EQ(plumb({"runs", "data"}).status, 1);
 }
 
+TEST_F(RunVerbs, LeaveOutWhatAKilledCommandHasLeft) {
+  const fs::path averaged = *folder_ / "runs" / "averaged";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    write_directory_atomic(averaged, [](const fs::path& at) {
+      fs::copy(*folder_ / "runs" / "0.001", at, fs::copy_options::recursive);
+      ::kill(::getpid(), SIGKILL);
+    });
+  }
+  ::waitpid(child, nullptr, 0);
+  const std::string left = "averaged.tmp-" + std::to_string(child);
+  ASSERT_TRUE(fs::exists(*folder_ / "runs" / left / "result.json"));
+  EXPECT_EQ(plumb({"runs", "runs"}).output.find(left), std::string::npos);
+  EXPECT_EQ(Json::parse(plumb({"runs", "runs", "--json", "-"}).output)["runs"].size(), 2U);
+  EXPECT_EQ(plumb({"average", "runs/0.001", "--last", "1", "--out", "runs/averaged"}).status, 0);
+  EXPECT_FALSE(fs::exists(*folder_ / "runs" / left));
+  fs::remove_all(averaged);
+}
+
 TEST_F(RunVerbs, ReportsOneRunInItsDirectoryAndSeveralWhereTold) {
   const Finished one = plumb({"report", "runs/0.001"});
   ASSERT_EQ(one.status, 0) << one.errors;

@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <fstream>
 #include <thread>
 
@@ -213,6 +215,49 @@ TEST(Directories, AKillBetweenTwoRenamesLosesNothing) {
   EXPECT_EQ(message_of([&] { write_directory_atomic(directory / "best", [](const fs::path&) { throw Error("no"); }); }),
             "no");
   EXPECT_EQ(read_file(directory / "best" / "content"), "old");
+}
+
+/// The id of a process that has ended.
+pid_t dead_process() {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  ::waitpid(child, nullptr, 0);
+  return child;
+}
+
+TEST(Directories, LeftByAKilledProcessAreRemovedByTheNextThatWritesThere) {
+  const TemporaryDirectory directory;
+  const fs::path path = directory / "data";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    write_directory_atomic(path, [](const fs::path& at) {
+      claim_output_directory(at, "data");
+      put(at / "half", "1");
+      ::kill(::getpid(), SIGKILL);
+    });
+  }
+  ::waitpid(child, nullptr, 0);
+  const fs::path left = path.string() + ".tmp-" + std::to_string(child);
+  ASSERT_TRUE(fs::exists(left / "half"));
+  EXPECT_TRUE(is_unfinished(left));
+
+  // None of these is what a killed process has left of this directory.
+  const std::string dead = std::to_string(dead_process());
+  const std::vector<std::string> others = {"data.tmp-" + std::to_string(::getppid()), "data.tmp-" + dead + "x",
+                                           "data.tmp-", "data.tmp-backup", "data2.tmp-" + dead, "my data.tmp-" + dead};
+  for (const std::string& name : others) fs::copy(left, directory / name);
+  const fs::path of_the_user = directory / ("data.tmp-" + dead);  // only the name is the same
+  fs::create_directory(of_the_user);
+  put(of_the_user / "plumb.json", R"({"kind": "data"})");
+  put(directory / ("data.tmp-1" + dead), "a file");
+
+  write_directory_atomic(path, [](const fs::path& at) { put(at / "whole", "2"); });
+  EXPECT_FALSE(fs::exists(left));
+  for (const std::string& name : others) EXPECT_TRUE(fs::exists(directory / name / "half")) << name;
+  EXPECT_TRUE(fs::exists(of_the_user / "plumb.json"));
+  EXPECT_TRUE(fs::exists(directory / ("data.tmp-1" + dead)));
+  EXPECT_FALSE(is_unfinished(path));
+  EXPECT_EQ(entries(path), 1U);
 }
 
 TEST(Directories, ASymbolicLinkIsFollowed) {

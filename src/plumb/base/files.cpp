@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -25,6 +27,7 @@ namespace {
 constexpr const char* kMarker = "plumb.json";
 constexpr std::string_view kTemporary = ".tmp-";  // in the names of unfinished files and directories
 constexpr std::string_view kOld = ".old-";        // in the names of directories being replaced
+constexpr const char* kUnfinished = ".plumb-unfinished";
 
 std::string reason() { return std::strerror(errno); }
 
@@ -146,12 +149,50 @@ std::string marked_kind(const fs::path& path) {
   return is_ours ? marker["kind"].get<std::string>() : std::string();
 }
 
-/// True if a directory is empty, or holds only an unfinished marker left by a killed process.
+/// True if a directory is empty, or holds only an unfinished marker left by a killed process, or the file that says that
+/// it is a temporary one.
 bool is_unused(const fs::path& path) {
   const std::string unfinished = std::string(kMarker) + std::string(kTemporary);
   return std::all_of(fs::directory_iterator(path), fs::directory_iterator(), [&](const fs::directory_entry& entry) {
-    return entry.path().filename().string().starts_with(unfinished);
+    const std::string name = entry.path().filename().string();
+    return name.starts_with(unfinished) || name == kUnfinished;
   });
+}
+
+/// Makes is_unfinished() true.
+void mark_unfinished(const fs::path& directory) {
+  const fs::path mark = directory / kUnfinished;
+  const Descriptor file(::open(mark.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+  if (!file.is_open())
+    throw Error(fmt::format("{}: cannot be written: {}", mark.string(), reason()), "is the disk full?");
+}
+
+/// Removes a directory so that a kill leaves it unfinished.
+void remove_unfinished(const fs::path& directory) {
+  mark_unfinished(directory);
+  std::vector<fs::path> contents;
+  for (const auto& entry : fs::directory_iterator(directory))
+    if (entry.path().filename() != kUnfinished) contents.push_back(entry.path());
+  for (const fs::path& each : contents) fs::remove_all(each);
+  fs::remove_all(directory);
+}
+
+/// Removes the unfinished directories NAME.tmp-PID next to `path` whose processes have died.
+void remove_abandoned(const fs::path& path) {
+  if (!fs::is_directory(parent_of(path))) return;
+  const std::string prefix = path.filename().string() + std::string(kTemporary);
+  std::vector<fs::path> abandoned;
+  for (const auto& entry : fs::directory_iterator(parent_of(path))) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(prefix) || !is_unfinished(entry.path())) continue;
+    int64_t process = 0;
+    const char* end = name.data() + name.size();
+    const auto parsed = std::from_chars(name.data() + prefix.size(), end, process);
+    const bool names_process = parsed.ec == std::errc() && parsed.ptr == end && process > 0;
+    if (names_process && ::kill(static_cast<pid_t>(process), 0) != 0 && errno == ESRCH)
+      abandoned.push_back(entry.path());
+  }
+  for (const fs::path& each : abandoned) remove_unfinished(each);
 }
 
 /// Renames the directory `fresh` to `path`; returns the new location of the replaced one.
@@ -298,14 +339,17 @@ void check_output_file(const fs::path& given) {
 void write_directory_atomic(const fs::path& given, const std::function<void(const fs::path&)>& fill) {
   const fs::path path = followed(given.has_filename() ? given : given.parent_path());  // "dir/" is "dir"
   settle_replacement(path);
+  remove_abandoned(path);
   const fs::path temporary = name_beside(path, kTemporary);
   fs::remove_all(temporary);
   fs::create_directories(temporary);
   try {
+    mark_unfinished(temporary);
     fill(temporary);
+    fs::remove(temporary / kUnfinished);
     sync_directory(temporary);
     if (fs::exists(path)) {
-      fs::remove_all(replace_directory(path, temporary));
+      remove_unfinished(replace_directory(path, temporary));
     } else {
       fs::rename(temporary, path);
     }
@@ -315,6 +359,11 @@ void write_directory_atomic(const fs::path& given, const std::function<void(cons
     fs::remove_all(temporary, ignored);
     throw;
   }
+}
+
+bool is_unfinished(const fs::path& directory) {
+  std::error_code ignored;
+  return fs::is_directory(directory, ignored) && fs::exists(directory / kUnfinished, ignored);
 }
 
 void clear_unfinished(const fs::path& directory) {

@@ -38,12 +38,17 @@ void write_file_atomic(const std::filesystem::path& path, std::string_view conte
 /// no files.
 void check_output_file(const std::filesystem::path& path);
 
-/// Calls `fill` with an empty temporary directory next to `path`, then renames it to `path`, replacing any previous
+/// Calls `fill` with a new temporary directory next to `path`, then renames it to `path`, replacing any previous
 /// directory. A symbolic link is followed. Killing the process at any time leaves either the old or the new directory;
 /// on file systems that cannot exchange two names (NFS, 9p, FUSE), a kill between two renames leaves the old one under
-/// a temporary name, and the next call, or `clear_unfinished`, restores it.
+/// a temporary name, and the next call, or `clear_unfinished`, restores it. The next call also removes the temporary
+/// directories that killed calls for the same path have left (see `is_unfinished`).
 void write_directory_atomic(const std::filesystem::path& path,
                             const std::function<void(const std::filesystem::path&)>& fill);
+
+/// Whether a directory is a temporary one that `write_directory_atomic` is filling or removing, or has left behind when
+/// it was killed. A file in it says so.
+bool is_unfinished(const std::filesystem::path& directory);
 
 /// Removes the temporary files that killed processes left in `directory`, and restores a directory that one of them was
 /// replacing. No other process may be writing there.

@@ -90,7 +90,8 @@ void search(const fs::path& place, std::set<fs::path>& found) {
   }
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(place, fs::directory_options::skip_permission_denied, ignored)) {
-    if (entry.is_directory(ignored) && !entry.is_symlink(ignored)) search(entry.path(), found);
+    if (entry.is_directory(ignored) && !entry.is_symlink(ignored) && !is_unfinished(entry.path()))
+      search(entry.path(), found);
   }
 }
 
