@@ -48,7 +48,8 @@ void add_train(CLI::App& app, Globals& globals) {
   const auto arguments = std::make_shared<TrainArguments>();
   CLI::App* verb =
       add_verb(app, globals, "train", "Train a model, or resume an interrupted run",
-               "plumb train --data data/multi30k --out runs/pre-ln --set model.residual=pre-ln --set train.warm_up=0",
+               "plumb train --data data/multi30k --out runs/pre-ln --set model.residual=pre-ln --set train.warm_up=0 "
+               "--set train.decay_start=4000",
                [arguments, &globals] { train_and_report(requested(*arguments, globals), arguments->out, globals); });
   verb->add_option("--config", arguments->config,
                    "TOML file with the sections [model], [train], [task], [watch], [data] and [initial]")

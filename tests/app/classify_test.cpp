@@ -54,7 +54,8 @@ class ClassifyVerb : public ::testing::Test {
     for (const std::string& setting :
          std::vector<std::string>{"model.kind=encoder", "model.d_model=16", "model.heads=2", "model.feed_forward=32",
                                   "model.encoder_layers=1", "train.learning_rate=0.01", "train.warm_up=0",
-                                  "train.batch_tokens=256", fmt::format("train.steps={}", steps)}) {
+                                  "train.decay_start=1", "train.batch_tokens=256",
+                                  fmt::format("train.steps={}", steps)}) {
       arguments.emplace_back("--set");
       arguments.push_back(setting);
     }

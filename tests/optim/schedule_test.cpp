@@ -83,9 +83,9 @@ TEST(Schedule, StepDecayMultipliesAfterEachStepNamed) {
   EXPECT_DOUBLE_EQ(schedule(200), 0.1);
   EXPECT_NEAR(schedule(201), 0.01, 1e-15);
   const VariantOptions half = test::options("[train.step_decay]\nat = 5\nfactor = 0.5");
-  EXPECT_DOUBLE_EQ(Schedule("step_decay", frame, half)(6), 0.5);
-  EXPECT_DOUBLE_EQ(Schedule("step_decay", frame)(6), 1.0);  // no steps are named
-  EXPECT_THROW(Schedule("step_decay", frame, test::options("[train.step_decay]\nfactor = -0.5")), Error);
+  EXPECT_DOUBLE_EQ(Schedule("constant * step_decay", frame, half)(6), 0.5);
+  EXPECT_DOUBLE_EQ(Schedule("constant * step_decay", frame)(6), 1.0);  // no steps are named
+  EXPECT_THROW(Schedule("constant * step_decay", frame, test::options("[train.step_decay]\nfactor = -0.5")), Error);
 }
 
 TEST(Schedule, StableThenDecaying) {
@@ -98,15 +98,16 @@ TEST(Schedule, StableThenDecaying) {
   EXPECT_NEAR(root(850), 2 * (0.1 + 0.9 * (1 - 0.5)), 1e-12);  // √(1/4)
   EXPECT_NEAR(root(1000), 0.2, 1e-15);
   EXPECT_NEAR(root(1500), 0.2, 1e-15);
-  const Schedule line("stable_decay", {.steps = 1000},
+  const Schedule line("constant * stable_decay", {.learning_rate = 1, .steps = 1000},
                       test::options("[train.stable_decay]\nshare = 0.5\nshape = \"line\"\n"));
   EXPECT_NEAR(line(1), 1.0, 1e-15);
   EXPECT_NEAR(line(500), 1.0, 1e-15);
   EXPECT_NEAR(line(625), 0.75, 1e-12);
   EXPECT_NEAR(line(900), 0.2, 1e-12);
   EXPECT_NEAR(line(1000), 0.0, 1e-15);
-  EXPECT_THROW(Schedule("stable_decay", frame, test::options("[train.stable_decay]\nshare = 0.0\n")), Error);
-  EXPECT_THROW(Schedule("stable_decay", frame, test::options("[train.stable_decay]\nshape = \"arc\"\n")), Error);
+  const std::string stable = "constant * stable_decay";
+  EXPECT_THROW(Schedule(stable, frame, test::options("[train.stable_decay]\nshare = 0.0\n")), Error);
+  EXPECT_THROW(Schedule(stable, frame, test::options("[train.stable_decay]\nshape = \"arc\"\n")), Error);
 }
 
 TEST(Schedule, SlantedTriangular) {
@@ -119,11 +120,12 @@ TEST(Schedule, SlantedTriangular) {
   EXPECT_NEAR(schedule(1000), 0.01 / 32, 1e-15);
   EXPECT_NEAR(schedule(3000), 0.01 / 32, 1e-15);
   // T = 25, cut = ⌊25·0.3⌋ = 7: the descent is 7·(1/0.3 − 1) steps long.
-  const Schedule other("slanted_triangular", {.steps = 25},
+  const Schedule other("constant * slanted_triangular", {.learning_rate = 1, .steps = 25},
                        test::options("[train.slanted_triangular]\ncut_fraction = 0.3\nratio = 4.0\n"));
   EXPECT_NEAR(other(6), (1 + 6.0 / 7 * 3) / 4, 1e-14);
   EXPECT_NEAR(other(20), (1 + (1 - 13 / (7 * (1 / 0.3 - 1))) * 3) / 4, 1e-14);
-  EXPECT_THROW(Schedule("slanted_triangular", {}, test::options("[train.slanted_triangular]\ncut_fraction = 1.0\n")),
+  EXPECT_THROW(Schedule("constant * slanted_triangular", {},
+                        test::options("[train.slanted_triangular]\ncut_fraction = 1.0\n")),
                Error);
 }
 
@@ -137,7 +139,7 @@ TEST(Schedule, OneCycle) {
   EXPECT_NEAR(cosine(71), end + (0.5 - end) * (1 + std::cos(M_PI * (70 - peak) / (100 - peak))) / 2, 1e-14);
   EXPECT_NEAR(cosine(101), end, 1e-15);
   EXPECT_NEAR(cosine(200), end, 1e-15);
-  const Schedule line("one_cycle", {.steps = 20},
+  const Schedule line("constant * one_cycle", {.learning_rate = 1, .steps = 20},
                       test::options("[train.one_cycle]\nclimb = 0.5\nfirst_divisor = 10.0\nlast_divisor = 10.0\n"
                                     "shape = \"line\"\n"));
   EXPECT_NEAR(line(1), 0.1, 1e-15);
@@ -145,8 +147,53 @@ TEST(Schedule, OneCycle) {
   EXPECT_NEAR(line(10), 1.0, 1e-14);
   EXPECT_NEAR(line(15), 1 - 0.99 / 2, 1e-14);
   EXPECT_NEAR(line(20), 0.01, 1e-14);
-  EXPECT_THROW(Schedule("one_cycle", {}, test::options("[train.one_cycle]\nclimb = 0.0\n")), Error);
-  EXPECT_THROW(Schedule("one_cycle", {}, test::options("[train.one_cycle]\nshape = \"arc\"\n")), Error);
+  EXPECT_THROW(Schedule("constant * one_cycle", {}, test::options("[train.one_cycle]\nclimb = 0.0\n")), Error);
+  EXPECT_THROW(Schedule("constant * one_cycle", {}, test::options("[train.one_cycle]\nshape = \"arc\"\n")), Error);
+}
+
+// Every product of up to three factors is either proportional to the learning rate, at every step, or an error.
+TEST(Schedule, IsProportionalToTheLearningRateOrRefused) {
+  const std::vector<std::string> factors = schedule_factors().names();
+  std::vector<std::string> products = factors;
+  for (const std::string& a : factors) {
+    for (const std::string& b : factors) {
+      products.push_back(a + " * " + b);
+      for (const std::string& c : factors) products.push_back(a + "*" + b + " *" + c);
+    }
+  }
+  const ScheduleFrame frame{.learning_rate = 0.02, .warm_up = 10, .steps = 50, .hidden_size = 9};
+  ScheduleFrame thrice = frame;
+  thrice.learning_rate *= 3;
+  int64_t accepted = 0;
+  for (const std::string& product : products) {
+    try {
+      const Schedule one(product, frame), three(product, thrice);
+      ++accepted;
+      for (const int64_t step : {1, 2, 9, 10, 11, 30, 49, 50, 51, 90})
+        EXPECT_NEAR(three(step), 3 * one(step), 1e-15) << product << " at step " << step;
+    } catch (const Error& error) {
+      EXPECT_FALSE(error.hint().empty()) << product;
+    }
+  }
+  const auto n = static_cast<int64_t>(factors.size()) - 1;  // besides constant
+  EXPECT_EQ(accepted, 1 + 2 * n + 3 * n * n);
+}
+
+TEST(Schedule, WithoutOrWithTwiceTheLearningRateIsAnError) {
+  const auto error_of = [](const std::string& text) {
+    try {
+      static_cast<void>(Schedule(text, {}));
+    } catch (const Error& error) {
+      return error.what() + (" (" + error.hint() + ")");
+    }
+    return std::string("accepted");
+  };
+  EXPECT_EQ(error_of("cosine_decay"),
+            "schedule \"cosine_decay\": without the factor constant, it ignores train.learning_rate "
+            "(\"constant * cosine_decay\")");
+  EXPECT_EQ(error_of("constant * constant"),
+            "schedule \"constant * constant\": multiplies train.learning_rate 2 times (give the factor constant once)");
+  EXPECT_EQ(error_of("rsqrt_hidden_size*constant*rsqrt_decay"), "accepted");
 }
 
 TEST(Schedule, AWrongNameIsAnErrorThatNamesTheNearest) {

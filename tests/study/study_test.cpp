@@ -333,6 +333,10 @@ TEST(Study, ReadsNoValuesThatCannotBeMeasured) {
   EXPECT_THROW(read("[training]\nwarm_ups = [0, 400, '10kt']"), Error);  // which is longer?
   EXPECT_THROW(read("[training]\nwarm_ups = [0, '1kt', '1000t']"), Error);
   EXPECT_NO_THROW(read("[training]\nwarm_ups = [0, '10kt', '20kt']"));
+  EXPECT_THROW(read("[training]\nwarm_ups = [0]"), Error);  // when would the decay begin?
+  EXPECT_THROW(read("[along_training]\nwarm_ups = [0]"), Error);
+  EXPECT_THROW(read("[train]\nwarm_up = 0\n[gradients]"), Error);
+  EXPECT_NO_THROW(read("[training]\nwarm_ups = [0]\n[train]\ndecay_start = 50"));
   EXPECT_THROW(read("[backward_gain]\nseeds = 0"), Error);
   EXPECT_THROW(read("[first_step]\nlayers = 0"), Error);
   EXPECT_THROW(read("[first_step]\noptimizers = []"), Error);

@@ -44,6 +44,7 @@ class TransferPart : public ::testing::Test {
     config_.train.steps = 3;
     config_.train.batch_tokens = 200;
     config_.train.warm_up = 0;
+    config_.train.decay_start = 1;
     TransferStudy part;
     part.train = (folder_ / "train.tsv").string();
     part.valid = (folder_ / "valid.tsv").string();

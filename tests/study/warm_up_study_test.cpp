@@ -5,6 +5,7 @@
 
 #include "plumb/base/progress.h"
 #include "plumb/study/study.h"
+#include "plumb/study/trained_run.h"
 #include "plumb/train/metrics_file.h"
 #include "study/entry.h"
 #include "train/copy_task.h"
@@ -42,7 +43,8 @@ TEST(WarmUpStudy, ComparesWarmUpsInTokens) {
     ASSERT_GE(points.size(), 3U);
     if (name.find("-warmup0-") != std::string::npos) {
       ++checked;
-      EXPECT_DOUBLE_EQ(points[0].learning_rate, 1e-2);
+      // The decay begins where the longest warm-up ends, not at step 1.
+      for (size_t i = 0; i < 3; ++i) EXPECT_DOUBLE_EQ(points[i].learning_rate, 1e-2) << i;
     }
     if (name.find("-warmup10kt-") == std::string::npos) continue;
     ++checked;
@@ -50,6 +52,29 @@ TEST(WarmUpStudy, ComparesWarmUpsInTokens) {
     EXPECT_DOUBLE_EQ(points[2].learning_rate, 3 * points[0].learning_rate);
   }
   EXPECT_EQ(checked, 2);
+}
+
+// With every schedule: the runs differ only until the longest warm-up is over.
+TEST(WarmUpStudy, ComparesRunsWithTheSameRatesAfterwards) {
+  const std::vector<Duration> warm_ups = {0, 3, 20, 7};
+  for (const std::string factor : {"rsqrt_decay", "cosine_decay", "linear_decay", "step_decay", "stable_decay"}) {
+    for (const int64_t decay_start : {0, 5}) {
+      TrainConfig train;
+      train.schedule = "constant * linear_warmup * " + factor;
+      train.decay_start = decay_start;
+      train.steps = 60;
+      const Schedule longest = make_schedule(with_warm_up(train, 20, warm_ups), 16);
+      for (const Duration& warm_up : warm_ups) {
+        const Schedule schedule = make_schedule(with_warm_up(train, warm_up, warm_ups), 16);
+        // Cosine and line end at the last step wherever they begin, so only an inverse square root needs to be tied.
+        const bool tied = decay_start > 0 || factor == "rsqrt_decay";
+        for (const int64_t step : {20, 21, 40, 60}) {
+          EXPECT_NEAR(schedule(step), longest(step), tied ? 1e-15 : 0.5 * train.learning_rate)
+              << factor << ", warm-up " << warm_up.text() << ", step " << step;
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -114,6 +114,11 @@ TEST(TrainConfig, OptionsOutOfRangeOrUnknownAreErrors) {
             "train.step_decay.factor = -1 must be at least 0");
   EXPECT_EQ(error_of("[train]\noptimizer = \"adamm\""), "unknown optimizer 'adamm'");
   EXPECT_EQ(error_of("[train]\nschedule = \"konstant\""), "unknown schedule factor 'konstant'");
+  EXPECT_EQ(error_of("[train]\nschedule = \"linear_warmup\""),
+            "schedule \"linear_warmup\": without the factor constant, it ignores train.learning_rate");
+  EXPECT_EQ(error_of("[train]\ndecay_floor = 2.0"), "train.decay_floor = 2 must lie in [0, 1]");
+  EXPECT_EQ(error_of("[train]\ndecay_floor = -0.5"), "train.decay_floor = -0.5 must lie in [0, 1]");
+  EXPECT_EQ(error_of("[train]\ndecay_floor = 1.0"), "accepted");
   EXPECT_EQ(error_of("[train.adam]\nbeta3 = 0.5"), "run.toml:2:1: unknown key 'beta3' in [train.adam]");
   EXPECT_EQ(error_of("[train.addam]\nbeta1 = 0.5"), "run.toml:1:8: unknown section 'addam' in [train]");
 }
@@ -141,6 +146,25 @@ TEST(TrainConfig, NumbersMustBeFinite) {
   TrainConfig config;  // set in C++
   config.learning_rate = HUGE_VAL;
   EXPECT_THROW(validate(config), Error);
+}
+
+TEST(TrainConfig, ADecayFromTheFirstStepMustBeMeant) {
+  const auto error_of = [](const std::string& toml) {
+    try {
+      require_decay_start(read("[train]\n" + toml));
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_EQ(error_of(""), "accepted");
+  EXPECT_EQ(error_of("warm_up = 0"),
+            "train.warm_up = 0: the learning rate would decay as 1/√step from step 1 on, to a tenth at step 100");
+  EXPECT_NE(error_of("warm_up = 1"), "accepted");
+  EXPECT_EQ(error_of("warm_up = 2"), "accepted");
+  EXPECT_EQ(error_of("warm_up = 0\ndecay_start = 1"), "accepted");
+  EXPECT_EQ(error_of("warm_up = 0\ndecay_start = \"1Mt\""), "accepted");
+  EXPECT_EQ(error_of("warm_up = 0\nschedule = \"constant * cosine_decay\""), "accepted");
 }
 
 TEST(TrainConfig, OfOldRunsAreStillTheSame) {

@@ -74,6 +74,7 @@ class Finetuning : public ::testing::Test {
     run.train.batch_tokens = 200;
     run.train.learning_rate = 1e-2;
     run.train.warm_up = 0;
+    run.train.decay_start = 1;
     run_training(run, folder_ / name);
     return folder_ / name;
   }

@@ -32,6 +32,11 @@ double ScheduleFrame::decay_progress(int64_t step) const {
   return static_cast<double>(step - begin) / static_cast<double>(steps - begin);
 }
 
+bool has_schedule_factor(const std::string& schedule, const std::string& name) {
+  const std::vector<std::string> names = factor_names(schedule);
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 Registry<ScheduleFactorFactory>& schedule_factors() {
   static Registry<ScheduleFactorFactory> registry("schedule factor");
   return registry;
@@ -46,6 +51,15 @@ Schedule::Schedule(const std::string& text, const ScheduleFrame& frame, const Va
     const auto& entry = schedule_factors().at(name);
     factors_.push_back(entry.make(frame, options_of(options, name, entry)));
   }
+  const std::vector<std::string> names = factor_names(text);
+  const auto times = std::count(names.begin(), names.end(), "constant");
+  if (times == 0) {
+    throw Error(fmt::format("schedule \"{}\": without the factor constant, it ignores train.learning_rate", text),
+                fmt::format("\"constant * {}\"", text));
+  }
+  if (times > 1)
+    throw Error(fmt::format("schedule \"{}\": multiplies train.learning_rate {} times", text, times),
+                "give the factor constant once");
 }
 
 double Schedule::operator()(int64_t step) const {

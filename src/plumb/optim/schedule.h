@@ -27,6 +27,9 @@ struct ScheduleFrame {
   [[nodiscard]] double decay_progress(int64_t step) const;
 };
 
+/// Whether a schedule has this factor.
+bool has_schedule_factor(const std::string& schedule, const std::string& name);
+
 /// One factor: its value at a step ≥ 1.
 using ScheduleFactor = std::function<double(int64_t step)>;
 
@@ -37,7 +40,7 @@ Registry<ScheduleFactorFactory>& schedule_factors();
 class Schedule {
  public:
   /// `text`: names of factors joined by "*"; `options`: their options, by name. Throws Error on an unknown or missing
-  /// name, and on options out of range.
+  /// name, on options out of range, and unless the factor `constant`, the learning rate itself, is given exactly once.
   Schedule(const std::string& text, const ScheduleFrame& frame, const VariantOptions& options = {});
 
   /// The learning rate at a step ≥ 1.

@@ -102,7 +102,7 @@ RunRequest watched_run(const StudyContext& context, const AlongTrainingStudy& pa
   request.name = fmt::format("along-{}-warmup{}", file_name(scheme), warm_up.text());
   request.label = WatchedTraining{scheme, warm_up, {}}.name();
   request.config = run_config(context, model_for(context, scheme, part.layers));
-  request.config.train.warm_up = warm_up;
+  request.config.train = with_warm_up(request.config.train, warm_up, part.warm_ups);
   WatchConfig& watch = request.config.watch;
   Config::from_string(fmt::format("[watch.curvature]\nreference_products = {}\n", part.reference_products),
                       "along_training")

@@ -9,6 +9,7 @@
 #include "plumb/base/error.h"
 #include "plumb/decode/beam_search.h"
 #include "plumb/study/config.h"
+#include "plumb/study/trained_run.h"
 #include "plumb/study/transfer_recipe.h"
 
 namespace plumb {
@@ -135,10 +136,17 @@ void check_warm_ups(const char* key, const std::vector<Duration>& warm_ups) {
   require_distinct(key, std::move(texts));
 }
 
+/// Throws Error if there is no warm-up to which a decay that begins after it could be tied.
+void check_decay(const std::vector<Duration>& warm_ups, TrainConfig train) {
+  train.warm_up = longest_of(warm_ups);
+  require_decay_start(train);
+}
+
 }  // namespace
 
 void check_parts(const StudyConfig& study) {
   require_distinct("study.schemes", study.study.schemes);
+  require_decay_start(study.train);
   if (const auto& part = study.gradients) {
     within("gradients.layers", part->layers, 1);
     within("gradients.seeds", part->seeds, 1);
@@ -168,6 +176,7 @@ void check_parts(const StudyConfig& study) {
   if (const auto& part = study.training) {
     within("training.layers", part->layers, 1);
     check_warm_ups("training.warm_ups", part->warm_ups);
+    check_decay(part->warm_ups, study.train);
     within("training.seeds", part->seeds, 1);
     within("training.bleu_pairs", part->bleu_pairs, 0);
     within("training.beam", part->beam, 1, kLargestBeam);
@@ -226,6 +235,7 @@ void check_parts(const StudyConfig& study) {
   if (const auto& part = study.along_training) {
     within("along_training.layers", part->layers, 1);
     check_warm_ups("along_training.warm_ups", part->warm_ups);
+    check_decay(part->warm_ups, study.train);
     if (part->every.amount() < 1)
       throw Error(fmt::format("along_training.every is {}", part->every.text()), "the smallest is 1");
     within("along_training.examples", part->examples, 1);

@@ -69,6 +69,7 @@ RunRequest norm_run(const StudyContext& context, const NormsStudy& part, const N
   train.steps = std::max<int64_t>(part.tokens / batch_tokens, 1);
   train.warm_up = in_proportion(given.warm_up);
   train.decay_start = in_proportion(given.decay_start);
+  if (train.warm_up == 1 && train.decay_start.is_zero()) train.decay_start = 1;  // the end of warm-up, as given
   train.validate_every = in_proportion(given.validate_every);
   train.log_every = in_proportion(given.log_every);
   request.name = fmt::format("norms-{}{}-batch{}-processes{}-seed{}", variant.norm, variant.synchronized ? "" : "-own",

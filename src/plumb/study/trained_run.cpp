@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -40,6 +41,17 @@ double TrainedRun::loss() const {
 
 std::string warm_up_name(const Duration& warm_up) {
   return warm_up.is_zero() ? "no warm-up" : "warm-up " + warm_up.text();
+}
+
+Duration longest_of(const std::vector<Duration>& warm_ups) {
+  return *std::max_element(warm_ups.begin(), warm_ups.end(),
+                           [](const Duration& a, const Duration& b) { return a.amount() < b.amount(); });
+}
+
+TrainConfig with_warm_up(TrainConfig train, const Duration& warm_up, const std::vector<Duration>& all) {
+  train.warm_up = warm_up;
+  if (warm_up_moves_decay(train)) train.decay_start = longest_of(all);
+  return train;
 }
 
 Json as_cell(const Duration& duration) {

@@ -29,6 +29,13 @@ struct TrainedRun {
 /// "no warm-up", "warm-up 400", "warm-up 10Mt".
 std::string warm_up_name(const Duration& warm_up);
 
+/// The longest of these warm-ups, which are in one unit.
+Duration longest_of(const std::vector<Duration>& warm_ups);
+
+/// The [train] of a run with a warm-up, among runs with these. Unless it says when the decay starts, an inverse square
+/// root begins at the end of the longest warm-up in all of them, so that only their first steps differ.
+TrainConfig with_warm_up(TrainConfig train, const Duration& warm_up, const std::vector<Duration>& all);
+
 /// For a table: a number of steps, or text with a unit.
 Json as_cell(const Duration& duration);
 

@@ -61,16 +61,17 @@ std::vector<ArmId> arms_of(const StudyContext& context, const TrainingStudy& par
   return arms;
 }
 
-RunRequest arm_run(const StudyContext& context, const ArmId& arm, double learning_rate, int64_t seed) {
+RunRequest arm_run(const StudyContext& context, const TrainingStudy& part, const ArmId& arm, double learning_rate,
+                   int64_t seed) {
   RunRequest request;
   request.name = fmt::format("train-{}-layers{}-{}-warmup{}-lr{:g}-seed{}", file_name(arm.scheme), arm.layers,
                              arm.optimizer_id(), arm.warm_up.text(), learning_rate, context.config.study.seed + seed);
   request.label = fmt::format("{}, {}, lr {:g}", arm.name(), arm.optimizer.name(), learning_rate);
   request.config = run_config(context, model_for(context, arm.scheme, arm.layers));
   TrainConfig& train = request.config.train;
+  train = with_warm_up(train, arm.warm_up, part.warm_ups);
   train.optimizer = arm.optimizer.optimizer;
   train.clip_norm = arm.optimizer.clip_norm;
-  train.warm_up = arm.warm_up;
   train.learning_rate = learning_rate;
   train.seed += seed;
   return request;
@@ -117,7 +118,7 @@ Arm trained_arm(StudyContext& context, const ArmId& id, const TrainingStudy& par
     arm.runs.emplace_back();
     arm.sweep.points.push_back({learning_rate, {}});
     for (int64_t seed = 0; seed < part.seeds; ++seed) {
-      arm.runs.back().push_back(trained_run(context, arm_run(context, id, learning_rate, seed)));
+      arm.runs.back().push_back(trained_run(context, arm_run(context, part, id, learning_rate, seed)));
       arm.sweep.points.back().losses.push_back(arm.runs.back().back().loss());
     }
   }
@@ -202,7 +203,8 @@ struct Translated {
 
 Translated translated(StudyContext& context, const Arm& arm, int64_t seed, const TrainingStudy& part) {
   const Json answer =
-      answer_of(context, arm_run(context, arm.id, arm.sweep.best().learning_rate, seed), bleu_question(context, part));
+      answer_of(context, arm_run(context, part, arm.id, arm.sweep.best().learning_rate, seed),
+                bleu_question(context, part));
   Translated found;
   if (!answer.is_object()) return found;
   found.score = answer.at("score").get<double>();
@@ -379,7 +381,7 @@ std::vector<MeasurementRequest> requests(StudyContext& context, const TrainingSt
   for (const ArmId& arm : arms) {
     for (const double learning_rate : arm.optimizer.learning_rates) {
       for (int64_t seed = 0; seed < part.seeds; ++seed)
-        list.push_back(run_measurement(context, arm_run(context, arm, learning_rate, seed)));
+        list.push_back(run_measurement(context, arm_run(context, part, arm, learning_rate, seed)));
     }
     const bool listed = std::any_of(list.begin(), list.end(), [name = initial_loss_of(context, arm, part.seeds).name](
                                                                   const auto& other) { return other.name == name; });

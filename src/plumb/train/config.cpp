@@ -118,7 +118,8 @@ void validate(const TrainConfig& config) {
   at_least("learning_rate", config.learning_rate, 0.0);
   duration("warm_up", config.warm_up, 0);
   duration("decay_start", config.decay_start, 0);
-  at_least("decay_floor", config.decay_floor, 0.0);
+  if (!(config.decay_floor >= 0 && config.decay_floor <= 1))
+    throw Error(fmt::format("train.decay_floor = {} must lie in [0, 1]", config.decay_floor));
   at_least("weight_decay", config.weight_decay, 0.0);
   at_least("clip_norm", config.clip_norm, 0.0);
   check_within("train.clip_value", config.clip_value, 0.0, 1e30);
@@ -163,6 +164,20 @@ void validate(const TrainConfig& config) {
   count("keep_best", config.keep_best, 1);
   at_least("divergence_factor", config.divergence_factor, 0.0);
   validate(config.trouble);
+}
+
+bool warm_up_moves_decay(const TrainConfig& config) {
+  return config.decay_start.is_zero() && has_schedule_factor(config.schedule, "rsqrt_decay");
+}
+
+void require_decay_start(const TrainConfig& config) {
+  const bool warms_up = !config.warm_up.is_zero() && config.warm_up != 1;
+  if (warms_up || !warm_up_moves_decay(config)) return;
+  throw Error(fmt::format("train.warm_up = {}: the learning rate would decay as 1/√step from step 1 on, to a tenth at "
+                          "step 100",
+                          config.warm_up.text()),
+              "set train.decay_start: to the warm-up of the run that this one is compared with, such as 4000, for the "
+              "same decay; or to 1");
 }
 
 Schedule make_schedule(const TrainConfig& config, int64_t d_model) {

@@ -68,7 +68,7 @@ struct TrainConfig {
   std::string exchange_precision = "float32";  // of gradients between processes: float32 or bf16
   bool overlap = true;                         // whether gradients are exchanged during the backward pass
   bool shard_optimizer = false;                // whether each process keeps only its share of the optimizer state
-  bool synchronize_norms = true;               // whether BatchNorm statistics are over all processes
+  bool synchronize_norms = true;               // whether statistics of norms are over all processes
   int64_t seed = 1;                            // for initialization, batches and dropout
 
   /// Whether both are written to the same TOML: an absent option equals its default.
@@ -79,6 +79,14 @@ void describe(Fields& field, TrainConfig& config);
 
 /// Throws Error on invalid values.
 void validate(const TrainConfig& config);
+
+/// Whether an inverse square root decay begins at the end of warm-up, so that runs with different warm-ups have
+/// different learning rates ever after.
+bool warm_up_moves_decay(const TrainConfig& config);
+
+/// For a run that begins: throws Error if its learning rate would decay as 1/√step from step 1, only because it has no
+/// warm-up. That is rarely wanted (at step 100, a tenth is left), and is no comparison with a run that has one.
+void require_decay_start(const TrainConfig& config);
 
 /// The learning-rate schedule of a run for a model of width d_model. Throws Error unless warm_up, decay_start and steps
 /// are in steps, as returned by `resolved` (train/timeline.h).

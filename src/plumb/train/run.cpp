@@ -238,6 +238,7 @@ TrainResult train_in(const fs::path& out, const RunConfig& given, const std::opt
   validate(config.train);
   require_short_sequences(*task, config.model);
   if (launched && launched->rank() > 0) return train_as_worker(config, *task, *launched, given_hooks);
+  if (!fs::exists(out / "config.toml")) require_decay_start(config.train);
   const std::unique_ptr<Model> built = make_model(config.model);
   Model& model = *built;
   Trainer trainer(model, config.train, *task, config.watch);

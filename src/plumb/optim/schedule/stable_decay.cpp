@@ -25,7 +25,8 @@ double remaining(const std::string& shape, double p) { return 1 - (shape == "roo
 
 [[maybe_unused]] const bool kStableDecayRegistered = schedule_factors().add(
     "stable_decay",
-    "1, and over the last steps to `train.decay_floor`: `linear_warmup * stable_decay` is warm-up–stable–decay",
+    "1, and over the last steps to `train.decay_floor`: `constant * linear_warmup * stable_decay` is "
+    "warm-up–stable–decay",
     "Hu et al. 2024, arXiv 2404.06395; `root`: Hägele et al. 2024, arXiv 2405.18392",
     [](const ScheduleFrame& frame, const Options& given) -> ScheduleFactor {
       const auto& options = given.as<StableDecayOptions>();
