@@ -125,6 +125,36 @@ TEST(Norm, BatchNormCountsTheTokensOfAllRanks) {
   });
 }
 
+// The same numbers as for all tokens in one process; a rank without tokens of its own adds nothing, and passes nothing
+// on.
+TEST(Norm, PowerNormCountsTheTokensOfAllRanks) {
+  const Tensor x = random_tensor({11, kWidth}, 1), weights = random_tensor({11, kWidth}, 2);
+  const Tensor nu = random_tensor({kWidth}, 5);
+  const Tensor phi = x.square().mean(0), psi = (phi + kEps).sqrt(), y = x / psi;
+  test::as_ranks(4, [&](const Group& group) {
+    const Subject power("powernorm");
+    power.value("weight").detach().fill_(1);
+    power.value("bias").detach().fill_(0);
+    power.buffer("running_nu").copy_(nu);
+    ForwardContext context(0.0, 1, 1, group);
+    const bool idle = group.rank() == 3;
+    context.set_idle(idle);
+    const auto own = [&](const Tensor& all) { return all.slice(0, group.rank(), all.size(0), 3).contiguous(); };
+    const Tensor share = (idle ? 10 * x : own(x)).detach().requires_grad_(true);
+    const Tensor found = (*power.norm)(share, context);
+    const Tensor loss = (found * (idle ? 0 * weights : own(weights))).sum();
+    const Tensor gradient = gradients({loss}, {share}, {})[0];
+    if (idle) {
+      expect_equal(gradient, at::zeros_like(x));
+    } else {
+      expect_equal(found, own(y));
+      expect_equal(gradient, own((weights - nu * y) / psi));
+    }
+    expect_equal(power.buffer("running_phi"), phi);
+    expect_equal(power.buffer("running_nu"), nu * (1 - 0.1 * y.square().mean(0)) + 0.1 * (weights * y).mean(0));
+  });
+}
+
 // Σx² − (Σx)²/n of numbers around 1000 has no correct digit in float32.
 TEST(Norm, BatchNormKeepsItsDigitsFarFromZeroOverRanks) {
   const Tensor x = (random_tensor({20, kWidth}, 1) + 1000).to(at::kFloat);

@@ -180,10 +180,12 @@ TEST_F(DividedSteps, MayChangeWhenARunGoesOn) {
 }
 
 TEST_F(DividedSteps, KeepsTheStatisticsOfSynchronizedNormsOverProcesses) {
-  run_.model.norm = "batchnorm";
-  expect_same(trained({3, 0}), trained({1, 0}), "3 processes");
-  // The statistics are over a micro-batch, as documented; all processes still have the same number of them.
-  EXPECT_TRUE(trained({3, 12}).parameters.isfinite().all().item<bool>());
+  for (const char* norm : {"batchnorm", "powernorm"}) {
+    run_.model.norm = norm;
+    expect_same(trained({3, 0}), trained({1, 0}), fmt::format("{} of 3 processes", norm));
+    // The statistics are over a micro-batch, as documented; all processes still have the same number of them.
+    EXPECT_TRUE(trained({3, 12}).parameters.isfinite().all().item<bool>()) << norm;
+  }
 }
 
 }  // namespace

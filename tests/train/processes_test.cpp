@@ -86,7 +86,8 @@ TEST_P(SharedTraining, TakesBatchesOfFewerPairsThanProcesses) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, SharedTraining,
-                         ::testing::Combine(::testing::Values("layernorm", "batchnorm"), ::testing::Values(2, 3)),
+                         ::testing::Combine(::testing::Values("layernorm", "batchnorm", "powernorm"),
+                                            ::testing::Values(2, 3)),
                          [](const auto& info) {
                            return fmt::format("{}{}", std::get<0>(info.param), std::get<1>(info.param));
                          });

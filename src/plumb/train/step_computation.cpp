@@ -50,6 +50,9 @@ ComputedStep StepComputation::compute(const StepShare& share, int64_t number, co
     computed.tokens += batch.tokens();
     computed.flops += 3 * flops_.forward(batch);
   }
+  if (!config_.synchronize_norms) {  // every process has averages of its own tokens: those of rank 0 count
+    for (const Parameter& buffer : model_.parameters().buffers()) group_.broadcast(buffer.value);
+  }
   return computed;
 }
 

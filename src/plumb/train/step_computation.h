@@ -31,7 +31,8 @@ struct ComputedStep {
   CarriedState carried;             // of a stream: the initial state of the next step
 };
 
-/// Computes steps without changing anything but the running averages of norms. Copies no parameters.
+/// Computes steps without changing anything but the running averages of norms, which are the same in all processes
+/// after a step. Copies no parameters.
 class StepComputation {
  public:
   /// All arguments must outlive it.

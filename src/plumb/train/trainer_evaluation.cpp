@@ -47,8 +47,6 @@ void Trainer::Implementation::after_step(const Trainer& trainer, const TrainHook
 
 void Trainer::Implementation::validate_now() {
   const ShownWeights shown(weights);
-  // The processes' running averages may differ; evaluate with those of rank 0, which are saved.
-  for (const Parameter& buffer : model.parameters().buffers()) group.broadcast(buffer.value);
   const Metrics found =
       task.metrics(evaluate(task, model, *valid_set, computed_tokens(config), config.label_smoothing, group));
   for (const auto& [name, value] : found)

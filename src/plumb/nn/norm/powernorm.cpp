@@ -8,8 +8,8 @@
 // The authors' code (sIncerass/powernorm) differs: it normalizes with the statistics of the batch for the first 10,000
 // steps, first divides each token by the root mean square of its features (or groups of them), and in the gradient
 // divides by the batch's ψ. Here, the first step takes ψ from its own batch, because without that warm-up ψ would start
-// far off. Each process has its own averages, of its own tokens. A measurement computes ψ² from its batch as a function
-// of x (the paper's PN-V), with the exact gradient.
+// far off. Means are over the tokens of all processes that share the batch, so that all have the same averages. A
+// measurement computes ψ² from its batch as a function of x (the paper's PN-V), with the exact gradient.
 #include "plumb/nn/norm/norm.h"
 
 namespace plumb {
@@ -17,13 +17,39 @@ namespace {
 
 constexpr double kPowerMomentum = 0.1;
 
+/// The tokens of one pass over which means are taken: those of all processes that share the batch.
+class BatchTokens : public torch::CustomClassHolder {
+ public:
+  BatchTokens(const Tensor& x, const ForwardContext& context)
+      : group_(context.group()),
+        share_(context.idle() ? 0.0 : 1.0),
+        count_(at::full({1}, share_ * static_cast<double>(x.size(0)), x.options())) {
+    group_.sum(count_);
+    count_.clamp_min_(1);
+  }
+
+  /// Whether this process has any.
+  [[nodiscard]] bool has_own() const { return share_ > 0; }
+
+  /// The mean of values with a row per token of this process, (rows, n) → (n).
+  [[nodiscard]] Tensor mean(const Tensor& values) const { return group_.summed(share_ * values.sum(0)) / count_; }
+
+ private:
+  Group group_;
+  double share_;  // 0 if this process only keeps step with the others
+  Tensor count_;  // (1)
+};
+using BatchTokensPointer = c10::intrusive_ptr<BatchTokens>;
+
 /// x/ψ with the approximate gradient; the backward pass updates `nu`.
 class Quotient : public torch::autograd::Function<Quotient> {
  public:
-  static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& psi, const Tensor& nu) {
+  static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& psi, const Tensor& nu,
+                        const BatchTokensPointer& tokens) {
     Tensor y = x / psi;
     ctx->save_for_backward({y, psi});
     ctx->saved_data["nu"] = nu;  // not a saved variable: those must not change before the backward pass
+    ctx->saved_data["tokens"] = c10::IValue::make_capsule(tokens);
     return y;
   }
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
@@ -31,12 +57,13 @@ class Quotient : public torch::autograd::Function<Quotient> {
     const Tensor& y = saved[0];
     const Tensor& psi = saved[1];
     const Tensor nu = ctx->saved_data["nu"].toTensor();
+    const auto tokens = c10::static_intrusive_pointer_cast<BatchTokens>(ctx->saved_data["tokens"].toCapsule());
     const Tensor& h = grad[0];
-    const Tensor dx = (h - nu.clone() * y) / psi;
+    const Tensor dx = tokens->has_own() ? (h - nu.clone() * y) / psi : at::zeros_like(y);
     const at::NoGradGuard no_graph;
-    const Tensor kept = 1 - kPowerMomentum * y.square().mean(0);
-    nu.copy_(nu * kept + kPowerMomentum * (h * y).mean(0));
-    return {dx, Tensor(), Tensor()};
+    const std::vector<Tensor> means = tokens->mean(at::cat({y.square(), h * y}, 1)).chunk(2);
+    nu.copy_(nu * (1 - kPowerMomentum * means[0]) + kPowerMomentum * means[1]);
+    return {dx, Tensor(), Tensor(), Tensor()};
   }
 };
 
@@ -51,18 +78,18 @@ class PowerNorm final : public Norm {
         eps_(eps) {}
 
   [[nodiscard]] Tensor operator()(const Tensor& x, const ForwardContext& context) const override {
-    if (context.pass() == Pass::training && !context.idle())
-      return Quotient::apply(x, advance(x), running_slope_) * gamma_ + beta_;
-    const bool running = context.pass() == Pass::evaluation || context.idle();
-    const Tensor square = running ? running_square_ : x.square().mean(0);
-    return x * (square + eps_).rsqrt() * gamma_ + beta_;
+    if (context.pass() == Pass::evaluation) return x * (running_square_ + eps_).rsqrt() * gamma_ + beta_;
+    const auto tokens = c10::make_intrusive<BatchTokens>(x, context);
+    if (context.pass() == Pass::training)
+      return Quotient::apply(x, advance(x, *tokens), running_slope_, tokens) * gamma_ + beta_;
+    return x * (tokens->mean(x.square()) + eps_).rsqrt() * gamma_ + beta_;
   }
 
  private:
   /// Returns the ψ of this step, and adds the batch to the average.
-  [[nodiscard]] Tensor advance(const Tensor& x) const {
+  [[nodiscard]] Tensor advance(const Tensor& x, const BatchTokens& tokens) const {
     const at::NoGradGuard no_graph;
-    const Tensor square = x.detach().square().mean(0);
+    const Tensor square = tokens.mean(x.detach().square());
     running_square_.copy_(at::where(steps_ == 0, square, running_square_));
     Tensor psi = (running_square_ + eps_).sqrt();
     running_square_.lerp_(square, kPowerMomentum);
@@ -81,8 +108,8 @@ class PowerNorm final : public Norm {
 const bool kPowernormRegistered = norms().add(
     "powernorm",
     "y = x/√(ψ² + eps)·γ + β for each feature, ψ² the running average over steps of mean(x²) over the batch's tokens, "
-    "with the paper's approximate gradient; at initialization, ψ² of the batch; each process has its own averages; "
-    "without the authors' code's 10,000 steps of batch statistics and its scaling of each token before",
+    "with the paper's approximate gradient; at initialization, ψ² of the batch; without the authors' code's 10,000 "
+    "steps of batch statistics and its scaling of each token before",
     "Shen et al. 2020, arXiv 2003.07845",
     [](Parameters& parameters, const std::string& prefix, int64_t width, double eps) {
       return std::make_unique<PowerNorm>(parameters, prefix, width, eps);
