@@ -31,6 +31,7 @@ struct MetricInfo {
   std::string name;
   std::string meaning;
   bool larger_is_better = true;
+  std::string left_out_by{};  // the setting that leaves it out, such as "task.translation.beam = 0"; empty: reported
 };
 
 /// Sums over the labels of batches, for a whole split.
@@ -81,7 +82,7 @@ class Task {
   /// Metrics that take longer than a pass over the split, such as BLEU, which requires translating it.
   [[nodiscard]] virtual Metrics score(Model& model, const std::string& split) const;
 
-  /// All of the task's metrics, including those of `score`.
+  /// All of the task's metrics, including those of `score` and those that the configuration leaves out.
   [[nodiscard]] virtual std::vector<MetricInfo> metric_infos() const;
 
  protected:

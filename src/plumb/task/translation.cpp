@@ -65,7 +65,8 @@ class Translation final : public Task {
 
   [[nodiscard]] std::vector<MetricInfo> metric_infos() const override {
     std::vector<MetricInfo> infos = Task::metric_infos();
-    infos.push_back({"bleu", "corpus BLEU in percent, detokenized, cased, sacreBLEU's 13a"});
+    infos.push_back({"bleu", "corpus BLEU in percent, detokenized, cased, sacreBLEU's 13a", true,
+                     options_.beam == 0 ? "task.translation.beam = 0" : ""});
     return infos;
   }
 

@@ -22,7 +22,8 @@ struct BestMetric {
 bool has_slow_metrics(const Task& task);
 
 /// Looks up train.best_metric among the task's metrics: "valid_nll", "valid_loss", or one of the task's own, such as
-/// "accuracy" or "bleu". Throws Error if the task has no such metric (listing those it has), or never computes it.
+/// "accuracy" or "bleu". Throws Error if the task has no such metric (listing those it has), or if this configuration
+/// never computes it, or only at the end although there is a train.patience.
 BestMetric best_metric_of(const TrainConfig& config, const Task& task);
 
 }  // namespace plumb

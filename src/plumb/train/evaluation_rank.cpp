@@ -5,8 +5,11 @@
 
 namespace plumb {
 
-EvaluationRank rank_evaluation(double value, const BestMetric& metric, int64_t keep_best, TrainState& state) {
+EvaluationRank rank_evaluation(std::optional<double> found, const BestMetric& metric, int64_t keep_best,
+                               TrainState& state) {
   EvaluationRank rank;
+  if (!found) return rank;
+  const double value = *found;
   rank.best = std::isfinite(value) && (!state.best || metric.is_better(value, *state.best));
   if (rank.best) {
     state.best = value;

@@ -1,6 +1,8 @@
 // Ranks an evaluation among earlier ones.
 #pragma once
 
+#include <optional>
+
 #include "plumb/train/best_metric.h"
 #include "plumb/train/train_state.h"
 
@@ -13,7 +15,9 @@ struct EvaluationRank {
 };
 
 /// Compares the metric's value after the state's step with earlier ones, and updates the state: the best value and its
-/// step, the list of the best, and the number of evaluations since the best. A nonfinite value is never an improvement.
-EvaluationRank rank_evaluation(double value, const BestMetric& metric, int64_t keep_best, TrainState& state);
+/// step, the list of the best, and the number of evaluations since the best. A nonfinite value is never an improvement;
+/// an evaluation without a value is none.
+EvaluationRank rank_evaluation(std::optional<double> found, const BestMetric& metric, int64_t keep_best,
+                               TrainState& state);
 
 }  // namespace plumb

@@ -75,8 +75,8 @@ void Trainer::Implementation::finish_pending(const Trainer& trainer, const Train
 }
 
 EvaluationRank Trainer::Implementation::judge_evaluation() {
-  const double value = recorder.point.metrics.get(best.name).value_or(NAN);
-  const EvaluationRank rank = rank_evaluation(value, best, config.keep_best, state);
+  const EvaluationRank rank =
+      rank_evaluation(recorder.point.metrics.get(best.name), best, config.keep_best, state);
   if (out_of_patience()) state.complete = true;
   return rank;
 }

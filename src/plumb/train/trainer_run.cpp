@@ -55,6 +55,17 @@ void require_undivided(const TrainConfig& config) {
   require("micro_batch_tokens", config.micro_batch_tokens, 0);
 }
 
+/// Throws Error on settings that have no effect unless the data have a validation split.
+void refuse_validation_settings(const TrainConfig& config) {
+  const auto require = [](const char* key, int64_t value, int64_t without) {
+    if (value == without) return;
+    throw Error(fmt::format("train.{} = {} has no effect: the data have no validation split", key, value),
+                fmt::format("prepare the data with one (--valid), or set it to {}", without));
+  };
+  require("patience", config.patience, 0);
+  require("keep_best", config.keep_best, 1);
+}
+
 }  // namespace
 
 Trainer::Implementation::Implementation(Model& trained, const TrainConfig& given, const Task& learned,
@@ -76,6 +87,7 @@ Trainer::Implementation::Implementation(Model& trained, const TrainConfig& given
       trouble(given.trouble, update_norms.names(), divergence_limit(), kSettledStep) {
   if (task.data().has_split("valid")) valid_set = task.dataset("valid");
   if (valid_set && valid_set->size() == 0) valid_set = nullptr;
+  if (!valid_set) refuse_validation_settings(given);
   if (train_set->size() == 0) throw Error("the training split is empty", "prepare the data again");
   ModelConfig fitting = model.config();
   task.complete(fitting);  // throws if the model does not match the data
