@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,17 +20,18 @@
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
 #include "plumb/data/directory.h"
+#include "plumb/data/sequences.h"
 #include "plumb/task/classification_metrics.h"
 #include "plumb/task/direction.h"
 #include "plumb/train/data_fingerprint.h"
-#include "plumb/train/run.h"
+#include "trained_model.h"
 #include "verb.h"
 
 namespace plumb::app {
 namespace {
 
 struct ClassifyArguments {
-  std::vector<std::string> models;  // run directories or checkpoints in them
+  std::vector<std::string> models;  // run directories, checkpoints in them, or Hugging Face folders
   std::string data, split;
   std::string generated, label;  // output of `plumb generate --json`, and the label to look for in it
   bool pair = false;
@@ -37,65 +40,79 @@ struct ClassifyArguments {
 
 using Probabilities = std::vector<std::vector<double>>;  // [example][label]
 
-/// A trained classifier with its tokenizer and labels.
+/// A trained classifier with its labels, in the order of its outputs, and what its texts go through.
 struct Member {
-  RunAndCheckpoint place;
-  RunConfig config;
-  DataDirectory data;
-  std::unique_ptr<Model> model;
+  TrainedModel trained;
+  std::vector<std::string> labels;
+  Tokenizer tokenizer;
+  std::optional<DataDirectory> data;  // --data, or what a run was trained on; an imported model may have none
+  std::vector<int64_t> outputs = {};  // of the labels of `data`
 };
 
-/// The data directory with the labels and the tokenizer of a run.
-DataDirectory data_of(const std::string& given, const RunConfig& config, const std::string& name) {
-  if (!given.empty()) return DataDirectory::open(given);
-  if (!config.data.empty()) return DataDirectory::open(config.data);
-  throw Error(name + ": an imported model, which has no data directory to name its labels",
-              fmt::format("give one made by `plumb data labels --tokenizer-from {}`, with labels in the model's order, "
-                          "as --data DIR",
-                          name));
+/// The data directory with the tokenizer of a run; none for an imported model, which has its own.
+std::optional<DataDirectory> data_of(const std::string& given, const RunConfig& config) {
+  const std::string& data = given.empty() ? config.data : given;
+  return data.empty() ? std::nullopt : std::optional(DataDirectory::open(data));
 }
 
-/// Throws Error unless the data directory has the labels and the vocabulary of the model.
-void require_data_of(const Member& member) {
-  const Classifies& classifier = classifier_of(*member.model);
-  const ModelConfig& config = member.config.model;
-  const int64_t labels = std::ssize(member.data.labels()), pieces = member.data.source_tokenizer().vocabulary();
+/// Throws Error unless the member has as many labels as the model has outputs, and the vocabulary of the model.
+void require_fit(const Member& member) {
+  const Classifies& classifier = classifier_of(*member.trained.model);
+  const ModelConfig& config = member.trained.config.model;
+  const int64_t labels = std::ssize(member.labels), pieces = member.tokenizer.vocabulary();
   const int64_t vocabulary = classifier.reads_target() ? config.target_vocabulary : source_vocabulary_of(config);
   if (classifier.labels() != labels || vocabulary < pieces) {  // an imported model may have more rows than pieces
     throw Error(fmt::format("the model has {} labels and a vocabulary of {}, but the data have {} and {}",
                             classifier.labels(), vocabulary, labels, pieces),
                 "give the data directory that the model was trained on");
   }
-  if (has_vocabulary_of(member.place.run, member.data)) return;
-  throw Error(fmt::format("{}: its vocabulary is not the one that {} was trained with", member.data.path().string(),
-                          member.place.run.string()),
-              fmt::format("prepare it with `plumb data labels --tokenizer-from {}`",
-                          member.config.data.empty() ? member.place.run.string() : member.config.data));
+  const std::string run = member.trained.place.run.string();
+  if (!member.data || has_vocabulary_of(run, *member.data)) return;
+  throw Error(
+      fmt::format("{}: its vocabulary is not the one that {} was trained with", member.data->path().string(), run),
+      fmt::format("prepare it with `plumb data labels --tokenizer-from {}`",
+                  member.trained.config.data.empty() ? run : member.trained.config.data));
 }
 
-Member open_member(const std::string& name, const std::string& data) {
-  RunAndCheckpoint place = locate_run(name);
-  RunConfig config = load_run_config(place.run);
-  DataDirectory directory = data_of(data, config, name);
-  std::unique_ptr<Model> model = load_model(place.run, place.checkpoint);
-  Member member{std::move(place), std::move(config), std::move(directory), std::move(model)};
-  require_data_of(member);
+Member open_member(const std::string& name, const std::string& given) {
+  TrainedModel trained = open_trained_model(name);
+  std::optional<DataDirectory> data = data_of(given, trained.config);
+  std::vector<std::string> labels = labels_of(trained.place.run);
+  if (labels.empty() && data) labels = data->labels();  // an old run whose data have moved
+  Tokenizer tokenizer = data ? data->source_tokenizer() : Tokenizer::from_file(trained.place.run);
+  Member member{std::move(trained), std::move(labels), std::move(tokenizer), std::move(data)};
+  require_fit(member);
+  if (member.data)
+    member.outputs = outputs_of_labels(member.labels, member.data->labels(), member.data->path().string());
   return member;
 }
 
-/// Throws Error unless all members have the same labels, so that their probabilities can be averaged.
+/// Throws Error unless all members have the same set of labels, so that their probabilities can be averaged.
 void require_equal_labels(const std::vector<Member>& members) {
+  const auto set_of = [](const Member& member) { return std::set(member.labels.begin(), member.labels.end()); };
   for (const Member& member : members) {
-    if (member.data.labels() == members.front().data.labels()) continue;
-    throw Error(fmt::format("{} has the labels {}, but {} has {}", members.front().place.run.string(),
-                            join(members.front().data.labels()), member.place.run.string(), join(member.data.labels())),
+    if (set_of(member) == set_of(members.front())) continue;
+    throw Error(fmt::format("{} has the labels {}, but {} has {}", members.front().trained.place.run.string(),
+                            join(members.front().labels), member.trained.place.run.string(), join(member.labels)),
                 "give models that were trained on the same labels");
   }
 }
 
 /// Whether the training examples have a second sentence.
-bool has_pairs(const DataDirectory& data) {
-  return data.info().at("splits").at("train").at("target").at("tokens").get<int64_t>() > 0;
+bool has_pairs(const Member& member) {
+  return member.data && member.data->info().at("splits").at("train").at("target").at("tokens").get<int64_t>() > 0;
+}
+
+/// The most tokens of an example, without special ones: as in training, or as many as an imported model has positions;
+/// 0: unlimited.
+int64_t length_limit_of(const Member& member, const std::vector<TextExample>& examples) {
+  if (member.data) return member.data->info().value("length_limit", int64_t{0});
+  const ModelConfig& model = member.trained.config.model;
+  if (model.positions != "learned") return 0;
+  const bool pair = std::any_of(examples.begin(), examples.end(), [](const auto& one) { return !one.second.empty(); });
+  const int64_t second = pair ? 1 : 0;
+  const int64_t specials = labeled_length(0, second, member.tokenizer.specials()) - second;
+  return std::max<int64_t>(1, model.max_positions - specials);
 }
 
 std::vector<TextExample> examples_of(const std::vector<std::string>& lines, bool pair) {
@@ -118,22 +135,28 @@ std::vector<TextExample> examples_of(const DataDirectory& data, const std::strin
   return examples;
 }
 
-/// The probabilities that one model predicts for the examples.
-Probabilities probabilities_of(const Member& member, const std::vector<TextExample>& examples,
-                               ClassifyOptions options) {
-  options.length_limit = member.data.info().value("length_limit", int64_t{0});
-  options.backward = reads_backward(member.config.task);
+/// The probabilities that one model predicts for the examples, in the order of `labels`.
+Probabilities probabilities_of(const Member& member, const std::vector<std::string>& labels,
+                               const std::vector<TextExample>& examples, ClassifyOptions options) {
+  options.length_limit = length_limit_of(member, examples);
+  options.backward = reads_backward(member.trained.config.task);
   Progress progress("classifying", std::ssize(examples));
-  return classify(classifier_of(*member.model), member.data.source_tokenizer(), examples, options,
-                  [&progress](int64_t done) { progress.update(done); });
+  Probabilities found = classify(classifier_of(*member.trained.model), member.tokenizer, examples, options,
+                                 [&progress](int64_t done) { progress.update(done); });
+  const std::vector<int64_t> outputs = outputs_of_labels(member.labels, labels, member.trained.place.run.string());
+  for (std::vector<double>& row : found) {
+    const std::vector<double> own = row;
+    for (size_t i = 0; i < row.size(); ++i) row[i] = own[static_cast<size_t>(outputs[i])];
+  }
+  return found;
 }
 
-/// p(label), averaged over the members.
+/// p(label), averaged over the members; the labels are in the order of the first.
 Probabilities mean_over(const std::vector<Member>& members, const std::vector<TextExample>& examples,
                         const ClassifyOptions& options) {
   Probabilities sum;
   for (const Member& member : members) {
-    const Probabilities more = probabilities_of(member, examples, options);
+    const Probabilities more = probabilities_of(member, members.front().labels, examples, options);
     if (sum.empty()) {
       sum = more;
       continue;
@@ -153,12 +176,14 @@ size_t best_of(const std::vector<double>& probabilities) {
 }
 
 /// How well the labels of a split are predicted: accuracy, F1 and so on.
-Metrics metrics_on(const DataDirectory& data, const std::string& split, const Probabilities& probabilities) {
-  const std::vector<int32_t> labels = data.labels_of(split);
-  Confusion confusion{std::ssize(data.labels()), {}};
+Metrics metrics_on(const Member& member, const std::string& split, const Probabilities& probabilities) {
+  const std::vector<int32_t> labels = member.data->labels_of(split);
+  Confusion confusion{std::ssize(member.labels), {}};
   confusion.counts.assign(static_cast<size_t>(confusion.classes * confusion.classes), 0);
-  for (size_t i = 0; i < labels.size(); ++i)
-    confusion.counts[static_cast<size_t>(labels[i] * confusion.classes) + best_of(probabilities[i])] += 1;
+  for (size_t i = 0; i < labels.size(); ++i) {
+    const int64_t right = member.outputs[static_cast<size_t>(labels[i])];
+    confusion.counts[static_cast<size_t>(right * confusion.classes) + best_of(probabilities[i])] += 1;
+  }
   return classification_metrics(confusion);
 }
 
@@ -176,21 +201,23 @@ std::string summary(const Metrics& metrics) {
 /// The part of a document that describes the models.
 Json document_of(const std::vector<Member>& members) {
   Json json = make_document("classify", 1);
-  json["run"] = members.front().place.run.string();
-  json["checkpoint"] = members.front().place.checkpoint.string();
+  json["run"] = members.front().trained.place.run.string();
+  json["checkpoint"] = members.front().trained.place.checkpoint.string();
   if (members.size() > 1) {
     json["mean_of"] = Json::array();
-    for (const Member& member : members)
-      json["mean_of"].push_back({{"run", member.place.run.string()}, {"checkpoint", member.place.checkpoint.string()}});
+    for (const Member& member : members) {
+      const RunAndCheckpoint& place = member.trained.place;
+      json["mean_of"].push_back({{"run", place.run.string()}, {"checkpoint", place.checkpoint.string()}});
+    }
   }
-  json["labels"] = members.front().data.labels();
+  json["labels"] = members.front().labels;
   return json;
 }
 
 Json document(const std::vector<Member>& members, const std::vector<TextExample>& examples,
               const Probabilities& probabilities) {
   Json json = document_of(members);
-  const std::vector<std::string>& labels = members.front().data.labels();
+  const std::vector<std::string>& labels = members.front().labels;
   json["examples"] = Json::array();
   for (size_t i = 0; i < examples.size(); ++i) {
     const size_t best = best_of(probabilities[i]);
@@ -207,15 +234,15 @@ Json document(const std::vector<Member>& members, const std::vector<TextExample>
 /// Reports how probable one label is in a language model's continuations of prompts.
 void classify_generated(const ClassifyArguments& arguments, const std::vector<Member>& members,
                         const Globals& globals) {
-  const std::vector<std::string>& labels = members.front().data.labels();
+  const std::vector<std::string>& labels = members.front().labels;
   const auto label = std::find(labels.begin(), labels.end(), arguments.label);
   if (label == labels.end())
     throw UsageError(fmt::format("--label: the model has no label '{}', only {}", arguments.label, join(labels)));
   for (const Member& member : members) {
-    if (has_pairs(member.data))
-      throw Error(
-          fmt::format("{} was trained on pairs of sentences; generated text is single", member.place.run.string()),
-          "give a classifier of single texts");
+    if (has_pairs(member))
+      throw Error(fmt::format("{} was trained on pairs of sentences; generated text is single",
+                              member.trained.place.run.string()),
+                  "give a classifier of single texts");
   }
   const auto column = static_cast<size_t>(label - labels.begin());
   const std::vector<Continuations> continuations = read_continuations(arguments.generated);
@@ -246,14 +273,16 @@ void classify_input(const ClassifyArguments& arguments, const Globals& globals) 
   for (const std::string& name : arguments.models) members.push_back(open_member(name, arguments.data));
   require_equal_labels(members);
   if (!arguments.generated.empty()) return classify_generated(arguments, members, globals);
-  const DataDirectory& data = members.front().data;
+  const Member& first = members.front();
+  if (!arguments.split.empty() && !first.data)
+    throw UsageError("--split: no data directory given", "give one as --data DIR; an imported model has none");
   const std::vector<TextExample> examples = arguments.split.empty()
-                                                ? examples_of(read_standard_input(), arguments.pair || has_pairs(data))
-                                                : examples_of(data, arguments.split);
+                                                ? examples_of(read_standard_input(), arguments.pair || has_pairs(first))
+                                                : examples_of(*first.data, arguments.split);
   const Probabilities probabilities = mean_over(members, examples, arguments.options);
   Json json = document(members, examples, probabilities);
   if (!arguments.split.empty()) {
-    const Metrics metrics = metrics_on(data, arguments.split, probabilities);
+    const Metrics metrics = metrics_on(first, arguments.split, probabilities);
     json["split"] = arguments.split;
     for (const auto& [name, value] : metrics) json["metrics"][name] = value;
     emit(globals, json, summary(metrics));
@@ -262,7 +291,7 @@ void classify_input(const ClassifyArguments& arguments, const Globals& globals) 
   std::string text;
   for (const std::vector<double>& of_labels : probabilities) {
     const size_t best = best_of(of_labels);
-    text += fmt::format("{}\t{:.4f}\n", data.labels()[best], of_labels[best]);
+    text += fmt::format("{}\t{:.4f}\n", first.labels[best], of_labels[best]);
   }
   emit(globals, json, text);
 }
@@ -276,11 +305,13 @@ void add_classify(CLI::App& app, Globals& globals) {
                             [arguments, &globals] { classify_input(*arguments, globals); });
   add_json_option(*verb, globals);
   verb->add_option("MODEL", arguments->models,
-                   "A run directory (its latest checkpoint), or a checkpoint in one; with several, their "
-                   "probabilities are averaged")
-      ->type_name("RUN_OR_CHECKPOINT")
+                   "A run directory (its latest checkpoint), a checkpoint in one, or a folder of a Hugging Face "
+                   "model; with several, their probabilities are averaged")
+      ->type_name("RUN_OR_FOLDER")
       ->required();
-  verb->add_option("--data", arguments->data, "Data directory with the tokenizer and labels (default: the run's)")
+  verb->add_option("--data", arguments->data,
+                   "Data directory with the tokenizer and the labels, by name (default: the run's, or those of an imported "
+                   "model)")
       ->type_name("DIR");
   CLI::Option* split =
       verb->add_option("--split", arguments->split,

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "checks.h"
@@ -135,9 +136,15 @@ void generate_samples(GenerateArguments arguments, const Globals& globals) {
   std::optional<Progress> progress;
   int64_t done = 0;
   GenerateTextHooks hooks;
+  bool begun = false;  // the prompt is printed with the first piece of text, so that an error comes before both
+  const auto begin = [&] {
+    if (!std::exchange(begun, true)) write(shown(prompts.front(), options));
+  };
   if (streams) {
-    write(shown(prompts.front(), options));
-    hooks.text = [](size_t, size_t, std::string_view text) { write(text); };
+    hooks.text = [&](size_t, size_t, std::string_view text) {
+      begin();
+      write(text);
+    };
   } else {
     progress.emplace("generating", samples);
     hooks.end = [&](size_t, size_t) { progress->update(++done); };
@@ -148,6 +155,7 @@ void generate_samples(GenerateArguments arguments, const Globals& globals) {
   const double seconds = watch.seconds();
   progress.reset();
   if (streams) {
+    begin();
     write("\n");
   } else {
     emit(globals, document(place, arguments, prompts, results),

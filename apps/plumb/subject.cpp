@@ -16,6 +16,7 @@
 #include "plumb/interop/import.h"
 #include "plumb/task/task.h"
 #include "plumb/train/run.h"
+#include "trained_model.h"
 
 namespace plumb::app {
 namespace {
@@ -45,6 +46,15 @@ void fit_to_batch(ModelConfig& config, Batch& batch) {
   if (!classifies || predicts_tokens || config.labels > 0) return;
   for (const int64_t label : batch.labels) config.labels = std::max(config.labels, label + 1);
   config.labels = std::max<int64_t>(config.labels, 2);
+}
+
+/// Replaces labels of the data by the model's outputs of the same names, where those are known.
+void label_by_name(std::vector<Batch>& batches, const std::vector<std::string>& of_model, const DataDirectory& data) {
+  if (of_model.empty()) return;
+  const std::vector<int64_t> outputs = outputs_of_labels(of_model, data.labels(), data.path().string());
+  for (Batch& batch : batches) {
+    for (int64_t& label : batch.labels) label = outputs[static_cast<size_t>(label)];
+  }
 }
 
 template <typename T>
@@ -133,6 +143,8 @@ Subject open_subject(const SubjectOptions& options) {
     const std::unique_ptr<Task> task = make_task(task_config, DataDirectory::open(data), subject.config.kind);
     task->complete(subject.config);
     subject.batches = evaluation_batches(*task->dataset(options.split), options.batch_tokens, options.pairs);
+    if (!options.run.empty() && task->name() == "classification")
+      label_by_name(subject.batches, labels_of(options.run), task->data());
   } else {
     subject.batches.push_back(take_json(options.batch, [](const Json& document) {
       return batch_from_json(document.contains("batch") ? document["batch"] : document);

@@ -1,12 +1,18 @@
 #include "trained_model.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <string>
 
+#include "plumb/base/error.h"
+#include "plumb/base/text.h"
 #include "plumb/data/checksum.h"
+#include "plumb/data/directory.h"
 #include "plumb/interop/import.h"
-#include "plumb/interop/tokenizer_files.h"
+#include "plumb/train/data_fingerprint.h"
 
 namespace plumb::app {
 namespace {
@@ -21,22 +27,36 @@ constexpr const char* kSettings[] = {"config.json",       "generation_config.jso
                                      "vocab.json",        "vocab.bpe",
                                      "merges.txt"};
 
-TrainedModel open_model_folder(const fs::path& folder) {
-  require_known_specials(folder);
-  const ImportedModel imported = read_model_folder(folder);
-  std::unique_ptr<Model> model = make_model(imported.config);
-  load_parameters(model->parameters(), imported.tensors, folder.string());
-  return {.place = {folder, folder}, .config = run_config_of(imported), .model = std::move(model)};
-}
-
 }  // namespace
 
 TrainedModel open_trained_model(const std::string& name) {
-  if (is_model_folder(name)) return open_model_folder(fs::absolute(name).lexically_normal());
   RunAndCheckpoint place = locate_run(name);
   RunConfig config = load_run_config(place.run);
   std::unique_ptr<Model> model = load_model(place.run, place.checkpoint);
   return {.place = std::move(place), .config = std::move(config), .model = std::move(model)};
+}
+
+std::vector<std::string> labels_of(const fs::path& run) {
+  std::vector<std::string> labels = stated_labels(run);
+  if (labels.empty()) labels = recorded_labels(run);
+  if (!labels.empty() || is_model_folder(run)) return labels;
+  const fs::path data = load_run_config(run).data;
+  return fs::exists(data / "data.json") ? DataDirectory::open(data).labels() : labels;
+}
+
+std::vector<int64_t> outputs_of_labels(const std::vector<std::string>& of_model,
+                                       const std::vector<std::string>& of_data, const std::string& data) {
+  std::vector<int64_t> outputs;
+  for (const std::string& label : of_data)
+    outputs.push_back(std::find(of_model.begin(), of_model.end(), label) - of_model.begin());
+  const bool unknown = std::count(outputs.begin(), outputs.end(), std::ssize(of_model)) > 0;
+  if (unknown || of_data.size() != of_model.size()) {
+    throw Error(fmt::format("{}: its labels are {}, but those of the model are {}", data, join(of_data),
+                            join(of_model)),
+                "labels are matched by name: prepare the data with the model's names; those of an imported model are "
+                "in id2label of its config.json");
+  }
+  return outputs;
 }
 
 Json model_digests(const RunAndCheckpoint& place) {

@@ -91,6 +91,14 @@ TEST_F(ImportVerb, WritesARunThatIsMeasured) {
 }
 
 /// Each token listed in generation_config.json ends a text.
+/// Standard output has nothing of what failed.
+TEST_F(ImportVerb, ThePromptIsNotPrintedBeforeAnError) {
+  const Finished finished = run_plumb({"generate", path("model"), "--prompt", "AB", "--stop", "", "-q"});
+  EXPECT_EQ(finished.status, 1);
+  EXPECT_EQ(finished.output, "");
+  EXPECT_NE(finished.errors.find("a stop string is empty"), std::string::npos) << finished.errors;
+}
+
 TEST_F(ImportVerb, SeveralTokensEndAText) {
   const Json values = read_json(path("model/values.json"));
   const auto prompt = values["tokens"][0].get<std::vector<int64_t>>();

@@ -249,6 +249,94 @@ TEST_F(ChangedFolder, OlderFilesOfBert) {
     EXPECT_TRUE(at::equal(found.tensors[i].second, expected.tensors[i].second)) << found.tensors[i].first;
 }
 
+/// Version 5 of `transformers` rotates all features of these families, whatever the key says.
+TEST_F(ChangedFolder, AShareOfRotatedFeaturesThatTheFamilyIgnoresIsRefused) {
+  for (const char* name : {"llama2", "llama3", "qwen2", "qwen3"}) {
+    expect_refused(name, {{"partial_rotary_factor", 0.5}}, "partial_rotary_factor = 0.5 is not supported");
+    copy(name);
+    Json config = read_json(folder_ / "config.json");
+    config["rope_parameters"]["partial_rotary_factor"] = 0.5;
+    write_json(folder_ / "config.json", config);
+    expect_error("rope_parameters.partial_rotary_factor = 0.5 is not supported");
+    config["rope_parameters"]["partial_rotary_factor"] = 1.0;
+    write_json(folder_ / "config.json", config);
+    EXPECT_EQ(read_model_folder(folder_).config, read_model_folder(folder_of(name)).config);
+  }
+  // At the top level, GPT-NeoX has other names.
+  expect_refused("gpt_neox", {{"partial_rotary_factor", 0.5}}, "partial_rotary_factor = 0.5 is not supported");
+  expect_refused("gpt_neox", {{"rope_theta", 500.0}}, "rope_theta = 500.0 is not supported");
+}
+
+/// Where two keys say the same, `transformers` takes the second.
+TEST_F(ChangedFolder, KeysThatContradictEachOtherAreRefused) {
+  expect_refused("t5", {{"dense_act_fn", "gelu_new"}}, "dense_act_fn = \"gelu_new\" is not supported");
+  expect_refused("t5_1.1", {{"is_gated_act", false}}, "is_gated_act = false is not supported");
+  expect_refused("marian", {{"num_hidden_layers", 1}}, "num_hidden_layers = 1 is not supported");
+  expect_refused("gpt2", {{"max_position_embeddings", 40}}, "max_position_embeddings = 40 is unknown");
+}
+
+TEST_F(ChangedFolder, LabelsAreNumberedAndDistinct) {
+  const auto names = [](const Json& labels) {
+    Json changes;
+    changes["id2label"] = labels;
+    return changes;
+  };
+  expect_refused("bert", names({{"0", "a"}, {"1", "b"}, {"3", "c"}}), "id2label.2 is missing");
+  expect_refused("bert", names({{"0", "a"}, {"1", "b"}, {"2", "a"}}), "id2label = {\"0\":\"a\"");
+  expect_refused("bert", names({{"0", "a"}, {"1", "b"}, {"2", 3}}), "id2label.2 = 3 is not a string");
+  expect_refused("bert", {{"num_labels", 2}}, "num_labels = 2 is not supported");
+  copy("bert");
+  configure(names({{"2", "x"}, {"0", "z"}, {"1", "y"}}));
+  EXPECT_EQ(stated_labels(folder_), (std::vector<std::string>{"z", "y", "x"}));
+  configure({{"id2label", nullptr}, {"num_labels", 3}});
+  EXPECT_EQ(stated_labels(folder_), (std::vector<std::string>{"LABEL_0", "LABEL_1", "LABEL_2"}));
+  EXPECT_EQ(read_model_folder(folder_).config.labels, 3);
+  EXPECT_EQ(stated_labels(folder_of("bert_body")), std::vector<std::string>{});
+  EXPECT_EQ(stated_labels(folder_of("gpt2")), std::vector<std::string>{});
+}
+
+TEST_F(ChangedFolder, DamagedFilesHaveHints) {
+  const auto expect_hint = [&](const std::string& part) {
+    try {
+      read_model_folder(folder_);
+      ADD_FAILURE() << "no error with '" << part << "'";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+      EXPECT_NE(error.hint(), "") << error.what();
+    }
+  };
+  copy("llama2");
+  for (const char* key : {"vocab_size", "max_position_embeddings", "num_attention_heads"}) {
+    for (const Json& value : {Json(0), Json(-1), Json("many")}) {
+      copy("llama2");
+      configure({{key, value}});
+      expect_hint("config.json");
+    }
+  }
+  for (const std::string place : {std::string(".."), std::string("."), std::string("model\0", 6), std::string()}) {
+    copy("llama2");
+    Json index = read_json(folder_ / "model.safetensors.index.json");
+    index["weight_map"]["lm_head.weight"] = place;
+    write_json(folder_ / "model.safetensors.index.json", index);
+    expect_hint("which is not the name of a file beside it");
+  }
+  for (const std::string name : {"config.json", "model.safetensors"}) {
+    copy("gpt2");
+    fs::remove(folder_ / name);
+    fs::create_symlink(name, folder_ / name);  // to itself
+    expect_hint(name);
+  }
+  EXPECT_FALSE(is_model_folder(scratch_ / "nowhere"));
+  fs::create_symlink("loop", scratch_ / "loop");
+  EXPECT_FALSE(is_model_folder(scratch_ / "loop"));
+  try {
+    locate_run((scratch_ / "loop").string());
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_NE(error.hint(), "");
+  }
+}
+
 TEST_F(ChangedFolder, PartsThatAClassifierDoesNotHave) {
   expect_refused("bert", {{"architectures", {"BertForQuestionAnswering"}}}, "BertForQuestionAnswering");
   expect_refused("bert_masked", {{"hidden_act", "relu"}}, "hidden_act = \"relu\"");

@@ -64,7 +64,7 @@ std::vector<std::vector<double>> classify(Classifies& model, const Tokenizer& to
     encoded.push_back(std::move(ids));
   }
   if (truncated > 0) {
-    say(fmt::format("{} of {} texts were truncated to {} tokens, as in training", with_thousands(truncated),
+    say(fmt::format("{} of {} texts were truncated to {} tokens", with_thousands(truncated),
                     with_thousands(std::ssize(examples)), options.length_limit));
   }
   const std::vector<std::vector<int64_t>> batches = plan_evaluation_batches(costs, options.batch_tokens);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "plumb/base/text.h"
 
@@ -127,14 +128,19 @@ std::string aligned(const std::vector<std::vector<std::string>>& rows, size_t le
   return text;
 }
 
+/// Four decimals, or five digits of a number that has more before the point, as the perplexity of a bad model.
+std::string shown_value(double value) {
+  constexpr double kLarge = 1e5;
+  return std::abs(value) < kLarge ? fmt::format("{:.4f}", value) : fmt::format("{:.5g}", value);
+}
+
 void add_rows(std::vector<std::vector<std::string>>& rows, const std::string& name, size_t items, int64_t few_shot,
               const std::vector<MetricResult>& metrics) {
   for (const MetricResult& metric : metrics) {
     rows.push_back(
         {name, metric.name, fmt::format("{}", few_shot), with_thousands(static_cast<int64_t>(items)),
-         fmt::format("{:.4f}", metric.score),
-         metric.standard_error ? fmt::format("{:.4f}", *metric.standard_error) : "",
-         metric.interval ? fmt::format("{:.4f} … {:.4f}", metric.interval->low, metric.interval->high) : ""});
+         shown_value(metric.score), metric.standard_error ? shown_value(*metric.standard_error) : "",
+         metric.interval ? shown_value(metric.interval->low) + " … " + shown_value(metric.interval->high) : ""});
   }
 }
 

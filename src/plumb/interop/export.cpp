@@ -13,10 +13,12 @@
 #include "plumb/data/directory.h"
 #include "plumb/interop/family.h"
 #include "plumb/interop/fit.h"
+#include "plumb/interop/import.h"
 #include "plumb/interop/sentence_encoding.h"
 #include "plumb/interop/tokenizer_files.h"
 #include "plumb/model/merged_adapters.h"
 #include "plumb/ops/torch.h"
+#include "plumb/train/data_fingerprint.h"
 #include "plumb/train/run.h"
 
 namespace plumb {
@@ -106,10 +108,11 @@ struct FromData {
   std::vector<std::string> labels;
 };
 
-FromData from_data_of(const RunConfig& config) {
+FromData from_data_of(const RunConfig& config, const fs::path& run) {
   if (config.data.empty()) return {};
   const DataDirectory data = DataDirectory::open(config.data);
-  FromData result{{}, data.labels()};
+  FromData result{{}, recorded_labels(run)};
+  if (result.labels.empty()) result.labels = data.labels();  // a run of an earlier release
   if (config.model.kind != "encoder-decoder" || data.joint()) result.tokenizer = data.target_tokenizer();
   return result;
 }
@@ -134,13 +137,15 @@ TextEnds ends_of(const ModelConfig& model) {
 }  // namespace
 
 ExportedModel export_model(const std::string& name, const fs::path& folder) {
+  if (is_model_folder(name))
+    throw Error(fmt::format("{}: is the folder of a Hugging Face model already", name), "copy the folder");
   check_output_directory(folder, kExport);
   const RunAndCheckpoint place = locate_run(name);
   RunConfig config = load_run_config(place.run);
   const LoraOptions adapters = std::exchange(config.model.lora, LoraOptions{});
   const std::optional<Json> imported = imported_settings(place.run, config.model);
   const std::vector<std::string> files = tokenizer_files(place.run);
-  const FromData data = files.empty() ? from_data_of(config) : FromData{};
+  const FromData data = files.empty() ? from_data_of(config, place.run) : FromData{};
   const std::optional<Tokenizer>& tokenizer = data.tokenizer;
 
   Json settings = imported ? *imported : fitting_settings(config.model);

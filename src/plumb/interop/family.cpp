@@ -36,9 +36,16 @@ DescribedModel described_by(Settings settings) {
     throw settings.unsupported("model_type", join(known));
   const Family& family = families().at(type).make;
   DescribedModel described{type, class_of(settings, family), family.configuration(settings)};
+  Settings copy = settings;  // a key that is only checked stays unknown
+  (void)positions_of(copy);
   ignore_common_keys(settings);
   settings.finish();
-  validate(described.config);
+  try {
+    validate(described.config);
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}: what it describes is no model: {}", settings.name(), error.what()),
+                error.hint().empty() ? "correct the file, or copy it again" : error.hint());
+  }
   return described;
 }
 
@@ -63,6 +70,38 @@ Json decoder_sizes(const ModelConfig& config) {
           {"intermediate_size", config.feed_forward},
           {"num_hidden_layers", config.decoder_layers},
           {"num_attention_heads", config.heads}};
+}
+
+std::optional<int64_t> positions_of(Settings& settings) {
+  std::optional<int64_t> first;
+  for (const char* key : {"n_positions", "max_position_embeddings", "n_ctx"}) {
+    if (!settings.has(key)) continue;
+    const int64_t positions = settings.integer(key);
+    if (positions < 1) throw settings.unsupported(key, "a number of tokens, at least 1");
+    if (!first) first = positions;
+  }
+  return first;
+}
+
+std::vector<std::string> labels_of(Settings& settings) {
+  const char* key = "id2label";
+  std::optional<Settings> names = settings.section(key);
+  std::vector<std::string> labels;
+  if (!names) {
+    const int64_t number = settings.integer("num_labels", 2);
+    constexpr int64_t kMost = 1'000'000;
+    if (number < 1 || number > kMost) throw settings.unsupported("num_labels", "1 to 1000000");
+    for (int64_t i = 0; i < number; ++i) labels.push_back(fmt::format("LABEL_{}", i));
+    return labels;
+  }
+  for (size_t i = 0; i < names->size(); ++i) {
+    const std::string label = names->text(std::to_string(i));
+    if (std::find(labels.begin(), labels.end(), label) != labels.end())
+      throw settings.unsupported(key, fmt::format("a name of its own for each label; '{}' is there twice", label));
+    labels.push_back(label);
+  }
+  settings.require("num_labels", labels.size());
+  return labels;
 }
 
 void name_labels(const std::vector<std::string>& labels, Json& settings) {
@@ -168,11 +207,17 @@ int64_t head_size_of(const ModelConfig& config) {
 
 int64_t key_value_heads_of(const ModelConfig& config) { return config.kv_heads > 0 ? config.kv_heads : config.heads; }
 
-void read_rotary(Settings& settings, ModelConfig& config, double theta, double share) {
+void read_rotary(Settings& settings, ModelConfig& config, double theta, std::optional<double> of_family) {
   RotaryOptions options;
   options.interleaved = false;
   options.theta = settings.number("rope_theta", theta);
-  share = settings.number("partial_rotary_factor", share);
+  const auto share_in = [&of_family](Settings& keys, double fallback) {
+    const char* key = "partial_rotary_factor";
+    const double share = keys.number(key, fallback);
+    if (!of_family && share != 1) throw keys.unsupported(key, "1, since this family's models rotate all features");
+    return share;
+  };
+  double share = share_in(settings, of_family.value_or(1));
   std::optional<Settings> scaling = settings.section("rope_parameters");
   std::optional<Settings> older = settings.section("rope_scaling");
   if (scaling && older && *scaling != *older)
@@ -180,7 +225,7 @@ void read_rotary(Settings& settings, ModelConfig& config, double theta, double s
   if (!scaling) scaling = std::move(older);
   if (scaling) {
     options.theta = scaling->number("rope_theta", options.theta);
-    share = scaling->number("partial_rotary_factor", share);
+    share = share_in(*scaling, share);
     const char* kind_key = scaling->has("rope_type") ? "rope_type" : "type";
     scaling->ignore({"rope_type", "type"});
     const std::string kind = scaling->text(kind_key, "default");
@@ -224,7 +269,6 @@ double rotated_share(const ModelConfig& config) {
 void write_rotary(const ModelConfig& config, Json& keys) {
   const RotaryOptions options = rotary_options_of(config);
   keys["rope_theta"] = options.theta;
-  if (options.features > 0) keys["partial_rotary_factor"] = rotated_share(config);
   if (options.scaling != "linear" && options.scaling != "llama3") return;
   Json scaling = {{"rope_type", options.scaling}, {"factor", options.factor}};
   if (options.scaling == "llama3") {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,15 @@ ModelConfig imported_decoder();
 void read_decoder_sizes(Settings& settings, ModelConfig& config);
 Json decoder_sizes(const ModelConfig& config);
 
+/// The number of tokens that a model says it reads at once: n_positions, max_position_embeddings or n_ctx, the first
+/// that is present, in the harness's order; nullopt without any of them. Throws Error if one is less than 1.
+std::optional<int64_t> positions_of(Settings& settings);
+
+/// The names of a classifier's labels by index: id2label, or LABEL_0, LABEL_1, … without it, as many as num_labels says
+/// or 2, the defaults of `transformers`. Throws Error unless its keys are 0, 1, 2, …, its names are distinct, and
+/// num_labels, if given, is their number.
+std::vector<std::string> labels_of(Settings& settings);
+
 /// Writes id2label and label2id, the names of a classifier's labels.
 void name_labels(const std::vector<std::string>& labels, Json& settings);
 
@@ -69,12 +79,14 @@ std::string gated_activation_name(const ModelConfig& config);
 
 /// Sets the position encoding to `rotary` on the two halves of each head, with the frequencies of `rope_parameters`, or
 /// of `rope_theta` and `rope_scaling` in older files. `theta` and `share`, the fraction of each head's features that is
-/// rotated, are defaults. config.heads, head_size and d_model must be set. Throws Error on a kind of scaling that Plumb
-/// does not have, or if the number of rotated features is odd or 0.
-void read_rotary(Settings& settings, ModelConfig& config, double theta, double share = 1);
+/// rotated, are defaults. Without `share`, the family's models rotate all features: `transformers` ignores their
+/// partial_rotary_factor (version 5) or fails (version 4). config.heads, head_size and d_model must be set. Throws Error
+/// on a kind of scaling that Plumb does not have, if the number of rotated features is odd or 0, and if only some are to
+/// be rotated in a family that rotates all.
+void read_rotary(Settings& settings, ModelConfig& config, double theta, std::optional<double> share = {});
 
-/// The reverse: rope_theta, rope_scaling if frequencies are scaled, and partial_rotary_factor if not all features are
-/// rotated, which versions 4 and 5 of `transformers` both read.
+/// The reverse: rope_theta, and rope_scaling if frequencies are scaled, which versions 4 and 5 of `transformers` both
+/// read. A family that rotates a share of the features writes that itself.
 void write_rotary(const ModelConfig& config, Json& keys);
 
 /// The options of config.positions = "rotary", and the fraction of each head's features that is rotated.

@@ -47,6 +47,11 @@ ModelConfig canonical(ModelConfig config) {
   config.head_size = head_size_of(config);
   const std::set<std::string> chosen = {config.residual, config.attention, config.positions, config.activation};
   std::erase_if(config.options, [&](const auto& item) { return chosen.count(item.first) == 0; });
+  if (config.positions == "rotary") {
+    RotaryOptions rotary = rotary_options_of(config);
+    if (rotary.features == config.head_size) rotary.features = 0;  // all of them
+    config.options["rotary"] = Options(rotary);
+  }
   return config;
 }
 

@@ -1,6 +1,7 @@
 #include "plumb/interop/import.h"
 
 #include <fmt/format.h>
+#include <stdlib.h>
 
 #include <limits>
 #include <memory>
@@ -9,12 +10,15 @@
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/json.h"
+#include "plumb/base/progress.h"
+#include "plumb/interop/families/encoder_head.h"
 #include "plumb/interop/family.h"
 #include "plumb/interop/tokenizer_files.h"
 #include "plumb/model/model.h"
 #include "plumb/text/tokenizer.h"
 #include "plumb/text/tokenizer_model.h"
 #include "plumb/train/config.h"
+#include "plumb/train/foreign_models.h"
 #include "plumb/train/seal.h"
 
 namespace plumb {
@@ -30,19 +34,33 @@ std::string imported_task(const ModelConfig& config) {
   return config.pooling == "none" ? "masked-language-modeling" : "classification";
 }
 
-/// Writes data.json of the run in `directory`, with the fingerprint of its tokenizer, by which data that the model can
-/// be fine-tuned on are recognized (train/data_fingerprint.h). Data directories store tokenizers as Tokenizer::save
-/// writes them.
+/// The marks of the tokenizer in a folder, by which data that its model can be fine-tuned on are recognized
+/// (train/data_fingerprint.h). Data directories store tokenizers as Tokenizer::save writes them.
+Json marks_of_tokenizer(const fs::path& folder) {
+  std::string name = (fs::temp_directory_path() / "plumb-tokenizer-XXXXXX").string();
+  if (::mkdtemp(name.data()) == nullptr)
+    throw Error(fmt::format("{}: no directory can be made there", fs::temp_directory_path().string()),
+                "set TMPDIR to a directory that can be written");
+  const fs::path scratch = name;
+  Json marks;
+  try {
+    Tokenizer::from_file(folder).save(scratch / "tokenizer.model");
+    marks["tokenizer.model"] = to_json(mark_of(scratch / "tokenizer.model"));
+  } catch (...) {
+    fs::remove_all(scratch);
+    throw;
+  }
+  fs::remove_all(scratch);
+  return marks;
+}
+
+/// Writes data.json of the run in `directory`, with the marks of its tokenizer.
 void record_tokenizer(const fs::path& directory) {
-  const fs::path scratch = directory / "tokenizer-of-data";
-  fs::create_directory(scratch);
-  Tokenizer::from_file(directory).save(scratch / "tokenizer.model");
   Json record = make_document("fingerprint", 1);
-  record["tokenizer"]["tokenizer.model"] = to_json(mark_of(scratch / "tokenizer.model"));
+  record["tokenizer"] = marks_of_tokenizer(directory);
   record["splits"] = Json::object();
   seal(record);
   write_json(directory / "data.json", record);
-  fs::remove_all(scratch);
 }
 
 /// Throws Error unless `out` is free or has an earlier import in it.
@@ -58,15 +76,48 @@ void require_free(const fs::path& out) {
 }  // namespace
 
 bool is_model_folder(const fs::path& path) {
-  return fs::is_regular_file(path / kSettingsFile) && !fs::exists(path / "config.toml");
+  std::error_code none;
+  return fs::is_regular_file(path / kSettingsFile, none) && !fs::exists(path / "config.toml", none);
 }
 
-RunConfig run_config_of(const ImportedModel& imported) {
+namespace {
+
+RunConfig run_config_of(const ModelConfig& model) {
   RunConfig config;
-  config.model = imported.config;
-  config.task.name = imported_task(imported.config);
+  config.model = model;
+  config.task.name = imported_task(model);
   return config;
 }
+
+RunConfig run_config_in(const fs::path& folder) {
+  require_known_specials(folder);
+  return run_config_of(described_by(Settings(folder / kSettingsFile)).config);
+}
+
+NamedTensors weights_in_folder(const fs::path& folder) { return read_model_folder(folder).tensors; }
+
+Json tokenizer_in(const fs::path& folder) {
+  return tokenizer_files(folder).empty() ? Json::object() : marks_of_tokenizer(folder);
+}
+
+const bool kHuggingFaceRegistered = foreign_models().add(
+    "huggingface", "folders with config.json and safetensors", "the library `transformers`",
+    {.at = is_model_folder, .config = run_config_in, .weights = weights_in_folder, .tokenizer = tokenizer_in});
+
+/// Throws Error if a weight is not a number, and warns if one is infinite, as a bias may be on purpose.
+void check_values(const NamedTensors& tensors, const fs::path& folder) {
+  for (const auto& [name, tensor] : tensors) {
+    if (at::isfinite(tensor).all().item<bool>()) continue;
+    if (at::isnan(tensor).any().item<bool>())
+      throw Error(fmt::format("{}: weights are not numbers: '{}' contains NaN", folder.string(), name),
+                  "copy the folder again; if the original has them, too, its training has diverged");
+    warn(fmt::format("{}: '{}' contains infinite weights", folder.string(), name));
+  }
+}
+
+}  // namespace
+
+RunConfig run_config_of(const ImportedModel& imported) { return run_config_of(imported.config); }
 
 ImportedModel read_model_folder(const fs::path& folder) {
   const DescribedModel described = described_by(Settings(folder / kSettingsFile));
@@ -77,6 +128,7 @@ ImportedModel read_model_folder(const fs::path& folder) {
   Weights weights = Weights::from_folder(folder);
   imported.tensors = families().at(imported.family).make.tensors(imported.config, weights);
   weights.finish();
+  check_values(imported.tensors, folder);
   imported.left_out = weights.left_out();
   imported.sentence_encoding = read_sentence_encoding(folder);
   for (const auto& [name, tensor] : imported.tensors) imported.parameters += tensor.numel();
@@ -149,13 +201,14 @@ std::optional<int64_t> stated_positions(const fs::path& run) {
   const fs::path file = run / kSettingsFile;
   if (!fs::is_regular_file(file)) return {};
   Settings settings(file);
-  for (const char* key : {"n_positions", "max_position_embeddings", "n_ctx"}) {
-    if (!settings.has(key)) continue;
-    const int64_t positions = settings.integer(key);
-    if (positions < 1) throw Error(fmt::format("{}: {} = {} is not a number of tokens", file.string(), key, positions));
-    return positions;
-  }
-  return {};
+  return positions_of(settings);
+}
+
+std::vector<std::string> stated_labels(const fs::path& run) {
+  const fs::path file = run / kSettingsFile;
+  if (!fs::is_regular_file(file)) return {};
+  Settings settings(file);
+  return encoder_head_of(settings) == EncoderHead::labels ? labels_of(settings) : std::vector<std::string>();
 }
 
 TranslationTokenizers translation_tokenizers(const fs::path& run) {

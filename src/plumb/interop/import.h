@@ -30,8 +30,8 @@ struct ImportedModel {
 bool is_model_folder(const std::filesystem::path& path);
 
 /// Reads the model in a folder. Throws Error, naming what is unknown or does not fit: the architecture, a key of
-/// config.json that may change what the model computes, or its value; a tensor that is missing, unexpected, or of a
-/// shape other than config.json implies.
+/// config.json that may change what the model computes, or its value; a tensor that is missing, unexpected, of a shape
+/// other than config.json implies, or not made of numbers. Warns of infinite weights.
 ImportedModel read_model_folder(const std::filesystem::path& folder);
 
 /// The run configuration that an imported model is saved with: the model and its task.
@@ -57,9 +57,13 @@ std::vector<int32_t> ends_of_texts(const std::filesystem::path& run);
 /// ones; 1 without the file or the key. Throws Error if it is not a positive number.
 double stated_repetition_penalty(const std::filesystem::path& run);
 
-/// The number of tokens that config.json of an imported model says it reads at once: n_positions,
-/// max_position_embeddings or n_ctx, the first that is present, in the harness's order. nullopt without config.json or
-/// such a key. Throws Error if it is less than 1.
+/// The names of the labels that an imported model, or the model of a folder, predicts, in the order of its outputs:
+/// id2label of config.json, or LABEL_0, LABEL_1, … without it, as `transformers` names them. Empty without config.json,
+/// and for a model that does not classify.
+std::vector<std::string> stated_labels(const std::filesystem::path& run);
+
+/// The number of tokens that config.json of an imported model says it reads at once (positions_of). nullopt without
+/// config.json or such a key. Throws Error if it is less than 1.
 std::optional<int64_t> stated_positions(const std::filesystem::path& run);
 
 }  // namespace plumb

@@ -9,12 +9,13 @@ namespace plumb {
 namespace {
 
 Json object_of(const std::filesystem::path& file) {
-  if (!std::filesystem::is_regular_file(file)) {
+  std::error_code none;
+  if (!std::filesystem::is_regular_file(file, none)) {
     throw Error(fmt::format("{}: there is no such file", file.string()),
                 "give a folder of a Hugging Face model: config.json, safetensors, tokenizer files");
   }
   Json object = read_json(file);
-  if (!object.is_object()) throw Error(fmt::format("{}: not an object", file.string()));
+  if (!object.is_object()) throw Error(fmt::format("{}: not an object", file.string()), "copy the file again");
   return object;
 }
 
@@ -45,8 +46,9 @@ const Json& Settings::value(const std::string& key) {
 }
 
 Error Settings::wrong(const std::string& key, const char* wanted) const {
-  if (!has(key)) return Error(fmt::format("{}: {}{} is missing", name_, prefix_, key));
-  return Error(fmt::format("{}: {}{} = {} is not {}", name_, prefix_, key, object_.at(key).dump(), wanted));
+  const char* hint = "correct the file, or copy it again";
+  if (!has(key)) return Error(fmt::format("{}: {}{} is missing", name_, prefix_, key), hint);
+  return Error(fmt::format("{}: {}{} = {} is not {}", name_, prefix_, key, object_.at(key).dump(), wanted), hint);
 }
 
 Error Settings::unsupported(const std::string& key, const std::string& known) const {
@@ -110,13 +112,6 @@ std::optional<Settings> Settings::section(const std::string& key) {
   if (found.is_null()) return {};
   if (!found.is_object()) throw wrong(key, "an object");
   return Settings(found, name_, prefix_ + key + ".");
-}
-
-std::optional<int64_t> Settings::size_of(const std::string& key) {
-  const Json& found = value(key);
-  if (found.is_null()) return {};
-  if (!found.is_object()) throw wrong(key, "an object");
-  return static_cast<int64_t>(found.size());
 }
 
 void Settings::require(const std::string& key, const Json& wanted) {

@@ -24,6 +24,7 @@ class Settings {
   Settings(Json object, std::string name, std::string prefix = {});
 
   [[nodiscard]] bool has(const std::string& key) const;
+  [[nodiscard]] size_t size() const { return object_.size(); }
 
   /// Whether both have the same keys and values.
   bool operator==(const Settings& other) const { return object_ == other.object_; }
@@ -39,8 +40,6 @@ class Settings {
   [[nodiscard]] std::vector<int64_t> integers(const std::string& key);
   /// An object; nullopt if it is absent.
   [[nodiscard]] std::optional<Settings> section(const std::string& key);
-  /// The number of members of an object; nullopt if it is absent.
-  [[nodiscard]] std::optional<int64_t> size_of(const std::string& key);
 
   /// Throws Error unless the key is absent or has this value, the only one that Plumb's models can compute with.
   void require(const std::string& key, const Json& value);
@@ -50,6 +49,8 @@ class Settings {
 
   /// Throws Error, naming the key, if one was neither read nor ignored.
   void finish() const;
+
+  [[nodiscard]] const std::string& name() const { return name_; }
 
   /// An error about the value of a key.
   [[nodiscard]] Error unsupported(const std::string& key, const std::string& known) const;

@@ -25,14 +25,16 @@ std::map<std::string, std::string> read_index(const fs::path& index) {
   const Json document = read_json(index);
   const auto found = document.is_object() ? document.find("weight_map") : document.end();
   if (!document.is_object() || found == document.end() || !found->is_object() || found->empty())
-    throw Error(fmt::format("{}: has no weight_map", index.string()));
+    throw Error(fmt::format("{}: has no weight_map", index.string()), "copy the folder again");
   std::map<std::string, std::string> files;
   for (const auto& [name, file] : found->items()) {
-    const bool beside = file.is_string() && !file.get<std::string>().empty() &&
-                        fs::path(file.get<std::string>()).filename() == file.get<std::string>();
+    const std::string part = file.is_string() ? file.get<std::string>() : std::string();
+    const bool beside = !part.empty() && part != "." && part != ".." && fs::path(part).filename() == part &&
+                        part.find('\0') == std::string::npos;
     if (!beside) {
       throw Error(fmt::format("{}: tensor '{}' is said to be in {}, which is not the name of a file beside it",
-                              index.string(), name, file.dump()));
+                              index.string(), name, file.dump()),
+                  "copy the folder again; the weights must lie in it, and not elsewhere");
     }
     files.emplace(name, file.get<std::string>());
   }
@@ -68,8 +70,9 @@ NamedTensors read_parts(const fs::path& folder) {
 
 Weights Weights::from_folder(const fs::path& folder) {
   const fs::path whole = folder / kWhole;  // a model saved again as one file may still have an old index
-  if (fs::is_regular_file(whole)) return {load_safetensors(whole), whole.string()};
-  if (fs::is_regular_file(folder / kIndex)) return {read_parts(folder), (folder / kIndex).string()};
+  std::error_code none;
+  if (fs::is_regular_file(whole, none)) return {load_safetensors(whole), whole.string()};
+  if (fs::is_regular_file(folder / kIndex, none)) return {read_parts(folder), (folder / kIndex).string()};
   throw Error(fmt::format("{}: contains neither {} nor {}", folder.string(), kWhole, kIndex),
               "weights in other formats, such as pytorch_model.bin, are not read: save them as safetensors");
 }

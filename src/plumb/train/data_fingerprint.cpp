@@ -9,6 +9,7 @@
 #include "plumb/base/crc32.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/train/foreign_models.h"
 #include "plumb/train/seal.h"
 
 namespace plumb {
@@ -68,8 +69,11 @@ Json tokenizer_marks(const DataDirectory& data) {
 }
 
 bool has_vocabulary_of(const fs::path& run, const DataDirectory& data) {
-  if (!fs::exists(run / kFile)) return true;
-  const Json stored = read_sealed(run / kFile).value("tokenizer", Json::object());
+  const ForeignModel* foreign = foreign_model_at(run);
+  if (foreign == nullptr && !fs::exists(run / kFile)) return true;
+  const Json stored =
+      foreign != nullptr ? foreign->tokenizer(run) : read_sealed(run / kFile).value("tokenizer", Json::object());
+  if (foreign != nullptr && stored.empty()) return true;
   const Json own = tokenizer_marks(data);
   if (!data.joint()) return stored == own;
   const bool has_same_file = std::any_of(stored.begin(), stored.end(), [&](const Json& mark) {
@@ -91,6 +95,7 @@ Json fingerprint_of(const DataDirectory& data) {
   if (data.has_split("train")) {
     if (Json corpora = corpora_of(data.split("train")); !corpora.empty()) fingerprint["corpora"] = std::move(corpora);
   }
+  if (!data.labels().empty()) fingerprint["labels"] = data.labels();
   fingerprint["splits"] = Json::object();
   for (const auto& [name, files] : splits) {
     Json& split = fingerprint["splits"][name] = Json::object();
@@ -122,6 +127,16 @@ void record_data(const fs::path& run, Json fingerprint) {
   if (fs::exists(run / kFile)) return;
   seal(fingerprint);
   write_json(run / kFile, fingerprint);
+}
+
+std::vector<std::string> recorded_labels(const fs::path& run) {
+  if (!fs::exists(run / kFile)) return {};
+  const Json stored = read_sealed(run / kFile);
+  try {
+    return stored.value("labels", std::vector<std::string>());
+  } catch (const nlohmann::json::exception& error) {
+    throw_unexpected_shape(run / kFile, error);
+  }
 }
 
 void copy_recorded_data(const fs::path& from, const fs::path& to) {

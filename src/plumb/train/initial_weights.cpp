@@ -9,7 +9,6 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
-#include "plumb/io/safetensors.h"
 #include "plumb/model/merged_adapters.h"
 #include "plumb/train/data_fingerprint.h"
 #include "plumb/train/run.h"
@@ -83,7 +82,7 @@ bool is_of_head(const std::string& parameter) {
 
 std::string load_initial_weights(Model& model, const fs::path& checkpoint, const DataDirectory& data) {
   const fs::path file = checkpoint / "model.safetensors";
-  NamedTensors tensors = load_safetensors(file);
+  NamedTensors tensors = weights_in(checkpoint);
   const fs::path run = locate_run(checkpoint.string()).run;
   tensors = without_adapters(std::move(tensors), run, file);
   const bool classifies = model.classifies() != nullptr;

@@ -10,7 +10,6 @@
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
-#include "plumb/io/safetensors.h"
 #include "plumb/ops/device.h"
 #include "plumb/parallel/rendezvous.h"
 #include "plumb/parallel/workers.h"
@@ -19,6 +18,7 @@
 #include "plumb/train/data_fingerprint.h"
 #include "plumb/train/data_lengths.h"
 #include "plumb/train/environment.h"
+#include "plumb/train/foreign_models.h"
 #include "plumb/train/initial_weights.h"
 #include "plumb/train/launched.h"
 #include "plumb/train/metrics_file.h"
@@ -295,6 +295,7 @@ TrainResult run_training(const RunConfig& config, const fs::path& out, const Tra
 }
 
 RunConfig load_run_config(const fs::path& run) {
+  if (const ForeignModel* foreign = foreign_model_at(run)) return foreign->config(run);
   require_directory(run, "run");
   const fs::path file = run / "config.toml";
   return read_run_config(Config::from_string(read_sealed_text(file), file.string()));
@@ -313,8 +314,11 @@ fs::path latest_checkpoint(const fs::path& run) {
 RunAndCheckpoint locate_run(const std::string& name) {
   fs::path path = fs::absolute(name).lexically_normal();
   if (!path.has_filename()) path = path.parent_path();
-  const char* hint = "give a run directory made by `plumb train`, or a checkpoint in one";
-  if (!fs::is_directory(path)) throw Error(name + " is not a directory", hint);
+  const char* hint =
+      "give a run directory made by `plumb train`, a checkpoint in one, or a folder of a Hugging Face model";
+  std::error_code none;
+  if (!fs::is_directory(path, none)) throw Error(name + " is not a directory", hint);
+  if (foreign_model_at(path) != nullptr) return {path, path};
   // A checkpoint is recognized by its weights; its run is the closest directory with a configuration: a parent or, for
   // an average of checkpoints and an imported model, itself.
   if (!fs::exists(path / "model.safetensors")) return {path, latest_checkpoint(path)};
@@ -324,12 +328,16 @@ RunAndCheckpoint locate_run(const std::string& name) {
   throw Error(name + " is a checkpoint outside a run directory", hint);
 }
 
+NamedTensors weights_in(const fs::path& checkpoint) {
+  if (const ForeignModel* foreign = foreign_model_at(checkpoint)) return foreign->weights(checkpoint);
+  return load_safetensors(checkpoint / "model.safetensors");
+}
+
 std::unique_ptr<Model> load_model(const fs::path& run) { return load_model(run, latest_checkpoint(run)); }
 
 std::unique_ptr<Model> load_model(const fs::path& run, const fs::path& checkpoint) {
   std::unique_ptr<Model> model = make_model(load_run_config(run).model);
-  const fs::path file = checkpoint / "model.safetensors";
-  load_parameters(model->parameters(), load_safetensors(file), file.string());
+  load_parameters(model->parameters(), weights_in(checkpoint), (checkpoint / "model.safetensors").string());
   return model;
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "plumb/io/safetensors.h"
 #include "plumb/train/trainer.h"
 
 namespace plumb {
@@ -19,7 +20,8 @@ namespace plumb {
 /// `hooks.best` and `hooks.one_of_the_best` are called after their files are written.
 TrainResult run_training(const RunConfig& config, const std::filesystem::path& out, const TrainHooks& hooks = {});
 
-/// The configuration of a run directory. Throws Error if the directory is not a run's, or if config.toml is damaged.
+/// The configuration of a run directory, or of a folder with a model of another library (train/foreign_models.h).
+/// Throws Error if the directory is neither, or if config.toml is damaged.
 RunConfig load_run_config(const std::filesystem::path& run);
 
 /// The directory of a run's last complete checkpoint; for an average of checkpoints or an imported model, the directory
@@ -33,9 +35,12 @@ struct RunAndCheckpoint {
 };
 
 /// Resolves a path given by the user: a run directory, which means its latest checkpoint, a checkpoint in one, an
-/// average of checkpoints (train/checkpoint_average.h), or an imported model (interop/import.h). Throws Error if it is
-/// none of these.
+/// average of checkpoints (train/checkpoint_average.h), an imported model (interop/import.h), or a folder with a model
+/// of another library, which is both run and checkpoint. Throws Error if it is none of these.
 RunAndCheckpoint locate_run(const std::string& name);
+
+/// The weights in a checkpoint, or in a folder with a model of another library.
+NamedTensors weights_in(const std::filesystem::path& checkpoint);
 
 /// The model of a run at its latest checkpoint, or at the given one.
 std::unique_ptr<Model> load_model(const std::filesystem::path& run);

@@ -23,8 +23,7 @@ ModelConfig imported_encoder(Settings& settings) {
     settings.require("problem_type", "single_label_classification");  // others have no softmax over the labels
     config.pooling = "first";
     config.pooler = true;
-    const int64_t number = settings.integer("num_labels", 2);  // the default of `transformers`
-    config.labels = settings.size_of("id2label").value_or(number);
+    config.labels = std::ssize(labels_of(settings));
     return config;
   }
   config.pooling = "none";

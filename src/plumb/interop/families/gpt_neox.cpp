@@ -17,8 +17,11 @@ ModelConfig gpt_neox_configuration(Settings& settings) {
   config.attention_bias = settings.flag("attention_bias", true) ? "all" : "none";
   config.share_embeddings = settings.flag("tie_word_embeddings", false) ? "target" : "none";
   config.dropout = settings.number("hidden_dropout", 0);
-  const double theta = settings.number("rotary_emb_base", 10'000);
-  read_rotary(settings, config, theta, settings.number("rotary_pct", 0.25));
+  // At the top level, `transformers` has these names; it ignores those of other families there.
+  const double theta = settings.number("rotary_emb_base", 10'000), share = settings.number("rotary_pct", 0.25);
+  settings.require("rope_theta", theta);
+  settings.require("partial_rotary_factor", share);
+  read_rotary(settings, config, theta, share);
   settings.require("is_decoder", false);
   settings.ignore(
       {"attention_dropout", "attention_probs_dropout_prob", "hidden_dropout_prob", "max_position_embeddings"});

@@ -32,6 +32,7 @@ ModelConfig marian_configuration(Settings& settings) {
   config.target_vocabulary = settings.integer("decoder_vocab_size", config.source_vocabulary);
   config.share_embeddings = shared ? "all" : "target";
   config.dropout = settings.number("dropout", 0.1);
+  settings.require("num_hidden_layers", config.encoder_layers);  // another name; `transformers` takes this one if given
   settings.require("decoder_attention_heads", config.heads);
   settings.require("decoder_ffn_dim", config.feed_forward);
   settings.require("tie_word_embeddings", true);
@@ -42,10 +43,9 @@ ModelConfig marian_configuration(Settings& settings) {
   settings.require("add_final_layer_norm", false);
   settings.require("extra_pos_embeddings", 0);
   settings.require("is_encoder_decoder", true);
-  settings.ignore({"max_position_embeddings", "num_hidden_layers", "encoder_layerdrop", "decoder_layerdrop",
-                   "attention_dropout", "activation_dropout", "init_std", "decoder_start_token_id",
-                   "forced_eos_token_id", "bad_words_ids", "num_beams", "classif_dropout", "is_decoder",
-                   "length_penalty", "early_stopping"});
+  settings.ignore({"max_position_embeddings", "encoder_layerdrop", "decoder_layerdrop", "attention_dropout",
+                   "activation_dropout", "init_std", "decoder_start_token_id", "forced_eos_token_id", "bad_words_ids",
+                   "num_beams", "classif_dropout", "is_decoder", "length_penalty", "early_stopping"});
   return config;
 }
 

@@ -14,10 +14,13 @@ namespace {
 std::string t5_activation(Settings& settings) {
   const char* key = "feed_forward_proj";
   const std::string name = settings.text(key, "relu");
-  if (name == "relu") return "relu";
-  if (name == "gated-gelu") return "geglu-tanh";
-  if (name == "gated-silu") return "swiglu";
-  throw settings.unsupported(key, "relu, gated-gelu, gated-silu");
+  const bool gated = name != "relu";
+  if (gated && name != "gated-gelu" && name != "gated-silu")
+    throw settings.unsupported(key, "relu, gated-gelu, gated-silu");
+  // `transformers` writes what follows from the name, and takes these if they are given.
+  settings.require("is_gated_act", gated);
+  settings.require("dense_act_fn", name == "gated-gelu" ? "gelu_new" : name == "gated-silu" ? "silu" : "relu");
+  return !gated ? "relu" : name == "gated-gelu" ? "geglu-tanh" : "swiglu";
 }
 
 ModelConfig t5_configuration(Settings& settings) {
@@ -45,8 +48,7 @@ ModelConfig t5_configuration(Settings& settings) {
   settings.require("relative_attention_num_buckets", 32);
   settings.require("relative_attention_max_distance", 128);
   settings.require("is_encoder_decoder", true);
-  settings.ignore(
-      {"n_positions", "initializer_factor", "dense_act_fn", "is_gated_act", "decoder_start_token_id", "is_decoder"});
+  settings.ignore({"n_positions", "initializer_factor", "decoder_start_token_id", "is_decoder"});
   return config;
 }
 
