@@ -310,8 +310,8 @@ void add_classify(CLI::App& app, Globals& globals) {
       ->type_name("RUN_OR_FOLDER")
       ->required();
   verb->add_option("--data", arguments->data,
-                   "Data directory with the tokenizer and the labels, by name (default: the run's, or those of an imported "
-                   "model)")
+                   "Data directory with the tokenizer and the labels, by name (default: the run's, or those of an "
+                   "imported model)")
       ->type_name("DIR");
   CLI::Option* split =
       verb->add_option("--split", arguments->split,

@@ -1,6 +1,6 @@
 // Random models of the families of Hugging Face, in both directions: folders with random settings whose logits
-// `transformers` computed, and random models of Plumb's own that are exported and read by `transformers`. A batch of both
-// is one case, since starting `transformers` takes seconds; scripts/search/families.py draws and answers. Needs
+// `transformers` computed, and random models of Plumb's own that are exported and read by `transformers`. A batch of
+// both is one case, since starting `transformers` takes seconds; scripts/search/families.py draws and answers. Needs
 // PLUMB_PEERS, a virtual environment with torch, transformers and safetensors.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ void append_rows_of(const Json& rows, std::vector<int64_t>& tokens, Ragged* layo
   }
 }
 
-/// What a model computes from the inputs in values.json: the states of an encoder, if it has no output layer, or logits.
+/// What a model computes from the inputs in values.json: the states of an encoder without labels, and logits.
 struct Computed {
   Tensor hidden, logits;
 };

@@ -80,9 +80,9 @@ std::string gated_activation_name(const ModelConfig& config);
 /// Sets the position encoding to `rotary` on the two halves of each head, with the frequencies of `rope_parameters`, or
 /// of `rope_theta` and `rope_scaling` in older files. `theta` and `share`, the fraction of each head's features that is
 /// rotated, are defaults. Without `share`, the family's models rotate all features: `transformers` ignores their
-/// partial_rotary_factor (version 5) or fails (version 4). config.heads, head_size and d_model must be set. Throws Error
-/// on a kind of scaling that Plumb does not have, if the number of rotated features is odd or 0, and if only some are to
-/// be rotated in a family that rotates all.
+/// partial_rotary_factor (version 5) or fails (version 4). config.heads, head_size and d_model must be set. Throws
+/// Error on a kind of scaling that Plumb does not have, if the number of rotated features is odd or 0, and if only some
+/// are to be rotated in a family that rotates all.
 void read_rotary(Settings& settings, ModelConfig& config, double theta, std::optional<double> share = {});
 
 /// The reverse: rope_theta, and rope_scaling if frequencies are scaled, which versions 4 and 5 of `transformers` both
