@@ -67,7 +67,7 @@ TEST(Help, SaysWhatEveryVerbAndOptionIsFor) {
   }
 }
 
-class ManPages : public testing::Test {
+class ManPages : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     folder_ = new TemporaryDirectory();
@@ -133,7 +133,7 @@ TEST_F(ManPages, ArePrintedOneByOne) {
   EXPECT_EQ(test::run_plumb({"man", "nonsense"}).status, 2);
 }
 
-class Completion : public testing::Test {
+class ShellCompletion : public ::testing::Test {
  protected:
   static std::string script(const std::string& shell) { return test::run_plumb({"completion", shell}).output; }
 
@@ -169,7 +169,7 @@ class Completion : public testing::Test {
 
 Words set_of(const std::vector<std::string>& words) { return {words.begin(), words.end()}; }
 
-TEST_F(Completion, OfBashProposesEveryVerbAndEveryOption) {
+TEST_F(ShellCompletion, OfBashProposesEveryVerbAndEveryOption) {
   std::vector<std::vector<std::string>> lines;
   for (const auto& [verb, help] : test::all_help()) {
     std::vector<std::string> words = verb.empty() ? std::vector<std::string>{} : split(verb, ' ');
@@ -189,7 +189,7 @@ TEST_F(Completion, OfBashProposesEveryVerbAndEveryOption) {
   }
 }
 
-TEST_F(Completion, OfBashProposesValues) {
+TEST_F(ShellCompletion, OfBashProposesValues) {
   EXPECT_EQ(bash_for({"train", "--precision", ""}), (Words{"float32", "bf16"}));
   EXPECT_EQ(bash_for({"train", "--precision", "=", "b"}), (Words{"bf16"}));
   EXPECT_EQ(bash_for({"data", "prepare", "--tokenizer", "u"}), (Words{"unigram"}));
@@ -199,7 +199,7 @@ TEST_F(Completion, OfBashProposesValues) {
   EXPECT_EQ(bash_for({"train", "--threads", ""}), Words{});
 }
 
-TEST_F(Completion, OfBashProposesKeysAndTheirValues) {
+TEST_F(ShellCompletion, OfBashProposesKeysAndTheirValues) {
   Words keys;
   for (const KeyList::Key& key : list_keys(ModelConfig())) keys.insert("model." + key.name + '=');
   const Words proposed = bash_for({"train", "--set", "model."});
@@ -235,7 +235,7 @@ std::string complaint(const std::string& key, const std::string& value) {
 }
 
 // A key that refuses unknown values has values to propose, and these are accepted.
-TEST_F(Completion, ProposesTheValuesThatValidationKnows) {
+TEST_F(ShellCompletion, ProposesTheValuesThatValidationKnows) {
   int checked = 0;
   for (const KeyList::Key& key : list_keys(TrainConfig())) {
     if (!key.value.starts_with('"') || key.name == "schedule") continue;  // a product of factors
@@ -250,7 +250,7 @@ TEST_F(Completion, ProposesTheValuesThatValidationKnows) {
 }
 
 /// Every value proposed for a key of a model is one that a model accepts.
-TEST_F(Completion, ProposesValuesThatAreTaken) {
+TEST_F(ShellCompletion, ProposesValuesThatAreTaken) {
   std::vector<std::vector<std::string>> lines;
   std::vector<std::string> keys;
   for (const KeyList::Key& key : list_keys(ModelConfig())) {
@@ -281,7 +281,7 @@ TEST_F(Completion, ProposesValuesThatAreTaken) {
   EXPECT_GT(tried, 50U);
 }
 
-TEST_F(Completion, OfBashProposesFilesAndDirectories) {
+TEST_F(ShellCompletion, OfBashProposesFilesAndDirectories) {
   const TemporaryDirectory folder;
   write_file_atomic(folder / "reference one.de", "a\n");
   fs::create_directory(folder / "run");
@@ -298,7 +298,7 @@ TEST_F(Completion, OfBashProposesFilesAndDirectories) {
   EXPECT_EQ(replies[4], (Words{"layernorm"}));
 }
 
-TEST_F(Completion, OfZshHasEveryVerbAndEveryOption) {
+TEST_F(ShellCompletion, OfZshHasEveryVerbAndEveryOption) {
   const std::string text = script("zsh");
   for (const auto& [verb, help] : test::all_help()) {
     const size_t begin = text.find("\n    '" + verb + "')\n");
@@ -313,7 +313,7 @@ TEST_F(Completion, OfZshHasEveryVerbAndEveryOption) {
   EXPECT_EQ(test::Process("zsh", {"-n", (folder / "_plumb").string()}).wait().errors, "");
 }
 
-TEST_F(Completion, OfFishHasEveryVerbAndEveryOption) {
+TEST_F(ShellCompletion, OfFishHasEveryVerbAndEveryOption) {
   const std::string text = script("fish");
   for (const auto& [verb, help] : test::all_help()) {
     Words options;

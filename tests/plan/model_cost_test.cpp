@@ -80,6 +80,7 @@ TEST(ModelCost, CountsOperationsAsTheTrainerDoes) {
           Batch batch;
           const Ragged layout({length, length, length});
           batch.labels.resize(static_cast<size_t>(3 * length));
+          if (kind == "encoder") config.labels = 50;
           if (kind != "decoder") {
             batch.source_layout = layout;
             batch.source.resize(batch.labels.size());

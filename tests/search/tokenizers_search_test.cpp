@@ -26,7 +26,7 @@ TEST(TokenizersSearch, FoldersReadAsTransformersReadsThem) {
     const Json cases = read_json(output);
     for (const Json& test_case : cases.at("cases")) {
       test::expect_as_transformers_reads(test_case);
-      if (testing::Test::HasFailure()) return;
+      if (::testing::Test::HasFailure()) return;
     }
   });
 }

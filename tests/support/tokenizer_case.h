@@ -18,8 +18,9 @@ namespace plumb::test {
 /// The tokenizer.json files from which the script draws, by name.
 inline const Json& base_tokenizers() {
   static const Json bases = [] {
+    const Json document = read_json(source_directory() / "tests/golden/tokenizers.json");
     Json all = Json::object();
-    for (const Json& each : read_json(source_directory() / "tests/golden/tokenizers.json").at("cases"))
+    for (const Json& each : document.at("cases"))
       all[each.at("name").get<std::string>()] = each.at("tokenizer");
     return all;
   }();

@@ -16,7 +16,7 @@ using kernels::Bfloat16;
 using kernels::PackedWeight;
 
 struct QuantizedWeight {
-  PackedWeight<int8_t> values;
+  std::vector<PackedWeight<int8_t>> parts;  // whose sum is the weight: one, or two of half the size
   std::vector<float> scales;  // (out)
 };
 
@@ -38,7 +38,16 @@ AnyWeight packed(const Tensor& weight, Precision precision) {
       scales[static_cast<size_t>(row)] = kernels::quantize(in + row * k, k, values.data() + row * k);
     }
   });
-  return QuantizedWeight{PackedWeight<int8_t>(values.data(), n, k), std::move(scales)};
+  std::vector<PackedWeight<int8_t>> parts;
+  if (kernels::adds_pairs_in_16_bits()) {
+    std::vector<int8_t> half(values.size());
+    std::transform(values.begin(), values.end(), half.begin(), [](int value) { return static_cast<int8_t>(value / 2); });
+    std::transform(values.begin(), values.end(), half.begin(), values.begin(),
+                   [](int value, int part) { return static_cast<int8_t>(value - part); });
+    parts.emplace_back(half.data(), n, k);
+  }
+  parts.emplace_back(values.data(), n, k);
+  return QuantizedWeight{std::move(parts), std::move(scales)};
 }
 
 /// Rounds up the number of rows of matrices that are copied anyway: matrix units process kTile rows at a time, and
@@ -79,15 +88,20 @@ Tensor multiply(const Tensor& x, const PackedWeight<Bfloat16>& weight, const flo
 
 Tensor multiply(const Tensor& x, const QuantizedWeight& weight, const float* bias, bool relu) {
   const int64_t rows = x.size(0);
-  const int64_t n = weight.values.n();
-  const int64_t k = weight.values.k();
+  const int64_t n = weight.parts.front().n();
+  const int64_t k = weight.parts.front().k();
   const float* in = x.data_ptr<float>();
   std::vector<float> scales(static_cast<size_t>(rows));
   const Tensor a = converted<int8_t>(rows, k, at::kChar, [&](int64_t row, int8_t* out) {
     scales[static_cast<size_t>(row)] = kernels::quantize(in + row * k, k, out);
   });
   const Tensor sums = at::empty({a.size(0), n}, x.options().dtype(at::kInt));
-  kernels::gemm(a.size(0), a.data_ptr<int8_t>(), weight.values, sums.data_ptr<int32_t>());
+  kernels::gemm(a.size(0), a.data_ptr<int8_t>(), weight.parts.front(), sums.data_ptr<int32_t>());
+  for (size_t i = 1; i < weight.parts.size(); ++i) {
+    const Tensor more = at::empty_like(sums);
+    kernels::gemm(a.size(0), a.data_ptr<int8_t>(), weight.parts[i], more.data_ptr<int32_t>());
+    sums.add_(more);
+  }
   Tensor y = at::empty({rows, n}, x.options());
   parallel_ranges(rows, std::max<int64_t>(1, (1 << 15) / n), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
@@ -106,8 +120,8 @@ struct KernelWeight final : PackedLinear::Weight {
     return std::visit(
         [&](const auto& weight) {
           if (x.size(0) > 0) return fused::multiply(x, weight, shift, relu);
-          if constexpr (requires { weight.values; })
-            return at::empty({0, weight.values.n()}, x.options());
+          if constexpr (requires { weight.parts; })
+            return at::empty({0, weight.parts.front().n()}, x.options());
           else
             return at::empty({0, weight.n()}, x.options());
         },

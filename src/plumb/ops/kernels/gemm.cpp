@@ -234,6 +234,16 @@ void gemm_add(int64_t m, const T* a, const PackedWeight<T>& weight, float* c) {
 template void gemm_add(int64_t, const float*, const PackedWeight<float>&, float*);
 template void gemm_add(int64_t, const Bfloat16*, const PackedWeight<Bfloat16>&, float*);
 
+bool adds_pairs_in_16_bits() {
+  switch (dnnl::get_effective_cpu_isa()) {
+    case dnnl::cpu_isa::sse41:
+    case dnnl::cpu_isa::avx:
+    case dnnl::cpu_isa::avx2:
+    case dnnl::cpu_isa::avx512_core: return true;
+    default: return false;
+  }
+}
+
 void gemm(int64_t m, const int8_t* a, const PackedWeight<int8_t>& weight, int32_t* c) {
   run(packed_product(m, weight), DataType::s8, a, nullptr, &weight.content().memory, c);
 }

@@ -59,8 +59,12 @@ void gemm(int64_t m, const T* a, const PackedWeight<T>& weight, const float* bia
 template <typename T>
 void gemm_add(int64_t m, const T* a, const PackedWeight<T>& weight, float* c);
 
-/// C (m, n) = A (m, k) · Wᵀ for 8-bit integers, |a| and |w| ≤ 127, summed in 32-bit integers; exact if the processor
-/// has instructions for it (VNNI, AMX).
+/// Whether two products of 8-bit integers are added in 16 bits, and then limited: on processors without instructions for
+/// such sums (VNNI, AMX).
+bool adds_pairs_in_16_bits();
+
+/// C (m, n) = A (m, k) · Wᵀ for 8-bit integers, |a| and |w| ≤ 127, summed in 32-bit integers. Exact, if |w| ≤ 64 where
+/// adds_pairs_in_16_bits(): oneDNN adds 128 to each a, and 2 · 255 · 64 < 2¹⁵.
 void gemm(int64_t m, const int8_t* a, const PackedWeight<int8_t>& weight, int32_t* c);
 
 }  // namespace plumb::kernels

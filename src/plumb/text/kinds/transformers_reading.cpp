@@ -111,6 +111,7 @@ std::map<int64_t, Document> tokens_of_files(const Document& file, const Json& se
 class TokenList {
  public:
   explicit TokenList(const Document& model) {
+    if (!model.contains("vocab")) return;  // an unknown kind of model, which is named when it is made
     const Document& vocabulary = model.at("vocab");
     int64_t index = 0;
     for (const auto& [key, value] : vocabulary.items()) {
