@@ -31,7 +31,7 @@ const std::map<std::string, Keys>& older_keys() {
   static const Keys rotary = {"rope_theta", "rope_scaling"};
   static const std::map<std::string, Keys> all = {
       {"llama", rotary},
-      {"qwen2", rotary},
+      {"qwen2", {"rope_theta", "rope_scaling", "head_dim"}},  // no key of its configuration, but read where it is there
       {"qwen3", rotary},
       {"stablelm", {"rope_theta", "rope_scaling", "partial_rotary_factor"}},
       {"gpt_neox", {"rotary_emb_base", "rotary_pct", "rope_scaling"}},

@@ -15,7 +15,7 @@ namespace plumb::test {
 inline void make_small_text(const std::filesystem::path& out) {
   TextOptions options;
   options.block = 12;
-  options.tokenizer.vocabulary = 24;
+  options.tokenizer.vocabulary = 40;
   options.tokenizer.mask = true;
   TextCorpora corpora;
   for (int i = 0; i < 60; ++i)

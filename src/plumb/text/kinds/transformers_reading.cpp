@@ -111,7 +111,6 @@ std::map<int64_t, Document> tokens_of_files(const Document& file, const Json& se
 class TokenList {
  public:
   explicit TokenList(const Document& model) {
-    if (!model.contains("vocab")) return;  // an unknown kind of model, which is named when it is made
     const Document& vocabulary = model.at("vocab");
     int64_t index = 0;
     for (const auto& [key, value] : vocabulary.items()) {
@@ -182,6 +181,8 @@ Document as_transformers_reads(std::string_view bytes, const std::filesystem::pa
   if (nests_too_deeply(bytes)) throw Error("it is nested too deeply");
   Document file = Document::parse(bytes);
   if (!file.is_object()) throw Error("it is not an object");
+  // Of an unknown kind of model, or none: it is named when it is made.
+  if (!file.contains("model") || !file.at("model").contains("vocab")) return file;
   const Json settings = settings_beside(path);
   if (setting_or(settings, "split_special_tokens", false))
     throw Error("tokenizer_config.json says split_special_tokens, which Plumb does not support",
@@ -217,7 +218,10 @@ Document as_transformers_reads(std::string_view bytes, const std::filesystem::pa
   for (const auto& [key, token] : names) special.push_back(token);
   special.insert(special.end(), others.begin(), others.end());
   for (const Json& token : special) {
-    if (!tokens.contains(content_of(token))) tokens.add(added_token(token, true));
+    if (tokens.contains(content_of(token))) continue;
+    Document added = added_token(token, true);
+    added["special"] = true;  // whatever the settings say
+    tokens.add(std::move(added));
   }
   if (class_name == "Qwen2Tokenizer") {
     for (const Json& token : special) tokens.add(added_token(content_of(token), true));
