@@ -23,7 +23,7 @@ double sorted_median(std::vector<double> values) {
 
 TEST(Spikes, AreFarAboveTheMedianInMedianAbsoluteDeviations) {
   constexpr int64_t kWindow = 20;
-  constexpr double kThreshold = 5;
+  constexpr double kThreshold = 6;
   SpikeSeries series("loss", {kWindow, kThreshold});
   Random random(1, "spikes");
   std::vector<double> past;
@@ -42,43 +42,26 @@ TEST(Spikes, AreFarAboveTheMedianInMedianAbsoluteDeviations) {
     }
     const double center = sorted_median(window);
     std::vector<double> distances;
-    for (const double each : window) distances.push_back(std::abs(std::log(each) - std::log(center)));
-    const double deviations = (std::log(value) - std::log(center)) / std::max(sorted_median(distances), 0.02);
+    for (const double each : window) distances.push_back(std::abs(each - center));
+    const double deviations = (value - center) / std::max(sorted_median(distances), 0.02 * center);
     EXPECT_EQ(spike.has_value(), deviations > kThreshold) << step;
     expected += deviations > kThreshold ? 1 : 0;
     if (!spike) continue;
     ++found;
     EXPECT_EQ(spike->step, step);
     EXPECT_DOUBLE_EQ(spike->median, center);
-    EXPECT_NEAR(spike->deviations, deviations, 1e-12);
+    EXPECT_DOUBLE_EQ(spike->deviations, deviations);
     EXPECT_DOUBLE_EQ(spike->ratio(), value / center);
   }
   EXPECT_EQ(found, expected);
   EXPECT_GT(found, 5);
 }
 
-// A run of 10,000 steps without trouble: norms that vary by factors, and drift to a hundredth and back.
-TEST(Spikes, AreRareWhereNormsVaryByFactors) {
-  int64_t spikes = 0;
-  for (const double deviation : {0.05, 0.3, 0.6}) {
-    SpikeSeries series("gradient norm", {});
-    Random random(4, "spikes");
-    for (int64_t step = 1; step <= 10000; ++step) {
-      const double drift = -4.6 * std::sin(3.14159 * static_cast<double>(step) / 10000);
-      const double value = std::exp(drift + deviation * random.normal());
-      if (series.judge(step, value)) ++spikes;
-      series.add(value);
-    }
-    EXPECT_TRUE(series.judge(10001, 1.05 * std::exp(10 * std::max(deviation, 0.02)))) << deviation;
-  }
-  EXPECT_EQ(spikes, 0);
-}
-
 TEST(Spikes, OfASeriesThatHardlyVariesAreOneFifthAboveIt) {
   SpikeSeries series("update", {16, 10});
   for (int64_t step = 1; step <= 16; ++step) series.add(2.0);
-  EXPECT_FALSE(series.judge(17, 2.44));  // 2·e^0.2 = 2.443
-  EXPECT_TRUE(series.judge(17, 2.45));
+  EXPECT_FALSE(series.judge(17, 2.39));
+  EXPECT_TRUE(series.judge(17, 2.41));
   EXPECT_FALSE(series.judge(18, NAN));
   EXPECT_FALSE(series.judge(18, INFINITY));
   series.add(NAN);

@@ -4,13 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <sstream>
 
 #include "plumb/base/error.h"
 
 namespace plumb {
 namespace {
+
+/// The minimum spread, as a fraction of the median.
+constexpr double kLeastSpread = 0.02;
 
 /// Spikes at most this many steps apart belong to one sequence.
 constexpr int64_t kGap = 16;
@@ -29,21 +31,16 @@ std::optional<Spike> SpikeSeries::judge(int64_t step, double value) {
   if (last_ && step - last_->step > kGap) last_.reset();
   if (!std::isfinite(value) || !ready() || options_.window == 0) return std::nullopt;
   const double center = plumb::median({values_.begin(), values_.end()});
-  // The first is true of most values, and saves computing the second median.
-  if (value <= center || center <= 0) return std::nullopt;
-  const double least = options_.threshold * options_.least_spread;
-  if (!(std::log(value / center) > least)) return std::nullopt;
+  if (value <= center) return std::nullopt;  // true of most values; saves computing the second median
   std::vector<double> distances;
-  for (const double each : values_)
-    distances.push_back(each > 0 ? std::abs(std::log(each / center)) : std::numeric_limits<double>::infinity());
-  const double spread = std::max(plumb::median(std::move(distances)), options_.least_spread);
-  const double deviations = std::log(value / center) / spread;
-  if (!(deviations > options_.threshold)) return std::nullopt;
+  for (const double each : values_) distances.push_back(std::abs(each - center));
+  const double spread = std::max(plumb::median(std::move(distances)), kLeastSpread * std::abs(center));
+  if (!(value - center > options_.threshold * spread)) return std::nullopt;
   Spike spike{name_,
               step,
               value,
               center,
-              deviations,
+              (value - center) / spread,
               last_ ? last_->since : step,
               last_ ? last_->before : center};
   last_ = spike;

@@ -1,4 +1,4 @@
-// Spikes: values far above those of earlier steps, by the median and the median absolute deviation (MAD) of logarithms.
+// Spikes: values far above those of earlier steps, by the median and the median absolute deviation (MAD).
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,13 @@ namespace plumb {
 /// The middle value, or the mean of the two in the middle. Throws Error if the list is empty.
 double median(std::vector<double> values);
 
-/// A value x is a spike if ln(x/median) > threshold·max(MAD, least_spread), where median is that of its window and MAD
-/// the median of |ln(x/median)| (Hampel 1974, doi 10.1080/01621459.1974.10482962; Leys et al. 2013, doi
-/// 10.1016/j.jesp.2013.03.013). Logarithms, since losses and norms are positive and vary by factors. Medians tolerate
-/// outliers in up to half of the window, so earlier spikes do not hide later ones. least_spread is for series that
-/// hardly vary, such as Lion's updates.
+/// A value above median + threshold·max(MAD, 0.02·|median|) of its window is a spike, where MAD is the median of
+/// |x − median| (Hampel 1974, doi 10.1080/01621459.1974.10482962; Leys et al. 2013, doi 10.1016/j.jesp.2013.03.013).
+/// Medians tolerate outliers in up to half of the window, so earlier spikes do not hide later ones. The second term is
+/// for series that hardly vary, such as Lion's updates.
 struct SpikeOptions {
-  int64_t window = 128;        // number of preceding values that a value is compared with
-  double threshold = 10;       // in MADs
-  double least_spread = 0.02;  // of logarithms: with threshold 10, a spike is at least e^0.2 = 1.22 times the median
+  int64_t window = 128;   // number of preceding values that a value is compared with
+  double threshold = 10;  // in MADs
 };
 
 /// A value far above its past.
@@ -31,7 +29,7 @@ struct Spike {
   int64_t step = 0;
   double value = 0;
   double median = 0;      // of the preceding window
-  double deviations = 0;  // ln(value/median)/max(MAD, least_spread)
+  double deviations = 0;  // (value − median)/max(MAD, 0.02·|median|)
   int64_t since = 0;      // first step of the sequence of spikes that this one belongs to
   double before = 0;      // median at that step
 
@@ -45,8 +43,7 @@ class SpikeSeries {
 
   [[nodiscard]] const std::string& name() const { return name_; }
 
-  /// Compares a step's value with the window, without adding it. Nonfinite values are not spikes, and nothing is one
-  /// while the median is not positive.
+  /// Compares a step's value with the window, without adding it. Nonfinite values are not spikes.
   [[nodiscard]] std::optional<Spike> judge(int64_t step, double value);
 
   /// Adds a value to the window, rounded to float32 so that it is stored in few digits. Ignores nonfinite values.

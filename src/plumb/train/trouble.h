@@ -14,7 +14,7 @@ struct TroubleConfig {
   std::string on_nonfinite = "stop";  // on a nonfinite loss or gradient: stop, skip or rollback
   std::string on_spike = "report";    // report, skip or rollback
   int64_t window = 128;               // preceding steps that a step is compared with; 0: no spike detection
-  double threshold = 10;              // a value more than this many MADs above the median is a spike (train/spikes.h)
+  double threshold = 10;              // a value more than this many MADs above the median is a spike
   int64_t skip_limit = 10;            // consecutive steps that may be skipped; then the run has diverged
   int64_t rollback_limit = 3;         // rollbacks that may be made; then the run has diverged
   double rollback_rate = 0.5;         // multiplies the learning rate after each rollback

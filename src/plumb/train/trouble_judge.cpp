@@ -39,13 +39,9 @@ const char* name_of(Cause cause) {
   }
 }
 
-/// Of the logarithms of updates: with the default threshold of 10, a spike is twice the median. There are many of them,
-/// and with Adam they hardly vary from step to step but drift as the gradients do.
-constexpr double kLeastUpdateSpread = 0.07;
-
-/// "the loss is 2.1 times its median (14 MADs)".
+/// "the loss is 2.1 times its median (14 MADs above it)".
 std::string told(const Spike& spike) {
-  return fmt::format("the {} is {:.3g} times its median ({:.3g} MADs)", spike.series, spike.ratio(),
+  return fmt::format("the {} is {:.3g} times its median ({:.3g} MADs above it)", spike.series, spike.ratio(),
                      spike.deviations);
 }
 
@@ -71,12 +67,12 @@ TroubleJudge::TroubleJudge(const TroubleConfig& config, const std::vector<std::s
     : config_(config),
       loss_limit_(loss_limit),
       limit_from_(limit_from),
-      loss_("loss", {.window = config.window, .threshold = config.threshold}),
-      gradient_norm_("gradient norm", {.window = config.window, .threshold = config.threshold}) {
+      loss_("loss", {config.window, config.threshold}),
+      gradient_norm_("gradient norm", {config.window, config.threshold}) {
   validate(config);
   if (!watches_spikes()) return;
   for (const std::string& name : series)
-    updates_.emplace_back("update of " + name, SpikeOptions{config.window, config.threshold, kLeastUpdateSpread});
+    updates_.emplace_back("update of " + name, SpikeOptions{config.window, config.threshold});
 }
 
 void TroubleJudge::see_updates(int64_t step, double learning_rate, const std::vector<double>& norms) {
