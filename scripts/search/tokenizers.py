@@ -322,6 +322,12 @@ def cases(seed, first, count, lines, bases, folder=None):
     return result
 
 
+def contradicts(case):
+    """Whether tokenizer.json and added_tokens.json give an id to different tokens, of which `transformers` keeps either."""
+    listed = {token['id']: token['content'] for token in case['sections'].get('added_tokens') or []}
+    return any(listed.get(id, content) != content for content, id in case['files'].get('added_tokens.json', {}).items())
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--seed', type=int, default=1)
@@ -335,7 +341,8 @@ def main():
         bases = {case['name']: case['tokenizer'] for case in json.load(file)['cases']}
     if options.golden:
         made = [case for case in cases(options.seed, 0, 160, 5, bases)
-                if 'error' not in case and (case['class'] != 'TokenizersBackend' or int(case['name']) % 4 == 0)]
+                if "error" not in case and not contradicts(case)
+                and (case["class"] != "TokenizersBackend" or int(case["name"]) % 4 == 0)]
         with open(ROOT / 'tests/golden/tokenizer_settings.json', 'w', encoding='utf-8') as file:
             json.dump({'cases': made}, file, separators=(',', ':'), ensure_ascii=False)
         return

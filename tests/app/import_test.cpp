@@ -37,6 +37,9 @@ class ImportVerb : public ::testing::Test {
                 {"post_processor", nullptr},
                 {"decoder", {{"type", "Fuse"}}},
                 {"model", {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", Json::array()}}}});
+    // Otherwise the class for GPT-2 would add "<|endoftext|>", for which the model has no embedding.
+    write_json(scratch_ / "model" / "tokenizer_config.json",
+               {{"bos_token", nullptr}, {"eos_token", nullptr}, {"unk_token", nullptr}});
   }
 
   static std::string letters(const std::vector<int64_t>& ids) {

@@ -127,7 +127,13 @@ void interrupt_training(const fs::path& folder, Random& random) {
   }
   const test::Finished resumed = test::run_plumb(words, folder);
   EXPECT_EQ(resumed.status, 0) << resumed.errors;
-  test::expect_same_files(test::contents_of_run(folder / "run"), test::contents_of_run(folder / "whole"));
+  const auto wanted = test::contents_of_run(folder / "whole");
+  auto found = test::contents_of_run(folder / "run");
+  // The checkpoint with which an interrupted run ended may still be there.
+  std::erase_if(found, [&](const auto& file) {
+    return file.first.starts_with("checkpoints/") && !wanted.contains(file.first);
+  });
+  test::expect_same_files(found, wanted);
 }
 
 /// A command that writes a directory writes all of it or nothing, and when it is repeated, nothing else is left.

@@ -220,7 +220,7 @@ TEST(Study, SensitivityIsComparedOverTheSameRatesFromTheLossBeforeTraining) {
   int compared = 0;
   for (const Json& row : entry(results["tables"], "id", "sweeps")["rows"]) {
     if (row[2] == "SGD" || row[2] == "sgd") {
-      EXPECT_TRUE(row[9].is_null()) << row;  // one rate
+      EXPECT_TRUE(row[10].is_null()) << row;  // one rate
       continue;
     }
     model.residual = row[0];
@@ -243,7 +243,7 @@ TEST(Study, SensitivityIsComparedOverTheSameRatesFromTheLossBeforeTraining) {
       ASSERT_EQ(rates, 2);  // 0.01 and 1, which both arms have
       sum += total / 2 - least;
     }
-    EXPECT_NEAR(row[9].get<double>(), sum / 2, 1e-5) << row;
+    EXPECT_NEAR(row[10].get<double>(), sum / 2, 1e-5) << row;
     ++compared;
   }
   EXPECT_EQ(compared, 2);

@@ -9,6 +9,7 @@
 
 #include "copy_task.h"
 #include "plumb/base/error.h"
+#include "plumb/base/json.h"
 #include "plumb/base/progress.h"
 #include "plumb/train/evaluation_rank.h"
 #include "plumb/train/trainer.h"
@@ -142,9 +143,10 @@ TEST_F(BestMetrics, ThatAreLeftOutAreRefusedByName) {
 }
 
 TEST_F(BestMetrics, WithoutAValidationSplitPatienceIsRefused) {
-  PrepareOptions options;
-  options.tokenizer.vocabulary = 24;
-  prepare_corpora({test::copy_text(60, 1), ParallelText(), {}}, options, folder_ / "pairs");
+  test::make_copy_task(folder_ / "pairs");
+  Json info = read_json(folder_ / "pairs" / "data.json");
+  info.at("splits").erase("valid");  // preparing always makes one
+  write_json(folder_ / "pairs" / "data.json", info);
   const auto task = task_of(subjects()[0], 1);
   ModelConfig shape = test::small_model("encoder-decoder");
   task->complete(shape);

@@ -116,7 +116,14 @@ TEST_F(Watched, TheRunIsTheSameBitForBit) {
     Config::from_string(std::string("[train]\n") + each.train, "test").read("train", watched.train);
     RunConfig plain = watched;
     plain.watch = {};
-    const TrainResult with = run_training(watched, folder_ / each.name / "with");
+    TrainResult with;
+    try {
+      with = run_training(watched, folder_ / each.name / "with");
+    } catch (const Error& error) {  // not every processor computes in bfloat16
+      ASSERT_NE(std::string(error.what()).find("oneDNN refused"), std::string::npos) << error.what();
+      ASSERT_EQ(watched.train.precision, "bf16");
+      continue;
+    }
     const TrainResult without = run_training(plain, folder_ / each.name / "without");
     ASSERT_EQ(with.watched.size(), 7U);
     ASSERT_EQ(with.history.size(), without.history.size());

@@ -26,8 +26,7 @@ bool reads_keys(const Parameter& parameter) {
 
 /// The work of an attention of the model.
 AttentionWork attention_work(const ModelConfig& config) {
-  const ops::DefaultDevice nowhere{at::Device(at::kMeta)};
-  Parameters unused(at::kFloat);
+  Parameters unused(at::kFloat, at::kMeta);  // trainers may count at once in several threads
   const ops::HeadShape heads{config.heads, config.kv_heads > 0 ? config.kv_heads : config.heads,
                              config.head_size > 0 ? config.head_size : config.d_model / config.heads};
   return attentions().at(config.attention).make(unused, {"attention", config.d_model, heads, config.options, nullptr})
