@@ -142,24 +142,6 @@ TEST_F(BestMetrics, ThatAreLeftOutAreRefusedByName) {
   EXPECT_TRUE(has_slow_metrics(*task_of(subjects()[0], 1)));
 }
 
-TEST_F(BestMetrics, WithoutAValidationSplitPatienceIsRefused) {
-  test::make_copy_task(folder_ / "pairs");
-  Json info = read_json(folder_ / "pairs" / "data.json");
-  info.at("splits").erase("valid");  // preparing always makes one
-  write_json(folder_ / "pairs" / "data.json", info);
-  const auto task = task_of(subjects()[0], 1);
-  ModelConfig shape = test::small_model("encoder-decoder");
-  task->complete(shape);
-  const std::unique_ptr<Model> model = make_model(shape);
-  TrainConfig config;
-  EXPECT_NO_THROW(Trainer(*model, config, *task));
-  config.patience = 2;
-  EXPECT_THROW(Trainer(*model, config, *task), Error);
-  config.patience = 0;
-  config.keep_best = 2;
-  EXPECT_THROW(Trainer(*model, config, *task), Error);
-}
-
 TEST_F(BestMetrics, AnAbsentValueIsNoEvaluation) {
   TrainState state;
   state.step = 5;
