@@ -41,7 +41,7 @@ class NormAverages : public test::CopyRun, public ::testing::WithParamInterface<
     return at::cat(all).clone();
   }
 
-  /// Parameters and averages at the end of a run of so many processes, as each of them has them, which is interrupted
+  /// Parameters and averages at the end of a run of `processes` processes, as each process has them, which is interrupted
   /// and resumed after the step `interrupted` unless that is 0.
   [[nodiscard]] std::vector<Tensor> ends(int64_t processes, int64_t validate_every, int64_t interrupted = 0) const {
     TrainConfig config = run_.train;

@@ -16,7 +16,7 @@ struct EvaluationRank {
 
 /// Compares the metric's value after the state's step with earlier ones, and updates the state: the best value and its
 /// step, the list of the best, and the number of evaluations since the best. A nonfinite value is never an improvement;
-/// an evaluation without a value is none.
+/// an evaluation without a value does not count.
 EvaluationRank rank_evaluation(std::optional<double> found, const BestMetric& metric, int64_t keep_best,
                                TrainState& state);
 
