@@ -79,16 +79,17 @@ set(PLUMB_PUBLIC_HEADERS
   optim/parameter_set.h
   optim/schedule.h
   report/tensorboard.h
+  run/checkpoint_average.h
+  run/config.h
+  run/directory.h
+  run/point.h
+  run/watch.h
   task/dataset.h
   task/metrics.h
   task/task.h
-  train/checkpoint_average.h
-  train/config.h
-  train/point.h
-  train/run.h
+  train/run_training.h
   train/trainer.h
-  train/trouble.h
-  train/watch.h
+  trouble/trouble.h
   # Decoding and metrics
   decode/beam_search.h
   decode/classify.h

@@ -8,8 +8,8 @@
 #include "plumb/base/error.h"
 #include "plumb/base/json.h"
 #include "plumb/base/text.h"
-#include "plumb/train/checkpoint_average.h"
-#include "plumb/train/checkpoints.h"
+#include "plumb/run/checkpoint_average.h"
+#include "plumb/run/checkpoints.h"
 #include "verb.h"
 
 namespace plumb::app {

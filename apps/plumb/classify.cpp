@@ -21,9 +21,9 @@
 #include "plumb/base/text.h"
 #include "plumb/data/directory.h"
 #include "plumb/data/sequences.h"
+#include "plumb/run/data_fingerprint.h"
 #include "plumb/task/classification_metrics.h"
 #include "plumb/task/direction.h"
-#include "plumb/train/data_fingerprint.h"
 #include "trained_model.h"
 #include "verb.h"
 

@@ -12,7 +12,7 @@
 #include "plumb/base/progress.h"
 #include "plumb/interop/fit.h"
 #include "plumb/interop/tokenizer_files.h"
-#include "plumb/train/run.h"
+#include "plumb/run/directory.h"
 #include "training.h"
 #include "verb.h"
 

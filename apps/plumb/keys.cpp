@@ -5,9 +5,9 @@
 
 #include "plumb/base/key_list.h"
 #include "plumb/nn/norm/norm.h"
+#include "plumb/run/watch.h"
 #include "plumb/study/config.h"
 #include "plumb/train/finetune.h"
-#include "plumb/train/watch.h"
 
 namespace plumb::app {
 namespace {

@@ -25,8 +25,8 @@
 #include "plumb/nn/residual/residual.h"
 #include "plumb/optim/optimizer.h"
 #include "plumb/optim/schedule.h"
+#include "plumb/run/watch.h"
 #include "plumb/task/task.h"
-#include "plumb/train/watch.h"
 #include "verb.h"
 
 namespace plumb::app {

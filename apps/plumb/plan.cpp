@@ -12,7 +12,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/quantity.h"
 #include "plumb/plan/training.h"
-#include "plumb/train/config.h"
+#include "plumb/run/config.h"
 #include "verb.h"
 
 namespace plumb::app {

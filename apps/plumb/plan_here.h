@@ -9,7 +9,7 @@
 #include "plumb/base/json.h"
 #include "plumb/plan/local_memory.h"
 #include "plumb/plan/local_time.h"
-#include "plumb/train/config.h"
+#include "plumb/run/config.h"
 
 namespace plumb::app {
 

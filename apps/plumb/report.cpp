@@ -9,7 +9,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/report/html.h"
-#include "plumb/study/runs_report.h"
+#include "plumb/report/runs_report.h"
 #include "verb.h"
 
 namespace plumb::app {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "plumb/base/terminal.h"
-#include "plumb/study/seed_table.h"
-#include "plumb/train/run_table.h"
+#include "plumb/report/seed_table.h"
+#include "plumb/run/run_table.h"
 #include "verb.h"
 
 namespace plumb::app {

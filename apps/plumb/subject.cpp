@@ -14,8 +14,8 @@
 #include "plumb/data/directory.h"
 #include "plumb/data/sequences.h"
 #include "plumb/interop/import.h"
+#include "plumb/run/directory.h"
 #include "plumb/task/task.h"
-#include "plumb/train/run.h"
 #include "trained_model.h"
 
 namespace plumb::app {

@@ -7,7 +7,7 @@
 
 #include "checks.h"
 #include "plumb/base/error.h"
-#include "plumb/train/run.h"
+#include "plumb/run/directory.h"
 #include "training.h"
 #include "verb.h"
 

@@ -12,7 +12,7 @@
 #include "plumb/data/checksum.h"
 #include "plumb/data/directory.h"
 #include "plumb/interop/import.h"
-#include "plumb/train/data_fingerprint.h"
+#include "plumb/run/data_fingerprint.h"
 
 namespace plumb::app {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "plumb/base/json.h"
 #include "plumb/model/model.h"
-#include "plumb/train/config.h"
-#include "plumb/train/run.h"
+#include "plumb/run/config.h"
+#include "plumb/run/directory.h"
 
 namespace plumb::app {
 

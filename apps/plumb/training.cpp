@@ -18,7 +18,8 @@
 #include "plumb/base/text.h"
 #include "plumb/ops/peak_rate.h"
 #include "plumb/parallel/rendezvous.h"
-#include "plumb/train/run.h"
+#include "plumb/run/directory.h"
+#include "plumb/train/run_training.h"
 
 namespace plumb::app {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "plumb/train/config.h"
+#include "plumb/run/config.h"
 #include "verb.h"
 
 namespace plumb::app {

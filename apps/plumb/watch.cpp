@@ -13,7 +13,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
 #include "plumb/report/html.h"
-#include "plumb/study/runs_report.h"
+#include "plumb/report/runs_report.h"
 #include "verb.h"
 #include "watch_page.h"
 

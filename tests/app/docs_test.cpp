@@ -21,9 +21,9 @@
 #include "plumb/nn/residual/residual.h"
 #include "plumb/optim/optimizer.h"
 #include "plumb/optim/schedule.h"
+#include "plumb/run/watch.h"
 #include "plumb/study/config.h"
 #include "plumb/train/finetune.h"
-#include "plumb/train/watch.h"
 #include "support/help.h"
 
 namespace plumb {

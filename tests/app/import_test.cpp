@@ -9,7 +9,7 @@
 #include "plumb/base/json.h"
 #include "plumb/model/capabilities.h"
 #include "plumb/model/model.h"
-#include "plumb/train/run.h"
+#include "plumb/run/directory.h"
 #include "support/process.h"
 
 namespace plumb {

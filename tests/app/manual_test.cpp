@@ -12,8 +12,8 @@
 #include "plumb/nn/residual/residual.h"
 #include "plumb/optim/optimizer.h"
 #include "plumb/optim/schedule.h"
+#include "plumb/run/config.h"
 #include "plumb/study/config.h"
-#include "plumb/train/config.h"
 #include "support/help.h"
 #include "support/paths.h"
 

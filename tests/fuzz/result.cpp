@@ -3,7 +3,7 @@
 
 #include "memory_file.h"
 #include "plumb/base/error.h"
-#include "plumb/train/point.h"
+#include "plumb/run/point.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace plumb;

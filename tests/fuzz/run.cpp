@@ -4,9 +4,9 @@
 
 #include "folder.h"
 #include "plumb/base/error.h"
-#include "plumb/study/runs_report.h"
-#include "plumb/train/metrics_file.h"
-#include "plumb/train/run_table.h"
+#include "plumb/report/runs_report.h"
+#include "plumb/run/metrics_file.h"
+#include "plumb/run/run_table.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace plumb;

@@ -3,9 +3,9 @@
 
 #include "memory_file.h"
 #include "plumb/base/error.h"
-#include "plumb/train/seal.h"
-#include "plumb/train/train_state.h"
-#include "plumb/train/trouble_judge.h"
+#include "plumb/run/seal.h"
+#include "plumb/run/train_state.h"
+#include "plumb/trouble/trouble_judge.h"
 
 namespace {
 

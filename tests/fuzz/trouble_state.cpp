@@ -4,7 +4,7 @@
 
 #include "memory_file.h"
 #include "plumb/base/error.h"
-#include "plumb/train/trouble_judge.h"
+#include "plumb/trouble/trouble_judge.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace plumb;

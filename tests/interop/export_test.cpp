@@ -16,7 +16,7 @@
 #include "plumb/interop/import.h"
 #include "plumb/io/safetensors.h"
 #include "plumb/model/model.h"
-#include "plumb/train/run.h"
+#include "plumb/run/directory.h"
 #include "support/gradcheck.h"
 #include "support/paths.h"
 

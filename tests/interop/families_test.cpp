@@ -11,7 +11,7 @@
 #include "plumb/interop/import.h"
 #include "plumb/model/capabilities.h"
 #include "plumb/model/model.h"
-#include "plumb/train/run.h"
+#include "plumb/run/directory.h"
 
 namespace plumb {
 namespace {

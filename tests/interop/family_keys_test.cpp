@@ -15,7 +15,8 @@
 #include "plumb/interop/export.h"
 #include "plumb/interop/family.h"
 #include "plumb/interop/fit.h"
-#include "plumb/train/run.h"
+#include "plumb/run/directory.h"
+#include "plumb/train/run_training.h"
 
 namespace plumb {
 namespace {

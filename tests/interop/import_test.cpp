@@ -14,7 +14,8 @@
 #include "plumb/base/json.h"
 #include "plumb/model/capabilities.h"
 #include "plumb/model/model.h"
-#include "plumb/train/run.h"
+#include "plumb/run/directory.h"
+#include "plumb/train/run_training.h"
 #include "support/paths.h"
 
 namespace plumb {

@@ -18,7 +18,8 @@
 #include "plumb/decode/embed.h"
 #include "plumb/interop/export.h"
 #include "plumb/interop/import.h"
-#include "plumb/train/run.h"
+#include "plumb/run/directory.h"
+#include "plumb/train/run_training.h"
 #include "support/paths.h"
 
 namespace plumb {

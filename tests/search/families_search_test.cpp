@@ -23,7 +23,7 @@
 #include "plumb/model/capabilities.h"
 #include "plumb/model/model.h"
 #include "plumb/nn/position/rotary.h"
-#include "plumb/train/run.h"
+#include "plumb/run/directory.h"
 #include "search.h"
 #include "support/gradcheck.h"
 #include "support/process.h"

@@ -12,7 +12,7 @@
 #include "plumb/nn/position/position.h"
 #include "plumb/nn/residual/residual.h"
 #include "plumb/optim/optimizer.h"
-#include "plumb/train/metrics_file.h"
+#include "plumb/run/metrics_file.h"
 #include "search.h"
 #include "train/copy_task.h"
 #include "train/lives.h"

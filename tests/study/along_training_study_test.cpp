@@ -6,8 +6,8 @@
 #include <map>
 
 #include "plumb/base/progress.h"
+#include "plumb/run/metrics_file.h"
 #include "plumb/study/study.h"
-#include "plumb/train/metrics_file.h"
 #include "train/copy_task.h"
 
 namespace plumb {

@@ -11,8 +11,8 @@
 #include "plumb/data/directory.h"
 #include "plumb/decode/translate.h"
 #include "plumb/metrics/bleu.h"
+#include "plumb/run/directory.h"
 #include "plumb/study/study.h"
-#include "plumb/train/run.h"
 #include "study/entry.h"
 #include "train/copy_task.h"
 

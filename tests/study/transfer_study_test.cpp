@@ -13,9 +13,9 @@
 #include "plumb/base/progress.h"
 #include "plumb/data/directory.h"
 #include "plumb/data/prepare_labels.h"
+#include "plumb/run/directory.h"
 #include "plumb/study/study.h"
 #include "plumb/study/transfer_recipe.h"
-#include "plumb/train/run.h"
 #include "support/entries.h"
 #include "support/paths.h"
 

@@ -4,9 +4,9 @@
 #include <filesystem>
 
 #include "plumb/base/progress.h"
+#include "plumb/run/metrics_file.h"
 #include "plumb/study/study.h"
 #include "plumb/study/trained_run.h"
-#include "plumb/train/metrics_file.h"
 #include "study/entry.h"
 #include "train/copy_task.h"
 

@@ -1,5 +1,5 @@
 // The metric that decides which evaluation is best and when patience runs out: it is computed, or refused at the start.
-#include "plumb/train/best_metric.h"
+#include "plumb/run/best_metric.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // The mean of checkpoints against one computed tensor by tensor, and the choice of the checkpoints.
-#include "plumb/train/checkpoint_average.h"
+#include "plumb/run/checkpoint_average.h"
 
 #include <gtest/gtest.h>
 
@@ -11,8 +11,9 @@
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
 #include "plumb/io/safetensors.h"
-#include "plumb/train/metrics_file.h"
-#include "plumb/train/run.h"
+#include "plumb/run/directory.h"
+#include "plumb/run/metrics_file.h"
+#include "plumb/train/run_training.h"
 
 namespace plumb {
 namespace {

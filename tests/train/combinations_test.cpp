@@ -6,9 +6,9 @@
 #include "plumb/base/json.h"
 #include "plumb/base/progress.h"
 #include "plumb/model/encoder_decoder.h"
-#include "plumb/train/snapshot.h"
-#include "plumb/train/spikes.h"
+#include "plumb/run/snapshot.h"
 #include "plumb/train/trainer.h"
+#include "plumb/trouble/spikes.h"
 #include "support/ranks.h"
 
 namespace plumb {

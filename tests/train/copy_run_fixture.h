@@ -8,7 +8,7 @@
 #include "copy_task.h"
 #include "plumb/base/progress.h"
 #include "plumb/model/encoder_decoder.h"
-#include "plumb/train/run.h"
+#include "plumb/run/directory.h"
 
 namespace plumb::test {
 

@@ -5,7 +5,7 @@
 
 #include "plumb/base/random.h"
 #include "plumb/data/prepare.h"
-#include "plumb/train/config.h"
+#include "plumb/run/config.h"
 #include "support/paths.h"
 
 namespace plumb::test {

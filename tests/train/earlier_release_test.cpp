@@ -6,9 +6,10 @@
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
 #include "plumb/io/safetensors.h"
-#include "plumb/train/checkpoints.h"
-#include "plumb/train/metrics_file.h"
-#include "plumb/train/run.h"
+#include "plumb/run/checkpoints.h"
+#include "plumb/run/directory.h"
+#include "plumb/run/metrics_file.h"
+#include "plumb/train/run_training.h"
 #include "support/paths.h"
 
 namespace plumb {

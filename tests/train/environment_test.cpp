@@ -1,5 +1,5 @@
 // The record of program and machine in a run directory.
-#include "plumb/train/environment.h"
+#include "plumb/run/environment.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,8 @@
 #include "copy_task.h"
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
-#include "plumb/train/run.h"
+#include "plumb/run/directory.h"
+#include "plumb/train/run_training.h"
 #include "support/process.h"
 
 namespace plumb {

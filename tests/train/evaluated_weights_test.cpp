@@ -11,8 +11,9 @@
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
 #include "plumb/model/encoder_decoder.h"
-#include "plumb/train/metrics_file.h"
-#include "plumb/train/run.h"
+#include "plumb/run/directory.h"
+#include "plumb/run/metrics_file.h"
+#include "plumb/train/run_training.h"
 
 namespace plumb {
 namespace {

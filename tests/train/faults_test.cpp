@@ -11,8 +11,9 @@
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
 #include "plumb/io/safetensors.h"
-#include "plumb/train/checkpoints.h"
-#include "plumb/train/run.h"
+#include "plumb/run/checkpoints.h"
+#include "plumb/run/directory.h"
+#include "plumb/train/run_training.h"
 #include "run_contents.h"
 
 namespace plumb {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "plumb/optim/groups.h"
+#include "plumb/run/initial_weights.h"
 #include "plumb/train/finetune.h"
-#include "plumb/train/initial_weights.h"
 #include "plumb/train/timeline.h"
 #include "small_model.h"
 

@@ -19,7 +19,8 @@
 #include "fast_directory.h"
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
-#include "plumb/train/run.h"
+#include "plumb/run/directory.h"
+#include "plumb/train/run_training.h"
 #include "support/process.h"
 
 namespace plumb::test {

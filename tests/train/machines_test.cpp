@@ -17,7 +17,8 @@
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
 #include "plumb/io/safetensors.h"
-#include "plumb/train/run.h"
+#include "plumb/run/directory.h"
+#include "plumb/train/run_training.h"
 #include "support/port.h"
 #include "support/process.h"
 

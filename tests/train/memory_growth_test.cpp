@@ -9,7 +9,8 @@
 
 #include "copy_task.h"
 #include "plumb/base/progress.h"
-#include "plumb/train/run.h"
+#include "plumb/run/directory.h"
+#include "plumb/train/run_training.h"
 
 namespace plumb {
 namespace {

@@ -1,5 +1,5 @@
 // What a run reports survives its file: every field, and the metrics of every task.
-#include "plumb/train/point.h"
+#include "plumb/run/point.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include "plumb/base/files.h"
 #include "plumb/model/model.h"
 #include "plumb/ops/device.h"
-#include "plumb/train/config.h"
+#include "plumb/run/config.h"
 #include "support/paths.h"
 
 namespace plumb {

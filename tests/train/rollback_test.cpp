@@ -6,9 +6,9 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
-#include "plumb/train/metrics_file.h"
+#include "plumb/run/metrics_file.h"
 #include "plumb/train/trainer.h"
-#include "plumb/train/trouble.h"
+#include "plumb/trouble/trouble.h"
 #include "support/ranks.h"
 #include "troubled_run.h"
 

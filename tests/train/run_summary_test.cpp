@@ -1,5 +1,5 @@
 // Run summaries for `plumb runs` and `plumb report`, from intact and damaged run directories.
-#include "plumb/train/run_summary.h"
+#include "plumb/run/run_summary.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -14,9 +14,10 @@
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
-#include "plumb/study/seed_table.h"
-#include "plumb/train/run.h"
-#include "plumb/train/run_table.h"
+#include "plumb/report/seed_table.h"
+#include "plumb/run/directory.h"
+#include "plumb/run/run_table.h"
+#include "plumb/train/run_training.h"
 
 namespace plumb {
 namespace {

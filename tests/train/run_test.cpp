@@ -1,5 +1,6 @@
 // The run directory: its contents, and that an interrupted run ends like an uninterrupted one.
-#include "plumb/train/run.h"
+#include "plumb/run/directory.h"
+#include "plumb/train/run_training.h"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +16,7 @@
 #include "plumb/base/text.h"
 #include "plumb/io/safetensors.h"
 #include "plumb/nn/attention/favor.h"
-#include "plumb/train/metrics_file.h"
+#include "plumb/run/metrics_file.h"
 #include "run_contents.h"
 
 namespace plumb {

@@ -14,9 +14,10 @@
 #include "plumb/base/progress.h"
 #include "plumb/data/prepare_text.h"
 #include "plumb/model/awd_lstm.h"
-#include "plumb/train/checkpoints.h"
-#include "plumb/train/run.h"
-#include "plumb/train/snapshot.h"
+#include "plumb/run/checkpoints.h"
+#include "plumb/run/directory.h"
+#include "plumb/run/snapshot.h"
+#include "plumb/train/run_training.h"
 #include "support/paths.h"
 
 namespace plumb {

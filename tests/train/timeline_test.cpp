@@ -11,7 +11,8 @@
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
 #include "plumb/model/encoder_decoder.h"
-#include "plumb/train/run.h"
+#include "plumb/run/directory.h"
+#include "plumb/train/run_training.h"
 #include "plumb/train/step_source.h"
 #include "run_contents.h"
 

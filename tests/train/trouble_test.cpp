@@ -1,5 +1,5 @@
 // Numerical trouble: what is found out about it, and the response.
-#include "plumb/train/trouble.h"
+#include "plumb/trouble/trouble.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -17,11 +17,12 @@
 #include "plumb/base/text.h"
 #include "plumb/data/batches.h"
 #include "plumb/model/encoder_decoder.h"
+#include "plumb/run/directory.h"
+#include "plumb/run/metrics_file.h"
 #include "plumb/train/diagnosis.h"
-#include "plumb/train/inspection.h"
-#include "plumb/train/metrics_file.h"
-#include "plumb/train/run.h"
+#include "plumb/train/run_training.h"
 #include "plumb/train/trainer.h"
+#include "plumb/trouble/inspection.h"
 #include "run_contents.h"
 #include "support/ranks.h"
 #include "troubled_run.h"

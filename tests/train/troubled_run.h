@@ -14,7 +14,7 @@
 #include "plumb/base/progress.h"
 #include "plumb/data/batches.h"
 #include "plumb/model/encoder_decoder.h"
-#include "plumb/train/run.h"
+#include "plumb/run/directory.h"
 
 namespace plumb::test {
 

@@ -1,5 +1,5 @@
 // [watch]: when a run is measured, that measuring does not change it, and that a resumed run measures the same.
-#include "plumb/train/watch.h"
+#include "plumb/run/watch.h"
 
 #include <gtest/gtest.h>
 
@@ -11,8 +11,9 @@
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
 #include "plumb/io/safetensors.h"
-#include "plumb/train/metrics_file.h"
-#include "plumb/train/run.h"
+#include "plumb/run/directory.h"
+#include "plumb/run/metrics_file.h"
+#include "plumb/train/run_training.h"
 #include "run_contents.h"
 
 namespace plumb {

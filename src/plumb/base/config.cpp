@@ -90,6 +90,16 @@ class TableReader final : public Fields {
   void operator()(std::string_view key, std::vector<int64_t>& value) override { list(key, value); }
   void operator()(std::string_view key, std::vector<double>& value) override { list(key, value); }
   void operator()(std::string_view key, std::vector<std::string>& value) override { list(key, value); }
+  void operator()(std::string_view key, std::optional<int64_t>& value) override { optional(key, value); }
+  void operator()(std::string_view key, std::optional<double>& value) override { optional(key, value); }
+  void operator()(std::string_view key, NamedNumbers& value) override {
+    const toml::node* node = find(key);
+    if (node == nullptr) return;
+    const toml::table* table = node->as_table();
+    if (table == nullptr) fail(place(file_, node->source()), fmt::format("'{}' must be a table of numbers", key));
+    value.clear();
+    for (const auto& [name, number] : *table) value.emplace_back(name.str(), convert<double>(number, name.str()));
+  }
 
   void section(std::string_view key, const std::function<void(Fields&)>& visit, bool) override {
     const toml::node* node = find(key);
@@ -160,9 +170,30 @@ class TableReader final : public Fields {
     return table_ == nullptr ? nullptr : table_->get(key);
   }
 
+  /// Fails at the node's place if the value is outside of the key's domain.
+  template <typename T>
+  void check(const toml::node& node, std::string_view key, const T& value) const {
+    if constexpr (!std::same_as<T, bool>) {
+      if (domain_ == nullptr) return;
+      if (const auto complaint = complaint_about(*domain_, fmt::format("{}.{}", section_, key), value))
+        fail(place(file_, node.source()), complaint->message, complaint->hint);
+    }
+  }
+
   template <typename T>
   void scalar(std::string_view key, T& value) {
-    if (const toml::node* node = find(key)) value = convert<T>(*node, key);
+    const toml::node* node = find(key);
+    if (node == nullptr) return;
+    value = convert<T>(*node, key);
+    check(*node, key, value);
+  }
+
+  template <typename T>
+  void optional(std::string_view key, std::optional<T>& value) {
+    const toml::node* node = find(key);
+    if (node == nullptr) return;
+    value = convert<T>(*node, key);
+    check(*node, key, *value);
   }
 
   template <typename T>
@@ -175,6 +206,7 @@ class TableReader final : public Fields {
     } else {
       value.push_back(convert<T>(*node, key));  // a single value counts as a list of one
     }
+    check(*node, key, value);
   }
 
   const toml::table* table_;
@@ -195,6 +227,20 @@ class TextWriter final : public Fields {
   void operator()(std::string_view key, std::vector<int64_t>& value) override { line(key, value); }
   void operator()(std::string_view key, std::vector<double>& value) override { line(key, value); }
   void operator()(std::string_view key, std::vector<std::string>& value) override { line(key, value); }
+  void operator()(std::string_view key, std::optional<int64_t>& value) override {
+    if (value) line(key, *value);
+  }
+  void operator()(std::string_view key, std::optional<double>& value) override {
+    if (value) line(key, *value);
+  }
+  void operator()(std::string_view key, NamedNumbers& value) override {
+    section(
+        key,
+        [&value](Fields& inner) {
+          for (auto& [name, number] : value) inner(name, number);
+        },
+        true);
+  }
 
   void section(std::string_view key, const std::function<void(Fields&)>& visit, bool written) override {
     if (written) inner(key, "[", "]", visit);
@@ -359,5 +405,38 @@ std::unique_ptr<Fields> ConfigWriter::begin(const std::string& name) {
 void ConfigWriter::end(Fields& writer) { static_cast<TextWriter&>(writer).finish(); }
 
 bool rename_key(const std::string& from, const std::string& to) { return renamed_keys().emplace(from, to).second; }
+
+template <typename T>
+void DomainCheck::check(std::string_view key, const T& value) const {
+  static const Domain any;
+  if (const auto complaint = complaint_about(domain_ == nullptr ? any : *domain_, fmt::format("{}.{}", section_, key), value))
+    throw Error(complaint->message, complaint->hint);
+}
+template void DomainCheck::check(std::string_view, const int64_t&) const;
+template void DomainCheck::check(std::string_view, const double&) const;
+template void DomainCheck::check(std::string_view, const std::string&) const;
+template void DomainCheck::check(std::string_view, const Duration&) const;
+template void DomainCheck::check(std::string_view, const std::vector<int64_t>&) const;
+template void DomainCheck::check(std::string_view, const std::vector<double>&) const;
+template void DomainCheck::check(std::string_view, const std::vector<std::string>&) const;
+template void DomainCheck::check(std::string_view, const std::vector<Duration>&) const;
+
+void DomainCheck::operator()(std::string_view key, std::optional<int64_t>& value) {
+  if (value) check(key, *value);
+}
+void DomainCheck::operator()(std::string_view key, std::optional<double>& value) {
+  if (value) check(key, *value);
+}
+
+void DomainCheck::section(std::string_view key, const std::function<void(Fields&)>& visit, bool) {
+  DomainCheck inner(fmt::format("{}.{}", section_, key));
+  visit(inner);
+}
+
+void DomainCheck::sections(std::string_view key, size_t count, const std::function<void(size_t)>&,
+                           const std::function<void(size_t, Fields&)>& visit) {
+  DomainCheck inner(fmt::format("{}.{}", section_, key));
+  for (size_t i = 0; i < count; ++i) visit(i, inner);
+}
 
 }  // namespace plumb

@@ -5,16 +5,22 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "plumb/base/domain.h"
 #include "plumb/base/duration.h"
 
 namespace plumb {
 
-/// Visits the keys of one configuration section, either to read them from a file or to write them. A struct describes
-/// itself once, in `describe(Fields&, Struct&)`; reading, writing and error messages are derived from that.
+using NamedNumbers = std::vector<std::pair<std::string, double>>;
+
+/// Visits the keys of one struct: of a configuration section, or of a result. A struct describes itself once, in
+/// `describe(Fields&, Struct&)`; TOML, JSON (base/json_fields.h), checks of its values, error messages, documentation
+/// and completion are derived from that.
 class Fields {
  public:
   virtual ~Fields() = default;
@@ -28,10 +34,31 @@ class Fields {
   virtual void operator()(std::string_view key, std::vector<int64_t>& value) = 0;
   virtual void operator()(std::string_view key, std::vector<double>& value) = 0;
   virtual void operator()(std::string_view key, std::vector<std::string>& value) = 0;
+  /// A value that may be absent: not written then, and not looked for unless it stands in the document.
+  virtual void operator()(std::string_view key, std::optional<int64_t>& value) = 0;
+  virtual void operator()(std::string_view key, std::optional<double>& value) = 0;
+  /// An object of numbers by name, in this order: results have them, configurations do not.
+  virtual void operator()(std::string_view key, NamedNumbers& value) = 0;
+
+  /// The same with the values that the key may have, its unit, and its `meaning`, a phrase for the documentation.
+  template <typename T>
+  void operator()(std::string_view key, T& value, std::string_view meaning, const Domain& domain = {}) {
+    meaning_ = meaning;
+    domain_ = &domain;
+    (*this)(key, value);
+    meaning_ = {};
+    domain_ = nullptr;
+  }
 
   /// A section within this one, visited by `visit`. Reading visits it even if it is absent; writing skips it unless
   /// `written`.
   virtual void section(std::string_view key, const std::function<void(Fields&)>& visit, bool written) = 0;
+  /// A struct with its own `describe`, which is always written.
+  template <typename T>
+  void section(std::string_view key, T& value) {
+    section(
+        key, [&value](Fields& inner) { describe(inner, value); }, true);
+  }
 
   /// An array of sections within this one, [[section.key]]: when reading, `resize` is called with their number; then
   /// visit(i, fields) is called for each.
@@ -44,16 +71,9 @@ class Fields {
         [&items](size_t i, Fields& inner) { describe(inner, items[i]); });
   }
 
-  /// The same with a short `meaning` of the key, for the documentation.
-  template <typename T>
-  void operator()(std::string_view key, T& value, std::string_view meaning) {
-    meaning_ = meaning;
-    (*this)(key, value);
-    meaning_ = {};
-  }
-
  protected:
-  std::string_view meaning_;  // meaning of the current key
+  std::string_view meaning_;        // of the current key; empty if none is given
+  const Domain* domain_ = nullptr;  // of the current key; null if any value will do
 };
 
 /// Declares that a key has moved from one dotted path to another. Documents may still use the old one.
@@ -78,8 +98,8 @@ class Config {
   void set(const std::string& assignment);
 
   /// Reads section `name` (dotted for nested ones) into a struct with its `describe`. Missing keys keep their values.
-  /// Throws Error on an unknown key (naming the closest) or a value of the wrong type. Returns whether the section is
-  /// present.
+  /// Throws Error on an unknown key (naming the closest), a value of the wrong type or one outside the key's domain.
+  /// Returns whether the section is present.
   template <typename T>
   bool read(const std::string& name, T& target) const {
     auto reader = open(name);
@@ -126,5 +146,40 @@ class ConfigWriter {
   static void end(Fields& writer);
   std::string text_;
 };
+
+/// The visitor behind `require_valid`.
+class DomainCheck final : public Fields {
+ public:
+  explicit DomainCheck(std::string section) : section_(std::move(section)) {}
+  using Fields::operator();
+  void operator()(std::string_view key, int64_t& value) override { check(key, value); }
+  void operator()(std::string_view key, double& value) override { check(key, value); }
+  void operator()(std::string_view key, bool& value) override {}
+  void operator()(std::string_view key, std::string& value) override { check(key, value); }
+  void operator()(std::string_view key, Duration& value) override { check(key, value); }
+  void operator()(std::string_view key, std::vector<Duration>& value) override { check(key, value); }
+  void operator()(std::string_view key, std::vector<int64_t>& value) override { check(key, value); }
+  void operator()(std::string_view key, std::vector<double>& value) override { check(key, value); }
+  void operator()(std::string_view key, std::vector<std::string>& value) override { check(key, value); }
+  void operator()(std::string_view key, std::optional<int64_t>& value) override;
+  void operator()(std::string_view key, std::optional<double>& value) override;
+  void operator()(std::string_view key, NamedNumbers& value) override {}
+  void section(std::string_view key, const std::function<void(Fields&)>& visit, bool written) override;
+  void sections(std::string_view key, size_t count, const std::function<void(size_t)>& resize,
+                const std::function<void(size_t, Fields&)>& visit) override;
+
+ private:
+  template <typename T>
+  void check(std::string_view key, const T& value) const;
+  std::string section_;
+};
+
+/// Throws Error, naming section and key, unless every value lies in the domain that the struct's `describe` gives it.
+/// Reading checks the same, so this is for structs that a program has filled.
+template <typename T>
+void require_valid(const std::string& section, T value) {
+  DomainCheck check(section);
+  describe(static_cast<Fields&>(check), value);
+}
 
 }  // namespace plumb

@@ -16,6 +16,8 @@ class KeyList final : public Fields {
     std::string name;     // in a nested section: "adam.beta1"
     std::string value;    // as TOML
     std::string meaning;  // empty if none is given
+    Domain domain = {};
+    bool boolean = false;
   };
 
   [[nodiscard]] const std::vector<Key>& keys() const { return keys_; }
@@ -23,13 +25,19 @@ class KeyList final : public Fields {
   using Fields::operator();
   void operator()(std::string_view key, int64_t& value) override { add(key, toml_text(value)); }
   void operator()(std::string_view key, double& value) override { add(key, toml_text(value)); }
-  void operator()(std::string_view key, bool& value) override { add(key, toml_text(value)); }
+  void operator()(std::string_view key, bool& value) override {
+    add(key, toml_text(value));
+    keys_.back().boolean = true;
+  }
   void operator()(std::string_view key, std::string& value) override { add(key, toml_text(value)); }
   void operator()(std::string_view key, Duration& value) override { add(key, toml_text(value)); }
   void operator()(std::string_view key, std::vector<Duration>& value) override { add(key, toml_text(value)); }
   void operator()(std::string_view key, std::vector<int64_t>& value) override { add(key, toml_text(value)); }
   void operator()(std::string_view key, std::vector<double>& value) override { add(key, toml_text(value)); }
   void operator()(std::string_view key, std::vector<std::string>& value) override { add(key, toml_text(value)); }
+  void operator()(std::string_view key, std::optional<int64_t>& value) override { add(key, {}); }
+  void operator()(std::string_view key, std::optional<double>& value) override { add(key, {}); }
+  void operator()(std::string_view key, NamedNumbers& value) override { add(key, {}); }
   void section(std::string_view key, const std::function<void(Fields&)>& visit, bool written) override;
   /// An array of sections without elements has no keys.
   void sections(std::string_view key, size_t count, const std::function<void(size_t)>& resize,

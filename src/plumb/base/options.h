@@ -33,6 +33,18 @@ class Options {
     if (held_) held_->visit(field);
   }
 
+  /// The struct if it is of this type, otherwise null.
+  template <typename T>
+  [[nodiscard]] T* find() {
+    auto* held = dynamic_cast<Held<T>*>(held_.get());
+    return held == nullptr ? nullptr : &held->value;
+  }
+  template <typename T>
+  [[nodiscard]] const T* find() const {
+    const auto* held = dynamic_cast<const Held<T>*>(held_.get());
+    return held == nullptr ? nullptr : &held->value;
+  }
+
   /// The struct. Throws Error if the options hold another type: those of another variant.
   template <typename T>
   [[nodiscard]] const T& as() const {
@@ -62,6 +74,8 @@ class Options {
 
   std::unique_ptr<Any> held_;
 };
+
+inline void describe(Fields& field, Options& options) { options.visit(field); }
 
 /// Options by the name of their variant: the sections [model.favor], [train.adam] and so on.
 using VariantOptions = std::map<std::string, Options>;

@@ -14,6 +14,14 @@
 
 namespace plumb {
 
+/// What the documentation says of a kind of variant.
+struct About {
+  std::string title = {};   // "Norms"
+  std::string key = {};     // the key that selects a variant, "model.norm", or the command's option
+  std::string before = {};  // above the table of variants
+  std::string after = {};   // below it
+};
+
 /// Variants of one kind ("norm", "residual scheme", …) by name. `Factory` is any callable that makes one.
 template <typename Factory>
 class Registry {
@@ -22,15 +30,30 @@ class Registry {
     std::string summary;    // one line: the equation or idea
     std::string reference;  // the paper
     Factory make;
-    Options options = {};  // with the variant's defaults; empty if it has no options
+    Options options = {};    // with the variant's defaults; empty if it has no options
+    std::string title = {};  // "Post-LN", as reports call it; empty: its name
   };
 
-  explicit Registry(std::string kind) : kind_(std::move(kind)) {}
+  explicit Registry(std::string kind, About about = {}) : kind_(std::move(kind)), about_(std::move(about)) {}
 
   /// Registers a variant; returns false if the name is taken.
   bool add(const std::string& name, std::string summary, std::string reference, Factory make, Options options = {}) {
     return entries_.emplace(name, Entry{std::move(summary), std::move(reference), std::move(make), std::move(options)})
         .second;
+  }
+
+  /// Gives a registered variant a title; returns false if there is no such variant.
+  bool named(const std::string& name, std::string title) {
+    const auto found = entries_.find(name);
+    if (found == entries_.end()) return false;
+    found->second.title = std::move(title);
+    return true;
+  }
+
+  /// A variant's title, or the name itself: of one without a title, or one that is not registered.
+  [[nodiscard]] std::string title(const std::string& name) const {
+    const auto found = entries_.find(name);
+    return found == entries_.end() || found->second.title.empty() ? name : found->second.title;
   }
 
   /// Throws Error naming the closest known variant.
@@ -50,9 +73,11 @@ class Registry {
   }
   [[nodiscard]] const std::map<std::string, Entry>& entries() const { return entries_; }
   [[nodiscard]] const std::string& kind() const { return kind_; }
+  [[nodiscard]] const About& about() const { return about_; }
 
  private:
   std::string kind_;
+  About about_;
   std::map<std::string, Entry> entries_;
 };
 

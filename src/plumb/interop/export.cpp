@@ -18,8 +18,8 @@
 #include "plumb/interop/tokenizer_files.h"
 #include "plumb/model/merged_adapters.h"
 #include "plumb/ops/torch.h"
-#include "plumb/train/data_fingerprint.h"
-#include "plumb/train/run.h"
+#include "plumb/run/data_fingerprint.h"
+#include "plumb/run/directory.h"
 
 namespace plumb {
 namespace fs = std::filesystem;

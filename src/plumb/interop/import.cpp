@@ -15,11 +15,11 @@
 #include "plumb/interop/family.h"
 #include "plumb/interop/tokenizer_files.h"
 #include "plumb/model/model.h"
+#include "plumb/run/config.h"
+#include "plumb/run/foreign_models.h"
+#include "plumb/run/seal.h"
 #include "plumb/text/tokenizer.h"
 #include "plumb/text/tokenizer_model.h"
-#include "plumb/train/config.h"
-#include "plumb/train/foreign_models.h"
-#include "plumb/train/seal.h"
 
 namespace plumb {
 namespace fs = std::filesystem;
@@ -35,7 +35,7 @@ std::string imported_task(const ModelConfig& config) {
 }
 
 /// The marks of the tokenizer in a folder, by which data that its model can be fine-tuned on are recognized
-/// (train/data_fingerprint.h). Data directories store tokenizers as Tokenizer::save writes them.
+/// (run/data_fingerprint.h). Data directories store tokenizers as Tokenizer::save writes them.
 Json marks_of_tokenizer(const fs::path& folder) {
   std::string name = (fs::temp_directory_path() / "plumb-tokenizer-XXXXXX").string();
   if (::mkdtemp(name.data()) == nullptr)

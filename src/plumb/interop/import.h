@@ -10,8 +10,8 @@
 #include "plumb/interop/sentence_encoding.h"
 #include "plumb/io/safetensors.h"
 #include "plumb/model/config.h"
+#include "plumb/run/config.h"
 #include "plumb/text/tokenizer.h"
-#include "plumb/train/config.h"
 
 namespace plumb {
 

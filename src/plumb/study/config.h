@@ -8,7 +8,7 @@
 
 #include "plumb/base/config.h"
 #include "plumb/model/config.h"
-#include "plumb/train/config.h"
+#include "plumb/run/config.h"
 
 namespace plumb {
 

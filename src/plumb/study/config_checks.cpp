@@ -16,7 +16,7 @@ namespace plumb {
 namespace {
 
 /// Larger than any count that a study can use.
-constexpr int64_t kLargestCount = 10'000'000;
+constexpr int64_t kMostOfAStudy = 10'000'000;
 
 /// Throws Error if a name occurs twice.
 void require_distinct(const char* key, std::vector<std::string> names) {
@@ -26,13 +26,13 @@ void require_distinct(const char* key, std::vector<std::string> names) {
 }
 
 /// Throws Error, naming the key, if the value is outside [least, most].
-void within(const char* key, int64_t value, int64_t least, int64_t most = kLargestCount) {
+void within(const char* key, int64_t value, int64_t least, int64_t most = kMostOfAStudy) {
   if (value < least) throw Error(fmt::format("{} is {}", key, value), fmt::format("the smallest is {}", least));
   if (value > most) throw Error(fmt::format("{} is {}", key, value), fmt::format("the largest is {}", most));
 }
 
 /// Throws Error, naming the key, if there are no values, one is outside [least, most], or one occurs twice.
-void within(const char* key, const std::vector<int64_t>& values, int64_t least, int64_t most = kLargestCount) {
+void within(const char* key, const std::vector<int64_t>& values, int64_t least, int64_t most = kMostOfAStudy) {
   if (values.empty()) throw Error(fmt::format("{} is empty", key));
   std::vector<std::string> texts;
   for (const int64_t value : values) {

@@ -10,9 +10,9 @@
 #include "plumb/data/directory.h"
 #include "plumb/model/model.h"
 #include "plumb/nn/layer_id.h"
+#include "plumb/report/report_parts.h"
 #include "plumb/study/config.h"
 #include "plumb/study/measurements.h"
-#include "plumb/study/report_parts.h"
 #include "plumb/train/trainer.h"
 
 namespace plumb {

@@ -18,8 +18,8 @@
 #include "plumb/data/prepare_parts.h"
 #include "plumb/data/prepare_synthetic.h"
 #include "plumb/data/prepare_text.h"
+#include "plumb/report/split_figure.h"
 #include "plumb/study/part.h"
-#include "plumb/study/split_figure.h"
 
 namespace plumb {
 namespace {

@@ -7,7 +7,8 @@
 #include <limits>
 
 #include "plumb/base/random.h"
-#include "plumb/train/run.h"
+#include "plumb/run/directory.h"
+#include "plumb/train/run_training.h"
 
 namespace plumb {
 namespace {

@@ -6,9 +6,10 @@
 #include <utility>
 
 #include "plumb/base/error.h"
+#include "plumb/run/directory.h"
 #include "plumb/study/trained_run.h"
 #include "plumb/train/finetune.h"
-#include "plumb/train/run.h"
+#include "plumb/train/run_training.h"
 
 namespace plumb {
 namespace fs = std::filesystem;

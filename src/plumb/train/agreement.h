@@ -3,12 +3,12 @@
 
 #include "plumb/base/json.h"
 #include "plumb/parallel/group.h"
-#include "plumb/train/config.h"
+#include "plumb/run/config.h"
 
 namespace plumb {
 
 /// The version of LibTorch, every configuration key except [watch] and data.directory, the size of each corpus, and the
-/// checksum of each data file that training reads. `fingerprint`: of the data (train/data_fingerprint.h).
+/// checksum of each data file that training reads. `fingerprint`: of the data (run/data_fingerprint.h).
 Facts facts_of(const RunConfig& config, const Json& fingerprint);
 
 }  // namespace plumb

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "plumb/data/corpus_mixture.h"
+#include "plumb/run/config.h"
 #include "plumb/task/dataset.h"
-#include "plumb/train/config.h"
 
 namespace plumb {
 

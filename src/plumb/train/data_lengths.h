@@ -2,8 +2,8 @@
 #pragma once
 
 #include "plumb/model/config.h"
+#include "plumb/run/config.h"
 #include "plumb/task/task.h"
-#include "plumb/train/config.h"
 
 namespace plumb {
 

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "plumb/base/error.h"
-#include "plumb/train/config.h"
+#include "plumb/run/config.h"
 
 namespace plumb {
 namespace {

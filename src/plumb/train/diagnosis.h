@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "plumb/base/registry.h"
-#include "plumb/train/trouble_judge.h"
-#include "plumb/train/watch.h"
+#include "plumb/run/watch.h"
+#include "plumb/trouble/trouble_judge.h"
 
 namespace plumb {
 

@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "plumb/train/best_metric.h"
-#include "plumb/train/train_state.h"
+#include "plumb/run/best_metric.h"
+#include "plumb/run/train_state.h"
 
 namespace plumb {
 

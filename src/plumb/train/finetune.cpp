@@ -11,10 +11,10 @@
 #include "plumb/data/directory.h"
 #include "plumb/nn/layer_id.h"
 #include "plumb/optim/adam.h"
+#include "plumb/run/data_fingerprint.h"
+#include "plumb/run/directory.h"
+#include "plumb/run/initial_weights.h"
 #include "plumb/task/direction.h"
-#include "plumb/train/data_fingerprint.h"
-#include "plumb/train/initial_weights.h"
-#include "plumb/train/run.h"
 
 namespace plumb {
 namespace fs = std::filesystem;

@@ -7,8 +7,8 @@
 #include "plumb/base/error.h"
 #include "plumb/ops/threads.h"
 #include "plumb/parallel/rendezvous.h"
+#include "plumb/run/data_fingerprint.h"
 #include "plumb/train/agreement.h"
-#include "plumb/train/data_fingerprint.h"
 
 namespace plumb {
 

@@ -6,9 +6,9 @@
 
 #include "plumb/base/running_mean.h"
 #include "plumb/parallel/group.h"
-#include "plumb/train/point.h"
+#include "plumb/run/point.h"
+#include "plumb/run/train_state.h"
 #include "plumb/train/progress_line.h"
-#include "plumb/train/train_state.h"
 
 namespace plumb {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "plumb/train/inspection.h"
+#include "plumb/trouble/inspection.h"
 
 namespace plumb {
 

@@ -8,8 +8,8 @@
 #include "plumb/model/model.h"
 #include "plumb/nn/carried_state.h"
 #include "plumb/optim/optimizer.h"
+#include "plumb/run/watch.h"
 #include "plumb/train/evaluated_weights.h"
-#include "plumb/train/watch.h"
 
 namespace plumb {
 

@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <memory>
 
-#include "plumb/train/background_writer.h"
-#include "plumb/train/checkpoints.h"
-#include "plumb/train/metrics_file.h"
+#include "plumb/run/background_writer.h"
+#include "plumb/run/checkpoints.h"
+#include "plumb/run/metrics_file.h"
 
 namespace plumb {
 

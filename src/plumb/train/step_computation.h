@@ -13,10 +13,10 @@
 #include "plumb/ops/number.h"
 #include "plumb/parallel/gradient_exchange.h"
 #include "plumb/parallel/group.h"
+#include "plumb/run/config.h"
 #include "plumb/task/task.h"
-#include "plumb/train/config.h"
-#include "plumb/train/inspection.h"
 #include "plumb/train/step_source.h"
+#include "plumb/trouble/inspection.h"
 
 namespace plumb {
 

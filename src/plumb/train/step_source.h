@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "plumb/data/batch_plan.h"
+#include "plumb/run/config.h"
 #include "plumb/task/dataset.h"
-#include "plumb/train/config.h"
 #include "plumb/train/step_share.h"
 
 namespace plumb {

@@ -10,7 +10,7 @@
 
 #include "plumb/base/duration.h"
 #include "plumb/data/batch_plan.h"
-#include "plumb/train/config.h"
+#include "plumb/run/config.h"
 
 namespace plumb {
 

@@ -7,7 +7,7 @@
 #include "plumb/base/error.h"
 #include "plumb/io/safetensors.h"
 #include "plumb/optim/sharded.h"
-#include "plumb/train/snapshot.h"
+#include "plumb/run/snapshot.h"
 #include "plumb/train/trainer_implementation.h"
 
 namespace plumb {

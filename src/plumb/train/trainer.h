@@ -9,10 +9,10 @@
 
 #include "plumb/model/model.h"
 #include "plumb/parallel/group.h"
+#include "plumb/run/config.h"
+#include "plumb/run/point.h"
+#include "plumb/run/watch.h"
 #include "plumb/task/task.h"
-#include "plumb/train/config.h"
-#include "plumb/train/point.h"
-#include "plumb/train/watch.h"
 
 namespace plumb {
 
@@ -102,7 +102,7 @@ class Trainer {
   [[nodiscard]] std::vector<int64_t> kept_steps() const;
   [[nodiscard]] const Model& model() const;
 
-  /// What `save` writes (train/snapshot.h); shares its tensors with the run.
+  /// What `save` writes (run/snapshot.h); shares its tensors with the run.
   [[nodiscard]] Snapshot snapshot() const;
 
   /// The steps of the best evaluations so far by train.best_metric, best first; at most train.keep_best, and none if

@@ -9,7 +9,8 @@
 #include "plumb/optim/groups.h"
 #include "plumb/optim/optimizer.h"
 #include "plumb/optim/schedule.h"
-#include "plumb/train/best_metric.h"
+#include "plumb/run/best_metric.h"
+#include "plumb/run/train_state.h"
 #include "plumb/train/evaluated_weights.h"
 #include "plumb/train/evaluation_rank.h"
 #include "plumb/train/point_recorder.h"
@@ -18,10 +19,9 @@
 #include "plumb/train/step_reading.h"
 #include "plumb/train/step_source.h"
 #include "plumb/train/timeline.h"
-#include "plumb/train/train_state.h"
 #include "plumb/train/trainer.h"
-#include "plumb/train/trouble_judge.h"
 #include "plumb/train/update_norms.h"
+#include "plumb/trouble/trouble_judge.h"
 
 namespace plumb {
 

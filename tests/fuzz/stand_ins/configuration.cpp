@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "plumb/base/error.h"
-#include "plumb/train/config.h"
+#include "plumb/run/config.h"
 
 namespace plumb {
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "plumb/analysis/attention_scores.h"
-#include "plumb/train/config.h"
+#include "plumb/run/config.h"
 #include "plumb/train/diagnosis.h"
 
 namespace plumb {

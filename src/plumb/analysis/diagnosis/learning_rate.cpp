@@ -6,7 +6,7 @@
 
 #include "plumb/analysis/critical_rate.h"
 #include "plumb/base/error.h"
-#include "plumb/train/config.h"
+#include "plumb/run/config.h"
 #include "plumb/train/diagnosis.h"
 
 namespace plumb {

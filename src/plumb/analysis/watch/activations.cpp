@@ -1,7 +1,7 @@
 // [watch] "activations": similarity of tokens, entropy and largest logit of attention, by layer. One forward pass.
 #include "plumb/analysis/attention_scores.h"
 #include "plumb/analysis/token_similarity.h"
-#include "plumb/train/watch.h"
+#include "plumb/run/watch.h"
 
 namespace plumb {
 namespace {

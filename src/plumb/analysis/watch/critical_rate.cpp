@@ -6,7 +6,7 @@
 #include "plumb/analysis/curvature/hessian.h"
 #include "plumb/analysis/moved_parameters.h"
 #include "plumb/optim/checks.h"
-#include "plumb/train/config.h"
+#include "plumb/run/config.h"
 
 namespace plumb {
 namespace {

@@ -9,7 +9,7 @@
 #include "plumb/analysis/curvature/largest.h"
 #include "plumb/base/glob.h"
 #include "plumb/optim/checks.h"
-#include "plumb/train/config.h"
+#include "plumb/run/config.h"
 
 namespace plumb {
 namespace {

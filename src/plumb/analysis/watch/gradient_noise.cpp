@@ -2,7 +2,7 @@
 #include "plumb/analysis/noise_scale.h"
 #include "plumb/base/random.h"
 #include "plumb/optim/checks.h"
-#include "plumb/train/config.h"
+#include "plumb/run/config.h"
 
 namespace plumb {
 namespace {

@@ -1,6 +1,6 @@
 // [watch] "layers": the size of gradients, weights and updates in each layer.
 #include "plumb/analysis/update_ratio.h"
-#include "plumb/train/watch.h"
+#include "plumb/run/watch.h"
 
 namespace plumb {
 namespace {

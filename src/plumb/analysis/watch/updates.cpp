@@ -1,6 +1,6 @@
 // [watch] "updates": how far a step moves each layer.
 #include "plumb/analysis/update_ratio.h"
-#include "plumb/train/watch.h"
+#include "plumb/run/watch.h"
 
 namespace plumb {
 namespace {

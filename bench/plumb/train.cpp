@@ -1,0 +1,103 @@
+// plumb bench train: a training step.
+#include <algorithm>
+
+#include "checks.h"
+#include "bench.h"
+#include "plumb/base/timing.h"
+#include "plumb/data/batches.h"
+#include "plumb/data/directory.h"
+#include "plumb/ops/precision.h"
+#include "plumb/optim/optimizer.h"
+#include "plumb/task/task.h"
+
+namespace plumb::app::bench {
+namespace {
+
+constexpr double kDropout = 0.1;
+constexpr double kLabelSmoothing = 0.1;
+constexpr double kLearningRate = 1e-4;
+
+struct TrainArguments {
+  Sizes sizes{512, 1024, 4, 6, 10000, 64, 32};
+  std::string data;  // use batches of this data directory; empty: random
+  int64_t batch_tokens = 4096;
+  std::string directory;  // to export to; empty: none
+};
+
+/// Batches from across the training split, with its vocabulary sizes.
+std::vector<Batch> real_batches(const TrainArguments& arguments, Sizes& sizes, uint64_t seed) {
+  constexpr size_t kBatches = 8;
+  const DataDirectory data = DataDirectory::open(arguments.data);
+  sizes.vocabulary = std::max(data.source_vocabulary(), data.target_vocabulary());
+  const std::unique_ptr<Dataset> examples = make_task({}, data, "encoder-decoder")->dataset("train");
+  std::vector<Batch> batches;
+  for (const auto& batch : plan_batches(examples->costs(), arguments.batch_tokens, seed, 0)) {
+    if (batches.size() == kBatches) break;
+    batches.push_back(examples->batch(batch));
+  }
+  return batches;
+}
+
+/// Exports the batches with their losses before the first step, without dropout.
+void export_training(const TrainArguments& arguments, const Sizes& sizes, Model& model,
+                     const std::vector<Batch>& batches, const LossOptions& options) {
+  const at::NoGradGuard no_graph;
+  Json work = {{"dropout", kDropout}, {"label_smoothing", kLabelSmoothing}, {"learning_rate", kLearningRate}};
+  work["batches"] = Json::array();
+  for (const Batch& batch : batches) {
+    ForwardContext context;
+    Json json = batch_json(batch);
+    json["loss"] = model.loss(batch, options, context).value.item<double>();
+    work["batches"].push_back(json);
+  }
+  export_work(arguments.directory, "train", sizes_json(sizes), work, &model);
+}
+
+Json measure(const TrainArguments& arguments, uint64_t seed) {
+  Sizes sizes = arguments.sizes;
+  std::vector<Batch> batches;
+  if (arguments.data.empty()) {
+    batches.push_back(random_batch(sizes, seed));
+  } else {
+    batches = real_batches(arguments, sizes, seed);
+  }
+  const std::unique_ptr<Model> model = random_model(sizes, seed);
+  const auto optimizer = make_optimizer("adam", model->parameters());
+  LossOptions options;
+  options.label_smoothing = kLabelSmoothing;
+  if (!arguments.directory.empty()) export_training(arguments, sizes, *model, batches, options);
+  ops::MatrixPrecision precision(ops::precision_of(sizes.precision));
+  const ops::PrecisionGuard guard(precision);
+  int64_t step = 0;
+  const double seconds = median_seconds(sizes.runs, [&] {
+    for (const Batch& batch : batches) {
+      ForwardContext context(kDropout, seed, ++step);
+      const Loss loss = model->loss(batch, options, context);
+      optimizer->step(gradients({loss.value}, model->parameters().values(), {}), kLearningRate, 1.0);
+    }
+    ops::synchronize(model->parameters().device());
+  });
+  Json json = result_document("train", sizes_json(sizes));
+  json["batches"] = batches.size();
+  add_step_figures(json, *model, batches, seconds);
+  return json;
+}
+
+}  // namespace
+
+void add_train(CLI::App& bench, Globals& globals) {
+  const auto arguments = std::make_shared<TrainArguments>();
+  CLI::App* verb = add_measurement(bench, globals, "train", "Time a training step: forward, backward, Adam",
+                                   [arguments, &globals] { return measure(*arguments, globals.seed); });
+  verb->add_option("--data", arguments->data,
+                   "Use batches from this data directory's training split, of --batch-tokens each")
+      ->type_name("DIR");
+  verb->add_option("--batch-tokens", arguments->batch_tokens, "Tokens per batch with --data")
+      ->capture_default_str()
+      ->check(positive());
+  add_precision_option(*verb, arguments->sizes.precision);
+  add_export_option(*verb, arguments->directory);
+  add_sizes(*verb, arguments->sizes);
+}
+
+}  // namespace plumb::app::bench

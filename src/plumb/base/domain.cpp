@@ -1,0 +1,163 @@
+#include "plumb/base/domain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "plumb/base/text.h"
+#include "plumb/base/toml_text.h"
+
+namespace plumb {
+namespace {
+
+std::string number_text(double value) {
+  if (value == std::floor(value) && std::abs(value) < 1e15) return with_thousands(static_cast<int64_t>(value));
+  return fmt::format("{}", value);
+}
+
+/// "at least 1", "above 0", "at most 1", "in [0, 1)"; empty without bounds.
+std::string bounds(const Domain& domain) {
+  const bool from = std::isfinite(domain.smallest), to = std::isfinite(domain.largest);
+  if (from && to) {
+    if (domain.largest == static_cast<double>(kLargestCount) && !domain.above)
+      return "at least " + number_text(domain.smallest);
+    return fmt::format("in {}{}, {}{}", domain.above ? "(" : "[", number_text(domain.smallest),
+                       number_text(domain.largest), domain.below ? ")" : "]");
+  }
+  if (from) return fmt::format("{} {}", domain.above ? "above" : "at least", number_text(domain.smallest));
+  if (to) return fmt::format("{} {}", domain.below ? "below" : "at most", number_text(domain.largest));
+  return {};
+}
+
+std::optional<Complaint> about_number(const Domain& domain, std::string_view key, double value,
+                                      const std::string& text) {
+  const auto complain = [&](const std::string& rest) {
+    return Complaint{fmt::format("{} = {} must {}", key, text, rest), {}};
+  };
+  if (!std::isfinite(value)) return complain("be finite");
+  const bool too_small = domain.above ? !(value > domain.smallest) : !(value >= domain.smallest);
+  const bool too_large = domain.below ? !(value < domain.largest) : !(value <= domain.largest);
+  if (!too_small && !too_large) return {};
+  if (too_large && domain.largest == static_cast<double>(kLargestCount))
+    return complain("be at most " + number_text(domain.largest));
+  const std::string words = bounds(domain);
+  return complain(words.starts_with("in ") ? "lie " + words : "be " + words);
+}
+
+Domain bounded(double smallest, double largest) {
+  Domain domain;
+  domain.smallest = smallest;
+  domain.largest = largest;
+  return domain;
+}
+
+}  // namespace
+
+Domain Domain::in(std::string_view the_unit) const {
+  Domain changed = *this;
+  changed.unit = the_unit;
+  return changed;
+}
+Domain Domain::each_once() const { return at_least_one().no_two_equal(); }
+Domain Domain::at_least_one() const {
+  Domain changed = *this;
+  changed.filled = true;
+  return changed;
+}
+Domain Domain::no_two_equal() const {
+  Domain changed = *this;
+  changed.distinct = true;
+  return changed;
+}
+Domain Domain::or_else(std::string choice) const {
+  Domain changed = *this;
+  changed.choices.push_back(std::move(choice));
+  return changed;
+}
+Domain Domain::among_others() const {
+  Domain changed = *this;
+  changed.open = true;
+  return changed;
+}
+
+Domain at_least(double smallest) { return bounded(smallest, std::numeric_limits<double>::infinity()); }
+Domain above(double bound) {
+  Domain domain = at_least(bound);
+  domain.above = true;
+  return domain;
+}
+Domain within(double smallest, double largest) { return bounded(smallest, largest); }
+Domain below_one() {
+  Domain domain = bounded(0, 1);
+  domain.below = true;
+  return domain;
+}
+Domain epsilon() { return bounded(std::numeric_limits<float>::min(), std::numeric_limits<float>::max()); }
+Domain count_from(int64_t smallest) {
+  return bounded(static_cast<double>(smallest), static_cast<double>(kLargestCount));
+}
+Domain one_of(std::vector<std::string> choices) {
+  Domain domain;
+  domain.choices = std::move(choices);
+  return domain;
+}
+
+std::optional<Complaint> complaint_about(const Domain& domain, std::string_view key, int64_t value) {
+  return about_number(domain, key, static_cast<double>(value), std::to_string(value));
+}
+
+std::optional<Complaint> complaint_about(const Domain& domain, std::string_view key, double value) {
+  return about_number(domain, key, value, fmt::format("{}", value));
+}
+
+std::optional<Complaint> complaint_about(const Domain& domain, std::string_view key, const Duration& value) {
+  if (value.unit() == Duration::Unit::steps)
+    return about_number(domain, key, static_cast<double>(value.in_steps()), value.text());
+  return {};  // tokens and epochs are positive
+}
+
+std::optional<Complaint> complaint_about(const Domain& domain, std::string_view key, const std::string& value) {
+  const std::vector<std::string>& choices = domain.choices;
+  if (choices.empty() || domain.open) return {};
+  if (std::find(choices.begin(), choices.end(), value) != choices.end()) return {};
+  const std::string guess = nearest(value, choices);
+  const std::string known = "known: " + join(choices);
+  const std::string hint = guess.empty() ? known : fmt::format("did you mean '{}'? {}", guess, known);
+  if (!domain.kind.empty()) return Complaint{fmt::format("unknown {} '{}'", domain.kind, value), hint};
+  std::vector<std::string> quoted;
+  for (const std::string& choice : choices) quoted.push_back(toml_text(choice));
+  const std::string last = quoted.back();
+  quoted.pop_back();
+  return Complaint{fmt::format("{} = {} must be {}", key, toml_text(value),
+                               quoted.empty() ? last : join(quoted) + " or " + last),
+                   guess.empty() ? std::string() : fmt::format("did you mean '{}'?", guess)};
+}
+
+template <typename T>
+std::optional<Complaint> complaint_about(const Domain& domain, std::string_view key, const std::vector<T>& values) {
+  if (domain.filled && values.empty()) return Complaint{fmt::format("{} is empty", key), "list at least one"};
+  for (const T& value : values)
+    if (auto complaint = complaint_about(domain, key, value)) return complaint;
+  if (!domain.distinct) return {};
+  for (auto value = values.begin(); value != values.end(); ++value) {
+    if (std::find(values.begin(), value, *value) != value)
+      return Complaint{fmt::format("{} lists {} twice", key, toml_text(*value)), {}};
+  }
+  return {};
+}
+template std::optional<Complaint> complaint_about(const Domain&, std::string_view, const std::vector<int64_t>&);
+template std::optional<Complaint> complaint_about(const Domain&, std::string_view, const std::vector<double>&);
+template std::optional<Complaint> complaint_about(const Domain&, std::string_view, const std::vector<std::string>&);
+template std::optional<Complaint> complaint_about(const Domain&, std::string_view, const std::vector<Duration>&);
+
+std::string in_words(const Domain& domain) {
+  if (!domain.choices.empty() && domain.kind.empty()) {
+    std::vector<std::string> quoted;
+    for (const std::string& choice : domain.choices) quoted.push_back("`" + choice + "`");
+    return join(quoted);
+  }
+  return bounds(domain);
+}
+
+}  // namespace plumb

@@ -1,0 +1,135 @@
+#include "plumb/report/report_parts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <map>
+
+namespace plumb {
+namespace {
+
+Json axis_json(const Axis& axis) {
+  Json json = {{"label", axis.label}, {"log", axis.log}};
+  if (axis.symlog) json["symlog"] = true;
+  if (axis.floor > 0) json["floor"] = axis.floor;
+  return json;
+}
+
+/// "one seed has no interval" → "One seed has no interval."
+std::string as_sentence(std::string reason) {
+  if (reason.empty()) return reason;
+  reason.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(reason.front())));
+  if (reason.back() != '.') reason += '.';
+  return reason;
+}
+
+}  // namespace
+
+Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+std::string with_interval(const Interval& interval, int digits) {
+  const auto number = [digits](double value) {
+    std::string text = fmt::format("{:.{}g}", value, digits);
+    if (text.front() == '-') text.replace(0, 1, "−");
+    return text;
+  };
+  if (!std::isfinite(interval.mean)) return "no number";
+  if (!std::isfinite(interval.low)) return number(interval.mean);
+  return fmt::format("{} ({} to {})", number(interval.mean), number(interval.low), number(interval.high));
+}
+
+std::string seeds_in_words(int64_t seeds) {
+  return seeds == 1 ? "one seed, no interval" : fmt::format("{} seeds, 95% intervals", seeds);
+}
+
+void Series::point(const Json& at, double value) {
+  x.push_back(at);
+  y.push_back(finite_or_null(value));
+}
+
+void Series::point(const Json& at, double value, double lower, double upper) {
+  point(at, value);
+  low.push_back(finite_or_null(lower));
+  high.push_back(finite_or_null(upper));
+}
+
+Json Figure::to_json() const {
+  Json json = {{"id", id},     {"title", title},    {"caption", caption},
+               {"kind", kind}, {"x", axis_json(x)}, {"y", axis_json(y)}};
+  json["series"] = Json::array();
+  for (const Series& one : series) {
+    Json entry = {{"name", one.name}, {"group", one.group}, {"x", one.x}, {"y", one.y}};
+    if (!one.low.empty()) {
+      entry["low"] = one.low;
+      entry["high"] = one.high;
+    }
+    entry["style"] = one.style;
+    json["series"].push_back(entry);
+  }
+  json["notes"] = notes;
+  if (ended != Figure{}.ended) json["ended"] = ended;
+  return json;
+}
+
+Json Verdict::to_json() const {
+  const Interval& effect = judgment.effect;
+  return {{"id", id},
+          {"claim", claim},
+          {"source", source},
+          {"verdict", to_string(judgment.outcome)},
+          {"setting", setting},
+          {"quantity", quantity},
+          {"effect",
+           {{"mean", finite_or_null(effect.mean)},
+            {"low", finite_or_null(effect.low)},
+            {"high", finite_or_null(effect.high)},
+            {"seeds", effect.count}}},
+          {"rule", judgment.rule},
+          {"reason", as_sentence(judgment.reason)},
+          {"evidence", evidence},
+          {"figure", figure}};
+}
+
+Json Table::to_json() const {
+  return {{"id", id}, {"title", title}, {"caption", caption}, {"columns", columns}, {"rows", rows}};
+}
+
+const std::map<std::string, std::string>& scheme_titles() {
+  static const std::map<std::string, std::string> titles = {{"post-ln", "Post-LN"},
+                                                            {"pre-ln", "Pre-LN"},
+                                                            {"residual-dual", "ResiDual"},
+                                                            {"deepnorm", "DeepNorm"},
+                                                            {"sandwich", "Sandwich"},
+                                                            {"keel", "Keel"},
+                                                            {"mix-ln", "Mix-LN"},
+                                                            {"admin", "Admin"},
+                                                            {"rezero", "ReZero"},
+                                                            {"highway", "Highway"},
+                                                            {"layerscale", "LayerScale"},
+                                                            {"plain", "no norm"},
+                                                            {"no-residual", "no residual"},
+                                                            {"lns", "LNS"},
+                                                            {"parallel-ln", "Parallel-LN"},
+                                                            {"hybridnorm", "HybridNorm"},
+                                                            {"hybridnorm-star", "HybridNorm*"},
+                                                            {"hyper-connections", "Hyper-Connections"},
+                                                            {"mhc", "mHC"},
+                                                            {"siamesenorm", "SiameseNorm"},
+                                                            {"attnres", "AttnRes"},
+                                                            {"ngpt", "nGPT"}};
+  return titles;
+}
+
+std::string display_name(const std::string& scheme) {
+  const auto found = scheme_titles().find(scheme);
+  return found == scheme_titles().end() ? scheme : found->second;
+}
+
+std::string file_name(std::string scheme) {
+  std::replace(scheme.begin(), scheme.end(), '/', '+');
+  return scheme;
+}
+
+}  // namespace plumb

@@ -1,0 +1,15 @@
+// A report on any set of training runs.
+#pragma once
+
+#include <vector>
+
+#include "plumb/run/run_summary.h"
+
+namespace plumb {
+
+/// The results of these runs as a document of schema plumb.study/1, which report/html.h renders: losses by step, tokens
+/// and time, learning rate, gradient norm, the task's metrics, throughput and watches, where available; a table of the
+/// runs with the settings that differ; and the settings they share. Unreadable runs have no curves.
+Json runs_report(const std::vector<RunSummary>& runs);
+
+}  // namespace plumb

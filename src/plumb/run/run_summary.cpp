@@ -1,0 +1,238 @@
+#include "plumb/run/run_summary.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/base/text.h"
+#include "plumb/base/toml_text.h"
+#include "plumb/run/metrics_file.h"
+#include "plumb/run/seal.h"
+#include "plumb/run/directory.h"
+
+namespace plumb {
+namespace fs = std::filesystem;
+namespace {
+
+/// Calls `read`, and adds its error, if any, to the summary.
+template <typename Read>
+void attempt(RunSummary& summary, const Read& read) {
+  try {
+    read();
+  } catch (const std::exception& error) {
+    if (!summary.trouble.empty()) summary.trouble += "; ";
+    summary.trouble += error.what();
+  }
+}
+
+/// Reads the complete configuration; if this version cannot read it, takes the keys as written and rethrows.
+void read_settings(RunSummary& summary) {
+  const fs::path file = summary.directory / "config.toml";
+  try {
+    summary.settings = key_values(to_toml(read_run_config(Config::from_string(read_sealed_text(file), file.string()))));
+  } catch (const std::exception&) {
+    if (fs::exists(file)) summary.settings = key_values(read_file(file));
+    throw;
+  }
+}
+
+/// The outcome in the last line of metrics.jsonl; empty if the run has not ended.
+std::string recorded_outcome(const fs::path& metrics) {
+  if (!fs::exists(metrics)) return {};
+  std::string outcome;
+  for (const std::string& line : split(read_file(metrics), '\n')) {
+    if (line.empty()) continue;
+    const Json json = parse_or_discard(line);
+    const bool ended = json.is_object() && json.contains("outcome") && json["outcome"].is_string();
+    outcome = ended ? json["outcome"].get<std::string>() : "";
+  }
+  return outcome;
+}
+
+void read_result(RunSummary& summary) {
+  const fs::path file = summary.directory / "result.json";
+  summary.outcome = recorded_outcome(summary.directory / "metrics.jsonl");
+  if (!fs::exists(file)) return;
+  const TrainResult result = take_json(file, &TrainResult::from_json);
+  if (summary.history.empty()) {
+    summary.history = result.history;
+    summary.watched = result.watched;
+  }
+  const int64_t last = summary.history.empty() ? 0 : summary.history.back().step;
+  if (result.outcome == "stopped" && last > result.steps) return;  // it was resumed after that, and killed
+  summary.outcome = result.outcome;
+  summary.step = result.steps;
+  summary.seconds = result.seconds;
+}
+
+void summarize_history(RunSummary& summary) {
+  summary.metrics = last_metrics(summary.history);
+  for (const TrainPoint& point : summary.history) {
+    const std::optional<double> nll = point.metrics.get("valid_nll");
+    if (!nll || !std::isfinite(*nll) || (summary.best_valid_nll && *nll >= *summary.best_valid_nll)) continue;
+    summary.best_valid_nll = nll;
+    summary.best_step = point.step;
+  }
+  if (summary.step == 0 && !summary.history.empty()) summary.step = summary.history.back().step;
+  if (!summary.seconds && !summary.history.empty()) summary.seconds = training_seconds(summary.history).back();
+}
+
+void search(const fs::path& place, std::set<fs::path>& found) {
+  if (is_run_directory(place)) {
+    found.insert(place);
+    return;
+  }
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(place, fs::directory_options::skip_permission_denied, ignored)) {
+    if (entry.is_directory(ignored) && !entry.is_symlink(ignored) && !is_unfinished(entry.path()))
+      search(entry.path(), found);
+  }
+}
+
+/// Names runs by their paths without the common beginning; a single run by the last part of its path.
+void name_runs(std::vector<RunSummary>& runs) {
+  std::vector<std::vector<std::string>> paths;
+  for (const RunSummary& run : runs) {
+    std::vector<std::string> parts;
+    for (const fs::path& part : fs::absolute(run.directory).lexically_normal()) {
+      if (!part.empty()) parts.push_back(part.string());
+    }
+    paths.push_back(parts);
+  }
+  size_t shared = 0;
+  const auto all_share = [&](size_t depth) {
+    return std::all_of(paths.begin(), paths.end(), [&](const auto& path) {
+      return depth + 1 < path.size() && path[depth] == paths.front()[depth];
+    });
+  };
+  while (!paths.empty() && all_share(shared)) ++shared;
+  for (size_t i = 0; i < runs.size(); ++i)
+    runs[i].name = join({paths[i].begin() + static_cast<std::ptrdiff_t>(shared), paths[i].end()}, "/");
+}
+
+}  // namespace
+
+std::string RunSummary::setting(const std::string& key) const {
+  const auto found =
+      std::find_if(settings.begin(), settings.end(), [&](const auto& entry) { return entry.first == key; });
+  return found == settings.end() ? "" : found->second;
+}
+
+std::vector<std::optional<double>> training_seconds(const std::vector<TrainPoint>& history) {
+  std::vector<std::optional<double>> times;
+  int64_t tokens = 0;
+  double seconds = 0;
+  for (const TrainPoint& point : history) {
+    times.emplace_back();
+    if (!point.tokens || !(point.tokens_per_second > 0)) continue;
+    seconds += static_cast<double>(*point.tokens - tokens) / point.tokens_per_second;
+    tokens = *point.tokens;
+    times.back() = seconds;
+  }
+  return times;
+}
+
+bool is_being_trained(const fs::path& run) {
+  // A line reads "1: FLOCK ADVISORY WRITE PID MAJOR:MINOR:INODE 0 EOF", with the device in hexadecimal.
+  std::set<std::string> held;
+  try {
+    for (const std::string& line : split(read_file("/proc/locks"), '\n')) {
+      std::vector<std::string> words = split(line, ' ');
+      std::erase(words, "");
+      if (words.size() > 5) held.insert(words[5]);
+    }
+  } catch (const Error&) {
+    return false;
+  }
+  const auto locked = [&](const fs::path& path) {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0) return false;
+    return held.contains(fmt::format("{:02x}:{:02x}:{}", major(status.st_dev), minor(status.st_dev), status.st_ino));
+  };
+  if (locked(run)) return true;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(run, ignored)) {
+    const bool lock = entry.path().filename().string().find("lock") != std::string::npos;
+    if (lock && entry.is_regular_file(ignored) && locked(entry.path())) return true;
+  }
+  return false;
+}
+
+bool is_run_directory(const fs::path& directory) {
+  std::error_code ignored;
+  const fs::path mark = directory / "plumb.json";
+  if (!fs::is_regular_file(mark, ignored)) return false;
+  try {
+    return read_json(mark).at("kind") == "run";
+  } catch (const std::exception&) {
+    return fs::exists(directory / "config.toml", ignored) || fs::exists(directory / "metrics.jsonl", ignored);
+  }
+}
+
+RunSummary summarize_run(const fs::path& run) {
+  RunSummary summary;
+  summary.directory = run;
+  attempt(summary, [&] { read_settings(summary); });
+  attempt(summary, [&] { summary.history = read_metrics(run / "metrics.jsonl"); });
+  attempt(summary, [&] { summary.watched = read_watch_records(run / "metrics.jsonl"); });
+  attempt(summary, [&] { read_result(summary); });
+  if (is_being_trained(run)) {
+    summary.outcome = "running";
+    summary.step = 0;  // the result is from before it was resumed
+    summary.seconds = std::nullopt;
+  }
+  summarize_history(summary);
+  if (summary.outcome.empty()) {
+    const bool unknown = !summary.trouble.empty() && summary.history.empty();
+    summary.outcome = unknown ? "unreadable" : "unfinished";
+  }
+  std::vector<RunSummary> alone = {summary};
+  name_runs(alone);
+  return alone.front();
+}
+
+std::vector<fs::path> find_runs(const std::vector<std::string>& places) {
+  const char* hint = "name runs of `plumb train`, or a directory with runs";
+  std::vector<fs::path> runs;
+  std::set<fs::path> known;
+  for (const std::string& place : places) {
+    if (!fs::is_directory(place)) throw Error(fmt::format("{}: no such directory", place), hint);
+    std::set<fs::path> found;
+    search(place, found);
+    if (found.empty()) throw Error(fmt::format("{}: contains no runs", place), hint);
+    for (const fs::path& run : found) {
+      if (known.insert(fs::weakly_canonical(run)).second) runs.push_back(run);
+    }
+  }
+  return runs;
+}
+
+std::vector<RunSummary> read_runs(const std::vector<std::string>& places) {
+  std::vector<RunSummary> runs;
+  for (const fs::path& run : find_runs(places)) runs.push_back(summarize_run(run));
+  name_runs(runs);
+  return runs;
+}
+
+std::vector<std::string> differing_keys(const std::vector<RunSummary>& runs) {
+  std::vector<std::string> keys;
+  for (const RunSummary& run : runs) {
+    if (run.settings.empty()) continue;
+    for (const auto& [key, value] : run.settings) {
+      if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
+      const bool differs = std::any_of(runs.begin(), runs.end(), [&, &key = key, &value = value](const auto& other) {
+        return !other.settings.empty() && other.setting(key) != value;
+      });
+      if (differs) keys.push_back(key);
+    }
+  }
+  return keys;
+}
+
+}  // namespace plumb

@@ -1,0 +1,206 @@
+#include "plumb/run/run_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "plumb/base/error.h"
+#include "plumb/base/terminal.h"
+#include "plumb/base/text.h"
+
+namespace plumb {
+namespace {
+
+/// A value in TOML notation as a number if it is one, otherwise as text without quotes; null if it is empty.
+Json cell_of_setting(const std::string& toml) {
+  if (toml.empty()) return nullptr;
+  Json json = Json::parse(toml, nullptr, /*allow_exceptions=*/false);
+  if (json.is_number() || json.is_string()) return json;
+  return toml;
+}
+
+Json cell_of_number(const std::optional<double>& value) {
+  return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
+}
+
+std::string last_part(const std::string& key) { return key.substr(key.rfind('.') + 1); }
+
+std::string cell_text(const Json& cell, bool is_time) {
+  if (cell.is_null()) return "-";
+  if (cell.is_string()) return printable(cell.get<std::string>());
+  if (is_time) return duration(cell.get<double>());
+  return cell.is_number_float() ? fmt::format("{:.5g}", cell.get<double>()) : cell.dump();
+}
+
+/// The sort order: numbers, then text, then null.
+int rank_of(const Json& cell) { return cell.is_number() ? 0 : cell.is_string() ? 1 : 2; }
+
+bool comes_before(const Json& a, const Json& b, bool descending) {
+  if (rank_of(a) != rank_of(b)) return rank_of(a) < rank_of(b);
+  if (a.is_null()) return false;
+  return descending ? b < a : a < b;
+}
+
+/// A column of the table as text.
+struct TextColumn {
+  std::string key;
+  std::vector<std::string> cells;  // the first is the heading
+  bool is_setting = false;
+  bool all_numbers = true;
+  size_t known = 0;  // number of runs with a value
+  size_t width = 0;  // of the longest cell
+};
+
+TextColumn text_column(const RunColumn& column, const std::vector<RunSummary>& runs) {
+  TextColumn text{.key = column.key, .cells = {column.name}, .is_setting = column.is_setting};
+  for (const RunSummary& run : runs) {
+    const Json cell = column.value(run);
+    text.all_numbers = text.all_numbers && (cell.is_number() || cell.is_null());
+    text.known += cell.is_null() ? 0 : 1;
+    text.cells.push_back(cell_text(cell, column.is_time));
+  }
+  for (const std::string& cell : text.cells) text.width = std::max(text.width, characters_in(cell));
+  return text;
+}
+
+/// Removes settings until the columns, with two spaces between them, fit into `width`: first those that the fewest runs
+/// have, from right to left. Returns the removed keys, sorted.
+std::vector<std::string> fit(std::vector<TextColumn>& columns, size_t width) {
+  std::vector<std::string> removed;
+  const auto wide = [&] {
+    size_t sum = 2 * (columns.size() - 1);
+    for (const TextColumn& column : columns) sum += column.width;
+    return sum;
+  };
+  while (width > 0 && wide() > width) {
+    auto rarest = columns.end();
+    for (auto column = columns.begin(); column != columns.end(); ++column) {
+      if (column->is_setting && (rarest == columns.end() || column->known <= rarest->known)) rarest = column;
+    }
+    if (rarest == columns.end()) break;
+    removed.push_back(rarest->key);
+    columns.erase(rarest);
+  }
+  std::sort(removed.begin(), removed.end());
+  return removed;
+}
+
+}  // namespace
+
+std::vector<RunColumn> run_columns(const std::vector<RunSummary>& runs) {
+  std::vector<RunColumn> columns = {{"run", "run", [](const RunSummary& run) { return Json(run.name); }}};
+  const std::vector<std::string> keys = differing_keys(runs);
+  for (const std::string& key : keys) {
+    const bool unique = std::count_if(keys.begin(), keys.end(), [&](const std::string& other) {
+                          return last_part(other) == last_part(key);
+                        }) == 1;
+    columns.push_back({unique ? last_part(key) : key, key,
+                       [key](const RunSummary& run) { return cell_of_setting(run.setting(key)); },
+                       /*is_time=*/false, /*is_setting=*/true});
+  }
+  columns.push_back({"outcome", "outcome", [](const RunSummary& run) { return Json(run.outcome); }});
+  columns.push_back({"step", "step", [](const RunSummary& run) { return Json(run.step); }});
+  columns.push_back(
+      {"best validation loss", "loss", [](const RunSummary& run) { return cell_of_number(run.best_valid_nll); }});
+  columns.push_back({"at step", "best_step",
+                     [](const RunSummary& run) { return run.best_valid_nll ? Json(run.best_step) : Json(nullptr); }});
+  std::vector<std::string> metrics;
+  for (const RunSummary& run : runs) {
+    for (const auto& [name, value] : run.metrics) {
+      if (!name.starts_with("valid_") && std::find(metrics.begin(), metrics.end(), name) == metrics.end())
+        metrics.push_back(name);
+    }
+  }
+  for (const std::string& name : metrics)
+    columns.push_back({name, name, [name](const RunSummary& run) { return cell_of_number(run.metrics.get(name)); }});
+  columns.push_back({"time", "seconds", [](const RunSummary& run) { return cell_of_number(run.seconds); }, true});
+  if (std::any_of(runs.begin(), runs.end(), [](const RunSummary& run) { return !run.trouble.empty(); })) {
+    columns.push_back({"trouble", "trouble",
+                       [](const RunSummary& run) { return run.trouble.empty() ? Json(nullptr) : Json(run.trouble); }});
+  }
+  return columns;
+}
+
+void sort_runs(std::vector<RunSummary>& runs, const std::string& column, bool descending) {
+  const std::vector<RunColumn> columns = run_columns(runs);
+  const auto named = [&](const auto& name_of) {
+    return std::find_if(columns.begin(), columns.end(), [&](const RunColumn& each) { return name_of(each) == column; });
+  };
+  auto chosen = named([](const RunColumn& each) { return each.name; });
+  if (chosen == columns.end()) chosen = named([](const RunColumn& each) { return each.key; });
+  if (chosen == columns.end()) chosen = named([](const RunColumn& each) { return last_part(each.key); });
+  if (chosen == columns.end()) {
+    std::vector<std::string> names;
+    for (const RunColumn& each : columns) names.push_back(each.key);
+    const std::string guess = nearest(column, names);
+    throw UsageError(fmt::format("there is no column '{}' to sort by", column),
+                     guess.empty() ? "columns: " + join(names) : fmt::format("did you mean '{}'?", guess));
+  }
+  std::stable_sort(runs.begin(), runs.end(), [&](const RunSummary& a, const RunSummary& b) {
+    return comes_before(chosen->value(a), chosen->value(b), descending);
+  });
+}
+
+std::string aligned_columns(std::vector<std::vector<std::string>> lines, const std::vector<bool>& numbers) {
+  std::vector<size_t> widths(numbers.size(), 0);
+  for (auto& line : lines) {
+    for (size_t i = 0; i < line.size(); ++i) {
+      line[i] = printable(line[i]);
+      widths[i] = std::max(widths[i], characters_in(line[i]));
+    }
+  }
+  std::string text;
+  for (const auto& line : lines) {
+    std::string row;
+    for (size_t i = 0; i < line.size(); ++i) {
+      const std::string space(widths[i] - characters_in(line[i]), ' ');
+      row += (i > 0 ? "  " : "") + (numbers[i] ? space + line[i] : line[i] + space);
+    }
+    text += row.substr(0, row.find_last_not_of(' ') + 1) + '\n';
+  }
+  return text;
+}
+
+std::string run_table_text(const std::vector<RunSummary>& runs, size_t width) {
+  std::vector<TextColumn> columns;
+  for (const RunColumn& column : run_columns(runs)) columns.push_back(text_column(column, runs));
+  const std::vector<std::string> left_out = fit(columns, width);
+  std::vector<std::vector<std::string>> lines(runs.size() + 1);
+  std::vector<bool> numbers;
+  for (const TextColumn& column : columns) {
+    numbers.push_back(column.all_numbers);
+    for (size_t i = 0; i < lines.size(); ++i) lines[i].push_back(column.cells[i]);
+  }
+  std::string text = aligned_columns(lines, numbers);
+  if (!left_out.empty()) {
+    text += fmt::format("{} more setting{} differ{}: {}\n", left_out.size(), left_out.size() == 1 ? "" : "s",
+                        left_out.size() == 1 ? "s" : "", printable(join(left_out)));
+  }
+  return text;
+}
+
+Json run_table_json(const std::vector<RunSummary>& runs) {
+  Json document = make_document("runs", 1);
+  const std::vector<std::string> keys = differing_keys(runs);
+  document["differs"] = keys;
+  document["runs"] = Json::array();
+  for (const RunSummary& run : runs) {
+    Json entry = {{"directory", run.directory.string()}, {"name", run.name}, {"settings", Json::object()}};
+    for (const std::string& key : keys) entry["settings"][key] = cell_of_setting(run.setting(key));
+    entry["outcome"] = run.outcome;
+    entry["step"] = run.step;
+    entry["best_valid_nll"] = cell_of_number(run.best_valid_nll);
+    entry["best_step"] = run.best_valid_nll ? Json(run.best_step) : Json(nullptr);
+    entry["metrics"] = Json::object();
+    for (const auto& [name, value] : run.metrics) entry["metrics"][name] = cell_of_number(value);
+    entry["seconds"] = cell_of_number(run.seconds);
+    if (!run.trouble.empty()) entry["trouble"] = run.trouble;
+    document["runs"].push_back(entry);
+  }
+  return document;
+}
+
+}  // namespace plumb

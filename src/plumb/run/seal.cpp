@@ -1,0 +1,95 @@
+#include "plumb/run/seal.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <limits>
+#include <vector>
+
+#include "plumb/base/crc32.h"
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+
+namespace plumb {
+namespace {
+
+constexpr const char* kChecksum = "checksum";
+constexpr std::string_view kOpening =
+    "# The last line is a checksum of the others; to accept changes, remove it and this line.\n";
+constexpr std::string_view kComment = "# checksum of the lines above: ";
+
+std::string checksum_without_its_own(Json document) {
+  document.erase(kChecksum);
+  return crc32_text(crc32_of(document.dump()));
+}
+
+}  // namespace
+
+Json to_json(const FileMark& mark) { return {{"bytes", mark.bytes}, {"crc32", crc32_text(mark.checksum)}}; }
+
+FileMark file_mark_from_json(const Json& json) {
+  const std::string text = json.at("crc32");
+  FileMark mark{static_cast<uint64_t>(count_of(json.at("bytes"))), 0};
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), mark.checksum, 16);
+  if (failure != std::errc() || end != text.data() + text.size())
+    throw Error(fmt::format("'{}' is not a checksum", text));
+  return mark;
+}
+
+FileMark mark_of_beginning(const std::filesystem::path& file, uint64_t bytes) {
+  std::ifstream in(file, std::ios::binary);
+  FileMark mark;
+  std::vector<char> block(size_t{1} << 20);
+  while (in && mark.bytes < bytes) {
+    in.read(block.data(), static_cast<std::streamsize>(std::min<uint64_t>(block.size(), bytes - mark.bytes)));
+    const auto count = static_cast<size_t>(in.gcount());
+    mark.checksum = crc32_of(std::string_view(block.data(), count), mark.checksum);
+    mark.bytes += count;
+  }
+  if (in.bad() || (!in && !in.eof())) throw Error(fmt::format("{}: cannot be read", file.string()));
+  return mark;
+}
+
+FileMark mark_of(const std::filesystem::path& file) {
+  return mark_of_beginning(file, std::numeric_limits<uint64_t>::max());
+}
+
+void seal(Json& document) { document[kChecksum] = checksum_without_its_own(document); }
+
+Json read_sealed(const std::filesystem::path& path, bool always) {
+  Json document = read_json(path);
+  const bool sealed = document.is_object() && document.contains(kChecksum);
+  if (sealed ? document[kChecksum] != checksum_without_its_own(document) : always) {
+    throw Error(fmt::format("{}: damaged: its checksum is wrong", path.string()));
+  }
+  return document;
+}
+
+std::string sealed_text(const std::string& text) {
+  return fmt::format("{}{}{}{}\n", kOpening, text, kComment, crc32_text(crc32_of(text)));
+}
+
+namespace {
+
+/// Whether a text between the comments of sealed_text is unchanged; true without them.
+bool is_intact_text(const std::string& text) {
+  const size_t begin = text.rfind(kComment);
+  const bool opens = text.starts_with(kOpening);
+  if (!opens && begin == std::string::npos) return true;
+  if (!opens || begin == std::string::npos || begin < kOpening.size()) return false;
+  return text == sealed_text(text.substr(kOpening.size(), begin - kOpening.size()));
+}
+
+}  // namespace
+
+std::string read_sealed_text(const std::filesystem::path& path) {
+  std::string text = read_file(path);
+  if (text.empty()) throw Error(fmt::format("{}: is empty", path.string()));
+  if (is_intact_text(text)) return text;
+  throw Error(fmt::format("{}: was changed: its checksum is wrong", path.string()),
+              "undo the change; to accept it, remove the first and the last line, which are about the checksum");
+}
+
+}  // namespace plumb

@@ -1,0 +1,38 @@
+// A checkpoint in memory: what Trainer::save writes and Trainer::load reads.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plumb/base/json.h"
+#include "plumb/io/safetensors.h"
+#include "plumb/run/seal.h"
+
+namespace plumb {
+
+struct Snapshot {
+  /// A file of tensors, such as "model.safetensors".
+  struct File {
+    std::string name;
+    NamedTensors tensors;
+    std::map<std::string, std::string> metadata;
+  };
+
+  int64_t step = 0;
+  std::vector<File> files;
+  Json state;  // the document state.json
+
+  /// A copy with its own tensors in CPU memory, which later steps do not change.
+  [[nodiscard]] Snapshot copied() const;
+};
+
+/// Writes the files and state.json into an existing directory. state.json lists the size and checksum of each file and,
+/// if given, of metrics.jsonl up to this step; it has a checksum itself.
+void write_snapshot(const Snapshot& snapshot, const std::filesystem::path& directory,
+                    const std::optional<FileMark>& metrics = {});
+
+}  // namespace plumb

@@ -1,0 +1,119 @@
+#include "plumb/run/watch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "plumb/base/error.h"
+#include "plumb/base/progress.h"
+#include "plumb/base/text.h"
+#include "plumb/base/timing.h"
+#include "plumb/data/batches.h"
+
+namespace plumb {
+namespace {
+
+/// The first `count` examples in batches of at most `tokens` tokens, with examples of similar size together.
+std::vector<Batch> first_examples(const Dataset& dataset, int64_t count, int64_t tokens) {
+  std::vector<ExampleCost> costs;
+  for (int64_t i = 0; i < std::min(count, dataset.size()); ++i) costs.push_back(dataset.cost(i));
+  std::vector<Batch> batches;
+  for (const std::vector<int64_t>& examples : plan_evaluation_batches(costs, tokens))
+    batches.push_back(dataset.batch(examples));
+  return batches;
+}
+
+std::unique_ptr<Watch> make_watch(const std::string& name, const VariantOptions& options) {
+  const auto& entry = watches().at(name);
+  return entry.make(options_of(options, name, entry));
+}
+
+}  // namespace
+
+Registry<WatchFactory>& watches() {
+  static Registry<WatchFactory> registry("watch");
+  return registry;
+}
+
+bool WatchConfig::operator==(const WatchConfig& other) const {
+  return ConfigWriter().section("watch", *this).text() == ConfigWriter().section("watch", other).text();
+}
+
+void describe(Fields& field, WatchConfig& config) {
+  field("every", config.every);
+  field("what", config.what);
+  field("split", config.split);
+  field("examples", config.examples);
+  for (const auto& [name, entry] : watches().entries()) {
+    if (!entry.options) continue;
+    Options& own = config.options.try_emplace(name, entry.options).first->second;
+    const bool chosen =
+        !config.every.is_zero() && std::find(config.what.begin(), config.what.end(), name) != config.what.end();
+    field.section(
+        name, [&own](Fields& inner) { own.visit(inner); }, chosen || !(own == entry.options));
+  }
+}
+
+void validate(const WatchConfig& config) {
+  constexpr int64_t kLargest = 1'000'000'000;
+  const auto count = [](const char* key, int64_t value, int64_t smallest) {
+    if (value < smallest) throw Error(fmt::format("watch.{} = {} must be at least {}", key, value, smallest));
+    if (value > kLargest)
+      throw Error(fmt::format("watch.{} = {} must be at most {}", key, value, with_thousands(kLargest)));
+  };
+  if (config.every.unit() == Duration::Unit::steps) count("every", config.every.in_steps(), 0);
+  count("examples", config.examples, 1);
+  for (const std::string& name : config.what) (void)make_watch(name, config.options);  // throws on options out of range
+}
+
+RunWatches::RunWatches(const WatchConfig& config, const Task& task, int64_t batch_tokens) : config_(config) {
+  validate(config);
+  if (config.every.is_zero()) return;
+  for (const std::string& name : config.what) watches_.push_back({name, make_watch(name, config.options), false});
+  batches_ = first_examples(*task.dataset(config.split), config.examples, batch_tokens);
+  if (batches_.empty()) throw Error(fmt::format("watch.split = \"{}\": the split is empty", config.split));
+}
+
+void RunWatches::before_step(const WatchedRun& run) {
+  for (const Named& each : watches_) each.watch->before_step(run);
+}
+
+WatchRecord RunWatches::measure(const WatchedRun& run) {
+  WatchRecord record{run.step, Json::object()};
+  for (Named& each : watches_) {
+    const Stopwatch stopwatch;
+    Json found;
+    try {
+      found = each.watch->measure(run);
+    } catch (const Error& error) {
+      found = {{"error", error.what()}};
+      if (!std::exchange(each.failed, true))
+        say(fmt::format("watch '{}' at step {}: {}", each.name, run.step, error.what()));
+    }
+    if (found.is_null()) continue;
+    found["seconds"] = stopwatch.seconds();
+    record.values[each.name] = std::move(found);
+  }
+  return record;
+}
+
+NamedTensors RunWatches::state() const {
+  NamedTensors all;
+  for (const Named& each : watches_) {
+    for (auto& [name, tensor] : each.watch->state()) all.emplace_back(each.name + "." + name, tensor);
+  }
+  return all;
+}
+
+void RunWatches::load_state(const NamedTensors& tensors) {
+  for (const Named& each : watches_) {
+    NamedTensors own;
+    for (const auto& [name, tensor] : tensors) {
+      if (name.starts_with(each.name + ".")) own.emplace_back(name.substr(each.name.size() + 1), tensor);
+    }
+    each.watch->load_state(own);
+  }
+}
+
+}  // namespace plumb

@@ -1,0 +1,298 @@
+#include "plumb/train/run_training.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/base/progress.h"
+#include "plumb/ops/device.h"
+#include "plumb/parallel/rendezvous.h"
+#include "plumb/parallel/workers.h"
+#include "plumb/run/checkpoints.h"
+#include "plumb/run/data_fingerprint.h"
+#include "plumb/run/directory.h"
+#include "plumb/run/environment.h"
+#include "plumb/run/foreign_models.h"
+#include "plumb/run/initial_weights.h"
+#include "plumb/run/metrics_file.h"
+#include "plumb/run/seal.h"
+#include "plumb/train/agreement.h"
+#include "plumb/train/data_lengths.h"
+#include "plumb/train/launched.h"
+#include "plumb/train/run_writer.h"
+
+namespace plumb {
+namespace fs = std::filesystem;
+namespace {
+
+/// Keeps other processes out of a run directory; the system releases the lock however the process ends.
+class Lock {
+ public:
+  explicit Lock(const fs::path& directory)
+      : descriptor_(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    if (descriptor_ >= 0 && ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return;
+    if (descriptor_ >= 0) ::close(descriptor_);
+    throw Error(fmt::format("{}: another process is training here", directory.string()),
+                "wait for it to end, or choose another --out");
+  }
+  ~Lock() { ::close(descriptor_); }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+
+ private:
+  int descriptor_;
+};
+
+/// The result of a run; empty if it has not ended, or if the file is damaged: then the last checkpoint yields the
+/// result again.
+std::optional<TrainResult> read_result(const fs::path& run) {
+  const fs::path file = run / "result.json";
+  if (!fs::exists(file)) return {};
+  try {
+    return TrainResult::from_json(read_sealed(file));
+  } catch (const Json::exception&) {  // a damaged file may contain anything
+    warn(fmt::format("{}: has an unexpected structure; it is computed again", file.string()));
+  } catch (const std::exception& error) {
+    warn(fmt::format("{}; it is computed again", error.what()));
+  }
+  return {};
+}
+
+/// Resumes from the run's newest intact checkpoint, if any. Returns metrics.jsonl with the points up to there.
+std::unique_ptr<MetricsFile> take_up(Trainer& trainer, const RunConfig& config, const fs::path& out) {
+  const fs::path file = out / "metrics.jsonl";
+  const std::optional<ResumePoint> place = find_resume_point(out);
+  if (!place) return std::make_unique<MetricsFile>(file, trainer.history(), trainer.watched());
+  trainer.load(place->checkpoint);
+  std::unique_ptr<MetricsFile> metrics;
+  if (place->metrics) metrics = std::make_unique<MetricsFile>(file, *place->metrics);
+  trainer.set_history(read_metrics(file), read_watch_records(file));
+  if (!metrics) metrics = std::make_unique<MetricsFile>(file, trainer.history(), trainer.watched(), trainer.troubles());
+  check_best(out, trainer.best_step(), trainer.best_steps());
+  remove_old_checkpoints(
+      out, trainer.step(),
+      {config.train.keep_checkpoints, trainer.kept_steps(), trainer.best_steps(), trainer.rollback_step()});
+  say(fmt::format("{}: resuming from step {}", out.string(), trainer.step()));
+  return metrics;
+}
+
+/// Fills in what the configuration leaves to the data, and makes paths absolute.
+RunConfig resolved(RunConfig config, const Task& task) {
+  config.task.name = task.name();
+  task.complete(config.model);
+  config.data = fs::weakly_canonical(config.data).string();
+  require_utf8(config.data);
+  // A resumed run does not need them.
+  if (fs::exists(config.initial_weights))
+    config.initial_weights = locate_run(config.initial_weights).checkpoint.string();
+  require_utf8(config.initial_weights);
+  return config;
+}
+
+/// Whether the run in `out`, which may not exist yet, has no checkpoint yet and begins with given weights.
+bool begins_elsewhere(const RunConfig& config, const fs::path& out) {
+  return !config.initial_weights.empty() && checkpoints_of(out).empty();
+}
+
+/// Throws Error if `out` is an imported model or an average, which have weights but no training state.
+void require_no_mere_weights(const fs::path& out) {
+  if (!fs::exists(out / "model.safetensors")) return;
+  throw Error(fmt::format("{}: an imported model or an average of checkpoints cannot be trained further", out.string()),
+              fmt::format("begin a new run with its weights: --out OTHER --set initial.weights={}", out.string()));
+}
+
+/// Whether `given` may replace `stored` as a run's data directory: `stored` is gone, or both have the same data.
+bool may_replace_data(const fs::path& stored, const fs::path& given) {
+  if (stored == given || !fs::exists(stored / "data.json")) return true;
+  const Json before = read_json(stored / "data.json"), after = read_json(given / "data.json");
+  if (!before.is_object() || !after.is_object()) return false;
+  return before.value("splits", Json()) == after.value("splits", Json()) &&
+         before.value("tokenizer", Json()) == after.value("tokenizer", Json());
+}
+
+/// Whether `given` may be the new location of the initial weights `stored`: those are gone, and `given` exists and, if
+/// they were a checkpoint, has the same step.
+bool may_replace_weights(const fs::path& stored, const fs::path& given) {
+  if (stored.empty() || fs::exists(stored) || !fs::exists(given)) return false;
+  return stored.parent_path().filename() != "checkpoints" || stored.filename() == given.filename();
+}
+
+/// Whether the limit `given` ends a run later than `stored`; 0 means no limit.
+bool ends_later(int64_t given, int64_t stored) { return stored != 0 && (given == 0 || given > stored); }
+/// False for durations in different units.
+bool ends_later(const Duration& given, const Duration& stored) {
+  return given.unit() == stored.unit() && ends_later(given.amount(), stored.amount());
+}
+
+/// Stores `config` as the configuration of the run in `out`. It may differ from the stored one in the location of the
+/// data, or of initial weights that have moved, in [watch], in processes, micro_batch_tokens and timeout and, to train
+/// longer, in steps and epochs; then the `result` of a run that has finished is removed. Throws Error on any other
+/// difference.
+void update_config(const RunConfig& config, const fs::path& out, std::optional<TrainResult>& result) {
+  RunConfig stored = load_run_config(out);
+  // require_same_data compares the contents; runs of version 0.1 did not record them.
+  if (fs::exists(out / "data.json") || may_replace_data(stored.data, config.data)) stored.data = config.data;
+  if (may_replace_weights(stored.initial_weights, config.initial_weights))
+    stored.initial_weights = config.initial_weights;
+  stored.watch = config.watch;
+  stored.train.processes = config.train.processes;
+  stored.train.micro_batch_tokens = config.train.micro_batch_tokens;
+  stored.train.timeout = config.train.timeout;
+  const bool more_steps = ends_later(config.train.steps, stored.train.steps);
+  const bool more_epochs = ends_later(config.train.epochs, stored.train.epochs);
+  if (more_steps) stored.train.steps = config.train.steps;
+  if (more_epochs) stored.train.epochs = config.train.epochs;
+  require_equal(config, stored, out.string());
+  // In this order, so that after a kill in between, the result is computed again.
+  if (more_steps || more_epochs) {
+    if (result && result->outcome == "finished") {
+      fs::remove(out / "result.json");
+      result.reset();
+    }
+  }
+  const std::string text = sealed_text(to_toml(config));
+  if (read_file(out / "config.toml") != text) write_file_atomic(out / "config.toml", text);
+}
+
+/// The group of this process and the workers that it starts on this machine, which share its threads.
+Group with_workers(Workers& workers, std::optional<ThreadShare>& share, const TrainConfig& config, const fs::path& out,
+                   const TrainHooks& hooks) {
+  Rendezvous rendezvous{0, config.processes};
+  rendezvous.local_size = config.processes;
+  rendezvous.timeout = config.timeout;
+  rendezvous.token = random_token();
+  share.emplace(config.processes);
+  return meet(rendezvous, {[&](int64_t port) {
+                             workers.start({"train", "--out", out.string(), "--threads", std::to_string(share->own()),
+                                            "--device", ops::default_device().is_cuda() ? "cuda" : "cpu", "--quiet"},
+                                           config.processes, port, rendezvous.token);
+                           },
+                           [&] {
+                             workers.check();
+                             if (hooks.give_up && hooks.give_up()) throw JoiningStopped();
+                           }});
+}
+
+/// Hooks that write the run into `out` and then call the given ones. All arguments must outlive them.
+TrainHooks writing_hooks(const fs::path& out, RunWriter& writer, const TrainHooks& given) {
+  TrainHooks hooks = given;
+  hooks.point = [&writer, &given](const TrainPoint& point) {
+    writer.add(point);
+    if (given.point) given.point(point);
+  };
+  hooks.watched = [&writer, &given](const WatchRecord& record) {
+    writer.add(record);
+    if (given.watched) given.watched(record);
+  };
+  hooks.trouble = [&writer, &given](const TroubleRecord& record) {
+    writer.add(record);
+    if (given.trouble) given.trouble(record);
+  };
+  hooks.go_back = [&writer, &out](Trainer& trained, int64_t step) {
+    writer.wait();
+    const auto all = checkpoints_of(out);
+    const auto found = all.find(step);
+    if (found != all.end()) trained.load(found->second);
+    return found != all.end();
+  };
+  hooks.went_back = [&writer, &given](const Trainer& trained) {
+    writer.rewrite_metrics(trained);
+    if (given.went_back) given.went_back(trained);
+  };
+  hooks.stop = [&writer, &given] {
+    writer.check();
+    return given.stop && given.stop();
+  };
+  const auto after_writing = [&writer](const auto& own, const Trainer& trained) {
+    if (!own) return;
+    writer.wait();
+    own(trained);
+  };
+  hooks.checkpoint = [&writer, &given, after_writing](const Trainer& trained) {
+    writer.checkpoint(trained);
+    after_writing(given.checkpoint, trained);
+  };
+  hooks.best = [&writer, &given, after_writing](const Trainer& trained) {
+    writer.best(trained);
+    after_writing(given.best, trained);
+  };
+  hooks.one_of_the_best = [&writer, &given, after_writing](const Trainer& trained) {
+    writer.one_of_the_best(trained);
+    after_writing(given.one_of_the_best, trained);
+  };
+  return hooks;
+}
+
+/// run_training in a process of the group `launched` or, without one, in a process that starts the others itself.
+TrainResult train_in(const fs::path& out, const RunConfig& given, const std::optional<Group>& launched,
+                     const TrainHooks& given_hooks) {
+  // Invalid requests are detected before the directory is created.
+  require_no_mere_weights(out);
+  const std::unique_ptr<Task> task = make_task(given.task, DataDirectory::open(given.data), given.model.kind);
+  RunConfig config = resolved(given, *task);
+  if (launched) config.train.processes = launched->size();
+  validate(config.train);
+  require_short_sequences(*task, config.model);
+  if (launched && launched->rank() > 0) return train_as_worker(config, *task, *launched, given_hooks);
+  if (!fs::exists(out / "config.toml")) require_decay_start(config.train);
+  const std::unique_ptr<Model> built = make_model(config.model);
+  Model& model = *built;
+  Trainer trainer(model, config.train, *task, config.watch);
+  if (begins_elsewhere(config, out))  // to throw if they do not fit
+    static_cast<void>(load_initial_weights(model, config.initial_weights, task->data()));
+  const Json fingerprint = fingerprint_of(task->data());
+  if (launched) launched->require_same(facts_of(config, fingerprint));
+
+  claim_output_directory(out, "run");
+  const Lock lock(out);
+  require_same_data(out, fingerprint, config.data);
+  std::optional<TrainResult> ended = read_result(out);
+  if (fs::exists(out / "config.toml")) {
+    update_config(config, out, ended);
+  } else {
+    write_file_atomic(out / "config.toml", sealed_text(to_toml(config)));
+  }
+  record_data(out, fingerprint);
+  if (ended && ended->outcome != "stopped") {
+    say(fmt::format("{}: this run has already {} at step {}", out.string(), ended->outcome, ended->steps));
+    if (launched) static_cast<void>(launched->broadcast(ended->outcome));
+    return *ended;
+  }
+  say_what_exceeds_micro_batches(*task, config.train);
+  for (const fs::path& directory : {out, out / "checkpoints", out / "best-checkpoints"}) clear_unfinished(directory);
+  model.initialize(static_cast<uint64_t>(config.train.seed));
+  RunWriter writer(out, config.train, take_up(trainer, config, out));
+  if (begins_elsewhere(config, out)) {
+    const std::string moved = load_initial_weights(model, config.initial_weights, task->data());
+    if (!moved.empty()) say(moved);
+  }
+  fs::remove(out / "result.json");  // written again when the run ends
+  std::optional<ThreadShare> share;
+  Workers workers;  // destroyed (and killed if still running) before the trainer closes the connection
+  const Group group = launched ? *launched : with_workers(workers, share, config.train, out, given_hooks);
+  if (!launched) group.require_same(facts_of(config, fingerprint));
+  static_cast<void>(group.broadcast(std::string(kTrain)));
+  trainer.join(group);
+
+  record_environment(out, trainer.step(), config.train.processes);
+  const TrainHooks hooks = writing_hooks(out, writer, given_hooks);
+  TrainResult result = telling_others(group, [&] { return trainer.run(hooks); });
+  trainer.leave();
+  writer.end(result);
+  workers.wait();
+  return result;
+}
+
+}  // namespace
+
+TrainResult run_training(const RunConfig& config, const fs::path& out, const TrainHooks& hooks) {
+  return train_launched(config.train, hooks,
+                        [&](const std::optional<Group>& launched) { return train_in(out, config, launched, hooks); });
+}
+
+}  // namespace plumb

@@ -1,0 +1,120 @@
+// The report on training runs: its figures show the points of the runs.
+#include "plumb/report/runs_report.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+
+#include "plumb/report/html.h"
+#include "support/entries.h"
+
+namespace plumb {
+namespace {
+
+/// A run with points at steps 10, 20, …; 100 tokens per step at 50 tokens/s, so a point every 20 s.
+RunSummary made_up(const std::string& name, int64_t points) {
+  RunSummary run;
+  run.name = name;
+  run.outcome = "finished";
+  run.settings = {{"train.learning_rate", name == "a" ? "0.001" : "0.002"}, {"train.steps", "100"}};
+  for (int64_t i = 1; i <= points; ++i) {
+    const auto number = static_cast<double>(i);
+    TrainPoint point;
+    point.step = 10 * i;
+    point.nll = 5.0 / number;
+    point.learning_rate = 1e-3;
+    point.gradient_norm = 0.5 * number;
+    point.tokens = 1000 * i;
+    point.tokens_per_second = 50;
+    if (i % 2 == 0) {
+      point.metrics.set("valid_nll", 6.0 / number);
+      point.metrics.set("bleu", 3.0 * number);
+    }
+    run.history.push_back(point);
+    run.metrics.set(point.metrics);
+    run.watched.push_back({10 * i,
+                           {{"updates",
+                             {{"total", 0.01 * number},
+                              {"ratio", {{"encoder.layers.0", 0.1 * number}, {"decoder.layers.0", 0.2 * number}}},
+                              {"seconds", 1.0}}}}});
+  }
+  run.step = 10 * points;
+  const int64_t best = points / 2 * 2;
+  run.best_valid_nll = 6.0 / static_cast<double>(best);
+  run.best_step = 10 * best;
+  return run;
+}
+
+const Json& figure(const Json& report, const std::string& id) { return test::with_id(report["figures"], id); }
+
+std::vector<double> numbers(const Json& list) {
+  std::vector<double> found;
+  for (const Json& each : list) found.push_back(each.is_null() ? std::nan("") : each.get<double>());
+  return found;
+}
+
+TEST(RunsReport, ShowsNumbersWhateverTheirNames) {
+  RunSummary run = made_up("a", 1);
+  run.metrics.set("", 1.0);
+  run.history.back().metrics.set("", 1.0);
+  run.watched.clear();
+  run.watched.push_back({1, Json::parse(R"({"a/b": {"c~d": 1.5}, "": 2.5, "list": [1, 2]})")});
+  run.watched.push_back({2, Json::parse(R"({"a/b": {"c~d": 3.5}, "list": {"99999999999999999999999": 4.5}})")});
+  const Json report = runs_report({run});
+  std::map<std::string, std::vector<double>> found;
+  for (const Json& each : report["figures"]) found[each["title"].get<std::string>()] = numbers(each["series"][0]["y"]);
+  EXPECT_EQ(found.at("A/b, c~d"), (std::vector<double>{1.5, 3.5}));
+  EXPECT_EQ(found.at("List, 99999999999999999999999"), (std::vector<double>{4.5}));
+}
+
+TEST(RunsReport, DrawsLossesByStepTokensAndTime) {
+  const Json report = runs_report({made_up("a", 4)});
+  EXPECT_EQ(report["title"], "a");
+  const Json by_step = figure(report, "loss_step");
+  ASSERT_EQ(by_step["series"].size(), 2U);
+  EXPECT_EQ(numbers(by_step["series"][0]["x"]), (std::vector<double>{10, 20, 30, 40}));
+  EXPECT_EQ(numbers(by_step["series"][0]["y"]), (std::vector<double>{5, 2.5, 5.0 / 3, 1.25}));
+  EXPECT_EQ(by_step["series"][1]["style"], "dashed");
+  EXPECT_EQ(numbers(by_step["series"][1]["x"]), (std::vector<double>{20, 40}));
+  EXPECT_EQ(numbers(by_step["series"][1]["y"]), (std::vector<double>{3, 1.5}));
+  EXPECT_EQ(numbers(figure(report, "loss_tokens")["series"][1]["x"]), (std::vector<double>{2000, 4000}));
+  EXPECT_EQ(numbers(figure(report, "loss_time")["series"][1]["x"]), (std::vector<double>{40 / 3600.0, 80 / 3600.0}));
+  EXPECT_EQ(numbers(figure(report, "metric_bleu")["series"][0]["y"]), (std::vector<double>{6, 12}));
+  EXPECT_EQ(numbers(figure(report, "gradient_norm")["series"][0]["y"]), (std::vector<double>{0.5, 1, 1.5, 2}));
+  EXPECT_EQ(numbers(figure(report, "learning_rate")["series"][0]["y"]).size(), 4U);
+  EXPECT_EQ(numbers(figure(report, "watch_updates_total")["series"][0]["y"]).size(), 4U);
+  EXPECT_EQ(figure(report, "watch_updates_ratio")["series"].size(), 2U);  // a curve for each layer
+  for (const Json& each : report["figures"])
+    EXPECT_EQ(each["id"].get<std::string>().find("seconds"), std::string::npos);
+}
+
+TEST(RunsReport, ComparesManyRuns) {
+  std::vector<RunSummary> runs = {made_up("a", 4), made_up("b", 2), made_up("c", 2), made_up("d", 2)};
+  runs[1].outcome = "diverged";
+  runs[3].history.clear();
+  runs[3].watched.clear();
+  runs[3].best_valid_nll.reset();
+  runs[3].settings.clear();
+  runs[3].outcome = "unreadable";
+  runs[3].trouble = "config.toml is broken";
+  const Json report = runs_report(runs);
+  const Json validation = figure(report, "validation_step");
+  ASSERT_EQ(validation["series"].size(), 3U);
+  EXPECT_EQ(validation["series"][0]["group"], "a");
+  EXPECT_TRUE(validation["series"][1]["y"].back().is_null());  // the page marks where it diverged
+  EXPECT_EQ(figure(report, "training_tokens")["series"].size(), 3U);
+  EXPECT_EQ(numbers(figure(report, "watch_updates_ratio")["series"][0]["y"])[0], 0.2);  // the largest of the layers
+  const Json table = report["tables"][0];
+  EXPECT_EQ(table["columns"][1], "learning_rate");
+  ASSERT_EQ(table["rows"].size(), 4U);
+  EXPECT_EQ(table["rows"][1][1], 0.002);
+  EXPECT_TRUE(table["rows"][3][1].is_null());
+  EXPECT_EQ(table["rows"][3].back(), "config.toml is broken");
+  EXPECT_EQ(report["settings"][0]["items"][0], Json({"steps", "100"}));  // shared by all readable runs
+  EXPECT_EQ(report["summary"][0], "4 runs: 1 diverged, 2 finished, 1 unreadable.");
+  EXPECT_NE(render_report(report).find("4 training runs"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace plumb

@@ -1,0 +1,182 @@
+// The [train] section: options of variants, groups, and the older keys that these replace.
+#include "plumb/run/config.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "plumb/base/error.h"
+#include "plumb/base/text.h"
+
+namespace plumb {
+namespace {
+
+TrainConfig read(const Config& config) {
+  TrainConfig train;
+  config.read("train", train);
+  return train;
+}
+TrainConfig read(const std::string& toml) { return read(Config::from_string(toml, "run.toml")); }
+
+std::string written(const TrainConfig& train) { return ConfigWriter().section("train", train).text(); }
+
+std::string error_of(const std::string& toml) {
+  try {
+    validate(read(toml));
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+const char* const kNew = R"([train]
+optimizer = "sgd"
+schedule = "constant * step_decay"
+[train.adam]
+beta1 = 0.8
+beta2 = 0.9
+eps = 1e-6
+[train.sgd]
+momentum = 0.5
+[train.step_decay]
+at = [10, 20]
+factor = 0.3
+)";
+
+TEST(TrainConfig, StillReadsTheKeysThatBecameOptions) {
+  const TrainConfig old = read(R"([train]
+optimizer = "sgd"
+schedule = "constant * step_decay"
+adam_beta1 = 0.8
+adam_beta2 = 0.9
+adam_eps = 1e-6
+momentum = 0.5
+step_decay_at = [10, 20]
+step_decay_factor = 0.3
+)");
+  EXPECT_EQ(written(old), written(read(kNew)));
+  EXPECT_FALSE(old == read(""));
+
+  Config set;
+  for (const char* assignment :
+       {"train.optimizer=sgd", "train.schedule=constant * step_decay", "train.adam_beta1=0.8", "train.adam_beta2=0.9",
+        "train.adam_eps=1e-6", "train.momentum=0.5", "train.step_decay_at=[10, 20]", "train.step_decay_factor=0.3"}) {
+    set.set(assignment);
+  }
+  EXPECT_EQ(written(read(set)), written(read(kNew)));
+
+  // The old name on the command line takes precedence over the new one in the file.
+  Config file = Config::from_string(kNew, "run.toml");
+  file.set("train.momentum=0.25");
+  EXPECT_NE(written(read(file)).find("momentum = 0.25\n"), std::string::npos);
+}
+
+TEST(TrainConfig, WritesTheOptionsOfWhatIsChosenAndWhatDiffers) {
+  const std::string plain = written({});
+  EXPECT_NE(plain.find("\n[train.adam]\nbeta1 = 0.9\nbeta2 = 0.98\neps = 1e-09\n"), std::string::npos) << plain;
+  EXPECT_EQ(plain.find("[train.sgd]"), std::string::npos);
+  EXPECT_EQ(plain.find("[train.step_decay]"), std::string::npos);
+  EXPECT_EQ(plain.find("groups"), std::string::npos);
+  EXPECT_NE(written(read("[train]\nschedule = \"constant*step_decay\"")).find("[train.step_decay]\nat = []\n"),
+            std::string::npos);
+  EXPECT_NE(written(read("[train.sgd]\nmomentum = 0.5")).find("[train.sgd]\nmomentum = 0.5\n"), std::string::npos);
+  EXPECT_EQ(read(plain), TrainConfig());
+  EXPECT_EQ(read(written(read(kNew))), read(kNew));
+}
+
+TEST(TrainConfig, ReadsGroups) {
+  const std::string toml = R"([train]
+[[train.groups]]
+pattern = "*.bias"
+[[train.groups]]
+pattern = ["encoder.*", "src_embed.weight"]
+learning_rate_factor = 0.5
+weight_decay = 0.1
+frozen_until = -1
+)";
+  const std::vector<ParameterGroup> groups = read(toml).groups;
+  ASSERT_EQ(groups.size(), 2U);
+  EXPECT_EQ(groups[0], (ParameterGroup{.pattern = {"*.bias"}}));
+  EXPECT_EQ(groups[1], (ParameterGroup{{"encoder.*", "src_embed.weight"}, 0.5, 0.1, -1}));
+  EXPECT_EQ(read(written(read(toml))), read(toml));
+
+  Config set;
+  set.set(
+      "train.groups=[{pattern = \"*.bias\"}, {pattern = [\"encoder.*\", \"src_embed.weight\"], "
+      "learning_rate_factor = 0.5, weight_decay = 0.1, frozen_until = -1}]");
+  EXPECT_EQ(read(set).groups, groups);
+}
+
+TEST(TrainConfig, OptionsOutOfRangeOrUnknownAreErrors) {
+  EXPECT_EQ(error_of("[train]\n"), "accepted");
+  EXPECT_EQ(error_of("[train.adam]\nbeta1 = 1.0"), "train.adam.beta1 = 1 must lie in [0, 1)");
+  EXPECT_EQ(error_of("[train]\nschedule = \"constant * step_decay\"\n[train.step_decay]\nfactor = -1.0"),
+            "train.step_decay.factor = -1 must be at least 0");
+  EXPECT_EQ(error_of("[train]\noptimizer = \"adamm\""), "unknown optimizer 'adamm'");
+  EXPECT_EQ(error_of("[train]\nschedule = \"konstant\""), "unknown schedule factor 'konstant'");
+  EXPECT_EQ(error_of("[train]\nschedule = \"linear_warmup\""),
+            "schedule \"linear_warmup\": without the factor constant, it ignores train.learning_rate");
+  EXPECT_EQ(error_of("[train]\ndecay_floor = 2.0"), "train.decay_floor = 2 must lie in [0, 1]");
+  EXPECT_EQ(error_of("[train]\ndecay_floor = -0.5"), "train.decay_floor = -0.5 must lie in [0, 1]");
+  EXPECT_EQ(error_of("[train]\ndecay_floor = 1.0"), "accepted");
+  EXPECT_EQ(error_of("[train.adam]\nbeta3 = 0.5"), "run.toml:2:1: unknown key 'beta3' in [train.adam]");
+  EXPECT_EQ(error_of("[train.addam]\nbeta1 = 0.5"), "run.toml:1:8: unknown section 'addam' in [train]");
+}
+
+TEST(TrainConfig, CountsBeyondEveryRunAreRefusedByName) {
+  for (const std::string key :
+       {"warm_up", "decay_start", "batch_tokens", "steps", "epochs", "log_every", "validate_every", "patience",
+        "score_every", "checkpoint_every", "keep_checkpoints", "processes"}) {
+    const std::string count = "4611686018427387904";
+    const std::string error = error_of("[train]\n" + key + " = " + count);
+    EXPECT_TRUE(error.starts_with("train." + key + " = " + count + " must be at most ")) << error;
+  }
+  EXPECT_EQ(error_of("[train]\noptimizer = \"muon\"\n[train.muon]\niterations = 4611686018427387904"),
+            "train.muon.iterations = 4611686018427387904 must be at most 1,000");
+}
+
+TEST(TrainConfig, NumbersMustBeFinite) {
+  for (const std::string key :
+       {"learning_rate", "decay_floor", "weight_decay", "clip_norm", "label_smoothing", "divergence_factor"}) {
+    for (const std::string value : {"nan", "inf"}) {
+      EXPECT_EQ(error_of("[train]\n" + key + " = " + value), "run.toml:2:" + std::to_string(key.size() + 4) + ": '" +
+                                                                 key + "' must be a finite number, not " + value);
+    }
+  }
+  TrainConfig config;  // set in C++
+  config.learning_rate = HUGE_VAL;
+  EXPECT_THROW(validate(config), Error);
+}
+
+TEST(TrainConfig, ADecayFromTheFirstStepMustBeMeant) {
+  const auto error_of = [](const std::string& toml) {
+    try {
+      require_decay_start(read("[train]\n" + toml));
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_EQ(error_of(""), "accepted");
+  EXPECT_EQ(error_of("warm_up = 0"),
+            "train.warm_up = 0: the learning rate would decay as 1/√step from step 1 on, to a tenth at step 100");
+  EXPECT_NE(error_of("warm_up = 1"), "accepted");
+  EXPECT_EQ(error_of("warm_up = 2"), "accepted");
+  EXPECT_EQ(error_of("warm_up = 0\ndecay_start = 1"), "accepted");
+  EXPECT_EQ(error_of("warm_up = 0\ndecay_start = \"1Mt\""), "accepted");
+  EXPECT_EQ(error_of("warm_up = 0\nschedule = \"constant * cosine_decay\""), "accepted");
+}
+
+TEST(TrainConfig, OfOldRunsAreStillTheSame) {
+  // The config.toml of a run with defaults, from before options had sections.
+  RunConfig old;
+  Config::from_string(
+      "[train]\nstep_decay_at = []\nstep_decay_factor = 0.1\nadam_beta1 = 0.9\nadam_beta2 = 0.98\nadam_eps = 1e-09\n"
+      "momentum = 0.9\n",
+      "config.toml")
+      .read("train", old.train);
+  EXPECT_NO_THROW(require_equal(RunConfig(), old, "run"));
+}
+
+}  // namespace
+}  // namespace plumb

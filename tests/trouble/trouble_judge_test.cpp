@@ -1,0 +1,53 @@
+// The trouble judge on its own, and its configuration.
+#include "plumb/trouble/trouble_judge.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "plumb/base/error.h"
+#include "plumb/run/config.h"
+
+namespace plumb {
+namespace {
+
+TEST(TroubleJudge, TheFirstUpdateOfAFrozenLayerIsNoSpike) {
+  TroubleConfig config;
+  config.window = 4;
+  TroubleJudge judge(config, {"encoder.layers.0"}, 0, 0);
+  for (int64_t step = 1; step <= 20; ++step) {
+    EXPECT_EQ(judge.judge({step, 2, 1, 0.01}).cause, StepJudgment::Cause::none) << step;
+    judge.see_updates(step, 0.01, {step < 12 ? 0.0 : 0.5});
+  }
+  judge.see_updates(21, 0.01, {2.0});
+  EXPECT_EQ(judge.judge({22, 2, 1, 0.01}).cause, StepJudgment::Cause::spike);
+}
+
+TEST(TroubleJudge, MistakesInTheConfigurationAreErrors) {
+  const auto error_of = [](const std::string& toml) {
+    TrainConfig config;
+    try {
+      Config::from_string("[train.trouble]\n" + toml, "test").read("train", config);
+      validate(config);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_EQ(error_of("on_nonfinite = \"ignore\""),
+            "train.trouble.on_nonfinite = \"ignore\" must be one of stop, skip, rollback");
+  EXPECT_EQ(error_of("on_spike = \"stop\""), "train.trouble.on_spike = \"stop\" must be one of report, skip, rollback");
+  EXPECT_EQ(error_of("skip_limit = 0"), "train.trouble.skip_limit = 0 must lie between 1 and 1000000");
+  EXPECT_EQ(error_of("threshold = 0.5"), "train.trouble.threshold = 0.5 must lie between 1 and 1000000");
+  EXPECT_EQ(error_of("on_spike = \"skip\"\nwindow = 0"), "train.trouble.on_spike = \"skip\" needs a window");
+  EXPECT_NE(error_of("on_spike = \"rollback\"\nrollback_rate = 1.0"), "accepted");
+  EXPECT_EQ(error_of("on_spike = \"rollback\"\nrollback_rate = 1.0\npass_over = true"), "accepted");
+  EXPECT_NE(TrainConfig(), [] {
+    TrainConfig other;
+    other.trouble.window = 64;
+    return other;
+  }());
+}
+
+}  // namespace
+}  // namespace plumb
