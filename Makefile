@@ -11,19 +11,20 @@ SANITIZER  ?= address
 FUZZ       ?= 60
 SECONDS    ?= 600
 SEED       ?= $(shell date +%s)
+MUTATIONS_ARGS ?= --seed 1
 PEERS      ?= $(BUILD)-peers
 TORCH      ?= $(BUILD)-torch/venv
 PIP_ARGS   ?=
 LISTS       = scripts/packages.txt scripts/packages-lint.txt
 PRESET      = $(if $(filter thread,$(SANITIZER)),sanitize-thread,sanitize)
-CTEST       = ctest --output-on-failure --no-tests=error $(CTEST_ARGS)
+CTEST       = ctest --output-on-failure --no-tests=error --parallel $(JOBS) $(CTEST_ARGS)
 
-.PHONY: help packages setup build program installable test test-torch demo studies bench variants lint format sanitize fuzz search install package clean
+.PHONY: help packages setup build program installable quick test mutations test-torch demo studies bench variants lint format sanitize fuzz search install package clean
 .DEFAULT_GOAL := help
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
-	@echo "Variables: BUILD=$(BUILD) OUT=$(OUT) PREFIX=$(PREFIX) JOBS=$(JOBS) CMAKE_ARGS=… CTEST_ARGS=… BENCH_ARGS=… SANITIZER=$(SANITIZER) FUZZ=$(FUZZ) SECONDS=$(SECONDS) PEERS=$(PEERS) TORCH=$(TORCH) PIP_ARGS=…; SETUP=true skips the setup"
+	@echo "Variables: BUILD=$(BUILD) OUT=$(OUT) PREFIX=$(PREFIX) JOBS=$(JOBS) CMAKE_ARGS=… CTEST_ARGS=… BENCH_ARGS=… MUTATIONS_ARGS=… SANITIZER=$(SANITIZER) FUZZ=$(FUZZ) SECONDS=$(SECONDS) PEERS=$(PEERS) TORCH=$(TORCH) PIP_ARGS=…; SETUP=true skips the setup"
 
 packages:
 	@$(SETUP)
@@ -34,9 +35,16 @@ setup: packages  ## Install packages, fetch the report's packages and configure;
 build: setup  ## Compile everything, optimized
 	cmake --build '$(BUILD)' --parallel $(JOBS)
 
-test: build  ## Run all tests
+quick: build  ## Run the tests for after every edit, about two minutes
+	$(CTEST) --test-dir '$(BUILD)' -L quick
+
+test: build  ## Run all tests, and name the slowest
 	$(CTEST) --test-dir '$(BUILD)'
-	@scripts/skipped-tests.sh '$(BUILD)'
+	@scripts/test-notes.sh '$(BUILD)'
+
+mutations:  ## Count how many of 30 small mistakes in the library the tests notice, in BUILD-mutations; takes hours, goes on where it stopped
+	@$(SETUP)
+	scripts/mutations.py --build '$(BUILD)-mutations' --jobs $(JOBS) $(MUTATIONS_ARGS)
 
 test-torch: setup  ## Run all tests against the newest PyTorch wheel, in a virtual environment
 	test -x '$(TORCH)/bin/pip' || python3 -m venv '$(TORCH)' || { $(SETUP) scripts/packages-torch.txt && python3 -m venv '$(TORCH)'; }
@@ -59,9 +67,11 @@ bench: build  ## Benchmark against the newest PyTorch and CTranslate2 (installed
 studies: program  ## Run all studies on the synthetic corpus
 	for study in layernorm residual_schemes collapse tricks initialization along_training norms fast_weights; do '$(BUILD)/plumb' study $$study --out "$(OUT)/$$study" || exit 1; done
 
-variants: build  ## Write docs/variants.md from the registries
+variants: build  ## Write docs/variants.md and the tables of docs/configuration.md from the registries and the keys
 	'$(BUILD)/plumb' list --markdown > docs/variants.md.new
 	mv docs/variants.md.new docs/variants.md
+	'$(BUILD)/plumb' list --tables docs/configuration.md > docs/configuration.md.new
+	mv docs/configuration.md.new docs/configuration.md
 
 lint:  ## Run clang-format and clang-tidy (SINCE=REF: only files that differ from REF)
 	@$(SETUP) $(LISTS)
@@ -86,6 +96,7 @@ fuzz:  ## Fuzz the file readers, FUZZ seconds each (libFuzzer); KEEP=1: add the 
 search: build  ## Search at random for what breaks, SECONDS for each kind; prints SEED; with PEERS beside transformers, too
 	@echo "SEED=$(SEED)"
 	PLUMB_SEARCH_SECONDS='$(SECONDS)' PLUMB_SEARCH_SEED='$(SEED)' PLUMB_PEERS='$(abspath $(PEERS))' '$(BUILD)/tests/test_search'
+	PLUMB_KILLS=200 PLUMB_SEARCH_SEED='$(SEED)' '$(BUILD)/tests/test_train' --gtest_filter='Killed.*'
 
 installable: setup
 	cmake --build '$(BUILD)' --parallel $(JOBS) --target installable
@@ -101,4 +112,4 @@ package: installable  ## Write release archives and a Debian package for this di
 	@ls -sh '$(OUT)/package'
 
 clean:  ## Remove the build directories
-	rm -rf '$(BUILD)' '$(BUILD)-tidy' '$(BUILD)-torch' '$(BUILD)-sanitize' '$(BUILD)-sanitize-thread' '$(BUILD)-peers' '$(BUILD)-fuzz'
+	rm -rf '$(BUILD)' '$(BUILD)-tidy' '$(BUILD)-torch' '$(BUILD)-sanitize' '$(BUILD)-sanitize-thread' '$(BUILD)-peers' '$(BUILD)-fuzz' '$(BUILD)-mutations'

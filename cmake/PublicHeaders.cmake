@@ -5,6 +5,7 @@ set(PLUMB_PUBLIC_HEADERS
   # Basics
   base/batch.h
   base/config.h
+  base/domain.h
   base/duration.h
   base/error.h
   base/files.h
@@ -89,6 +90,8 @@ set(PLUMB_PUBLIC_HEADERS
   task/task.h
   train/run_training.h
   train/trainer.h
+  trouble/findings.h
+  trouble/spikes.h
   trouble/trouble.h
   # Decoding and metrics
   decode/beam_search.h

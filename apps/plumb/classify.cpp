@@ -21,10 +21,10 @@
 #include "plumb/base/text.h"
 #include "plumb/data/directory.h"
 #include "plumb/data/sequences.h"
+#include "plumb/interop/opened_model.h"
 #include "plumb/run/data_fingerprint.h"
 #include "plumb/task/classification_metrics.h"
 #include "plumb/task/direction.h"
-#include "trained_model.h"
 #include "verb.h"
 
 namespace plumb::app {
@@ -42,7 +42,7 @@ using Probabilities = std::vector<std::vector<double>>;  // [example][label]
 
 /// A trained classifier with its labels, in the order of its outputs, and what its texts go through.
 struct Member {
-  TrainedModel trained;
+  OpenedModel opened;
   std::vector<std::string> labels;
   Tokenizer tokenizer;
   std::optional<DataDirectory> data;  // --data, or what a run was trained on; an imported model may have none
@@ -57,8 +57,8 @@ std::optional<DataDirectory> data_of(const std::string& given, const RunConfig& 
 
 /// Throws Error unless the member has as many labels as the model has outputs, and the vocabulary of the model.
 void require_fit(const Member& member) {
-  const Classifies& classifier = classifier_of(*member.trained.model);
-  const ModelConfig& config = member.trained.config.model;
+  const Classifies& classifier = classifier_of(*member.opened.model);
+  const ModelConfig& config = member.opened.config.model;
   const int64_t labels = std::ssize(member.labels), pieces = member.tokenizer.vocabulary();
   const int64_t vocabulary = classifier.reads_target() ? config.target_vocabulary : source_vocabulary_of(config);
   if (classifier.labels() != labels || vocabulary < pieces) {  // an imported model may have more rows than pieces
@@ -66,21 +66,21 @@ void require_fit(const Member& member) {
                             classifier.labels(), vocabulary, labels, pieces),
                 "give the data directory that the model was trained on");
   }
-  const std::string run = member.trained.place.run.string();
+  const std::string run = member.opened.place.run.string();
   if (!member.data || has_vocabulary_of(run, *member.data)) return;
   throw Error(
       fmt::format("{}: its vocabulary is not the one that {} was trained with", member.data->path().string(), run),
       fmt::format("prepare it with `plumb data labels --tokenizer-from {}`",
-                  member.trained.config.data.empty() ? run : member.trained.config.data));
+                  member.opened.config.data.empty() ? run : member.opened.config.data));
 }
 
 Member open_member(const std::string& name, const std::string& given) {
-  TrainedModel trained = open_trained_model(name);
-  std::optional<DataDirectory> data = data_of(given, trained.config);
-  std::vector<std::string> labels = labels_of(trained.place.run);
+  OpenedModel opened = open_model(name);
+  std::optional<DataDirectory> data = data_of(given, opened.config);
+  std::vector<std::string> labels = labels_of(opened.place.run);
   if (labels.empty() && data) labels = data->labels();  // an old run whose data have moved
-  Tokenizer tokenizer = data ? data->source_tokenizer() : Tokenizer::from_file(trained.place.run);
-  Member member{std::move(trained), std::move(labels), std::move(tokenizer), std::move(data)};
+  Tokenizer tokenizer = data ? data->source_tokenizer() : Tokenizer::from_file(opened.place.run);
+  Member member{std::move(opened), std::move(labels), std::move(tokenizer), std::move(data)};
   require_fit(member);
   if (member.data)
     member.outputs = outputs_of_labels(member.labels, member.data->labels(), member.data->path().string());
@@ -92,8 +92,8 @@ void require_equal_labels(const std::vector<Member>& members) {
   const auto set_of = [](const Member& member) { return std::set(member.labels.begin(), member.labels.end()); };
   for (const Member& member : members) {
     if (set_of(member) == set_of(members.front())) continue;
-    throw Error(fmt::format("{} has the labels {}, but {} has {}", members.front().trained.place.run.string(),
-                            join(members.front().labels), member.trained.place.run.string(), join(member.labels)),
+    throw Error(fmt::format("{} has the labels {}, but {} has {}", members.front().opened.place.run.string(),
+                            join(members.front().labels), member.opened.place.run.string(), join(member.labels)),
                 "give models that were trained on the same labels");
   }
 }
@@ -107,7 +107,7 @@ bool has_pairs(const Member& member) {
 /// 0: unlimited.
 int64_t length_limit_of(const Member& member, const std::vector<TextExample>& examples) {
   if (member.data) return member.data->info().value("length_limit", int64_t{0});
-  const ModelConfig& model = member.trained.config.model;
+  const ModelConfig& model = member.opened.config.model;
   if (model.positions != "learned") return 0;
   const bool pair = std::any_of(examples.begin(), examples.end(), [](const auto& one) { return !one.second.empty(); });
   const int64_t second = pair ? 1 : 0;
@@ -139,11 +139,11 @@ std::vector<TextExample> examples_of(const DataDirectory& data, const std::strin
 Probabilities probabilities_of(const Member& member, const std::vector<std::string>& labels,
                                const std::vector<TextExample>& examples, ClassifyOptions options) {
   options.length_limit = length_limit_of(member, examples);
-  options.backward = reads_backward(member.trained.config.task);
+  options.backward = reads_backward(member.opened.config.task);
   Progress progress("classifying", std::ssize(examples));
-  Probabilities found = classify(classifier_of(*member.trained.model), member.tokenizer, examples, options,
+  Probabilities found = classify(classifier_of(*member.opened.model), member.tokenizer, examples, options,
                                  [&progress](int64_t done) { progress.update(done); });
-  const std::vector<int64_t> outputs = outputs_of_labels(member.labels, labels, member.trained.place.run.string());
+  const std::vector<int64_t> outputs = outputs_of_labels(member.labels, labels, member.opened.place.run.string());
   for (std::vector<double>& row : found) {
     const std::vector<double> own = row;
     for (size_t i = 0; i < row.size(); ++i) row[i] = own[static_cast<size_t>(outputs[i])];
@@ -187,7 +187,7 @@ Metrics metrics_on(const Member& member, const std::string& split, const Probabi
   return classification_metrics(confusion);
 }
 
-std::string summary(const Metrics& metrics) {
+std::string text_of(const Metrics& metrics) {
   std::string text;
   for (const std::string name : {"accuracy", "f1", "mcc"}) {
     text += fmt::format("{}\t{:.4f}", name, *metrics.get(name));
@@ -201,12 +201,12 @@ std::string summary(const Metrics& metrics) {
 /// The part of a document that describes the models.
 Json document_of(const std::vector<Member>& members) {
   Json json = make_document("classify", 1);
-  json["run"] = members.front().trained.place.run.string();
-  json["checkpoint"] = members.front().trained.place.checkpoint.string();
+  json["run"] = members.front().opened.place.run.string();
+  json["checkpoint"] = members.front().opened.place.checkpoint.string();
   if (members.size() > 1) {
     json["mean_of"] = Json::array();
     for (const Member& member : members) {
-      const RunAndCheckpoint& place = member.trained.place;
+      const RunAndCheckpoint& place = member.opened.place;
       json["mean_of"].push_back({{"run", place.run.string()}, {"checkpoint", place.checkpoint.string()}});
     }
   }
@@ -241,7 +241,7 @@ void classify_generated(const ClassifyArguments& arguments, const std::vector<Me
   for (const Member& member : members) {
     if (has_pairs(member))
       throw Error(fmt::format("{} was trained on pairs of sentences; generated text is single",
-                              member.trained.place.run.string()),
+                              member.opened.place.run.string()),
                   "give a classifier of single texts");
   }
   const auto column = static_cast<size_t>(label - labels.begin());
@@ -265,7 +265,7 @@ void classify_generated(const ClassifyArguments& arguments, const std::vector<Me
   }
   const LabelRates rates = label_rates(by_prompt);
   json["rates"] = json_of(rates, arguments.label);
-  emit(globals, json, text_of(rates));
+  emit(globals, json, app::text_of(rates));
 }
 
 void classify_input(const ClassifyArguments& arguments, const Globals& globals) {
@@ -285,7 +285,7 @@ void classify_input(const ClassifyArguments& arguments, const Globals& globals) 
     const Metrics metrics = metrics_on(first, arguments.split, probabilities);
     json["split"] = arguments.split;
     for (const auto& [name, value] : metrics) json["metrics"][name] = value;
-    emit(globals, json, summary(metrics));
+    emit(globals, json, text_of(metrics));
     return;
   }
   std::string text;

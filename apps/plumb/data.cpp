@@ -69,7 +69,7 @@ std::string corpus_summary(const Json& split, const char* examples) {
 }
 
 /// A summary of a new data directory for people; data.json has the details.
-std::string summary(const Json& info, const std::string& out) {
+std::string pairs_summary(const Json& info, const std::string& out) {
   const Json& tokenizer = info["tokenizer"];
   std::string text = fmt::format("{}: {} vocabulary of ", out, tokenizer["kind"].get<std::string>());
   text += tokenizer["joint"] ? fmt::format("{} pieces for both sides\n", with_thousands(tokenizer["source_vocabulary"]))
@@ -185,7 +185,7 @@ void add_prepare(CLI::App& data, Globals& globals) {
                  for (const std::string& text : arguments->tests) prepare.tests.push_back(test_set(text));
                  prepare.seed = globals.seed;
                  const Json info = prepare_data(prepare, arguments->out);
-                 emit(globals, info, summary(info, arguments->out));
+                 emit(globals, info, pairs_summary(info, arguments->out));
                });
   add_json_option(*verb, globals);
   add_seed_option(*verb, globals);
@@ -342,7 +342,7 @@ void add_synthesize(CLI::App& data, Globals& globals) {
                  if (!arguments->out.empty()) {
                    const Json info = prepare_synthetic(synthetic, arguments->out);
                    write_raw();
-                   emit(globals, info, summary(info, arguments->out));
+                   emit(globals, info, pairs_summary(info, arguments->out));
                    return;
                  }
                  write_raw();

@@ -19,10 +19,11 @@
 #include "plumb/base/text.h"
 #include "plumb/data/directory.h"
 #include "plumb/interop/import.h"
+#include "plumb/interop/opened_model.h"
 #include "plumb/interop/sentence_encoding.h"
 #include "plumb/io/npy.h"
+#include "plumb/model/kind.h"
 #include "plumb/task/direction.h"
-#include "trained_model.h"
 #include "verb.h"
 
 namespace plumb::app {
@@ -51,7 +52,7 @@ VectorFormat format_of(const std::string& out) {
 
 /// The pooling used if neither the user nor the model's folder specifies one: as in training.
 std::string usual_pooling(const ModelConfig& config) {
-  if (config.kind != "encoder") return config.labels > 0 ? config.pooling : "last";
+  if (!kind_of(config).only_encodes()) return config.labels > 0 ? config.pooling : "last";
   return config.pooling == "none" ? "mean" : config.pooling;
 }
 
@@ -63,7 +64,7 @@ int64_t tokens_limit(const ModelConfig& config, const std::optional<int64_t>& as
   // Time and memory of attention are quadratic in the length.
   constexpr int64_t kUsual = 512;
   const int64_t most = most_positions(config);
-  const bool recurrent = config.kind == "awd-lstm";
+  const bool recurrent = kind_of(config).recurrent;
   const int64_t wanted = asked.value_or(of_encoder > 0 || most > 0 || recurrent ? of_encoder : kUsual);
   if (most == 0) return wanted;
   if (asked && *asked > most)
@@ -121,7 +122,7 @@ Json document(const RunAndCheckpoint& place, const EmbedArguments& arguments, co
 /// The tokenizer of the data, or of an imported model. Throws Error if it has more pieces than the model's vocabulary.
 Tokenizer tokenizer_of(const ModelConfig& model, const std::string& data, const std::filesystem::path& run) {
   Tokenizer tokenizer = data.empty() ? Tokenizer::from_file(run) : DataDirectory::open(data).target_tokenizer();
-  const int64_t vocabulary = model.kind == "encoder" ? source_vocabulary_of(model) : model.target_vocabulary;
+  const int64_t vocabulary = kind_of(model).only_encodes() ? source_vocabulary_of(model) : model.target_vocabulary;
   if (tokenizer.vocabulary() > vocabulary) {
     throw Error(fmt::format("the tokenizer has {} pieces, but the model only {}", tokenizer.vocabulary(), vocabulary),
                 "give the data directory that the model was trained on");
@@ -153,7 +154,7 @@ std::string write_vectors(const std::string& out, const std::vector<std::string>
 void embed_input(const EmbedArguments& arguments, const Globals& globals) {
   (void)format_of(arguments.out);
   if (!arguments.out.empty()) check_output_file(arguments.out);
-  const auto [place, config, model] = open_trained_model(arguments.model);
+  const auto [place, config, model] = open_model(arguments.model);
   EmbedOptions options = complete(arguments, config, place.run);
   Embeds& embedder = embedder_of(*model);
   const std::string data = arguments.data.empty() ? config.data : arguments.data;

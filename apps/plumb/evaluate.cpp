@@ -20,8 +20,8 @@
 #include "plumb/decode/generate.h"
 #include "plumb/evaluate/results.h"
 #include "plumb/interop/import.h"
+#include "plumb/interop/opened_model.h"
 #include "plumb/task/direction.h"
-#include "trained_model.h"
 #include "verb.h"
 
 namespace plumb::app {
@@ -42,21 +42,21 @@ struct EvaluateArguments {
 
 /// A model to evaluate, with the tokenizer of its texts.
 struct Evaluated {
-  TrainedModel trained;
+  OpenedModel opened;
   EvaluatedText kind = EvaluatedText::whole;
   Tokenizer tokenizer;
 };
 
-Evaluated open_model(const EvaluateArguments& arguments) {
-  TrainedModel trained = open_trained_model(arguments.model);
-  const fs::path& run = trained.place.run;
-  if (reads_backward(trained.config.task)) {
+Evaluated open_evaluated(const EvaluateArguments& arguments) {
+  OpenedModel opened = open_model(arguments.model);
+  const fs::path& run = opened.place.run;
+  if (reads_backward(opened.config.task)) {
     throw Error(fmt::format("{}: a backward language model, which predicts what precedes a text", run.string()),
                 "give a model with task.language-modeling.direction = \"forward\"");
   }
-  const std::string data = arguments.tokenizer.empty() ? trained.config.data : arguments.tokenizer;
+  const std::string data = arguments.tokenizer.empty() ? opened.config.data : arguments.tokenizer;
   Tokenizer tokenizer = data.empty() ? Tokenizer::from_file(run) : DataDirectory::open(data).target_tokenizer();
-  return {.trained = std::move(trained),
+  return {.opened = std::move(opened),
           .kind = data.empty() ? EvaluatedText::whole : EvaluatedText::lines,
           .tokenizer = std::move(tokenizer)};
 }
@@ -77,7 +77,7 @@ int64_t length_of(const Generates& model, const fs::path& run, int64_t wanted) {
 Json settings_json(const EvaluateArguments& arguments, const Evaluated& evaluated, const Globals& globals) {
   const EvaluateOptions& options = arguments.options;
   return {{"model", "plumb"},
-          {"model_args", fmt::format("pretrained={}", evaluated.trained.place.checkpoint.string())},
+          {"model_args", fmt::format("pretrained={}", evaluated.opened.place.checkpoint.string())},
           {"max_length", options.max_length},
           {"max_gen_toks", options.max_tokens > 0 ? Json(options.max_tokens) : Json()},
           {"precision", options.scoring.precision},
@@ -99,16 +99,16 @@ void prepare_output(EvaluateArguments& arguments, const Evaluated& evaluated) {
   claim_output_directory(arguments.out, "evaluation");
   arguments.options.answers = fs::path(arguments.out) / "answers";
   fs::create_directories(arguments.options.answers);
-  arguments.options.model = {{"files", model_digests(evaluated.trained.place)}};
+  arguments.options.model = {{"files", model_digests(evaluated.opened.place)}};
 }
 
 void evaluate_model(EvaluateArguments arguments, const Globals& globals) {
   EvaluateOptions& options = arguments.options;
   options.metrics.resampling.seed = globals.seed;
   std::vector<EvaluationTask> tasks = load_evaluation_tasks(split(arguments.tasks, ','), arguments.data);
-  const Evaluated evaluated = open_model(arguments);
-  const fs::path& run = evaluated.trained.place.run;
-  Generates& model = generator_of(*evaluated.trained.model);
+  const Evaluated evaluated = open_evaluated(arguments);
+  const fs::path& run = evaluated.opened.place.run;
+  Generates& model = generator_of(*evaluated.opened.model);
   options.max_length = length_of(model, run, arguments.max_length);
   options.ends = ends_of_texts(run);
   options.repetition_penalty = stated_repetition_penalty(run);

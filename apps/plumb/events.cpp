@@ -40,7 +40,7 @@ void EventFiles::go_back(const std::filesystem::path& run, int64_t step) {
 
 void EventFiles::write(const std::filesystem::path& run, const WatchRecord& record) {
   EventWriter& writer = writer_of(run, record.step);
-  write_numbers(writer, "watch", record.step, record.values, wall_time());
+  write_numbers(writer, "watch", record.step, to_json(record).at("watch"), wall_time());
   writer.flush();
 }
 
@@ -54,7 +54,7 @@ void EventFiles::write(const std::filesystem::path& run, const TrainPoint& point
   if (point.gradient_norm) scalar("train/gradient_norm", *point.gradient_norm);
   scalar("train/tokens_per_second", point.tokens_per_second);
   scalar("train/epoch", static_cast<double>(point.epoch));
-  if (point.tokens) scalar("train/tokens", static_cast<double>(*point.tokens));
+  scalar("train/tokens", static_cast<double>(point.tokens));
   if (point.exchange_seconds) scalar("train/exchange_seconds", *point.exchange_seconds);
   if (point.exchange_bytes) scalar("train/exchange_bytes", *point.exchange_bytes);
   if (point.data_seconds) scalar("train/data_seconds", *point.data_seconds);

@@ -19,8 +19,8 @@
 #include "plumb/data/directory.h"
 #include "plumb/decode/generate_text.h"
 #include "plumb/interop/import.h"
+#include "plumb/interop/opened_model.h"
 #include "plumb/task/direction.h"
-#include "trained_model.h"
 #include "verb.h"
 
 namespace plumb::app {
@@ -69,8 +69,8 @@ void write(std::string_view text) {
 }
 
 /// All samples, each below a header line that identifies it.
-std::string human(const std::vector<std::string>& prompts, const std::vector<GeneratedText>& results,
-                  const GenerateOptions& options) {
+std::string text_of(const std::vector<std::string>& prompts, const std::vector<GeneratedText>& results,
+                    const GenerateOptions& options) {
   const size_t samples = results.size() / prompts.size();
   std::string text;
   for (size_t i = 0; i < results.size(); ++i) {
@@ -117,7 +117,7 @@ void generate_samples(GenerateArguments arguments, const Globals& globals) {
   options.sampling.seed = static_cast<int64_t>(globals.seed);
   options.sampling.repetition_penalty = arguments.repetition_penalty.value_or(1);
   validate(options);
-  const auto [place, config, model] = open_trained_model(arguments.model);
+  const auto [place, config, model] = open_model(arguments.model);
   if (reads_backward(config.task)) {
     throw Error(fmt::format("{}: a backward language model, which predicts what precedes a text", place.run.string()),
                 "`plumb generate` continues a text: give a model with task.language-modeling.direction = \"forward\"");
@@ -159,7 +159,7 @@ void generate_samples(GenerateArguments arguments, const Globals& globals) {
     write("\n");
   } else {
     emit(globals, document(place, arguments, prompts, results),
-         globals.json.empty() ? human(prompts, results, options) : "");
+         globals.json.empty() ? text_of(prompts, results, options) : "");
   }
   if (verbosity() == Verbosity::verbose) {
     int64_t tokens = 0;

@@ -18,7 +18,7 @@ struct ImportArguments {
   std::string folder, out;
 };
 
-std::string summary_of(const ImportedModel& imported, const std::string& out) {
+std::string text_of(const ImportedModel& imported, const std::string& out) {
   std::string text =
       fmt::format("{}: {}, {} parameters, {}\n", out, imported.model, with_thousands(imported.parameters),
                   imported.tokenizer ? "with its tokenizer" : "without a tokenizer");
@@ -42,7 +42,7 @@ void import_folder(const ImportArguments& arguments, const Globals& globals) {
   json["tokenizer"] = imported.tokenizer;
   json["left_out"] = imported.left_out;
   if (imported.sentence_encoding) json["sentence_vectors"] = to_json(*imported.sentence_encoding);
-  emit(globals, json, summary_of(imported, arguments.out));
+  emit(globals, json, text_of(imported, arguments.out));
 }
 
 }  // namespace

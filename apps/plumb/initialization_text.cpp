@@ -77,7 +77,7 @@ std::string with_interval(const Interval& interval, double unit) {
   return fmt::format("{:.4g} ± {:.2g}", mean, interval.high / unit - mean);
 }
 
-std::string to_text(const InitializationReport& report) {
+std::string text_of(const InitializationReport& report) {
   std::string text;
   if (report.gains) text += gains_text(*report.gains);
   for (const FirstStepReport& step : report.first_steps) text += first_step_text(step);

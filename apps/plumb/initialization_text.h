@@ -11,6 +11,6 @@ namespace plumb::app {
 std::string with_interval(const Interval& interval, double unit = 1);
 
 /// One table per measurement in the report, each preceded by an empty line.
-std::string to_text(const InitializationReport& report);
+std::string text_of(const InitializationReport& report);
 
 }  // namespace plumb::app

@@ -1,5 +1,5 @@
-// The program's entry point: checks and configures what must be done before OpenMP and OpenBLAS are loaded, then loads
-// and runs the rest.
+// The program's entry point: answers what the written manual can answer, checks and configures what must be done before
+// OpenMP and OpenBLAS are loaded, then loads and runs the rest.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -8,6 +8,17 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "console.h"
+#include "manual.h"
+#include "plumb/base/error.h"
+#include "plumb/base/json_fields.h"
+#include "words.h"
 
 namespace {
 
@@ -40,10 +51,55 @@ void occupy_standard_descriptors() {
   }
 }
 
+/// The manual that the build has written, beside the program or installed with it (cmake/Manual.cmake). Empty if it is
+/// missing, or older than the libraries that it was written from.
+std::optional<plumb::app::Manual> written_manual() {
+  namespace fs = std::filesystem;
+  try {
+    const fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();
+    fs::path file = folder.parent_path() / "share/plumb/manual.json";
+    if (fs::exists(folder / "libplumb_program.so")) {  // not installed
+      file = folder / "manual/manual.json";
+      for (const char* library : {"libplumb_program.so", "libplumb.so"})
+        if (fs::last_write_time(folder / library) > fs::last_write_time(file)) return {};
+    }
+    return plumb::from_described_json<plumb::app::Manual>(plumb::read_json(file));
+  } catch (const std::exception&) {
+    return {};
+  }
+}
+
+/// Whether processes wait for this one, which must be told of an error.
+bool is_launched() {
+  return std::getenv("WORLD_SIZE") != nullptr || std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr ||
+         std::getenv("SLURM_STEP_ID") != nullptr;
+}
+
+/// The exit status if the words are answered or wrong; empty if the program is needed, which takes time to load.
+std::optional<int> status_by_manual(const std::vector<std::string>& words) {
+  const std::optional<plumb::app::Manual> manual = written_manual();
+  if (!manual) return {};
+  try {
+    const std::string text = plumb::app::answered(*manual, words);
+    if (text.empty()) return {};
+    std::cout << text;
+    plumb::app::check_standard_output();
+    return 0;
+  } catch (const plumb::UsageError& error) {
+    if (is_launched()) return {};
+    plumb::app::print_error(error.what(), error.hint());
+    return 2;
+  } catch (const plumb::Error& error) {
+    plumb::app::print_error(error.what(), error.hint());
+    return 1;
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   occupy_standard_descriptors();
+  if (const std::optional<int> status = status_by_manual({argv + std::min(argc, 1), argv + argc})) return *status;
   if (!has_address_space()) return 1;
   // Waiting threads spin for tens of microseconds, about the time between our parallel loops, instead of milliseconds:
   // if another process needs the cores, spinning threads delay the very process that they wait for.

@@ -5,9 +5,10 @@
 #include <filesystem>
 #include <iostream>
 
-#include "manual.h"
+#include "declared_manual.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/json_fields.h"
 #include "plumb/base/text.h"
 #include "verb.h"
 
@@ -180,42 +181,62 @@ std::string page(const ManualVerb& verb, const ManualVerb& program) {
   return text + join(others, ",\n") + '\n';
 }
 
-struct ManOptions {
+struct ManArguments {
   std::vector<std::string> verb;
   std::string out;
 };
 
-void man(const ManOptions& options, const ManualVerb& program) {
-  if (!options.out.empty()) std::filesystem::create_directories(options.out);
-  const std::string wanted = join(options.verb, " ");
+/// All of the manual, and the keys of configurations.
+Json document(const Manual& manual) {
+  Json json = make_document("manual", 1);
+  JsonWriter writer(json);
+  Manual described = manual;
+  describe(writer, described);
+  return json;
+}
+
+void write_pages(const std::filesystem::path& folder, const ManualVerb& program) {
+  std::filesystem::create_directories(folder);
+  for_each_verb(program, [&](const ManualVerb& verb) {
+    write_file_atomic(folder / (page_name(verb) + ".1"), page(verb, program));
+  });
+}
+
+void print_page(const std::string& name, const ManualVerb& program) {
   bool found = false;
   for_each_verb(program, [&](const ManualVerb& verb) {
-    const std::string text = page(verb, program);
-    if (!options.out.empty()) {
-      write_file_atomic(std::filesystem::path(options.out) / (page_name(verb) + ".1"), text);
-    } else if (verb.name() == wanted) {
-      std::cout << text;
-      found = true;
-    }
+    if (verb.name() != name) return;
+    std::cout << page(verb, program);
+    found = true;
   });
-  if (options.out.empty() && !found) throw UsageError(fmt::format("unknown command '{}'", wanted), "see plumb --help");
+  if (!found) throw UsageError(fmt::format("unknown command '{}'", name), "see plumb --help");
 }
 
 }  // namespace
 
 void add_man(CLI::App& app, Globals& globals) {
-  auto options = std::make_shared<ManOptions>();
+  auto arguments = std::make_shared<ManArguments>();
   CLI::App* verb = add_verb(app, globals, "man", "Print a manual page, or write all of them",
-                            "plumb man train | man -l -", [options, &app] { man(*options, manual_of(app)); });
-  CLI::Option* name =
-      verb->add_option("COMMAND", options->verb, "The command, as in `plumb man data prepare` (default: plumb itself)")
-          ->expected(0, 2);
+                            "plumb man train | man -l -", [arguments, &app, &globals] {
+                              if (!globals.json.empty()) {
+                                emit(globals, document(whole_manual(app)), "");
+                              } else if (!arguments->out.empty()) {
+                                write_pages(arguments->out, manual_of(app));
+                              } else {
+                                print_page(join(arguments->verb, " "), manual_of(app));
+                              }
+                            });
+  CLI::Option* name = verb->add_option("COMMAND", arguments->verb,
+                                       "The command, as in `plumb man data prepare` (default: plumb itself)")
+                          ->expected(0, 2);
   std::vector<std::string> words;
   for_each_verb(manual_of(app), [&](const ManualVerb& known) {
     if (!known.path.empty()) words.push_back(known.path.back());
   });
   suggest(name, words);
-  verb->add_option("--out", options->out, "Write all pages, as plumb-COMMAND.1, to this directory")->type_name("DIR");
+  verb->add_option("--out", arguments->out, "Write all pages, as plumb-COMMAND.1, to this directory")->type_name("DIR");
+  verb->add_option("--json", globals.json, "Write all commands and configuration keys as JSON to this file")
+      ->type_name("FILE");
 }
 
 }  // namespace plumb::app

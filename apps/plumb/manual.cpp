@@ -3,123 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "plumb/base/text.h"
 
 namespace plumb::app {
 namespace {
 
-std::map<const CLI::Option*, std::vector<std::string>>& suggestions() {
-  static std::map<const CLI::Option*, std::vector<std::string>> all;
-  return all;
-}
-
-/// The members of the set that CLI::IsMember describes as "TEXT:{float32,bf16}".
-std::vector<std::string> members(const std::string& type_name) {
-  const size_t begin = type_name.find(":{");
-  if (begin == std::string::npos) return {};
-  const size_t end = type_name.find('}', begin);
-  return split(type_name.substr(begin + 2, end - begin - 2), ',');
-}
-
-/// CLI11's name of a type, without validators' additions, in the manual's terms.
-std::string value_name(const std::string& type_name) {
-  std::string name = type_name.substr(0, type_name.find(':'));
-  if (name == "INT" || name == "UINT") return "N";
-  if (name == "FLOAT") return "X";
-  return name;
-}
-
-ValueKind value_kind(const std::string& value, const std::string& verb) {
-  if (value == "KEY=VALUE") return verb == "study" ? ValueKind::study_key : ValueKind::run_key;
-  if (value.starts_with("DIR") || value.starts_with("RUN")) return ValueKind::directory;
-  if (value.starts_with("FILE") || value == "PREFIX" || value == "TEST" || value == "CORPUS") return ValueKind::file;
-  return ValueKind::text;
-}
-
-/// The description with notes from the declaration: "Beam width (default: 5)".
-std::string described(const CLI::Option& option, const std::string& description) {
-  std::vector<std::string> notes;
-  if (option.get_required()) notes.emplace_back("required");
-  const std::string value = option.get_default_str();
-  if (!value.empty() && description.find("(default") == std::string::npos) notes.push_back("default: " + value);
-  const bool many =
-      option.get_expected_max() == 1 && option.get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;
-  if (many && !option.get_positional() && description.find("may be repeated") == std::string::npos)
-    notes.emplace_back("may be repeated");
-  std::vector<std::string> excluded;
-  for (const CLI::Option* other : option.get_excludes()) excluded.push_back(other->get_name());
-  std::sort(excluded.begin(), excluded.end());
-  if (!excluded.empty()) notes.push_back("not with " + join(excluded));
-  if (notes.empty()) return description;
-  if (description.ends_with(')') && description.find(" (default") != std::string::npos)
-    return description.substr(0, description.size() - 1) + "; " + join(notes, "; ") + ')';
-  return fmt::format("{} ({})", description, join(notes, "; "));
-}
-
-ManualOption manual_option(const CLI::Option& option, const std::string& verb) {
-  ManualOption manual;
-  const std::string type = option.get_type_name();
-  manual.choices = members(type);
-  manual.open = manual.choices.empty();
-  if (const auto found = suggestions().find(&option); found != suggestions().end()) manual.choices = found->second;
-  manual.argument = option.get_positional();
-  const bool flag = option.get_items_expected_max() == 0;
-  const std::string value = manual.open ? value_name(type) : join(manual.choices, "|");
-  if (manual.argument) {
-    manual.names = {option.get_name(true)};
-  } else {
-    for (const std::string& name : option.get_snames()) manual.names.push_back("-" + name);
-    for (const std::string& name : option.get_lnames()) manual.names.push_back("--" + name);
-    if (!flag) manual.value = value;
-  }
-  manual.kind = value_kind(manual.argument ? value_name(type) : manual.value, verb);
-  manual.required = option.get_required();
-  manual.several = option.get_expected_max() > 1;
-  manual.repeated = !manual.argument && !flag && option.get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;
-  manual.description = described(option, option.get_description());
-  manual.group = option.get_group();
-  return manual;
-}
-
-/// Arguments first, then the verb's own options in order of declaration, then the common options.
-std::vector<ManualOption> manual_options(const CLI::App& app) {
-  std::vector<ManualOption> options;
-  for (const CLI::Option* option : app.get_options()) {
-    if (!option->get_group().empty()) options.push_back(manual_option(*option, app.get_name()));
-  }
-  const auto rank = [](const ManualOption& option) {
-    return option.argument ? 0 : option.group == kCommonOptions ? 2 : 1;
-  };
-  std::stable_sort(options.begin(), options.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
-  return options;
-}
-
-ManualVerb manual_of(const CLI::App& app, const std::vector<std::string>& path) {
-  ManualVerb verb;
-  verb.path = path;
-  verb.group = path.size() == 1 ? app.get_group() : "Commands";
-  verb.summary = app.get_description();
-  verb.example = app.get_footer();
-  verb.options = manual_options(app);
-  for (const CLI::App* inner : app.get_subcommands([](const CLI::App*) { return true; })) {
-    std::vector<std::string> inner_path = path;
-    inner_path.push_back(inner->get_name());
-    verb.verbs.push_back(manual_of(*inner, inner_path));
-  }
-  return verb;
-}
-
 /// "--set KEY=VALUE" or "-q, --quiet"; for an argument, its name.
 std::string heading(const ManualOption& option) {
   const std::string names = join(option.names);
   return option.takes_value() ? names + ' ' + option.value : names;
-}
-
-/// The number of characters, not bytes.
-size_t width(const std::string& text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
 /// Ends the help of the program. The lines have at most 100 characters.
@@ -133,7 +26,7 @@ constexpr size_t kColumn = 28;
 /// "  heading   text", with the text in a separate column.
 std::string entry(const std::string& heading, const std::string& text) {
   std::string out = "  " + heading;
-  size_t column = 2 + width(heading);
+  size_t column = 2 + characters_in(heading);
   if (column + 2 > kColumn) {
     out += '\n';
     column = 0;
@@ -141,7 +34,7 @@ std::string entry(const std::string& heading, const std::string& text) {
   out.append(kColumn - column, ' ');
   column = kColumn;
   for (const std::string& word : split(text, ' ')) {
-    if (column > kColumn && column + 1 + width(word) > kWidth) {
+    if (column > kColumn && column + 1 + characters_in(word) > kWidth) {
       out += '\n' + std::string(kColumn, ' ');
       column = kColumn;
     }
@@ -150,7 +43,7 @@ std::string entry(const std::string& heading, const std::string& text) {
       ++column;
     }
     out += word;
-    column += width(word);
+    column += characters_in(word);
   }
   return out + '\n';
 }
@@ -176,17 +69,62 @@ class Sections {
   std::vector<std::pair<std::string, std::string>> all_;
 };
 
-class Help final : public CLI::Formatter {
- public:
-  std::string make_help(const CLI::App* app, std::string, CLI::AppFormatMode) const override {
-    std::vector<std::string> path;
-    for (const CLI::App* at = app; at->get_parent() != nullptr; at = at->get_parent()) path.push_back(at->get_name());
-    std::reverse(path.begin(), path.end());
-    return help_text(manual_of(*app, path));
-  }
-};
-
 }  // namespace
+
+void describe(Fields& field, ManualOption& option) {
+  field("names", option.names);
+  field("value", option.value);
+  field("choices", option.choices);
+  field("open", option.open);
+  field("kind", option.kind);
+  field("description", option.description);
+  field("group", option.group);
+  field("argument", option.argument);
+  field("required", option.required);
+  field("several", option.several);
+}
+
+void describe(Fields& field, ManualVerb& verb) {
+  field("path", verb.path);
+  field("group", verb.group);
+  field("summary", verb.summary);
+  field("example", verb.example);
+  field.sections("options", verb.options);
+  field.sections("verbs", verb.verbs);
+}
+
+void describe(Fields& field, ManualKey& key) {
+  field("name", key.name);
+  field("meaning", key.meaning);
+  field("values", key.values);
+}
+
+void describe(Fields& field, ManualList& list) {
+  field("kind", list.kind);
+  field("text", list.text);
+}
+
+void describe(Fields& field, Manual& manual) {
+  field.section("program", manual.program);
+  field.sections("run_keys", manual.run_keys);
+  field.sections("finetuning_keys", manual.finetuning_keys);
+  field.sections("study_keys", manual.study_keys);
+  field.sections("lists", manual.lists);
+}
+
+const ManualVerb* ManualVerb::find_verb(const std::string& inner) const {
+  const auto found =
+      std::find_if(verbs.begin(), verbs.end(), [&](const auto& verb) { return verb.path.back() == inner; });
+  return found == verbs.end() ? nullptr : &*found;
+}
+
+const ManualOption* ManualVerb::find_option(const std::string& option) const {
+  for (const ManualOption& known : options) {
+    if (!known.argument && std::find(known.names.begin(), known.names.end(), option) != known.names.end())
+      return &known;
+  }
+  return nullptr;
+}
 
 std::string ManualVerb::name() const { return join(path, " "); }
 
@@ -205,8 +143,6 @@ std::string ManualVerb::synopsis() const {
   return text + " [OPTION...]";
 }
 
-ManualVerb manual_of(const CLI::App& app) { return manual_of(app, {}); }
-
 std::string help_text(const ManualVerb& verb) {
   Sections sections;
   for (const ManualVerb& inner : verb.verbs) sections.add(inner.group, entry(inner.path.back(), inner.summary));
@@ -221,12 +157,5 @@ std::string help_text(const ManualVerb& verb) {
   if (verb.path.empty()) text += kExitStatuses;
   return text;
 }
-
-CLI::Option* suggest(CLI::Option* option, std::vector<std::string> values) {
-  suggestions()[option] = std::move(values);
-  return option;
-}
-
-void set_help(CLI::App& app) { app.formatter(std::make_shared<Help>()); }
 
 }  // namespace plumb::app

@@ -1,31 +1,28 @@
-// The command line as data: its verbs and their options, read from the CLI11 tree. `--help`, the man pages and the
-// shell completions are generated from it.
+// The command line as data: its verbs, their options, and the keys that `--set` takes. `--help`, the man pages, the
+// shells' completions and complaints about words are made from it alone, without the code that declares it.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
+
+#include "plumb/base/config.h"
 
 namespace plumb::app {
 
 /// The heading of the options that verbs share; they come last.
 inline constexpr const char* kCommonOptions = "Common options";
 
-/// The kind of a value, for completion.
-enum class ValueKind { text, file, directory, run_key, study_key };
-
 struct ManualOption {
   std::vector<std::string> names;    // "-q", "--quiet"; the name of an argument: "RUN"
   std::string value;                 // "N", "FILE", "float32|bf16"; empty: a flag, or an argument
   std::vector<std::string> choices;  // values to choose from; with `open`, some of them
   bool open = true;                  // other values are accepted too
-  ValueKind kind = ValueKind::text;
-  std::string description;  // with the default and what it excludes
-  std::string group;        // a heading: "Options"
-  bool argument = false;    // has no dashes
+  std::string kind;                  // of the value, for completion: "file", "directory", "key" or "word"
+  std::string description;           // with the default and what it excludes
+  std::string group;                 // a heading: "Options"
+  bool argument = false;             // has no dashes
   bool required = false;
-  bool several = false;   // takes several values, one after the other
-  bool repeated = false;  // may be given several times
+  bool several = false;  // takes several values, one after the other
 
   [[nodiscard]] bool takes_value() const { return !value.empty(); }
 };
@@ -40,9 +37,34 @@ struct ManualVerb {
 
   [[nodiscard]] std::string name() const;      // "data prepare"
   [[nodiscard]] std::string synopsis() const;  // "plumb train --out DIR [OPTION...]"
+  /// The verb within this one, and the option or null.
+  [[nodiscard]] const ManualVerb* find_verb(const std::string& inner) const;
+  [[nodiscard]] const ManualOption* find_option(const std::string& option) const;
 };
 
-ManualVerb manual_of(const CLI::App& app);
+/// A configuration key that `--set` takes.
+struct ManualKey {
+  std::string name;  // "model.norm"
+  std::string meaning;
+  std::vector<std::string> values;  // to choose from; empty: a number, a path or text
+};
+
+/// What `plumb list KIND` prints.
+struct ManualList {
+  std::string kind;
+  std::string text;
+};
+
+struct Manual {
+  ManualVerb program;
+  std::vector<ManualKey> run_keys, finetuning_keys, study_keys;
+  std::vector<ManualList> lists;
+};
+void describe(Fields& field, ManualOption& option);
+void describe(Fields& field, ManualVerb& verb);
+void describe(Fields& field, ManualKey& key);
+void describe(Fields& field, ManualList& list);
+void describe(Fields& field, Manual& manual);
 
 /// Calls visit(verb) for the program and every verb, parents first.
 template <typename Visit>
@@ -53,11 +75,5 @@ void for_each_verb(const ManualVerb& verb, const Visit& visit) {
 
 /// The text of `--help` for a verb or the program, in lines of at most 100 characters.
 std::string help_text(const ManualVerb& verb);
-
-/// Sets values that shell completion and the manual suggest for an option; other values are accepted too.
-CLI::Option* suggest(CLI::Option* option, std::vector<std::string> values);
-
-/// Makes `--help` of this program, and of verbs added later, print help_text.
-void set_help(CLI::App& app);
 
 }  // namespace plumb::app

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "checks.h"
-#include "manual.h"
+#include "declared_manual.h"
 #include "plan_here.h"
 #include "plumb/base/error.h"
 #include "plumb/base/quantity.h"

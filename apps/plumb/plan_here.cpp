@@ -9,6 +9,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/quantity.h"
 #include "plumb/model/embedding.h"
+#include "plumb/model/kind.h"
 
 namespace plumb::app {
 namespace {
@@ -75,9 +76,9 @@ RunConfig planned_run(const PlannedFile& file) {
   RunConfig run = read_run_config(config);
   if (file.vocabulary > 0) {
     run.model.target_vocabulary = file.vocabulary;
-    if (!is_language_model(run.model.kind)) run.model.source_vocabulary = file.vocabulary;
+    if (!kind_of(run.model).models_language()) run.model.source_vocabulary = file.vocabulary;
   }
-  if (run.model.target_vocabulary == 0 && run.model.kind != "encoder")
+  if (run.model.target_vocabulary == 0 && !kind_of(run.model).only_encodes())
     throw Error(file.config + ": the vocabulary is left to the data", "give its size with --vocabulary");
   if (!file.batch_tokens.empty()) {
     const double tokens = parse_quantity(file.batch_tokens, "--batch-tokens");

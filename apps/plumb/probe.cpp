@@ -22,7 +22,7 @@ namespace plumb::app {
 namespace {
 
 struct ProbeArguments {
-  SubjectOptions subject;
+  SubjectArguments subject;
   int64_t seeds = 10;
   double label_smoothing = 0;
   bool gains = false;
@@ -87,7 +87,7 @@ std::string theory_text(const TheoryReport& theory) {
   return text;
 }
 
-std::string human(const ProbeReport& report, const Subject& subject) {
+std::string text_of(const ProbeReport& report, const Subject& subject) {
   const ModelConfig& config = subject.config;
   const auto d = static_cast<double>(width_of(config));
   const auto [encoder_layers, decoder_layers] = depth_of(config);
@@ -143,7 +143,7 @@ void measure_and_report(const ProbeArguments& arguments, const Subject& subject,
   if (group.rank() > 0) return;
   Json document = to_json(report);
   if (more) document.update(to_json(*more));
-  emit(globals, subject.document(document), human(report, subject) + (more ? to_text(*more) : ""));
+  emit(globals, subject.document(document), text_of(report, subject) + (more ? app::text_of(*more) : ""));
 }
 
 void run_probe(const CLI::App& verb, const ProbeArguments& arguments, Globals& globals) {

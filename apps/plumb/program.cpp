@@ -4,14 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
-#include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <iostream>
 
 #include "checks.h"
-#include "manual.h"
+#include "console.h"
+#include "declared_manual.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
@@ -22,53 +21,13 @@
 #include "plumb/parallel/rendezvous.h"
 #include "shortened_file.h"
 #include "verb.h"
+#include "words.h"
 
 namespace plumb::app {
 namespace {
 
 /// The message without the stack trace that LibTorch appends.
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
-
-/// Throws UsageError with the nearest option if a word is an option that the verb does not have.
-void check_options(const CLI::App& verb, const std::vector<std::string>& words) {
-  for (size_t i = 0; i < words.size() && words[i] != "--"; ++i) {  // no options after "--"
-    const std::string name = words[i].substr(0, words[i].find('='));
-    if (!name.starts_with('-')) continue;
-    if (const CLI::Option* option = verb.get_option_no_throw(name)) {
-      if (name == words[i])
-        i += static_cast<size_t>(option->get_items_expected_min());  // its value may look like an option
-      continue;
-    }
-    if (!name.starts_with("--") || std::isalnum(static_cast<unsigned char>(name[2])) == 0) continue;
-    std::vector<std::string> names;
-    for (const CLI::Option* option : verb.get_options()) {
-      for (const std::string& known : option->get_lnames()) names.push_back("--" + known);
-    }
-    const std::string guess = nearest(name, names);
-    throw UsageError("unknown option '" + name + "'",
-                     guess.empty() ? "--help lists the options" : fmt::format("did you mean '{}'?", guess));
-  }
-}
-
-/// Throws UsageError with the nearest command or option if a word is neither.
-void check_words(const CLI::App& app, int argc, const char* const* argv) {
-  const CLI::App* parent = &app;
-  int i = 1;
-  for (; i < argc && argv[i][0] != '-'; ++i) {
-    std::vector<std::string> verbs;
-    for (const CLI::App* verb : parent->get_subcommands({})) verbs.push_back(verb->get_name());
-    if (verbs.empty()) break;
-    if (std::find(verbs.begin(), verbs.end(), argv[i]) != verbs.end()) {
-      parent = parent->get_subcommand(argv[i]);
-      continue;
-    }
-    const std::string guess = nearest(argv[i], verbs);
-    const std::string of = parent == &app ? "" : " of plumb " + parent->get_name();
-    throw UsageError(fmt::format("unknown command '{}'{}", argv[i], of),
-                     guess.empty() ? "commands: " + join(verbs) : fmt::format("did you mean '{}'?", guess));
-  }
-  check_options(*parent, {argv + i, argv + argc});
-}
 
 /// Converts an error of CLI11 to the form of all errors.
 UsageError usage_error(const CLI::App& program, const CLI::ParseError& error) {
@@ -105,19 +64,6 @@ void add_verbs(CLI::App& app, Globals& globals) {
   }
 }
 
-/// Writes an error and, unless it is empty, the hint to standard error.
-void print_error(std::string_view what, std::string_view hint) {
-  write_line(fmt::format("plumb: error: {}", what));
-  if (!hint.empty()) write_line(fmt::format("hint: {}", hint));
-}
-
-/// Throws Error if any output was lost.
-void check_standard_output() {
-  std::cout.flush();
-  const bool printed = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
-  if (!std::cout || !printed) throw Error("cannot write to standard output");
-}
-
 /// The verbs that all processes of a launcher, such as torchrun, run together.
 constexpr std::array<std::string_view, 4> kJointVerbs = {"train", "finetune", "probe", "spectrum"};
 
@@ -132,15 +78,20 @@ void tell_others(int argc, const char* const* argv, const Globals& globals, cons
   }
 }
 
-/// Parses the command line and runs its verb. Throws UsageError if the command line is wrong.
-void parse_and_run(CLI::App& app, int argc, const char* const* argv) {
-  check_words(app, argc, argv);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& help_or_version) {
-    app.exit(help_or_version);
-  } catch (const CLI::ParseError& error) {
-    throw usage_error(app, error);
+/// Runs what the command line says. Throws UsageError if it is wrong.
+void run(CLI::App& app, int argc, const char* const* argv) {
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  const bool completes = !words.empty() && words[0] == "__complete";  // which also takes configurations' keys
+  if (const std::string text = answered(completes ? whole_manual(app) : Manual{manual_of(app)}, words); !text.empty()) {
+    std::cout << text;
+  } else {
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::Success& help_or_version) {
+      app.exit(help_or_version);
+    } catch (const CLI::ParseError& error) {
+      throw usage_error(app, error);
+    }
   }
   check_standard_output();
 }
@@ -199,11 +150,6 @@ extern "C" int plumb_main(int argc, char** argv) {
   ops::keep_tensor_memory();
   app::report_shortened_files();
   set_command_line(argc, argv);
-  std::vector<const char*> words(argv, argv + argc);
-  if (argc > 1 && std::string_view(argv[1]) == "help") {  // plumb help VERB: plumb VERB --help
-    words.erase(words.begin() + 1);
-    words.push_back("--help");
-  }
   CLI::App app("Plumb measures whether and why a Transformer will train, then trains it.", "plumb");
   app::set_help(app);
   app.set_help_flag("-h,--help", "Print this help and exit");
@@ -212,7 +158,7 @@ extern "C" int plumb_main(int argc, char** argv) {
   app::Globals globals;
   app::add_verbs(app, globals);
   try {
-    app::parse_and_run(app, argc, words.data());
+    app::run(app, argc, argv);
     return 0;
   } catch (const app::Interrupted& interrupted) {
     return 128 + interrupted.signal;

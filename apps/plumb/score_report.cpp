@@ -172,7 +172,7 @@ void add_first_system(Json& json, const MetricScores& metric) {
 
 }  // namespace
 
-std::string human(const ScoreReport& report) {
+std::string text_of(const ScoreReport& report) {
   std::string text = table_of_sentences(report);
   const bool intervals = report.metrics.front().systems.front().interval.has_value();
   if (report.systems.size() == 1) {

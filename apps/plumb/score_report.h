@@ -49,7 +49,7 @@ struct ScoreReport {
 };
 
 /// Lines as sacreBLEU prints them for a single system, tables for several.
-std::string human(const ScoreReport& report);
+std::string text_of(const ScoreReport& report);
 
 /// A document with the schema plumb.score/1.
 Json document(const ScoreReport& report);

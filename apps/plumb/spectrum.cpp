@@ -19,8 +19,8 @@
 namespace plumb::app {
 namespace {
 
-struct Arguments {
-  SubjectOptions subject;
+struct SpectrumArguments {
+  SubjectArguments subject;
   SpectrumOptions spectrum;
   double graph_gibibytes = 6;
   int64_t processes = 1;
@@ -55,7 +55,7 @@ std::string whole_text(const Spectrum& spectrum) {
                             100 * spectrum.positive.mean, spectrum.zero_band);
 }
 
-std::string human(const SpectrumReport& report) {
+std::string text_of(const SpectrumReport& report) {
   std::string text =
       fmt::format("Hessian of {} parameters, {} target tokens, loss {:.6g}, gradient norm {:.6g}\n",
                   with_thousands(report.parameters), with_thousands(report.tokens), report.loss, report.gradient_norm);
@@ -82,10 +82,10 @@ void measure_and_write(const Subject& subject, SpectrumOptions options, const Gl
       });
   bar.reset();
   if (options.hessian.group.rank() > 0) return;
-  emit(globals, subject.document(to_json(report)), human(report));
+  emit(globals, subject.document(to_json(report)), text_of(report));
 }
 
-void run(const CLI::App& verb, const Arguments& arguments, Globals& globals) {
+void run(const CLI::App& verb, const SpectrumArguments& arguments, Globals& globals) {
   std::optional<Subject> subject;
   SharedMeasurement work;
   work.prepare = [&] { subject = open_subject(arguments.subject); };
@@ -102,7 +102,7 @@ void run(const CLI::App& verb, const Arguments& arguments, Globals& globals) {
 }  // namespace
 
 void add_spectrum(CLI::App& app, Globals& globals) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<SpectrumArguments>();
   CLI::App* verb =
       add_verb(app, globals, "spectrum", "Measure eigenvalues of the loss's Hessian",
                "plumb spectrum --config post_ln.toml --data data/multi30k --pairs 1000 --steps 80 --json spectrum.json",

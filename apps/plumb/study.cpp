@@ -3,8 +3,8 @@
 
 #include <set>
 
+#include "declared_manual.h"
 #include "events.h"
-#include "manual.h"
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
 #include "plumb/report/html.h"
@@ -56,7 +56,7 @@ std::string effect_text(const Json& verdict) {
 }
 
 /// The verdicts with the effects that they are based on, and the path of the full report.
-std::string study_summary(const Json& results, const fs::path& out) {
+std::string text_of(const Json& results, const fs::path& out) {
   std::string text;
   for (const Json& verdict : results["verdicts"]) {
     text += fmt::format("{:<18} {}\n{:<18} {}\n", verdict["verdict"].get<std::string>(),
@@ -65,45 +65,46 @@ std::string study_summary(const Json& results, const fs::path& out) {
   return text + fmt::format("report: {}\n", (out / "report.html").string());
 }
 
+struct StudyArguments {
+  std::string study;
+  std::string out;
+  std::vector<std::string> set;
+  int64_t jobs = 0;
+};
+
 }  // namespace
 
 void add_study(CLI::App& app, Globals& globals) {
-  struct Options {
-    std::string study;
-    std::string out;
-    std::vector<std::string> set;
-    int64_t jobs = 0;
-  };
-  auto options = std::make_shared<Options>();
+  auto arguments = std::make_shared<StudyArguments>();
   CLI::App* verb =
       add_verb(app, globals, "study", "Run or resume a study: measure, train, and write its report",
-               "plumb study layernorm --out out/layernorm", [options, &globals, &app] {
-                 Config file = Config::from_file(find_study(options->study));
-                 for (const std::string& assignment : options->set) file.set(assignment);
+               "plumb study layernorm --out out/layernorm", [arguments, &globals, &app] {
+                 Config file = Config::from_file(find_study(arguments->study));
+                 for (const std::string& assignment : arguments->set) file.set(assignment);
                  if (app.get_subcommand("study")->count("--seed") > 0)
                    file.set(fmt::format("study.seed={}", globals.seed));
                  const StudyConfig study = read_study(file);
                  EventFiles events;
                  const Json results = run_study(
-                     study, options->out,
-                     [&](const fs::path& run, const TrainPoint& point) { events.write(run, point); }, options->jobs);
-                 write_report(options->out);
-                 emit(globals, results, study_summary(results, options->out));
+                     study, arguments->out,
+                     [&](const fs::path& run, const TrainPoint& point) { events.write(run, point); }, arguments->jobs);
+                 write_report(arguments->out);
+                 emit(globals, results, text_of(results, arguments->out));
                });
   add_json_option(*verb, globals);
   add_seed_option(*verb, globals);
   const std::vector<std::string> known = known_studies();
-  suggest(verb->add_option("STUDY", options->study,
+  suggest(verb->add_option("STUDY", arguments->study,
                            fmt::format("A study that comes with Plumb ({}), or a TOML file", join(known)))
               ->type_name("FILE")
               ->required(),
           known);
-  verb->add_option("--out", options->out, "Directory of the study")->type_name("DIR")->required();
-  verb->add_option("--jobs", options->jobs,
+  verb->add_option("--out", arguments->out, "Directory of the study")->type_name("DIR")->required();
+  verb->add_option("--jobs", arguments->jobs,
                    "Measurements to run in parallel, sharing the threads; 0: one thread each for small models")
       ->type_name("N")
       ->check(CLI::Range(0, 1024));
-  verb->add_option("--set", options->set, "Override a key, such as training.learning_rates=[1e-3]; may be repeated")
+  verb->add_option("--set", arguments->set, "Override a key, such as training.learning_rates=[1e-3]; may be repeated")
       ->type_name("KEY=VALUE")
       ->expected(1)
       ->allow_extra_args(false)

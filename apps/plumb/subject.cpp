@@ -6,7 +6,7 @@
 #include <span>
 
 #include "checks.h"
-#include "manual.h"
+#include "declared_manual.h"
 #include "plumb/base/crc32.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
@@ -14,9 +14,10 @@
 #include "plumb/data/directory.h"
 #include "plumb/data/sequences.h"
 #include "plumb/interop/import.h"
+#include "plumb/interop/opened_model.h"
+#include "plumb/model/kind.h"
 #include "plumb/run/directory.h"
 #include "plumb/task/task.h"
-#include "trained_model.h"
 
 namespace plumb::app {
 namespace {
@@ -24,10 +25,11 @@ namespace {
 /// Throws Error if a model of this configuration cannot read the batch; sets the number of classes from the labels if
 /// the configuration leaves it open, and moves what a decoder classifies to the side that it reads.
 void fit_to_batch(ModelConfig& config, Batch& batch) {
-  const bool encodes = config.kind == "encoder";
-  const bool classifies = encodes || (is_language_model(config.kind) && config.labels > 0);
+  const ModelKind& kind = kind_of(config);
+  const bool encodes = kind.only_encodes();
+  const bool classifies = encodes || (kind.models_language() && config.labels > 0);
   const bool labeled = batch.target_input.empty();
-  if (classifies != labeled || (config.kind == "encoder-decoder" && batch.source.empty())) {
+  if (classifies != labeled || (kind.translates() && batch.source.empty())) {
     throw Error(fmt::format("a model of kind \"{}\"{} cannot read this batch", config.kind,
                             classifies && !encodes ? " with labels" : ""),
                 "an encoder-decoder reads {\"source\", \"target\"}, a decoder or awd-lstm {\"tokens\"}, or with "
@@ -64,99 +66,94 @@ uint32_t checksum_of(const std::vector<T>& values, uint32_t start) {
 
 }  // namespace
 
-void add_subject_options(CLI::App& verb, SubjectOptions& options) {
-  verb.add_option("RUN", options.run,
+void add_subject_options(CLI::App& verb, SubjectArguments& arguments) {
+  verb.add_option("RUN", arguments.run,
                   "A run directory: its model, data and latest checkpoint; or a folder of a Hugging Face model")
       ->type_name("RUN");
-  verb.add_option("--config", options.config, "TOML file with a [model] section, instead of a run")->type_name("FILE");
-  verb.add_option("--set", options.set, "Override a key, such as model.residual=pre-ln; may be repeated")
+  verb.add_option("--config", arguments.config, "TOML file with a [model] section, instead of a run")
+      ->type_name("FILE");
+  verb.add_option("--set", arguments.set, "Override a key, such as model.residual=pre-ln; may be repeated")
       ->type_name("KEY=VALUE")
       ->expected(1)
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  verb.add_option("--weights", options.weights, "Weights as safetensors (default: initialize the model)")
+  verb.add_option("--weights", arguments.weights, "Weights as safetensors (default: initialize the model)")
       ->type_name("FILE");
-  verb.add_flag("--at-initialization", options.at_initialization, "Measure the run's model as it was before training");
+  verb.add_flag("--at-initialization", arguments.at_initialization,
+                "Measure the run's model as it was before training");
   verb.add_option(
-          "--batch", options.batch,
+          "--batch", arguments.batch,
           "JSON file with token ids: {\"source\": [[…]], \"target\": [[…]]}, {\"tokens\": [[…]]} or {\"tokens\": "
           "[[…]], \"labels\": […]}; for a masked language model, a label for each token: [[…, null]]")
       ->type_name("FILE");
-  verb.add_option("--data", options.data, "Data directory made by `plumb data`")->type_name("DIR");
-  suggest(verb.add_option("--split", options.split, "Split of the data")->capture_default_str(),
+  verb.add_option("--data", arguments.data, "Data directory made by `plumb data`")->type_name("DIR");
+  suggest(verb.add_option("--split", arguments.split, "Split of the data")->capture_default_str(),
           {"train", "valid", "test"});
-  verb.add_option("--pairs", options.pairs, "Use only the first N examples; 0: all")
+  verb.add_option("--pairs", arguments.pairs, "Use only the first N examples; 0: all")
       ->capture_default_str()
       ->check(not_negative());
-  verb.add_option("--batch-tokens", options.batch_tokens, "Tokens per micro-batch")
+  verb.add_option("--batch-tokens", arguments.batch_tokens, "Tokens per micro-batch")
       ->capture_default_str()
       ->check(positive());
-  verb.add_option("--dtype", options.dtype, "Type of parameters and computation")
+  verb.add_option("--dtype", arguments.dtype, "Type of parameters and computation")
       ->check(CLI::IsMember({"float32", "float64"}))
       ->capture_default_str();
 }
 
-Subject open_subject(const SubjectOptions& options) {
-  if (options.run.empty() && options.config.empty() && options.set.empty()) {
-    throw UsageError("no model given",
-                     "give a run directory, --config FILE.toml, or the keys that differ from their defaults with --set; "
-                     "--help has an example");
+Subject open_subject(const SubjectArguments& arguments) {
+  if (arguments.run.empty() && arguments.config.empty() && arguments.set.empty()) {
+    throw UsageError(
+        "no model given",
+        "give a run directory, --config FILE.toml, or the keys that differ from their defaults with --set; "
+        "--help has an example");
   }
-  if (!options.run.empty() && !options.config.empty()) {
-    throw UsageError(fmt::format("two models given: the run {} and --config {}", options.run, options.config),
+  if (!arguments.run.empty() && !arguments.config.empty()) {
+    throw UsageError(fmt::format("two models given: the run {} and --config {}", arguments.run, arguments.config),
                      "give only one of them");
   }
-  std::string data = options.data;
-  std::string weights = options.weights;
-  const bool at_rest = weights.empty() && !options.at_initialization;  // whether to use the run's weights
-  const bool is_run = !options.run.empty() && !is_model_folder(options.run);
-  std::optional<ImportedModel> imported;
-  if (!options.run.empty() && !is_run) imported = read_model_folder(options.run);
-  if (is_run) {
-    require_directory(options.run, "run");
-    if (data.empty() && options.batch.empty()) data = load_run_config(options.run).data;
-    if (at_rest) weights = (latest_checkpoint(options.run) / "model.safetensors").string();
+  RunAndCheckpoint place{arguments.run, {}};
+  const bool at_rest = arguments.weights.empty() && !arguments.at_initialization;  // whether to use the run's weights
+  RunConfig run;
+  if (!arguments.run.empty()) {
+    if (!std::filesystem::exists(place.run / "config.toml")) {
+      place = locate_run(arguments.run);
+    } else if (at_rest) {  // other runs need not have a checkpoint
+      place.checkpoint = latest_checkpoint(place.run);
+    }
+    run = load_run_config(place.run);
   }
-  Config config = imported                 ? Config::from_string(to_toml(run_config_of(*imported)), options.run)
-                  : is_run                 ? Config::from_file(std::filesystem::path(options.run) / "config.toml")
-                  : options.config.empty() ? Config::from_string("[model]\n", "--set")
-                                           : Config::from_file(options.config);
-  for (const std::string& assignment : options.set) config.set(assignment);
-
-  config.allow_only({"model", "train", "task", "watch", "data", "initial"});
+  const std::string data = arguments.data.empty() && arguments.batch.empty() ? run.data : arguments.data;
+  Config changes = arguments.config.empty() ? Config::from_string("", "--set") : Config::from_file(arguments.config);
+  for (const std::string& assignment : arguments.set) changes.set(assignment);
+  run = read_run_config(changes, std::move(run));
   Subject subject;
-  TrainConfig training;  // read only to detect misspelled keys, as is [watch]
-  config.read("train", training);
-  WatchConfig watch;
-  config.read("watch", watch);
-  TaskConfig task_config;
-  config.read("task", task_config);
-  if (!config.read("model", subject.config)) throw Error(fmt::format("{}: has no [model] section", config.name()));
-  subject.type = options.dtype == "float64" ? at::kDouble : at::kFloat;
-  if (!options.batch.empty() && !data.empty())
+  subject.config = std::move(run.model);
+  subject.type = arguments.dtype == "float64" ? at::kDouble : at::kFloat;
+  if (!arguments.batch.empty() && !data.empty())
     throw UsageError("both --data and --batch given", "give only one of them");
-  if (options.batch.empty() && data.empty()) {
+  if (arguments.batch.empty() && data.empty()) {
     throw UsageError("no data given: either --data DIR or --batch FILE.json is required",
                      "create a data directory with `plumb data`");
   }
   if (!data.empty()) {
-    const std::unique_ptr<Task> task = make_task(task_config, DataDirectory::open(data), subject.config.kind);
+    const std::unique_ptr<Task> task = make_task(run.task, DataDirectory::open(data), subject.config.kind);
     task->complete(subject.config);
-    subject.batches = evaluation_batches(*task->dataset(options.split), options.batch_tokens, options.pairs);
-    if (!options.run.empty() && task->name() == "classification")
-      label_by_name(subject.batches, labels_of(options.run), task->data());
+    subject.batches = evaluation_batches(*task->dataset(arguments.split), arguments.batch_tokens, arguments.pairs);
+    if (!arguments.run.empty() && task->name() == "classification")
+      label_by_name(subject.batches, labels_of(place.run), task->data());
   } else {
-    subject.batches.push_back(take_json(options.batch, [](const Json& document) {
+    subject.batches.push_back(take_json(arguments.batch, [](const Json& document) {
       return batch_from_json(document.contains("batch") ? document["batch"] : document);
     }));
     fit_to_batch(subject.config, subject.batches.front());
   }
-  if (!weights.empty()) {
-    subject.weights = load_safetensors(weights);
-    subject.weights_origin = weights;
-  } else if (imported && at_rest) {
-    subject.weights = std::move(imported->tensors);
-    subject.weights_origin = options.run;
+  if (!arguments.weights.empty()) {
+    subject.weights = load_safetensors(arguments.weights);
+    subject.weights_origin = arguments.weights;
+  } else if (!arguments.run.empty() && at_rest) {
+    subject.weights = weights_in(place.checkpoint);
+    subject.weights_origin =
+        is_model_folder(place.run) ? arguments.run : (place.checkpoint / "model.safetensors").string();
   }
   validate(subject.config);
   return subject;

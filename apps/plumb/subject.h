@@ -14,7 +14,7 @@
 
 namespace plumb::app {
 
-struct SubjectOptions {
+struct SubjectArguments {
   std::string run;     // a run directory: its configuration, data and latest checkpoint; or a Hugging Face folder
   std::string config;  // otherwise a TOML file with a [model] section; or neither, but keys in
   std::vector<std::string> set;
@@ -45,11 +45,11 @@ struct Subject {
   [[nodiscard]] Json document(const Json& measured) const;
 };
 
-void add_subject_options(CLI::App& verb, SubjectOptions& options);
+void add_subject_options(CLI::App& verb, SubjectArguments& arguments);
 
 /// Throws UsageError if the options specify no model or no data, and Error if they cannot be read or do not fit
 /// together.
-Subject open_subject(const SubjectOptions& options);
+Subject open_subject(const SubjectArguments& arguments);
 
 /// Facts that must agree between processes that measure a subject together: the model's configuration, and checksums of
 /// its weights and of the batches.

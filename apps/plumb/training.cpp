@@ -78,9 +78,9 @@ class InterruptGuard {
   struct sigaction before_term_ {};
 };
 
-std::string summary(const TrainResult& result, const std::string& out) {
-  std::string line = fmt::format("{}: {} at step {} after {}", out, result.outcome, with_thousands(result.steps),
-                                 duration(result.seconds));
+std::string text_of(const TrainResult& result, const std::string& out) {
+  std::string line = fmt::format("{}: {} at step {} after {}", out, to_string(result.outcome),
+                                 with_thousands(result.steps), duration(result.seconds));
   const bool of_labels = result.metrics.get("mcc").has_value();
   if (const auto nll = result.valid_nll()) {
     line += of_labels ? fmt::format(", validation {:.4f} nats per example", *nll)
@@ -98,7 +98,7 @@ std::string summary(const TrainResult& result, const std::string& out) {
 
 /// ": the loss is nan …", from the last trouble of a diverged run.
 std::string reason_of(const TrainResult& result) {
-  return result.troubles.empty() ? "" : ": " + result.troubles.back().values.value("text", std::string());
+  return result.troubles.empty() ? "" : ": " + result.troubles.back().text;
 }
 
 /// The suggestions in the run's diagnosis.
@@ -131,12 +131,12 @@ void train_and_report(const RunConfig& config, const std::string& out, Globals& 
   const TrainResult result = run_training(config, out, hooks);
   const auto rendezvous = rendezvous_of_environment();
   const bool reports = !rendezvous || rendezvous->rank == 0;  // the others return only an exit status
-  if (reports) emit(globals, result.to_json(), summary(result, out));
-  if (result.outcome == "stopped") {
+  if (reports) emit(globals, result.to_json(), text_of(result, out));
+  if (result.outcome == RunOutcome::stopped) {
     if (reports) say(fmt::format("continue with `plumb train --out {}`", out));
     throw Interrupted{interrupted == 0 ? SIGINT : interrupted.load()};
   }
-  if (result.outcome == "diverged") {
+  if (result.outcome == RunOutcome::diverged) {
     if (!reports) throw Ended{kDivergedStatus};
     throw Diverged(
         fmt::format("{}: training diverged at step {}{}", out, with_thousands(result.steps), reason_of(result)),

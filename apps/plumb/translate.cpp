@@ -16,14 +16,14 @@
 #include "plumb/base/text.h"
 #include "plumb/base/timing.h"
 #include "plumb/interop/import.h"
-#include "trained_model.h"
+#include "plumb/interop/opened_model.h"
 #include "verb.h"
 
 namespace plumb::app {
 namespace fs = std::filesystem;
 namespace {
 
-struct TranslateOptions {
+struct TranslateArguments {
   std::string model;  // a run directory, a checkpoint in one, or a Hugging Face folder
   std::string data;
   DecodeOptions decode;
@@ -36,12 +36,12 @@ TranslationTokenizers tokenizers_of(const fs::path& run, const std::string& data
   return {directory.source_tokenizer(), directory.target_tokenizer()};
 }
 
-void translate_input(TranslateOptions options) {
-  validate(options.decode);
-  const auto [place, config, model] = open_trained_model(options.model);
-  const std::string data = options.data.empty() ? config.data : options.data;
+void translate_input(TranslateArguments arguments) {
+  validate(arguments.decode);
+  const auto [place, config, model] = open_model(arguments.model);
+  const std::string data = arguments.data.empty() ? config.data : arguments.data;
   const TranslationTokenizers tokenizers = tokenizers_of(place.run, data);
-  options.decode.imported = data.empty();
+  arguments.decode.imported = data.empty();
   const std::vector<std::string> lines = read_standard_input();
 
   const Stopwatch watch;
@@ -49,7 +49,7 @@ void translate_input(TranslateOptions options) {
   std::vector<std::string> translations;
   {
     Progress progress("translating", static_cast<int64_t>(lines.size()));
-    translations = translate(translator_of(*model), tokenizers.source, tokenizers.target, lines, options.decode,
+    translations = translate(translator_of(*model), tokenizers.source, tokenizers.target, lines, arguments.decode,
                              [&](int64_t sentences, int64_t so_far) {
                                tokens = so_far;
                                progress.update(sentences);
@@ -69,25 +69,25 @@ void translate_input(TranslateOptions options) {
 }  // namespace
 
 void add_translate(CLI::App& app, Globals& globals) {
-  auto options = std::make_shared<TranslateOptions>();
-  CLI::App* verb =
-      add_verb(app, globals, "translate", "Translate standard input, one sentence per line, with a trained model",
-               "plumb translate runs/multi30k --beam 5 < test.de > test.en", [options] { translate_input(*options); });
-  verb->add_option("MODEL", options->model, kModelHelp)->type_name("RUN_OR_FOLDER")->required();
-  verb->add_option("--data", options->data,
+  auto arguments = std::make_shared<TranslateArguments>();
+  CLI::App* verb = add_verb(
+      app, globals, "translate", "Translate standard input, one sentence per line, with a trained model",
+      "plumb translate runs/multi30k --beam 5 < test.de > test.en", [arguments] { translate_input(*arguments); });
+  verb->add_option("MODEL", arguments->model, kModelHelp)->type_name("RUN_OR_FOLDER")->required();
+  verb->add_option("--data", arguments->data,
                    "Data directory with the tokenizers (default: the run's, or the tokenizers of an imported model)")
       ->type_name("DIR");
-  verb->add_option("--beam", options->decode.beam, "Beam width; 1: greedy")
+  verb->add_option("--beam", arguments->decode.beam, "Beam width; 1: greedy")
       ->check(CLI::Range(int64_t{1}, kLargestBeam))
       ->capture_default_str();
-  verb->add_option("--length-penalty", options->decode.length_penalty,
+  verb->add_option("--length-penalty", arguments->decode.length_penalty,
                    "Divide scores by length to this power; larger values favor longer output")
       ->check(not_negative())
       ->capture_default_str();
-  verb->add_option("--precision", options->decode.precision, "Precision of matrix products")
+  verb->add_option("--precision", arguments->decode.precision, "Precision of matrix products")
       ->check(CLI::IsMember({"float32", "bf16", "int8"}))
       ->capture_default_str();
-  verb->add_option("--batch-tokens", options->decode.batch_tokens, "Source tokens per batch, times beam width")
+  verb->add_option("--batch-tokens", arguments->decode.batch_tokens, "Source tokens per batch, times beam width")
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))
       ->capture_default_str();
 }

@@ -10,6 +10,10 @@
 
 namespace plumb::app {
 
+/// The help text of an argument that names a model, for open_model().
+inline constexpr const char* kModelHelp =
+    "A run directory (its latest checkpoint), a checkpoint in one, or a folder of a Hugging Face model";
+
 /// Options shared by all verbs.
 struct Globals {
   std::string json;     // --json FILE: write the result there; "-": to standard output; empty: print text

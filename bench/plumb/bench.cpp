@@ -9,7 +9,7 @@
 #include <array>
 
 #include "checks.h"
-#include "manual.h"
+#include "declared_manual.h"
 #include "plumb/base/timing.h"
 #include "plumb/data/sequences.h"
 #include "plumb/model/flops.h"
@@ -27,7 +27,7 @@ constexpr const char* kCompiler = "GCC " __VERSION__;
 #endif
 
 /// Formats a document as a table of names and values, for people.
-std::string human(const Json& json) {
+std::string text_of(const Json& json) {
   std::string text;
   const auto value = [](const Json& v) {
     return v.is_number_float() ? fmt::format("{:.4g}", v.get<double>()) : v.dump();
@@ -175,7 +175,7 @@ CLI::App* add_measurement(CLI::App& bench, Globals& globals, const std::string& 
   const std::string command = "plumb bench " + name + (example.empty() ? "" : " " + example);
   CLI::App* verb = add_verb(bench, globals, name, description, command, [measure, &globals] {
     const Json result = measure();
-    emit(globals, result, human(result));
+    emit(globals, result, text_of(result));
   });
   add_json_option(*verb, globals);
   add_seed_option(*verb, globals);

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "checks.h"
-#include "manual.h"
+#include "declared_manual.h"
 #include "bench.h"
 #include "plumb/base/timing.h"
 #include "plumb/decode/generate.h"

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <numeric>
 
-#include "manual.h"
+#include "declared_manual.h"
 #include "bench.h"
 #include "plumb/base/timing.h"
 #include "plumb/ops/device.h"

@@ -46,6 +46,8 @@ USUAL = ['<s>', '</s>', '<unk>', '<pad>', '<mask>', '[CLS]', '[SEP]', '[MASK]', 
 CONTENTS = [' ', '  ', '\t', '\n', 'the', ' the', 'The', 'ship', 'Ship', ' port ', 'é', 'e\u0301', 'ﬁ', 'İ', '<x>', '[X]', '<|end|>',
             'a b', 'A  B', '▁', '▁the', 'Ġ', '.', 's', '\u00a0', '船', '👍🏽', 'newtoken', 'NewToken', '1', '##s', '<0x41>']
 
+FOUND = [(20261124, 0), (31, 62), (32, 8)]  # seeds and numbers of cases with which a search found a fault
+
 
 def chance(source, share):
     return source.random() < share
@@ -343,6 +345,9 @@ def main():
         made = [case for case in cases(options.seed, 0, 160, 5, bases)
                 if "error" not in case and not contradicts(case)
                 and (case["class"] != "TokenizersBackend" or int(case["name"]) % 4 == 0)]
+        for seed, number in FOUND:
+            for case in cases(seed, number, 1, 5, bases):
+                made.append(case | {"name": f"{seed}/{case['name']}"})
         with open(ROOT / 'tests/golden/tokenizer_settings.json', 'w', encoding='utf-8') as file:
             json.dump({'cases': made}, file, separators=(',', ':'), ensure_ascii=False)
         return

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "plumb/analysis/loss_function.h"
 #include "plumb/base/error.h"
 #include "plumb/nn/residual/residual.h"
 #include "support/batches.h"
@@ -47,12 +48,6 @@ std::unique_ptr<Model> gain_initialized(const ModelConfig& config) {
   std::unique_ptr<Model> model = make_model(config, at::kDouble);
   model->initialize(3);
   return model;
-}
-
-double total_weight(const std::vector<Batch>& batches) {
-  double weight = 0;
-  for (const Batch& batch : batches) weight += batch.weight();
-  return weight;
 }
 
 /// The mean loss with `tap` between the parts.

@@ -1,39 +1,25 @@
 // The critical learning rate along a training run compared with a scan of the loss along the run's steps.
+#include "plumb/analysis/watch/critical_rate.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <numeric>
 
-#include "plumb/base/progress.h"
-#include "plumb/train/trainer.h"
-#include "support/paths.h"
-#include "train/copy_task.h"
+#include "along_training.h"
 
 namespace plumb {
 namespace {
 
-class CriticalRateAlongTraining : public ::testing::Test {
+class CriticalRateAlongTraining : public test::AlongTraining {
  protected:
   CriticalRateAlongTraining() {
-    set_verbosity(Verbosity::quiet);
-    test::make_copy_task(folder_ / "data");
-    run_ = test::copy_run(folder_ / "data");
     run_.model.d_model = 8;
     run_.model.feed_forward = 8;
-    run_.model.residual = "post-ln";
     run_.model.activation = "gelu";
     run_.train.label_smoothing = 0.1;
-    task_ = make_task({}, DataDirectory::open(folder_ / "data"), run_.model.kind);
-    task_->complete(run_.model);
+    run_.train.warm_up = 5;
     run_.watch.what = {"critical_rate"};
-    run_.watch.examples = 10;
-  }
-  ~CriticalRateAlongTraining() override { set_verbosity(Verbosity::normal); }
-
-  [[nodiscard]] std::unique_ptr<Model> model() const {
-    std::unique_ptr<Model> made = make_model(run_.model, at::kDouble);
-    made->initialize(3);
-    return made;
   }
 
   /// The loss of the watched examples, as one batch, at these parameters.
@@ -63,10 +49,12 @@ class CriticalRateAlongTraining : public ::testing::Test {
     for (const WatchRecord& record : result.watched) {
       SCOPED_TRACE(record.step);
       if (record.step == 0) {
-        EXPECT_FALSE(record.values.contains("critical_rate"));
+        EXPECT_FALSE(record.watches.contains("critical_rate"));
         continue;
       }
-      const Json& found = record.values["critical_rate"];
+      const auto* found = record.find<CriticalRateMeasurement>();
+      EXPECT_NE(found, nullptr) << to_json(record);
+      if (found == nullptr) continue;
       const Tensor before = places[static_cast<size_t>(record.step - 1)];
       const Tensor after = places[static_cast<size_t>(record.step)];
       const double rate = schedule(record.step);
@@ -74,27 +62,23 @@ class CriticalRateAlongTraining : public ::testing::Test {
         return loss_at(*scanned, before + (after - before) * (at_rate / rate));
       };
       const double here = loss_at(*scanned, before);
-      EXPECT_EQ(found["learning_rate"].get<double>(), rate);
-      EXPECT_NEAR(found["loss_before"].get<double>(), here, 1e-12);
-      EXPECT_NEAR(found["loss_after"].get<double>(), loss_at(*scanned, after), 1e-12);
+      EXPECT_EQ(found->learning_rate, rate);
+      EXPECT_NEAR(found->loss_before, here, 1e-12);
+      EXPECT_NEAR(found->loss_after, loss_at(*scanned, after), 1e-12);
       const double h = 1e-4 * rate;
       const double slope = (8 * (along(-h) - along(h)) - (along(-2 * h) - along(2 * h))) / (12 * h);
-      EXPECT_NEAR(found["slope"].get<double>(), slope, 1e-6 * std::abs(slope) + 1e-9);
-      EXPECT_EQ(found.contains("value"), slope > 0);
-      if (!found.contains("value")) continue;
-      const double low = found["low"], high = found["high"], value = found["value"];
+      EXPECT_NEAR(found->slope, slope, 1e-6 * std::abs(slope) + 1e-9);
+      EXPECT_EQ(found->value.has_value(), slope > 0);
+      if (!found->value) continue;
+      const double low = found->low.value(), high = found->high.value(), value = *found->value;
       for (int i = 1; i <= 40; ++i) EXPECT_LE(along(low * i / 40), here) << i;
       EXPECT_GT(along(high), here);
       EXPECT_LE(high, 1.05 * low);
       EXPECT_TRUE(low <= value && value <= high);
-      EXPECT_NEAR(found["share"].get<double>(), rate / value, 1e-12);
+      EXPECT_NEAR(found->share.value(), rate / value, 1e-12);
     }
     return result.watched;
   }
-
-  test::TemporaryDirectory folder_;
-  RunConfig run_;
-  std::unique_ptr<Task> task_;
 };
 
 TEST_F(CriticalRateAlongTraining, IsWhereTheLossRisesAlongTheStepThatWasTaken) {
@@ -120,13 +104,14 @@ TEST_F(CriticalRateAlongTraining, IsBelowTheRateOfAStepThatRaisesTheLoss) {
     run_.train.learning_rate = learning_rate;
     for (const WatchRecord& record : compared()) {
       if (record.step == 0) continue;
-      const Json& found = record.values["critical_rate"];
-      if (!found.contains("value")) {
+      const auto* found = record.find<CriticalRateMeasurement>();
+      ASSERT_NE(found, nullptr);
+      if (!found->value) {
         ++uphill;
         continue;
       }
-      const bool raised = found["loss_after"].get<double>() > found["loss_before"].get<double>();
-      const double share = found["share"];
+      const bool raised = found->loss_after > found->loss_before;
+      const double share = found->share.value();
       if (std::abs(share - 1) > 0.05) {
         EXPECT_EQ(raised, share > 1) << record.step;
       }
@@ -144,10 +129,11 @@ TEST_F(CriticalRateAlongTraining, IsAbsentIfNothingMoves) {
   run_.watch.every = 1;
   const auto still = model();
   const TrainResult result = train(*still, run_.train, *task_, {}, run_.watch);
-  const Json& found = result.watched.back().values["critical_rate"];
-  EXPECT_EQ(found["slope"].get<double>(), 0);
-  EXPECT_EQ(found["loss_before"], found["loss_after"]);
-  EXPECT_FALSE(found.contains("value"));
+  const auto* found = result.watched.back().find<CriticalRateMeasurement>();
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->slope, 0);
+  EXPECT_EQ(found->loss_before, found->loss_after);
+  EXPECT_FALSE(found->value);
 }
 
 }  // namespace

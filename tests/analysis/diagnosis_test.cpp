@@ -6,6 +6,9 @@
 #include <cmath>
 #include <regex>
 
+#include "plumb/analysis/watch/activations.h"
+#include "plumb/analysis/watch/curvature.h"
+#include "plumb/analysis/watch/updates.h"
 #include "plumb/base/progress.h"
 #include "plumb/train/trainer.h"
 #include "support/paths.h"
@@ -73,14 +76,19 @@ class DiagnosisOfARun : public ::testing::Test {
 
 TEST_F(DiagnosisOfARun, HoldsTheLastWatchesCurvatureAgainstTheThreshold) {
   // η was 0.01: 2/η = 200, and 610·0.01 = 6.1.
-  Json found = {{"value", 610.0}, {"threshold", 200.0}, {"parameter", "tgt_embed.weight"}, {"share", 0.5}};
-  watched_.push_back({400, {{"curvature", {{"hessian", found}}}}});
-  watched_.push_back({410, {{"updates", {{"total", 1.0}}}}});
+  CurvatureMeasurement found;
+  found.hessian.found.value = 610;
+  found.hessian.threshold = 200;
+  found.hessian.parameter = "tgt_embed.weight";
+  found.hessian.share = 0.5;
+  watched_.push_back({400, {{"curvature", {.result = Described(found)}}}});
+  watched_.push_back({410, {{"updates", {.result = Described(UpdateMeasurement{{}, 1.0})}}}});
   std::string text = said("curvature");
   EXPECT_TRUE(text.starts_with("λ_max(H)·η was 6.1 at the last watch, step 400, above 2, ")) << text;
   EXPECT_NE(text.find("50% of that direction is tgt_embed.weight→a learning rate below 0.0033 "), std::string::npos)
       << text;
-  watched_[0].values["curvature"]["hessian"]["value"] = 100.0;
+  found.hessian.found.value = 100;
+  watched_[0].watches["curvature"].result = Described(found);
   text = said("curvature");
   EXPECT_TRUE(text.starts_with("λ_max(H)·η was 1 at the last watch, step 400, below 2, ")) << text;
   EXPECT_NE(text.find("→\n"), std::string::npos) << text;  // not a reason, so no advice
@@ -124,7 +132,9 @@ TEST_F(DiagnosisOfARun, TheCriticalRateIsWhereAStepBeginsToRaiseTheLoss) {
 
 TEST_F(DiagnosisOfARun, NamesTheAttentionWithTheLargestLogit) {
   EXPECT_NE(said("attention").find("→\n"), std::string::npos);
-  watched_.push_back({400, {{"activations", {{"largest_logit", {{"decoder.layers.0.self_attention", 3.5}}}}}}});
+  ActivationMeasurement found;
+  found.largest_logit = {{"decoder.layers.0.self_attention", 3.5}};
+  watched_.push_back({400, {{"activations", {.result = Described(found)}}}});
   model_->parameters().at("decoder.layers.0.self_attn.in_proj_weight").value.detach().mul_(100);
   const std::string text = said("attention");
   EXPECT_NE(text.find(" (decoder.layers.0.self_attention), and the lowest"), std::string::npos) << text;
@@ -147,7 +157,7 @@ TEST_F(DiagnosisOfARun, StandsInTheResult) {
   run_.train.steps = 200;
   run_.train.trouble.window = 8;
   const TrainResult result = train(*model_, run_.train, *task_);
-  EXPECT_EQ(result.outcome, "diverged");
+  EXPECT_EQ(result.outcome, RunOutcome::diverged);
   ASSERT_FALSE(result.diagnosis.empty());
   EXPECT_EQ(result.to_json()["diagnosis"], Json(result.diagnosis));
   EXPECT_EQ(TrainResult::from_json(result.to_json()).diagnosis, result.diagnosis);

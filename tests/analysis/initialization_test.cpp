@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "plumb/base/error.h"
+#include "plumb/base/json_fields.h"
 #include "plumb/io/safetensors.h"
 #include "support/batches.h"
 #include "support/paths.h"
@@ -38,18 +39,24 @@ TEST(Initialization, MeasurementsSurviveTheirDocuments) {
   options.curvature_steps = 10;
   options.layer_curvature_steps = 4;
   const InitializationMeasurement found = measure_initialization(*golden.model, {golden.batch}, options);
-  const Json gains = to_json(found.gains.value());
-  EXPECT_EQ(to_json(gains.get<BackwardGains>()), gains);
-  EXPECT_EQ(gains.get<BackwardGains>().stacks[1].parts[1].point, found.gains->stacks[1].parts[1].point);
-  EXPECT_EQ(gains.get<BackwardGains>().stacks[1].parts[1].memory_gain, found.gains->stacks[1].parts[1].memory_gain);
-  const Json step = to_json(found.first_steps.at(0));
-  EXPECT_EQ(to_json(step.get<FirstStep>()), step);
-  EXPECT_EQ(step.get<FirstStep>().logits.by_layer[0].layer, found.first_steps[0].logits.by_layer[0].layer);
-  const Json curvature = to_json(found.curvature.value());
-  EXPECT_EQ(to_json(curvature.get<CurvatureSplit>()), curvature);
+  const Json gains = described_json(found.gains.value());
+  const auto read = from_described_json<BackwardGains>(gains);
+  EXPECT_EQ(described_json(read), gains);
+  EXPECT_EQ(read.stacks[1].parts[1].point, found.gains->stacks[1].parts[1].point);
+  EXPECT_EQ(read.stacks[1].parts[1].memory_gain, found.gains->stacks[1].parts[1].memory_gain);
+  EXPECT_FALSE(read.stacks[1].parts[0].memory_gain);
+  const Json step = described_json(found.first_steps.at(0));
+  EXPECT_EQ(described_json(from_described_json<FirstStep>(step)), step);
+  EXPECT_EQ(from_described_json<FirstStep>(step).logits.by_layer[0].layer,
+            found.first_steps[0].logits.by_layer[0].layer);
+  const Json curvature = described_json(found.curvature.value());
+  EXPECT_EQ(described_json(from_described_json<CurvatureSplit>(curvature)), curvature);
   FirstStep without = found.first_steps[0];
   without.critical.reset();
-  EXPECT_FALSE(to_json(without).get<FirstStep>().critical.has_value());
+  EXPECT_FALSE(from_described_json<FirstStep>(described_json(without)).critical.has_value());
+  Json elsewhere = gains;
+  elsewhere["stacks"][0]["stack"] = "attic";
+  EXPECT_THROW((void)from_described_json<BackwardGains>(elsewhere), Error);
 
   const FirstStepReport report = summarize({found.first_steps[0], without});
   EXPECT_EQ(report.without_rate, 1);
@@ -109,9 +116,9 @@ TEST(Initialization, ProbeMeasuresWhatItsOptionsSay) {
 
   const test::Finished text = test::run_plumb(command);
   ASSERT_EQ(text.status, 0) << text.errors;
-  for (const char* expected : {"\nbackward gain:", "decoder.layers.0.cross_attention.stream", "multiply out",
-                               "\nfirst step of adam:", "critical learning rate",
-                               "momentum makes steps 10 times as long", "\ncurvature:"})
+  for (const char* expected :
+       {"\nbackward gain:", "decoder.layers.0.cross_attention.stream", "multiply out",
+        "\nfirst step of adam:", "critical learning rate", "momentum makes steps 10 times as long", "\ncurvature:"})
     EXPECT_NE(text.output.find(expected), std::string::npos) << expected << '\n' << text.output;
   const test::Finished alone = test::run_plumb({"probe", "--config", golden_file(".toml").string(), "--batch",
                                                 golden_file(".json").string(), "--layer-curvature", "5"});

@@ -46,9 +46,10 @@ TEST(CommandLine, ProbesADecoderThatClassifies) {
   const std::string labeled = R"({"tokens": [[5, 6, 7], [8, 9], [5, 6, 7], [8, 9], [5, 6, 7], [8, 9]],
                                   "labels": [0, 0, 1, 1, 2, 2]})";
   for (const std::string kind : {"decoder", "awd-lstm"}) {
-    const Json json = probed(labeled, {"kind=" + kind, "labels=3", kind == "decoder" ? "pooling=last" : "pooling=concat",
-                                       "embedding_size=8", "hidden_size=8", "layers=1"});
-    if (json.is_null()) continue;  // has failed
+    const Json json =
+        probed(labeled, {"kind=" + kind, "labels=3", kind == "decoder" ? "pooling=last" : "pooling=concat",
+                         "embedding_size=8", "hidden_size=8", "layers=1"});
+    if (json.is_null()) continue;                          // has failed
     EXPECT_EQ(json["model"]["target_tokens"], 6) << kind;  // one label per sequence
     EXPECT_GE(json["loss"].get<double>(), std::log(3)) << kind;
     EXPECT_LE(json["loss"].get<double>(), std::log(3) + 1) << kind;
@@ -73,7 +74,7 @@ TEST(CommandLine, NamesItsVersion) {
 TEST(CommandLine, TooLittleAddressSpaceIsAnErrorThatSaysHowMuchIsNeeded) {
   const auto limited = [](long mebibytes, const std::string& threads) {
     const std::string command = "ulimit -v " + std::to_string(mebibytes * 1024) + "; " + threads + " exec timeout 60 " +
-                                std::string(PLUMB_BINARY) + " --version";
+                                std::string(PLUMB_BINARY) + " man";  // --version needs no library
     return test::Process("sh", {"-c", command}).wait();
   };
   for (const std::string threads : {"", "OMP_NUM_THREADS=1"}) {
@@ -91,7 +92,7 @@ TEST(CommandLine, TooLittleAddressSpaceIsAnErrorThatSaysHowMuchIsNeeded) {
     }
     const Finished enough = limited(needed, threads);
     EXPECT_EQ(enough.status, 0) << enough.errors;
-    EXPECT_TRUE(enough.output.starts_with("plumb 0.")) << enough.output;
+    EXPECT_NE(enough.output.find("SYNOPSIS"), std::string::npos) << enough.output;
   }
 }
 #endif

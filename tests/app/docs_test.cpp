@@ -3,28 +3,21 @@
 #include <gtest/gtest.h>
 
 #include <regex>
+#include <set>
 
 #include "plumb/base/files.h"
 #include "plumb/base/json.h"
 #include "plumb/base/key_list.h"
 #include "plumb/base/text.h"
-#include "plumb/evaluate/metrics.h"
-#include "plumb/evaluate/task.h"
-#include "plumb/metrics/bleu_smoothing.h"
-#include "plumb/metrics/bleu_tokenizer.h"
-#include "plumb/nn/attention/attention.h"
-#include "plumb/nn/feed_forward/feed_forward.h"
-#include "plumb/nn/init/init.h"
+#include "plumb/model/config.h"
+#include "plumb/nn/lora.h"
 #include "plumb/nn/norm/norm.h"
-#include "plumb/nn/pooling.h"
-#include "plumb/nn/position/position.h"
-#include "plumb/nn/residual/residual.h"
+#include "plumb/optim/groups.h"
 #include "plumb/optim/optimizer.h"
-#include "plumb/optim/schedule.h"
-#include "plumb/run/watch.h"
 #include "plumb/study/config.h"
-#include "plumb/train/finetune.h"
+#include "plumb/trouble/trouble.h"
 #include "support/help.h"
+#include "support/paths.h"
 
 namespace plumb {
 namespace {
@@ -42,78 +35,97 @@ std::string section(const std::string& text, const std::string& heading) {
   return text.substr(begin, end - begin);
 }
 
-/// Every key of a section is in the table under `heading`, with its default; keys of nested sections are skipped.
-template <typename T>
-void expect_keys(const std::string& heading, const T& defaults) {
-  const std::string table = section(document("docs/configuration.md"), heading);
-  int keys = 0;
-  for (const KeyList::Key& key : list_keys(defaults)) {
-    if (key.name.find('.') != std::string::npos) continue;
-    const std::string row = fmt::format("\n| `{}` | `{}` |", key.name, key.value);
-    EXPECT_NE(table.find(row), std::string::npos) << "under '" << heading << "' there is no row" << row;
-    ++keys;
-  }
-  EXPECT_GT(keys, 0) << heading;
-  int rows = -1;  // do not count the table's header
-  for (const std::string& line : split(table, '\n')) rows += line.starts_with("| ") && !line.starts_with("| ---");
-  EXPECT_EQ(rows, keys) << "rows under '" << heading << "', and keys";
-}
-
-/// Every name of a registry has a row in the section under `heading`, and every option is listed with its meaning.
-template <typename Factory>
-void expect_names(const std::string& heading, const Registry<Factory>& registry) {
-  const std::string table = section(document("docs/variants.md"), heading);
-  EXPECT_FALSE(registry.names().empty()) << registry.kind();
-  for (const std::string& name : registry.names()) {
-    EXPECT_NE(table.find("\n| `" + name + "` |"), std::string::npos) << registry.kind() << " '" << name << "'";
-    KeyList options;
-    Options(registry.at(name).options).visit(options);
-    for (const KeyList::Key& option : options.keys()) {
-      EXPECT_FALSE(option.meaning.empty()) << name << '.' << option.name;
-      const std::string row = fmt::format(".{}.{}` | `{}` | {} |\n", name, option.name, option.value, option.meaning);
-      EXPECT_NE(table.find(row), std::string::npos) << "under '" << heading << "' there is no row " << row;
-    }
-  }
-}
-
+// Every section of a configuration has a table of its keys with defaults, meanings and what values they may have.
 TEST(Documentation, HasEveryKeyWithItsDefault) {
-  expect_keys("### [model]", ModelConfig());
-  expect_keys("### [model.lora]", LoraOptions());
-  expect_keys("### [train]", TrainConfig());
-  expect_keys("### [train.trouble]", TroubleConfig());
-  expect_keys("### [[train.groups]]", ParameterGroup());
-  expect_keys("### [[train.corpora]]", CorpusWeight());
-  expect_keys("### [task]", TaskConfig());
-  expect_keys("### [watch]", WatchConfig());
-  expect_keys("### [finetune]", FinetuneConfig());
-  expect_keys("### [study]", StudyHead());
-  expect_keys("### [data] of a study", StudyData());
-  expect_keys("### [[training.arm]]", TrainingArm());
-  expect_keys("### [[transfer.model]]", TransferModel());
-  StudyConfig study;
-  for_each_part(study, [](const std::string& name, const auto& part) {
-    expect_keys("### [" + name + "]", typename std::decay_t<decltype(part)>::value_type());
-  });
+  const test::Finished printed =
+      test::run_plumb({"list", "--tables", (test::source_directory() / "docs/configuration.md").string()});
+  EXPECT_EQ(printed.status, 0) << printed.errors;
+  EXPECT_EQ(document("docs/configuration.md"), printed.output) << "write it anew with `make variants`";
+  std::string heading;
+  for (const std::string& line : split(printed.output, '\n')) {
+    if (line.starts_with('#')) heading = line;
+    EXPECT_FALSE(heading.starts_with("### [") && line.ends_with("` | |")) << heading << ": " << line;
+  }
+  EXPECT_NE(section(printed.output, "### [train]").find("\n| `steps` | `10000` | "), std::string::npos);
+}
+
+// Each table is compared with what the struct's `describe` says, not with the list of sections that the program has.
+TEST(Documentation, TablesHaveTheKeysOfTheirStructs) {
+  const auto expect_keys = [](const std::string& heading, const std::vector<KeyList::Key>& keys) {
+    const std::string table = section(document("docs/configuration.md"), heading);
+    for (const KeyList::Key& key : keys) {
+      if (key.name.find('.') != std::string::npos) continue;  // of a nested section
+      EXPECT_NE(table.find(fmt::format("\n| `{}` | `{}` | ", key.name, key.value)), std::string::npos)
+          << heading << ": " << key.name;
+    }
+  };
+  expect_keys("### [model]", list_keys(ModelConfig()));
+  expect_keys("### [model.lora]", list_keys(LoraOptions()));
+  expect_keys("### [train.trouble]", list_keys(TroubleConfig()));
+  expect_keys("### [[train.groups]]", list_keys(ParameterGroup()));
+  for (const std::string& part : study_part_names()) {
+    KeyList keys;
+    Options(study_parts().at(part).options).visit(keys);
+    expect_keys("### [" + part + "]", keys.keys());
+  }
+}
+
+TEST(Documentation, AKeyThatHasNoTableIsAnError) {
+  const test::TemporaryDirectory folder;
+  std::string page = document("docs/configuration.md");
+  page.replace(page.find("### [watch]"), 11, "### [wacth]");
+  write_file_atomic(folder / "page.md", page);
+  const test::Finished printed = test::run_plumb({"list", "--tables", (folder / "page.md").string()});
+  EXPECT_EQ(printed.status, 1);
+  EXPECT_NE(printed.errors.find("no section of a configuration is called [wacth]"), std::string::npos)
+      << printed.errors;
+}
+
+// A table whose rows are wrong is put right, and what stands around it stays.
+TEST(Documentation, TablesAreWrittenAnewInPlace) {
+  const test::TemporaryDirectory folder;
+  const std::string page = document("docs/configuration.md");
+  std::string changed = page;
+  const size_t row = changed.find("| `learning_rate` | `");
+  ASSERT_NE(row, std::string::npos);
+  changed.erase(row, changed.find('\n', row) + 1 - row);
+  write_file_atomic(folder / "page.md", changed);
+  EXPECT_EQ(test::run_plumb({"list", "--tables", (folder / "page.md").string()}).output, page);
 }
 
 TEST(Documentation, VariantsAreWhatTheRegistriesSay) {
-  const std::string printed = test::run_plumb({"list", "--markdown"}).output;
-  EXPECT_EQ(document("docs/variants.md"), printed) << "write it anew with `make variants`";
-  expect_names("## Residual schemes: `model.residual`", residual_schemes());
-  expect_names("## Norms: `model.norm`", norms());
-  expect_names("## Positions: `model.positions`", positions());
-  expect_names("## Attention: `model.attention`", attentions());
-  expect_names("## Feed-forward sub-layers: `model.activation`", feed_forwards());
-  expect_names("## Initializations: `model.initialization`", initializations());
-  expect_names("## Pooling: `model.pooling`", poolings());
-  expect_names("## Optimizers: `train.optimizer`", optimizers());
-  expect_names("## Schedule factors: `train.schedule`", schedule_factors());
-  expect_names("## Tasks: `task.name`", tasks());
-  expect_names("## Watches: `watch.what`", watches());
-  expect_names("## BLEU tokenizers: `plumb score --tokenize`", bleu_tokenizers());
-  expect_names("## BLEU smoothings: `plumb score --smoothing`", bleu_smoothings());
-  expect_names("## Evaluation tasks: `plumb evaluate --tasks`", evaluation_tasks());
-  expect_names("## Evaluation metrics: `plumb evaluate`", evaluation_metrics());
+  EXPECT_EQ(document("docs/variants.md"), test::run_plumb({"list", "--markdown"}).output)
+      << "write it anew with `make variants`";
+}
+
+// A registry that `plumb list` does not know is one of those that no configuration and no option selects from.
+TEST(Documentation, ListsEveryRegistry) {
+  const std::set<std::string> others = {"diagnoses", "families", "foreign_models", "study_parts", "tokenizer_kinds"};
+  const std::string listed = document("apps/plumb/variants.cpp");
+  const std::regex declaration(R"(Registry<\w+>& (\w+)\(\);)");
+  size_t found = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(test::source_directory() / "src/plumb")) {
+    if (entry.path().extension() != ".h") continue;
+    const std::string text = read_file(entry.path());
+    for (std::sregex_iterator match(text.begin(), text.end(), declaration), end; match != end; ++match, ++found) {
+      const std::string name = (*match)[1];
+      EXPECT_NE(listed.find(", " + name + "())") != std::string::npos, others.contains(name)) << name;
+    }
+  }
+  EXPECT_GT(found, 15U);
+}
+
+TEST(Documentation, ListsEveryVariantWithItsOptions) {
+  const Json json = Json::parse(test::run_plumb({"list", "--json", "-"}).output);
+  EXPECT_GE(json["kinds"].size(), 16U);
+  for (const Json& kind : json["kinds"]) {
+    EXPECT_FALSE(kind["variants"].empty()) << kind["kind"];
+    EXPECT_FALSE(kind["key"].get<std::string>().empty()) << kind["kind"];
+    for (const Json& variant : kind["variants"]) {
+      for (const Json& option : variant.value("options", Json::array()))
+        EXPECT_FALSE(option["meaning"].get<std::string>().empty()) << option["key"];
+    }
+  }
 }
 
 TEST(Documentation, ListsOptionsAsJson) {

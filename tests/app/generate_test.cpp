@@ -42,7 +42,7 @@ class GenerateVerb : public ::testing::Test {
     std::vector<std::string> arguments = {"train", "--data", path(data), "--out", path(run), "-q"};
     std::vector<std::string> all = {"model.d_model=16",       "model.heads=2",          "model.feed_forward=32",
                                     "model.encoder_layers=1", "model.decoder_layers=1", "train.learning_rate=0.01",
-                                    "train.warm_up=0",        "train.decay_start=1",    "train.bleu_beam=0"};
+                                    "train.warm_up=0",        "train.decay_start=1",    "task.translation.beam=0"};
     all.insert(all.end(), settings.begin(), settings.end());
     for (const std::string& setting : all) {
       arguments.emplace_back("--set");

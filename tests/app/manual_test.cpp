@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <regex>
+#include <utility>
 
 #include "plumb/base/config.h"
 #include "plumb/base/error.h"
@@ -144,7 +145,7 @@ class ShellCompletion : public ::testing::Test {
     if (!fs::exists(file)) write_file_atomic(file, script("bash"));
     std::string program = "COMP_WORDBREAKS=$' \\t\\n\"\\'><=;|&(:'\nsource " + file.string() + '\n';
     for (const auto& line : lines) {
-      program += "COMP_WORDS=(plumb";
+      program += "COMP_WORDS=(" PLUMB_BINARY;
       for (const std::string& word : line) program += " '" + word + '\'';
       program +=
           ")\nCOMP_CWORD=" + std::to_string(line.size()) + "\n_plumb\nprintf '%s\\n' \"${COMPREPLY[@]}\"\necho '#'\n";
@@ -211,9 +212,12 @@ TEST_F(ShellCompletion, OfBashProposesKeysAndTheirValues) {
   EXPECT_EQ(bash_for({"train", "--set", "model.parallel", "=", ""}), (Words{"true", "false"}));
   EXPECT_EQ(bash_for({"train", "--set", "collapse."}), Words{}) << "a key of studies";
   Words collapse;
-  for (const KeyList::Key& key : list_keys(CollapseStudy())) collapse.insert("collapse." + key.name + '=');
+  KeyList part;
+  Options(study_parts().at("collapse").options).visit(part);
+  for (const KeyList::Key& key : part.keys()) collapse.insert("collapse." + key.name + '=');
   EXPECT_EQ(bash_for({"study", "--set", "collapse."}), collapse);
   EXPECT_EQ(bash_for({"finetune", "--set", "finetune.unfreeze", "="}), (Words{"all", "gradual", "chain-thaw", "last"}));
+  EXPECT_EQ(bash_for({"train", "--set", "finetune."}), Words{}) << "a key that only plumb finetune reads";
   EXPECT_EQ(bash_for({"train", "--set", "task.classification.direction", "="}), (Words{"forward", "backward"}));
 }
 
@@ -298,41 +302,80 @@ TEST_F(ShellCompletion, OfBashProposesFilesAndDirectories) {
   EXPECT_EQ(replies[4], (Words{"layernorm"}));
 }
 
-TEST_F(ShellCompletion, OfZshHasEveryVerbAndEveryOption) {
-  const std::string text = script("zsh");
-  for (const auto& [verb, help] : test::all_help()) {
-    const size_t begin = text.find("\n    '" + verb + "')\n");
-    ASSERT_NE(begin, std::string::npos) << verb;
-    const std::string branch = text.substr(begin, text.find("\n      ;;", begin) - begin);
-    EXPECT_EQ(matches(branch, R"(\n        '(?:\*|\([^)]*\))?(-[a-z-]+)=?\[)"), help.options) << verb;
-    EXPECT_EQ(matches(branch, R"(\n        '([a-z]+):)"), set_of(help.verbs)) << verb;
-  }
-  if (!is_installed("zsh")) return;
-  const TemporaryDirectory folder;
-  write_file_atomic(folder / "_plumb", text);
-  EXPECT_EQ(test::Process("zsh", {"-n", (folder / "_plumb").string()}).wait().errors, "");
+/// The answer to `plumb __complete SHELL WORDS…`, without its two lines for the script.
+std::vector<std::string> candidates(std::vector<std::string> words) {
+  words.insert(words.begin(), "__complete");
+  const test::Finished finished = test::run_plumb(words);
+  EXPECT_EQ(finished.status, 0) << finished.errors;
+  std::vector<std::string> lines = split(finished.output, '\n');
+  EXPECT_GE(lines.size(), 3U) << finished.output;
+  return lines.size() < 3 ? lines : std::vector<std::string>(lines.begin() + 2, lines.end() - 1);
 }
 
-TEST_F(ShellCompletion, OfFishHasEveryVerbAndEveryOption) {
-  const std::string text = script("fish");
-  for (const auto& [verb, help] : test::all_help()) {
-    Words options;
-    Words verbs;
-    for (const std::string& line : split(text, '\n')) {
-      const std::string head = "complete -c plumb -n '__plumb_verb \\'" + verb + "\\'' ";
-      if (!line.starts_with(head)) continue;
-      const std::string names = line.substr(head.size(), line.find(" -d ") - head.size());
-      for (const std::string& name : matches(names, "(?:^| )-s ([a-z])")) options.insert('-' + name);
-      for (const std::string& name : matches(names, "(?:^| )-l ([a-z-]+)")) options.insert("--" + name);
-      if (line.find(" -d ") != std::string::npos) verbs.merge(matches(names, "^-a ([a-z]+)$"));
-    }
-    EXPECT_EQ(options, help.options) << verb;
-    EXPECT_EQ(verbs, set_of(help.verbs)) << verb;
+/// What stands before the separator in each line, and that something stands behind it.
+Words described(const std::vector<std::string>& lines, char separator) {
+  Words words;
+  for (const std::string& line : lines) {
+    const size_t end = line.find(separator);
+    EXPECT_TRUE(end != std::string::npos && end + 1 < line.size()) << line;
+    words.insert(line.substr(0, end));
   }
-  if (!is_installed("fish")) return;
+  return words;
+}
+
+TEST_F(ShellCompletion, OfZshAndFishDescribesEveryVerbAndEveryOption) {
+  for (const auto& [shell, separator] : {std::pair{"zsh", ':'}, std::pair{"fish", '\t'}}) {
+    for (const auto& [verb, help] : test::all_help()) {
+      std::vector<std::string> words = verb.empty() ? std::vector<std::string>{} : split(verb, ' ');
+      words.insert(words.begin(), shell);
+      words.emplace_back("-");
+      EXPECT_EQ(described(candidates(words), separator), help.options) << shell << ": " << verb;
+      words.back() = "";
+      if (!help.verbs.empty()) {
+        EXPECT_EQ(described(candidates(words), separator), set_of(help.verbs)) << shell << ": " << verb;
+      }
+    }
+  }
+}
+
+TEST_F(ShellCompletion, OfZshAndFishDescribesKeysAndProposesTheirValues) {
+  EXPECT_EQ(candidates({"fish", "train", "--set", "model.d_m"}),
+            std::vector<std::string>{"model.d_model=\tmodel width"});
+  EXPECT_EQ(candidates({"zsh", "train", "--set", "model.d_m"}), std::vector<std::string>{"model.d_model=:model width"});
+  EXPECT_EQ(candidates({"fish", "train", "--set", "model.norm=layer"}),
+            std::vector<std::string>{"model.norm=layernorm"});
+  EXPECT_EQ(candidates({"fish", "train", "--set=model.norm=layer"}),
+            std::vector<std::string>{"--set=model.norm=layernorm"});
+  EXPECT_EQ(candidates({"zsh", "train", "--precision=b"}), std::vector<std::string>{"--precision=bf16"});
+}
+
+TEST_F(ShellCompletion, ScriptsAreValid) {
   const TemporaryDirectory folder;
-  write_file_atomic(folder / "plumb.fish", text);
-  EXPECT_EQ(test::Process("fish", {"--no-execute", (folder / "plumb.fish").string()}).wait().errors, "");
+  for (const auto& [shell, check] :
+       {std::pair{"bash", "-n"}, std::pair{"zsh", "-n"}, std::pair{"fish", "--no-execute"}}) {
+    const std::string text = script(shell);
+    EXPECT_NE(text.find(std::string("__complete ") + shell), std::string::npos) << shell;
+    if (!is_installed(shell)) continue;
+    write_file_atomic(folder / shell, text);
+    EXPECT_EQ(test::Process(shell, {check, (folder / shell).string()}).wait().errors, "") << shell;
+  }
+}
+
+// Help, completion and wrong words are answered from what the build wrote, without loading LibTorch.
+TEST(Manual, AnswersWithoutTheLibraries) {
+  const fs::path build = fs::path(PLUMB_BINARY).parent_path(), manual = build / "manual" / "manual.json";
+  if (!fs::exists(manual) || fs::last_write_time(manual) < fs::last_write_time(build / "libplumb.so"))
+    GTEST_SKIP() << "the build has not written the manual";
+  const auto limited = [](const std::string& words) {  // the libraries need more address space
+    return test::Process("sh", {"-c", "ulimit -v 200000; exec " PLUMB_BINARY " " + words}).wait();
+  };
+  EXPECT_EQ(limited("--help").output, test::all_help().at("").text);
+  EXPECT_EQ(limited("help data prepare").output, test::all_help().at("data prepare").text);
+  EXPECT_NE(limited("list norm").output.find("layernorm"), std::string::npos);
+  EXPECT_EQ(limited("__complete bash train --set model.d_m").output, "key\nmodel.d_m\nmodel.d_model=\n");
+  const test::Finished wrong = limited("trian");
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_NE(wrong.errors.find("did you mean 'train'?"), std::string::npos) << wrong.errors;
 }
 
 }  // namespace

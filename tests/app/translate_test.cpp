@@ -40,7 +40,7 @@ class TranslateVerb : public ::testing::Test {
                                         "--set",
                                         "train.checkpoint_every=2",
                                         "--set",
-                                        "train.bleu_beam=0",
+                                        "task.translation.beam=0",
                                         "-q"});
     ASSERT_EQ(trained.status, 0) << trained.errors;
   }

@@ -1,13 +1,19 @@
-// The [model] section: options of variants in their own sections, renamed keys, and invalid values.
+// The [model] section: options of variants in their own sections, and invalid values.
 #include "plumb/model/config.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <string>
+#include <tuple>
+
 #include "plumb/base/error.h"
+#include "plumb/base/key_list.h"
+#include "plumb/model/kind.h"
 #include "plumb/model/model.h"
+#include "plumb/nn/attention/attention.h"
 #include "plumb/nn/attention/dpfp.h"
-#include "plumb/nn/attention/favor.h"
 
 namespace plumb {
 namespace {
@@ -43,33 +49,74 @@ TEST(ModelConfig, WhatIsWrittenReadsTheSame) {
   EXPECT_FALSE(parsed("[model.rotary]\ntheta = 2.0") == parsed(""));
 }
 
-TEST(ModelConfig, KeysThatHaveMovedStillWork) {
-  const ModelConfig config = parsed("favor_features = 7\nfavor_redraw = 8\ndpfp_nu = 5");
-  const auto& favor = config.options.at("favor").as<FavorOptions>();
-  EXPECT_EQ(favor.features, 7);
-  EXPECT_EQ(favor.redraw, 8);
-  EXPECT_EQ(dpfp_options(config.options).nu, 5);
-}
-
 TEST(ModelConfig, OptionsReachTheModel) {
-  for (const char* bad : {"attention = \"dpfp\"\n[model.dpfp]\nnu = 0", "attention = \"delta\"\n[model.dpfp]\nnu = 0",
-                          "attention = \"favor\"\n[model.favor]\nfeatures = -1",
-                          "positions = \"rotary\"\n[model.rotary]\nfeatures = 1"}) {
-    EXPECT_THROW(make_model(parsed(bad)), Error) << bad;
-  }
+  const auto work = [](const std::string& attention, const std::string& options) {
+    Parameters parameters(at::kFloat);
+    return make_attention(attention, parameters, {"attention", 8, {2, 2, 4}, parsed(options).options, nullptr})
+        ->work()
+        .per_query;
+  };
+  for (const std::string attention : {"dpfp", "delta"})
+    EXPECT_GT(work(attention, "[model.dpfp]\nnu = 4"), work(attention, "[model.dpfp]\nnu = 2")) << attention;
+  EXPECT_GT(work("favor", "[model.favor]\nfeatures = 64"), work("favor", "[model.favor]\nfeatures = 8"));
+  EXPECT_THROW(make_model(parsed("positions = \"rotary\"\n[model.rotary]\nfeatures = 1")), Error);
 }
 
 TEST(ModelConfig, ValuesThatMakeNoModel) {
-  for (const char* bad :
-       {"dropout = nan", "dropout = 1.0", "norm_eps = nan", "norm_eps = inf", "norm_eps = 0.0", "heads = 3",
-        "heads = 0", "d_model = -4", "kind = \"decodr\"", "activation = \"rlu\"", "residual = \"none\""}) {
+  for (const char* bad : {"dropout = nan", "dropout = 1.0", "norm_eps = nan", "norm_eps = inf", "norm_eps = 0.0",
+                          "heads = 3", "heads = 0", "d_model = -4", "kind = \"decodr\"", "activation = \"rlu\"",
+                          "residual = \"none\"", "[model.dpfp]\nnu = 0", "[model.favor]\nfeatures = -1"}) {
     EXPECT_THROW(make_model(parsed(bad)), Error) << bad;
   }
-  try {
-    make_model(parsed("residual = \"none\""));
-  } catch (const Error& error) {
-    EXPECT_NE(error.hint().find("\"plain\""), std::string::npos) << error.hint();
+}
+
+TEST(ModelConfig, ValuesSetByAProgramAreCheckedAsThoseOfAFileAre) {
+  const auto complaint = [](const std::function<void(ModelConfig&)>& change) -> std::string {
+    ModelConfig config = parsed("");
+    change(config);
+    try {
+      make_model(config);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(complaint([](ModelConfig& config) { config.d_model = 0; }), "model.d_model = 0 must lie in [1, 1,048,576]");
+  EXPECT_EQ(complaint([](ModelConfig& config) { config.dropout = 1; }), "model.dropout = 1 must lie in [0, 1)");
+  EXPECT_EQ(complaint([](ModelConfig& config) { config.norm = "layernrm"; }), "unknown norm 'layernrm'");
+  EXPECT_EQ(complaint([](ModelConfig& config) { config.kind = "decodr"; }), "unknown kind of model 'decodr'");
+  EXPECT_EQ(complaint([](ModelConfig& config) { config.attention_bias = "some"; }),
+            "model.attention_bias = \"some\" must be \"all\", \"qkv\" or \"none\"");
+  EXPECT_EQ(complaint([](ModelConfig& config) { config.lora.rank = -1; }),
+            "model.lora.rank = -1 must lie in [0, 1,048,576]");
+  EXPECT_EQ(complaint([](ModelConfig& config) { config.options["dpfp"] = Options(DpfpOptions{0}); }),
+            "model.dpfp.nu = 0 must lie in [1, 10,000]");
+  EXPECT_EQ(complaint([](ModelConfig& config) { config.encoder_layers = 0; }),
+            "model.encoder_layers = 0 must be at least 1");
+  EXPECT_EQ(complaint([](ModelConfig& config) {
+              config.kind = "decoder";
+              config.encoder_layers = 0;
+            }),
+            "accepted");
+}
+
+TEST(ModelConfig, KindsSayWhatTheyRead) {
+  for (const auto& [name, reads_source, reads_target] :
+       {std::tuple("encoder-decoder", true, true), std::tuple("decoder", false, true),
+        std::tuple("encoder", true, false), std::tuple("awd-lstm", false, true)}) {
+    const ModelKind& kind = model_kind(name);
+    EXPECT_EQ(kind.reads_source, reads_source) << name;
+    EXPECT_EQ(kind.reads_target, reads_target) << name;
+    EXPECT_EQ(kind.translates(), reads_source && reads_target) << name;
+    EXPECT_EQ(kind.classifies(), !kind.translates()) << name;
+    EXPECT_EQ(kind.recurrent, std::string(name) == "awd-lstm");
   }
+  EXPECT_THROW(model_kind("mlp"), Error);
+}
+
+// `make variants` and error messages name every key.
+TEST(ModelConfig, EveryKeyHasAMeaning) {
+  for (const KeyList::Key& key : list_keys(ModelConfig())) EXPECT_FALSE(key.meaning.empty()) << key.name;
 }
 
 // Rejected before anything of that size is allocated.
@@ -79,14 +126,12 @@ TEST(ModelConfig, CountsBeyondEveryModelAreRefusedByName) {
         "max_positions", "segments", "labels", "source_vocabulary", "target_vocabulary"}) {
     for (const std::string count : {"2000000000", "9223372036854775807"}) {
       ModelConfig config;
-      const char* vocabularies = "[model]\nsource_vocabulary = 9\ntarget_vocabulary = 9\n";
-      Config::from_string(vocabularies, "test").read("model", config);
-      Config::from_string(fmt::format("[model]\n{} = {}", key, count), "test").read("model", config);
       try {
-        make_model(config);
+        Config::from_string(fmt::format("[model]\n{} = {}", key, count), "test").read("model", config);
         ADD_FAILURE() << key;
       } catch (const Error& error) {
-        EXPECT_TRUE(std::string(error.what()).starts_with(fmt::format("model.{} = {} must be at most ", key, count)))
+        EXPECT_NE(std::string(error.what()).find(fmt::format(": model.{} = {} must lie in [", key, count)),
+                  std::string::npos)
             << error.what();
       }
     }

@@ -25,8 +25,7 @@ struct Fixture {
   Tensor beta;  // (heads, d), of `delta`
 
   explicit Fixture(const std::string& kind, const VariantOptions& options = {}) {
-    attention =
-        attentions().at(kind).make(parameters, {"attention", kWidth, {kHeads, kHeads, kSize}, options, nullptr});
+    attention = make_attention(kind, parameters, {"attention", kWidth, {kHeads, kHeads, kSize}, options, nullptr});
     parameters.finish();
     for (const Parameter& parameter : parameters.all()) {
       const at::NoGradGuard no_graph;

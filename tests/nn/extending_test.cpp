@@ -26,9 +26,11 @@ class HalfwayScheme final : public ResidualScheme {
   SubLayerNorms norms_;
 };
 
-const bool kHalfwayRegistered = residual_schemes().add(
-    "halfway", "x ← norm(x/2 + dropout(f(x)))", "this page",
-    [](Parameters& parameters, const StackShape& shape) { return std::make_unique<HalfwayScheme>(parameters, shape); });
+const bool kHalfwayRegistered =
+    residual_schemes().add("halfway", "x ← norm(x/2 + dropout(f(x)))", "this page",
+                           [](Parameters& parameters, const StackShape& shape, const Options&) {
+                             return std::make_unique<HalfwayScheme>(parameters, shape);
+                           });
 
 TEST(Extending, HalfwayIsItsEquation) {
   Parameters parameters(at::kDouble);

@@ -26,8 +26,8 @@ struct FavorSubject {
 
   FavorSubject(int64_t size_in, int64_t count_in) : size(size_in), count(count_in) {
     const VariantOptions options = {{"favor", Options(FavorOptions{count, 0})}};
-    attention = attentions().at("favor").make(
-        parameters, {"favor", kFavorHeads * size, {kFavorHeads, kFavorHeads, size}, options, nullptr});
+    attention = make_attention("favor", parameters,
+                               {"favor", kFavorHeads * size, {kFavorHeads, kFavorHeads, size}, options, nullptr});
     parameters.finish();
     directions = orthogonal_directions(count, size, "favor", 0).to(at::kFloat).to(at::kDouble);
   }

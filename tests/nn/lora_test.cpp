@@ -108,12 +108,13 @@ TEST(Lora, GradientsAreThoseOfTheDenseMatrices) {
 }
 
 TEST(Lora, WrongOptionsAreErrors) {
-  EXPECT_NO_THROW(LoraOptions{}.validate());
-  EXPECT_THROW((LoraOptions{-1}.validate()), Error);
-  EXPECT_THROW((LoraOptions{2, 0}.validate()), Error);
-  EXPECT_THROW((LoraOptions{2, 8, {}}.validate()), Error);
-  EXPECT_THROW((LoraOptions{2, 8, {"queries"}}.validate()), Error);
-  EXPECT_THROW((LoraOptions{2, 8, {"query", "query"}}.validate()), Error);
+  const auto check = [](const LoraOptions& options) { require_valid("model.lora", options); };
+  EXPECT_NO_THROW(check({}));
+  EXPECT_THROW(check({-1}), Error);
+  EXPECT_THROW(check({2, 0}), Error);
+  EXPECT_THROW(check({2, 8, {}}), Error);
+  EXPECT_THROW(check({2, 8, {"queries"}}), Error);
+  EXPECT_THROW(check({2, 8, {"query", "query"}}), Error);
 }
 
 }  // namespace

@@ -86,8 +86,7 @@ struct MultiHead {
 
   MultiHead(int64_t d_model, const ops::HeadShape& heads, const MultiHeadOptions& options,
             const std::string& positions_name = "none", bool value_residual = false) {
-    encoding =
-        positions().at(positions_name).make(parameters, "position", {d_model, heads.heads, 64, true, heads.size, {}});
+    encoding = make_positions(positions_name, parameters, "position", {d_model, heads.heads, 64, true, heads.size, {}});
     attention = std::make_unique<MultiHeadAttention>(parameters, "a", d_model, heads, options,
                                                      encoding->within(parameters, "a"));
     if (value_residual) attention->add_value_residual(parameters, "a");
@@ -198,8 +197,7 @@ TEST(MultiHeadAttention, ScalesUnitQueriesAndKeysAfterTheirRotation) {
       const auto placed = [&](const Tensor& rows) { return std::string(encoding) == "rotary" ? turned(rows) : rows; };
       const Ragged layout({kTokens});
       for (const bool causal : {true, false}) {
-        const Tensor expected =
-            attended(placed(projected(x, 0)), placed(projected(x, 1)), projected(x, 2), causal);
+        const Tensor expected = attended(placed(projected(x, 0)), placed(projected(x, 1)), projected(x, 2), causal);
         EXPECT_LT(distance(subject.attention->self(x, layout, causal, {}), expected), 1e-11);
       }
       const Tensor across = attended(projected(x, 0), projected(source, 1), projected(source, 2), false);

@@ -37,8 +37,7 @@ struct Fixture {
   std::unique_ptr<MultiHeadAttention> attention;
 
   Fixture(const std::string& name, bool causal, const std::string& options = "") {
-    encoding =
-        positions().at(name).make(parameters, "position", {kWidth, kHeads, 64, causal, kSize, parsed(name, options)});
+    encoding = make_positions(name, parameters, "position", {kWidth, kHeads, 64, causal, kSize, parsed(name, options)});
     attention = std::make_unique<MultiHeadAttention>(parameters, "a", kWidth, kShape, MultiHeadOptions(),
                                                      encoding->within(parameters, "a"));
     parameters.finish();
@@ -253,7 +252,7 @@ TEST(Positions, AllHaveSecondGradientsWithinAttention) {
 TEST(Positions, ThoseThatAddToScoresNeedSoftmax) {
   for (const char* name : {"alibi", "t5", "transformer-xl"}) {
     Parameters parameters(at::kDouble);
-    const auto encoding = positions().at(name).make(parameters, "position", {kWidth, kHeads, 64, true});
+    const auto encoding = make_positions(name, parameters, "position", {kWidth, kHeads, 64, true});
     MultiHeadOptions options;
     options.kind = "linear";
     EXPECT_THROW(MultiHeadAttention(parameters, "a", kWidth, kShape, options, encoding->within(parameters, "a")), Error)

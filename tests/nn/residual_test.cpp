@@ -167,6 +167,12 @@ TEST(Residual, Tensor2TensorsGrammar) {
                Stack::layer_norm(once, stack.value("encoder.norm_2.weight"), stack.value("encoder.norm_2.bias")));
 }
 
+TEST(Residual, SchemesHaveTitles) {
+  EXPECT_EQ(residual_schemes().title("mhc"), "mHC");
+  EXPECT_EQ(residual_schemes().title("pre-ln"), "Pre-LN");
+  EXPECT_EQ(residual_schemes().title("n/dnda"), "n/dnda");
+}
+
 TEST(Residual, LettersOutOfPlaceAreErrors) {
   EXPECT_THROW(Stack("a/dan", 1), Error);
   EXPECT_THROW(Stack("z/da", 1), Error);

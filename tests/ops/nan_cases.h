@@ -243,6 +243,13 @@ inline std::vector<NanCase> attentions() {
                    return Tensors{random_tensor({8, 3}, 1), random_tensor({15, 6}, 2, 0.7), random_tensor({15}, 3),
                                   random_tensor({4, 5}, 4), random_tensor({4, 3}, 5)};
                  }});
+  return all;
+}
+
+/// The rules of fast weights, whose operations are LibTorch's with and without kernels.
+inline std::vector<NanCase> fast_weights() {
+  const Ragged layout({5, 1, 53});
+  std::vector<NanCase> all;
   const auto fast = [=] {
     return Tensors{random_tensor({layout.tokens(), 2, 9}, 1), random_tensor({layout.tokens(), 2, 9}, 2),
                    random_tensor({layout.tokens(), 2, 7}, 3), random_tensor({layout.tokens(), 2}, 4).sigmoid()};

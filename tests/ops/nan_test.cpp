@@ -15,6 +15,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 TEST(NaN, IsPassedOnByLinearLayers) { cases::expect_all(cases::linear_layers()); }
 TEST(NaN, IsPassedOnByAttention) { cases::expect_all(cases::attentions()); }
+TEST(NaN, IsPassedOnByFastWeights) { cases::expect_all(cases::fast_weights()); }
 TEST(NaN, IsPassedOnByEverythingElse) { cases::expect_all(cases::others()); }
 
 TEST(NaN, IsARowsOnlyScore) {
@@ -55,7 +56,7 @@ TEST(NaN, IsNoSumOfScoresThatAreAllMinusInfinity) {
 TEST(NaN, IsPassedOnByReferences) {
   if (!ops::kernels_serve(at::kCPU)) GTEST_SKIP() << "the other tests cover the references here";
   ::setenv("PLUMB_KERNELS", "off", 1);
-  test::Process process("/proc/self/exe", {"--gtest_filter=NaN.*"});
+  test::Process process("/proc/self/exe", {"--gtest_filter=NaN.*-*FastWeights"});
   ::unsetenv("PLUMB_KERNELS");
   const test::Finished finished = process.wait();
   EXPECT_EQ(finished.status, 0) << finished.output;

@@ -77,11 +77,11 @@ TEST(ParameterGroups, WithAPatternThatMatchesNothingNameTheNearestParameter) {
 TEST(ParameterGroups, OutOfRangeAreErrors) {
   EXPECT_STREQ(error_of({}).what(), "a group of [[train.groups]] has no pattern");
   EXPECT_STREQ(error_of({.pattern = {"*"}, .learning_rate_factor = -1}).what(),
-               "[[train.groups]] *: learning_rate_factor = -1 must be at least 0");
+               "train.groups.learning_rate_factor = -1 must be at least 0");
   EXPECT_STREQ(error_of({.pattern = {"*"}, .weight_decay = -0.1}).what(),
-               "[[train.groups]] *: weight_decay = -0.1 must be at least 0, or -1");
+               "train.groups.weight_decay = -0.1 must be at least 0, or -1");
   EXPECT_STREQ(error_of({.pattern = {"*"}, .frozen_until = -2}).what(),
-               "[[train.groups]] *: frozen_until = -2 must be at least 0, or -1");
+               "train.groups.frozen_until = -2 must be at least -1");
 }
 
 TEST(ParameterGroups, AreSummedUp) {

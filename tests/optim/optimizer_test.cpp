@@ -10,6 +10,7 @@
 
 #include "options.h"
 #include "plumb/base/error.h"
+#include "plumb/base/key_list.h"
 #include "plumb/optim/cautious.h"
 #include "plumb/optim/schedule.h"
 #include "support/gradcheck.h"
@@ -76,6 +77,9 @@ class KeyVisitor : public Fields {
   void operator()(std::string_view, std::vector<int64_t>&) override {}
   void operator()(std::string_view, std::vector<double>&) override {}
   void operator()(std::string_view, std::vector<std::string>&) override {}
+  void operator()(std::string_view, std::optional<int64_t>&) override {}
+  void operator()(std::string_view, std::optional<double>&) override {}
+  void operator()(std::string_view, NamedNumbers&) override {}
   void section(std::string_view, const std::function<void(Fields&)>& visit, bool) override { visit(*this); }
   void sections(std::string_view, size_t, const std::function<void(size_t)>&,
                 const std::function<void(size_t, Fields&)>&) override {}
@@ -383,30 +387,6 @@ TEST(OptimizerState, OfAdamMayHaveOneNumberOfSteps) {
   EXPECT_EQ(error_of([&] { continued->load_state(state, "old"); }), "old: tensor 'step' has 2 elements, not 3");
 }
 
-TEST(OptimizerOptions, OutOfRangeAreErrorsThatNameTheKey) {
-  const Parameters parameters = make_parameters(at::kFloat);
-  const auto refused = [&](const std::string& name, const std::string& toml) {
-    return error_of([&] { make_optimizer(name, parameters, options(toml)); });
-  };
-  EXPECT_EQ(refused("adam", "[train.adam]\nbeta1 = 1.0"), "train.adam.beta1 = 1 must lie in [0, 1)");
-  EXPECT_EQ(refused("adamw", "[train.adamw]\nbeta2 = -0.5"), "train.adamw.beta2 = -0.5 must lie in [0, 1)");
-  for (const std::string eps : {"-1", "0", "1e-50"}) {  // 1e-50 is 0 in float32
-    EXPECT_EQ(refused("adam", "[train.adam]\neps = " + (eps == "1e-50" ? eps : eps + ".0")),
-              "train.adam.eps = " + eps + " must lie between 1.2e-38 and 3.4e+38");
-  }
-  EXPECT_EQ(refused("sgd", "[train.sgd]\nmomentum = 1.5"), "train.sgd.momentum = 1.5 must lie in [0, 1)");
-  EXPECT_EQ(refused("lion", "[train.lion]\nbeta2 = 2.0"), "train.lion.beta2 = 2 must lie in [0, 1)");
-  EXPECT_EQ(refused("adafactor", "[train.adafactor]\nclip = 0.0"), "train.adafactor.clip = 0 must be greater than 0");
-  EXPECT_EQ(refused("adafactor", "[train.adafactor]\ndecay = -0.8"), "train.adafactor.decay = -0.8 must be at least 0");
-  EXPECT_EQ(refused("lamb", "[train.lamb]\nbeta2 = 1.0"), "train.lamb.beta2 = 1 must lie in [0, 1)");
-  EXPECT_EQ(refused("soap", "[train.soap]\nevery = 0"), "train.soap.every = 0 must be at least 1");
-  EXPECT_EQ(refused("soap", "[train.soap]\nbeta1 = 1.0"), "train.soap.beta1 = 1 must lie in [0, 1)");
-  EXPECT_EQ(refused("muon", "[train.muon]\niterations = 0"), "train.muon.iterations = 0 must be at least 1");
-  EXPECT_EQ(refused("muon", "[train.muon.adam]\nbeta1 = 3.0"), "train.muon.adam.beta1 = 3 must lie in [0, 1)");
-  EXPECT_EQ(refused("muon", "[train.muon]\nscale = \"moon\""), "unknown train.muon.scale 'moon'");
-  EXPECT_EQ(refused("adam", "[train.lion]\nbeta2 = 2.0"), "accepted");  // belongs to another optimizer
-}
-
 /// Visits the numbers among the options of a variant: sets number `index`, counted from 0, to `value`.
 class SetNumber final : public KeyVisitor {
  public:
@@ -432,6 +412,40 @@ class SetNumber final : public KeyVisitor {
   std::string key_;
 };
 
+TEST(OptimizerOptions, OutOfRangeAreErrorsThatNameTheKey) {
+  const Parameters parameters = make_parameters(at::kFloat);
+  const auto refused = [&](const std::string& name, const std::string& toml) {
+    return error_of([&] { make_optimizer(name, parameters, options("[train." + name + "]\n" + toml)); });
+  };
+  EXPECT_EQ(refused("adam", "beta1 = 1.0"), "test:2:9: train.adam.beta1 = 1 must lie in [0, 1)");
+  EXPECT_EQ(refused("adamw", "beta2 = -0.5"), "test:2:9: train.adamw.beta2 = -0.5 must lie in [0, 1)");
+  for (const std::string eps : {"-1.0", "0.0", "1e-50"})  // 1e-50 is 0 in float32
+    EXPECT_TRUE(refused("adam", "eps = " + eps).starts_with("test:2:7: train.adam.eps = "));
+  EXPECT_EQ(refused("sgd", "momentum = 1.5"), "test:2:12: train.sgd.momentum = 1.5 must lie in [0, 1)");
+  EXPECT_EQ(refused("lion", "beta2 = 2.0"), "test:2:9: train.lion.beta2 = 2 must lie in [0, 1)");
+  EXPECT_EQ(refused("adafactor", "clip = 0.0"), "test:2:8: train.adafactor.clip = 0 must be above 0");
+  EXPECT_EQ(refused("adafactor", "decay = -0.8"), "test:2:9: train.adafactor.decay = -0.8 must be at least 0");
+  EXPECT_EQ(refused("lamb", "beta2 = 1.0"), "test:2:9: train.lamb.beta2 = 1 must lie in [0, 1)");
+  EXPECT_EQ(refused("soap", "every = 0"), "test:2:9: train.soap.every = 0 must be at least 1");
+  EXPECT_EQ(refused("soap", "beta1 = 1.0"), "test:2:9: train.soap.beta1 = 1 must lie in [0, 1)");
+  EXPECT_EQ(refused("muon", "iterations = 0"), "test:2:14: train.muon.iterations = 0 must lie in [1, 1,000]");
+  EXPECT_EQ(refused("muon", "adam.beta1 = 3.0"), "test:2:14: train.muon.adam.beta1 = 3 must lie in [0, 1)");
+  EXPECT_EQ(refused("muon", "scale = \"moon\""),
+            "test:2:9: train.muon.scale = \"moon\" must be \"jordan\" or \"moonlight\"");
+}
+
+TEST(OptimizerOptions, SetByAProgramAreCheckedIfTheirOptimizerIsMade) {
+  const Parameters parameters = make_parameters(at::kFloat);
+  Options lion = optimizers().at("lion").options;
+  SetNumber second(1, 2.0);
+  lion.visit(second);
+  EXPECT_EQ(error_of([&] {
+              make_optimizer("lion", parameters, {{"lion", lion}});
+            }),
+            "train.lion.beta2 = 2 must lie in [0, 1)");
+  EXPECT_EQ(error_of([&] { make_optimizer("adam", parameters, {{"lion", lion}}); }), "accepted");
+}
+
 // A row of an embedding that no example uses has a gradient of 0.
 TEST(OptimizerOptions, WhateverIsAcceptedKeepsParametersWithoutGradientsFinite) {
   for (const auto& [name, entry] : optimizers().entries()) {
@@ -455,6 +469,18 @@ TEST(OptimizerOptions, WhateverIsAcceptedKeepsParametersWithoutGradientsFinite) 
       }
     }
   }
+}
+
+TEST(OptimizerOptions, HaveMeanings) {
+  const auto expect_meanings = [](const auto& registry) {
+    for (const auto& [name, entry] : registry.entries()) {
+      KeyList list;
+      Options(entry.options).visit(list);
+      for (const KeyList::Key& key : list.keys()) EXPECT_FALSE(key.meaning.empty()) << name << ": " << key.name;
+    }
+  };
+  expect_meanings(optimizers());
+  expect_meanings(schedule_factors());
 }
 
 TEST(OptimizerOptions, HaveSectionsOfTheirOwn) {

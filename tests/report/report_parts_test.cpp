@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <set>
 
 #include "plumb/nn/residual/residual.h"
@@ -10,15 +11,19 @@ namespace plumb {
 namespace {
 
 TEST(SchemeTitles, AreThoseOfTheRegisteredSchemes) {
-  std::vector<std::string> titled;
   std::set<std::string> titles;
-  for (const auto& [scheme, title] : scheme_titles()) {
-    titled.push_back(scheme);
-    EXPECT_TRUE(titles.insert(title).second) << title;
-    EXPECT_EQ(display_name(scheme), title);
-  }
-  EXPECT_EQ(titled, residual_schemes().names());
+  for (const std::string& scheme : residual_schemes().names())
+    EXPECT_TRUE(titles.insert(display_name(scheme)).second) << scheme;
+  EXPECT_EQ(display_name("post-ln"), "Post-LN");
+  EXPECT_EQ(display_name("residual-dual"), "ResiDual");
   EXPECT_EQ(display_name("n/da"), "n/da");
+}
+
+TEST(Tables, ARowHasThreeCellsForAnInterval) {
+  Table table{"id", "title", "caption", {"scheme", "mean", "low", "high", "loss", "seed"}};
+  const double infinity = std::numeric_limits<double>::infinity();
+  table.row("pre-ln", Interval{1, 0.5, infinity, 3}, infinity, int64_t{4});
+  EXPECT_EQ(table.rows, Json::array({{"pre-ln", 1.0, 0.5, nullptr, nullptr, 4}}));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "plumb/analysis/watch/updates.h"
 #include "plumb/report/html.h"
 #include "support/entries.h"
 
@@ -33,11 +34,9 @@ RunSummary made_up(const std::string& name, int64_t points) {
     }
     run.history.push_back(point);
     run.metrics.set(point.metrics);
-    run.watched.push_back({10 * i,
-                           {{"updates",
-                             {{"total", 0.01 * number},
-                              {"ratio", {{"encoder.layers.0", 0.1 * number}, {"decoder.layers.0", 0.2 * number}}},
-                              {"seconds", 1.0}}}}});
+    const UpdateMeasurement updates{{{"encoder.layers.0", 0.1 * number}, {"decoder.layers.0", 0.2 * number}},
+                                    0.01 * number};
+    run.watched.push_back({10 * i, {{"updates", {.result = Described(updates), .seconds = 1}}}});
   }
   run.step = 10 * points;
   const int64_t best = points / 2 * 2;
@@ -54,18 +53,27 @@ std::vector<double> numbers(const Json& list) {
   return found;
 }
 
+struct OddNumbers {
+  double number = 0;
+  NamedNumbers list;
+};
+void describe(Fields& field, OddNumbers& odd) {
+  field("c~d", odd.number);
+  field("list", odd.list);
+}
+
 TEST(RunsReport, ShowsNumbersWhateverTheirNames) {
   RunSummary run = made_up("a", 1);
   run.metrics.set("", 1.0);
   run.history.back().metrics.set("", 1.0);
   run.watched.clear();
-  run.watched.push_back({1, Json::parse(R"({"a/b": {"c~d": 1.5}, "": 2.5, "list": [1, 2]})")});
-  run.watched.push_back({2, Json::parse(R"({"a/b": {"c~d": 3.5}, "list": {"99999999999999999999999": 4.5}})")});
+  run.watched.push_back({1, {{"a/b", {.result = Described(OddNumbers{1.5, {}})}}}});
+  run.watched.push_back({2, {{"a/b", {.result = Described(OddNumbers{3.5, {{"99999999999999999999999", 4.5}}})}}}});
   const Json report = runs_report({run});
   std::map<std::string, std::vector<double>> found;
   for (const Json& each : report["figures"]) found[each["title"].get<std::string>()] = numbers(each["series"][0]["y"]);
   EXPECT_EQ(found.at("A/b, c~d"), (std::vector<double>{1.5, 3.5}));
-  EXPECT_EQ(found.at("List, 99999999999999999999999"), (std::vector<double>{4.5}));
+  EXPECT_EQ(found.at("A/b, list, 99999999999999999999999"), (std::vector<double>{4.5}));
 }
 
 TEST(RunsReport, DrawsLossesByStepTokensAndTime) {

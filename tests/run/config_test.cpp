@@ -1,12 +1,14 @@
-// The [train] section: options of variants, groups, and the older keys that these replace.
+// The [train] section: options of variants, groups, and values out of range.
 #include "plumb/run/config.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "plumb/base/error.h"
-#include "plumb/base/text.h"
+#include "plumb/base/key_list.h"
+#include "plumb/optim/adam.h"
 
 namespace plumb {
 namespace {
@@ -42,34 +44,6 @@ momentum = 0.5
 at = [10, 20]
 factor = 0.3
 )";
-
-TEST(TrainConfig, StillReadsTheKeysThatBecameOptions) {
-  const TrainConfig old = read(R"([train]
-optimizer = "sgd"
-schedule = "constant * step_decay"
-adam_beta1 = 0.8
-adam_beta2 = 0.9
-adam_eps = 1e-6
-momentum = 0.5
-step_decay_at = [10, 20]
-step_decay_factor = 0.3
-)");
-  EXPECT_EQ(written(old), written(read(kNew)));
-  EXPECT_FALSE(old == read(""));
-
-  Config set;
-  for (const char* assignment :
-       {"train.optimizer=sgd", "train.schedule=constant * step_decay", "train.adam_beta1=0.8", "train.adam_beta2=0.9",
-        "train.adam_eps=1e-6", "train.momentum=0.5", "train.step_decay_at=[10, 20]", "train.step_decay_factor=0.3"}) {
-    set.set(assignment);
-  }
-  EXPECT_EQ(written(read(set)), written(read(kNew)));
-
-  // The old name on the command line takes precedence over the new one in the file.
-  Config file = Config::from_string(kNew, "run.toml");
-  file.set("train.momentum=0.25");
-  EXPECT_NE(written(read(file)).find("momentum = 0.25\n"), std::string::npos);
-}
 
 TEST(TrainConfig, WritesTheOptionsOfWhatIsChosenAndWhatDiffers) {
   const std::string plain = written({});
@@ -109,30 +83,60 @@ frozen_until = -1
 
 TEST(TrainConfig, OptionsOutOfRangeOrUnknownAreErrors) {
   EXPECT_EQ(error_of("[train]\n"), "accepted");
-  EXPECT_EQ(error_of("[train.adam]\nbeta1 = 1.0"), "train.adam.beta1 = 1 must lie in [0, 1)");
+  EXPECT_EQ(error_of("[train.adam]\nbeta1 = 1.0"), "run.toml:2:9: train.adam.beta1 = 1 must lie in [0, 1)");
   EXPECT_EQ(error_of("[train]\nschedule = \"constant * step_decay\"\n[train.step_decay]\nfactor = -1.0"),
-            "train.step_decay.factor = -1 must be at least 0");
-  EXPECT_EQ(error_of("[train]\noptimizer = \"adamm\""), "unknown optimizer 'adamm'");
+            "run.toml:4:10: train.step_decay.factor = -1 must be at least 0");
+  EXPECT_EQ(error_of("[train]\noptimizer = \"adamm\""), "run.toml:2:13: unknown optimizer 'adamm'");
   EXPECT_EQ(error_of("[train]\nschedule = \"konstant\""), "unknown schedule factor 'konstant'");
   EXPECT_EQ(error_of("[train]\nschedule = \"linear_warmup\""),
             "schedule \"linear_warmup\": without the factor constant, it ignores train.learning_rate");
-  EXPECT_EQ(error_of("[train]\ndecay_floor = 2.0"), "train.decay_floor = 2 must lie in [0, 1]");
-  EXPECT_EQ(error_of("[train]\ndecay_floor = -0.5"), "train.decay_floor = -0.5 must lie in [0, 1]");
+  EXPECT_EQ(error_of("[train]\ndecay_floor = 2.0"), "run.toml:2:15: train.decay_floor = 2 must lie in [0, 1]");
+  EXPECT_EQ(error_of("[train]\ndecay_floor = -0.5"), "run.toml:2:15: train.decay_floor = -0.5 must lie in [0, 1]");
   EXPECT_EQ(error_of("[train]\ndecay_floor = 1.0"), "accepted");
   EXPECT_EQ(error_of("[train.adam]\nbeta3 = 0.5"), "run.toml:2:1: unknown key 'beta3' in [train.adam]");
   EXPECT_EQ(error_of("[train.addam]\nbeta1 = 0.5"), "run.toml:1:8: unknown section 'addam' in [train]");
 }
 
 TEST(TrainConfig, CountsBeyondEveryRunAreRefusedByName) {
-  for (const std::string key :
-       {"warm_up", "decay_start", "batch_tokens", "steps", "epochs", "log_every", "validate_every", "patience",
-        "score_every", "checkpoint_every", "keep_checkpoints", "processes"}) {
-    const std::string count = "4611686018427387904";
+  const std::string count = "4611686018427387904";
+  const auto refusal = [&](const std::string& key) {
     const std::string error = error_of("[train]\n" + key + " = " + count);
-    EXPECT_TRUE(error.starts_with("train." + key + " = " + count + " must be at most ")) << error;
+    const std::string place = fmt::format("run.toml:2:{}: train.{} = {} must ", key.size() + 4, key, count);
+    return error.starts_with(place) ? error.substr(place.size()) : error;
+  };
+  for (const char* key : {"warm_up", "decay_start", "batch_tokens", "steps", "epochs", "log_every", "validate_every",
+                          "patience", "score_every", "checkpoint_every", "keep_checkpoints"})
+    EXPECT_EQ(refusal(key), "be at most 1,000,000,000") << key;
+  EXPECT_EQ(refusal("processes"), "lie in [1, 1,000]");
+  EXPECT_TRUE(error_of("[train]\noptimizer = \"muon\"\n[train.muon]\niterations = " + count)
+                  .starts_with("run.toml:4:14: train.muon.iterations = " + count + " must lie in ["));
+}
+
+TEST(TrainConfig, IsCheckedIfAProgramFillsIt) {
+  TrainConfig config;
+  config.batch_tokens = 0;
+  try {
+    validate(config);
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "train.batch_tokens = 0 must be at least 1");
   }
-  EXPECT_EQ(error_of("[train]\noptimizer = \"muon\"\n[train.muon]\niterations = 4611686018427387904"),
-            "train.muon.iterations = 4611686018427387904 must be at most 1,000");
+  config = {};
+  config.corpora = {{"news", 0}};
+  EXPECT_THROW(validate(config), Error);
+  config.corpora = {{"news", 1}, {"news", 2}};
+  EXPECT_THROW(validate(config), Error);
+  config = {};
+  config.trouble.rollback_rate = 2;
+  EXPECT_THROW(validate(config), Error);
+  config = {};
+  config.options.insert_or_assign("adam", Options(AdamOptions{.beta1 = 1}));
+  EXPECT_THROW(validate(config), Error);
+}
+
+TEST(TrainConfig, SaysWhatEachKeyMeans) {
+  for (const KeyList::Key& key : list_keys(TrainConfig())) EXPECT_FALSE(key.meaning.empty()) << key.name;
+  for (const KeyList::Key& key : list_keys(TroubleConfig())) EXPECT_FALSE(key.meaning.empty()) << key.name;
 }
 
 TEST(TrainConfig, NumbersMustBeFinite) {
@@ -165,17 +169,6 @@ TEST(TrainConfig, ADecayFromTheFirstStepMustBeMeant) {
   EXPECT_EQ(error_of("warm_up = 0\ndecay_start = 1"), "accepted");
   EXPECT_EQ(error_of("warm_up = 0\ndecay_start = \"1Mt\""), "accepted");
   EXPECT_EQ(error_of("warm_up = 0\nschedule = \"constant * cosine_decay\""), "accepted");
-}
-
-TEST(TrainConfig, OfOldRunsAreStillTheSame) {
-  // The config.toml of a run with defaults, from before options had sections.
-  RunConfig old;
-  Config::from_string(
-      "[train]\nstep_decay_at = []\nstep_decay_factor = 0.1\nadam_beta1 = 0.9\nadam_beta2 = 0.98\nadam_eps = 1e-09\n"
-      "momentum = 0.9\n",
-      "config.toml")
-      .read("train", old.train);
-  EXPECT_NO_THROW(require_equal(RunConfig(), old, "run"));
 }
 
 }  // namespace

@@ -2,10 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <limits>
 #include <string>
+#include <utility>
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/json_fields.h"
 #include "plumb/run/metrics_file.h"
 #include "plumb/run/seal.h"
 #include "plumb/run/train_state.h"
@@ -24,27 +27,42 @@ std::string refusal_of_record(const std::function<void()>& read) {
   return "no Error was thrown";
 }
 
+/// A line of metrics.jsonl with another value of this key; of "trouble", within it.
+std::string damaged_line(const Json& good, const char* key, const Json& value) {
+  Json line = good;
+  (line.contains("trouble") && std::string(key) != "step" && std::string(key) != "trouble" ? line["trouble"]
+                                                                                           : line)[key] = value;
+  return line.dump() + "\n";
+}
+
 TEST(DamagedRecords, OfMetricsNameTheFile) {
   const test::TemporaryDirectory directory;
   const auto path = directory / "metrics.jsonl";
-  const char* const lines[] = {R"({"step": -9223372036854775808, "loss": 1})",
-                               R"({"step": 1, "loss": 1, "tokens": -1})",
-                               R"({"step": 1, "loss": 1, "epoch": 1e300})",
-                               R"({"step": 1, "watch": 5})",
-                               R"({"step": -1, "watch": {}})",
-                               R"({"step": 1, "trouble": [1]})",
-                               R"({"step": 1, "trouble": {"to": "x"}})",
-                               R"({"step": 1, "trouble": {"text": 3}})",
-                               R"({"step": 1, "trouble": {"action": null}})"};
-  for (const char* line : lines) {
-    write_file_atomic(path, std::string(line) + "\n");
+  const auto refused = [&](const std::string& line) {
+    write_file_atomic(path, line);
     const std::string refusal = refusal_of_record([&] {
       (void)read_metrics(path);
       (void)read_watch_records(path);
       (void)read_trouble_records(path);
     });
-    EXPECT_TRUE(refusal.starts_with(path.string() + ": ")) << line << ": " << refusal;
-  }
+    return refusal.starts_with(path.string() + ": ");
+  };
+  const Json point = described_json(TrainPoint{.step = 1}), trouble = described_json(TroubleRecord{.step = 1});
+  EXPECT_FALSE(refused(point.dump() + "\n"));
+  EXPECT_FALSE(refused(trouble.dump() + "\n"));
+  EXPECT_TRUE(refused(damaged_line(point, "step", std::numeric_limits<int64_t>::min())));
+  EXPECT_TRUE(refused(damaged_line(point, "tokens", -1)));
+  EXPECT_TRUE(refused(damaged_line(point, "epoch", 1e300)));
+  EXPECT_TRUE(refused(damaged_line(point, "metrics", 5)));
+  EXPECT_TRUE(refused(damaged_line(point, "metrics", {{"bleu", "high"}})));
+  EXPECT_TRUE(refused(R"({"step": 1, "loss": 1})"));
+  EXPECT_TRUE(refused(R"({"step": 1, "watch": 5})"));
+  EXPECT_TRUE(refused(R"({"step": -1, "watch": {}})"));
+  EXPECT_TRUE(refused(damaged_line(trouble, "trouble", Json::array({1}))));
+  EXPECT_TRUE(refused(damaged_line(trouble, "to", "x")));
+  EXPECT_TRUE(refused(damaged_line(trouble, "text", 3)));
+  EXPECT_TRUE(refused(damaged_line(trouble, "action", nullptr)));
+  EXPECT_TRUE(refused(damaged_line(trouble, "kind", "bad luck")));
 }
 
 TEST(DamagedRecords, OfMetricsThatNestDeeplyEndTheHistory) {
@@ -58,39 +76,43 @@ TEST(DamagedRecords, OfMetricsThatNestDeeplyEndTheHistory) {
 }
 
 TEST(DamagedRecords, OfAResultAreRefused) {
-  for (const char* text : {R"({"outcome": "finished", "steps": 1, "history": null})",
-                           R"({"outcome": "finished", "steps": -1, "history": []})",
-                           R"({"outcome": "finished", "steps": 1, "best_step": 0.5, "history": []})"})
-    EXPECT_THROW(TrainResult::from_json(Json::parse(text)), Error) << text;
+  const Json good = TrainResult{.steps = 1}.to_json();
+  const std::pair<const char*, Json> damages[] = {
+      {"history", nullptr}, {"steps", -1}, {"best", {{"metric", "bleu"}, {"value", 1}, {"step", 0.5}}}, {"metrics", 1}};
+  for (const auto& [key, value] : damages) {
+    Json bad = good;
+    bad[key] = value;
+    EXPECT_THROW((void)TrainResult::from_json(bad), Error) << bad;
+  }
   // The document's own keys are not metrics.
-  const Json odd = Json::parse(R"({"schema": 1, "watched": null, "outcome": "finished", "steps": 1, "history": []})");
-  EXPECT_TRUE(TrainResult::from_json(odd).metrics.empty());
+  EXPECT_TRUE(TrainResult::from_json(good).metrics.empty());
 }
 
 TEST(DamagedRecords, OfAStateAreRefused) {
-  const Json good = to_json(TrainState{}, "bleu");
-  EXPECT_EQ(to_json(train_state_from_json(good, "bleu", "state"), "bleu"), good);
+  TrainState state;
+  state.best_list = {{3, 0.5}};
+  const Json good = described_json(state);
+  EXPECT_EQ(described_json(from_described_json<TrainState>(good)), good);
   for (const char* key : {"step", "epoch", "batch", "tokens", "best_step", "validations_since_best", "best_list"}) {
     Json bad = good;
     bad[key] = -1;
-    if (std::string(key) == "best_list") bad[key] = Json::array({Json::array({-1, 0.5})});
-    EXPECT_TRUE(refusal_of_record([&] { (void)train_state_from_json(bad, "bleu", "state"); }).starts_with("state: "))
-        << key;
+    if (std::string(key) == "best_list") bad[key] = {{{"step", -1}, {"value", 0.5}}};
+    EXPECT_THROW((void)from_described_json<TrainState>(bad), Error) << key;
   }
   Json bad_point = good;
   bad_point["pending_point"] = {{"loss", 1.0}};
-  EXPECT_TRUE(
-      refusal_of_record([&] { (void)train_state_from_json(bad_point, "bleu", "state"); }).starts_with("state: "));
-  const Json mark = to_json(FileMark{3, 0x0A1B2C3D});
-  EXPECT_EQ(file_mark_from_json(mark), (FileMark{3, 0x0A1B2C3D}));
+  EXPECT_THROW((void)from_described_json<TrainState>(bad_point), Error);
+  const Json mark = described_json(FileMark{3, 0x0A1B2C3D});
+  EXPECT_EQ(mark, (Json{{"bytes", 3}, {"crc32", "0a1b2c3d"}}));
+  EXPECT_EQ(from_described_json<FileMark>(mark), (FileMark{3, 0x0A1B2C3D}));
   for (const char* text : {"", "x", "0a1b2c3d4e", "0a1b2c3 ", "-1"}) {
     Json bad = mark;
     bad["crc32"] = text;
-    EXPECT_THROW(file_mark_from_json(bad), Error) << text;
+    EXPECT_THROW((void)from_described_json<FileMark>(bad), Error) << text;
   }
-  Json spike = to_json(Spike{"loss", 30, 9, 2, 12, 29, 2});
+  Json spike = described_json(Spike{"loss", 30, 9, 2, 12, 29, 2});
   spike["since"] = -1;
-  EXPECT_THROW(spike_from_json(spike), Error);
+  EXPECT_THROW((void)from_described_json<Spike>(spike), Error);
 }
 
 }  // namespace

@@ -145,7 +145,7 @@ void expect_reason(const RunConfig& run, const fs::path& out) {
   const std::vector<TrainPoint> history = read_metrics(out / "metrics.jsonl");
   ASSERT_FALSE(history.empty());
   if (run.train.epochs > 0 || history.back().step == kSteps) return;
-  const int64_t best = read_json(out / "result.json").value("best_step", int64_t{0});
+  const int64_t best = TrainResult::from_json(read_json(out / "result.json")).best_step();
   const auto since = std::count_if(history.begin(), history.end(), [&](const TrainPoint& point) {
     return point.step > best && point.metrics.get(run.train.best_metric);
   });

@@ -8,6 +8,7 @@
 #include "plumb/base/progress.h"
 #include "plumb/run/metrics_file.h"
 #include "plumb/study/study.h"
+#include "study/parts.h"
 #include "train/copy_task.h"
 
 namespace plumb {
@@ -25,7 +26,14 @@ TEST(AlongTrainingStudy, DrawsTheRecordsOfItsRuns) {
   config.model.heads = 2;
   config.train = test::copy_run(directory / "data").train;
   config.train.steps = 6;
-  config.along_training = AlongTrainingStudy{2, {0, 5}, 2, 6, 8};
+  config.parts = test::parts(R"(
+[along_training]
+layers = 2
+warm_ups = [0, 5]
+every = 2
+examples = 6
+reference_products = 8
+)");
   EXPECT_TRUE(config.trains());
   const Json results = run_study(config, directory / "out");
   EXPECT_TRUE(results["verdicts"].empty());
@@ -51,7 +59,8 @@ TEST(AlongTrainingStudy, DrawsTheRecordsOfItsRuns) {
     ASSERT_TRUE(found.is_object()) << figure << name;
     EXPECT_EQ(found["x"], Json::array({1, 2, 4, 6}));
     for (size_t i = 1; i < records.size(); ++i) {
-      EXPECT_NEAR(found["y"][i - 1].template get<double>(), value(records[i].values), 1e-12) << figure << name << i;
+      EXPECT_NEAR(found["y"][i - 1].template get<double>(), value(to_json(records[i]).at("watch")), 1e-12)
+          << figure << name << i;
     }
   };
   const auto preconditioned = [](const Json& values) { return values["curvature"]["preconditioned"]; };
@@ -66,7 +75,7 @@ TEST(AlongTrainingStudy, DrawsTheRecordsOfItsRuns) {
   EXPECT_EQ(series("along_critical_share", "critical")["y"], Json::array({1, 1, 1, 1}));
   std::vector<double> shares, drawn;
   for (const WatchRecord& record : records) {
-    if (const Json found = record.values.value("critical_rate", Json::object()); found.contains("share"))
+    if (const Json found = to_json(record).at("watch").value("critical_rate", Json::object()); found.contains("share"))
       shares.push_back(found["learning_rate"].get<double>() /
                        std::sqrt(found["low"].get<double>() * found["high"].get<double>()));
   }
@@ -81,9 +90,8 @@ TEST(AlongTrainingStudy, DrawsTheRecordsOfItsRuns) {
                [](const Json& values) { return values["updates"]["ratio"]["decoder.layers.1"].get<double>(); });
   expect_drawn("along_gradients_post-ln", "E‖g‖², warm-up 5",
                [](const Json& values) { return values["gradient_noise"]["mean_square_norm"].get<double>(); });
-  expect_drawn("along_similarity_decoder", "Post-LN, warm-up 5", [](const Json& values) {
-    return values["activations"]["token_cosine"]["decoder"].get<double>();
-  });
+  expect_drawn("along_similarity_decoder", "Post-LN, warm-up 5",
+               [](const Json& values) { return values["activations"]["token_cosine"]["decoder"].get<double>(); });
   expect_drawn("along_logit", "Post-LN, warm-up 5", [](const Json& values) {
     double largest = -1e300;
     for (const Json& logit : values["activations"]["largest_logit"]) largest = std::max(largest, logit.get<double>());

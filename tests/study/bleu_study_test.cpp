@@ -14,6 +14,7 @@
 #include "plumb/run/directory.h"
 #include "plumb/study/study.h"
 #include "study/entry.h"
+#include "study/parts.h"
 #include "train/copy_task.h"
 
 namespace plumb {
@@ -33,15 +34,22 @@ class BleuStudy : public ::testing::Test {
     config_.train.steps = 150;  // enough to copy some of it
     config_.train.validate_every = 50;
     config_.train.checkpoint_every = 150;
-    TrainingStudy part;
-    part.warm_ups = {5};
-    part.learning_rates = {1e-2};
-    part.layers = {1};
-    part.bleu_pairs = 16;
-    part.bleu_split = "valid";
-    config_.training = part;
+    set_seeds(1);
   }
   ~BleuStudy() override { set_verbosity(Verbosity::normal); }
+
+  void set_seeds(int64_t seeds) {
+    config_.parts = test::parts(fmt::format(R"(
+[training]
+warm_ups = [5]
+learning_rates = [1e-2]
+layers = [1]
+seeds = {}
+bleu_pairs = 16
+bleu_split = "valid"
+)",
+                                            seeds));
+  }
 
   test::TemporaryDirectory folder_;
   StudyConfig config_;
@@ -104,7 +112,7 @@ TEST_F(BleuStudy, OneSeedHasTheIntervalOverSentences) {
 }
 
 TEST_F(BleuStudy, SeveralSeedsHaveTheIntervalOverSeeds) {
-  config_.training->seeds = 2;
+  set_seeds(2);
   const Json results = run_study(config_, folder_ / "out");
   const Json rows = test::entry(results["tables"], "id", "bleu")["rows"];
   ASSERT_EQ(rows.size(), 2U);

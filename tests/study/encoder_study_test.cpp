@@ -8,6 +8,7 @@
 #include "plumb/base/progress.h"
 #include "plumb/data/directory.h"
 #include "plumb/study/study.h"
+#include "study/parts.h"
 #include "support/entries.h"
 #include "support/paths.h"
 
@@ -31,17 +32,26 @@ TEST(EncoderStudy, PreparesAMaskTokenMeasuresAndTrains) {
   config.train.batch_tokens = 128;
   config.train.steps = 4;
   config.train.validate_every = 2;
-  config.gradients = GradientStudy{1, 2, 8};
   config.train.optimizer = "adamw";
   config.train.clip_norm = 1;
-  config.training = TrainingStudy{.warm_ups = {0, 2}, .learning_rates = {1e-2}, .layers = {1}, .seeds = 2};
+  config.parts = test::parts(R"(
+[gradients]
+layers = 1
+seeds = 2
+pairs = 8
+[training]
+warm_ups = [0, 2]
+learning_rates = [1e-2]
+layers = [1]
+seeds = 2
+)");
   run_study(config, folder / "out");
   // Four steps do not lower the loss below that of a model that ignores its input, and failed runs are not compared:
   // the report is made from stored measurements with half the losses.
   for (const auto& each : std::filesystem::directory_iterator(folder / "out" / "measurements")) {
     if (!each.path().filename().string().starts_with("train-")) continue;
     Json measurement = read_json(each.path());
-    Json& loss = measurement["result"]["history"].back()["valid_nll"];
+    Json& loss = measurement["result"]["history"].back()["metrics"]["valid_nll"];
     loss = loss.get<double>() / 2;
     write_json(each.path(), measurement);
   }
@@ -88,7 +98,7 @@ TEST(EncoderStudy, MeasuresAgainWithAnotherTask) {
   config.model.d_model = 8;
   config.model.feed_forward = 12;
   config.model.heads = 2;
-  config.gradients = GradientStudy{1, 1, 8};
+  config.parts = test::parts("[gradients]\nlayers = 1\nseeds = 1\npairs = 8\n");
   const Json usual = run_study(config, folder / "out");
   EXPECT_EQ(run_study(config, folder / "out")["measurements"], usual["measurements"]);
   EXPECT_EQ(write_study(config).find("[task"), std::string::npos);

@@ -19,7 +19,8 @@ block = 16
 d_model = 16
 feed_forward = 16
 heads = 2
-dpfp_nu = 1
+[model.dpfp]
+nu = 1
 [train]
 steps = 4
 batch_tokens = 64
@@ -63,8 +64,7 @@ TEST(FastWeightsStudy, MeasuresJudgesAndFindsWhatItMeasured) {
   Json before = results;
   for (Json* each : {&again, &before}) each->erase("created");
   EXPECT_EQ(again, before);  // including times: nothing was measured again
-  EXPECT_EQ(read_study(Config::from_file(directory / "out" / "study.toml")).fast_weights->keys,
-            (std::vector<int64_t>{3, 12}));
+  EXPECT_NE(read_file(directory / "out" / "study.toml").find("keys = [3, 12]"), std::string::npos);
   set_verbosity(Verbosity::normal);
 }
 

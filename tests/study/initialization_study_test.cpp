@@ -13,6 +13,7 @@
 #include "plumb/optim/optimizer.h"
 #include "plumb/study/study.h"
 #include "study/entry.h"
+#include "study/parts.h"
 #include "support/paths.h"
 #include "train/copy_task.h"
 
@@ -67,7 +68,7 @@ class InitializationStudy : public ::testing::Test {
 };
 
 TEST_F(InitializationStudy, BackwardGainsOfEverySeed) {
-  config_.backward_gain = BackwardGainStudy{2, 2, 6};
+  config_.parts = test::parts("[backward_gain]\nlayers = 2\nseeds = 2\npairs = 6\n");
   const Json results = run();
   // The gradient at the decoder's input over that at its result, from a plain backward pass.
   std::vector<double> ratios;
@@ -111,7 +112,7 @@ TEST_F(InitializationStudy, BackwardGainsOfEverySeed) {
 }
 
 TEST_F(InitializationStudy, FirstStepsOfEveryOptimizer) {
-  config_.first_step = FirstStepStudy{1, 2, 6, {"adam", "sgd"}};
+  config_.parts = test::parts("[first_step]\nlayers = 1\nseeds = 2\npairs = 6\n");
   const Json results = run();
   const Json& rows = entry(results["tables"], "id", "first_step")["rows"];
   ASSERT_EQ(rows.size(), 6U);
@@ -146,7 +147,7 @@ TEST_F(InitializationStudy, FirstStepsOfEveryOptimizer) {
 }
 
 TEST_F(InitializationStudy, CurvatureAndItsParts) {
-  config_.curvature = CurvatureStudy{1, 2, 6, 60, 30, 1024, 1.0};
+  config_.parts = test::parts("[curvature]\nlayers = 1\nseeds = 2\npairs = 6\nsteps = 60\nlayer_steps = 30\n");
   const Json results = run();
   const Json& rows = entry(results["tables"], "id", "curvature_split")["rows"];
   ASSERT_EQ(rows.size(), 3U * 3U * 3U);  // schemes, whole and two layers, matrices
@@ -174,7 +175,7 @@ TEST_F(InitializationStudy, CurvatureAndItsParts) {
 // The interval of the verdict on curvature can be recomputed from the report.
 TEST_F(InitializationStudy, SpectrumListsTheLargestEigenvalueOfEverySeed) {
   config_.study.schemes = {"post-ln", "pre-ln"};
-  config_.spectrum = SpectrumStudy{1, 6, 60, 1, 1024, 1.0, 0, 3, 40};
+  config_.parts = test::parts("[spectrum]\nlayers = 1\npairs = 6\nsteps = 60\nseeds = 3\nseed_steps = 40\n");
   const Json results = run({"curvature"});
   std::map<std::string, std::vector<double>> found;
   for (const Json& row : entry(results["tables"], "id", "hessian_seeds")["rows"]) {
@@ -198,7 +199,17 @@ TEST_F(InitializationStudy, SpectrumListsTheLargestEigenvalueOfEverySeed) {
 }
 
 TEST_F(InitializationStudy, CoordinatesOverWidthDepthAndBatch) {
-  config_.coordinate_check = CoordinateCheckStudy{{16, 8}, {2, 3}, {40, 20}, 1, 2, 2, 1e-2, 0.1, 5};
+  config_.parts = test::parts(R"(
+[coordinate_check]
+widths = [16, 8]
+depths = [2, 3]
+batch_tokens = [40, 20]
+layers = 1
+seeds = 2
+steps = 2
+learning_rate = 1e-2
+pairs = 5
+)");
   config_.study.schemes = {"pre-ln", "post-ln"};
   const Json results = run();
   std::set<std::string> ids;
@@ -233,10 +244,31 @@ TEST_F(InitializationStudy, CoordinatesOverWidthDepthAndBatch) {
 
 TEST_F(InitializationStudy, AreReadAgainOnASecondRun) {
   config_.study.schemes = {"pre-ln"};
-  config_.backward_gain = BackwardGainStudy{1, 1, 3};
-  config_.first_step = FirstStepStudy{1, 1, 3, {"adam"}};
-  config_.curvature = CurvatureStudy{1, 1, 3, 5, 2, 1024, 1.0};
-  config_.coordinate_check = CoordinateCheckStudy{{4, 8}, {}, {}, 1, 1, 1, 1e-3, 0.1, 3};
+  config_.parts = test::parts(R"(
+[backward_gain]
+layers = 1
+seeds = 1
+pairs = 3
+[first_step]
+layers = 1
+seeds = 1
+pairs = 3
+optimizers = ["adam"]
+[curvature]
+layers = 1
+seeds = 1
+pairs = 3
+steps = 5
+layer_steps = 2
+[coordinate_check]
+widths = [4, 8]
+depths = []
+batch_tokens = []
+layers = 1
+seeds = 1
+steps = 1
+pairs = 3
+)");
   Json first = run();
   const auto written = [&] {
     std::map<std::string, std::filesystem::file_time_type> times;

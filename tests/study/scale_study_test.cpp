@@ -67,7 +67,7 @@ TEST_F(ScaleStudyTest, TrainsTheModelsItLists) {
   const std::vector<ExampleCost> costs = task->dataset("train")->costs();
   for (const ExampleCost& cost : costs) tokens += static_cast<double>(cost.larger());
   const double length = std::round(tokens / static_cast<double>(costs.size()));  // mean
-  double flops_per_token = 0;  // of the first model
+  double flops_per_token = 0;                                                    // of the first model
   for (size_t i = 0; i < 4; ++i) {
     const Json& row = rows[2 * i];
     const double d = widths[i];
@@ -251,7 +251,7 @@ TEST_F(ScaleStudyTest, LossesThatDoNotFallHaveNoLine) {
             folder_ / "out" / "measurements" / fmt::format("scale-{}-mup-{}-lr0.001-seed{}.json", scheme, shape, seed);
         Json measurement = read_json(file);
         // What was measured last counts, not its copy in the result.
-        Json& loss = measurement["result"]["history"].back()["valid_nll"];
+        Json& loss = measurement["result"]["history"].back()["metrics"]["valid_nll"];
         loss = scheme == std::string("pre-ln") ? 3 + 1 / size : 3 + size;
         write_json(file, measurement);
       }
@@ -268,15 +268,15 @@ TEST(ScaleStudy, RefusesFamiliesThatItCannotCompare) {
   EXPECT_THROW(study({"scale.layers=[1,1,1]"}), Error);
   EXPECT_THROW(study({"scale.rate_widths=[8]"}), Error);
   EXPECT_THROW(study({"scale.learning_rates=[0.0]"}), Error);
+  EXPECT_THROW(study({"scale.parametrization='mu'"}), Error);
   const test::TemporaryDirectory folder;
-  for (const char* assignment : {"scale.widths=[8,12,24,32]", "scale.widths=[8,16,32,16]", "scale.parametrization='mu'",
+  for (const char* assignment : {"scale.widths=[8,12,24,32]", "scale.widths=[8,16,32,16]",
                                  "model.share_embeddings='target'", "train.optimizer='sgd'"}) {
     EXPECT_THROW(run_study(study({assignment}), folder / "out"), Error) << assignment;
     EXPECT_FALSE(std::filesystem::exists(folder / "out" / "runs")) << assignment;
   }
   for (const char* parametrization : {"mup", "standard"}) {  // its sweeps include µP
-    StudyConfig config = study();
-    config.scale->parametrization = parametrization;
+    StudyConfig config = study({fmt::format("scale.parametrization='{}'", parametrization)});
     config.train.groups.push_back({.pattern = {"output.*"}});
     EXPECT_THROW(run_study(config, folder / "out"), Error) << parametrization;
     EXPECT_FALSE(std::filesystem::exists(folder / "out" / "runs")) << parametrization;

@@ -10,6 +10,7 @@
 #include "plumb/data/batches.h"
 #include "plumb/model/model.h"
 #include "plumb/study/study.h"
+#include "study/parts.h"
 #include "support/entries.h"
 #include "train/copy_task.h"
 
@@ -72,7 +73,8 @@ class SignalStudyTest : public ::testing::Test {
     StudyConfig config;
     config.study.schemes = {"pre-ln", "post-ln", "keel"};  // the theory covers two of them
     config.data.directory = (folder_ / "data").string();
-    config.signal = SignalStudy{kLayers, {16, 32}, kSeeds, kPairs};
+    config.parts = test::parts(
+        fmt::format("[signal]\nlayers = {}\nwidths = [16, 32]\nseeds = {}\npairs = {}\n", kLayers, kSeeds, kPairs));
     results_ = run_study(config, folder_ / "out");
     set_verbosity(Verbosity::normal);
   }

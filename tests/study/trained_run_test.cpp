@@ -11,6 +11,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
+#include "plumb/study/changed_keys.h"
 #include "train/copy_task.h"
 
 namespace plumb {
@@ -27,6 +28,27 @@ MeasurementRequest numbers_request(int seed, int& made) {
             ++made;
             return to_json(Numbers{{0.1, 1.0 / made, std::numeric_limits<double>::infinity()}});
           }};
+}
+
+// A key that Plumb gets later has its default in earlier studies, so it does not identify a measurement.
+TEST(Measurements, AreIdentifiedByWhatDiffersFromTheDefaults) {
+  ModelConfig model;
+  EXPECT_EQ(changed_keys(model), "");
+  model.d_model = 24;
+  model.positions = "none";
+  EXPECT_EQ(changed_keys(model), "d_model = 24\npositions = \"none\"\n");
+  TrainConfig train;
+  train.groups.push_back({.pattern = {"output.*"}});
+  EXPECT_NE(changed_keys(train).find("groups.pattern = [\"output.*\"]"), std::string::npos) << changed_keys(train);
+}
+
+TEST(Measurements, ResultsAreReadAsTheyWereWritten) {
+  using Result = std::map<std::string, std::vector<std::optional<double>>>;
+  const Result result = {{"a", {1.5, {}}}, {"b", {}}};
+  EXPECT_EQ(result_of<Result>(result_json(result)), result);
+  EXPECT_TRUE(std::isnan(result_of<double>(Json())));
+  EXPECT_FALSE(result_of<std::optional<StudyData>>(Json()));
+  EXPECT_EQ(result_of<StudyData>(result_json(StudyData{.directory = "here"})).directory, "here");
 }
 
 TEST(Measurements, AreMadeOncePerNameAndSettings) {
@@ -122,17 +144,23 @@ TEST(Measurements, FirstExceptionOfSeveralIsThrown) {
   EXPECT_LT(measurements.measured(), 50);
 }
 
-TrainedRun run_of(const char* outcome, const Json& history) {
+/// With a validation loss at some of the steps.
+TrainedRun run_of(RunOutcome outcome, const std::vector<std::pair<int64_t, std::optional<double>>>& history) {
   TrainedRun run;
-  Json json = {{"outcome", outcome}, {"steps", 4}, {"history", history}};
-  if (!history.empty() && history.back().contains("valid_nll")) json["valid_nll"] = history.back()["valid_nll"];
-  run.result = TrainResult::from_json(json);
+  run.result.outcome = outcome;
+  run.result.steps = 4;
+  for (const auto& [step, loss] : history) {
+    TrainPoint& point = run.result.history.emplace_back();
+    point.step = step;
+    if (loss) point.metrics.set("valid_nll", *loss);
+  }
+  run.result.metrics = last_metrics(run.result.history);
   return run;
 }
 
 TEST(TrainedRun, LossOfWhatDivergedIsInfinite) {
-  const Json history = {{{"step", 2}, {"valid_nll", 3.5}}, {{"step", 3}}, {{"step", 4}, {"valid_nll", 2.25}}};
-  const TrainedRun finished = run_of("finished", history);
+  const std::vector<std::pair<int64_t, std::optional<double>>> history = {{2, 3.5}, {3, {}}, {4, 2.25}};
+  const TrainedRun finished = run_of(RunOutcome::finished, history);
   EXPECT_EQ(finished.loss(), 2.25);
   EXPECT_EQ(finished.summary(), "loss 2.25");
   const Series curve = finished.validation_curve("name", "group");
@@ -141,12 +169,12 @@ TEST(TrainedRun, LossOfWhatDivergedIsInfinite) {
   EXPECT_EQ(curve.name, "name");
   EXPECT_EQ(curve.group, "group");
 
-  const TrainedRun diverged = run_of("diverged", history);
+  const TrainedRun diverged = run_of(RunOutcome::diverged, history);
   EXPECT_TRUE(diverged.diverged());
   EXPECT_TRUE(std::isinf(diverged.loss()));
   EXPECT_EQ(diverged.summary(), "diverged at step 4");
   EXPECT_EQ(diverged.validation_curve("", "").y, Json::array({3.5, 2.25, nullptr}));
-  EXPECT_TRUE(std::isnan(run_of("finished", Json::array()).loss()));
+  EXPECT_TRUE(std::isnan(run_of(RunOutcome::finished, {}).loss()));
 }
 
 class TrainedRunOnDisk : public ::testing::Test {
@@ -194,8 +222,12 @@ TEST_F(TrainedRunOnDisk, IsTrainedOnceAndAskedOnce) {
                          ++asked;
                          return Json(trained.parameters().count());
                        }};
-  const Json answer = answer_of(context, request, question);
-  const TrainedRun run = trained_run(context, request);
+  PartPlan plan(context);
+  const auto answer_of = [&] { return measurements.get(question_measurement(context, request, question)); };
+  const Json answer = answer_of();
+  const Planned<TrainedRun> planned = planned_run(plan, context, request);
+  EXPECT_EQ(plan.requests().size(), 1U);
+  const TrainedRun& run = *planned;
   EXPECT_EQ(run.result.steps, 4);
   EXPECT_EQ(answer, make_model(model)->parameters().count());
   EXPECT_GT(points, 0);
@@ -203,23 +235,23 @@ TEST_F(TrainedRunOnDisk, IsTrainedOnceAndAskedOnce) {
   std::filesystem::path directory;
   for (const auto& entry : std::filesystem::directory_iterator(folder_ / "out" / "runs")) directory = entry.path();
   EXPECT_TRUE(directory.filename().string().starts_with("copy-"));
-  EXPECT_EQ(run.loss(), read_json(directory / "result.json")["valid_nll"]);
+  EXPECT_EQ(run.loss(), read_json(directory / "result.json")["metrics"]["valid_nll"]);
   EXPECT_LT(run.loss(), std::log(static_cast<double>(model.target_vocabulary)) + 1);
 
   const int before = points;
-  EXPECT_EQ(answer_of(context, request, question), answer);
+  EXPECT_EQ(answer_of(), answer);
   EXPECT_EQ(asked, 1);
-  const TrainedRun again = trained_run(context, request);
+  const TrainedRun again = *planned_run(plan, context, request);
   EXPECT_EQ(again.loss(), run.loss());
   EXPECT_EQ(again.result.history.size(), run.result.history.size());
   // Another question does not train the run again.
   question.settings["detail"] = 2;
-  EXPECT_EQ(answer_of(context, request, question), answer);
+  EXPECT_EQ(answer_of(), answer);
   EXPECT_EQ(asked, 2);
   EXPECT_EQ(points, before);
   // Another learning rate is another run, in another directory.
   request.config.train.learning_rate *= 2;
-  EXPECT_NE(trained_run(context, request).loss(), run.loss());
+  EXPECT_NE(planned_run(plan, context, request)->loss(), run.loss());
   EXPECT_GT(points, before);
 }
 

@@ -15,6 +15,7 @@
 #include "plumb/data/prepare_labels.h"
 #include "plumb/run/directory.h"
 #include "plumb/study/study.h"
+#include "plumb/study/transfer_data.h"
 #include "plumb/study/transfer_recipe.h"
 #include "support/entries.h"
 #include "support/paths.h"
@@ -45,15 +46,13 @@ class TransferPart : public ::testing::Test {
     config_.train.batch_tokens = 200;
     config_.train.warm_up = 0;
     config_.train.decay_start = 1;
-    TransferStudy part;
-    part.train = (folder_ / "train.tsv").string();
-    part.valid = (folder_ / "valid.tsv").string();
-    part.arms = {"scratch", "complete"};
-    part.seeds = 2;
-    part.epochs = part.few_epochs = 4;
-    part.batch_tokens = 200;
-    part.models = {{"decoder", "", 0, 1e-3, {1e-2}}};
-    config_.transfer = part;
+    part_.train = (folder_ / "train.tsv").string();
+    part_.valid = (folder_ / "valid.tsv").string();
+    part_.arms = {"scratch", "complete"};
+    part_.seeds = 2;
+    part_.epochs = part_.few_epochs = 4;
+    part_.batch_tokens = 200;
+    part_.models = {{"decoder", "", 0, 1e-3, {1e-2}}};
   }
   ~TransferPart() override { set_verbosity(Verbosity::normal); }
 
@@ -67,7 +66,12 @@ class TransferPart : public ::testing::Test {
   }
 
   [[nodiscard]] fs::path out() const { return folder_ / "out"; }
-  Json run() const { return run_study(config_, out()); }
+  [[nodiscard]] Json run() const { return run_in(out()); }
+  [[nodiscard]] Json run_in(const fs::path& out) const {
+    StudyConfig config = config_;
+    config.parts["transfer"] = Options(part_);
+    return run_study(config, out);
+  }
 
   /// The directories of runs whose names begin with this, by name without the hash.
   [[nodiscard]] std::map<std::string, fs::path> runs(const std::string& beginning) const {
@@ -82,11 +86,12 @@ class TransferPart : public ::testing::Test {
 
   /// A run's final error in percent.
   static double error_of_run(const fs::path& run) {
-    return 100 - 100 * read_json(run / "result.json").at("accuracy").get<double>();
+    return 100 - 100 * read_json(run / "result.json").at("metrics").at("accuracy").get<double>();
   }
 
   test::TemporaryDirectory folder_;
   StudyConfig config_;
+  TransferStudy part_;
 };
 
 std::set<double> rate_factors(const RunConfig& run) {
@@ -96,12 +101,12 @@ std::set<double> rate_factors(const RunConfig& run) {
 }
 
 TEST_F(TransferPart, ArmsDifferInOneThingAndShareTheirStages) {
-  config_.transfer->arms = {"scratch",    "complete",   "no-text",     "no-discriminative", "no-unfreezing",
-                            "no-slanted", "last-layer", "all-at-once", "chain-thaw"};
-  config_.transfer->seeds = 1;
-  config_.transfer->epochs = 5;
-  config_.transfer->models.push_back({"awd-lstm", "lstm", 2e-3, 1e-3, {1e-2}});
-  config_.transfer->models.push_back({"encoder", "", 0, 1e-3, {1e-2}});
+  part_.arms = {"scratch",    "complete",   "no-text",     "no-discriminative", "no-unfreezing",
+                "no-slanted", "last-layer", "all-at-once", "chain-thaw"};
+  part_.seeds = 1;
+  part_.epochs = 5;
+  part_.models.push_back({"awd-lstm", "lstm", 2e-3, 1e-3, {1e-2}});
+  part_.models.push_back({"encoder", "", 0, 1e-3, {1e-2}});
   const Json results = run();
   for (const std::string kind : {"decoder", "awd-lstm", "encoder"}) {
     const std::string prefix = fmt::format("transfer-{}-", kind);
@@ -160,8 +165,8 @@ TEST_F(TransferPart, ArmsDifferInOneThingAndShareTheirStages) {
 }
 
 TEST_F(TransferPart, ReportsTheErrorsOfItsRuns) {
-  config_.transfer->arms = {"complete", "no-unfreezing"};
-  config_.transfer->models[0].learning_rates = {3e-2, 1e-3};
+  part_.arms = {"complete", "no-unfreezing"};
+  part_.models[0].learning_rates = {3e-2, 1e-3};
   const Json results = run();
   // By brute force: the rate with the smallest mean error, and the differences of its runs, seed by seed.
   const auto all = runs("transfer-decoder-");
@@ -220,7 +225,7 @@ TEST_F(TransferPart, ReportsTheErrorsOfItsRuns) {
 }
 
 TEST_F(TransferPart, FewerLabelsAreDrawnByTheSeedWithEachLabel) {
-  config_.transfer->examples = {12};
+  part_.examples = {12};
   for (int i = 0; i < 30; ++i)  // blank: ignored
     std::ofstream(folder_ / "train.tsv", std::ios::app) << "two\t \n";
   const Json results = run();
@@ -257,26 +262,26 @@ TEST_F(TransferPart, FewerLabelsAreDrawnByTheSeedWithEachLabel) {
 }
 
 TEST_F(TransferPart, LabelsOfADataDirectoryAreTheSameLabels) {
-  config_.transfer->arms = {"complete"};
-  config_.transfer->seeds = 1;
+  part_.arms = {"complete"};
+  part_.seeds = 1;
   const Json of_files = run();
   LabelOptions options;
   options.train = folder_ / "train.tsv";
   options.valid = folder_ / "valid.tsv";
   options.tokenizer.vocabulary = 60;  // not used
   prepare_labels(options, folder_ / "labels");
-  config_.transfer->train.clear();
-  config_.transfer->valid.clear();
-  config_.transfer->labels = (folder_ / "labels").string();
-  const Json of_directory = run_study(config_, folder_ / "other");
+  part_.train.clear();
+  part_.valid.clear();
+  part_.labels = (folder_ / "labels").string();
+  const Json of_directory = run_in(folder_ / "other");
   EXPECT_EQ(of_directory["figures"], of_files["figures"]);
 }
 
 TEST_F(TransferPart, WithoutAStageOnTextTheClassifierBeginsWithThePretrainedModel) {
-  config_.transfer->arms = {"complete", "no-text"};
-  config_.transfer->text_epochs = 0;
-  config_.transfer->seeds = 1;
-  run();
+  part_.arms = {"complete", "no-text"};
+  part_.text_epochs = 0;
+  part_.seeds = 1;
+  (void)run();
   const auto all = runs("transfer-decoder-");
   ASSERT_EQ(all.size(), 2U);  // "no-text" would be the same arm
   EXPECT_EQ(fs::path(load_run_config(all.at("transfer-decoder-complete-labels60-lr0.01-seed1")).initial_weights),
@@ -316,8 +321,9 @@ TEST_F(TransferPart, MistakesAreErrorsBeforeAnythingIsTrained) {
             std::string::npos);
   EXPECT_NE(message("[transfer]\ntrain = \"a.tsv\"\n").find("[[transfer.model]]"), std::string::npos);
   EXPECT_NE(message("[transfer]\ntrain = \"a.tsv\"\n" + model + model).find("twice"), std::string::npos);
-  EXPECT_NE(message("[transfer]\ntrain = \"a.tsv\"\narms = [\"thaw\"]\n" + model).find("no arm 'thaw'"),
-            std::string::npos);
+  EXPECT_NE(
+      message("[transfer]\ntrain = \"a.tsv\"\narms = [\"thaw\"]\n" + model).find("transfer.arms = \"thaw\" must be"),
+      std::string::npos);
   EXPECT_NE(message("[transfer]\ntrain = \"a.tsv\"\nseeds = 0\n" + model).find("transfer.seeds"), std::string::npos);
 
   for (const char* line : {"rate_divisor = 0.5", "arms = []", "examples = [20, 10, 20]"}) {
@@ -331,19 +337,19 @@ TEST_F(TransferPart, MistakesAreErrorsBeforeAnythingIsTrained) {
 
   const auto refused = [&](const std::string& part) {
     try {
-      run();
+      (void)run();
     } catch (const Error& error) {
       EXPECT_FALSE(fs::exists(out() / "runs"));
       return (std::string(error.what()) + "; " + error.hint()).find(part) != std::string::npos;
     }
     return false;
   };
-  config_.transfer->epochs = 3;  // enough for the head and two layers, but not the embeddings
+  part_.epochs = 3;  // enough for the head and two layers, but not the embeddings
   EXPECT_TRUE(refused("'complete' of a model of kind \"decoder\" needs at least 4 to train all of its layers"));
-  config_.transfer->epochs = 4;
-  config_.transfer->examples = {60};
+  part_.epochs = 4;
+  part_.examples = {60};
   EXPECT_TRUE(refused("of 60 training examples"));
-  config_.transfer->examples.clear();
+  part_.examples.clear();
   config_.data.block = 0;
   EXPECT_TRUE(refused("has data for language-modeling, not for translation"));
   fs::remove_all(out());
@@ -353,16 +359,17 @@ TEST_F(TransferPart, MistakesAreErrorsBeforeAnythingIsTrained) {
 TEST(TransferStudies, ThatComeWithPlumbTrainEveryLayer) {
   for (const char* name : {"ulmfit.toml", "finetuning.toml"}) {
     const StudyConfig study = read_study(Config::from_file(test::source_directory() / "studies" / name));
-    ASSERT_TRUE(study.transfer.has_value()) << name;
-    for (const TransferModel& model : study.transfer->models) {
+    const TransferStudy* transfer = study.part<TransferStudy>();
+    ASSERT_NE(transfer, nullptr) << name;
+    for (const TransferModel& model : transfer->models) {
       ModelConfig config = study.model;
       config.kind = model.kind;
       const ModelDepth depth = depth_of(config);
       const int64_t layers = std::max(depth.encoder_layers, depth.decoder_layers);
       EXPECT_EQ(layers, 2) << model.kind;
       // The head, the layers and the embeddings, one per epoch.
-      EXPECT_GE(std::min(study.transfer->epochs, study.transfer->few_epochs), layers + 2) << model.kind;
-      EXPECT_EQ(usual_recipe(model.kind, study.transfer->arms), model.kind == "awd-lstm" ? "complete" : "all-at-once");
+      EXPECT_GE(std::min(transfer->epochs, transfer->few_epochs), layers + 2) << model.kind;
+      EXPECT_EQ(usual_recipe(model.kind, transfer->arms), model.kind == "awd-lstm" ? "complete" : "all-at-once");
     }
   }
 }

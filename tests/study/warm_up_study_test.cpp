@@ -8,6 +8,7 @@
 #include "plumb/study/study.h"
 #include "plumb/study/trained_run.h"
 #include "study/entry.h"
+#include "study/parts.h"
 #include "train/copy_task.h"
 
 namespace plumb {
@@ -25,8 +26,12 @@ TEST(WarmUpStudy, ComparesWarmUpsInTokens) {
   config.train = run.train;
   config.train.steps = 3;
   config.train.log_every = 1;
-  config.training =
-      TrainingStudy{{0, Duration::parse("1kt"), Duration::parse("10kt")}, {1e-2}, {1}, 1, 0, "valid", 1, {}};
+  config.parts = test::parts(R"(
+[training]
+warm_ups = [0, "1kt", "10kt"]
+learning_rates = [1e-2]
+layers = [1]
+)");
   const Json results = run_study(config, folder / "out");
   set_verbosity(Verbosity::normal);
 

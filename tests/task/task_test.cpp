@@ -206,8 +206,7 @@ TEST_F(Tasks, PackedSentencesAreOneSequenceOrApart) {
     EXPECT_EQ(std::abs(nll(*packed) / nll(*alone) - 1) < 1e-12, apart);
   }
   TaskConfig config;
-  Config::from_string("[task.language-modeling]\npack = -1\n", "test").read("task", config);
-  EXPECT_THROW(make_task(config, data, "decoder"), Error);
+  EXPECT_THROW(Config::from_string("[task.language-modeling]\npack = -1\n", "test").read("task", config), Error);
 }
 
 // Howard & Ruder 2018: a second language model reads the text backward.
@@ -253,8 +252,8 @@ TEST_F(Tasks, ABackwardModelReadsFromTheEnd) {
     EXPECT_EQ(set->batch(std::vector<int64_t>{i}).labels, expected);
   }
   TaskConfig sideways;
-  Config::from_string("[task.language-modeling]\ndirection = \"sideways\"\n", "test").read("task", sideways);
-  EXPECT_THROW(make_task(sideways, blocks, "decoder"), Error);
+  const Config wrong = Config::from_string("[task.language-modeling]\ndirection = \"sideways\"\n", "test");
+  EXPECT_THROW(wrong.read("task", sideways), Error);
 }
 
 TEST_F(Tasks, BlocksAreNotPacked) {
@@ -356,7 +355,7 @@ TEST_F(Tasks, AClassifierLearnsItsLabels) {
   training.learning_rate = 5e-3;
   training.warm_up = 10;
   const TrainResult result = train(*model, training, *task);
-  EXPECT_EQ(result.outcome, "finished");
+  EXPECT_EQ(result.outcome, RunOutcome::finished);
   EXPECT_GT(*result.metrics.get("accuracy"), 0.95);
 }
 

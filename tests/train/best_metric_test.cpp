@@ -103,7 +103,7 @@ TEST_F(BestMetrics, OfEveryTaskAreComputedOrRefused) {
           best_step = point.step;
         }
         ASSERT_TRUE(best.has_value()) << where;
-        EXPECT_EQ(result.best_step, best_step) << where;
+        EXPECT_EQ(result.best_step(), best_step) << where;
         if (result.steps < 9) {
           EXPECT_EQ(since, 2) << where << ", ended at " << result.steps;
         }

@@ -3,6 +3,7 @@
 
 #include "copy_run_fixture.h"
 #include "plumb/base/error.h"
+#include "plumb/train/run_training.h"
 #include "run_contents.h"
 
 namespace plumb {
@@ -40,11 +41,11 @@ TEST_F(Bfloat16Run, ResumesByteForByte) {
     run_.train.parameters = parameters;
     const std::filesystem::path whole = folder_ / (std::string("whole-") + parameters),
                                 interrupted = folder_ / (std::string("interrupted-") + parameters);
-    EXPECT_EQ(run_training(run_, whole).outcome, "finished");
+    EXPECT_EQ(run_training(run_, whole).outcome, RunOutcome::finished);
     TrainHooks hooks;
     hooks.stop = [left = 11]() mutable { return --left == 0; };
-    EXPECT_EQ(run_training(run_, interrupted, hooks).outcome, "stopped");
-    EXPECT_EQ(run_training(run_, interrupted).outcome, "finished");
+    EXPECT_EQ(run_training(run_, interrupted, hooks).outcome, RunOutcome::stopped);
+    EXPECT_EQ(run_training(run_, interrupted).outcome, RunOutcome::finished);
     for (const char* name : {"model.safetensors", "optimizer.safetensors"}) {
       const std::filesystem::path file = std::filesystem::path("checkpoints") / "step-000020" / name;
       EXPECT_EQ(read_file(whole / file), read_file(interrupted / file)) << parameters << " " << name;

@@ -9,6 +9,7 @@
 #include "copy_task.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/json_fields.h"
 #include "plumb/base/progress.h"
 #include "plumb/io/safetensors.h"
 #include "plumb/run/directory.h"
@@ -96,7 +97,7 @@ TEST_F(CheckpointAverage, OfTheBest) {
   std::string text = read_lines(metrics).front() + "\n";
   for (TrainPoint point : read_metrics(metrics)) {
     if (const auto value = found.find(point.step); value != found.end()) point.metrics.set("valid_nll", value->second);
-    text += to_json(point).dump() + "\n";
+    text += described_json(point).dump() + "\n";
   }
   write_file_atomic(metrics, text);
   const std::vector<fs::path> best = {checkpoint(12), checkpoint(20)};
@@ -114,7 +115,7 @@ TEST_F(CheckpointAverage, OfTheBestByAnotherMetric) {
   std::string text = read_lines(run / "metrics.jsonl").front() + "\n";
   for (TrainPoint point : read_metrics(run / "metrics.jsonl")) {
     if (const auto value = found.find(point.step); value != found.end()) point.metrics.set("bleu", value->second);
-    text += to_json(point).dump() + "\n";
+    text += described_json(point).dump() + "\n";
   }
   write_file_atomic(run / "metrics.jsonl", text);
   EXPECT_EQ(best_checkpoints(run, 2), (std::vector<fs::path>{checkpoint(12), checkpoint(20)}));

@@ -3,7 +3,7 @@
 
 #include "copy_run_fixture.h"
 #include "disturbed_task.h"
-#include "plumb/base/json.h"
+#include "plumb/base/json_fields.h"
 #include "plumb/base/progress.h"
 #include "plumb/model/encoder_decoder.h"
 #include "plumb/run/snapshot.h"
@@ -42,10 +42,15 @@ class SlowlyScored final : public Task {
   bool known_;
 };
 
+struct Count {
+  int64_t seen = 0;
+};
+void describe(Fields& field, Count& count) { field("seen", count.seen); }
+
 /// Counts its measurements.
 class Counting final : public Watch {
  public:
-  [[nodiscard]] Json measure(const WatchedRun&) override { return {{"seen", ++seen_}}; }
+  [[nodiscard]] Described measure(const WatchedRun&) override { return Described(Count{++seen_}); }
   [[nodiscard]] NamedTensors state() const override { return {{"seen", at::full({1}, seen_, at::kLong)}}; }
   void load_state(const NamedTensors& tensors) override {
     seen_ = tensors.empty() ? 0 : tensors.front().second.item<int64_t>();
@@ -72,7 +77,7 @@ TEST_F(Combined, SlowMetricsThatARunWasLeftWithoutAndAStateThatIsSharedOut) {
     TrainHooks hooks;
     hooks.stop = [left = 5]() mutable { return --left == 0; };
     if (group.rank() == 0) hooks.checkpoint = [&](const Trainer& trained) { trained.save(saved); };
-    EXPECT_EQ(trainer.run(hooks).outcome, "stopped");
+    EXPECT_EQ(trainer.run(hooks).outcome, RunOutcome::stopped);
   });
   EXPECT_TRUE(read_json(saved / "state.json").contains("pending_point"));
   std::vector<int64_t> best;
@@ -89,8 +94,8 @@ TEST_F(Combined, SlowMetricsThatARunWasLeftWithoutAndAStateThatIsSharedOut) {
       };
     }
     const TrainResult result = trainer.run(hooks);
-    EXPECT_EQ(result.outcome, "finished");
-    EXPECT_EQ(result.best_step, 5);
+    EXPECT_EQ(result.outcome, RunOutcome::finished);
+    EXPECT_EQ(result.best_step(), 5);
   });
   EXPECT_EQ(best, (std::vector<int64_t>{5}));
 }
@@ -102,14 +107,55 @@ TEST_F(Combined, AMetricThatIsNotKnownIsNotZero) {
   const SlowlyScored task(*task_, false);
   EncoderDecoder learner = model();
   const TrainResult result = train(learner, run_.train, task);
-  EXPECT_EQ(result.outcome, "finished");
+  EXPECT_EQ(result.outcome, RunOutcome::finished);
   EXPECT_FALSE(result.metrics.get("five"));
-  EXPECT_EQ(result.best_step, 0);
+  EXPECT_EQ(result.best_step(), 0);
+}
+
+TEST_F(Combined, ProcessesThatJoinTakeTheTrainedWeightsAndTheirAverage) {
+  run_.train.average_decay = 0.5;
+  run_.train.optimizer = "sgd";
+  run_.train.learning_rate = 0.05;
+  run_.train.steps = 10;
+  EncoderDecoder whole = model(), begun = model();
+  train(whole, run_.train, *task_);
+  Trainer first(begun, run_.train, *task_);
+  TrainHooks hooks;
+  hooks.stop = [left = 5]() mutable { return --left == 0; };
+  EXPECT_EQ(first.run(hooks).outcome, RunOutcome::stopped);
+  fs::create_directories(folder_ / "saved");
+  first.save(folder_ / "saved");
+  test::as_ranks(2, [&](const Group& group) {
+    EncoderDecoder learner = model();
+    Trainer trainer(learner, run_.train, *task_);
+    if (group.rank() == 0) trainer.load(folder_ / "saved");
+    trainer.join(group);
+    EXPECT_EQ(trainer.run().steps, 10);
+    EXPECT_LT((learner.parameters().flat() - whole.parameters().flat()).abs().max().item<double>(), 1e-10);
+  });
+}
+
+TEST_F(Combined, ACheckpointWithoutAPartIsRefused) {
+  EncoderDecoder trained = model(), other = model();
+  run_.train.steps = 1;
+  Trainer first(trained, run_.train, *task_);
+  first.run();
+  Snapshot snapshot = first.snapshot();
+  EXPECT_EQ(snapshot.find("watch.safetensors"), nullptr);
+  std::erase_if(snapshot.files, [](const Snapshot::File& file) { return file.name == "optimizer.safetensors"; });
+  fs::create_directories(folder_ / "saved");
+  write_snapshot(snapshot, folder_ / "saved");
+  Trainer second(other, run_.train, *task_);
+  try {
+    second.load(folder_ / "saved");
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string(error.what()), (folder_ / "saved" / "optimizer.safetensors").string() + ": is missing");
+  }
 }
 
 TEST_F(Combined, ARollbackInMemoryTakesTheWatchesBack) {
-  static const bool registered =
-      watches().add("counting", "", "", [](const Options&) { return std::make_unique<Counting>(); });
+  static const bool registered = watches().add("counting", "", "", watch_factory<Counting, Count>());
   EXPECT_TRUE(registered);
   WatchConfig watch;
   watch.every = 2;
@@ -125,7 +171,7 @@ TEST_F(Combined, ARollbackInMemoryTakesTheWatchesBack) {
   const TrainResult result = train(learner, run_.train, task, {}, watch);
   EXPECT_EQ(result.troubles.size(), 1U);
   std::vector<std::pair<int64_t, int64_t>> seen;
-  for (const WatchRecord& record : result.watched) seen.emplace_back(record.step, record.values["counting"]["seen"]);
+  for (const WatchRecord& record : result.watched) seen.emplace_back(record.step, record.find<Count>()->seen);
   EXPECT_EQ(seen, (std::vector<std::pair<int64_t, int64_t>>{{0, 1}, {1, 2}, {2, 3}, {4, 4}, {6, 5}, {8, 6}}));
 }
 
@@ -135,16 +181,16 @@ TEST_F(Combined, ARunThatGoesOnWithASuspectUpdateHasNothingToReturnTo) {
   Trainer first(before, run_.train, *task_);
   TrainHooks hooks;
   hooks.stop = [left = 5]() mutable { return --left == 0; };
-  EXPECT_EQ(first.run(hooks).outcome, "stopped");
+  EXPECT_EQ(first.run(hooks).outcome, RunOutcome::stopped);
   Snapshot snapshot = first.snapshot();
   const Spike spike{"update of src_embed.weight", 5, 2, 1, 20, 5, 1};
-  snapshot.state["trouble"]["update_spikes"] = Json::array({to_json(spike)});
+  snapshot.state["trouble"]["update_spikes"] = Json::array({described_json(spike)});
   fs::create_directories(folder_ / "saved");
   write_snapshot(snapshot, folder_ / "saved");
   Trainer second(after, run_.train, *task_);
   second.load(folder_ / "saved");
   const TrainResult result = second.run();
-  EXPECT_EQ(result.outcome, "diverged");
+  EXPECT_EQ(result.outcome, RunOutcome::diverged);
   EXPECT_EQ(result.steps, 5);
 }
 

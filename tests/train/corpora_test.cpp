@@ -148,7 +148,7 @@ TEST_F(SeveralCorpora, ARunGoesOnToTheSameBits) {
     const fs::path whole = folder_ / kind / "whole", killed = folder_ / kind / "killed",
                    stopped = folder_ / kind / "two";
     const TrainResult result = run_training(config_, whole);
-    EXPECT_EQ(result.outcome, "finished");
+    EXPECT_EQ(result.outcome, RunOutcome::finished);
     TrainHooks hooks;
     hooks.point = [](const TrainPoint& point) {
       if (point.step == 12) throw Kill();
@@ -160,9 +160,9 @@ TEST_F(SeveralCorpora, ARunGoesOnToTheSameBits) {
     for (const int64_t steps : {5, 8}) {
       TrainHooks stopping;
       stopping.stop = [left = steps]() mutable { return --left == 0; };
-      EXPECT_EQ(run_training(config_, stopped, stopping).outcome, "stopped");
+      EXPECT_EQ(run_training(config_, stopped, stopping).outcome, RunOutcome::stopped);
     }
-    EXPECT_EQ(run_training(config_, stopped).outcome, "finished");
+    EXPECT_EQ(run_training(config_, stopped).outcome, RunOutcome::finished);
     for (const char* file : {"model.safetensors", "optimizer.safetensors"})
       EXPECT_EQ(read_file(latest_checkpoint(stopped) / file), read_file(latest_checkpoint(whole) / file)) << kind;
   }
@@ -247,8 +247,8 @@ TEST_F(SeveralCorpora, WhatCannotBeIsAnErrorThatNamesTheKey) {
   EXPECT_EQ(checked(), "a corpus of [[train.corpora]] has no name");
   for (const double weight : {0.0, -1.0}) {
     config_.train.corpora = {{"news", weight}};
-    EXPECT_EQ(checked(), weight == 0 ? "[[train.corpora]] news: weight = 0 must be above 0"
-                                     : "[[train.corpora]] news: weight = -1 must be above 0");
+    EXPECT_EQ(checked(),
+              weight == 0 ? "train.corpora.weight = 0 must be above 0" : "train.corpora.weight = -1 must be above 0");
     EXPECT_EQ(refused(folder_ / "never"), checked());
   }
   config_.train.corpora = {};

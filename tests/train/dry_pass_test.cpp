@@ -7,6 +7,7 @@
 
 #include "copy_task.h"
 #include "plumb/base/error.h"
+#include "plumb/base/json_fields.h"
 #include "plumb/base/progress.h"
 #include "plumb/model/encoder_decoder.h"
 #include "plumb/train/memory_error.h"
@@ -52,7 +53,7 @@ class DryPass : public ::testing::Test {
       point.tokens_per_second = 0;
       point.exchange_seconds = {};
       point.data_seconds = {};
-      history.push_back(to_json(point));
+      history.push_back(described_json(point));
     }
     std::vector<Tensor> averages;
     for (const Parameter& buffer : learner.parameters().buffers()) averages.push_back(buffer.value.flatten());

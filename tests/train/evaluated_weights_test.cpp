@@ -154,7 +154,7 @@ TEST_F(Evaluated, AreInTheCheckpointsAndTheTrainedOnesBesideThem) {
     const fs::path out = folder_ / optimizer;
     const TrainResult result = run_training(run_, out);
     EXPECT_EQ(valid_nll(*load_model(out)), *result.valid_nll());
-    EXPECT_EQ(valid_nll(*load_model(out, out / "best")), *result.best_valid_nll);
+    EXPECT_EQ(valid_nll(*load_model(out, out / "best")), result.best->value);
     const NamedTensors evaluated = load_safetensors(latest_checkpoint(out) / "model.safetensors");
     const NamedTensors trained = load_safetensors(latest_checkpoint(out) / "trained.safetensors");
     ASSERT_EQ(evaluated.size(), trained.size());
@@ -175,10 +175,10 @@ TEST_F(Evaluated, GoOnToTheSameBits) {
     const TrainResult whole = run_training(run_, one);
     TrainHooks stop;
     stop.stop = [left = 10]() mutable { return --left == 0; };
-    EXPECT_EQ(run_training(run_, two, stop).outcome, "stopped");
+    EXPECT_EQ(run_training(run_, two, stop).outcome, RunOutcome::stopped);
     const TrainResult resumed = run_training(run_, two);
     EXPECT_EQ(resumed.metrics.get("valid_nll"), whole.metrics.get("valid_nll"));
-    EXPECT_EQ(resumed.best_valid_nll, whole.best_valid_nll);
+    EXPECT_EQ(resumed.best->value, whole.best->value);
     for (const char* file : {"model.safetensors", "trained.safetensors", "optimizer.safetensors"}) {
       const NamedTensors a = load_safetensors(one / "checkpoints" / "step-000020" / file);
       const NamedTensors b = load_safetensors(two / "checkpoints" / "step-000020" / file);
@@ -195,8 +195,8 @@ TEST_F(Evaluated, GoOnInMemoryAfterTheyWereShown) {
   Trainer trainer(halves, run_.train, *task_);
   TrainHooks stop;
   stop.stop = [left = 7]() mutable { return --left == 0; };
-  EXPECT_EQ(trainer.run(stop).outcome, "stopped");  // leaves the average in the model
-  EXPECT_EQ(trainer.run().outcome, "finished");
+  EXPECT_EQ(trainer.run(stop).outcome, RunOutcome::stopped);  // leaves the average in the model
+  EXPECT_EQ(trainer.run().outcome, RunOutcome::finished);
   EXPECT_TRUE(at::equal(whole.parameters().flat(), halves.parameters().flat()));
   fs::create_directories(folder_ / "saved");
   trainer.save(folder_ / "saved");  // while the average is shown

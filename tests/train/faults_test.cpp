@@ -195,7 +195,7 @@ TEST_F(Faults, TheOnlyGoodCheckpointIsNeverRemoved) {
     EXPECT_EQ(damage_of(run / "checkpoints" / fmt::format("step-{:06}", trainer.step())), "");
   };
   ::testing::internal::CaptureStderr();
-  EXPECT_EQ(run_training(config_, run, looking).outcome, "finished");
+  EXPECT_EQ(run_training(config_, run, looking).outcome, RunOutcome::finished);
   EXPECT_NE(
       ::testing::internal::GetCapturedStderr().find("checkpoint step-000013: optimizer.safetensors has 100 bytes"),
       std::string::npos);

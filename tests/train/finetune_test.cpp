@@ -161,7 +161,7 @@ TEST_F(Finetuning, GoesOnWhenThePretrainedModelHasMoved) {
   fs::copy(checkpoint, moved / "checkpoints" / "step-000009");  // not the step that the run began with
   EXPECT_TRUE(refused(moved / "checkpoints" / "step-000009"));
   fs::remove_all(moved / "checkpoints" / "step-000009");
-  EXPECT_EQ(run_training(requested(settings, moved), out).outcome, "finished");
+  EXPECT_EQ(run_training(requested(settings, moved), out).outcome, RunOutcome::finished);
   EXPECT_EQ(load_run_config(out).initial_weights, checkpoint.string());
   EXPECT_TRUE(refused(pretrained("encoder", "other")));  // the weights the run began with still exist
 }
@@ -235,7 +235,7 @@ TEST_F(Finetuning, AnInterruptedRunNoLongerNeedsThePretrainedOne) {
     };
     EXPECT_THROW(run_training(config, killed, hooks), Kill);
     fs::remove_all(from);
-    EXPECT_EQ(run_training(load_run_config(killed), killed).outcome, "finished");
+    EXPECT_EQ(run_training(load_run_config(killed), killed).outcome, RunOutcome::finished);
     EXPECT_EQ(test::contents_of_run(killed), test::contents_of_run(whole));
     for (const fs::path& run : {whole, killed}) fs::remove_all(run);
   }

@@ -63,7 +63,7 @@ inline pid_t begin_life(const RunConfig& config, const std::filesystem::path& ou
   int status = 1;
   try {
     set_verbosity(Verbosity::quiet);
-    status = run_training(config, out).outcome == "finished" ? 0 : kNotFinished;
+    status = run_training(config, out).outcome == RunOutcome::finished ? 0 : kNotFinished;
   } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
     status = kRefused;

@@ -202,7 +202,7 @@ TEST_F(LaunchedRun, NamesAKilledProcessAndGoesOnWithoutIt) {
   EXPECT_NE(first.errors.find("lost another process of this run: rank 1 (process "), std::string::npos) << first.errors;
   EXPECT_NE(first.errors.find(") has died"), std::string::npos) << first.errors;
   const TrainResult result = resumed();
-  EXPECT_EQ(result.outcome, "stopped");
+  EXPECT_EQ(result.outcome, RunOutcome::stopped);
   EXPECT_GE(result.steps, 8 + 3);
 }
 
@@ -215,7 +215,7 @@ TEST_F(LaunchedRun, NamesRankZeroIfThatIsKilled) {
   EXPECT_EQ(second.status, 1);
   EXPECT_NE(second.errors.find("lost another process of this run: rank 0 (process "), std::string::npos)
       << second.errors;
-  EXPECT_EQ(resumed().outcome, "stopped");
+  EXPECT_EQ(resumed().outcome, RunOutcome::stopped);
 }
 
 TEST_F(LaunchedRun, NamesAStoppedProcess) {
@@ -344,7 +344,7 @@ TEST_F(TwoMachines, NoticeACutLink) {
   EXPECT_NE(first.errors.find("has sent no heartbeat for 3 s"), std::string::npos) << first.errors;
   EXPECT_EQ(second.status, 1);
   EXPECT_NE(second.errors.find("rank 0 (process "), std::string::npos) << second.errors;
-  EXPECT_EQ(resumed().outcome, "stopped");
+  EXPECT_EQ(resumed().outcome, RunOutcome::stopped);
 }
 
 /// torchrun from $PLUMB_TORCHRUN or the PATH.

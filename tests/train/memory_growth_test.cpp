@@ -41,7 +41,7 @@ TEST(TrainingMemory, DoesNotGrowOverFiveThousandSteps) {
   std::map<int64_t, int64_t> resident;  // by step
   TrainHooks hooks;
   hooks.point = [&](const TrainPoint& point) { resident[point.step] = resident_bytes(); };
-  EXPECT_EQ(run_training(config, folder / "run", hooks).outcome, "finished");
+  EXPECT_EQ(run_training(config, folder / "run", hooks).outcome, RunOutcome::finished);
   set_verbosity(Verbosity::normal);
   ASSERT_TRUE(resident.contains(1000) && resident.contains(5000));
   EXPECT_GT(resident[1000], 0);

@@ -58,7 +58,7 @@ class NormAverages : public test::CopyRun, public ::testing::WithParamInterface<
         trainer.join(group);
         TrainHooks hooks;
         if (!resumed && interrupted > 0) hooks.stop = [&] { return trainer.step() == interrupted; };
-        EXPECT_EQ(trainer.run(hooks).outcome, resumed || interrupted == 0 ? "finished" : "stopped");
+        EXPECT_EQ(trainer.run(hooks).outcome, resumed || interrupted == 0 ? RunOutcome::finished : RunOutcome::stopped);
         if (group.rank() == 0) trainer.save(saved);
         found[static_cast<size_t>(group.rank())] = state_of(learner);
       });

@@ -10,6 +10,7 @@
 #include "copy_task.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/json_fields.h"
 #include "plumb/base/progress.h"
 #include "plumb/data/prepare_labels.h"
 #include "plumb/data/prepare_text.h"
@@ -87,7 +88,7 @@ TrainPoint any_point(Random& random, const std::vector<std::string>& names) {
   point.nll = any_number(random);
   point.gradient_norm = perhaps(random);
   point.tokens_per_second = any_number(random);
-  if (random.below(2) == 0) point.tokens = any_count(random);
+  point.tokens = any_count(random);
   point.ceiling_fraction = perhaps(random);
   for (const std::string& name : names)
     if (random.below(2) == 0) point.metrics.set(name, any_number(random));
@@ -96,6 +97,22 @@ TrainPoint any_point(Random& random, const std::vector<std::string>& names) {
   point.data_seconds = perhaps(random);
   point.skipped_steps = perhaps(random);
   return point;
+}
+
+TroubleRecord any_trouble(Random& random) {
+  TroubleRecord record{.step = any_count(random), .cause = TroubleCause::nonfinite, .text = "the loss is nan"};
+  record.action = random.below(2) == 0 ? TroubleAction::rollback : TroubleAction::skip;
+  record.loss = any_number(random);
+  record.gradient_norm = any_number(random);
+  if (random.below(2) == 0) record.spikes.push_back({"loss", 5, 4, 1, 12, 3, 1});
+  if (random.below(2) == 0) {
+    record.findings = Findings{.parameter = "src_embed.weight", .examples = {3}, .batch = {3, 4}};
+    if (random.below(2) == 0) record.findings->forward = {"encoder.input", any_number(random)};
+    if (random.below(2) == 0) record.findings->again = {any_number(random), any_number(random)};
+  }
+  if (record.action == TroubleAction::rollback) record.to = any_count(random);
+  record.rate_factor = perhaps(random);
+  return record;
 }
 
 /// Equal, or both NaN.
@@ -140,8 +157,8 @@ TEST(Points, EveryFieldAndTheMetricsOfEveryTaskAreReadAsWritten) {
     ASSERT_TRUE(all.contains(task)) << "no data of this test are for the task " << task;
     for (int i = 0; i < 200; ++i) {
       const TrainPoint point = any_point(random, all.at(task));
-      expect_same(point_from_json(Json::parse(to_json(point).dump())), point);
-      if (HasFailure()) FAIL() << task << ": " << to_json(point);
+      expect_same(from_described_json<TrainPoint>(Json::parse(described_json(point).dump())), point);
+      if (HasFailure()) FAIL() << task << ": " << described_json(point);
     }
   }
 }
@@ -151,32 +168,29 @@ TEST(Results, EveryFieldAndTheMetricsOfEveryTaskAreReadAsWritten) {
   for (const auto& [task, names] : metrics_of_all_tasks()) {
     for (int i = 0; i < 200; ++i) {
       TrainResult result;
-      result.outcome = i % 2 == 0 ? "finished" : "diverged";
+      result.outcome = i % 2 == 0 ? RunOutcome::finished : RunOutcome::diverged;
       result.steps = any_count(random);
       result.seconds = random.uniform();
       for (uint64_t n = random.below(4); n > 0; --n) result.history.push_back(any_point(random, names));
       result.metrics = last_metrics(result.history);
       const std::string best = names[random.below(names.size())];
       const std::optional<double> value = perhaps(random);
-      if (value && best == "valid_nll") result.best_valid_nll = value;
-      if (value && best != "valid_nll") result.best_value = {best, *value};
-      if (value) result.best_step = any_count(random);
-      if (random.below(2) == 0) result.watched.push_back({any_count(random), {{"updates", {{"total", 0.5}}}}});
-      if (random.below(2) == 0) result.troubles.push_back({any_count(random), {{"text", "a spike"}}});
+      if (value) result.best = {best, *value, any_count(random)};
+      if (random.below(2) == 0) result.watched.push_back({any_count(random), {}});
+      if (random.below(2) == 0) result.troubles.push_back(any_trouble(random));
       if (random.below(2) == 0) result.diagnosis = {"first", "second"};
 
       const TrainResult read = TrainResult::from_json(Json::parse(result.to_json().dump()));
       EXPECT_EQ(read.outcome, result.outcome);
       EXPECT_EQ(read.steps, result.steps);
       EXPECT_EQ(read.seconds, result.seconds);
-      EXPECT_EQ(read.best_step, result.best_step);
+      EXPECT_EQ(read.best_step(), result.best_step());
       EXPECT_EQ(read.diagnosis, result.diagnosis);
       expect_same(read.metrics, result.metrics);
-      expect_same(read.best_valid_nll, result.best_valid_nll, "best_valid_nll");
-      ASSERT_EQ(read.best_value.has_value(), result.best_value.has_value());
-      if (result.best_value) {
-        EXPECT_EQ(read.best_value->first, result.best_value->first);
-        expect_same(read.best_value->second, result.best_value->second, "best value");
+      ASSERT_EQ(read.best.has_value(), result.best.has_value());
+      if (result.best) {
+        EXPECT_EQ(read.best->metric, result.best->metric);
+        expect_same(read.best->value, result.best->value, "best value");
       }
       ASSERT_EQ(read.history.size(), result.history.size());
       for (size_t k = 0; k < read.history.size(); ++k) expect_same(read.history[k], result.history[k]);
@@ -188,34 +202,31 @@ TEST(Results, EveryFieldAndTheMetricsOfEveryTaskAreReadAsWritten) {
 
 TEST(Results, WhatFollowsFromOtherValuesIsNoMetric) {
   TrainResult result;
-  result.outcome = "finished";
   result.history.emplace_back();
   result.history[0].metrics.set("valid_nll", 1.5);
   result.history[0].metrics.set("bleu", 30);
   result.metrics = result.history[0].metrics;
-  result.best_value = {"bleu", 31};
+  result.best = {"bleu", 31, 7};
   const Json json = result.to_json();
   EXPECT_NEAR(json["perplexity"].get<double>(), std::exp(1.5), 1e-12);
-  EXPECT_EQ(json["best_bleu"], 31);
+  EXPECT_NEAR(json["history"][0]["valid_perplexity"].get<double>(), std::exp(1.5), 1e-12);
+  EXPECT_EQ(json["best"], (Json{{"metric", "bleu"}, {"value", 31.0}, {"step", 7}}));
+  EXPECT_EQ(json["metrics"], (Json{{"valid_nll", 1.5}, {"bleu", 30.0}}));
   EXPECT_EQ(TrainResult::from_json(json).metrics, result.metrics);
+  EXPECT_EQ(TrainResult::from_json(json).history[0].metrics, result.metrics);
 }
 
-TEST(Results, OfEarlierVersionsAreRead) {
-  const TrainResult result = TrainResult::from_json(Json::parse(R"({"schema": "plumb.train/1", "command": "plumb train",
-    "outcome": "finished", "steps": 2, "valid_loss": 1.75, "valid_nll": 1.5, "bleu": 2.5, "perplexity": 4.4816,
-    "best_bleu": 2.5, "best_step": 2, "seconds": 0.5, "history": [
-      {"step": 1, "loss": 2.5, "nll": 2.0, "train_perplexity": 7.4, "tokens_per_second": 100, "valid_nll": 1.75},
-      {"step": 2, "loss": 2.5, "nll": null, "tokens_per_second": 100, "valid_loss": 1.75, "valid_nll": 1.5,
-       "bleu": 2.5, "valid_perplexity": 4.4816}]})"));
-  Metrics wanted;
-  wanted.set("valid_nll", 1.5);
-  wanted.set("valid_loss", 1.75);
-  wanted.set("bleu", 2.5);
-  EXPECT_EQ(result.metrics, wanted);
-  EXPECT_EQ(result.best_value, std::pair(std::string("bleu"), 2.5));
-  EXPECT_FALSE(result.best_valid_nll.has_value());
-  EXPECT_FALSE(result.history[0].tokens.has_value());
-  EXPECT_TRUE(std::isnan(result.history[1].nll));
+TEST(Results, HaveTheirOutcomeAsAWord) {
+  for (const RunOutcome outcome :
+       {RunOutcome::finished, RunOutcome::diverged, RunOutcome::stopped, RunOutcome::averaged, RunOutcome::imported}) {
+    const Json json = TrainResult{.outcome = outcome}.to_json();
+    EXPECT_EQ(json["outcome"], to_string(outcome));
+    EXPECT_EQ(Json(outcome), to_string(outcome));  // a cell of a table
+    EXPECT_EQ(TrainResult::from_json(json).outcome, outcome);
+  }
+  Json other = TrainResult().to_json();
+  other["outcome"] = "over";
+  EXPECT_THROW((void)TrainResult::from_json(other), Error);
 }
 
 }  // namespace

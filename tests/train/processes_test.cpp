@@ -119,9 +119,9 @@ TEST_F(SeveralProcesses, TrainAsOneAlsoAfterAnInterruption) {
   run_.train.processes = 2;
   TrainHooks hooks;
   hooks.stop = [left = 9]() mutable { return --left == 0; };
-  EXPECT_EQ(run_training(run_, folder_ / "two", hooks).outcome, "stopped");
+  EXPECT_EQ(run_training(run_, folder_ / "two", hooks).outcome, RunOutcome::stopped);
   const TrainResult two = run_training(run_, folder_ / "two");
-  EXPECT_EQ(two.outcome, "finished");
+  EXPECT_EQ(two.outcome, RunOutcome::finished);
   ASSERT_EQ(two.history.size(), one.history.size());
   for (size_t i = 0; i < one.history.size(); ++i) EXPECT_NEAR(two.history[i].nll, one.history[i].nll, 1e-4);
 }
@@ -142,7 +142,7 @@ TEST_F(SeveralProcesses, TheirNumberMayChangeWhenARunGoesOn) {
     EXPECT_EQ(last.steps, std::min<int64_t>(until, 20));
     EXPECT_EQ(load_run_config(folder_ / "run").train.processes, processes);
   }
-  EXPECT_EQ(last.outcome, "finished");
+  EXPECT_EQ(last.outcome, RunOutcome::finished);
   ASSERT_EQ(last.history.size(), one.history.size());
   for (size_t i = 0; i < one.history.size(); ++i) EXPECT_NEAR(last.history[i].nll, one.history[i].nll, 1e-4);
 }

@@ -30,7 +30,7 @@ TEST_F(Rollback, ARollbackIsTheRunFromTheCheckpointAtALowerRate) {
   });
   EncoderDecoder trained = model(at::kDouble), expected = model(at::kDouble);
   const TrainResult result = train(trained, run_.train, task);
-  EXPECT_EQ(result.outcome, "finished");
+  EXPECT_EQ(result.outcome, RunOutcome::finished);
   for (int64_t step = 1; step <= 12; ++step) {
     ForwardContext context;
     const Loss loss = expected.loss(train_->batch(examples_of_step(step)), {0.1, std::nullopt, false}, context);
@@ -45,8 +45,8 @@ TEST_F(Rollback, ARollbackIsTheRunFromTheCheckpointAtALowerRate) {
   EXPECT_EQ(result.history[3].learning_rate, 0.0125);
   ASSERT_EQ(result.troubles.size(), 1U);
   EXPECT_EQ(result.troubles[0].step, 7);
-  EXPECT_EQ(result.troubles[0].values["to"], 4);
-  EXPECT_EQ(result.troubles[0].values["rate_factor"], 0.25);
+  EXPECT_EQ(result.troubles[0].to, 4);
+  EXPECT_EQ(result.troubles[0].rate_factor, 0.25);
 }
 
 TEST_F(Rollback, ARollbackMayPassOverTheBatchesSince) {
@@ -58,7 +58,7 @@ TEST_F(Rollback, ARollbackMayPassOverTheBatchesSince) {
   run_.train.trouble.pass_over = true;
   EncoderDecoder trained = model(at::kDouble), expected = model(at::kDouble);
   const TrainResult result = train(trained, run_.train, nan_at({6, 9}));  // back to 4, then to 8
-  EXPECT_EQ(result.outcome, "finished");
+  EXPECT_EQ(result.outcome, RunOutcome::finished);
   for (const int64_t step : {1, 2, 3, 4, 7, 8, 10}) {
     ForwardContext context;
     const Loss loss = expected.loss(train_->batch(examples_of_step(step)), {0.1, std::nullopt, false}, context);
@@ -73,11 +73,11 @@ TEST_F(Rollback, RollbacksThatDoNotHelpEnd) {
   run_.train.trouble.rollback_limit = 2;
   EncoderDecoder learner = model();
   const TrainResult result = train(learner, run_.train, nan_at({9}));
-  EXPECT_EQ(result.outcome, "diverged");
+  EXPECT_EQ(result.outcome, RunOutcome::diverged);
   EXPECT_EQ(result.steps, 8);
   ASSERT_EQ(result.troubles.size(), 3U);
-  EXPECT_EQ(result.troubles[1].values["rate_factor"], 0.25);
-  EXPECT_EQ(result.troubles[2].values["action"], "stop");
+  EXPECT_EQ(result.troubles[1].rate_factor, 0.25);
+  EXPECT_EQ(result.troubles[2].action, TroubleAction::diverge);
 }
 
 TEST_F(Rollback, ALossFarAboveAGuessIsRolledBack) {
@@ -88,10 +88,10 @@ TEST_F(Rollback, ALossFarAboveAGuessIsRolledBack) {
       *task_, [](const Tensor& loss, int64_t step, Model&) { return step == 25 ? loss + 100 : loss; });
   EncoderDecoder learner = model();
   const TrainResult result = train(learner, run_.train, task);
-  EXPECT_EQ(result.outcome, "finished");
+  EXPECT_EQ(result.outcome, RunOutcome::finished);
   ASSERT_EQ(result.troubles.size(), 1U);
-  EXPECT_EQ(result.troubles[0].values["kind"], "limit");
-  EXPECT_EQ(result.troubles[0].values["to"], 21);
+  EXPECT_EQ(result.troubles[0].cause, TroubleCause::limit);
+  EXPECT_EQ(result.troubles[0].to, 21);
   EXPECT_EQ(result.history.back().skipped_steps, 4);
 }
 
@@ -108,7 +108,7 @@ TEST_F(Rollback, EveryProcessGoesBack) {
     Trainer trainer(learner, run_.train, task);
     trainer.join(group);
     const TrainResult result = trainer.run();
-    EXPECT_EQ(result.outcome, "finished");
+    EXPECT_EQ(result.outcome, RunOutcome::finished);
     EXPECT_EQ(result.troubles.size(), 1U);
     EXPECT_LT((learner.parameters().flat() - one.parameters().flat()).abs().max().item<double>(), 1e-10);
   });

@@ -12,6 +12,7 @@
 #include "copy_task.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/json_fields.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
 #include "plumb/io/safetensors.h"
@@ -50,7 +51,7 @@ class Run : public ::testing::Test {
   static void expect_equal_history(const std::vector<TrainPoint>& a, const std::vector<TrainPoint>& b) {
     ASSERT_EQ(a.size(), b.size());
     for (size_t i = 0; i < a.size(); ++i) {
-      Json first = to_json(a[i]), second = to_json(b[i]);
+      Json first = described_json(a[i]), second = described_json(b[i]);
       for (Json* json : {&first, &second}) {
         json->erase("tokens_per_second");
         json->erase("data_seconds");
@@ -88,7 +89,7 @@ class Run : public ::testing::Test {
 TEST_F(Run, LeavesConfigurationMetricsCheckpointsAndResult) {
   const fs::path out = folder_ / "run";
   const TrainResult result = run_training(config_, out);
-  EXPECT_EQ(result.outcome, "finished");
+  EXPECT_EQ(result.outcome, RunOutcome::finished);
   EXPECT_EQ(result.steps, 20);
   std::vector<int64_t> steps, validated;
   for (const TrainPoint& point : result.history) {
@@ -119,7 +120,7 @@ TEST_F(Run, LeavesConfigurationMetricsCheckpointsAndResult) {
     return task->metrics(evaluate(*task, model, *task->dataset("valid"), config_.train.batch_tokens, 0, {})).get("nll");
   };
   EXPECT_EQ(nll(*load_model(out)), result.valid_nll());
-  EXPECT_EQ(nll(*load_model(out, out / "best")), result.best_valid_nll);
+  EXPECT_EQ(nll(*load_model(out, out / "best")), result.best->value);
 
   const TrainResult again = run_training(config_, out);  // already ended: nothing is trained
   EXPECT_EQ(again.to_json()["history"], result.to_json()["history"]);
@@ -134,16 +135,16 @@ TEST_F(Run, GoesOnToTheSameBits) {
     const fs::path one = folder_ / optimizer / "one", two = folder_ / optimizer / "two";
     const TrainResult whole = run_training(config_, one);
     const TrainResult stopped = run_training(config_, two, stop_after(10));
-    EXPECT_EQ(stopped.outcome, "stopped");
+    EXPECT_EQ(stopped.outcome, RunOutcome::stopped);
     EXPECT_EQ(stopped.steps, 10);
     const TrainResult resumed = run_training(config_, two);
-    EXPECT_EQ(resumed.outcome, "finished");
+    EXPECT_EQ(resumed.outcome, RunOutcome::finished);
     for (const char* file : {"model.safetensors", "optimizer.safetensors"}) {
       expect_equal_tensors(one / "checkpoints" / "step-000020" / file, two / "checkpoints" / "step-000020" / file);
     }
     expect_equal_history(resumed.history, whole.history);
     expect_equal_history(read_metrics(two / "metrics.jsonl"), whole.history);
-    EXPECT_EQ(resumed.best_step, whole.best_step);
+    EXPECT_EQ(resumed.best_step(), whole.best_step());
   }
 }
 
@@ -222,7 +223,7 @@ TEST_F(Run, DataThatMovedAreTakenFromWhereTheyAre) {
   fs::rename(folder_ / "data", folder_ / "moved");
   config_.data = (folder_ / "moved").string();
   const TrainResult resumed = run_training(config_, folder_ / "second");
-  EXPECT_EQ(resumed.outcome, "finished");
+  EXPECT_EQ(resumed.outcome, RunOutcome::finished);
   expect_equal_history(resumed.history, whole.history);
   EXPECT_EQ(load_run_config(folder_ / "second").data, fs::canonical(folder_ / "moved").string());
   // A copy has the same data; different data are rejected.
@@ -318,9 +319,10 @@ TEST_F(Run, AnyMetricDecidesWhichCheckpointIsTheBest) {
     if (const auto loss = point.metrics.get("valid_loss")) by_loss.emplace_back(*loss, point.step);
   ASSERT_GE(by_loss.size(), 4U);
   std::sort(by_loss.begin(), by_loss.end());
-  EXPECT_EQ(result.best_step, by_loss[0].second);
-  ASSERT_TRUE(result.best_value.has_value());
-  EXPECT_EQ(*result.best_value, std::pair(std::string("valid_loss"), by_loss[0].first));
+  EXPECT_EQ(result.best_step(), by_loss[0].second);
+  ASSERT_TRUE(result.best.has_value());
+  EXPECT_EQ(result.best->metric, "valid_loss");
+  EXPECT_EQ(result.best->value, by_loss[0].first);
   EXPECT_EQ(read_json(out / "result.json")["best_valid_loss"], by_loss[0].first);
   EXPECT_EQ(read_json(out / "best" / "state.json")["step"], by_loss[0].second);
   EXPECT_EQ(names_in(out / "best-checkpoints"), step_names({by_loss[0].second, by_loss[1].second}));
@@ -334,7 +336,7 @@ TEST_F(Run, AnyMetricDecidesWhichCheckpointIsTheBest) {
   Config::from_string("[task.translation]\nbeam = 1\n", "test").read("task", config_.task);
   const TrainResult stopped = run_training(config_, folder_ / "bleu");
   EXPECT_EQ(stopped.steps, 15);
-  EXPECT_EQ(stopped.best_step, 5);
+  EXPECT_EQ(stopped.best_step(), 5);
   EXPECT_EQ(read_json(folder_ / "bleu" / "best" / "state.json")["step"], 5);
   config_.train.best_metric = "blue";
   EXPECT_EQ(error_of(config_, folder_ / "never"),
@@ -357,12 +359,12 @@ TEST_F(Run, TheLastStepIsSavedBeforeItsSlowMetrics) {
     hooks.stop = [&, left = step - (step == 10 ? 0 : 10)]() mutable { return --left == 0; };
     hooks.checkpoint = [&](const Trainer& trainer) { last = trainer.step(); };
     const TrainResult stopped = run_training(config_, out, hooks);
-    EXPECT_EQ(stopped.outcome, "stopped");
+    EXPECT_EQ(stopped.outcome, RunOutcome::stopped);
     EXPECT_EQ(last, step);
     EXPECT_EQ(stopped.history.back().step, step == 10 ? 9 : 18);  // a point is added once it is complete
     EXPECT_EQ(read_json(out / "result.json")["outcome"], "stopped");
   }
-  EXPECT_EQ(run_training(config_, out).outcome, "finished");
+  EXPECT_EQ(run_training(config_, out).outcome, RunOutcome::finished);
   auto a = test::contents_of_run(whole), b = test::contents_of_run(out);
   for (auto* each : {&a, &b})
     std::erase_if(*each, [](const auto& entry) {
@@ -378,7 +380,7 @@ TEST_F(Run, AFinishedRunTrainsOnWhenItsStepsAreRaised) {
   const fs::path out = folder_ / "run";
   run_training(config_, out);
   const TrainResult raised = run_training(longer, out);
-  EXPECT_EQ(raised.outcome, "finished");
+  EXPECT_EQ(raised.outcome, RunOutcome::finished);
   EXPECT_EQ(raised.steps, 30);
   EXPECT_EQ(load_run_config(out).train.steps, 30);
   expect_equal_tensors(folder_ / "whole" / "checkpoints" / "step-000030" / "model.safetensors",
@@ -401,7 +403,7 @@ TEST_F(Run, ADamagedResultIsComputedAgain) {
   for (const char* damaged : {"[]", "3", "{\"outcome\": 3}", "{"}) {
     write_file_atomic(out / "result.json", damaged);
     testing::internal::CaptureStderr();
-    EXPECT_EQ(run_training(config_, out).outcome, "finished") << damaged;
+    EXPECT_EQ(run_training(config_, out).outcome, RunOutcome::finished) << damaged;
     const std::string warnings = testing::internal::GetCapturedStderr();
     EXPECT_NE(warnings.find("result.json"), std::string::npos) << warnings;
     EXPECT_EQ(warnings.find("json.exception"), std::string::npos) << warnings;
@@ -414,7 +416,7 @@ TEST_F(Run, DivergenceIsAResult) {
   config_.train.learning_rate = 1e3;
   config_.train.steps = 1000;
   const TrainResult result = run_training(config_, folder_ / "run");
-  EXPECT_EQ(result.outcome, "diverged");
+  EXPECT_EQ(result.outcome, RunOutcome::diverged);
   EXPECT_LT(result.steps, 100);
   EXPECT_EQ(result.history.back().step, result.steps + 1);  // the step that was not taken
   EXPECT_EQ(read_json(folder_ / "run" / "result.json")["outcome"], "diverged");
@@ -428,7 +430,7 @@ TEST_F(Run, ADecoderIsTrainedAndTakenUpAsAnyModel) {
   // A resumed run draws the same random features as an uninterrupted one.
   config_.model.options = {{"favor", Options(FavorOptions{0, 6})}};
   const TrainResult whole = run_training(config_, folder_ / "whole");
-  EXPECT_EQ(whole.outcome, "finished");
+  EXPECT_EQ(whole.outcome, RunOutcome::finished);
   EXPECT_LT(whole.history.back().nll, whole.history.front().nll);
   run_training(config_, folder_ / "parts", stop_after(9));
   const TrainResult parts = run_training(config_, folder_ / "parts");

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "disturbed_task.h"
+#include "plumb/analysis/watch/critical_rate.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
@@ -114,7 +115,7 @@ TEST_P(StreamSteps, AreThoseOfTheFormula) {
   for (AwdLstm* each : {&trained, &expected}) each->initialize(1);
   run_.train.trouble.on_nonfinite = "skip";
   const TrainResult result = train(trained, run_.train, test::nan_in_steps(*learned, {3}));
-  ASSERT_EQ(result.outcome, "finished");
+  ASSERT_EQ(result.outcome, RunOutcome::finished);
 
   const std::vector<int64_t> all = text_of(*learned);
   const int64_t rows = 3, length = std::ssize(all) / rows, longer = std::ssize(all) % rows;
@@ -190,10 +191,10 @@ TEST_P(StreamOfCell, GoesOnWithinAnEpochToTheSameBytes) {
   for (const int64_t steps : {int64_t{2}, steps_of_epoch - 3, int64_t{2}}) {
     TrainHooks hooks;
     hooks.stop = [left = steps]() mutable { return --left == 0; };
-    EXPECT_EQ(run_training(run_, two, hooks).outcome, "stopped");
+    EXPECT_EQ(run_training(run_, two, hooks).outcome, RunOutcome::stopped);
   }
   const TrainResult resumed = run_training(run_, two);
-  EXPECT_EQ(resumed.outcome, "finished");
+  EXPECT_EQ(resumed.outcome, RunOutcome::finished);
   for (const char* file : {"model.safetensors", "optimizer.safetensors", "carried.safetensors"}) {
     EXPECT_EQ(read_file(latest_checkpoint(one) / file), read_file(latest_checkpoint(two) / file)) << file;
   }
@@ -221,9 +222,9 @@ TEST_F(StreamTraining, ARollbackReturnsToTheStateOfItsCheckpoint) {
     return step == 7 && left-- > 0 ? loss * NAN : loss;
   });
   const TrainResult result = train(disturbed, run_.train, wrong);
-  EXPECT_EQ(result.outcome, "finished");
+  EXPECT_EQ(result.outcome, RunOutcome::finished);
   ASSERT_EQ(result.troubles.size(), 1U);
-  EXPECT_EQ(result.troubles[0].values["to"], 4);
+  EXPECT_EQ(result.troubles[0].to, 4);
   EXPECT_TRUE(at::allclose(disturbed.parameters().flat(), undisturbed.parameters().flat(), 0, 1e-6));
 }
 
@@ -239,7 +240,7 @@ TEST_F(StreamTraining, AWatchHasTheRateOfTheStep) {
   std::set<double> seen;
   for (const WatchRecord& record : result.watched) {
     if (record.step == 0) continue;
-    const double rate = record.values["critical_rate"]["learning_rate"].get<double>();
+    const double rate = record.find<CriticalRateMeasurement>()->learning_rate;
     EXPECT_DOUBLE_EQ(rate, rates.at(record.step));
     seen.insert(rate);
   }

@@ -54,11 +54,11 @@ TEST_F(Training, LearnsToCopy) {
   EncoderDecoder learner = model();
   const double before = valid_nll(learner);
   const TrainResult result = train(learner, run_.train, *task_);
-  EXPECT_EQ(result.outcome, "finished");
+  EXPECT_EQ(result.outcome, RunOutcome::finished);
   EXPECT_GT(before, 2.0);  // near ln(vocabulary)
   EXPECT_LT(*result.valid_nll(), 0.7);
   EXPECT_LT(result.history.back().nll, 0.7);
-  EXPECT_LT(*result.best_valid_nll, before);
+  EXPECT_LT(result.best->value, before);
   EXPECT_EQ(result.steps, 200);
 }
 
@@ -187,7 +187,8 @@ weight_decay = 0.1
 clip_norm = 0.5
 batch_tokens = 64
 steps = 3
-bleu_beam = 0
+[task.translation]
+beam = 0
 [train.sgd]
 momentum = 0.0
 [[train.groups]]
@@ -242,7 +243,7 @@ TEST_F(Training, EndsAfterItsEpochs) {
   const auto batches = [&](int64_t epoch) {
     return static_cast<int64_t>(plan_batches(train_->costs(), 64, 1, epoch).size());
   };
-  EXPECT_EQ(result.outcome, "finished");
+  EXPECT_EQ(result.outcome, RunOutcome::finished);
   EXPECT_EQ(result.steps, batches(0) + batches(1));
   EXPECT_TRUE(result.history.back().metrics.get("valid_nll").has_value());
 }
@@ -254,8 +255,8 @@ TEST_F(Training, PatienceEndsIt) {
   run_.train.patience = 3;
   EncoderDecoder learner = model();
   const TrainResult result = train(learner, run_.train, *task_);
-  EXPECT_EQ(result.outcome, "finished");
-  EXPECT_EQ(result.best_step, 2);
+  EXPECT_EQ(result.outcome, RunOutcome::finished);
+  EXPECT_EQ(result.best_step(), 2);
   EXPECT_EQ(result.steps, 8);
 }
 
@@ -301,8 +302,8 @@ TEST_F(Training, ThePeakRateIsMeasuredOnlyIfThereAreSteps) {
     ++asked;
     return 1e9;
   };
-  EXPECT_EQ(trainer.run(hooks).outcome, "finished");
-  EXPECT_EQ(trainer.run(hooks).outcome, "finished");  // nothing is left
+  EXPECT_EQ(trainer.run(hooks).outcome, RunOutcome::finished);
+  EXPECT_EQ(trainer.run(hooks).outcome, RunOutcome::finished);  // nothing is left
   EXPECT_EQ(asked, 1);
 }
 
@@ -310,7 +311,7 @@ TEST_F(Training, DivergesWhereNothingIsFinite) {
   EncoderDecoder broken = model();
   broken.parameters().flat().fill_(NAN);
   const TrainResult result = train(broken, run_.train, *task_);
-  EXPECT_EQ(result.outcome, "diverged");
+  EXPECT_EQ(result.outcome, RunOutcome::diverged);
   EXPECT_EQ(result.steps, 0);
   EXPECT_TRUE(result.to_json()["history"][0]["loss"].is_null());
 }
@@ -326,7 +327,8 @@ TEST_F(Training, TheLossOfASplitDoesNotDependOnTheBatches) {
 }
 
 TEST_F(Training, ResultsSurviveTheirJson) {
-  TrainResult result{"diverged", 7, {}, {}, 1.25, 5, 3.5};
+  TrainResult result{.outcome = RunOutcome::diverged, .steps = 7, .seconds = 3.5};
+  result.best = {"valid_nll", 1.25, 5};
   TrainPoint point{7, 1, 1e-3, NAN, 2.0, INFINITY, 100, {}, {}, {}};
   point.metrics.set("valid_nll", 1.5);
   point.metrics.set("accuracy", 0.25);

@@ -3,11 +3,16 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 
 #include "copy_task.h"
+#include "plumb/analysis/watch/critical_rate.h"
+#include "plumb/analysis/watch/curvature.h"
+#include "plumb/analysis/watch/updates.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/json_fields.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
 #include "plumb/io/safetensors.h"
@@ -46,7 +51,7 @@ class Watched : public ::testing::Test {
   static std::vector<std::string> timeless(std::vector<WatchRecord> records) {
     std::vector<std::string> lines;
     for (WatchRecord& record : records) {
-      for (Json& values : record.values) values.erase("seconds");
+      for (auto& [name, measurement] : record.watches) measurement.seconds = 0;
       lines.push_back(to_json(record).dump());
     }
     return lines;
@@ -63,8 +68,8 @@ class Watched : public ::testing::Test {
 
   std::string error_of(const std::string& toml) {
     RunConfig config = config_;
-    Config::from_string(toml, "run.toml").read("watch", config.watch);
     try {
+      Config::from_string(toml, "run.toml").read("watch", config.watch);
       run_training(config, folder_ / "refused");
     } catch (const Error& error) {
       EXPECT_FALSE(fs::exists(folder_ / "refused"));
@@ -88,11 +93,12 @@ TEST_F(Watched, BeforeTrainingAfterTheFirstStepAndEveryN) {
   EXPECT_EQ(steps_of(read_watch_records(folder_ / "run" / "metrics.jsonl")), expected);
   for (const WatchRecord& record : result.watched) {
     for (const std::string& name : config_.watch.what) {
-      const bool present = record.values.contains(name);
-      EXPECT_EQ(present, record.step > 0 || name != "updates") << record.step << name;
-      if (!present) continue;
-      EXPECT_FALSE(record.values[name].contains("error")) << record.values[name];
-      EXPECT_GT(record.values[name]["seconds"].get<double>(), 0);
+      const auto found = record.watches.find(name);
+      ASSERT_EQ(found != record.watches.end(), record.step > 0 || name != "updates") << record.step << name;
+      if (found == record.watches.end()) continue;
+      EXPECT_EQ(found->second.error, "") << name;
+      EXPECT_TRUE(found->second.result) << name;
+      EXPECT_GT(found->second.seconds, 0);
     }
   }
   EXPECT_EQ(timeless(TrainResult::from_json(result.to_json()).watched), timeless(result.watched));
@@ -129,7 +135,7 @@ TEST_F(Watched, TheRunIsTheSameBitForBit) {
     ASSERT_EQ(with.watched.size(), 7U);
     ASSERT_EQ(with.history.size(), without.history.size());
     for (size_t i = 0; i < with.history.size(); ++i) {
-      Json first = to_json(with.history[i]), second = to_json(without.history[i]);
+      Json first = described_json(with.history[i]), second = described_json(without.history[i]);
       for (Json* json : {&first, &second}) {
         json->erase("tokens_per_second");
         json->erase("data_seconds");
@@ -157,7 +163,7 @@ TEST_F(Watched, AResumedRunMeasuresTheSame) {
   for (const int64_t steps : {3, 5}) {
     TrainHooks hooks;
     hooks.stop = [left = steps]() mutable { return --left == 0; };
-    EXPECT_EQ(run_training(config_, out, hooks).outcome, "stopped");
+    EXPECT_EQ(run_training(config_, out, hooks).outcome, RunOutcome::stopped);
   }
   struct Kill {};
   TrainHooks hooks;
@@ -210,32 +216,78 @@ TEST_F(Watched, AResumedRunMayBeWatchedOtherwise) {
 }
 
 TEST_F(Watched, MistakesAreFoundBeforeTraining) {
-  EXPECT_EQ(error_of("[watch]\nevery = -1\n"), "watch.every = -1 must be at least 0");
-  EXPECT_EQ(error_of("[watch]\nexamples = 0\n"), "watch.examples = 0 must be at least 1");
-  EXPECT_TRUE(error_of("[watch]\nwhat = \"curvatur\"\n").starts_with("unknown watch 'curvatur'"));
-  EXPECT_EQ(error_of("[watch.curvature]\nproducts = 0\n"), "watch.curvature.products = 0 must be at least 1");
-  EXPECT_EQ(error_of("[watch.gradient_noise]\nbatches = 1\n"), "watch.gradient_noise.batches = 1 must be at least 2");
+  EXPECT_EQ(error_of("[watch]\nevery = -1\n"), "run.toml:2:9: watch.every = -1 must be at least 0");
+  EXPECT_EQ(error_of("[watch]\nexamples = 0\n"), "run.toml:2:12: watch.examples = 0 must be at least 1");
+  EXPECT_EQ(error_of("[watch]\nwhat = \"curvatur\"\n"), "run.toml:2:8: unknown watch 'curvatur'");
+  EXPECT_EQ(error_of("[watch.curvature]\nproducts = 0\n"),
+            "run.toml:2:12: watch.curvature.products = 0 must lie in [1, 100,000]");
+  EXPECT_EQ(error_of("[watch.gradient_noise]\nbatches = 1\n"),
+            "run.toml:2:11: watch.gradient_noise.batches = 1 must lie in [2, 100,000]");
   EXPECT_NE(error_of("[watch]\nsplit = \"traln\"\n"), "accepted");
+  // The same for a program that fills the structs.
+  config_.watch.options["curvature"] = Options(CurvatureWatchOptions{.first_products = 0});
+  EXPECT_EQ(error_of(""), "watch.curvature.first_products = 0 must lie in [1, 100,000]");
 }
+
+struct FailingMeasurement {
+  int64_t step = 0;
+};
+void describe(Fields& field, FailingMeasurement& measurement) { field("step", measurement.step); }
 
 /// Fails at its second measurement.
 class Failing final : public Watch {
  public:
-  Json measure(const WatchedRun& run) override {
+  Described measure(const WatchedRun& run) override {
     if (run.step == 1) throw Error("overflow");
-    return {{"step", run.step}};
+    return Described(FailingMeasurement{run.step});
   }
 };
 
 TEST_F(Watched, AMeasurementThatFailsIsRecordedAndTheRunGoesOn) {
-  static const bool registered =
-      watches().add("failing", "", "", [](const Options&) { return std::make_unique<Failing>(); });
+  static const bool registered = watches().add("failing", "", "", watch_factory<Failing, FailingMeasurement>());
   EXPECT_TRUE(registered);
   config_.watch.what = {"failing"};
   const TrainResult result = run_training(config_, folder_ / "run");
-  EXPECT_EQ(result.outcome, "finished");
-  EXPECT_EQ(result.watched.at(1).values["failing"]["error"], "overflow");
-  EXPECT_EQ(result.watched.at(2).values["failing"]["step"], 4);
+  EXPECT_EQ(result.outcome, RunOutcome::finished);
+  const std::vector<WatchRecord> read = read_watch_records(folder_ / "run" / "metrics.jsonl");
+  for (const std::vector<WatchRecord>& records : {result.watched, read}) {
+    ASSERT_EQ(records.size(), 7U);
+    EXPECT_EQ(records[1].watches.at("failing").error, "overflow");
+    EXPECT_FALSE(records[1].find<FailingMeasurement>());
+    ASSERT_TRUE(records[2].find<FailingMeasurement>());
+    EXPECT_EQ(records[2].find<FailingMeasurement>()->step, 4);
+  }
+}
+
+TEST(WatchRecords, AreReadAsTheyWereWritten) {
+  CurvatureMeasurement curvature;
+  curvature.hessian = {{0.1, NAN, 5}, "output.weight", 0.75, EigenvalueSearch{0.2, 0, 12}, {}, {}};
+  curvature.preconditioned = Sharpness{{61, 1e-3, 7}, "", 0, {}, 38, 0.5};
+  CriticalRateMeasurement uphill;
+  uphill.slope = -1;
+  WatchRecord record{7, {}};
+  record.watches["curvature"] = {Described(curvature), 1.5, ""};
+  record.watches["critical_rate"] = {Described(uphill), 0.5, ""};
+  record.watches["updates"] = {Described(UpdateMeasurement{{{"output.weight", 0.25}, {"encoder.layers.0", NAN}}, 1}), 2,
+                               ""};
+  record.watches["activations"] = {{}, 3, "overflow"};
+  Json json = to_json(record);
+  json["watch"]["of another program"] = 5;
+  const WatchRecord read = watch_record_from_json(json);
+  json["watch"].erase("of another program");
+  EXPECT_EQ(to_json(read).dump(), json.dump());
+  EXPECT_TRUE(json["watch"]["curvature"]["hessian"]["residual"].is_null());
+  EXPECT_EQ(json["watch"]["curvature"]["preconditioned"]["threshold"], 38.0);
+  EXPECT_FALSE(json["watch"]["critical_rate"].contains("value"));
+  const auto* found = read.find<CurvatureMeasurement>();
+  ASSERT_NE(found, nullptr);
+  EXPECT_TRUE(std::isnan(found->hessian.found.residual));
+  EXPECT_EQ(found->hessian.reference.value().products, 12);
+  EXPECT_FALSE(found->hessian.threshold);
+  EXPECT_EQ(&found->seen(), &*found->preconditioned);
+  EXPECT_EQ(read.watches.at("activations").error, "overflow");
+  json["watch"]["updates"]["total"] = "much";
+  EXPECT_THROW((void)watch_record_from_json(json), Error);
 }
 
 }  // namespace

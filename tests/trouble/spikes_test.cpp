@@ -8,6 +8,7 @@
 #include <map>
 
 #include "plumb/base/error.h"
+#include "plumb/base/json_fields.h"
 #include "plumb/base/random.h"
 #include "plumb/model/encoder_decoder.h"
 #include "plumb/train/update_norms.h"
@@ -23,7 +24,7 @@ double sorted_median(std::vector<double> values) {
 
 TEST(Spikes, AreFarAboveTheMedianInMedianAbsoluteDeviations) {
   constexpr int64_t kWindow = 20;
-  constexpr double kThreshold = 6;
+  constexpr double kThreshold = 5;
   SpikeSeries series("loss", {kWindow, kThreshold});
   Random random(1, "spikes");
   std::vector<double> past;
@@ -42,15 +43,15 @@ TEST(Spikes, AreFarAboveTheMedianInMedianAbsoluteDeviations) {
     }
     const double center = sorted_median(window);
     std::vector<double> distances;
-    for (const double each : window) distances.push_back(std::abs(each - center));
-    const double deviations = (value - center) / std::max(sorted_median(distances), 0.02 * center);
+    for (const double each : window) distances.push_back(std::abs(std::log(each) - std::log(center)));
+    const double deviations = (std::log(value) - std::log(center)) / std::max(sorted_median(distances), 0.02);
     EXPECT_EQ(spike.has_value(), deviations > kThreshold) << step;
     expected += deviations > kThreshold ? 1 : 0;
     if (!spike) continue;
     ++found;
     EXPECT_EQ(spike->step, step);
     EXPECT_DOUBLE_EQ(spike->median, center);
-    EXPECT_DOUBLE_EQ(spike->deviations, deviations);
+    EXPECT_NEAR(spike->deviations, deviations, 1e-12);
     EXPECT_DOUBLE_EQ(spike->ratio(), value / center);
   }
   EXPECT_EQ(found, expected);
@@ -60,12 +61,33 @@ TEST(Spikes, AreFarAboveTheMedianInMedianAbsoluteDeviations) {
 TEST(Spikes, OfASeriesThatHardlyVariesAreOneFifthAboveIt) {
   SpikeSeries series("update", {16, 10});
   for (int64_t step = 1; step <= 16; ++step) series.add(2.0);
-  EXPECT_FALSE(series.judge(17, 2.39));
-  EXPECT_TRUE(series.judge(17, 2.41));
+  EXPECT_FALSE(series.judge(17, 2.44));  // 2·e^0.2 = 2.443
+  EXPECT_TRUE(series.judge(17, 2.45));
   EXPECT_FALSE(series.judge(18, NAN));
   EXPECT_FALSE(series.judge(18, INFINITY));
-  series.add(NAN);
+  for (const double none : {std::nan(""), 0.0, -1.0, 1e-60}) {
+    EXPECT_FALSE(series.judge(18, none)) << none;
+    series.add(none);
+  }
   EXPECT_EQ(series.median(), 2.0);
+}
+
+// A healthy run of 2,000 steps: loss and gradient norm fall, and vary by 20%.
+TEST(Spikes, AreNoneOfARunThatFallsSmoothly) {
+  const auto loss = [](double step) { return 0.5 + 8 * std::exp(-step / 300); };
+  const auto norm = [](double step) { return 1000 / (10 + step) + 0.01; };  // by two orders of magnitude
+  SpikeSeries losses("loss", {}), norms("gradient norm", {});
+  Random random(5, "spikes");
+  for (int64_t step = 1; step <= 2000; ++step) {
+    const auto now = static_cast<double>(step);
+    const double a = loss(now) * (1 + 0.2 * random.normal()), b = norm(now) * (1 + 0.2 * random.normal());
+    EXPECT_FALSE(losses.judge(step, a)) << step;
+    EXPECT_FALSE(norms.judge(step, b)) << step;
+    losses.add(a);
+    norms.add(b);
+  }
+  EXPECT_TRUE(losses.judge(2001, 5 * loss(2001)));
+  EXPECT_TRUE(norms.judge(2001, 5 * norm(2001)));
 }
 
 TEST(Spikes, KnowWhereTheyBegan) {
@@ -86,20 +108,24 @@ TEST(Spikes, SurviveTheirState) {
   const auto next = [&random] { return 1.0 / (1.0 + static_cast<double>(random.below(100000))); };
   for (int64_t step = 1; step <= 30; ++step) first.add(next());
   EXPECT_TRUE(first.judge(31, 5.0));
-  second.load_state(Json::parse(first.state().dump()));
-  EXPECT_EQ(second.state(), first.state());
+  const auto load = [&second](const Json& state) {
+    JsonReader reader(state);
+    describe(reader, second);
+  };
+  const auto state_of = [](SpikeSeries series) { return described_json(std::move(series)); };
+  load(Json::parse(state_of(first).dump()));
+  EXPECT_EQ(state_of(second), state_of(first));
   for (int64_t step = 32; step <= 60; ++step) {
     const double value = next();
     const auto a = first.judge(step, value), b = second.judge(step, value);
     ASSERT_EQ(a.has_value(), b.has_value());
     if (a) {
-      EXPECT_EQ(to_json(*a), to_json(*b));
+      EXPECT_EQ(described_json(*a), described_json(*b));
     }
     first.add(value);
     second.add(value);
   }
-  EXPECT_THROW(second.load_state({{"values", "1 2 x"}}), Error);
-  EXPECT_THROW(second.load_state({{"values", "1 nan"}}), Error);
+  for (const char* wrong : {"1 2 x", "1 nan", "1 -2", "0"}) EXPECT_THROW(load({{"values", wrong}}), Error) << wrong;
 }
 
 class Updates : public ::testing::Test {

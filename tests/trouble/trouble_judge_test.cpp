@@ -35,10 +35,11 @@ TEST(TroubleJudge, MistakesInTheConfigurationAreErrors) {
     return std::string("accepted");
   };
   EXPECT_EQ(error_of("on_nonfinite = \"ignore\""),
-            "train.trouble.on_nonfinite = \"ignore\" must be one of stop, skip, rollback");
-  EXPECT_EQ(error_of("on_spike = \"stop\""), "train.trouble.on_spike = \"stop\" must be one of report, skip, rollback");
-  EXPECT_EQ(error_of("skip_limit = 0"), "train.trouble.skip_limit = 0 must lie between 1 and 1000000");
-  EXPECT_EQ(error_of("threshold = 0.5"), "train.trouble.threshold = 0.5 must lie between 1 and 1000000");
+            "test:2:16: train.trouble.on_nonfinite = \"ignore\" must be \"stop\", \"skip\" or \"rollback\"");
+  EXPECT_EQ(error_of("on_spike = \"stop\""),
+            "test:2:12: train.trouble.on_spike = \"stop\" must be \"report\", \"skip\" or \"rollback\"");
+  EXPECT_EQ(error_of("skip_limit = 0"), "test:2:14: train.trouble.skip_limit = 0 must lie in [1, 1,000,000]");
+  EXPECT_EQ(error_of("threshold = 0.5"), "test:2:13: train.trouble.threshold = 0.5 must lie in [1, 1,000,000]");
   EXPECT_EQ(error_of("on_spike = \"skip\"\nwindow = 0"), "train.trouble.on_spike = \"skip\" needs a window");
   EXPECT_NE(error_of("on_spike = \"rollback\"\nrollback_rate = 1.0"), "accepted");
   EXPECT_EQ(error_of("on_spike = \"rollback\"\nrollback_rate = 1.0\npass_over = true"), "accepted");

@@ -10,7 +10,7 @@ AttentionCost measure_attention_cost(const std::string& kind, const VariantOptio
                                      int64_t heads, int64_t length, int64_t runs, uint64_t seed) {
   Parameters parameters(at::kFloat);
   const auto attention =
-      attentions().at(kind).make(parameters, {"attention", d_model, {heads, heads, d_model / heads}, options, nullptr});
+      make_attention(kind, parameters, {"attention", d_model, {heads, heads, d_model / heads}, options, nullptr});
   parameters.finish();
   initialize(parameters, "xavier-normal", {}, seed);
   Random random(seed, "attention cost");

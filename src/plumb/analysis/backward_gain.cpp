@@ -7,6 +7,7 @@
 
 #include "plumb/analysis/batch_share.h"
 #include "plumb/analysis/common_points.h"
+#include "plumb/analysis/result_fields.h"
 #include "plumb/base/error.h"
 
 namespace plumb {
@@ -131,12 +132,29 @@ double relative_difference(double a, double b) {
 
 }  // namespace
 
+void describe(Fields& field, BackwardGain& gain) {
+  LayerId& id = gain.point.id;
+  describe_place(field, "part", id);
+  gain.point.point = id.layer ? Point::stream : Point::result;
+  field("gradient", gain.gradient);
+  field("gain", gain.gain);
+  field("memory_gain", gain.memory_gain);
+}
+
+void describe(Fields& field, StackGains& gains) {
+  describe_place(field, "stack", gains.stack);
+  field("input_gradient", gains.input_gradient);
+  field.sections("parts", gains.parts);
+}
+
+void describe(Fields& field, BackwardGains& gains) {
+  field.sections("stacks", gains.stacks);
+  field("error", gains.error);
+}
+
 BackwardGains measure_backward_gains(Model& model, const std::vector<Batch>& batches, double label_smoothing,
                                      const LossFunction& loss, const Group& group) {
-  double weight = 0;
-  for (const Batch& batch : batches) weight += batch.weight();
-  if (weight == 0) throw Error("no tokens to measure gradients on");
-  const LossOptions options{.label_smoothing = label_smoothing, .scale = 1 / weight};
+  const LossOptions options{.label_smoothing = label_smoothing, .scale = 1 / total_weight(batches)};
   const at::AutoGradMode with_graph(true);
   Squares profile;
   Squares chain;

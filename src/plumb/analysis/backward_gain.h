@@ -6,6 +6,7 @@
 
 #include "plumb/analysis/loss_function.h"
 #include "plumb/analysis/statistics.h"
+#include "plumb/base/config.h"
 #include "plumb/nn/context.h"
 
 namespace plumb {
@@ -26,12 +27,14 @@ struct BackwardGain {
   /// result.
   std::optional<double> memory_gain{};
 };
+void describe(Fields& field, BackwardGain& gain);
 
 struct StackGains {
   StackKind stack = StackKind::encoder;
   double input_gradient = 0;        // ‖∂L/∂x‖ at the stack's input, by differentiating the whole model
   std::vector<BackwardGain> parts;  // from the stack's input to its result
 };
+void describe(Fields& field, StackGains& gains);
 
 /// Within a stack, the gradient at a point is the gradient of the result times the gains of all parts after the point.
 struct BackwardGains {
@@ -41,6 +44,7 @@ struct BackwardGains {
   /// rounding, unless something besides the stream connects the parts (value residuals).
   double error = 0;
 };
+void describe(Fields& field, BackwardGains& gains);
 
 /// L is the mean loss over all target tokens, without dropout. Costs at most two gradients. Throws Error if there are
 /// no target tokens. The processes of a group share the batches, and all get the gains.

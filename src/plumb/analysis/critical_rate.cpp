@@ -75,11 +75,15 @@ double of_rank_zero(double number, const Group& group) {
 
 }  // namespace
 
+void describe(Fields& field, CriticalRate& rate) {
+  field("low", rate.low);
+  field("high", rate.high);
+  field("passes", rate.passes);
+}
+
 double loss_of_batches(Model& model, const std::vector<Batch>& batches, const CriticalRateOptions& options) {
   const at::NoGradGuard no_graph;
-  double weight = 0;
-  for (const Batch& batch : batches) weight += batch.weight();
-  if (weight == 0) throw Error("a loss needs at least one target token");
+  const double weight = total_weight(batches);
   double sum = 0;
   for (const Batch& batch : share_of_batches(batches, options.group)) {
     if (batch.weight() == 0) continue;

@@ -37,6 +37,7 @@ struct CriticalRate {
   [[nodiscard]] double rate() const;                             // √(low·high)
   [[nodiscard]] double sharpness() const { return 2 / rate(); }  // critical sharpness
 };
+void describe(Fields& field, CriticalRate& rate);
 
 /// `gradient` and `update`: (parameters). The search assumes that the loss falls from 0 to its minimum along the update
 /// and rises from there; a loss that is not finite counts as higher. Forward passes only, without dropout. Empty if the

@@ -6,6 +6,7 @@
 #include "plumb/analysis/batch_share.h"
 #include "plumb/analysis/curvature/hessian.h"
 #include "plumb/analysis/curvature/logit_jacobian.h"
+#include "plumb/analysis/result_fields.h"
 #include "plumb/base/error.h"
 #include "plumb/optim/optimizer.h"
 
@@ -32,8 +33,10 @@ std::vector<std::pair<std::optional<LayerId>, std::vector<size_t>>> places_by_la
 Parameters in_float64(const Parameters& parameters) {
   Parameters wide(at::kDouble, parameters.device());
   for (const Parameter& each : parameters.all()) {
-    if (each.parts.empty()) wide.add(each.name, each.value.sizes(), each.role);
-    else wide.add_stacked(each.name, each.value.sizes(), each.parts, each.role);
+    if (each.parts.empty())
+      wide.add(each.name, each.value.sizes(), each.role);
+    else
+      wide.add_stacked(each.name, each.value.sizes(), each.parts, each.role);
   }
   wide.finish();
   const at::NoGradGuard no_graph;
@@ -47,6 +50,11 @@ double centered_square(const Tensor& change) {
 }
 
 }  // namespace
+
+void describe(Fields& field, LogitChange& change) {
+  describe_place(field, "layer", change.layer);
+  field("change", change.change);
+}
 
 Tensor first_update(const Parameters& parameters, const Tensor& gradient, const std::string& optimizer,
                     const VariantOptions& options) {

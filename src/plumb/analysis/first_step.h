@@ -26,6 +26,7 @@ struct LogitChange {
   /// classes, which changes no probability, is subtracted first.
   double change = 0;
 };
+void describe(Fields& field, LogitChange& change);
 
 /// The change of the logits by layer, per unit of learning rate. Exact: J·u by reverse over reverse. The processes of a
 /// group share the batches, and all get the changes. Throws Error if there are no labels.

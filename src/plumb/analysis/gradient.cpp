@@ -46,10 +46,7 @@ double GradientProfile::batch_mean_norm(const std::string& parameter) const {
 GradientProfile measure_gradients(Model& model, const std::vector<Batch>& batches, double label_smoothing,
                                   const Observer& observer, const LossFunction& loss, const Group& group) {
   const Parameters& parameters = model.parameters();
-  double weight = 0;
-  for (const Batch& batch : batches) weight += batch.weight();
-  if (weight == 0) throw Error("no tokens to measure gradients on");
-
+  const double weight = total_weight(batches);
   const at::AutoGradMode with_graph(true);
   const std::vector<Tensor> values = parameters.values();
   std::vector<Tensor> token_mean;

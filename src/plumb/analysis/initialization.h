@@ -34,6 +34,7 @@ struct FirstStep {
   std::optional<CriticalRate> critical;
   double momentum_gain = 1;  // how many times as long steps become while the gradient stays (Beginning)
 };
+void describe(Fields& field, FirstStep& step);
 
 /// The requested measurements of one model.
 struct InitializationMeasurement {

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include "plumb/model/model.h"
+#include "plumb/task/task.h"
 
 namespace plumb {
 
@@ -14,5 +16,11 @@ using LossFunction = std::function<Loss(Model&, const Batch&, const LossOptions&
 inline Loss model_loss(Model& model, const Batch& batch, const LossOptions& options, ForwardContext& context) {
   return model.loss(batch, options, context);
 }
+
+/// The loss of a task, which must outlive the function.
+LossFunction loss_of(const Task& task);
+
+/// The weight of all labels of the batches, by which a mean over them divides. Throws Error if there are none.
+double total_weight(const std::vector<Batch>& batches);
 
 }  // namespace plumb

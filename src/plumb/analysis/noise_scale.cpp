@@ -27,12 +27,9 @@ NoiseScale noise_scale(double mean_square_norm, double square_norm_of_mean, int6
 NoiseScale measure_noise_scale(Model& model, const std::vector<Batch>& batches, int64_t examples,
                                double label_smoothing, const LossFunction& loss) {
   const auto count = static_cast<double>(batches.size());
-  double weight = 0;
-  for (const Batch& batch : batches) weight += batch.weight();
-  if (!(weight > 0)) throw Error("the noise of the gradient needs at least one target token");
   const at::AutoGradMode with_graph(true);
   const std::vector<Tensor> values = model.parameters().values();
-  const LossOptions options{.label_smoothing = label_smoothing, .scale = count / weight};
+  const LossOptions options{.label_smoothing = label_smoothing, .scale = count / total_weight(batches)};
   Tensor mean;
   double squares = 0;
   for (const Batch& batch : batches) {

@@ -8,6 +8,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
+#include "plumb/model/kind.h"
 
 namespace plumb {
 namespace {
@@ -38,7 +39,7 @@ class Measured {
     int64_t attentions;  // per layer
   };
   [[nodiscard]] std::vector<Stack> stacks() const {
-    if (config_.kind == "awd-lstm") return {{StackKind::decoder, 0, 0}};  // no layers that the theory covers
+    if (kind_of(config_).recurrent) return {{StackKind::decoder, 0, 0}};  // no layers that the theory covers
     const auto [encoder, decoder] = depth_of(config_);
     if (encoder == 0) return {{StackKind::decoder, decoder, 1}};
     if (decoder == 0) return {{StackKind::encoder, encoder, 1}};
@@ -109,7 +110,7 @@ std::vector<std::string> Measured::differences() const {
   const auto expect = [&](bool holds, const std::string& difference) {
     if (!holds) differs.push_back(difference);
   };
-  expect(config_.kind != "awd-lstm", "the layers are recurrent");
+  expect(!kind_of(config_).recurrent, "the layers are recurrent");
   expect(config_.initialization == "theory",
          fmt::format("initialization is '{}', not 'theory'", config_.initialization));
   expect(config_.heads == 1, fmt::format("{} heads, not one", config_.heads));

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
+#include "plumb/base/json_fields.h"
 
 namespace plumb {
 namespace {
@@ -27,10 +27,10 @@ Json to_json(const SignalReport& report) {
   Json json;
   json["name"] = to_string(report.point);
   json["layer"] = report.point.id.number();
-  json["mean_square"] = to_json(report.mean_square);
-  json["delta_at_0_1"] = to_json(report.delta_at_0_1);
-  json["epsilon_at_0_125"] = to_json(report.epsilon_at_0_125);
-  json["layer_norm_ratio"] = to_json(report.layer_norm_ratio);
+  json["mean_square"] = described_json(report.mean_square);
+  json["delta_at_0_1"] = described_json(report.delta_at_0_1);
+  json["epsilon_at_0_125"] = described_json(report.epsilon_at_0_125);
+  json["layer_norm_ratio"] = described_json(report.layer_norm_ratio);
   json["theory"] = nullptr;
   if (report.theory) {
     json["theory"] = {{"lemma_2", pair_of(report.theory->paper)}, {"adapted", pair_of(report.theory->adapted)}};
@@ -44,8 +44,8 @@ Json to_json(const FeedForwardReport& report) {
   json["layer"] = report.layer.number();
   json["matrix"] = matrix_name(report.matrix);
   json["parameter"] = report.parameter;
-  json["gradient_norm"] = to_json(report.gradient_norm);
-  json["batch_mean_gradient_norm"] = to_json(report.batch_mean_gradient_norm);
+  json["gradient_norm"] = described_json(report.gradient_norm);
+  json["batch_mean_gradient_norm"] = described_json(report.batch_mean_gradient_norm);
   return json;
 }
 
@@ -53,8 +53,8 @@ Json to_json(const TheoryReport::Theorem1& theorem) {
   Json json;
   json["parameter"] = theorem.parameter;
   json["bound"] = theorem.bound;
-  json["norm"] = to_json(theorem.norm);
-  json["constant"] = to_json(theorem.constant);
+  json["norm"] = described_json(theorem.norm);
+  json["constant"] = described_json(theorem.constant);
   json["bounded_point"] = to_string(theorem.bounded_point);
   json["probability"] = theorem.probability;
   return json;
@@ -69,7 +69,7 @@ Json to_json(const TheoryReport::Slope& slope) {
   json["slope_error"] = slope.fit.slope_error;
   json["intercept"] = slope.fit.intercept;
   json["r_squared"] = slope.fit.r_squared;
-  json["over_seeds"] = to_json(slope.over_seeds);
+  json["over_seeds"] = described_json(slope.over_seeds);
   return json;
 }
 
@@ -85,16 +85,6 @@ Json to_json(const TheoryReport& theory) {
 
 }  // namespace
 
-Json to_json(const Interval& interval) {
-  const auto number = [](double value) { return std::isfinite(value) ? Json(value) : Json(); };
-  Json json;
-  json["mean"] = number(interval.mean);
-  json["low"] = number(interval.low);
-  json["high"] = number(interval.high);
-  json["count"] = interval.count;
-  return json;
-}
-
 Json to_json(const ProbeReport& report) {
   Json document = make_document("probe", 1);
   document["loss"] = report.loss.mean;
@@ -102,9 +92,9 @@ Json to_json(const ProbeReport& report) {
   document["gradient_norm_total"] = report.gradient_norm_total.mean;
   document["gradient_norm"] = Json::object();
   for (const auto& [name, norm] : report.gradient_norm) document["gradient_norm"][name] = norm;
-  document["intervals"]["loss"] = to_json(report.loss);
-  document["intervals"]["loss_label_smoothing"] = to_json(report.loss_label_smoothing);
-  document["intervals"]["gradient_norm_total"] = to_json(report.gradient_norm_total);
+  document["intervals"]["loss"] = described_json(report.loss);
+  document["intervals"]["loss_label_smoothing"] = described_json(report.loss_label_smoothing);
+  document["intervals"]["gradient_norm_total"] = described_json(report.gradient_norm_total);
   document["signal"] = Json::array();
   for (const SignalReport& point : report.signal) document["signal"].push_back(to_json(point));
   document["feed_forward"] = Json::array();

@@ -8,7 +8,4 @@ namespace plumb {
 
 Json to_json(const ProbeReport& report);
 
-/// {"mean", "low", "high", "count"}; low and high are null for a single value.
-Json to_json(const Interval& interval);
-
 }  // namespace plumb

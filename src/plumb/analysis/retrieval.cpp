@@ -46,7 +46,7 @@ Retrieval measure_retrieval(const std::string& kind, const VariantOptions& optio
                             uint64_t seed) {
   Parameters parameters(at::kFloat);
   const auto attention =
-      attentions().at(kind).make(parameters, {"attention", task.size, {1, 1, task.size}, options, nullptr});
+      make_attention(kind, parameters, {"attention", task.size, {1, 1, task.size}, options, nullptr});
   const Tensor keys = parameters.add("keys", {task.keys, task.size}, Role::weight);
   // A learned scale for queries: softmax can sharpen, and outer products do not need queries of norm 1.
   const Tensor scale = parameters.add("scale", {1}, Role::gain);

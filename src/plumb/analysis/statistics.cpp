@@ -20,6 +20,13 @@ double mean_of(const std::vector<double>& values) {
 
 }  // namespace
 
+void describe(Fields& field, Interval& interval) {
+  field("mean", interval.mean);
+  field("low", interval.low);
+  field("high", interval.high);
+  field("count", interval.count);
+}
+
 Interval confidence_interval(const std::vector<double>& values, double confidence) {
   const double mean = mean_of(values);
   const auto count = static_cast<int64_t>(values.size());

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "plumb/base/config.h"
+
 namespace plumb {
 
 /// A mean and an interval that contains the expectation with 95% confidence, unless stated otherwise.
@@ -13,6 +15,7 @@ struct Interval {
   double high = 0;
   int64_t count = 0;
 };
+void describe(Fields& field, Interval& interval);
 
 /// mean ± t · s/√n with t = student_t_quantile((1 + confidence)/2, n − 1). Throws Error on no values.
 Interval confidence_interval(const std::vector<double>& values, double confidence = 0.95);

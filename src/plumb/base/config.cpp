@@ -409,7 +409,8 @@ bool rename_key(const std::string& from, const std::string& to) { return renamed
 template <typename T>
 void DomainCheck::check(std::string_view key, const T& value) const {
   static const Domain any;
-  if (const auto complaint = complaint_about(domain_ == nullptr ? any : *domain_, fmt::format("{}.{}", section_, key), value))
+  if (const auto complaint =
+          complaint_about(domain_ == nullptr ? any : *domain_, fmt::format("{}.{}", section_, key), value))
     throw Error(complaint->message, complaint->hint);
 }
 template void DomainCheck::check(std::string_view, const int64_t&) const;

@@ -129,9 +129,9 @@ std::optional<Complaint> complaint_about(const Domain& domain, std::string_view 
   for (const std::string& choice : choices) quoted.push_back(toml_text(choice));
   const std::string last = quoted.back();
   quoted.pop_back();
-  return Complaint{fmt::format("{} = {} must be {}", key, toml_text(value),
-                               quoted.empty() ? last : join(quoted) + " or " + last),
-                   guess.empty() ? std::string() : fmt::format("did you mean '{}'?", guess)};
+  return Complaint{
+      fmt::format("{} = {} must be {}", key, toml_text(value), quoted.empty() ? last : join(quoted) + " or " + last),
+      guess.empty() ? std::string() : fmt::format("did you mean '{}'?", guess)};
 }
 
 template <typename T>

@@ -19,23 +19,23 @@ Json duration_json(const Duration& value) {
   throw Error(fmt::format("'{}' must be {}, not {}", key, wanted, found.type_name()));
 }
 
-int64_t integer(std::string_view key, const Json& json) {
+int64_t integer_in(std::string_view key, const Json& json) {
   if (!json.is_number_integer()) refuse(key, "an integer", json);
   return json.get<int64_t>();
 }
 
-double real(std::string_view key, const Json& json) {
+double real_in(std::string_view key, const Json& json) {
   if (!json.is_number() && !json.is_null()) refuse(key, "a number", json);
   return number_of(json);
 }
 
-std::string text(std::string_view key, const Json& json) {
+std::string text_in(std::string_view key, const Json& json) {
   if (!json.is_string()) refuse(key, "a string", json);
   return json.get<std::string>();
 }
 
-Duration duration(std::string_view key, const Json& json) {
-  return json.is_string() ? Duration::parse(json.get<std::string>()) : Duration(integer(key, json));
+Duration duration_in(std::string_view key, const Json& json) {
+  return json.is_string() ? Duration::parse(json.get<std::string>()) : Duration(integer_in(key, json));
 }
 
 template <typename T, typename Element>
@@ -108,10 +108,10 @@ const Json& JsonReader::at(std::string_view key) const {
   return *found;
 }
 
-void JsonReader::operator()(std::string_view key, int64_t& value) { value = integer(key, at(key)); }
-void JsonReader::operator()(std::string_view key, double& value) { value = real(key, at(key)); }
-void JsonReader::operator()(std::string_view key, std::string& value) { value = text(key, at(key)); }
-void JsonReader::operator()(std::string_view key, Duration& value) { value = duration(key, at(key)); }
+void JsonReader::operator()(std::string_view key, int64_t& value) { value = integer_in(key, at(key)); }
+void JsonReader::operator()(std::string_view key, double& value) { value = real_in(key, at(key)); }
+void JsonReader::operator()(std::string_view key, std::string& value) { value = text_in(key, at(key)); }
+void JsonReader::operator()(std::string_view key, Duration& value) { value = duration_in(key, at(key)); }
 
 void JsonReader::operator()(std::string_view key, bool& value) {
   const Json& json = at(key);
@@ -119,25 +119,25 @@ void JsonReader::operator()(std::string_view key, bool& value) {
   value = json.get<bool>();
 }
 
-void JsonReader::operator()(std::string_view key, std::vector<Duration>& value) { list(key, at(key), value, duration); }
-void JsonReader::operator()(std::string_view key, std::vector<int64_t>& value) { list(key, at(key), value, integer); }
-void JsonReader::operator()(std::string_view key, std::vector<double>& value) { list(key, at(key), value, real); }
-void JsonReader::operator()(std::string_view key, std::vector<std::string>& value) { list(key, at(key), value, text); }
+void JsonReader::operator()(std::string_view key, std::vector<Duration>& value) { list(key, at(key), value, duration_in); }
+void JsonReader::operator()(std::string_view key, std::vector<int64_t>& value) { list(key, at(key), value, integer_in); }
+void JsonReader::operator()(std::string_view key, std::vector<double>& value) { list(key, at(key), value, real_in); }
+void JsonReader::operator()(std::string_view key, std::vector<std::string>& value) { list(key, at(key), value, text_in); }
 
 void JsonReader::operator()(std::string_view key, std::optional<int64_t>& value) {
   const Json* found = find(key);
-  value = found == nullptr ? std::nullopt : std::optional(integer(key, *found));
+  value = found == nullptr ? std::nullopt : std::optional(integer_in(key, *found));
 }
 void JsonReader::operator()(std::string_view key, std::optional<double>& value) {
   const Json* found = find(key);
-  value = found == nullptr ? std::nullopt : std::optional(real(key, *found));
+  value = found == nullptr ? std::nullopt : std::optional(real_in(key, *found));
 }
 
 void JsonReader::operator()(std::string_view key, NamedNumbers& value) {
   const Json& object = at(key);
   if (!object.is_object()) refuse(key, "an object", object);
   value.clear();
-  for (const auto& [name, number] : object.items()) value.emplace_back(name, real(name, number));
+  for (const auto& [name, number] : object.items()) value.emplace_back(name, real_in(name, number));
 }
 
 void JsonReader::section(std::string_view key, const std::function<void(Fields&)>& visit, bool) {

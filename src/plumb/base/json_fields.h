@@ -9,7 +9,8 @@
 
 namespace plumb {
 
-/// Writes a described struct into a JSON object. Numbers that are not finite become null, and absent values have no key.
+/// Writes a described struct into a JSON object. Numbers that are not finite become null, and absent values have no
+/// key.
 class JsonWriter final : public Fields {
  public:
   explicit JsonWriter(Json& object) : object_(object) {}

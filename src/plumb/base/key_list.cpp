@@ -5,8 +5,8 @@
 namespace plumb {
 
 void KeyList::add(std::string_view key, std::string value) {
-  keys_.push_back({prefix_ + std::string(key), std::move(value), std::string(meaning_),
-                   domain_ == nullptr ? Domain() : *domain_});
+  keys_.push_back(
+      {prefix_ + std::string(key), std::move(value), std::string(meaning_), domain_ == nullptr ? Domain() : *domain_});
 }
 
 void KeyList::section(std::string_view key, const std::function<void(Fields&)>& visit, bool) {

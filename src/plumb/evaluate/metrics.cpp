@@ -164,7 +164,8 @@ std::optional<SampleInterval> interval_of(const EvaluationMetric& metric, const 
 double mean_of_sum(std::span<const double> sums, size_t items) { return sums[0] / static_cast<double>(items); }
 
 Registry<EvaluationMetric>& evaluation_metrics() {
-  static Registry<EvaluationMetric> registry("evaluation metric");
+  static Registry<EvaluationMetric> registry("evaluation metric", {"Evaluation metrics", "plumb evaluate",
+                                                                   "What tasks are scored by; each task has its own."});
   return registry;
 }
 

@@ -43,7 +43,10 @@ std::string name_of(RequestKind kind) {
 }
 
 Registry<EvaluationTaskLoader>& evaluation_tasks() {
-  static Registry<EvaluationTaskLoader> registry("evaluation task");
+  static Registry<EvaluationTaskLoader> registry(
+      "evaluation task", {"Evaluation tasks", "plumb evaluate --tasks",
+                          "The name of a task with parts selects all of them; a part is named `TASK_PART`. "
+                          "[evaluation.md](evaluation.md) says which files they are read from."});
   return registry;
 }
 

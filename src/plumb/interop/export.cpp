@@ -16,6 +16,7 @@
 #include "plumb/interop/import.h"
 #include "plumb/interop/sentence_encoding.h"
 #include "plumb/interop/tokenizer_files.h"
+#include "plumb/model/kind.h"
 #include "plumb/model/merged_adapters.h"
 #include "plumb/ops/torch.h"
 #include "plumb/run/data_fingerprint.h"
@@ -113,25 +114,25 @@ FromData from_data_of(const RunConfig& config, const fs::path& run) {
   const DataDirectory data = DataDirectory::open(config.data);
   FromData result{{}, recorded_labels(run)};
   if (result.labels.empty()) result.labels = data.labels();  // a run of an earlier release
-  if (config.model.kind != "encoder-decoder" || data.joint()) result.tokenizer = data.target_tokenizer();
+  if (!kind_of(config.model).translates() || data.joint()) result.tokenizer = data.target_tokenizer();
   return result;
 }
 
 /// The ids of special tokens, as config.json and generation_config.json have them.
-Json special_ids(const std::optional<Tokenizer>& tokenizer, const std::string& kind) {
+Json special_ids(const std::optional<Tokenizer>& tokenizer, const ModelKind& kind) {
   const auto id = [&](int32_t Specials::*which) {
     return tokenizer && tokenizer->specials().*which >= 0 ? Json(tokenizer->specials().*which) : Json();
   };
   Json ids = {
       {"bos_token_id", id(&Specials::bos)}, {"eos_token_id", id(&Specials::eos)}, {"pad_token_id", id(&Specials::pad)}};
-  if (tokenizer && kind == "encoder-decoder") ids["decoder_start_token_id"] = token_before_text(tokenizer->specials());
+  if (tokenizer && kind.translates()) ids["decoder_start_token_id"] = token_before_text(tokenizer->specials());
   return ids;
 }
 
 /// The special tokens that this model reads with a text.
 TextEnds ends_of(const ModelConfig& model) {
-  const bool translates = model.kind == "encoder-decoder";
-  return {.bos = !translates, .eos = translates || model.kind == "encoder", .segments = model.segments > 1};
+  const ModelKind& kind = kind_of(model);
+  return {.bos = !kind.translates(), .eos = kind.reads_source, .segments = model.segments > 1};
 }
 
 }  // namespace
@@ -154,7 +155,7 @@ ExportedModel export_model(const std::string& name, const fs::path& folder) {
   const NamedTensors ours = merge_adapters(load_safetensors(weights), adapters, weights.string());
   const NamedTensors tensors = their_tensors(family, config.model, ours, weights.string());
   check_tensors(family, config.model, tensors, ours, weights.string());
-  if (!imported) settings.update(special_ids(tokenizer, config.model.kind));
+  if (!imported) settings.update(special_ids(tokenizer, kind_of(config.model)));
   if (!imported && !data.labels.empty()) name_labels(data.labels, settings);
 
   ExportedModel exported;
@@ -175,8 +176,8 @@ ExportedModel export_model(const std::string& name, const fs::path& folder) {
     }
     if (!tokenizer) return;
     tokenizer->save_as_json(directory / "tokenizer.json", ends_of(config.model));
-    if (config.model.kind != "encoder")
-      write_json(directory / kGenerationFile, special_ids(tokenizer, config.model.kind));
+    if (const ModelKind& kind = kind_of(config.model); kind.reads_target)
+      write_json(directory / kGenerationFile, special_ids(tokenizer, kind));
   });
   return exported;
 }

@@ -13,6 +13,7 @@
 #include "plumb/base/text.h"
 #include "plumb/base/toml_text.h"
 #include "plumb/interop/family.h"
+#include "plumb/model/kind.h"
 
 namespace plumb {
 namespace {
@@ -20,7 +21,7 @@ namespace {
 /// The same model, with fixed values for all settings that have no influence on what it computes.
 ModelConfig canonical(ModelConfig config) {
   const ModelConfig defaults;
-  const bool decoder = config.kind == "decoder", encoder = config.kind == "encoder";
+  const bool decoder = kind_of(config).models_language(), encoder = kind_of(config).only_encodes();
   config.initialization = defaults.initialization;
   config.dropout = defaults.dropout;
   config.embedding_size = defaults.embedding_size;

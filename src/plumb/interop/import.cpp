@@ -10,13 +10,16 @@
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/json.h"
+#include "plumb/base/json_fields.h"
 #include "plumb/base/progress.h"
 #include "plumb/interop/families/encoder_head.h"
 #include "plumb/interop/family.h"
 #include "plumb/interop/tokenizer_files.h"
+#include "plumb/model/kind.h"
 #include "plumb/model/model.h"
 #include "plumb/run/config.h"
 #include "plumb/run/foreign_models.h"
+#include "plumb/run/point.h"
 #include "plumb/run/seal.h"
 #include "plumb/text/tokenizer.h"
 #include "plumb/text/tokenizer_model.h"
@@ -29,8 +32,8 @@ constexpr const char* kImported = "imported";
 
 /// The task of a model with this configuration.
 std::string imported_task(const ModelConfig& config) {
-  if (config.kind == "encoder-decoder") return "translation";
-  if (config.kind == "decoder") return "language-modeling";
+  if (kind_of(config).translates()) return "translation";
+  if (kind_of(config).models_language()) return "language-modeling";
   return config.pooling == "none" ? "masked-language-modeling" : "classification";
 }
 
@@ -45,7 +48,7 @@ Json marks_of_tokenizer(const fs::path& folder) {
   Json marks;
   try {
     Tokenizer::from_file(folder).save(scratch / "tokenizer.model");
-    marks["tokenizer.model"] = to_json(mark_of(scratch / "tokenizer.model"));
+    marks["tokenizer.model"] = described_json(mark_of(scratch / "tokenizer.model"));
   } catch (...) {
     fs::remove_all(scratch);
     throw;
@@ -146,10 +149,7 @@ ImportedModel import_model(const fs::path& folder, const fs::path& out) {
     load_parameters(model->parameters(), imported.tensors, folder.string());
   }
   const RunConfig config = run_config_of(imported);
-  Json result = make_document("train", 1);
-  result["outcome"] = kImported;
-  result["steps"] = 0;
-  result["history"] = Json::array();
+  Json result = TrainResult{.outcome = RunOutcome::imported}.to_json();
   result[kImported] = {{"model_type", imported.family}, {"architecture", imported.model}};
   if (!imported.left_out.empty()) result[kImported]["left_out"] = imported.left_out;
   if (imported.sentence_encoding) result[kImported]["sentence_vectors"] = to_json(*imported.sentence_encoding);

@@ -40,7 +40,8 @@ std::vector<double> with_addition(const BleuCounts& counts, double k) {
 }
 
 Registry<BleuSmoothing> make_smoothings() {
-  Registry<BleuSmoothing> registry("BLEU smoothing");
+  Registry<BleuSmoothing> registry("BLEU smoothing", {"BLEU smoothings", "plumb score --smoothing",
+                                                      "How n-gram orders without a match are counted."});
   const std::string paper = "Chen and Cherry 2014";
   registry.add("exp", "orders without a match count 1/2, 1/4, … matches", paper + ", method 3",
                {std::nullopt, exponential});

@@ -78,7 +78,7 @@ std::vector<std::string> tokenize_characters(std::string_view line) {
 }
 
 Registry<BleuTokenizer> make_tokenizers() {
-  Registry<BleuTokenizer> registry("BLEU tokenizer");
+  Registry<BleuTokenizer> registry("BLEU tokenizer", {"BLEU tokenizers", "plumb score --tokenize"});
   registry.add("13a", "separates ASCII punctuation, except . and , within numbers", "NIST mteval-v13a.pl",
                tokenize_13a);
   registry.add("intl", "separates punctuation and symbols of all scripts", "NIST mteval-v14.pl",

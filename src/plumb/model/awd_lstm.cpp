@@ -9,11 +9,13 @@
 #include <memory>
 
 #include "plumb/base/error.h"
+#include "plumb/model/kind.h"
 #include "plumb/nn/regularization/activation_penalty.h"
 #include "plumb/nn/regularization/embedding_dropout.h"
 #include "plumb/nn/regularization/locked_dropout.h"
 #include "plumb/nn/regularization/temporal_penalty.h"
 #include "plumb/nn/regularization/weight_drop.h"
+#include "plumb/nn/residual/residual.h"
 #include "plumb/ops/embedding.h"
 #include "plumb/ops/index.h"
 
@@ -40,10 +42,30 @@ class RecurrentRows final : public AttentionState {
   RecurrentState value;
 };
 
-AwdLstmOptions awd_lstm_options(const ModelConfig& config) {
-  const auto found = config.options.find("awd-lstm");
-  return found == config.options.end() ? AwdLstmOptions{} : found->second.as<AwdLstmOptions>();
+/// Checks what keys of Transformers are left at.
+void check_awd_lstm(const ModelConfig& config) {
+  if (prescription_of(config.residual).unit_matrices) {
+    throw Error(fmt::format("the residual scheme \"{}\" needs a Transformer", config.residual),
+                "an awd-lstm has no residual connections: leave model.residual out");
+  }
+  if (config.lora.rank > 0) {
+    throw Error(fmt::format("model.lora.rank = {}: adapters need a Transformer", config.lora.rank),
+                "an awd-lstm has no attention: leave lora out");
+  }
+  if (config.share_embeddings == "none" && config.labels == 0) {
+    throw Error("model.share_embeddings = \"none\": the output matrix of an awd-lstm is its embedding",
+                "leave model.share_embeddings out");
+  }
 }
+
+const bool kAwdLstmRegistered = model_kinds().add(
+    "awd-lstm", "a recurrent language model of the target side", "Merity et al. 2018, arXiv 1708.02182",
+    {.reads_target = true,
+     .recurrent = true,
+     .pooling = "concat",
+     .check = check_awd_lstm,
+     .make = [](const ModelConfig& config, at::ScalarType type) { return std::make_unique<AwdLstm>(config, type); }},
+    Options(AwdLstmOptions{}));
 
 /// "lstm.0.hidden": the name of a part of a layer's state in CarriedState.
 std::string carried_name(const RecurrentLayer& layer, const char* part) { return layer.name() + '.' + part; }
@@ -80,59 +102,39 @@ CarriedState to_carry(const std::vector<RecurrentState>& states, const std::vect
 
 }  // namespace
 
-void AwdLstmOptions::validate() const {
-  const auto require_rate = [](const char* key, double value) {
-    if (!(value >= 0 && value < 1)) throw Error(fmt::format("model.awd-lstm.{} = {} must lie in [0, 1)", key, value));
-  };
-  require_rate("embedding_dropout", embedding_dropout);
-  require_rate("input_dropout", input_dropout);
-  require_rate("hidden_dropout", hidden_dropout);
-  require_rate("output_dropout", output_dropout);
-  require_rate("weight_drop", weight_drop);
-  require_rate("pooled_dropout", pooled_dropout);
-  require_rate("head_dropout", head_dropout);
-  const auto require_factor = [](const char* key, double value) {
-    if (!(value >= 0) || !std::isfinite(value))
-      throw Error(fmt::format("model.awd-lstm.{} = {} must be 0 or more", key, value));
-  };
-  require_factor("activation_penalty", activation_penalty);
-  require_factor("temporal_penalty", temporal_penalty);
-  const auto require_positive = [](const char* key, int64_t value) {
-    if (value < 1) throw Error(fmt::format("model.awd-lstm.{} = {} must be positive", key, value));
-  };
-  if (cell != "lstm" && cell != "qrnn")
-    throw Error(fmt::format("model.awd-lstm.cell = \"{}\" is unknown", cell), "known: lstm, qrnn");
-  require_positive("pooled_tokens", pooled_tokens);
-  require_positive("head_size", head_size);
-}
-
 void describe(Fields& field, AwdLstmOptions& options) {
-  field("embedding_dropout", options.embedding_dropout, "rate at which words are dropped from the embedding");
-  field("input_dropout", options.input_dropout, "rate of the locked dropout of embeddings");
-  field("hidden_dropout", options.hidden_dropout, "rate of the locked dropout between layers");
-  field("output_dropout", options.output_dropout,
-        "rate of the locked dropout after the last layer of a language model");
+  field("embedding_dropout", options.embedding_dropout, "rate at which words are dropped from the embedding",
+        below_one());
+  field("input_dropout", options.input_dropout, "rate of the locked dropout of embeddings", below_one());
+  field("hidden_dropout", options.hidden_dropout, "rate of the locked dropout between layers", below_one());
+  field("output_dropout", options.output_dropout, "rate of the locked dropout after the last layer of a language model",
+        below_one());
   field("weight_drop", options.weight_drop,
         "rate at which recurrent weights are dropped: those between hidden states of an LSTM, the whole matrix of a "
-        "QRNN");
-  field("activation_penalty", options.activation_penalty, "α: the loss grows by α·mean of h², h after dropout (AR)");
+        "QRNN",
+        below_one());
+  field("activation_penalty", options.activation_penalty, "α: the loss grows by α·mean of h², h after dropout (AR)",
+        at_least(0));
   field("temporal_penalty", options.temporal_penalty,
-        "β: the loss grows by β·mean of (h_t − h_{t−1})², h before dropout (TAR)");
+        "β: the loss grows by β·mean of (h_t − h_{t−1})², h before dropout (TAR)", at_least(0));
   field("pooled_tokens", options.pooled_tokens,
         "a classifier pools the states of this many tokens at the end of a text, which gradients go through; those "
-        "before them are read without");
-  field("head_size", options.head_size, "features between the two blocks of a classifier's head");
-  field("pooled_dropout", options.pooled_dropout, "dropout rate in the first block of a classifier's head");
-  field("head_dropout", options.head_dropout, "dropout rate in the second block");
+        "before them are read without",
+        at_least(1));
+  field("head_size", options.head_size, "features between the two blocks of a classifier's head", at_least(1));
+  field("pooled_dropout", options.pooled_dropout, "dropout rate in the first block of a classifier's head",
+        below_one());
+  field("head_dropout", options.head_dropout, "dropout rate in the second block", below_one());
   field("cell", options.cell,
-        "`lstm`, or `qrnn`: (z, f, o) = W·(x_t; x_{t−1}) + b, x_{t−1} in the first layer only; "
-        "c_t = σ(f)·c_{t−1} + (1 − σ(f))·tanh(z), h_t = σ(o)·c_t (Bradbury et al. 2016, arXiv 1611.01576)");
+        "`qrnn`: (z, f, o) = W·(x_t; x_{t−1}) + b, x_{t−1} in the first layer only; "
+        "c_t = σ(f)·c_{t−1} + (1 − σ(f))·tanh(z), h_t = σ(o)·c_t (Bradbury et al. 2016, arXiv 1611.01576)",
+        one_of({"lstm", "qrnn"}));
 }
 
 AwdLstm::AwdLstm(const ModelConfig& config, at::ScalarType type) : Model(config, type) {
   validate(config);
   require_kind(config, "awd-lstm");
-  options_ = awd_lstm_options(config);
+  options_ = options_of(config.options, config.kind, model_kinds().at(config.kind)).as<AwdLstmOptions>();
   table_ = parameters_.add("embedding.weight", {config.target_vocabulary, config.embedding_size}, Role::embedding);
   for (int64_t i = 0; i < config.layers; ++i) {
     const int64_t in = i == 0 ? config.embedding_size : config.hidden_size;

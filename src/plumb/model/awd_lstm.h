@@ -17,21 +17,18 @@ namespace plumb {
 /// [model.awd-lstm]: the regularizers of training steps, inactive in evaluation and measurements, and the head of a
 /// classifier.
 struct AwdLstmOptions {
-  double embedding_dropout = 0.1;  // drops words
-  double input_dropout = 0.4;      // locked: of the embeddings
-  double hidden_dropout = 0.3;     // locked: between layers
-  double output_dropout = 0.4;     // locked: after the last layer of a language model
-  double weight_drop = 0.5;        // of the recurrent weights
-  double activation_penalty = 2;   // α of AR
-  double temporal_penalty = 1;     // β of TAR
-  int64_t pooled_tokens = 1400;    // last tokens of a text, whose states a classifier pools: 20·70
-  int64_t head_size = 50;          // between the two blocks of a classifier's head
-  double pooled_dropout = 0.4;     // in the first block
-  double head_dropout = 0.1;       // in the second
-  std::string cell = "lstm";       // or "qrnn"
-
-  /// Throws Error unless the cell is known, rates are in [0, 1), penalties are 0 or more, and sizes are positive.
-  void validate() const;
+  double embedding_dropout = 0.1;
+  double input_dropout = 0.4;
+  double hidden_dropout = 0.3;
+  double output_dropout = 0.4;
+  double weight_drop = 0.5;
+  double activation_penalty = 2;
+  double temporal_penalty = 1;
+  int64_t pooled_tokens = 1400;  // 20·70
+  int64_t head_size = 50;
+  double pooled_dropout = 0.4;
+  double head_dropout = 0.1;
+  std::string cell = "lstm";
 };
 void describe(Fields& field, AwdLstmOptions& options);
 

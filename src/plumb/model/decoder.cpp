@@ -1,6 +1,23 @@
 #include "plumb/model/decoder.h"
 
+#include "plumb/base/error.h"
+#include "plumb/model/kind.h"
+
 namespace plumb {
+namespace {
+
+void check_decoder(const ModelConfig& config) {
+  if (config.segments > 0) throw Error("a decoder has no segments", "set model.segments = 0");
+}
+
+const bool kDecoderRegistered = model_kinds().add(
+    "decoder", "the decoder alone, without cross-attention: a causal language model of the data's target side", "",
+    {.reads_target = true,
+     .pooling = "last",
+     .check = check_decoder,
+     .make = [](const ModelConfig& config, at::ScalarType type) { return std::make_unique<Decoder>(config, type); }});
+
+}  // namespace
 
 Decoder::Decoder(const ModelConfig& config, at::ScalarType type) : Model(config, type) {
   validate(config);

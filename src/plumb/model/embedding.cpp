@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "plumb/base/error.h"
+#include "plumb/model/kind.h"
 #include "plumb/ops/embedding.h"
 
 namespace plumb {
@@ -15,10 +16,8 @@ namespace {
 /// The position encoding of one side of a model; `prefix` names its parameters.
 std::unique_ptr<Positions> positions_of(const ModelConfig& config, Parameters& parameters, const std::string& prefix,
                                         bool causal) {
-  return positions()
-      .at(config.positions)
-      .make(parameters, prefix,
-            {config.d_model, config.heads, config.max_positions, causal, config.head_size, config.options});
+  return make_positions(config.positions, parameters, prefix,
+                        {config.d_model, config.heads, config.max_positions, causal, config.head_size, config.options});
 }
 
 }  // namespace
@@ -49,7 +48,7 @@ Tensor TokenEmbedding::operator()(const std::vector<int64_t>& tokens, const std:
 }
 
 int64_t longest_sequence(const ModelConfig& config) {
-  if (carries_state(config.kind)) return std::numeric_limits<int64_t>::max();
+  if (kind_of(config).recurrent) return std::numeric_limits<int64_t>::max();
   Parameters shapes(at::kFloat, at::kMeta);
   return positions_of(config, shapes, "position", /*causal=*/true)->longest();
 }

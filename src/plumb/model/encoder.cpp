@@ -1,9 +1,30 @@
 #include "plumb/model/encoder.h"
 
+#include "plumb/base/error.h"
+#include "plumb/model/kind.h"
 #include "plumb/ops/index.h"
 #include "plumb/ops/linear.h"
 
 namespace plumb {
+namespace {
+
+void check_encoder(const ModelConfig& config) {
+  if (config.pooling != "none" && config.labels == 0)
+    throw Error("the number of labels is unknown", "set model.labels, or give --data");
+  if (config.pooling == "none" && config.pooler)
+    throw Error("model.pooler = true has no effect with model.pooling = \"none\"");
+}
+
+const bool kEncoderRegistered = model_kinds().add(
+    "encoder",
+    "the encoder alone, which reads the source side bidirectionally and predicts one of `model.labels` labels",
+    "Devlin et al. 2019, arXiv 1810.04805",
+    {.reads_source = true,
+     .pooling = "first",
+     .check = check_encoder,
+     .make = [](const ModelConfig& config, at::ScalarType type) { return std::make_unique<Encoder>(config, type); }});
+
+}  // namespace
 
 Encoder::Encoder(const ModelConfig& config, at::ScalarType type)
     : Model(config, type), pooling_(poolings().at(config.pooling).make) {

@@ -1,6 +1,30 @@
 #include "plumb/model/encoder_decoder.h"
 
+#include <fmt/format.h>
+
+#include "plumb/base/error.h"
+#include "plumb/model/kind.h"
+
 namespace plumb {
+namespace {
+
+void check_encoder_decoder(const ModelConfig& config) {
+  if (config.share_embeddings != "all" || config.source_vocabulary == config.target_vocabulary) return;
+  throw Error(fmt::format("vocabularies of sizes {} and {} cannot share embeddings", config.source_vocabulary,
+                          config.target_vocabulary),
+              "prepare the data with one joint vocabulary, or set model.share_embeddings = \"target\"");
+}
+
+const bool kEncoderDecoderRegistered =
+    model_kinds().add("encoder-decoder", "translates", "Vaswani et al. 2017, arXiv 1706.03762",
+                      {.reads_source = true,
+                       .reads_target = true,
+                       .check = check_encoder_decoder,
+                       .make = [](const ModelConfig& config, at::ScalarType type) {
+                         return std::make_unique<EncoderDecoder>(config, type);
+                       }});
+
+}  // namespace
 
 EncoderDecoder::EncoderDecoder(const ModelConfig& config, at::ScalarType type) : Model(config, type) {
   validate(config);

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "plumb/model/kind.h"
 #include "plumb/nn/attention/attention.h"
 #include "plumb/nn/layer_id.h"
 
@@ -29,7 +30,7 @@ AttentionWork attention_work(const ModelConfig& config) {
   Parameters unused(at::kFloat, at::kMeta);  // trainers may count at once in several threads
   const ops::HeadShape heads{config.heads, config.kv_heads > 0 ? config.kv_heads : config.heads,
                              config.head_size > 0 ? config.head_size : config.d_model / config.heads};
-  return attentions().at(config.attention).make(unused, {"attention", config.d_model, heads, config.options, nullptr})
+  return make_attention(config.attention, unused, {"attention", config.d_model, heads, config.options, nullptr})
       ->work();
 }
 
@@ -70,7 +71,7 @@ FlopCounter::FlopCounter(const Model& model) {
   }
   const ModelDepth depth = depth_of(config);
   crosses_ = depth.encoder_layers > 0 && depth.decoder_layers > 0;
-  if (config.kind == "awd-lstm") return;
+  if (kind_of(config).recurrent) return;
   work_ = attention_work(config);
   encoder_layers_ = static_cast<double>(depth.encoder_layers);
   decoder_layers_ = static_cast<double>(depth.decoder_layers);
@@ -78,8 +79,8 @@ FlopCounter::FlopCounter(const Model& model) {
 
 double FlopCounter::attention(const Ragged& source, const Ragged& target) const {
   const auto of = [this](const Ragged& queries, const Ragged& keys, double share_of_pairs) {
-    double sum = work_.per_query * static_cast<double>(queries.tokens()) +
-                 work_.per_key * static_cast<double>(keys.tokens());
+    double sum =
+        work_.per_query * static_cast<double>(queries.tokens()) + work_.per_key * static_cast<double>(keys.tokens());
     if (work_.per_pair > 0) sum += work_.per_pair * share_of_pairs * pairs(queries, keys);
     return sum;
   };

@@ -4,10 +4,7 @@
 #include <cmath>
 
 #include "plumb/base/random.h"
-#include "plumb/model/awd_lstm.h"
-#include "plumb/model/decoder.h"
-#include "plumb/model/encoder.h"
-#include "plumb/model/encoder_decoder.h"
+#include "plumb/model/kind.h"
 #include "plumb/nn/init/init.h"
 #include "plumb/nn/residual/residual.h"
 #include "plumb/nn/unit_matrices.h"
@@ -31,8 +28,9 @@ Batch random_batch(const ModelConfig& config, uint64_t seed) {
     }
   };
   Batch batch;
-  if (config.kind != "decoder") tokens(source_vocabulary_of(config), batch.source, batch.source_layout);
-  if (config.kind != "encoder") tokens(config.target_vocabulary, batch.target_input, batch.target_layout);
+  const ModelKind& kind = kind_of(config);
+  if (kind.reads_source) tokens(source_vocabulary_of(config), batch.source, batch.source_layout);
+  if (kind.reads_target) tokens(config.target_vocabulary, batch.target_input, batch.target_layout);
   return batch;
 }
 
@@ -107,11 +105,7 @@ Loss Model::loss_of_states(const Tensor& hidden, const Batch& batch, const LossO
 }
 
 std::unique_ptr<Model> make_model(const ModelConfig& config, at::ScalarType type) {
-  validate(config);
-  if (config.kind == "encoder") return std::make_unique<Encoder>(config, type);
-  if (config.kind == "decoder") return std::make_unique<Decoder>(config, type);
-  if (config.kind == "awd-lstm") return std::make_unique<AwdLstm>(config, type);
-  return std::make_unique<EncoderDecoder>(config, type);
+  return kind_of(config).make(config, type);
 }
 
 }  // namespace plumb

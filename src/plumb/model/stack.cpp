@@ -85,11 +85,10 @@ Stack::Stack(Parameters& parameters, const ModelConfig& config, const Shape& sha
     if (shape.cross_attention) {
       cross = std::make_unique<MultiHeadAttention>(parameters, prefix + ".multihead_attn", d, heads, options);
     }
-    layers_.push_back(
-        {std::move(self), std::move(cross),
-         feed_forwards()
-             .at(config.activation)
-             .make(parameters, {prefix, d, config.feed_forward, config.feed_forward_bias, config.options})});
+    layers_.push_back({std::move(self), std::move(cross),
+                       feed_forwards()
+                           .at(config.activation)
+                           .make(parameters, {prefix, d, config.feed_forward, config.feed_forward_bias})});
   }
   const int64_t sub_layers = (shape.cross_attention ? 3 : 2) - (parallel_ ? 1 : 0);
   scheme_ = make_residual_scheme(

@@ -14,16 +14,13 @@ namespace plumb {
 
 /// [model.lora]
 struct LoraOptions {
-  int64_t rank = 0;                                     // 0: no adapters
-  double alpha = 8;                                     // adapters are multiplied by alpha/rank
-  std::vector<std::string> matrices{"query", "value"};  // of every attention; also "key", "output"
+  int64_t rank = 0;
+  double alpha = 8;
+  std::vector<std::string> matrices{"query", "value"};
 
   /// Whether every attention has an adapter of this matrix.
   [[nodiscard]] bool adapts(const std::string& matrix) const;
 
-  /// Throws Error on a rank outside [0, 2²⁰], an alpha that is not positive, or matrices that are unknown, missing or
-  /// given twice.
-  void validate() const;
   bool operator==(const LoraOptions&) const = default;
 };
 void describe(Fields& field, LoraOptions& options);

@@ -53,7 +53,12 @@ const bool kPoolingRegistered =
 }  // namespace
 
 Registry<Pooling>& poolings() {
-  static Registry<Pooling> registry("pooling");
+  static Registry<Pooling> registry(
+      "pooling", {.title = "Pooling",
+                  .key = "model.pooling",
+                  .before = "How an `encoder`, or a language model with labels, reduces the vectors of a sequence's "
+                            "tokens to one, from which it predicts the label; in an encoder with `model.pooler`, "
+                            "tanh(W·x + b) is applied to the result."});
   return registry;
 }
 

@@ -14,7 +14,6 @@
 // RMS(w). The paper's relative step size min(10⁻², 1/√t) is left to the schedule.
 #include <cmath>
 
-#include "plumb/optim/checks.h"
 #include "plumb/optim/parameter_set.h"
 #include "plumb/optim/step_counts.h"
 
@@ -30,12 +29,13 @@ struct AdafactorOptions {
   double smallest_scale = 1e-3;
 };
 void describe(Fields& field, AdafactorOptions& options) {
-  field("beta1", options.beta1, "β₁, decay rate of a running mean of updates; 0: none is kept");
-  field("decay", options.decay, "β₂ₜ = 1 − t^−decay, decay rate of the running means of squared gradients");
-  field("eps", options.eps, "added to squared gradients");
-  field("clip", options.clip, "largest root mean square of a parameter's update");
+  field("beta1", options.beta1, "β₁, decay rate of a running mean of updates; 0: none is kept", below_one());
+  field("decay", options.decay, "β₂ₜ = 1 − t^−decay, decay rate of the running means of squared gradients",
+        at_least(0));
+  field("eps", options.eps, "added to squared gradients", epsilon());
+  field("clip", options.clip, "largest root mean square of a parameter's update", above(0));
   field("relative", options.relative, "multiplies lr by the root mean square of the weights");
-  field("smallest_scale", options.smallest_scale, "smallest factor with `relative`");
+  field("smallest_scale", options.smallest_scale, "smallest factor with `relative`", within(0, 1e30));
 }
 
 /// √mean(x²) over all elements, as a tensor with one element.
@@ -45,11 +45,6 @@ class Adafactor final : public Optimizer {
  public:
   Adafactor(const Parameters& parameters, const AdafactorOptions& options)
       : Optimizer(parameters), options_(options), set_(parameters), steps_(set_.members().size()) {
-    check_below_one("train.adafactor.beta1", options.beta1);
-    check_at_least("train.adafactor.decay", options.decay, 0.0);
-    check_eps("train.adafactor.eps", options.eps);
-    check_within("train.adafactor.smallest_scale", options.smallest_scale, 0.0, 1e30);
-    if (!(options.clip > 0)) throw Error(fmt::format("train.adafactor.clip = {} must be greater than 0", options.clip));
     if (options.beta1 > 0) mean_ = set_.zeros();
     for (const ParameterSet::Member& member : set_.members()) {
       const Tensor& value = member.parameter.value;
@@ -145,10 +140,10 @@ class Adafactor final : public Optimizer {
   ParameterSet set_;
   StepCounts steps_;
   std::vector<std::vector<Squares>> squares_;  // [member][matrix]
-  Tensor mean_;  // m; undefined if β₁ = 0
+  Tensor mean_;                                // m; undefined if β₁ = 0
 };
 
-[[maybe_unused]] const bool kAdafactorRegistered = optimizers().add(
+const bool kAdafactorRegistered = optimizers().add(
     "adafactor",
     "r, c ← β₂ₜ·(r, c) + (1 − β₂ₜ)·means of g² over columns and rows, β₂ₜ = 1 − t^−0.8; v = r·cᵀ/mean(r); u = g/√v; "
     "w ← w − lr·[RMS(w)·u/max(1, RMS(u)) + weight_decay·w] for each matrix or vector; the paper's lr is "

@@ -8,15 +8,13 @@
 #include <limits>
 #include <utility>
 
-#include "plumb/optim/checks.h"
-
 namespace plumb {
 namespace {
 
 class Adam final : public Optimizer {
  public:
-  Adam(const Parameters& parameters, const AdamOptions& options, const std::string& section, AdamRule rule)
-      : Optimizer(parameters), moments_(ParameterSet(parameters), options, section, std::move(rule)) {}
+  Adam(const Parameters& parameters, const AdamOptions& options, AdamRule rule)
+      : Optimizer(parameters), moments_(ParameterSet(parameters), options, std::move(rule)) {}
 
   [[nodiscard]] NamedTensors state() const override {
     NamedTensors tensors;
@@ -40,38 +38,30 @@ class Adam final : public Optimizer {
   AdamMoments moments_;
 };
 
-[[maybe_unused]] const bool kAdamRenamed = rename_key("train.adam_beta1", "train.adam.beta1") &&
-                                           rename_key("train.adam_beta2", "train.adam.beta2") &&
-                                           rename_key("train.adam_eps", "train.adam.eps");
-
-[[maybe_unused]] const bool kAdamRegistered = optimizers().add(
+const bool kAdamRegistered = optimizers().add(
     "adam",
     "m ← β₁m + (1 − β₁)g; v ← β₂v + (1 − β₂)g²; w ← w − lr·[(m/(1 − β₁ᵗ))/(√(v/(1 − β₂ᵗ)) + eps) + weight_decay·w]",
     "Kingma & Ba 2015, arXiv 1412.6980; weight decay: Loshchilov & Hutter 2019, arXiv 1711.05101",
     [](const Parameters& parameters, const Options& options) {
-      return make_adam(parameters, options.as<AdamOptions>(), "train.adam");
+      return make_adam(parameters, options.as<AdamOptions>());
     },
     Options(AdamOptions{}));
 
 }  // namespace
 
 void describe(Fields& field, AdamOptions& options) {
-  field("beta1", options.beta1, "β₁, decay rate of the running mean of gradients");
-  field("beta2", options.beta2, "β₂, decay rate of the running mean of squared gradients");
-  field("eps", options.eps, "added to the square root of that mean");
+  field("beta1", options.beta1, "β₁, decay rate of the running mean of gradients", below_one());
+  field("beta2", options.beta2, "β₂, decay rate of the running mean of squared gradients", below_one());
+  field("eps", options.eps, "added to the square root of that mean", epsilon());
 }
 
-AdamMoments::AdamMoments(ParameterSet set, const AdamOptions& options, const std::string& section, AdamRule rule)
+AdamMoments::AdamMoments(ParameterSet set, const AdamOptions& options, AdamRule rule)
     : set_(std::move(set)),
       options_(options),
       m_(set_.zeros()),
       v_(set_.zeros()),
       steps_(set_.members().size()),
-      rule_(std::move(rule)) {
-  check_below_one(section + ".beta1", options.beta1);
-  check_below_one(section + ".beta2", options.beta2);
-  check_eps(section + ".eps", options.eps);
-}
+      rule_(std::move(rule)) {}
 
 void AdamMoments::update(const OptimizerStep& step) {
   const std::vector<size_t> moving = set_.moving(step);
@@ -152,9 +142,8 @@ void AdamMoments::load_state(const NamedTensors& tensors, const std::string& ori
   set_.load(tensors, "v", v_, origin);
 }
 
-std::unique_ptr<Optimizer> make_adam(const Parameters& parameters, const AdamOptions& options,
-                                     const std::string& section, AdamRule rule) {
-  return std::make_unique<Adam>(parameters, options, section, std::move(rule));
+std::unique_ptr<Optimizer> make_adam(const Parameters& parameters, const AdamOptions& options, AdamRule rule) {
+  return std::make_unique<Adam>(parameters, options, std::move(rule));
 }
 
 }  // namespace plumb

@@ -26,8 +26,7 @@ using AdamRule = std::function<void(ops::AdamUpdate& update, int64_t t)>;
 /// Adam's two running means for each parameter of a set, and the update computed from them.
 class AdamMoments {
  public:
-  /// Throws Error, naming a key of the section, on options out of range.
-  AdamMoments(ParameterSet set, const AdamOptions& options, const std::string& section, AdamRule rule = {});
+  AdamMoments(ParameterSet set, const AdamOptions& options, AdamRule rule = {});
 
   /// One step of the members that are not frozen.
   void update(const OptimizerStep& step);
@@ -64,7 +63,6 @@ class AdamMoments {
 };
 
 /// Adam for all parameters.
-std::unique_ptr<Optimizer> make_adam(const Parameters& parameters, const AdamOptions& options,
-                                     const std::string& section, AdamRule rule = {});
+std::unique_ptr<Optimizer> make_adam(const Parameters& parameters, const AdamOptions& options, AdamRule rule = {});
 
 }  // namespace plumb

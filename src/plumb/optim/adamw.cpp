@@ -9,12 +9,12 @@
 namespace plumb {
 namespace {
 
-[[maybe_unused]] const bool kAdamwRegistered = optimizers().add(
+const bool kAdamwRegistered = optimizers().add(
     "adamw",
     "`adam` with β₂ = 0.999 and eps = 1e-8: w ← w − lr·[(m/(1 − β₁ᵗ))/(√(v/(1 − β₂ᵗ)) + eps) + weight_decay·w]",
     "Loshchilov & Hutter 2019, arXiv 1711.05101",
     [](const Parameters& parameters, const Options& options) {
-      return make_adam(parameters, options.as<AdamOptions>(), "train.adamw");
+      return make_adam(parameters, options.as<AdamOptions>());
     },
     Options(AdamOptions{.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8}));
 

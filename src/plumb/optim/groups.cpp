@@ -28,24 +28,9 @@ void check(const ParameterGroup& group, const Parameters& parameters) {
   if (group.pattern.empty()) {
     throw Error("a group of [[train.groups]] has no pattern", "select parameters by name: pattern = \"encoder.*\"");
   }
-  const std::string name = join(group.pattern);
-  if (!(group.learning_rate_factor >= 0)) {
-    throw Error(fmt::format("[[train.groups]] {}: learning_rate_factor = {} must be at least 0", name,
-                            group.learning_rate_factor));
-  }
-  if (!(group.weight_decay >= 0 || group.weight_decay == -1)) {
-    throw Error(
-        fmt::format("[[train.groups]] {}: weight_decay = {} must be at least 0, or -1", name, group.weight_decay));
-  }
-  if (group.frozen_until.amount() < -1) {
-    throw Error(fmt::format("[[train.groups]] {}: frozen_until = {} must be at least 0, or -1", name,
-                            group.frozen_until.text()));
-  }
-  for (const auto& [key, value] : {std::pair{"frozen_again_from", &group.frozen_again_from},
-                                   std::pair{"frozen_again_until", &group.frozen_again_until}}) {
-    if (value->amount() < 0) {
-      throw Error(fmt::format("[[train.groups]] {}: {} = {} must be at least 0", name, key, value->text()));
-    }
+  require_valid("train.groups", group);
+  if (group.weight_decay < 0 && group.weight_decay != -1) {
+    throw Error(fmt::format("train.groups.weight_decay = {} must be at least 0, or -1", group.weight_decay));
   }
   for (const std::string& pattern : group.pattern) {
     const auto distance = [&](const Parameter& parameter) { return glob_distance(pattern, parameter.name); };
@@ -69,17 +54,21 @@ std::string number_of_elements(const Parameters& parameters, const std::vector<s
 void describe(Fields& field, ParameterGroup& group) {
   field("pattern", group.pattern,
         "parameter names, as one pattern or a list; `*` matches any characters, `?` any single one");
-  field("learning_rate_factor", group.learning_rate_factor, "multiplies the learning rate of the schedule");
-  field("weight_decay", group.weight_decay, "applied to all parameters in the group; -1: same as without the group");
+  field("learning_rate_factor", group.learning_rate_factor, "multiplies the learning rate of the schedule",
+        at_least(0));
+  field("weight_decay", group.weight_decay, "applied to all parameters in the group; -1: same as without the group",
+        at_least(-1));
   field("frozen_until", group.frozen_until,
         "the first step that updates them, or the tokens or epochs for which they are frozen; 0: trained from the "
-        "start; -1: "
-        "never trained");
+        "start; -1: never trained",
+        at_least(-1));
   field("frozen_again_from", group.frozen_again_from,
-        "the first step that leaves them as they are once more, or the tokens or epochs after which they are frozen");
-  field(
-      "frozen_again_until", group.frozen_again_until,
-      "the first step that updates them after that, or the tokens or epochs that it lasts up to; 0: not frozen again");
+        "the first step that leaves them as they are once more, or the tokens or epochs after which they are frozen",
+        at_least(0));
+  field("frozen_again_until", group.frozen_again_until,
+        "the first step that updates them after that, or the tokens or epochs until which they stay frozen; 0: not "
+        "frozen again",
+        at_least(0));
 }
 
 std::vector<ParameterSettings> parameter_settings(const Parameters& parameters,

@@ -5,7 +5,6 @@
 //   w ← w − lr·(‖w‖/‖u‖)·u;  the ratio is 1 if either norm is 0
 // The matrices stacked in one parameter, such as query, key and value, have separate ratios.
 #include "plumb/optim/adam.h"
-#include "plumb/optim/checks.h"
 
 namespace plumb {
 namespace {
@@ -30,10 +29,7 @@ Tensor trust_ratio(const Tensor& w, const Tensor& u) {
 class Lamb final : public Optimizer {
  public:
   Lamb(const Parameters& parameters, const LambOptions& options)
-      : Optimizer(parameters),
-        adapt_vectors_(options.adapt_vectors),
-        set_(parameters),
-        moments_(set_, options.adam, "train.lamb") {}
+      : Optimizer(parameters), adapt_vectors_(options.adapt_vectors), set_(parameters), moments_(set_, options.adam) {}
 
   [[nodiscard]] NamedTensors state() const override {
     NamedTensors tensors;
@@ -67,7 +63,7 @@ class Lamb final : public Optimizer {
   AdamMoments moments_;
 };
 
-[[maybe_unused]] const bool kLambRegistered = optimizers().add(
+const bool kLambRegistered = optimizers().add(
     "lamb",
     "m and v as in `adam`; u = (m/(1 − β₁ᵗ))/(√(v/(1 − β₂ᵗ)) + eps) + weight_decay·w; w ← w − lr·(‖w‖/‖u‖)·u for each "
     "matrix or vector",

@@ -3,7 +3,6 @@
 // larger.
 //   u = sign(β₁m + (1 − β₁)g);  m ← β₂m + (1 − β₂)g
 //   w ← w − lr·(u + weight_decay·w)
-#include "plumb/optim/checks.h"
 #include "plumb/optim/parameter_set.h"
 
 namespace plumb {
@@ -14,8 +13,8 @@ struct LionOptions {
   double beta2 = 0.99;
 };
 void describe(Fields& field, LionOptions& options) {
-  field("beta1", options.beta1, "β₁, weight of the running mean in the update direction");
-  field("beta2", options.beta2, "β₂, decay rate of the running mean of gradients");
+  field("beta1", options.beta1, "β₁, weight of the running mean in the update direction", below_one());
+  field("beta2", options.beta2, "β₂, decay rate of the running mean of gradients", below_one());
 }
 
 /// The sign of each element; NaN stays NaN, whereas at::sign makes it 0.
@@ -24,10 +23,7 @@ Tensor sign_of(const Tensor& x) { return at::where(x.isnan(), x, x.sign()); }
 class Lion final : public Optimizer {
  public:
   Lion(const Parameters& parameters, const LionOptions& options)
-      : Optimizer(parameters), options_(options), set_(parameters), mean_(set_.zeros()) {
-    check_below_one("train.lion.beta1", options.beta1);
-    check_below_one("train.lion.beta2", options.beta2);
-  }
+      : Optimizer(parameters), options_(options), set_(parameters), mean_(set_.zeros()) {}
 
   [[nodiscard]] NamedTensors state() const override {
     NamedTensors tensors;
@@ -53,7 +49,7 @@ class Lion final : public Optimizer {
   Tensor mean_;  // m
 };
 
-[[maybe_unused]] const bool kLionRegistered = optimizers().add(
+const bool kLionRegistered = optimizers().add(
     "lion", "u = sign(β₁m + (1 − β₁)g); m ← β₂m + (1 − β₂)g; w ← w − lr·(u + weight_decay·w)",
     "Chen et al. 2023, arXiv 2302.06675",
     [](const Parameters& parameters, const Options& options) {

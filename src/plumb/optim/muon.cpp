@@ -8,7 +8,6 @@
 #include <cmath>
 
 #include "plumb/optim/adam.h"
-#include "plumb/optim/checks.h"
 #include "plumb/optim/newton_schulz.h"
 
 namespace plumb {
@@ -23,13 +22,13 @@ struct MuonOptions {
   AdamOptions adam{.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-10};
 };
 void describe(Fields& field, MuonOptions& options) {
-  field("momentum", options.momentum, "μ");
+  field("momentum", options.momentum, "μ", below_one());
   field("nesterov", options.nesterov, "whether to use Nesterov momentum");
-  field("iterations", options.iterations, "Newton–Schulz iterations");
-  field("scale", options.scale, "`jordan`: √max(1, rows/columns); `moonlight`: 0.2·√max(rows, columns)");
-  field("adam_rate_factor", options.adam_rate_factor, "multiplies lr for the parameters that Adam trains");
-  field.section(
-      "adam", [&](Fields& inner) { describe(inner, options.adam); }, true);
+  field("iterations", options.iterations, "Newton–Schulz iterations", within(1, 1000));
+  field("scale", options.scale, "`jordan`: √max(1, rows/columns); `moonlight`: 0.2·√max(rows, columns)",
+        one_of({"jordan", "moonlight"}));
+  field("adam_rate_factor", options.adam_rate_factor, "multiplies lr for the parameters that Adam trains", at_least(0));
+  field.section("adam", options.adam);
 }
 
 bool is_hidden_matrix(const Parameter& parameter) {
@@ -46,15 +45,7 @@ class Muon final : public Optimizer {
         matrices_(parameters, is_hidden_matrix),
         momentum_(matrices_.zeros()),
         rest_(ParameterSet(parameters, [](const Parameter& parameter) { return !is_hidden_matrix(parameter); }),
-              options.adam, "train.muon.adam") {
-    check_below_one("train.muon.momentum", options.momentum);
-    check_at_least("train.muon.iterations", options.iterations, int64_t{1});
-    if (options.iterations > 1000)
-      throw Error(fmt::format("train.muon.iterations = {} must be at most 1,000", options.iterations));
-    check_at_least("train.muon.adam_rate_factor", options.adam_rate_factor, 0.0);
-    if (options.scale != "jordan" && options.scale != "moonlight")
-      throw Error(fmt::format("unknown train.muon.scale '{}'", options.scale), "known: jordan, moonlight");
-  }
+              options.adam) {}
 
   /// `momentum.NAME` of the matrices, and Adam's state for the rest.
   [[nodiscard]] NamedTensors state() const override {
@@ -102,12 +93,10 @@ class Muon final : public Optimizer {
   AdamMoments rest_;
 };
 
-[[maybe_unused]] const bool kMuonRegistered = optimizers().add(
+const bool kMuonRegistered = optimizers().add(
     "muon",
     "for matrices within the model: m ← μm + (1 − μ)g; u = μm + (1 − μ)g; w ← w − lr·[scale·U·Vᵀ + weight_decay·w] "
-    "with "
-    "U·S·Vᵀ "
-    "= u, by Newton–Schulz; for embeddings, the output matrix, biases, norms and so on: `adam`",
+    "with U·S·Vᵀ = u, by Newton–Schulz; for embeddings, the output matrix, biases, norms and so on: `adam`",
     "Jordan et al. 2024; `moonlight`: Liu et al. 2025, arXiv 2502.16982",
     [](const Parameters& parameters, const Options& options) {
       return std::make_unique<Muon>(parameters, options.as<MuonOptions>());

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "plumb/optim/checks.h"
 #include "plumb/optim/parameter_set.h"
 #include "plumb/optim/step_counts.h"
 
@@ -22,7 +21,7 @@ struct NtAsgdOptions {
 };
 void describe(Fields& field, NtAsgdOptions& options) {
   field("nonmonotone_interval", options.nonmonotone_interval,
-        "n: averaging begins once a validation is worse than the best one before the last n");
+        "n: averaging begins once a validation is worse than the best one before the last n", within(1, 1'000'000));
 }
 
 constexpr double kNoValidation = std::numeric_limits<double>::infinity();
@@ -31,7 +30,6 @@ class NtAsgd final : public Optimizer {
  public:
   NtAsgd(const Parameters& parameters, const NtAsgdOptions& options)
       : Optimizer(parameters), set_(parameters), average_(set_.zeros()), averaged_(set_.members().size()) {
-    check_within("train.nt-asgd.nonmonotone_interval", options.nonmonotone_interval, int64_t{1}, int64_t{1'000'000});
     recent_.assign(static_cast<size_t>(options.nonmonotone_interval), kNoValidation);
   }
 
@@ -108,11 +106,10 @@ class NtAsgd final : public Optimizer {
   std::vector<double> recent_;
 };
 
-[[maybe_unused]] const bool kNtAsgdRegistered = optimizers().add(
+const bool kNtAsgdRegistered = optimizers().add(
     "nt-asgd",
     "g ← g + weight_decay·w; w ← w − lr·g; once a validation is worse than the best one before the last n, the mean of "
-    "the "
-    "weights since then is evaluated and saved",
+    "the weights since then is evaluated and saved",
     "Merity et al. 2018, arXiv 1708.02182",
     [](const Parameters& parameters, const Options& options) {
       return std::make_unique<NtAsgd>(parameters, options.as<NtAsgdOptions>());

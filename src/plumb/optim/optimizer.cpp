@@ -7,14 +7,30 @@
 namespace plumb {
 
 Registry<OptimizerFactory>& optimizers() {
-  static Registry<OptimizerFactory> registry("optimizer");
+  static Registry<OptimizerFactory> registry(
+      "optimizer",
+      {.title = "Optimizers",
+       .key = "train.optimizer",
+       .before =
+           "g is the gradient after clipping (`train.clip_value`, `train.clip_block`, `train.clip_norm`), lr the "
+           "learning rate at step t, and weight_decay `train.weight_decay`; lr and weight_decay can differ between "
+           "`[[train.groups]]`. Norms, biases, scalars and positions have no weight decay unless a group sets one. "
+           "Frozen parameters and their optimizer state do not change. With `train.cautious`, the elements of an "
+           "update u whose sign disagrees with the gradient's are left out, and the rest of a parameter's update is "
+           "scaled up in proportion.",
+       .after = "Weight decay is part of the update, not a factor on w: in float32, a decay lr·weight_decay below "
+                "6e-8, the relative distance between neighboring numbers, moves only some of the weights, each by "
+                "that distance, in such a proportion that the decay is exact on average. A weight without an update, "
+                "because its gradient has long been 0, keeps its value."});
   return registry;
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const std::string& name, const Parameters& parameters,
                                           const VariantOptions& options) {
   const auto& entry = optimizers().at(name);
-  return entry.make(parameters, options_of(options, name, entry));
+  const Options& own = options_of(options, name, entry);
+  require_valid("train." + name, own);
+  return entry.make(parameters, own);
 }
 
 void Optimizer::step(const std::vector<Tensor>& gradients, std::span<const ParameterStep> settings,

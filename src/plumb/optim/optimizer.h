@@ -14,6 +14,8 @@
 
 namespace plumb {
 
+class Group;
+
 /// What a step does to one parameter.
 struct ParameterStep {
   double learning_rate = 0;
@@ -88,6 +90,11 @@ class Optimizer {
   /// Whether weight decay enters the direction of a step, instead of being subtracted from the parameter separately.
   [[nodiscard]] virtual bool decay_is_in_direction() const { return false; }
 
+  /// Shards the state among the processes of a group, and collects it in rank 0 for state(), if the optimizer can
+  /// (optim/sharded.h); otherwise nothing happens. Every rank calls each of them at the same time.
+  virtual void share(const Group& /*group*/) {}
+  virtual void collect() {}
+
  private:
   /// Runs without a graph; gradients and settings have been checked.
   virtual void update(const OptimizerStep& step) = 0;
@@ -95,7 +102,7 @@ class Optimizer {
   Parameters parameters_;
 };
 
-/// Makes an optimizer of these parameters. Throws Error on options out of range.
+/// Makes an optimizer of these parameters. Options have been checked.
 using OptimizerFactory = std::function<std::unique_ptr<Optimizer>(const Parameters&, const Options&)>;
 Registry<OptimizerFactory>& optimizers();
 

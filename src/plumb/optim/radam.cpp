@@ -6,18 +6,7 @@
 namespace plumb {
 namespace {
 
-struct RAdamOptions {
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double eps = 1e-8;
-};
-void describe(Fields& field, RAdamOptions& options) {
-  field("beta1", options.beta1, "β₁, decay rate of the running mean of gradients");
-  field("beta2", options.beta2, "β₂, decay rate of the running mean of squared gradients");
-  field("eps", options.eps, "added to the square root of that mean");
-}
-
-AdamRule rectified(const RAdamOptions& options) {
+AdamRule rectified(const AdamOptions& options) {
   return [beta2 = options.beta2, eps = options.eps](ops::AdamUpdate& update, int64_t t) {
     const double longest = 2 / (1 - beta2) - 1;
     const double power = std::pow(beta2, static_cast<double>(t));
@@ -32,15 +21,15 @@ AdamRule rectified(const RAdamOptions& options) {
   };
 }
 
-[[maybe_unused]] const bool kRAdamRegistered = optimizers().add(
+const bool kRAdamRegistered = optimizers().add(
     "radam",
     "Adam's step times r_t, which rectifies the variance of 1/√v; without v while ρ_t = ρ∞ − 2t·β₂ᵗ/(1 − β₂ᵗ) ≤ 5",
     "Liu et al. 2020, arXiv 1908.03265",
     [](const Parameters& parameters, const Options& options) {
-      const auto& given = options.as<RAdamOptions>();
-      return make_adam(parameters, {given.beta1, given.beta2, given.eps}, "train.radam", rectified(given));
+      const auto& given = options.as<AdamOptions>();
+      return make_adam(parameters, given, rectified(given));
     },
-    Options(RAdamOptions{}));
+    Options(AdamOptions{.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8}));
 
 }  // namespace
 }  // namespace plumb

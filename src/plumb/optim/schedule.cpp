@@ -38,7 +38,12 @@ bool has_schedule_factor(const std::string& schedule, const std::string& name) {
 }
 
 Registry<ScheduleFactorFactory>& schedule_factors() {
-  static Registry<ScheduleFactorFactory> registry("schedule factor");
+  static Registry<ScheduleFactorFactory> registry(
+      "schedule factor",
+      {.title = "Schedule factors",
+       .key = "train.schedule",
+       .before = "The learning rate of a step is the product of the factors, joined by `*`. Steps count from 1. s is "
+                 "`train.decay_start` or, if that is 0, `train.warm_up` (at least 1)."});
   return registry;
 }
 
@@ -49,7 +54,9 @@ Schedule::Schedule(const std::string& text, const ScheduleFrame& frame, const Va
                   "for example \"constant * linear_warmup * rsqrt_decay\"");
     }
     const auto& entry = schedule_factors().at(name);
-    factors_.push_back(entry.make(frame, options_of(options, name, entry)));
+    const Options& own = options_of(options, name, entry);
+    require_valid("train." + name, own);
+    factors_.push_back(entry.make(frame, own));
   }
   const std::vector<std::string> names = factor_names(text);
   const auto times = std::count(names.begin(), names.end(), "constant");

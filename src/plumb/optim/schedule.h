@@ -33,7 +33,7 @@ bool has_schedule_factor(const std::string& schedule, const std::string& name);
 /// One factor: its value at a step ≥ 1.
 using ScheduleFactor = std::function<double(int64_t step)>;
 
-/// Makes a factor. Throws Error on options out of range.
+/// Makes a factor. Options have been checked.
 using ScheduleFactorFactory = std::function<ScheduleFactor(const ScheduleFrame&, const Options&)>;
 Registry<ScheduleFactorFactory>& schedule_factors();
 

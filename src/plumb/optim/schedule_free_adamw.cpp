@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "plumb/optim/checks.h"
 #include "plumb/optim/parameter_set.h"
 #include "plumb/optim/step_counts.h"
 
@@ -21,9 +20,9 @@ struct ScheduleFreeOptions {
   double eps = 1e-8;
 };
 void describe(Fields& field, ScheduleFreeOptions& options) {
-  field("beta1", options.beta1, "β₁, how close to x gradients are taken");
-  field("beta2", options.beta2, "β₂, decay rate of the running mean of squared gradients");
-  field("eps", options.eps, "added to the square root of that mean");
+  field("beta1", options.beta1, "β₁, how close to x gradients are taken", below_one());
+  field("beta2", options.beta2, "β₂, decay rate of the running mean of squared gradients", below_one());
+  field("eps", options.eps, "added to the square root of that mean", epsilon());
 }
 
 class ScheduleFreeAdamW final : public Optimizer {
@@ -37,11 +36,7 @@ class ScheduleFreeAdamW final : public Optimizer {
         v_(set_.zeros()),
         steps_(set_.members().size()),
         largest_(set_.members().size()),
-        sum_(set_.members().size()) {
-    check_below_one("train.schedule-free-adamw.beta1", options.beta1);
-    check_below_one("train.schedule-free-adamw.beta2", options.beta2);
-    check_eps("train.schedule-free-adamw.eps", options.eps);
-  }
+        sum_(set_.members().size()) {}
 
   /// `step`, `largest_rate` and `weight_sum`, with an element for each parameter; `z.NAME`, `x.NAME` and `v.NAME`,
   /// which are 0 before a parameter's first step.
@@ -114,7 +109,7 @@ class ScheduleFreeAdamW final : public Optimizer {
   std::vector<double> largest_, sum_;  // l and Σl² of each parameter
 };
 
-[[maybe_unused]] const bool kScheduleFreeAdamwRegistered = optimizers().add(
+const bool kScheduleFreeAdamwRegistered = optimizers().add(
     "schedule-free-adamw",
     "gradients at y = (1 − β₁)z + β₁x; v ← β₂v + (1 − β₂)g²; z ← z − lr·[g/(√(v/(1 − β₂ᵗ)) + eps) + weight_decay·y]; "
     "x ← (1 − c)x + c·z, c = lr²/Σlr², which is evaluated and saved; with `constant * linear_warmup`",

@@ -3,7 +3,6 @@
 // and with Nesterov's momentum (Sutskever et al. 2013), written for the gradient at w:
 //   w ← w − lr·(g + momentum·b)
 #include "plumb/ops/update.h"
-#include "plumb/optim/checks.h"
 #include "plumb/optim/parameter_set.h"
 
 namespace plumb {
@@ -14,16 +13,14 @@ struct SgdOptions {
   bool nesterov = false;
 };
 void describe(Fields& field, SgdOptions& options) {
-  field("momentum", options.momentum, "fraction of b that is kept; 0: no momentum");
+  field("momentum", options.momentum, "fraction of b that is kept; 0: no momentum", below_one());
   field("nesterov", options.nesterov, "whether to use Nesterov momentum");
 }
 
 class Sgd final : public Optimizer {
  public:
   Sgd(const Parameters& parameters, const SgdOptions& options)
-      : Optimizer(parameters), options_(options), set_(parameters), momentum_(set_.zeros()) {
-    check_below_one("train.sgd.momentum", options.momentum);
-  }
+      : Optimizer(parameters), options_(options), set_(parameters), momentum_(set_.zeros()) {}
 
   [[nodiscard]] NamedTensors state() const override {
     NamedTensors tensors;
@@ -65,9 +62,7 @@ class Sgd final : public Optimizer {
   Tensor momentum_;  // b
 };
 
-[[maybe_unused]] const bool kSgdRenamed = rename_key("train.momentum", "train.sgd.momentum");
-
-[[maybe_unused]] const bool kSgdRegistered = optimizers().add(
+const bool kSgdRegistered = optimizers().add(
     "sgd", "g ← g + weight_decay·w; b ← momentum·b + g; w ← w − lr·b, or w ← w − lr·(g + momentum·b) with `nesterov`",
     "Polyak 1964; Sutskever et al. 2013",
     [](const Parameters& parameters, const Options& options) {

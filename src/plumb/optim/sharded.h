@@ -23,11 +23,11 @@ class ShardedOptimizer final : public Optimizer {
 
   /// Shards the state: keeps only that of this rank's share of the parameters. Every rank calls this at the same time.
   /// In a group of one, nothing changes.
-  void share(const Group& group);
+  void share(const Group& group) override;
 
   /// Every rank calls this at the same time. Until the next step, state() of rank 0 is then that of all parameters, as
   /// in a single process.
-  void collect();
+  void collect() override;
 
   /// The state of all parameters. Throws Error if it is sharded and has not been collected.
   [[nodiscard]] NamedTensors state() const override;

@@ -15,7 +15,6 @@
 
 #include "plumb/ops/linear.h"
 #include "plumb/optim/adam.h"
-#include "plumb/optim/checks.h"
 
 namespace plumb {
 namespace {
@@ -26,11 +25,13 @@ struct SoapOptions {
   int64_t longest_side = 2048;
 };
 void describe(Fields& field, SoapOptions& options) {
-  field("beta1", options.adam.beta1, "β₁, decay rate of the running mean of gradients");
-  field("beta2", options.adam.beta2, "β₂, decay rate of the running means of squared gradients, of G·Gᵀ and of Gᵀ·G");
-  field("eps", options.adam.eps, "added to the square root of the mean of squared gradients");
-  field("every", options.every, "steps between updates of the rotations");
-  field("longest_side", options.longest_side, "a side of a matrix with more rows or columns is not rotated");
+  field("beta1", options.adam.beta1, "β₁, decay rate of the running mean of gradients", below_one());
+  field("beta2", options.adam.beta2, "β₂, decay rate of the running means of squared gradients, of G·Gᵀ and of Gᵀ·G",
+        below_one());
+  field("eps", options.adam.eps, "added to the square root of the mean of squared gradients", epsilon());
+  field("every", options.every, "steps between updates of the rotations", at_least(1));
+  field("longest_side", options.longest_side, "a side of a matrix with more rows or columns is not rotated",
+        at_least(0));
 }
 
 Tensor times(const Tensor& a, const Tensor& b) { return ops::gemm(a, b); }
@@ -95,9 +96,7 @@ class Soap final : public Optimizer {
         v_(set_.zeros()),
         steps_(set_.members().size()),
         rest_(ParameterSet(parameters, [&](const Parameter& each) { return !is_rotated(each, options.longest_side); }),
-              options.adam, "train.soap") {
-    check_at_least("train.soap.every", options.every, int64_t{1});
-    check_at_least("train.soap.longest_side", options.longest_side, int64_t{0});
+              options.adam) {
     const auto rotation = [&](int64_t side) {
       if (side > options.longest_side) return Rotation{};
       return Rotation{at::zeros({side, side}, parameters.options()), at::zeros({side, side}, parameters.options())};
@@ -194,7 +193,7 @@ class Soap final : public Optimizer {
   AdamMoments rest_;
 };
 
-[[maybe_unused]] const bool kSoapRegistered = optimizers().add(
+const bool kSoapRegistered = optimizers().add(
     "soap",
     "for matrices: G′ = Pᵀ·G·Q, P and Q the eigenvectors of running means of G·Gᵀ and Gᵀ·G; `adam`'s step from the "
     "running means of G, rotated, and G′², rotated back; the first step only sets P and Q; for the rest: `adam`",

@@ -14,6 +14,7 @@
 #include <fstream>
 
 #include "plumb/base/error.h"
+#include "plumb/base/machine.h"
 #include "plumb/parallel/register.h"
 
 namespace plumb {

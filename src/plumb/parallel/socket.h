@@ -48,7 +48,4 @@ Socket connect_to(const std::string& host, int64_t port, std::chrono::millisecon
 /// Whether a numeric address, or the name "localhost", is a loopback address.
 bool is_loopback(const std::string& address);
 
-/// This machine's name.
-std::string host_name();
-
 }  // namespace plumb

@@ -1,113 +1,98 @@
 #include "plumb/plan/kept_activations.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <initializer_list>
-#include <string_view>
+#include <memory>
+#include <vector>
 
 #include "plumb/base/error.h"
+#include "plumb/model/kind.h"
+#include "plumb/model/model.h"
+#include "plumb/ops/device.h"
+#include "plumb/ops/memory.h"
+#include "plumb/ops/precision.h"
+#include "plumb/plan/model_cost.h"
 
 namespace plumb::plan {
 namespace {
 
 constexpr double kFloat = 4, kHalf = 2;  // bytes
 
-void require(const char* key, const std::string& value, std::initializer_list<std::string_view> known) {
-  if (std::find(known.begin(), known.end(), value) == known.end()) {
-    throw Error(fmt::format("model.{} = \"{}\": what its layers keep in memory is not known here", key, value),
-                fmt::format("known: {}", fmt::join(known.begin(), known.end(), ", ")));
+/// The gradients that the cross-entropy computes for the states and for its matrix.
+double output_gradients(const ModelConfig& config, int64_t tokens) {
+  return kFloat * static_cast<double>(config.d_model) * static_cast<double>(tokens + config.target_vocabulary);
+}
+
+Batch any_text(int64_t sequences, int64_t length, int64_t vocabulary) {
+  Batch batch;
+  batch.target_layout = Ragged(std::vector<int64_t>(static_cast<size_t>(sequences), length));
+  for (int64_t i = 0; i < sequences * length; ++i) {
+    batch.target_input.push_back(i % vocabulary);
+    batch.labels.push_back((i + 1) % vocabulary);
   }
+  return batch;
 }
 
-void require_off(const char* key, bool on) {
-  if (on) throw Error(fmt::format("model.{}: what its layers keep in memory is not known here", key));
-}
+/// Bytes held by the layers of a smaller model between the forward and the backward pass, for one sequence and for two.
+struct Held {
+  Held(ModelConfig config, int64_t layers, const LocalBatch& size) {
+    config.decoder_layers = layers;
+    config.target_vocabulary = std::min<int64_t>(config.target_vocabulary, 64);
+    const std::unique_ptr<Model> model = make_model(config);
+    model->initialize(1);
+    ops::MatrixPrecision precision(size.rounded ? ops::Precision::bfloat16 : ops::Precision::float32);
+    const ops::PrecisionGuard guard(precision);
+    const auto bytes = [&](int64_t sequences) {
+      const Batch batch = any_text(sequences, size.length, config.target_vocabulary);
+      const auto forward = [&] {
+        ForwardContext context(config.dropout, 1, 1);
+        return model->loss(batch, {}, context);
+      };
+      static_cast<void>(forward());  // allocates what is kept for good
+      const ops::HeldMemory held{ops::default_device()};
+      const Loss loss = forward();
+      return static_cast<double>(held.bytes()) - output_gradients(config, batch.target_layout.tokens());
+    };
+    one = bytes(1);
+    two = bytes(2);
+  }
 
-void require_known(const ModelConfig& config) {
-  require("kind", config.kind, {"decoder"});
-  require("residual", config.residual, {"pre-ln", "post-ln"});
-  require("norm", config.norm, {"layernorm", "rmsnorm"});
-  require("attention", config.attention, {"softmax"});
-  require("positions", config.positions, {"none", "sinusoidal", "learned", "rotary", "transformer-xl"});
-  require("activation", config.activation, {"relu", "gelu", "gelu-tanh", "silu", "swiglu", "geglu", "geglu-tanh"});
-  require("qk_norm", config.qk_norm, {"none"});
-  require_off("parallel", config.parallel);
-  require_off("attention_gate", config.attention_gate);
-  require_off("value_residual", config.value_residual);
-  require_off("embedding_norm", config.embedding_norm);
-  require_off("labels", config.labels > 0);
-  require_off("lora", config.lora.rank > 0);
-}
-
-/// The sizes of a layer, in elements.
-struct Widths {
-  explicit Widths(const ModelConfig& config)
-      : d(static_cast<double>(config.d_model)),
-        f(static_cast<double>(config.feed_forward)),
-        heads(static_cast<double>(config.heads)),
-        size(config.head_size > 0 ? static_cast<double>(config.head_size) : d / heads),
-        w(heads * size),
-        k(config.kv_heads > 0 ? static_cast<double>(config.kv_heads) * size : w),
-        gated(config.activation == "swiglu" || config.activation.starts_with("geglu")) {}
-
-  double d, f, heads, size, w, k;
-  bool gated;
-
-  /// Elements of a layer's matrices that multiply each token.
-  [[nodiscard]] double matrices() const { return d * (2 * w + 2 * k + (gated ? 3 : 2) * f); }
+  double one = 0;
+  double two = 0;
 };
 
-/// Per token, in one layer.
-double kept_by_token(const ModelConfig& config, const Widths& widths, bool rounded) {
-  const double operand = rounded ? kHalf : kFloat;
-  const auto& [d, f, heads, size, w, k, gated] = widths;
-  const double norm = kFloat * (d + 2);
-  const double attention = norm + operand * d + kFloat * (w + 2 * k) + operand * w;
-  double inner = kFloat * f + operand * f;
-  if (gated) inner = 3 * kFloat * f + operand * f;
-  if (config.activation == "relu" && !rounded) inner = kFloat * f;
-  const double inputs = gated && rounded ? 2 * operand * d : operand * d;
-  return attention + norm + inputs + inner;
-}
-
-/// Of Transformer-XL's attention in one layer: the query with either bias, the logarithm of each head's sum, the
-/// float32 result if its reader keeps a rounded copy, and the projected distances.
-double kept_by_distances(const Widths& widths, const LocalBatch& batch) {
-  const double by_token = 2 * widths.w + widths.heads + (batch.rounded ? widths.w : 0);
-  return kFloat * (static_cast<double>(batch.tokens()) * by_token + static_cast<double>(batch.length) * widths.w);
-}
-
 /// Temporary memory: the logits of a chunk and the states that they are computed from, or the gradients within the
-/// feed-forward sub-layer of the last layer, whichever is more.
-double working(const ModelConfig& config, const Widths& widths, const LocalBatch& batch) {
-  const auto tokens = static_cast<double>(batch.tokens());
+/// feed-forward sub-layer of the last layer, whichever is more. A gated sub-layer has a third matrix.
+double working(const ModelConfig& config, const LocalBatch& batch) {
+  const auto tokens = static_cast<double>(batch.tokens()), d = static_cast<double>(config.d_model);
   const auto vocabulary = static_cast<double>(config.target_vocabulary);
   const double number = batch.rounded ? kFloat + kHalf : kFloat;  // with its rounded copy
   const double rows = std::min(tokens, std::clamp((1 << 22) / vocabulary, 64.0, 1024.0));
-  const double output =
-      number * (rows * vocabulary + tokens * widths.d) + (batch.rounded ? kHalf * vocabulary * widths.d : 0);
-  const double feed_forward = tokens * (2 * kFloat * widths.d + ((widths.gated ? 4 : 2) * kFloat) * widths.f);
+  const double output = number * (rows * vocabulary + tokens * d) + (batch.rounded ? kHalf * vocabulary * d : 0);
+  const double feed_forward =
+      kFloat * tokens * (2 * d + (cost_of(config).gated ? 4 : 2) * static_cast<double>(config.feed_forward));
   return std::max(output, feed_forward);
 }
 
 }  // namespace
 
 KeptActivations kept_activations(const ModelConfig& config, const LocalBatch& batch) {
-  require_known(config);
-  const Widths widths(config);
-  const auto layers = static_cast<double>(config.decoder_layers), tokens = static_cast<double>(batch.tokens());
+  if (!kind_of(config).models_language() || kind_of(config).recurrent || config.labels > 0)
+    throw Error(fmt::format("what a model of kind \"{}\"{} keeps in memory is not measured here", config.kind,
+                            config.labels > 0 ? " with labels" : ""),
+                "plan a decoder that is a language model");
+  const Held single(config, 1, batch), pair(config, 2, batch);
+  const double by_layer = pair.one - single.one, by_layer_of_two = pair.two - single.two;
+  const double by_sequence = by_layer_of_two - by_layer;                    // k
+  const double beside_of_sequence = single.two - single.one - by_sequence;  // e
+  const double beside = single.one - by_layer - beside_of_sequence;         // c
+  const auto layers = static_cast<double>(config.decoder_layers), sequences = static_cast<double>(batch.sequences);
   KeptActivations kept;
-  kept.layers = layers * tokens * kept_by_token(config, widths, batch.rounded);
-  if (config.residual == "pre-ln") kept.layers += tokens * kFloat * (widths.d + 2);
-  if (config.positions == "transformer-xl") {
-    kept.layers += layers * kept_by_distances(widths, batch);
-  }
-  if (config.positions == "rotary") kept.layers += tokens * kFloat * widths.size;
-  if (batch.rounded) kept.weights = layers * kHalf * widths.matrices();
-  kept.output = kFloat * widths.d * (tokens + static_cast<double>(config.target_vocabulary));
-  kept.working = working(config, widths, batch);
+  kept.layers = beside + sequences * (beside_of_sequence + layers * by_sequence);
+  kept.weights = layers * std::max(by_layer - by_sequence, 0.0);
+  kept.output = output_gradients(config, batch.tokens());
+  kept.working = working(config, batch);
   return kept;
 }
 

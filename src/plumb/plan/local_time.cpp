@@ -40,18 +40,16 @@ class Probe {
     const int64_t sequences = std::min(batch.sequences, (kEnough + batch.length - 1) / batch.length);
     layout_ = Ragged(std::vector<int64_t>(static_cast<size_t>(sequences), batch.length));
     positions_ =
-        positions()
-            .at(config.positions)
-            .make(parameters_, "position",
-                  {config.d_model, config.heads, config.max_positions, true, config.head_size, config.options});
+        make_positions(config.positions, parameters_, "position",
+                       {config.d_model, config.heads, config.max_positions, true, config.head_size, config.options});
     attention_ = std::make_unique<MultiHeadAttention>(
         parameters_, "decoder.layers.0.self_attn", config.d_model, heads_,
         MultiHeadOptions{.kind = config.attention, .bias = config.attention_bias, .options = config.options},
         positions_->within(parameters_, "decoder.layers.0.self_attn"));
-    feed_forward_ = feed_forwards()
-                        .at(config.activation)
-                        .make(parameters_, {"decoder.layers.0", config.d_model, config.feed_forward,
-                                            config.feed_forward_bias, config.options});
+    feed_forward_ =
+        feed_forwards()
+            .at(config.activation)
+            .make(parameters_, {"decoder.layers.0", config.d_model, config.feed_forward, config.feed_forward_bias});
     norm_ = norms().at(config.norm).make(parameters_, "norm", config.d_model, config.norm_eps);
     table_ = parameters_.add("table", {config.target_vocabulary, config.d_model}, Role::embedding);
     parameters_.finish();

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "plumb/base/error.h"
+#include "plumb/model/kind.h"
 #include "plumb/model/model.h"
 #include "plumb/nn/layer_id.h"
 
@@ -27,7 +28,7 @@ double ModelCost::layers_flops(int64_t sequence) const {
 double ModelCost::training_flops(int64_t sequence) const { return 3 * (layers_flops(sequence) + output_flops); }
 
 ModelCost cost_of(const ModelConfig& config) {
-  if (config.kind == "awd-lstm") {
+  if (kind_of(config).recurrent) {
     throw Error("the operations and the memory of recurrent layers are not known to the plan",
                 "give a configuration of a Transformer");
   }

@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <map>
+
+#include "plumb/nn/residual/residual.h"
 
 namespace plumb {
 namespace {
@@ -96,36 +97,7 @@ Json Table::to_json() const {
   return {{"id", id}, {"title", title}, {"caption", caption}, {"columns", columns}, {"rows", rows}};
 }
 
-const std::map<std::string, std::string>& scheme_titles() {
-  static const std::map<std::string, std::string> titles = {{"post-ln", "Post-LN"},
-                                                            {"pre-ln", "Pre-LN"},
-                                                            {"residual-dual", "ResiDual"},
-                                                            {"deepnorm", "DeepNorm"},
-                                                            {"sandwich", "Sandwich"},
-                                                            {"keel", "Keel"},
-                                                            {"mix-ln", "Mix-LN"},
-                                                            {"admin", "Admin"},
-                                                            {"rezero", "ReZero"},
-                                                            {"highway", "Highway"},
-                                                            {"layerscale", "LayerScale"},
-                                                            {"plain", "no norm"},
-                                                            {"no-residual", "no residual"},
-                                                            {"lns", "LNS"},
-                                                            {"parallel-ln", "Parallel-LN"},
-                                                            {"hybridnorm", "HybridNorm"},
-                                                            {"hybridnorm-star", "HybridNorm*"},
-                                                            {"hyper-connections", "Hyper-Connections"},
-                                                            {"mhc", "mHC"},
-                                                            {"siamesenorm", "SiameseNorm"},
-                                                            {"attnres", "AttnRes"},
-                                                            {"ngpt", "nGPT"}};
-  return titles;
-}
-
-std::string display_name(const std::string& scheme) {
-  const auto found = scheme_titles().find(scheme);
-  return found == scheme_titles().end() ? scheme : found->second;
-}
+std::string display_name(const std::string& scheme) { return residual_schemes().title(scheme); }
 
 std::string file_name(std::string scheme) {
   std::replace(scheme.begin(), scheme.end(), '/', '+');

@@ -1,8 +1,9 @@
 // The pieces of results.json (docs/formats/results.md), built by the parts of a study.
 #pragma once
 
-#include <map>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "plumb/analysis/rules.h"
@@ -41,6 +42,7 @@ struct Series {
   /// Adds a point; values that are not finite become null.
   void point(const Json& at, double value);
   void point(const Json& at, double value, double lower, double upper);
+  void point(const Json& at, const Interval& interval) { point(at, interval.mean, interval.low, interval.high); }
 };
 
 struct Figure {
@@ -79,7 +81,26 @@ struct Table {
   std::vector<std::string> columns;
   Json rows = Json::array();
 
+  /// Adds a row. Numbers that are not finite become null; an interval fills three cells: mean, low and high.
+  template <typename... Cells>
+  void row(const Cells&... cells) {
+    Json& added = rows.emplace_back(Json::array());
+    (put_cell(added, cells), ...);
+  }
+
   [[nodiscard]] Json to_json() const;
+
+ private:
+  template <typename Cell>
+  static void put_cell(Json& row, const Cell& cell) {
+    if constexpr (std::is_same_v<Cell, Interval>) {
+      for (const double number : {cell.mean, cell.low, cell.high}) row.push_back(finite_or_null(number));
+    } else if constexpr (std::is_floating_point_v<Cell>) {
+      row.push_back(finite_or_null(cell));
+    } else {
+      row.push_back(Json(cell));
+    }
+  }
 };
 
 /// The contribution of one part of a study to the report.
@@ -94,10 +115,8 @@ struct PartResult {
 /// A scheme's name as part of a file name: "n+da" for "n/da".
 std::string file_name(std::string scheme);
 
-/// The names of the registered residual schemes in figures: "Post-LN" for "post-ln".
-const std::map<std::string, std::string>& scheme_titles();
-
-/// A scheme's title; for tensor2tensor's strings, such as "n/da", these.
+/// The title of a residual scheme in figures, "Post-LN" for "post-ln"; for tensor2tensor's strings, such as "n/da",
+/// these.
 std::string display_name(const std::string& scheme);
 
 }  // namespace plumb

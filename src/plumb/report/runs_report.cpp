@@ -35,10 +35,7 @@ std::vector<Abscissa> abscissas() {
   return {{"step", "step", "by step",
            [](const RunSummary& run, size_t i) { return static_cast<double>(run.history[i].step); }},
           {"tokens", "target tokens", "by tokens",
-           [](const RunSummary& run, size_t i) -> std::optional<double> {
-             const auto& tokens = run.history[i].tokens;
-             return tokens ? std::optional(static_cast<double>(*tokens)) : std::nullopt;
-           }},
+           [](const RunSummary& run, size_t i) { return static_cast<double>(run.history[i].tokens); }},
           {"time", "hours of training, evaluation excluded", "by time",
            [times = std::map<const RunSummary*, std::vector<std::optional<double>>>()](const RunSummary& run,
                                                                                        size_t i) mutable {
@@ -123,6 +120,15 @@ std::vector<std::string> task_metrics(const std::vector<RunSummary>& runs) {
   return names;
 }
 
+/// What the watches of one run measured, as in its metrics.jsonl: (step, values by watch).
+using WatchedValues = std::vector<std::pair<int64_t, Json>>;
+
+WatchedValues watched_values(const RunSummary& run) {
+  WatchedValues values;
+  for (const WatchRecord& record : run.watched) values.emplace_back(record.step, to_json(record).at("watch"));
+  return values;
+}
+
 /// The paths of all numbers in the runs' watch records except "seconds"; an object with one number per layer is one.
 struct WatchedNumbers {
   std::vector<std::string> single;    // "/updates/total"
@@ -175,8 +181,8 @@ const Json* find_value(const Json& values, const Json::json_pointer& path) {
 }
 
 /// The number at a path of a record; the largest number of an object with one per layer.
-std::optional<double> watched_number(const WatchRecord& record, const std::string& path) {
-  const Json* value = find_value(record.values, Json::json_pointer(path));
+std::optional<double> watched_number(const Json& values, const std::string& path) {
+  const Json* value = find_value(values, Json::json_pointer(path));
   if (value == nullptr) return std::nullopt;
   if (value->is_number()) return value->get<double>();
   std::optional<double> largest;
@@ -188,14 +194,15 @@ std::optional<double> watched_number(const WatchRecord& record, const std::strin
 }
 
 /// One curve per run; for a single run, numbers by layer become one curve per layer.
-Figure watched_figure(const std::vector<RunSummary>& runs, const std::string& path, bool by_layer) {
+Figure watched_figure(const std::vector<RunSummary>& runs, const std::vector<WatchedValues>& watched,
+                      const std::string& path, bool by_layer) {
   Figure figure{"watch" + path, title_of(path), by_layer ? "The largest of all layers." : "", "line", {"step"}};
   std::replace(figure.id.begin(), figure.id.end(), '/', '_');
   if (!by_layer || runs.size() > 1) {
-    for (const RunSummary& run : runs) {
-      Series series{run.name, run.name};
-      for (const WatchRecord& record : run.watched) {
-        if (const auto value = watched_number(record, path)) series.point(record.step, *value);
+    for (size_t i = 0; i < runs.size(); ++i) {
+      Series series{runs[i].name, runs[i].name};
+      for (const auto& [step, values] : watched[i]) {
+        if (const auto value = watched_number(values, path)) series.point(step, *value);
       }
       if (!series.x.empty()) figure.series.push_back(std::move(series));
     }
@@ -204,14 +211,14 @@ Figure watched_figure(const std::vector<RunSummary>& runs, const std::string& pa
   figure.caption = "By layer.";
   const Json::json_pointer pointer(path);
   std::map<std::string, size_t> places;
-  for (const WatchRecord& record : runs.front().watched) {
-    const Json* values = find_value(record.values, pointer);
+  for (const auto& [step, all] : watched.front()) {
+    const Json* values = find_value(all, pointer);
     if (values == nullptr || !values->is_object()) continue;
     for (const auto& [layer, value] : values->items()) {
       if (!value.is_number()) continue;
       const auto [place, added] = places.try_emplace(layer, figure.series.size());
       if (added) figure.series.push_back({layer, layer});
-      figure.series[place->second].point(record.step, value.get<double>());
+      figure.series[place->second].point(step, value.get<double>());
     }
   }
   return figure;
@@ -220,11 +227,13 @@ Figure watched_figure(const std::vector<RunSummary>& runs, const std::string& pa
 void add_watched(std::vector<Figure>& figures, const std::vector<RunSummary>& runs) {
   WatchedNumbers found;
   std::set<std::string> known;
+  std::vector<WatchedValues> watched;
   for (const RunSummary& run : runs) {
-    for (const WatchRecord& record : run.watched) collect(record.values, "", found, known);
+    watched.push_back(watched_values(run));
+    for (const auto& [step, values] : watched.back()) collect(values, "", found, known);
   }
-  for (const std::string& path : found.single) figures.push_back(watched_figure(runs, path, false));
-  for (const std::string& path : found.by_layer) figures.push_back(watched_figure(runs, path, true));
+  for (const std::string& path : found.single) figures.push_back(watched_figure(runs, watched, path, false));
+  for (const std::string& path : found.by_layer) figures.push_back(watched_figure(runs, watched, path, true));
 }
 
 std::vector<Figure> runs_figures(const std::vector<RunSummary>& runs) {

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <fstream>
 
 #include "plumb/base/error.h"
+#include "plumb/base/machine.h"
 #include "plumb/report/crc32c.h"
 #include "plumb/report/tensorboard.pb.h"
 
@@ -22,11 +22,6 @@ std::string little_endian(Integer value) {
   std::string bytes;
   for (size_t i = 0; i < sizeof(value); ++i) bytes += static_cast<char>(value >> (8 * i) & 0xFFU);
   return bytes;
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 && name[0] != '\0' ? name.data() : "localhost";
 }
 
 double now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }

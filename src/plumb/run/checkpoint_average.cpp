@@ -22,8 +22,6 @@ namespace plumb {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr const char* kAveraged = "averaged";
-
 /// All checkpoints that a run still has, by step.
 std::map<int64_t, fs::path> all_checkpoints(const fs::path& run) {
   require_directory(run, "run");
@@ -55,7 +53,7 @@ void check_free(const fs::path& out) {
   const fs::path result = out / "result.json";
   if (!fs::exists(out / "config.toml")) return;
   const Json found = fs::exists(result) ? read_json(result) : Json();
-  if (found.is_object() && found.value("outcome", Json()) == kAveraged) return;
+  if (found.is_object() && found.value("outcome", Json()) == to_string(RunOutcome::averaged)) return;
   throw Error(fmt::format("{}: is a training run", out.string()), "choose another --out; nothing was changed");
 }
 
@@ -109,20 +107,17 @@ void average_checkpoints(const fs::path& run, const std::vector<fs::path>& check
   for (size_t i = 0; i < values.size(); ++i)
     values[i].second.copy_(sums[i].div_(static_cast<double>(checkpoints.size())));
   model->constrain();
-  Json result = make_document("train", 1);
-  result["outcome"] = kAveraged;
-  result["steps"] = 0;
-  result["history"] = Json::array();
-  for (const fs::path& checkpoint : checkpoints) {
-    const int64_t step = step_of(checkpoint).value();
-    result["averaged"].push_back(step);
-    result["steps"] = std::max(result["steps"].get<int64_t>(), step);
-  }
+  TrainResult result{.outcome = RunOutcome::averaged};
+  std::vector<int64_t> steps;
+  for (const fs::path& checkpoint : checkpoints) steps.push_back(step_of(checkpoint).value());
+  result.steps = *std::max_element(steps.begin(), steps.end());
+  Json document = result.to_json();
+  document["averaged"] = steps;
   write_directory_atomic(out, [&](const fs::path& directory) {
     claim_output_directory(directory, "run");
     write_file_atomic(directory / "config.toml", to_toml(config));
     save_safetensors(directory / "model.safetensors", named_values(model->parameters()));
-    write_json(directory / "result.json", result);
+    write_json(directory / "result.json", document);
     copy_recorded_data(run, directory);
   });
 }

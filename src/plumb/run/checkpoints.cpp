@@ -8,6 +8,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/json_fields.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
 
@@ -41,7 +42,7 @@ void remove_directory(const fs::path& path) {
 void check_files(const fs::path& checkpoint, const Json& files) {
   for (const auto& [name, json] : files.items()) {
     const fs::path file = checkpoint / name;
-    const FileMark written = file_mark_from_json(json);
+    const auto written = from_described_json<FileMark>(json);
     if (!fs::exists(file)) throw Error(fmt::format("{} is missing", name));
     const FileMark found = mark_of(file);
     if (found.bytes != written.bytes)
@@ -52,7 +53,7 @@ void check_files(const fs::path& checkpoint, const Json& files) {
 
 std::optional<FileMark> metrics_of(const fs::path& checkpoint) {
   const Json state = read_sealed(checkpoint / "state.json");
-  return state.contains("metrics") ? std::optional(file_mark_from_json(state["metrics"])) : std::nullopt;
+  return state.contains("metrics") ? std::optional(from_described_json<FileMark>(state["metrics"])) : std::nullopt;
 }
 
 /// Renames an unusable checkpoint, so that it is not mistaken for a usable one.
@@ -105,14 +106,8 @@ std::map<int64_t, fs::path> best_checkpoints_of(const fs::path& run) { return st
 
 std::string damage_of(const fs::path& checkpoint) {
   try {
-    const Json state = read_sealed(checkpoint / "state.json");
-    if (!state.is_object()) return "state.json is not the state of a run";
-    if (state.contains("metrics")) (void)file_mark_from_json(state["metrics"]);
-    if (state.contains("files")) {
-      check_files(checkpoint, state["files"]);
-    } else {
-      for (const char* file : {"model.safetensors", "optimizer.safetensors"}) (void)load_safetensors(checkpoint / file);
-    }
+    (void)metrics_of(checkpoint);
+    check_files(checkpoint, read_sealed(checkpoint / "state.json").at("files"));
     return {};
   } catch (const std::exception& error) {  // a damaged file may contain anything
     return error.what();
@@ -206,7 +201,7 @@ void check_best(const fs::path& run, int64_t step, const std::vector<int64_t>& l
 void return_best(const fs::path& run, int64_t step, int64_t best_step) {
   const fs::path best = run / "best";
   if (!fs::exists(best) || !damage_of(best).empty()) return;  // reported by check_best
-  const auto found = read_sealed(best / "state.json").value("step", int64_t{0});
+  const auto found = count_of(read_sealed(best / "state.json").at("step"));
   if (found <= step) return;
   if (best_step == 0) return remove_directory(best);
   if (copy_to_best(run, best_step).empty())

@@ -22,14 +22,13 @@ std::map<int64_t, std::filesystem::path> checkpoints_of(const std::filesystem::p
 std::map<int64_t, std::filesystem::path> best_checkpoints_of(const std::filesystem::path& run);
 
 /// Describes the damage to a checkpoint: a file that is missing or has the wrong size or checksum. Empty if the
-/// checkpoint is intact. For releases that stored no checksums, the files must exist and be readable.
+/// checkpoint is intact.
 std::string damage_of(const std::filesystem::path& checkpoint);
 
 /// Where a run resumes.
 struct ResumePoint {
   std::filesystem::path checkpoint;
-  /// The part of metrics.jsonl that belongs to the checkpoint; absent in checkpoints of earlier releases, and if
-  /// metrics.jsonl is missing.
+  /// The part of metrics.jsonl that belongs to the checkpoint; absent if metrics.jsonl is missing.
   std::optional<FileMark> metrics;
 };
 

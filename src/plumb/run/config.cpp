@@ -3,85 +3,133 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "plumb/base/error.h"
-#include "plumb/base/text.h"
 #include "plumb/base/toml_text.h"
-#include "plumb/ops/precision.h"
-#include "plumb/optim/checks.h"
 
 namespace plumb {
 namespace {
 
-[[maybe_unused]] const bool kTrainKeysRenamed = rename_key("train.synchronise_norms", "train.synchronize_norms") &&
-                                                rename_key("train.bleu_every", "train.score_every");
-
-struct DataSection {
-  std::string directory;
-};
-void describe(Fields& field, DataSection& data) { field("directory", data.directory); }
-
-struct InitialSection {
-  std::string weights;
-};
-void describe(Fields& field, InitialSection& initial) { field("weights", initial.weights); }
-
-constexpr int64_t kMostProcesses = 1000;
+constexpr double kMostProcesses = 1000;
 
 }  // namespace
 
+void describe(Fields& field, DataSection& data) {
+  field("directory", data.directory, "the data directory; `plumb train --data` overrides it");
+}
+
+void describe(Fields& field, InitialSection& initial) {
+  field("weights", initial.weights,
+        "a run (its latest checkpoint), or a checkpoint in one, of a model with the same layers; a classifier begins "
+        "with a fresh output layer and pooler; empty: none");
+}
+
 void describe(Fields& field, CorpusWeight& corpus) {
-  field("name", corpus.name, "name of a corpus of the training data");
-  field("weight", corpus.weight, "multiplies how often it is drawn from");
+  field("name", corpus.name, "name of the corpus");
+  field("weight", corpus.weight, "multiplies how often it is drawn from", above(0));
 }
 
 void describe(Fields& field, TrainConfig& config) {
-  field("optimizer", config.optimizer);
-  field("cautious", config.cautious);
-  field("learning_rate", config.learning_rate);
-  field("schedule", config.schedule);
-  field("warm_up", config.warm_up);
-  field("decay_start", config.decay_start);
-  field("decay_floor", config.decay_floor);
+  const std::vector<std::string> matrix_precisions = {"float32", "bf16"};
+  field("optimizer", config.optimizer, "the optimizer", name_in(optimizers()));
+  field("cautious", config.cautious,
+        "leaves out the elements of every update whose sign disagrees with the gradient's, and scales up the rest of "
+        "each parameter's update in proportion (Liang et al. 2024, arXiv 2411.16085), with any optimizer that does not "
+        "average the weights itself");
+  field("learning_rate", config.learning_rate, "peak learning rate; set by a study", at_least(0));
+  field("schedule", config.schedule,
+        "product of schedule factors, one of which is `constant`, the learning rate itself",
+        name_in(schedule_factors()).among_others());
+  field("warm_up", config.warm_up, "duration of the warm-up; 0: none; set by a study", count_from(0));
+  field("decay_start", config.decay_start,
+        "duration after which the decay begins; 0: at the end of warm-up, or at step 1 without one", count_from(0));
+  field("decay_floor", config.decay_floor,
+        "final value of `cosine_decay`, `linear_decay` and `stable_decay`, as a fraction of the peak", within(0, 1));
   describe_options(field, optimizers(), config.optimizer, config.options);
   describe_schedule_options(field, config.schedule, config.options);
-  field("weight_decay", config.weight_decay);
+  field("weight_decay", config.weight_decay,
+        "applied to matrices and embeddings, not to norms, biases, scalars and positions", at_least(0));
   field.sections("groups", config.groups);
-  field("clip_norm", config.clip_norm);
-  field("clip_value", config.clip_value);
-  field("clip_block", config.clip_block);
-  field("average_decay", config.average_decay);
-  field("label_smoothing", config.label_smoothing);
-  field("corpus_temperature", config.corpus_temperature);
+  field("clip_norm", config.clip_norm,
+        "maximum global gradient norm, after the other two kinds of clipping; 0: no clipping", at_least(0));
+  field("clip_value", config.clip_value, "maximum magnitude of each element of the gradient; 0: no clipping",
+        within(0, 1e30));
+  field("clip_block", config.clip_block,
+        "maximum norm of the gradient of each row of a matrix, and of each vector, as a share of the norm of its "
+        "weights (AGC, Brock et al. 2021, arXiv 2102.06171), where norms below 0.001 count as 0.001; 0: no clipping; "
+        "not for a classifier's last matrix",
+        at_least(0));
+  field("average_decay", config.average_decay,
+        "decay d of an exponential moving average of the weights, a ← d·a + (1 − d)·w after every step, with bias "
+        "correction as in Adam; validation, `best/` and the weights that checkpoints are used with are then the "
+        "average; 0: none",
+        below_one());
+  field("label_smoothing", config.label_smoothing, "label smoothing of the training loss", below_one());
+  field("corpus_temperature", config.corpus_temperature,
+        "temperature T with which several corpora are sampled: in proportion to weight · examples^(1/T)", above(0));
   field.sections("corpora", config.corpora);
-  field("batch_tokens", config.batch_tokens);
-  field("accumulate", config.accumulate);
-  field("micro_batch_tokens", config.micro_batch_tokens);
-  field("steps", config.steps);
-  field("epochs", config.epochs);
-  field("log_every", config.log_every);
-  field("validate_every", config.validate_every);
-  field("patience", config.patience);
-  field("score_every", config.score_every);
-  field("checkpoint_every", config.checkpoint_every);
-  field("keep_checkpoints", config.keep_checkpoints);
-  field("keep_every", config.keep_every);
-  field("keep_best", config.keep_best);
-  field("best_metric", config.best_metric);
-  field("divergence_factor", config.divergence_factor);
+  field("batch_tokens", config.batch_tokens,
+        "tokens per batch, on the side that has more of them, EOS included; a longer example is a batch of its own",
+        count_from(1));
+  field("accumulate", config.accumulate,
+        "batches per step, one after another; the last step of an epoch takes those that are left", count_from(1));
+  field("micro_batch_tokens", config.micro_batch_tokens,
+        "the most tokens that a process computes at once, except that a longer example is computed alone; 0: its share "
+        "of a batch",
+        count_from(0));
+  field("steps", config.steps, "maximum duration of the run", count_from(1));
+  field("epochs", config.epochs, "maximum number of epochs; 0: unlimited", count_from(0));
+  field("log_every", config.log_every, "duration between points of the history", count_from(1));
+  field("validate_every", config.validate_every, "duration between validations", count_from(1));
+  field("patience", config.patience, "stop after this many evaluations of `best_metric` without improvement; 0: never",
+        count_from(0));
+  field("score_every", config.score_every,
+        "duration between evaluations of the task's slow metrics, such as BLEU, on the validation split; 0: only at "
+        "the end; -1: never, as in a study",
+        count_from(-1));
+  field("checkpoint_every", config.checkpoint_every, "duration between checkpoints", count_from(1));
+  field("keep_checkpoints", config.keep_checkpoints, "number of recent checkpoints to keep", count_from(1));
+  field("keep_every", config.keep_every, "duration between further checkpoints that are kept for good; 0: none",
+        count_from(0));
+  field("keep_best", config.keep_best,
+        "above 1: the checkpoints of the N best evaluations are kept in `best-checkpoints/`", count_from(1));
+  field("best_metric", config.best_metric,
+        "the metric that decides `best/`, `keep_best` and `patience`: `valid_nll`, `valid_loss`, or a metric of the "
+        "task, such as `accuracy` or `bleu`; only evaluations that compute it count, and a metric that the "
+        "configuration never computes is an error",
+        one_of({"valid_nll", "valid_loss", "accuracy", "bleu"}).among_others());
+  field("divergence_factor", config.divergence_factor,
+        "after step 20, a loss above this factor times ln(classes), or times 2 nats if that is more, counts as "
+        "divergence; classes are the target vocabulary or the labels; 0: only a loss that is not finite does",
+        at_least(0));
   field.section(
       "trouble", [&config](Fields& inner) { describe(inner, config.trouble); }, config.trouble != TroubleConfig());
-  field("precision", config.precision);
-  field("parameters", config.parameters);
-  field("processes", config.processes);
-  field("timeout", config.timeout);
-  field("exchange_precision", config.exchange_precision);
-  field("overlap", config.overlap);
-  field("shard_optimizer", config.shard_optimizer);
-  field("synchronize_norms", config.synchronize_norms);
-  field("seed", config.seed);
+  field("precision", config.precision,
+        "precision of matrix products; `bf16` rounds their operands to bfloat16 and keeps everything else in float32",
+        one_of(matrix_precisions));
+  field("parameters", config.parameters,
+        "number format of the parameters; `bf16`: bfloat16, to which every step is rounded stochastically; "
+        "`bf16-copy`: the same, rounded to nearest from a copy that the optimizer keeps in float32",
+        one_of({"float32", "bf16", "bf16-copy"}));
+  field("processes", config.processes,
+        "number of processes sharing each batch; `plumb train` starts the others, or joins those that torchrun, Slurm "
+        "or Open MPI has started",
+        within(1, kMostProcesses));
+  field("timeout", config.timeout, "time without a heartbeat after which another process counts as lost",
+        at_least(0.1).in("seconds"));
+  field("exchange_precision", config.exchange_precision,
+        "precision in which gradients are sent to other processes; `bf16` halves what is exchanged; they are summed in "
+        "float32",
+        one_of(matrix_precisions));
+  field("overlap", config.overlap, "exchange gradients while the backward pass still runs; the result is the same");
+  field("shard_optimizer", config.shard_optimizer,
+        "each process keeps the optimizer's state of its share of the parameters only; the result is the same. Not "
+        "with optimizers that average the weights, nor with the policies `rollback` of `[train.trouble]`");
+  field("synchronize_norms", config.synchronize_norms,
+        "`batchnorm` and `powernorm` compute statistics over the tokens of all processes rather than separately in "
+        "each, where the running averages are those of the first process");
+  field("seed", config.seed, "seed of initialization, batches and dropout; set by a study");
 }
 
 bool TrainConfig::operator==(const TrainConfig& other) const {
@@ -89,78 +137,23 @@ bool TrainConfig::operator==(const TrainConfig& other) const {
 }
 
 void validate(const TrainConfig& config) {
-  const auto at_least = [](const char* key, double value, double smallest) {
-    if (!(value >= smallest)) throw Error(fmt::format("train.{} = {} must be at least {}", key, value, smallest));
-    if (!std::isfinite(value)) throw Error(fmt::format("train.{} = {} must be finite", key, value));
-  };
-  const auto count = [](const char* key, int64_t value, int64_t smallest, int64_t largest = kLargestCount) {
-    if (value < smallest) throw Error(fmt::format("train.{} = {} must be at least {}", key, value, smallest));
-    if (value > largest)
-      throw Error(fmt::format("train.{} = {} must be at most {}", key, value, with_thousands(largest)));
-  };
-  const auto duration = [&count](const char* key, const Duration& value, int64_t smallest) {
-    if (value.unit() == Duration::Unit::steps) count(key, value.in_steps(), smallest);  // in other units, above 0
-  };
-  const auto below_one = [](const char* key, double value) {
-    if (!(value >= 0 && value < 1)) throw Error(fmt::format("train.{} = {} must lie in [0, 1)", key, value));
-  };
+  require_valid("train", config);
   Parameters none(at::kFloat);
   none.finish();
-  (void)make_optimizer(config.optimizer, none, config.options);  // throws on options out of range
+  (void)make_optimizer(config.optimizer, none, config.options);  // throws on options that do not go together
   TrainConfig schedule = config;
   for (Duration* each : {&schedule.warm_up, &schedule.decay_start, &schedule.steps}) {
     if (each->unit() != Duration::Unit::steps) *each = 1;  // their number of steps depends on the data
   }
   (void)make_schedule(schedule, 1);
-  const ops::MatrixPrecision trains(ops::precision_of(config.precision));  // throws if training does not support it
-  at_least("learning_rate", config.learning_rate, 0.0);
-  duration("warm_up", config.warm_up, 0);
-  duration("decay_start", config.decay_start, 0);
-  if (!(config.decay_floor >= 0 && config.decay_floor <= 1))
-    throw Error(fmt::format("train.decay_floor = {} must lie in [0, 1]", config.decay_floor));
-  at_least("weight_decay", config.weight_decay, 0.0);
-  at_least("clip_norm", config.clip_norm, 0.0);
-  check_within("train.clip_value", config.clip_value, 0.0, 1e30);
-  at_least("clip_block", config.clip_block, 0.0);
-  below_one("average_decay", config.average_decay);
-  below_one("label_smoothing", config.label_smoothing);
-  const auto above_zero = [](const std::string& key, double value) {
-    if (!(value > 0) || !std::isfinite(value)) throw Error(fmt::format("{} = {} must be above 0", key, value));
-  };
-  above_zero("train.corpus_temperature", config.corpus_temperature);
   for (auto corpus = config.corpora.begin(); corpus != config.corpora.end(); ++corpus) {
     if (corpus->name.empty())
       throw Error("a corpus of [[train.corpora]] has no name", "name a corpus of the data: name = \"news\"");
     if (std::any_of(config.corpora.begin(), corpus, [&](const auto& other) { return other.name == corpus->name; }))
       throw Error(fmt::format("[[train.corpora]] has two weights for '{}'", corpus->name));
-    above_zero(fmt::format("[[train.corpora]] {}: weight", corpus->name), corpus->weight);
   }
-  count("batch_tokens", config.batch_tokens, 1);
-  count("accumulate", config.accumulate, 1);
-  count("micro_batch_tokens", config.micro_batch_tokens, 0);
-  duration("steps", config.steps, 1);
-  count("epochs", config.epochs, 0);
-  duration("log_every", config.log_every, 1);
-  duration("validate_every", config.validate_every, 1);
-  count("patience", config.patience, 0);
-  duration("score_every", config.score_every, -1);
-  duration("checkpoint_every", config.checkpoint_every, 1);
-  count("processes", config.processes, 1, kMostProcesses);
-  at_least("timeout", config.timeout, 0.1);
   if (config.shard_optimizer && config.trouble.rolls_back())
     throw Error("train.shard_optimizer does not work with rollbacks", "set train.trouble to stop or skip");
-  if (config.exchange_precision != "float32" && config.exchange_precision != "bf16")
-    throw Error(fmt::format("train.exchange_precision = \"{}\" must be float32 or bf16", config.exchange_precision));
-  if (config.parameters != "float32" && config.parameters != "bf16" && config.parameters != "bf16-copy") {
-    throw Error(
-        fmt::format("train.parameters = \"{}\" must be float32, bf16 (rounded stochastically) or bf16-copy (with "
-                    "a copy in float32)",
-                    config.parameters));
-  }
-  count("keep_checkpoints", config.keep_checkpoints, 1);
-  duration("keep_every", config.keep_every, 0);
-  count("keep_best", config.keep_best, 1);
-  at_least("divergence_factor", config.divergence_factor, 0.0);
   validate(config.trouble);
 }
 

@@ -9,6 +9,7 @@
 #include "plumb/base/crc32.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/json_fields.h"
 #include "plumb/run/foreign_models.h"
 #include "plumb/run/seal.h"
 
@@ -17,7 +18,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kFile = "data.json";
-constexpr const char* kJoint = "tokenizer.model";      // used if both sides share one vocabulary
+constexpr const char* kJoint = "tokenizer.model";     // used if both sides share one vocabulary
 constexpr const char* kPublished = "tokenizer.json";  // of an imported model
 
 /// The sizes and checksums of a split's corpora, by name; empty if there is only one.
@@ -64,7 +65,7 @@ Json tokenizer_marks(const DataDirectory& data) {
     if (entry.path().extension() == ".model") tokenizers[entry.path().filename().string()] = mark_of(entry.path());
   }
   Json marks = Json::object();
-  for (const auto& [file, mark] : tokenizers) marks[file] = to_json(mark);
+  for (const auto& [file, mark] : tokenizers) marks[file] = described_json(mark);
   return marks;
 }
 
@@ -76,9 +77,8 @@ bool has_vocabulary_of(const fs::path& run, const DataDirectory& data) {
   if (foreign != nullptr && stored.empty()) return true;
   const Json own = tokenizer_marks(data);
   if (!data.joint()) return stored == own;
-  const bool has_same_file = std::any_of(stored.begin(), stored.end(), [&](const Json& mark) {
-    return own.contains(kJoint) && mark == own[kJoint];
-  });
+  const bool has_same_file = std::any_of(stored.begin(), stored.end(),
+                                         [&](const Json& mark) { return own.contains(kJoint) && mark == own[kJoint]; });
   if (has_same_file || !fs::is_regular_file(run / kPublished)) return has_same_file;
   return Tokenizer::from_file(run).definition() == data.source_tokenizer().definition();
 }
@@ -99,14 +99,14 @@ Json fingerprint_of(const DataDirectory& data) {
   fingerprint["splits"] = Json::object();
   for (const auto& [name, files] : splits) {
     Json& split = fingerprint["splits"][name] = Json::object();
-    for (const auto& [file, mark] : files) split[file] = to_json(mark);
+    for (const auto& [file, mark] : files) split[file] = described_json(mark);
   }
   return fingerprint;
 }
 
 void require_same_data(const fs::path& run, const Json& fingerprint, const fs::path& data) {
   if (!fs::exists(run / kFile)) return;
-  const Json stored = read_sealed(run / kFile, /*always=*/true);
+  const Json stored = read_sealed(run / kFile);
   try {
     const Json none = Json::object();
     compare_corpora(stored.value("corpora", none), fingerprint.value("corpora", none), data);

@@ -9,6 +9,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
+#include "plumb/model/kind.h"
 #include "plumb/model/merged_adapters.h"
 #include "plumb/run/data_fingerprint.h"
 #include "plumb/run/directory.h"
@@ -48,7 +49,7 @@ FormerTokenizers former_tokenizers(const fs::path& run, const DataDirectory& dat
 std::string move_to_vocabulary(NamedTensors& tensors, const Model& model, const fs::path& run,
                                const DataDirectory& data) {
   const FormerTokenizers former = former_tokenizers(run, data);
-  const bool encodes = model.config().kind == "encoder";
+  const bool encodes = kind_of(model.config()).only_encodes();
   int64_t pieces = 0, kept = 0;
   for (auto& [name, values] : tensors) {
     if (std::find(kOfVocabulary.begin(), kOfVocabulary.end(), name) == kOfVocabulary.end()) continue;

@@ -11,7 +11,9 @@
 #include "plumb/base/crc32.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/json_fields.h"
 #include "plumb/base/text.h"
+#include "plumb/run/about_file.h"
 
 namespace plumb {
 namespace {
@@ -25,25 +27,18 @@ auto lines_with(const std::filesystem::path& path, const char* key, const Take& 
     if (line.empty()) continue;
     const Json json = parse_or_discard(line);
     if (!json.is_object()) break;
-    if (!json.contains(key)) continue;
-    try {
-      found.push_back(take(json));
-    } catch (const Json::exception& error) {
-      throw_unexpected_shape(path, error);
-    } catch (const Error& error) {
-      throw Error(fmt::format("{}: {}", path.string(), error.what()), error.hint());
-    }
+    if (json.contains(key)) found.push_back(about_file(path.string(), [&] { return take(json); }));
   }
   return found;
 }
 
 /// The step at which a record is sorted in: a rollback comes right after the lines of the checkpoint it returns to.
-int64_t place_of(const TroubleRecord& record) { return record.values.value("to", record.step - 1) + 1; }
+int64_t place_of(const TroubleRecord& record) { return record.to.value_or(record.step - 1) + 1; }
 
 }  // namespace
 
 std::vector<TrainPoint> read_metrics(const std::filesystem::path& path) {
-  return lines_with(path, "loss", point_from_json);
+  return lines_with(path, "loss", from_described_json<TrainPoint>);
 }
 
 std::vector<WatchRecord> read_watch_records(const std::filesystem::path& path) {
@@ -51,7 +46,7 @@ std::vector<WatchRecord> read_watch_records(const std::filesystem::path& path) {
 }
 
 std::vector<TroubleRecord> read_trouble_records(const std::filesystem::path& path) {
-  return lines_with(path, "trouble", trouble_record_from_json);
+  return lines_with(path, "trouble", from_described_json<TroubleRecord>);
 }
 
 MetricsFile::MetricsFile(const std::filesystem::path& path, const std::vector<TrainPoint>& history,
@@ -64,7 +59,7 @@ MetricsFile::MetricsFile(const std::filesystem::path& path, const std::vector<Tr
     auto trouble = troubles.begin();
     const auto write_troubles = [&](int64_t up_to) {
       for (; trouble != troubles.end() && place_of(*trouble) <= up_to; ++trouble)
-        out << to_json(*trouble).dump() << '\n';
+        out << described_json(*trouble).dump() << '\n';
     };
     const auto write_records = [&](int64_t up_to) {
       for (; record != watched.end() && record->step <= up_to; ++record) {
@@ -75,7 +70,7 @@ MetricsFile::MetricsFile(const std::filesystem::path& path, const std::vector<Tr
     };
     for (const TrainPoint& point : history) {
       write_records(point.step);
-      out << to_json(point).dump() << '\n';
+      out << described_json(point).dump() << '\n';
     }
     write_records(std::numeric_limits<int64_t>::max());
   });
@@ -104,16 +99,16 @@ void MetricsFile::sync() const {
   throw Error(fmt::format("{}: cannot be synced: {}", path_.string(), std::strerror(errno)), "is the disk full?");
 }
 
-void MetricsFile::add(const TrainPoint& point) { write(to_json(point)); }
+void MetricsFile::add(const TrainPoint& point) { write(described_json(point)); }
 
 void MetricsFile::add(const WatchRecord& record) { write(to_json(record)); }
 
-void MetricsFile::add(const TroubleRecord& record) { write(to_json(record)); }
+void MetricsFile::add(const TroubleRecord& record) { write(described_json(record)); }
 
 void MetricsFile::end(const TrainResult& result) {
   Json line;
   line["step"] = result.steps;
-  line["outcome"] = result.outcome;
+  line["outcome"] = to_string(result.outcome);
   write(line);
 }
 

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "plumb/base/json.h"
+#include "plumb/base/options.h"
 #include "plumb/task/metrics.h"
 #include "plumb/trouble/trouble.h"
 
@@ -22,7 +24,7 @@ struct TrainPoint {
   double nll = 0;                       // mean negative log-likelihood since the last point
   std::optional<double> gradient_norm;  // global norm of this step's gradient, before clipping, if it was computed
   double tokens_per_second = 0;         // see Batch::tokens; since the last point, excluding validation
-  std::optional<int64_t> tokens;        // the same tokens, counted from the first step; unknown in older runs
+  int64_t tokens = 0;                   // the same tokens, counted from the first step
   /// Model FLOP/s of this process (three times the forward pass, model/flops.h) as a share of the peak rate of matrix
   /// products in the run's precision (ops/peak_rate.h), since the last point, excluding validation; if measured.
   std::optional<double> ceiling_fraction;
@@ -31,46 +33,81 @@ struct TrainPoint {
   // Multi-process runs: process 0's exchange with the others, mean per step since the last point.
   std::optional<double> exchange_seconds;
   std::optional<double> exchange_bytes;
-  /// Mean time per step that process 0 waited for data since the last point; unknown in older runs.
+  /// Mean time per step that process 0 waited for data since the last point, if there were steps.
   std::optional<double> data_seconds{};
   std::optional<double> skipped_steps{};  // steps without an update so far; absent if none
 };
 
-/// A line of metrics.jsonl. Nonfinite values are written as null and read back as NaN.
-Json to_json(const TrainPoint& point);
-TrainPoint point_from_json(const Json& json);
+/// A line of metrics.jsonl.
+void describe(Fields& field, TrainPoint& point);
 
 /// The last value of each metric in a history.
 Metrics last_metrics(const std::vector<TrainPoint>& history);
 
-/// Measurements of the watches after a step (run/watch.h): values by watch and name.
-struct WatchRecord {
-  int64_t step = 0;  // steps taken; 0: before training
-  Json values = Json::object();
+/// A struct with its `describe`, of any type.
+using Described = Options;
+
+/// What one watch (run/watch.h) measured after a step.
+struct WatchMeasurement {
+  Described result{};  // empty if it failed
+  double seconds = 0;  // that it took
+  std::string error;   // why it failed; empty if it did not
 };
 
-/// A line of metrics.jsonl: {"step": …, "watch": {…}}.
+/// Measurements of the watches after a step.
+struct WatchRecord {
+  int64_t step = 0;                                 // steps taken; 0: before training
+  std::map<std::string, WatchMeasurement> watches;  // by name
+
+  /// The result of this type, such as CurvatureMeasurement; null if there is none.
+  template <typename T>
+  [[nodiscard]] const T* find() const {
+    for (const auto& [name, measurement] : watches) {
+      if (const T* result = measurement.result.template find<T>()) return result;
+    }
+    return nullptr;
+  }
+};
+
+/// A line of metrics.jsonl: {"step": …, "watch": {NAME: {…, "seconds": …}}}. The reverse leaves out watches that this
+/// program does not have, and throws Error on anything that to_json does not write.
 Json to_json(const WatchRecord& record);
 WatchRecord watch_record_from_json(const Json& json);
 
+/// How a run ended: at the end, numerically, or by an interruption; or how something that is used like a run was made:
+/// as an average of checkpoints, or from a model of another library.
+enum class RunOutcome { finished, diverged, stopped, averaged, imported };
+std::string to_string(RunOutcome outcome);
+inline void to_json(Json& json, RunOutcome outcome) { json = to_string(outcome); }
+
+/// The best evaluation of a run.
+struct BestEvaluation {
+  std::string metric;  // train.best_metric
+  double value = 0;
+  int64_t step = 0;
+};
+void describe(Fields& field, BestEvaluation& best);
+
 struct TrainResult {
-  std::string outcome;  // "finished", "diverged" or "stopped"
+  RunOutcome outcome = RunOutcome::finished;
   int64_t steps = 0;
   std::vector<TrainPoint> history;
   Metrics metrics;  // the last value of each: last_metrics(history)
-  std::optional<double> best_valid_nll;
-  int64_t best_step = 0;
+  std::optional<BestEvaluation> best;
   double seconds = 0;  // training and evaluation time, over all resumptions
   std::vector<WatchRecord> watched{};
-  /// The name and best value of train.best_metric, unless it is valid_nll.
-  std::optional<std::pair<std::string, double>> best_value{};
   std::vector<TroubleRecord> troubles{};
   std::vector<std::string> diagnosis{};  // if it diverged: what was measured and what to try, in sentences
 
   [[nodiscard]] std::optional<double> valid_nll() const { return metrics.get("valid_nll"); }
+  /// The step of the best evaluation; 0 without one.
+  [[nodiscard]] int64_t best_step() const { return best ? best->step : 0; }
 
+  /// The document result.json, schema "plumb.train/1", and the reverse, which throws Error on anything else.
   [[nodiscard]] Json to_json() const;
   static TrainResult from_json(const Json& json);
 };
+/// All but `watched`.
+void describe(Fields& field, TrainResult& result);
 
 }  // namespace plumb

@@ -12,9 +12,10 @@
 #include "plumb/base/files.h"
 #include "plumb/base/text.h"
 #include "plumb/base/toml_text.h"
+#include "plumb/run/about_file.h"
+#include "plumb/run/directory.h"
 #include "plumb/run/metrics_file.h"
 #include "plumb/run/seal.h"
-#include "plumb/run/directory.h"
 
 namespace plumb {
 namespace fs = std::filesystem;
@@ -59,14 +60,15 @@ void read_result(RunSummary& summary) {
   const fs::path file = summary.directory / "result.json";
   summary.outcome = recorded_outcome(summary.directory / "metrics.jsonl");
   if (!fs::exists(file)) return;
-  const TrainResult result = take_json(file, &TrainResult::from_json);
+  const Json document = read_json(file);
+  const TrainResult result = about_file(file.string(), [&] { return TrainResult::from_json(document); });
   if (summary.history.empty()) {
     summary.history = result.history;
     summary.watched = result.watched;
   }
   const int64_t last = summary.history.empty() ? 0 : summary.history.back().step;
-  if (result.outcome == "stopped" && last > result.steps) return;  // it was resumed after that, and killed
-  summary.outcome = result.outcome;
+  if (result.outcome == RunOutcome::stopped && last > result.steps) return;  // it was resumed after that, and killed
+  summary.outcome = to_string(result.outcome);
   summary.step = result.steps;
   summary.seconds = result.seconds;
 }
@@ -130,9 +132,9 @@ std::vector<std::optional<double>> training_seconds(const std::vector<TrainPoint
   double seconds = 0;
   for (const TrainPoint& point : history) {
     times.emplace_back();
-    if (!point.tokens || !(point.tokens_per_second > 0)) continue;
-    seconds += static_cast<double>(*point.tokens - tokens) / point.tokens_per_second;
-    tokens = *point.tokens;
+    if (!(point.tokens_per_second > 0)) continue;
+    seconds += static_cast<double>(point.tokens - tokens) / point.tokens_per_second;
+    tokens = point.tokens;
     times.back() = seconds;
   }
   return times;

@@ -53,7 +53,7 @@ std::vector<RunSummary> read_runs(const std::vector<std::string>& places);
 std::vector<std::string> differing_keys(const std::vector<RunSummary>& runs);
 
 /// Training time in seconds at each point of a history, excluding evaluation: Σ tokens / (tokens per second) over the
-/// spans between points. Empty at points without a token count or rate.
+/// spans between points. Empty at points without a rate.
 std::vector<std::optional<double>> training_seconds(const std::vector<TrainPoint>& history);
 
 }  // namespace plumb

@@ -11,6 +11,7 @@
 #include "plumb/base/crc32.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/trouble/record_fields.h"
 
 namespace plumb {
 namespace {
@@ -27,15 +28,15 @@ std::string checksum_without_its_own(Json document) {
 
 }  // namespace
 
-Json to_json(const FileMark& mark) { return {{"bytes", mark.bytes}, {"crc32", crc32_text(mark.checksum)}}; }
-
-FileMark file_mark_from_json(const Json& json) {
-  const std::string text = json.at("crc32");
-  FileMark mark{static_cast<uint64_t>(count_of(json.at("bytes"))), 0};
+void describe(Fields& field, FileMark& mark) {
+  auto bytes = static_cast<int64_t>(mark.bytes);
+  std::string text = crc32_text(mark.checksum);
+  count(field, "bytes", bytes);
+  field("crc32", text);
+  mark.bytes = static_cast<uint64_t>(bytes);
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), mark.checksum, 16);
   if (failure != std::errc() || end != text.data() + text.size())
     throw Error(fmt::format("'{}' is not a checksum", text));
-  return mark;
 }
 
 FileMark mark_of_beginning(const std::filesystem::path& file, uint64_t bytes) {
@@ -58,12 +59,11 @@ FileMark mark_of(const std::filesystem::path& file) {
 
 void seal(Json& document) { document[kChecksum] = checksum_without_its_own(document); }
 
-Json read_sealed(const std::filesystem::path& path, bool always) {
+Json read_sealed(const std::filesystem::path& path) {
   Json document = read_json(path);
   const bool sealed = document.is_object() && document.contains(kChecksum);
-  if (sealed ? document[kChecksum] != checksum_without_its_own(document) : always) {
+  if (!sealed || document[kChecksum] != checksum_without_its_own(document))
     throw Error(fmt::format("{}: damaged: its checksum is wrong", path.string()));
-  }
   return document;
 }
 

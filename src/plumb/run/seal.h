@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 
+#include "plumb/base/config.h"
 #include "plumb/base/json.h"
 
 namespace plumb {
@@ -17,9 +18,8 @@ struct FileMark {
   bool operator==(const FileMark&) const = default;
 };
 
-/// {"bytes": …, "crc32": "…"}, and the reverse, which throws Error on an invalid mark.
-Json to_json(const FileMark& mark);
-FileMark file_mark_from_json(const Json& json);
+/// {"bytes": …, "crc32": "…"}. Reading throws Error on an invalid mark.
+void describe(Fields& field, FileMark& mark);
 
 /// The mark of a file on disk, read in blocks. Throws Error if it cannot be read.
 FileMark mark_of(const std::filesystem::path& file);
@@ -30,9 +30,8 @@ FileMark mark_of_beginning(const std::filesystem::path& file, uint64_t bytes);
 /// Sets the key "checksum" of a document to the CRC-32 of everything else in it.
 void seal(Json& document);
 
-/// Reads a JSON document. Throws Error if its checksum is wrong, or if it has none and `always` is set; otherwise a
-/// document without a checksum is accepted as one of an earlier release.
-Json read_sealed(const std::filesystem::path& path, bool always = false);
+/// Reads a JSON document. Throws Error if its checksum is wrong or missing.
+Json read_sealed(const std::filesystem::path& path);
 
 /// Encloses a text of whole lines between two comments, the second with its checksum.
 std::string sealed_text(const std::string& text);

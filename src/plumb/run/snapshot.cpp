@@ -1,8 +1,16 @@
 #include "plumb/run/snapshot.h"
 
-#include "plumb/base/json.h"
+#include <algorithm>
+
+#include "plumb/base/json_fields.h"
+#include "plumb/run/about_file.h"
 
 namespace plumb {
+
+const Snapshot::File* Snapshot::find(const std::string& name) const {
+  const auto found = std::find_if(files.begin(), files.end(), [&](const File& file) { return file.name == name; });
+  return found == files.end() ? nullptr : &*found;
+}
 
 Snapshot Snapshot::copied() const {
   Snapshot copy = *this;
@@ -22,11 +30,22 @@ void write_snapshot(const Snapshot& snapshot, const std::filesystem::path& direc
   Json& files = state["files"] = Json::object();
   for (const Snapshot::File& file : snapshot.files) {
     save_safetensors(directory / file.name, file.tensors, file.metadata);
-    files[file.name] = to_json(mark_of(directory / file.name));
+    files[file.name] = described_json(mark_of(directory / file.name));
   }
-  if (metrics) state["metrics"] = to_json(*metrics);
+  if (metrics) state["metrics"] = described_json(*metrics);
   seal(state);
   write_json(directory / "state.json", state);
+}
+
+Snapshot read_snapshot(const std::filesystem::path& directory) {
+  const std::filesystem::path document = directory / "state.json";
+  Snapshot snapshot{0, {}, read_sealed(document)};
+  about_file(document.string(), [&] {
+    snapshot.step = count_of(snapshot.state.at("step"));
+    for (const auto& [name, mark] : snapshot.state.at("files").items()) snapshot.files.push_back({name, {}, {}});
+  });
+  for (Snapshot::File& file : snapshot.files) file.tensors = load_safetensors(directory / file.name);
+  return snapshot;
 }
 
 }  // namespace plumb

@@ -26,6 +26,9 @@ struct Snapshot {
   std::vector<File> files;
   Json state;  // the document state.json
 
+  /// The file of this name; null if there is none.
+  [[nodiscard]] const File* find(const std::string& name) const;
+
   /// A copy with its own tensors in CPU memory, which later steps do not change.
   [[nodiscard]] Snapshot copied() const;
 };
@@ -34,5 +37,8 @@ struct Snapshot {
 /// if given, of metrics.jsonl up to this step; it has a checksum itself.
 void write_snapshot(const Snapshot& snapshot, const std::filesystem::path& directory,
                     const std::optional<FileMark>& metrics = {});
+
+/// Reads what write_snapshot wrote. Throws Error if a file is missing or damaged.
+Snapshot read_snapshot(const std::filesystem::path& directory);
 
 }  // namespace plumb

@@ -3,15 +3,20 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
-#include <utility>
 #include <vector>
 
-#include "plumb/base/json.h"
+#include "plumb/base/config.h"
+#include "plumb/run/point.h"
 
 namespace plumb {
 
 struct TrainState {
+  /// An evaluation by train.best_metric.
+  struct Evaluation {
+    int64_t step = 0;
+    double value = 0;
+  };
+
   int64_t step = 0;   // steps taken
   int64_t epoch = 0;  // epoch of the next batch
   int64_t batch = 0;  // index of the next batch within the epoch
@@ -19,20 +24,16 @@ struct TrainState {
   double loss = 0;
   double nll = 0;
   double weight = 0;
-  std::optional<int64_t> tokens = 0;  // trained on so far (Batch::tokens); empty if an older version began the run
-  std::optional<double> best;         // the best value of train.best_metric
+  int64_t tokens = 0;          // trained on so far (Batch::tokens)
+  std::optional<double> best;  // the best value of train.best_metric
   int64_t best_step = 0;
-  std::vector<std::pair<int64_t, double>> best_list;  // with train.keep_best > 1: steps and values, best first
+  std::vector<Evaluation> best_list;  // with train.keep_best > 1: best first
   int64_t validations_since_best = 0;
-  bool complete = false;  // nothing is left to train
-  double seconds = 0;     // training and evaluation time
-  Json pending;           // the point of the last step, if its slow metrics have not been computed yet
+  bool complete = false;              // nothing is left to train
+  double seconds = 0;                 // training and evaluation time
+  std::optional<TrainPoint> pending;  // the point of the last step, if its slow metrics have not been computed yet
 };
-
-/// The document state.json, schema "plumb.state/1". `metric`: train.best_metric.
-Json to_json(const TrainState& state, const std::string& metric);
-
-/// The reverse. Throws Error that names `origin` if this is not the state of a run.
-TrainState train_state_from_json(const Json& json, const std::string& metric, const std::string& origin);
+void describe(Fields& field, TrainState::Evaluation& evaluation);
+void describe(Fields& field, TrainState& state);
 
 }  // namespace plumb

@@ -32,7 +32,12 @@ std::unique_ptr<Watch> make_watch(const std::string& name, const VariantOptions&
 }  // namespace
 
 Registry<WatchFactory>& watches() {
-  static Registry<WatchFactory> registry("watch");
+  static Registry<WatchFactory> registry(
+      "watch",
+      {"Watches", "watch.what",
+       "What `plumb train` measures along a run, before training, after the first step and after every `watch.every` "
+       "steps, on the first `watch.examples` examples of `watch.split` unless stated otherwise, without dropout. A "
+       "measurement does not change the run. [formats/run.md](formats/run.md#watches) lists the numbers."});
   return registry;
 }
 
@@ -41,10 +46,12 @@ bool WatchConfig::operator==(const WatchConfig& other) const {
 }
 
 void describe(Fields& field, WatchConfig& config) {
-  field("every", config.every);
-  field("what", config.what);
-  field("split", config.split);
-  field("examples", config.examples);
+  field("every", config.every,
+        "duration between measurements, besides one before training and one after the first step; 0: none",
+        count_from(0));
+  field("what", config.what, "what is measured", name_in(watches()));
+  field("split", config.split, "the split whose first examples are measured, the same ones each time");
+  field("examples", config.examples, "their number", count_from(1));
   for (const auto& [name, entry] : watches().entries()) {
     if (!entry.options) continue;
     Options& own = config.options.try_emplace(name, entry.options).first->second;
@@ -55,20 +62,8 @@ void describe(Fields& field, WatchConfig& config) {
   }
 }
 
-void validate(const WatchConfig& config) {
-  constexpr int64_t kLargest = 1'000'000'000;
-  const auto count = [](const char* key, int64_t value, int64_t smallest) {
-    if (value < smallest) throw Error(fmt::format("watch.{} = {} must be at least {}", key, value, smallest));
-    if (value > kLargest)
-      throw Error(fmt::format("watch.{} = {} must be at most {}", key, value, with_thousands(kLargest)));
-  };
-  if (config.every.unit() == Duration::Unit::steps) count("every", config.every.in_steps(), 0);
-  count("examples", config.examples, 1);
-  for (const std::string& name : config.what) (void)make_watch(name, config.options);  // throws on options out of range
-}
-
 RunWatches::RunWatches(const WatchConfig& config, const Task& task, int64_t batch_tokens) : config_(config) {
-  validate(config);
+  require_valid("watch", config);
   if (config.every.is_zero()) return;
   for (const std::string& name : config.what) watches_.push_back({name, make_watch(name, config.options), false});
   batches_ = first_examples(*task.dataset(config.split), config.examples, batch_tokens);
@@ -80,20 +75,20 @@ void RunWatches::before_step(const WatchedRun& run) {
 }
 
 WatchRecord RunWatches::measure(const WatchedRun& run) {
-  WatchRecord record{run.step, Json::object()};
+  WatchRecord record{run.step, {}};
   for (Named& each : watches_) {
     const Stopwatch stopwatch;
-    Json found;
+    WatchMeasurement found;
     try {
-      found = each.watch->measure(run);
+      found.result = each.watch->measure(run);
+      if (!found.result) continue;
     } catch (const Error& error) {
-      found = {{"error", error.what()}};
+      found.error = error.what();
       if (!std::exchange(each.failed, true))
         say(fmt::format("watch '{}' at step {}: {}", each.name, run.step, error.what()));
     }
-    if (found.is_null()) continue;
-    found["seconds"] = stopwatch.seconds();
-    record.values[each.name] = std::move(found);
+    found.seconds = stopwatch.seconds();
+    record.watches.emplace(each.name, std::move(found));
   }
   return record;
 }

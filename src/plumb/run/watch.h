@@ -6,10 +6,10 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "plumb/base/duration.h"
-#include "plumb/base/json.h"
 #include "plumb/base/options.h"
 #include "plumb/base/registry.h"
 #include "plumb/io/safetensors.h"
@@ -24,20 +24,16 @@ struct TrainConfig;
 
 /// [watch]
 struct WatchConfig {
-  /// Interval of measurements, in addition to those before training and after the first step; 0: no measurements.
   Duration every = 0;
-  std::vector<std::string> what = {"activations", "curvature", "gradient_noise", "updates"};  // names of watches
-  std::string split = "train";  // split to measure on, always on its first examples
-  int64_t examples = 64;        // number of these examples
-  VariantOptions options;       // options of watches: [watch.curvature] and so on
+  std::vector<std::string> what = {"activations", "curvature", "gradient_noise", "updates"};
+  std::string split = "train";
+  int64_t examples = 64;
+  VariantOptions options;  // [watch.curvature] and so on
 
   /// Whether both are written to the same TOML: an absent option equals its default.
   bool operator==(const WatchConfig& other) const;
 };
 void describe(Fields& field, WatchConfig& config);
-
-/// Throws Error on unknown watches and on values out of range.
-void validate(const WatchConfig& config);
 
 /// A run after some step, as a watch sees it. Measurements must not change the model: no dropout, no training pass.
 struct WatchedRun {
@@ -62,9 +58,9 @@ class Watch {
   /// Called before a step that is measured; `run` is the state after the previous step.
   virtual void before_step(const WatchedRun& run) { (void)run; }
 
-  /// The measurement: an object of numbers or nested objects, such as one per layer; null if there is nothing to
-  /// measure. If it throws Error, the message is recorded and the run continues.
-  [[nodiscard]] virtual Json measure(const WatchedRun& run) = 0;
+  /// The measurement: a struct of the type with which the watch is registered; empty if there is nothing to measure.
+  /// If it throws Error, the message is recorded and the run continues.
+  [[nodiscard]] virtual Described measure(const WatchedRun& run) = 0;
 
   /// The state that a resumed run needs to measure the same, stored with every checkpoint; and the reverse, which
   /// ignores tensors with other names.
@@ -72,8 +68,28 @@ class Watch {
   virtual void load_state(const NamedTensors& tensors) { (void)tensors; }
 };
 
-/// Each watch registers itself in its own file. The factory throws Error on options out of range.
-using WatchFactory = std::function<std::unique_ptr<Watch>(const Options&)>;
+/// How to make a watch from its options, and what it measures: records of it are read as that struct.
+struct WatchFactory {
+  std::function<std::unique_ptr<Watch>(const Options&)> make;
+  Described result;
+
+  [[nodiscard]] std::unique_ptr<Watch> operator()(const Options& options) const { return make(options); }
+};
+
+/// Of the class W, whose results are a struct `Result`, and whose constructor takes WatchOptions, if it has options.
+template <typename W, typename Result, typename WatchOptions = void>
+WatchFactory watch_factory() {
+  return {[](const Options& options) -> std::unique_ptr<Watch> {
+            if constexpr (std::is_void_v<WatchOptions>) {
+              return std::make_unique<W>();
+            } else {
+              return std::make_unique<W>(options.as<WatchOptions>());
+            }
+          },
+          Described(Result{})};
+}
+
+/// Each watch registers itself in its own file.
 Registry<WatchFactory>& watches();
 
 /// The watches of a run.
@@ -88,7 +104,7 @@ class RunWatches {
 
   void before_step(const WatchedRun& run);
 
-  /// The measurements of all watches, by name, each with its time in "seconds".
+  /// The measurements of all watches.
   [[nodiscard]] WatchRecord measure(const WatchedRun& run);
 
   /// The tensors of each watch, as WATCH.NAME; empty if they need none.

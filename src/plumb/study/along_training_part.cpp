@@ -5,58 +5,83 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <utility>
 
+#include "plumb/analysis/watch/activations.h"
+#include "plumb/analysis/watch/critical_rate.h"
+#include "plumb/analysis/watch/curvature.h"
+#include "plumb/analysis/watch/gradient_noise.h"
+#include "plumb/analysis/watch/updates.h"
 #include "plumb/base/text.h"
 #include "plumb/study/trained_run.h"
 
 namespace plumb {
 namespace {
 
+struct AlongTrainingStudy {
+  int64_t layers = 3;
+  std::vector<Duration> warm_ups = {0, 400};
+  Duration every = 50;
+  int64_t examples = 64;
+  int64_t reference_products = 0;
+};
+
+void describe(Fields& field, AlongTrainingStudy& part) {
+  field("layers", part.layers, kLayersMeaning, count_from(1));
+  field("warm_ups", part.warm_ups, "values of `train.warm_up`, all in the same unit", count_from(0).each_once());
+  field("every", part.every, "duration between measurements", count_from(1));
+  field("examples", part.examples, "examples of the training set that are measured", count_from(1));
+  field("reference_products", part.reference_products,
+        "Hessian-vector products of a second search for each eigenvalue, from a random vector, with which the first is "
+        "compared; 0: none",
+        count_from(0));
+}
+
+void check(const StudyConfig& study, const AlongTrainingStudy& part) {
+  check_warm_ups("along_training", part.warm_ups, study.train);
+}
+
 struct WatchedTraining {
   std::string scheme;
   Duration warm_up;
-  TrainedRun trained;
+  Planned<TrainedRun> trained;
 
   [[nodiscard]] std::string name() const { return display_name(scheme) + ", " + warm_up_name(warm_up); }
 };
 
-/// The value at a path such as "/curvature/hessian/value"; null if it was not measured.
-Json at_path(const WatchRecord& record, const std::string& path) {
-  const Json::json_pointer pointer(path);
-  return record.values.contains(pointer) ? record.values.at(pointer) : Json();
-}
-
-double value_at(const WatchRecord& record, const std::string& path) {
-  const Json found = at_path(record, path);
-  return found.is_number() ? found.get<double>() : std::nan("");
-}
-
-/// λ_max over the stability threshold: above 1, oscillations grow. Of H if the optimizer has no preconditioner.
-double stability_ratio(const WatchRecord& record) {
-  for (const char* which : {"preconditioned", "hessian"}) {
-    const std::string path = fmt::format("/curvature/{}/", which);
-    const double ratio = value_at(record, path + "value") / value_at(record, path + "threshold");
-    if (!std::isnan(ratio)) return ratio;
-  }
-  return std::nan("");
-}
-
-/// The largest or smallest number in an object with one number per layer.
-double extreme_at(const WatchRecord& record, const std::string& path, bool largest) {
-  double found = std::nan("");
-  const Json by_layer = at_path(record, path);
-  for (const auto& [layer, value] : by_layer.items()) {
-    const double number = value.is_number() ? value.get<double>() : std::nan("");
-    if (std::isnan(found) || (largest ? number > found : number < found)) found = number;
-  }
-  return found;
-}
+double as_number(const std::optional<double>& value) { return value.value_or(std::nan("")); }
+double as_number(double value) { return value; }
 
 using RecordValue = std::function<double(const WatchRecord&)>;
 
-RecordValue path_value(const std::string& path) {
-  return [path](const WatchRecord& record) { return value_at(record, path); };
+/// number(measurement) of the watch with results of this type; NaN where there is none.
+template <typename Measurement, typename Number>
+RecordValue value_of(Number number) {
+  return [number](const WatchRecord& record) {
+    const auto* measurement = record.find<Measurement>();
+    return measurement == nullptr ? std::nan("") : as_number(std::invoke(number, *measurement));
+  };
+}
+
+/// λ_max over the stability threshold: above 1, oscillations grow.
+double stability_ratio(const CurvatureMeasurement& curvature) {
+  return curvature.seen().found.value / as_number(curvature.seen().threshold);
+}
+
+/// Of the numbers by name, this one; NaN without it.
+double number_named(const NamedNumbers& numbers, const std::string& name) {
+  const auto found = std::find_if(numbers.begin(), numbers.end(), [&](const auto& each) { return each.first == name; });
+  return found == numbers.end() ? std::nan("") : found->second;
+}
+
+/// The largest or smallest; NaN if there is none.
+double extreme_of(const NamedNumbers& numbers, bool largest) {
+  double found = std::nan("");
+  for (const auto& [name, number] : numbers) {
+    if (std::isnan(found) || (largest ? number > found : number < found)) found = number;
+  }
+  return found;
 }
 
 /// Starts at step 1: before training there is no preconditioner and no update. A value missing between two others
@@ -66,7 +91,7 @@ Series series_along(const WatchedTraining& run, const std::string& name, const s
   Series series{name, group};
   series.style = run.warm_up.is_zero() ? "dashed" : "solid";
   std::vector<int64_t> missing;  // steps since the last value
-  for (const WatchRecord& record : run.trained.result.watched) {
+  for (const WatchRecord& record : run.trained->result.watched) {
     const double y = value(record);
     if (record.step == 0) continue;
     if (std::isnan(y)) {
@@ -79,7 +104,7 @@ Series series_along(const WatchedTraining& run, const std::string& name, const s
     missing.clear();
     series.point(record.step, y);
   }
-  if (run.trained.diverged()) series.point(run.trained.result.steps, std::nan(""));
+  if (run.trained->diverged()) series.point(run.trained->result.steps, std::nan(""));
   return series;
 }
 
@@ -100,13 +125,13 @@ RunRequest watched_run(const StudyContext& context, const AlongTrainingStudy& pa
                        const Duration& warm_up) {
   RunRequest request;
   request.name = fmt::format("along-{}-warmup{}", file_name(scheme), warm_up.text());
-  request.label = WatchedTraining{scheme, warm_up, {}}.name();
+  request.label = display_name(scheme) + ", " + warm_up_name(warm_up);
   request.config = run_config(context, model_for(context, scheme, part.layers));
   request.config.train = with_warm_up(request.config.train, warm_up, part.warm_ups);
   WatchConfig& watch = request.config.watch;
-  Config::from_string(fmt::format("[watch.curvature]\nreference_products = {}\n", part.reference_products),
-                      "along_training")
-      .read("watch", watch);
+  CurvatureWatchOptions curvature;
+  curvature.reference_products = part.reference_products;
+  watch.options["curvature"] = Options(curvature);
   watch.every = part.every;
   watch.what.emplace_back("critical_rate");
   watch.examples = part.examples;
@@ -117,11 +142,18 @@ RunRequest watched_run(const StudyContext& context, const AlongTrainingStudy& pa
 Series line_at_one(const std::vector<WatchedTraining>& runs, const std::string& name) {
   Series line{name, "threshold"};
   for (const WatchedTraining& run : runs) {
-    for (const WatchRecord& record : run.trained.result.watched) {
+    for (const WatchRecord& record : run.trained->result.watched) {
       if (record.step > 0 && (line.x.empty() || record.step > line.x.back().get<int64_t>())) line.point(record.step, 1);
     }
   }
   return line;
+}
+
+/// number(λ_max(P⁻¹H)).
+RecordValue preconditioned(const std::function<double(const Sharpness&)>& number) {
+  return value_of<CurvatureMeasurement>([number](const CurvatureMeasurement& curvature) {
+    return curvature.preconditioned ? number(*curvature.preconditioned) : std::nan("");
+  });
 }
 
 std::vector<Figure> curvature_figures(const std::vector<WatchedTraining>& runs,
@@ -130,28 +162,32 @@ std::vector<Figure> curvature_figures(const std::vector<WatchedTraining>& runs,
   for (const std::string& scheme : schemes) {
     Figure figure = figure_along(
         "preconditioned_" + file_name(scheme), "Preconditioned sharpness, " + display_name(scheme),
-        "λ_max(P⁻¹H), P Adam's divisor, and the threshold of stability at the learning rate of the step, (2 + 2β₁)/((1 "
-        "− β₁)η): above it, oscillations along the eigenvector grow while P and H stay the same.",
+        "λ_max(P⁻¹H), P Adam's divisor, and the threshold of stability at the learning rate of the step, "
+        "(2 + 2β₁)/((1 − β₁)η): above it, oscillations along the eigenvector grow while P and H stay the same.",
         "λ_max(P⁻¹H)");
     for (const WatchedTraining& run : runs) {
       if (run.scheme != scheme) continue;
-      Series measured =
-          series_along(run, warm_up_name(run.warm_up), scheme, path_value("/curvature/preconditioned/value"));
+      const Series measured =
+          series_along(run, warm_up_name(run.warm_up), scheme,
+                       preconditioned([](const Sharpness& sharpness) { return sharpness.found.value; }));
       if (measured.x.empty()) continue;
       figure.series.push_back(measured);
-      figure.series.push_back(series_along(run, "threshold, " + warm_up_name(run.warm_up), "threshold",
-                                           path_value("/curvature/preconditioned/threshold")));
+      figure.series.push_back(
+          series_along(run, "threshold, " + warm_up_name(run.warm_up), "threshold",
+                       preconditioned([](const Sharpness& sharpness) { return as_number(sharpness.threshold); })));
     }
     if (!figure.series.empty()) figures.push_back(figure);
   }
   Figure ratio = figure_along("stability", "Sharpness as a share of the stability threshold",
-                              "The largest eigenvalue that the optimizer sees over its threshold: η·λ_max(P⁻¹H)·(1 − "
-                              "β₁)/(2 + 2β₁) for Adam, η·λ_max(H)/2 for gradient descent.",
+                              "The largest eigenvalue that the optimizer sees over its threshold: "
+                              "η·λ_max(P⁻¹H)·(1 − β₁)/(2 + 2β₁) for Adam, η·λ_max(H)/2 for gradient descent.",
                               "share of the threshold");
   Figure hessian = figure_along("hessian", "Sharpness", "λ_max(H) on the same examples throughout.", "λ_max(H)");
   for (const WatchedTraining& run : runs) {
-    ratio.series.push_back(series_along(run, run.name(), run.scheme, stability_ratio));
-    hessian.series.push_back(series_along(run, run.name(), run.scheme, path_value("/curvature/hessian/value")));
+    ratio.series.push_back(series_along(run, run.name(), run.scheme, value_of<CurvatureMeasurement>(stability_ratio)));
+    hessian.series.push_back(series_along(
+        run, run.name(), run.scheme,
+        value_of<CurvatureMeasurement>([](const CurvatureMeasurement& each) { return each.hessian.found.value; })));
   }
   ratio.series.push_back(line_at_one(runs, "threshold"));
   figures.push_back(ratio);
@@ -172,17 +208,18 @@ std::vector<Figure> critical_rate_figures(const std::vector<WatchedTraining>& ru
                                  meaning + " Beside it, the learning rate of the step.", "learning rate");
     for (const WatchedTraining& run : runs) {
       if (run.scheme != scheme) continue;
-      figure.series.push_back(
-          series_along(run, "critical, " + warm_up_name(run.warm_up), scheme, path_value("/critical_rate/value")));
+      figure.series.push_back(series_along(run, "critical, " + warm_up_name(run.warm_up), scheme,
+                                           value_of<CriticalRateMeasurement>(&CriticalRateMeasurement::value)));
       figure.series.push_back(series_along(run, "of the run, " + warm_up_name(run.warm_up), "threshold",
-                                           path_value("/critical_rate/learning_rate")));
+                                           value_of<CriticalRateMeasurement>(&CriticalRateMeasurement::learning_rate)));
     }
     figures.push_back(figure);
   }
   Figure share = figure_along("critical_share", "Learning rate as a share of the critical one",
                               meaning + " Above 1, the step raised the loss of these examples.", "share");
   for (const WatchedTraining& run : runs)
-    share.series.push_back(series_along(run, run.name(), run.scheme, path_value("/critical_rate/share")));
+    share.series.push_back(
+        series_along(run, run.name(), run.scheme, value_of<CriticalRateMeasurement>(&CriticalRateMeasurement::share)));
   share.series.push_back(line_at_one(runs, "critical"));
   figures.push_back(share);
   return figures;
@@ -196,7 +233,8 @@ std::vector<Figure> gradient_figures(const std::vector<WatchedTraining>& runs,
                               "size. Gaps: the estimate of ‖G‖² is not positive.",
                               "batch size (labels)");
   for (const WatchedTraining& run : runs)
-    noise.series.push_back(series_along(run, run.name(), run.scheme, path_value("/gradient_noise/tokens")));
+    noise.series.push_back(series_along(run, run.name(), run.scheme,
+                                        value_of<GradientNoiseMeasurement>(&GradientNoiseMeasurement::tokens)));
   figures.push_back(noise);
   for (const std::string& scheme : schemes) {
     Figure squares =
@@ -204,10 +242,12 @@ std::vector<Figure> gradient_figures(const std::vector<WatchedTraining>& runs,
                      "E‖g‖² over mini-batches, and ‖E g‖² of their mean.", "squared norm");
     for (const WatchedTraining& run : runs) {
       if (run.scheme != scheme) continue;
-      squares.series.push_back(series_along(run, "E‖g‖², " + warm_up_name(run.warm_up), "E‖g‖²",
-                                            path_value("/gradient_noise/mean_square_norm")));
-      squares.series.push_back(series_along(run, "‖E g‖², " + warm_up_name(run.warm_up), "‖E g‖²",
-                                            path_value("/gradient_noise/square_norm_of_mean")));
+      squares.series.push_back(
+          series_along(run, "E‖g‖², " + warm_up_name(run.warm_up), "E‖g‖²",
+                       value_of<GradientNoiseMeasurement>(&GradientNoiseMeasurement::mean_square_norm)));
+      squares.series.push_back(
+          series_along(run, "‖E g‖², " + warm_up_name(run.warm_up), "‖E g‖²",
+                       value_of<GradientNoiseMeasurement>(&GradientNoiseMeasurement::square_norm_of_mean)));
     }
     figures.push_back(squares);
   }
@@ -225,9 +265,12 @@ std::vector<Figure> update_figures(const std::vector<WatchedTraining>& runs, con
       for (const StackKind stack : stacks) {
         for (int64_t layer = 0; layer < layers; ++layer) {
           const LayerId id{stack, layer};
-          figure.series.push_back(series_along(
-              run, fmt::format("{} {}, {}", to_string(stack), id.number(), warm_up_name(run.warm_up)),
-              fmt::format("{} {}", to_string(stack), id.number()), path_value("/updates/ratio/" + to_string(id))));
+          figure.series.push_back(
+              series_along(run, fmt::format("{} {}, {}", to_string(stack), id.number(), warm_up_name(run.warm_up)),
+                           fmt::format("{} {}", to_string(stack), id.number()),
+                           value_of<UpdateMeasurement>([name = to_string(id)](const UpdateMeasurement& each) {
+                             return number_named(each.ratio, name);
+                           })));
         }
       }
     }
@@ -236,17 +279,16 @@ std::vector<Figure> update_figures(const std::vector<WatchedTraining>& runs, con
   return figures;
 }
 
-std::vector<Figure> activation_figures(const std::vector<WatchedTraining>& runs,
-                                       const std::vector<StackKind>& stacks) {
+std::vector<Figure> activation_figures(const std::vector<WatchedTraining>& runs, const std::vector<StackKind>& stacks) {
   std::vector<Figure> figures;
   for (const StackKind stack : stacks) {
     Figure figure = figure_along(
         "similarity_" + to_string(stack), "Similarity of tokens, " + to_string(stack),
         "Mean cosine between different tokens of a sentence in the result of the stack, which is what is read from it.",
         "cosine", false);
-    const std::string path = "/activations/token_cosine/" + to_string(stack);
-    for (const WatchedTraining& run : runs)
-      figure.series.push_back(series_along(run, run.name(), run.scheme, path_value(path)));
+    const RecordValue cosine = value_of<ActivationMeasurement>(
+        [name = to_string(stack)](const ActivationMeasurement& each) { return number_named(each.token_cosine, name); });
+    for (const WatchedTraining& run : runs) figure.series.push_back(series_along(run, run.name(), run.scheme, cosine));
     figures.push_back(figure);
   }
   Figure entropy =
@@ -255,13 +297,13 @@ std::vector<Figure> activation_figures(const std::vector<WatchedTraining>& runs,
                    "possible: 1 if all keys have equal weights, 0 if one has all.",
                    "entropy / ln(keys)", false);
   Figure logit = figure_along("logit", "Largest attention logit", "Over all heads of all attentions.", "logit");
+  const RecordValue lowest = value_of<ActivationMeasurement>(
+      [](const ActivationMeasurement& each) { return extreme_of(each.lowest_relative_entropy, false); });
+  const RecordValue largest = value_of<ActivationMeasurement>(
+      [](const ActivationMeasurement& each) { return extreme_of(each.largest_logit, true); });
   for (const WatchedTraining& run : runs) {
-    entropy.series.push_back(series_along(run, run.name(), run.scheme, [](const WatchRecord& record) {
-      return extreme_at(record, "/activations/lowest_relative_entropy", false);
-    }));
-    logit.series.push_back(series_along(run, run.name(), run.scheme, [](const WatchRecord& record) {
-      return extreme_at(record, "/activations/largest_logit", true);
-    }));
+    entropy.series.push_back(series_along(run, run.name(), run.scheme, lowest));
+    logit.series.push_back(series_along(run, run.name(), run.scheme, largest));
   }
   for (Figure* figure : {&entropy, &logit}) {
     const bool measured = std::any_of(figure->series.begin(), figure->series.end(),
@@ -273,8 +315,8 @@ std::vector<Figure> activation_figures(const std::vector<WatchedTraining>& runs,
 
 double watch_seconds(const WatchedTraining& run) {
   double seconds = 0;
-  for (const WatchRecord& record : run.trained.result.watched) {
-    for (const Json& values : record.values) seconds += values.value("seconds", 0.0);
+  for (const WatchRecord& record : run.trained->result.watched) {
+    for (const auto& [name, measurement] : record.watches) seconds += measurement.seconds;
   }
   return seconds;
 }
@@ -289,19 +331,18 @@ Table watched_runs_table(const std::vector<WatchedTraining>& runs) {
       {"scheme", "warm-up", "outcome", "steps", "validation loss", "share after step 1", "parameter", "its part",
        "largest share later", "at step", "last share", "measurements", "their seconds", "seconds"}};
   for (const WatchedTraining& run : runs) {
-    double largest = std::nan(""), last = std::nan("");
-    double first = std::nan("");
+    double first = std::nan(""), largest = std::nan(""), last = std::nan("");
     Json parameter, part;
     int64_t at = 0;
-    for (const WatchRecord& record : run.trained.result.watched) {
-      const double ratio = stability_ratio(record);
-      if (record.step == 0 || std::isnan(ratio)) continue;
+    for (const WatchRecord& record : run.trained->result.watched) {
+      const auto* curvature = record.find<CurvatureMeasurement>();
+      if (record.step == 0 || curvature == nullptr || std::isnan(stability_ratio(*curvature))) continue;
+      const double ratio = stability_ratio(*curvature);
       if (record.step == 1) {
         first = ratio;
-        const bool preconditioned = at_path(record, "/curvature/preconditioned").is_object();
-        const std::string path = preconditioned ? "/curvature/preconditioned" : "/curvature/hessian";
-        parameter = at_path(record, path + "/parameter");
-        part = at_path(record, path + "/share");
+        const Sharpness& seen = curvature->seen();
+        if (!seen.parameter.empty()) parameter = seen.parameter;
+        part = finite_or_null(seen.share);
         continue;
       }
       last = ratio;
@@ -309,10 +350,9 @@ Table watched_runs_table(const std::vector<WatchedTraining>& runs) {
       largest = ratio;
       at = record.step;
     }
-    table.rows.push_back({run.scheme, as_cell(run.warm_up), run.trained.result.outcome, run.trained.result.steps,
-                          finite_or_null(run.trained.loss()), finite_or_null(first), parameter, part,
-                          finite_or_null(largest), at, finite_or_null(last), run.trained.result.watched.size(),
-                          finite_or_null(watch_seconds(run)), finite_or_null(run.trained.result.seconds)});
+    const TrainResult& result = run.trained->result;
+    table.row(run.scheme, as_cell(run.warm_up), to_string(result.outcome), result.steps, run.trained->loss(), first,
+              parameter, part, largest, at, last, result.watched.size(), watch_seconds(run), result.seconds);
   }
   return table;
 }
@@ -333,17 +373,17 @@ Table critical_rate_table(const std::vector<WatchedTraining>& runs, const AlongT
   for (const WatchedTraining& run : runs) {
     double first = std::nan(""), largest = std::nan(""), last = std::nan(""), passes = 0;
     int64_t measured = 0, at = 0, uphill = 0, none = 0, raised = 0;
-    for (const WatchRecord& record : run.trained.result.watched) {
-      const double slope = value_at(record, "/critical_rate/slope");
-      if (std::isnan(slope)) continue;
+    for (const WatchRecord& record : run.trained->result.watched) {
+      const auto* rate = record.find<CriticalRateMeasurement>();
+      if (rate == nullptr || std::isnan(rate->slope)) continue;
       ++measured;
-      raised += value_at(record, "/critical_rate/loss_after") > value_at(record, "/critical_rate/loss_before") ? 1 : 0;
-      const double share = value_at(record, "/critical_rate/share");
-      if (std::isnan(share)) {
-        ++(slope > 0 ? none : uphill);
+      raised += rate->loss_after > rate->loss_before ? 1 : 0;
+      if (!rate->share) {
+        ++(rate->slope > 0 ? none : uphill);
         continue;
       }
-      passes += value_at(record, "/critical_rate/passes");
+      const double share = *rate->share;
+      passes += static_cast<double>(rate->passes.value_or(0));
       if (record.step == 1) {
         first = share;
         continue;
@@ -354,9 +394,9 @@ Table critical_rate_table(const std::vector<WatchedTraining>& runs, const AlongT
       at = record.step;
     }
     const int64_t found = measured - uphill - none;
-    table.rows.push_back({run.scheme, as_cell(run.warm_up), run.trained.result.outcome, measured, finite_or_null(first),
-                          finite_or_null(largest), at > 0 ? Json(at) : Json(), finite_or_null(last), uphill, none,
-                          raised, found > 0 ? Json(passes / static_cast<double>(found)) : Json()});
+    table.row(run.scheme, as_cell(run.warm_up), to_string(run.trained->result.outcome), measured, first, largest,
+              at > 0 ? Json(at) : Json(), last, uphill, none, raised,
+              found > 0 ? Json(passes / static_cast<double>(found)) : Json());
   }
   return table;
 }
@@ -377,49 +417,38 @@ Table reference_table(const std::vector<WatchedTraining>& runs) {
                "median products", "products of the long search"}};
   for (const WatchedTraining& run : runs) {
     for (const char* which : {"hessian", "preconditioned"}) {
-      const std::string path = fmt::format("/curvature/{}/", which);
       std::vector<double> differences, products, long_products;
       double largest = -1;
       int64_t at = 0;
       bool first = true;
-      for (const WatchRecord& record : run.trained.result.watched) {
-        const double reference = value_at(record, path + "reference/value");
-        const double difference = std::abs(value_at(record, path + "value") / reference - 1);
+      for (const WatchRecord& record : run.trained->result.watched) {
+        const auto* curvature = record.find<CurvatureMeasurement>();
+        if (curvature == nullptr) continue;
+        const bool of_hessian = which == std::string("hessian");
+        if (!of_hessian && !curvature->preconditioned) continue;
+        const Sharpness& sharpness = of_hessian ? curvature->hessian : *curvature->preconditioned;
+        if (!sharpness.reference) continue;
+        const double difference = std::abs(sharpness.found.value / sharpness.reference->value - 1);
         if (std::isnan(difference)) continue;
         if (std::exchange(first, false)) continue;  // without a warm start
         differences.push_back(difference);
-        products.push_back(value_at(record, path + "products"));
-        long_products.push_back(value_at(record, path + "reference/products"));
+        products.push_back(static_cast<double>(sharpness.found.products));
+        long_products.push_back(static_cast<double>(sharpness.reference->products));
         if (difference <= largest) continue;
         largest = difference;
         at = record.step;
       }
       if (differences.empty()) continue;
-      table.rows.push_back({run.scheme, as_cell(run.warm_up), which, differences.size(), median_of(differences),
-                            largest, at, median_of(products), median_of(long_products)});
+      table.row(run.scheme, as_cell(run.warm_up), which, differences.size(), median_of(differences), largest, at,
+                median_of(products), median_of(long_products));
     }
   }
   return table;
 }
 
-}  // namespace
-
-std::vector<MeasurementRequest> requests(StudyContext& context, const AlongTrainingStudy& part) {
-  std::vector<MeasurementRequest> list;
-  for (const std::string& scheme : context.config.study.schemes) {
-    for (const Duration& warm_up : part.warm_ups)
-      list.push_back(run_measurement(context, watched_run(context, part, scheme, warm_up)));
-  }
-  return list;
-}
-
-PartResult measure(StudyContext& context, const AlongTrainingStudy& part) {
+PartResult report_along(const StudyContext& context, const AlongTrainingStudy& part,
+                        const std::vector<WatchedTraining>& runs) {
   const std::vector<std::string>& schemes = context.config.study.schemes;
-  std::vector<WatchedTraining> runs;
-  for (const std::string& scheme : schemes) {
-    for (const Duration& warm_up : part.warm_ups)
-      runs.push_back({scheme, warm_up, trained_run(context, watched_run(context, part, scheme, warm_up))});
-  }
   const std::vector<StackKind> stacks = stacks_of(context);
   PartResult result;
   for (const std::vector<Figure>& figures :
@@ -428,7 +457,7 @@ PartResult measure(StudyContext& context, const AlongTrainingStudy& part) {
     result.figures.insert(result.figures.end(), figures.begin(), figures.end());
   }
   const auto diverged =
-      std::count_if(runs.begin(), runs.end(), [](const WatchedTraining& run) { return run.trained.diverged(); });
+      std::count_if(runs.begin(), runs.end(), [](const WatchedTraining& run) { return run.trained->diverged(); });
   result.summary.push_back(
       fmt::format("{} training runs, one for each scheme and warm-up ({} layers, {}, learning rate {:g}), measured "
                   "after the first step and every {} on the same {} training examples; {} diverged. Single "
@@ -442,4 +471,20 @@ PartResult measure(StudyContext& context, const AlongTrainingStudy& part) {
   return result;
 }
 
+PartPlan plan(StudyContext& context, const AlongTrainingStudy& part) {
+  PartPlan plan(context);
+  std::vector<WatchedTraining> runs;
+  for (const std::string& scheme : context.config.study.schemes) {
+    for (const Duration& warm_up : part.warm_ups)
+      runs.push_back({scheme, warm_up, planned_run(plan, context, watched_run(context, part, scheme, warm_up))});
+  }
+  plan.report = [&context, part, runs] { return report_along(context, part, runs); };
+  return plan;
+}
+
+[[maybe_unused]] const bool kAlongTraining = add_part<AlongTrainingStudy>(
+    "along_training", "curvature, gradient noise, updates and attention along training, with and without warm-up",
+    "Cohen et al. 2022, arXiv 2207.14484", {.place = 16, .plan = plan, .trains = kAlways, .check = check});
+
+}  // namespace
 }  // namespace plumb

@@ -7,36 +7,50 @@
 
 #include "plumb/analysis/attention_cost.h"
 #include "plumb/analysis/statistics.h"
+#include "plumb/base/error.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
-#include "plumb/study/part.h"
+#include "plumb/study/changed_keys.h"
+#include "plumb/study/plan.h"
 
 namespace plumb {
 namespace {
+
+struct AttentionCostStudy {
+  std::vector<std::string> kinds = {"softmax", "linear", "favor", "delta"};
+  std::vector<int64_t> lengths = {256, 1024, 4096, 16384, 65536};
+  int64_t d_model = 64;
+  int64_t heads = 2;
+  int64_t runs = 1;
+};
+
+void describe(Fields& field, AttentionCostStudy& part) {
+  field("kinds", part.kinds, "the attentions", name_in(attentions()));
+  field("lengths", part.lengths, "sequence lengths", count_from(1).each_once());
+  field("d_model", part.d_model, "width of the sequence", count_from(1));
+  field("heads", part.heads, "number of heads, which divides the width", count_from(1));
+  field("runs", part.runs, "timed runs; the median is reported", count_from(1));
+}
+
+void check(const StudyConfig&, const AttentionCostStudy& part) {
+  if (part.d_model % part.heads != 0) {
+    throw Error(fmt::format("attention_cost.d_model is {} and heads {}", part.d_model, part.heads),
+                "the heads divide d_model");
+  }
+}
 
 struct CostAtLength {
   int64_t length = 0;
   AttentionCost cost;
 };
+void describe(Fields& field, CostAtLength& row) {
+  field("length", row.length);
+  field("forward_seconds", row.cost.forward_seconds);
+  field("gradient_seconds", row.cost.gradient_seconds);
+  field("held_bytes", row.cost.held_bytes);
+}
 using Costs = std::vector<CostAtLength>;
-
-Json to_json(const Costs& costs) {
-  Json rows = Json::array();
-  for (const auto& [length, cost] : costs) {
-    rows.push_back({{"length", length},
-                    {"forward_seconds", cost.forward_seconds},
-                    {"gradient_seconds", cost.gradient_seconds},
-                    {"held_bytes", cost.held_bytes}});
-  }
-  return rows;
-}
-
-Costs costs_of(const Json& rows) {
-  Costs costs;
-  for (const Json& row : rows)
-    costs.push_back({row.at("length"), {row.at("forward_seconds"), row.at("gradient_seconds"), row.at("held_bytes")}});
-  return costs;
-}
+using CostsByKind = std::map<std::string, Planned<Costs>>;
 
 /// The exponent of a quantity as a power of length, fitted to at most the last three lengths.
 template <typename Quantity>
@@ -59,7 +73,7 @@ MeasurementRequest cost_request(const StudyContext& context, const AttentionCost
                       {"d_model", part.d_model},
                       {"heads", part.heads},
                       {"runs", part.runs},
-                      {"options", options_text(kind, model.options)},
+                      {"options", changed_options(attentions(), model.options)},
                       {"threads", omp_get_max_threads()},
                       {"seed", context.config.study.seed}};
   request.alone = true;
@@ -71,39 +85,23 @@ MeasurementRequest cost_request(const StudyContext& context, const AttentionCost
                                                       static_cast<uint64_t>(seed))});
       progress.update(std::ssize(costs));
     }
-    return to_json(costs);
+    return result_json(costs);
   };
   return request;
 }
 
-}  // namespace
-
-std::vector<MeasurementRequest> requests(StudyContext& context, const AttentionCostStudy& part) {
-  std::vector<MeasurementRequest> list;
-  for (const std::string& kind : part.kinds) list.push_back(cost_request(context, part, kind));
-  return list;
-}
-
-PartResult measure(StudyContext& context, const AttentionCostStudy& part) {
-  std::map<std::string, Costs> measured;
-  for (const std::string& kind : part.kinds)
-    measured[kind] = costs_of(context.measurements.get(cost_request(context, part, kind)));
-
+PartResult report_costs(const AttentionCostStudy& part, const CostsByKind& measured) {
   PartResult result;
+  const int threads = omp_get_max_threads();
   const std::string setting = fmt::format(
-      "Causal self-attention of one sequence, d_model {}, {} heads, float32, {} "
-      "thread{}, without projections.",
-      part.d_model, part.heads, omp_get_max_threads(), omp_get_max_threads() == 1 ? "" : "s");
-  Figure time{"attention_time", "Time of a gradient by length"};
-  time.caption = setting + " Forward and backward.";
-  time.kind = "line";
-  time.x = {"positions", true};
-  time.y = {"seconds", true};
-  Figure memory{"attention_memory", "Memory held for the backward pass by length"};
-  memory.caption = setting;
-  memory.kind = "line";
-  memory.x = {"positions", true};
-  memory.y = {"MiB", true};
+      "Causal self-attention of one sequence, d_model {}, {} heads, float32, {} thread{}, without "
+      "projections.",
+      part.d_model, part.heads, threads, threads == 1 ? "" : "s");
+  Figure time{
+      "attention_time", "Time of a gradient by length", setting + " Forward and backward.", "line", {"positions", true},
+      {"seconds", true}};
+  Figure memory{"attention_memory", "Memory held for the backward pass by length", setting, "line", {"positions", true},
+                {"MiB", true}};
   Table table{"attention_cost",
               "Cost of attention",
               setting,
@@ -112,17 +110,18 @@ PartResult measure(StudyContext& context, const AttentionCostStudy& part) {
   for (const std::string& kind : part.kinds) {
     Series seconds{kind, kind};
     Series bytes{kind, kind};
-    for (const auto& [length, cost] : measured[kind]) {
+    const Costs& costs = *measured.at(kind);
+    for (const auto& [length, cost] : costs) {
       const double mebibytes = static_cast<double>(cost.held_bytes) / 1048576.0;
       seconds.point(length, cost.gradient_seconds);
       bytes.point(length, mebibytes);
-      table.rows.push_back({kind, length, cost.forward_seconds, cost.gradient_seconds, mebibytes});
+      table.row(kind, length, cost.forward_seconds, cost.gradient_seconds, mebibytes);
     }
     time.series.push_back(seconds);
     memory.series.push_back(bytes);
     if (part.lengths.size() < 2) continue;
-    const double by_time = exponent(measured[kind], &AttentionCost::gradient_seconds);
-    const double by_bytes = exponent(measured[kind], &AttentionCost::held_bytes);
+    const double by_time = exponent(costs, &AttentionCost::gradient_seconds);
+    const double by_bytes = exponent(costs, &AttentionCost::held_bytes);
     evidence.push_back(fmt::format("{}: time n^{:.2f}, memory n^{:.2f}", kind, by_time, by_bytes));
   }
   if (measured.count("softmax") != 0) {
@@ -144,8 +143,10 @@ PartResult measure(StudyContext& context, const AttentionCostStudy& part) {
   if (measured.count("softmax") != 0) {
     for (const std::string& kind : part.kinds) {
       if (kind == "softmax") continue;
-      const auto faster = [&](size_t i) {
-        return measured[kind][i].cost.gradient_seconds < measured["softmax"][i].cost.gradient_seconds;
+      const Costs& costs = *measured.at(kind);
+      const Costs& softmax = *measured.at("softmax");
+      const auto faster = [&](size_t at) {
+        return costs[at].cost.gradient_seconds < softmax[at].cost.gradient_seconds;
       };
       size_t first = part.lengths.size();
       while (first > 0 && faster(first - 1)) --first;
@@ -159,4 +160,17 @@ PartResult measure(StudyContext& context, const AttentionCostStudy& part) {
   return result;
 }
 
+PartPlan plan(StudyContext& context, const AttentionCostStudy& part) {
+  PartPlan plan(context);
+  CostsByKind measured;
+  for (const std::string& kind : part.kinds) measured.emplace(kind, plan.add<Costs>(cost_request(context, part, kind)));
+  plan.report = [part, measured] { return report_costs(part, measured); };
+  return plan;
+}
+
+[[maybe_unused]] const bool kAttentionCost =
+    add_part<AttentionCostStudy>("attention_cost", "time and memory of causal self-attention by length", "",
+                                 {.place = 7, .plan = plan, .check = check});
+
+}  // namespace
 }  // namespace plumb

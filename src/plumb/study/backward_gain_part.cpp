@@ -12,8 +12,20 @@
 namespace plumb {
 namespace {
 
+struct BackwardGainStudy {
+  int64_t layers = 6;
+  int64_t seeds = 5;
+  int64_t pairs = 100;
+};
+
+void describe(Fields& field, BackwardGainStudy& part) {
+  field("layers", part.layers, kLayersMeaning, count_from(1));
+  field("seeds", part.seeds, kSeedsMeaning, count_from(1));
+  field("pairs", part.pairs, kPairsMeaning, count_from(0));
+}
+
 using Gains = std::vector<BackwardGains>;  // [seed]
-using GainsByScheme = std::map<std::string, Gains>;
+using GainsByScheme = std::map<std::string, Planned<Gains>>;
 
 const StackGains& gains_of_stack(const BackwardGains& gains, StackKind stack) {
   for (const StackGains& each : gains.stacks) {
@@ -25,9 +37,8 @@ const StackGains& gains_of_stack(const BackwardGains& gains, StackKind stack) {
 /// The geometric mean over seeds of number(stack), with its interval.
 template <typename Number>
 Interval gain_interval(const Gains& gains, StackKind stack, const Number& number) {
-  std::vector<double> values;
-  for (const BackwardGains& each : gains) values.push_back(number(gains_of_stack(each, stack)));
-  return geometric_interval(values);
+  return geometric_interval(
+      numbers_in(gains, [&](const BackwardGains& each) { return number(gains_of_stack(each, stack)); }));
 }
 
 /// The geometric mean of the gain over a stack's sub-layers.
@@ -63,28 +74,27 @@ const char* style_of_kind(SubLayerKind kind) {
 
 /// The gain by layer, with one line for each scheme and kind of sub-layer.
 Figure gain_figure(const GainsByScheme& by_scheme, StackKind stack, int64_t seeds) {
-  Figure figure;
-  figure.id = "backward_gain_" + to_string(stack);
-  figure.title = fmt::format("Backward gain of the sub-layers, {}", to_string(stack));
-  figure.caption = fmt::format(
-      "Norm of the gradient that a sub-layer passes back to its input stream, divided by the norm of the gradient that "
-      "it is given, at initialization; geometric mean over {} seeds with its 95% interval. Solid: feed-forward; "
-      "dashed: self-attention{}.",
-      seeds, stack == StackKind::decoder ? "; points: cross-attention" : "");
-  figure.kind = "line";
-  figure.x = {"layer"};
-  figure.y = {"backward gain", true};
+  Figure figure{
+      "backward_gain_" + to_string(stack),
+      fmt::format("Backward gain of the sub-layers, {}", to_string(stack)),
+      fmt::format("Norm of the gradient that a sub-layer passes back to its input stream, divided by the norm "
+                  "of the gradient that it is given, at initialization; geometric mean over {} seeds with "
+                  "its 95% interval. Solid: feed-forward; dashed: self-attention{}.",
+                  seeds, stack == StackKind::decoder ? "; points: cross-attention" : ""),
+      "line",
+      {"layer"},
+      {"backward gain", true}};
   for (const auto& [scheme, gains] : by_scheme) {
     std::map<SubLayerKind, Series> lines;
-    const StackGains& first = gains_of_stack(gains.front(), stack);
+    const StackGains& first = gains_of_stack(gains->front(), stack);
     for (size_t i = 0; i < first.parts.size(); ++i) {
       const LayerId& id = first.parts[i].point.id;
       if (!id.sub_layer) continue;
       const auto [line, is_new] = lines.try_emplace(
           *id.sub_layer, Series{fmt::format("{}, {}", display_name(scheme), words_for_kind(*id.sub_layer)), scheme});
       if (is_new) line->second.style = style_of_kind(*id.sub_layer);
-      const Interval gain = gain_interval(gains, stack, [i](const StackGains& one) { return one.parts[i].gain; });
-      line->second.point(id.number(), gain.mean, gain.low, gain.high);
+      line->second.point(id.number(),
+                         gain_interval(*gains, stack, [i](const StackGains& one) { return one.parts[i].gain; }));
     }
     for (const auto& [kind, line] : lines) figure.series.push_back(line);
   }
@@ -93,52 +103,30 @@ Figure gain_figure(const GainsByScheme& by_scheme, StackKind stack, int64_t seed
 
 /// ‖∂L/∂x‖ along a stack, relative to that at its result: the product of the gains.
 Figure profile_figure(const GainsByScheme& by_scheme, StackKind stack, int64_t seeds) {
-  Figure figure;
-  figure.id = "stream_gradient_" + to_string(stack);
-  figure.title = fmt::format("Gradient along the residual stream, {}", to_string(stack));
-  figure.caption = fmt::format(
-      "Norm of the loss's gradient with respect to the stream after k sub-layers, divided by that with respect to the "
-      "stack's result, at initialization: the product of the gains of everything after it. Geometric mean over {} "
-      "seeds "
-      "with its 95% interval.",
-      seeds);
-  figure.kind = "line";
-  figure.x = {"sub-layers passed, k"};
-  figure.y = {"gradient relative to the result", true};
+  Figure figure{
+      "stream_gradient_" + to_string(stack),
+      fmt::format("Gradient along the residual stream, {}", to_string(stack)),
+      fmt::format("Norm of the loss's gradient with respect to the stream after k sub-layers, divided by that "
+                  "with respect to the stack's result, at initialization: the product of the gains of "
+                  "everything after it. Geometric mean over {} seeds with its 95% interval.",
+                  seeds),
+      "line",
+      {"sub-layers passed, k"},
+      {"gradient relative to the result", true}};
   for (const auto& [scheme, gains] : by_scheme) {
     Series line{display_name(scheme), scheme};
-    const size_t sub_layers = gains_of_stack(gains.front(), stack).parts.size() - 1;
+    const size_t sub_layers = gains_of_stack(gains->front(), stack).parts.size() - 1;
     for (size_t k = 0; k <= sub_layers; ++k) {
-      const Interval relative = gain_interval(gains, stack, [k](const StackGains& one) {
-        return (k == 0 ? one.input_gradient : one.parts[k - 1].gradient) / one.parts.back().gradient;
-      });
-      line.point(k, relative.mean, relative.low, relative.high);
+      line.point(k, gain_interval(*gains, stack, [k](const StackGains& one) {
+                   return (k == 0 ? one.input_gradient : one.parts[k - 1].gradient) / one.parts.back().gradient;
+                 }));
     }
     figure.series.push_back(line);
   }
   return figure;
 }
 
-MeasurementRequest gains_request(StudyContext& context, const std::string& scheme, const BackwardGainStudy& part) {
-  return over_seeds(context, "backward-gain-" + file_name(scheme), "backward gains, " + display_name(scheme),
-                    model_for(context, scheme, part.layers), part.seeds, {{"pairs", part.pairs}},
-                    static_cast<double>(part.pairs * 40), [&context, part](Model& model) {
-                      return measure_backward_gains(model, measured_batches(context, part.pairs));
-                    });
-}
-
-}  // namespace
-
-std::vector<MeasurementRequest> requests(StudyContext& context, const BackwardGainStudy& part) {
-  std::vector<MeasurementRequest> list;
-  for (const std::string& scheme : context.config.study.schemes) list.push_back(gains_request(context, scheme, part));
-  return list;
-}
-
-PartResult measure(StudyContext& context, const BackwardGainStudy& part) {
-  GainsByScheme by_scheme;
-  for (const std::string& scheme : context.config.study.schemes)
-    by_scheme[scheme] = results_over_seeds<BackwardGains>(context, gains_request(context, scheme, part));
+PartResult report_gains(const StudyContext& context, const BackwardGainStudy& part, const GainsByScheme& by_scheme) {
   PartResult result;
   Table table{
       "backward_gain",
@@ -153,14 +141,12 @@ PartResult measure(StudyContext& context, const BackwardGainStudy& part) {
     result.figures.push_back(profile_figure(by_scheme, stack, part.seeds));
     std::vector<std::string> sentences;
     for (const auto& [scheme, gains] : by_scheme) {
-      const Interval mean = gain_interval(gains, stack, mean_gain);
+      const Interval mean = gain_interval(*gains, stack, mean_gain);
       const Interval whole = gain_interval(
-          gains, stack, [](const StackGains& one) { return one.input_gradient / one.parts.back().gradient; });
+          *gains, stack, [](const StackGains& one) { return one.input_gradient / one.parts.back().gradient; });
       double error = 0;
-      for (const BackwardGains& each : gains) error = std::max(error, each.error);
-      table.rows.push_back({scheme, to_string(stack), finite_or_null(mean.mean), finite_or_null(mean.low),
-                            finite_or_null(mean.high), finite_or_null(whole.mean), finite_or_null(whole.low),
-                            finite_or_null(whole.high), error});
+      for (const BackwardGains& each : *gains) error = std::max(error, each.error);
+      table.row(scheme, to_string(stack), mean, whole, error);
       if (!std::isfinite(whole.mean)) {
         sentences.push_back(fmt::format("no gradient with {}", display_name(scheme)));
       } else if (!std::isfinite(whole.low)) {
@@ -176,8 +162,32 @@ PartResult measure(StudyContext& context, const BackwardGainStudy& part) {
                     to_string(stack), join(sentences, ", "), part.layers, part.seeds));
   }
   result.tables.push_back(table);
-  result.measurements = lists_of(by_scheme);
+  result.measurements = result_json(by_scheme);
   return result;
 }
 
+PartPlan plan(StudyContext& context, const BackwardGainStudy& part) {
+  PartPlan plan(context);
+  GainsByScheme by_scheme;
+  for (const std::string& scheme : context.config.study.schemes) {
+    by_scheme.emplace(scheme, over_seeds(plan, context,
+                                         {.name = "backward-gain-" + file_name(scheme),
+                                          .label = "backward gains, " + display_name(scheme),
+                                          .model = model_for(context, scheme, part.layers),
+                                          .seeds = part.seeds,
+                                          .pairs = part.pairs,
+                                          .tokens = 40},
+                                         [](Model& model, const std::vector<Batch>& batches) {
+                                           return measure_backward_gains(model, batches);
+                                         }));
+  }
+  plan.report = [&context, part, by_scheme] { return report_gains(context, part, by_scheme); };
+  return plan;
+}
+
+[[maybe_unused]] const bool kBackwardGain =
+    add_part<BackwardGainStudy>("backward_gain", "the backward gain of every sub-layer at initialization",
+                                "Xiong et al. 2020, arXiv 2002.04745", {.place = 12, .plan = plan});
+
+}  // namespace
 }  // namespace plumb

@@ -9,121 +9,89 @@
 
 #include "plumb/analysis/collapse.h"
 #include "plumb/analysis/statistics.h"
-#include "plumb/base/progress.h"
 #include "plumb/base/text.h"
+#include "plumb/study/over_seeds.h"
 #include "plumb/study/trained_run.h"
 
 namespace plumb {
 namespace {
 
-/// The measurements of one stack of one scheme: [depth − 1][seed].
-struct Curves {
-  using Curve = std::vector<std::vector<double>>;
-  Curve change, effective_rank, mean_square, similarity;
+struct CollapseStudy {
+  int64_t layers = 12;
+  int64_t seeds = 3;
+  int64_t pairs = 50;
+  int64_t steps = 0;
 };
+
+void describe(Fields& field, CollapseStudy& part) {
+  field("layers", part.layers, kLayersMeaning, count_from(1));
+  field("seeds", part.seeds, kSeedsMeaning, count_from(1));
+  field("pairs", part.pairs, kPairsMeaning, count_from(0));
+  field("steps", part.steps, "training steps, as in `[train]`, before a second measurement; 0: only at initialization",
+        count_from(0));
+}
+
+/// The measurements of one stack of a model, by sub-layer.
+struct Curves {
+  std::vector<double> change, effective_rank, mean_square, similarity;
+};
+void describe(Fields& field, Curves& curves) {
+  field("change", curves.change);
+  field("effective_rank", curves.effective_rank);
+  field("mean_square", curves.mean_square);
+  field("similarity", curves.similarity);
+}
 
 struct Profile {
   Curves decoder, encoder;
 
   [[nodiscard]] const Curves& of(StackKind stack) const { return stack == StackKind::encoder ? encoder : decoder; }
 };
-
-/// Calls visit(name, curve) for each quantity of a stack.
-template <typename SomeCurves, typename Visit>
-void for_each_curve(SomeCurves& curves, const Visit& visit) {
-  visit("change", curves.change);
-  visit("effective_rank", curves.effective_rank);
-  visit("mean_square", curves.mean_square);
-  visit("similarity", curves.similarity);
+void describe(Fields& field, Profile& profile) {
+  field.section("decoder", profile.decoder);
+  field.section("encoder", profile.encoder);
 }
+using Profiles = std::vector<Profile>;  // [seed]
 
-Json to_json(const Curves& curves) {
-  Json json;
-  for_each_curve(curves, [&](const char* name, const Curves::Curve& curve) { json[name] = curve; });
-  return json;
-}
-
-void from_json(const Json& json, Curves& curves) {
-  for_each_curve(curves, [&](const char* name, Curves::Curve& curve) {
-    for (const Json& seeds : json.at(name)) curve.push_back(numbers_of(seeds));
-  });
-}
-
-Json to_json(const Profile& profile) {
-  return {{"decoder", to_json(profile.decoder)}, {"encoder", to_json(profile.encoder)}};
-}
-
-void from_json(const Json& json, Profile& profile) {
-  from_json(json.at("decoder"), profile.decoder);
-  from_json(json.at("encoder"), profile.encoder);
-}
-
-void add(Curves& curves, const std::vector<CollapsePoint>& points) {
-  for_each_curve(curves, [&](const char*, Curves::Curve& curve) { curve.resize(points.size()); });
-  for (size_t k = 0; k < points.size(); ++k) {
-    curves.change[k].push_back(points[k].change);
-    curves.effective_rank[k].push_back(points[k].effective_rank);
-    curves.mean_square[k].push_back(points[k].mean_square);
-    curves.similarity[k].push_back(points[k].similarity);
+Curves curves_of(const std::vector<CollapsePoint>& points) {
+  Curves curves;
+  for (const CollapsePoint& point : points) {
+    curves.change.push_back(point.change);
+    curves.effective_rank.push_back(point.effective_rank);
+    curves.mean_square.push_back(point.mean_square);
+    curves.similarity.push_back(point.similarity);
   }
+  return curves;
 }
 
-void add(Profile& profile, const CollapseProfile& measured) {
-  add(profile.encoder, measured.encoder);
-  add(profile.decoder, measured.decoder);
+Profile measured_profile(Model& model, const std::vector<Batch>& batches) {
+  const CollapseProfile measured = measure_collapse(model, batches);
+  return {curves_of(measured.decoder), curves_of(measured.encoder)};
 }
 
-MeasurementRequest collapse_request(StudyContext& context, const std::string& scheme, const CollapseStudy& part) {
-  const ModelConfig config = model_for(context, scheme, part.layers);
-  MeasurementRequest request;
-  request.name = "collapse-" + file_name(scheme);
-  request.label = "collapse, " + display_name(scheme);
-  request.settings = {{"data", context.batch_settings},
-                      {"model", settings_of(config)},
-                      {"seeds", part.seeds},
-                      {"pairs", part.pairs},
-                      {"first_seed", context.config.study.seed},
-                      {"representation", 2}};  // 1: always the stream
-  request.work = work_of(config, static_cast<double>(part.seeds * part.pairs * 20));
-  request.measure = [&context, config, part, label = request.label] {
-    const std::vector<Batch> batches = measured_batches(context, part.pairs);
-    Progress progress(label, part.seeds);
-    Profile profile;
-    for (int64_t i = 0; i < part.seeds; ++i) {
-      add(profile, measure_collapse(*initialized_model(context, config, i), batches));
-      progress.update(i + 1);
-    }
-    return to_json(profile);
-  };
-  return request;
+/// One quantity of one stack, [depth − 1][seed].
+using Curve = std::vector<std::vector<double>>;
+Curve curve_of(const Profiles& profiles, StackKind stack, std::vector<double> Curves::*quantity) {
+  Curve curve((profiles.front().of(stack).*quantity).size());
+  for (size_t k = 0; k < curve.size(); ++k)
+    curve[k] = numbers_in(profiles, [&](const Profile& each) { return (each.of(stack).*quantity).at(k); });
+  return curve;
 }
 
-RunRequest collapse_run(const StudyContext& context, const std::string& scheme, const CollapseStudy& part) {
-  RunRequest request;
-  request.name = "collapse-trained-" + file_name(scheme);
-  request.label = display_name(scheme);
-  request.config = run_config(context, model_for(context, scheme, part.layers));
-  request.config.train.steps = part.steps;
-  return request;
-}
+constexpr int64_t kRepresentation = 2;  // 1: always the stream
 
-RunQuestion collapse_question(const StudyContext& context, const CollapseStudy& part) {
-  return {"collapse-after", {{"pairs", part.pairs}, {"representation", 2}}, [&context, part](Model& model) {
-            Profile profile;
-            add(profile, measure_collapse(model, measured_batches(context, part.pairs)));
-            return to_json(profile);
-          }};
-}
+/// What is measured of one scheme.
+struct PlannedCollapse {
+  Planned<Profiles> start;
+  std::optional<Planned<std::optional<Profile>>> trained;  // without a profile if the run diverged
 
-/// After training; empty if the run diverged.
-std::optional<Profile> after_training(StudyContext& context, const std::string& scheme, const CollapseStudy& part) {
-  const Json answer = answer_of(context, collapse_run(context, scheme, part), collapse_question(context, part));
-  return answer.is_null() ? std::nullopt : std::optional(answer.get<Profile>());
-}
+  /// The profile after training, of one seed; empty if there is none.
+  [[nodiscard]] Profiles after() const { return trained && **trained ? Profiles{***trained} : Profiles{}; }
+};
 
 struct Quantity {
   const char* key;
-  Curves::Curve Curves::*curve;
+  std::vector<double> Curves::*curve;
   const char* title;
   const char* axis;
   const char* caption;
@@ -142,20 +110,20 @@ constexpr Quantity kQuantities[] = {
 };
 
 /// `largest`: an upper bound of the quantity, to which its interval is clipped.
-Series series_of(const std::string& name, const std::string& scheme, const Curves::Curve& curve, double largest) {
+Series series_of(const std::string& name, const std::string& scheme, const Curve& curve, double largest) {
   Series series{name, scheme};
   for (size_t k = 0; k < curve.size(); ++k) {
-    const Interval interval = confidence_interval(curve[k]);
-    interval.count > 1
-        ? series.point(k + 1, interval.mean, std::max(interval.low, 0.0), std::min(interval.high, largest))
-        : series.point(k + 1, interval.mean);
+    Interval interval = confidence_interval(curve[k]);
+    interval.low = std::max(interval.low, 0.0);
+    interval.high = std::min(interval.high, largest);
+    interval.count > 1 ? series.point(k + 1, interval) : series.point(k + 1, interval.mean);
   }
   return series;
 }
 
 /// [seed]: the exponent p of change ~ (k + offset)^p over the sub-layers k. Not finite where a sub-layer changes
 /// nothing, as with ReZero at initialization.
-std::vector<double> change_exponents(const Curves::Curve& change, const std::vector<double>& offsets) {
+std::vector<double> change_exponents(const Curve& change, const std::vector<double>& offsets) {
   std::vector<double> exponents;
   for (size_t seed = 0; seed < change.front().size(); ++seed) {
     std::vector<double> x;
@@ -171,13 +139,13 @@ std::vector<double> change_exponents(const Curves::Curve& change, const std::vec
   return exponents;
 }
 
-std::vector<double> change_exponents(const Curves::Curve& change) {
+std::vector<double> change_exponents(const Curve& change) {
   return change_exponents(change, std::vector<double>(change.front().size(), 0.0));
 }
 
 /// [seed]: the mean square of a stack's input relative to what each sub-layer adds, from a line fitted over k. The
 /// theory gives the input the weight of one sub-layer; a larger weight delays the decrease.
-std::vector<double> weights_of_input(const Curves::Curve& mean_square) {
+std::vector<double> weights_of_input(const Curve& mean_square) {
   std::vector<double> weights;
   for (size_t seed = 0; seed < mean_square.front().size(); ++seed) {
     std::vector<double> x;
@@ -203,59 +171,39 @@ constexpr CollapseClaim kCollapseClaims[] = {
     {"post-ln", 0, "Post-LN: the change of the representation does not depend on depth"},
 };
 
-}  // namespace
+using CollapseByScheme = std::map<std::string, PlannedCollapse>;
 
-std::vector<MeasurementRequest> requests(StudyContext& context, const CollapseStudy& part) {
-  std::vector<MeasurementRequest> list;
+Figure quantity_figure(const StudyContext& context, const CollapseStudy& part, const CollapseByScheme& measured,
+                       const Quantity& quantity, StackKind stack) {
+  Figure figure{
+      fmt::format("collapse_{}_{}", quantity.key, to_string(stack)),
+      fmt::format("{}, {}", quantity.title, to_string(stack)),
+      fmt::format("{} Solid: at initialization, mean over seeds ({}){}.", quantity.caption, seeds_in_words(part.seeds),
+                  part.steps > 0 ? fmt::format("; dashed: after {} training steps, one run each", part.steps) : ""),
+      "line",
+      {"sub-layer k", quantity.log},
+      {quantity.axis, quantity.log}};
   for (const std::string& scheme : context.config.study.schemes) {
-    list.push_back(collapse_request(context, scheme, part));
-    if (part.steps > 0)
-      list.push_back(
-          question_measurement(context, collapse_run(context, scheme, part), collapse_question(context, part)));
+    const PlannedCollapse& of_scheme = measured.at(scheme);
+    figure.series.push_back(
+        series_of(display_name(scheme), scheme, curve_of(*of_scheme.start, stack, quantity.curve), quantity.largest));
+    const Profiles trained = of_scheme.after();
+    if (trained.empty()) continue;
+    figure.series.push_back(series_of(display_name(scheme) + ", trained", scheme,
+                                      curve_of(trained, stack, quantity.curve), quantity.largest));
+    figure.series.back().style = "dashed";
   }
-  return list;
+  if (quantity.curve == &Curves::change && measured.count("pre-ln") != 0) {
+    Series theory{"predicted, Pre-LN", "theory"};
+    theory.style = "dashed";
+    const size_t sub_layers = measured.at("pre-ln").start->front().of(stack).change.size();
+    for (size_t k = 1; k <= sub_layers; ++k) theory.point(k, predicted_pre_ln_change(static_cast<int64_t>(k)));
+    figure.series.push_back(theory);
+  }
+  return figure;
 }
 
-PartResult measure(StudyContext& context, const CollapseStudy& part) {
-  std::map<std::string, Profile> start;
-  std::map<std::string, std::optional<Profile>> trained;
-  for (const std::string& scheme : context.config.study.schemes) {
-    start[scheme] = context.measurements.get(collapse_request(context, scheme, part)).get<Profile>();
-    if (part.steps > 0) trained[scheme] = after_training(context, scheme, part);
-  }
-
-  PartResult result;
-  for (const StackKind stack : stacks_of(context)) {
-    for (const Quantity& quantity : kQuantities) {
-      Figure figure;
-      figure.id = fmt::format("collapse_{}_{}", quantity.key, to_string(stack));
-      figure.title = fmt::format("{}, {}", quantity.title, to_string(stack));
-      figure.caption = fmt::format(
-          "{} Solid: at initialization, mean over seeds ({}){}.", quantity.caption, seeds_in_words(part.seeds),
-          part.steps > 0 ? fmt::format("; dashed: after {} training steps, one run each", part.steps) : "");
-      figure.kind = "line";
-      figure.x = {"sub-layer k", quantity.log};
-      figure.y = {quantity.axis, quantity.log};
-      for (const std::string& scheme : context.config.study.schemes) {
-        figure.series.push_back(
-            series_of(display_name(scheme), scheme, start[scheme].of(stack).*quantity.curve, quantity.largest));
-        if (!trained[scheme]) continue;
-        Series after = series_of(display_name(scheme) + ", trained", scheme, trained[scheme]->of(stack).*quantity.curve,
-                                 quantity.largest);
-        after.style = "dashed";
-        figure.series.push_back(after);
-      }
-      if (quantity.curve == &Curves::change && start.count("pre-ln") != 0) {
-        Series theory{"predicted, Pre-LN", "theory"};
-        theory.style = "dashed";
-        for (size_t k = 1; k <= start["pre-ln"].of(stack).change.size(); ++k)
-          theory.point(k, predicted_pre_ln_change(static_cast<int64_t>(k)));
-        figure.series.push_back(theory);
-      }
-      result.figures.push_back(figure);
-    }
-  }
-
+Table collapse_table(const StudyContext& context, const CollapseByScheme& measured) {
   Table table{
       "collapse",
       "How the change decreases with depth",
@@ -263,57 +211,108 @@ PartResult measure(StudyContext& context, const CollapseStudy& part) {
       "over seeds; after training, one run each. The last sub-layer's change, similarity to the previous one, and "
       "effective rank.",
       {"scheme", "stack", "when", "exponent", "low", "high", "last change", "last similarity", "last effective rank"}};
-  const auto add_row = [&](const std::string& scheme, StackKind stack, const char* when, const Curves& curves) {
-    const Interval exponent = judge(change_exponents(curves.change), {}).effect;
-    const auto last = [](const Curves::Curve& curve) { return confidence_interval(curve.back()).mean; };
-    table.rows.push_back({scheme, to_string(stack), when, finite_or_null(exponent.mean), finite_or_null(exponent.low),
-                          finite_or_null(exponent.high), last(curves.change), last(curves.similarity),
-                          last(curves.effective_rank)});
+  const auto add_row = [&](const std::string& scheme, StackKind stack, const char* when, const Profiles& profiles) {
+    if (profiles.empty()) return;
+    const auto last = [&](std::vector<double> Curves::*quantity) {
+      return confidence_interval(curve_of(profiles, stack, quantity).back()).mean;
+    };
+    table.row(scheme, to_string(stack), when,
+              judge(change_exponents(curve_of(profiles, stack, &Curves::change)), {}).effect, last(&Curves::change),
+              last(&Curves::similarity), last(&Curves::effective_rank));
   };
   for (const std::string& scheme : context.config.study.schemes) {
     for (const StackKind stack : stacks_of(context)) {
-      add_row(scheme, stack, "initialization", start[scheme].of(stack));
-      if (trained[scheme]) add_row(scheme, stack, "trained", trained[scheme]->of(stack));
+      add_row(scheme, stack, "initialization", *measured.at(scheme).start);
+      add_row(scheme, stack, "trained", measured.at(scheme).after());
     }
   }
-  result.tables.push_back(table);
+  return table;
+}
+
+PartResult report_collapse(const StudyContext& context, const CollapseStudy& part, const CollapseByScheme& measured) {
+  PartResult result;
+  for (const StackKind stack : stacks_of(context)) {
+    for (const Quantity& quantity : kQuantities)
+      result.figures.push_back(quantity_figure(context, part, measured, quantity, stack));
+  }
+  result.tables.push_back(collapse_table(context, measured));
 
   const StackKind first = first_stack(context);
+  const auto change = [&](const std::string& scheme) {
+    return curve_of(*measured.at(scheme).start, first, &Curves::change);
+  };
   std::vector<std::string> powers;
   for (const std::string& scheme : context.config.study.schemes) {
-    const Interval exponent = judge(change_exponents(start[scheme].of(first).change), {}).effect;
+    const Interval exponent = judge(change_exponents(change(scheme)), {}).effect;
     powers.push_back(exponent.count > 0
                          ? fmt::format("{} with {}", with_interval(exponent, 2), display_name(scheme))
                          : fmt::format("none with {}, where sub-layers change nothing", display_name(scheme)));
   }
   result.summary.push_back(fmt::format(
-      "At initialization, the change of the representation from sub-layer to sub-layer, fitted as a power of "
-      "depth, has the exponent {} ({}, {} layers; {}).",
+      "At initialization, the change of the representation from sub-layer to sub-layer, fitted as a power of depth, "
+      "has the exponent {} ({}, {} layers; {}).",
       join(powers, ", "), to_string(first), part.layers, seeds_in_words(part.seeds)));
 
   for (const CollapseClaim& claim : kCollapseClaims) {
-    if (start.count(claim.scheme) == 0) continue;
-    const Curves& curves = start[claim.scheme].of(first);
+    if (measured.count(claim.scheme) == 0) continue;
+    const Curve curve = change(claim.scheme);
     std::string evidence;
     if (claim.exponent < 0) {
-      const std::vector<double> input = weights_of_input(curves.mean_square);
-      const Interval shifted = judge(change_exponents(curves.change, input), {}).effect;
+      const std::vector<double> input =
+          weights_of_input(curve_of(*measured.at(claim.scheme).start, first, &Curves::mean_square));
       evidence = fmt::format(
           "The claim holds for large k, and its prediction gives the stack's input the weight of one sub-layer; here "
           "it has that of {0:.1f}. As a power of k + {0:.1f} the exponent is {1}.",
-          confidence_interval(input).mean, with_interval(shifted, 2));
+          confidence_interval(input).mean, with_interval(judge(change_exponents(curve, input), {}).effect, 2));
     }
     std::string id = fmt::format("{}_collapse", claim.scheme);
     std::replace(id.begin(), id.end(), '-', '_');
     result.verdicts.push_back(
         {id, claim.claim, "Xie et al. 2023, arXiv 2304.14802, section 3",
          setting_of(context, model_for(context, claim.scheme, part.layers)),
-         fmt::format("exponent p of the change of the representation as k^p over {} sub-layers, {}",
-                     curves.change.size(), to_string(first)),
-         judge(change_exponents(curves.change), Region::around(claim.exponent, 0.1)), evidence,
+         fmt::format("exponent p of the change of the representation as k^p over {} sub-layers, {}", curve.size(),
+                     to_string(first)),
+         judge(change_exponents(curve), Region::around(claim.exponent, 0.1)), evidence,
          "collapse_change_" + to_string(first)});
   }
   return result;
 }
 
+PartPlan plan(StudyContext& context, const CollapseStudy& part) {
+  PartPlan plan(context);
+  CollapseByScheme measured;
+  for (const std::string& scheme : context.config.study.schemes) {
+    const ModelConfig model = model_for(context, scheme, part.layers);
+    PlannedCollapse planned{over_seeds(plan, context,
+                                       {.name = "collapse-" + file_name(scheme),
+                                        .label = "collapse, " + display_name(scheme),
+                                        .model = model,
+                                        .seeds = part.seeds,
+                                        .pairs = part.pairs,
+                                        .settings = {{"representation", kRepresentation}}},
+                                       measured_profile),
+                            {}};
+    if (part.steps > 0) {
+      RunRequest run{"collapse-trained-" + file_name(scheme), display_name(scheme), run_config(context, model)};
+      run.config.train.steps = part.steps;
+      planned.trained = plan.add<std::optional<Profile>>(question_measurement(
+          context, run,
+          {"collapse-after",
+           {{"pairs", part.pairs}, {"representation", kRepresentation}},
+           [&context, part](Model& trained) {
+             return described_json(measured_profile(trained, measured_batches(context, part.pairs)));
+           }}));
+    }
+    measured.emplace(scheme, planned);
+  }
+  plan.report = [&context, part, measured] { return report_collapse(context, part, measured); };
+  return plan;
+}
+
+[[maybe_unused]] const bool kCollapse = add_part<CollapseStudy>(
+    "collapse", "how much the representation changes from one sub-layer to the next",
+    "Xie et al. 2023, arXiv 2304.14802",
+    {.place = 9, .plan = plan, .trains = [](const CollapseStudy& part) { return part.steps > 0; }});
+
+}  // namespace
 }  // namespace plumb

@@ -6,217 +6,57 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
+#include "plumb/nn/residual/residual.h"
+#include "plumb/study/changed_keys.h"
 
 namespace plumb {
 
 void describe(Fields& field, StudyHead& head) {
-  field("title", head.title);
-  field("subtitle", head.subtitle);
-  field("schemes", head.schemes);
-  field("seed", head.seed);
+  field("title", head.title, "title of the report");
+  field("subtitle", head.subtitle, "subtitle of the report");
+  field("schemes", head.schemes,
+        "the residual schemes to compare; a scheme with a matching initialization (`deepnorm`) uses it",
+        name_in(residual_schemes()).among_others().each_once());
+  field("seed", head.seed, "first seed of the measurements; also the seed of data and training");
 }
 
 void describe(Fields& field, StudyData& data) {
-  field("directory", data.directory);
-  field("train", data.train);
-  field("valid", data.valid);
-  field("test", data.test);
-  field("pairs", data.pairs);
-  field("block", data.block);
-  field("vocabulary", data.vocabulary);
-  field("measured_split", data.measured_split);
+  field("directory", data.directory, "a data directory; if empty, one is built as the other keys say");
+  field("train", data.train,
+        "source and target file, or one file of `source TAB target`; if empty, the synthetic corpus");
+  field("valid", data.valid, "the same for validation; if empty, held out from `train`");
+  field("test", data.test, "the same for the split `test`");
+  field("pairs", data.pairs, "size of the synthetic corpus, including validation and test", count_from(1));
+  field("block", data.block,
+        "for language models: cuts text in one language (one file per split, or the English side of the synthetic "
+        "corpus) into sequences of this many tokens; 0: sentence pairs",
+        count_from(0));
+  field("vocabulary", data.vocabulary, "size of the joint vocabulary", count_from(1));
+  field("measured_split", data.measured_split, "the split to measure, starting from its first pair");
 }
 
-void describe(Fields& field, GradientStudy& part) {
-  field("layers", part.layers);
-  field("seeds", part.seeds);
-  field("pairs", part.pairs);
+Registry<StudyPart>& study_parts() {
+  static Registry<StudyPart> registry("part of a study");
+  return registry;
 }
 
-void describe(Fields& field, DepthStudy& part) {
-  field("layers", part.layers);
-  field("seeds", part.seeds);
-  field("pairs", part.pairs);
+std::vector<std::string> study_part_names() {
+  std::vector<std::string> names = study_parts().names();
+  std::sort(names.begin(), names.end(), [](const std::string& first, const std::string& second) {
+    return study_parts().at(first).make.place < study_parts().at(second).make.place;
+  });
+  return names;
 }
 
-void describe(Fields& field, SignalStudy& part) {
-  field("layers", part.layers);
-  field("widths", part.widths);
-  field("seeds", part.seeds);
-  field("pairs", part.pairs);
-}
-
-void describe(Fields& field, SpectrumStudy& part) {
-  field("layers", part.layers);
-  field("pairs", part.pairs);
-  field("steps", part.steps);
-  field("probes", part.probes);
-  field("batch_tokens", part.batch_tokens);
-  field("graph_memory_gib", part.graph_memory_gib);
-  field("layer_steps", part.layer_steps);
-  field("seeds", part.seeds);
-  field("seed_steps", part.seed_steps);
-}
-
-void describe(Fields& field, TrainingArm& arm) {
-  field("optimizer", arm.optimizer);
-  field("learning_rates", arm.learning_rates);
-  field("clip_norm", arm.clip_norm);
-  field("schemes", arm.schemes);
-}
-
-std::string TrainingArm::name() const {
-  return clip_norm > 0 ? fmt::format("{}, clipped at {:g}", optimizer, clip_norm) : optimizer;
-}
-
-void describe(Fields& field, TrainingStudy& part) {
-  field("warm_ups", part.warm_ups);
-  field("learning_rates", part.learning_rates);
-  field("layers", part.layers);
-  field("seeds", part.seeds);
-  field("bleu_pairs", part.bleu_pairs);
-  field("bleu_split", part.bleu_split);
-  field("beam", part.beam);
-  field.sections("arm", part.arms);
-}
-
-void describe(Fields& field, FastWeightsStudy& part) {
-  field("kinds", part.kinds);
-  field("size", part.size);
-  field("keys", part.keys);
-  field("seeds", part.seeds);
-  field("steps", part.steps);
-}
-
-void describe(Fields& field, AttentionCostStudy& part) {
-  field("kinds", part.kinds);
-  field("lengths", part.lengths);
-  field("d_model", part.d_model);
-  field("heads", part.heads);
-  field("runs", part.runs);
-}
-
-void describe(Fields& field, LanguageModelStudy& part) {
-  field("kinds", part.kinds);
-  field("layers", part.layers);
-  field("seeds", part.seeds);
-}
-
-void describe(Fields& field, CollapseStudy& part) {
-  field("layers", part.layers);
-  field("seeds", part.seeds);
-  field("pairs", part.pairs);
-  field("steps", part.steps);
-}
-
-void describe(Fields& field, TricksStudy& part) {
-  field("layers", part.layers);
-  field("sgd_learning_rate", part.sgd_learning_rate);
-  field("seeds", part.seeds);
-}
-
-void describe(Fields& field, NormsStudy& part) {
-  field("norms", part.norms);
-  field("layers", part.layers);
-  field("tokens", part.tokens);
-  field("batch_tokens", part.batch_tokens);
-  field("seeds", part.seeds);
-  field("shared_batch_tokens", part.shared_batch_tokens);
-  field("processes", part.processes);
-}
-
-void describe(Fields& field, BackwardGainStudy& part) {
-  field("layers", part.layers);
-  field("seeds", part.seeds);
-  field("pairs", part.pairs);
-}
-
-void describe(Fields& field, FirstStepStudy& part) {
-  field("layers", part.layers);
-  field("seeds", part.seeds);
-  field("pairs", part.pairs);
-  field("optimizers", part.optimizers);
-}
-
-void describe(Fields& field, CurvatureStudy& part) {
-  field("layers", part.layers);
-  field("seeds", part.seeds);
-  field("pairs", part.pairs);
-  field("steps", part.steps);
-  field("layer_steps", part.layer_steps);
-  field("batch_tokens", part.batch_tokens);
-  field("graph_memory_gib", part.graph_memory_gib);
-}
-
-void describe(Fields& field, CoordinateCheckStudy& part) {
-  field("widths", part.widths);
-  field("depths", part.depths);
-  field("batch_tokens", part.batch_tokens);
-  field("layers", part.layers);
-  field("seeds", part.seeds);
-  field("steps", part.steps);
-  field("learning_rate", part.learning_rate);
-  field("margin", part.margin);
-  field("pairs", part.pairs);
-}
-
-void describe(Fields& field, AlongTrainingStudy& part) {
-  field("layers", part.layers);
-  field("warm_ups", part.warm_ups);
-  field("every", part.every);
-  field("examples", part.examples);
-  field("reference_products", part.reference_products);
-}
-
-void describe(Fields& field, ScaleStudy& part) {
-  field("widths", part.widths);
-  field("layers", part.layers);
-  field("parametrization", part.parametrization);
-  field("seeds", part.seeds);
-  field("learning_rates", part.learning_rates);
-  field("rate_widths", part.rate_widths);
-  field("rate_layers", part.rate_layers);
-  field("rate_seeds", part.rate_seeds);
-  field("tasks", part.tasks);
-  field("benchmarks", part.benchmarks);
-  field("items", part.items);
-}
-
-void describe(Fields& field, TransferModel& model) {
-  field("kind", model.kind);
-  field("initialization", model.initialization);
-  field("pretraining_rate", model.pretraining_rate);
-  field("text_rate", model.text_rate);
-  field("learning_rates", model.learning_rates);
-}
-
-void describe(Fields& field, TransferStudy& part) {
-  field("labels", part.labels);
-  field("train", part.train);
-  field("valid", part.valid);
-  field("length_limit", part.length_limit);
-  field("arms", part.arms);
-  field("examples", part.examples);
-  field("seeds", part.seeds);
-  field("rate_divisor", part.rate_divisor);
-  field("text_epochs", part.text_epochs);
-  field("epochs", part.epochs);
-  field("few_epochs", part.few_epochs);
-  field("batch_tokens", part.batch_tokens);
-  field.sections("model", part.models);
-}
-
-bool StudyConfig::masks() const {
-  if (model.kind == "encoder" && model.pooling == "none") return true;
-  return transfer && std::any_of(transfer->models.begin(), transfer->models.end(),
-                                 [](const TransferModel& model) { return model.kind == "encoder"; });
+bool StudyConfig::trains() const {
+  return std::any_of(parts.begin(), parts.end(),
+                     [](const auto& part) { return study_parts().at(part.first).make.trains(part.second); });
 }
 
 StudyConfig read_study(const Config& config) {
   StudyConfig study;
+  const std::vector<std::string> parts = study_part_names();
   std::vector<std::string> sections = {"study", "data", "model", "train", "task"};
-  std::vector<std::string> parts;
-  for_each_part(study, [&](const char* name, const auto&) { parts.emplace_back(name); });
   sections.insert(sections.end(), parts.begin(), parts.end());
   config.allow_only(sections);
   config.read("study", study.study);
@@ -224,35 +64,36 @@ StudyConfig read_study(const Config& config) {
   config.read("model", study.model);
   config.read("train", study.train);
   config.read("task", study.task);
-  bool empty = true;
-  for_each_part(study, [&](const char* name, auto& part) {
-    typename std::decay_t<decltype(part)>::value_type read;
-    if (!config.read(name, read)) return;
-    part = read;
-    empty = false;
-  });
-  if (empty) {
+  for (const std::string& name : parts) {
+    Options part = study_parts().at(name).options;
+    if (config.read(name, part)) study.parts.emplace(name, std::move(part));
+  }
+  if (study.parts.empty()) {
     throw Error(fmt::format("{}: the study measures nothing", config.name()),
                 "add at least one of the sections " + join(parts));
   }
-  if (study.study.schemes.empty()) throw Error(fmt::format("{}: study.schemes is empty", config.name()));
   check_parts(study);
   return study;
 }
 
-std::string own_task(const TaskConfig& task) {
-  const auto text = [](const TaskConfig& of) { return ConfigWriter().section("task", of).text(); };
-  return text(task) == text({}) ? "" : text(task);
+void check_parts(const StudyConfig& study) {
+  require_valid("study", study.study);
+  require_valid("data", study.data);
+  require_decay_start(study.train);
+  for (const auto& [name, part] : study.parts) {
+    require_valid(name, part);
+    study_parts().at(name).make.check(study, part);
+  }
 }
 
 std::string write_study(const StudyConfig& study) {
   ConfigWriter writer;
   writer.section("study", study.study).section("data", study.data).section("model", study.model);
   if (study.trains()) writer.section("train", study.train);
-  if (study.trains() || !own_task(study.task).empty()) writer.section("task", study.task);
-  for_each_part(study, [&](const char* name, const auto& part) {
-    if (part) writer.section(name, *part);
-  });
+  if (study.trains() || !changed_keys(study.task).empty()) writer.section("task", study.task);
+  for (const std::string& name : study_part_names()) {
+    if (study.parts.count(name) != 0) writer.section(name, study.parts.at(name));
+  }
   return writer.text();
 }
 

@@ -3,38 +3,59 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "plumb/analysis/coordinate_check.h"
 #include "plumb/base/text.h"
 #include "plumb/data/batches.h"
-#include "plumb/study/optimizer_settings.h"
+#include "plumb/optim/optimizer.h"
+#include "plumb/study/changed_keys.h"
 #include "plumb/study/over_seeds.h"
 
 namespace plumb {
 namespace {
+
+struct CoordinateCheckStudy {
+  std::vector<int64_t> widths = {32, 64, 128};
+  std::vector<int64_t> depths = {2, 4, 8};
+  std::vector<int64_t> batch_tokens = {256, 512, 1024};
+  int64_t layers = 2;
+  int64_t seeds = 5;
+  int64_t steps = 3;
+  double learning_rate = 1e-3;
+  double margin = 0.1;
+  int64_t pairs = 50;
+};
+
+void describe(Fields& field, CoordinateCheckStudy& part) {
+  field("widths", part.widths, "values of `d_model`; fewer than two: not varied", count_from(1).no_two_equal());
+  // The first layer is compared with the last.
+  field("depths", part.depths, "layers in each of encoder and decoder; fewer than two: not varied",
+        count_from(2).no_two_equal());
+  field("batch_tokens", part.batch_tokens, "tokens per batch of the steps; fewer than two: not varied",
+        count_from(1).no_two_equal());
+  field("layers", part.layers, "layers where depth is not varied", count_from(1));
+  field("seeds", part.seeds, kSeedsMeaning, count_from(1));
+  field("steps", part.steps, "steps that are taken", count_from(1));
+  field("learning_rate", part.learning_rate, "their constant learning rate", above(0));
+  field("margin", part.margin, "the largest exponent that counts as constant", at_least(0));
+  field("pairs", part.pairs, "pairs on which activations are measured; 0: all", count_from(0));
+}
 
 /// The sizes of one activation in one model.
 struct NamedSize {
   std::string name;
   double before = 0, change = 0;
 };
-using NamedSizes = std::vector<NamedSize>;
+void describe(Fields& field, NamedSize& size) {
+  field("name", size.name);
+  field("before", size.before);
+  field("change", size.change);
+}
 
 /// The activations of one model, with the logits last.
-struct CoordinateList {
-  NamedSizes sizes;
-};
-Json to_json(const CoordinateList& list) {
-  Json json = Json::array();
-  for (const NamedSize& size : list.sizes)
-    json.push_back({{"name", size.name}, {"before", size.before}, {"change", size.change}});
-  return json;
-}
-void from_json(const Json& json, CoordinateList& list) {
-  for (const Json& each : json)
-    list.sizes.push_back({each.at("name"), number_of(each.at("before")), number_of(each.at("change"))});
-}
+using NamedSizes = std::vector<NamedSize>;
 
 /// What a check varies.
 struct ScaleAxis {
@@ -71,83 +92,77 @@ std::vector<Batch> first_training_batches(const StudyContext& context, int64_t t
   return batches;
 }
 
-/// The axes of a check that have more than one scale, with their scales in growing order.
-std::vector<std::pair<ScaleAxis, std::vector<int64_t>>> axes_of(const CoordinateCheckStudy& part) {
-  std::vector<std::pair<ScaleAxis, std::vector<int64_t>>> axes;
-  for (auto [axis, scales] :
-       {std::pair{kWidthAxis, part.widths}, {kDepthAxis, part.depths}, {kBatchAxis, part.batch_tokens}}) {
-    if (scales.size() < 2) continue;
-    std::sort(scales.begin(), scales.end());
-    axes.emplace_back(axis, scales);
-  }
-  return axes;
-}
+using Coordinates = std::vector<NamedSizes>;  // [seed]
 
-MeasurementRequest coordinates_request(StudyContext& context, const std::string& scheme, const ScaleAxis& axis,
-                                       int64_t scale, const CoordinateCheckStudy& part) {
+Planned<Coordinates> planned_coordinates(PartPlan& plan, StudyContext& context, const std::string& scheme,
+                                         const ScaleAxis& axis, int64_t scale, const CoordinateCheckStudy& part) {
   const TrainConfig& train = context.config.train;
   const ModelConfig& base = context.config.model;
   ModelConfig config = model_for(context, scheme, axis.measure == ScaleAxis::depth ? scale : part.layers);
-  int64_t batch_tokens = train.batch_tokens;
-  if (axis.measure == ScaleAxis::batch) batch_tokens = scale;
+  const int64_t batch_tokens = axis.measure == ScaleAxis::batch ? scale : train.batch_tokens;
   if (axis.measure == ScaleAxis::width) {
     config.d_model = scale;
     config.feed_forward = std::max<int64_t>(base.feed_forward * scale / base.d_model, 1);
   }
-  const Json settings = {{"pairs", part.pairs},
-                         {"steps", part.steps},
-                         {"learning_rate", part.learning_rate},
-                         {"batch_tokens", batch_tokens},
-                         {"optimizer", settings_of_optimizer(train.optimizer, train.options)},
-                         {"label_smoothing", train.label_smoothing},
-                         {"clip_norm", train.clip_norm}};
   CoordinateOptions options;
   options.optimizer = train.optimizer;
   options.optimizer_options = train.options;
   options.learning_rate = part.learning_rate;
   options.label_smoothing = train.label_smoothing;
   options.clip_norm = train.clip_norm;
-  const int64_t layers = config.decoder_layers;
   return over_seeds(
-      context, fmt::format("coordinates-{}-{}-{}", axis.name, scale, file_name(scheme)),
-      fmt::format("coordinates, {} {}, {}", axis.name, scale, display_name(scheme)), config, part.seeds, settings,
-      static_cast<double>(part.steps * batch_tokens + part.pairs * 40),
-      [&context, part, options, axis, batch_tokens, layers](Model& model) {
-        const std::vector<Batch> steps = first_training_batches(context, batch_tokens, part.steps);
-        const Batch measured = measured_batches(context, part.pairs, std::numeric_limits<int32_t>::max()).at(0);
-        const CoordinateSizes sizes = measure_coordinates(model, steps, measured, options);
-        CoordinateList list;
+      plan, context,
+      {.name = fmt::format("coordinates-{}-{}-{}", axis.name, scale, file_name(scheme)),
+       .label = fmt::format("coordinates, {} {}, {}", axis.name, scale, display_name(scheme)),
+       .model = config,
+       .seeds = part.seeds,
+       .pairs = part.pairs,
+       .tokens = 40 + static_cast<double>(part.steps * batch_tokens) / std::max(1.0, static_cast<double>(part.pairs)),
+       .settings = {{"steps", part.steps},
+                    {"learning_rate", part.learning_rate},
+                    {"batch_tokens", batch_tokens},
+                    {"optimizer", train.optimizer},
+                    {"options", changed_options(optimizers(), train.options)},
+                    {"label_smoothing", train.label_smoothing},
+                    {"clip_norm", train.clip_norm}},
+       .batch_tokens = std::numeric_limits<int32_t>::max()},
+      [&context, steps = part.steps, options, axis, batch_tokens, layers = config.decoder_layers](
+          Model& model, const std::vector<Batch>& measured) {
+        const CoordinateSizes sizes =
+            measure_coordinates(model, first_training_batches(context, batch_tokens, steps), measured.at(0), options);
+        NamedSizes named;
         for (const CoordinateSize& each : sizes.activations) {
           const std::string name = axis.by_place ? name_by_place(each.point, layers) : to_string(each.point);
-          if (!name.empty()) list.sizes.push_back({name, each.before, each.change});
+          if (!name.empty()) named.push_back({name, each.before, each.change});
         }
-        list.sizes.push_back({"logits", sizes.logits.before, sizes.logits.change});
-        return list;
+        named.push_back({"logits", sizes.logits.before, sizes.logits.change});
+        return named;
       });
 }
 
-/// [scale][seed]
-using Coordinates = std::vector<std::vector<CoordinateList>>;
+/// One axis of the check, with its scales in growing order.
+struct AxisPlan {
+  ScaleAxis axis;
+  std::vector<int64_t> scales;
+  std::map<std::string, std::vector<Planned<Coordinates>>> by_scheme;  // [scale]
+};
 
 /// [seed][scale] of one number of one activation.
-std::vector<std::vector<double>> sizes_of_activation(const Coordinates& all, size_t activation,
+std::vector<std::vector<double>> sizes_of_activation(const std::vector<Planned<Coordinates>>& all, size_t activation,
                                                      double NamedSize::*number) {
-  std::vector<std::vector<double>> sizes(all.front().size());
-  for (const std::vector<CoordinateList>& seeds : all) {
-    for (size_t i = 0; i < seeds.size(); ++i) sizes[i].push_back(seeds[i].sizes.at(activation).*number);
+  std::vector<std::vector<double>> sizes(all.front()->size());
+  for (const Planned<Coordinates>& seeds : all) {
+    for (size_t i = 0; i < seeds->size(); ++i) sizes[i].push_back((*seeds)[i].at(activation).*number);
   }
   return sizes;
 }
 
-Series coordinate_line(const Coordinates& all, const std::vector<int64_t>& scales, size_t activation,
-                       const std::string& scheme, const std::string& name) {
+Series coordinate_line(const std::vector<Planned<Coordinates>>& all, const std::vector<int64_t>& scales,
+                       size_t activation, const std::string& scheme, const std::string& name) {
   Series line{fmt::format("{}, {}", display_name(scheme), name), scheme};
-  const std::vector<std::vector<double>> sizes = sizes_of_activation(all, activation, &NamedSize::change);
   for (size_t k = 0; k < scales.size(); ++k) {
-    std::vector<double> at_scale;
-    for (const std::vector<double>& of_seed : sizes) at_scale.push_back(of_seed[k]);
-    const Interval size = geometric_interval(at_scale);
-    line.point(scales[k], size.mean, size.low, size.high);
+    line.point(scales[k], geometric_interval(numbers_in(
+                              *all[k], [activation](const NamedSizes& sizes) { return sizes.at(activation).change; })));
   }
   return line;
 }
@@ -159,20 +174,21 @@ Json rounded_exponent(double value) {
 }
 
 /// One axis of the check, for all schemes.
-void check_axis(StudyContext& context, const CoordinateCheckStudy& part, const ScaleAxis& axis,
-                const std::vector<int64_t>& scales, PartResult& result) {
+void report_axis(const StudyContext& context, const CoordinateCheckStudy& part, const AxisPlan& checked,
+                 PartResult& result) {
+  const ScaleAxis& axis = checked.axis;
+  const std::vector<int64_t>& scales = checked.scales;
   const std::string how = fmt::format("{} steps of {} at a constant learning rate of {:g}", part.steps,
                                       context.config.train.optimizer, part.learning_rate);
-  Figure figure;
-  figure.id = fmt::format("coordinates_{}", axis.name);
-  figure.title = fmt::format("Coordinate check over {}", axis.words);
-  figure.caption = fmt::format(
-      "How much {} change activations: root mean square of the difference, geometric mean over {} seeds with its 95% "
-      "interval. Solid: logits, without their mean over the classes; dashed: the result of the last stack.",
-      how, part.seeds);
-  figure.kind = "line";
-  figure.x = {axis.words, true};
-  figure.y = {"root mean square of the change", true};
+  Figure figure{fmt::format("coordinates_{}", axis.name),
+                fmt::format("Coordinate check over {}", axis.words),
+                fmt::format("How much {} change activations: root mean square of the difference, geometric mean over "
+                            "{} seeds with its 95% interval. Solid: logits, without their mean over the classes; "
+                            "dashed: the result of the last stack.",
+                            how, part.seeds),
+                "line",
+                {axis.words, true},
+                {"root mean square of the change", true}};
   Table table{
       fmt::format("coordinates_{}", axis.name),
       fmt::format("Exponents over {}", axis.words),
@@ -185,20 +201,15 @@ void check_axis(StudyContext& context, const CoordinateCheckStudy& part, const S
   const std::vector<double> x(scales.begin(), scales.end());
   std::vector<std::string> sentences;
   for (const std::string& scheme : context.config.study.schemes) {
-    Coordinates all;
-    for (const int64_t scale : scales) {
-      all.push_back(
-          results_over_seeds<CoordinateList>(context, coordinates_request(context, scheme, axis, scale, part)));
-    }
-    const NamedSizes& names = all.front().front().sizes;
+    const std::vector<Planned<Coordinates>>& all = checked.by_scheme.at(scheme);
+    const NamedSizes& names = all.front()->front();
     for (size_t i = 0; i < names.size(); ++i) {
       for (const auto& [word, number] : {std::pair{"start", &NamedSize::before}, {"change", &NamedSize::change}}) {
         if (axis.same_start && number == &NamedSize::before) continue;
         const ScalingExponent found = scaling_exponent(x, sizes_of_activation(all, i, number), part.margin);
         const Interval& exponent = found.exponent;
-        table.rows.push_back({scheme, names[i].name, word, to_string(found.trend), rounded_exponent(exponent.mean),
-                              rounded_exponent(exponent.low), rounded_exponent(exponent.high),
-                              rounded_exponent(found.at_the_end)});
+        table.row(scheme, names[i].name, word, to_string(found.trend), rounded_exponent(exponent.mean),
+                  rounded_exponent(exponent.low), rounded_exponent(exponent.high), rounded_exponent(found.at_the_end));
         if (i + 1 < names.size() || number != &NamedSize::change) continue;
         sentences.push_back(found.trend == Trend::diverged
                                 ? fmt::format("{}: diverged", display_name(scheme))
@@ -212,7 +223,7 @@ void check_axis(StudyContext& context, const CoordinateCheckStudy& part, const S
     figure.series.back().style = "dashed";
     Json& kept = result.measurements[axis.name][scheme];
     kept = Json::object();
-    for (size_t k = 0; k < scales.size(); ++k) kept[std::to_string(scales[k])] = list_of(all[k]);
+    for (size_t k = 0; k < scales.size(); ++k) kept[std::to_string(scales[k])] = result_json(all[k]);
   }
   result.figures.push_back(figure);
   result.tables.push_back(table);
@@ -222,22 +233,30 @@ void check_axis(StudyContext& context, const CoordinateCheckStudy& part, const S
                   axis.words, how, join(sentences, "; "), part.seeds, part.margin));
 }
 
-}  // namespace
-
-std::vector<MeasurementRequest> requests(StudyContext& context, const CoordinateCheckStudy& part) {
-  std::vector<MeasurementRequest> list;
-  for (const auto& [axis, scales] : axes_of(part)) {
+PartPlan plan(StudyContext& context, const CoordinateCheckStudy& part) {
+  PartPlan plan(context);
+  std::vector<AxisPlan> axes;
+  for (auto [axis, scales] :
+       {std::pair{kWidthAxis, part.widths}, {kDepthAxis, part.depths}, {kBatchAxis, part.batch_tokens}}) {
+    if (scales.size() < 2) continue;
+    std::sort(scales.begin(), scales.end());
+    AxisPlan& planned = axes.emplace_back(AxisPlan{axis, scales, {}});
     for (const std::string& scheme : context.config.study.schemes) {
-      for (const int64_t scale : scales) list.push_back(coordinates_request(context, scheme, axis, scale, part));
+      for (const int64_t scale : scales)
+        planned.by_scheme[scheme].push_back(planned_coordinates(plan, context, scheme, axis, scale, part));
     }
   }
-  return list;
+  plan.report = [&context, part, axes] {
+    PartResult result;
+    for (const AxisPlan& axis : axes) report_axis(context, part, axis, result);
+    return result;
+  };
+  return plan;
 }
 
-PartResult measure(StudyContext& context, const CoordinateCheckStudy& part) {
-  PartResult result;
-  for (const auto& [axis, scales] : axes_of(part)) check_axis(context, part, axis, scales, result);
-  return result;
-}
+[[maybe_unused]] const bool kCoordinateCheck = add_part<CoordinateCheckStudy>(
+    "coordinate_check", "how activations and their updates scale with width, depth and batch size",
+    "Yang et al. 2022, arXiv 2203.03466, appendix D.1", {.place = 15, .plan = plan, .trains = kAlways});
 
+}  // namespace
 }  // namespace plumb

@@ -7,49 +7,34 @@
 #include <map>
 
 #include "plumb/analysis/gradient.h"
-#include "plumb/base/progress.h"
-#include "plumb/study/part.h"
+#include "plumb/study/over_seeds.h"
 
 namespace plumb {
 namespace {
 
-using ByDepth = std::vector<std::vector<double>>;  // [depth][seed]: the gradient norm of the last layer's W₂
+struct DepthStudy {
+  std::vector<int64_t> layers = {6, 8, 10, 12, 14};
+  int64_t seeds = 5;
+  int64_t pairs = 100;
+};
 
-MeasurementRequest depth_request(StudyContext& context, const std::string& scheme, int64_t layers,
-                                 const DepthStudy& part) {
-  const ModelConfig config = model_for(context, scheme, layers);
-  MeasurementRequest request;
-  request.name = fmt::format("depth-{}-{}", file_name(scheme), layers);
-  request.label = fmt::format("depth {0}-{0}, {1}", layers, display_name(scheme));
-  request.settings = {{"data", context.batch_settings},
-                      {"model", settings_of(config)},
-                      {"seeds", part.seeds},
-                      {"pairs", part.pairs},
-                      {"first_seed", context.config.study.seed}};
-  request.work = work_of(config, static_cast<double>(part.seeds * part.pairs * 20));
-  request.measure = [&context, config, layers, part, label = request.label] {
-    const std::vector<Batch> batches = measured_batches(context, part.pairs);
-    const std::string last = feed_forward_matrix({last_stack(context), layers - 1}, 2);
-    Progress progress(label, part.seeds);
-    std::vector<double> measured;
-    for (int64_t i = 0; i < part.seeds; ++i) {
-      measured.push_back(measure_gradients(*initialized_model(context, config, i), batches).norm(last));
-      progress.update(i + 1);
-    }
-    return Json(measured);
-  };
-  return request;
+void describe(Fields& field, DepthStudy& part) {
+  field("layers", part.layers, kLayersMeaning, count_from(1).each_once());
+  field("seeds", part.seeds, kSeedsMeaning, count_from(1));
+  field("pairs", part.pairs, kPairsMeaning, count_from(0));
 }
+
+using ByDepth = std::vector<Planned<std::vector<double>>>;  // [depth][seed]: the gradient norm of the last layer's W₂
 
 /// [seed]: the exponent p of norm ~ layers^p.
 std::vector<double> depth_exponents(const ByDepth& norms, const std::vector<int64_t>& layers) {
   std::vector<double> exponents;
-  for (size_t seed = 0; seed < norms.front().size(); ++seed) {
+  for (size_t seed = 0; seed < norms.front()->size(); ++seed) {
     std::vector<double> x;
     std::vector<double> y;
     for (size_t i = 0; i < layers.size(); ++i) {
       x.push_back(std::log(static_cast<double>(layers[i])));
-      y.push_back(std::log(norms[i][seed]));
+      y.push_back(std::log((*norms[i])[seed]));
     }
     exponents.push_back(fit_line(x, y).slope);
   }
@@ -68,70 +53,87 @@ constexpr DepthClaim kDepthClaims[] = {
 };
 constexpr double kDepthMargin = 0.15;  // of the exponent
 
-}  // namespace
-
-std::vector<MeasurementRequest> requests(StudyContext& context, const DepthStudy& part) {
-  std::vector<MeasurementRequest> list;
-  for (const std::string& scheme : context.config.study.schemes) {
-    for (const int64_t layers : part.layers) list.push_back(depth_request(context, scheme, layers, part));
-  }
-  return list;
+Series inverse_root_line(double first, const std::vector<int64_t>& layers) {
+  Series theory{"1/√L, from the first point", "theory"};
+  theory.style = "dashed";
+  for (const int64_t each : layers)
+    theory.point(each, first * std::sqrt(static_cast<double>(layers.front()) / static_cast<double>(each)));
+  return theory;
 }
 
-PartResult measure(StudyContext& context, const DepthStudy& part) {
+PartResult report_depth(const StudyContext& context, const DepthStudy& part,
+                        const std::map<std::string, ByDepth>& by_scheme) {
   PartResult result;
-  Figure figure;
-  figure.id = "gradient_by_depth";
-  figure.title = "Gradient of the last feed-forward layer by depth";
-  figure.caption = fmt::format(
-      "Frobenius norm of the mean gradient of W₂ in the last {} layer at initialization, for models of increasing "
-      "depth; geometric mean over seeds ({}). Theorem 1 bounds it by O(d√ln d) for Post-LN and O(d√(ln d / L)) for "
-      "Pre-LN.",
-      to_string(last_stack(context)), seeds_in_words(part.seeds));
-  figure.kind = "line";
-  figure.x = {stacks_of(context).size() > 1 ? "layers (in each of encoder and decoder)" : "layers"};
-  figure.y = {"gradient norm"};
-  std::map<std::string, ByDepth> measured;
+  Figure figure{"gradient_by_depth",
+                "Gradient of the last feed-forward layer by depth",
+                fmt::format("Frobenius norm of the mean gradient of W₂ in the last {} layer at initialization, for "
+                            "models of increasing depth; geometric mean over seeds ({}). Theorem 1 bounds it by "
+                            "O(d√ln d) for Post-LN and O(d√(ln d / L)) for Pre-LN.",
+                            to_string(last_stack(context)), seeds_in_words(part.seeds)),
+                "line",
+                {stacks_of(context).size() > 1 ? "layers (in each of encoder and decoder)" : "layers"},
+                {"gradient norm"}};
   double largest = 0;
   double smallest = std::numeric_limits<double>::infinity();
   for (const std::string& scheme : context.config.study.schemes) {
     Series series{display_name(scheme), scheme};
-    for (const int64_t layers : part.layers) {
-      measured[scheme].push_back(numbers_of(context.measurements.get(depth_request(context, scheme, layers, part))));
-      const Interval interval = size_interval(measured[scheme].back());
-      series.point(layers, interval.mean, interval.low, interval.high);
+    Json norms = Json::array();
+    for (size_t i = 0; i < part.layers.size(); ++i) {
+      const std::vector<double>& at_depth = *by_scheme.at(scheme)[i];
+      const Interval interval = size_interval(at_depth);
+      series.point(part.layers[i], interval);
       largest = std::max(largest, interval.mean);
       smallest = std::min(smallest, interval.mean);
+      norms.push_back(at_depth);
     }
     figure.series.push_back(series);
-    if (scheme == "pre-ln") {
-      Series theory{"1/√L, from the first point", "theory"};
-      theory.style = "dashed";
-      for (const int64_t layers : part.layers) {
-        theory.point(layers, size_interval(measured[scheme].front()).mean *
-                                 std::sqrt(static_cast<double>(part.layers.front()) / static_cast<double>(layers)));
-      }
-      figure.series.push_back(theory);
-    }
-    result.measurements[scheme] = {{"layers", part.layers}, {"norm", measured[scheme]}};
+    if (scheme == "pre-ln") figure.series.push_back(inverse_root_line(number_of(series.y.front()), part.layers));
+    result.measurements[scheme] = {{"layers", part.layers}, {"norm", norms}};
   }
   figure.y.log = largest > 1000 * smallest;  // a scheme that explodes would hide the others
   result.figures.push_back(figure);
 
   if (part.layers.size() < 3) return result;
   for (const DepthClaim& claim : kDepthClaims) {
-    if (measured.count(claim.scheme) == 0) continue;
-    const ByDepth& norms = measured[claim.scheme];
-    const Judgment judgment = judge(depth_exponents(norms, part.layers), Region::around(claim.exponent, kDepthMargin));
+    const auto norms = by_scheme.find(claim.scheme);
+    if (norms == by_scheme.end()) continue;
     const auto mean = [](const std::vector<double>& values) { return size_interval(values).mean; };
-    result.verdicts.push_back({claim.id, claim.claim, "Xiong et al. 2020, Figure 3d, Theorem 1",
-                               setting_of(context, model_for(context, claim.scheme, part.layers.back())),
-                               "exponent p of the norm of the last W₂'s gradient as layers^p", judgment,
-                               fmt::format("The norm is {:.3g} with {} layers and {:.3g} with {}.", mean(norms.front()),
-                                           part.layers.front(), mean(norms.back()), part.layers.back()),
-                               figure.id});
+    result.verdicts.push_back(
+        {claim.id, claim.claim, "Xiong et al. 2020, Figure 3d, Theorem 1",
+         setting_of(context, model_for(context, claim.scheme, part.layers.back())),
+         "exponent p of the norm of the last W₂'s gradient as layers^p",
+         judge(depth_exponents(norms->second, part.layers), Region::around(claim.exponent, kDepthMargin)),
+         fmt::format("The norm is {:.3g} with {} layers and {:.3g} with {}.", mean(*norms->second.front()),
+                     part.layers.front(), mean(*norms->second.back()), part.layers.back()),
+         figure.id});
   }
   return result;
 }
 
+PartPlan plan(StudyContext& context, const DepthStudy& part) {
+  PartPlan plan(context);
+  std::map<std::string, ByDepth> by_scheme;
+  for (const std::string& scheme : context.config.study.schemes) {
+    for (const int64_t layers : part.layers) {
+      by_scheme[scheme].push_back(over_seeds(
+          plan, context,
+          {.name = fmt::format("depth-{}-{}", file_name(scheme), layers),
+           .label = fmt::format("depth {0}-{0}, {1}", layers, display_name(scheme)),
+           .model = model_for(context, scheme, layers),
+           .seeds = part.seeds,
+           .pairs = part.pairs},
+          [last = LayerId{last_stack(context), layers - 1}](Model& model, const std::vector<Batch>& batches) {
+            return measure_gradients(model, batches).norm(feed_forward_matrix(last, 2));
+          }));
+    }
+  }
+  plan.report = [&context, part, by_scheme] { return report_depth(context, part, by_scheme); };
+  return plan;
+}
+
+[[maybe_unused]] const bool kDepth =
+    add_part<DepthStudy>("depth", "the gradient of the last feed-forward matrix as a function of depth",
+                         "Xiong et al. 2020, arXiv 2002.04745", {.place = 2, .plan = plan});
+
+}  // namespace
 }  // namespace plumb

@@ -7,28 +7,42 @@
 
 #include "plumb/analysis/initialization_json.h"
 #include "plumb/base/text.h"
-#include "plumb/study/optimizer_settings.h"
+#include "plumb/optim/optimizer.h"
+#include "plumb/study/changed_keys.h"
 #include "plumb/study/over_seeds.h"
 
 namespace plumb {
 namespace {
 
-using FirstSteps = std::map<std::string, std::vector<FirstStep>>;  // by scheme: [seed]
+struct FirstStepStudy {
+  int64_t layers = 6;
+  int64_t seeds = 5;
+  int64_t pairs = 100;
+  std::vector<std::string> optimizers = {"adam", "sgd"};
+};
+
+void describe(Fields& field, FirstStepStudy& part) {
+  field("layers", part.layers, kLayersMeaning, count_from(1));
+  field("seeds", part.seeds, kSeedsMeaning, count_from(1));
+  field("pairs", part.pairs, kPairsMeaning, count_from(0));
+  field("optimizers", part.optimizers, "the optimizers", name_in(optimizers()).at_least_one());
+}
+
+using FirstSteps = std::map<std::string, Planned<std::vector<FirstStep>>>;  // by scheme: [seed]
 
 /// The change of the logits by the layer that moves.
 Figure logit_change_figure(const std::map<std::string, FirstStepReport>& by_scheme, const std::string& optimizer,
                            const FirstStepStudy& part) {
-  Figure figure;
-  figure.id = "first_step_logits_" + optimizer;
-  figure.title = fmt::format("What the first step of {} does to the logits, by layer", optimizer);
-  figure.caption = fmt::format(
-      "Root mean square of the derivative of the logits with respect to the learning rate, when only the parameters of "
-      "one layer take the first step of {}; the logits without their mean over the classes. Solid: decoder; dashed: "
-      "encoder. Geometric mean over {} seeds with its 95% interval.",
-      optimizer, part.seeds);
-  figure.kind = "line";
-  figure.x = {"layer"};
-  figure.y = {"change of the logits per unit of learning rate", true};
+  Figure figure{"first_step_logits_" + optimizer,
+                fmt::format("What the first step of {} does to the logits, by layer", optimizer),
+                fmt::format("Root mean square of the derivative of the logits with respect to the learning rate, when "
+                            "only the parameters of one layer take the first step of {}; the logits without their mean "
+                            "over the classes. Solid: decoder; dashed: encoder. Geometric mean over {} seeds with its "
+                            "95% interval.",
+                            optimizer, part.seeds),
+                "line",
+                {"layer"},
+                {"change of the logits per unit of learning rate", true}};
   for (const auto& [scheme, report] : by_scheme) {
     std::map<StackKind, Series> lines;
     for (const LogitChangesReport::Layer& layer : report.logits.by_layer) {
@@ -37,7 +51,7 @@ Figure logit_change_figure(const std::map<std::string, FirstStepReport>& by_sche
       const auto [line, is_new] =
           lines.try_emplace(stack, Series{fmt::format("{}, {}", display_name(scheme), to_string(stack)), scheme});
       if (is_new) line->second.style = stack == StackKind::decoder ? "solid" : "dashed";
-      line->second.point(layer.layer->number(), layer.change.mean, layer.change.low, layer.change.high);
+      line->second.point(layer.layer->number(), layer.change);
     }
     for (const auto& [stack, line] : lines) figure.series.push_back(line);
   }
@@ -46,19 +60,18 @@ Figure logit_change_figure(const std::map<std::string, FirstStepReport>& by_sche
 
 Figure critical_rate_figure(const std::map<std::string, FirstStepReport>& by_scheme, const std::string& optimizer,
                             const FirstStepStudy& part) {
-  Figure figure;
-  figure.id = "critical_rate_" + optimizer;
-  figure.title = fmt::format("Critical learning rate of the first step of {}", optimizer);
-  figure.caption = fmt::format(
-      "The learning rate above which the first step of {} raises the loss on the pairs that it was computed from; "
-      "located by forward passes to within 5%. Geometric mean over {} seeds with its 95% interval.",
-      optimizer, part.seeds);
-  figure.kind = "bar";
-  figure.x = {""};
-  figure.y = {"learning rate"};
+  Figure figure{"critical_rate_" + optimizer,
+                fmt::format("Critical learning rate of the first step of {}", optimizer),
+                fmt::format("The learning rate above which the first step of {} raises the loss on the pairs that it "
+                            "was computed from; located by forward passes to within 5%. Geometric mean over {} seeds "
+                            "with its 95% interval.",
+                            optimizer, part.seeds),
+                "bar",
+                {""},
+                {"learning rate"}};
   for (const auto& [scheme, report] : by_scheme) {
     Series bar{display_name(scheme), scheme};
-    bar.point("critical learning rate", report.critical_rate.mean, report.critical_rate.low, report.critical_rate.high);
+    bar.point("critical learning rate", report.critical_rate);
     figure.series.push_back(bar);
   }
   return figure;
@@ -70,36 +83,7 @@ std::string rate_in_words(const Interval& rate) {
   return fmt::format("{:.2g} ({:.2g} to {:.2g})", rate.mean, rate.low, rate.high);
 }
 
-MeasurementRequest first_step_request(StudyContext& context, const std::string& scheme, const std::string& optimizer,
-                                      const FirstStepStudy& part) {
-  const TrainConfig& train = context.config.train;
-  const Json settings = {{"pairs", part.pairs},
-                         {"step", "from the weights, in float64, with the scheme's constraints"},
-                         {"optimizer", settings_of_optimizer(optimizer, train.options)},
-                         {"label_smoothing", train.label_smoothing}};
-  return over_seeds(context, fmt::format("first-step-{}-{}", optimizer, file_name(scheme)),
-                    fmt::format("first step of {}, {}", optimizer, display_name(scheme)),
-                    model_for(context, scheme, part.layers), part.seeds, settings,
-                    static_cast<double>(part.pairs * 20 * (4 * part.layers + 5)),
-                    [&context, part, optimizer](Model& model) {
-                      const TrainConfig& train = context.config.train;
-                      return measure_first_step(model, measured_batches(context, part.pairs), optimizer, train.options,
-                                                train.label_smoothing);
-                    });
-}
-
-}  // namespace
-
-std::vector<MeasurementRequest> requests(StudyContext& context, const FirstStepStudy& part) {
-  std::vector<MeasurementRequest> list;
-  for (const std::string& optimizer : part.optimizers) {
-    for (const std::string& scheme : context.config.study.schemes)
-      list.push_back(first_step_request(context, scheme, optimizer, part));
-  }
-  return list;
-}
-
-PartResult measure(StudyContext& context, const FirstStepStudy& part) {
+PartResult report_first_steps(const FirstStepStudy& part, const std::map<std::string, FirstSteps>& steps) {
   PartResult result;
   Table table{"first_step",
               "The first step at initialization",
@@ -112,22 +96,14 @@ PartResult measure(StudyContext& context, const FirstStepStudy& part) {
                "change of the logits", "low", "high", "momentum"}};
   for (const std::string& optimizer : part.optimizers) {
     std::map<std::string, FirstStepReport> by_scheme;
-    for (const std::string& scheme : context.config.study.schemes) {
-      const std::vector<FirstStep> steps =
-          results_over_seeds<FirstStep>(context, first_step_request(context, scheme, optimizer, part));
-      by_scheme[scheme] = summarize(steps);
-      result.measurements[optimizer][scheme] = list_of(steps);
-    }
+    for (const auto& [scheme, of_seeds] : steps.at(optimizer)) by_scheme[scheme] = summarize(*of_seeds);
+    result.measurements[optimizer] = result_json(steps.at(optimizer));
     result.figures.push_back(logit_change_figure(by_scheme, optimizer, part));
     result.figures.push_back(critical_rate_figure(by_scheme, optimizer, part));
     std::vector<std::string> rates;
     for (const auto& [scheme, report] : by_scheme) {
       const Interval& rate = report.critical_rate;
-      const Interval& change = report.logits.total;
-      table.rows.push_back({optimizer, scheme, finite_or_null(rate.mean), finite_or_null(rate.low),
-                            finite_or_null(rate.high), finite_or_null(2 / rate.mean), finite_or_null(report.passes),
-                            finite_or_null(change.mean), finite_or_null(change.low), finite_or_null(change.high),
-                            report.momentum_gain});
+      table.row(optimizer, scheme, rate, 2 / rate.mean, report.passes, report.logits.total, report.momentum_gain);
       rates.push_back(fmt::format("{} with {}", rate_in_words(rate), display_name(scheme)));
     }
     const double gain = by_scheme.begin()->second.momentum_gain;
@@ -143,4 +119,37 @@ PartResult measure(StudyContext& context, const FirstStepStudy& part) {
   return result;
 }
 
+PartPlan plan(StudyContext& context, const FirstStepStudy& part) {
+  PartPlan plan(context);
+  const TrainConfig& train = context.config.train;
+  std::map<std::string, FirstSteps> steps;  // by optimizer
+  for (const std::string& optimizer : part.optimizers) {
+    for (const std::string& scheme : context.config.study.schemes) {
+      steps[optimizer].emplace(
+          scheme, over_seeds(plan, context,
+                             {.name = fmt::format("first-step-{}-{}", optimizer, file_name(scheme)),
+                              .label = fmt::format("first step of {}, {}", optimizer, display_name(scheme)),
+                              .model = model_for(context, scheme, part.layers),
+                              .seeds = part.seeds,
+                              .pairs = part.pairs,
+                              .tokens = static_cast<double>(20 * (4 * part.layers + 5)),
+                              .settings = {{"step", "from the weights, in float64, with the scheme's constraints"},
+                                           {"optimizer", optimizer},
+                                           {"options", changed_options(optimizers(), train.options)},
+                                           {"label_smoothing", train.label_smoothing}}},
+                             [&train, optimizer](Model& model, const std::vector<Batch>& batches) {
+                               return measure_first_step(model, batches, optimizer, train.options,
+                                                         train.label_smoothing);
+                             }));
+    }
+  }
+  plan.report = [part, steps] { return report_first_steps(part, steps); };
+  return plan;
+}
+
+[[maybe_unused]] const bool kFirstStep = add_part<FirstStepStudy>(
+    "first_step", "how an optimizer's first step changes the logits, and above which learning rate it raises the loss",
+    "Kalra & Barkeshli 2024, arXiv 2406.09405", {.place = 13, .plan = plan, .trains = kAlways});
+
+}  // namespace
 }  // namespace plumb

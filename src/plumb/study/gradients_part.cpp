@@ -7,14 +7,34 @@
 #include "plumb/analysis/gradient.h"
 #include "plumb/analysis/theory.h"
 #include "plumb/base/error.h"
-#include "plumb/base/progress.h"
-#include "plumb/study/part.h"
+#include "plumb/study/over_seeds.h"
 
 namespace plumb {
 namespace {
 
+struct GradientStudy {
+  int64_t layers = 6;
+  int64_t seeds = 5;
+  int64_t pairs = 200;
+};
+
+void describe(Fields& field, GradientStudy& part) {
+  field("layers", part.layers, kLayersMeaning, count_from(1));
+  field("seeds", part.seeds, kSeedsMeaning, count_from(1));
+  field("pairs", part.pairs, kPairsMeaning, count_from(0));
+}
+
 /// Norms of the mean gradient by parameter, one value per seed.
 using Norms = std::map<std::string, std::vector<double>>;
+using NormsOfSeeds = Planned<std::vector<std::map<std::string, double>>>;  // as they are measured, [seed]
+
+Norms by_parameter(const NormsOfSeeds& measured) {
+  Norms norms;
+  for (const auto& of_seed : *measured) {
+    for (const auto& [parameter, norm] : of_seed) norms[parameter].push_back(norm);
+  }
+  return norms;
+}
 
 /// The output matrix of a sub-layer.
 std::string output_matrix(StackKind stack, int64_t layer, SubLayerKind kind) {
@@ -60,9 +80,10 @@ std::vector<double> factors(const Norms& norms, StackKind stack, int64_t layers,
   return by_seed;
 }
 
-/// How the gradient of W₂ in layer 1 compares, first / second: by itself, and relative to the last layer's, which a scheme
-/// may enlarge without making that of layer 1 smaller.
-std::vector<QuantityReading> first_layer_readings(const Norms& first, const Norms& second, StackKind stack, int64_t layers) {
+/// How the gradient of W₂ in layer 1 compares, first / second: by itself, and relative to the last layer's, which a
+/// scheme may enlarge without making that of layer 1 smaller.
+std::vector<QuantityReading> first_layer_readings(const Norms& first, const Norms& second, StackKind stack,
+                                                  int64_t layers) {
   const std::string parameter = feed_forward_matrix({stack, 0}, 2);
   const std::vector<double> of_first = last_to_first(first, stack, layers);
   const std::vector<double> of_second = last_to_first(second, stack, layers);
@@ -81,37 +102,19 @@ ModelConfig gradient_model(const StudyContext& context, const std::string& schem
                 : model_for(context, scheme, part.layers);
 }
 
-MeasurementRequest gradient_request(StudyContext& context, const std::string& scheme, const GradientStudy& part,
-                                    bool theory) {
-  const ModelConfig config = gradient_model(context, scheme, part, theory);
-  MeasurementRequest request;
-  request.name = fmt::format("gradients-{}{}", file_name(scheme), theory ? "-theory" : "");
-  request.label = "gradients, " + display_name(scheme) + (theory ? ", theory's setting" : "");
-  request.settings = {{"data", context.batch_settings},
-                      {"model", settings_of(config)},
-                      {"seeds", part.seeds},
-                      {"pairs", part.pairs},
-                      {"first_seed", context.config.study.seed}};
-  request.work = work_of(config, static_cast<double>(part.seeds * part.pairs * 20));
-  request.measure = [&context, config, part, label = request.label] {
-    const std::vector<Batch> batches = measured_batches(context, part.pairs);
-    Progress progress(label, part.seeds);
-    Norms norms;
-    for (int64_t i = 0; i < part.seeds; ++i) {
-      const GradientProfile profile = measure_gradients(*initialized_model(context, config, i), batches);
-      for (const auto& [parameter, norm] : profile.norm_by_parameter) norms[parameter].push_back(norm);
-      progress.update(i + 1);
-    }
-    return Json(norms);
-  };
-  return request;
-}
-
-Norms gradient_norms(StudyContext& context, const std::string& scheme, const GradientStudy& part, bool theory) {
-  Norms norms;
-  const Json found = context.measurements.get(gradient_request(context, scheme, part, theory));
-  for (const auto& [parameter, values] : found.items()) norms[parameter] = numbers_of(values);
-  return norms;
+NormsOfSeeds planned_norms(PartPlan& plan, StudyContext& context, const std::string& scheme, const GradientStudy& part,
+                           bool theory) {
+  return over_seeds(plan, context,
+                    {.name = fmt::format("gradients-{}{}", file_name(scheme), theory ? "-theory" : ""),
+                     .label = "gradients, " + display_name(scheme) + (theory ? ", theory's setting" : ""),
+                     .model = gradient_model(context, scheme, part, theory),
+                     .seeds = part.seeds,
+                     .pairs = part.pairs},
+                    [](Model& model, const std::vector<Batch>& batches) {
+                      const GradientProfile profile = measure_gradients(model, batches);
+                      return std::map<std::string, double>(profile.norm_by_parameter.begin(),
+                                                           profile.norm_by_parameter.end());
+                    });
 }
 
 /// Whether to judge the factor that the appendix predicts, which needs Post-LN and more than one layer.
@@ -121,35 +124,27 @@ bool judges_factor(const std::string& scheme, const GradientStudy& part) {
 
 Figure gradient_figure(StackKind stack, const std::map<std::string, Norms>& by_scheme,
                        const std::map<std::string, Norms>& in_theory, int64_t layers, int64_t seeds) {
-  Figure figure;
-  figure.id = "gradient_by_layer_" + to_string(stack);
-  figure.title = fmt::format("Gradient norm by layer, {}", to_string(stack));
-  figure.caption = fmt::format(
-      "Frobenius norm of the mean gradient of the feed-forward matrices of each {} layer at initialization. Solid: W₂; "
-      "dashed: W₁. Geometric mean over seeds ({}).",
-      to_string(stack), seeds_in_words(seeds));
-  figure.kind = "line";
-  figure.x = {"layer"};
-  figure.y = {"gradient norm", true};
-  for (const auto& [scheme, norms] : by_scheme) {
-    for (const int matrix : {2, 1}) {
-      Series series{fmt::format("{} W{}", display_name(scheme), matrix == 1 ? "₁" : "₂"), scheme};
-      series.style = matrix == 2 ? "solid" : "dashed";
-      for (int64_t layer = 0; layer < layers; ++layer) {
-        const Interval interval = size_interval(norms_at(norms, feed_forward_matrix({stack, layer}, matrix)));
-        series.point(layer + 1, interval.mean, interval.low, interval.high);
-      }
-      figure.series.push_back(series);
-    }
-  }
-  for (const auto& [scheme, norms] : in_theory) {
-    Series series{display_name(scheme) + " W₂, theory's setting", "theory's setting"};
-    for (int64_t layer = 0; layer < layers; ++layer) {
-      const Interval interval = size_interval(norms_at(norms, feed_forward_matrix({stack, layer}, 2)));
-      series.point(layer + 1, interval.mean, interval.low, interval.high);
-    }
+  Figure figure{"gradient_by_layer_" + to_string(stack),
+                fmt::format("Gradient norm by layer, {}", to_string(stack)),
+                fmt::format("Frobenius norm of the mean gradient of the feed-forward matrices of each {} layer at "
+                            "initialization. Solid: W₂; dashed: W₁. Geometric mean over seeds ({}).",
+                            to_string(stack), seeds_in_words(seeds)),
+                "line",
+                {"layer"},
+                {"gradient norm", true}};
+  const auto add = [&](Series series, const Norms& norms, int matrix) {
+    for (int64_t layer = 0; layer < layers; ++layer)
+      series.point(layer + 1, size_interval(norms_at(norms, feed_forward_matrix({stack, layer}, matrix))));
     figure.series.push_back(series);
+  };
+  for (const auto& [scheme, norms] : by_scheme) {
+    Series first{display_name(scheme) + " W₁", scheme};
+    first.style = "dashed";
+    add({display_name(scheme) + " W₂", scheme}, norms, 2);
+    add(first, norms, 1);
   }
+  for (const auto& [scheme, norms] : in_theory)
+    add({display_name(scheme) + " W₂, theory's setting", "theory's setting"}, norms, 2);
   return figure;
 }
 
@@ -168,13 +163,11 @@ Table factor_table(const StudyContext& context, const std::map<std::string, Norm
       for (const SubLayerKind kind :
            {SubLayerKind::self_attention, SubLayerKind::cross_attention, SubLayerKind::feed_forward}) {
         if (norms.count(output_matrix(stack, 0, kind)) == 0) continue;
-        const Interval interval = geometric_interval(factors(norms, stack, part.layers, kind));
-        table.rows.push_back({scheme, setting, to_string(stack),
-                              kind == SubLayerKind::self_attention    ? "self-attention"
-                              : kind == SubLayerKind::cross_attention ? "cross-attention"
-                                                                      : "feed-forward",
-                              finite_or_null(interval.mean), finite_or_null(interval.low),
-                              finite_or_null(interval.high)});
+        table.row(scheme, setting, to_string(stack),
+                  kind == SubLayerKind::self_attention    ? "self-attention"
+                  : kind == SubLayerKind::cross_attention ? "cross-attention"
+                                                          : "feed-forward",
+                  geometric_interval(factors(norms, stack, part.layers, kind)));
       }
     }
   };
@@ -193,32 +186,15 @@ void judge_factor(const StudyContext& context, const Norms& norms, const Gradien
       {"post_ln_slope", "Post-LN: the gradient of layer l carries the factor (2/3)^((L−l)/2)",
        "Xiong et al. 2020, appendix", setting_of(context, gradient_model(context, "post-ln", part, true)),
        fmt::format("factor per layer of the norm of W₂'s gradient, {}", to_string(stack)), judgment,
-       "The factor is the norm's backward gain √(2/3) alone and leaves out the branch's, whose expectation, "
-       "√(3/2), would cancel it. The table gives the factors of attention and of the decoder, whose cross-attention "
-       "adds paths that "
-       "the theory leaves out.",
+       "The factor is the norm's backward gain √(2/3) alone and leaves out the branch's, whose expectation, √(3/2), "
+       "would cancel it. The table gives the factors of attention and of the decoder, whose cross-attention adds paths "
+       "that the theory leaves out.",
        "gradient_by_layer_" + to_string(stack)});
 }
 
-}  // namespace
-
-std::vector<MeasurementRequest> requests(StudyContext& context, const GradientStudy& part) {
-  std::vector<MeasurementRequest> list;
-  for (const std::string& scheme : context.config.study.schemes) {
-    list.push_back(gradient_request(context, scheme, part, false));
-    if (judges_factor(scheme, part)) list.push_back(gradient_request(context, scheme, part, true));
-  }
-  return list;
-}
-
-PartResult measure(StudyContext& context, const GradientStudy& part) {
-  std::map<std::string, Norms> by_scheme;
-  std::map<std::string, Norms> in_theory;
-  for (const std::string& scheme : context.config.study.schemes) {
-    by_scheme[scheme] = gradient_norms(context, scheme, part, false);
-    if (judges_factor(scheme, part)) in_theory[scheme] = gradient_norms(context, scheme, part, true);
-  }
-
+PartResult report_gradients(const StudyContext& context, const GradientStudy& part,
+                            const std::map<std::string, Norms>& by_scheme,
+                            const std::map<std::string, Norms>& in_theory) {
   PartResult result;
   const std::vector<StackKind> stacks = stacks_of(context);
   const StackKind last = stacks.back();
@@ -234,7 +210,7 @@ PartResult measure(StudyContext& context, const GradientStudy& part) {
   };
   if (by_scheme.count("post-ln") != 0) {
     const Judgment judgment =
-        judge(last_to_first(by_scheme["post-ln"], last, part.layers), Region::above(1.1, 1), Scale::logarithmic);
+        judge(last_to_first(by_scheme.at("post-ln"), last, part.layers), Region::above(1.1, 1), Scale::logarithmic);
     result.verdicts.push_back({"post_ln_grows", "Post-LN: at initialization the gradient grows toward the output",
                                "Xiong et al. 2020, Figure 3a", setting("post-ln"), ratio, judgment, "", id});
     result.summary.push_back(fmt::format(
@@ -247,14 +223,14 @@ PartResult measure(StudyContext& context, const GradientStudy& part) {
     result.verdicts.push_back(
         {"pre_ln_flat", "Pre-LN: the gradient is about the same in every layer", "Xiong et al. 2020, Figure 3a",
          setting("pre-ln"), ratio,
-         judge(last_to_first(by_scheme["pre-ln"], last, part.layers), {1 / 1.5, 1.5}, Scale::logarithmic), "", id});
+         judge(last_to_first(by_scheme.at("pre-ln"), last, part.layers), {1 / 1.5, 1.5}, Scale::logarithmic), "", id});
   }
   if (by_scheme.count("residual-dual") != 0 && by_scheme.count("pre-ln") != 0) {
     result.verdicts.push_back(
         {"residual_dual_bounded", "ResiDual: the gradient of early layers vanishes no more than in Pre-LN",
          "Xie et al. 2023, arXiv 2304.14802, section 3", setting("residual-dual"),
          fmt::format("norm of W₂'s gradient in {} layer 1, ResiDual / Pre-LN", to_string(last)),
-         judge_readings(first_layer_readings(by_scheme["residual-dual"], by_scheme["pre-ln"], last, part.layers),
+         judge_readings(first_layer_readings(by_scheme.at("residual-dual"), by_scheme.at("pre-ln"), last, part.layers),
                         Region::above(1 / 1.5), Scale::logarithmic),
          "", id});
   }
@@ -262,4 +238,25 @@ PartResult measure(StudyContext& context, const GradientStudy& part) {
   return result;
 }
 
+PartPlan plan(StudyContext& context, const GradientStudy& part) {
+  PartPlan plan(context);
+  std::map<std::string, NormsOfSeeds> usual, theory;
+  for (const std::string& scheme : context.config.study.schemes) {
+    usual.emplace(scheme, planned_norms(plan, context, scheme, part, false));
+    if (judges_factor(scheme, part)) theory.emplace(scheme, planned_norms(plan, context, scheme, part, true));
+  }
+  plan.report = [&context, part, usual, theory] {
+    std::map<std::string, Norms> by_scheme, in_theory;
+    for (const auto& [scheme, measured] : usual) by_scheme[scheme] = by_parameter(measured);
+    for (const auto& [scheme, measured] : theory) in_theory[scheme] = by_parameter(measured);
+    return report_gradients(context, part, by_scheme, in_theory);
+  };
+  return plan;
+}
+
+[[maybe_unused]] const bool kGradients = add_part<GradientStudy>(
+    "gradients", "gradient norms by layer at initialization; for `post-ln` also in the theory's setting",
+    "Xiong et al. 2020, arXiv 2002.04745", {.place = 1, .plan = plan});
+
+}  // namespace
 }  // namespace plumb

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "plumb/base/json.h"
+#include "plumb/study/changed_keys.h"
 #include "plumb/task/task.h"
 
 namespace plumb {
@@ -18,7 +19,7 @@ MeasurementRequest initial_loss_request(StudyContext& context, const std::string
   request.label = "loss before training, " + name;
   request.settings = {{"data", context.data_settings},
                       {"model", settings_of(config)},
-                      {"task", ConfigWriter().section("task", context.config.task).text()},
+                      {"task", changed_keys(context.config.task)},
                       {"batch_tokens", context.config.train.batch_tokens},
                       {"seeds", seeds},
                       {"first_seed", context.config.study.seed}};
@@ -30,9 +31,9 @@ MeasurementRequest initial_loss_request(StudyContext& context, const std::string
         all.push_back(nullptr);
         continue;
       }
-      const Metrics found = context.task.metrics(evaluate(context.task, *initialized_model(context, config, i),
-                                                          *context.task.dataset("valid"),
-                                                          context.config.train.batch_tokens, 0, {}));
+      const Metrics found =
+          context.task.metrics(evaluate(context.task, *initialized_model(context, config, i),
+                                        *context.task.dataset("valid"), context.config.train.batch_tokens, 0, {}));
       const std::optional<double> nll = found.get("nll");
       all.push_back(nll ? Json(*nll) : Json());
     }

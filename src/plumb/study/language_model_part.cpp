@@ -5,21 +5,30 @@
 #include <cmath>
 
 #include "plumb/base/text.h"
+#include "plumb/nn/attention/attention.h"
 #include "plumb/study/trained_run.h"
 
 namespace plumb {
 namespace {
 
+struct LanguageModelStudy {
+  std::vector<std::string> kinds = {"softmax", "linear", "favor", "dpfp", "delta"};
+  int64_t layers = 3;
+  int64_t seeds = 1;
+};
+
+void describe(Fields& field, LanguageModelStudy& part) {
+  field("kinds", part.kinds, "the attentions", name_in(attentions()));
+  field("layers", part.layers, "layers of each model", count_from(1));
+  field("seeds", part.seeds, "runs of each kind", count_from(1));
+}
+
 struct KindRuns {
   std::string kind;
   int64_t parameters = 0;
-  std::vector<TrainedRun> by_seed;
+  std::vector<Planned<TrainedRun>> by_seed;
 
-  [[nodiscard]] std::vector<double> losses() const {
-    std::vector<double> all;
-    for (const TrainedRun& run : by_seed) all.push_back(run.loss());
-    return all;
-  }
+  [[nodiscard]] std::vector<double> losses() const { return final_losses(by_seed); }
 };
 
 ModelConfig kind_model(const StudyContext& context, const LanguageModelStudy& part, const std::string& kind) {
@@ -37,44 +46,27 @@ RunRequest kind_run(const StudyContext& context, const LanguageModelStudy& part,
   return request;
 }
 
-}  // namespace
-
-std::vector<MeasurementRequest> requests(StudyContext& context, const LanguageModelStudy& part) {
-  std::vector<MeasurementRequest> list;
-  for (const std::string& kind : part.kinds) {
-    for (int64_t seed = 0; seed < part.seeds; ++seed)
-      list.push_back(run_measurement(context, kind_run(context, part, kind, seed)));
-  }
-  return list;
-}
-
-PartResult measure(StudyContext& context, const LanguageModelStudy& part) {
-  std::vector<KindRuns> kinds;
-  for (const std::string& kind : part.kinds) {
-    kinds.push_back({kind, make_model(kind_model(context, part, kind))->parameters().count(), {}});
-    for (int64_t seed = 0; seed < part.seeds; ++seed)
-      kinds.back().by_seed.push_back(trained_run(context, kind_run(context, part, kind, seed)));
-  }
-
+PartResult report_language_models(const StudyContext& context, const LanguageModelStudy& part,
+                                  const std::vector<KindRuns>& kinds) {
   PartResult result;
   const ModelConfig& model = context.config.model;
-  Figure curves{"language_model", "Language models by attention: validation loss"};
-  curves.caption = fmt::format(
-      "Negative log-likelihood per token of decoders with {} layers, d_model {}, {} heads, positions {}; first seed.",
-      part.layers, model.d_model, model.heads, model.positions);
-  curves.kind = "line";
-  curves.x = {"step"};
-  curves.y = {"validation loss (nats per token)"};
+  Figure curves{"language_model",
+                "Language models by attention: validation loss",
+                fmt::format("Negative log-likelihood per token of decoders with {} layers, d_model {}, {} heads, "
+                            "positions {}; first seed.",
+                            part.layers, model.d_model, model.heads, model.positions),
+                "line",
+                {"step"},
+                {"validation loss (nats per token)"}};
   Table table{"language_models",
               "Language models by attention",
               "On the validation split at the end of training.",
               {"attention", "parameters", "seed", "outcome", "steps", "loss", "perplexity", "seconds"}};
   for (const KindRuns& runs : kinds) {
-    curves.series.push_back(runs.by_seed.front().validation_curve(runs.kind, runs.kind));
-    for (const TrainedRun& run : runs.by_seed) {
-      table.rows.push_back({runs.kind, runs.parameters, run.config.train.seed, run.result.outcome, run.result.steps,
-                            finite_or_null(run.loss()), finite_or_null(std::exp(run.loss())),
-                            finite_or_null(run.result.seconds)});
+    curves.series.push_back(runs.by_seed.front()->validation_curve(runs.kind, runs.kind));
+    for (const Planned<TrainedRun>& run : runs.by_seed) {
+      table.row(runs.kind, runs.parameters, run->config.train.seed, to_string(run->result.outcome), run->result.steps,
+                run->loss(), std::exp(run->loss()), run->result.seconds);
     }
   }
   result.figures.push_back(curves);
@@ -105,4 +97,22 @@ PartResult measure(StudyContext& context, const LanguageModelStudy& part) {
   return result;
 }
 
+PartPlan plan(StudyContext& context, const LanguageModelStudy& part) {
+  PartPlan plan(context);
+  std::vector<KindRuns> kinds;
+  for (const std::string& kind : part.kinds) {
+    KindRuns& runs =
+        kinds.emplace_back(KindRuns{kind, make_model(kind_model(context, part, kind))->parameters().count(), {}});
+    for (int64_t seed = 0; seed < part.seeds; ++seed)
+      runs.by_seed.push_back(planned_run(plan, context, kind_run(context, part, kind, seed)));
+  }
+  plan.report = [&context, part, kinds] { return report_language_models(context, part, kinds); };
+  return plan;
+}
+
+[[maybe_unused]] const bool kLanguageModel =
+    add_part<LanguageModelStudy>("language_model", "language models that differ only in their attention",
+                                 "Schlag et al. 2021, arXiv 2102.11174", {.place = 8, .plan = plan, .trains = kAlways});
+
+}  // namespace
 }  // namespace plumb

@@ -1,64 +1,53 @@
 // One measurement over several initializations of a model.
 #pragma once
 
-#include <map>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "plumb/base/progress.h"
-#include "plumb/study/part.h"
+#include "plumb/study/plan.h"
 
 namespace plumb {
 
-/// A measurement whose result is the list of measure(model), for models initialized from the study's seed and the
-/// `seeds − 1` that follow. `settings` has what the results depend on besides data, model and seeds; `tokens` is the
-/// number of tokens that one model processes, forward and backward. The result type of `measure` needs to_json.
+/// What is measured on models initialized with the study's seed and the `seeds − 1` that follow.
+struct OverSeeds {
+  std::string name;   // of the measurement
+  std::string label;  // shown with progress
+  ModelConfig model;
+  int64_t seeds = 1;
+  int64_t pairs = 0;               // the first of the measured split; 0: all
+  double tokens = 20;              // that one model processes per pair, forward and backward: the cost
+  Json settings = Json::object();  // what results depend on besides data, pairs, model and seeds
+  int64_t batch_tokens = 1024;     // of the measured batches
+};
+
+/// Plans a measurement whose result is the list of measure(model, batches), [seed].
 template <typename Measure>
-MeasurementRequest over_seeds(StudyContext& context, const std::string& name, const std::string& label,
-                              const ModelConfig& config, int64_t seeds, Json settings, double tokens,
-                              const Measure& measure) {
-  settings["data"] = context.batch_settings;
-  settings["model"] = settings_of(config);
-  settings["seeds"] = seeds;
-  settings["first_seed"] = context.config.study.seed;
+auto over_seeds(PartPlan& plan, StudyContext& context, const OverSeeds& what, const Measure& measure) {
+  using Result = std::invoke_result_t<Measure, Model&, const std::vector<Batch>&>;
   MeasurementRequest request;
-  request.name = name;
-  request.label = label;
-  request.settings = std::move(settings);
-  request.work = work_of(config, static_cast<double>(seeds) * tokens);
-  request.measure = [&context, label, config, seeds, measure] {
-    Progress progress(label, seeds);
-    Json all = Json::array();
-    for (int64_t i = 0; i < seeds; ++i) {
-      all.push_back(to_json(measure(*initialized_model(context, config, i))));
+  request.name = what.name;
+  request.label = what.label;
+  request.settings = what.settings;
+  request.settings.update({{"data", context.batch_settings},
+                           {"model", settings_of(what.model)},
+                           {"pairs", what.pairs},
+                           {"seeds", what.seeds},
+                           {"first_seed", context.config.study.seed}});
+  request.work = work_of(what.model, static_cast<double>(what.seeds * what.pairs) * what.tokens);
+  request.measure = [&context, what, measure] {
+    const std::vector<Batch> batches = measured_batches(context, what.pairs, what.batch_tokens);
+    Progress progress(what.label, what.seeds);
+    std::vector<Result> results;
+    for (int64_t i = 0; i < what.seeds; ++i) {
+      results.push_back(measure(*initialized_model(context, what.model, i), batches));
       progress.update(i + 1);
     }
-    return all;
+    return result_json(results);
   };
-  return request;
-}
-
-/// Results by seed as a JSON list, and such lists by scheme, for results.json.
-template <typename Result>
-Json list_of(const std::vector<Result>& results) {
-  Json all = Json::array();
-  for (const Result& each : results) all.push_back(to_json(each));
-  return all;
-}
-template <typename Result>
-Json lists_of(const std::map<std::string, std::vector<Result>>& by_scheme) {
-  Json lists = Json::object();
-  for (const auto& [scheme, results] : by_scheme) lists[scheme] = list_of(results);
-  return lists;
-}
-
-/// Results of a request made by `over_seeds`, [seed]. `Result` needs from_json.
-template <typename Result>
-std::vector<Result> results_over_seeds(StudyContext& context, const MeasurementRequest& request) {
-  std::vector<Result> results;
-  for (const Json& each : context.measurements.get(request)) results.push_back(each.get<Result>());
-  return results;
+  return plan.add<std::vector<Result>>(request);
 }
 
 }  // namespace plumb

@@ -4,10 +4,11 @@
 
 #include <algorithm>
 
+#include "plumb/base/error.h"
 #include "plumb/base/text.h"
 #include "plumb/data/batches.h"
-#include "plumb/nn/attention/attention.h"
 #include "plumb/nn/init/init.h"
+#include "plumb/study/changed_keys.h"
 
 namespace plumb {
 
@@ -102,22 +103,11 @@ double work_of(const ModelConfig& model, double tokens) {
   return tokens * (layers * (layer + 256 * d) + d * static_cast<double>(model.target_vocabulary)) * 1e-9;
 }
 
-namespace {
+Json settings_of(const ModelConfig& model) { return changed_keys(model); }
 
-struct AttentionSection {
-  std::string kind;
-  VariantOptions options;
-};
-void describe(Fields& field, AttentionSection& section) {
-  describe_options(field, attentions(), section.kind, section.options);
+void require_split(const StudyContext& context, const std::string& split) {
+  if (context.data.has_split(split)) return;
+  throw Error(fmt::format("the data has no split '{}'", split), "splits: " + join(context.data.split_names()));
 }
-
-}  // namespace
-
-std::string options_text(const std::string& attention, const VariantOptions& options) {
-  return ConfigWriter().section("model", AttentionSection{attention, options}).text();
-}
-
-Json settings_of(const ModelConfig& model) { return ConfigWriter().section("model", model).text(); }
 
 }  // namespace plumb

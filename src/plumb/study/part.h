@@ -1,4 +1,4 @@
-// A part of a study: one question, measured and answered with figures and verdicts.
+// What all parts of a study share: their context, models, data and wording.
 #pragma once
 
 #include <filesystem>
@@ -70,49 +70,10 @@ double work_of(const ModelConfig& model, double tokens);
 /// The first `pairs` pairs of the measured split (0: all), in batches of at most `batch_tokens` tokens.
 std::vector<Batch> measured_batches(const StudyContext& context, int64_t pairs, int64_t batch_tokens = 1024);
 
-/// The [model] section as TOML, for the settings of a measurement.
+/// What identifies a model in the settings of a measurement.
 Json settings_of(const ModelConfig& model);
 
-/// The options of a kind of attention, and options of other kinds that differ from their defaults, as TOML.
-std::string options_text(const std::string& attention, const VariantOptions& options);
-
-/// The parts, one file each: what they measure, and their contribution to the report. `measure` makes missing
-/// measurements.
-std::vector<MeasurementRequest> requests(StudyContext& context, const GradientStudy& part);
-PartResult measure(StudyContext& context, const GradientStudy& part);
-std::vector<MeasurementRequest> requests(StudyContext& context, const DepthStudy& part);
-PartResult measure(StudyContext& context, const DepthStudy& part);
-std::vector<MeasurementRequest> requests(StudyContext& context, const SignalStudy& part);
-PartResult measure(StudyContext& context, const SignalStudy& part);
-std::vector<MeasurementRequest> requests(StudyContext& context, const SpectrumStudy& part);
-PartResult measure(StudyContext& context, const SpectrumStudy& part);
-std::vector<MeasurementRequest> requests(StudyContext& context, const TrainingStudy& part);
-PartResult measure(StudyContext& context, const TrainingStudy& part);
-std::vector<MeasurementRequest> requests(StudyContext& context, const FastWeightsStudy& part);
-PartResult measure(StudyContext& context, const FastWeightsStudy& part);
-std::vector<MeasurementRequest> requests(StudyContext& context, const AttentionCostStudy& part);
-PartResult measure(StudyContext& context, const AttentionCostStudy& part);
-std::vector<MeasurementRequest> requests(StudyContext& context, const LanguageModelStudy& part);
-PartResult measure(StudyContext& context, const LanguageModelStudy& part);
-std::vector<MeasurementRequest> requests(StudyContext& context, const CollapseStudy& part);
-PartResult measure(StudyContext& context, const CollapseStudy& part);
-std::vector<MeasurementRequest> requests(StudyContext& context, const TricksStudy& part);
-PartResult measure(StudyContext& context, const TricksStudy& part);
-std::vector<MeasurementRequest> requests(StudyContext& context, const NormsStudy& part);
-PartResult measure(StudyContext& context, const NormsStudy& part);
-std::vector<MeasurementRequest> requests(StudyContext& context, const BackwardGainStudy& part);
-PartResult measure(StudyContext& context, const BackwardGainStudy& part);
-std::vector<MeasurementRequest> requests(StudyContext& context, const FirstStepStudy& part);
-PartResult measure(StudyContext& context, const FirstStepStudy& part);
-std::vector<MeasurementRequest> requests(StudyContext& context, const CurvatureStudy& part);
-PartResult measure(StudyContext& context, const CurvatureStudy& part);
-std::vector<MeasurementRequest> requests(StudyContext& context, const CoordinateCheckStudy& part);
-PartResult measure(StudyContext& context, const CoordinateCheckStudy& part);
-std::vector<MeasurementRequest> requests(StudyContext& context, const AlongTrainingStudy& part);
-PartResult measure(StudyContext& context, const AlongTrainingStudy& part);
-std::vector<MeasurementRequest> requests(StudyContext& context, const ScaleStudy& part);
-PartResult measure(StudyContext& context, const ScaleStudy& part);
-std::vector<MeasurementRequest> requests(StudyContext& context, const TransferStudy& part);
-PartResult measure(StudyContext& context, const TransferStudy& part);
+/// Throws Error, naming the others, unless the data have this split.
+void require_split(const StudyContext& context, const std::string& split);
 
 }  // namespace plumb

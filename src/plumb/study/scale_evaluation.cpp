@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
+#include <optional>
 
 #include "plumb/base/crc32.h"
 #include "plumb/base/error.h"
@@ -24,6 +26,8 @@ constexpr const char* kComprehension = "reading comprehension";
 constexpr const char* kReasoning = "BIG-bench Hard";
 
 using Tasks = std::vector<EvaluationTask>;
+using Accuracies = std::map<std::string, double>;              // by task
+using PlannedAccuracies = Planned<std::optional<Accuracies>>;  // empty if the run diverged
 
 std::shared_ptr<const Tasks> load_tasks(const ScaleStudy& part) {
   try {
@@ -140,16 +144,16 @@ struct Category {
   }
 };
 
-/// One model's mean accuracy over tasks, from the result of `answer_of`; NaN if its run diverged.
-double mean_accuracy(const Json& answer, const std::vector<std::string>& tasks) {
-  if (answer.is_null()) return std::nan("");
+/// One model's mean accuracy over tasks; NaN if its run diverged.
+double mean_accuracy(const std::optional<Accuracies>& answer, const std::vector<std::string>& tasks) {
+  if (!answer) return std::nan("");
   double sum = 0;
-  for (const std::string& task : tasks) sum += answer.at(task).get<double>();
+  for (const std::string& task : tasks) sum += answer->at(task);
   return sum / static_cast<double>(tasks.size());
 }
 
 std::vector<Category> measured_categories(const Tasks& tasks, const ScaleStudy& part,
-                                          const std::vector<std::vector<Json>>& answers) {
+                                          const std::vector<std::vector<PlannedAccuracies>>& answers) {
   std::vector<const EvaluationTask*> asked;
   for (const EvaluationTask& task : tasks) asked.push_back(&task);
   std::vector<Category> categories;
@@ -161,9 +165,9 @@ std::vector<Category> measured_categories(const Tasks& tasks, const ScaleStudy& 
       category.items += items;
       category.chance += chance_accuracy(tasks[i], items) / static_cast<double>(named.tasks.size());
     }
-    for (const std::vector<Json>& by_seed : answers) {
-      category.accuracies.emplace_back();
-      for (const Json& answer : by_seed) category.accuracies.back().push_back(mean_accuracy(answer, category.tasks));
+    for (const std::vector<PlannedAccuracies>& by_seed : answers) {
+      category.accuracies.push_back(
+          numbers_in(by_seed, [&](const PlannedAccuracies& answer) { return mean_accuracy(*answer, category.tasks); }));
     }
   }
   return categories;
@@ -177,13 +181,15 @@ const Category* category_named(const std::vector<Category>& categories, const st
 
 Figure accuracies_figure(const std::vector<Category>& categories, const std::vector<int64_t>& parameters,
                          const ScaleStudy& part, const std::string& scheme) {
-  Figure figure{"scale_evaluation", "Accuracy by category and parameters"};
-  figure.caption = fmt::format(
-      "Mean accuracy of the tasks of each category, minus that of a random choice; no examples in the prompt; {}; {}.",
-      display_name(scheme), seeds_in_words(part.seeds));
-  figure.kind = "line";
-  figure.x = {"parameters", true};
-  figure.y = {"accuracy above chance"};
+  Figure figure{
+      "scale_evaluation",
+      "Accuracy by category and parameters",
+      fmt::format("Mean accuracy of the tasks of each category, minus that of a random choice; no examples in "
+                  "the prompt; {}; {}.",
+                  display_name(scheme), seeds_in_words(part.seeds)),
+      "line",
+      {"parameters", true},
+      {"accuracy above chance"}};
   for (const Category& category : categories) {
     Series line{category.name, category.name};
     for (size_t i = 0; i < parameters.size(); ++i) {
@@ -206,10 +212,8 @@ Table accuracies_table(const std::vector<Category>& categories, const std::vecto
               {"category", "tasks", "items", "chance", "parameters", "accuracy", "low", "high"}};
   for (const Category& category : categories) {
     for (size_t i = 0; i < parameters.size(); ++i) {
-      const Interval accuracy = category.at(i);
-      table.rows.push_back({category.name, join(category.tasks, ", "), category.items, category.chance, parameters[i],
-                            finite_or_null(accuracy.mean), finite_or_null(accuracy.low),
-                            finite_or_null(accuracy.high)});
+      table.row(category.name, join(category.tasks, ", "), category.items, category.chance, parameters[i],
+                category.at(i));
     }
   }
   return table;
@@ -233,44 +237,16 @@ void judge_gains(const StudyContext& context, const ScaleMember& largest, const 
        "scale_evaluation"});
 }
 
-}  // namespace
-
-std::vector<MeasurementRequest> scale_evaluation_requests(StudyContext& context, const ScaleStudy& part) {
-  std::vector<MeasurementRequest> list;
-  if (part.tasks.empty()) return list;
-  const std::shared_ptr<const Tasks> tasks = load_tasks(part);
-  const RunQuestion question = evaluation_question(context, part, tasks);
-  const std::vector<ScaleMember> members = scale_members(context, part, context.config.study.schemes.front());
-  check_models(context, part, *tasks, scale_model(context, members.front()));
-  for (const ScaleMember& member : members) {
-    for (int64_t seed = 0; seed < part.seeds; ++seed) {
-      MeasurementRequest request = question_measurement(context, scale_run(context, member, seed), question);
-      request.label = "evaluation, " + request.label;
-      request.work /= 10;  // the run itself is another measurement
-      request.stage = 1;   // after all runs
-      list.push_back(std::move(request));
-    }
-  }
-  return list;
-}
-
-void report_scale_evaluation(StudyContext& context, const ScaleStudy& part, PartResult& result) {
-  if (part.tasks.empty()) return;
-  const std::shared_ptr<const Tasks> tasks = load_tasks(part);
-  const RunQuestion question = evaluation_question(context, part, tasks);
+void report_evaluation(const StudyContext& context, const ScaleStudy& part, const Tasks& tasks,
+                       const std::vector<ScaleMember>& members,
+                       const std::vector<std::vector<PlannedAccuracies>>& answers, PartResult& result) {
   const std::string& scheme = context.config.study.schemes.front();
-  const std::vector<ScaleMember> members = scale_members(context, part, scheme);
   std::vector<int64_t> parameters;
-  std::vector<std::vector<Json>> answers;  // [size][seed]
-  for (const ScaleMember& member : members) {
+  for (const ScaleMember& member : members)
     parameters.push_back(plan::cost_of(scale_model(context, member)).parameters);
-    answers.emplace_back();
-    for (int64_t seed = 0; seed < part.seeds; ++seed)
-      answers.back().push_back(answer_of(context, scale_run(context, member, seed), question));
-  }
-  result.measurements["evaluation"] = answers;
+  result.measurements["evaluation"] = result_json(answers);
 
-  const std::vector<Category> categories = measured_categories(*tasks, part, answers);
+  const std::vector<Category> categories = measured_categories(tasks, part, answers);
   result.figures.push_back(accuracies_figure(categories, parameters, part, scheme));
   result.tables.push_back(accuracies_table(categories, parameters, part));
   std::vector<std::string> gains;
@@ -283,6 +259,30 @@ void report_scale_evaluation(StudyContext& context, const ScaleStudy& part, Part
   const Category* reasoning = category_named(categories, kReasoning);
   if (comprehension != nullptr && reasoning != nullptr)
     judge_gains(context, members.back(), *comprehension, *reasoning, result);
+}
+
+}  // namespace
+
+std::function<void(PartResult&)> plan_scale_evaluation(PartPlan& plan, StudyContext& context, const ScaleStudy& part,
+                                                       const std::vector<ScaleMember>& members) {
+  if (part.tasks.empty()) return [](PartResult&) {};
+  const std::shared_ptr<const Tasks> tasks = load_tasks(part);
+  const RunQuestion question = evaluation_question(context, part, tasks);
+  check_models(context, part, *tasks, scale_model(context, members.front()));
+  std::vector<std::vector<PlannedAccuracies>> answers;  // [size][seed]
+  for (const ScaleMember& member : members) {
+    auto& by_seed = answers.emplace_back();
+    for (int64_t seed = 0; seed < part.seeds; ++seed) {
+      MeasurementRequest request = question_measurement(context, scale_run(context, member, seed), question);
+      request.label = "evaluation, " + request.label;
+      request.work /= 10;  // the run itself is another measurement
+      request.stage = 1;   // after all runs
+      by_seed.push_back(plan.add<std::optional<Accuracies>>(request));
+    }
+  }
+  return [&context, part, tasks, members, answers](PartResult& result) {
+    report_evaluation(context, part, *tasks, members, answers, result);
+  };
 }
 
 }  // namespace plumb

@@ -1,19 +1,19 @@
 // [scale] with tasks: benchmark scores of models of growing size, by category.
 #pragma once
 
+#include <functional>
 #include <vector>
 
-#include "plumb/study/part.h"
+#include "plumb/study/scale_family.h"
 
 namespace plumb {
 
-/// Evaluates every model of the first scheme on scale.tasks, without examples in prompts, as `plumb evaluate` does;
-/// empty without tasks. Throws Error on unknown tasks, tasks without an accuracy, models that cannot generate text or
-/// read it backward, and items that the models cannot read.
-std::vector<MeasurementRequest> scale_evaluation_requests(StudyContext& context, const ScaleStudy& part);
-
-/// Adds a figure, a table and a sentence on the accuracies by category, and a verdict on the claim of Rae et al. 2021
-/// if reading comprehension and reasoning are among the categories; nothing without tasks.
-void report_scale_evaluation(StudyContext& context, const ScaleStudy& part, PartResult& result);
+/// Plans the evaluation of each model of the first scheme, from smallest to largest, on scale.tasks, without examples
+/// in prompts, as `plumb evaluate` does; nothing without tasks. Throws Error on unknown tasks, tasks without an
+/// accuracy, models that cannot generate text or read it backward, and items that the models cannot read. Returns what
+/// adds a figure, a table and a sentence on the accuracies by category to the report, and a verdict on the claim of Rae
+/// et al. 2021 if reading comprehension and reasoning are among the categories.
+std::function<void(PartResult&)> plan_scale_evaluation(PartPlan& plan, StudyContext& context, const ScaleStudy& part,
+                                                       const std::vector<ScaleMember>& members);
 
 }  // namespace plumb

@@ -26,12 +26,6 @@ int64_t at_width(int64_t size, int64_t width, const ModelConfig& base, const cha
 
 }  // namespace
 
-Parametrization parametrization_of(const std::string& name) {
-  if (name == "standard") return Parametrization::standard;
-  if (name == "mup") return Parametrization::mup;
-  throw Error(fmt::format("scale.parametrization is '{}'", name), "known: mup, standard");
-}
-
 std::string display_name(Parametrization parametrization) {
   return parametrization == Parametrization::mup ? "µP" : "standard parametrization";
 }
@@ -40,8 +34,8 @@ std::vector<ScaleMember> scale_members(const StudyContext& context, const ScaleS
   const bool first = scheme == context.config.study.schemes.front();
   std::vector<ScaleMember> members;
   for (size_t i = 0; i < part.widths.size() - (first ? 0 : 1); ++i) {
-    members.push_back({scheme, parametrization_of(part.parametrization), part.widths[i], part.layers[i],
-                       context.config.train.learning_rate});
+    members.push_back({scheme, part.parametrization == "mup" ? Parametrization::mup : Parametrization::standard,
+                       part.widths[i], part.layers[i], context.config.train.learning_rate});
   }
   return members;
 }
@@ -109,16 +103,12 @@ RunRequest scale_run(const StudyContext& context, const ScaleMember& member, int
   return request;
 }
 
-std::vector<TrainedRun> scale_runs(StudyContext& context, const ScaleMember& member, int64_t seeds) {
-  std::vector<TrainedRun> runs;
-  for (int64_t seed = 0; seed < seeds; ++seed) runs.push_back(trained_run(context, scale_run(context, member, seed)));
+std::vector<Planned<TrainedRun>> planned_runs(PartPlan& plan, StudyContext& context, const ScaleMember& member,
+                                              int64_t seeds) {
+  std::vector<Planned<TrainedRun>> runs;
+  for (int64_t seed = 0; seed < seeds; ++seed)
+    runs.push_back(planned_run(plan, context, scale_run(context, member, seed)));
   return runs;
-}
-
-std::vector<double> final_losses(const std::vector<TrainedRun>& runs) {
-  std::vector<double> losses;
-  for (const TrainedRun& run : runs) losses.push_back(run.loss());
-  return losses;
 }
 
 }  // namespace plumb

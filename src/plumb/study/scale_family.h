@@ -9,13 +9,28 @@
 
 namespace plumb {
 
+/// [scale]
+struct ScaleStudy {
+  std::vector<int64_t> widths = {32, 64, 96, 128, 192, 256};
+  std::vector<int64_t> layers = {2, 2, 3, 4, 4, 6};
+  std::string parametrization = "standard";
+  int64_t seeds = 3;
+  std::vector<double> learning_rates;
+  std::vector<int64_t> rate_widths = {32, 64, 128};
+  int64_t rate_layers = 2;
+  int64_t rate_seeds = 3;
+  std::vector<std::string> tasks;
+  std::string benchmarks = ".";
+  int64_t items = 200;
+};
+
+void describe(Fields& field, ScaleStudy& part);
+
 /// How a model's initialization and learning rates follow from its width.
 enum class Parametrization {
   standard,  // [model] and [train] unchanged at every width
   mup        // maximal update, for Adam: Yang et al. 2022, arXiv 2203.03466, table 3
 };
-/// Throws Error unless `name` is "standard" or "mup".
-Parametrization parametrization_of(const std::string& name);
 std::string display_name(Parametrization parametrization);  // "standard parametrization", "µP"
 
 /// A member of a family: everything that determines its runs, apart from the seed.
@@ -44,10 +59,14 @@ std::vector<ParameterGroup> mup_groups(const ModelConfig& model, int64_t base_wi
 /// Adam and AdamW, and on [[train.groups]], which would override those of µP.
 RunRequest scale_run(const StudyContext& context, const ScaleMember& member, int64_t seed);
 
-/// The member's trained runs with each of the first `seeds` seeds.
-std::vector<TrainedRun> scale_runs(StudyContext& context, const ScaleMember& member, int64_t seeds);
+/// Plans the member's runs with each of the first `seeds` seeds.
+std::vector<Planned<TrainedRun>> planned_runs(PartPlan& plan, StudyContext& context, const ScaleMember& member,
+                                              int64_t seeds);
 
-/// Final validation losses in nats per token, infinite for runs that diverged.
-std::vector<double> final_losses(const std::vector<TrainedRun>& runs);
+/// A member of a family and its runs, [seed].
+struct PlannedMember {
+  ScaleMember member;
+  std::vector<Planned<TrainedRun>> by_seed;
+};
 
 }  // namespace plumb

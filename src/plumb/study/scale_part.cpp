@@ -14,7 +14,40 @@
 #include "plumb/study/scale_rates.h"
 
 namespace plumb {
+
+void describe(Fields& field, ScaleStudy& part) {
+  field("widths", part.widths, "`d_model` of each model, from the smallest model to the largest; at least four",
+        count_from(1));
+  field("layers", part.layers, "layers of each model, in each of encoder and decoder", count_from(1));
+  field("parametrization", part.parametrization, "of the family", one_of({"standard", "mup"}));
+  field("seeds", part.seeds, "runs of each model", count_from(1));
+  field("learning_rates", part.learning_rates,
+        "values of `train.learning_rate` for sweeps over `rate_widths`, with both parametrizations; empty: no sweeps",
+        above(0).no_two_equal());
+  field("rate_widths", part.rate_widths, "`d_model` of the models that are swept", count_from(1).each_once());
+  field("rate_layers", part.rate_layers, "their layers", count_from(1));
+  field("rate_seeds", part.rate_seeds, "runs at each rate", count_from(1));
+  field("tasks", part.tasks,
+        "tasks with an accuracy, on which the models of the first scheme are evaluated after training; empty: none");
+  field("benchmarks", part.benchmarks, "directory of their files");
+  field("items", part.items, "items of each task, the first ones; 0: all", count_from(0));
+}
+
 namespace {
+
+void check(const StudyConfig&, const ScaleStudy& part) {
+  if (part.layers.size() != part.widths.size()) {
+    throw Error(fmt::format("scale.widths has {} models and scale.layers {}", part.widths.size(), part.layers.size()),
+                "list the width and the layers of each model");
+  }
+  if (part.widths.size() < 4) {
+    throw Error(fmt::format("scale.widths has {} models", part.widths.size()),
+                "list at least four: a law with three parameters needs three, and one more is held out");
+  }
+  check_rates("scale.learning_rates", part.learning_rates);
+  if (!part.learning_rates.empty() && part.rate_widths.size() < 2)
+    throw Error("scale.rate_widths has a single width", "list those between which the best learning rate is compared");
+}
 
 /// The largest deviation from the prediction that supports the claim, in nats per token.
 constexpr double kPredictionMargin = 0.05;
@@ -23,7 +56,7 @@ struct TrainedMember {
   ScaleMember member;
   plan::ModelCost cost;
   double flops = 0;  // of its training
-  std::vector<TrainedRun> by_seed;
+  std::vector<Planned<TrainedRun>> by_seed;
 
   [[nodiscard]] double parameters() const { return static_cast<double>(cost.parameters); }
   [[nodiscard]] Interval loss() const { return judge(final_losses(by_seed), {}).effect; }
@@ -105,19 +138,19 @@ int64_t mean_length(const StudyContext& context) {
 
 double trained_tokens(const TrainedRun& run) {
   const auto& history = run.result.history;
-  if (!history.empty() && history.back().tokens) return static_cast<double>(*history.back().tokens);
+  if (!history.empty()) return static_cast<double>(history.back().tokens);
   return static_cast<double>(run.result.steps * run.config.train.batch_tokens);
 }
 
-SchemeFamily trained_family(StudyContext& context, const ScaleStudy& part, const std::string& scheme, int64_t length) {
+SchemeFamily trained_family(const StudyContext& context, const std::string& scheme,
+                            const std::vector<PlannedMember>& members, int64_t length) {
   SchemeFamily family{scheme, {}};
-  for (const ScaleMember& member : scale_members(context, part, scheme)) {
-    TrainedMember trained{member, plan::cost_of(scale_model(context, member)), 0,
-                          scale_runs(context, member, part.seeds)};
+  for (const auto& [member, by_seed] : members) {
+    TrainedMember& trained =
+        family.members.emplace_back(TrainedMember{member, plan::cost_of(scale_model(context, member)), 0, by_seed});
     double tokens = 0;  // a run that diverged ended early
-    for (const TrainedRun& run : trained.by_seed) tokens = std::max(tokens, trained_tokens(run));
+    for (const Planned<TrainedRun>& run : by_seed) tokens = std::max(tokens, trained_tokens(*run));
     trained.flops = tokens * trained.cost.training_flops(length);
-    family.members.push_back(trained);
   }
   return family;
 }
@@ -129,7 +162,7 @@ FamilyLaw fitted_law(const SchemeFamily& family, const ScaleStudy& part, const S
     std::vector<double> losses;
     for (size_t i = 0; i < fitted_models(part); ++i) {
       sizes.push_back(axis.size(family.members[i]));
-      losses.push_back(family.members[i].by_seed[seed].loss());
+      losses.push_back(family.members[i].by_seed[seed]->loss());
     }
     law.by_seed.push_back(fit_power_law(sizes, losses));
   }
@@ -143,8 +176,7 @@ Series law_line(const SchemeFamily& family, const FamilyLaw& law, const SizeAxis
   const double smallest = axis.size(family.members.front());
   for (int k = 0; k <= kPoints; ++k) {
     const double size = smallest * std::pow(largest / smallest, static_cast<double>(k) / kPoints);
-    const Interval loss = judge(law.predictions(size), {}).effect;
-    line.point(size, loss.mean, loss.low, loss.high);
+    line.point(size, judge(law.predictions(size), {}).effect);
   }
   return line;
 }
@@ -152,23 +184,22 @@ Series law_line(const SchemeFamily& family, const FamilyLaw& law, const SizeAxis
 /// Losses and laws of all schemes against one size.
 Figure losses_figure(const std::vector<SchemeFamily>& families, const std::vector<FamilyLaw>& laws,
                      const ScaleStudy& part, const SizeAxis& axis) {
-  Figure figure{axis.id, fmt::format("Final validation loss by {}", axis.words)};
-  figure.caption = fmt::format(
-      "Models trained on equally many tokens, at one learning rate; {0}. Dashed: L_inf + ({1}_c/{1})^α, fitted for "
-      "each seed to all models but the largest of {2}, which is held out; no line where losses do not fall.",
-      seeds_in_words(part.seeds), axis.symbol, display_name(families.front().scheme));
-  figure.kind = "line";
-  figure.x = {axis.words, true};
-  figure.y = {"validation loss (nats per token)"};
+  Figure figure{
+      axis.id,
+      fmt::format("Final validation loss by {}", axis.words),
+      fmt::format("Models trained on equally many tokens, at one learning rate; {0}. Dashed: L_inf + ({1}_c/{1})^α, "
+                  "fitted for each seed to all models but the largest of {2}, which is held out; no line where losses "
+                  "do not fall.",
+                  seeds_in_words(part.seeds), axis.symbol, display_name(families.front().scheme)),
+      "line",
+      {axis.words, true},
+      {"validation loss (nats per token)"}};
   const double largest = axis.size(families.front().members.back());
   for (size_t i = 0; i < families.size(); ++i) {
     const SchemeFamily& family = families[i];
     Series points{display_name(family.scheme), family.scheme};
     points.style = "points";
-    for (const TrainedMember& member : family.members) {
-      const Interval loss = member.loss();
-      points.point(axis.size(member), loss.mean, loss.low, loss.high);
-    }
+    for (const TrainedMember& member : family.members) points.point(axis.size(member), member.loss());
     figure.series.push_back(points);
     if (laws[i].falls()) figure.series.push_back(law_line(family, laws[i], axis, largest));
   }
@@ -184,11 +215,10 @@ Table models_table(const std::vector<SchemeFamily>& families, const ScaleStudy& 
   for (const SchemeFamily& family : families) {
     for (size_t i = 0; i < family.members.size(); ++i) {
       const TrainedMember& member = family.members[i];
-      for (const TrainedRun& run : member.by_seed) {
-        table.rows.push_back({family.scheme, member.member.width, member.member.layers, member.cost.parameters,
-                              member.cost.embeddings, finite_or_null(member.flops), run.config.train.seed,
-                              run.result.outcome, finite_or_null(run.loss()), finite_or_null(std::exp(run.loss())),
-                              finite_or_null(run.result.seconds), i == fitted_models(part) ? "yes" : "no"});
+      for (const Planned<TrainedRun>& run : member.by_seed) {
+        table.row(family.scheme, member.member.width, member.member.layers, member.cost.parameters,
+                  member.cost.embeddings, member.flops, run->config.train.seed, to_string(run->result.outcome),
+                  run->loss(), std::exp(run->loss()), run->result.seconds, i == fitted_models(part) ? "yes" : "no");
       }
     }
   }
@@ -203,9 +233,8 @@ void add_law(const SchemeFamily& family, const FamilyLaw& law, const SizeAxis& a
                                      {"scale", &PowerLaw::scale},
                                      {"residual", &PowerLaw::residual}}) {
     const Interval value = law.of(number);
-    table.rows.push_back({family.scheme, axis.name, name, finite_or_null(value.mean), finite_or_null(value.low),
-                          finite_or_null(value.high), value.count,
-                          number == &PowerLaw::exponent ? law.bounds_in_words() : ""});
+    table.row(family.scheme, axis.name, name, value, value.count,
+              number == &PowerLaw::exponent ? law.bounds_in_words() : "");
   }
 }
 
@@ -224,9 +253,7 @@ Table schemes_table(const std::vector<SchemeFamily>& families, const ScaleStudy&
       const TrainedMember& member = families[k].members[i];
       const Judgment difference =
           judge_difference(final_losses(member.by_seed), final_losses(first.members[i].by_seed), {});
-      table.rows.push_back({families[k].scheme, member.cost.parameters, finite_or_null(difference.effect.mean),
-                            finite_or_null(difference.effect.low), finite_or_null(difference.effect.high),
-                            difference.reason});
+      table.row(families[k].scheme, member.cost.parameters, difference.effect, difference.reason);
     }
   }
   return table;
@@ -280,30 +307,12 @@ void judge_prediction(const StudyContext& context, const ScaleStudy& part, const
       seeds_in_words(part.seeds), kPredictionMargin, to_string(judgment.outcome)));
 }
 
-}  // namespace
+using PlannedFamilies = std::vector<std::pair<std::string, std::vector<PlannedMember>>>;  // by scheme
 
-std::vector<MeasurementRequest> requests(StudyContext& context, const ScaleStudy& part) {
-  std::vector<MeasurementRequest> list;
-  for (const std::string& scheme : context.config.study.schemes) {
-    std::vector<ScaleMember> members = scale_members(context, part, scheme);
-    require_growth(context, members);
-    std::reverse(members.begin(), members.end());  // longest runs first, so that none runs alone at the end
-    for (const ScaleMember& member : members) {
-      for (int64_t seed = 0; seed < part.seeds; ++seed)
-        list.push_back(run_measurement(context, scale_run(context, member, seed)));
-    }
-  }
-  for (MeasurementRequest& request : scale_rate_requests(context, part)) list.push_back(std::move(request));
-  for (MeasurementRequest& request : scale_evaluation_requests(context, part)) list.push_back(std::move(request));
-  return list;
-}
-
-PartResult measure(StudyContext& context, const ScaleStudy& part) {
+PartResult report_scale(const StudyContext& context, const ScaleStudy& part, const PlannedFamilies& planned) {
   const int64_t length = mean_length(context);
   std::vector<SchemeFamily> families;
-  for (const std::string& scheme : context.config.study.schemes)
-    families.push_back(trained_family(context, part, scheme, length));
-
+  for (const auto& [scheme, members] : planned) families.push_back(trained_family(context, scheme, members, length));
   PartResult result;
   Table numbers{
       "scale_laws",
@@ -325,9 +334,36 @@ PartResult measure(StudyContext& context, const ScaleStudy& part) {
   result.tables = {models_table(families, part), numbers};
   if (families.size() > 1) result.tables.push_back(schemes_table(families, part));
   judge_prediction(context, part, families.front(), laws[0].front(), laws[1].front(), result);
-  report_scale_evaluation(context, part, result);
-  report_scale_rates(context, part, result);
   return result;
 }
 
+PartPlan plan(StudyContext& context, const ScaleStudy& part) {
+  PartPlan plan(context);
+  PlannedFamilies families;
+  for (const std::string& scheme : context.config.study.schemes) {
+    std::vector<ScaleMember> members = scale_members(context, part, scheme);
+    require_growth(context, members);
+    std::vector<PlannedMember>& planned = families.emplace_back(scheme, std::vector<PlannedMember>{}).second;
+    std::reverse(members.begin(), members.end());  // longest runs first, so that none runs alone at the end
+    for (const ScaleMember& member : members)
+      planned.push_back({member, planned_runs(plan, context, member, part.seeds)});
+    std::reverse(planned.begin(), planned.end());
+  }
+  const auto report_rates = plan_scale_rates(plan, context, part);
+  const auto report_evaluation =
+      plan_scale_evaluation(plan, context, part, scale_members(context, part, context.config.study.schemes.front()));
+  plan.report = [&context, part, families, report_evaluation, report_rates] {
+    PartResult result = report_scale(context, part, families);
+    report_evaluation(result);
+    report_rates(result);
+    return result;
+  };
+  return plan;
+}
+
+[[maybe_unused]] const bool kScale = add_part<ScaleStudy>(
+    "scale", "models of growing size, and a power law fitted to their losses", "Hoffmann et al. 2022, arXiv 2203.15556",
+    {.place = 17, .plan = plan, .trains = kAlways, .check = check});
+
+}  // namespace
 }  // namespace plumb

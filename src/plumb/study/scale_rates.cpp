@@ -12,8 +12,6 @@
 namespace plumb {
 namespace {
 
-constexpr Parametrization kParametrizations[] = {Parametrization::standard, Parametrization::mup};
-
 /// Best rate ~ width^p counts as constant if |p| is at most this.
 constexpr double kRateMargin = 0.25;
 
@@ -83,27 +81,33 @@ struct RateSweeps {
   }
 };
 
-RateSweeps trained_sweeps(StudyContext& context, const ScaleStudy& part, Parametrization parametrization) {
-  RateSweeps all{widths_of(part), {}};
-  for (const int64_t width : all.widths) {
-    all.sweeps.emplace_back();
-    for (const double rate : rates_of(part)) {
-      const ScaleMember member = rate_member(context, part, parametrization, width, rate);
-      all.sweeps.back().points.push_back({rate, final_losses(scale_runs(context, member, part.rate_seeds))});
+/// The runs of one parametrization, [width][learning rate].
+struct PlannedSweeps {
+  std::vector<std::vector<std::vector<Planned<TrainedRun>>>> runs;
+
+  [[nodiscard]] RateSweeps trained(const ScaleStudy& part) const {
+    RateSweeps all{widths_of(part), {}};
+    const std::vector<double> rates = rates_of(part);
+    for (const auto& at_width : runs) {
+      Sweep& sweep = all.sweeps.emplace_back();
+      for (size_t i = 0; i < rates.size(); ++i) sweep.points.push_back({rates[i], final_losses(at_width[i])});
     }
+    return all;
   }
-  return all;
-}
+};
 
 Figure sweeps_figure(const RateSweeps& all, Parametrization parametrization, const std::string& id) {
-  Figure figure{id, fmt::format("Final validation loss by learning rate and width, {}", display_name(parametrization))};
-  figure.caption = all.seeds() == 1 ? "One run at each rate, no intervals." : "Means over seeds with 95% intervals.";
-  figure.caption += " A gap: a run diverged.";
-  if (parametrization == Parametrization::mup)
-    figure.caption += " The rate is that of a model with the width of [model], from which those of others follow.";
-  figure.kind = "line";
-  figure.x = {"learning rate", true};
-  figure.y = {"validation loss (nats per token)"};
+  Figure figure{
+      id,
+      fmt::format("Final validation loss by learning rate and width, {}", display_name(parametrization)),
+      fmt::format("{} A gap: a run diverged.{}",
+                  all.seeds() == 1 ? "One run at each rate, no intervals." : "Means over seeds with 95% intervals.",
+                  parametrization == Parametrization::mup
+                      ? " The rate is that of a model with the width of [model], from which those of others follow."
+                      : ""),
+      "line",
+      {"learning rate", true},
+      {"validation loss (nats per token)"}};
   for (size_t i = 0; i < all.widths.size(); ++i) {
     const std::string name = fmt::format("width {}", all.widths[i]);
     Series line{name, name};
@@ -111,8 +115,7 @@ Figure sweeps_figure(const RateSweeps& all, Parametrization parametrization, con
       const bool finished =
           std::all_of(point.losses.begin(), point.losses.end(), [](double loss) { return std::isfinite(loss); });
       const double gap = std::nan("");
-      const Interval loss = finished ? confidence_interval(point.losses) : Interval{gap, gap, gap, 0};
-      line.point(point.learning_rate, loss.mean, loss.low, loss.high);
+      line.point(point.learning_rate, finished ? confidence_interval(point.losses) : Interval{gap, gap, gap, 0});
     }
     figure.series.push_back(line);
   }
@@ -129,7 +132,7 @@ std::string open_ends(const RateSweeps& all) {
   return join(open, "; ");
 }
 
-void judge_rates(StudyContext& context, const ScaleStudy& part, const RateSweeps& all, const RateClaim& claim,
+void judge_rates(const StudyContext& context, const ScaleStudy& part, const RateSweeps& all, const RateClaim& claim,
                  const std::string& figure, PartResult& result) {
   const ScaleMember largest =
       rate_member(context, part, claim.parametrization, all.widths.back(), rates_of(part).back());
@@ -150,49 +153,48 @@ void judge_rates(StudyContext& context, const ScaleStudy& part, const RateSweeps
   }
 }
 
-}  // namespace
-
-std::vector<MeasurementRequest> scale_rate_requests(StudyContext& context, const ScaleStudy& part) {
-  std::vector<MeasurementRequest> list;
-  if (part.learning_rates.empty()) return list;
-  for (const Parametrization parametrization : kParametrizations) {
-    for (const int64_t width : widths_of(part)) {
-      for (const double rate : rates_of(part)) {
-        for (int64_t seed = 0; seed < part.rate_seeds; ++seed) {
-          const ScaleMember member = rate_member(context, part, parametrization, width, rate);
-          list.push_back(run_measurement(context, scale_run(context, member, seed)));
-        }
-      }
-    }
-  }
-  return list;
-}
-
-void report_scale_rates(StudyContext& context, const ScaleStudy& part, PartResult& result) {
-  if (part.learning_rates.empty()) return;
-  Figure best{"scale_best_rate", "Best learning rate by width"};
-  best.caption = fmt::format(
-      "The vertex of the parabola through the best rate of each sweep and its neighbors; {}. A gap: the sweep does not "
-      "enclose its best rate.",
-      seeds_in_words(part.rate_seeds));
+void report_rates(const StudyContext& context, const ScaleStudy& part, const std::vector<PlannedSweeps>& planned,
+                  PartResult& result) {
+  Figure best{
+      "scale_best_rate",
+      "Best learning rate by width",
+      fmt::format("The vertex of the parabola through the best rate of each sweep and its neighbors; {}. A gap: "
+                  "the sweep does not enclose its best rate.",
+                  seeds_in_words(part.rate_seeds)),
+      "line",
+      {"width d_model", true},
+      {"best learning rate", true}};
   best.ended = "not enclosed";
-  best.kind = "line";
-  best.x = {"width d_model", true};
-  best.y = {"best learning rate", true};
-  for (const RateClaim& claim : kRateClaims) {
-    const RateSweeps all = trained_sweeps(context, part, claim.parametrization);
+  for (size_t k = 0; k < planned.size(); ++k) {
+    const RateClaim& claim = kRateClaims[k];
+    const RateSweeps all = planned[k].trained(part);
     const std::string id = fmt::format("{}_sweep", claim.id);
     result.figures.push_back(sweeps_figure(all, claim.parametrization, id));
     const std::string name = display_name(claim.parametrization);
     Series line{name, name};
-    for (size_t i = 0; i < all.widths.size(); ++i) {
-      const Interval rate = geometric_interval(all.best(i));
-      line.point(all.widths[i], rate.mean, rate.low, rate.high);
-    }
+    for (size_t i = 0; i < all.widths.size(); ++i) line.point(all.widths[i], geometric_interval(all.best(i)));
     best.series.push_back(line);
     judge_rates(context, part, all, claim, id, result);
   }
   result.figures.push_back(best);
+}
+
+}  // namespace
+
+std::function<void(PartResult&)> plan_scale_rates(PartPlan& plan, StudyContext& context, const ScaleStudy& part) {
+  if (part.learning_rates.empty()) return [](PartResult&) {};
+  std::vector<PlannedSweeps> planned;
+  for (const RateClaim& claim : kRateClaims) {
+    PlannedSweeps& sweeps = planned.emplace_back();
+    for (const int64_t width : widths_of(part)) {
+      auto& at_width = sweeps.runs.emplace_back();
+      for (const double rate : rates_of(part)) {
+        const ScaleMember member = rate_member(context, part, claim.parametrization, width, rate);
+        at_width.push_back(planned_runs(plan, context, member, part.rate_seeds));
+      }
+    }
+  }
+  return [&context, part, planned](PartResult& result) { report_rates(context, part, planned, result); };
 }
 
 }  // namespace plumb

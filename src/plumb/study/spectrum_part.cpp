@@ -5,15 +5,43 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "plumb/analysis/curvature/spectrum_json.h"
 #include "plumb/base/progress.h"
-#include "plumb/study/part.h"
+#include "plumb/study/plan.h"
 
 namespace plumb {
 namespace {
+
+struct SpectrumStudy {
+  int64_t layers = 6;
+  int64_t pairs = 100;
+  int64_t steps = 40;
+  int64_t probes = 1;
+  int64_t batch_tokens = 1024;
+  double graph_memory_gib = 6.0;
+  int64_t layer_steps = 0;
+  int64_t seeds = 3;
+  int64_t seed_steps = 20;
+};
+
+void describe(Fields& field, SpectrumStudy& part) {
+  field("layers", part.layers, kLayersMeaning, count_from(1));
+  field("pairs", part.pairs, kPairsMeaning, count_from(0));
+  field("steps", part.steps, "Lanczos steps per probe", count_from(1));
+  field("probes", part.probes, "number of start vectors; two or more give error bars", count_from(1));
+  field("batch_tokens", part.batch_tokens, "tokens per micro-batch", count_from(1));
+  field("graph_memory_gib", part.graph_memory_gib, "memory for gradient graphs kept between products",
+        at_least(0).in("GiB"));
+  field("layer_steps", part.layer_steps,
+        "Lanczos steps for the diagonal block of each layer; 0: blocks are not measured", count_from(0));
+  field("seeds", part.seeds, "initializations to measure λ_max for; the first one has the whole spectrum",
+        count_from(1));
+  field("seed_steps", part.seed_steps, "Lanczos steps for the others", count_from(1));
+}
 
 /// What is measured for a scheme.
 enum class SpectrumKind {
@@ -22,8 +50,10 @@ enum class SpectrumKind {
   sharpness,  // only the extremes, for further seeds of the initialization
 };
 
-MeasurementRequest spectrum_request(StudyContext& context, const std::string& scheme, const SpectrumStudy& part,
-                                    SpectrumKind kind, int64_t seed = 0) {
+using PlannedSpectrum = Planned<SpectrumReport>;
+
+PlannedSpectrum planned_spectrum(PartPlan& plan, StudyContext& context, const std::string& scheme,
+                                 const SpectrumStudy& part, SpectrumKind kind, int64_t seed = 0) {
   const ModelConfig config = model_for(context, scheme, part.layers);
   const bool extremes = kind == SpectrumKind::sharpness;
   const int64_t steps = kind == SpectrumKind::by_layer ? part.layer_steps : extremes ? part.seed_steps : part.steps;
@@ -55,32 +85,39 @@ MeasurementRequest spectrum_request(StudyContext& context, const std::string& sc
     options.seed = static_cast<uint64_t>(context.config.study.seed + seed);
     options.hessian.graph_memory = static_cast<int64_t>(part.graph_memory_gib * 1073741824.0);
     Progress progress(label, steps * probes);
-    return to_json(
+    return result_json(
         measure_spectrum(*model, measured_batches(context, part.pairs, part.batch_tokens), options,
                          [&](int64_t done, int64_t, const std::string& note) { progress.update(done, note); }));
   };
-  return request;
+  return plan.add<SpectrumReport>(request);
 }
 
-SpectrumReport spectrum_of(StudyContext& context, const std::string& scheme, const SpectrumStudy& part,
-                           SpectrumKind kind, int64_t seed = 0) {
-  return context.measurements.get(spectrum_request(context, scheme, part, kind, seed)).get<SpectrumReport>();
-}
+/// The measurements of one scheme.
+struct SchemeSpectra {
+  PlannedSpectrum whole;
+  std::vector<PlannedSpectrum> further;  // the extremes for further seeds
+  std::optional<PlannedSpectrum> by_layer;
 
-using Spectra = std::map<std::string, SpectrumReport>;  // by scheme
+  [[nodiscard]] const Spectrum& spectrum() const { return whole->whole.value(); }
+  /// [seed]: λ_max.
+  [[nodiscard]] std::vector<Extreme> sharpness() const {
+    std::vector<Extreme> all = {spectrum().max};
+    for (const PlannedSpectrum& each : further) all.push_back(each->whole.value().max);
+    return all;
+  }
+};
+using Spectra = std::map<std::string, SchemeSpectra>;  // by scheme
 
 /// The largest absolute eigenvalue.
-double reach(const SpectrumReport& report) {
-  return std::max(std::abs(report.whole.value().max.value), std::abs(report.whole.value().min.value));
-}
+double reach(const Spectrum& spectrum) { return std::max(std::abs(spectrum.max.value), std::abs(spectrum.min.value)); }
 
 /// Whether a spectrum extends so much further than the median one that it would hide the others.
-bool off_scale(const SpectrumReport& report, const Spectra& all) {
+bool off_scale(const Spectrum& spectrum, const Spectra& all) {
   constexpr double kFar = 1000;
   std::vector<double> reaches;
-  for (const auto& [scheme, each] : all) reaches.push_back(reach(each));
+  for (const auto& [scheme, each] : all) reaches.push_back(reach(each.spectrum()));
   std::nth_element(reaches.begin(), reaches.begin() + static_cast<std::ptrdiff_t>(reaches.size() / 2), reaches.end());
-  return !(reach(report) <= kFar * reaches[reaches.size() / 2]);
+  return !(reach(spectrum) <= kFar * reaches[reaches.size() / 2]);
 }
 
 /// λ_max of each layer's block in a stack, first to last.
@@ -94,8 +131,8 @@ std::vector<Extreme> sharpest_by_layer(const SpectrumReport& report, StackKind s
 
 std::string growth_sentence(const Spectra& by_scheme, StackKind stack) {
   std::vector<std::string> factors;
-  for (const auto& [scheme, report] : by_scheme) {
-    const std::vector<Extreme> layers = sharpest_by_layer(report, stack);
+  for (const auto& [scheme, spectra] : by_scheme) {
+    const std::vector<Extreme> layers = sharpest_by_layer(**spectra.by_layer, stack);
     factors.push_back(fmt::format("{:.2g} with {}", layers.back().value / layers.front().value, display_name(scheme)));
   }
   return fmt::format(
@@ -121,21 +158,22 @@ std::string traces_in_words(const Spectrum& first, const Spectrum& second) {
 
 /// λ_max of each layer's block, with the other layers held fixed.
 Figure layers_figure(const Spectra& by_scheme, const std::vector<StackKind>& stacks, const SpectrumStudy& part) {
-  Figure figure{"hessian_by_layer", "Curvature by layer at initialization"};
-  figure.caption = fmt::format(
-      "The largest eigenvalue of each layer's diagonal block of the Hessian, with the other layers held fixed; {} "
-      "Lanczos "
-      "steps; bands are Ritz residuals of the first seed, not intervals over seeds. Solid: decoder; dashed: encoder.",
-      part.layer_steps);
-  figure.kind = "line";
-  figure.x = {"layer"};
-  figure.y = {"λ_max of the block", true};
-  for (const auto& [scheme, report] : by_scheme) {
+  Figure figure{
+      "hessian_by_layer",
+      "Curvature by layer at initialization",
+      fmt::format("The largest eigenvalue of each layer's diagonal block of the Hessian, with the other layers "
+                  "held fixed; {} Lanczos steps; bands are Ritz residuals of the first seed, not intervals "
+                  "over seeds. Solid: decoder; dashed: encoder.",
+                  part.layer_steps),
+      "line",
+      {"layer"},
+      {"λ_max of the block", true}};
+  for (const auto& [scheme, spectra] : by_scheme) {
     for (const StackKind stack : stacks) {
       Series line{fmt::format("{}, {}", display_name(scheme), to_string(stack)), scheme};
       line.style = stack == StackKind::decoder ? "solid" : "dashed";
       int64_t layer = 0;
-      for (const auto& [top, error] : sharpest_by_layer(report, stack)) {
+      for (const auto& [top, error] : sharpest_by_layer(**spectra.by_layer, stack)) {
         line.point(++layer, top, std::max(top - error, 1e-3 * top), top + error);  // the axis is logarithmic
       }
       figure.series.push_back(line);
@@ -145,78 +183,57 @@ Figure layers_figure(const Spectra& by_scheme, const std::vector<StackKind>& sta
 }
 
 /// λ_max of every seed, from which the interval of the verdict is computed.
-Table seeds_table(const StudyContext& context, const std::map<std::string, std::vector<Extreme>>& sharpness,
-                  const SpectrumStudy& part) {
+Table seeds_table(const StudyContext& context, const Spectra& by_scheme, const SpectrumStudy& part) {
   Table table{"hessian_seeds",
               "Largest eigenvalue by seed",
               "λ_max with its Ritz residual. Intervals over seeds do not include the residuals.",
               {"scheme", "seed", "Lanczos steps", "λ_max", "±"}};
-  for (const auto& [scheme, by_seed] : sharpness) {
+  for (const auto& [scheme, spectra] : by_scheme) {
     int64_t seed = 0;
-    for (const auto& [value, error] : by_seed) {
-      table.rows.push_back({scheme, context.config.study.seed + seed, seed == 0 ? part.steps : part.seed_steps,
-                            finite_or_null(value), finite_or_null(error)});
+    for (const auto& [value, error] : spectra.sharpness()) {
+      table.row(scheme, context.config.study.seed + seed, seed == 0 ? part.steps : part.seed_steps, value, error);
       ++seed;
     }
   }
   return table;
 }
 
-}  // namespace
-
-std::vector<MeasurementRequest> requests(StudyContext& context, const SpectrumStudy& part) {
-  std::vector<MeasurementRequest> list;
-  for (const std::string& scheme : context.config.study.schemes) {
-    list.push_back(spectrum_request(context, scheme, part, SpectrumKind::whole));
-    if (part.layer_steps > 0) list.push_back(spectrum_request(context, scheme, part, SpectrumKind::by_layer));
-    for (int64_t seed = 1; seed < part.seeds; ++seed)
-      list.push_back(spectrum_request(context, scheme, part, SpectrumKind::sharpness, seed));
-  }
-  return list;
-}
-
-PartResult measure(StudyContext& context, const SpectrumStudy& part) {
-  Spectra spectra;
-  std::map<std::string, std::vector<Extreme>> sharpness;  // [seed]: λ_max
-  for (const std::string& scheme : context.config.study.schemes) {
-    spectra[scheme] = spectrum_of(context, scheme, part, SpectrumKind::whole);
-    sharpness[scheme] = {spectra[scheme].whole.value().max};
-    for (int64_t seed = 1; seed < part.seeds; ++seed)
-      sharpness[scheme].push_back(spectrum_of(context, scheme, part, SpectrumKind::sharpness, seed).whole.value().max);
-  }
-
-  PartResult result;
-  Figure density{"hessian_density", "Hessian spectrum at initialization"};
-  density.caption = fmt::format(
-      "Density of the eigenvalues of the loss's Hessian at initialization, by stochastic Lanczos quadrature: {} steps "
-      "with full re-orthogonalization, {} probe vector{}, a Gaussian kernel. {}, {} examples, first seed.{}",
-      part.steps, part.probes, part.probes == 1 ? "" : "s",
-      layers_in_words(model_for(context, context.config.study.schemes.front(), part.layers)), part.pairs,
-      part.probes == 1 ? " One probe gives no error bars: the heights are rough." : "");
-  density.kind = "density";
-  density.x = {"eigenvalue"};
-  density.y = {"density", true};
+/// The density, the extreme eigenvalues and their table, of the first seed.
+void report_spectra(const StudyContext& context, const SpectrumStudy& part, const Spectra& by_scheme,
+                    PartResult& result) {
+  Figure density{
+      "hessian_density",
+      "Hessian spectrum at initialization",
+      fmt::format("Density of the eigenvalues of the loss's Hessian at initialization, by stochastic Lanczos "
+                  "quadrature: {} steps with full re-orthogonalization, {} probe vector{}, a Gaussian "
+                  "kernel. {}, {} examples, first seed.{}",
+                  part.steps, part.probes, part.probes == 1 ? "" : "s",
+                  layers_in_words(model_for(context, context.config.study.schemes.front(), part.layers)), part.pairs,
+                  part.probes == 1 ? " One probe gives no error bars: the heights are rough." : ""),
+      "density",
+      {"eigenvalue"},
+      {"density", true}};
   density.y.floor = 1e-9;  // keeps one eigenvalue in millions visible
-  Figure extremes{"hessian_extremes", "Extreme eigenvalues of the Hessian at initialization"};
-  extremes.caption =
-      "The largest and smallest Ritz values of the first seed; each has an eigenvalue within its whiskers, the Ritz "
-      "residual. They are not intervals over seeds.";
-  extremes.kind = "bar";
-  extremes.x = {""};
-  extremes.y = {"eigenvalue"};
+  Figure extremes{"hessian_extremes",
+                  "Extreme eigenvalues of the Hessian at initialization",
+                  "The largest and smallest Ritz values of the first seed; each has an eigenvalue within its whiskers, "
+                  "the Ritz residual. They are not intervals over seeds.",
+                  "bar",
+                  {""},
+                  {"eigenvalue"}};
   Table table{
       "hessian",
       "Curvature at initialization",
       "Of the first seed: λ with its Ritz residual; the trace, an average over random probes, with its standard "
       "error if there is more than one.",
       {"scheme", "λ_max", "±", "λ_min", "±", "trace", "± (s.e.)", "loss", "parameters"}};
-  for (const auto& [scheme, report] : spectra) {
-    const Spectrum& spectrum = report.whole.value();
+  for (const auto& [scheme, spectra] : by_scheme) {
+    const Spectrum& spectrum = spectra.spectrum();
     const auto [top, top_error] = spectrum.max;
     const auto [bottom, bottom_error] = spectrum.min;
     Series line{display_name(scheme), scheme};
     Series bars{display_name(scheme), scheme};
-    if (off_scale(report, spectra)) {
+    if (off_scale(spectrum, by_scheme)) {
       const std::string note =
           fmt::format("{} ranges from {:.2g} to {:.2g} and is not drawn.", display_name(scheme), bottom, top);
       for (Figure* figure : {&density, &extremes}) figure->notes.push_back(note);
@@ -230,43 +247,60 @@ PartResult measure(StudyContext& context, const SpectrumStudy& part) {
     }
     density.series.push_back(line);
     extremes.series.push_back(bars);
-    table.rows.push_back({scheme, finite_or_null(top), finite_or_null(top_error), finite_or_null(bottom),
-                          finite_or_null(bottom_error), finite_or_null(spectrum.trace.mean),
-                          finite_or_null(spectrum.trace.error.value_or(std::nan(""))), finite_or_null(report.loss),
-                          report.parameters});
+    table.row(scheme, top, top_error, bottom, bottom_error, spectrum.trace.mean,
+              spectrum.trace.error.value_or(std::nan("")), spectra.whole->loss, spectra.whole->parameters);
   }
   result.figures = {density, extremes};
-  std::string growth;
-  if (part.layer_steps > 0) {
-    Spectra by_layer;
-    for (const std::string& scheme : context.config.study.schemes)
-      by_layer[scheme] = spectrum_of(context, scheme, part, SpectrumKind::by_layer);
-    result.figures.push_back(layers_figure(by_layer, stacks_of(context), part));
-    growth = growth_sentence(by_layer, last_stack(context));
-  }
   result.tables = {table};
-  if (part.seeds > 1) result.tables.push_back(seeds_table(context, sharpness, part));
-  if (spectra.count("post-ln") != 0 && spectra.count("pre-ln") != 0) {
-    const Spectrum& post_ln = spectra["post-ln"].whole.value();
-    const Spectrum& pre_ln = spectra["pre-ln"].whole.value();
-    std::vector<double> ratios;
-    for (size_t seed = 0; seed < sharpness["post-ln"].size(); ++seed)
-      ratios.push_back(sharpness["post-ln"][seed].value / sharpness["pre-ln"][seed].value);
-    const Judgment judgment = judge(ratios, Region::above(1.1, 1), Scale::logarithmic);
-    result.verdicts.push_back(
-        {"curvature", "The Post-LN loss has more curvature at initialization than the Pre-LN loss",
-         "Understanding Transformer Models at Initialization (course talk, 2022)",
-         setting_of(context, model_for(context, "post-ln", part.layers)), "λ_max with Post-LN / with Pre-LN", judgment,
-         fmt::format("For the first seed, λ_max is {} and {} (± Ritz residuals){}.", in_words(post_ln.max),
-                     in_words(pre_ln.max), traces_in_words(post_ln, pre_ln)),
-         "hessian_density"});
-    result.summary.push_back(fmt::format(
-        "At initialization, the largest eigenvalue of the Hessian with Post-LN is {} times that with Pre-LN "
-        "({}; {} layers, {} pairs).",
-        with_interval(judgment.effect), seeds_in_words(part.seeds), part.layers, part.pairs));
-  }
-  if (!growth.empty()) result.summary.push_back(growth);
-  return result;
 }
 
+/// Compares the largest eigenvalues of Post-LN and Pre-LN, seed by seed.
+void judge_sharpness(const StudyContext& context, const SpectrumStudy& part, const SchemeSpectra& post_ln,
+                     const SchemeSpectra& pre_ln, PartResult& result) {
+  const std::vector<Extreme> first = post_ln.sharpness(), second = pre_ln.sharpness();
+  std::vector<double> ratios;
+  for (size_t seed = 0; seed < first.size(); ++seed) ratios.push_back(first[seed].value / second[seed].value);
+  const Judgment judgment = judge(ratios, Region::above(1.1, 1), Scale::logarithmic);
+  result.verdicts.push_back(
+      {"curvature", "The Post-LN loss has more curvature at initialization than the Pre-LN loss",
+       "Understanding Transformer Models at Initialization (course talk, 2022)",
+       setting_of(context, model_for(context, "post-ln", part.layers)), "λ_max with Post-LN / with Pre-LN", judgment,
+       fmt::format("For the first seed, λ_max is {} and {} (± Ritz residuals){}.", in_words(first.front()),
+                   in_words(second.front()), traces_in_words(post_ln.spectrum(), pre_ln.spectrum())),
+       "hessian_density"});
+  result.summary.push_back(
+      fmt::format("At initialization, the largest eigenvalue of the Hessian with Post-LN is {} times that with Pre-LN "
+                  "({}; {} layers, {} pairs).",
+                  with_interval(judgment.effect), seeds_in_words(part.seeds), part.layers, part.pairs));
+}
+
+PartPlan plan(StudyContext& context, const SpectrumStudy& part) {
+  PartPlan plan(context);
+  Spectra by_scheme;
+  for (const std::string& scheme : context.config.study.schemes) {
+    SchemeSpectra spectra{planned_spectrum(plan, context, scheme, part, SpectrumKind::whole), {}, {}};
+    if (part.layer_steps > 0) spectra.by_layer = planned_spectrum(plan, context, scheme, part, SpectrumKind::by_layer);
+    for (int64_t seed = 1; seed < part.seeds; ++seed)
+      spectra.further.push_back(planned_spectrum(plan, context, scheme, part, SpectrumKind::sharpness, seed));
+    by_scheme.emplace(scheme, spectra);
+  }
+  plan.report = [&context, part, by_scheme] {
+    PartResult result;
+    report_spectra(context, part, by_scheme, result);
+    if (part.layer_steps > 0) result.figures.push_back(layers_figure(by_scheme, stacks_of(context), part));
+    if (part.seeds > 1) result.tables.push_back(seeds_table(context, by_scheme, part));
+    const auto post_ln = by_scheme.find("post-ln"), pre_ln = by_scheme.find("pre-ln");
+    if (post_ln != by_scheme.end() && pre_ln != by_scheme.end())
+      judge_sharpness(context, part, post_ln->second, pre_ln->second, result);
+    if (part.layer_steps > 0) result.summary.push_back(growth_sentence(by_scheme, last_stack(context)));
+    return result;
+  };
+  return plan;
+}
+
+[[maybe_unused]] const bool kSpectrum =
+    add_part<SpectrumStudy>("spectrum", "the Hessian's spectrum at initialization, by the Lanczos method",
+                            "Ghorbani et al. 2019, arXiv 1901.10159", {.place = 4, .plan = plan});
+
+}  // namespace
 }  // namespace plumb

@@ -18,8 +18,11 @@
 #include "plumb/data/prepare_parts.h"
 #include "plumb/data/prepare_synthetic.h"
 #include "plumb/data/prepare_text.h"
+#include "plumb/model/kind.h"
 #include "plumb/report/split_figure.h"
-#include "plumb/study/part.h"
+#include "plumb/study/changed_keys.h"
+#include "plumb/study/plan.h"
+#include "plumb/study/transfer_data.h"
 
 namespace plumb {
 namespace {
@@ -112,7 +115,7 @@ Json data_settings(const DataDirectory& data, const StudyData& config) {
 
 /// Identifies the batches that are measured: the data, and the task where it is not the default.
 Json batch_settings(Json settings, const TaskConfig& task) {
-  if (std::string own = own_task(task); !own.empty()) settings["task"] = std::move(own);
+  if (std::string own = changed_keys(task); !own.empty()) settings["task"] = std::move(own);
   return settings;
 }
 
@@ -154,20 +157,22 @@ int64_t default_jobs(const StudyConfig& config) {
   return config.model.d_model <= kSmall ? omp_get_max_threads() : 1;
 }
 
-/// Throws Error on invalid schemes, models, optimizers, schedules and splits, before anything is measured.
+/// Throws Error on invalid values, schemes, models, optimizers and schedules, before anything is measured.
 void check_study(const StudyContext& context) {
   const StudyConfig& config = context.config;
-  const auto require_split = [&](const std::string& split) {
-    if (!context.data.has_split(split)) {
-      throw Error(fmt::format("the data has no split '{}'", split), "splits: " + join(context.data.split_names()));
-    }
-  };
-  require_split(config.data.measured_split);
-  if (config.training && config.training->bleu_pairs > 0) require_split(config.training->bleu_split);
+  require_split(context, config.data.measured_split);
   for (const std::string& scheme : config.study.schemes) {
     const std::unique_ptr<Model> model = make_model(model_for(context, scheme, 1));
     if (config.trains()) const Trainer trainer(*model, config.train, context.task);
   }
+}
+
+/// Whether an encoder predicts masked tokens, which requires a mask token in the vocabulary.
+bool predicts_masked_tokens(const StudyConfig& config) {
+  if (model_kind(config.model.kind).only_encodes() && config.model.pooling == "none") return true;
+  const TransferStudy* transfer = config.part<TransferStudy>();
+  return transfer != nullptr && std::any_of(transfer->models.begin(), transfer->models.end(),
+                                            [](const auto& model) { return model_kind(model.kind).only_encodes(); });
 }
 
 }  // namespace
@@ -177,7 +182,7 @@ Json run_study(const StudyConfig& given, const std::filesystem::path& out, const
   StudyConfig config = given;
   const std::string toml = write_study(config);
   write_file_atomic(out / "study.toml", toml);
-  const DataDirectory data = open_data(config.data, config.study.seed, config.masks(), out);
+  const DataDirectory data = open_data(config.data, config.study.seed, predicts_masked_tokens(config), out);
   const std::unique_ptr<Task> task = make_task(config.task, data, config.model.kind);
   if (!task->learned_by(config.model.kind)) config.model.kind = task->model_kind();
   Measurements measurements(out / "measurements");
@@ -202,19 +207,20 @@ Json run_study(const StudyConfig& given, const std::filesystem::path& out, const
   results["settings"] = settings_groups(toml);
   results["settings"].push_back({{"group", "machine"}, {"items", {{"threads", omp_get_max_threads()}}}});
 
-  std::vector<MeasurementRequest> planned;
-  for_each_part(config, [&](const char*, const auto& part) {
-    if (!part) return;
-    for (MeasurementRequest& request : requests(context, *part)) planned.push_back(std::move(request));
-  });
+  std::vector<std::pair<std::string, PartPlan>> plans;
+  std::vector<MeasurementRequest> requests;
+  for (const std::string& name : study_part_names()) {
+    if (config.parts.count(name) == 0) continue;
+    const auto& [part, plan] =
+        plans.emplace_back(name, study_parts().at(name).make.plan(context, config.parts.at(name)));
+    requests.insert(requests.end(), plan.requests().begin(), plan.requests().end());
+  }
   std::set<std::string> found;
-  for (const MeasurementRequest& request : planned) {
+  for (const MeasurementRequest& request : requests) {
     if (measurements.has(request)) found.insert(request.name);
   }
-  make_all(measurements, planned, jobs > 0 ? jobs : default_jobs(config));
-  for_each_part(config, [&](const char* name, const auto& part) {
-    if (part) append(results, measure(context, *part), name, config.study.schemes);
-  });
+  make_all(measurements, requests, jobs > 0 ? jobs : default_jobs(config));
+  for (const auto& [name, plan] : plans) append(results, plan.report(), name, config.study.schemes);
   write_json(out / "results.json", results);
   say(fmt::format("{} measurements made, {} reused", measurements.measured(), found.size()));
   return results;

@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
+#include "plumb/base/error.h"
 #include "plumb/base/random.h"
 #include "plumb/run/directory.h"
+#include "plumb/study/changed_keys.h"
 #include "plumb/train/run_training.h"
 
 namespace plumb {
@@ -15,12 +18,10 @@ namespace {
 
 Json run_settings(const StudyContext& context, const RunConfig& config) {
   Json settings = {{"data", context.data_settings},
-                   {"config", ConfigWriter()
-                                  .section("model", config.model)
-                                  .section("train", config.train)
-                                  .section("task", config.task)
-                                  .text()}};
-  if (!config.watch.every.is_zero()) settings["watch"] = ConfigWriter().section("watch", config.watch).text();
+                   {"model", settings_of(config.model)},
+                   {"train", changed_keys(config.train)},
+                   {"task", changed_keys(config.task)}};
+  if (!config.watch.every.is_zero()) settings["watch"] = changed_keys(config.watch);
   return settings;
 }
 
@@ -47,6 +48,27 @@ std::string warm_up_name(const Duration& warm_up) {
 Duration longest_of(const std::vector<Duration>& warm_ups) {
   return *std::max_element(warm_ups.begin(), warm_ups.end(),
                            [](const Duration& a, const Duration& b) { return a.amount() < b.amount(); });
+}
+
+void check_warm_ups(const std::string& section, const std::vector<Duration>& warm_ups, TrainConfig train) {
+  std::optional<Duration::Unit> unit;
+  for (const Duration& each : warm_ups) {
+    if (each.is_zero()) continue;
+    if (unit.value_or(each.unit()) != each.unit()) {
+      throw Error(section + ".warm_ups mixes units", "give all of them in steps, all in tokens or all in epochs");
+    }
+    unit = each.unit();
+  }
+  train.warm_up = longest_of(warm_ups);
+  require_decay_start(train);
+}
+
+void check_rates(const std::string& key, const std::vector<double>& rates) {
+  std::set<std::string> names;
+  for (const double rate : rates) {
+    if (!names.insert(fmt::format("{:g}", rate)).second)
+      throw Error(fmt::format("{} lists {:g} twice", key, rate), "rates that differ by less are the same run");
+  }
 }
 
 TrainConfig with_warm_up(TrainConfig train, const Duration& warm_up, const std::vector<Duration>& all) {
@@ -112,19 +134,22 @@ MeasurementRequest question_measurement(StudyContext& context, const RunRequest&
   measurement.name = fmt::format("{}-{}", question.name, request.name);
   measurement.settings["question"] = question.settings;
   measurement.measure = [&context, request, question, run] {
-    if (trained_run(context, request).diverged()) return Json();
+    const TrainResult result = TrainResult::from_json(context.measurements.get(run_measurement(context, request)));
+    if (result.outcome == RunOutcome::diverged) return Json();
     const std::unique_ptr<Model> model = load_model(run_directory(context, request.name, run));
     return question.ask(*model);
   };
   return measurement;
 }
 
-TrainedRun trained_run(StudyContext& context, const RunRequest& request) {
-  return {request.config, TrainResult::from_json(context.measurements.get(run_measurement(context, request)))};
+Planned<TrainedRun> planned_run(PartPlan& plan, StudyContext& context, const RunRequest& request) {
+  return plan.add<TrainedRun>(run_measurement(context, request), [config = request.config](const Json& result) {
+    return TrainedRun{config, TrainResult::from_json(result)};
+  });
 }
 
-Json answer_of(StudyContext& context, const RunRequest& request, const RunQuestion& question) {
-  return context.measurements.get(question_measurement(context, request, question));
+std::vector<double> final_losses(const std::vector<Planned<TrainedRun>>& runs) {
+  return numbers_in(runs, [](const Planned<TrainedRun>& run) { return run->loss(); });
 }
 
 }  // namespace plumb

@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "plumb/study/part.h"
+#include "plumb/study/plan.h"
 #include "plumb/train/trainer.h"
 
 namespace plumb {
@@ -17,7 +17,7 @@ struct TrainedRun {
   RunConfig config;
   TrainResult result;
 
-  [[nodiscard]] bool diverged() const { return result.outcome == "diverged"; }
+  [[nodiscard]] bool diverged() const { return result.outcome == RunOutcome::diverged; }
   /// The last validation loss in nats per token; infinite if the run diverged, NaN if it was never validated.
   [[nodiscard]] double loss() const;
   /// "loss 2.31", or "diverged at step 120".
@@ -31,6 +31,13 @@ std::string warm_up_name(const Duration& warm_up);
 
 /// The longest of these warm-ups, which are in one unit.
 Duration longest_of(const std::vector<Duration>& warm_ups);
+
+/// Throws Error, naming the section, if the units of its warm-ups differ, since the longest is compared with none, or
+/// if there is no warm-up to which a decay that begins after it could be tied.
+void check_warm_ups(const std::string& section, const std::vector<Duration>& warm_ups, TrainConfig train);
+
+/// Throws Error, naming the key, if two learning rates are the same in the names of runs.
+void check_rates(const std::string& key, const std::vector<double>& rates);
 
 /// The [train] of a run with a warm-up, among runs with these. Unless it says when the decay starts, an inverse square
 /// root begins at the end of the longest warm-up in all of them, so that only their first steps differ.
@@ -66,8 +73,10 @@ MeasurementRequest run_measurement(StudyContext& context, const RunRequest& requ
 /// Trains the run if needed and asks; the answer is null if the run diverged.
 MeasurementRequest question_measurement(StudyContext& context, const RunRequest& request, const RunQuestion& question);
 
-/// The run's result, and the answer to a question about it: stored ones if name and settings match, or else measured.
-TrainedRun trained_run(StudyContext& context, const RunRequest& request);
-Json answer_of(StudyContext& context, const RunRequest& request, const RunQuestion& question);
+/// Plans a training run.
+Planned<TrainedRun> planned_run(PartPlan& plan, StudyContext& context, const RunRequest& request);
+
+/// Final validation losses in nats per token, infinite for runs that diverged.
+std::vector<double> final_losses(const std::vector<Planned<TrainedRun>>& runs);
 
 }  // namespace plumb

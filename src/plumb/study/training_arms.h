@@ -1,6 +1,7 @@
 // The arms of [training], each with its own learning-rate sweep, and what papers claim about them.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,18 @@
 #include "plumb/study/trained_run.h"
 
 namespace plumb {
+
+/// [[training.arm]]: an optimizer with its own sweep.
+struct TrainingArm {
+  std::string optimizer = "adam";
+  std::vector<double> learning_rates = {1e-3};
+  double clip_norm = 0;
+  std::vector<std::string> schemes{};
+
+  /// "sgd", or "sgd, clipped at 1".
+  [[nodiscard]] std::string name() const;
+};
+void describe(Fields& field, TrainingArm& arm);
 
 /// Runs that differ only in learning rate and seed.
 struct ArmId {
@@ -24,11 +37,12 @@ struct ArmId {
 
 struct Arm {
   ArmId id;
-  std::vector<std::vector<TrainedRun>> runs;  // [learning rate][seed]
-  Sweep sweep;
+  std::vector<std::vector<Planned<TrainedRun>>> runs;   // [learning rate][seed]
+  std::optional<Planned<std::vector<double>>> initial;  // [seed]: the loss before training; of arms that are compared
+  Sweep sweep{};                                        // once the runs are trained
 
   /// The runs at the best learning rate.
-  [[nodiscard]] const std::vector<TrainedRun>& best() const {
+  [[nodiscard]] const std::vector<Planned<TrainedRun>>& best() const {
     return runs[static_cast<size_t>(&sweep.best() - sweep.points.data())];
   }
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plumb/model/kind.h"
 #include "plumb/study/training_arms.h"
 
 namespace plumb {
@@ -22,11 +23,16 @@ constexpr WarmUpClaim kWarmUpClaims[] = {
      "Xiong et al. 2020, Figure 2, for translation with Adam"},
     {"post-ln", "sgd", true, "Post-LN: with SGD too, training without warm-up is clearly worse, or fails",
      "Xiong et al. 2020, Figure 2"},
-    {"post-ln", "radam", false, "Post-LN: RAdam trains without warm-up, losing less than 0.1 nats", "Liu et al. 2020, arXiv 1908.03265"},
-    {"pre-ln", "adam", false, "Pre-LN: trains without warm-up, losing less than 0.1 nats", "Xiong et al. 2020, section 4"},
-    {"pre-ln", "adamw, clipped at 1", false, "Pre-LN: trains without warm-up, losing less than 0.1 nats", "Xiong et al. 2020, section 4"},
-    {"residual-dual", "adam", false, "ResiDual: trains without warm-up, losing less than 0.1 nats", "Xie et al. 2023, arXiv 2304.14802"},
-    {"rezero", "adam", false, "ReZero: trains without warm-up, losing less than 0.1 nats", "Bachlechner et al. 2020, arXiv 2003.04887"},
+    {"post-ln", "radam", false, "Post-LN: RAdam trains without warm-up, losing less than 0.1 nats",
+     "Liu et al. 2020, arXiv 1908.03265"},
+    {"pre-ln", "adam", false, "Pre-LN: trains without warm-up, losing less than 0.1 nats",
+     "Xiong et al. 2020, section 4"},
+    {"pre-ln", "adamw, clipped at 1", false, "Pre-LN: trains without warm-up, losing less than 0.1 nats",
+     "Xiong et al. 2020, section 4"},
+    {"residual-dual", "adam", false, "ResiDual: trains without warm-up, losing less than 0.1 nats",
+     "Xie et al. 2023, arXiv 2304.14802"},
+    {"rezero", "adam", false, "ReZero: trains without warm-up, losing less than 0.1 nats",
+     "Bachlechner et al. 2020, arXiv 2003.04887"},
 };
 
 /// The difference that counts as "clearly worse", in nats per token.
@@ -80,8 +86,8 @@ void judge_effect(const StudyContext& context, const std::vector<Arm>& arms, con
     verdict.quantity =
         fmt::format("final validation loss without warm-up − with (nats per token), {}", compared_at(with));
     verdict.evidence = fmt::format("With warm-up {} at a learning rate of {:g}, without {} at {:g} (first seeds).",
-                                   with.best().front().summary(), with.sweep.best().learning_rate,
-                                   without.best().front().summary(), without.sweep.best().learning_rate);
+                                   with.best().front()->summary(), with.sweep.best().learning_rate,
+                                   without.best().front()->summary(), without.sweep.best().learning_rate);
     verdict.scheme = id.scheme;
     result.verdicts.push_back(verdict);
   }
@@ -111,17 +117,15 @@ void judge_warm_up(const StudyContext& context, const std::vector<Arm>& arms, Pa
       "rate; mean over the seeds of which neither run failed, with its 95% interval.",
       {"scheme", "layers", "optimizer", "rate with", "rate without", "difference", "low", "high", "note"}};
   const ModelConfig& model = context.config.model;
-  const bool predicts_masked = model.kind == "encoder" && model.pooling == "none";
+  const bool predicts_masked = model_kind(model.kind).only_encodes() && model.pooling == "none";
   for (const Arm& without : arms) {
     const ArmId& id = without.id;
     if (!id.warm_up.is_zero()) continue;
     if (const Arm* with = with_warm_up(arms, id, id.scheme)) {
       const Judgment difference =
           judge_difference(without.sweep.best_losses(), with->sweep.best_losses(), Region::above(kClearlyWorse, 0));
-      table.rows.push_back({id.scheme, id.layers, id.optimizer.name(), with->sweep.best().learning_rate,
-                            without.sweep.best().learning_rate, finite_or_null(difference.effect.mean),
-                            finite_or_null(difference.effect.low), finite_or_null(difference.effect.high),
-                            difference.reason});
+      table.row(id.scheme, id.layers, id.optimizer.name(), with->sweep.best().learning_rate,
+                without.sweep.best().learning_rate, difference.effect, difference.reason);
       judge_effect(context, arms, *with, without, result);
     }
     const Arm* post_ln = with_warm_up(arms, id, "post-ln");

@@ -6,17 +6,31 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <set>
 
 #include "plumb/analysis/sweep.h"
+#include "plumb/base/error.h"
 #include "plumb/base/text.h"
+#include "plumb/decode/beam_search.h"
 #include "plumb/decode/translate.h"
 #include "plumb/metrics/bleu_interval.h"
+#include "plumb/optim/optimizer.h"
 #include "plumb/study/initial_loss.h"
-#include "plumb/study/trained_run.h"
 #include "plumb/study/training_arms.h"
 #include "plumb/task/label_entropy.h"
 
 namespace plumb {
+
+void describe(Fields& field, TrainingArm& arm) {
+  field("optimizer", arm.optimizer, "as `train.optimizer`", name_in(optimizers()));
+  field("learning_rates", arm.learning_rates, "values of `train.learning_rate`", above(0).each_once());
+  field("clip_norm", arm.clip_norm, "as `train.clip_norm`", at_least(0));
+  field("schemes", arm.schemes, "those of `study.schemes` that it trains; empty: all");
+}
+
+std::string TrainingArm::name() const {
+  return clip_norm > 0 ? fmt::format("{}, clipped at {:g}", optimizer, clip_norm) : optimizer;
+}
 
 std::string ArmId::name() const { return fmt::format("{}, {}", display_name(scheme), warm_up_name(warm_up)); }
 
@@ -40,6 +54,49 @@ std::string figure_name(const char* what, const ArmId& arm) {
 }
 
 namespace {
+
+struct TrainingStudy {
+  std::vector<Duration> warm_ups = {0, 400};
+  std::vector<double> learning_rates = {1e-3, 3e-3};
+  std::vector<int64_t> layers = {6};
+  int64_t seeds = 1;
+  int64_t bleu_pairs = 0;
+  std::string bleu_split = "test";
+  int64_t beam = 1;
+  std::vector<TrainingArm> arms{};
+};
+
+void describe(Fields& field, TrainingStudy& part) {
+  field("warm_ups", part.warm_ups, "values of `train.warm_up`, all in the same unit", count_from(0).each_once());
+  field("learning_rates", part.learning_rates, "values of `train.learning_rate`, unless there are arms",
+        above(0).each_once());
+  field("layers", part.layers, kLayersMeaning, count_from(1).each_once());
+  field("seeds", part.seeds, "runs of each kind", count_from(1));
+  field("bleu_pairs", part.bleu_pairs,
+        "pairs to translate and score at the end of the best runs, with a bootstrap interval over sentences for each "
+        "run, and over seeds if there are several; 0: none",
+        count_from(0));
+  field("bleu_split", part.bleu_split,
+        "the split to take them from; data built from your own files have no `test` unless `data.test` is given");
+  field("beam", part.beam, "beam width", within(1, kLargestBeam));
+  field.sections("arm", part.arms);
+}
+
+void check(const StudyConfig& study, const TrainingStudy& part) {
+  check_warm_ups("training", part.warm_ups, study.train);
+  check_rates("training.learning_rates", part.learning_rates);
+  std::set<std::pair<std::string, std::string>> trained;
+  for (const TrainingArm& arm : part.arms) {
+    check_rates("training.arm.learning_rates", arm.learning_rates);
+    const std::vector<std::string>& all = study.study.schemes;
+    for (const std::string& scheme : arm.schemes.empty() ? all : arm.schemes) {
+      if (std::find(all.begin(), all.end(), scheme) == all.end())
+        throw Error(fmt::format("training.arm.schemes: {} is not among study.schemes", scheme));
+      if (!trained.emplace(arm.name(), scheme).second)
+        throw Error(fmt::format("[[training.arm]]: two arms train {} with {}", scheme, arm.name()));
+    }
+  }
+}
 
 std::vector<TrainingArm> optimizers_of(const StudyContext& context, const TrainingStudy& part) {
   if (!part.arms.empty()) return part.arms;
@@ -80,49 +137,60 @@ RunRequest arm_run(const StudyContext& context, const TrainingStudy& part, const
 /// The bootstrap for the interval of BLEU over sentences.
 constexpr Resampling kBleuSamples{};
 
-RunQuestion bleu_question(const StudyContext& context, const TrainingStudy& part) {
-  return {"bleu",
-          {{"pairs", part.bleu_pairs},
-           {"split", part.bleu_split},
-           {"beam", part.beam},
-           {"samples", kBleuSamples.samples},
-           {"seed", kBleuSamples.seed}},
-          [&context, part](Model& model) {
-            std::vector<std::string> source = context.data.raw_source(part.bleu_split);
-            std::vector<std::string> reference = context.data.raw_target(part.bleu_split);
-            const auto count = static_cast<size_t>(std::min<int64_t>(part.bleu_pairs, std::ssize(source)));
-            source.resize(count);
-            reference.resize(count);
-            DecodeOptions options;
-            options.beam = part.beam;
-            const auto hypotheses = translate(translator_of(model), context.data.source_tokenizer(),
-                                              context.data.target_tokenizer(), source, options);
-            if (count < 2) {
-              const BleuScore bleu = corpus_bleu(hypotheses, {reference});
-              return Json{{"score", bleu.score}, {"sentences", count}, {"signature", bleu.signature}};
-            }
-            const BleuWithInterval bleu = bleu_with_interval(hypotheses, {reference}, {}, kBleuSamples);
-            return Json{{"score", bleu.score},
-                        {"low", bleu.interval.low},
-                        {"high", bleu.interval.high},
-                        {"sentences", count},
-                        {"signature", bleu.signature}};
-          }};
+/// Of a run's translations.
+struct BleuAnswer {
+  double score = 0;
+  std::optional<double> low, high;  // of the interval over sentences, if there are several
+  int64_t sentences = 0;
+  std::string signature;
+};
+void describe(Fields& field, BleuAnswer& answer) {
+  field("score", answer.score);
+  field("low", answer.low);
+  field("high", answer.high);
+  field("sentences", answer.sentences);
+  field("signature", answer.signature);
+}
+
+BleuAnswer measured_bleu(const StudyContext& context, const TrainingStudy& part, Model& model) {
+  std::vector<std::string> source = context.data.raw_source(part.bleu_split);
+  std::vector<std::string> reference = context.data.raw_target(part.bleu_split);
+  const int64_t count = std::min<int64_t>(part.bleu_pairs, std::ssize(source));
+  source.resize(static_cast<size_t>(count));
+  reference.resize(static_cast<size_t>(count));
+  DecodeOptions options;
+  options.beam = part.beam;
+  const auto hypotheses = translate(translator_of(model), context.data.source_tokenizer(),
+                                    context.data.target_tokenizer(), source, options);
+  if (count < 2) {
+    const BleuScore bleu = corpus_bleu(hypotheses, {reference});
+    return {bleu.score, {}, {}, count, bleu.signature};
+  }
+  const BleuWithInterval bleu = bleu_with_interval(hypotheses, {reference}, {}, kBleuSamples);
+  return {bleu.score, bleu.interval.low, bleu.interval.high, count, bleu.signature};
+}
+
+/// The score of a run at its arm's best learning rate; empty if it diverged. Which rate that is, is known only after
+/// training, so it is not planned.
+std::optional<BleuAnswer> bleu_of(StudyContext& context, const TrainingStudy& part, const Arm& arm, int64_t seed) {
+  const RunQuestion question{"bleu",
+                             {{"pairs", part.bleu_pairs},
+                              {"split", part.bleu_split},
+                              {"beam", part.beam},
+                              {"samples", kBleuSamples.samples},
+                              {"seed", kBleuSamples.seed}},
+                             [&](Model& model) { return described_json(measured_bleu(context, part, model)); }};
+  return result_of<std::optional<BleuAnswer>>(context.measurements.get(
+      question_measurement(context, arm_run(context, part, arm.id, arm.sweep.best().learning_rate, seed), question)));
 }
 
 /// `failed_at`: the loss from which a run has failed.
-Arm trained_arm(StudyContext& context, const ArmId& id, const TrainingStudy& part, double failed_at) {
-  Arm arm{id, {}, {}};
-  arm.sweep.failed_at = failed_at;
-  for (const double learning_rate : id.optimizer.learning_rates) {
-    arm.runs.emplace_back();
-    arm.sweep.points.push_back({learning_rate, {}});
-    for (int64_t seed = 0; seed < part.seeds; ++seed) {
-      arm.runs.back().push_back(trained_run(context, arm_run(context, part, id, learning_rate, seed)));
-      arm.sweep.points.back().losses.push_back(arm.runs.back().back().loss());
-    }
-  }
-  return arm;
+Sweep sweep_of(const Arm& arm, double failed_at) {
+  Sweep sweep;
+  sweep.failed_at = failed_at;
+  for (size_t i = 0; i < arm.runs.size(); ++i)
+    sweep.points.push_back({arm.id.optimizer.learning_rates[i], final_losses(arm.runs[i])});
+  return sweep;
 }
 
 /// The title of a figure: "WHAT, 6+6 layers, adam".
@@ -133,16 +201,16 @@ std::string titled(const char* what, const StudyContext& context, const ArmId& a
 
 /// Final loss by learning rate: the mean of the finished runs, each run as a point, and diverged runs above all others.
 Figure sweep_figure(const StudyContext& context, const std::vector<Arm>& arms, const ArmId& shown) {
-  Figure figure{figure_name("sweep", shown), titled("Final validation loss by learning rate", context, shown)};
   const bool one_seed =
       std::all_of(arms.begin(), arms.end(), [](const Arm& arm) { return arm.sweep.points.front().losses.size() == 1; });
-  figure.caption =
-      fmt::format("{} Points on the top edge are runs that diverged. Solid: with warm-up, dashed: without.",
-                  one_seed ? "One run at each learning rate: no intervals."
-                           : "Means over seeds of the runs that finished; points are single runs.");
-  figure.kind = "line";
-  figure.x = {"learning rate", true};
-  figure.y = {"validation loss (nats per token)"};
+  Figure figure{figure_name("sweep", shown),
+                titled("Final validation loss by learning rate", context, shown),
+                fmt::format("{} Points on the top edge are runs that diverged. Solid: with warm-up, dashed: without.",
+                            one_seed ? "One run at each learning rate: no intervals."
+                                     : "Means over seeds of the runs that finished; points are single runs."),
+                "line",
+                {"learning rate", true},
+                {"validation loss (nats per token)"}};
   double highest = 0;
   for (const Arm& arm : arms) {
     for (const Sweep::Point& point : arm.sweep.points) {
@@ -175,45 +243,22 @@ Figure sweep_figure(const StudyContext& context, const std::vector<Arm>& arms, c
 }
 
 Figure curves_figure(const StudyContext& context, const std::vector<Arm>& arms, const ArmId& shown) {
-  Figure figure{figure_name("loss", shown), titled("Validation loss during training", context, shown)};
-  figure.caption =
+  Figure figure{
+      figure_name("loss", shown),
+      titled("Validation loss during training", context, shown),
       "Negative log-likelihood per target token of the validation split, each arm at its best learning rate, first "
-      "seed. Solid: with warm-up, dashed: without. A cross marks a run that diverged.";
-  figure.kind = "line";
-  figure.x = {"step"};
-  figure.y = {"validation loss (nats per token)", true};
+      "seed. Solid: with warm-up, dashed: without. A cross marks a run that diverged.",
+      "line",
+      {"step"},
+      {"validation loss (nats per token)", true}};
   for (const Arm& arm : arms) {
     if (!same_figure(arm.id, shown)) continue;
-    Series series = arm.best().front().validation_curve(
+    Series series = arm.best().front()->validation_curve(
         fmt::format("{}, lr {:g}", arm.id.name(), arm.sweep.best().learning_rate), arm.id.scheme);
     series.style = arm.id.warm_up.is_zero() ? "dashed" : "solid";
     figure.series.push_back(series);
   }
   return figure;
-}
-
-/// BLEU of a run at its arm's best learning rate; empty if the run diverged.
-struct Translated {
-  std::optional<double> score;
-  double low = std::nan("");  // of the interval over sentences
-  double high = std::nan("");
-  int64_t sentences = 0;
-  std::string signature;
-};
-
-Translated translated(StudyContext& context, const Arm& arm, int64_t seed, const TrainingStudy& part) {
-  const Json answer =
-      answer_of(context, arm_run(context, part, arm.id, arm.sweep.best().learning_rate, seed),
-                bleu_question(context, part));
-  Translated found;
-  if (!answer.is_object()) return found;
-  found.score = answer.at("score").get<double>();
-  found.sentences = answer.at("sentences").get<int64_t>();
-  found.signature = answer.at("signature").get<std::string>();
-  if (!answer.contains("low")) return found;
-  found.low = answer["low"].get<double>();
-  found.high = answer["high"].get<double>();
-  return found;
 }
 
 /// BLEU of each arm: with one seed, its interval over sentences; with several, the mean and its interval over seeds.
@@ -242,32 +287,32 @@ void report_bleu(StudyContext& context, const std::vector<Arm>& arms, const Trai
     for (const Arm& arm : arms) {
       if (arm.id.scheme != scheme) continue;
       std::vector<double> scores;
-      Translated first;
+      Interval shown;
       for (int64_t seed = 0; seed < part.seeds; ++seed) {
-        const Translated run = translated(context, arm, seed, part);
-        table.rows.push_back({scheme, arm.id.layers, arm.id.optimizer.name(), as_cell(arm.id.warm_up),
-                              arm.sweep.best().learning_rate, context.config.study.seed + seed,
-                              run.score ? Json(*run.score) : Json("diverged"), finite_or_null(run.low),
-                              finite_or_null(run.high), run.score ? Json(run.sentences) : Json()});
-        if (!run.score) {
+        const std::optional<BleuAnswer> run = bleu_of(context, part, arm, seed);
+        const Interval over_sentences{0, run ? run->low.value_or(std::nan("")) : std::nan(""),
+                                      run ? run->high.value_or(std::nan("")) : std::nan("")};
+        table.row(scheme, arm.id.layers, arm.id.optimizer.name(), as_cell(arm.id.warm_up),
+                  arm.sweep.best().learning_rate, context.config.study.seed + seed,
+                  run ? Json(run->score) : Json("diverged"), over_sentences.low, over_sentences.high,
+                  run ? Json(run->sentences) : Json());
+        if (!run) {
           ++without;
           continue;
         }
-        scores.push_back(*run.score);
-        signature = run.signature;
-        sentences = run.sentences;
-        if (seed == 0) first = run;
+        scores.push_back(run->score);
+        signature = run->signature;
+        sentences = run->sentences;
+        if (one_seed) shown = {run->score, over_sentences.low, over_sentences.high};
       }
-      const std::string at =
-          fmt::format("{0}+{0}, {1}, {2}", arm.id.layers, arm.id.optimizer.name(), warm_up_name(arm.id.warm_up));
       if (scores.empty()) {
-        series.point(at, std::nan(""), std::nan(""), std::nan(""));
-      } else if (one_seed) {
-        series.point(at, scores.front(), first.low, first.high);
-      } else {
-        const Interval interval = confidence_interval(scores);
-        series.point(at, interval.mean, interval.low, interval.high);
+        shown = {std::nan(""), std::nan(""), std::nan("")};
+      } else if (!one_seed) {
+        shown = confidence_interval(scores);
       }
+      series.point(
+          fmt::format("{0}+{0}, {1}, {2}", arm.id.layers, arm.id.optimizer.name(), warm_up_name(arm.id.warm_up)),
+          shown);
     }
     figure.series.push_back(series);
   }
@@ -294,22 +339,15 @@ Table runs_table(const std::vector<Arm>& arms) {
               {"scheme", "layers", "optimizer", "warm-up", "learning rate", "seed", "outcome", "steps",
                "validation loss", "perplexity", "seconds"}};
   for (const Arm& arm : arms) {
-    for (const std::vector<TrainedRun>& at_rate : arm.runs) {
-      for (const TrainedRun& run : at_rate) {
-        table.rows.push_back({arm.id.scheme, arm.id.layers, arm.id.optimizer.name(), as_cell(arm.id.warm_up),
-                              run.config.train.learning_rate, run.config.train.seed, run.result.outcome,
-                              run.result.steps, finite_or_null(run.loss()), finite_or_null(std::exp(run.loss())),
-                              finite_or_null(run.result.seconds)});
+    for (const auto& at_rate : arm.runs) {
+      for (const Planned<TrainedRun>& run : at_rate) {
+        table.row(arm.id.scheme, arm.id.layers, arm.id.optimizer.name(), as_cell(arm.id.warm_up),
+                  run->config.train.learning_rate, run->config.train.seed, to_string(run->result.outcome),
+                  run->result.steps, run->loss(), std::exp(run->loss()), run->result.seconds);
       }
     }
   }
   return table;
-}
-
-/// The loss before training of the models that the arms with this scheme and depth start from.
-MeasurementRequest initial_loss_of(StudyContext& context, const ArmId& arm, int64_t seeds) {
-  return initial_loss_request(context, fmt::format("{}-layers{}", file_name(arm.scheme), arm.layers),
-                              model_for(context, arm.scheme, arm.layers), seeds);
 }
 
 /// The learning rates that all arms with this arm's optimizer and depth have in common.
@@ -324,16 +362,11 @@ std::vector<double> common_rates(const std::vector<ArmId>& arms, const ArmId& id
 }
 
 /// NaN if there are fewer than two rates at which all arms that it is compared with were trained.
-double sensitivity_of(StudyContext& context, const Arm& arm, const std::vector<double>& rates) {
-  if (rates.size() < 2) return std::nan("");
-  const int64_t seeds = std::ssize(arm.sweep.points.front().losses);
-  std::vector<double> initial;
-  for (const Json& loss : context.measurements.get(initial_loss_of(context, arm.id, seeds)))
-    initial.push_back(number_of(loss));
-  return arm.sweep.among(rates).sensitivity(initial).mean;
+double sensitivity_of(const Arm& arm, const std::vector<double>& rates) {
+  return rates.size() < 2 ? std::nan("") : arm.sweep.among(rates).sensitivity(**arm.initial).mean;
 }
 
-Table sweeps_table(StudyContext& context, const std::vector<Arm>& arms) {
+Table sweeps_table(const std::vector<Arm>& arms) {
   Table table{"sweeps",
               "Best learning rates",
               "At the best rate of each sweep: the mean loss over the seeds that finished, with its 95% interval. "
@@ -344,7 +377,8 @@ Table sweeps_table(StudyContext& context, const std::vector<Arm>& arms) {
                "failed", "sensitivity", "note"}};
   if (!arms.empty()) {
     table.caption += fmt::format(
-        " A run has failed if it diverged or ended at {:.2f} or more: no model that ignores its input can have a smaller "
+        " A run has failed if it diverged or ended at {:.2f} or more: no model that ignores its input can have a "
+        "smaller "
         "loss on this split.",
         arms.front().sweep.failed_at);
   }
@@ -352,7 +386,6 @@ Table sweeps_table(StudyContext& context, const std::vector<Arm>& arms) {
   for (const Arm& arm : arms) ids.push_back(arm.id);
   for (const Arm& arm : arms) {
     const Sweep::Point& best = arm.sweep.best();
-    const Interval interval = judge(best.losses, {}).effect;
     int64_t diverged = 0;
     int64_t failed = 0;
     int64_t runs = 0;
@@ -363,65 +396,27 @@ Table sweeps_table(StudyContext& context, const std::vector<Arm>& arms) {
         failed += loss < arm.sweep.failed_at ? 0 : 1;
       }
     }
-    table.rows.push_back({arm.id.scheme, arm.id.layers, arm.id.optimizer.name(), as_cell(arm.id.warm_up),
-                          best.learning_rate, finite_or_null(interval.mean), finite_or_null(interval.low),
-                          finite_or_null(interval.high), fmt::format("{} of {}", diverged, runs),
-                          fmt::format("{} of {}", failed, runs),
-                          finite_or_null(sensitivity_of(context, arm, common_rates(ids, arm.id))),
-                          arm.sweep.open_end()});
+    table.row(arm.id.scheme, arm.id.layers, arm.id.optimizer.name(), as_cell(arm.id.warm_up), best.learning_rate,
+              judge(best.losses, {}).effect, fmt::format("{} of {}", diverged, runs),
+              fmt::format("{} of {}", failed, runs), sensitivity_of(arm, common_rates(ids, arm.id)),
+              arm.sweep.open_end());
   }
   return table;
 }
 
-}  // namespace
-
-std::vector<MeasurementRequest> requests(StudyContext& context, const TrainingStudy& part) {
-  std::vector<MeasurementRequest> list;
-  const std::vector<ArmId> arms = arms_of(context, part);
-  for (const ArmId& arm : arms) {
-    for (const double learning_rate : arm.optimizer.learning_rates) {
-      for (int64_t seed = 0; seed < part.seeds; ++seed)
-        list.push_back(run_measurement(context, arm_run(context, part, arm, learning_rate, seed)));
-    }
-    const bool listed = std::any_of(list.begin(), list.end(), [name = initial_loss_of(context, arm, part.seeds).name](
-                                                                  const auto& other) { return other.name == name; });
-    if (!listed && common_rates(arms, arm).size() > 1) list.push_back(initial_loss_of(context, arm, part.seeds));
-  }
-  return list;
-}
-
-PartResult measure(StudyContext& context, const TrainingStudy& part) {
-  std::vector<Arm> arms;
-  const double failed_at = context.data.has_split("valid") ? label_entropy(*context.task.dataset("valid"))
-                                                           : std::numeric_limits<double>::infinity();
-  for (const ArmId& id : arms_of(context, part)) arms.push_back(trained_arm(context, id, part, failed_at));
-
-  PartResult result;
-  std::vector<ArmId> shown;
-  for (const Arm& arm : arms) {
-    if (std::none_of(shown.begin(), shown.end(), [&](const ArmId& id) { return same_figure(id, arm.id); }))
-      shown.push_back(arm.id);
-  }
-  for (const ArmId& id : shown) {
-    if (is_swept(arms, id)) result.figures.push_back(sweep_figure(context, arms, id));
-    result.figures.push_back(curves_figure(context, arms, id));
-  }
-  result.tables = {runs_table(arms), sweeps_table(context, arms)};
-  if (part.bleu_pairs > 0) report_bleu(context, arms, part, result);
-
-  judge_warm_up(context, arms, result);
-
+/// How many runs diverged, and which is the best.
+void summarize_runs(const std::vector<Arm>& arms, PartResult& result) {
   int64_t runs = 0;
   int64_t diverged = 0;
   const TrainedRun* best = nullptr;
   const Arm* best_arm = nullptr;
   for (const Arm& arm : arms) {
-    for (const std::vector<TrainedRun>& at_rate : arm.runs) {
-      for (const TrainedRun& run : at_rate) {
+    for (const auto& at_rate : arm.runs) {
+      for (const Planned<TrainedRun>& run : at_rate) {
         ++runs;
-        diverged += run.diverged() ? 1 : 0;
-        if (run.diverged() || (best != nullptr && !(run.loss() < best->loss()))) continue;
-        best = &run;
+        diverged += run->diverged() ? 1 : 0;
+        if (run->diverged() || (best != nullptr && !(run->loss() < best->loss()))) continue;
+        best = &*run;
         best_arm = &arm;
       }
     }
@@ -433,7 +428,51 @@ PartResult measure(StudyContext& context, const TrainingStudy& part) {
         runs, best_arm->id.name(), best_arm->id.optimizer.name(), best->config.train.learning_rate, best->loss()));
   }
   if (diverged > 0) result.summary.push_back(fmt::format("{} of {} training runs diverged.", diverged, runs));
+}
+
+PartResult report_training(StudyContext& context, const TrainingStudy& part, std::vector<Arm> arms) {
+  const double failed_at = context.data.has_split("valid") ? label_entropy(*context.task.dataset("valid"))
+                                                           : std::numeric_limits<double>::infinity();
+  for (Arm& arm : arms) arm.sweep = sweep_of(arm, failed_at);
+  PartResult result;
+  std::vector<ArmId> shown;
+  for (const Arm& arm : arms) {
+    if (std::any_of(shown.begin(), shown.end(), [&](const ArmId& id) { return same_figure(id, arm.id); })) continue;
+    shown.push_back(arm.id);
+    if (is_swept(arms, arm.id)) result.figures.push_back(sweep_figure(context, arms, arm.id));
+    result.figures.push_back(curves_figure(context, arms, arm.id));
+  }
+  result.tables = {runs_table(arms), sweeps_table(arms)};
+  if (part.bleu_pairs > 0) report_bleu(context, arms, part, result);
+  judge_warm_up(context, arms, result);
+  summarize_runs(arms, result);
   return result;
 }
 
+PartPlan plan(StudyContext& context, const TrainingStudy& part) {
+  if (part.bleu_pairs > 0) require_split(context, part.bleu_split);
+  PartPlan plan(context);
+  std::vector<Arm> arms;
+  const std::vector<ArmId> ids = arms_of(context, part);
+  for (const ArmId& id : ids) {
+    Arm& arm = arms.emplace_back(Arm{id, {}, {}});
+    for (const double learning_rate : id.optimizer.learning_rates) {
+      auto& at_rate = arm.runs.emplace_back();
+      for (int64_t seed = 0; seed < part.seeds; ++seed)
+        at_rate.push_back(planned_run(plan, context, arm_run(context, part, id, learning_rate, seed)));
+    }
+    if (common_rates(ids, id).size() < 2) continue;
+    arm.initial = plan.add<std::vector<double>>(
+        initial_loss_request(context, fmt::format("{}-layers{}", file_name(id.scheme), id.layers),
+                             model_for(context, id.scheme, id.layers), part.seeds));
+  }
+  plan.report = [&context, part, arms] { return report_training(context, part, arms); };
+  return plan;
+}
+
+[[maybe_unused]] const bool kTraining = add_part<TrainingStudy>(
+    "training", "training with and without warm-up, each arm with its own sweep of the learning rate",
+    "Xiong et al. 2020, arXiv 2002.04745", {.place = 5, .plan = plan, .trains = kAlways, .check = check});
+
+}  // namespace
 }  // namespace plumb

@@ -4,11 +4,41 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "plumb/data/labeled_text.h"
 #include "plumb/study/part.h"
 
 namespace plumb {
+
+/// [[transfer.model]]: a kind of model and the learning rates of its stages.
+struct TransferModel {
+  std::string kind = "awd-lstm";
+  std::string initialization;
+  double pretraining_rate = 0;
+  double text_rate = 0.004;
+  std::vector<double> learning_rates = {0.003, 0.01, 0.03};
+};
+void describe(Fields& field, TransferModel& model);
+
+/// [transfer]: pretraining, then fine-tuning on the task's text and its labels, by recipes that each change one thing.
+struct TransferStudy {
+  std::string labels;
+  std::string train;
+  std::string valid;
+  int64_t length_limit = 256;
+  std::vector<std::string> arms = {"scratch",       "complete",   "no-text",    "no-discriminative",
+                                   "no-unfreezing", "no-slanted", "last-layer", "all-at-once"};
+  std::vector<int64_t> examples;
+  int64_t seeds = 3;
+  double rate_divisor = 2.6;
+  int64_t text_epochs = 1;
+  int64_t epochs = 6;
+  int64_t few_epochs = 12;
+  int64_t batch_tokens = 1024;
+  std::vector<TransferModel> models;
+};
+void describe(Fields& field, TransferStudy& part);
 
 /// A data directory that a stage is trained on.
 struct StageData {

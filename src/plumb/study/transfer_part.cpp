@@ -5,29 +5,82 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <optional>
+#include <set>
 
 #include "plumb/analysis/sweep.h"
+#include "plumb/base/error.h"
 #include "plumb/base/text.h"
+#include "plumb/model/kind.h"
 #include "plumb/study/transfer_stages.h"
 
 namespace plumb {
+
+void describe(Fields& field, TransferModel& model) {
+  field("kind", model.kind, "`awd-lstm`, `decoder` or `encoder`", name_in(model_kinds()));
+  field("initialization", model.initialization, "as in `[model]`; empty: the same");
+  field("pretraining_rate", model.pretraining_rate, "learning rate of pretraining; 0: `train.learning_rate`",
+        at_least(0));
+  field("text_rate", model.text_rate, "learning rate on the task's text", above(0));
+  field("learning_rates", model.learning_rates, "learning rates of the classifier, over which every arm is swept",
+        above(0).each_once());
+}
+
+void describe(Fields& field, TransferStudy& part) {
+  field("labels", part.labels,
+        "a data directory made by `plumb data labels`, whose text is encoded anew; if empty, `train` and `valid`");
+  field("train", part.train, "a file with lines of label, TAB, text");
+  field("valid", part.valid, "the same for validation; if empty, held out from `train`");
+  field("length_limit", part.length_limit, "tokens per example; longer ones are truncated", count_from(1));
+  std::vector<std::string> recipes;
+  for (const TransferRecipe& recipe : transfer_recipes()) recipes.push_back(recipe.name);
+  field("arms", part.arms, "the recipes", one_of(recipes).each_once());
+  field("examples", part.examples,
+        "numbers of labeled examples on which `scratch` and the usual recipe (`complete`, or `all-at-once` for "
+        "Transformers) are also trained, besides the full set; at least one per label, drawn anew for each seed",
+        count_from(2).no_two_equal());
+  field("seeds", part.seeds, "of the classifiers; language models are trained once", count_from(1));
+  field("rate_divisor", part.rate_divisor,
+        "of arms with discriminative rates, and on the task's text, as in `[finetune]`", at_least(1));
+  field("text_epochs", part.text_epochs, "over the task's text; 0: the classifier begins with the pretrained model",
+        count_from(0));
+  field("epochs", part.epochs, "over all labels", count_from(1));
+  field("few_epochs", part.few_epochs, "over fewer labels", count_from(1));
+  field("batch_tokens", part.batch_tokens, "`train.batch_tokens` of all stages but pretraining", count_from(1));
+  field.sections("model", part.models);
+}
+
 namespace {
+
+void check(const StudyConfig&, const TransferStudy& part) {
+  if (part.labels.empty() == part.train.empty()) {
+    throw Error("[transfer] needs exactly one source of labeled text",
+                "set transfer.labels, a data directory, or transfer.train, a file with lines of label, TAB, text");
+  }
+  if (part.models.empty()) throw Error("[transfer] has no model", "add [[transfer.model]] with its kind");
+  std::set<std::string> kinds;
+  for (const TransferModel& model : part.models) {
+    check_rates("transfer.model.learning_rates", model.learning_rates);
+    if (!kinds.insert(model.kind).second) throw Error(fmt::format("transfer.model.kind lists {} twice", model.kind));
+  }
+}
 
 /// The smallest difference in error that counts, in percentage points.
 constexpr double kClearPoints = 0.5;
 
-/// A trained classifier; without a result if an earlier stage diverged.
 struct ClassifierRun {
   double learning_rate = 0;
   int64_t seed = 0;
-  std::optional<TrainResult> result;
+  PlannedStage stage;
 
-  [[nodiscard]] bool diverged() const { return !result || result->outcome == "diverged"; }
+  /// Empty if an earlier stage diverged.
+  [[nodiscard]] const std::optional<TrainResult>& result() const { return *stage; }
+  [[nodiscard]] bool diverged() const { return !result() || result()->outcome == RunOutcome::diverged; }
   /// The share of validation examples with a wrong label, in percent, at the end; infinite if the run diverged.
   [[nodiscard]] double error() const {
     if (diverged()) return std::numeric_limits<double>::infinity();
-    return 100 * (1 - result->metrics.get("accuracy").value_or(std::nan("")));
+    return 100 * (1 - result()->metrics.get("accuracy").value_or(std::nan("")));
   }
 };
 
@@ -35,7 +88,7 @@ struct TransferredArm {
   TransferArm arm;
   int64_t labels = 0;
   std::vector<ClassifierRun> runs;
-  Sweep sweep;  // of the error
+  Sweep sweep{};  // of the error, once the runs are trained
 
   [[nodiscard]] Interval error() const { return judge(sweep.best().losses, {}).effect; }
 };
@@ -59,20 +112,15 @@ std::vector<TransferArm> transfer_arms(const TransferStudy& part) {
   return arms;
 }
 
-TransferredArm transferred(StudyContext& context, const TransferStages& stages, const TransferStudy& part,
-                           const TransferArm& arm) {
-  TransferredArm trained{arm, stages.labels_of(arm), {}, {}};
-  for (const double learning_rate : arm.model.learning_rates) {
-    trained.sweep.points.push_back({learning_rate, {}});
-    for (int64_t seed = 0; seed < part.seeds; ++seed) {
-      const Json result = context.measurements.get(stages.classifier(arm, learning_rate, seed).measurement);
-      ClassifierRun run{learning_rate, context.config.study.seed + seed, {}};
-      if (result.is_object()) run.result = TrainResult::from_json(result);
-      trained.sweep.points.back().losses.push_back(run.error());
-      trained.runs.push_back(std::move(run));
-    }
+/// The errors of an arm's runs, by learning rate.
+Sweep sweep_of(const TransferredArm& arm) {
+  Sweep sweep;
+  for (const ClassifierRun& run : arm.runs) {
+    if (sweep.points.empty() || sweep.points.back().learning_rate != run.learning_rate)
+      sweep.points.push_back({run.learning_rate, {}});
+    sweep.points.back().losses.push_back(run.error());
   }
-  return trained;
+  return sweep;
 }
 
 const TransferredArm* find_arm(const std::vector<TransferredArm>& arms, const std::string& kind,
@@ -93,30 +141,31 @@ std::string over_seeds_of(int64_t seeds) {
 }
 
 Figure recipes_figure(const std::vector<TransferredArm>& arms, const std::string& kind, int64_t seeds) {
-  Figure figure{recipes_figure_id(kind), fmt::format("Error by recipe of fine-tuning, {}", kind)};
-  figure.caption = fmt::format(
-      "Share of validation examples with a wrong label after training with all labels, each recipe at its best "
-      "learning rate; {}. Other validation examples would move all recipes together.",
-      over_seeds_of(seeds));
-  figure.kind = "bar";
-  figure.x = {"recipe"};
-  figure.y = {"error (%)"};
+  Figure figure{recipes_figure_id(kind),
+                fmt::format("Error by recipe of fine-tuning, {}", kind),
+                fmt::format("Share of validation examples with a wrong label after training with all labels, each "
+                            "recipe at its best learning rate; {}. Other validation examples would move all recipes "
+                            "together.",
+                            over_seeds_of(seeds)),
+                "bar",
+                {"recipe"},
+                {"error (%)"}};
   Series series{kind, kind};
   for (const TransferredArm& each : arms) {
     if (each.arm.model.kind != kind || each.arm.examples > 0) continue;
-    const Interval error = each.error();
-    series.point(each.arm.recipe.description, error.mean, error.low, error.high);
+    series.point(each.arm.recipe.description, each.error());
   }
   figure.series.push_back(series);
   return figure;
 }
 
 Figure rates_figure(const std::vector<TransferredArm>& arms, const std::string& kind) {
-  Figure figure{"transfer_rates_" + kind, fmt::format("Error by learning rate, {}", kind)};
-  figure.caption = "Of the classifier, with all labels: means over the seeds that finished.";
-  figure.kind = "line";
-  figure.x = {"learning rate", true};
-  figure.y = {"error (%)"};
+  Figure figure{"transfer_rates_" + kind,
+                fmt::format("Error by learning rate, {}", kind),
+                "Of the classifier, with all labels: means over the seeds that finished.",
+                "line",
+                {"learning rate", true},
+                {"error (%)"}};
   for (const TransferredArm& each : arms) {
     if (each.arm.model.kind != kind || each.arm.examples > 0) continue;
     Series series{each.arm.recipe.description, each.arm.recipe.name};
@@ -131,14 +180,14 @@ Figure rates_figure(const std::vector<TransferredArm>& arms, const std::string& 
 }
 
 Figure labels_figure(const std::vector<TransferredArm>& arms, const TransferStudy& part) {
-  Figure figure{"transfer_labels", "Error by number of labels"};
-  figure.caption = fmt::format(
-      "Share of validation examples with a wrong label, each arm at its best learning rate; {}. Each seed has other "
-      "labels. Dashed: from scratch.",
-      over_seeds_of(part.seeds));
-  figure.kind = "line";
-  figure.x = {"labels", true};
-  figure.y = {"error (%)"};
+  Figure figure{"transfer_labels",
+                "Error by number of labels",
+                fmt::format("Share of validation examples with a wrong label, each arm at its best learning rate; {}. "
+                            "Each seed has other labels. Dashed: from scratch.",
+                            over_seeds_of(part.seeds)),
+                "line",
+                {"labels", true},
+                {"error (%)"}};
   std::vector<int64_t> counts = part.examples;
   std::sort(counts.begin(), counts.end());
   counts.push_back(0);  // all
@@ -149,8 +198,7 @@ Figure labels_figure(const std::vector<TransferredArm>& arms, const TransferStud
       for (const int64_t examples : counts) {
         const TransferredArm* found = find_arm(arms, model.kind, recipe, examples);
         if (found == nullptr) continue;
-        const Interval error = found->error();
-        series.point(found->labels, error.mean, error.low, error.high);
+        series.point(found->labels, found->error());
       }
       if (!series.x.empty()) figure.series.push_back(series);
     }
@@ -168,12 +216,13 @@ Table classifiers_table(const std::vector<TransferredArm>& arms) {
   for (const TransferredArm& each : arms) {
     for (const ClassifierRun& run : each.runs) {
       const auto metric = [&](const char* name) {
-        return run.diverged() ? Json() : finite_or_null(run.result->metrics.get(name).value_or(std::nan("")));
+        return run.diverged() ? std::nan("") : run.result()->metrics.get(name).value_or(std::nan(""));
       };
-      table.rows.push_back({each.arm.model.kind, each.arm.recipe.description, each.labels, run.learning_rate, run.seed,
-                            run.result ? run.result->outcome : "an earlier stage diverged",
-                            run.result ? Json(run.result->steps) : Json(), finite_or_null(run.error()), metric("f1"),
-                            metric("mcc"), run.result ? finite_or_null(run.result->seconds) : Json()});
+      const std::optional<TrainResult>& result = run.result();
+      table.row(each.arm.model.kind, each.arm.recipe.description, each.labels, run.learning_rate, run.seed,
+                result ? to_string(result->outcome) : "an earlier stage diverged",
+                result ? Json(result->steps) : Json(), run.error(), metric("f1"), metric("mcc"),
+                result ? result->seconds : std::nan(""));
     }
   }
   return table;
@@ -188,53 +237,36 @@ Table recipes_table(const std::vector<TransferredArm>& arms) {
       {"model", "recipe", "labels", "best learning rate", "error", "low", "high", "difference", "difference low",
        "difference high", "note"}};
   for (const TransferredArm& each : arms) {
-    const Interval error = each.error();
-    Json row = {each.arm.model.kind,
-                each.arm.recipe.description,
-                each.labels,
-                each.sweep.best().learning_rate,
-                finite_or_null(error.mean),
-                finite_or_null(error.low),
-                finite_or_null(error.high)};
     const TransferredArm* complete = find_arm(arms, each.arm.model.kind, "complete", each.arm.examples);
-    if (complete == nullptr || complete == &each) {
-      for (int i = 0; i < 3; ++i) row.push_back(Json());
-      row.push_back(each.sweep.open_end());
-    } else {
-      const Judgment difference = judge_best(each.sweep, complete->sweep, Region::above(kClearPoints, 0));
-      for (const double value : {difference.effect.mean, difference.effect.low, difference.effect.high})
-        row.push_back(finite_or_null(value));
-      row.push_back(difference.reason);
-    }
-    table.rows.push_back(row);
+    const double none = std::nan("");
+    Judgment difference{.effect = {none, none, none}, .reason = each.sweep.open_end()};
+    if (complete != nullptr && complete != &each)
+      difference = judge_best(each.sweep, complete->sweep, Region::above(kClearPoints, 0));
+    table.row(each.arm.model.kind, each.arm.recipe.description, each.labels, each.sweep.best().learning_rate,
+              each.error(), difference.effect, difference.reason);
   }
   return table;
 }
 
-/// Adds the row of a language model that classifiers start from.
-void add_language_model(StudyContext& context, const std::string& kind, const char* stage, const StageRun& run,
-                        Table& table) {
-  const Json found = context.measurements.get(run.measurement);
-  if (!found.is_object()) {
-    table.rows.push_back({kind, stage, "an earlier stage diverged", nullptr, nullptr, nullptr, nullptr});
-    return;
-  }
-  const TrainResult result = TrainResult::from_json(found);
-  const double loss = result.valid_nll().value_or(std::nan(""));
-  table.rows.push_back({kind, stage, result.outcome, result.steps, finite_or_null(loss), finite_or_null(std::exp(loss)),
-                        finite_or_null(result.seconds)});
-}
+/// A language model that classifiers start from.
+struct LanguageModelStage {
+  std::string kind;
+  const char* stage;
+  PlannedStage run;
+};
 
-Table language_models_table(StudyContext& context, const TransferStages& stages, const TransferStudy& part) {
+Table language_models_table(const std::vector<LanguageModelStage>& stages) {
   Table table{
       "transfer_language_models",
       "Language models",
       "On the validation split of the text of each stage: in nats per predicted token, which for an encoder is a "
       "masked one.",
       {"model", "stage", "outcome", "steps", "validation loss", "perplexity", "seconds"}};
-  for (const TransferModel& model : part.models) {
-    add_language_model(context, model.kind, "pretraining", stages.pretraining(model), table);
-    if (part.text_epochs > 0) add_language_model(context, model.kind, "the task's text", stages.on_text(model), table);
+  for (const auto& [kind, stage, run] : stages) {
+    const std::optional<TrainResult>& result = *run;
+    const double loss = result ? result->valid_nll().value_or(std::nan("")) : std::nan("");
+    table.row(kind, stage, result ? to_string(result->outcome) : "an earlier stage diverged",
+              result ? Json(result->steps) : Json(), loss, std::exp(loss), result ? result->seconds : std::nan(""));
   }
   return table;
 }
@@ -299,7 +331,7 @@ void judge_recipes(const StudyContext& context, const TransferStages& stages, co
   const TransferredArm* complete = find_arm(arms, kind, "complete");
   for (const RecipeClaim& claim : kRecipeClaims) {
     const TransferredArm* other = find_arm(arms, kind, claim.recipe);
-    if (claim.recurrent != carries_state(kind) || complete == nullptr || other == nullptr) continue;
+    if (claim.recurrent != model_kind(kind).recurrent || complete == nullptr || other == nullptr) continue;
     Verdict verdict = compared(context, *other, *complete,
                                claim.recurrent ? Region::above(kClearPoints, 0) : Region::below(kClearPoints));
     verdict.id = verdict_id(kind, claim.id);
@@ -322,9 +354,9 @@ void judge_pretraining(const StudyContext& context, const TransferStages& stages
     Verdict verdict = compared(context, *scratch, *usual, Region::above(kClearPoints, 0));
     verdict.id = verdict_id(kind, examples == 0 ? "pretraining" : fmt::format("pretraining_{}", examples));
     verdict.claim = fmt::format("Pretraining lowers the error ({}, {} labels)", kind, with_thousands(usual->labels));
-    verdict.source = carries_state(kind)       ? "Howard & Ruder 2018, Table 4 and Figure 3"
-                     : is_language_model(kind) ? "Radford et al. 2018, Table 5"
-                                               : "Devlin et al. 2019, arXiv 1810.04805";
+    verdict.source = model_kind(kind).recurrent           ? "Howard & Ruder 2018, Table 4 and Figure 3"
+                     : model_kind(kind).models_language() ? "Radford et al. 2018, Table 5"
+                                                          : "Devlin et al. 2019, arXiv 1810.04805";
     verdict.setting = transfer_setting(context, stages, part, *usual);
     verdict.figure = part.examples.empty() ? recipes_figure_id(kind) : "transfer_labels";
     result.verdicts.push_back(std::move(verdict));
@@ -343,29 +375,9 @@ std::string transfer_summary(const std::vector<TransferredArm>& arms, const std:
                      join(errors), seeds_in_words(seeds));
 }
 
-}  // namespace
-
-std::vector<MeasurementRequest> requests(StudyContext& context, const TransferStudy& part) {
-  const TransferStages stages(context, part);
-  std::vector<MeasurementRequest> list;
-  for (const TransferModel& model : part.models) list.push_back(stages.pretraining(model).measurement);
-  for (const TransferModel& model : part.models) {
-    if (part.text_epochs > 0) list.push_back(stages.on_text(model).measurement);
-  }
-  for (const TransferArm& arm : transfer_arms(part)) {
-    for (const double learning_rate : arm.model.learning_rates) {
-      for (int64_t seed = 0; seed < part.seeds; ++seed)
-        list.push_back(stages.classifier(arm, learning_rate, seed).measurement);
-    }
-  }
-  return list;
-}
-
-PartResult measure(StudyContext& context, const TransferStudy& part) {
-  const TransferStages stages(context, part);
-  std::vector<TransferredArm> arms;
-  for (const TransferArm& arm : transfer_arms(part)) arms.push_back(transferred(context, stages, part, arm));
-
+PartResult report_transfer(const StudyContext& context, const TransferStages& stages, const TransferStudy& part,
+                           const std::vector<LanguageModelStage>& language_models, std::vector<TransferredArm> arms) {
+  for (TransferredArm& arm : arms) arm.sweep = sweep_of(arm);
   PartResult result;
   for (const TransferModel& model : part.models) {
     result.figures.push_back(recipes_figure(arms, model.kind, part.seeds));
@@ -375,8 +387,38 @@ PartResult measure(StudyContext& context, const TransferStudy& part) {
     result.summary.push_back(transfer_summary(arms, model.kind, part.seeds));
   }
   if (!part.examples.empty()) result.figures.push_back(labels_figure(arms, part));
-  result.tables = {recipes_table(arms), language_models_table(context, stages, part), classifiers_table(arms)};
+  result.tables = {recipes_table(arms), language_models_table(language_models), classifiers_table(arms)};
   return result;
 }
 
+PartPlan plan(StudyContext& context, const TransferStudy& part) {
+  PartPlan plan(context);
+  const auto stages = std::make_shared<const TransferStages>(context, part);
+  std::vector<LanguageModelStage> language_models;
+  for (const TransferModel& model : part.models) {
+    language_models.push_back({model.kind, "pretraining", planned_stage(plan, stages->pretraining(model))});
+    if (part.text_epochs > 0)
+      language_models.push_back({model.kind, "the task's text", planned_stage(plan, stages->on_text(model))});
+  }
+  std::vector<TransferredArm> arms;
+  for (const TransferArm& arm : transfer_arms(part)) {
+    TransferredArm& planned = arms.emplace_back(TransferredArm{arm, stages->labels_of(arm), {}});
+    for (const double rate : arm.model.learning_rates) {
+      for (int64_t seed = 0; seed < part.seeds; ++seed) {
+        planned.runs.push_back(
+            {rate, context.config.study.seed + seed, planned_stage(plan, stages->classifier(arm, rate, seed))});
+      }
+    }
+  }
+  plan.report = [&context, stages, part, language_models, arms] {
+    return report_transfer(context, *stages, part, language_models, arms);
+  };
+  return plan;
+}
+
+[[maybe_unused]] const bool kTransfer = add_part<TransferStudy>(
+    "transfer", "pretraining, then fine-tuning on a task's text and its labels, by recipes that change one thing",
+    "Howard & Ruder 2018, arXiv 1801.06146", {.place = 18, .plan = plan, .trains = kAlways, .check = check});
+
+}  // namespace
 }  // namespace plumb

@@ -5,11 +5,9 @@
 #include <algorithm>
 
 #include "plumb/base/error.h"
-#include "plumb/base/text.h"
-#include "plumb/model/config.h"
+#include "plumb/model/kind.h"
 
 namespace plumb {
-namespace {
 
 const std::vector<TransferRecipe>& transfer_recipes() {
   static const std::vector<TransferRecipe> recipes = {
@@ -31,8 +29,6 @@ const std::vector<TransferRecipe>& transfer_recipes() {
   return recipes;
 }
 
-}  // namespace
-
 int64_t TransferRecipe::least_epochs(int64_t layers) const {
   // The head, the layers and the embeddings, one per epoch; a chain-thaw ends with an epoch for all.
   if (unfreeze == "gradual") return layers + 2;
@@ -40,17 +36,15 @@ int64_t TransferRecipe::least_epochs(int64_t layers) const {
 }
 
 const TransferRecipe& transfer_recipe(const std::string& name) {
-  std::vector<std::string> names;
-  for (const TransferRecipe& recipe : transfer_recipes()) {
-    if (recipe.name == name) return recipe;
-    names.push_back(recipe.name);
-  }
-  throw Error(fmt::format("transfer.arms: there is no arm '{}'", name), "known: " + join(names));
+  const std::vector<TransferRecipe>& all = transfer_recipes();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const auto& recipe) { return recipe.name == name; });
+  if (found == all.end()) throw Error(fmt::format("transfer.arms: there is no arm '{}'", name));
+  return *found;
 }
 
 std::string usual_recipe(const std::string& kind, const std::vector<std::string>& arms) {
   const auto has = [&](const char* name) { return std::find(arms.begin(), arms.end(), name) != arms.end(); };
-  if (!carries_state(kind) && has("all-at-once")) return "all-at-once";
+  if (!model_kind(kind).recurrent && has("all-at-once")) return "all-at-once";
   return has("complete") ? "complete" : "";
 }
 

@@ -21,7 +21,10 @@ struct TransferRecipe {
   [[nodiscard]] int64_t least_epochs(int64_t layers) const;
 };
 
-/// The recipe of this name. Throws Error, listing the known names, if there is none.
+/// All of them.
+const std::vector<TransferRecipe>& transfer_recipes();
+
+/// The recipe of this name. Throws Error if there is none.
 const TransferRecipe& transfer_recipe(const std::string& name);
 
 /// The usual recipe for this kind of model among `arms`: "complete" for a recurrent model; for a Transformer,

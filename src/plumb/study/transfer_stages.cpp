@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "plumb/base/error.h"
+#include "plumb/model/kind.h"
 #include "plumb/run/directory.h"
+#include "plumb/study/changed_keys.h"
 #include "plumb/study/trained_run.h"
 #include "plumb/train/finetune.h"
 #include "plumb/train/run_training.h"
@@ -39,12 +41,18 @@ void describe(Fields& field, StageTraining& training) {
   field("seed", training.seed);
 }
 
-/// The TOML document for `plumb finetune --config`. The model is validated only at the end, so no epoch is selected by
-/// validation.
-std::string stage_document(const FinetuneConfig& finetune, StageTraining training, int64_t epochs) {
-  const Duration all = Duration::parse(fmt::format("{}e", epochs));
-  training.steps = training.validate_every = training.checkpoint_every = all;
-  return ConfigWriter().section("finetune", finetune).section("train", std::move(training)).text();
+/// A number of epochs. The model is validated only at the end, so no epoch is selected by validation.
+StageTraining stage_training(const TransferStudy& part, int64_t epochs, int64_t seed) {
+  StageTraining training;
+  training.steps = training.validate_every = training.checkpoint_every = Duration::parse(fmt::format("{}e", epochs));
+  training.batch_tokens = part.batch_tokens;
+  training.seed = seed;
+  return training;
+}
+
+/// The TOML document for `plumb finetune --config`.
+std::string stage_document(const FinetuneConfig& finetune, const StageTraining& training) {
+  return ConfigWriter().section("finetune", finetune).section("train", training).text();
 }
 
 /// A run that starts from another run's weights or configuration.
@@ -52,16 +60,22 @@ struct FollowingRun {
   std::string name, label;
   StageRun from;
   StageData data;
-  std::string document;
+  FinetuneConfig finetune;
+  StageTraining training;
   bool weights = true;  // false: only the configuration comes from the run before it
   int64_t stage = kTextStage;
   double work = 1;
 };
 
+/// Null if an earlier stage diverged.
+std::optional<TrainResult> stage_result(const Json& json) {
+  return json.is_object() ? std::optional(TrainResult::from_json(json)) : std::nullopt;
+}
+
 /// Whether a stage, trained if missing, ended with weights that another one can start from.
 bool has_trained_weights(StudyContext& context, const StageRun& stage) {
-  const Json result = context.measurements.get(stage.measurement);
-  return result.is_object() && result.at("outcome") != "diverged";
+  const std::optional<TrainResult> result = stage_result(context.measurements.get(stage.measurement));
+  return result && result->outcome != RunOutcome::diverged;
 }
 
 StageRun following_run(StudyContext& context, const FollowingRun& run) {
@@ -71,7 +85,8 @@ StageRun following_run(StudyContext& context, const FollowingRun& run) {
   measurement.label = run.label;
   measurement.settings = {{"from", run.from.directory.filename().string()},
                           {"data", run.data.settings},
-                          {"recipe", run.document},
+                          {"finetune", changed_keys(run.finetune)},
+                          {"train", changed_keys(run.training)},
                           {"weights", run.weights}};
   measurement.stage = run.stage;
   measurement.work = run.work;
@@ -79,8 +94,8 @@ StageRun following_run(StudyContext& context, const FollowingRun& run) {
   measurement.measure = [&context, run, out = stage.directory] {
     const bool trained = has_trained_weights(context, run.from);  // if not, its configuration exists at least
     if (run.weights && !trained) return Json();
-    const RunConfig config = finetuning_run(Config::from_string(run.document, run.name), run.from.directory.string(),
-                                            run.data.directory.string(), run.weights);
+    const RunConfig config = finetuning_run(Config::from_string(stage_document(run.finetune, run.training), run.name),
+                                            run.from.directory.string(), run.data.directory.string(), run.weights);
     TrainHooks hooks;
     hooks.progress = run.label;
     if (context.on_point) hooks.point = [&](const TrainPoint& point) { context.on_point(out, point); };
@@ -96,6 +111,10 @@ int64_t number_of_layers(const ModelConfig& model) {
 
 }  // namespace
 
+PlannedStage planned_stage(PartPlan& plan, const StageRun& stage) {
+  return plan.add<std::optional<TrainResult>>(stage.measurement, stage_result);
+}
+
 TransferStages::TransferStages(StudyContext& context, const TransferStudy& part)
     : context_(context), part_(part), data_(context, part) {
   for (const TransferModel& model : part_.models) (void)make_model(pretrained_model(model));
@@ -105,7 +124,7 @@ ModelConfig TransferStages::pretrained_model(const TransferModel& model) const {
   ModelConfig config = context_.config.model;
   config.kind = model.kind;
   config.labels = 0;
-  if (model.kind == "encoder") config.pooling = "none";
+  if (model_kind(model.kind).only_encodes()) config.pooling = "none";
   if (!model.initialization.empty()) config.initialization = model.initialization;
   make_task(context_.config.task, context_.data, config.kind)->complete(config);
   return config;
@@ -125,19 +144,15 @@ StageRun TransferStages::pretraining(const TransferModel& model) const {
 
 StageRun TransferStages::on_text(const TransferModel& model) const {
   if (part_.text_epochs == 0) return pretraining(model);
-  FinetuneConfig finetune;
-  finetune.rate_divisor = part_.rate_divisor;
-  StageTraining training;
-  training.learning_rate = model.text_rate;
-  training.schedule = "constant * slanted_triangular";
-  training.batch_tokens = part_.batch_tokens;
-  training.seed = context_.config.study.seed;
   FollowingRun run;
+  run.finetune.rate_divisor = part_.rate_divisor;
+  run.training = stage_training(part_, part_.text_epochs, context_.config.study.seed);
+  run.training.learning_rate = model.text_rate;
+  run.training.schedule = "constant * slanted_triangular";
   run.name = fmt::format("transfer-{}-text", model.kind);
   run.label = fmt::format("{}, on the task's text", model.kind);
   run.from = pretraining(model);
   run.data = data_.text();
-  run.document = stage_document(finetune, training, part_.text_epochs);
   run.stage = kTextStage;
   run.work = work_of(pretrained_model(model), 0.4 * static_cast<double>(part_.text_epochs * run.data.tokens));
   return following_run(context_, run);
@@ -153,22 +168,18 @@ StageRun TransferStages::classifier(const TransferArm& arm, double learning_rate
                 fmt::format("the arm '{}' of a model of kind \"{}\" needs at least {} to train all of its layers",
                             recipe.name, arm.model.kind, least));
   }
-  FinetuneConfig finetune;
-  finetune.unfreeze = recipe.unfreeze;
-  finetune.rate_divisor = recipe.discriminative ? part_.rate_divisor : 1;
-  StageTraining training;
-  training.learning_rate = learning_rate;
-  training.schedule = recipe.slanted ? "constant * slanted_triangular" : "constant";
-  training.batch_tokens = part_.batch_tokens;
-  training.seed = context_.config.study.seed + seed;
   FollowingRun run;
+  run.finetune.unfreeze = recipe.unfreeze;
+  run.finetune.rate_divisor = recipe.discriminative ? part_.rate_divisor : 1;
+  run.training = stage_training(part_, epochs, context_.config.study.seed + seed);
+  run.training.learning_rate = learning_rate;
+  run.training.schedule = recipe.slanted ? "constant * slanted_triangular" : "constant";
   run.name = fmt::format("transfer-{}-{}-labels{}-lr{:g}-seed{}", arm.model.kind, recipe.name, labels_of(arm),
-                         learning_rate, training.seed);
+                         learning_rate, run.training.seed);
   run.label =
       fmt::format("{}, {}, {} labels, lr {:g}", arm.model.kind, recipe.description, labels_of(arm), learning_rate);
   run.from = recipe.text ? on_text(arm.model) : pretraining(arm.model);
-  run.data = data_.labels(arm.examples, training.seed);
-  run.document = stage_document(finetune, training, epochs);
+  run.data = data_.labels(arm.examples, run.training.seed);
   run.weights = recipe.weights;
   run.stage = kLabelStage;
   run.work = work_of(model, 0.4 * static_cast<double>(epochs * run.data.tokens));

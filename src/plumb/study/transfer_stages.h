@@ -3,8 +3,10 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
+#include "plumb/study/trained_run.h"
 #include "plumb/study/transfer_data.h"
 #include "plumb/study/transfer_recipe.h"
 
@@ -15,6 +17,10 @@ struct StageRun {
   MeasurementRequest measurement;
   std::filesystem::path directory;
 };
+
+/// A stage's result; empty if an earlier stage diverged.
+using PlannedStage = Planned<std::optional<TrainResult>>;
+PlannedStage planned_stage(PartPlan& plan, const StageRun& stage);
 
 /// A classifier's model, recipe and amount of data; runs of one arm differ in learning rate and seed.
 struct TransferArm {

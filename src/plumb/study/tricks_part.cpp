@@ -11,6 +11,18 @@
 namespace plumb {
 namespace {
 
+struct TricksStudy {
+  int64_t layers = 3;
+  double sgd_learning_rate = 0.1;
+  int64_t seeds = 1;
+};
+
+void describe(Fields& field, TricksStudy& part) {
+  field("layers", part.layers, kLayersMeaning, count_from(1));
+  field("sgd_learning_rate", part.sgd_learning_rate, "`train.learning_rate` where SGD replaces Adam", above(0));
+  field("seeds", part.seeds, "runs of each combination", count_from(1));
+}
+
 struct Trick {
   const char* id;
   const char* name;
@@ -27,13 +39,10 @@ constexpr Trick kTricks[] = {
 /// Runs without some of the tricks; bit i of `without` is kTricks[i].
 struct TrickRuns {
   unsigned without = 0;
-  std::vector<TrainedRun> by_seed{};
+  std::vector<Planned<TrainedRun>> by_seed{};
 
-  [[nodiscard]] std::vector<double> losses() const {
-    std::vector<double> all;
-    for (const TrainedRun& run : by_seed) all.push_back(run.loss());
-    return all;
-  }
+  [[nodiscard]] std::vector<double> losses() const { return final_losses(by_seed); }
+  [[nodiscard]] const TrainedRun& first() const { return *by_seed.front(); }
 };
 
 constexpr unsigned kTrickCount = std::size(kTricks);
@@ -84,45 +93,27 @@ std::vector<unsigned> combinations() {
   return list;
 }
 
-}  // namespace
-
-std::vector<MeasurementRequest> requests(StudyContext& context, const TricksStudy& part) {
-  std::vector<MeasurementRequest> list;
-  for (const unsigned without : combinations()) {
-    for (int64_t seed = 0; seed < part.seeds; ++seed)
-      list.push_back(run_measurement(context, trick_run(context, without, part, seed)));
-  }
-  return list;
-}
-
-PartResult measure(StudyContext& context, const TricksStudy& part) {
-  std::vector<TrickRuns> all;
-  for (const unsigned without : combinations()) {
-    all.push_back({without, {}});
-    for (int64_t seed = 0; seed < part.seeds; ++seed)
-      all.back().by_seed.push_back(trained_run(context, trick_run(context, without, part, seed)));
-  }
-
+PartResult report_tricks(const StudyContext& context, const TricksStudy& part, const std::vector<TrickRuns>& all) {
   PartResult result;
   const double uniform = std::log(static_cast<double>(context.data.target_vocabulary()));
-  Figure curves{"tricks_loss", "Validation loss during training, with one component removed"};
-  curves.caption = fmt::format(
-      "Post-LN, {}. Negative log-likelihood per target token, first seed; a cross marks a run that diverged. A uniform "
-      "guess has {:.2f}.",
-      layers_in_words(model_for(context, "post-ln", part.layers)), uniform);
-  curves.kind = "line";
-  curves.x = {"step"};
-  curves.y = {"validation loss (nats per token)"};
-  Figure bars{"tricks_final", "Final validation loss, by removed components"};
-  bars.caption = fmt::format(
-      "What is removed, singly and in pairs. {} Where a run diverged, there is no bar or a mean over the others: see "
-      "the "
-      "table.",
-      part.seeds == 1 ? "One run each, no intervals."
-                      : fmt::format("Mean over {} seeds with its 95% interval.", part.seeds));
-  bars.kind = "bar";
-  bars.x = {"removed"};
-  bars.y = {"validation loss (nats per token)"};
+  const std::string layers = layers_in_words(model_for(context, "post-ln", part.layers));
+  Figure curves{"tricks_loss",
+                "Validation loss during training, with one component removed",
+                fmt::format("Post-LN, {}. Negative log-likelihood per target token, first seed; a cross marks a run "
+                            "that diverged. A uniform guess has {:.2f}.",
+                            layers, uniform),
+                "line",
+                {"step"},
+                {"validation loss (nats per token)"}};
+  Figure bars{"tricks_final",
+              "Final validation loss, by removed components",
+              fmt::format("What is removed, singly and in pairs. {} Where a run diverged, there is no bar or a mean "
+                          "over the others: see the table.",
+                          part.seeds == 1 ? "One run each, no intervals."
+                                          : fmt::format("Mean over {} seeds with its 95% interval.", part.seeds)),
+              "bar",
+              {"removed"},
+              {"validation loss (nats per token)"}};
   Series final_losses{"validation loss", "tricks"};
   Table table{"tricks",
               "Training without",
@@ -131,15 +122,14 @@ PartResult measure(StudyContext& context, const TricksStudy& part) {
   for (size_t i = 0; i < all.size(); ++i) {
     const TrickRuns& runs = all[i];
     const std::string name = name_without(runs.without);
-    const Interval loss = judge(runs.losses(), {}).effect;
     const std::string removed = runs.without == 0 ? "nothing" : join(left_out(runs.without, &Trick::short_name), ", ");
-    final_losses.point(removed, loss.mean, loss.low, loss.high);
-    for (const TrainedRun& run : runs.by_seed) {
-      table.rows.push_back({runs.without == 0 ? "nothing" : join(left_out(runs.without, &Trick::name), ", "),
-                            run.config.train.seed, run.result.outcome, run.result.steps, finite_or_null(run.loss())});
+    final_losses.point(removed, judge(runs.losses(), {}).effect);
+    for (const Planned<TrainedRun>& run : runs.by_seed) {
+      table.row(runs.without == 0 ? "nothing" : join(left_out(runs.without, &Trick::name), ", "),
+                run->config.train.seed, to_string(run->result.outcome), run->result.steps, run->loss());
     }
     // The group gives the curve the bar's color.
-    if (i <= kTrickCount) curves.series.push_back(runs.by_seed.front().validation_curve(name, removed));
+    if (i <= kTrickCount) curves.series.push_back(runs.first().validation_curve(name, removed));
   }
   bars.series.push_back(final_losses);
   result.figures = {curves, bars};
@@ -158,19 +148,36 @@ PartResult measure(StudyContext& context, const TricksStudy& part) {
         {fmt::format("needs_{}", kTricks[i].id),
          fmt::format("Without {} training is clearly worse, or fails", kTricks[i].name), kTricks[i].source,
          setting_of(context, model_for(context, "post-ln", part.layers)),
-         fmt::format("final validation loss without {} − with all four (nats per token), at one "
-                     "learning rate per optimizer",
+         fmt::format("final validation loss without {} − with all four (nats per token), at one learning rate per "
+                     "optimizer",
                      kTricks[i].name),
          judgment,
-         fmt::format("With all four {}, without {} {} (first seeds).", all[0].by_seed.front().summary(),
-                     kTricks[i].name, without.by_seed.front().summary()),
+         fmt::format("With all four {}, without {} {} (first seeds).", all[0].first().summary(), kTricks[i].name,
+                     without.first().summary()),
          "tricks_loss"});
   }
   result.summary.push_back(fmt::format(
       "Change of the final loss, in nats per token, where one of the four components is removed from a Post-LN "
       "model of {}, at one learning rate per optimizer: {} ({}).",
-      layers_in_words(model_for(context, "post-ln", part.layers)), join(effects, ", "), seeds_in_words(part.seeds)));
+      layers, join(effects, ", "), seeds_in_words(part.seeds)));
   return result;
 }
 
+PartPlan plan(StudyContext& context, const TricksStudy& part) {
+  PartPlan plan(context);
+  std::vector<TrickRuns> all;
+  for (const unsigned without : combinations()) {
+    TrickRuns& runs = all.emplace_back(TrickRuns{without, {}});
+    for (int64_t seed = 0; seed < part.seeds; ++seed)
+      runs.by_seed.push_back(planned_run(plan, context, trick_run(context, without, part, seed)));
+  }
+  plan.report = [&context, part, all] { return report_tricks(context, part, all); };
+  return plan;
+}
+
+[[maybe_unused]] const bool kTricksPart =
+    add_part<TricksStudy>("tricks", "Adam, residual connections, norms and warm-up, removed singly and in pairs",
+                          "Xiong et al. 2020, arXiv 2002.04745", {.place = 10, .plan = plan, .trains = kAlways});
+
+}  // namespace
 }  // namespace plumb

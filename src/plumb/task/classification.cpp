@@ -7,6 +7,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
+#include "plumb/model/kind.h"
 #include "plumb/task/classification_metrics.h"
 #include "plumb/task/datasets.h"
 #include "plumb/task/direction.h"
@@ -19,14 +20,15 @@ struct ClassificationOptions {
   std::string direction = "forward";
 };
 void describe(Fields& field, ClassificationOptions& options) {
-  field("direction", options.direction, "forward, or backward: each sentence is read from its end to its beginning");
+  field("direction", options.direction, "`backward`: each sentence is read from its end to its beginning",
+        directions());
 }
 
 class Classification final : public Task {
  public:
   Classification(const DataDirectory& data, const ClassificationOptions& options)
       : Task(data), classes_(std::ssize(data.labels())) {
-    reading_.backward = is_backward(name(), options.direction);
+    reading_.backward = options.direction == "backward";
     if (classes_ == 0) {
       throw Error(fmt::format("{}: has no labels", data.path().string()),
                   "create a data directory for classification with `plumb data labels`");
@@ -39,11 +41,9 @@ class Classification final : public Task {
 
   [[nodiscard]] std::string name() const override { return "classification"; }
   [[nodiscard]] std::string model_kind() const override { return "encoder"; }
-  [[nodiscard]] bool learned_by(const std::string& kind) const override {
-    return kind == "encoder" || is_language_model(kind);
-  }
+  [[nodiscard]] bool learned_by(const std::string& kind) const override { return plumb::model_kind(kind).classifies(); }
   void learn_with(const std::string& kind) override {
-    reading_.side = is_language_model(kind) ? Side::target : Side::source;
+    reading_.side = plumb::model_kind(kind).models_language() ? Side::target : Side::source;
   }
   [[nodiscard]] std::unique_ptr<Dataset> dataset(const std::string& split) const override {
     return std::make_unique<LabeledDataset>(data_.split(split), data_.labels_of(split),
@@ -52,12 +52,12 @@ class Classification final : public Task {
 
   void complete(ModelConfig& config) const override {
     require_kind(config);
-    if (is_language_model(config.kind)) {
+    if (kind_of(config).models_language()) {
       if (config.pooling == "first" || config.pooling == "none") {
         throw Error(fmt::format("a model of kind \"{}\" cannot classify with model.pooling = \"{}\"", config.kind,
                                 config.pooling),
-                    fmt::format("each token sees only those before it: set model.pooling to {} or \"mean\"",
-                                config.kind == "decoder" ? "\"last\"" : "\"concat\""));
+                    fmt::format("each token sees only those before it: set model.pooling to \"{}\" or \"mean\"",
+                                kind_of(config).pooling));
       }
       fill_vocabulary("target", config.target_vocabulary, data_.source_vocabulary());
     } else {
@@ -107,7 +107,7 @@ class Classification final : public Task {
   Reading reading_;
 };
 
-[[maybe_unused]] const bool kClassificationRegistered = tasks().add(
+const bool kClassificationRegistered = tasks().add(
     "classification", "encoder reads BOS + first + EOS [+ second + EOS]; its pooled state predicts the label",
     "Devlin et al. 2019, arXiv 1810.04805",
     [](const DataDirectory& data, const Options& options) {

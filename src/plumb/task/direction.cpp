@@ -1,21 +1,13 @@
 #include "plumb/task/direction.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
-#include "plumb/base/error.h"
 #include "plumb/base/key_list.h"
 #include "plumb/base/toml_text.h"
 
 namespace plumb {
 
-bool is_backward(const std::string& task, const std::string& direction) {
-  if (direction != "forward" && direction != "backward") {
-    throw Error(fmt::format("task.{}.direction = \"{}\" is unknown", task, direction), "known: forward, backward");
-  }
-  return direction == "backward";
-}
+Domain directions() { return one_of({"forward", "backward"}); }
 
 bool reads_backward(const TaskConfig& config) {
   const auto given = config.options.find(config.name);

@@ -8,9 +8,8 @@
 
 namespace plumb {
 
-/// Whether `direction`, the value of that key in a task's section, is "backward". Throws Error if it is neither that
-/// nor "forward".
-bool is_backward(const std::string& task, const std::string& direction);
+/// The values of the key `direction` in a task's section.
+Domain directions();
 
 /// Whether [task] configures a language model or classifier that reads backward.
 bool reads_backward(const TaskConfig& config);

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "plumb/base/error.h"
+#include "plumb/model/kind.h"
 #include "plumb/task/datasets.h"
 #include "plumb/task/direction.h"
 #include "plumb/task/stream_dataset.h"
@@ -27,46 +28,40 @@ struct LanguageModelingOptions {
 void describe(Fields& field, LanguageModelingOptions& options) {
   field("pack", options.pack,
         "tokens of the sequences into which consecutive sentences are joined, for data prepared with --block 0; 0: not "
-        "joined");
+        "joined",
+        at_least(0));
   field("apart", options.apart,
         "whether lines that were joined, here or in blocks, do not see each other: each begins anew, with BOS and "
         "position 0");
   field("stream", options.stream,
         "number of rows into which the training text is cut; they are read side by side, with a state that is carried "
-        "from "
-        "step to step; 0: each example is read separately. For `awd-lstm`");
-  field("evaluation_rows", options.evaluation_rows, "rows of a stream in all other splits");
+        "from step to step; 0: each example is read separately. For `awd-lstm`",
+        at_least(0));
+  field("evaluation_rows", options.evaluation_rows, "rows of a stream in all other splits", at_least(1));
   field("bptt", options.bptt,
-        "tokens of each row that a step of a stream reads; gradients reach back to the first of them");
+        "tokens of each row that a step of a stream reads; gradients reach back to the first of them", at_least(1));
   field("varied_bptt", options.varied_bptt,
         "whether a training step reads max(5, ⌊N(bptt, 5)⌋) tokens of each row, in 5% of steps around bptt/2, at a "
         "learning rate in proportion");
   field("direction", options.direction,
-        "forward, or backward: each token is predicted from those after it, from the end of a sequence to its "
-        "beginning");
+        "`backward`: each token is predicted from those after it, from the end of a sequence to its beginning",
+        directions());
 }
 
 class LanguageModeling final : public Task {
  public:
   LanguageModeling(const DataDirectory& data, const LanguageModelingOptions& options) : Task(data), options_(options) {
-    if (options.pack < 0) throw Error(fmt::format("task.language-modeling.pack = {} is negative", options.pack));
-    const auto at_least = [](const char* key, int64_t value, int64_t smallest) {
-      if (value < smallest)
-        throw Error(fmt::format("task.language-modeling.{} = {} must be at least {}", key, value, smallest));
-    };
-    at_least("stream", options.stream, 0);
-    at_least("evaluation_rows", options.evaluation_rows, 1);
-    at_least("bptt", options.bptt, 1);
     if (options.stream > 0 && (options.pack > 0 || options.apart)) {
       throw Error("task.language-modeling.stream joins all lines, so it cannot be combined with pack or apart",
                   "leave out pack and apart, or set stream = 0");
     }
-    (void)is_backward(name(), options.direction);
   }
 
   [[nodiscard]] std::string name() const override { return "language-modeling"; }
   [[nodiscard]] std::string model_kind() const override { return "decoder"; }
-  [[nodiscard]] bool learned_by(const std::string& kind) const override { return is_language_model(kind); }
+  [[nodiscard]] bool learned_by(const std::string& kind) const override {
+    return plumb::model_kind(kind).models_language();
+  }
   [[nodiscard]] std::unique_ptr<Dataset> dataset(const std::string& split) const override {
     if (options_.stream > 0) {
       const bool trains = split == "train";
@@ -80,7 +75,7 @@ class LanguageModeling final : public Task {
 
   void complete(ModelConfig& config) const override {
     require_kind(config);
-    if (options_.stream > 0 && !carries_state(config.kind)) {
+    if (options_.stream > 0 && !kind_of(config).recurrent) {
       throw Error(fmt::format("a model of kind \"{}\" carries no state along a stream", config.kind),
                   "set task.language-modeling.stream = 0, or model.kind = \"awd-lstm\"");
     }
@@ -104,12 +99,12 @@ class LanguageModeling final : public Task {
   }
 
  private:
-  [[nodiscard]] bool backward() const { return is_backward(name(), options_.direction); }
+  [[nodiscard]] bool backward() const { return options_.direction == "backward"; }
 
   LanguageModelingOptions options_;
 };
 
-[[maybe_unused]] const bool kLanguageModelingRegistered = tasks().add(
+const bool kLanguageModelingRegistered = tasks().add(
     "language-modeling", "decoder reads BOS + tokens; position i predicts token i + 1",
     "Bengio et al. 2003; Radford et al. 2019",
     [](const DataDirectory& data, const Options& options) {

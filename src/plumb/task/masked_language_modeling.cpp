@@ -17,19 +17,19 @@ struct MaskedLanguageModelingOptions {
   int64_t pack = 0;
 };
 void describe(Fields& field, MaskedLanguageModelingOptions& options) {
-  field("share", options.masking.share, "of the tokens that are predicted, or of the words");
+  field("share", options.masking.share, "of the tokens that are predicted, or of the words",
+        Domain{.smallest = 0, .largest = 1, .above = true});
   field("whole_words", options.masking.whole_words, "whether all tokens of a word are predicted together");
   field("pack", options.pack,
         "tokens of the sequences into which consecutive sentences are joined, for data prepared with --block 0; 0: not "
-        "joined");
+        "joined",
+        at_least(0));
 }
 
 class MaskedLanguageModeling final : public Task {
  public:
   MaskedLanguageModeling(const DataDirectory& data, const MaskedLanguageModelingOptions& options)
-      : Task(data), pack_(options.pack), masker_(tokenizer_of(data), options.masking) {
-    if (pack_ < 0) throw Error(fmt::format("task.masked-language-modeling.pack = {} is negative", pack_));
-  }
+      : Task(data), pack_(options.pack), masker_(tokenizer_of(data), options.masking) {}
 
   [[nodiscard]] std::string name() const override { return "masked-language-modeling"; }
   [[nodiscard]] std::string model_kind() const override { return "encoder"; }
@@ -87,7 +87,7 @@ class MaskedLanguageModeling final : public Task {
   Masker masker_;
 };
 
-[[maybe_unused]] const bool kMaskedLanguageModelingRegistered = tasks().add(
+const bool kMaskedLanguageModelingRegistered = tasks().add(
     "masked-language-modeling",
     "encoder reads BOS + tokens + EOS, of which some are masked, and predicts what those were",
     "Devlin et al. 2019, arXiv 1810.04805; Liu et al. 2019, arXiv 1907.11692",

@@ -1,7 +1,5 @@
 #include "plumb/task/masking.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -32,8 +30,6 @@ Masker::Masker(const Tokenizer& tokenizer, const Masking& masking)
       specials_(tokenizer.specials()),
       vocabulary_(tokenizer.vocabulary()),
       not_text_(special_ids(specials_)) {
-  if (!(masking.share > 0 && masking.share <= 1))
-    throw Error(fmt::format("the share of masked tokens, {}, must lie in (0, 1]", masking.share));
   if (specials_.mask < 0)
     throw Error("the vocabulary of the data has no mask token",
                 "prepare the data again with `plumb data text --mask-token`");

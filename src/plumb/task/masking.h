@@ -12,14 +12,14 @@ namespace plumb {
 
 /// Which tokens are chosen for prediction.
 struct Masking {
-  double share = 0.15;  // fraction of tokens (or whole words) that are chosen
+  double share = 0.15;
   bool whole_words = false;
 };
 
 /// Masks sequences of one vocabulary.
 class Masker {
  public:
-  /// Throws Error if `share` is not in (0, 1], or if the vocabulary has no mask token or only special tokens.
+  /// 0 < share ≤ 1. Throws Error if the vocabulary has no mask token or only special tokens.
   Masker(const Tokenizer& tokenizer, const Masking& masking);
 
   /// Replaces tokens of a nonempty sequence and returns the chosen positions in ascending order. Of n tokens (or words)

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "plumb/base/error.h"
+#include "plumb/model/kind.h"
 
 namespace plumb {
 namespace {
@@ -21,12 +22,28 @@ void count_stream(const Task& task, Model& model, const Dataset& dataset, const 
 }  // namespace
 
 void describe(Fields& field, TaskConfig& config) {
-  field("name", config.name);
+  field("name", config.name,
+        "empty: the task of the data directory; a `decoder` or `awd-lstm` on sentence pairs learns `language-modeling` "
+        "on the target side, an `encoder` on text `masked-language-modeling`",
+        name_in(tasks()).among_others());
   describe_options(field, tasks(), config.name, config.options);
 }
 
 Registry<TaskFactory>& tasks() {
-  static Registry<TaskFactory> registry("task");
+  static Registry<TaskFactory> registry(
+      "task",
+      {.title = "Tasks",
+       .key = "task.name",
+       .before = "What is learned from a data directory; the directory names its task.",
+       .after =
+           "Every label has a weight in the loss. All tasks report `valid_loss` and `valid_nll` in nats per label; "
+           "translation also reports `bleu`, language modeling `perplexity`, masked language modeling `perplexity` and "
+           "`accuracy` at the masked tokens, and classification `accuracy`, `f1` and `mcc` (Matthews' correlation "
+           "coefficient), each with the ends of its 95% interval, such as `accuracy_low`. With `stream`, all lines or "
+           "blocks form one text, which is cut into rows of equal length. A step predicts the next tokens of every "
+           "row, each from the token before it in the text, and begins with the state that the previous step left; so "
+           "does evaluation, whose perplexity is over all tokens of the split. An epoch begins with a state of zeros. "
+           "[training.md](training.md#recurrent-models) says what else changes."});
   return registry;
 }
 
@@ -83,15 +100,18 @@ void Task::fill_vocabulary(const char* side, int64_t& vocabulary, int64_t of_dat
               "set the model's vocabulary sizes to 0 to take them from the data");
 }
 
-std::unique_ptr<Task> make_task(const TaskConfig& config, const DataDirectory& data, const std::string& model_kind) {
+std::unique_ptr<Task> make_task(const TaskConfig& config, const DataDirectory& data, const std::string& kind_name) {
+  const ModelKind& kind = model_kind(kind_name);
   std::string name = config.name;
   if (name.empty()) {
-    name = data.task() == "translation" && is_language_model(model_kind) ? "language-modeling" : data.task();
-    if (name == "language-modeling" && model_kind == "encoder") name = "masked-language-modeling";
+    name = data.task() == "translation" && kind.models_language() ? "language-modeling" : data.task();
+    if (name == "language-modeling" && kind.only_encodes()) name = "masked-language-modeling";
   }
   const auto& entry = tasks().at(name);
-  std::unique_ptr<Task> task = entry.make(data, options_of(config.options, name, entry));
-  task->learn_with(model_kind);
+  const Options& own = options_of(config.options, name, entry);
+  require_valid("task." + name, own);
+  std::unique_ptr<Task> task = entry.make(data, own);
+  task->learn_with(kind_name);
   return task;
 }
 

@@ -105,13 +105,14 @@ class Task {
   DataDirectory data_;
 };
 
-/// A new task is a file in task/ that registers itself. The factory throws Error if the data are unsuitable.
+/// A new task is a file in task/ that registers itself. Options have been checked; the factory throws Error if the data
+/// are unsuitable.
 using TaskFactory = std::function<std::unique_ptr<Task>(const DataDirectory&, const Options&)>;
 Registry<TaskFactory>& tasks();
 
 /// The configured task or, if the name is empty, the data's, for a model of this kind: a language model learns the
 /// target side of pairs, and an encoder learns masked tokens of text.
-std::unique_ptr<Task> make_task(const TaskConfig& config, const DataDirectory& data, const std::string& model_kind);
+std::unique_ptr<Task> make_task(const TaskConfig& config, const DataDirectory& data, const std::string& kind_name);
 
 /// The sums over a split, without dropout and without a graph; the processes of the group share the work. A stream is
 /// read sequentially, with carried state, by rank 0 alone.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "plumb/base/error.h"
-#include "plumb/base/text.h"
 #include "plumb/decode/translate.h"
 #include "plumb/metrics/bleu.h"
 #include "plumb/task/datasets.h"
@@ -16,18 +15,12 @@ struct TranslationOptions {
   int64_t beam = 5;
 };
 void describe(Fields& field, TranslationOptions& options) {
-  field("beam", options.beam, "beam width of the search for BLEU; 0: no BLEU");
+  field("beam", options.beam, "beam width of the search for BLEU; 0: no BLEU", within(0, kLargestBeam));
 }
-
-[[maybe_unused]] const bool kTranslationRenamed = rename_key("train.bleu_beam", "task.translation.beam");
 
 class Translation final : public Task {
  public:
   Translation(const DataDirectory& data, const TranslationOptions& options) : Task(data), options_(options) {
-    if (options.beam < 0) throw Error(fmt::format("task.translation.beam = {} is negative", options.beam));
-    if (options.beam > kLargestBeam)
-      throw Error(
-          fmt::format("task.translation.beam = {} must be at most {}", options.beam, with_thousands(kLargestBeam)));
     if (data.task() != "translation")
       throw Error(fmt::format("{}: contains no sentence pairs to translate", data.path().string()),
                   "create a data directory of pairs with `plumb data prepare`");
@@ -74,7 +67,7 @@ class Translation final : public Task {
   TranslationOptions options_;
 };
 
-[[maybe_unused]] const bool kTranslationRegistered = tasks().add(
+const bool kTranslationRegistered = tasks().add(
     "translation", "encoder reads source + EOS, decoder reads BOS + target and predicts target + EOS",
     "Vaswani et al. 2017, arXiv 1706.03762",
     [](const DataDirectory& data, const Options& options) {

@@ -63,15 +63,6 @@ Registry<Diagnosis>& diagnoses() {
   return registry;
 }
 
-Json DivergedRun::last(const std::string& watch, const std::string& name, int64_t* step) const {
-  for (auto record = watched.rbegin(); record != watched.rend(); ++record) {
-    if (!record->values.contains(watch) || !record->values[watch].contains(name)) continue;
-    if (step != nullptr) *step = record->step;
-    return record->values[watch][name];
-  }
-  return nullptr;
-}
-
 bool finite_on(const WatchedRun& run) {
   const at::NoGradGuard no_graph;
   if (!run.model.parameters().flat().isfinite().all().item<bool>()) return false;

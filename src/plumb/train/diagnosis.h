@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plumb/base/registry.h"
@@ -24,8 +25,15 @@ struct DivergedRun {
   /// Whether all parameters and the loss on run.batches are finite.
   bool finite = false;
 
-  /// The last value measured by a watch, such as last("curvature", "preconditioned"), and its step; null if none.
-  [[nodiscard]] Json last(const std::string& watch, const std::string& name, int64_t* step = nullptr) const;
+  /// The last result of this type, such as CurvatureMeasurement, that meets a condition, and its step; null if none.
+  template <typename T, typename Condition>
+  [[nodiscard]] std::pair<const T*, int64_t> last(const Condition& condition) const {
+    for (auto record = watched.rbegin(); record != watched.rend(); ++record) {
+      const T* found = record->find<T>();
+      if (found != nullptr && condition(*found)) return {found, record->step};
+    }
+    return {nullptr, 0};
+  }
 };
 
 /// One finding: what was measured and, if it explains the divergence, what to try.

@@ -67,16 +67,10 @@ NamedTensors EvaluatedWeights::trained() const {
   return shown() ? values_with(hidden_) : named_values(model_.parameters());
 }
 
-void EvaluatedWeights::load_trained(const std::filesystem::path& file) {
+void EvaluatedWeights::load_trained(const NamedTensors& tensors, const std::string& origin) {
   hidden_ = Tensor();
-  if (!differ()) return;
   if (decay_ > 0) average_ = model_.parameters().flat().clone();
-  load_parameters(model_.parameters(), load_safetensors(file), file.string());
-}
-
-Tensor EvaluatedWeights::received() {
-  if (decay_ > 0 && !average_.defined()) average_ = at::zeros_like(model_.parameters().flat());
-  return average_;
+  load_parameters(model_.parameters(), tensors, origin);
 }
 
 Tensor EvaluatedWeights::flat() const {

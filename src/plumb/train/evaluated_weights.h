@@ -2,8 +2,7 @@
 // average of an optimizer that keeps one.
 #pragma once
 
-#include <filesystem>
-#include <optional>
+#include <string>
 
 #include "plumb/io/safetensors.h"
 #include "plumb/model/model.h"
@@ -38,12 +37,9 @@ class EvaluatedWeights {
   [[nodiscard]] NamedTensors evaluated() const;
   [[nodiscard]] NamedTensors trained() const;
 
-  /// Call after loading a checkpoint's evaluated weights into the model: reads the trained weights from this file. Does
-  /// nothing unless they differ. Throws Error if the file is missing or belongs to another model.
-  void load_trained(const std::filesystem::path& file);
-
-  /// The average as a buffer to receive another process's into, (count); undefined if decay is 0.
-  [[nodiscard]] Tensor received();
+  /// Call after loading evaluated weights into the model: takes the trained weights that belong to them. Throws Error
+  /// naming `origin` if they are those of another model.
+  void load_trained(const NamedTensors& tensors, const std::string& origin);
 
  private:
   [[nodiscard]] Tensor flat() const;  // the evaluated weights

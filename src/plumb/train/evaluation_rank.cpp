@@ -21,7 +21,7 @@ EvaluationRank rank_evaluation(std::optional<double> found, const BestMetric& me
   if (keep_best <= 1 || !std::isfinite(value)) return rank;
   auto& list = state.best_list;
   const auto place =
-      std::find_if(list.begin(), list.end(), [&](const auto& each) { return metric.is_better(value, each.second); });
+      std::find_if(list.begin(), list.end(), [&](const auto& each) { return metric.is_better(value, each.value); });
   rank.one_of_the_best = place - list.begin() < keep_best;
   if (rank.one_of_the_best) list.insert(place, {state.step, value});
   if (std::ssize(list) > keep_best) list.pop_back();

@@ -9,6 +9,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
 #include "plumb/data/directory.h"
+#include "plumb/model/kind.h"
 #include "plumb/nn/layer_id.h"
 #include "plumb/optim/adam.h"
 #include "plumb/run/data_fingerprint.h"
@@ -20,14 +21,8 @@ namespace plumb {
 namespace fs = std::filesystem;
 namespace {
 
-const std::vector<std::string> kUnfreezings = {"all", "gradual", "chain-thaw", "last"};
-
 void check_finetuning(const FinetuneConfig& config) {
-  if (std::find(kUnfreezings.begin(), kUnfreezings.end(), config.unfreeze) == kUnfreezings.end())
-    throw Error(fmt::format("finetune.unfreeze = \"{}\" is unknown", config.unfreeze), "known: " + join(kUnfreezings));
-  if (!(config.rate_divisor >= 1) || !std::isfinite(config.rate_divisor))
-    throw Error(fmt::format("finetune.rate_divisor = {} must be at least 1", config.rate_divisor));
-  config.lora.validate();
+  require_valid("finetune", config);
   if (config.lora.rank > 0 && (config.unfreeze != "all" || config.rate_divisor != 1))
     throw Error("finetune.lora trains the adapters of all layers alike",
                 "leave finetune.unfreeze and finetune.rate_divisor out");
@@ -99,7 +94,7 @@ std::vector<ParameterGroup> adapter_groups(const Parameters& parameters) {
 /// The pretrained model with a new head.
 ModelConfig body_of(const ModelConfig& pretrained) {
   ModelConfig model = pretrained;
-  model.pooling = model.kind == "encoder" ? "first" : model.kind == "decoder" ? "last" : "concat";
+  model.pooling = kind_of(model).pooling;
   model.pooler = model.output_transform = false;
   model.labels = 0;
   return model;
@@ -146,9 +141,16 @@ void check_finetuned(const RunConfig& run, const RunConfig& pretrained, const fs
 }  // namespace
 
 void describe(Fields& field, FinetuneConfig& config) {
-  field("from", config.from);
-  field("unfreeze", config.unfreeze);
-  field("rate_divisor", config.rate_divisor);
+  field("from", config.from, "the pretrained run or a checkpoint in one; `--from` overrides it");
+  field("unfreeze", config.unfreeze,
+        "`all`: every layer is trained from the start; `gradual`: the head first, and one more layer each epoch, from "
+        "the last to the embeddings; `chain-thaw`: one epoch for the head alone, one for each layer alone, from the "
+        "embeddings to the last, then all; `last`: the head alone",
+        one_of({"all", "gradual", "chain-thaw", "last"}));
+  field("rate_divisor", config.rate_divisor,
+        "the learning rate of each layer is that of the layer above it divided by this: 2.6 in ULMFiT; a layer-wise "
+        "decay of 0.9 is 1.111",
+        at_least(1));
   field.section(
       "lora", [&config](Fields& inner) { describe(inner, config.lora); }, config.lora.rank > 0);
 }
@@ -184,7 +186,7 @@ TrainConfig finetuning_defaults(const FinetuneConfig& config, const ModelConfig&
   train.validate_every = epochs(1);
   train.checkpoint_every = epochs(1);
   if (labeled) train.best_metric = "accuracy";
-  if (model.kind == "awd-lstm") {
+  if (kind_of(model).recurrent) {
     train.optimizer = "adam";
     train.options.insert_or_assign("adam", Options(AdamOptions{.beta1 = 0.7, .beta2 = 0.99}));
     train.learning_rate = labeled ? 0.01 : 0.004;
@@ -205,7 +207,7 @@ RunConfig finetuning_run(const Config& document, const std::string& from, const 
   RunConfig run;
   run.data = data.empty() ? read_run_config(document, {}, {"finetune"}).data : data;
   if (run.data.empty()) throw UsageError("no data to train on", "give --data DIR, or set data.directory");
-  if (pretrained.model.kind == "encoder-decoder") {
+  if (kind_of(pretrained.model).translates()) {
     throw Error(fmt::format("a model of kind \"{}\" cannot be fine-tuned", pretrained.model.kind),
                 "give a run of an encoder, a decoder or an awd-lstm");
   }

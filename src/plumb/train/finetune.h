@@ -14,10 +14,10 @@ namespace plumb {
 
 /// [finetune]
 struct FinetuneConfig {
-  std::string from;              // the pretrained run, or a checkpoint in one
-  std::string unfreeze = "all";  // "all", "gradual", "chain-thaw" or "last"
-  double rate_divisor = 1;       // each layer's learning rate is that of the layer above divided by this
-  LoraOptions lora;              // of a Transformer: with rank > 0, only the adapters and the head are trained
+  std::string from;
+  std::string unfreeze = "all";
+  double rate_divisor = 1;
+  LoraOptions lora;  // of a Transformer: with rank > 0, only the adapters and the head are trained
 };
 void describe(Fields& field, FinetuneConfig& config);
 

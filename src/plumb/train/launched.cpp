@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <string>
 
 #include "plumb/base/error.h"
 #include "plumb/ops/threads.h"
@@ -35,21 +36,20 @@ TrainResult train_launched(const TrainConfig& config, const TrainHooks& hooks,
     if (hooks.share_threads) share.emplace(group.neighbors());
     return telling_others(group, [&] { return train(group); });
   } catch (const JoiningStopped&) {
-    TrainResult result;
-    result.outcome = "stopped";
-    return result;
+    return {.outcome = RunOutcome::stopped};
   }
+}
+
+std::optional<RunOutcome> ended_before(const Group& group, std::optional<RunOutcome> ended) {
+  const std::string told = group.broadcast(ended ? std::to_string(static_cast<int>(*ended)) : std::string());
+  return told.empty() ? std::nullopt : std::optional(static_cast<RunOutcome>(std::stoi(told)));
 }
 
 TrainResult train_as_worker(const RunConfig& config, const Task& task, const Group& group, const TrainHooks& hooks) {
   group.require_same(facts_of(config, fingerprint_of(task.data())));
   const std::unique_ptr<Model> model = make_model(config.model);
   Trainer trainer(*model, config.train, task);
-  if (const std::string told = group.broadcast(std::string()); told != kTrain) {
-    TrainResult ended;
-    ended.outcome = told;
-    return ended;
-  }
+  if (const auto ended = ended_before(group, std::nullopt)) return {.outcome = *ended};
   trainer.join(group);
   TrainHooks own;
   own.stop = hooks.stop;

@@ -48,8 +48,9 @@ auto telling_others(const Group& group, const Work& work) {
   }
 }
 
-/// Broadcast by rank 0 once it has opened the run directory; if the run has already ended, it sends the outcome.
-constexpr const char* kTrain = "train";
+/// What rank 0 tells the others once it has opened the run directory: how the run has ended, or nothing, which means
+/// that they train. Every process of the group calls it; returns what rank 0 said.
+std::optional<RunOutcome> ended_before(const Group& group, std::optional<RunOutcome> ended);
 
 /// Trains as one of the ranks above 0; only rank 0 reports and writes.
 TrainResult train_as_worker(const RunConfig& config, const Task& task, const Group& group, const TrainHooks& hooks);

@@ -13,6 +13,7 @@
 #include "plumb/ops/device.h"
 #include "plumb/parallel/rendezvous.h"
 #include "plumb/parallel/workers.h"
+#include "plumb/run/about_file.h"
 #include "plumb/run/checkpoints.h"
 #include "plumb/run/data_fingerprint.h"
 #include "plumb/run/directory.h"
@@ -54,10 +55,9 @@ std::optional<TrainResult> read_result(const fs::path& run) {
   const fs::path file = run / "result.json";
   if (!fs::exists(file)) return {};
   try {
-    return TrainResult::from_json(read_sealed(file));
-  } catch (const Json::exception&) {  // a damaged file may contain anything
-    warn(fmt::format("{}: has an unexpected structure; it is computed again", file.string()));
-  } catch (const std::exception& error) {
+    const Json document = read_sealed(file);
+    return about_file(file.string(), [&] { return TrainResult::from_json(document); });
+  } catch (const Error& error) {
     warn(fmt::format("{}; it is computed again", error.what()));
   }
   return {};
@@ -106,15 +106,6 @@ void require_no_mere_weights(const fs::path& out) {
               fmt::format("begin a new run with its weights: --out OTHER --set initial.weights={}", out.string()));
 }
 
-/// Whether `given` may replace `stored` as a run's data directory: `stored` is gone, or both have the same data.
-bool may_replace_data(const fs::path& stored, const fs::path& given) {
-  if (stored == given || !fs::exists(stored / "data.json")) return true;
-  const Json before = read_json(stored / "data.json"), after = read_json(given / "data.json");
-  if (!before.is_object() || !after.is_object()) return false;
-  return before.value("splits", Json()) == after.value("splits", Json()) &&
-         before.value("tokenizer", Json()) == after.value("tokenizer", Json());
-}
-
 /// Whether `given` may be the new location of the initial weights `stored`: those are gone, and `given` exists and, if
 /// they were a checkpoint, has the same step.
 bool may_replace_weights(const fs::path& stored, const fs::path& given) {
@@ -135,8 +126,7 @@ bool ends_later(const Duration& given, const Duration& stored) {
 /// difference.
 void update_config(const RunConfig& config, const fs::path& out, std::optional<TrainResult>& result) {
   RunConfig stored = load_run_config(out);
-  // require_same_data compares the contents; runs of version 0.1 did not record them.
-  if (fs::exists(out / "data.json") || may_replace_data(stored.data, config.data)) stored.data = config.data;
+  stored.data = config.data;  // require_same_data compares the contents
   if (may_replace_weights(stored.initial_weights, config.initial_weights))
     stored.initial_weights = config.initial_weights;
   stored.watch = config.watch;
@@ -150,7 +140,7 @@ void update_config(const RunConfig& config, const fs::path& out, std::optional<T
   require_equal(config, stored, out.string());
   // In this order, so that after a kill in between, the result is computed again.
   if (more_steps || more_epochs) {
-    if (result && result->outcome == "finished") {
+    if (result && result->outcome == RunOutcome::finished) {
       fs::remove(out / "result.json");
       result.reset();
     }
@@ -181,18 +171,27 @@ Group with_workers(Workers& workers, std::optional<ThreadShare>& share, const Tr
 /// Hooks that write the run into `out` and then call the given ones. All arguments must outlive them.
 TrainHooks writing_hooks(const fs::path& out, RunWriter& writer, const TrainHooks& given) {
   TrainHooks hooks = given;
-  hooks.point = [&writer, &given](const TrainPoint& point) {
-    writer.add(point);
-    if (given.point) given.point(point);
+  const auto both = [](const auto& write, const auto& then) {
+    return [write, &then](const auto& what) {
+      write(what);
+      if (then) then(what);
+    };
   };
-  hooks.watched = [&writer, &given](const WatchRecord& record) {
-    writer.add(record);
-    if (given.watched) given.watched(record);
+  hooks.point = both([&writer](const TrainPoint& point) { writer.add(point); }, given.point);
+  hooks.watched = both([&writer](const WatchRecord& record) { writer.add(record); }, given.watched);
+  hooks.trouble = both([&writer](const TroubleRecord& record) { writer.add(record); }, given.trouble);
+  hooks.went_back = both([&writer](const Trainer& trained) { writer.rewrite_metrics(trained); }, given.went_back);
+  const auto written = [&writer](void (RunWriter::*write)(const Trainer&), const auto& then) {
+    return [&writer, write, &then](const Trainer& trained) {
+      (writer.*write)(trained);
+      if (!then) return;
+      writer.wait();
+      then(trained);
+    };
   };
-  hooks.trouble = [&writer, &given](const TroubleRecord& record) {
-    writer.add(record);
-    if (given.trouble) given.trouble(record);
-  };
+  hooks.checkpoint = written(&RunWriter::checkpoint, given.checkpoint);
+  hooks.best = written(&RunWriter::best, given.best);
+  hooks.one_of_the_best = written(&RunWriter::one_of_the_best, given.one_of_the_best);
   hooks.go_back = [&writer, &out](Trainer& trained, int64_t step) {
     writer.wait();
     const auto all = checkpoints_of(out);
@@ -200,30 +199,9 @@ TrainHooks writing_hooks(const fs::path& out, RunWriter& writer, const TrainHook
     if (found != all.end()) trained.load(found->second);
     return found != all.end();
   };
-  hooks.went_back = [&writer, &given](const Trainer& trained) {
-    writer.rewrite_metrics(trained);
-    if (given.went_back) given.went_back(trained);
-  };
   hooks.stop = [&writer, &given] {
     writer.check();
     return given.stop && given.stop();
-  };
-  const auto after_writing = [&writer](const auto& own, const Trainer& trained) {
-    if (!own) return;
-    writer.wait();
-    own(trained);
-  };
-  hooks.checkpoint = [&writer, &given, after_writing](const Trainer& trained) {
-    writer.checkpoint(trained);
-    after_writing(given.checkpoint, trained);
-  };
-  hooks.best = [&writer, &given, after_writing](const Trainer& trained) {
-    writer.best(trained);
-    after_writing(given.best, trained);
-  };
-  hooks.one_of_the_best = [&writer, &given, after_writing](const Trainer& trained) {
-    writer.one_of_the_best(trained);
-    after_writing(given.one_of_the_best, trained);
   };
   return hooks;
 }
@@ -258,9 +236,9 @@ TrainResult train_in(const fs::path& out, const RunConfig& given, const std::opt
     write_file_atomic(out / "config.toml", sealed_text(to_toml(config)));
   }
   record_data(out, fingerprint);
-  if (ended && ended->outcome != "stopped") {
-    say(fmt::format("{}: this run has already {} at step {}", out.string(), ended->outcome, ended->steps));
-    if (launched) static_cast<void>(launched->broadcast(ended->outcome));
+  if (ended && ended->outcome != RunOutcome::stopped) {
+    say(fmt::format("{}: this run has already {} at step {}", out.string(), to_string(ended->outcome), ended->steps));
+    if (launched) static_cast<void>(ended_before(*launched, ended->outcome));
     return *ended;
   }
   say_what_exceeds_micro_batches(*task, config.train);
@@ -276,7 +254,7 @@ TrainResult train_in(const fs::path& out, const RunConfig& given, const std::opt
   Workers workers;  // destroyed (and killed if still running) before the trainer closes the connection
   const Group group = launched ? *launched : with_workers(workers, share, config.train, out, given_hooks);
   if (!launched) group.require_same(facts_of(config, fingerprint));
-  static_cast<void>(group.broadcast(std::string(kTrain)));
+  static_cast<void>(ended_before(group, std::nullopt));
   trainer.join(group);
 
   record_environment(out, trainer.step(), config.train.processes);

@@ -7,6 +7,7 @@
 #include "plumb/run/background_writer.h"
 #include "plumb/run/checkpoints.h"
 #include "plumb/run/metrics_file.h"
+#include "plumb/train/trainer.h"
 
 namespace plumb {
 

@@ -13,6 +13,7 @@
 #include "plumb/base/config.h"
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
+#include "plumb/model/kind.h"
 
 namespace plumb {
 namespace {
@@ -94,7 +95,7 @@ std::vector<int64_t> tokens_of_steps(const ExampleCosts& costs, const BatchPlan&
       int64_t& sum = tokens[static_cast<size_t>(number++ / accumulate)];
       for (const int64_t example : batch) {
         const ExampleCost cost = costs[example];
-        sum += kind == "encoder" ? cost.source : cost.target;
+        sum += model_kind(kind).only_encodes() ? cost.source : cost.target;
       }
     }
   }
@@ -140,6 +141,9 @@ class Durations final : public Fields {
   void operator()(std::string_view, std::vector<int64_t>&) override {}
   void operator()(std::string_view, std::vector<double>&) override {}
   void operator()(std::string_view, std::vector<std::string>&) override {}
+  void operator()(std::string_view, std::optional<int64_t>&) override {}
+  void operator()(std::string_view, std::optional<double>&) override {}
+  void operator()(std::string_view, NamedNumbers&) override {}
   void section(std::string_view, const std::function<void(Fields&)>& visit, bool) override { visit(*this); }
   void sections(std::string_view, size_t count, const std::function<void(size_t)>&,
                 const std::function<void(size_t, Fields&)>& visit) override {

@@ -5,32 +5,99 @@
 #include <utility>
 
 #include "plumb/base/error.h"
-#include "plumb/io/safetensors.h"
-#include "plumb/optim/sharded.h"
+#include "plumb/base/json_fields.h"
 #include "plumb/run/snapshot.h"
 #include "plumb/train/trainer_implementation.h"
 
 namespace plumb {
-namespace {
 
-constexpr const char* kCarriedFile = "carried.safetensors";
+std::vector<Trainer::Implementation::Part> Trainer::Implementation::parts() {
+  std::vector<Part> all;
+  all.push_back({.file = "model.safetensors", .values = [this] { return weights.evaluated(); }});
+  all.back().take = [this](const NamedTensors& tensors, const std::string& origin) {
+    load_parameters(model.parameters(), tensors, origin);
+  };
+  if (weights.differ()) {
+    all.push_back({.file = "trained.safetensors", .values = [this] { return weights.trained(); }});
+    all.back().take = [this](const NamedTensors& tensors, const std::string& origin) {
+      weights.load_trained(tensors, origin);
+    };
+  }
+  all.push_back({.file = "optimizer.safetensors", .values = [this] { return optimizer->state(); }});
+  all.back().take = [this](const NamedTensors& tensors, const std::string& origin) {
+    optimizer->load_state(tensors, origin);
+  };
+  all.back().metadata = {{"optimizer", config.optimizer}};
+  all.push_back({.file = "watch.safetensors", .own = true, .values = [this] { return watches.state(); }});
+  all.back().take = [this](const NamedTensors& tensors, const std::string&) { watches.load_state(tensors); };
+  all.push_back({.file = "carried.safetensors", .own = true, .values = [this] { return carried.tensors; }});
+  all.back().take = [this](const NamedTensors& tensors, const std::string&) {
+    carried.tensors = tensors;
+    for (auto& [name, tensor] : carried.tensors) tensor = tensor.to(model.parameters().flat().device());
+  };
+  return all;
+}
 
-}  // namespace
+Snapshot Trainer::Implementation::snapshot() {
+  Snapshot snapshot{state.step, {}, state_document()};
+  for (const Part& part : parts()) {
+    NamedTensors tensors = part.values();
+    if (!part.own || !tensors.empty()) snapshot.files.push_back({part.file, std::move(tensors), part.metadata});
+  }
+  return snapshot;
+}
 
-Json Trainer::Implementation::state_document() const {
-  Json json = to_json(state, best.name);
-  json["trouble"] = trouble.state();
+void Trainer::Implementation::restore(const Snapshot& snapshot, const std::string& origin) {
+  for (const Part& part : parts()) {
+    const Snapshot::File* file = snapshot.find(part.file);
+    const std::string name = fmt::format("{}/{}", origin, part.file);
+    if (file == nullptr && !part.own) throw Error(fmt::format("{}: is missing", name));
+    part.take(file == nullptr ? NamedTensors() : file->tensors, name);
+  }
+  take_state(snapshot.state, origin + "/state.json");
+}
+
+void Trainer::Implementation::share(const Group& with) {
+  std::vector<std::pair<Part, NamedTensors>> received;  // all of it before any is taken, which changes the others
+  std::vector<Part> all = parts();
+  for (Part& part : all) {
+    if (part.own || with.size() == 1) continue;
+    NamedTensors tensors;
+    for (const auto& [name, tensor] : part.values()) {
+      tensors.emplace_back(name, tensor.contiguous().clone());
+      with.broadcast(tensors.back().second);
+    }
+    received.emplace_back(std::move(part), std::move(tensors));
+  }
+  for (const auto& [part, tensors] : received) part.take(tensors, "rank 0");
+  optimizer->share(with);
+  take_state(Json::parse(with.broadcast(state_document().dump())), "rank 0");
+}
+
+Json Trainer::Implementation::state_document() {
+  Json json = make_document("state", 1);
+  json.update(described_json(state));
+  json["trouble"] = Json::object();
+  JsonWriter writer(json["trouble"]);
+  describe(writer, trouble);
   return json;
 }
 
 void Trainer::Implementation::take_state(const Json& json, const std::string& origin) {
-  state = train_state_from_json(json, best.name, origin);
   try {
-    trouble.load_state(json.value("trouble", Json()));
-  } catch (const nlohmann::json::exception& error) {
-    throw Error(fmt::format("{}: not the state of a training run: {}", origin, error.what()));
+    state = from_described_json<TrainState>(json);
+    JsonReader(json).section(
+        "trouble", [this](Fields& field) { describe(field, trouble); }, true);
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}: not the state of a training run: {}", origin, error.what()), error.hint());
   }
   moved = {};
+  state.complete = at_end() || out_of_patience();  // with the current limits, which may have been raised
+  source.go_to(state.epoch);
+  if (state.batch >= source.plan().size()) {
+    throw Error(fmt::format("{}: batch {} of an epoch with {} batches", origin, state.batch, source.plan().size()),
+                "the data have changed since the run started");
+  }
 }
 
 Trainer::Trainer(Model& model, const TrainConfig& config, const Task& task, const WatchConfig& watch)
@@ -41,23 +108,13 @@ TrainResult Trainer::run(const TrainHooks& hooks) { return implementation_->run(
 
 void Trainer::save(const std::filesystem::path& directory) const { write_snapshot(snapshot(), directory); }
 
-Snapshot Trainer::snapshot() const {
-  const Implementation& self = *implementation_;
-  Snapshot snapshot{self.state.step, {}, self.state_document()};
-  snapshot.files.push_back({"model.safetensors", self.weights.evaluated(), {}});
-  if (self.weights.differ()) snapshot.files.push_back({"trained.safetensors", self.weights.trained(), {}});
-  snapshot.files.push_back({"optimizer.safetensors", self.optimizer->state(), {{"optimizer", self.config.optimizer}}});
-  if (NamedTensors watch = self.watches.state(); !watch.empty())
-    snapshot.files.push_back({"watch.safetensors", std::move(watch), {}});
-  if (!self.carried.empty()) snapshot.files.push_back({kCarriedFile, self.carried.tensors, {}});
-  return snapshot;
-}
+Snapshot Trainer::snapshot() const { return implementation_->snapshot(); }
 
 int64_t Trainer::best_step() const { return implementation_->state.best_step; }
 
 std::vector<int64_t> Trainer::best_steps() const {
   std::vector<int64_t> steps;
-  for (const auto& [step, value] : implementation_->state.best_list) steps.push_back(step);
+  for (const TrainState::Evaluation& each : implementation_->state.best_list) steps.push_back(each.step);
   return steps;
 }
 
@@ -69,26 +126,7 @@ std::vector<int64_t> Trainer::kept_steps() const {
 }
 
 void Trainer::load(const std::filesystem::path& directory) {
-  Implementation& self = *implementation_;
-  const auto model = directory / "model.safetensors";
-  const auto optimizer = directory / "optimizer.safetensors";
-  const auto state = directory / "state.json";
-  load_parameters(self.model.parameters(), load_safetensors(model), model.string());
-  self.weights.load_trained(directory / "trained.safetensors");
-  self.optimizer->load_state(load_safetensors(optimizer), optimizer.string());
-  const auto watch = directory / "watch.safetensors";
-  self.watches.load_state(std::filesystem::exists(watch) ? load_safetensors(watch) : NamedTensors());
-  const auto carried = directory / kCarriedFile;
-  self.carried.tensors = std::filesystem::exists(carried) ? load_safetensors(carried) : NamedTensors();
-  for (auto& [name, tensor] : self.carried.tensors) tensor = tensor.to(self.model.parameters().flat().device());
-  self.take_state(read_sealed(state), state.string());
-  self.state.complete = self.at_end() || self.out_of_patience();  // with the current limits, which may have been raised
-  self.source.go_to(self.state.epoch);
-  if (self.state.batch >= self.source.plan().size()) {
-    throw Error(fmt::format("{}: batch {} of an epoch with {} batches", state.string(), self.state.batch,
-                            self.source.plan().size()),
-                "the data have changed since the run started");
-  }
+  implementation_->restore(read_snapshot(directory), directory.string());
 }
 
 void Trainer::join(const Group& group) {
@@ -97,19 +135,7 @@ void Trainer::join(const Group& group) {
     throw Error("a stream is trained on in one process", "start one process, or set task.language-modeling.stream = 0");
   self.group = group;
   self.computation.join(group);
-  group.broadcast(self.model.parameters().flat());
-  for (const Parameter& buffer : self.model.parameters().buffers()) group.broadcast(buffer.value);
-  NamedTensors optimizer;
-  for (const auto& [name, tensor] : self.optimizer->state()) {
-    optimizer.emplace_back(name, tensor.contiguous().clone());
-    group.broadcast(optimizer.back().second);
-  }
-  self.optimizer->load_state(optimizer, "rank 0");
-  if (auto* sharded = dynamic_cast<ShardedOptimizer*>(self.optimizer.get())) sharded->share(group);
-  self.take_state(Json::parse(group.broadcast(self.state_document().dump())), "rank 0");
-  if (const Tensor average = self.state.step > 0 ? self.weights.received() : Tensor(); average.defined())
-    group.broadcast(average);
-  self.source.go_to(self.state.epoch);
+  self.share(group);
 }
 
 void Trainer::leave() {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
-#include "plumb/optim/sharded.h"
 #include "plumb/train/trainer_implementation.h"
 
 namespace plumb {
@@ -28,7 +28,7 @@ void Trainer::Implementation::after_step(const Trainer& trainer, const TrainHook
     close_point();
     settle(hooks);
     report_rank(trainer, hooks, rank);
-    state.pending = to_json(recorder.point);
+    state.pending = recorder.point;
     save_to(trainer, hooks);
     stopping = group.any(stopping || (hooks.stop && hooks.stop()));
     if (stopping) return;
@@ -66,8 +66,7 @@ void Trainer::Implementation::score_now() {
 }
 
 void Trainer::Implementation::finish_pending(const Trainer& trainer, const TrainHooks& hooks) {
-  recorder.point = point_from_json(state.pending);
-  state.pending = nullptr;
+  recorder.point = *std::exchange(state.pending, std::nullopt);
   score_now();
   const EvaluationRank rank = best.is_slow ? judge_evaluation() : EvaluationRank{};
   publish_point(hooks);
@@ -75,8 +74,7 @@ void Trainer::Implementation::finish_pending(const Trainer& trainer, const Train
 }
 
 EvaluationRank Trainer::Implementation::judge_evaluation() {
-  const EvaluationRank rank =
-      rank_evaluation(recorder.point.metrics.get(best.name), best, config.keep_best, state);
+  const EvaluationRank rank = rank_evaluation(recorder.point.metrics.get(best.name), best, config.keep_best, state);
   if (out_of_patience()) state.complete = true;
   return rank;
 }
@@ -115,9 +113,7 @@ void Trainer::Implementation::watch_now(const TrainHooks& hooks) {
   if (hooks.watched) hooks.watched(watched.back());
 }
 
-void Trainer::Implementation::before_saving() {
-  if (auto* sharded = dynamic_cast<ShardedOptimizer*>(optimizer.get())) sharded->collect();
-}
+void Trainer::Implementation::before_saving() { optimizer->collect(); }
 
 void Trainer::Implementation::settle(const TrainHooks& hooks) {
   before_saving();

@@ -2,7 +2,10 @@
 // trainer_evaluation.cpp the evaluation after a step, and trainer.cpp saving, loading and joining other processes.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,11 +13,11 @@
 #include "plumb/optim/optimizer.h"
 #include "plumb/optim/schedule.h"
 #include "plumb/run/best_metric.h"
+#include "plumb/run/snapshot.h"
 #include "plumb/run/train_state.h"
 #include "plumb/train/evaluated_weights.h"
 #include "plumb/train/evaluation_rank.h"
 #include "plumb/train/point_recorder.h"
-#include "plumb/train/rollback_mark.h"
 #include "plumb/train/step_computation.h"
 #include "plumb/train/step_reading.h"
 #include "plumb/train/step_source.h"
@@ -47,7 +50,7 @@ struct Trainer::Implementation {
   /// Returns to the marked state, keeping the current trouble counters and records. False if that state is lost.
   bool go_back(Trainer& trainer, const TrainHooks& hooks);
 
-  [[nodiscard]] TrainResult result(const std::string& outcome) const;
+  [[nodiscard]] TrainResult result(RunOutcome outcome) const;
 
   // --- A step: trainer_step.cpp ---
 
@@ -67,12 +70,13 @@ struct Trainer::Implementation {
 
   /// Repeats the step from the same parameters with checks if its numbers are not finite. `buffers`: the model's
   /// buffers before the step.
-  [[nodiscard]] Json inspect(const StepJudgment& judgment, const StepNumbers& numbers,
-                             const std::vector<Tensor>& gradient, const std::vector<Tensor>& buffers);
+  [[nodiscard]] std::optional<InspectedStep> inspect(const StepJudgment& judgment, const StepNumbers& numbers,
+                                                     const std::vector<Tensor>& gradient,
+                                                     const std::vector<Tensor>& buffers);
 
   /// Records and reports what the judge found.
-  void report_trouble(const StepJudgment& judgment, const StepNumbers& numbers, const Json& findings,
-                      const TrainHooks& hooks);
+  void report_trouble(const StepJudgment& judgment, const StepNumbers& numbers,
+                      const std::optional<InspectedStep>& inspected, const TrainHooks& hooks);
 
   /// Diagnoses why the run diverged, on the first training examples.
   void explain(const StepJudgment& judgment, const StepNumbers& numbers, const std::vector<Tensor>& gradient,
@@ -132,10 +136,29 @@ struct Trainer::Implementation {
   /// least 2, since with few classes a confident mistake costs more than a guess. 0: no limit.
   [[nodiscard]] double divergence_limit() const;
 
-  // --- The state as a document: trainer.cpp ---
+  // --- The state: trainer.cpp ---
+
+  /// Tensors of the run's state, a file of a checkpoint.
+  struct Part {
+    const char* file;
+    bool own = false;  // of this process alone, and may be absent
+    std::function<NamedTensors()> values;
+    /// `origin` names them in errors.
+    std::function<void(const NamedTensors&, const std::string& origin)> take{};
+    std::map<std::string, std::string> metadata{};  // of the file
+  };
+  /// All of them, in the order in which they are taken.
+  [[nodiscard]] std::vector<Part> parts();
+
+  /// The whole state, sharing its tensors with the run, and the reverse. restore throws Error, naming `origin`, if a
+  /// part is missing or does not fit.
+  [[nodiscard]] Snapshot snapshot();
+  void restore(const Snapshot& snapshot, const std::string& origin);
+  /// Takes rank 0's state, except for what is its own.
+  void share(const Group& with);
 
   /// state.json, and the reverse.
-  [[nodiscard]] Json state_document() const;
+  [[nodiscard]] Json state_document();
   void take_state(const Json& json, const std::string& origin);
 
   Model& model;
@@ -159,8 +182,8 @@ struct Trainer::Implementation {
   std::vector<TrainPoint> history;
   std::vector<WatchRecord> watched;
   PointRecorder recorder;
-  CarriedState carried;  // of a stream: the initial state of the next step; unchanged by skipped steps
-  RollbackMark marked;
+  CarriedState carried;                // of a stream: the initial state of the next step; unchanged by skipped steps
+  std::optional<Snapshot> marked;      // the state that a rollback without files returns to
   std::vector<std::string> diagnosis;  // of a run that diverged
   int64_t reported_spikes = 0;         // spikes reported by this process without skip or rollback
 

@@ -114,7 +114,7 @@ TrainResult Trainer::Implementation::run(Trainer& trainer, const TrainHooks& hoo
     }
     if (ended == Ended::diverged) {
       add_point(hooks);
-      return result("diverged");
+      return result(RunOutcome::diverged);
     }
     if (progress) progress->update(state.step, progress_parts(recorder.status()));
     bool stopping = group.any(hooks.stop && hooks.stop());
@@ -122,13 +122,13 @@ TrainResult Trainer::Implementation::run(Trainer& trainer, const TrainHooks& hoo
     watch_now(hooks);
     after_step(trainer, hooks, stopping);
     state.seconds += evaluation.seconds();
-    if (stopping && (!state.complete || !state.pending.is_null())) {
+    if (stopping && (!state.complete || state.pending)) {
       weights.show();
-      return result("stopped");
+      return result(RunOutcome::stopped);
     }
   }
   weights.show();
-  return result("finished");
+  return result(RunOutcome::finished);
 }
 
 void Trainer::Implementation::prepare(const Trainer& trainer, const TrainHooks& hooks) {
@@ -139,7 +139,7 @@ void Trainer::Implementation::prepare(const Trainer& trainer, const TrainHooks& 
     watch_now(hooks);
     state.seconds += watch.seconds();
   }
-  if (!state.pending.is_null()) {
+  if (state.pending) {
     const Stopwatch watch;
     before_saving();  // finish_pending may save one of the best
     finish_pending(trainer, hooks);
@@ -169,7 +169,7 @@ void Trainer::Implementation::mark(const TrainHooks& hooks) {
   if (!config.trouble.rolls_back() || trouble.suspects()) return;
   trouble.set_anchor(state.step);
   if (hooks.go_back || group.rank() > 0) return;
-  marked = RollbackMark(model, *optimizer, watches, weights, state.step > 0, carried, state_document());
+  marked = snapshot().copied();
 }
 
 bool Trainer::Implementation::go_back(Trainer& trainer, const TrainHooks& hooks) {
@@ -177,36 +177,24 @@ bool Trainer::Implementation::go_back(Trainer& trainer, const TrainHooks& hooks)
   const TroubleJudge now = trouble;
   bool found = true;
   if (group.rank() == 0) {
-    if (hooks.go_back) {
-      found = hooks.go_back(trainer, trouble.anchor());
-    } else {
-      found = marked.defined();
-      if (found) {
-        take_state(marked.restore(model, *optimizer, watches, weights), "memory");
-        carried = marked.carried();
-      }
-    }
+    found = hooks.go_back ? hooks.go_back(trainer, trouble.anchor()) : marked.has_value();
+    if (found && !hooks.go_back) restore(*marked, "memory");
   }
   if (group.any(!found)) return false;
-  if (group.rank() == 0) {
-    const Json then = trouble.state();
-    trouble = now;
-    trouble.return_to(then);
-  }
+  if (group.rank() == 0) trouble.continue_from(now);
   trainer.join(group);
   state.seconds = seconds;
-  state.complete = at_end() || out_of_patience();
   trainer.set_history(std::move(history), std::move(watched));
   recorder.begin_anew();
   if (hooks.went_back) hooks.went_back(trainer);
   return true;
 }
 
-TrainResult Trainer::Implementation::result(const std::string& outcome) const {
-  TrainResult result{outcome, state.step, history, {}, {}, state.best_step, state.seconds, watched};
-  if (best.name == "valid_nll") result.best_valid_nll = state.best;
-  if (best.name != "valid_nll" && state.best) result.best_value = {best.name, *state.best};
-  for (const TrainPoint& each : history) result.metrics.set(each.metrics);
+TrainResult Trainer::Implementation::result(RunOutcome outcome) const {
+  TrainResult result{.outcome = outcome, .steps = state.step, .history = history, .metrics = last_metrics(history)};
+  if (state.best) result.best = {best.name, *state.best, state.best_step};
+  result.seconds = state.seconds;
+  result.watched = watched;
   result.troubles = trouble.records();
   result.diagnosis = diagnosis;
   return result;

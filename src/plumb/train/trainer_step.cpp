@@ -68,7 +68,7 @@ void Trainer::Implementation::count(const ComputedStep& computed, const StepRead
   state.loss += reading.loss * computed.weight;
   state.nll += reading.nll;
   state.weight += computed.weight;
-  if (state.tokens) *state.tokens += reading.tokens;
+  state.tokens += reading.tokens;
 }
 
 void Trainer::Implementation::update(const ComputedStep& computed, const std::vector<Tensor>& clipped,
@@ -87,9 +87,10 @@ void Trainer::Implementation::update(const ComputedStep& computed, const std::ve
   if (trouble.watches_spikes()) moved = {numbers.step, numbers.learning_rate, update_norms.square_norms()};
 }
 
-Json Trainer::Implementation::inspect(const StepJudgment& judgment, const StepNumbers& numbers,
-                                      const std::vector<Tensor>& gradient, const std::vector<Tensor>& buffers) {
-  if (judgment.cause != StepJudgment::Cause::nonfinite) return Json::object();
+std::optional<InspectedStep> Trainer::Implementation::inspect(const StepJudgment& judgment, const StepNumbers& numbers,
+                                                              const std::vector<Tensor>& gradient,
+                                                              const std::vector<Tensor>& buffers) {
+  if (judgment.cause != StepJudgment::Cause::nonfinite) return std::nullopt;
   const StepShare share = source.share_of(window(), computation.division());
   const auto again = [&](Inspection* inspection) -> StepTrial {
     ComputedStep computed = computation.compute(share, numbers.step, carried, inspection);
@@ -101,8 +102,8 @@ Json Trainer::Implementation::inspect(const StepJudgment& judgment, const StepNu
 }
 
 void Trainer::Implementation::report_trouble(const StepJudgment& judgment, const StepNumbers& numbers,
-                                             const Json& findings, const TrainHooks& hooks) {
-  trouble.record(judgment, numbers, findings);
+                                             const std::optional<InspectedStep>& inspected, const TrainHooks& hooks) {
+  trouble.record(judgment, numbers, inspected);
   if (judgment.cause == StepJudgment::Cause::none) return;
   const TroubleRecord& record = trouble.records().back();
   constexpr int64_t kSpikesSaid = 5;

@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "plumb/base/files.h"
+#include "plumb/base/json_fields.h"
 #include "plumb/base/text.h"
-#include "plumb/trouble/trouble.h"
 
 namespace plumb {
 namespace {
@@ -60,45 +60,39 @@ std::string text_of(const Task& task, int64_t example) {
 }
 
 /// The first few examples with their text, and the number of others.
-std::string shown(const Json& examples, const Task& task) {
+std::string shown(const std::vector<int64_t>& examples, const Task& task) {
   constexpr size_t kShown = 3;
   std::vector<std::string> words;
   for (size_t i = 0; i < std::min(kShown, examples.size()); ++i)
-    words.push_back(fmt::format("{} (\"{}\")", examples[i].get<int64_t>(), text_of(task, examples[i])));
+    words.push_back(fmt::format("{} (\"{}\")", examples[i], text_of(task, examples[i])));
   return join(words) + (examples.size() > kShown ? fmt::format(" and {} more", examples.size() - kShown) : "");
 }
 
-std::string in_words(const Json& findings, const Task& task) {
-  std::string text;
-  const auto add = [&text](const std::string& sentence) { text += (text.empty() ? "" : ". ") + sentence; };
-  const std::string repeated = findings.value("repeated", std::string());
-  if (repeated == "otherwise") {
+std::string in_words(const Findings& found, const Task& task) {
+  std::vector<std::string> sentences;
+  const auto add = [&sentences](std::string sentence) { sentences.push_back(std::move(sentence)); };
+  if (found.again) {
     add(
         fmt::format("Repeated from the same parameters, the step has loss {} and gradient norm {}: the hardware is "
                     "to blame, or a nondeterministic library",
-                    findings["again"]["loss"].dump(), findings["again"]["gradient_norm"].dump()));
+                    found.again->loss, found.again->gradient_norm));
   }
-  if (findings.contains("parameter"))
-    add(fmt::format("The parameter {} was not finite before the step", findings["parameter"].get<std::string>()));
-  if (findings.contains("forward")) {
-    const Json& forward = findings["forward"];
+  if (!found.parameter.empty()) add(fmt::format("The parameter {} was not finite before the step", found.parameter));
+  if (found.forward) {
     add(fmt::format("First not finite in the forward pass: {}, which follows values of up to {:.3g}",
-                    forward["where"].get<std::string>(), forward["largest_before"].get<double>()));
+                    found.forward->where, found.forward->largest_before));
   }
-  if (findings.contains("examples")) {
-    const size_t bad = findings["examples"].size(), all = findings["batch"].size();
-    add(bad == all
-            ? fmt::format("It is in all {} examples of the batch: {}", all, shown(findings["examples"], task))
-            : fmt::format("It is in {} of {} examples of the batch: {}", bad, all, shown(findings["examples"], task)));
+  const size_t bad = found.examples.size(), all = found.batch.size();
+  if (bad == 0) {
+    add(fmt::format("The batch has {} examples: {}", all, shown(found.batch, task)));
   } else {
-    add(fmt::format("The batch has {} examples: {}", findings["batch"].size(), shown(findings["batch"], task)));
+    const std::string which = bad == all ? fmt::format("all {}", all) : fmt::format("{} of {}", bad, all);
+    add(fmt::format("It is in {} examples of the batch: {}", which, shown(found.examples, task)));
   }
-  if (findings.contains("backward"))
-    add(fmt::format("First not finite in the backward pass: the gradient of {}",
-                    findings["backward"].get<std::string>()));
-  if (findings.contains("gradient"))
-    add(fmt::format("First gradient that is not finite: that of {}", findings["gradient"].get<std::string>()));
-  return text;
+  if (!found.backward.empty())
+    add(fmt::format("First not finite in the backward pass: the gradient of {}", found.backward));
+  if (!found.gradient.empty()) add(fmt::format("First gradient that is not finite: that of {}", found.gradient));
+  return join(sentences, ". ");
 }
 
 }  // namespace
@@ -137,28 +131,27 @@ void Inspection::watch(ForwardContext& context, const Batch& batch) {
   });
 }
 
-Json Inspection::findings(const Parameters& parameters, const std::vector<Tensor>& gradients) const {
-  Json json = Json::object();
+Findings Inspection::findings(const Parameters& parameters, const std::vector<Tensor>& gradients) const {
+  Findings findings;
   for (const Parameter& parameter : parameters.all()) {
-    if (json.contains("parameter") || all_finite(parameter.value)) continue;
-    json["parameter"] = parameter.name;
+    if (!findings.parameter.empty() || all_finite(parameter.value)) continue;
+    findings.parameter = parameter.name;
   }
-  if (!found_->forward.empty())
-    json["forward"] = {{"where", found_->forward}, {"largest_before", found_->largest_before}};
-  if (!found_->examples.empty()) json["examples"] = found_->examples;
-  json["batch"] = found_->all_examples;
-  if (!found_->backward.empty()) json["backward"] = found_->backward;
+  if (!found_->forward.empty()) findings.forward = {found_->forward, found_->largest_before};
+  findings.examples = found_->examples;
+  findings.batch = found_->all_examples;
+  findings.backward = found_->backward;
   // The last parameters come first in the backward pass.
   for (size_t i = gradients.size(); i-- > 0;) {
     if (all_finite(gradients[i])) continue;
-    json["gradient"] = parameters.all()[i].name;
+    findings.gradient = parameters.all()[i].name;
     break;
   }
-  return json;
+  return findings;
 }
 
-Json inspect_step(const TryStep& again, const StepTrial& first, Model& model, const std::vector<Tensor>& buffers,
-                  const Group& group, const Task& task) {
+InspectedStep inspect_step(const TryStep& again, const StepTrial& first, Model& model,
+                           const std::vector<Tensor>& buffers, const Group& group, const Task& task) {
   restore_buffers(model.parameters(), buffers);
   const StepTrial plain = again(nullptr);
   bool equal = same(plain.loss, first.loss) && same(plain.gradient_norm, first.gradient_norm);
@@ -170,21 +163,16 @@ Json inspect_step(const TryStep& again, const StepTrial& first, Model& model, co
   Inspection inspection;
   const StepTrial checked = again(&inspection);
   restore_buffers(model.parameters(), buffers);
-  const Json own = inspection.findings(model.parameters(), checked.gradients);
-  Json findings = own;
+  Findings findings = inspection.findings(model.parameters(), checked.gradients);
   if (group.size() > 1) {  // those of the first process with a nonfinite forward pass, or else of rank 0
-    findings = Json::parse(group.broadcast(own.dump(), 0));
-    for (int64_t rank = 1; rank < group.size(); ++rank) {
-      const Json theirs = Json::parse(group.broadcast(own.dump(), rank));
-      if (!findings.contains("forward") && theirs.contains("forward")) findings = theirs;
+    const std::string own = described_json(findings).dump();
+    for (int64_t rank = 0; rank < group.size(); ++rank) {
+      auto theirs = from_described_json<Findings>(Json::parse(group.broadcast(own, rank)));
+      if (rank == 0 || (!findings.forward && theirs.forward)) findings = std::move(theirs);
     }
   }
-  equal = !group.any(!equal);
-  findings["repeated"] = equal ? "the same" : "otherwise";
-  if (!equal)
-    findings["again"] = {{"loss", exact_number(plain.loss)}, {"gradient_norm", exact_number(plain.gradient_norm)}};
-  findings["text"] = in_words(findings, task);
-  return findings;
+  if (group.any(!equal)) findings.again = {plain.loss, plain.gradient_norm};
+  return {findings, in_words(findings, task)};
 }
 
 std::vector<Tensor> copies_of_buffers(const Parameters& parameters) {

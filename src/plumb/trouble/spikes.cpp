@@ -7,12 +7,10 @@
 #include <sstream>
 
 #include "plumb/base/error.h"
+#include "plumb/trouble/record_fields.h"
 
 namespace plumb {
 namespace {
-
-/// The minimum spread, as a fraction of the median.
-constexpr double kLeastSpread = 0.02;
 
 /// Spikes at most this many steps apart belong to one sequence.
 constexpr int64_t kGap = 16;
@@ -31,25 +29,21 @@ std::optional<Spike> SpikeSeries::judge(int64_t step, double value) {
   if (last_ && step - last_->step > kGap) last_.reset();
   if (!std::isfinite(value) || !ready() || options_.window == 0) return std::nullopt;
   const double center = plumb::median({values_.begin(), values_.end()});
-  if (value <= center) return std::nullopt;  // true of most values; saves computing the second median
+  // True of most values, and saves computing the second median.
+  if (!(value > center) || std::log(value / center) <= options_.threshold * options_.least_spread) return std::nullopt;
   std::vector<double> distances;
-  for (const double each : values_) distances.push_back(std::abs(each - center));
-  const double spread = std::max(plumb::median(std::move(distances)), kLeastSpread * std::abs(center));
-  if (!(value - center > options_.threshold * spread)) return std::nullopt;
-  Spike spike{name_,
-              step,
-              value,
-              center,
-              (value - center) / spread,
-              last_ ? last_->since : step,
-              last_ ? last_->before : center};
+  for (const double each : values_) distances.push_back(std::abs(std::log(each / center)));
+  const double spread = std::max(plumb::median(std::move(distances)), options_.least_spread);
+  const double deviations = std::log(value / center) / spread;
+  if (!(deviations > options_.threshold)) return std::nullopt;
+  Spike spike{name_, step, value, center, deviations, last_ ? last_->since : step, last_ ? last_->before : center};
   last_ = spike;
   return spike;
 }
 
 void SpikeSeries::add(double value) {
   const double rounded = static_cast<float>(value);
-  if (!std::isfinite(rounded) || options_.window == 0) return;
+  if (!std::isfinite(rounded) || rounded <= 0 || options_.window == 0) return;
   values_.push_back(rounded);
   while (static_cast<int64_t>(values_.size()) > options_.window) values_.pop_front();
 }
@@ -59,43 +53,40 @@ std::optional<double> SpikeSeries::median() const {
   return plumb::median({values_.begin(), values_.end()});
 }
 
-Json SpikeSeries::state() const {
-  std::string text;  // one string, since there are many values
+std::string SpikeSeries::text() const {
+  std::string text;
   for (const double value : values_) text += fmt::format("{}{}", text.empty() ? "" : " ", static_cast<float>(value));
-  Json json = {{"values", text}};
-  if (last_) json["last"] = to_json(*last_);
-  return json;
+  return text;
 }
 
-void SpikeSeries::load_state(const Json& json) {
-  std::istringstream text(json.at("values").get<std::string>());
+void SpikeSeries::take(const std::string& text) {
+  std::istringstream words(text);
   values_.clear();
-  for (std::string word; text >> word;) {
+  for (std::string word; words >> word;) {
     char* end = nullptr;
     const float value = std::strtof(word.c_str(), &end);
-    if (end == nullptr || *end != '\0' || !std::isfinite(value))
+    if (end == nullptr || *end != '\0' || !std::isfinite(value) || value <= 0)
       throw Error(fmt::format("'{}' is no value of the series '{}'", word, name_));
     add(value);
   }
-  last_.reset();
-  if (json.contains("last")) last_ = spike_from_json(json["last"]);
 }
 
-Json to_json(const Spike& spike) {
-  return {{"series", spike.series},         {"step", spike.step},   {"value", spike.value},  {"median", spike.median},
-          {"deviations", spike.deviations}, {"since", spike.since}, {"before", spike.before}};
+void describe(Fields& field, Spike& spike) {
+  field("series", spike.series);
+  count(field, "step", spike.step);
+  field("value", spike.value);
+  field("median", spike.median);
+  field("deviations", spike.deviations);
+  count(field, "since", spike.since);
+  field("before", spike.before);
 }
 
-Spike spike_from_json(const Json& json) {
-  Spike spike;
-  spike.series = json.at("series");
-  spike.step = count_of(json.at("step"));
-  spike.value = number_of(json.at("value"));
-  spike.median = number_of(json.at("median"));
-  spike.deviations = number_of(json.at("deviations"));
-  spike.since = count_of(json.at("since"));
-  spike.before = number_of(json.at("before"));
-  return spike;
+void describe(Fields& field, SpikeSeries& series) {
+  const std::string now = series.text();
+  std::string text = now;
+  field("values", text);
+  if (text != now) series.take(text);
+  optional_section(field, "last", series.last_);
 }
 
 }  // namespace plumb

@@ -2,49 +2,48 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <vector>
-
 #include "plumb/base/error.h"
-#include "plumb/base/text.h"
+#include "plumb/trouble/record_fields.h"
 
 namespace plumb {
 namespace {
 
-void require_policy(const char* key, const std::string& value, const std::vector<std::string>& known) {
-  if (std::find(known.begin(), known.end(), value) != known.end()) return;
-  throw Error(fmt::format("train.trouble.{} = \"{}\" must be one of {}", key, value, join(known)));
-}
-
-void require_range(const char* key, double value, double smallest, double largest) {
-  if (value >= smallest && value <= largest) return;
-  throw Error(fmt::format("train.trouble.{} = {} must lie between {} and {}", key, value, smallest, largest));
-}
+constexpr EnumNames<TroubleCause, 4> kCauses = {{{TroubleCause::none, "none"},
+                                                 {TroubleCause::nonfinite, "nonfinite"},
+                                                 {TroubleCause::limit, "limit"},
+                                                 {TroubleCause::spike, "spike"}}};
+constexpr EnumNames<TroubleAction, 4> kActions = {{{TroubleAction::update, "none"},
+                                                   {TroubleAction::skip, "skip"},
+                                                   {TroubleAction::rollback, "rollback"},
+                                                   {TroubleAction::diverge, "stop"}}};
 
 }  // namespace
 
 void describe(Fields& field, TroubleConfig& config) {
-  field("on_nonfinite", config.on_nonfinite);
-  field("on_spike", config.on_spike);
-  field("window", config.window);
-  field("threshold", config.threshold);
-  field("skip_limit", config.skip_limit);
-  field("rollback_limit", config.rollback_limit);
-  field("rollback_rate", config.rollback_rate);
-  field("pass_over", config.pass_over);
+  constexpr double kLongestWindow = 1e4, kMost = 1e6;
+  field("on_nonfinite", config.on_nonfinite,
+        "a loss or gradient that is not finite: `stop` ends the run as diverged; `skip` leaves parameters and "
+        "optimizer unchanged and continues with the next batch; `rollback` returns to the last checkpoint",
+        one_of({"stop", "skip", "rollback"}));
+  field("on_spike", config.on_spike,
+        "`report` records it and trains on; `skip` and `rollback` as above. The spike of an update is known after it "
+        "has been made, so `skip` only reports it",
+        one_of({"report", "skip", "rollback"}));
+  field("window", config.window, "preceding steps that a step is compared with; 0: no spikes are looked for",
+        within(0, kLongestWindow).in("steps"));
+  field("threshold", config.threshold, "how far above the median a spike is, on the logarithmic scale",
+        within(1, kMost).in("MADs"));
+  field("skip_limit", config.skip_limit, "more than this many skipped steps in a row count as divergence",
+        within(1, kMost));
+  field("rollback_limit", config.rollback_limit, "more than this many rollbacks count as divergence", within(1, kMost));
+  field("rollback_rate", config.rollback_rate, "multiplies the learning rate from each rollback on", within(0, 1));
+  field("pass_over", config.pass_over,
+        "a rollback also passes over the batches from its checkpoint to the trouble, the one in trouble included: they "
+        "count as steps without an update");
 }
 
 void validate(const TroubleConfig& config) {
-  constexpr double kMost = 1e6;
-  require_policy("on_nonfinite", config.on_nonfinite, {"stop", "skip", "rollback"});
-  require_policy("on_spike", config.on_spike, {"report", "skip", "rollback"});
-  require_range("window", static_cast<double>(config.window), 0, 1e4);
-  require_range("threshold", config.threshold, 1, kMost);
-  require_range("skip_limit", static_cast<double>(config.skip_limit), 1, kMost);
-  require_range("rollback_limit", static_cast<double>(config.rollback_limit), 1, kMost);
-  require_range("rollback_rate", config.rollback_rate, 0, 1);
+  require_valid("train.trouble", config);
   if (config.rolls_back() && config.rollback_rate == 1 && !config.pass_over) {
     throw Error(
         "train.trouble: after a rollback with rollback_rate = 1.0 and without pass_over, the same trouble would follow",
@@ -56,37 +55,44 @@ void validate(const TroubleConfig& config) {
   }
 }
 
-Json to_json(const TroubleRecord& record) { return {{"step", record.step}, {"trouble", record.values}}; }
-
-TroubleRecord trouble_record_from_json(const Json& json) {
-  TroubleRecord record{count_of(json.at("step")), json.at("trouble")};
-  // Checks what is read later; everything else is for the user.
-  bool valid = record.values.is_object();
-  for (const char* key : {"text", "action"})
-    valid = valid && (!record.values.contains(key) || record.values[key].is_string());
-  if (!valid) throw Error(fmt::format("the record of trouble at step {} is malformed", record.step));
-  if (record.values.contains("to")) (void)count_of(record.values["to"]);
-  return record;
+void describe(Fields& field, Findings::Forward& forward) {
+  field("where", forward.where);
+  field("largest_before", forward.largest_before);
 }
 
-std::string to_string(const TroubleRecord& record) {
-  return fmt::format("step {}: {}", record.step, record.values.value("text", std::string("trouble")));
+void describe(Fields& field, Findings::Again& again) {
+  field("loss", again.loss);
+  field("gradient_norm", again.gradient_norm);
 }
 
-Json exact_number(double value) {
-  if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
-  return value;
+void describe(Fields& field, Findings& findings) {
+  field("parameter", findings.parameter);
+  optional_section(field, "forward", findings.forward);
+  field("examples", findings.examples);
+  field("batch", findings.batch);
+  field("backward", findings.backward);
+  field("gradient", findings.gradient);
+  optional_section(field, "again", findings.again);
 }
 
-double exact_number_of(const Json& json) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  if (!json.is_string()) return json.get<double>();
-  const auto text = json.get<std::string>();
-  if (text == "NaN") return std::numeric_limits<double>::quiet_NaN();
-  if (text == "Infinity") return kInfinity;
-  if (text == "-Infinity") return -kInfinity;
-  throw Error(fmt::format("'{}' is not a number", text));
+void describe(Fields& field, TroubleRecord& record) {
+  count(field, "step", record.step);
+  field.section(
+      "trouble",
+      [&record](Fields& inner) {
+        named(inner, "kind", record.cause, kCauses);
+        named(inner, "action", record.action, kActions);
+        inner("text", record.text);
+        inner("loss", record.loss);
+        inner("gradient_norm", record.gradient_norm);
+        inner.sections("spikes", record.spikes);
+        optional_section(inner, "findings", record.findings);
+        inner("to", record.to);
+        inner("rate_factor", record.rate_factor);
+      },
+      true);
 }
+
+std::string to_string(const TroubleRecord& record) { return fmt::format("step {}: {}", record.step, record.text); }
 
 }  // namespace plumb

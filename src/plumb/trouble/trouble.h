@@ -2,23 +2,26 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "plumb/base/config.h"
-#include "plumb/base/json.h"
+#include "plumb/trouble/findings.h"
+#include "plumb/trouble/spikes.h"
 
 namespace plumb {
 
 /// [train.trouble]
 struct TroubleConfig {
-  std::string on_nonfinite = "stop";  // on a nonfinite loss or gradient: stop, skip or rollback
-  std::string on_spike = "report";    // report, skip or rollback
-  int64_t window = 128;               // preceding steps that a step is compared with; 0: no spike detection
-  double threshold = 10;              // a value more than this many MADs above the median is a spike
-  int64_t skip_limit = 10;            // consecutive steps that may be skipped; then the run has diverged
-  int64_t rollback_limit = 3;         // rollbacks that may be made; then the run has diverged
-  double rollback_rate = 0.5;         // multiplies the learning rate after each rollback
-  bool pass_over = false;             // whether to pass over the batches since the checkpoint after a rollback
+  std::string on_nonfinite = "stop";
+  std::string on_spike = "report";
+  int64_t window = 128;
+  double threshold = 10;
+  int64_t skip_limit = 10;
+  int64_t rollback_limit = 3;
+  double rollback_rate = 0.5;
+  bool pass_over = false;
 
   bool operator==(const TroubleConfig&) const = default;
 
@@ -26,25 +29,29 @@ struct TroubleConfig {
 };
 void describe(Fields& field, TroubleConfig& config);
 
-/// Throws Error on unknown policies, values out of range, and combinations that cannot work.
+/// Throws Error on values out of range, and on combinations that cannot work.
 void validate(const TroubleConfig& config);
 
-/// What happened at a step and what was done about it; see docs/formats/run.md.
+enum class TroubleCause { none, nonfinite, limit, spike };
+enum class TroubleAction { update, skip, rollback, diverge };
+
+/// What happened at a step and what was done about it: a line of metrics.jsonl, {"step": …, "trouble": {…}}; see
+/// docs/formats/run.md.
 struct TroubleRecord {
   int64_t step = 0;
-  Json values = Json::object();
+  TroubleCause cause = TroubleCause::none;
+  TroubleAction action = TroubleAction::update;
+  std::string text;  // all of it in words
+  double loss = 0;
+  double gradient_norm = 0;
+  std::vector<Spike> spikes{};
+  std::optional<Findings> findings{};   // if the step was repeated with checks
+  std::optional<int64_t> to{};          // a rollback: the step of the checkpoint
+  std::optional<double> rate_factor{};  // and the factor of the learning rate from there on
 };
-
-/// A line of metrics.jsonl, {"step": …, "trouble": {…}}, and the reverse, which throws Error on a malformed record.
-Json to_json(const TroubleRecord& record);
-TroubleRecord trouble_record_from_json(const Json& json);
+void describe(Fields& field, TroubleRecord& record);
 
 /// One line for the user.
 std::string to_string(const TroubleRecord& record);
-
-/// A number for JSON, with the strings "NaN", "Infinity" and "-Infinity" for nonfinite ones, and the reverse, which
-/// throws Error on other strings.
-Json exact_number(double value);
-double exact_number_of(const Json& json);
 
 }  // namespace plumb

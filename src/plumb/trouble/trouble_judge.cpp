@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "plumb/base/error.h"
+#include "plumb/trouble/record_fields.h"
 
 namespace plumb {
 namespace {
@@ -13,36 +14,13 @@ namespace {
 using Action = StepJudgment::Action;
 using Cause = StepJudgment::Cause;
 
-const char* name_of(Action action) {
-  switch (action) {
-    case Action::skip:
-      return "skip";
-    case Action::rollback:
-      return "rollback";
-    case Action::diverge:
-      return "stop";
-    default:
-      return "none";
-  }
-}
+/// Of the logarithms of updates: with the default threshold of 10, a spike is twice the median. There are many of them,
+/// and with Adam they hardly vary from step to step, but drift as the gradients do.
+constexpr double kLeastUpdateSpread = 0.07;
 
-const char* name_of(Cause cause) {
-  switch (cause) {
-    case Cause::nonfinite:
-      return "nonfinite";
-    case Cause::limit:
-      return "limit";
-    case Cause::spike:
-      return "spike";
-    default:
-      return "none";
-  }
-}
-
-/// "the loss is 2.1 times its median (14 MADs above it)".
+/// "the loss is 2.1 times its median (14 MADs)".
 std::string told(const Spike& spike) {
-  return fmt::format("the {} is {:.3g} times its median ({:.3g} MADs above it)", spike.series, spike.ratio(),
-                     spike.deviations);
+  return fmt::format("the {} is {:.3g} times its median ({:.3g} MADs)", spike.series, spike.ratio(), spike.deviations);
 }
 
 bool rose_before(const Spike& a, const Spike& b) {
@@ -67,12 +45,12 @@ TroubleJudge::TroubleJudge(const TroubleConfig& config, const std::vector<std::s
     : config_(config),
       loss_limit_(loss_limit),
       limit_from_(limit_from),
-      loss_("loss", {config.window, config.threshold}),
-      gradient_norm_("gradient norm", {config.window, config.threshold}) {
+      loss_("loss", {.window = config.window, .threshold = config.threshold}),
+      gradient_norm_("gradient norm", {.window = config.window, .threshold = config.threshold}) {
   validate(config);
   if (!watches_spikes()) return;
   for (const std::string& name : series)
-    updates_.emplace_back("update of " + name, SpikeOptions{config.window, config.threshold});
+    updates_.emplace_back("update of " + name, SpikeOptions{config.window, config.threshold, kLeastUpdateSpread});
 }
 
 void TroubleJudge::see_updates(int64_t step, double learning_rate, const std::vector<double>& norms) {
@@ -140,41 +118,34 @@ StepJudgment TroubleJudge::judge(const StepNumbers& numbers) {
   return found;
 }
 
-void TroubleJudge::record(const StepJudgment& judgment, const StepNumbers& numbers, const Json& findings) {
+void TroubleJudge::record(const StepJudgment& judgment, const StepNumbers& numbers,
+                          const std::optional<InspectedStep>& inspected) {
   skipped_in_row_ = judgment.action == Action::skip ? skipped_in_row_ + 1 : 0;
   if (judgment.action == Action::skip) ++skipped_;
   if (judgment.cause == Cause::none) return;
-  TroubleRecord record{numbers.step, Json::object()};
-  record.values["kind"] = name_of(judgment.cause);
-  record.values["action"] = name_of(judgment.action);
-  record.values["loss"] = exact_number(numbers.loss);
-  record.values["gradient_norm"] = exact_number(numbers.gradient_norm);
-  for (const Spike& spike : judgment.spikes) record.values["spikes"].push_back(to_json(spike));
+  TroubleRecord record{numbers.step, judgment.cause,        judgment.action, judgment.text,
+                       numbers.loss, numbers.gradient_norm, judgment.spikes};
+  if (inspected) {
+    record.findings = inspected->findings;
+    record.text += ". " + inspected->text;
+  }
+  if (judgment.action == Action::skip) record.text += ". The step is skipped";
   if (judgment.action == Action::rollback) {
     ++rollbacks_;
     rate_factor_ *= config_.rollback_rate;
     if (config_.pass_over) pass_over_until_ = numbers.step;
-    record.values["to"] = anchor_;
-    record.values["rate_factor"] = rate_factor_;
+    record.to = anchor_;
+    record.rate_factor = rate_factor_;
+    record.text += fmt::format(". Back to step {} with {} times the learning rate{}", anchor_, rate_factor_,
+                               config_.pass_over ? ", passing over the batches since" : "");
   }
-  for (const auto& [key, value] : findings.items()) record.values[key] = value;
-  std::string text = judgment.text;
-  if (findings.contains("text")) text += ". " + findings["text"].get<std::string>();
-  if (judgment.action == Action::skip) text += ". The step is skipped";
-  if (judgment.action == Action::rollback) {
-    text += fmt::format(". Back to step {} with {} times the learning rate{}", anchor_, rate_factor_,
-                        config_.pass_over ? ", passing over the batches since" : "");
-  }
-  record.values["text"] = text;
   records_.push_back(std::move(record));
 }
 
-void TroubleJudge::return_to(const Json& state) {
-  const TroubleJudge now = *this;
-  load_state(state);
+void TroubleJudge::continue_from(const TroubleJudge& now) {
   records_ = now.records_;
   std::erase_if(records_, [this](const TroubleRecord& record) {
-    return record.step > anchor_ && record.values.value("action", std::string()) != name_of(Action::rollback);
+    return record.step > anchor_ && record.action != Action::rollback;
   });
   skipped_ = now.skipped_;
   skipped_in_row_ = 0;
@@ -183,34 +154,21 @@ void TroubleJudge::return_to(const Json& state) {
   pass_over_until_ = now.pass_over_until_;
 }
 
-Json TroubleJudge::state() const {
-  Json json = {{"skipped", skipped_},         {"skipped_in_row", skipped_in_row_},      {"rollbacks", rollbacks_},
-               {"rate_factor", rate_factor_}, {"pass_over_until", pass_over_until_},    {"anchor", anchor_},
-               {"loss", loss_.state()},       {"gradient_norm", gradient_norm_.state()}};
-  for (const SpikeSeries& each : updates_) json["updates"][each.name()] = each.state();
-  for (const Spike& spike : update_spikes_) json["update_spikes"].push_back(to_json(spike));
-  for (const TroubleRecord& record : records_) json["records"].push_back(to_json(record));
-  return json;
-}
-
-void TroubleJudge::load_state(const Json& json) {
-  if (json.is_null()) return;
-  skipped_ = count_of(json.at("skipped"));
-  skipped_in_row_ = count_of(json.at("skipped_in_row"));
-  rollbacks_ = count_of(json.at("rollbacks"));
-  rate_factor_ = json.at("rate_factor");
-  pass_over_until_ = count_of(json.at("pass_over_until"));
-  anchor_ = count_of(json.at("anchor"));
-  loss_.load_state(json.at("loss"));
-  gradient_norm_.load_state(json.at("gradient_norm"));
-  const Json updates = json.value("updates", Json::object());
-  for (SpikeSeries& each : updates_) {
-    if (updates.contains(each.name())) each.load_state(updates[each.name()]);
-  }
-  update_spikes_.clear();
-  for (const Json& spike : json.value("update_spikes", Json::array())) update_spikes_.push_back(spike_from_json(spike));
-  records_.clear();
-  for (const Json& record : json.value("records", Json::array())) records_.push_back(trouble_record_from_json(record));
+void describe(Fields& field, TroubleJudge& judge) {
+  count(field, "skipped", judge.skipped_);
+  count(field, "skipped_in_row", judge.skipped_in_row_);
+  count(field, "rollbacks", judge.rollbacks_);
+  field("rate_factor", judge.rate_factor_);
+  count(field, "pass_over_until", judge.pass_over_until_);
+  count(field, "anchor", judge.anchor_);
+  field.section("loss", judge.loss_);
+  field.section("gradient_norm", judge.gradient_norm_);
+  const auto updates = [&judge](Fields& inner) {
+    for (SpikeSeries& each : judge.updates_) inner.section(each.name(), each);
+  };
+  field.section("updates", updates, true);
+  field.sections("update_spikes", judge.update_spikes_);
+  field.sections("records", judge.records_);
 }
 
 }  // namespace plumb

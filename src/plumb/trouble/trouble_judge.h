@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "plumb/trouble/inspection.h"
 #include "plumb/trouble/spikes.h"
 #include "plumb/trouble/trouble.h"
 
@@ -21,8 +22,8 @@ struct StepNumbers {
 
 /// The verdict on a step.
 struct StepJudgment {
-  enum class Action { update, skip, rollback, diverge };
-  enum class Cause { none, nonfinite, limit, spike };
+  using Action = TroubleAction;
+  using Cause = TroubleCause;
   Action action = Action::update;
   Cause cause = Cause::none;
   std::string text;           // what happened, for the user; empty without a cause
@@ -47,8 +48,10 @@ class TroubleJudge {
   /// Judges these numbers and adds them to their series; `record` updates the counters.
   [[nodiscard]] StepJudgment judge(const StepNumbers& numbers);
 
-  /// Updates the counters after a judgment and, if it has a cause, adds a record with these findings.
-  void record(const StepJudgment& judgment, const StepNumbers& numbers, const Json& findings);
+  /// Updates the counters after a judgment and, if it has a cause, adds a record. `inspected`: what a repetition of the
+  /// step has found, if there was one.
+  void record(const StepJudgment& judgment, const StepNumbers& numbers,
+              const std::optional<InspectedStep>& inspected = {});
 
   /// Whether a step is passed over after a rollback, without an update.
   [[nodiscard]] bool passes_over(int64_t step) const { return step <= pass_over_until_; }
@@ -65,18 +68,17 @@ class TroubleJudge {
   /// Whether the last update is a spike that will cause a rollback, so that the current state must not be an anchor.
   [[nodiscard]] bool suspects() const { return !update_spikes_.empty() && config_.on_spike == "rollback"; }
 
-  /// After a rollback: takes the checkpoint's state, but keeps the run's counters and records. Records of undone steps
-  /// are dropped, except those of rollbacks.
-  void return_to(const Json& state);
+  /// After a rollback to the state that this judge has: takes the counters and records of `now`, the judge that ordered
+  /// it. Records of undone steps are dropped, except those of rollbacks.
+  void continue_from(const TroubleJudge& now);
 
   [[nodiscard]] const std::vector<TroubleRecord>& records() const { return records_; }
   [[nodiscard]] const SpikeSeries& loss() const { return loss_; }
   [[nodiscard]] const SpikeSeries& gradient_norm() const { return gradient_norm_; }
   [[nodiscard]] const std::vector<SpikeSeries>& updates() const { return updates_; }
 
-  /// The exact state that a resumed run needs, and the reverse, which ignores null.
-  [[nodiscard]] Json state() const;
-  void load_state(const Json& json);
+  /// The exact state that a resumed run needs. Reading throws Error on a malformed one.
+  friend void describe(Fields& field, TroubleJudge& judge);
 
  private:
   [[nodiscard]] StepJudgment::Action allowed(StepJudgment::Action wanted, std::string& text) const;

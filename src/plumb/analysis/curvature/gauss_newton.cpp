@@ -23,9 +23,10 @@ Tensor column_of_weights(const Batch& batch, double total, const at::TensorOptio
 
 GaussNewtonOperator::GaussNewtonOperator(Model& model, std::vector<Batch> micro_batches, int64_t graph_memory,
                                          Group group)
-    : model_(model), micro_batches_(std::move(micro_batches)), group_(std::move(group)) {
-  for (const Batch& batch : micro_batches_) weight_ += batch.weight();
-  if (weight_ == 0) throw Error("a loss needs at least one target token");
+    : model_(model),
+      micro_batches_(std::move(micro_batches)),
+      weight_(total_weight(micro_batches_)),
+      group_(std::move(group)) {
   if (group_.size() > 1) {
     const std::span<const Batch> share = share_of_batches(micro_batches_, group_);
     micro_batches_ = std::vector<Batch>(share.begin(), share.end());

@@ -20,10 +20,9 @@ int64_t count_tokens(const std::vector<Batch>& batches) {
 
 /// Loss options that scale a micro-batch's loss to its share of the overall mean.
 LossOptions share_of_mean(const std::vector<Batch>& batches, double label_smoothing, bool twice_differentiable) {
-  double weight = 0;
-  for (const Batch& batch : batches) weight += batch.weight();
-  if (weight == 0) throw Error("a loss needs at least one target token");
-  return {.label_smoothing = label_smoothing, .scale = 1 / weight, .twice_differentiable = twice_differentiable};
+  return {.label_smoothing = label_smoothing,
+          .scale = 1 / total_weight(batches),
+          .twice_differentiable = twice_differentiable};
 }
 
 /// sum += the concatenated pieces; an undefined sum becomes a copy of them.

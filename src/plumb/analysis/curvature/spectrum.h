@@ -12,6 +12,7 @@
 #include "plumb/analysis/curvature/hessian.h"
 #include "plumb/analysis/curvature/lanczos.h"
 #include "plumb/analysis/curvature/quadrature.h"
+#include "plumb/base/config.h"
 
 namespace plumb {
 
@@ -91,6 +92,8 @@ struct SpectrumReport {
   double hvp_seconds = 0;       // for one product, the median
   double seconds = 0;           // for the entire measurement
 };
+/// The keys of docs/formats/spectrum.md.
+void describe(Fields& field, SpectrumReport& report);
 
 /// Loss, extremes, trace, Frobenius norm, density and quantiles of ∇²L over all parameters, or of its diagonal block
 /// for each layer, where L is the mean over all target tokens of the micro-batches. Throws Error on invalid options.

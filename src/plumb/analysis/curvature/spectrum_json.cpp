@@ -2,159 +2,129 @@
 
 #include <fmt/format.h>
 
-#include "plumb/base/error.h"
+#include "plumb/analysis/result_fields.h"
+#include "plumb/base/json_fields.h"
 
 namespace plumb {
 namespace {
 
-Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
-
-void put(Json& json, const std::string& name, const Extreme& extreme) {
-  json[name] = extreme.value;
-  json[name + "_error"] = extreme.error;
+void describe_with_error(Fields& field, const std::string& name, Extreme& extreme) {
+  field(name, extreme.value);
+  field(name + "_error", extreme.error);
 }
-void put(Json& json, const std::string& name, const Estimate& estimate) {
-  json[name] = estimate.mean;
-  json[name + "_error"] = or_null(estimate.error);
+void describe_with_error(Fields& field, const std::string& name, Estimate& estimate) {
+  field(name, estimate.mean);
+  describe_or_null(field, name + "_error", estimate.error);
 }
 
-void get(const Json& json, const std::string& name, Extreme& extreme) {
-  extreme = {number_of(json.at(name)), number_of(json.at(name + "_error"))};
-}
-void get(const Json& json, const std::string& name, Estimate& estimate) {
-  estimate.mean = number_of(json.at(name));
-  const Json& error = json.at(name + "_error");
-  if (!error.is_null()) estimate.error = error.get<double>();
-}
-
-void put(Json& json, const Spectrum& spectrum) {
-  put(json, "max", spectrum.max);
-  put(json, "min", spectrum.min);
-  put(json, "trace", spectrum.trace);
-  put(json, "frobenius", spectrum.frobenius);
-  json["mass"]["zero_band"] = spectrum.zero_band;
-  put(json["mass"], "negative", spectrum.negative);
-  put(json["mass"], "positive", spectrum.positive);
-  for (const auto& [share, value] : spectrum.quantiles) json["quantiles"][fmt::format("{:g}", share)] = value;
-  const Density& density = spectrum.density;
-  const auto band = [](const std::vector<double>& edge) { return edge.empty() ? Json() : Json(edge); };
-  json["density"] = {{"sigma", density.sigma},
-                     {"x", density.x},
-                     {"y", density.y},
-                     {"low", band(density.low)},
-                     {"high", band(density.high)}};
-  if (spectrum.asymmetry) {
-    json["asymmetry"] = *spectrum.asymmetry;
-    json["eigenvalues"] = spectrum.eigenvalues;
-    return;
-  }
-  json["ritz"] = Json::array();
-  for (const ProbeSpectrum& probe : spectrum.probes) {
-    json["ritz"].push_back({{"probe", json["ritz"].size()},
-                            {"steps", probe.steps},
-                            {"exhausted", probe.exhausted},
-                            {"rounding", probe.rounding},
-                            {"values", probe.ritz.values},
-                            {"weights", probe.ritz.weights},
-                            {"residuals", probe.ritz.residuals}});
+/// A band around the density, of several probes only.
+void describe_band(Fields& field, const char* key, std::vector<double>& edge, bool present) {
+  std::optional<double> none;
+  if (present) {
+    field(key, edge);
+  } else {
+    describe_or_null(field, key, none);
   }
 }
 
-Spectrum spectrum_of(const Json& json) {
-  Spectrum spectrum;
-  get(json, "max", spectrum.max);
-  get(json, "min", spectrum.min);
-  get(json, "trace", spectrum.trace);
-  get(json, "frobenius", spectrum.frobenius);
-  spectrum.zero_band = number_of(json.at("mass").at("zero_band"));
-  get(json["mass"], "negative", spectrum.negative);
-  get(json["mass"], "positive", spectrum.positive);
-  for (const auto& [share, value] : json.at("quantiles").items())
-    spectrum.quantiles.emplace_back(std::stod(share), number_of(value));
-  const Json& density = json.at("density");
-  spectrum.density = {number_of(density.at("sigma")), numbers_of(density.at("x")), numbers_of(density.at("y")),
-                      numbers_of(density.at("low")), numbers_of(density.at("high"))};
-  if (json.contains("asymmetry")) {
-    spectrum.asymmetry = number_of(json["asymmetry"]);
-    spectrum.eigenvalues = numbers_of(json.at("eigenvalues"));
-    return spectrum;
-  }
-  for (const Json& probe : json.at("ritz")) {
-    spectrum.probes.push_back(
-        {probe.at("steps"),
-         probe.at("exhausted"),
-         number_of(probe.at("rounding")),
-         {numbers_of(probe.at("values")), numbers_of(probe.at("weights")), numbers_of(probe.at("residuals"))}});
-  }
-  return spectrum;
+void describe_quantiles(Fields& field, std::vector<std::pair<double, double>>& quantiles) {
+  NamedNumbers by_share;
+  for (const auto& [share, value] : quantiles) by_share.emplace_back(fmt::format("{:g}", share), value);
+  field("quantiles", by_share);
+  quantiles.clear();
+  for (const auto& [share, value] : by_share) quantiles.emplace_back(std::stod(share), value);
 }
 
-BlockSpectrum block_of(const Json& json) {
-  const std::string name = json.at("name");
-  const std::optional<LayerId> id = LayerId::parse(name);
-  if (!id) throw Error(fmt::format("the spectrum has a block '{}', which is not a layer", name));
-  return {*id, json.at("parameters"), spectrum_of(json)};
+void describe_probe(Fields& field, int64_t place, ProbeSpectrum& probe) {
+  field("probe", place);
+  field("steps", probe.steps);
+  field("exhausted", probe.exhausted);
+  field("rounding", probe.rounding);
+  field("values", probe.ritz.values);
+  field("weights", probe.ritz.weights);
+  field("residuals", probe.ritz.residuals);
+}
+
+/// `lanczos`: how it was computed; empty if all eigenvalues were.
+void describe_spectrum(Fields& field, Spectrum& spectrum, const std::optional<LanczosSettings>& lanczos) {
+  describe_with_error(field, "max", spectrum.max);
+  describe_with_error(field, "min", spectrum.min);
+  describe_with_error(field, "trace", spectrum.trace);
+  describe_with_error(field, "frobenius", spectrum.frobenius);
+  const auto mass = [&spectrum](Fields& inner) {
+    inner("zero_band", spectrum.zero_band);
+    describe_with_error(inner, "negative", spectrum.negative);
+    describe_with_error(inner, "positive", spectrum.positive);
+  };
+  field.section("mass", mass, true);
+  describe_quantiles(field, spectrum.quantiles);
+  const auto density = [&density = spectrum.density, several = lanczos && lanczos->probes > 1](Fields& inner) {
+    inner("sigma", density.sigma);
+    inner("x", density.x);
+    inner("y", density.y);
+    describe_band(inner, "low", density.low, several);
+    describe_band(inner, "high", density.high, several);
+  };
+  field.section("density", density, true);
+  if (lanczos) {
+    std::vector<ProbeSpectrum>& probes = spectrum.probes;
+    field.sections(
+        "ritz", probes.size(), [&probes](size_t count) { probes.assign(count, {}); },
+        [&probes](size_t i, Fields& inner) { describe_probe(inner, static_cast<int64_t>(i), probes[i]); });
+  } else {
+    field("asymmetry", spectrum.asymmetry);
+    field("eigenvalues", spectrum.eigenvalues);
+  }
 }
 
 }  // namespace
 
+void describe(Fields& field, SpectrumReport& report) {
+  std::string method = report.lanczos ? "lanczos" : "dense";
+  std::string type = report.type == at::kDouble ? "float64" : "float32";
+  field("method", method);
+  field("dtype", type);
+  report.type = type == "float64" ? at::kDouble : at::kFloat;
+  field("parameters", report.parameters);
+  field("tokens", report.tokens);
+  field("label_smoothing", report.label_smoothing);
+  field("loss", report.loss);
+  field("gradient_norm", report.gradient_norm);
+  if (method == "lanczos") {
+    if (!report.lanczos) report.lanczos.emplace();
+    auto seed = static_cast<int64_t>(report.lanczos->seed);
+    field("steps", report.lanczos->steps);
+    field("probes", report.lanczos->probes);
+    field("seed", seed);
+    report.lanczos->seed = static_cast<uint64_t>(seed);
+  }
+  std::vector<BlockSpectrum>& blocks = report.blocks;
+  if (!report.whole) {
+    field.sections(
+        "blocks", blocks.size(), [&blocks](size_t count) { blocks.resize(count); },
+        [&](size_t i, Fields& inner) {
+          describe_place(inner, "name", blocks[i].id);
+          inner("parameters", blocks[i].parameters);
+          describe_spectrum(inner, blocks[i].spectrum, report.lanczos);
+        });
+  }
+  if (blocks.empty()) describe_spectrum(field, report.whole ? *report.whole : report.whole.emplace(), report.lanczos);
+  field("micro_batches", report.micro_batches);
+  field("graphs_kept", report.graphs_kept);
+  field("products", report.products);
+  field("threads", report.threads);
+  field("processes", report.processes);
+  field("gradient_seconds", report.gradient_seconds);
+  field("hvp_seconds", report.hvp_seconds);
+  field("seconds", report.seconds);
+}
+
 Json to_json(const SpectrumReport& report) {
   Json json = make_document("spectrum", 1);
-  json["method"] = report.lanczos ? "lanczos" : "dense";
-  json["dtype"] = report.type == at::kDouble ? "float64" : "float32";
-  json["parameters"] = report.parameters;
-  json["tokens"] = report.tokens;
-  json["label_smoothing"] = report.label_smoothing;
-  json["loss"] = report.loss;
-  json["gradient_norm"] = report.gradient_norm;
-  if (report.lanczos) {
-    json["steps"] = report.lanczos->steps;
-    json["probes"] = report.lanczos->probes;
-    json["seed"] = report.lanczos->seed;
-  }
-  if (report.whole) {
-    put(json, *report.whole);
-  } else {
-    json["blocks"] = Json::array();
-    for (const BlockSpectrum& block : report.blocks) {
-      Json entry = {{"name", to_string(block.id)}, {"parameters", block.parameters}};
-      put(entry, block.spectrum);
-      json["blocks"].push_back(std::move(entry));
-    }
-  }
-  json["micro_batches"] = report.micro_batches;
-  json["graphs_kept"] = report.graphs_kept;
-  json["products"] = report.products;
-  json["threads"] = report.threads;
-  json["processes"] = report.processes;
-  json["gradient_seconds"] = report.gradient_seconds;
-  json["hvp_seconds"] = report.hvp_seconds;
-  json["seconds"] = report.seconds;
+  json.update(described_json(report));
   return json;
 }
 
-void from_json(const Json& json, SpectrumReport& report) {
-  report = {};
-  report.type = json.at("dtype") == "float64" ? at::kDouble : at::kFloat;
-  report.parameters = json.at("parameters");
-  report.tokens = json.at("tokens");
-  report.label_smoothing = number_of(json.at("label_smoothing"));
-  report.loss = number_of(json.at("loss"));
-  report.gradient_norm = number_of(json.at("gradient_norm"));
-  if (json.at("method") == "lanczos") report.lanczos = {json.at("steps"), json.at("probes"), json.at("seed")};
-  if (json.contains("blocks")) {
-    for (const Json& block : json["blocks"]) report.blocks.push_back(block_of(block));
-  } else {
-    report.whole = spectrum_of(json);
-  }
-  report.micro_batches = json.at("micro_batches");
-  report.graphs_kept = json.at("graphs_kept");
-  report.products = json.at("products");
-  report.threads = json.at("threads");
-  report.processes = json.value("processes", int64_t{1});  // absent in documents of earlier versions
-  report.gradient_seconds = number_of(json.at("gradient_seconds"));
-  report.hvp_seconds = number_of(json.at("hvp_seconds"));
-  report.seconds = number_of(json.at("seconds"));
-}
+void from_json(const Json& json, SpectrumReport& report) { report = from_described_json<SpectrumReport>(json); }
 
 }  // namespace plumb

@@ -39,6 +39,8 @@ struct CurvatureSplit {
   };
   std::vector<Layer> layers;  // empty if blocks are not measured
 };
+void describe(Fields& field, CurvatureSplit::Layer& layer);
+void describe(Fields& field, CurvatureSplit& split);
 
 /// Called with the name of each matrix before it is measured.
 using SplitProgress = std::function<void(const std::string&)>;
@@ -69,6 +71,8 @@ struct CurvatureSplitReport {
   Split whole;
   std::vector<Layer> layers;
 };
+void describe(Fields& field, CurvatureSplitReport::Layer& layer);
+void describe(Fields& field, CurvatureSplitReport& report);
 
 /// Throws Error if there are no measurements.
 CurvatureSplitReport summarize(const std::vector<CurvatureSplit>& measurements);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "plumb/analysis/attention_scores.h"
+#include "plumb/analysis/watch/activations.h"
 #include "plumb/run/config.h"
 #include "plumb/train/diagnosis.h"
 
@@ -35,11 +36,14 @@ std::vector<Finding> find_attention(const DivergedRun& diverged) {
                   largest->second.largest_logit, to_string(largest->first), lowest->second.lowest_head_entropy,
                   to_string(lowest->first)),
       ""};
-  int64_t step = 0;
-  const Json before = diverged.last("activations", "largest_logit", &step);
-  const std::string name = to_string(largest->first);
-  if (before.is_object() && before.contains(name))
-    finding.text += fmt::format("; at step {} that logit was {:.3g}", step, number_of(before[name]));
+  const auto [before, step] = diverged.last<ActivationMeasurement>(
+      [](const ActivationMeasurement& watched) { return !watched.largest_logit.empty(); });
+  if (before != nullptr) {
+    for (const auto& [name, logit] : before->largest_logit) {
+      if (name == to_string(largest->first))
+        finding.text += fmt::format("; at step {} that logit was {:.3g}", step, logit);
+    }
+  }
   const bool saturated = largest->second.largest_logit > kOneKey;
   if (saturated && diverged.run.model.config().qk_norm == "none")
     finding.advice = "model.qk_norm, which bounds the logits of attention";

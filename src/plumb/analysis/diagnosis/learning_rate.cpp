@@ -5,27 +5,35 @@
 #include <cmath>
 
 #include "plumb/analysis/critical_rate.h"
-#include "plumb/base/error.h"
+#include "plumb/analysis/curvature/hessian.h"
+#include "plumb/analysis/watch/curvature.h"
 #include "plumb/run/config.h"
 #include "plumb/train/diagnosis.h"
 
 namespace plumb {
 namespace {
 
-std::string symbol_of(const std::string& name) { return name == "preconditioned" ? "λ_max(P⁻¹H)" : "λ_max(H)"; }
+/// λ_max of H or of P⁻¹H: how to find it in a measurement, and its name in sentences.
+struct Matrix {
+  const char* symbol;
+  const Sharpness* (*of)(const CurvatureMeasurement&);
+};
+constexpr Matrix kMatrices[] = {
+    {"λ_max(P⁻¹H)",
+     [](const CurvatureMeasurement& all) { return all.preconditioned ? &*all.preconditioned : nullptr; }},
+    {"λ_max(H)", [](const CurvatureMeasurement& all) { return &all.hessian; }}};
 
-/// "λ_max(P⁻¹H)·η was 61 at step 400, above 38". `found` is a measurement of the watch, whose threshold is stable/η.
-std::optional<Finding> compare(const Json& found, const std::string& name, double stable, const std::string& when) {
-  if (!found.is_object() || !found.contains("threshold")) return std::nullopt;
-  const double rate = stable / number_of(found.at("threshold"));
-  const double product = number_of(found.at("value")) * rate;
+/// "λ_max(P⁻¹H)·η was 61 at step 400, above 38". `found` has the threshold stable/η, if any.
+std::optional<Finding> compare(const Sharpness& found, const char* symbol, double stable, const std::string& when) {
+  if (!found.threshold) return std::nullopt;
+  const double rate = stable / *found.threshold;
+  const double product = found.found.value * rate;
   if (!std::isfinite(product)) return std::nullopt;
-  Finding finding{fmt::format("{}·η was {:.3g} {}, {} {:.3g}, above which oscillations grow (η = {:.3g})",
-                              symbol_of(name), product, when, product > stable ? "above" : "below", stable, rate),
+  Finding finding{fmt::format("{}·η was {:.3g} {}, {} {:.3g}, above which oscillations grow (η = {:.3g})", symbol,
+                              product, when, product > stable ? "above" : "below", stable, rate),
                   ""};
-  if (found.contains("parameter"))
-    finding.text += fmt::format("; {:.0f}% of that direction is {}", 100 * number_of(found["share"]),
-                                found["parameter"].get<std::string>());
+  if (!found.parameter.empty())
+    finding.text += fmt::format("; {:.0f}% of that direction is {}", 100 * found.share, found.parameter);
   if (product > stable) {
     finding.advice = fmt::format(
         "a learning rate below {:.2g} at this point, or a longer train.warm_up, during which the curvature falls",
@@ -39,18 +47,21 @@ std::vector<Finding> find_curvature(const DivergedRun& diverged) {
   const auto preconditioning = diverged.run.optimizer.preconditioning();
   if (!preconditioning) return all;
   const double stable = preconditioning->stable_product;
-  for (const std::string name : {"preconditioned", "hessian"}) {
-    int64_t step = 0;
-    const Json last = diverged.last("curvature", name, &step);
-    if (auto finding = compare(last, name, stable, fmt::format("at the last watch, step {}", step)))
+  for (const Matrix& matrix : kMatrices) {
+    const auto [last, step] = diverged.last<CurvatureMeasurement>(
+        [&matrix](const CurvatureMeasurement& watched) { return matrix.of(watched) != nullptr; });
+    if (last == nullptr) continue;
+    if (auto finding =
+            compare(*matrix.of(*last), matrix.symbol, stable, fmt::format("at the last watch, step {}", step)))
       all.push_back(*finding);
   }
   if (!diverged.finite || !all.empty()) return all;
   const auto& entry = watches().at("curvature");
-  const Json now = entry.make(entry.options)->measure(diverged.run);
-  for (const std::string name : {"preconditioned", "hessian"}) {
-    if (!now.contains(name)) continue;
-    if (auto finding = compare(now[name], name, stable, "at the end")) all.push_back(*finding);
+  const Described now = entry.make(entry.options)->measure(diverged.run);
+  for (const Matrix& matrix : kMatrices) {
+    const Sharpness* found = matrix.of(now.as<CurvatureMeasurement>());
+    if (found == nullptr) continue;
+    if (auto finding = compare(*found, matrix.symbol, stable, "at the end")) all.push_back(*finding);
   }
   return all;
 }
@@ -58,21 +69,12 @@ std::vector<Finding> find_curvature(const DivergedRun& diverged) {
 std::vector<Finding> find_critical_rate(const DivergedRun& diverged) {
   if (!diverged.finite) return {};
   const WatchedRun& run = diverged.run;
-  const LossFunction loss = [&run](Model& model, const Batch& batch, const LossOptions& options,
-                                   ForwardContext& context) { return run.task.loss(model, batch, options, context); };
-  const std::vector<Tensor> values = run.model.parameters().values();
-  double weight = 0;
-  for (const Batch& batch : run.batches) weight += batch.weight();
-  Tensor gradient = at::zeros_like(run.model.parameters().flat());
-  for (const Batch& batch : run.batches) {
-    ForwardContext context(Pass::measurement);
-    const Loss found = loss(run.model, batch, {run.config.label_smoothing, 1 / weight, false}, context);
-    gradient.add_(joined(gradients({found.value}, values, {})));
-  }
-  std::vector<Tensor> update;
-  const std::vector<Tensor> pieces = run.model.parameters().split(gradient);
   const auto preconditioning = run.optimizer.preconditioning();
   if (!preconditioning) return {};
+  const LossFunction loss = loss_of(run.task);
+  const Tensor gradient = mean_loss(run.model, run.batches, run.config.label_smoothing, loss).gradient;
+  const std::vector<Tensor> pieces = run.model.parameters().split(gradient);
+  std::vector<Tensor> update;
   for (size_t i = 0; i < pieces.size(); ++i) {
     const double factor =
         run.settings[i].frozen || !(run.learning_rate > 0) ? 0.0 : run.settings[i].learning_rate / run.learning_rate;

@@ -1,43 +1,65 @@
 // [watch] "curvature": the largest eigenvalue of the Hessian and of the preconditioned Hessian, against the optimizer's
 // stability threshold. Each search starts from the previous eigenvector.
+#include "plumb/analysis/watch/curvature.h"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <optional>
 
 #include "plumb/analysis/curvature/hessian.h"
 #include "plumb/analysis/curvature/largest.h"
+#include "plumb/analysis/result_fields.h"
+#include "plumb/base/error.h"
 #include "plumb/base/glob.h"
-#include "plumb/optim/checks.h"
 #include "plumb/run/config.h"
 
 namespace plumb {
+
+void describe(Fields& field, CurvatureWatchOptions& options) {
+  constexpr double kMostProducts = 100'000;
+  field("products", options.products, "Hessian-vector products per eigenvalue, at most", within(1, kMostProducts));
+  field("first_products", options.first_products, "the same for the first measurement, which has no eigenvector yet",
+        within(1, kMostProducts));
+  field("tolerance", options.tolerance, "stop once the residual is below this fraction of the eigenvalue; 0: never",
+        at_least(0));
+  field("random_share", options.random_share,
+        "length of the random vector added to the last eigenvector, so that another one can take its place",
+        at_least(0));
+  field("reference_products", options.reference_products,
+        "products of a second search from a random vector, for comparison; 0: none", within(0, kMostProducts));
+  field("leave_out", options.leave_out,
+        "patterns of parameters that are held fixed, such as `src_embed.weight`; the curvature is that of the others");
+  field("graph_memory_gib", options.graph_memory_gib, "memory for gradient graphs kept between products",
+        at_least(0).in("GiB"));
+}
+
+void describe(Fields& field, EigenvalueSearch& search) {
+  field("value", search.value);
+  field("residual", search.residual);
+  field("products", search.products);
+}
+
+void describe(Fields& field, Sharpness& sharpness) {
+  describe(field, sharpness.found);
+  field("parameter", sharpness.parameter);
+  field("share", sharpness.share);
+  describe_if_any(field, "reference", sharpness.reference);
+  field("threshold", sharpness.threshold);
+  field("share_at_epsilon", sharpness.share_at_epsilon);
+}
+
+void describe(Fields& field, CurvatureMeasurement& measurement) {
+  field.section("hessian", measurement.hessian);
+  describe_if_any(field, "preconditioned", measurement.preconditioned);
+  field("gradients", measurement.gradients);
+}
+
 namespace {
 
 /// Length of the second Ritz vector when added to the start of the next search.
 constexpr double kShareOfSecond = 0.3;
-
-struct CurvatureWatchOptions {
-  int64_t products = 10;
-  int64_t first_products = 40;
-  double tolerance = 0.01;
-  double random_share = 0.1;
-  int64_t reference_products = 0;
-  std::vector<std::string> leave_out;
-  double graph_memory_gib = 2.0;
-};
-void describe(Fields& field, CurvatureWatchOptions& options) {
-  field("products", options.products, "Hessian-vector products per eigenvalue, at most");
-  field("first_products", options.first_products, "the same for the first measurement, which has no eigenvector yet");
-  field("tolerance", options.tolerance, "stop once the residual is below this fraction of the eigenvalue; 0: never");
-  field("random_share", options.random_share,
-        "length of the random vector added to the last eigenvector, so that another one can take its place");
-  field("reference_products", options.reference_products,
-        "products of a second search from a random vector, for comparison; 0: none");
-  field("leave_out", options.leave_out,
-        "patterns of parameters that are held fixed, such as `src_embed.weight`; the curvature is that of the others");
-  field("graph_memory_gib", options.graph_memory_gib, "memory for gradient graphs kept between products");
-}
 
 /// v → S·H·S·v with a diagonal S, (n); undefined: the identity.
 LinearOperator scaled_hessian(HessianOperator& hessian, const Tensor& scale) {
@@ -109,54 +131,44 @@ Tensor moving_parameters(const WatchedRun& run, const std::vector<bool>& held) {
   return joined(pieces);
 }
 
-constexpr int64_t kMostProducts = 100'000;
+EigenvalueSearch search_of(const Eigenpair& pair) { return {pair.value, pair.residual, pair.products}; }
 
 class CurvatureWatch final : public Watch {
  public:
-  explicit CurvatureWatch(const CurvatureWatchOptions& options) : options_(options) {
-    check_within("watch.curvature.products", options.products, int64_t{1}, kMostProducts);
-    check_within("watch.curvature.first_products", options.first_products, int64_t{1}, kMostProducts);
-    check_at_least("watch.curvature.tolerance", options.tolerance, 0.0);
-    check_at_least("watch.curvature.random_share", options.random_share, 0.0);
-    check_within("watch.curvature.reference_products", options.reference_products, int64_t{0}, kMostProducts);
-    check_at_least("watch.curvature.graph_memory_gib", options.graph_memory_gib, 0.0);
-  }
+  explicit CurvatureWatch(const CurvatureWatchOptions& options) : options_(options) {}
 
-  [[nodiscard]] Json measure(const WatchedRun& run) override {
+  [[nodiscard]] Described measure(const WatchedRun& run) override {
     const std::vector<bool> held = held_parameters(run, options_.leave_out);
     HessianOptions options;
     options.label_smoothing = run.config.label_smoothing;
     options.graph_memory = static_cast<int64_t>(options_.graph_memory_gib * (int64_t{1} << 30));
-    options.loss = [&run](Model& model, const Batch& batch, const LossOptions& loss_options, ForwardContext& context) {
-      return run.task.loss(model, batch, loss_options, context);
-    };
+    options.loss = loss_of(run.task);
     HessianOperator hessian(run.model, run.batches, options);
     // A micro-batch whose graph is kept costs one gradient for the graph and two per product; the others cost three per
     // product.
     const double kept = static_cast<double>(hessian.kept()) / static_cast<double>(run.batches.size());
-    const double per_product = 3 - kept;
-    double gradients = kept;
-    int64_t products = 0;
-    Json json = Json::object();
     const std::optional<Preconditioning> preconditioning = run.optimizer.preconditioning();
-    const auto search = [&](const std::string& name, const Tensor& scale, std::optional<double> stable_product) {
-      Tensor vector;
-      Json found = largest(name, scaled_hessian(hessian, scale), run, products, vector);
-      if (stable_product && run.learning_rate > 0) found["threshold"] = *stable_product / run.learning_rate;
-      if (name == "preconditioned" && !preconditioning->floor.empty())
-        found["share_at_epsilon"] = share_at_epsilon(run.model.parameters(), *preconditioning, vector);
-      json[name] = found;
-    };
     const Tensor scale = preconditioning && run.learning_rate > 0
                              ? preconditioner_scale(run, preconditioning->diagonal, held)
                              : Tensor();
-    const bool same = preconditioning && !scale.defined();  // P = 1: the threshold is that of H
-    search("hessian", moving_parameters(run, held),
-           same ? std::optional(preconditioning->stable_product) : std::nullopt);
-    if (scale.defined()) search("preconditioned", scale, preconditioning->stable_product);
-    gradients += per_product * static_cast<double>(products);
-    json["gradients"] = gradients;
-    return json;
+    std::optional<double> threshold;
+    if (preconditioning && run.learning_rate > 0) threshold = preconditioning->stable_product / run.learning_rate;
+    CurvatureMeasurement found;
+    found.hessian = largest("hessian", scaled_hessian(hessian, moving_parameters(run, held)), run).sharpness;
+    int64_t products = found.hessian.found.products;
+    if (scale.defined()) {
+      const Largest search = largest("preconditioned", scaled_hessian(hessian, scale), run);
+      found.preconditioned = search.sharpness;
+      found.preconditioned->threshold = threshold;
+      if (!preconditioning->floor.empty())
+        found.preconditioned->share_at_epsilon =
+            share_at_epsilon(run.model.parameters(), *preconditioning, search.vector);
+      products += search.sharpness.found.products;
+    } else {
+      found.hessian.threshold = threshold;  // P = 1
+    }
+    found.gradients = kept + (3 - kept) * static_cast<double>(products);
+    return Described(std::move(found));
   }
 
   [[nodiscard]] NamedTensors state() const override { return {vectors_.begin(), vectors_.end()}; }
@@ -166,47 +178,41 @@ class CurvatureWatch final : public Watch {
   }
 
  private:
-  /// The largest eigenvalue of an operator, starting from its last vector, which it replaces. Adds to `products`, and
-  /// sets `vector` to the eigenvector.
-  Json largest(const std::string& name, const LinearOperator& multiply, const WatchedRun& run, int64_t& products,
-               Tensor& vector) {
+  struct Largest {
+    Sharpness sharpness;
+    Tensor vector;  // (parameters), the eigenvector
+  };
+
+  /// The largest eigenvalue of an operator, starting from its last vector, which it replaces.
+  Largest largest(const std::string& name, const LinearOperator& multiply, const WatchedRun& run) {
     const Parameters& parameters = run.model.parameters();
-    const Tensor probe =
-        random_probe(parameters.count(), parameters.options(), static_cast<uint64_t>(run.config.seed), run.step);
+    const auto random_start = [&](uint64_t stream) {
+      return random_probe(parameters.count(), parameters.options(), static_cast<uint64_t>(run.config.seed) + stream,
+                          run.step);
+    };
     const auto known = vectors_.find(name);
     const bool warm = known != vectors_.end() && known->second.numel() == parameters.count();
+    const Tensor probe = random_start(0);
     const Tensor start = warm ? known->second.to(parameters.options()) + probe * options_.random_share : probe;
     const Eigenpair pair =
         largest_eigenpair(multiply, start, {warm ? options_.products : options_.first_products, options_.tolerance});
     vectors_[name] = pair.vector + pair.second * kShareOfSecond;
-    products += pair.products;
-    vector = pair.vector;
-    Json json;
-    json["value"] = pair.value;
-    json["residual"] = pair.residual;
-    json["products"] = pair.products;
-    add_location(parameters, pair.vector, json);
-    if (options_.reference_products > 0) {
-      const Eigenpair reference = largest_eigenpair(
-          multiply,
-          random_probe(parameters.count(), parameters.options(), static_cast<uint64_t>(run.config.seed) + 1, run.step),
-          {options_.reference_products, 0});
-      json["reference"] = {
-          {"value", reference.value}, {"residual", reference.residual}, {"products", reference.products}};
-    }
-    return json;
+    Largest found{{search_of(pair)}, pair.vector};
+    locate(parameters, pair.vector, found.sharpness);
+    if (options_.reference_products > 0)
+      found.sharpness.reference =
+          search_of(largest_eigenpair(multiply, random_start(1), {options_.reference_products, 0}));
+    return found;
   }
 
   /// The parameter with the largest share of ‖y‖² = 1: the location of the curvature.
-  static void add_location(const Parameters& parameters, const Tensor& vector, Json& json) {
+  static void locate(const Parameters& parameters, const Tensor& vector, Sharpness& sharpness) {
     const std::vector<Tensor> pieces = parameters.split(vector);
-    double most = -1;
     for (size_t i = 0; i < pieces.size(); ++i) {
       const double share = pieces[i].square().sum(at::kDouble).item<double>();
-      if (!(share > most)) continue;
-      most = share;
-      json["parameter"] = parameters.all()[i].name;
-      json["share"] = share;
+      if (!(share > sharpness.share)) continue;
+      sharpness.share = share;
+      sharpness.parameter = parameters.all()[i].name;
     }
   }
 
@@ -220,8 +226,7 @@ class CurvatureWatch final : public Watch {
     "λ_max(H) and, for Adam, λ_max(P⁻¹H), P = (1 − β₁ᵗ)·(√(v/(1 − β₂ᵗ)) + eps); threshold of stability: 2/η for "
     "gradient descent, (2 + 2μ)/η with momentum μ, (2 + 2β₁)/((1 − β₁)η) for Adam",
     "Cohen et al. 2021, arXiv 2103.00065; Cohen et al. 2022, arXiv 2207.14484",
-    [](const Options& options) { return std::make_unique<CurvatureWatch>(options.as<CurvatureWatchOptions>()); },
-    Options(CurvatureWatchOptions{}));
+    watch_factory<CurvatureWatch, CurvatureMeasurement, CurvatureWatchOptions>(), Options(CurvatureWatchOptions{}));
 
 }  // namespace
 }  // namespace plumb

@@ -1,46 +1,42 @@
 // [watch] "gradient_noise": the gradient noise scale, from mini-batches drawn from the training set.
+#include "plumb/analysis/watch/gradient_noise.h"
+
 #include "plumb/analysis/noise_scale.h"
 #include "plumb/base/random.h"
-#include "plumb/optim/checks.h"
 #include "plumb/run/config.h"
 
 namespace plumb {
-namespace {
 
-struct GradientNoiseOptions {
-  int64_t batches = 8;
-  int64_t examples = 16;
-};
 void describe(Fields& field, GradientNoiseOptions& options) {
-  field("batches", options.batches, "mini-batches drawn from the training set at each measurement; each is a gradient");
-  field("examples", options.examples, "examples in each of them");
+  field("batches", options.batches, "mini-batches drawn from the training set at each measurement; each is a gradient",
+        within(2, 100'000));
+  field("examples", options.examples, "examples in each of them", within(1, 1'000'000));
 }
+
+void describe(Fields& field, GradientNoiseMeasurement& measurement) {
+  field("mean_square_norm", measurement.mean_square_norm);
+  field("square_norm_of_mean", measurement.square_norm_of_mean);
+  field("square_gradient", measurement.square_gradient);
+  field("trace", measurement.trace);
+  field("examples", measurement.examples);
+  field("tokens", measurement.tokens);
+  field("gradients", measurement.gradients);
+}
+
+namespace {
 
 class GradientNoiseWatch final : public Watch {
  public:
-  explicit GradientNoiseWatch(const GradientNoiseOptions& options) : options_(options) {
-    check_within("watch.gradient_noise.batches", options.batches, int64_t{2}, int64_t{100'000});
-    check_within("watch.gradient_noise.examples", options.examples, int64_t{1}, int64_t{1'000'000});
-  }
+  explicit GradientNoiseWatch(const GradientNoiseOptions& options) : options_(options) {}
 
-  [[nodiscard]] Json measure(const WatchedRun& run) override {
+  [[nodiscard]] Described measure(const WatchedRun& run) override {
     const std::vector<Batch> batches = draw(run);
-    double weight = 0;
-    for (const Batch& batch : batches) weight += batch.weight();
-    const LossFunction loss = [&run](Model& model, const Batch& batch, const LossOptions& options,
-                                     ForwardContext& context) { return run.task.loss(model, batch, options, context); };
     const NoiseScale noise =
-        measure_noise_scale(run.model, batches, options_.examples, run.config.label_smoothing, loss);
-    const double per_example = weight / static_cast<double>(options_.batches * options_.examples);
-    Json json;
-    json["mean_square_norm"] = noise.mean_square_norm;
-    json["square_norm_of_mean"] = noise.square_norm_of_mean;
-    json["square_gradient"] = noise.square_gradient;
-    json["trace"] = noise.trace;
-    json["examples"] = noise.examples();
-    json["tokens"] = noise.examples() * per_example;
-    json["gradients"] = options_.batches;
-    return json;
+        measure_noise_scale(run.model, batches, options_.examples, run.config.label_smoothing, loss_of(run.task));
+    const double labels = total_weight(batches) / static_cast<double>(options_.batches * options_.examples);
+    return Described(GradientNoiseMeasurement{noise.mean_square_norm, noise.square_norm_of_mean, noise.square_gradient,
+                                              noise.trace, noise.examples(), noise.examples() * labels,
+                                              options_.batches});
   }
 
  private:
@@ -66,7 +62,7 @@ class GradientNoiseWatch final : public Watch {
     "E‖g‖² and ‖E g‖² over mini-batches of the training set; ‖G‖² and tr Σ without bias; the noise scale tr Σ/‖G‖², in "
     "examples and in labels",
     "McCandlish et al. 2018, arXiv 1812.06162, appendix A.1",
-    [](const Options& options) { return std::make_unique<GradientNoiseWatch>(options.as<GradientNoiseOptions>()); },
+    watch_factory<GradientNoiseWatch, GradientNoiseMeasurement, GradientNoiseOptions>(),
     Options(GradientNoiseOptions{}));
 
 }  // namespace

@@ -22,7 +22,7 @@ struct AttentionShape {
   std::string name;  // "encoder.layers.0.self_attn": prefix of its parameters and name of its random stream
   int64_t d_model = 0;
   ops::HeadShape heads;
-  VariantOptions options;                              // options of all kinds, by name
+  VariantOptions options;                              // of all kinds, by name
   std::shared_ptr<const RelativePositions> positions;  // for self-attention; may be null
 };
 
@@ -82,7 +82,11 @@ class Attention {
   [[nodiscard]] virtual AttentionWork work() const = 0;
 };
 
-using AttentionFactory = std::function<std::unique_ptr<Attention>(Parameters&, const AttentionShape&)>;
+/// Makes an attention with its own options, which have been checked.
+using AttentionFactory = std::function<std::unique_ptr<Attention>(Parameters&, const AttentionShape&, const Options&)>;
 Registry<AttentionFactory>& attentions();
+
+/// The attention of this name. Throws Error on an unknown name, or options out of range.
+std::unique_ptr<Attention> make_attention(const std::string& name, Parameters& parameters, const AttentionShape& shape);
 
 }  // namespace plumb

@@ -38,8 +38,9 @@ class Delta final : public FastWeights {
 
 const bool kDeltaRegistered = attentions().add(
     "delta", "S ← S + β·φ(k)·(v − Sᵀφ(k))ᵀ, y = Sᵀφ(q), φ that of `dpfp` (with its ν) divided by its sum, β = σ(w_β·x)",
-    "Schlag et al. 2021, arXiv 2102.11174",
-    [](Parameters& parameters, const AttentionShape& shape) { return std::make_unique<Delta>(parameters, shape); });
+    "Schlag et al. 2021, arXiv 2102.11174", [](Parameters& parameters, const AttentionShape& shape, const Options&) {
+      return std::make_unique<Delta>(parameters, shape);
+    });
 
 }  // namespace
 }  // namespace plumb

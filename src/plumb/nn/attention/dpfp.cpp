@@ -2,30 +2,24 @@
 //   S ← S + φ(k)·vᵀ, z ← z + φ(k);  y = Sᵀ·φ(q) / zᵀ·φ(q).
 #include "plumb/nn/attention/dpfp.h"
 
-#include <fmt/format.h>
-
-#include "plumb/base/error.h"
 #include "plumb/nn/attention/fast_weights.h"
 
 namespace plumb {
 
-void describe(Fields& field, DpfpOptions& options) { field("nu", options.nu, "ν of `dpfp` and `delta`"); }
+void describe(Fields& field, DpfpOptions& options) {
+  field("nu", options.nu, "ν of `dpfp` and `delta`", within(1, 10'000));
+}
 
 DpfpOptions dpfp_options(const VariantOptions& given) {
-  const auto options = options_of(given, "dpfp", attentions().at("dpfp")).as<DpfpOptions>();
-  if (options.nu <= 0) throw Error(fmt::format("model.dpfp.nu = {} must be positive", options.nu));
-  if (options.nu > 10'000) throw Error(fmt::format("model.dpfp.nu = {} must be at most 10,000", options.nu));
-  return options;
+  return options_of(given, "dpfp", attentions().at("dpfp")).as<DpfpOptions>();
 }
 
 namespace {
 
-const bool kDpfpRenamed = rename_key("model.dpfp_nu", "model.dpfp.nu");
-
 class Dpfp final : public FastWeights {
  public:
-  explicit Dpfp(const AttentionShape& shape)
-      : FastWeights(shape, Rule::normalized_sum), size_(shape.heads.size), nu_(dpfp_options(shape.options).nu) {}
+  Dpfp(const AttentionShape& shape, const DpfpOptions& options)
+      : FastWeights(shape, Rule::normalized_sum), size_(shape.heads.size), nu_(options.nu) {}
 
  protected:
   int64_t features() const override { return 2 * nu_ * size_; }
@@ -40,7 +34,10 @@ class Dpfp final : public FastWeights {
 const bool kDpfpRegistered = attentions().add(
     "dpfp", "as `linear`, with φ(x) = [r ⊙ roll(r, 1); …; r ⊙ roll(r, ν)], r = relu([x; −x]), ν = `model.dpfp.nu`",
     "Schlag et al. 2021, arXiv 2102.11174",
-    [](Parameters&, const AttentionShape& shape) { return std::make_unique<Dpfp>(shape); }, Options(DpfpOptions()));
+    [](Parameters&, const AttentionShape& shape, const Options& options) {
+      return std::make_unique<Dpfp>(shape, options.as<DpfpOptions>());
+    },
+    Options(DpfpOptions()));
 
 }  // namespace
 }  // namespace plumb

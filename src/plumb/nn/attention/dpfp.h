@@ -13,7 +13,7 @@ struct DpfpOptions {
 };
 void describe(Fields& field, DpfpOptions& options);
 
-/// The given options, or the defaults. Throws Error unless 1 ≤ ν ≤ 10,000.
+/// The given options, or the defaults.
 DpfpOptions dpfp_options(const VariantOptions& given);
 
 /// r = relu([x; −x]); φ(x) = [r ⊙ roll(r, 1); …; r ⊙ roll(r, ν)]. x: (…, size) → (…, 2·size·ν). roll(r, i) moves

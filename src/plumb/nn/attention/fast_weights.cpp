@@ -51,8 +51,8 @@ AttentionWork FastWeights::work() const {
   const auto heads = static_cast<double>(heads_.heads);
   const double matrix = static_cast<double>(features()) * static_cast<double>(heads_.size);
   return {.per_query = heads * (matrix + feature_work()),
-          .per_key = heads * matrix * (rule_ == Rule::delta ? 2 : 1) +
-                     static_cast<double>(heads_.kv_heads) * feature_work()};
+          .per_key =
+              heads * matrix * (rule_ == Rule::delta ? 2 : 1) + static_cast<double>(heads_.kv_heads) * feature_work()};
 }
 
 /// (tokens, kv_heads, …) → (tokens, heads, …)

@@ -6,20 +6,17 @@
 // keys, cancel in the quotient: √m and exp(−‖q'‖²/2) are left out.
 #include "plumb/nn/attention/favor.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
 #include <mutex>
 
-#include "plumb/base/error.h"
 #include "plumb/base/random.h"
 #include "plumb/nn/attention/fast_weights.h"
 
 namespace plumb {
 
 void describe(Fields& field, FavorOptions& options) {
-  field("features", options.features, "random features per head; 0: size·ln(size), rounded up");
-  field("redraw", options.redraw, "training steps between redraws; 0: never");
+  field("features", options.features, "random features per head; 0: size·ln(size), rounded up", within(0, 1'000'000));
+  field("redraw", options.redraw, "training steps between redraws; 0: never", at_least(0));
 }
 
 Tensor orthogonal_directions(int64_t count, int64_t size, const std::string& name, int64_t draw) {
@@ -62,12 +59,7 @@ class Favor final : public FastWeights {
         name_(shape.name),
         size_(shape.heads.size),
         count_(options.features > 0 ? options.features : usual(shape.heads.size)),
-        redraw_(options.redraw) {
-    if (options.features < 0) throw Error(fmt::format("model.favor.features = {} is negative", options.features));
-    if (options.features > 1'000'000)
-      throw Error(fmt::format("model.favor.features = {} must be at most 1,000,000", options.features));
-    if (options.redraw < 0) throw Error(fmt::format("model.favor.redraw = {} is negative", options.redraw));
-  }
+        redraw_(options.redraw) {}
 
  protected:
   int64_t features() const override { return count_; }
@@ -112,18 +104,13 @@ class Favor final : public FastWeights {
   mutable Tensor drawn_directions_;
 };
 
-const bool kFavorRenamed = rename_key("model.favor_features", "model.favor.features") &&
-                           rename_key("model.favor_redraw", "model.favor.redraw");
-
 const bool kFavorRegistered = attentions().add(
     "favor",
     "as `linear`, with φ(x) = exp(w·x′ − ‖x′‖²/2)/√m, x′ = x/size^¼, for m = `model.favor.features` orthogonal random "
-    "w: in "
-    "expectation the weights of softmax; redrawn every `model.favor.redraw` training steps",
+    "w: in expectation the weights of softmax; redrawn every `model.favor.redraw` training steps",
     "Choromanski et al. 2020, arXiv 2009.14794",
-    [](Parameters&, const AttentionShape& shape) {
-      return std::make_unique<Favor>(shape,
-                                     options_of(shape.options, "favor", attentions().at("favor")).as<FavorOptions>());
+    [](Parameters&, const AttentionShape& shape, const Options& options) {
+      return std::make_unique<Favor>(shape, options.as<FavorOptions>());
     },
     Options(FavorOptions()));
 

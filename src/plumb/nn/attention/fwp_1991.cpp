@@ -23,7 +23,9 @@ class FastWeightProgrammer final : public FastWeights {
 
 const bool kFwp1991Registered = attentions().add(
     "fwp-1991", "S ← S + k·vᵀ, y = Sᵀq", "Schmidhuber 1992, Neural Computation 4(1), 131–139; report FKI-147-91, 1991",
-    [](Parameters&, const AttentionShape& shape) { return std::make_unique<FastWeightProgrammer>(shape); });
+    [](Parameters&, const AttentionShape& shape, const Options&) {
+      return std::make_unique<FastWeightProgrammer>(shape);
+    });
 
 }  // namespace
 }  // namespace plumb

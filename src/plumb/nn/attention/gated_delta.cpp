@@ -81,7 +81,8 @@ const bool kGatedDeltaRegistered = attentions().add(
     "S ← exp(g)·S; S ← S + β·φ(k)·(v − Sᵀφ(k))ᵀ, y = Sᵀφ(q), φ(x) = silu(x)/‖silu(x)‖, β = σ(w_β·x), "
     "g = −exp(a)·softplus(w_g·x + b) for each head, initially exp(a) ~ U(0, 16) and softplus(b) log-uniform in [0.001, "
     "0.1]; without the authors' convolutions, and without the norm and gate after attention",
-    "Gated DeltaNet: Yang et al. 2024, arXiv 2412.06464", [](Parameters& parameters, const AttentionShape& shape) {
+    "Gated DeltaNet: Yang et al. 2024, arXiv 2412.06464",
+    [](Parameters& parameters, const AttentionShape& shape, const Options&) {
       return std::make_unique<GatedDelta>(parameters, shape, /*by_feature=*/false);
     });
 
@@ -89,7 +90,8 @@ const bool kKdaRegistered = attentions().add(
     "kda",
     "as `gated-delta`, with g for each feature of the key: g = −exp(a)·softplus(W↑·W↓·x + b), W↓ of `size` rows, a for "
     "each head, initially exp(a) ~ U(1, 16)",
-    "Kimi Delta Attention: Kimi Team 2025, arXiv 2510.26692", [](Parameters& parameters, const AttentionShape& shape) {
+    "Kimi Delta Attention: Kimi Team 2025, arXiv 2510.26692",
+    [](Parameters& parameters, const AttentionShape& shape, const Options&) {
       return std::make_unique<GatedDelta>(parameters, shape, /*by_feature=*/true);
     });
 

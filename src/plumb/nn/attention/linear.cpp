@@ -18,10 +18,10 @@ class Linear final : public FastWeights {
   int64_t size_;
 };
 
-const bool kLinearRegistered =
-    attentions().add("linear", "S ← S + φ(k)vᵀ, z ← z + φ(k), y = Sᵀφ(q)/zᵀφ(q), φ(x) = elu(x) + 1",
-                     "Katharopoulos et al. 2020, arXiv 2006.16236",
-                     [](Parameters&, const AttentionShape& shape) { return std::make_unique<Linear>(shape); });
+const bool kLinearRegistered = attentions().add(
+    "linear", "S ← S + φ(k)vᵀ, z ← z + φ(k), y = Sᵀφ(q)/zᵀφ(q), φ(x) = elu(x) + 1",
+    "Katharopoulos et al. 2020, arXiv 2006.16236",
+    [](Parameters&, const AttentionShape& shape, const Options&) { return std::make_unique<Linear>(shape); });
 
 }  // namespace
 }  // namespace plumb

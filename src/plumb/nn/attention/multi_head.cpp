@@ -25,7 +25,7 @@ MultiHeadAttention::MultiHeadAttention(Parameters& parameters, const std::string
   out_weight_ = parameters.add(prefix + ".out_proj.weight", {d_model, heads.width()}, Role::attention_output);
   if (options.bias == "all") out_bias_ = parameters.add(prefix + ".out_proj.bias", {d_model}, Role::bias);
   if (options.gate) gate_weight_ = parameters.add(prefix + ".gate.weight", {heads.width(), d_model}, Role::weight);
-  attention_ = attentions().at(options.kind).make(parameters, {prefix, d_model, heads, options.options, positions});
+  attention_ = make_attention(options.kind, parameters, {prefix, d_model, heads, options.options, positions});
   const auto norm_of = [&](const std::string& kind, const char* name) {
     return kind == "none" ? nullptr : norms().at(kind).make(parameters, prefix + name, heads.size, options.norm_eps);
   };
@@ -90,11 +90,11 @@ Tensor MultiHeadAttention::normalized(const Tensor& x, const Norm& norm, const F
 Tensor MultiHeadAttention::scaled_units(const Tensor& x) const {
   const int64_t heads = x.size(1) / heads_.size;
   constexpr double kEpsilon = 1e-12;  // prevents division by zero
-  const Tensor units = ops::rms_norm(x.reshape({x.size(0) * heads, heads_.size}), at::ones({heads_.size}, x.options()),
-                                     kEpsilon);
+  const Tensor units =
+      ops::rms_norm(x.reshape({x.size(0) * heads, heads_.size}), at::ones({heads_.size}, x.options()), kEpsilon);
   // √d_model·s, repeated for the queries that share a key.
-  const Tensor gains = query_key_scale_.view({heads_.kv_heads, heads_.size}) *
-                       std::sqrt(static_cast<double>(in_weight_.size(1)));
+  const Tensor gains =
+      query_key_scale_.view({heads_.kv_heads, heads_.size}) * std::sqrt(static_cast<double>(in_weight_.size(1)));
   return units.view({x.size(0), x.size(1)}) * gains.repeat_interleave(heads / heads_.kv_heads, 0).view({x.size(1)});
 }
 
@@ -122,8 +122,8 @@ Tensor MultiHeadAttention::prepared(const Tensor& packed, AttentionPass& pass, c
     query_key = positions_->rotated(query_key, pass.angles);
   }
   if (query_key_scale_.defined()) {
-    query_key = at::cat(
-        {scaled_units(query_key.narrow(1, 0, width)), scaled_units(query_key.narrow(1, width, kv_width))}, 1);
+    query_key =
+        at::cat({scaled_units(query_key.narrow(1, 0, width)), scaled_units(query_key.narrow(1, width, kv_width))}, 1);
   }
   if (value_residual_) value = (*value_residual_)(value, pass.first_values);
   if (value_norm_) value = normalized(value, *value_norm_, context);

@@ -155,9 +155,9 @@ class Softmax final : public Attention {
   std::optional<LayerId> id_;  // from its name
 };
 
-const bool kSoftmaxRegistered =
-    attentions().add("softmax", "softmax(QKᵀ/√size)·V", "Vaswani et al. 2017, arXiv 1706.03762",
-                     [](Parameters&, const AttentionShape& shape) { return std::make_unique<Softmax>(shape); });
+const bool kSoftmaxRegistered = attentions().add(
+    "softmax", "softmax(QKᵀ/√size)·V", "Vaswani et al. 2017, arXiv 1706.03762",
+    [](Parameters&, const AttentionShape& shape, const Options&) { return std::make_unique<Softmax>(shape); });
 
 }  // namespace
 }  // namespace plumb

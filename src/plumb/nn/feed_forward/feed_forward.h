@@ -5,7 +5,6 @@
 #include <memory>
 #include <string>
 
-#include "plumb/base/options.h"
 #include "plumb/base/registry.h"
 #include "plumb/nn/parameters.h"
 
@@ -24,7 +23,6 @@ struct FeedForwardShape {
   int64_t d_model = 0;
   int64_t width = 0;  // inner width
   bool bias = true;
-  VariantOptions options{};
 };
 
 using FeedForwardFactory = std::function<std::unique_ptr<FeedForward>(Parameters&, const FeedForwardShape&)>;

@@ -22,7 +22,13 @@ void fill(const Tensor& tensor, const std::function<double()>& draw) {
 }  // namespace
 
 Registry<Initialization>& initializations() {
-  static Registry<Initialization> registry("initialization");
+  static Registry<Initialization> registry(
+      "initialization",
+      {.title = "Initializations",
+       .key = "model.initialization",
+       .before = "Initializes weight matrices. Query, key and value count as separate matrices, though they are stored "
+                 "as one. Unless stated otherwise, embeddings and the output matrix are N(0, 1/d), learned positions "
+                 "N(0, 0.02²), gains 1, biases and shifts 0; residual schemes and norms set their own constants."});
   return registry;
 }
 

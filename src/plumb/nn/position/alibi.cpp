@@ -57,7 +57,9 @@ const bool kAlibiRegistered = positions().add(
     "alibi",
     "score − 2^(−8h/heads)·abs(i − j); for numbers of heads that are not a power of two, as in the paper's code",
     "Press et al. 2021, arXiv 2108.12409",
-    [](Parameters&, const std::string&, const PositionShape& shape) { return std::make_unique<Alibi>(shape.heads); });
+    [](Parameters&, const std::string&, const PositionShape& shape, const Options&) {
+      return std::make_unique<Alibi>(shape.heads);
+    });
 
 }  // namespace
 }  // namespace plumb

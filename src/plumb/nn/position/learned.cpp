@@ -29,7 +29,7 @@ class Learned final : public Positions {
 const bool kLearnedRegistered = positions().add(
     "learned", "one trained vector for each of `model.max_positions` positions; a longer sequence is an error",
     "Gehring et al. 2017, arXiv 1705.03122",
-    [](Parameters& parameters, const std::string& prefix, const PositionShape& shape) {
+    [](Parameters& parameters, const std::string& prefix, const PositionShape& shape, const Options&) {
       return std::make_unique<Learned>(parameters, prefix, shape.d_model, shape.max_positions);
     });
 

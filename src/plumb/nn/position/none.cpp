@@ -4,9 +4,9 @@
 namespace plumb {
 namespace {
 
-const bool kNoPositionsRegistered = positions().add(
-    "none", "nothing", "Haviv et al. 2022, arXiv 2203.16634",
-    [](Parameters&, const std::string&, const PositionShape&) { return std::make_unique<Positions>(); });
+const bool kNoPositionsRegistered = positions().add("none", "nothing", "Haviv et al. 2022, arXiv 2203.16634",
+                                                    [](Parameters&, const std::string&, const PositionShape&,
+                                                       const Options&) { return std::make_unique<Positions>(); });
 
 }  // namespace
 }  // namespace plumb

@@ -22,7 +22,7 @@ struct PositionShape {
   int64_t max_positions = 0;  // for encodings of limited length
   bool causal = false;        // self-attention sees no later positions
   int64_t head_size = 0;      // 0: d_model/heads
-  VariantOptions options{};
+  VariantOptions options{};   // of all encodings, by name
 
   [[nodiscard]] int64_t size() const { return head_size > 0 ? head_size : d_model / heads; }
 };
@@ -50,9 +50,14 @@ class Positions {
   }
 };
 
-/// `prefix` names the parameters that exist once per side ("src_position").
-using PositionsFactory =
-    std::function<std::unique_ptr<Positions>(Parameters&, const std::string& prefix, const PositionShape&)>;
+/// Makes an encoding with its own options, which have been checked. `prefix` names the parameters that exist once per
+/// side ("src_position").
+using PositionsFactory = std::function<std::unique_ptr<Positions>(Parameters&, const std::string& prefix,
+                                                                  const PositionShape&, const Options&)>;
 Registry<PositionsFactory>& positions();
+
+/// The encoding of this name. Throws Error on an unknown name, or options out of range.
+std::unique_ptr<Positions> make_positions(const std::string& name, Parameters& parameters, const std::string& prefix,
+                                          const PositionShape& shape);
 
 }  // namespace plumb

@@ -25,34 +25,29 @@
 namespace plumb {
 
 void describe(Fields& field, RotaryOptions& options) {
-  field("theta", options.theta, "base of the frequencies");
+  field("theta", options.theta, "base of the frequencies", above(0));
   field("interleaved", options.interleaved,
         "`true`: pairs are features 2m and 2m + 1; `false`: m and m + size/2, as in Llama");
-  field("scaling", options.scaling, "frequency scaling for longer sequences: `none`, `linear`, `ntk` or `llama3`");
-  field("factor", options.factor, "f of `linear`, `ntk` and `llama3`");
-  field("low_frequency_factor", options.low_frequency_factor, "`llama3`: wavelengths above L/low are scaled");
-  field("high_frequency_factor", options.high_frequency_factor, "`llama3`: wavelengths below L/high are not scaled");
-  field("original_length", options.original_length, "`llama3`: L, the sequence length in training");
-  field("features", options.features, "number of features to rotate in each head, starting from the first; 0: all");
+  field("scaling", options.scaling, "frequency scaling for longer sequences",
+        one_of({"none", "linear", "ntk", "llama3"}));
+  field("factor", options.factor, "f of `linear`, `ntk` and `llama3`", above(0));
+  field("low_frequency_factor", options.low_frequency_factor, "`llama3`: wavelengths above L/low are scaled", above(0));
+  field("high_frequency_factor", options.high_frequency_factor, "`llama3`: wavelengths below L/high are not scaled",
+        above(0));
+  field("original_length", options.original_length, "`llama3`: L, the sequence length in training", at_least(1));
+  field("features", options.features, "number of features to rotate in each head, starting from the first; 0: all",
+        at_least(0));
 }
 
 namespace {
 
+/// Checks what concerns several keys.
 void validate(const RotaryOptions& options, int64_t size) {
-  const auto positive = [](const char* name, double value) {
-    if (!(value > 0) || !std::isfinite(value))
-      throw Error(fmt::format("model.rotary.{} = {} must be positive", name, value));
-  };
-  positive("theta", options.theta);
-  positive("factor", options.factor);
-  positive("low_frequency_factor", options.low_frequency_factor);
-  positive("high_frequency_factor", options.high_frequency_factor);
-  positive("original_length", static_cast<double>(options.original_length));
   if (options.high_frequency_factor <= options.low_frequency_factor) {
     throw Error(fmt::format("model.rotary.high_frequency_factor = {} must be above low_frequency_factor = {}",
                             options.high_frequency_factor, options.low_frequency_factor));
   }
-  if (options.features < 0 || options.features > size || options.features % 2 != 0) {
+  if (options.features > size || options.features % 2 != 0) {
     throw Error(
         fmt::format("model.rotary.features = {} must be even, and at most the head size {}", options.features, size));
   }
@@ -72,11 +67,6 @@ double scaled(double frequency, const RotaryOptions& options) {
 
 /// θ_m of the pairs of `features` features.
 std::vector<double> frequencies(const RotaryOptions& options, int64_t features) {
-  if (options.scaling != "none" && options.scaling != "linear" && options.scaling != "ntk" &&
-      options.scaling != "llama3") {
-    throw Error(fmt::format("model.rotary.scaling = \"{}\" is unknown", options.scaling),
-                "known: none, linear, ntk, llama3");
-  }
   const auto size = static_cast<double>(features);
   double theta = options.theta;
   if (options.scaling == "ntk" && features > 2) theta *= std::pow(options.factor, size / (size - 2));
@@ -155,9 +145,8 @@ class Rotary final : public Positions {
 const bool kRotaryRegistered = positions().add(
     "rotary", "features (2m, 2m + 1) of each head's query and key are rotated by the angle p·theta^(−2m/size)",
     "Su et al. 2021, arXiv 2104.09864",
-    [](Parameters&, const std::string&, const PositionShape& shape) {
-      const auto& entry = positions().at("rotary");
-      return std::make_unique<Rotary>(options_of(shape.options, "rotary", entry).as<RotaryOptions>(), shape.size());
+    [](Parameters&, const std::string&, const PositionShape& shape, const Options& options) {
+      return std::make_unique<Rotary>(options.as<RotaryOptions>(), shape.size());
     },
     Options(RotaryOptions()));
 

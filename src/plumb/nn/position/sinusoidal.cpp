@@ -38,14 +38,14 @@ class Sinusoidal final : public Positions {
 const bool kSinusoidalRegistered = positions().add(
     "sinusoidal", "feature 2i of position p is sin(p/10000^(2i/d)), feature 2i + 1 the cosine of the same angle",
     "Vaswani et al. 2017, arXiv 1706.03762",
-    [](Parameters& parameters, const std::string&, const PositionShape& shape) {
+    [](Parameters& parameters, const std::string&, const PositionShape& shape, const Options&) {
       return std::make_unique<Sinusoidal>(parameters.options(), shape.d_model, Waves::interleaved);
     });
 const bool kSinusoidalHalvesRegistered =
     positions().add("sinusoidal-halves",
                     "as `sinusoidal`, with all sines in the first half of the features and all cosines in the second",
                     "Marian: Junczys-Dowmunt et al. 2018, arXiv 1804.00344",
-                    [](Parameters& parameters, const std::string&, const PositionShape& shape) {
+                    [](Parameters& parameters, const std::string&, const PositionShape& shape, const Options&) {
                       return std::make_unique<Sinusoidal>(parameters.options(), shape.d_model, Waves::halves);
                     });
 

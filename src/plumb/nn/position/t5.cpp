@@ -1,7 +1,8 @@
 // T5's relative bias, Raffel et al. 2019, arXiv 1910.10683: a trained number for each head and bucket of distances is
 // added to the scores. Unlike in T5, the scores are divided by √size, as all of Plumb's are. The layers of a side share
-// the table PREFIX.relative_bias (32, heads). With distance = query − key and n buckets, each distance below n/2 has its
-// own bucket; beyond that, buckets widen logarithmically up to distance 128, and all larger distances share the last:
+// the table PREFIX.relative_bias (32, heads). With distance = query − key and n buckets, each distance below n/2 has
+// its own bucket; beyond that, buckets widen logarithmically up to distance 128, and all larger distances share the
+// last:
 //   n/2 + ⌊ln(distance/(n/2))/ln(128/(n/2))·(n − n/2)⌋.
 // If attention is causal, n = 32 and later keys are in bucket 0; otherwise n = 16 for each direction, with keys after
 // the query in the second half.
@@ -67,7 +68,7 @@ const bool kT5Registered =
                     "score + a trained number for each head and bucket of i − j; 32 buckets, widening up to distance "
                     "128; one table per side",
                     "Raffel et al. 2019, arXiv 1910.10683",
-                    [](Parameters& parameters, const std::string& prefix, const PositionShape& shape) {
+                    [](Parameters& parameters, const std::string& prefix, const PositionShape& shape, const Options&) {
                       return std::make_unique<T5>(parameters, prefix, shape);
                     });
 

@@ -117,7 +117,9 @@ const bool kTransformerXlRegistered = positions().add(
     "score [(q + u)·k + (q + v)·W_R·R(i − j)]/√size, R sinusoidal; u, v and W_R trained, in each layer (the authors' "
     "code: u and v shared by all layers)",
     "Dai et al. 2019, arXiv 1901.02860",
-    [](Parameters&, const std::string&, const PositionShape& shape) { return std::make_unique<TransformerXl>(shape); });
+    [](Parameters&, const std::string&, const PositionShape& shape, const Options&) {
+      return std::make_unique<TransformerXl>(shape);
+    });
 
 }  // namespace
 }  // namespace plumb

@@ -6,6 +6,7 @@ namespace {
 
 struct Alias {
   const char* name;
+  const char* title;
   const char* preprocess;
   const char* postprocess;
   const char* summary;
@@ -13,28 +14,30 @@ struct Alias {
 };
 
 constexpr Alias kAliases[] = {
-    {"post-ln", "", "dan", "x ← norm(x + dropout(f(x)))", "Vaswani et al. 2017, arXiv 1706.03762"},
-    {"pre-ln", "n", "da", "x ← x + dropout(f(norm(x))), and one norm at the end of each stack",
+    {"post-ln", "Post-LN", "", "dan", "x ← norm(x + dropout(f(x)))", "Vaswani et al. 2017, arXiv 1706.03762"},
+    {"pre-ln", "Pre-LN", "n", "da", "x ← x + dropout(f(norm(x))), and one norm at the end of each stack",
      "Xiong et al. 2020, arXiv 2002.04745"},
-    {"sandwich", "n", "dna",
+    {"sandwich", "Sandwich", "n", "dna",
      "x ← x + norm(dropout(f(norm(x)))), and one norm at the end of each stack; Peri-LN's optional norm of the "
      "embeddings is `model.embedding_norm`",
      "Sandwich: Ding et al. 2021, arXiv 2105.13290; Peri-LN: Kim et al. 2025, arXiv 2502.02732"},
-    {"rezero", "", "dz",
+    {"rezero", "ReZero", "", "dz",
      "x ← x + γ·dropout(f(x)), γ a trained scalar per sub-layer, initially 0 (the authors' code: one per layer, "
      "shared by its sub-layers); no norm",
      "Bachlechner et al. 2020, arXiv 2003.04887"},
-    {"plain", "", "da", "x ← x + dropout(f(x)); no norm", "He et al. 2016, arXiv 1512.03385"},
-    {"no-residual", "", "dn", "x ← norm(dropout(f(x))): Post-LN without the residual connection", ""},
+    {"plain", "no norm", "", "da", "x ← x + dropout(f(x)); no norm", "He et al. 2016, arXiv 1512.03385"},
+    {"no-residual", "no residual", "", "dn", "x ← norm(dropout(f(x))): Post-LN without the residual connection", ""},
 };
 
 bool add_all() {
   bool added = true;
   for (const Alias& alias : kAliases) {
-    added &= residual_schemes().add(
-        alias.name, alias.summary, alias.reference, [&alias](Parameters& parameters, const StackShape& shape) {
-          return make_tensor2tensor_scheme(alias.preprocess, alias.postprocess, parameters, shape);
-        });
+    added &= residual_schemes().add(alias.name, alias.summary, alias.reference,
+                                    [&alias](Parameters& parameters, const StackShape& shape, const Options&) {
+                                      return make_tensor2tensor_scheme(alias.preprocess, alias.postprocess, parameters,
+                                                                       shape);
+                                    });
+    added &= residual_schemes().named(alias.name, alias.title);
   }
   return added;
 }

@@ -7,7 +7,6 @@
 // complete block, and the sum so far of the current one; S = 1 is the full form above.
 #include <fmt/format.h>
 
-#include "plumb/base/error.h"
 #include "plumb/nn/residual/sub_layer_norms.h"
 
 namespace plumb {
@@ -19,14 +18,14 @@ struct AttnResOptions {
 };
 
 void describe(Fields& field, AttnResOptions& options) {
-  field("block", options.block, "S, the number of sub-layers whose outputs are added to one source; 1: none are added");
+  field("block", options.block, "S, the number of sub-layers whose outputs are added to one source; 1: none are added",
+        at_least(1));
 }
 
 class AttnResScheme final : public ResidualScheme {
  public:
   AttnResScheme(Parameters& parameters, const StackShape& shape, const AttnResOptions& options)
       : shape_(shape), block_(options.block), norms_(parameters, shape, "norm") {
-    if (block_ < 1) throw Error(fmt::format("model.attnres.block = {} must be positive", block_));
     const int64_t count = shape.layers * shape.sub_layers;
     for (int64_t index = 1; index <= count; ++index) {
       const int64_t layer = index / shape.sub_layers, position = index % shape.sub_layers;
@@ -88,12 +87,11 @@ const bool kAttnResRegistered = residual_schemes().add(
     "h = Σ_i softmax_i(w·rmsnorm(v_i))·v_i over the stack's input v₀ and the outputs v of all earlier sub-layers; v ← "
     "dropout(f(norm(h))); a stack returns norm(h); w a trained vector for each h, initially 0",
     "Attention residuals: Kimi Team 2026, arXiv 2603.15031",
-    [](Parameters& parameters, const StackShape& shape) {
-      return std::make_unique<AttnResScheme>(
-          parameters, shape,
-          options_of(shape.options, "attnres", residual_schemes().at("attnres")).as<AttnResOptions>());
+    [](Parameters& parameters, const StackShape& shape, const Options& options) {
+      return std::make_unique<AttnResScheme>(parameters, shape, options.as<AttnResOptions>());
     },
     Options(AttnResOptions()));
+const bool kAttnResNamed = residual_schemes().named("attnres", "AttnRes");
 
 }  // namespace
 }  // namespace plumb

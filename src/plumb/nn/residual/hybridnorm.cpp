@@ -49,18 +49,20 @@ const bool kHybridNormRegistered = residual_schemes().add(
     "attention: x ← x + dropout(f(x)), with the norm over the queries, keys and values of each head; feed-forward: y = "
     "norm(x), x ← y + dropout(f(y)); and one norm at the end of each stack",
     "Zhuo et al. 2025, arXiv 2503.04598",
-    {[](Parameters& parameters, const StackShape& shape) {
+    {[](Parameters& parameters, const StackShape& shape, const Options&) {
        return std::make_unique<HybridNormScheme>(parameters, shape, 0);
      },
      kNormsWithinAttention});
+const bool kHybridNormNamed = residual_schemes().named("hybridnorm", "HybridNorm");
 
 const bool kHybridNormStarRegistered = residual_schemes().add(
     "hybridnorm-star", "HybridNorm*: `hybridnorm` with x ← x + dropout(f(norm(x))) in the first layer of each stack",
     "Zhuo et al. 2025, arXiv 2503.04598",
-    {[](Parameters& parameters, const StackShape& shape) {
+    {[](Parameters& parameters, const StackShape& shape, const Options&) {
        return std::make_unique<HybridNormScheme>(parameters, shape, 1);
      },
      kNormsWithinAttention});
+const bool kHybridNormStarNamed = residual_schemes().named("hybridnorm-star", "HybridNorm*");
 
 }  // namespace
 }  // namespace plumb

@@ -9,7 +9,6 @@
 // multiply the standard deviation of the last matrix of each sub-layer by √n, which is left to the initialization here.
 #include <fmt/format.h>
 
-#include "plumb/base/error.h"
 #include "plumb/nn/residual/hidden_vectors.h"
 #include "plumb/ops/linear.h"
 
@@ -23,7 +22,7 @@ struct HyperConnectionsOptions {
 };
 
 void describe(Fields& field, HyperConnectionsOptions& options) {
-  field("streams", options.streams, "n, the number of hidden vectors of a token");
+  field("streams", options.streams, "n, the number of hidden vectors of a token", within(1, 1024));
   field("dynamic", options.dynamic,
         "whether the coefficients depend on the hidden vectors; `false`: they are trained parameters");
 }
@@ -32,8 +31,6 @@ class HyperConnectionsScheme final : public HiddenVectorsScheme {
  public:
   HyperConnectionsScheme(Parameters& parameters, const StackShape& shape, const HyperConnectionsOptions& options)
       : HiddenVectorsScheme(parameters, shape, options.streams) {
-    if (count() < 1 || count() > 1024)
-      throw Error(fmt::format("model.hyper-connections.streams = {} must lie between 1 and 1024", count()));
     for (int64_t layer = 0; layer < shape.layers; ++layer) {
       for (int64_t position = 0; position < shape.sub_layers; ++position)
         connections_.push_back(make_connections(parameters, layer, position, options.dynamic));
@@ -93,12 +90,11 @@ const bool kHyperConnectionsRegistered = residual_schemes().add(
     "returns norm(Σ rows of H); A_m, A_r and B trained, initially e_(i mod n), I and 1, plus s·tanh(norm(H)·W), W "
     "initially 0, s 0.01",
     "Zhu et al. 2024, arXiv 2409.19606",
-    [](Parameters& parameters, const StackShape& shape) {
-      const auto& entry = residual_schemes().at("hyper-connections");
-      return std::make_unique<HyperConnectionsScheme>(
-          parameters, shape, options_of(shape.options, "hyper-connections", entry).as<HyperConnectionsOptions>());
+    [](Parameters& parameters, const StackShape& shape, const Options& options) {
+      return std::make_unique<HyperConnectionsScheme>(parameters, shape, options.as<HyperConnectionsOptions>());
     },
     Options(HyperConnectionsOptions()));
+const bool kHyperConnectionsNamed = residual_schemes().named("hyper-connections", "Hyper-Connections");
 
 }  // namespace
 }  // namespace plumb

@@ -31,8 +31,10 @@ const bool kKeelRegistered = residual_schemes().add(
     "keel",
     "x ← norm(α·x + dropout(f(inner_norm(x)))), α the number of sub-layers of the stack (from summaries "
     "of the paper, not checked against its text)",
-    "Chen & Wei 2026, arXiv 2601.19895",
-    [](Parameters& parameters, const StackShape& shape) { return std::make_unique<KeelScheme>(parameters, shape); });
+    "Chen & Wei 2026, arXiv 2601.19895", [](Parameters& parameters, const StackShape& shape, const Options&) {
+      return std::make_unique<KeelScheme>(parameters, shape);
+    });
+const bool kKeelNamed = residual_schemes().named("keel", "Keel");
 
 }  // namespace
 }  // namespace plumb

@@ -13,7 +13,6 @@
 
 #include <cmath>
 
-#include "plumb/base/error.h"
 #include "plumb/nn/residual/hidden_vectors.h"
 #include "plumb/ops/linear.h"
 #include "plumb/ops/norm.h"
@@ -28,18 +27,14 @@ struct MhcOptions {
 };
 
 void describe(Fields& field, MhcOptions& options) {
-  field("streams", options.streams, "n, the number of hidden vectors of a token; at least 2");
-  field("iterations", options.iterations, "Sinkhorn iterations");
+  field("streams", options.streams, "n, the number of hidden vectors of a token", within(2, 1024));
+  field("iterations", options.iterations, "Sinkhorn iterations", within(1, 10'000));
 }
 
 class MhcScheme final : public HiddenVectorsScheme {
  public:
   MhcScheme(Parameters& parameters, const StackShape& shape, const MhcOptions& options)
       : HiddenVectorsScheme(parameters, shape, options.streams), iterations_(options.iterations) {
-    if (options.streams < 2 || options.streams > 1024)
-      throw Error(fmt::format("model.mhc.streams = {} must lie between 2 and 1024", options.streams));
-    if (options.iterations < 1 || options.iterations > 10'000)
-      throw Error(fmt::format("model.mhc.iterations = {} must lie between 1 and 10,000", options.iterations));
     for (int64_t layer = 0; layer < shape.layers; ++layer) {
       for (int64_t position = 0; position < shape.sub_layers; ++position)
         connections_.push_back(make_connections(parameters, layer, position));
@@ -101,11 +96,11 @@ const bool kMhcRegistered = residual_schemes().add(
     "stack returns norm(Σ rows of X); H_pre = σ(h), H_post = 2σ(h), H_res = Sinkhorn(exp(h)), each with h = "
     "α·(x̂·φ) + b, x̂ = vec(X)/rms(X)",
     "Manifold-constrained hyper-connections: Xie et al. 2025, arXiv 2512.24880",
-    [](Parameters& parameters, const StackShape& shape) {
-      return std::make_unique<MhcScheme>(
-          parameters, shape, options_of(shape.options, "mhc", residual_schemes().at("mhc")).as<MhcOptions>());
+    [](Parameters& parameters, const StackShape& shape, const Options& options) {
+      return std::make_unique<MhcScheme>(parameters, shape, options.as<MhcOptions>());
     },
     Options(MhcOptions()));
+const bool kMhcNamed = residual_schemes().named("mhc", "mHC");
 
 }  // namespace
 }  // namespace plumb

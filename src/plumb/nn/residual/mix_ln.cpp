@@ -33,8 +33,10 @@ const bool kMixLnRegistered = residual_schemes().add(
     "mix-ln",
     "`post-ln` in the first ⌊L/4⌋ of L layers, none of fewer than 4, `pre-ln` in the others, and one norm at the end "
     "of each stack",
-    "Li et al. 2024, arXiv 2412.13795",
-    [](Parameters& parameters, const StackShape& shape) { return std::make_unique<MixLnScheme>(parameters, shape); });
+    "Li et al. 2024, arXiv 2412.13795", [](Parameters& parameters, const StackShape& shape, const Options&) {
+      return std::make_unique<MixLnScheme>(parameters, shape);
+    });
+const bool kMixLnNamed = residual_schemes().named("mix-ln", "Mix-LN");
 
 }  // namespace
 }  // namespace plumb

@@ -12,7 +12,6 @@
 
 #include <cmath>
 
-#include "plumb/base/error.h"
 #include "plumb/nn/residual/sub_layer_norms.h"
 #include "plumb/ops/norm.h"
 
@@ -25,7 +24,7 @@ struct NgptOptions {
 };
 
 void describe(Fields& field, NgptOptions& options) {
-  field("alpha", options.alpha, "α at initialization; nGPT recommends the order of 1/layers");
+  field("alpha", options.alpha, "α at initialization; nGPT recommends the order of 1/layers", above(0));
 }
 
 /// x/‖x‖, with a small constant that prevents division by zero.
@@ -38,8 +37,6 @@ class NgptScheme final : public ResidualScheme {
  public:
   NgptScheme(Parameters& parameters, const StackShape& shape, const NgptOptions& options)
       : shape_(shape), root_(std::sqrt(static_cast<double>(shape.d_model))), alpha_(options.alpha) {
-    if (!(alpha_ > 0) || !std::isfinite(alpha_))
-      throw Error(fmt::format("model.ngpt.alpha = {} must be positive", alpha_));
     for (int64_t layer = 0; layer < shape.layers; ++layer) {
       for (int64_t position = 1; position <= shape.sub_layers; ++position) {
         const std::string name = fmt::format("{}alpha{}.weight", layer_prefix(shape, layer), position);
@@ -79,12 +76,12 @@ const bool kNgptRegistered = residual_schemes().add(
     "queries and keys of length 1 in each head times a trained vector, after their rotation, and a trained scale for "
     "each logit",
     "Loshchilov et al. 2024, arXiv 2410.01131",
-    {[](Parameters& parameters, const StackShape& shape) {
-       return std::make_unique<NgptScheme>(
-           parameters, shape, options_of(shape.options, "ngpt", residual_schemes().at("ngpt")).as<NgptOptions>());
+    {[](Parameters& parameters, const StackShape& shape, const Options& options) {
+       return std::make_unique<NgptScheme>(parameters, shape, options.as<NgptOptions>());
      },
      Prescription{.unit_matrices = true}},
     Options(NgptOptions()));
+const bool kNgptNamed = residual_schemes().named("ngpt", "nGPT");
 
 }  // namespace
 }  // namespace plumb

@@ -31,9 +31,11 @@ const bool kParallelLnRegistered = residual_schemes().add(
     "parallel-ln",
     "x ← x + Σ dropout(f(norm(x))) over the sub-layers of a layer, which all read the layer's input, each through its "
     "own norm, and one norm at the end of each stack",
-    "GPT-NeoX: Black et al. 2022, arXiv 2204.06745", [](Parameters& parameters, const StackShape& shape) {
+    "GPT-NeoX: Black et al. 2022, arXiv 2204.06745",
+    [](Parameters& parameters, const StackShape& shape, const Options&) {
       return std::make_unique<ParallelLnScheme>(parameters, shape);
     });
+const bool kParallelLnNamed = residual_schemes().named("parallel-ln", "Parallel-LN");
 
 }  // namespace
 }  // namespace plumb

@@ -68,8 +68,8 @@ struct StackShape {
   int64_t d_model;
   std::string norm;
   double norm_eps;
-  ModelDepth model{};  // the model that the stack is part of
-  VariantOptions options{};
+  ModelDepth model{};        // the model that the stack is part of
+  VariantOptions options{};  // of all schemes, by name
 };
 
 /// Requirements of a scheme on parts of the model that it does not own; the model implements them.
@@ -83,17 +83,18 @@ struct Prescription {
   bool operator==(const Prescription&) const = default;
 };
 
-/// Makes a scheme, and holds its prescription.
+/// Makes a scheme with its own options, which have been checked, and holds its prescription.
 class ResidualFactory {
  public:
-  using Make = std::function<std::unique_ptr<ResidualScheme>(Parameters&, const StackShape&)>;
+  using Make = std::function<std::unique_ptr<ResidualScheme>(Parameters&, const StackShape&, const Options&)>;
   template <typename F>
   requires(!std::is_same_v<F, ResidualFactory> && std::is_convertible_v<F, Make>)
       ResidualFactory(F make, const Prescription& prescribes = {})  // NOLINT(google-explicit-constructor): of a lambda
       : make_(std::move(make)), prescribes_(prescribes) {}
 
-  std::unique_ptr<ResidualScheme> operator()(Parameters& parameters, const StackShape& shape) const {
-    return make_(parameters, shape);
+  std::unique_ptr<ResidualScheme> operator()(Parameters& parameters, const StackShape& shape,
+                                             const Options& options) const {
+    return make_(parameters, shape, options);
   }
   [[nodiscard]] const Prescription& prescribes() const { return prescribes_; }
 
@@ -104,7 +105,7 @@ class ResidualFactory {
 Registry<ResidualFactory>& residual_schemes();
 
 /// By name, or as tensor2tensor's two strings separated by a slash: "n/da" is Pre-LN, "/dan" Post-LN. Throws Error on
-/// an unknown name.
+/// an unknown name or options out of range.
 std::unique_ptr<ResidualScheme> make_residual_scheme(const std::string& name, Parameters& parameters,
                                                      const StackShape& shape);
 

@@ -47,11 +47,12 @@ class ResidualDualScheme final : public ResidualScheme {
 
 const bool kResidualDualRegistered = residual_schemes().add(
     "residual-dual",
-    "y = dropout(f(x)); r ← r + y; x ← norm(x + y); r₀ = x₀; a stack "
-    "returns x + norm(r), where the last norm has eps 1e-7",
-    "ResiDual: Xie et al. 2023, arXiv 2304.14802", [](Parameters& parameters, const StackShape& shape) {
+    "y = dropout(f(x)); r ← r + y; x ← norm(x + y); r₀ = x₀; a stack returns x + norm(r), where the last norm has "
+    "eps 1e-7",
+    "ResiDual: Xie et al. 2023, arXiv 2304.14802", [](Parameters& parameters, const StackShape& shape, const Options&) {
       return std::make_unique<ResidualDualScheme>(parameters, shape);
     });
+const bool kResidualDualNamed = residual_schemes().named("residual-dual", "ResiDual");
 
 }  // namespace
 }  // namespace plumb

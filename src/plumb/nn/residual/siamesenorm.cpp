@@ -51,9 +51,10 @@ const bool kSiameseNormRegistered = residual_schemes().add(
     "siamesenorm",
     "x ← N₁(x); z = dropout(f(N₃(x + N₂(y)))); x ← x + z/√(2l) in layer l = 1, 2, …; y ← y + z; x₀ = y₀; a stack "
     "returns norm(N(x) + N′(y)); each N is a separate norm",
-    "Li et al. 2026, arXiv 2602.08064", [](Parameters& parameters, const StackShape& shape) {
+    "Li et al. 2026, arXiv 2602.08064", [](Parameters& parameters, const StackShape& shape, const Options&) {
       return std::make_unique<SiameseNormScheme>(parameters, shape);
     });
+const bool kSiameseNormNamed = residual_schemes().named("siamesenorm", "SiameseNorm");
 
 }  // namespace
 }  // namespace plumb

@@ -4,7 +4,7 @@
 namespace plumb {
 namespace {
 
-[[maybe_unused]] const bool kConstantRegistered =
+const bool kConstantRegistered =
     schedule_factors().add("constant", "`train.learning_rate`", "tensor2tensor, utils/learning_rate.py",
                            [](const ScheduleFrame& frame, const Options&) -> ScheduleFactor {
                              return [rate = frame.learning_rate](int64_t) { return rate; };

@@ -7,7 +7,7 @@
 namespace plumb {
 namespace {
 
-[[maybe_unused]] const bool kCosineDecayRegistered = schedule_factors().add(
+const bool kCosineDecayRegistered = schedule_factors().add(
     "cosine_decay", "from 1 at s to `train.decay_floor` at step `train.steps`, along half a cosine",
     "Loshchilov & Hutter 2017, arXiv 1608.03983", [](const ScheduleFrame& frame, const Options&) -> ScheduleFactor {
       return [frame](int64_t step) {

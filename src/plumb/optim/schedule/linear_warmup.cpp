@@ -6,7 +6,7 @@
 namespace plumb {
 namespace {
 
-[[maybe_unused]] const bool kLinearWarmupRegistered = schedule_factors().add(
+const bool kLinearWarmupRegistered = schedule_factors().add(
     "linear_warmup", "min(1, step/warm_up); 1 if warm_up is 0", "Vaswani et al. 2017, arXiv 1706.03762",
     [](const ScheduleFrame& frame, const Options&) -> ScheduleFactor {
       const auto length = static_cast<double>(std::max<int64_t>(frame.warm_up, 1));

@@ -3,14 +3,10 @@
 // with progress p from 0 to 1:
 //   cosine: b + (a − b)·(1 + cos(π·p))/2;  line: a + (b − a)·p
 // The paper also lowers the momentum while the rate is high, which is not done here.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 
-#include "plumb/base/error.h"
-#include "plumb/optim/checks.h"
 #include "plumb/optim/schedule.h"
 
 namespace plumb {
@@ -23,24 +19,19 @@ struct OneCycleOptions {
   std::string shape = "cosine";
 };
 void describe(Fields& field, OneCycleOptions& options) {
-  field("climb", options.climb, "the share of `train.steps` over which the rate climbs");
-  field("first_divisor", options.first_divisor, "the first rate is the peak divided by it");
-  field("last_divisor", options.last_divisor, "the last rate is the first one divided by it");
-  field("shape", options.shape, "`cosine` or `line`");
+  field("climb", options.climb, "the share of `train.steps` over which the rate climbs",
+        Domain{.smallest = 0, .largest = 1, .above = true, .below = true});
+  field("first_divisor", options.first_divisor, "the first rate is the peak divided by it", at_least(1));
+  field("last_divisor", options.last_divisor, "the last rate is the first one divided by it", at_least(1));
+  field("shape", options.shape, "the curve of both phases", one_of({"cosine", "line"}));
 }
 
-[[maybe_unused]] const bool kOneCycleRegistered = schedule_factors().add(
+const bool kOneCycleRegistered = schedule_factors().add(
     "one_cycle",
     "from 1/first_divisor to 1 and on to 1/(first_divisor·last_divisor), along two half cosines; has its own warm-up",
     "Smith & Topin 2018, arXiv 1708.07120",
     [](const ScheduleFrame& frame, const Options& given) -> ScheduleFactor {
       const auto& options = given.as<OneCycleOptions>();
-      if (!(options.climb > 0 && options.climb < 1))
-        throw Error(fmt::format("train.one_cycle.climb = {} must lie in (0, 1)", options.climb));
-      check_at_least("train.one_cycle.first_divisor", options.first_divisor, 1.0);
-      check_at_least("train.one_cycle.last_divisor", options.last_divisor, 1.0);
-      if (options.shape != "cosine" && options.shape != "line")
-        throw Error(fmt::format("unknown train.one_cycle.shape '{}'", options.shape), "known: cosine, line");
       const auto last = static_cast<double>(frame.steps) - 1;  // steps before the last one
       const double peak = options.climb * static_cast<double>(frame.steps) - 1;
       const double first = 1 / options.first_divisor, end = first / options.last_divisor;

@@ -8,7 +8,7 @@
 namespace plumb {
 namespace {
 
-[[maybe_unused]] const bool kRsqrtDecayRegistered = schedule_factors().add(
+const bool kRsqrtDecayRegistered = schedule_factors().add(
     "rsqrt_decay",
     "√(s/max(step, s)): 1 at the peak; in tensor2tensor 1/√max(step, s), so that a constant c from there is a "
     "`train.learning_rate` of c/√s",

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "plumb/optim/checks.h"
 #include "plumb/optim/schedule.h"
 
 namespace plumb {
@@ -14,19 +13,15 @@ struct StepDecayOptions {
   double factor = 0.1;
 };
 void describe(Fields& field, StepDecayOptions& options) {
-  field("at", options.at, "when the rate decays: steps, or durations such as \"2e\"");
-  field("factor", options.factor, "multiplies the rate each time");
+  field("at", options.at, "when the rate decays: steps, or durations such as \"2e\"", at_least(0));
+  field("factor", options.factor, "multiplies the rate each time", at_least(0));
 }
 
-[[maybe_unused]] const bool kStepDecayRenamed = rename_key("train.step_decay_at", "train.step_decay.at") &&
-                                                rename_key("train.step_decay_factor", "train.step_decay.factor");
-
-[[maybe_unused]] const bool kStepDecayRegistered = schedule_factors().add(
+const bool kStepDecayRegistered = schedule_factors().add(
     "step_decay", "factor to the power of the number of times in `at` that have passed",
     "Xiong et al. 2020, arXiv 2002.04745",
     [](const ScheduleFrame&, const Options& given) -> ScheduleFactor {
       const auto& options = given.as<StepDecayOptions>();
-      check_at_least("train.step_decay.factor", options.factor, 0.0);
       return [options](int64_t step) {
         const auto passed = std::count_if(options.at.begin(), options.at.end(),
                                           [step](const Duration& at) { return step > at.in_steps(); });

@@ -163,13 +163,19 @@ bool cleans_texts(const Json& settings, const Document& model) {
 
 Document with_cleaning(const Document& decoder) {
   // Without a decoder, tokens are joined with spaces; U+FFFF is in no text.
-  const Document joined = decoder.is_null()
-                              ? Document{{"type", "WordPiece"}, {"prefix", "\uFFFF"}, {"cleanup", false}}
-                              : decoder;
+  const Document joined =
+      decoder.is_null() ? Document{{"type", "WordPiece"}, {"prefix", "\uFFFF"}, {"cleanup", false}} : decoder;
   Document decoders = Document::array({joined, Document{{"type", "Fuse"}}});
-  for (const auto& [what, by] : std::initializer_list<std::pair<const char*, const char*>>{
-           {" .", "."},     {" ?", "?"},   {" !", "!"},   {" ,", ","},     {" ' ", "'"},
-           {" n't", "n't"}, {" 'm", "'m"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}}) {
+  for (const auto& [what, by] : std::initializer_list<std::pair<const char*, const char*>>{{" .", "."},
+                                                                                           {" ?", "?"},
+                                                                                           {" !", "!"},
+                                                                                           {" ,", ","},
+                                                                                           {" ' ", "'"},
+                                                                                           {" n't", "n't"},
+                                                                                           {" 'm", "'m"},
+                                                                                           {" 's", "'s"},
+                                                                                           {" 've", "'ve"},
+                                                                                           {" 're", "'re"}}) {
     decoders.push_back({{"type", "Replace"}, {"pattern", {{"String", what}}}, {"content", by}});
   }
   return {{"type", "Sequence"}, {"decoders", decoders}};
@@ -183,12 +189,16 @@ Document as_transformers_reads(std::string_view bytes, const std::filesystem::pa
   if (!file.is_object()) throw Error("it is not an object");
   // Of an unknown kind of model, or none: it is named when it is made.
   if (!file.contains("model") || !file.at("model").contains("vocab")) return file;
-  const Json settings = settings_beside(path);
+  Json settings = settings_beside(path);
   if (setting_or(settings, "split_special_tokens", false))
     throw Error("tokenizer_config.json says split_special_tokens, which Plumb does not support",
                 "remove it; special tokens that are written out in texts are then recognized");
   const std::string class_name = tokenizer_class_in(path.parent_path(), settings, bytes);
   const TokenizerClass* own = tokenizer_class_named(class_name);
+  if (const auto padding = file.find("padding"); own == nullptr && padding != file.end() && padding->is_object() &&
+                                                 padding->contains("pad_token") && !settings.contains("pad_token")) {
+    settings["pad_token"] = Json(padding->at("pad_token"));
+  }
   NamedTokens names = named_tokens(settings, own == nullptr ? NamedTokens() : own->defaults);
   const std::vector<Json> others = other_special_tokens(settings, class_name);
 
@@ -196,15 +206,8 @@ Document as_transformers_reads(std::string_view bytes, const std::filesystem::pa
   const auto listed = file.find("added_tokens");
   if (own != nullptr) {
     file.update(own->components(file, settings, names));
-  } else {
-    if (listed != file.end()) {
-      for (const Document& token : *listed) first.push_back(added_token(Json(token), false));
-    }
-    const auto padding = file.find("padding");
-    if (padding != file.end() && padding->is_object() && padding->contains("pad_token") &&
-        !settings.contains("pad_token")) {
-      names.emplace_back("pad_token", Json(padding->at("pad_token")));
-    }
+  } else if (listed != file.end()) {
+    for (const Document& token : *listed) first.push_back(added_token(Json(token), false));
   }
 
   TokenList tokens(file.at("model"));
@@ -217,12 +220,14 @@ Document as_transformers_reads(std::string_view bytes, const std::filesystem::pa
   std::vector<Json> special;
   for (const auto& [key, token] : names) special.push_back(token);
   special.insert(special.end(), others.begin(), others.end());
+  // Two names may have one token with different flags: the last of those that are not known yet determines them.
+  std::vector<Document> unknown;
   for (const Json& token : special) {
     if (tokens.contains(content_of(token))) continue;
-    Document added = added_token(token, true);
-    added["special"] = true;  // whatever the settings say
-    tokens.add(std::move(added));
+    unknown.push_back(added_token(token, true));
+    unknown.back()["special"] = true;  // whatever the settings say
   }
+  for (Document& token : unknown) tokens.add(std::move(token));
   if (class_name == "Qwen2Tokenizer") {
     for (const Json& token : special) tokens.add(added_token(content_of(token), true));
   }

@@ -1,0 +1,24 @@
+// The manual, read from the declarations of the command line (the CLI11 tree) and of configurations.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "manual.h"
+
+namespace plumb::app {
+
+/// The program, or one of its verbs.
+ManualVerb manual_of(const CLI::App& app);
+
+/// Everything that Manual contains.
+Manual whole_manual(const CLI::App& program);
+
+/// Sets values that shell completion and the manual suggest for an option; other values are accepted too.
+CLI::Option* suggest(CLI::Option* option, std::vector<std::string> values);
+
+/// Makes `--help` of this program, and of verbs added later, print help_text.
+void set_help(CLI::App& app);
+
+}  // namespace plumb::app

@@ -1,0 +1,29 @@
+// What results are described with, besides the fields of base/config.h: places in a model, and numbers that documents
+// have as null if they are unknown.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "plumb/base/config.h"
+#include "plumb/nn/layer_id.h"
+
+namespace plumb {
+
+/// A stack, layer or sub-layer under its name. Throws Error if a document has another name.
+void describe_place(Fields& field, std::string_view key, LayerId& id);
+void describe_place(Fields& field, std::string_view key, StackKind& stack);
+/// The same with an empty name for no place.
+void describe_place(Fields& field, std::string_view key, std::optional<LayerId>& id);
+
+/// A number that is null in documents if it is unknown, unlike Fields' own optional numbers, which are left out.
+void describe_or_null(Fields& field, std::string_view key, std::optional<double>& value);
+
+/// A struct with its own `describe`, left out if it is absent.
+template <typename T>
+void describe_if_any(Fields& field, std::string_view key, std::optional<T>& value) {
+  field.section(
+      key, [&value](Fields& inner) { describe(inner, value ? *value : value.emplace()); }, value.has_value());
+}
+
+}  // namespace plumb

@@ -1,0 +1,107 @@
+// What a part of a study measures: a plan made once, whose results are read typed when the part reports on them.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plumb/study/part.h"
+#include "plumb/study/result_json.h"
+
+namespace plumb {
+
+/// A measurement of a plan. Its result is read when it is first asked for, and measured if it is missing. Copies share
+/// it.
+template <typename Result>
+class Planned {
+ public:
+  using Read = std::function<Result(const Json&)>;
+
+  Planned(Measurements& measurements, MeasurementRequest request, Read read = result_of<Result>)
+      : state_(std::make_shared<State>(State{measurements, std::move(request), std::move(read), {}})) {}
+
+  const Result& operator*() const {
+    if (!state_->result) state_->result = state_->read(state_->measurements.get(state_->request));
+    return *state_->result;
+  }
+  const Result* operator->() const { return &**this; }
+
+ private:
+  struct State {
+    Measurements& measurements;
+    MeasurementRequest request;
+    Read read;
+    std::optional<Result> result;
+  };
+  std::shared_ptr<State> state_;
+};
+
+template <typename Result>
+Json result_json(const Planned<Result>& planned) {
+  return result_json(*planned);
+}
+
+/// One number of each result.
+template <typename Result, typename Number>
+std::vector<double> numbers_in(const std::vector<Result>& results, const Number& number) {
+  std::vector<double> values;
+  for (const Result& each : results) values.push_back(std::invoke(number, each));
+  return values;
+}
+
+/// The measurements of a part, and its report on their results.
+class PartPlan {
+ public:
+  explicit PartPlan(StudyContext& context) : measurements_(context.measurements) {}
+
+  template <typename Result>
+  Planned<Result> add(const MeasurementRequest& request, typename Planned<Result>::Read read = result_of<Result>) {
+    requests_.push_back(request);
+    return Planned<Result>(measurements_, request, std::move(read));
+  }
+  [[nodiscard]] const std::vector<MeasurementRequest>& requests() const { return requests_; }
+
+  /// Called once the measurements are made.
+  std::function<PartResult()> report;
+
+ private:
+  Measurements& measurements_;
+  std::vector<MeasurementRequest> requests_;
+};
+
+/// The meanings of keys that many parts have.
+inline constexpr const char* kLayersMeaning = "layers in each of encoder and decoder";
+inline constexpr const char* kSeedsMeaning = "number of initializations";
+inline constexpr const char* kPairsMeaning = "pairs from the beginning of the measured split; 0: all";
+
+/// What a part with options of type `Options` consists of.
+template <typename PartOptions>
+struct PartFunctions {
+  int64_t place = 0;
+  PartPlan (*plan)(StudyContext&, const PartOptions&);
+  bool (*trains)(const PartOptions&) = [](const PartOptions&) { return false; };
+  void (*check)(const StudyConfig&, const PartOptions&) = [](const StudyConfig&, const PartOptions&) {};
+};
+
+/// Of a part that trains whatever its options.
+inline constexpr auto kAlways = [](const auto&) { return true; };
+
+/// Registers a part under the name of its section.
+template <typename PartOptions>
+bool add_part(const std::string& name, std::string summary, std::string reference,
+              const PartFunctions<PartOptions>& part) {
+  return study_parts().add(
+      name, std::move(summary), std::move(reference),
+      StudyPart{
+          part.place, [part](const Options& options) { return part.trains(options.as<PartOptions>()); },
+          [part](const StudyConfig& study, const Options& options) { part.check(study, options.as<PartOptions>()); },
+          [part](StudyContext& context, const Options& options) {
+            return part.plan(context, options.as<PartOptions>());
+          }},
+      Options(PartOptions{}));
+}
+
+}  // namespace plumb

@@ -1,0 +1,62 @@
+// What records and states are described with, besides the fields of base/config.h: counts, names of enumerators, and
+// structs that may be absent.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "plumb/base/config.h"
+#include "plumb/base/error.h"
+
+namespace plumb {
+
+/// A number of steps, tokens or the like. Throws Error if a document has a negative one.
+inline void count(Fields& field, std::string_view key, int64_t& value) {
+  field(key, value);
+  if (value < 0) throw Error(fmt::format("'{}' = {} is negative", key, value));
+}
+
+/// The enumerators of `Enum` with the names that documents have for them.
+template <typename Enum, size_t n>
+using EnumNames = std::array<std::pair<Enum, const char*>, n>;
+
+template <typename Enum, size_t n>
+std::string name_of(Enum value, const EnumNames<Enum, n>& names) {
+  for (const auto& [each, name] : names) {
+    if (each == value) return name;
+  }
+  return {};
+}
+
+/// An enumerator by name. Throws Error if a document has another name.
+template <typename Enum, size_t n>
+void named(Fields& field, std::string_view key, Enum& value, const EnumNames<Enum, n>& names) {
+  std::string text = name_of(value, names);
+  field(key, text);
+  for (const auto& [each, name] : names) {
+    if (text == name) {
+      value = each;
+      return;
+    }
+  }
+  throw Error(fmt::format("'{}' = \"{}\" is unknown", key, text));
+}
+
+/// A struct with its own `describe`, which is written if it is there, and read if it is in the document.
+template <typename T>
+void optional_section(Fields& field, std::string_view key, std::optional<T>& value) {
+  std::optional<T> found;
+  const auto visit = [&](Fields& inner) {
+    found = value.value_or(T{});
+    describe(inner, *found);
+  };
+  field.section(key, visit, value.has_value());
+  value = std::move(found);
+}
+
+}  // namespace plumb
