@@ -139,7 +139,7 @@ TEST_F(EmbedVerb, FineTunesTheEncoder) {
        "train.learning_rate=5e-3", "--set", "train.batch_tokens=128", "--set", "model.pooling=mean", "-q"});
   const Json result = read_json(path("classifier/result.json"));
   EXPECT_EQ(result["outcome"], "finished");
-  EXPECT_EQ(result["accuracy"], 1.0);
+  EXPECT_EQ(result["metrics"]["accuracy"], 1.0);
   Process shell("/bin/sh", {"-c", fmt::format("echo 'the crew sails to port' | '{}' classify '{}' -q", PLUMB_BINARY,
                                               path("classifier"))});
   EXPECT_TRUE(shell.wait().output.starts_with("crew\t"));

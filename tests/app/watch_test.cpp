@@ -103,7 +103,7 @@ class WatchVerb : public ::testing::Test {
   }
   static std::string point(int step) {
     return R"({"step":)" + std::to_string(step) +
-           R"(,"epoch":0,"learning_rate":0.001,"loss":3.5,"nll":3.25,"tokens_per_second":100})" + "\n";
+           R"(,"epoch":0,"learning_rate":0.001,"loss":3.5,"nll":3.25,"tokens_per_second":100,"tokens":100,"metrics":{}})" + "\n";
   }
   /// Waits until the server responds.
   static void wait_for(int port) {

@@ -148,8 +148,7 @@ TEST(ModelCost, AgreesWithMegatron) {
 TEST(ModelCost, AgreesWithGophersBudget) {
   const ModelCost cost = cost_of(decoder(80, 16384, 128, 128, 65536));
   const double positions = 2.0 * 80 * 16384 * 16384;
-  const double forward =
-      cost.layers_flops(2048) + masked_half(80, 2048, 16384) - positions + 2 * cost.output_flops;
+  const double forward = cost.layers_flops(2048) + masked_half(80, 2048, 16384) - positions + 2 * cost.output_flops;
   EXPECT_NEAR(4 * forward * 300e9, 6.3e23, 0.02 * 6.3e23);
 }
 

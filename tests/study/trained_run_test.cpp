@@ -36,7 +36,7 @@ TEST(Measurements, AreIdentifiedByWhatDiffersFromTheDefaults) {
   EXPECT_EQ(changed_keys(model), "");
   model.d_model = 24;
   model.positions = "none";
-  EXPECT_EQ(changed_keys(model), "d_model = 24\npositions = \"none\"\n");
+  EXPECT_EQ(changed_keys(model), "positions = \"none\"\nd_model = 24\n");
   TrainConfig train;
   train.groups.push_back({.pattern = {"output.*"}});
   EXPECT_NE(changed_keys(train).find("groups.pattern = [\"output.*\"]"), std::string::npos) << changed_keys(train);

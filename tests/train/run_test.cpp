@@ -323,7 +323,7 @@ TEST_F(Run, AnyMetricDecidesWhichCheckpointIsTheBest) {
   ASSERT_TRUE(result.best.has_value());
   EXPECT_EQ(result.best->metric, "valid_loss");
   EXPECT_EQ(result.best->value, by_loss[0].first);
-  EXPECT_EQ(read_json(out / "result.json")["best_valid_loss"], by_loss[0].first);
+  EXPECT_EQ(read_json(out / "result.json")["best"]["value"], by_loss[0].first);
   EXPECT_EQ(read_json(out / "best" / "state.json")["step"], by_loss[0].second);
   EXPECT_EQ(names_in(out / "best-checkpoints"), step_names({by_loss[0].second, by_loss[1].second}));
   EXPECT_EQ(names_in(out / "checkpoints"), step_names({6, 12, 18, 20}));  // 7 and 14 have been removed

@@ -82,6 +82,9 @@ KeptActivations kept_activations(const ModelConfig& config, const LocalBatch& ba
     throw Error(fmt::format("what a model of kind \"{}\"{} keeps in memory is not measured here", config.kind,
                             config.labels > 0 ? " with labels" : ""),
                 "plan a decoder that is a language model");
+  if (config.attention != "softmax")
+    throw Error(fmt::format("what \"{}\" attention keeps is not in proportion to the sequences", config.attention),
+                "plan a model with softmax attention");
   const Held single(config, 1, batch), pair(config, 2, batch);
   const double by_layer = pair.one - single.one, by_layer_of_two = pair.two - single.two;
   const double by_sequence = by_layer_of_two - by_layer;                    // k
