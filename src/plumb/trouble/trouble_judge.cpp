@@ -18,6 +18,10 @@ using Cause = StepJudgment::Cause;
 /// and with Adam they hardly vary from step to step, but drift as the gradients do.
 constexpr double kLeastUpdateSpread = 0.07;
 
+/// Of the logarithms of gradient norms: a spike is four and a half times the median. In healthy runs, some batches of
+/// unusual sentences have two to three times the norm of the others.
+constexpr double kLeastGradientSpread = 0.15;
+
 /// "the loss is 2.1 times its median (14 MADs)".
 std::string told(const Spike& spike) {
   return fmt::format("the {} is {:.3g} times its median ({:.3g} MADs)", spike.series, spike.ratio(), spike.deviations);
@@ -46,7 +50,7 @@ TroubleJudge::TroubleJudge(const TroubleConfig& config, const std::vector<std::s
       loss_limit_(loss_limit),
       limit_from_(limit_from),
       loss_("loss", {.window = config.window, .threshold = config.threshold}),
-      gradient_norm_("gradient norm", {.window = config.window, .threshold = config.threshold}) {
+      gradient_norm_("gradient norm", {config.window, config.threshold, kLeastGradientSpread}) {
   validate(config);
   if (!watches_spikes()) return;
   for (const std::string& name : series)
