@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "plumb/base/error.h"
 #include "plumb/base/json.h"
 
@@ -43,16 +46,26 @@ std::string content_of(const Json& token) {
   return {};
 }
 
+bool is_other_token_key(const std::string& key) {
+  return key.ends_with("_token") &&
+         std::find(std::begin(kUsualTokenKeys), std::end(kUsualTokenKeys), key) == std::end(kUsualTokenKeys);
+}
+
 Json settings_beside(const std::filesystem::path& tokenizer) {
   const std::filesystem::path path = settings_path(tokenizer);
   Json settings = object_in(path);
   if (path.filename() != "tokenizer_config.json" || settings.contains("added_tokens_decoder")) return settings;
   const bool has_others = settings.contains("additional_special_tokens") || settings.contains("extra_special_tokens");
   const Json map = object_in(path.parent_path() / "special_tokens_map.json");
+  Json merged = Json::object();
   for (const auto& [key, value] : map.items()) {
-    if (key != "additional_special_tokens" || !has_others) settings[key] = value;
+    if (is_other_token_key(key)) merged[key] = settings.contains(key) ? settings.at(key) : value;
   }
-  return settings;
+  merged.update(settings);
+  for (const auto& [key, value] : map.items()) {
+    if (!is_other_token_key(key) && (key != "additional_special_tokens" || !has_others)) merged[key] = value;
+  }
+  return merged;
 }
 
 SpecialNames special_names_beside(const std::filesystem::path& tokenizer) {

@@ -22,9 +22,16 @@ Json object_in(const std::filesystem::path& path);
 /// The content of a token that is given as a string or as an object; empty if it is neither.
 std::string content_of(const Json& token);
 
+/// The keys of special tokens, in the order in which `transformers` adds them. A model may have others, which end
+/// alike.
+inline constexpr const char* kUsualTokenKeys[] = {"bos_token", "eos_token", "unk_token", "sep_token",
+                                                  "pad_token", "cls_token", "mask_token"};
+bool is_other_token_key(const std::string& key);
+
 /// The settings beside a tokenizer's file: NAME_config.json for NAME.json, otherwise tokenizer_config.json; an empty
 /// object if there is no such file. As in `transformers`, tokens in special_tokens_map.json replace those of
-/// tokenizer_config.json unless that has "added_tokens_decoder". Throws Error if a file cannot be read.
+/// tokenizer_config.json unless that has "added_tokens_decoder"; those with other keys come first, and only if it lacks
+/// them. Throws Error if a file cannot be read.
 Json settings_beside(const std::filesystem::path& tokenizer);
 
 /// A setting such as "do_lower_case"; `otherwise` if it is absent or null. Throws Error if it has another type.

@@ -18,9 +18,6 @@ namespace {
 
 using Document = nlohmann::json;
 
-constexpr const char* kKeys[] = {"bos_token", "eos_token", "unk_token", "sep_token",
-                                 "pad_token", "cls_token", "mask_token"};
-
 /// A token with all of its flags; `token` is a string, or an object with some of them.
 Document added_token(const Json& token, bool is_special) {
   const Json flags = token.is_object() ? token : Json{{"content", token.get<std::string>()}};
@@ -37,7 +34,7 @@ Document added_token(const Json& token, bool is_special) {
 /// keys, then those with other keys that end with "_token".
 NamedTokens named_tokens(const Json& settings, const NamedTokens& defaults) {
   NamedTokens names;
-  for (const char* key : kKeys) {
+  for (const char* key : kUsualTokenKeys) {
     const auto usual =
         std::find_if(defaults.begin(), defaults.end(), [&](const auto& entry) { return entry.first == key; });
     if (settings.contains(key)) {
@@ -46,11 +43,8 @@ NamedTokens named_tokens(const Json& settings, const NamedTokens& defaults) {
       names.push_back(*usual);
     }
   }
-  const auto is_usual = [](const std::string& key) {
-    return std::find(std::begin(kKeys), std::end(kKeys), key) != std::end(kKeys);
-  };
   for (const auto& [key, value] : settings.items()) {
-    if (key.ends_with("_token") && !is_usual(key) && !content_of(value).empty()) names.emplace_back(key, value);
+    if (is_other_token_key(key) && !content_of(value).empty()) names.emplace_back(key, value);
   }
   for (const char* key : {"extra_special_tokens", "additional_special_tokens"}) {
     if (!settings.contains(key) || !settings.at(key).is_object()) continue;
