@@ -58,9 +58,9 @@ std::vector<Json> other_special_tokens(const Json& settings, const std::string& 
   std::vector<Json> tokens;
   bool listed = false;
   for (const char* key : {"extra_special_tokens", "additional_special_tokens"}) {
-    if (!settings.contains(key)) continue;
+    if (!settings.contains(key) || !settings.at(key).is_array()) continue;
     listed = true;
-    if (!settings.at(key).is_array() || !tokens.empty()) continue;
+    if (!tokens.empty()) continue;
     tokens.assign(settings.at(key).begin(), settings.at(key).end());
   }
   if (class_name == "T5Tokenizer" && !listed) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
+#include <utility>
 
 #include "plumb/text/pipeline/settings.h"
 #include "plumb/text/pipeline/unicode.h"
@@ -86,9 +88,15 @@ AddedTokens::AddedTokens(const Settings& list, const Vocabulary& vocabulary, con
       before = token;
     }
   }
-  for (size_t i = 0; i < tokens_.size(); ++i) {
-    tokens_[i].special = special.contains(tokens_[i].decoded);
-    (tokens_[i].normalized ? normalized_ : verbatim_).insert(tokens_[i].matched, static_cast<int32_t>(i));
+  for (AddedToken& token : tokens_) token.special = special.contains(token.decoded);
+  // Of tokens that are equal once they are normalized, the first is found; special ones come before others.
+  std::set<std::pair<bool, std::string>> taken;
+  for (const bool of_special : {true, false}) {
+    for (size_t i = 0; i < tokens_.size(); ++i) {
+      const AddedToken& token = tokens_[i];
+      if (token.special != of_special || !taken.emplace(token.normalized, token.matched).second) continue;
+      (token.normalized ? normalized_ : verbatim_).insert(token.matched, static_cast<int32_t>(i));
+    }
   }
 }
 
