@@ -46,7 +46,7 @@ USUAL = ['<s>', '</s>', '<unk>', '<pad>', '<mask>', '[CLS]', '[SEP]', '[MASK]', 
 CONTENTS = [' ', '  ', '\t', '\n', 'the', ' the', 'The', 'ship', 'Ship', ' port ', 'é', 'e\u0301', 'ﬁ', 'İ', '<x>', '[X]', '<|end|>',
             'a b', 'A  B', '▁', '▁the', 'Ġ', '.', 's', '\u00a0', '船', '👍🏽', 'newtoken', 'NewToken', '1', '##s', '<0x41>']
 
-FOUND = [(20261124, 0), (31, 62), (32, 8), (31, 157), (51, 104), (51, 111), (61, 90)]  # seeds and numbers of cases with which a search found a fault
+FOUND = [(20261124, 0), (31, 62), (32, 8), (31, 157), (51, 104), (61, 90), (31, 202)]  # seeds and numbers of cases with which a search found a fault
 
 
 def chance(source, share):

@@ -57,13 +57,16 @@ Json settings_beside(const std::filesystem::path& tokenizer) {
   if (path.filename() != "tokenizer_config.json" || settings.contains("added_tokens_decoder")) return settings;
   const bool has_others = settings.contains("additional_special_tokens") || settings.contains("extra_special_tokens");
   const Json map = object_in(path.parent_path() / "special_tokens_map.json");
+  const auto stays = [&](const std::string& key) {
+    return is_other_token_key(key) && settings.contains(key) && settings.at(key).is_string();
+  };
   Json merged = Json::object();
   for (const auto& [key, value] : map.items()) {
-    if (is_other_token_key(key)) merged[key] = settings.contains(key) ? settings.at(key) : value;
+    if (is_other_token_key(key)) merged[key] = value;
   }
   merged.update(settings);
   for (const auto& [key, value] : map.items()) {
-    if (!is_other_token_key(key) && (key != "additional_special_tokens" || !has_others)) merged[key] = value;
+    if (!stays(key) && (key != "additional_special_tokens" || !has_others)) merged[key] = value;
   }
   return merged;
 }

@@ -30,8 +30,8 @@ bool is_other_token_key(const std::string& key);
 
 /// The settings beside a tokenizer's file: NAME_config.json for NAME.json, otherwise tokenizer_config.json; an empty
 /// object if there is no such file. As in `transformers`, tokens in special_tokens_map.json replace those of
-/// tokenizer_config.json unless that has "added_tokens_decoder"; those with other keys come first, and only if it lacks
-/// them. Throws Error if a file cannot be read.
+/// tokenizer_config.json unless that has "added_tokens_decoder"; those with other keys come first, and only if it has
+/// no string for them. Throws Error if a file cannot be read.
 Json settings_beside(const std::filesystem::path& tokenizer);
 
 /// A setting such as "do_lower_case"; `otherwise` if it is absent or null. Throws Error if it has another type.
