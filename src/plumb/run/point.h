@@ -59,7 +59,7 @@ struct WatchRecord {
   int64_t step = 0;                                 // steps taken; 0: before training
   std::map<std::string, WatchMeasurement> watches;  // by name
 
-  /// The result of this type, such as CurvatureMeasurement; null if there is none.
+  /// The result of this type, such as CurvatureMeasurement, or null.
   template <typename T>
   [[nodiscard]] const T* find() const {
     for (const auto& [name, measurement] : watches) {

@@ -26,7 +26,7 @@ struct Snapshot {
   std::vector<File> files;
   Json state;  // the document state.json
 
-  /// The file of this name; null if there is none.
+  /// The file of this name, or null.
   [[nodiscard]] const File* find(const std::string& name) const;
 
   /// A copy with its own tensors in CPU memory, which later steps do not change.

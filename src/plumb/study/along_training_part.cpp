@@ -55,7 +55,7 @@ double as_number(double value) { return value; }
 
 using RecordValue = std::function<double(const WatchRecord&)>;
 
-/// number(measurement) of the watch with results of this type; NaN where there is none.
+/// number(measurement) of the watch with results of this type, or NaN.
 template <typename Measurement, typename Number>
 RecordValue value_of(Number number) {
   return [number](const WatchRecord& record) {
@@ -75,7 +75,7 @@ double number_named(const NamedNumbers& numbers, const std::string& name) {
   return found == numbers.end() ? std::nan("") : found->second;
 }
 
-/// The largest or smallest; NaN if there is none.
+/// The largest or smallest, or NaN without values.
 double extreme_of(const NamedNumbers& numbers, bool largest) {
   double found = std::nan("");
   for (const auto& [name, number] : numbers) {

@@ -85,7 +85,7 @@ struct PlannedCollapse {
   Planned<Profiles> start;
   std::optional<Planned<std::optional<Profile>>> trained;  // without a profile if the run diverged
 
-  /// The profile after training, of one seed; empty if there is none.
+  /// The profile after training, of one seed; empty without training.
   [[nodiscard]] Profiles after() const { return trained && **trained ? Profiles{***trained} : Profiles{}; }
 };
 

@@ -24,7 +24,7 @@ struct TransferRecipe {
 /// All of them.
 const std::vector<TransferRecipe>& transfer_recipes();
 
-/// The recipe of this name. Throws Error if there is none.
+/// The recipe of this name. Throws Error on an unknown name.
 const TransferRecipe& transfer_recipe(const std::string& name);
 
 /// The usual recipe for this kind of model among `arms`: "complete" for a recurrent model; for a Transformer,
