@@ -10,7 +10,6 @@
 #include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <tuple>
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
@@ -18,6 +17,7 @@
 #include "plumb/base/random.h"
 #include "plumb/data/sequences.h"
 #include "plumb/text/pipeline/components.h"
+#include "plumb/text/pipeline/unicode.h"
 #include "plumb/text/tokenizer.h"
 #include "plumb/text/tokenizer_model.h"
 #include "support/paths.h"
@@ -124,21 +124,40 @@ double tokens_per_second(const TokenizerModel& tokenizer, const Json& speed) {
   return best;
 }
 
-/// Whether a text still begins with its first character determines whether a space is prepended.
-TEST(Normalizers, WhatNormalFormsAndStripLeaveOfTheBeginning) {
-  const auto normalize = tokenization::make_normalizer(
-      {{"type", "Sequence"},
-       {"normalizers", {{{"type", "NFKC"}}, {{"type", "Strip"}, {"strip_left", true}, {"strip_right", true}}}}});
-  for (const auto& [text, expected, at_start] : std::vector<std::tuple<const char*, const char*, bool>>{
-           {"a", "a", true},
-           {" a", "a", false},
-           {"\u02dca", "\u0303a", true},    // NFKC: a space and U+0303
-           {" \u02dca", "\u0303a", false},  // the first character was the space
-           {"\u00a0a", "a", false}}) {
-    tokenization::Piece piece{text, -1, true};
-    normalize(piece);
-    EXPECT_EQ(piece.text, expected);
-    EXPECT_EQ(piece.at_start, at_start) << text;
+/// What is left of a text's first character determines whether a space is prepended to the first piece.
+TEST(Normalizers, WhatIsLeftOfTheFirstCharacter) {
+  using nlohmann::json;
+  const auto replace = [](const json& pattern, const char* by) {
+    return json{{"type", "Replace"}, {"pattern", pattern}, {"content", by}};
+  };
+  const json compatible_and_stripped = {
+      {"type", "Sequence"},
+      {"normalizers", {{{"type", "NFKC"}}, {{"type", "Strip"}, {"strip_left", true}, {"strip_right", true}}}}};
+  struct Case {
+    json normalizer;
+    std::string text, expected;
+    size_t beginning;  // bytes, according to the offsets of the package `tokenizers`
+  };
+  const Case cases[] = {
+      {compatible_and_stripped, "a", "a", 1},
+      {compatible_and_stripped, " a", "a", 0},
+      {compatible_and_stripped, "\u02dca", "\u0303a", 2},   // NFKC: a space and U+0303
+      {compatible_and_stripped, " \u02dca", "\u0303a", 0},  // the first character was the space
+      {compatible_and_stripped, "\u00a0a", "a", 0},
+      {{{"type", "NFC"}}, "e\u0301a", "\u00e9a", 2},
+      {{{"type", "Lowercase"}}, "\u0130a", "i\u0307a", 3},
+      {{{"type", "Prepend"}, {"prepend", "\u2581"}}, "ab", "\u2581ab", 4},
+      {replace({{"String", " "}}, "\u2581"), " a", "\u2581a", 3},
+      {replace({{"Regex", " {2,}"}}, "b"), "  a", "ba", 0},  // in place of the second space
+      {replace({{"String", "a"}}, ""), "ab", "b", 0},
+  };
+  for (const Case& each : cases) {
+    size_t first = 0;
+    tokenization::next_character(each.text, first);
+    tokenization::Piece piece{each.text, -1, first};
+    tokenization::make_normalizer(each.normalizer)(piece);
+    EXPECT_EQ(piece.text, each.expected);
+    EXPECT_EQ(piece.beginning, each.beginning) << each.normalizer << " of '" << each.text << "'";
   }
 }
 
@@ -287,8 +306,7 @@ TEST(HuggingFaceTokenizers, SpecialTokensComeFromTheFilesBeside) {
 // Values of tokenizers 0.23.3.
 TEST(HuggingFaceTokenizers, AnAddedTokenOfWhichNothingIsLeftIsNoToken) {
   const auto ids_of = [](bool left, bool right) {
-    const Json token = {
-        {"id", 1}, {"content", " "}, {"lstrip", left}, {"rstrip", right}, {"normalized", false}};
+    const Json token = {{"id", 1}, {"content", " "}, {"lstrip", left}, {"rstrip", right}, {"normalized", false}};
     const Json model = {{"type", "WordLevel"}, {"unk_token", "a"}, {"vocab", {{"a", 0}}}};
     return from_document({{"added_tokens", Json::array({token})}, {"model", model}})->encode("  ");
   };
@@ -300,8 +318,7 @@ TEST(HuggingFaceTokenizers, AnAddedTokenOfWhichNothingIsLeftIsNoToken) {
 TEST(HuggingFaceTokenizers, TheDefinitionIsWhatDeterminesIds) {
   const Json document = document_of("llama2");
   Json saved_again = document;
-  saved_again["truncation"] = {
-      {"direction", "Right"}, {"max_length", 8}, {"strategy", "LongestFirst"}, {"stride", 0}};
+  saved_again["truncation"] = {{"direction", "Right"}, {"max_length", 8}, {"strategy", "LongestFirst"}, {"stride", 0}};
   saved_again["model"]["ignore_merges"] = false;
   for (Json& merge : saved_again["model"]["merges"])
     merge = merge[0].get<std::string>() + " " + merge[1].get<std::string>();

@@ -35,13 +35,42 @@ TEST(TokenizerSettings, TheRandomFoldersHaveEveryClassAndSetting) {
       for (const auto& [key, value] : content.items()) seen.insert(key);
     }
   }
-  for (const char* wanted :
-       {"TokenizersBackend", "BertTokenizer", "GPT2Tokenizer", "GPTNeoXTokenizer", "RobertaTokenizer",
-        "XLMRobertaTokenizer", "T5Tokenizer", "LlamaTokenizer", "GemmaTokenizer", "Qwen2Tokenizer", "config.json",
-        "special_tokens_map.json", "added_tokens.json", "do_lower_case", "strip_accents", "tokenize_chinese_chars",
-        "add_prefix_space", "legacy", "clean_up_tokenization_spaces", "add_bos_token", "add_eos_token", "extra_ids",
-        "added_tokens_decoder", "additional_special_tokens", "extra_special_tokens", "bos_token", "pad_token",
-        "tokenizer_class", "model_type"}) {
+  for (const char* wanted : {"TokenizersBackend",
+                             "BertTokenizer",
+                             "GPT2Tokenizer",
+                             "GPTNeoXTokenizer",
+                             "RobertaTokenizer",
+                             "XLMRobertaTokenizer",
+                             "T5Tokenizer",
+                             "LlamaTokenizer",
+                             "GemmaTokenizer",
+                             "Qwen2Tokenizer",
+                             "AlbertTokenizer",
+                             "CamembertTokenizer",
+                             "MBartTokenizer",
+                             "CodeLlamaTokenizer",
+                             "CohereTokenizer",
+                             "config.json",
+                             "special_tokens_map.json",
+                             "added_tokens.json",
+                             "do_lower_case",
+                             "keep_accents",
+                             "src_lang",
+                             "strip_accents",
+                             "tokenize_chinese_chars",
+                             "add_prefix_space",
+                             "legacy",
+                             "clean_up_tokenization_spaces",
+                             "add_bos_token",
+                             "add_eos_token",
+                             "extra_ids",
+                             "added_tokens_decoder",
+                             "additional_special_tokens",
+                             "extra_special_tokens",
+                             "bos_token",
+                             "pad_token",
+                             "tokenizer_class",
+                             "model_type"}) {
     EXPECT_TRUE(seen.contains(wanted)) << wanted;
   }
 }

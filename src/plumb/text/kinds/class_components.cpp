@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "plumb/base/error.h"
@@ -78,7 +79,7 @@ Document replace_literal(const char* what, const char* by) {
 /// {"SpecialToken": …} or, for "A" and "B", {"Sequence": …}; each item is a token's content and the segment.
 using TemplateItems = std::vector<std::pair<std::string, int>>;
 Document template_processing(const TemplateItems& single, const TemplateItems& pair,
-                         const std::vector<std::pair<std::string, int64_t>>& tokens) {
+                             const std::vector<std::pair<std::string, int64_t>>& tokens) {
   Document known = Document::object();
   for (const auto& [token, id] : tokens)
     known[token] = {{"id", token}, {"ids", Document::array({id})}, {"tokens", Document::array({token})}};
@@ -113,7 +114,7 @@ Document bert_components(const Document& file, const Json& settings, const Named
             {"vocab", vocabulary_with_ids(file)}}}};
 }
 
-Document bert_post_processor(const NamedTokens& names, const IdOf& id_of) {
+Document bert_post_processor(const Json&, const NamedTokens& names, const IdOf& id_of) {
   const std::string cls = named_token(names, "cls_token");
   const std::string sep = named_token(names, "sep_token");
   return template_processing({{cls, 0}, {"A", 0}, {sep, 0}}, {{cls, 0}, {"A", 0}, {sep, 0}, {"B", 1}, {sep, 1}},
@@ -133,11 +134,11 @@ Document gpt_neox_components(const Document& file, const Json& settings, const N
   return components;
 }
 
-Document no_special_tokens(const NamedTokens&, const IdOf&) {
+Document no_special_tokens(const Json&, const NamedTokens&, const IdOf&) {
   return template_processing({{"A", 0}}, {{"A", 0}, {"B", 1}}, {});
 }
 
-Document roberta_post_processor(const NamedTokens& names, const IdOf& id_of) {
+Document roberta_post_processor(const Json&, const NamedTokens& names, const IdOf& id_of) {
   const std::string sep = named_token(names, "sep_token");
   const std::string cls = named_token(names, "cls_token");
   return {{"type", "RobertaProcessing"},
@@ -160,7 +161,7 @@ Document xlm_roberta_components(const Document& file, const Json& settings, cons
   return pieces_of_words(file, 3, setting_or(settings, "add_prefix_space", true) ? "always" : "never");
 }
 
-Document xlm_roberta_post_processor(const NamedTokens& names, const IdOf& id_of) {
+Document xlm_roberta_post_processor(const Json&, const NamedTokens& names, const IdOf& id_of) {
   const std::string bos = named_token(names, "bos_token");
   const std::string eos = named_token(names, "eos_token");
   return template_processing({{bos, 0}, {"A", 0}, {eos, 0}},
@@ -172,9 +173,67 @@ Document t5_components(const Document& file, const Json&, const NamedTokens&) {
   return pieces_of_words(file, 2, "always");
 }
 
-Document t5_post_processor(const NamedTokens& names, const IdOf& id_of) {
+Document t5_post_processor(const Json&, const NamedTokens& names, const IdOf& id_of) {
   return template_processing({{"A", 0}, {"</s>", 0}}, {{"A", 0}, {"</s>", 0}, {"B", 0}, {"</s>", 0}},
                              {{"</s>", id_of(named_token(names, "eos_token"))}});
+}
+
+std::vector<Json> t5_tokens(const Json& settings) {
+  std::vector<Json> tokens;
+  const int64_t extra = std::min<int64_t>(setting_or(settings, "extra_ids", int64_t{100}), 100'000);
+  for (int64_t i = 0; i < extra; ++i) tokens.emplace_back(fmt::format("<extra_id_{}>", i));
+  return tokens;
+}
+
+Document albert_components(const Document& file, const Json& settings, const NamedTokens& names) {
+  Document components = pieces_of_words(file, 1, setting_or(settings, "add_prefix_space", true) ? "always" : "never");
+  Document parts = Document::array({replace_literal("``", "\""), replace_literal("''", "\"")});
+  if (!setting_or(settings, "keep_accents", false)) {
+    parts.push_back({{"type", "NFKD"}});
+    parts.push_back({{"type", "StripAccents"}});
+  }
+  if (setting_or(settings, "do_lower_case", true)) parts.push_back({{"type", "Lowercase"}});
+  if (!components["normalizer"].is_null()) parts.push_back(components["normalizer"]);
+  components["normalizer"] = {{"type", "Sequence"}, {"normalizers", std::move(parts)}};
+  if (part_of(file, "post_processor").is_null()) {
+    const Document vocabulary = vocabulary_with_ids(file);
+    components["post_processor"] = template_processing(
+        {{"[CLS]", 0}, {"A", 0}, {"[SEP]", 0}}, {{"[CLS]", 0}, {"A", 0}, {"[SEP]", 0}, {"B", 1}, {"[SEP]", 1}},
+        {{"[CLS]", vocabulary.at(named_token(names, "cls_token")).get<int64_t>()},
+         {"[SEP]", vocabulary.at(named_token(names, "sep_token")).get<int64_t>()}});
+  }
+  return components;
+}
+
+Document camembert_components(const Document& file, const Json& settings, const NamedTokens& names) {
+  const Document& vocabulary = file.at("model").at("vocab");
+  int64_t unknown = 0;  // the first token, if none has the name
+  for (size_t i = 0; vocabulary.is_array() && i < vocabulary.size() && unknown == 0; ++i) {
+    if (vocabulary[i].at(0) == named_token(names, "unk_token")) unknown = static_cast<int64_t>(i);
+  }
+  return pieces_of_words(file, unknown, setting_or(settings, "add_prefix_space", true) ? "always" : "never");
+}
+
+std::vector<Json> camembert_tokens(const Json&) { return {"<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED"}; }
+
+Document mbart_components(const Document& file, const Json&, const NamedTokens&) {
+  Document components = pieces_of_words(file, 3, "always");
+  components["normalizer"] = nullptr;
+  return components;
+}
+
+/// A </s> en_XX, and A B </s> en_XX: the language of the text follows it.
+Document mbart_post_processor(const Json& settings, const NamedTokens& names, const IdOf& id_of) {
+  const std::string eos = named_token(names, "eos_token");
+  const auto language = setting_or<std::string>(settings, "src_lang", "en_XX");
+  return template_processing({{"A", 0}, {eos, 0}, {language, 0}}, {{"A", 0}, {"B", 0}, {eos, 0}, {language, 0}},
+                             {{eos, id_of(eos)}, {language, id_of(language)}});
+}
+
+std::vector<Json> mbart_tokens(const Json&) {
+  return {"ar_AR", "cs_CZ", "de_DE", "en_XX", "es_XX", "et_EE", "fi_FI", "fr_XX", "gu_IN",
+          "hi_IN", "it_IT", "ja_XX", "kk_KZ", "ko_KR", "lt_LT", "lv_LV", "my_MM", "ne_NP",
+          "nl_XX", "ro_RO", "ru_RU", "si_LK", "tr_TR", "vi_VN", "zh_CN"};
 }
 
 /// Pieces with byte fallback; the decoder turns visible spaces into spaces.
@@ -190,9 +249,27 @@ Document llama_components(const Document& file, const Json& settings, const Name
   const bool prefix = setting_or(settings, "add_prefix_space", true);
   Document components = pieces_of_texts(file, nullptr, prefix);
   components["normalizer"] = nullptr;
-  components["pre_tokenizer"] =
-      metaspace(!prefix ? "never" : setting_or(settings, "legacy", false) ? "always" : "first", false);
+  components["pre_tokenizer"] = metaspace(!prefix                                 ? "never"
+                                          : setting_or(settings, "legacy", false) ? "always"
+                                                                                  : "first",
+                                          false);
   return components;
+}
+
+Document code_llama_components(const Document& file, const Json& settings, const NamedTokens& names) {
+  Document components = pieces_of_texts(file, named_token(names, "unk_token"), true);
+  components["normalizer"] = nullptr;
+  components["pre_tokenizer"] = metaspace(setting_or(settings, "add_prefix_space", true) ? "first" : "never", false);
+  return components;
+}
+
+Document code_llama_post_processor(const Json&, const NamedTokens& names, const IdOf& id_of) {
+  const std::string bos = named_token(names, "bos_token");
+  return template_processing({{bos, 0}, {"A", 0}}, {{bos, 0}, {"A", 0}, {bos, 1}, {"B", 1}}, {{bos, id_of(bos)}});
+}
+
+std::vector<Json> code_llama_tokens(const Json&) {
+  return {"\u2581<PRE>", "\u2581<MID>", "\u2581<SUF>", "\u2581<EOT>", "<FILL_ME>"};
 }
 
 Document gemma_components(const Document& file, const Json&, const NamedTokens& names) {
@@ -200,6 +277,14 @@ Document gemma_components(const Document& file, const Json&, const NamedTokens& 
   components["normalizer"] = replace_literal(" ", kVisibleSpace);
   components["pre_tokenizer"] = {
       {"type", "Split"}, {"pattern", {{"String", " "}}}, {"behavior", "MergedWithPrevious"}, {"invert", false}};
+  return components;
+}
+
+Document cohere_components(const Document& file, const Json& settings, const NamedTokens& names) {
+  Document components = gpt_neox_components(file, settings, names);
+  const Document digits = {{"type", "Digits"}, {"individual_digits", true}};
+  components["pre_tokenizer"] = {{"type", "Sequence"},
+                                 {"pretokenizers", Document::array({digits, components["pre_tokenizer"]})}};
   return components;
 }
 
@@ -219,13 +304,21 @@ Document qwen2_components(const Document& file, const Json& settings, const Name
 }
 
 const std::map<std::string, TokenizerClass>& all_classes() {
-  static const NamedTokens kSentence = {{"bos_token", "<s>"},   {"eos_token", "</s>"},  {"unk_token", "<unk>"},
-                                        {"sep_token", "</s>"},  {"pad_token", "<pad>"}, {"cls_token", "<s>"},
+  static const NamedTokens kSentence = {{"bos_token", "<s>"},    {"eos_token", "</s>"},  {"unk_token", "<unk>"},
+                                        {"sep_token", "</s>"},   {"pad_token", "<pad>"}, {"cls_token", "<s>"},
                                         {"mask_token", "<mask>"}};
+  static const NamedTokens kSentenceAfterSpace = [] {  // the mask takes the space before it
+    NamedTokens tokens = kSentence;
+    tokens.back().second = {{"content", "<mask>"}, {"lstrip", true}, {"special", true}};
+    return tokens;
+  }();
   static const char* const kEnd = "<|endoftext|>";
   static const std::map<std::string, TokenizerClass> all = {
       {"BertTokenizer",
-       {{{"unk_token", "[UNK]"}, {"sep_token", "[SEP]"}, {"pad_token", "[PAD]"}, {"cls_token", "[CLS]"},
+       {{{"unk_token", "[UNK]"},
+         {"sep_token", "[SEP]"},
+         {"pad_token", "[PAD]"},
+         {"cls_token", "[CLS]"},
          {"mask_token", "[MASK]"}},
         bert_components,
         bert_post_processor}},
@@ -237,11 +330,45 @@ const std::map<std::string, TokenizerClass>& all_classes() {
       {"RobertaTokenizer", {kSentence, gpt2_components, roberta_post_processor}},
       {"XLMRobertaTokenizer", {kSentence, xlm_roberta_components, xlm_roberta_post_processor}},
       {"T5Tokenizer",
-       {{{"eos_token", "</s>"}, {"unk_token", "<unk>"}, {"pad_token", "<pad>"}}, t5_components, t5_post_processor}},
+       {{{"eos_token", "</s>"}, {"unk_token", "<unk>"}, {"pad_token", "<pad>"}},
+        t5_components,
+        t5_post_processor,
+        t5_tokens}},
+      {"AlbertTokenizer",
+       {{{"bos_token", "[CLS]"},
+         {"eos_token", "[SEP]"},
+         {"unk_token", "<unk>"},
+         {"sep_token", "[SEP]"},
+         {"pad_token", "<pad>"},
+         {"cls_token", "[CLS]"},
+         {"mask_token", "[MASK]"}},
+        albert_components}},
+      {"CamembertTokenizer", {kSentenceAfterSpace, camembert_components, xlm_roberta_post_processor, camembert_tokens}},
+      {"MBartTokenizer", {kSentenceAfterSpace, mbart_components, mbart_post_processor, mbart_tokens}},
       {"LlamaTokenizer",
-       {{{"bos_token", "<s>"}, {"eos_token", "</s>"}, {"unk_token", "<unk>"}}, llama_components}},
+       {.defaults = {{"bos_token", "<s>"}, {"eos_token", "</s>"}, {"unk_token", "<unk>"}},
+        .components = llama_components,
+        .pads_as_file_says = true}},
+      {"CodeLlamaTokenizer",
+       {{{"bos_token", "<s>"}, {"eos_token", "</s>"}, {"unk_token", "<unk>"}},
+        code_llama_components,
+        code_llama_post_processor,
+        code_llama_tokens,
+        true}},
+      {"CohereTokenizer",
+       {{{"bos_token", "<BOS_TOKEN>"},
+         {"eos_token", "<|END_OF_TURN_TOKEN|>"},
+         {"unk_token", "<UNK>"},
+         {"sep_token", "<SEP>"},
+         {"pad_token", "<PAD>"},
+         {"cls_token", "<CLS>"},
+         {"mask_token", "<MASK_TOKEN>"}},
+        cohere_components}},
       {"GemmaTokenizer",
-       {{{"bos_token", "<bos>"}, {"eos_token", "<eos>"}, {"unk_token", "<unk>"}, {"pad_token", "<pad>"},
+       {{{"bos_token", "<bos>"},
+         {"eos_token", "<eos>"},
+         {"unk_token", "<unk>"},
+         {"pad_token", "<pad>"},
          {"mask_token", "<mask>"}},
         gemma_components}},
       {"Qwen2Tokenizer", {{{"eos_token", kEnd}, {"unk_token", kEnd}, {"pad_token", kEnd}}, qwen2_components}}};

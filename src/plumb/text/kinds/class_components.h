@@ -18,13 +18,16 @@ using NamedTokens = std::vector<std::pair<std::string, Json>>;
 std::string named_token(const NamedTokens& names, const std::string& key);
 
 struct TokenizerClass {
-  NamedTokens defaults;  // tokens that the settings need not name
+  NamedTokens defaults;  // tokens that the settings need not name, with flags that hold for named ones as well
   /// The sections "normalizer", "pre_tokenizer", "decoder" and "model", from those of the file, the settings of
   /// tokenizer_config.json and the special tokens. Throws Error if the file's vocabulary is of another kind.
   nlohmann::json (*components)(const nlohmann::json& file, const Json& settings, const NamedTokens& names);
   /// The post-processor; null: the file's. `id_of` gives the id of a token.
-  nlohmann::json (*post_processor)(const NamedTokens& names,
+  nlohmann::json (*post_processor)(const Json& settings, const NamedTokens& names,
                                    const std::function<int64_t(const std::string&)>& id_of) = nullptr;
+  /// Special tokens without a key, unless the settings list some; null: none.
+  std::vector<Json> (*other_tokens)(const Json& settings) = nullptr;
+  bool pads_as_file_says = false;  // the token for padding may be that of the file's section "padding"
 };
 
 /// The class with a name that `tokenizer_class_in` returns; null if the name is empty.

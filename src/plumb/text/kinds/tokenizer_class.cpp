@@ -10,16 +10,29 @@ namespace {
 
 /// The classes by the names that they go by.
 const std::map<std::string, std::string, std::less<>>& classes() {
-  static const std::map<std::string, std::string, std::less<>> known = {
-      {"BertTokenizer", "BertTokenizer"},         {"DistilBertTokenizer", "BertTokenizer"},
-      {"ElectraTokenizer", "BertTokenizer"},      {"LayoutLMTokenizer", "BertTokenizer"},
-      {"LxmertTokenizer", "BertTokenizer"},       {"MobileBertTokenizer", "BertTokenizer"},
-      {"SqueezeBertTokenizer", "BertTokenizer"},  {"GPT2Tokenizer", "GPT2Tokenizer"},
-      {"GPTNeoXTokenizer", "GPTNeoXTokenizer"},   {"RobertaTokenizer", "RobertaTokenizer"},
-      {"BartTokenizer", "RobertaTokenizer"},      {"LEDTokenizer", "RobertaTokenizer"},
-      {"LongformerTokenizer", "RobertaTokenizer"}, {"XLMRobertaTokenizer", "XLMRobertaTokenizer"},
-      {"T5Tokenizer", "T5Tokenizer"},             {"LlamaTokenizer", "LlamaTokenizer"},
-      {"GemmaTokenizer", "GemmaTokenizer"},       {"Qwen2Tokenizer", "Qwen2Tokenizer"}};
+  static const std::map<std::string, std::string, std::less<>> known = {{"BertTokenizer", "BertTokenizer"},
+                                                                        {"DistilBertTokenizer", "BertTokenizer"},
+                                                                        {"ElectraTokenizer", "BertTokenizer"},
+                                                                        {"LayoutLMTokenizer", "BertTokenizer"},
+                                                                        {"LxmertTokenizer", "BertTokenizer"},
+                                                                        {"MobileBertTokenizer", "BertTokenizer"},
+                                                                        {"SqueezeBertTokenizer", "BertTokenizer"},
+                                                                        {"GPT2Tokenizer", "GPT2Tokenizer"},
+                                                                        {"GPTNeoXTokenizer", "GPTNeoXTokenizer"},
+                                                                        {"RobertaTokenizer", "RobertaTokenizer"},
+                                                                        {"BartTokenizer", "RobertaTokenizer"},
+                                                                        {"LEDTokenizer", "RobertaTokenizer"},
+                                                                        {"LongformerTokenizer", "RobertaTokenizer"},
+                                                                        {"XLMRobertaTokenizer", "XLMRobertaTokenizer"},
+                                                                        {"T5Tokenizer", "T5Tokenizer"},
+                                                                        {"LlamaTokenizer", "LlamaTokenizer"},
+                                                                        {"GemmaTokenizer", "GemmaTokenizer"},
+                                                                        {"Qwen2Tokenizer", "Qwen2Tokenizer"},
+                                                                        {"AlbertTokenizer", "AlbertTokenizer"},
+                                                                        {"CamembertTokenizer", "CamembertTokenizer"},
+                                                                        {"MBartTokenizer", "MBartTokenizer"},
+                                                                        {"CodeLlamaTokenizer", "CodeLlamaTokenizer"},
+                                                                        {"CohereTokenizer", "CohereTokenizer"}};
   return known;
 }
 
@@ -35,10 +48,14 @@ const std::map<std::string, std::string, std::less<>>& classes_of_models() {
     add("RobertaTokenizer", {"bart", "data2vec-text", "ibert", "longformer", "roberta", "roberta-prelayernorm"});
     add("XLMRobertaTokenizer", {"gte", "jina_embeddings_v3", "xlm-roberta", "xmod"});
     add("GPT2Tokenizer", {"codegen", "dbrx", "gpt2", "gpt_neo", "gptj", "jais2", "opt", "phi", "starcoder2"});
-    add("GPTNeoXTokenizer",
-        {"falcon_mamba", "gpt_neox", "mamba", "mamba2", "mpt", "olmo", "olmoe", "rwkv", "xlstm"});
+    add("GPTNeoXTokenizer", {"falcon_mamba", "gpt_neox", "mamba", "mamba2", "mpt", "olmo", "olmoe", "rwkv", "xlstm"});
     add("GemmaTokenizer", {"gemma", "gemma2", "gemma3", "gemma3_text", "recurrent_gemma", "t5gemma"});
     add("T5Tokenizer", {"mt5", "switch_transformers", "t5"});
+    add("AlbertTokenizer", {"albert", "yoso"});
+    add("CamembertTokenizer", {"camembert"});
+    add("MBartTokenizer", {"mbart"});
+    add("CodeLlamaTokenizer", {"code_llama"});
+    add("CohereTokenizer", {"aya_vision", "cohere", "cohere2"});
     add("Qwen2Tokenizer", {"qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "qwen3_next"});
     return all;
   }();
@@ -47,14 +64,43 @@ const std::map<std::string, std::string, std::less<>>& classes_of_models() {
 
 /// Whether the file is taken as it is for models of this type, whatever class is named.
 bool takes_file_as_it_is(const std::string& model_type) {
-  static const std::set<std::string> known = {
-      "arctic",       "ernie4_5",       "ernie4_5_moe",     "flex_olmo",  "glm",         "glm4",
-      "glm4_moe",     "gpt_bigcode",    "granite",          "granitemoe", "granitemoehybrid",
-      "granitemoeshared", "hyperclovax", "internlm2",       "internlm3",  "jamba",       "kimi_linear",
-      "minicpm3",     "minimax_m2",     "ministral",        "ministral3", "mistral",     "mistral3",
-      "mixtral",      "modernbert",     "modernbert-decoder", "nemotron", "nystromformer", "olmo2",
-      "olmo3",        "olmo_hybrid",    "persimmon",        "phi3",       "phimoe",      "stablelm",
-      "umt5",         "xlm-roberta-xl"};
+  static const std::set<std::string> known = {"arctic",
+                                              "ernie4_5",
+                                              "ernie4_5_moe",
+                                              "flex_olmo",
+                                              "glm",
+                                              "glm4",
+                                              "glm4_moe",
+                                              "gpt_bigcode",
+                                              "granite",
+                                              "granitemoe",
+                                              "granitemoehybrid",
+                                              "granitemoeshared",
+                                              "hyperclovax",
+                                              "internlm2",
+                                              "internlm3",
+                                              "jamba",
+                                              "kimi_linear",
+                                              "minicpm3",
+                                              "minimax_m2",
+                                              "ministral",
+                                              "ministral3",
+                                              "mistral",
+                                              "mistral3",
+                                              "mixtral",
+                                              "modernbert",
+                                              "modernbert-decoder",
+                                              "nemotron",
+                                              "nystromformer",
+                                              "olmo2",
+                                              "olmo3",
+                                              "olmo_hybrid",
+                                              "persimmon",
+                                              "phi3",
+                                              "phimoe",
+                                              "stablelm",
+                                              "umt5",
+                                              "xlm-roberta-xl"};
   return known.contains(model_type);
 }
 

@@ -30,6 +30,13 @@ Document added_token(const Json& token, bool is_special) {
           {"special", special}};
 }
 
+/// A special token, whatever `token` says.
+Document as_special(const Json& token) {
+  Document flags = added_token(token, true);
+  flags["special"] = true;
+  return flags;
+}
+
 /// The special tokens of the settings and the class, in the order in which they are added: first those with the usual
 /// keys, then those with other keys that end with "_token".
 NamedTokens named_tokens(const Json& settings, const NamedTokens& defaults) {
@@ -38,7 +45,13 @@ NamedTokens named_tokens(const Json& settings, const NamedTokens& defaults) {
     const auto usual =
         std::find_if(defaults.begin(), defaults.end(), [&](const auto& entry) { return entry.first == key; });
     if (settings.contains(key)) {
-      if (!content_of(settings.at(key)).empty()) names.emplace_back(key, settings.at(key));
+      const std::string content = content_of(settings.at(key));
+      Json token = settings.at(key);
+      if (token.is_string() && usual != defaults.end() && usual->second.is_object()) {
+        token = usual->second;
+        token["content"] = content;
+      }
+      if (!content.empty()) names.emplace_back(key, std::move(token));
     } else if (usual != defaults.end()) {
       names.push_back(*usual);
     }
@@ -53,8 +66,8 @@ NamedTokens named_tokens(const Json& settings, const NamedTokens& defaults) {
   return names;
 }
 
-/// Special tokens without a key.
-std::vector<Json> other_special_tokens(const Json& settings, const std::string& class_name) {
+/// Special tokens without a key; `own` is the class, or null.
+std::vector<Json> other_special_tokens(const Json& settings, const TokenizerClass* own) {
   std::vector<Json> tokens;
   bool listed = false;
   for (const char* key : {"extra_special_tokens", "additional_special_tokens"}) {
@@ -63,12 +76,7 @@ std::vector<Json> other_special_tokens(const Json& settings, const std::string& 
     if (!tokens.empty()) continue;
     tokens.assign(settings.at(key).begin(), settings.at(key).end());
   }
-  if (class_name == "T5Tokenizer" && !listed) {
-    const int64_t extra = setting_or(settings, "extra_ids", int64_t{100});
-    for (int64_t i = 0; i < std::min<int64_t>(extra, 100'000); ++i)
-      tokens.emplace_back(fmt::format("<extra_id_{}>", i));
-  }
-  return tokens;
+  return listed || own == nullptr || own->other_tokens == nullptr ? tokens : own->other_tokens(settings);
 }
 
 /// The added tokens of the files, in the order of their ids.
@@ -89,7 +97,7 @@ std::map<int64_t, Document> tokens_of_files(const Document& file, const Json& se
   }
   std::set<std::string> special;
   for (const auto& [key, token] : named_tokens(settings, {})) special.insert(content_of(token));
-  for (const Json& token : other_special_tokens(settings, "")) special.insert(content_of(token));
+  for (const Json& token : other_special_tokens(settings, nullptr)) special.insert(content_of(token));
   const Json listed_alone = object_in(folder / "added_tokens.json");
   for (const auto& [token, id] : listed_alone.items())
     tokens[id.get<int64_t>()] = added_token(token, special.contains(token));
@@ -189,12 +197,13 @@ Document as_transformers_reads(std::string_view bytes, const std::filesystem::pa
                 "remove it; special tokens that are written out in texts are then recognized");
   const std::string class_name = tokenizer_class_in(path.parent_path(), settings, bytes);
   const TokenizerClass* own = tokenizer_class_named(class_name);
-  if (const auto padding = file.find("padding"); own == nullptr && padding != file.end() && padding->is_object() &&
-                                                 padding->contains("pad_token") && !settings.contains("pad_token")) {
+  if (const auto padding = file.find("padding"); (own == nullptr || own->pads_as_file_says) && padding != file.end() &&
+                                                 padding->is_object() && padding->contains("pad_token") &&
+                                                 !settings.contains("pad_token")) {
     settings["pad_token"] = Json(padding->at("pad_token"));
   }
   NamedTokens names = named_tokens(settings, own == nullptr ? NamedTokens() : own->defaults);
-  const std::vector<Json> others = other_special_tokens(settings, class_name);
+  const std::vector<Json> others = other_special_tokens(settings, own);
 
   std::vector<Document> first;
   const auto listed = file.find("added_tokens");
@@ -217,18 +226,22 @@ Document as_transformers_reads(std::string_view bytes, const std::filesystem::pa
   // Two names may have one token with different flags: the last of those that are not known yet determines them.
   std::vector<Document> unknown;
   for (const Json& token : special) {
-    if (tokens.contains(content_of(token))) continue;
-    unknown.push_back(added_token(token, true));
-    unknown.back()["special"] = true;  // whatever the settings say
+    if (!tokens.contains(content_of(token))) unknown.push_back(as_special(token));
   }
   for (Document& token : unknown) tokens.add(std::move(token));
   if (class_name == "Qwen2Tokenizer") {
     for (const Json& token : special) tokens.add(added_token(content_of(token), true));
   }
+  if (class_name == "CohereTokenizer") {  // adds those without a usual key once more
+    for (const auto& [key, token] : names) {
+      if (is_other_token_key(key)) tokens.add(as_special(token));
+    }
+    for (const Json& token : others) tokens.add(as_special(token));
+  }
   file["added_tokens"] = tokens.list();
   if (own != nullptr && own->post_processor != nullptr) {
     file["post_processor"] =
-        own->post_processor(names, [&](const std::string& content) { return tokens.id_of(content); });
+        own->post_processor(settings, names, [&](const std::string& content) { return tokens.id_of(content); });
   }
   if (cleans_texts(settings, file.at("model"))) {
     const auto decoder = file.find("decoder");

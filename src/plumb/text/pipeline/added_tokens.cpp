@@ -102,7 +102,9 @@ AddedTokens::AddedTokens(const Settings& list, const Vocabulary& vocabulary, con
 
 std::vector<Piece> AddedTokens::cut(std::string text) const {
   std::vector<Piece> verbatim;
-  cut_piece({std::move(text), -1, true}, verbatim_, verbatim);
+  size_t first = 0;
+  if (!text.empty()) next_character(text, first);
+  cut_piece({std::move(text), -1, first}, verbatim_, verbatim);
   std::vector<Piece> pieces;
   for (Piece& piece : verbatim) {
     if (piece.token >= 0) {
@@ -119,7 +121,7 @@ void AddedTokens::cut_piece(Piece piece, const ByteTrie& trie, std::vector<Piece
   const std::string_view text = piece.text;
   size_t done = 0;
   const auto text_until = [&](size_t end) {
-    if (end > done) pieces.push_back({std::string(text.substr(done, end - done)), -1, piece.at_start && done == 0});
+    if (end > done) pieces.push_back(piece.part(done, end));
   };
   for (size_t at = 0; !trie.empty() && at < text.size();) {
     size_t length = 0;
@@ -145,7 +147,7 @@ void AddedTokens::cut_piece(Piece piece, const ByteTrie& trie, std::vector<Piece
     if (token.right) end += space_at_begin(text.substr(end));
     text_until(begin);
     if (begin >= end) continue;
-    pieces.push_back({token.content, token.id, false});
+    pieces.push_back({token.content, token.id});
     done = end;
   }
   if (done == 0) {

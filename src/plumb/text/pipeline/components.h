@@ -3,6 +3,7 @@
 // kind of component is one function or class, registered under its name in `tokenizer.json`.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -19,13 +20,28 @@ namespace plumb::tokenization {
 
 /// A part of the text on its way to tokens.
 struct Piece {
-  std::string text;       // valid UTF-8, never empty
-  int32_t token = -1;     // the id if it is an added token, which no component changes
-  bool at_start = false;  // begins with the first character of the original text
-  size_t beginning = 0;   // bytes of that character in a normal form
+  std::string text;      // valid UTF-8, never empty
+  int32_t token = -1;    // the id if it is an added token, which no component changes
+  size_t beginning = 0;  // how many of its first bytes come from the first character of the original text
+
+  /// The bytes from `begin` to before `end`.
+  [[nodiscard]] Piece part(size_t begin, size_t end) const {
+    return {text.substr(begin, end - begin), -1, std::min(std::max(beginning, begin), end) - begin};
+  }
+  /// Inserts text that counts as part of the first character.
+  void prepend(std::string_view prefix) {
+    text.insert(0, prefix);
+    if (beginning > 0) beginning += prefix.size();
+  }
+  /// Replaces the text by `map` of it, a function of strings that treats each character by itself.
+  template <typename Map>
+  void replace_by(const Map& map) {
+    if (beginning > 0) beginning = map(std::string_view(text).substr(0, beginning)).size();
+    text = map(std::string_view(text));
+  }
 };
 
-/// Changes a piece's text in place, and `at_start` if it drops the first character.
+/// Changes a piece's text and its `beginning` in place.
 using Normalize = std::function<void(Piece& piece)>;
 /// Splits pieces into parts; pieces with a token are unchanged.
 using PreTokenize = std::function<void(std::vector<Piece>& pieces)>;

@@ -41,9 +41,9 @@ Metaspace::Metaspace(const Settings& settings) : symbol_(settings.at("replacemen
 void Metaspace::split(std::vector<Piece>& pieces) const {
   for (Piece& piece : pieces) {
     if (piece.token >= 0) continue;
-    piece.text = replace_all(piece.text, " ", symbol_);
-    const bool wanted = prepend_ == Prepend::always || (prepend_ == Prepend::first && piece.at_start);
-    if (wanted && !piece.text.starts_with(symbol_)) piece.text.insert(0, symbol_);
+    piece.replace_by([this](std::string_view text) { return replace_all(text, " ", symbol_); });
+    const bool wanted = prepend_ == Prepend::always || (prepend_ == Prepend::first && piece.beginning > 0);
+    if (wanted && !piece.text.starts_with(symbol_)) piece.prepend(symbol_);
   }
   if (!split_) return;
   cut_pieces(pieces, [this](std::string_view text, std::vector<Span>& parts) {

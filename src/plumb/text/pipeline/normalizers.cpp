@@ -28,14 +28,14 @@ template <typename Map>
 void map_characters(Piece& piece, const Map& map) {
   std::string result;
   result.reserve(piece.text.size());
-  bool first = true;
+  size_t beginning = 0;
   for (size_t i = 0; i < piece.text.size();) {
+    const bool at_beginning = i < piece.beginning;
     map(next_character(piece.text, i), result);
-    if (first && result.empty()) piece.at_start = false;
-    first = false;
+    if (at_beginning) beginning = result.size();
   }
   piece.text = std::move(result);
-  piece.beginning = 0;
+  piece.beginning = beginning;
 }
 
 template <typename Property>
@@ -45,15 +45,16 @@ void drop_characters(Piece& piece, const Property& property) {
   });
 }
 
+void apply_form(Piece& piece, NormalForm form) {
+  piece.replace_by([form](std::string_view text) { return normalized(text, form); });
+  // A character that is composed of the first one and others counts as the first.
+  while (piece.beginning < piece.text.size() &&
+         (static_cast<unsigned char>(piece.text[piece.beginning]) & 0xC0) == 0x80)
+    ++piece.beginning;
+}
+
 Maker<Normalize> normal_form(NormalForm form) {
-  return [form](const Settings&) {
-    return [form](Piece& piece) {
-      size_t first = 0;
-      if (piece.at_start && !piece.text.empty()) next_character(piece.text, first);
-      piece.beginning = normalized(piece.text.substr(0, first), form).size();
-      piece.text = normalized(piece.text, form);
-    };
-  };
+  return [form](const Settings&) { return [form](Piece& piece) { apply_form(piece, form); }; };
 }
 
 void strip_white_space(Piece& piece, bool left, bool right) {
@@ -67,10 +68,7 @@ void strip_white_space(Piece& piece, bool left, bool right) {
   }
   if (!left) begin = 0;
   if (!right) end = piece.text.size();
-  // A character such as U+02DC becomes a space and a mark; the mark still counts as the first character.
-  if (begin > 0 && begin >= piece.beginning) piece.at_start = false;
-  piece.beginning -= std::min(begin, piece.beginning);
-  piece.text = begin < end ? piece.text.substr(begin, end - begin) : std::string();
+  piece = begin < end ? piece.part(begin, end) : Piece();
 }
 
 /// SentencePiece's rules for machine translation ("nmt"): drops control characters, and maps others to a space.
@@ -105,10 +103,10 @@ void bert_normalize(Piece& piece, const BertSettings& settings) {
     });
   }
   if (settings.accents) {
-    piece.text = normalized(piece.text, NormalForm::decomposed);
+    apply_form(piece, NormalForm::decomposed);
     drop_characters(piece, is_nonspacing_mark);
   }
-  if (settings.lowercase) piece.text = to_lowercase(piece.text);
+  if (settings.lowercase) piece.replace_by(to_lowercase);
 }
 
 Normalize make_bert(const Settings& settings) {
@@ -125,19 +123,13 @@ Normalize make_sequence(const Settings& settings) {
 }
 
 Normalize make_replace(const Settings& settings) {
-  return
-      [pattern = Pattern(settings.at("pattern")), content = settings.at("content").get<std::string>()](Piece& piece) {
-        bool dropped = false;
-        piece.text = pattern.replaced(piece.text, content, &dropped);
-        if (dropped) piece.at_start = false;
-        piece.beginning = 0;
-      };
+  return [pattern = Pattern(settings.at("pattern")), content = settings.at("content").get<std::string>()](
+             Piece& piece) { piece.text = pattern.replaced(piece.text, content, &piece.beginning); };
 }
 
 Normalize make_prepend(const Settings& settings) {
   return [prefix = settings.at("prepend").get<std::string>()](Piece& piece) {
-    if (!piece.text.empty()) piece.text.insert(0, prefix);
-    piece.beginning = 0;
+    if (!piece.text.empty()) piece.prepend(prefix);
   };
 }
 
@@ -150,8 +142,9 @@ Normalize make_strip(const Settings& settings) {
 Normalize make_precompiled(const Settings& settings) {
   const auto& map = settings.at("precompiled_charsmap");
   if (map.is_null()) return [](Piece&) {};
-  // Does not clear `at_start` if the first character is dropped: `tokenizers` does not, either.
-  return [rules = PrecompiledRules(map.get<std::string>())](Piece& piece) { piece.text = rules.apply(piece.text); };
+  return [rules = PrecompiledRules(map.get<std::string>())](Piece& piece) {
+    piece.text = rules.apply(piece.text, piece.beginning);
+  };
 }
 
 template <typename Apply>
@@ -163,8 +156,8 @@ Maker<Normalize> without_settings(Apply apply) {
   auto& all = normalizers();
   all.add("BertNormalizer", "BERT's cleaning, spaces around ideographs, accents, case", "", make_bert);
   all.add("ByteLevel", "bytes as characters of GPT-2's alphabet", "",
-          without_settings([](Piece& piece) { piece.text = bytes_as_characters(piece.text); }));
-  all.add("Lowercase", "lower case", "", without_settings([](Piece& piece) { piece.text = to_lowercase(piece.text); }));
+          without_settings([](Piece& piece) { piece.replace_by(bytes_as_characters); }));
+  all.add("Lowercase", "lower case", "", without_settings([](Piece& piece) { piece.replace_by(to_lowercase); }));
   all.add("NFC", "canonical composition", "UAX #15", normal_form(NormalForm::composed));
   all.add("NFD", "canonical decomposition", "UAX #15", normal_form(NormalForm::decomposed));
   all.add("NFKC", "compatibility composition", "UAX #15", normal_form(NormalForm::compatibility_composed));

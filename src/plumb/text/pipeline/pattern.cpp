@@ -1,5 +1,7 @@
 #include "plumb/text/pipeline/pattern.h"
 
+#include <algorithm>
+
 #include "plumb/text/pipeline/growth.h"
 #include "plumb/text/pipeline/settings.h"
 
@@ -31,16 +33,22 @@ void Pattern::find_all(std::string_view text, std::vector<Span>& matches) const 
   }
 }
 
-std::string Pattern::replaced(std::string_view text, std::string_view replacement, bool* first_is_dropped) const {
+std::string Pattern::replaced(std::string_view text, std::string_view replacement, size_t* beginning) const {
   std::string result;
   result.reserve(text.size());
   size_t copied = 0;
+  const size_t first = beginning == nullptr ? 0 : *beginning;
+  size_t of_first = 0;
+  const auto copy_until = [&](size_t end) {
+    if (copied < first) of_first = result.size() + std::min(end, first) - copied;
+    result.append(text.substr(copied, end - copied));
+  };
   const auto replace = [&](const Span& match) {
-    result.append(text.substr(copied, match.begin - copied)).append(replacement);
+    copy_until(match.begin);
+    result.append(replacement);
     check_growth(text.size(), result.size());
     copied = match.end;
-    if (first_is_dropped != nullptr && match.begin == 0 && match.end > 0 && replacement.empty())
-      *first_is_dropped = true;
+    if (match.end <= first) of_first = result.size();
   };
   if (regex_) {
     std::vector<Span> matches;
@@ -50,7 +58,9 @@ std::string Pattern::replaced(std::string_view text, std::string_view replacemen
     for (size_t at = text.find(literal_); at != std::string_view::npos; at = text.find(literal_, copied))
       replace({at, at + literal_.size()});
   }
-  return result.append(text.substr(copied));
+  copy_until(text.size());
+  if (first > 0) *beginning = of_first;
+  return result;
 }
 
 }  // namespace plumb::tokenization

@@ -22,10 +22,11 @@ class Pattern {
   /// Sets `matches` to the matches in `text`, from left to right, without overlap.
   void find_all(std::string_view text, std::vector<Span>& matches) const;
 
-  /// `text` with every match replaced. `first_is_dropped`, if given, is set to true if the text begins with a match and
-  /// the replacement is empty. Throws Error if the text grows too long (text/pipeline/growth.h).
+  /// `text` with every match replaced. `beginning`, if given, is a number of the text's first bytes, and is set to that
+  /// of the bytes that they become; as in `tokenizers`, a replacement comes from the last character of its match.
+  /// Throws Error if the text grows too long (text/pipeline/growth.h).
   [[nodiscard]] std::string replaced(std::string_view text, std::string_view replacement,
-                                     bool* first_is_dropped = nullptr) const;
+                                     size_t* beginning = nullptr) const;
 
  private:
   std::string literal_;

@@ -35,7 +35,7 @@ PreTokenize make_byte_level(const Settings& settings) {
   return [prefix, words](std::vector<Piece>& pieces) {
     if (prefix) {
       for (Piece& piece : pieces) {
-        if (piece.token < 0 && piece.text.front() != ' ') piece.text.insert(0, " ");
+        if (piece.token < 0 && piece.text.front() != ' ') piece.prepend(" ");
       }
     }
     if (words) {
@@ -44,7 +44,7 @@ PreTokenize make_byte_level(const Settings& settings) {
           Behavior::isolated);
     }
     for (Piece& piece : pieces) {
-      if (piece.token < 0) piece.text = bytes_as_characters(piece.text);
+      if (piece.token < 0) piece.replace_by(bytes_as_characters);
     }
   };
 }

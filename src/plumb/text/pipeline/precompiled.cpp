@@ -1,5 +1,6 @@
 #include "plumb/text/pipeline/precompiled.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <optional>
@@ -19,6 +20,48 @@ Error damaged() { return Error("'precompiled_charsmap' is damaged"); }
 bool has_leaf(uint32_t unit) { return ((unit >> 8) & 1) != 0; }
 uint32_t label_of(uint32_t unit) { return unit & ((1U << 31) | 0xFF); }
 uint32_t offset_of(uint32_t unit) { return (unit >> 10) << ((unit & (1U << 9)) >> 6); }
+
+/// What becomes of the first characters of a text. As in `tokenizers`, a replacement takes its characters one by one
+/// from those that it replaces. Further ones come from the last of these; characters that are left over count to the
+/// last character before them, and if there is none, those after them move up.
+class BeginningOfResult {
+ public:
+  explicit BeginningOfResult(size_t characters) : characters_(characters) {}
+
+  void replace(std::string_view part, std::string_view replacement) {
+    if (taken_ > characters_) return;
+    auto left = static_cast<int64_t>(character_count(part));
+    for (size_t i = 0; i < replacement.size(); --left) {
+      const size_t begin = i;
+      next_character(replacement, i);
+      finish_last();
+      last_ = i - begin;
+      takes_ = left > 0 ? 1 : 0;
+    }
+    if (left > 0 && last_ > 0) takes_ += left;
+  }
+
+  /// The bytes of the result, once all parts are replaced.
+  [[nodiscard]] size_t bytes() {
+    finish_last();
+    return bytes_;
+  }
+
+ private:
+  void finish_last() {
+    const size_t source = takes_ > 0 ? taken_ : std::max<size_t>(taken_, 1) - 1;
+    if (source < characters_) bytes_ += last_;
+    taken_ += static_cast<size_t>(takes_);
+    last_ = 0;
+    takes_ = 0;
+  }
+
+  size_t characters_;
+  size_t taken_ = 0;   // characters of the text so far
+  size_t bytes_ = 0;   // of the result
+  size_t last_ = 0;    // bytes of the last character of the result; 0: none
+  int64_t takes_ = 0;  // how many characters it comes from; 0: the same as the one before
+};
 
 }  // namespace
 
@@ -56,28 +99,30 @@ std::optional<std::string_view> PrecompiledRules::replacement(std::string_view c
   return std::nullopt;
 }
 
-void PrecompiledRules::replace_characters(std::string_view cluster, std::string& result) const {
-  for (size_t i = 0; i < cluster.size();) {
-    const size_t begin = i;
-    next_character(cluster, i);
-    const std::string_view character = cluster.substr(begin, i - begin);
-    result.append(replacement(character).value_or(character));
-  }
-}
-
-std::string PrecompiledRules::apply(std::string_view text) const {
+std::string PrecompiledRules::apply(std::string_view text, size_t& beginning) const {
   std::string result;
   result.reserve(text.size());
+  BeginningOfResult of_result(character_count(text.substr(0, beginning)));
+  const auto replace = [&](std::string_view part, std::string_view by) {
+    result.append(by);
+    if (beginning > 0) of_result.replace(part, by);
+  };
   const std::vector<size_t> boundaries = grapheme_boundaries(text);
   for (size_t i = 0; i + 1 < boundaries.size(); ++i) {
     const std::string_view cluster = text.substr(boundaries[i], boundaries[i + 1] - boundaries[i]);
     const auto whole = cluster.size() < 6 ? replacement(cluster) : std::nullopt;
     if (whole) {
-      result.append(*whole);
-    } else {
-      replace_characters(cluster, result);
+      replace(cluster, *whole);
+      continue;
+    }
+    for (size_t at = 0; at < cluster.size();) {
+      const size_t begin = at;
+      next_character(cluster, at);
+      const std::string_view character = cluster.substr(begin, at - begin);
+      replace(character, replacement(character).value_or(character));
     }
   }
+  beginning = of_result.bytes();
   if (!is_valid_utf8(result)) return repaired_utf8(result);  // a replacement that starts within a character
   return result;
 }

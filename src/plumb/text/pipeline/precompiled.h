@@ -17,13 +17,12 @@ class PrecompiledRules {
   explicit PrecompiledRules(const std::string& base64);
 
   /// Replaces each grapheme cluster of fewer than 6 bytes by the shortest rule that is a prefix of it; if there is
-  /// none, and in longer clusters, does the same to each character.
-  [[nodiscard]] std::string apply(std::string_view text) const;
+  /// none, and in longer clusters, does the same to each character. `beginning` is a number of the text's first bytes,
+  /// and is set to that of the bytes that they become.
+  [[nodiscard]] std::string apply(std::string_view text, size_t& beginning) const;
 
  private:
   [[nodiscard]] std::optional<std::string_view> replacement(std::string_view chunk) const;
-  void replace_characters(std::string_view cluster, std::string& result) const;
-
   std::vector<uint32_t> trie_;
   std::string replacements_;
 };

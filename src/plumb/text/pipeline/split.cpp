@@ -96,8 +96,7 @@ void cut_pieces(std::vector<Piece>& pieces,
       continue;
     }
     for (const Span& part : parts) {
-      if (part.begin == part.end) continue;
-      result.push_back({piece.text.substr(part.begin, part.end - part.begin), -1, piece.at_start && part.begin == 0});
+      if (part.begin < part.end) result.push_back(piece.part(part.begin, part.end));
     }
   }
   pieces = std::move(result);
