@@ -90,6 +90,7 @@ set(PLUMB_PUBLIC_HEADERS
   task/task.h
   train/run_training.h
   train/trainer.h
+  trouble/failure.h
   trouble/findings.h
   trouble/spikes.h
   trouble/trouble.h

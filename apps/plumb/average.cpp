@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "checks.h"
@@ -17,14 +18,14 @@ namespace {
 
 struct AverageArguments {
   std::string run, out;
-  int64_t last = 0, best = 0;  // 0: not given
+  std::optional<int64_t> last, best;
 };
 
 void average(const AverageArguments& arguments, const Globals& globals) {
-  if ((arguments.last > 0) == (arguments.best > 0))
+  if (arguments.last.has_value() == arguments.best.has_value())
     throw UsageError("exactly one of --last and --best is required", "give either --last N or --best N");
-  const auto checkpoints = arguments.last > 0 ? last_checkpoints(arguments.run, arguments.last)
-                                              : best_checkpoints(arguments.run, arguments.best);
+  const auto checkpoints = arguments.last ? last_checkpoints(arguments.run, *arguments.last)
+                                          : best_checkpoints(arguments.run, *arguments.best);
   average_checkpoints(arguments.run, checkpoints, arguments.out);
   Json json = make_document("average", 1);
   json["run"] = arguments.run;

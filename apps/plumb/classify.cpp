@@ -333,11 +333,8 @@ void add_classify(CLI::App& app, Globals& globals) {
                  "Each line is a pair of sentences separated by a TAB (default: as in training)")
       ->excludes(generated);
   verb->add_option("--precision", arguments->options.precision, "Precision of matrix products")
-      ->check(CLI::IsMember({"float32", "bf16", "int8"}))
-      ->capture_default_str();
-  verb->add_option("--batch-tokens", arguments->options.batch_tokens, "Tokens per batch")
-      ->check(positive())
-      ->capture_default_str();
+      ->check(CLI::IsMember({"float32", "bf16", "int8"}));
+  verb->add_option("--batch-tokens", arguments->options.batch_tokens, "Tokens per batch")->check(positive());
 }
 
 }  // namespace plumb::app

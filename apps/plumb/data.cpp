@@ -128,21 +128,25 @@ void add_corpus_option(CLI::App* verb, CLI::Option* train, std::vector<std::stri
       ->excludes(train);
 }
 
+/// Adds --test.
+void add_test_option(CLI::App* verb, std::vector<std::string>& tests, const char* meaning) {
+  verb->add_option("--test", tests, meaning)
+      ->type_name("TEST")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
 /// Adds the options for learning a tokenizer and returns them.
 std::vector<CLI::Option*> add_tokenizer_options(CLI::App* verb, TokenizerOptions& tokenizer) {
   CLI::Option* vocabulary =
-      verb->add_option("--vocabulary", tokenizer.vocabulary, "Vocabulary size, including special tokens")
-          ->capture_default_str();
+      verb->add_option("--vocabulary", tokenizer.vocabulary, "Vocabulary size, including special tokens");
   CLI::Option* kind = verb->add_option("--tokenizer", tokenizer.kind, "Algorithm that learns the vocabulary")
-                          ->check(CLI::IsMember({"bpe", "unigram", "word"}))
-                          ->capture_default_str();
+                          ->check(CLI::IsMember({"bpe", "unigram", "word"}));
   CLI::Option* coverage = verb->add_option("--character-coverage", tokenizer.character_coverage,
-                                           "Fraction of the text's characters that the vocabulary covers")
-                              ->capture_default_str();
+                                           "Fraction of the text's characters that the vocabulary covers");
   CLI::Option* sample = verb->add_option("--tokenizer-sample", tokenizer.sample,
                                          "Learn the vocabulary from at most N training examples; 0: from all")
-                            ->check(not_negative())
-                            ->capture_default_str();
+                            ->check(not_negative());
   CLI::Option* mask =
       verb->add_flag("--mask-token", tokenizer.mask, "Give the vocabulary a mask token, for masked language modeling");
   return {vocabulary, kind, coverage, sample, mask};
@@ -198,17 +202,13 @@ void add_prepare(CLI::App& data, Globals& globals) {
   verb->add_option("--valid", arguments->valid, "The same for validation (default: held out from the training text)")
       ->type_name("FILE [FILE]")
       ->expected(1, 2);
-  verb->add_option("--test", arguments->tests, "A test set, NAME=SOURCE,TARGET or NAME=FILE.tsv; may be repeated")
-      ->type_name("TEST")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_test_option(verb, arguments->tests, "A test set, NAME=SOURCE,TARGET or NAME=FILE.tsv; may be repeated");
   verb->add_option("--out", arguments->out, "Data directory to create")->type_name("DIR")->required();
   PrepareOptions& prepare = arguments->prepare;
   add_tokenizer_options(verb, prepare.tokenizer);
   add_joint_option(verb, prepare.joint);
   verb->add_option("--length-limit", prepare.length_limit,
-                   "Drop training pairs with more tokens than this on either side")
-      ->capture_default_str();
+                   "Drop training pairs with more tokens than this on either side");
   verb->add_option("--valid-size", prepare.valid_size, "Pairs to hold out without --valid (default: 5%, at most 1000)");
   verb->add_option("--source-language", prepare.source_language, "Source language, recorded in data.json")
       ->type_name("NAME");
@@ -242,18 +242,13 @@ void add_text(CLI::App& data, Globals& globals) {
                     "Instead of --train: one of several corpora, NAME=FILE; may be repeated");
   verb->add_option("--valid", arguments->valid, "Validation text (default: the last lines of the training text)")
       ->type_name("FILE");
-  verb->add_option("--test", arguments->tests, "A test set, NAME=FILE; may be repeated")
-      ->type_name("TEST")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_test_option(verb, arguments->tests, "A test set, NAME=FILE; may be repeated");
   verb->add_option("--out", arguments->out, "Data directory to create")->type_name("DIR")->required();
   verb->add_option("--block", options.block, "Cut the text into sequences of N tokens; 0: each line is a sequence")
-      ->capture_default_str()
       ->check(not_negative());
   add_tokenizer_options(verb, options.tokenizer, options.tokenizer_from);
   verb->add_option("--length-limit", options.length_limit,
-                   "With --block 0: drop training lines with more tokens than this")
-      ->capture_default_str();
+                   "With --block 0: drop training lines with more tokens than this");
   verb->add_option("--valid-size", options.valid_size,
                    "Lines of each text to hold out without --valid (default: 5%, at most 1000)");
 }
@@ -290,32 +285,24 @@ void add_labels(CLI::App& data, Globals& globals) {
   LabeledTextFormat& format = options.format;
   verb->add_option("--train", options.train, "Training file, one example per line")->type_name("FILE")->required();
   verb->add_option("--valid", arguments->valid, "Validation file (default: held out from --train)")->type_name("FILE");
-  verb->add_option("--test", arguments->tests, "A test set, NAME=FILE; may be repeated")
-      ->type_name("TEST")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_test_option(verb, arguments->tests, "A test set, NAME=FILE; may be repeated");
   verb->add_option("--out", arguments->out, "Data directory to create")->type_name("DIR")->required();
   verb->add_option("--label", format.label, "Column of the label: its number from 1 or, with --header, its name")
-      ->type_name("COLUMN")
-      ->capture_default_str();
+      ->type_name("COLUMN");
   verb->add_option("--text", format.text, "Column of the sentence, or columns of the two sentences of a pair")
       ->type_name("COLUMN [COLUMN]")
-      ->expected(1, 2)
-      ->capture_default_str();
+      ->expected(1, 2);
   verb->add_flag("--header", format.header, "The first line of each file names the columns");
   verb->add_option("--separator", arguments->separator,
                    "Column separator: tab; comma, with quoted fields; space, only the first in a line")
-      ->check(CLI::IsMember({"tab", "comma", "space"}))
-      ->capture_default_str();
+      ->check(CLI::IsMember({"tab", "comma", "space"}));
   verb->add_option("--label-end", format.label_end, "Text that ends the label: with ':', NUM:date has the label NUM")
       ->type_name("TEXT");
   verb->add_option("--encoding", arguments->encoding, "Encoding of all files")
-      ->check(CLI::IsMember({"utf-8", "latin-1"}))
-      ->capture_default_str();
+      ->check(CLI::IsMember({"utf-8", "latin-1"}));
   add_tokenizer_options(verb, options.tokenizer, options.tokenizer_from);
   verb->add_option("--length-limit", options.length_limit,
-                   "Truncate examples with more tokens than this, counting both sentences of a pair")
-      ->capture_default_str();
+                   "Truncate examples with more tokens than this, counting both sentences of a pair");
   verb->add_option("--valid-size", options.valid_size,
                    "Examples to hold out without --valid (default: 5%, at most 1000)");
 }
@@ -358,8 +345,7 @@ void add_synthesize(CLI::App& data, Globals& globals) {
   verb->add_option("--raw", arguments->raw, "Write the text to PREFIX.de and PREFIX.en")->type_name("PREFIX");
   SyntheticOptions& synthetic = arguments->synthetic;
   verb->add_option("--pairs", synthetic.pairs, "Sentence pairs, including validation and test")
-      ->check(CLI::Range(int64_t{1}, int64_t{100'000'000}))
-      ->capture_default_str();
+      ->check(CLI::Range(int64_t{1}, int64_t{100'000'000}));
   verb->add_option("--valid-size", synthetic.valid, "Validation pairs (default: 1,000, at most an eighth of all)");
   verb->add_option("--test-size", synthetic.test, "Test pairs (default: 1,000, at most an eighth of all)");
   add_tokenizer_options(verb, synthetic.tokenizer);

@@ -46,7 +46,8 @@ std::string described(const CLI::Option& option, const std::string& description)
   std::vector<std::string> notes;
   if (option.get_required()) notes.emplace_back("required");
   const std::string value = option.get_default_str();
-  if (!value.empty() && description.find("(default") == std::string::npos) notes.push_back("default: " + value);
+  if (!value.empty() && value != "[]" && description.find("(default") == std::string::npos)
+    notes.push_back("default: " + value);
   const bool many =
       option.get_expected_max() == 1 && option.get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;
   if (many && !option.get_positional() && description.find("may be repeated") == std::string::npos)

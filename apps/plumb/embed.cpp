@@ -186,9 +186,7 @@ void add_embed(CLI::App& app, Globals& globals) {
                [arguments, &globals] { embed_input(*arguments, globals); });
   add_json_option(*verb, globals);
   verb->add_option("MODEL", arguments->model, kModelHelp)->type_name("RUN_OR_FOLDER")->required();
-  verb->add_option("--text", arguments->text, "File with one text per line; -: standard input")
-      ->type_name("FILE")
-      ->capture_default_str();
+  verb->add_option("--text", arguments->text, "File with one text per line; -: standard input")->type_name("FILE");
   verb->add_option(
           "--out", arguments->out,
           "FILE.npy: a float32 matrix for NumPy; FILE.jsonl: JSON Lines (default: JSON Lines to standard output)")
@@ -212,11 +210,8 @@ void add_embed(CLI::App& app, Globals& globals) {
                    "Data directory with the tokenizer (default: the run's, or the tokenizer of an imported model)")
       ->type_name("DIR");
   verb->add_option("--precision", arguments->options.precision, "Precision of matrix products")
-      ->check(CLI::IsMember({"float32", "bf16", "int8"}))
-      ->capture_default_str();
-  verb->add_option("--batch-tokens", arguments->options.batch_tokens, "Tokens per batch")
-      ->check(positive())
-      ->capture_default_str();
+      ->check(CLI::IsMember({"float32", "bf16", "int8"}));
+  verb->add_option("--batch-tokens", arguments->options.batch_tokens, "Tokens per batch")->check(positive());
 }
 
 }  // namespace plumb::app

@@ -152,47 +152,34 @@ void add_evaluate(CLI::App& app, Globals& globals) {
                    "Tasks, separated by commas: names (`plumb list evaluation`), or your own files (*.jsonl, *.json)")
       ->type_name("TASK,...")
       ->required();
-  verb->add_option("--data", arguments->data, "Folder with the files of the tasks")
-      ->type_name("DIR")
-      ->capture_default_str();
+  verb->add_option("--data", arguments->data, "Folder with the files of the tasks")->type_name("DIR");
   verb->add_option("--tokenizer", arguments->tokenizer,
                    "Data directory with the tokenizer (default: the run's, or the tokenizer of an imported model)")
       ->type_name("DIR");
-  verb->add_option("--few-shot", options.few_shot.examples, "Examples in each prompt")
-      ->check(not_negative())
-      ->capture_default_str();
-  verb->add_option("--few-shot-seed", options.few_shot.seed, "Seed of the examples that are drawn")
-      ->capture_default_str();
-  verb->add_option("--limit", options.limit, "Items of each task; 0: all")
-      ->check(not_negative())
-      ->capture_default_str();
+  verb->add_option("--few-shot", options.few_shot.examples, "Examples in each prompt")->check(not_negative());
+  verb->add_option("--few-shot-seed", options.few_shot.seed, "Seed of the examples that are drawn");
+  verb->add_option("--limit", options.limit, "Items of each task; 0: all")->check(not_negative());
   verb->add_option("--max-length", arguments->max_length,
                    "Context length in tokens; 0: the model's number of positions or the length in its config.json, "
                    "else 2048")
-      ->check(not_negative())
-      ->capture_default_str();
+      ->check(not_negative());
   verb->add_option("--max-tokens", options.max_tokens,
                    "Maximum tokens of a generated answer; 0: the limit of the task (256)")
-      ->check(CLI::Range(int64_t{0}, int64_t{1'000'000'000}))
-      ->capture_default_str();
+      ->check(CLI::Range(int64_t{0}, int64_t{1'000'000'000}));
   verb->add_option("--out", arguments->out,
                    "Directory for results and answers; an interrupted evaluation resumes from it")
       ->type_name("DIR");
   verb->add_flag("--samples", arguments->samples, "Also write every prompt and its answers to --out");
   verb->add_option("--precision", options.scoring.precision, "Precision of matrix products")
-      ->check(CLI::IsMember({"float32", "bf16", "int8"}))
-      ->capture_default_str();
+      ->check(CLI::IsMember({"float32", "bf16", "int8"}));
   verb->add_option("--batch-tokens", options.scoring.batch_tokens, "Tokens per batch")
-      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))
-      ->capture_default_str();
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}));
   verb->add_option("--interval-samples", options.metrics.resampling.samples,
                    "Bootstrap samples of the 95% intervals; 0: no intervals")
-      ->check(between(0, 10'000'000))
-      ->capture_default_str();
+      ->check(between(0, 10'000'000));
   verb->add_option("--bootstrap-iters", options.metrics.harness_bootstrap,
                    "Bootstrap samples of the standard error of perplexity, drawn as the harness does; 0: none")
-      ->check(between(0, 10'000'000))
-      ->capture_default_str();
+      ->check(between(0, 10'000'000));
 }
 
 }  // namespace plumb::app

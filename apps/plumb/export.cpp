@@ -50,9 +50,7 @@ void add_export(CLI::App& app, Globals& globals) {
   verb->add_option("FOLDER", arguments->folder, "Folder to write: config.json, safetensors and the tokenizer's files")
       ->type_name("DIR")
       ->required();
-  verb->add_option("--format", arguments->format, "Format of the folder")
-      ->check(CLI::IsMember({"huggingface"}))
-      ->capture_default_str();
+  verb->add_option("--format", arguments->format, "Format of the folder")->check(CLI::IsMember({"huggingface"}));
 }
 
 }  // namespace plumb::app

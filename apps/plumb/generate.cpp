@@ -189,39 +189,29 @@ void add_generate(CLI::App& app, Globals& globals) {
       ->type_name("FILE")
       ->excludes(prompt);
   GenerateOptions& options = arguments->options;
-  verb->add_option("--max-tokens", options.max_tokens, "Maximum tokens per sample")
-      ->check(positive())
-      ->capture_default_str();
+  verb->add_option("--max-tokens", options.max_tokens, "Maximum tokens per sample")->check(positive());
   verb->add_option("--lines", options.lines, "End a sample after this many lines; 0: only at --max-tokens")
-      ->check(not_negative())
-      ->capture_default_str();
+      ->check(not_negative());
   verb->add_option("--stop", arguments->stop, "End a sample before this text; may be repeated")
       ->type_name("TEXT")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  verb->add_option("--samples", options.samples, "Samples per prompt")->check(positive())->capture_default_str();
+  verb->add_option("--samples", options.samples, "Samples per prompt")->check(positive());
   SamplingOptions& sampling = options.sampling;
   CLI::Option* temperature = verb->add_option("--temperature", sampling.temperature,
-                                              "Divide logits by this; below 1 favors probable tokens; 0: greedy")
-                                 ->capture_default_str();
+                                              "Divide logits by this; below 1 favors probable tokens; 0: greedy");
   verb->add_flag("--greedy", arguments->greedy, "Always take the most probable token (--temperature 0)")
       ->excludes(temperature);
-  verb->add_option("--top-k", sampling.top_k, "Sample from the K most probable tokens; 0: from all")
-      ->capture_default_str();
-  verb->add_option("--top-p", sampling.top_p, "Sample from the smallest set of tokens with this total probability")
-      ->capture_default_str();
+  verb->add_option("--top-k", sampling.top_k, "Sample from the K most probable tokens; 0: from all");
+  verb->add_option("--top-p", sampling.top_p, "Sample from the smallest set of tokens with this total probability");
   verb->add_option("--min-p", sampling.min_p,
-                   "Sample from tokens with at least this fraction of the largest probability")
-      ->capture_default_str();
+                   "Sample from tokens with at least this fraction of the largest probability");
   verb->add_option("--repetition-penalty", arguments->repetition_penalty,
                    "Values above 1 make tokens less probable once they have occurred (default: that of an imported "
                    "model's generation_config.json, else 1)");
   verb->add_option("--precision", options.precision, "Precision of matrix products")
-      ->check(CLI::IsMember({"float32", "bf16", "int8"}))
-      ->capture_default_str();
-  verb->add_option("--batch-rows", options.batch_rows, "Samples to generate together")
-      ->check(positive())
-      ->capture_default_str();
+      ->check(CLI::IsMember({"float32", "bf16", "int8"}));
+  verb->add_option("--batch-rows", options.batch_rows, "Samples to generate together")->check(positive());
 }
 
 }  // namespace plumb::app

@@ -10,6 +10,7 @@
 #include "plumb/base/files.h"
 #include "plumb/base/json_fields.h"
 #include "plumb/base/text.h"
+#include "plumb/metrics/unicode.h"
 #include "verb.h"
 
 namespace plumb::app {
@@ -19,27 +20,17 @@ namespace {
 /// copied into a shell; no line that looks like a request.
 std::string escaped(const std::string& text) {
   std::string out;
-  for (size_t i = 0; i < text.size();) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const size_t length = byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
-    if (length > 1) {
-      uint32_t point = byte & (0xFFU >> (length + 1));
-      for (size_t k = 1; k < length; ++k) point = point << 6 | (static_cast<unsigned char>(text[i + k]) & 0x3FU);
-      out += fmt::format("\\[u{:04X}]", point);
-    } else if (byte == '\\') {
-      out += "\\(rs";
-    } else if (byte == '-') {
-      out += "\\-";
-    } else if ((byte == '.' || byte == '\'') && (i == 0 || text[i - 1] == '\n')) {
-      out += std::string("\\&") + text[i];
-    } else if (byte == '\'') {
-      out += "\\(aq";
-    } else if (byte == '`') {
-      out += "\\(ga";
+  char32_t before = U'\n';
+  for (const char32_t point : to_utf32(text)) {
+    const auto c = static_cast<char>(point);
+    if (point >= 0x80) {
+      out += fmt::format("\\[u{:04X}]", static_cast<uint32_t>(point));
+    } else if ((c == '.' || c == '\'') && before == U'\n') {
+      out += std::string("\\&") + c;
     } else {
-      out += text[i];
+      out += c == '\\' ? "\\(rs" : c == '-' ? "\\-" : c == '\'' ? "\\(aq" : c == '`' ? "\\(ga" : std::string(1, c);
     }
-    i += length;
+    before = point;
   }
   return out;
 }

@@ -10,7 +10,7 @@ namespace plumb::app {
 namespace {
 
 /// "--set KEY=VALUE" or "-q, --quiet"; for an argument, its name.
-std::string heading(const ManualOption& option) {
+std::string heading_of(const ManualOption& option) {
   const std::string names = join(option.names);
   return option.takes_value() ? names + ' ' + option.value : names;
 }
@@ -47,27 +47,6 @@ std::string entry(const std::string& heading, const std::string& text) {
   }
   return out + '\n';
 }
-
-/// Sections with their headings, in order of first occurrence.
-class Sections {
- public:
-  void add(const std::string& heading, const std::string& text) {
-    const auto found = std::find_if(all_.begin(), all_.end(), [&](const auto& s) { return s.first == heading; });
-    if (found == all_.end()) {
-      all_.emplace_back(heading, text);
-    } else {
-      found->second += text;
-    }
-  }
-  [[nodiscard]] std::string text() const {
-    std::string out;
-    for (const auto& [heading, text] : all_) out += fmt::format("\n{}:\n{}", heading, text);
-    return out;
-  }
-
- private:
-  std::vector<std::pair<std::string, std::string>> all_;
-};
 
 }  // namespace
 
@@ -144,12 +123,16 @@ std::string ManualVerb::synopsis() const {
 }
 
 std::string help_text(const ManualVerb& verb) {
-  Sections sections;
-  for (const ManualVerb& inner : verb.verbs) sections.add(inner.group, entry(inner.path.back(), inner.summary));
-  for (const ManualOption& option : verb.options) {
-    sections.add(option.argument ? "Arguments" : option.group, entry(heading(option), option.description));
-  }
-  std::string text = fmt::format("{}\n\nUsage: {}\n{}", verb.summary, verb.synopsis(), sections.text());
+  std::string text = fmt::format("{}\n\nUsage: {}\n", verb.summary, verb.synopsis());
+  std::string heading;
+  const auto add = [&](const std::string& own, const std::string& line) {
+    if (own != heading) text += fmt::format("\n{}:\n", own);
+    heading = own;
+    text += line;
+  };
+  for (const ManualVerb& inner : verb.verbs) add(inner.group, entry(inner.path.back(), inner.summary));
+  for (const ManualOption& option : verb.options)
+    add(option.argument ? "Arguments" : option.group, entry(heading_of(option), option.description));
   if (!verb.example.empty()) text += fmt::format("\nExample:\n  {}\n", verb.example);
   if (!verb.verbs.empty())
     text += fmt::format("\n`plumb{}{} COMMAND --help` shows the options of a command and an example.\n",

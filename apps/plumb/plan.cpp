@@ -184,29 +184,22 @@ void add_plan(CLI::App& app, Globals& globals) {
   verb->add_option("--tokens", arguments->tokens, "Tokens of the whole run (default: train.steps)")
       ->type_name("QUANTITY");
   suggest(verb->add_option("--precision", arguments->precision,
-                           "Weights: float32; mixed: 2 bytes with a copy in 4; bfloat16: 2 bytes without one")
-              ->capture_default_str(),
+                           "Weights: float32; mixed: 2 bytes with a copy in 4; bfloat16: 2 bytes without one"),
           {"float32", "mixed", "bfloat16"});
   plan::Hardware& hardware = arguments->hardware;
-  verb->add_option("--devices", hardware.devices, "Number of devices")->check(positive())->capture_default_str();
-  verb->add_option("--memory", arguments->memory, "Memory of a device")->type_name("QUANTITY")->capture_default_str();
-  verb->add_option("--flops", arguments->flops, "Peak operations per second of a device")
-      ->type_name("QUANTITY")
-      ->capture_default_str();
+  verb->add_option("--devices", hardware.devices, "Number of devices")->check(positive());
+  verb->add_option("--memory", arguments->memory, "Memory of a device")->type_name("QUANTITY");
+  verb->add_option("--flops", arguments->flops, "Peak operations per second of a device")->type_name("QUANTITY");
   verb->add_option("--efficiency", hardware.efficiency, "Share of the peak that matrix products reach")
-      ->check(between(0.01, 1))
-      ->capture_default_str();
+      ->check(between(0.01, 1));
   verb->add_option("--devices-per-node", hardware.devices_per_node, "Devices with fast connections to each other")
-      ->check(positive())
-      ->capture_default_str();
+      ->check(positive());
   verb->add_option("--node-bandwidth", arguments->node_bandwidth, "Bytes per second of a device to others of its node")
-      ->type_name("QUANTITY")
-      ->capture_default_str();
+      ->type_name("QUANTITY");
   verb->add_option("--network", arguments->network, "Bytes per second of a device to other nodes")
-      ->type_name("QUANTITY")
-      ->capture_default_str();
+      ->type_name("QUANTITY");
   verb->add_option("--price", hardware.price, "Price of a device-hour")->check(not_negative());
-  verb->add_option("--show", arguments->show, "Number of divisions to show")->check(positive())->capture_default_str();
+  verb->add_option("--show", arguments->show, "Number of divisions to show")->check(positive());
 }
 
 }  // namespace plumb::app

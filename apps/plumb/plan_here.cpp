@@ -10,6 +10,7 @@
 #include "plumb/base/quantity.h"
 #include "plumb/model/embedding.h"
 #include "plumb/model/kind.h"
+#include "training.h"
 
 namespace plumb::app {
 namespace {
@@ -55,11 +56,8 @@ std::string text_of(const plan::LocalMemory& memory, const plan::LocalTime& time
 
 void add_planned_file(CLI::App& verb, PlannedFile& file) {
   verb.add_option("CONFIG", file.config, "TOML file with [model] and [train] sections")->type_name("FILE")->required();
-  verb.add_option("--set", file.set, "Override a key, such as model.d_model=512; may be repeated")
-      ->type_name("KEY=VALUE")
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_set_option(verb, file.set);
+  verb.get_option("--set")->description("Override a key, such as model.d_model=512; may be repeated");
   verb.add_option("--vocabulary", file.vocabulary, "Size of the vocabulary, if the file leaves it to the data")
       ->check(positive());
   verb.add_option("--sequence", file.sequence,
@@ -74,9 +72,9 @@ RunConfig planned_run(const PlannedFile& file) {
   Config config = Config::from_file(file.config);
   for (const std::string& assignment : file.set) config.set(assignment);
   RunConfig run = read_run_config(config);
-  if (file.vocabulary > 0) {
-    run.model.target_vocabulary = file.vocabulary;
-    if (!kind_of(run.model).models_language()) run.model.source_vocabulary = file.vocabulary;
+  if (file.vocabulary) {
+    run.model.target_vocabulary = *file.vocabulary;
+    if (!kind_of(run.model).models_language()) run.model.source_vocabulary = *file.vocabulary;
   }
   if (run.model.target_vocabulary == 0 && !kind_of(run.model).only_encodes())
     throw Error(file.config + ": the vocabulary is left to the data", "give its size with --vocabulary");

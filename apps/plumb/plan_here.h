@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,7 @@ namespace plumb::app {
 struct PlannedFile {
   std::string config;
   std::vector<std::string> set;
-  int64_t vocabulary = 0;
+  std::optional<int64_t> vocabulary;
   int64_t sequence = 0;  // 0: 2,048, or the model's positions if they are fewer
   std::string batch_tokens;
 };

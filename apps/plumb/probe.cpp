@@ -146,46 +146,37 @@ void measure_and_report(const ProbeArguments& arguments, const Subject& subject,
   emit(globals, subject.document(document), text_of(report, subject) + (more ? app::text_of(*more) : ""));
 }
 
-void run_probe(const CLI::App& verb, const ProbeArguments& arguments, Globals& globals) {
-  std::optional<Subject> subject;
-  SharedMeasurement work;
-  work.prepare = [&] { subject = open_subject(arguments.subject); };
-  work.facts = [&] { return facts_of(*subject); };
-  work.measure = [&](const Group& group) { measure_and_report(arguments, *subject, globals, group); };
-  measure_in_processes(verb, arguments.processes, globals, work);
-}
-
 }  // namespace
 
 void add_probe(CLI::App& app, Globals& globals) {
   auto arguments = std::make_shared<ProbeArguments>();
   CLI::App* verb = add_verb(
       app, globals, "probe", "Measure activations and gradients at initialization and compare them with theory",
-      "plumb probe --config model.toml --data data/multi30k --set model.residual=post-ln",
-      [arguments, &app, &globals] { run_probe(*app.get_subcommand("probe"), *arguments, globals); });
+      "plumb probe --config model.toml --data data/multi30k --set model.residual=post-ln", [arguments, &app, &globals] {
+        measure_in_processes(*app.get_subcommand("probe"), arguments->subject, arguments->processes, globals,
+                             [&](const Subject& subject, const Group& group) {
+                               measure_and_report(*arguments, subject, globals, group);
+                             });
+      });
   add_json_option(*verb, globals);
   add_seed_option(*verb, globals);
   add_subject_options(*verb, arguments->subject);
   verb->add_option("--seeds", arguments->seeds,
                    "Number of initializations, starting at --seed; ignored for given weights")
-      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
-      ->capture_default_str();
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}));
   verb->add_option("--label-smoothing", arguments->label_smoothing,
                    "Label smoothing of the loss whose gradient is measured")
-      ->check(between(0, 1))
-      ->capture_default_str();
+      ->check(between(0, 1));
   verb->add_flag("--gains", arguments->gains, "Also measure how much of the gradient each sub-layer passes back");
   verb->add_flag("--first-step", arguments->first_step,
                  "Also measure the first step of Adam and SGD: change of the logits by layer, critical learning rate");
   verb->add_option("--curvature", arguments->curvature,
                    "Also measure the Hessian, its Gauss-Newton part and the rest, with N Lanczos steps each; 0: off")
-      ->check(CLI::Range(int64_t{0}, int64_t{100'000}))
-      ->capture_default_str();
+      ->check(CLI::Range(int64_t{0}, int64_t{100'000}));
   verb->add_option("--layer-curvature", arguments->layer_curvature,
                    "With --curvature, also their diagonal blocks, one per layer, with N Lanczos steps each; 0: off")
       ->check(CLI::Range(int64_t{0}, int64_t{100'000}))
-      ->needs("--curvature")
-      ->capture_default_str();
+      ->needs("--curvature");
   add_processes_option(*verb, arguments->processes);
 }
 

@@ -68,18 +68,18 @@ Group with_workers(Workers& workers, const CLI::App& verb, int64_t processes, in
 void add_processes_option(CLI::App& verb, int64_t& processes) {
   verb.add_option(kProcesses, processes, "Number of processes sharing the micro-batches and the CPU threads")
       ->check(CLI::Range(int64_t{1}, int64_t{1024}))
-      ->type_name("N")
-      ->capture_default_str();
+      ->type_name("N");
 }
 
-void measure_in_processes(const CLI::App& verb, int64_t processes, Globals& globals, const SharedMeasurement& work) {
-  const auto measure = [&](const Group& group) {
+void measure_in_processes(const CLI::App& verb, const SubjectArguments& arguments, int64_t processes, Globals& globals,
+                          const std::function<void(const Subject&, const Group&)>& measure_subject) {
+  const auto measure = [&](const Subject& subject, const Group& group) {
     if (group.size() > 1) {
       Facts facts = facts_of_options(verb);
-      for (auto& fact : work.facts()) facts.push_back(std::move(fact));
+      for (auto& fact : facts_of(subject)) facts.push_back(std::move(fact));
       group.require_same(facts);
     }
-    work.measure(group);
+    measure_subject(subject, group);
   };
   if (const std::optional<Rendezvous> launched = rendezvous_of_environment()) {
     if (launched->rank > 0) set_verbosity(Verbosity::quiet);
@@ -87,17 +87,14 @@ void measure_in_processes(const CLI::App& verb, int64_t processes, Globals& glob
     const Group group = meet(*launched);
     std::optional<ThreadShare> share;
     if (globals.threads == 0 && std::getenv("OMP_NUM_THREADS") == nullptr) share.emplace(group.neighbors());
-    telling_others(group, [&] {
-      work.prepare();
-      measure(group);
-    });
+    telling_others(group, [&] { measure(open_subject(arguments), group); });
     return;
   }
-  work.prepare();  // before starting workers, so that mistakes are reported once
+  const Subject subject = open_subject(arguments);  // before starting workers, so that mistakes are reported once
   const ThreadShare share(processes);
   Workers workers;  // outlives the group, which tells running workers why the measurement failed
   const Group group = processes == 1 ? Group() : with_workers(workers, verb, processes, share.own());
-  telling_others(group, [&] { measure(group); });
+  telling_others(group, [&] { measure(subject, group); });
   group.leave();
   workers.wait();
 }

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "plumb/parallel/group.h"
+#include "subject.h"
 #include "verb.h"
 
 namespace plumb::app {
@@ -13,16 +14,11 @@ namespace plumb::app {
 /// Adds --processes.
 void add_processes_option(CLI::App& verb, int64_t& processes);
 
-/// The steps that each process performs.
-struct SharedMeasurement {
-  std::function<void()> prepare;              // determines what to measure
-  std::function<Facts()> facts;               // what must agree in all processes besides the verb's options
-  std::function<void(const Group&)> measure;  // measures; rank 0 writes the result
-};
-
-/// Runs a measurement in the processes that a launcher started; otherwise in this process and `processes` − 1 workers
-/// that it starts with the verb's options. Only rank 0 shows progress. If one process throws, the others throw Error
-/// with its reason.
-void measure_in_processes(const CLI::App& verb, int64_t processes, Globals& globals, const SharedMeasurement& work);
+/// Measures a subject (subject.h) in the processes that a launcher started; otherwise in this process and
+/// `processes` − 1 workers that it starts with the verb's options. The processes must agree on the options and the
+/// subject. Only rank 0 shows progress; it writes the result. If one process throws, the others throw Error with its
+/// reason.
+void measure_in_processes(const CLI::App& verb, const SubjectArguments& arguments, int64_t processes, Globals& globals,
+                          const std::function<void(const Subject&, const Group&)>& measure);
 
 }  // namespace plumb::app

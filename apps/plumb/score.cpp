@@ -180,17 +180,13 @@ void score(ScoreArguments arguments, const Globals& globals) {
 
 void add_bleu_options(CLI::App& verb, ScoreArguments& arguments) {
   verb.add_option("--tokenize", arguments.bleu.tokenizer, "BLEU tokenizer")
-      ->check(CLI::IsMember(bleu_tokenizers().names()))
-      ->capture_default_str();
+      ->check(CLI::IsMember(bleu_tokenizers().names()));
   verb.add_option("--smoothing", arguments.bleu.smoothing, "BLEU smoothing")
-      ->check(CLI::IsMember(bleu_smoothings().names()))
-      ->capture_default_str();
+      ->check(CLI::IsMember(bleu_smoothings().names()));
   verb.add_option("--smoothing-value", arguments.bleu.smoothing_value,
                   "Value for --smoothing floor (default: 0.1) and add-k (default: 1)")
       ->check(not_negative());
-  verb.add_option("--order", arguments.bleu.order, "Highest order of n-grams in BLEU")
-      ->check(CLI::Range(1, 100))
-      ->capture_default_str();
+  verb.add_option("--order", arguments.bleu.order, "Highest order of n-grams in BLEU")->check(CLI::Range(1, 100));
   verb.add_flag("--effective-order", arguments.bleu.effective_order,
                 "Leave out of BLEU the orders for which the translations have no n-gram; --sentences always does so");
 }
@@ -198,14 +194,11 @@ void add_bleu_options(CLI::App& verb, ScoreArguments& arguments) {
 void add_chrf_options(CLI::App& verb, ScoreArguments& arguments) {
   verb.add_option("--chrf-character-order", arguments.chrf.character_order,
                   "Highest order of character n-grams in chrF")
-      ->check(CLI::Range(1, 100))
-      ->capture_default_str();
+      ->check(CLI::Range(1, 100));
   verb.add_option("--chrf-word-order", arguments.chrf.word_order, "Order of word n-grams in chrF; 2 is chrF++")
-      ->check(CLI::Range(0, 9))
-      ->capture_default_str();
+      ->check(CLI::Range(0, 9));
   verb.add_option("--chrf-beta", arguments.chrf.beta, "Weight of recall against precision in chrF")
-      ->check(between(1e-6, 1e6))
-      ->capture_default_str();
+      ->check(between(1e-6, 1e6));
   verb.add_flag("--chrf-whitespace", arguments.chrf.whitespace, "Include white space in chrF's character n-grams");
   verb.add_flag("--chrf-epsilon-smoothing", arguments.chrf.epsilon_smoothing,
                 "Average chrF over all orders, as chrF++.py, NLTK and Moses do");
@@ -226,12 +219,8 @@ void add_resampling_options(CLI::App& verb, ScoreArguments& arguments) {
           "Test each system against the first by paired bootstrap, which gives intervals too, or by approximate "
           "randomization")
       ->check(CLI::IsMember({"bootstrap", "randomization"}));
-  verb.add_option("--samples", arguments.samples, "Samples of the bootstrap")
-      ->check(between(1, 10'000'000))
-      ->capture_default_str();
-  verb.add_option("--trials", arguments.trials, "Trials of approximate randomization")
-      ->check(between(1, 10'000'000))
-      ->capture_default_str();
+  verb.add_option("--samples", arguments.samples, "Samples of the bootstrap")->check(between(1, 10'000'000));
+  verb.add_option("--trials", arguments.trials, "Trials of approximate randomization")->check(between(1, 10'000'000));
 }
 
 }  // namespace
@@ -252,9 +241,7 @@ void add_score(CLI::App& app, Globals& globals) {
       ->type_name("FILE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  verb->add_option("--metrics", arguments->metrics, "Metrics, of bleu, chrf and ter")
-      ->type_name("NAME,...")
-      ->capture_default_str();
+  verb->add_option("--metrics", arguments->metrics, "Metrics, of bleu, chrf and ter")->type_name("NAME,...");
   verb->add_flag("--sentences", arguments->sentences, "Give the score of each sentence as well");
   add_resampling_options(*verb, *arguments);
   verb->add_flag("--lowercase", arguments->lowercase, "Ignore case in BLEU and chrF; TER ignores it by default");

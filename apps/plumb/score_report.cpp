@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "plumb/base/text.h"
 
 namespace plumb::app {
@@ -31,29 +29,7 @@ std::string score_line(const MetricScores& metric, const SystemScore& system) {
   return line + '\n';
 }
 
-// The number of characters, not bytes.
-size_t display_width(const std::string& text) {
-  return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
-}
-
 using Rows = std::vector<std::vector<std::string>>;
-
-// Aligns the first column left and the others right.
-std::string aligned(const Rows& rows) {
-  std::vector<size_t> widths;
-  for (const std::vector<std::string>& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], display_width(row[i]));
-  }
-  std::string text;
-  for (const std::vector<std::string>& row : rows) {
-    std::string line = row.size() > 1 ? fmt::format("{:<{}}", row.front(), widths[0]) : row.front();
-    for (size_t i = 1; i < row.size(); ++i) line += fmt::format("  {:>{}}", row[i], widths[i]);
-    text += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
-  }
-  return text;
-}
 
 // One row per system, one column per metric.
 std::string table_of_scores(const ScoreReport& report) {
@@ -67,7 +43,7 @@ std::string table_of_scores(const ScoreReport& report) {
     }
     signatures += metric.name + '|' + metric.signature + '\n';
   }
-  return aligned(rows) + '\n' + signatures;
+  return aligned(rows, 1) + '\n' + signatures;
 }
 
 std::string interval_cell(const std::optional<SampleInterval>& interval) {
@@ -94,7 +70,7 @@ std::string table_of_metric(const ScoreReport& report, const MetricScores& metri
     row.push_back(fmt::format("{:.4f}", system.comparison->p_value));
   }
   return fmt::format("{}|{}{}\n", metric.name, metric.signature, metric.lower_is_better ? " (lower is better)" : "") +
-         aligned(rows);
+         aligned(rows, 1);
 }
 
 std::string description_of_test(const ScoreReport& report) {

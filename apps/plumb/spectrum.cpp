@@ -71,9 +71,13 @@ std::string text_of(const SpectrumReport& report) {
 }
 
 /// Measures; rank 0 writes the result.
-void measure_and_write(const Subject& subject, SpectrumOptions options, const Globals& globals) {
-  const auto model = subject.make_model(globals.seed);
+void measure_and_write(const SpectrumArguments& arguments, const Subject& subject, const Globals& globals,
+                       const Group& group) {
+  SpectrumOptions options = arguments.spectrum;
+  options.hessian.graph_memory = static_cast<int64_t>(arguments.graph_gibibytes * (1 << 30));
+  options.hessian.group = group;
   options.seed = globals.seed;
+  const auto model = subject.make_model(globals.seed);
   std::optional<Progress> bar;
   const SpectrumReport report =
       measure_spectrum(*model, subject.batches, options, [&](int64_t done, int64_t total, const std::string& note) {
@@ -81,22 +85,7 @@ void measure_and_write(const Subject& subject, SpectrumOptions options, const Gl
         bar->update(done, note);
       });
   bar.reset();
-  if (options.hessian.group.rank() > 0) return;
-  emit(globals, subject.document(to_json(report)), text_of(report));
-}
-
-void run(const CLI::App& verb, const SpectrumArguments& arguments, Globals& globals) {
-  std::optional<Subject> subject;
-  SharedMeasurement work;
-  work.prepare = [&] { subject = open_subject(arguments.subject); };
-  work.facts = [&] { return facts_of(*subject); };
-  work.measure = [&](const Group& group) {
-    SpectrumOptions options = arguments.spectrum;
-    options.hessian.graph_memory = static_cast<int64_t>(arguments.graph_gibibytes * (1 << 30));
-    options.hessian.group = group;
-    measure_and_write(*subject, options, globals);
-  };
-  measure_in_processes(verb, arguments.processes, globals, work);
+  if (group.rank() == 0) emit(globals, subject.document(to_json(report)), text_of(report));
 }
 
 }  // namespace
@@ -106,21 +95,23 @@ void add_spectrum(CLI::App& app, Globals& globals) {
   CLI::App* verb =
       add_verb(app, globals, "spectrum", "Measure eigenvalues of the loss's Hessian",
                "plumb spectrum --config post_ln.toml --data data/multi30k --pairs 1000 --steps 80 --json spectrum.json",
-               [arguments, &app, &globals] { run(*app.get_subcommand("spectrum"), *arguments, globals); });
+               [arguments, &app, &globals] {
+                 measure_in_processes(*app.get_subcommand("spectrum"), arguments->subject, arguments->processes,
+                                      globals, [&](const Subject& subject, const Group& group) {
+                                        measure_and_write(*arguments, subject, globals, group);
+                                      });
+               });
   add_json_option(*verb, globals);
   add_seed_option(*verb, globals);
   add_subject_options(*verb, arguments->subject);
   SpectrumOptions& options = arguments->spectrum;
   const CLI::Range count(int64_t{1}, int64_t{1'000'000});
-  verb->add_option("--steps", options.steps, "Lanczos steps per probe")->check(count)->capture_default_str();
-  verb->add_option("--probes", options.probes, "Random start vectors; two or more give error bars")
-      ->check(count)
-      ->capture_default_str();
+  verb->add_option("--steps", options.steps, "Lanczos steps per probe")->check(count);
+  verb->add_option("--probes", options.probes, "Random start vectors; two or more give error bars")->check(count);
   verb->add_option("--at-once", options.at_once,
                    "Probes that advance together: faster if gradient graphs are not kept, but needs memory for as many "
                    "Lanczos bases")
-      ->check(count)
-      ->capture_default_str();
+      ->check(count);
   verb->add_option("--tolerance", options.tolerance,
                    "End a probe once both extremes have this error, relative to the larger magnitude")
       ->check(not_negative());
@@ -132,12 +123,10 @@ void add_spectrum(CLI::App& app, Globals& globals) {
   verb->add_option("--sigma", options.sigma, "Width of the density's kernel (default: a hundredth of the range)")
       ->check(positive());
   verb->add_option("--label-smoothing", options.hessian.label_smoothing, "Label smoothing of the loss")
-      ->check(between(0, 1))
-      ->capture_default_str();
+      ->check(between(0, 1));
   verb->add_option("--graph-memory", arguments->graph_gibibytes,
                    "Memory in GiB for gradient graphs kept between products, of all processes on this machine")
-      ->check(between(0, 1e6))
-      ->capture_default_str();
+      ->check(between(0, 1e6));
   add_processes_option(*verb, arguments->processes);
   verb->add_option("--basis-directory", options.basis_directory,
                    "Keep the Lanczos vectors in a file in this directory (default: in memory)")

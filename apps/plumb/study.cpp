@@ -9,6 +9,7 @@
 #include "plumb/base/text.h"
 #include "plumb/report/html.h"
 #include "plumb/study/study.h"
+#include "training.h"
 #include "verb.h"
 
 namespace plumb::app {
@@ -104,11 +105,8 @@ void add_study(CLI::App& app, Globals& globals) {
                    "Measurements to run in parallel, sharing the threads; 0: one thread each for small models")
       ->type_name("N")
       ->check(CLI::Range(0, 1024));
-  verb->add_option("--set", arguments->set, "Override a key, such as training.learning_rates=[1e-3]; may be repeated")
-      ->type_name("KEY=VALUE")
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_set_option(*verb, arguments->set);
+  verb->get_option("--set")->description("Override a key, such as training.learning_rates=[1e-3]; may be repeated");
 }
 
 }  // namespace plumb::app

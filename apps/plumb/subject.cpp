@@ -18,6 +18,7 @@
 #include "plumb/model/kind.h"
 #include "plumb/run/directory.h"
 #include "plumb/task/task.h"
+#include "training.h"
 
 namespace plumb::app {
 namespace {
@@ -72,11 +73,7 @@ void add_subject_options(CLI::App& verb, SubjectArguments& arguments) {
       ->type_name("RUN");
   verb.add_option("--config", arguments.config, "TOML file with a [model] section, instead of a run")
       ->type_name("FILE");
-  verb.add_option("--set", arguments.set, "Override a key, such as model.residual=pre-ln; may be repeated")
-      ->type_name("KEY=VALUE")
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_set_option(verb, arguments.set);
   verb.add_option("--weights", arguments.weights, "Weights as safetensors (default: initialize the model)")
       ->type_name("FILE");
   verb.add_flag("--at-initialization", arguments.at_initialization,
@@ -87,17 +84,11 @@ void add_subject_options(CLI::App& verb, SubjectArguments& arguments) {
           "[[…]], \"labels\": […]}; for a masked language model, a label for each token: [[…, null]]")
       ->type_name("FILE");
   verb.add_option("--data", arguments.data, "Data directory made by `plumb data`")->type_name("DIR");
-  suggest(verb.add_option("--split", arguments.split, "Split of the data")->capture_default_str(),
-          {"train", "valid", "test"});
-  verb.add_option("--pairs", arguments.pairs, "Use only the first N examples; 0: all")
-      ->capture_default_str()
-      ->check(not_negative());
-  verb.add_option("--batch-tokens", arguments.batch_tokens, "Tokens per micro-batch")
-      ->capture_default_str()
-      ->check(positive());
+  suggest(verb.add_option("--split", arguments.split, "Split of the data"), {"train", "valid", "test"});
+  verb.add_option("--pairs", arguments.pairs, "Use only the first N examples; 0: all")->check(not_negative());
+  verb.add_option("--batch-tokens", arguments.batch_tokens, "Tokens per micro-batch")->check(positive());
   verb.add_option("--dtype", arguments.dtype, "Type of parameters and computation")
-      ->check(CLI::IsMember({"float32", "float64"}))
-      ->capture_default_str();
+      ->check(CLI::IsMember({"float32", "float64"}));
 }
 
 Subject open_subject(const SubjectArguments& arguments) {

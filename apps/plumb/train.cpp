@@ -65,7 +65,8 @@ void add_train(CLI::App& app, Globals& globals) {
   verb->add_option("--processes", arguments->processes,
                    "Number of processes sharing each batch and the CPU threads (train.processes)")
       ->check(positive())
-      ->type_name("N");
+      ->type_name("N")
+      ->default_str("");
   add_json_option(*verb, globals);
   add_seed_option(*verb, globals);
   verb->get_option("--seed")->each([arguments](const std::string&) { arguments->seed_given = true; });

@@ -2,17 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <atomic>
 #include <cmath>
 #include <csignal>
-#include <cstdint>
 #include <cstdlib>
-#include <ctime>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "events.h"
+#include "interruption.h"
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
@@ -23,60 +21,6 @@
 
 namespace plumb::app {
 namespace {
-
-// The signal received, or 0, and when. The handler may run on any thread; it may write to lock-free atomics.
-std::atomic<int> interrupted = 0;
-std::atomic<int64_t> interrupted_at = 0;  // nanoseconds of the monotonic clock
-static_assert(std::atomic<int>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
-
-/// One decision to end a run may arrive as several signals: `timeout`, wrappers and schedulers send one to the process
-/// and one to its group.
-constexpr int64_t kOneDecision = 2'000'000'000;  // nanoseconds
-
-constexpr std::string_view kAcknowledgment =
-    "interrupted: stops after this step and saves its state; to end it at once, interrupt it again in two seconds";
-
-/// Calls only async-signal-safe functions.
-void on_interrupt(int signal) {
-  timespec time{};
-  ::clock_gettime(CLOCK_MONOTONIC, &time);
-  const int64_t now = 1'000'000'000 * static_cast<int64_t>(time.tv_sec) + time.tv_nsec;
-  int64_t first = 0;
-  if (interrupted_at.compare_exchange_strong(first, now)) {
-    interrupted = signal;
-    if (verbosity() != Verbosity::quiet) write_line(kAcknowledgment);
-  } else if (now - first >= kOneDecision) {
-    ::signal(signal, SIG_DFL);
-    ::raise(signal);  // takes effect when the handler returns
-  }
-}
-
-/// The first SIGINT or SIGTERM ends the run after the current step; one that comes two seconds later or more, of either
-/// kind, kills the process.
-class InterruptGuard {
- public:
-  InterruptGuard() {
-    interrupted = 0;
-    interrupted_at = 0;
-    struct sigaction action {};
-    action.sa_handler = on_interrupt;
-    ::sigaddset(&action.sa_mask, SIGINT);
-    ::sigaddset(&action.sa_mask, SIGTERM);
-    action.sa_flags = SA_RESTART;
-    ::sigaction(SIGINT, &action, &before_int_);
-    ::sigaction(SIGTERM, &action, &before_term_);
-  }
-  ~InterruptGuard() {
-    ::sigaction(SIGINT, &before_int_, nullptr);
-    ::sigaction(SIGTERM, &before_term_, nullptr);
-  }
-  InterruptGuard(const InterruptGuard&) = delete;
-  InterruptGuard& operator=(const InterruptGuard&) = delete;
-
- private:
-  struct sigaction before_int_ {};
-  struct sigaction before_term_ {};
-};
 
 std::string text_of(const TrainResult& result, const std::string& out) {
   std::string line = fmt::format("{}: {} at step {} after {}", out, to_string(result.outcome),
@@ -93,6 +37,8 @@ std::string text_of(const TrainResult& result, const std::string& out) {
     const auto low = result.metrics.get(name + "_low"), high = result.metrics.get(name + "_high");
     if (low && high) line += fmt::format(" ({:.4g} to {:.4g})", *low, *high);
   }
+  if (result.failed() && result.outcome != RunOutcome::diverged)  // divergence is an error of its own
+    line += fmt::format("\n{}: has failed: {}", out, result.learning->text);
   return line + "\n";
 }
 
@@ -123,10 +69,11 @@ void train_and_report(const RunConfig& config, const std::string& out, Globals& 
   hooks.watched = [&](const WatchRecord& record) { events.write(out, record); };
   hooks.went_back = [&](const Trainer& trained) { events.go_back(out, trained.step()); };
   hooks.peak_rate = [&] { return ops::peak_product_rate(ops::precision_of(config.train.precision)); };
-  hooks.stop = [] { return interrupted != 0; };
+  const InterruptGuard guard(
+      "interrupted: stops after this step and saves its state; to end it at once, interrupt it again in two seconds");
+  hooks.stop = [] { return InterruptGuard::signal() != 0; };
   hooks.give_up = hooks.stop;
   hooks.share_threads = globals.threads == 0 && std::getenv("OMP_NUM_THREADS") == nullptr;
-  const InterruptGuard guard;
   globals.joins = true;
   const TrainResult result = run_training(config, out, hooks);
   const auto rendezvous = rendezvous_of_environment();
@@ -134,7 +81,7 @@ void train_and_report(const RunConfig& config, const std::string& out, Globals& 
   if (reports) emit(globals, result.to_json(), text_of(result, out));
   if (result.outcome == RunOutcome::stopped) {
     if (reports) say(fmt::format("continue with `plumb train --out {}`", out));
-    throw Interrupted{interrupted == 0 ? SIGINT : interrupted.load()};
+    throw Interrupted{InterruptGuard::signal() == 0 ? SIGINT : InterruptGuard::signal()};
   }
   if (result.outcome == RunOutcome::diverged) {
     if (!reports) throw Ended{kDivergedStatus};

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -12,6 +11,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
+#include "plumb/metrics/unicode.h"
 #include "plumb/report/html.h"
 #include "plumb/report/runs_report.h"
 #include "verb.h"
@@ -75,17 +75,12 @@ class LatestReport {
   std::string revision_, page_;
 };
 
-std::string lower_case(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
-
 /// The name in a request's header "Host", without its port, in lower case: "localhost:8000" → "localhost".
 std::string host_of(const httplib::Request& request) {
   std::string host = request.get_header_value("Host");
   if (const size_t colon = host.rfind(':'); colon != std::string::npos && host.find(']', colon) == std::string::npos)
     host.resize(colon);
-  return lower_case(host);
+  return to_lower(host);
 }
 
 /// Refuses requests for other host names, a protection against DNS rebinding: a web site whose name is made to mean
@@ -127,7 +122,7 @@ void watch(const WatchArguments& arguments) {
   server.set_keep_alive_timeout(1);
   server.set_read_timeout(1);
   std::vector<std::string> names = {kHost, "localhost", "[::1]"};
-  for (const std::string& host : arguments.hosts) names.push_back(lower_case(host));
+  for (const std::string& host : arguments.hosts) names.push_back(to_lower(host));
   server.set_pre_routing_handler(refuse_other_hosts(names));
   const char* html = "text/html; charset=utf-8";
   server.Get("/", answer(html, [] { return std::string(kWatchPage); }));

@@ -38,9 +38,7 @@ void add_attention(CLI::App& bench, Globals& globals) {
                                    [arguments, &globals] { return measure(*arguments, globals.seed); });
   add_export_option(*verb, arguments->directory);
   add_sizes(*verb, arguments->sizes);
-  verb->add_option("--kind", arguments->kind, "Kind of attention")
-      ->capture_default_str()
-      ->check(CLI::IsMember(attentions().names()));
+  verb->add_option("--kind", arguments->kind, "Kind of attention")->check(CLI::IsMember(attentions().names()));
 }
 
 }  // namespace plumb::app::bench

@@ -10,11 +10,9 @@
 
 #include "checks.h"
 #include "declared_manual.h"
-#include "plumb/base/timing.h"
 #include "plumb/data/sequences.h"
 #include "plumb/model/flops.h"
 #include "plumb/nn/residual/residual.h"
-#include "plumb/ops/device.h"
 #include "plumb/ops/linear.h"
 
 namespace plumb::app::bench {
@@ -126,10 +124,7 @@ double ceiling_gflops() {
   for (const auto& [m, n, k] : {std::array<int64_t, 3>{2048, 2048, 2048}, {2048, 1536, 512}, {2048, 512, 512}}) {
     const Tensor a = at::ones({m, k}, ops::default_device());
     const Tensor b = at::ones({k, n}, ops::default_device());
-    const double seconds = median_seconds(9, [&] {
-      ops::gemm(a, b);
-      ops::synchronize(a.device());
-    });
+    const double seconds = device_seconds(9, a.device(), [&] { ops::gemm(a, b); });
     best = std::max(best, 2e-9 * static_cast<double>(m * n * k) / seconds);
   }
   return best;
@@ -183,13 +178,11 @@ CLI::App* add_measurement(CLI::App& bench, Globals& globals, const std::string& 
 }
 
 CLI::Option* add_size(CLI::App& verb, const char* name, int64_t& value, const char* description) {
-  return verb.add_option(name, value, description)->capture_default_str()->check(positive());
+  return verb.add_option(name, value, description)->check(positive());
 }
 
 void add_precision_option(CLI::App& verb, std::string& precision) {
-  verb.add_option("--precision", precision, "Precision of matrix products")
-      ->check(CLI::IsMember({"float32", "bf16"}))
-      ->capture_default_str();
+  verb.add_option("--precision", precision, "Precision of matrix products")->check(CLI::IsMember({"float32", "bf16"}));
 }
 
 void add_sizes(CLI::App& verb, DecoderSizes& sizes) {
@@ -201,7 +194,7 @@ void add_sizes(CLI::App& verb, Sizes& sizes) {
   add_size(verb, "--sentences", sizes.sentences, "Sentence pairs");
   add_size(verb, "--length", sizes.length, "Tokens per sentence")->check(CLI::Range(2, 1000000));
   add_size(verb, "--runs", sizes.runs, "Timed runs; the median is reported");
-  suggest(verb.add_option("--residual", sizes.residual, "Residual scheme")->type_name("NAME")->capture_default_str(),
+  suggest(verb.add_option("--residual", sizes.residual, "Residual scheme")->type_name("NAME"),
           residual_schemes().names());
 }
 

@@ -11,7 +11,9 @@
 #include "plumb/base/batch.h"
 #include "plumb/base/json.h"
 #include "plumb/base/random.h"
+#include "plumb/base/timing.h"
 #include "plumb/model/model.h"
+#include "plumb/ops/device.h"
 
 #include "verb.h"
 
@@ -43,6 +45,15 @@ ModelConfig decoder_config(const DecoderSizes& sizes, int64_t positions = 1024);
 /// Throughput of matrix products in GFLOP/s, the upper bound for everything else: the best over shapes typical of a
 /// model, each the median of several runs.
 double ceiling_gflops();
+
+/// median_seconds of work that may still be running on a device when it returns.
+template <typename Work>
+double device_seconds(int64_t runs, const at::Device& device, const Work& work) {
+  return median_seconds(runs, [&] {
+    work();
+    ops::synchronize(device);
+  });
+}
 
 /// The peak memory of this process.
 int64_t peak_memory_bytes();

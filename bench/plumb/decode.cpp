@@ -1,8 +1,8 @@
 // plumb bench decode: translation by a random model.
 #include <algorithm>
 
-#include "checks.h"
 #include "bench.h"
+#include "checks.h"
 #include "plumb/base/timing.h"
 #include "plumb/data/directory.h"
 #include "plumb/decode/translate.h"
@@ -99,11 +99,9 @@ void add_decode(CLI::App& bench, Globals& globals) {
   verb->add_option("--data", arguments->data, "Use the first sentences of this data directory's training split")
       ->type_name("DIR");
   verb->add_option("--batch-tokens", arguments->batch_tokens, "Source tokens per batch, times beam width")
-      ->capture_default_str()
       ->check(positive());
   verb->add_option("--precision", arguments->sizes.precision, "Precision of matrix products")
-      ->check(CLI::IsMember({"float32", "bf16", "int8"}))
-      ->capture_default_str();
+      ->check(CLI::IsMember({"float32", "bf16", "int8"}));
   add_export_option(*verb, arguments->directory);
   add_sizes(*verb, arguments->sizes);
 }

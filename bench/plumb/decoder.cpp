@@ -1,7 +1,5 @@
 // plumb bench decoder: a training step of a language model with GPT-2's architecture, 42 million parameters by default.
 #include "bench.h"
-#include "plumb/base/timing.h"
-#include "plumb/ops/device.h"
 #include "plumb/ops/precision.h"
 #include "plumb/optim/optimizer.h"
 
@@ -56,11 +54,10 @@ Json measure(const DecoderArguments& arguments, uint64_t seed) {
   const auto optimizer = make_optimizer("adam", model->parameters());
   ops::MatrixPrecision precision(ops::precision_of(arguments.precision));
   const ops::PrecisionGuard guard(precision);
-  const double seconds = median_seconds(arguments.runs, [&] {
+  const double seconds = device_seconds(arguments.runs, model->parameters().device(), [&] {
     ForwardContext context;
     const Loss loss = model->loss(batch, {}, context);
     optimizer->step(gradients({loss.value}, model->parameters().values(), {}), kLearningRate, 1.0);
-    ops::synchronize(model->parameters().device());
   });
   Json json = result_document("decoder", sizes_of(arguments));
   add_step_figures(json, *model, {batch}, seconds);

@@ -1,9 +1,9 @@
 // plumb bench generate: continuation of prompts by a random language model, as large as GPT-2 by default.
 #include <algorithm>
 
+#include "bench.h"
 #include "checks.h"
 #include "declared_manual.h"
-#include "bench.h"
 #include "plumb/base/timing.h"
 #include "plumb/decode/generate.h"
 #include "plumb/nn/attention/attention.h"
@@ -182,19 +182,15 @@ void add_generate(CLI::App& bench, Globals& globals) {
   add_size(*verb, "--runs", arguments->runs, "Timed runs; the median is reported");
   verb->add_option("--batch", arguments->batches, "Prompts continued together, one or more numbers separated by commas")
       ->delimiter(',')
-      ->check(positive())
-      ->capture_default_str();
+      ->check(positive());
   verb->add_option("--contexts", arguments->contexts,
                    "Also time one text after these numbers of tokens, separated by commas, and the memory of its state")
       ->delimiter(',')
       ->check(positive());
-  suggest(verb->add_option("--attention", arguments->attention, "Attention")->type_name("NAME")->capture_default_str(),
-          attentions().names());
-  suggest(verb->add_option("--positions", arguments->positions, "Positions")->type_name("NAME")->capture_default_str(),
-          positions().names());
+  suggest(verb->add_option("--attention", arguments->attention, "Attention")->type_name("NAME"), attentions().names());
+  suggest(verb->add_option("--positions", arguments->positions, "Positions")->type_name("NAME"), positions().names());
   verb->add_option("--precision", arguments->precision, "Precision of matrix products")
-      ->check(CLI::IsMember({"float32", "bf16", "int8"}))
-      ->capture_default_str();
+      ->check(CLI::IsMember({"float32", "bf16", "int8"}));
   add_export_option(*verb, arguments->directory);
 }
 

@@ -5,7 +5,6 @@
 #include "plumb/analysis/curvature/basis.h"
 #include "plumb/analysis/curvature/hessian.h"
 #include "plumb/analysis/curvature/lanczos.h"
-#include "plumb/base/timing.h"
 #include "plumb/model/flops.h"
 
 namespace plumb::app::bench {
@@ -22,9 +21,8 @@ Json lanczos_seconds(HessianOperator& hessian, const Tensor& v, double product, 
     Tensor copy = w.clone();
     (void)basis.orthogonalize(copy);
   });
-  const double reading = median_seconds(runs, [&] {
+  const double reading = device_seconds(runs, v.device(), [&] {
     for (int64_t i = 0; i < kVectors; ++i) (void)basis[i].sum();
-    ops::synchronize(v.device());
   });
   const auto bytes = static_cast<double>(kVectors * v.numel()) * 4;
   return {{"lanczos_step_seconds", product + seconds},
@@ -38,14 +36,8 @@ Json block_seconds(Model& model, const std::vector<Batch>& batches, const Tensor
   HessianOptions options;
   options.graph_memory = 0;
   HessianOperator hessian(model, batches, options);
-  const double one = median_seconds(runs, [&] {
-    hessian(v);
-    ops::synchronize(v.device());
-  });
-  const double four = median_seconds(runs, [&] {
-    hessian.multiply({v, v, v, v});
-    ops::synchronize(v.device());
-  });
+  const double one = device_seconds(runs, v.device(), [&] { hessian(v); });
+  const double four = device_seconds(runs, v.device(), [&] { hessian.multiply({v, v, v, v}); });
   return {
       {"hvp_seconds_graph_not_kept", one}, {"hvp_seconds_four_at_once", four / 4}, {"block_factor", 4 * one / four}};
 }
@@ -70,10 +62,7 @@ Json measure(const ProductArguments& arguments, uint64_t seed) {
                        {"curvature", v.dot(hessian(v)).item<double>()}};  // along v, a unit vector of equal elements
     export_work(arguments.directory, "hvp", sizes_json(sizes), work, &model);
   }
-  const double product = median_seconds(sizes.runs, [&] {
-    hessian(v);
-    ops::synchronize(v.device());
-  });
+  const double product = device_seconds(sizes.runs, v.device(), [&] { hessian(v); });
   Json json = result_document("hvp", sizes_json(sizes));
   const double ceiling = ceiling_gflops();
   json["parameters"] = hessian.size();

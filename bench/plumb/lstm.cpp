@@ -7,9 +7,7 @@
 #include <filesystem>
 
 #include "bench.h"
-#include "plumb/base/timing.h"
 #include "plumb/io/safetensors.h"
-#include "plumb/ops/device.h"
 #include "plumb/ops/precision.h"
 
 namespace plumb::app::bench {
@@ -93,15 +91,12 @@ Json measure(const LstmArguments& arguments, uint64_t seed) {
   std::vector<Tensor> leaves = {stack.x};
   for (const auto& [name, weight] : stack.weights()) leaves.push_back(weight);
   const Tensor cotangent = at::ones({stack.layout.tokens(), arguments.hidden}, stack.x.options());
-  const double forward = median_seconds(arguments.runs, [&] {
+  const double forward = device_seconds(arguments.runs, stack.x.device(), [&] {
     const at::NoGradGuard no_graph;
-    const Tensor output = stack.output();
-    ops::synchronize(output.device());
+    (void)stack.output();
   });
-  const double gradient = median_seconds(arguments.runs, [&] {
-    const std::vector<Tensor> found = gradients({stack.output()}, leaves, {cotangent});
-    ops::synchronize(found.front().device());
-  });
+  const double gradient =
+      device_seconds(arguments.runs, stack.x.device(), [&] { gradients({stack.output()}, leaves, {cotangent}); });
   const double ceiling = ceiling_gflops();
   const double rate = 3e-9 * stack.flops() / gradient;
   Json json = result_document("lstm", sizes_of(arguments));
@@ -127,9 +122,7 @@ void add_lstm(CLI::App& bench, Globals& globals) {
   add_size(*verb, "--rows", arguments->rows, "Sequences");
   add_size(*verb, "--length", arguments->length, "Tokens per sequence");
   add_size(*verb, "--runs", arguments->runs, "Timed runs; the median is reported");
-  verb->add_option("--precision", arguments->precision, "Precision of matrix products")
-      ->check(CLI::IsMember({"float32", "bf16"}))
-      ->capture_default_str();
+  add_precision_option(*verb, arguments->precision);
   add_export_option(*verb, arguments->directory);
 }
 

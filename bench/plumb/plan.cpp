@@ -1,9 +1,6 @@
 // plumb bench plan: compares the predictions of `plumb plan --here` with the measured memory and time of steps.
-#include "checks.h"
-#include "plan_here.h"
 #include "bench.h"
-#include "plumb/base/timing.h"
-#include "plumb/ops/device.h"
+#include "plan_here.h"
 #include "plumb/ops/precision.h"
 #include "plumb/ops/update.h"
 #include "plumb/optim/optimizer.h"
@@ -56,11 +53,10 @@ double measured_step(const RunConfig& run, const LocalStep& step, int64_t runs, 
   ops::MatrixPrecision precision(ops::precision_of(run.train.precision));
   const ops::PrecisionGuard guard(precision);
   int64_t number = 0;
-  return median_seconds(runs, [&] {
+  return device_seconds(runs, model->parameters().device(), [&] {
     const std::vector<Tensor> gradient = step_gradient(*model, run, step, batch, ++number);
     static_cast<void>(ops::sum_of_squares(gradient));
     optimizer->step(gradient, kSmallRate);
-    ops::synchronize(model->parameters().device());
   });
 }
 
@@ -101,9 +97,7 @@ void add_plan(CLI::App& bench, Globals& globals) {
       [arguments, &globals] { return measure(*arguments, globals.seed); },
       "recipes/gpt-2.toml --sequence 1024 --batch-tokens 8192");
   add_planned_file(*verb, arguments->file);
-  verb->add_option("--runs", arguments->runs, "Timed steps; the median is reported")
-      ->capture_default_str()
-      ->check(positive());
+  add_size(*verb, "--runs", arguments->runs, "Timed steps; the median is reported");
 }
 
 }  // namespace plumb::app::bench

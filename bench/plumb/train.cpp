@@ -1,9 +1,8 @@
 // plumb bench train: a training step.
 #include <algorithm>
 
-#include "checks.h"
 #include "bench.h"
-#include "plumb/base/timing.h"
+#include "checks.h"
 #include "plumb/data/batches.h"
 #include "plumb/data/directory.h"
 #include "plumb/ops/precision.h"
@@ -69,13 +68,12 @@ Json measure(const TrainArguments& arguments, uint64_t seed) {
   ops::MatrixPrecision precision(ops::precision_of(sizes.precision));
   const ops::PrecisionGuard guard(precision);
   int64_t step = 0;
-  const double seconds = median_seconds(sizes.runs, [&] {
+  const double seconds = device_seconds(sizes.runs, model->parameters().device(), [&] {
     for (const Batch& batch : batches) {
       ForwardContext context(kDropout, seed, ++step);
       const Loss loss = model->loss(batch, options, context);
       optimizer->step(gradients({loss.value}, model->parameters().values(), {}), kLearningRate, 1.0);
     }
-    ops::synchronize(model->parameters().device());
   });
   Json json = result_document("train", sizes_json(sizes));
   json["batches"] = batches.size();
@@ -92,9 +90,7 @@ void add_train(CLI::App& bench, Globals& globals) {
   verb->add_option("--data", arguments->data,
                    "Use batches from this data directory's training split, of --batch-tokens each")
       ->type_name("DIR");
-  verb->add_option("--batch-tokens", arguments->batch_tokens, "Tokens per batch with --data")
-      ->capture_default_str()
-      ->check(positive());
+  verb->add_option("--batch-tokens", arguments->batch_tokens, "Tokens per batch with --data")->check(positive());
   add_precision_option(*verb, arguments->sizes.precision);
   add_export_option(*verb, arguments->directory);
   add_sizes(*verb, arguments->sizes);

@@ -159,9 +159,9 @@ TEST(CurvatureSplit, ExtremesAreThoseOfTheDenseMatrices) {
   ASSERT_EQ(found.layers.size(), 2U);
   EXPECT_EQ(to_string(found.layers[1].id), "decoder.layers.0");
   for (const CurvatureSplit::Layer& layer : found.layers) {  // interlacing: a block's extremes are within the whole's
-    EXPECT_LE(layer.extremes.hessian.max.value, found.whole.hessian.max.value + 1e-10);
-    EXPECT_LE(layer.extremes.gauss_newton.max.value, found.whole.gauss_newton.max.value + 1e-10);
-    EXPECT_GE(layer.extremes.rest.min.value, found.whole.rest.min.value - 1e-10);
+    EXPECT_LE(layer.split.hessian.max.value, found.whole.hessian.max.value + 1e-10);
+    EXPECT_LE(layer.split.gauss_newton.max.value, found.whole.gauss_newton.max.value + 1e-10);
+    EXPECT_GE(layer.split.rest.min.value, found.whole.rest.min.value - 1e-10);
   }
   EXPECT_EQ(said.size(), 9U);
   EXPECT_EQ(said.front(), "Hessian of all parameters");

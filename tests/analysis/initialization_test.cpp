@@ -114,8 +114,7 @@ TEST(Initialization, ProbeMeasuresWhatItsOptionsSay) {
     EXPECT_TRUE(document["curvature"]["layers"][0][matrix]["min"].contains("error")) << matrix;
   }
 
-  const test::Finished text = test::run_plumb(command);
-  ASSERT_EQ(text.status, 0) << text.errors;
+  const test::Finished text = test::succeeded(test::run_plumb(command));
   for (const char* expected :
        {"\nbackward gain:", "decoder.layers.0.cross_attention.stream", "multiply out",
         "\nfirst step of adam:", "critical learning rate", "momentum makes steps 10 times as long", "\ncurvature:"})

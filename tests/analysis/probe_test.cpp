@@ -354,9 +354,8 @@ TEST(Document, HasWhatItsFormatSays) {
 
 TEST(Program, PrintsATableOfLayers) {
   const Case c("post_deep");
-  const test::Finished run =
-      test::run_plumb({"probe", "--config", c.file(".toml"), "--batch", c.file(".json"), "--seeds", "3"});
-  ASSERT_EQ(run.status, 0) << run.errors;
+  const test::Finished run = test::succeeded(
+      test::run_plumb({"probe", "--config", c.file(".toml"), "--batch", c.file(".json"), "--seeds", "3"}));
   EXPECT_NE(run.output.find("3 measurements"), std::string::npos) << run.output;
   EXPECT_NE(run.output.find("theory: 0.2027"), std::string::npos) << run.output;
   EXPECT_NE(run.output.find("\n      6 "), std::string::npos) << run.output;

@@ -308,7 +308,7 @@ TEST_P(SharedMeasurement, FirstStepsAreThoseOfOneProcess) {
     for (size_t i = 0; i < one.curvature->layers.size(); ++i) {
       const CurvatureSplit::Layer& layer = one.curvature->layers[i];
       EXPECT_EQ(found.curvature->layers[i].id, layer.id);
-      expect_same_split(found.curvature->layers[i].extremes, layer.extremes, to_string(layer.id));
+      expect_same_split(found.curvature->layers[i].split, layer.split, to_string(layer.id));
     }
   });
 }

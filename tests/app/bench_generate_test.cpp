@@ -24,9 +24,7 @@ std::vector<std::string> small(const std::vector<std::string>& more) {
 TEST(BenchGenerate, ReportsBatchesAndWhatAnotherProgramNeeds) {
   const TemporaryDirectory directory;
   const std::string folder = (directory / "work").string();
-  const Finished finished = run_plumb(small({"--batch", "1,3", "--export", folder}));
-  ASSERT_EQ(finished.status, 0) << finished.errors;
-  const Json json = Json::parse(finished.output);
+  const Json json = Json::parse(test::succeeded(run_plumb(small({"--batch", "1,3", "--export", folder}))).output);
   ASSERT_EQ(json["batches"].size(), 2U);
   EXPECT_EQ(json["batches"][1]["rows"], 3);
   EXPECT_GT(json["batches"][1]["prefill_tokens_per_second"].get<double>(), 0);

@@ -31,9 +31,7 @@ std::vector<std::string> names_of(const Json& json) {
 }
 
 TEST(BenchOptimizer, ReportsEveryOptimizer) {
-  const Finished finished = run_plumb(small_decoder({}));
-  ASSERT_EQ(finished.status, 0) << finished.errors;
-  const Json json = Json::parse(finished.output);
+  const Json json = Json::parse(test::succeeded(run_plumb(small_decoder({}))).output);
   EXPECT_EQ(names_of(json), optimizers().names());
   // Embeddings of tokens and positions; per layer four attention matrices, two of the feed-forward sub-layer, their
   // biases and two norms; the last norm.
@@ -56,8 +54,7 @@ TEST(BenchOptimizer, ReportsEveryOptimizer) {
 }
 
 TEST(BenchOptimizer, TakesTheOptimizersAskedForInTheirOrder) {
-  const Finished finished = run_plumb(small_decoder({"--optimizer", "sgd,adam"}));
-  ASSERT_EQ(finished.status, 0) << finished.errors;
+  const Finished finished = test::succeeded(run_plumb(small_decoder({"--optimizer", "sgd,adam"})));
   EXPECT_EQ(names_of(Json::parse(finished.output)), (std::vector<std::string>{"sgd", "adam"}));
   const Finished unknown = run_plumb(small_decoder({"--optimizer", "sgd,adan"}));
   EXPECT_NE(unknown.status, 0);
@@ -65,8 +62,7 @@ TEST(BenchOptimizer, TakesTheOptimizersAskedForInTheirOrder) {
 }
 
 TEST(BenchOptimizer, CautiousStepsExcludeOptimizersThatAverage) {
-  const Finished finished = run_plumb(small_decoder({"--cautious"}));
-  ASSERT_EQ(finished.status, 0) << finished.errors;
+  const Finished finished = test::succeeded(run_plumb(small_decoder({"--cautious"})));
   std::vector<std::string> expected = optimizers().names();
   std::erase(expected, "nt-asgd");
   std::erase(expected, "schedule-free-adamw");
@@ -77,8 +73,7 @@ TEST(BenchOptimizer, CautiousStepsExcludeOptimizersThatAverage) {
 TEST(BenchOptimizer, ExportsParametersGradientsAndHowFarTheyMoved) {
   const TemporaryDirectory directory;
   const std::string folder = (directory / "work").string();
-  const Finished finished = run_plumb(small_decoder({"--optimizer", "nt-asgd,lion", "--export", folder}));
-  ASSERT_EQ(finished.status, 0) << finished.errors;
+  test::succeeded(run_plumb(small_decoder({"--optimizer", "nt-asgd,lion", "--export", folder})));
   const Json work = read_json(folder + "/work.json");
   double lion = 0, descent = 0, count = 0;  // sums of squares
   const NamedTensors tensors = load_safetensors(folder + "/model.safetensors");

@@ -7,19 +7,18 @@
 #include "plumb/base/files.h"
 #include "plumb/base/json.h"
 #include "plumb/base/text.h"
-#include "support/process.h"
+#include "support/shared_folder.h"
 
 namespace plumb {
 namespace {
 
 using test::Finished;
-using test::Process;
 using test::run_plumb;
 
-class ClassifyVerb : public ::testing::Test {
+class ClassifyVerb : public test::SharedFolder<ClassifyVerb> {
  protected:
   static void SetUpTestSuite() {
-    folder_ = new test::TemporaryDirectory;
+    folder_.emplace();
     std::string single;
     std::string pairs;
     for (int i = 0; i < 300; ++i) {
@@ -38,9 +37,6 @@ class ClassifyVerb : public ::testing::Test {
     train("single", "other-run", 20);
     train("pairs", "pair-run", 2);
   }
-  static void TearDownTestSuite() { delete folder_; }
-
-  static std::string path(const std::string& name) { return (*folder_ / name).string(); }
 
   static Finished prepare(const std::string& name, const std::vector<std::string>& options) {
     std::vector<std::string> arguments = {
@@ -50,27 +46,17 @@ class ClassifyVerb : public ::testing::Test {
   }
 
   static void train(const std::string& data, const std::string& run, int steps) {
-    std::vector<std::string> arguments = {"train", "--data", path(data), "--out", path(run), "-q"};
-    for (const std::string& setting :
-         std::vector<std::string>{"model.kind=encoder", "model.d_model=16", "model.heads=2", "model.feed_forward=32",
-                                  "model.encoder_layers=1", "train.learning_rate=0.01", "train.warm_up=0",
-                                  "train.decay_start=1", "train.batch_tokens=256",
-                                  fmt::format("train.steps={}", steps)}) {
-      arguments.emplace_back("--set");
-      arguments.push_back(setting);
-    }
-    const Finished trained = run_plumb(arguments);
-    ASSERT_EQ(trained.status, 0) << trained.errors;
+    test::succeeded(run_plumb(
+        test::with_keys({"train", "--data", path(data), "--out", path(run), "-q"},
+                        {"model.kind=encoder", "model.d_model=16", "model.heads=2", "model.feed_forward=32",
+                         "model.encoder_layers=1", "train.learning_rate=0.01", "train.warm_up=0", "train.decay_start=1",
+                         "train.batch_tokens=256", fmt::format("train.steps={}", steps)})));
   }
 
   static Finished classify(const std::string& input, const std::string& run, const std::string& options = "") {
     write_file_atomic(*folder_ / "input", input);
-    return Process("/bin/sh", {"-c", fmt::format("'{}' classify '{}' -q {} < '{}'", PLUMB_BINARY, path(run), options,
-                                                 path("input"))})
-        .wait();
+    return test::run_plumb_on(fmt::format("classify '{}' -q {}", path(run), options), path("input"));
   }
-
-  static inline test::TemporaryDirectory* folder_ = nullptr;
 };
 
 /// The number of positions is unlimited, but the time of attention grows with the square of the length.
@@ -81,8 +67,7 @@ TEST_F(ClassifyVerb, AnEncoderReadsAtMost512TokensOfATextForItsVector) {
   const auto embed = [&](const std::vector<std::string>& options) {
     std::vector<std::string> arguments = {"embed", path("run"), "--text", path("long.txt"), "--out", path("long.npy")};
     arguments.insert(arguments.end(), options.begin(), options.end());
-    const Finished finished = run_plumb(arguments);
-    EXPECT_EQ(finished.status, 0) << finished.errors;
+    const Finished finished = test::succeeded(run_plumb(arguments));
     return finished.errors;
   };
   EXPECT_NE(embed({}).find("were truncated to 512 tokens"), std::string::npos);
@@ -91,8 +76,8 @@ TEST_F(ClassifyVerb, AnEncoderReadsAtMost512TokensOfATextForItsVector) {
 }
 
 TEST_F(ClassifyVerb, ALabelAndItsProbabilityForEveryLine) {
-  const Finished finished = classify("the film was very good\nthe book was so bad\n\nthe book was good\n", "run");
-  ASSERT_EQ(finished.status, 0) << finished.errors;
+  const Finished finished =
+      test::succeeded(classify("the film was very good\nthe book was so bad\n\nthe book was good\n", "run"));
   const std::vector<std::string> lines = split(finished.output, '\n');
   ASSERT_EQ(lines.size(), 5U) << finished.output;
   EXPECT_TRUE(lines[0].starts_with("praise\t0.")) << lines[0];
@@ -104,9 +89,7 @@ TEST_F(ClassifyVerb, ALabelAndItsProbabilityForEveryLine) {
 }
 
 TEST_F(ClassifyVerb, WritesJson) {
-  const Finished finished = classify("the film was very good\nbad\n", "run", "--json -");
-  ASSERT_EQ(finished.status, 0) << finished.errors;
-  const Json json = Json::parse(finished.output);
+  const Json json = Json::parse(test::succeeded(classify("the film was very good\nbad\n", "run", "--json -")).output);
   EXPECT_EQ(json["schema"], "plumb.classify/1");
   EXPECT_EQ(json["labels"], (std::vector<std::string>{"blame", "praise"}));
   ASSERT_EQ(json["examples"].size(), 2U);
@@ -125,8 +108,7 @@ TEST_F(ClassifyVerb, WritesJson) {
 TEST_F(ClassifyVerb, SeveralModelsVoteWithTheMeanOfTheirProbabilities) {
   const std::string input = "the film was very good\nthe book was so bad\nbook\n";
   const auto examples = [&](const std::string& run, const std::string& options) {
-    const Finished finished = classify(input, run, options + " --json -");
-    EXPECT_EQ(finished.status, 0) << finished.errors;
+    const Finished finished = test::succeeded(classify(input, run, options + " --json -"));
     return Json::parse(finished.output);
   };
   const Json first = examples("run", ""), second = examples("other-run", "");
@@ -147,9 +129,7 @@ TEST_F(ClassifyVerb, SeveralModelsVoteWithTheMeanOfTheirProbabilities) {
 }
 
 TEST_F(ClassifyVerb, MeasuresASplit) {
-  const Finished finished = classify("", "run", "--split valid --json -");
-  ASSERT_EQ(finished.status, 0) << finished.errors;
-  const Json json = Json::parse(finished.output);
+  const Json json = Json::parse(test::succeeded(classify("", "run", "--split valid --json -")).output);
   const std::vector<std::string> lines = split(read_file(*folder_ / "single.tsv"), '\n');
   int right = 0;
   ASSERT_EQ(json["examples"].size(), 300U);
@@ -183,9 +163,7 @@ TEST_F(ClassifyVerb, FindsALabelInGeneratedText) {
   ASSERT_LT(std::max({bad(2), bad(3), bad(4)}), 0.5);
 
   const std::string options = "--label blame --generated " + path("generated.json");
-  const Finished finished = classify("", "run", options + " --json -");
-  ASSERT_EQ(finished.status, 0) << finished.errors;
-  const Json json = Json::parse(finished.output);
+  const Json json = Json::parse(test::succeeded(classify("", "run", options + " --json -")).output);
   ASSERT_EQ(json["prompts"].size(), 2U);
   EXPECT_EQ(json["prompts"][1]["prompt"], "the book");
   EXPECT_NEAR(json["prompts"][0]["probability"].get<double>(), bad(5), 1e-6);
@@ -214,8 +192,7 @@ TEST_F(ClassifyVerb, FindsALabelInGeneratedText) {
 }
 
 TEST_F(ClassifyVerb, APairHasATab) {
-  const Finished finished = classify("the film was good\tit was bad\nx\ty\n", "pair-run", "--json -");
-  ASSERT_EQ(finished.status, 0) << finished.errors;
+  const Finished finished = test::succeeded(classify("the film was good\tit was bad\nx\ty\n", "pair-run", "--json -"));
   const Json examples = Json::parse(finished.output)["examples"];
   EXPECT_EQ(examples[0]["text"], "the film was good");
   EXPECT_EQ(examples[0]["second"], "it was bad");

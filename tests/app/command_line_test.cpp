@@ -63,8 +63,7 @@ TEST(CommandLine, ProbesADecoderThatClassifies) {
 }
 
 TEST(CommandLine, NamesItsVersion) {
-  const Finished finished = run_plumb({"--version"});
-  EXPECT_EQ(finished.status, 0);
+  const Finished finished = test::succeeded(run_plumb({"--version"}));
   EXPECT_TRUE(finished.output.starts_with("plumb 0.")) << finished.output;
   EXPECT_EQ(finished.errors, "");
 }
@@ -90,23 +89,20 @@ TEST(CommandLine, TooLittleAddressSpaceIsAnErrorThatSaysHowMuchIsNeeded) {
       EXPECT_EQ(small.status, 1) << limit;
       EXPECT_NE(small.errors.find("the address space is limited to"), std::string::npos) << limit << small.errors;
     }
-    const Finished enough = limited(needed, threads);
-    EXPECT_EQ(enough.status, 0) << enough.errors;
+    const Finished enough = test::succeeded(limited(needed, threads));
     EXPECT_NE(enough.output.find("SYNOPSIS"), std::string::npos) << enough.output;
   }
 }
 #endif
 
 TEST(CommandLine, HelpGoesToStandardOutput) {
-  const Finished finished = run_plumb({"--help"});
-  EXPECT_EQ(finished.status, 0);
+  const Finished finished = test::succeeded(run_plumb({"--help"}));
   EXPECT_NE(finished.output.find("score"), std::string::npos);
   EXPECT_EQ(finished.errors, "");
 }
 
 TEST(CommandLine, HelpOfAVerbHasAnExample) {
-  const Finished finished = run_plumb({"score", "--help"});
-  EXPECT_EQ(finished.status, 0);
+  const Finished finished = test::succeeded(run_plumb({"score", "--help"}));
   EXPECT_NE(finished.output.find("Example:\n  plumb score "), std::string::npos) << finished.output;
 }
 
@@ -303,8 +299,7 @@ TEST(CommandLine, TheDeviceIsTheCpuUnlessSaidOtherwise) {
   std::vector<std::string> told = command;
   told.insert(told.end(), {"--device", "cpu"});
   for (const auto& arguments : {command, told}) {
-    const Finished finished = run_plumb(arguments);
-    ASSERT_EQ(finished.status, 0) << finished.errors;
+    const Finished finished = test::succeeded(run_plumb(arguments));
     EXPECT_EQ(Json::parse(finished.output)["device"], "cpu");
   }
 }
@@ -335,8 +330,7 @@ TEST(CommandLine, AResultGoesToTheFileThatJsonNames) {
   write_file_atomic(directory / "text", "The cat sat on the mat .\n");
   const std::string text = (directory / "text").string();
   const std::string result = (directory / "score.json").string();
-  const Finished finished = run_plumb({"score", text, "--hypothesis", text, "--json", result});
-  EXPECT_EQ(finished.status, 0) << finished.errors;
+  const Finished finished = test::succeeded(run_plumb({"score", text, "--hypothesis", text, "--json", result}));
   EXPECT_EQ(finished.output, "");
   const Json score = read_json(result);
   EXPECT_EQ(score.at("schema"), "plumb.score/1");

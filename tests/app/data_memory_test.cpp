@@ -45,8 +45,7 @@ int64_t peak_of(const std::vector<std::string>& arguments) {
     status = status_of(process.id());
     if (begun) peak = std::max(peak, status.peak);
   }
-  const test::Finished finished = process.wait();
-  EXPECT_EQ(finished.status, 0) << finished.errors;
+  test::succeeded(process.wait());
   return peak;
 }
 

@@ -31,8 +31,7 @@ TEST(DataLabels, MakesADirectoryAndSaysWhatIsInIt) {
                                               "--label-end",  ":",
                                               "--vocabulary", "60",
                                               "--out",        (directory / "out").string()};
-  const Finished finished = run_plumb(arguments);
-  EXPECT_EQ(finished.status, 0) << finished.errors;
+  const Finished finished = test::succeeded(run_plumb(arguments));
   EXPECT_NE(finished.output.find("2 labels"), std::string::npos) << finished.output;
   EXPECT_NE(finished.output.find("HUM 1, NUM 0"), std::string::npos) << finished.output;
   EXPECT_EQ(read_file(directory / "out" / "splits" / "mine.labels"), "HUM\n");
@@ -88,9 +87,8 @@ TEST(DataPrepare, JoinsSeveralCorpora) {
 
 TEST(DataSynthesize, ASmallCorpusHasSplitsToo) {
   const TemporaryDirectory directory;
-  const Finished finished =
-      run_plumb({"data", "synthesize", "--pairs", "1600", "--out", (directory / "out").string(), "--json", "-"});
-  ASSERT_EQ(finished.status, 0) << finished.errors;
+  const Finished finished = test::succeeded(
+      run_plumb({"data", "synthesize", "--pairs", "1600", "--out", (directory / "out").string(), "--json", "-"}));
   EXPECT_EQ(Json::parse(finished.output)["splits"]["valid"]["pairs"], 200);
 }
 
@@ -134,9 +132,8 @@ TEST(DataFiles, ShortenedWhileInUseAreAnError) {
 TEST(DataSynthesize, TextHasAResultToo) {
   const TemporaryDirectory directory;
   const std::string raw = (directory / "raw").string();
-  const Finished finished =
-      run_plumb({"data", "synthesize", "--pairs", "20", "--raw", raw, "--json", (directory / "result").string()});
-  EXPECT_EQ(finished.status, 0) << finished.errors;
+  const Finished finished = test::succeeded(
+      run_plumb({"data", "synthesize", "--pairs", "20", "--raw", raw, "--json", (directory / "result").string()}));
   EXPECT_EQ(finished.output, "");
   const Json result = read_json(directory / "result");
   EXPECT_EQ(result["schema"], "plumb.synthetic/1");

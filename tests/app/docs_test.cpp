@@ -37,9 +37,8 @@ std::string section(const std::string& text, const std::string& heading) {
 
 // Every section of a configuration has a table of its keys with defaults, meanings and what values they may have.
 TEST(Documentation, HasEveryKeyWithItsDefault) {
-  const test::Finished printed =
-      test::run_plumb({"list", "--tables", (test::source_directory() / "docs/configuration.md").string()});
-  EXPECT_EQ(printed.status, 0) << printed.errors;
+  const test::Finished printed = test::succeeded(
+      test::run_plumb({"list", "--tables", (test::source_directory() / "docs/configuration.md").string()}));
   EXPECT_EQ(document("docs/configuration.md"), printed.output) << "write it anew with `make variants`";
   std::string heading;
   for (const std::string& line : split(printed.output, '\n')) {

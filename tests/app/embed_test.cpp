@@ -9,7 +9,7 @@
 #include "plumb/base/json.h"
 #include "plumb/base/text.h"
 #include "plumb/io/safetensors.h"
-#include "support/process.h"
+#include "support/shared_folder.h"
 
 namespace plumb {
 namespace {
@@ -20,21 +20,19 @@ using test::Finished;
 using test::Process;
 using test::run_plumb;
 
-class EmbedVerb : public ::testing::Test {
+class EmbedVerb : public test::SharedFolder<EmbedVerb> {
  protected:
   static void SetUpTestSuite() {
-    folder_ = new test::TemporaryDirectory;
-    const Finished imported = run_plumb({"import", (golden() / "model").string(), "--out", path("run")});
-    ASSERT_EQ(imported.status, 0) << imported.errors;
+    folder_.emplace();
+    const Finished imported =
+        test::succeeded(run_plumb({"import", (golden() / "model").string(), "--out", path("run")}));
     EXPECT_NE(imported.output.find("left out: pooler\n"), std::string::npos) << imported.output;
     EXPECT_NE(imported.output.find("sentence vectors: mean pooling, normalized, of at most 40 tokens\n"),
               std::string::npos)
         << imported.output;
   }
-  static void TearDownTestSuite() { delete folder_; }
 
   static fs::path golden() { return test::source_directory() / "tests" / "golden" / "sentence_encoder"; }
-  static std::string path(const std::string& name) { return (*folder_ / name).string(); }
 
   /// The golden texts without line breaks, and their vectors.
   static std::pair<std::vector<std::string>, Tensor> lines() {
@@ -55,17 +53,8 @@ class EmbedVerb : public ::testing::Test {
     return {chosen, at::stack(vectors)};
   }
 
-  /// Runs a command that must succeed.
-  static Finished run(const std::vector<std::string>& arguments) {
-    Finished finished = run_plumb(arguments);
-    EXPECT_EQ(finished.status, 0) << finished.errors;
-    return finished;
-  }
-
-  static test::TemporaryDirectory* folder_;
+  static Finished run(const std::vector<std::string>& arguments) { return test::succeeded(run_plumb(arguments)); }
 };
-
-test::TemporaryDirectory* EmbedVerb::folder_ = nullptr;
 
 TEST_F(EmbedVerb, WritesTheVectorsOfSentenceTransformers) {
   const auto [texts, expected] = lines();

@@ -98,9 +98,8 @@ TEST_F(EvaluateVerb, ContinuesWithTheAnswersThatAreKept) {
 TEST_F(EvaluateVerb, ReadsAFolderOfTransformersAsItIs) {
   const std::string tasks = items("choices.jsonl") + "," + items("answers.jsonl");
   const auto evaluated = [&](const std::string& model) {
-    const Finished finished =
-        run_plumb({"evaluate", model, "--tasks", tasks, "--max-tokens", "6", "-q", "--out", model + "-out"});
-    EXPECT_EQ(finished.status, 0) << finished.errors;
+    test::succeeded(
+        run_plumb({"evaluate", model, "--tasks", tasks, "--max-tokens", "6", "-q", "--out", model + "-out"}));
     return read_json(model + "-out/results.json");
   };
   EXPECT_EQ(run_plumb({"import", items("llama"), "--out", path("llama"), "-q"}).status, 0);
@@ -116,9 +115,8 @@ TEST_F(EvaluateVerb, AsksAgainIfTheFolderHasChanged) {
   fs::copy(items("llama"), path("folder"));
   const fs::path file = path("out/answers/choices.json");
   const auto answers = [&] {
-    const Finished finished =
-        run_plumb({"evaluate", path("folder"), "--tasks", items("choices.jsonl"), "-q", "--out", path("out")});
-    EXPECT_EQ(finished.status, 0) << finished.errors;
+    test::succeeded(
+        run_plumb({"evaluate", path("folder"), "--tasks", items("choices.jsonl"), "-q", "--out", path("out")}));
     return read_json(file);
   };
   Json kept = answers();

@@ -7,12 +7,11 @@
 #include "plumb/base/files.h"
 #include "plumb/base/json.h"
 #include "plumb/text/tokenizer.h"
-#include "support/process.h"
+#include "support/shared_folder.h"
 
 namespace plumb {
 namespace {
 
-using test::Finished;
 using test::run_plumb;
 using Words = std::vector<std::string>;
 
@@ -35,19 +34,14 @@ class ExportVerb : public ::testing::Test {
     write_file_atomic(folder_ / "second.txt", second);
   }
 
-  static void expect_success(const Words& arguments) {
-    const Finished finished = run_plumb(arguments);
-    ASSERT_EQ(finished.status, 0) << finished.errors;
-  }
+  static void expect_success(const Words& arguments) { test::succeeded(run_plumb(arguments)); }
 
   /// Trains for one step and exports.
   void train_and_export(const Words& settings) const {
-    Words arguments = {"train", "--data", path("data"), "--out", path("run"), "-q"};
-    for (const char* setting : {"model.d_model=16", "model.heads=2", "model.feed_forward=32", "model.encoder_layers=1",
-                                "model.decoder_layers=1", "model.max_positions=32", "train.steps=1"})
-      arguments.insert(arguments.end(), {"--set", setting});
-    for (const std::string& setting : settings) arguments.insert(arguments.end(), {"--set", setting});
-    expect_success(arguments);
+    Words keys = {"model.d_model=16",       "model.heads=2",          "model.feed_forward=32", "model.encoder_layers=1",
+                  "model.decoder_layers=1", "model.max_positions=32", "train.steps=1"};
+    keys.insert(keys.end(), settings.begin(), settings.end());
+    expect_success(test::with_keys({"train", "--data", path("data"), "--out", path("run"), "-q"}, keys));
     expect_success({"export", path("run"), path("folder"), "-q"});
   }
 

@@ -27,7 +27,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr const char* kFiles[] = {"multi30k_warmup", "bert_warmup", "xiong_figure3", "scale_quick",
                                   "scale",           "ulmfit",      "finetuning"};
 
-/// The entropy of the validation labels (task/label_entropy.h) of the studies' data, which the files do not have. That of
+/// The entropy of the validation labels (task/baseline.h) of the studies' data, which the files do not have. That of
 /// BERT's masked tokens is approximate; no verdict depends on it between 6.1 and 6.3.
 const std::map<std::string, double> kLabelEntropy = {{"multi30k_warmup", 5.632934602716145}, {"bert_warmup", 6.2}};
 
@@ -76,7 +76,8 @@ class Arms {
     for (const Json& row : table["rows"]) {
       std::string name;
       for (const size_t column : key)
-        name += (name.empty() ? "" : "; ") + (row[column].is_string() ? row[column].get<std::string>() : row[column].dump());
+        name += (name.empty() ? "" : "; ") +
+                (row[column].is_string() ? row[column].get<std::string>() : row[column].dump());
       Sweep& sweep = arms_[name];
       sweep.failed_at = failed_at;
       const auto learning_rate = row[rate].get<double>();
@@ -153,16 +154,16 @@ std::vector<Comparison> comparisons(const std::string& file) {
   const Region helps = Region::above(0.5, 0), no_help = Region::below(0.5);
   if (file == "ulmfit") {
     const char* complete = "awd-lstm; complete recipe; 5180";
-    return {{"transfer_awd_lstm_unfreezing", "awd-lstm; without gradual unfreezing; 5180", complete, helps},
-            {"transfer_awd_lstm_discriminative", "awd-lstm; without discriminative rates; 5180", complete, helps},
-            {"transfer_awd_lstm_slanted", "awd-lstm; with a constant rate; 5180", complete, helps},
-            {"transfer_awd_lstm_last_layer", "awd-lstm; last layer only; 5180", complete, helps},
-            {"transfer_awd_lstm_text", "awd-lstm; without the task's text; 5180", complete, helps},
-            {"transfer_awd_lstm_pretraining", "awd-lstm; from scratch; 5180", complete, helps},
-            {"transfer_awd_lstm_pretraining_100", "awd-lstm; from scratch; 100", "awd-lstm; complete recipe; 100",
-             helps},
-            {"transfer_awd_lstm_pretraining_1000", "awd-lstm; from scratch; 1000", "awd-lstm; complete recipe; 1000",
-             helps}};
+    return {
+        {"transfer_awd_lstm_unfreezing", "awd-lstm; without gradual unfreezing; 5180", complete, helps},
+        {"transfer_awd_lstm_discriminative", "awd-lstm; without discriminative rates; 5180", complete, helps},
+        {"transfer_awd_lstm_slanted", "awd-lstm; with a constant rate; 5180", complete, helps},
+        {"transfer_awd_lstm_last_layer", "awd-lstm; last layer only; 5180", complete, helps},
+        {"transfer_awd_lstm_text", "awd-lstm; without the task's text; 5180", complete, helps},
+        {"transfer_awd_lstm_pretraining", "awd-lstm; from scratch; 5180", complete, helps},
+        {"transfer_awd_lstm_pretraining_100", "awd-lstm; from scratch; 100", "awd-lstm; complete recipe; 100", helps},
+        {"transfer_awd_lstm_pretraining_1000", "awd-lstm; from scratch; 1000", "awd-lstm; complete recipe; 1000",
+         helps}};
   }
   if (file == "finetuning") {
     return {{"transfer_decoder_unfreezing", "decoder; without gradual unfreezing; 5180",
@@ -312,6 +313,17 @@ TEST_F(Sentences, WhatFailsAndWhatTrains) {
   };
   expect(fmt::format("end at up to {:.2f} nats, DeepNorm's at up to {:.2f}", highest("post-ln"), highest("deepnorm")));
   expect(fmt::format("a uniform guess, {:.2f}", std::log(2000.0)));
+  int all = 0, good = 0;
+  for (const auto& [name, sweep] : arms_.all()) {
+    if (name.find("; adam; ") == std::string::npos) continue;
+    for (const Sweep::Point& point : sweep.points) {
+      EXPECT_TRUE(
+          std::all_of(point.losses.begin(), point.losses.end(), [](double loss) { return std::isfinite(loss); }));
+      all += static_cast<int>(point.losses.size());
+    }
+    for (const auto& [rate, runs] : trained(name)) good += runs;
+  }
+  expect(fmt::format("Of {} runs with Adam, {} failed. All of them kept a finite loss", all, all - good));
 }
 
 TEST_F(Sentences, DifferencesBetweenArms) {
@@ -337,9 +349,10 @@ TEST_F(Sentences, DifferencesBetweenArms) {
   };
   expect(fmt::format("{:.2f} for Pre-LN without warm-up and {:.2f} with it", gain("pre-ln; adam; 0"),
                      gain("pre-ln; adam; 100")));
-  const double fine = confidence_interval(minus(arms_.at("pre-ln; adam; 0").best_losses(),
-                                                arms_.at("pre-ln; adam; 100").best_losses())).mean -
-                      gain("pre-ln; adam; 0") + gain("pre-ln; adam; 100");
+  const double fine =
+      confidence_interval(minus(arms_.at("pre-ln; adam; 0").best_losses(), arms_.at("pre-ln; adam; 100").best_losses()))
+          .mean -
+      gain("pre-ln; adam; 0") + gain("pre-ln; adam; 100");
   expect(fmt::format("difference {:.2f} instead of 0.07, and by {:.2f} for Post-LN", fine, gain("post-ln; adam; 0")));
   Sweep without_third = arms_.at("post-ln; adam; 0");
   for (Sweep::Point& point : without_third.points) point.losses.pop_back();
@@ -386,9 +399,10 @@ TEST_F(Sentences, MeasurementsBesidesTheLoss) {
   std::map<std::string, std::vector<double>> multiples;
   for (const Json& row : with_id(multi30k_["tables"], "along_training")["rows"]) multiples[row[0]].push_back(row[5]);
   const auto sharper = [&](const std::string& scheme) { return multiples[scheme][0] / multiples[scheme][1] / 100; };
-  expect(fmt::format("itself is {:.0f} times as large after a step without warm-up for Post-LN, {:.1f} times for "
-                     "DeepNorm and {:.2f} times for Pre-LN",
-                     sharper("post-ln"), sharper("deepnorm"), sharper("pre-ln")));
+  expect(
+      fmt::format("itself is {:.0f} times as large after a step without warm-up for Post-LN, {:.1f} times for "
+                  "DeepNorm and {:.2f} times for Pre-LN",
+                  sharper("post-ln"), sharper("deepnorm"), sharper("pre-ln")));
 
   const auto last_cosine = [&](const std::string& series) {
     for (const Json& each : with_id(multi30k_["figures"], "along_similarity_encoder")["series"]) {

@@ -11,19 +11,18 @@
 #include "plumb/base/json.h"
 #include "plumb/base/text.h"
 #include "plumb/data/directory.h"
-#include "support/process.h"
+#include "support/shared_folder.h"
 
 namespace plumb {
 namespace {
 
 using test::Finished;
-using test::Process;
 using test::run_plumb;
 
-class GenerateVerb : public ::testing::Test {
+class GenerateVerb : public test::SharedFolder<GenerateVerb> {
  protected:
   static void SetUpTestSuite() {
-    folder_ = new test::TemporaryDirectory;
+    folder_.emplace();
     std::string text;
     for (int i = 0; i < 200; ++i) {
       text += fmt::format("the {} {} the {} on the {}\n", i % 3 == 0 ? "cat" : "dog", i % 5 == 0 ? "saw" : "met",
@@ -36,23 +35,15 @@ class GenerateVerb : public ::testing::Test {
               0);
     train("data", "run", {"model.kind=decoder", "train.steps=60", "train.checkpoint_every=30"});
   }
-  static void TearDownTestSuite() { delete folder_; }
 
   static void train(const std::string& data, const std::string& run, const std::vector<std::string>& settings) {
-    std::vector<std::string> arguments = {"train", "--data", path(data), "--out", path(run), "-q"};
-    std::vector<std::string> all = {"model.d_model=16",       "model.heads=2",          "model.feed_forward=32",
-                                    "model.encoder_layers=1", "model.decoder_layers=1", "train.learning_rate=0.01",
-                                    "train.warm_up=0",        "train.decay_start=1",    "task.translation.beam=0"};
-    all.insert(all.end(), settings.begin(), settings.end());
-    for (const std::string& setting : all) {
-      arguments.emplace_back("--set");
-      arguments.push_back(setting);
-    }
-    const Finished trained = run_plumb(arguments);
-    ASSERT_EQ(trained.status, 0) << trained.errors;
+    const std::vector<std::string> small = {
+        "model.d_model=16",       "model.heads=2",           "model.feed_forward=32",
+        "model.encoder_layers=1", "model.decoder_layers=1",  "train.warm_up=0",
+        "train.decay_start=1",    "task.translation.beam=0", "train.learning_rate=0.01"};
+    const std::vector<std::string> words = {"train", "--data", path(data), "--out", path(run), "-q"};
+    test::succeeded(run_plumb(test::with_keys(test::with_keys(words, small), settings)));
   }
-
-  static std::string path(const std::string& name) { return (*folder_ / name).string(); }
 
   static Finished generate(const std::vector<std::string>& options, const std::string& run = "run") {
     std::vector<std::string> arguments = {"generate", path(run), "-q"};
@@ -63,8 +54,7 @@ class GenerateVerb : public ::testing::Test {
   /// The samples in the --json output.
   static Json samples(std::vector<std::string> options) {
     options.insert(options.end(), {"--json", path("samples.json")});
-    const Finished finished = generate(options);
-    EXPECT_EQ(finished.status, 0) << finished.errors;
+    const Finished finished = test::succeeded(generate(options));
     EXPECT_EQ(finished.output, "");
     return read_json(path("samples.json")).at("samples");
   }
@@ -72,12 +62,8 @@ class GenerateVerb : public ::testing::Test {
   /// Runs the verb with `input` as standard input.
   static Finished piped(const std::string& input, const std::string& options) {
     write_file_atomic(*folder_ / "input", input);
-    return Process("/bin/sh", {"-c", fmt::format("'{}' generate '{}' -q {} < '{}'", PLUMB_BINARY, path("run"), options,
-                                                 path("input"))})
-        .wait();
+    return test::run_plumb_on(fmt::format("generate '{}' -q {}", path("run"), options), path("input"));
   }
-
-  static inline test::TemporaryDirectory* folder_ = nullptr;
 };
 
 TEST_F(GenerateVerb, WritesSamplesAsJson) {
@@ -242,8 +228,8 @@ TEST_F(GenerateVerb, ALearnedPositionIsTheLast) {
   EXPECT_EQ(finished.status, 1);
   EXPECT_NE(finished.errors.find("including BOS, but the model reads at most 24"), std::string::npos)
       << finished.errors;
-  const Finished cut = generate({"--prompt", "the", "--lines", "0", "--max-tokens", "500", "--json", "-"}, "learned");
-  ASSERT_EQ(cut.status, 0) << cut.errors;
+  const Finished cut =
+      test::succeeded(generate({"--prompt", "the", "--lines", "0", "--max-tokens", "500", "--json", "-"}, "learned"));
   const Json sample = Json::parse(cut.output)["samples"][0];
   const size_t prompt_tokens = DataDirectory::open(path("data")).target_tokenizer().encode("the").size();
   EXPECT_EQ(sample["tokens"].size(), 24 - prompt_tokens);

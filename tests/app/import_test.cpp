@@ -54,9 +54,7 @@ class ImportVerb : public ::testing::Test {
 };
 
 TEST_F(ImportVerb, WritesARunThatGeneratesAsTransformersDoes) {
-  const Finished imported =
-      run_plumb({"import", path("model"), "--out", path("run"), "--json", path("import.json"), "-q"});
-  ASSERT_EQ(imported.status, 0) << imported.errors;
+  test::succeeded(run_plumb({"import", path("model"), "--out", path("run"), "--json", path("import.json"), "-q"}));
   const Json document = read_json(path("import.json"));
   EXPECT_EQ(document["schema"], "plumb.import/1");
   EXPECT_EQ(document["architecture"], "GPT2LMHeadModel");
@@ -79,9 +77,8 @@ TEST_F(ImportVerb, WritesARunThatIsMeasured) {
   write_json(path("batch.json"), {{"tokens", {{5, 6, 7, 8}, {9, 10, 11}}}});
   for (const char* command : {"probe", "spectrum"}) {
     const auto measured = [&](const std::string& model) {
-      const Finished finished =
-          run_plumb({command, path(model), "--batch", path("batch.json"), "--json", path("measured.json"), "-q"});
-      EXPECT_EQ(finished.status, 0) << finished.errors;
+      test::succeeded(
+          run_plumb({command, path(model), "--batch", path("batch.json"), "--json", path("measured.json"), "-q"}));
       Json json = read_json(path("measured.json"));
       json["model"].erase("weights");  // the path of the weights
       for (const char* of_the_call : {"command", "seconds", "gradient_seconds", "hvp_seconds"}) json.erase(of_the_call);
@@ -179,8 +176,7 @@ TEST_F(ImportVerb, WritesARunThatTranslates) {
   write_file_atomic(path("input"), letters(sentence) + "\n");
   const std::string command =
       fmt::format("'{}' translate '{}' --beam 1 -q < '{}'", PLUMB_BINARY, path("run"), path("input"));
-  const Finished translated = test::Process("/bin/sh", {"-c", command}).wait();
-  ASSERT_EQ(translated.status, 0) << translated.errors;
+  const Finished translated = test::succeeded(test::Process("/bin/sh", {"-c", command}).wait());
   const std::string of_folder =
       fmt::format("'{}' translate '{}' --beam 1 -q < '{}'", PLUMB_BINARY, path("model"), path("input"));
   EXPECT_EQ(test::Process("/bin/sh", {"-c", of_folder}).wait().output, translated.output);

@@ -18,7 +18,7 @@
 #include "plumb/model/model.h"
 #include "plumb/text/tokenizer.h"
 #include "support/gradcheck.h"
-#include "support/process.h"
+#include "support/shared_folder.h"
 
 namespace plumb {
 namespace {
@@ -26,23 +26,22 @@ namespace {
 namespace fs = std::filesystem;
 
 using test::Finished;
-using test::Process;
 using test::run_plumb;
 
 /// The labels of the outputs 0, 1 and 2; in the data, they are sorted.
 const std::vector<std::string> kLabelNames = {"positive", "neutral", "negative"};
 
 /// The encoder of tests/golden/sentence_encoder with a random output layer for three labels.
-class ImportedClassifierVerb : public ::testing::Test {
+class ImportedClassifierVerb : public test::SharedFolder<ImportedClassifierVerb> {
  protected:
   static void SetUpTestSuite() {
-    folder_ = new test::TemporaryDirectory;
+    folder_.emplace();
     make_model("model", {0, 1, 2});
     ASSERT_EQ(run_plumb({"import", path("model"), "--out", path("run"), "-q"}).status, 0);
     std::string labeled, texts;
     for (int i = 0; i < 24; ++i) {
-      const std::string text = fmt::format("the {} number {} {} a port", i % 2 == 0 ? "small ship" : "old crew",
-                                           i * i, i % 3 == 0 ? "leaves" : "sails to");
+      const std::string text = fmt::format("the {} number {} {} a port", i % 2 == 0 ? "small ship" : "old crew", i * i,
+                                           i % 3 == 0 ? "leaves" : "sails to");
       labeled += fmt::format("{}\t{}\n", kLabelNames[static_cast<size_t>(i % 3)], text);
       texts += text + '\n';
     }
@@ -50,9 +49,6 @@ class ImportedClassifierVerb : public ::testing::Test {
     write_file_atomic(path("texts.txt"), texts);
     prepare("data", "labeled.tsv");
   }
-  static void TearDownTestSuite() { delete folder_; }
-
-  static std::string path(const std::string& name) { return (*folder_ / name).string(); }
 
   /// Writes a model whose output i is output order[i] of the original, with its name.
   static void make_model(const std::string& name, const std::vector<int64_t>& order) {
@@ -76,23 +72,19 @@ class ImportedClassifierVerb : public ::testing::Test {
   }
 
   static void prepare(const std::string& name, const std::string& file) {
-    const Finished prepared = run_plumb({"data", "labels", "--train", path(file), "--valid", path(file),
-                                         "--tokenizer-from", path("model"), "--out", path(name), "-q"});
-    ASSERT_EQ(prepared.status, 0) << prepared.errors;
+    test::succeeded(run_plumb({"data", "labels", "--train", path(file), "--valid", path(file), "--tokenizer-from",
+                               path("model"), "--out", path(name), "-q"}));
   }
 
   /// `plumb classify` of the texts, or of another file.
   static Finished classify(const std::string& model, const std::string& options = "",
                            const std::string& input = "texts.txt") {
-    return Process("/bin/sh", {"-c", fmt::format("'{}' classify '{}' {} < '{}'", PLUMB_BINARY, path(model), options,
-                                                 path(input))})
-        .wait();
+    return test::run_plumb_on(fmt::format("classify '{}' {}", path(model), options), path(input));
   }
 
   static Json classified(const std::string& model, const std::string& options = "",
                          const std::string& input = "texts.txt") {
-    const Finished finished = classify(model, options + " -q --json -", input);
-    EXPECT_EQ(finished.status, 0) << finished.errors;
+    const Finished finished = test::succeeded(classify(model, options + " -q --json -", input));
     return Json::parse(finished.output);
   }
 
@@ -103,8 +95,6 @@ class ImportedClassifierVerb : public ::testing::Test {
       found[document["labels"][i]] = document["examples"][example]["probabilities"][i];
     return found;
   }
-
-  static inline test::TemporaryDirectory* folder_ = nullptr;
 };
 
 /// From the model's logits: exp(z)/Σ exp(z), the name of output i being id2label[i].
@@ -169,8 +159,8 @@ TEST_F(ImportedClassifierVerb, MeasuresASplitAndGeneratedTextByName) {
 TEST_F(ImportedClassifierVerb, TheOrderOfItsOutputsMakesNoDifference) {
   const Json expected = classified("model");
   const auto loss_of = [&](const std::string& model) {
-    const Finished probed = run_plumb({"probe", path(model), "--data", path("data"), "--dtype", "float64", "--json",
-                                       path("probe.json"), "-q"});
+    const Finished probed = run_plumb(
+        {"probe", path(model), "--data", path("data"), "--dtype", "float64", "--json", path("probe.json"), "-q"});
     EXPECT_EQ(probed.status, 0) << probed.errors;
     return read_json(path("probe.json"))["loss"].get<double>();
   };
@@ -227,12 +217,10 @@ TEST_F(ImportedClassifierVerb, LongTextsAreTruncatedToItsPositions) {
   std::string words = "ship";
   for (int i = 0; i < 100; ++i) words += " ship";
   write_file_atomic(path("long.txt"), words + '\n');
-  const Finished one = classify("model", "", "long.txt");
-  EXPECT_EQ(one.status, 0) << one.errors;
+  const Finished one = test::succeeded(classify("model", "", "long.txt"));
   EXPECT_NE(one.errors.find("1 of 1 texts were truncated to 46 tokens"), std::string::npos) << one.errors;
   write_file_atomic(path("long-pair.txt"), words + '\t' + words + '\n');
-  const Finished pair = classify("model", "--pair", "long-pair.txt");
-  EXPECT_EQ(pair.status, 0) << pair.errors;
+  const Finished pair = test::succeeded(classify("model", "--pair", "long-pair.txt"));
   EXPECT_NE(pair.errors.find("1 of 1 texts were truncated to 45 tokens"), std::string::npos) << pair.errors;
 }
 
@@ -246,9 +234,9 @@ TEST_F(ImportedClassifierVerb, AFolderIsFineTuned) {
     EXPECT_EQ(trained.errors.find("`plumb export` cannot"), std::string::npos) << trained.errors;
   }
   EXPECT_EQ(read_file(path("from-model/best/model.safetensors")), read_file(path("from-run/best/model.safetensors")));
-  const Finished again = run_plumb({"finetune", "--from", path("model"), "--data", path("data"), "--out",
-                                    path("from-model"), "--set", "model.pooler=true", "--set",
-                                    "train.batch_tokens=128"});
+  const Finished again =
+      run_plumb({"finetune", "--from", path("model"), "--data", path("data"), "--out", path("from-model"), "--set",
+                 "model.pooler=true", "--set", "train.batch_tokens=128"});
   EXPECT_NE(again.errors.find("already finished"), std::string::npos) << again.errors;
   // And back to a folder, whose labels have the names of the data.
   ASSERT_EQ(run_plumb({"export", path("from-model"), path("exported"), "-q"}).status, 0);
@@ -259,24 +247,22 @@ TEST_F(ImportedClassifierVerb, AFolderIsFineTuned) {
       EXPECT_NEAR(by_name(found, i).at(label), probability, 1e-6);
 
   // Another vocabulary, and what cannot be exported, are named before training.
-  ASSERT_EQ(run_plumb({"data", "labels", "--train", path("labeled.tsv"), "--valid", path("labeled.tsv"),
-                       "--vocabulary", "60", "--out", path("other"), "-q"})
+  ASSERT_EQ(run_plumb({"data", "labels", "--train", path("labeled.tsv"), "--valid", path("labeled.tsv"), "--vocabulary",
+                       "60", "--out", path("other"), "-q"})
                 .status,
             0);
-  const Finished refused = run_plumb({"finetune", "--from", path("model"), "--data", path("other"), "--out",
-                                      path("none"), "-q"});
+  const Finished refused =
+      run_plumb({"finetune", "--from", path("model"), "--data", path("other"), "--out", path("none"), "-q"});
   EXPECT_EQ(refused.status, 1);
   EXPECT_NE(refused.errors.find("its vocabulary is not the one"), std::string::npos) << refused.errors;
   EXPECT_NE(classify("model", "-q --data " + path("other")).errors.find("its vocabulary is not the one"),
             std::string::npos);
-  const Finished mean =
-      run_plumb({"finetune", "--from", path("model"), "--data", path("data"), "--out", path("mean"), "--set",
-                 "model.pooling=mean", "--set", "train.steps=1"});
+  const Finished mean = run_plumb({"finetune", "--from", path("model"), "--data", path("data"), "--out", path("mean"),
+                                   "--set", "model.pooling=mean", "--set", "train.steps=1"});
   ASSERT_EQ(mean.status, 0) << mean.errors;
   const size_t said = mean.errors.find("`plumb export` cannot write this classifier: ");
   EXPECT_LT(said, mean.errors.find("weight decay")) << mean.errors;
-  EXPECT_NE(mean.errors.find("it can with --set model.pooling=first --set model.pooler=true", said),
-            std::string::npos)
+  EXPECT_NE(mean.errors.find("it can with --set model.pooling=first --set model.pooler=true", said), std::string::npos)
       << mean.errors;
   EXPECT_EQ(run_plumb({"export", path("mean"), path("none"), "-q"}).status, 1);
 }
@@ -290,14 +276,13 @@ TEST_F(ImportedClassifierVerb, NoWeightsThatAreNoNumbers) {
     save_safetensors(path("broken/model.safetensors"), tensors);
   };
   set_last(std::nan(""));
-  for (const Finished& refused : {run_plumb({"import", path("broken"), "--out", path("none"), "-q"}),
-                                  classify("broken", "-q")}) {
+  for (const Finished& refused :
+       {run_plumb({"import", path("broken"), "--out", path("none"), "-q"}), classify("broken", "-q")}) {
     EXPECT_EQ(refused.status, 1);
     EXPECT_NE(refused.errors.find("contains NaN\nhint: "), std::string::npos) << refused.errors;
   }
   set_last(-std::numeric_limits<double>::infinity());
-  const Finished warned = run_plumb({"import", path("broken"), "--out", path("infinite"), "-q"});
-  EXPECT_EQ(warned.status, 0) << warned.errors;
+  const Finished warned = test::succeeded(run_plumb({"import", path("broken"), "--out", path("infinite"), "-q"}));
   EXPECT_NE(warned.errors.find("contains infinite weights"), std::string::npos) << warned.errors;
 }
 

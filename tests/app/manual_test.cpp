@@ -15,22 +15,24 @@
 #include "plumb/optim/schedule.h"
 #include "plumb/run/config.h"
 #include "plumb/study/config.h"
+#include "support/errors.h"
 #include "support/help.h"
 #include "support/paths.h"
+#include "support/shared_folder.h"
 
 namespace plumb {
 namespace {
 
 namespace fs = std::filesystem;
 using test::TemporaryDirectory;
-using Words = std::set<std::string>;
+using WordSet = std::set<std::string>;
 
 bool is_installed(const std::string& program) { return test::Process(program, {"--version"}).wait().status != 127; }
 
 /// All matches of the first group.
-Words matches(const std::string& text, const std::string& pattern) {
+WordSet matches(const std::string& text, const std::string& pattern) {
   const std::regex regex(pattern);
-  Words found;
+  WordSet found;
   for (std::sregex_iterator match(text.begin(), text.end(), regex), end; match != end; ++match)
     found.insert((*match)[1]);
   return found;
@@ -68,26 +70,23 @@ TEST(Help, SaysWhatEveryVerbAndOptionIsFor) {
   }
 }
 
-class ManPages : public ::testing::Test {
+class ManPages : public test::SharedFolder<ManPages> {
  protected:
   static void SetUpTestSuite() {
-    folder_ = new TemporaryDirectory();
+    folder_.emplace();
     ASSERT_EQ(test::run_plumb({"man", "--out", (*folder_ / "man1").string()}).status, 0);
   }
-  static void TearDownTestSuite() { delete folder_; }
   static fs::path page(const std::string& verb) {
     return *folder_ / "man1" / ("plumb" + (verb.empty() ? "" : '-' + replaced(verb, ' ', '-')) + ".1");
   }
-  static TemporaryDirectory* folder_;
 };
-TemporaryDirectory* ManPages::folder_ = nullptr;
 
 TEST_F(ManPages, HaveEveryVerbAndEveryOption) {
   for (const auto& [verb, help] : test::all_help()) {
     const std::string text = read_file(page(verb));
     const size_t begin = text.find("\n.SH DESCRIPTION");
     ASSERT_NE(begin, std::string::npos) << verb;
-    Words options;
+    WordSet options;
     for (const std::string& line : split(text.substr(begin), '\n')) {
       if (!line.starts_with("\\fB\\-")) continue;
       for (const std::string& name : matches(line, R"(\\fB((?:\\-)+[a-z][a-z\\-]*)\\fR)"))
@@ -112,7 +111,7 @@ TEST_F(ManPages, HaveEveryDocumentedEnvironmentVariable) {
   const size_t begin = text.find(".SH ENVIRONMENT");
   ASSERT_NE(begin, std::string::npos);
   const std::string environment = text.substr(begin, text.find(".SH", begin + 1) - begin);
-  const Words documented = matches(documentation.substr(section), "`([A-Z][A-Z_]+)[=`]");
+  const WordSet documented = matches(documentation.substr(section), "`([A-Z][A-Z_]+)[=`]");
   EXPECT_TRUE(documented.contains("OMP_NUM_THREADS"));
   EXPECT_EQ(matches(environment, R"(\\fB([A-Z_]+)\\fR)"), documented);
 }
@@ -121,8 +120,7 @@ TEST_F(ManPages, AreRoffWithoutAWarning) {
   if (!is_installed("groff")) GTEST_SKIP() << "groff is not installed";
   for (const auto& entry : fs::directory_iterator(*folder_ / "man1")) {
     const test::Finished groff =
-        test::Process("groff", {"-ww", "-man", "-P-cbou", "-Tutf8", entry.path().string()}).wait();
-    EXPECT_EQ(groff.status, 0);
+        test::succeeded(test::Process("groff", {"-ww", "-man", "-P-cbou", "-Tutf8", entry.path().string()}).wait());
     EXPECT_EQ(groff.errors, "") << entry.path();
     EXPECT_NE(groff.output.find("EXIT STATUS"), std::string::npos) << entry.path();
   }
@@ -139,7 +137,8 @@ class ShellCompletion : public ::testing::Test {
   static std::string script(const std::string& shell) { return test::run_plumb({"completion", shell}).output; }
 
   /// Bash's completions of each of these command lines; the word to complete is the last one.
-  static std::vector<Words> bash(const std::vector<std::vector<std::string>>& lines, const fs::path& directory = ".") {
+  static std::vector<WordSet> bash(const std::vector<std::vector<std::string>>& lines,
+                                   const fs::path& directory = ".") {
     static const TemporaryDirectory folder;
     static const fs::path file = folder / "plumb.bash";
     if (!fs::exists(file)) write_file_atomic(file, script("bash"));
@@ -152,7 +151,7 @@ class ShellCompletion : public ::testing::Test {
     }
     const test::Finished finished = test::Process("bash", {"--norc", "-c", program}, directory).wait();
     EXPECT_EQ(finished.errors, "");
-    std::vector<Words> replies(1);
+    std::vector<WordSet> replies(1);
     for (const std::string& line : split(finished.output, '\n')) {
       if (line == "#") {
         replies.emplace_back();
@@ -165,10 +164,10 @@ class ShellCompletion : public ::testing::Test {
     replies.resize(lines.size());
     return replies;
   }
-  static Words bash_for(const std::vector<std::string>& line) { return bash({line}).front(); }
+  static WordSet bash_for(const std::vector<std::string>& line) { return bash({line}).front(); }
 };
 
-Words set_of(const std::vector<std::string>& words) { return {words.begin(), words.end()}; }
+WordSet set_of(const std::vector<std::string>& words) { return {words.begin(), words.end()}; }
 
 TEST_F(ShellCompletion, OfBashProposesEveryVerbAndEveryOption) {
   std::vector<std::vector<std::string>> lines;
@@ -179,7 +178,7 @@ TEST_F(ShellCompletion, OfBashProposesEveryVerbAndEveryOption) {
     words.back() = "-";
     lines.push_back(words);
   }
-  const std::vector<Words> replies = bash(lines);
+  const std::vector<WordSet> replies = bash(lines);
   size_t i = 0;
   for (const auto& [verb, help] : test::all_help()) {
     if (!help.verbs.empty()) {
@@ -191,51 +190,49 @@ TEST_F(ShellCompletion, OfBashProposesEveryVerbAndEveryOption) {
 }
 
 TEST_F(ShellCompletion, OfBashProposesValues) {
-  EXPECT_EQ(bash_for({"train", "--precision", ""}), (Words{"float32", "bf16"}));
-  EXPECT_EQ(bash_for({"train", "--precision", "=", "b"}), (Words{"bf16"}));
-  EXPECT_EQ(bash_for({"data", "prepare", "--tokenizer", "u"}), (Words{"unigram"}));
+  EXPECT_EQ(bash_for({"train", "--precision", ""}), (WordSet{"float32", "bf16"}));
+  EXPECT_EQ(bash_for({"train", "--precision", "=", "b"}), (WordSet{"bf16"}));
+  EXPECT_EQ(bash_for({"data", "prepare", "--tokenizer", "u"}), (WordSet{"unigram"}));
   EXPECT_EQ(bash_for({"bench", "train", "--residual", ""}), set_of(residual_schemes().names()));
-  EXPECT_EQ(bash_for({"completion", ""}), (Words{"bash", "zsh", "fish"}));
-  EXPECT_EQ(bash_for({"man", "synth"}), (Words{"synthesize"}));
-  EXPECT_EQ(bash_for({"train", "--threads", ""}), Words{});
+  EXPECT_EQ(bash_for({"completion", ""}), (WordSet{"bash", "zsh", "fish"}));
+  EXPECT_EQ(bash_for({"man", "synth"}), (WordSet{"synthesize"}));
+  EXPECT_EQ(bash_for({"train", "--threads", ""}), WordSet{});
 }
 
 TEST_F(ShellCompletion, OfBashProposesKeysAndTheirValues) {
-  Words keys;
+  WordSet keys;
   for (const KeyList::Key& key : list_keys(ModelConfig())) keys.insert("model." + key.name + '=');
-  const Words proposed = bash_for({"train", "--set", "model."});
+  const WordSet proposed = bash_for({"train", "--set", "model."});
   for (const std::string& key : keys) EXPECT_EQ(proposed.count(key), 1U) << key;
   EXPECT_EQ(proposed.count("model.rotary.factor="), 1U) << "the option of a variant";
   // Bash has split the word at "=", and replaces the part after it with the reply.
   EXPECT_EQ(bash_for({"train", "--set", "model.norm", "="}), set_of(norms().names()));
-  EXPECT_EQ(bash_for({"train", "--set", "train.optimizer", "=", "ad"}), (Words{"adafactor", "adam", "adamw"}));
-  EXPECT_EQ(bash_for({"train", "--set", "model.parallel", "=", ""}), (Words{"true", "false"}));
-  EXPECT_EQ(bash_for({"train", "--set", "collapse."}), Words{}) << "a key of studies";
-  Words collapse;
+  EXPECT_EQ(bash_for({"train", "--set", "train.optimizer", "=", "ad"}), (WordSet{"adafactor", "adam", "adamw"}));
+  EXPECT_EQ(bash_for({"train", "--set", "model.parallel", "=", ""}), (WordSet{"true", "false"}));
+  EXPECT_EQ(bash_for({"train", "--set", "collapse."}), WordSet{}) << "a key of studies";
+  WordSet collapse;
   KeyList part;
   Options(study_parts().at("collapse").options).visit(part);
   for (const KeyList::Key& key : part.keys()) collapse.insert("collapse." + key.name + '=');
   EXPECT_EQ(bash_for({"study", "--set", "collapse."}), collapse);
-  EXPECT_EQ(bash_for({"finetune", "--set", "finetune.unfreeze", "="}), (Words{"all", "gradual", "chain-thaw", "last"}));
-  EXPECT_EQ(bash_for({"train", "--set", "finetune."}), Words{}) << "a key that only plumb finetune reads";
-  EXPECT_EQ(bash_for({"train", "--set", "task.classification.direction", "="}), (Words{"forward", "backward"}));
+  EXPECT_EQ(bash_for({"finetune", "--set", "finetune.unfreeze", "="}),
+            (WordSet{"all", "gradual", "chain-thaw", "last"}));
+  EXPECT_EQ(bash_for({"train", "--set", "finetune."}), WordSet{}) << "a key that only plumb finetune reads";
+  EXPECT_EQ(bash_for({"train", "--set", "task.classification.direction", "="}), (WordSet{"forward", "backward"}));
 }
 
-/// What validation says about [train] with this key; empty if it is accepted.
+/// What validation says about [train] with this key; "accepted" if nothing.
 std::string complaint(const std::string& key, const std::string& value) {
   Config config;
   const std::string section = key.substr(0, key.find('.'));  // of an optimizer or a schedule factor
   if (optimizers().entries().contains(section)) config.set("train.optimizer=" + section);
   if (schedule_factors().entries().contains(section)) config.set("train.schedule=constant * " + section);
   config.set("train." + key + "=" + value);
-  try {
+  return test::message_of([&] {
     TrainConfig train;
     config.read("train", train);
     validate(train);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  });
 }
 
 // A key that refuses unknown values has values to propose, and these are accepted.
@@ -246,9 +243,10 @@ TEST_F(ShellCompletion, ProposesTheValuesThatValidationKnows) {
     const bool open = complaint(key.name, "nonsense").find("nonsense") == std::string::npos;
     if (open) continue;
     ++checked;
-    const Words proposed = bash_for({"train", "--set", "train." + key.name, "="});
+    const WordSet proposed = bash_for({"train", "--set", "train." + key.name, "="});
     EXPECT_FALSE(proposed.empty()) << key.name;
-    for (const std::string& value : proposed) EXPECT_EQ(complaint(key.name, value), "") << key.name << " = " << value;
+    for (const std::string& value : proposed)
+      EXPECT_EQ(complaint(key.name, value), "accepted") << key.name << " = " << value;
   }
   EXPECT_GE(checked, 7);
 }
@@ -261,7 +259,7 @@ TEST_F(ShellCompletion, ProposesValuesThatAreTaken) {
     keys.push_back("model." + key.name);
     lines.push_back({"train", "--set", keys.back(), "="});
   }
-  const std::vector<Words> replies = bash(lines);
+  const std::vector<WordSet> replies = bash(lines);
   size_t tried = 0;
   for (size_t i = 0; i < keys.size(); ++i) {
     for (const std::string& value : replies[i]) {
@@ -289,32 +287,31 @@ TEST_F(ShellCompletion, OfBashProposesFilesAndDirectories) {
   const TemporaryDirectory folder;
   write_file_atomic(folder / "reference one.de", "a\n");
   fs::create_directory(folder / "run");
-  const std::vector<Words> replies = bash({{"score", "ref"},
-                                           {"data", "prepare", "--train", "x.de", "ref"},
-                                           {"translate", ""},
-                                           {"train", "--out", "r"},
-                                           {"study", "layern"}},
-                                          folder / ".");
-  EXPECT_EQ(replies[0], (Words{"reference one.de"}));
-  EXPECT_EQ(replies[1], (Words{"reference one.de"})) << "the second of two files";
-  EXPECT_EQ(replies[2], (Words{"run"}));
-  EXPECT_EQ(replies[3], (Words{"run"}));
-  EXPECT_EQ(replies[4], (Words{"layernorm"}));
+  const std::vector<WordSet> replies = bash({{"score", "ref"},
+                                             {"data", "prepare", "--train", "x.de", "ref"},
+                                             {"translate", ""},
+                                             {"train", "--out", "r"},
+                                             {"study", "layern"}},
+                                            folder / ".");
+  EXPECT_EQ(replies[0], (WordSet{"reference one.de"}));
+  EXPECT_EQ(replies[1], (WordSet{"reference one.de"})) << "the second of two files";
+  EXPECT_EQ(replies[2], (WordSet{"run"}));
+  EXPECT_EQ(replies[3], (WordSet{"run"}));
+  EXPECT_EQ(replies[4], (WordSet{"layernorm"}));
 }
 
 /// The answer to `plumb __complete SHELL WORDS…`, without its two lines for the script.
 std::vector<std::string> candidates(std::vector<std::string> words) {
   words.insert(words.begin(), "__complete");
-  const test::Finished finished = test::run_plumb(words);
-  EXPECT_EQ(finished.status, 0) << finished.errors;
+  const test::Finished finished = test::succeeded(test::run_plumb(words));
   std::vector<std::string> lines = split(finished.output, '\n');
   EXPECT_GE(lines.size(), 3U) << finished.output;
   return lines.size() < 3 ? lines : std::vector<std::string>(lines.begin() + 2, lines.end() - 1);
 }
 
 /// What stands before the separator in each line, and that something stands behind it.
-Words described(const std::vector<std::string>& lines, char separator) {
-  Words words;
+WordSet described(const std::vector<std::string>& lines, char separator) {
+  WordSet words;
   for (const std::string& line : lines) {
     const size_t end = line.find(separator);
     EXPECT_TRUE(end != std::string::npos && end + 1 < line.size()) << line;

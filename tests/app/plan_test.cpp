@@ -41,9 +41,7 @@ class PlanHere : public ::testing::Test {
 };
 
 TEST_F(PlanHere, HasMemoryByPartAndTimeByKindOfWork) {
-  const test::Finished finished = planned({"plan", "--here"});
-  ASSERT_EQ(finished.status, 0) << finished.errors;
-  const Json json = Json::parse(finished.output);
+  const Json json = Json::parse(test::succeeded(planned({"plan", "--here"})).output);
   EXPECT_EQ(json["tokens_at_once"], 8192);
   EXPECT_EQ(json["batches_per_step"], 1);
   constexpr double kParameters = 12.0 * 4 * 256 * 256 + 256 * 1000 + 9 * 256;  // with the gains of the norms
@@ -113,9 +111,7 @@ TEST_F(PlanHere, RefusesSeveralProcesses) {
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they change memory use
 TEST_F(PlanHere, PredictsTheMemoryOfSteps) {
-  const test::Finished finished = planned({"bench", "plan"}, {"--runs", "1"});
-  ASSERT_EQ(finished.status, 0) << finished.errors;
-  const Json json = Json::parse(finished.output);
+  const Json json = Json::parse(test::succeeded(planned({"bench", "plan"}, {"--runs", "1"})).output);
   EXPECT_GT(json["peak_memory_bytes"].get<double>(), 4e8);  // activations above all
   EXPECT_NEAR(json["memory_ratio"].get<double>(), 1, 0.15);
   EXPECT_GT(json["time_ratio"].get<double>(), 0);

@@ -11,7 +11,7 @@
 
 #include "plumb/base/json.h"
 #include "support/port.h"
-#include "support/process.h"
+#include "support/shared_folder.h"
 
 namespace plumb {
 namespace {
@@ -27,17 +27,15 @@ Arguments operator+(Arguments all, const Arguments& more) {
   return all;
 }
 
-class SharedVerb : public ::testing::Test {
+class SharedVerb : public test::SharedFolder<SharedVerb> {
  protected:
   static void SetUpTestSuite() {
-    folder_ = new test::TemporaryDirectory;
-    const Finished made =
-        run_plumb({"data", "synthesize", "--pairs", "200", "--vocabulary", "300", "--out", "data"}, folder_->path());
-    ASSERT_EQ(made.status, 0) << made.errors;
+    folder_.emplace();
+    test::succeeded(
+        run_plumb({"data", "synthesize", "--pairs", "200", "--vocabulary", "300", "--out", "data"}, folder_->path()));
     write_file_atomic(*folder_ / "model.toml",
                       "[model]\nd_model = 4\nheads = 2\nfeed_forward = 8\nencoder_layers = 1\ndecoder_layers = 1\n");
   }
-  static void TearDownTestSuite() { delete folder_; }
 
   /// The command line for twelve pairs in several micro-batches, with the result on standard output.
   static Arguments command(const std::string& verb, const Arguments& more = {}) {
@@ -69,10 +67,7 @@ class SharedVerb : public ::testing::Test {
     return {fmt::format("RANK={}", number), "WORLD_SIZE=2", "MASTER_ADDR=127.0.0.1",
             fmt::format("MASTER_PORT={}", port)};
   }
-
-  static test::TemporaryDirectory* folder_;
 };
-test::TemporaryDirectory* SharedVerb::folder_ = nullptr;
 
 /// Compares the numbers that do not depend on how far Lanczos has converged at the lower end.
 void expect_same_spectrum(const Json& found, const Json& one) {

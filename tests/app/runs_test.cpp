@@ -5,7 +5,7 @@
 
 #include "plumb/base/json.h"
 #include "plumb/base/text.h"
-#include "support/process.h"
+#include "support/shared_folder.h"
 
 namespace plumb {
 namespace {
@@ -14,34 +14,25 @@ namespace fs = std::filesystem;
 using test::Finished;
 using test::run_plumb;
 
-class RunVerbs : public ::testing::Test {
+class RunVerbs : public test::SharedFolder<RunVerbs> {
  protected:
   static void SetUpTestSuite() {
-    folder_ = new test::TemporaryDirectory;
+    folder_.emplace();
     ASSERT_EQ(plumb({"data", "synthesize", "--pairs", "200", "--vocabulary", "300", "--out", "data"}).status, 0);
     for (const char* rate : {"0.001", "0.01"}) {
-      std::vector<std::string> arguments = {"train", "--data", "data", "--out", std::string("runs/") + rate, "-q"};
-      for (const std::string key :
-           {"model.d_model=16", "model.heads=2", "model.feed_forward=16", "model.encoder_layers=1",
-            "model.decoder_layers=1", "train.batch_tokens=500", "task.translation.beam=0", "train.steps=6",
-            "train.log_every=2", "train.validate_every=2"})
-        arguments.insert(arguments.end(), {"--set", key});
-      arguments.insert(arguments.end(), {"--set", std::string("train.learning_rate=") + rate});
-      const Finished finished = plumb(arguments);
-      ASSERT_EQ(finished.status, 0) << finished.errors;
+      test::succeeded(plumb(test::with_keys(
+          {"train", "--data", "data", "--out", std::string("runs/") + rate, "-q"},
+          {"model.d_model=16", "model.heads=2", "model.feed_forward=16", "model.encoder_layers=1",
+           "model.decoder_layers=1", "train.batch_tokens=500", "task.translation.beam=0", "train.steps=6",
+           "train.log_every=2", "train.validate_every=2", std::string("train.learning_rate=") + rate})));
     }
   }
-  static void TearDownTestSuite() { delete folder_; }
   static Finished plumb(const std::vector<std::string>& arguments) { return run_plumb(arguments, folder_->path()); }
   static std::string read(const std::string& name) { return read_file(*folder_ / name); }
-
-  static test::TemporaryDirectory* folder_;
 };
-test::TemporaryDirectory* RunVerbs::folder_ = nullptr;
 
 TEST_F(RunVerbs, ListsAndSorts) {
-  const Finished listed = plumb({"runs", "runs"});
-  ASSERT_EQ(listed.status, 0) << listed.errors;
+  const Finished listed = test::succeeded(plumb({"runs", "runs"}));
   const std::vector<std::string> lines = split(listed.output, '\n');
   EXPECT_TRUE(lines[0].starts_with("run    learning_rate  outcome   step  best validation loss")) << lines[0];
   EXPECT_TRUE(lines[1].starts_with("0.001          0.001  finished     6")) << lines[1];
@@ -76,15 +67,13 @@ TEST_F(RunVerbs, LeaveOutWhatAKilledCommandHasLeft) {
 }
 
 TEST_F(RunVerbs, ReportsOneRunInItsDirectoryAndSeveralWhereTold) {
-  const Finished one = plumb({"report", "runs/0.001"});
-  ASSERT_EQ(one.status, 0) << one.errors;
+  const Finished one = test::succeeded(plumb({"report", "runs/0.001"}));
   EXPECT_EQ(one.output, "runs/0.001/report.html\n");
   EXPECT_NE(read("runs/0.001/report.html").find("Loss by tokens"), std::string::npos);
   const Finished nowhere = plumb({"report", "runs/0.001", "runs/0.01"});
   EXPECT_EQ(nowhere.status, 2);
   EXPECT_NE(nowhere.errors.find("--out"), std::string::npos);
-  const Finished both = plumb({"report", "runs/0.001", "runs/0.01", "--out", "both.html"});
-  ASSERT_EQ(both.status, 0) << both.errors;
+  const Finished both = test::succeeded(plumb({"report", "runs/0.001", "runs/0.01", "--out", "both.html"}));
   EXPECT_NE(read("both.html").find("2 training runs"), std::string::npos);
   EXPECT_EQ(plumb({"report", "data"}).status, 1);
 }
@@ -94,12 +83,10 @@ TEST_F(RunVerbs, ReportsAStudyWhereverItIsWritten) {
   fs::copy(test::source_directory() / "tests/report/sample_results.json", *folder_ / "study" / "results.json");
   fs::copy(*folder_ / "runs", *folder_ / "study" / "runs", fs::copy_options::recursive);
   ASSERT_EQ(plumb({"report", "study"}).status, 0);
-  const Finished elsewhere = plumb({"report", "study", "--out", "elsewhere.html"});
-  ASSERT_EQ(elsewhere.status, 0) << elsewhere.errors;
+  const Finished elsewhere = test::succeeded(plumb({"report", "study", "--out", "elsewhere.html"}));
   EXPECT_EQ(elsewhere.output, "elsewhere.html\n");
   EXPECT_EQ(read("elsewhere.html"), read("study/report.html"));
-  const Finished runs = plumb({"report", "study/runs", "--out", "runs.html"});
-  ASSERT_EQ(runs.status, 0) << runs.errors;
+  const Finished runs = test::succeeded(plumb({"report", "study/runs", "--out", "runs.html"}));
   EXPECT_NE(read("runs.html").find("2 training runs"), std::string::npos);
 }
 

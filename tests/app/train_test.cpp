@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "plumb/base/json.h"
-#include "support/process.h"
+#include "support/shared_folder.h"
 
 namespace plumb {
 namespace {
@@ -17,22 +17,20 @@ using test::Finished;
 using test::Process;
 using test::run_plumb;
 
-class TrainVerb : public ::testing::Test {
+class TrainVerb : public test::SharedFolder<TrainVerb> {
  protected:
   static void SetUpTestSuite() {
-    folder_ = new test::TemporaryDirectory;
-    const Finished made =
-        run_plumb({"data", "synthesize", "--pairs", "200", "--vocabulary", "300", "--out", "data"}, folder_->path());
-    ASSERT_EQ(made.status, 0) << made.errors;
+    folder_.emplace();
+    test::succeeded(
+        run_plumb({"data", "synthesize", "--pairs", "200", "--vocabulary", "300", "--out", "data"}, folder_->path()));
   }
-  static void TearDownTestSuite() { delete folder_; }
 
   /// The arguments to train a tiny model, followed by `more`.
   static std::vector<std::string> arguments(const std::string& out, const std::vector<std::string>& more) {
-    std::vector<std::string> all = {"train", "--data", "data", "--out", out, "-q"};
-    for (const char* key : {"model.d_model=16", "model.heads=2", "model.feed_forward=16", "model.encoder_layers=1",
-                            "model.decoder_layers=1", "train.batch_tokens=500", "task.translation.beam=0"})
-      all.insert(all.end(), {"--set", key});
+    std::vector<std::string> all =
+        test::with_keys({"train", "--data", "data", "--out", out, "-q"},
+                        {"model.d_model=16", "model.heads=2", "model.feed_forward=16", "model.encoder_layers=1",
+                         "model.decoder_layers=1", "train.batch_tokens=500", "task.translation.beam=0"});
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
@@ -48,10 +46,7 @@ class TrainVerb : public ::testing::Test {
     }
     FAIL() << "no step";
   }
-
-  static test::TemporaryDirectory* folder_;
 };
-test::TemporaryDirectory* TrainVerb::folder_ = nullptr;
 
 TEST_F(TrainVerb, DivergenceIsAFailure) {
   const std::vector<std::string> wild = {"--set", "train.optimizer=sgd",      "--set", "train.schedule=constant",
@@ -65,8 +60,8 @@ TEST_F(TrainVerb, DivergenceIsAFailure) {
 }
 
 TEST_F(TrainVerb, AFinishedRunIsReportedAgainInTheSameWords) {
-  const std::vector<std::string> scored = {"--set", "train.steps=2", "--set", "train.validate_every=1",
-                                           "--set", "train.score_every=1", "--set", "train.best_metric=bleu",
+  const std::vector<std::string> scored = {"--set", "train.steps=2",          "--set", "train.validate_every=1",
+                                           "--set", "train.score_every=1",    "--set", "train.best_metric=bleu",
                                            "--set", "task.translation.beam=1"};
   const Finished first = train("scored", scored), again = train("scored", scored);
   EXPECT_NE(first.output.find(", BLEU "), std::string::npos) << first.output << first.errors;
@@ -237,8 +232,7 @@ TEST_F(TrainVerb, SeveralProcessesAreWatchedByTheFirst) {
   std::vector<std::string> watched = shared;
   watched.insert(watched.end(), {"--set", "watch.every=3", "--set", "watch.examples=4"});
   ASSERT_EQ(train("plain", shared).status, 0);
-  const Finished finished = train("seen", watched);
-  ASSERT_EQ(finished.status, 0) << finished.errors;
+  test::succeeded(train("seen", watched));
   const fs::path file = fs::path("checkpoints") / "step-000003" / "model.safetensors";
   EXPECT_TRUE(read_file(*folder_ / "plain" / file) == read_file(*folder_ / "seen" / file));
   const Json result = read_json(*folder_ / "seen" / "result.json");
@@ -250,8 +244,7 @@ TEST_F(TrainVerb, SaysWhatDurationsComeTo) {
   std::vector<std::string> all = arguments(
       "lasting", {"--set", "train.steps=0.5e", "--set", "train.warm_up=10t", "--set", "train.validate_every=1e"});
   std::erase(all, "-q");
-  const Finished finished = run_plumb(all, folder_->path());
-  ASSERT_EQ(finished.status, 0) << finished.errors;
+  const Finished finished = test::succeeded(run_plumb(all, folder_->path()));
   const std::string steps = read_json(*folder_ / "lasting" / "result.json")["steps"].dump();
   EXPECT_NE(finished.errors.find("durations: train.warm_up = 10t (1 step), train.steps = 0.5e (" + steps +
                                  " steps), train.validate_every = 1e (not within the run)\n"),
@@ -274,9 +267,8 @@ TEST_F(TrainVerb, ContinuesWithDataAtANewLocation) {
   ASSERT_EQ(train("before", {"--set", "train.steps=2"}).status, 0);
   fs::rename(*folder_ / "before", *folder_ / "after");
   fs::copy(*folder_ / "data", *folder_ / "copy", fs::copy_options::recursive);
-  const Finished finished =
-      run_plumb({"train", "--out", "after", "--data", "copy", "--set", "train.steps=4", "-q"}, folder_->path());
-  EXPECT_EQ(finished.status, 0) << finished.errors;
+  const Finished finished = test::succeeded(
+      run_plumb({"train", "--out", "after", "--data", "copy", "--set", "train.steps=4", "-q"}, folder_->path()));
   EXPECT_NE(finished.output.find("after: finished at step 4 "), std::string::npos) << finished.output;
 }
 
@@ -286,8 +278,7 @@ TEST_F(TrainVerb, PathsMayContainAnyCharacterButMustBeUtf8) {
   fs::copy(*folder_ / "data", *folder_ / odd, fs::copy_options::recursive);
   std::vector<std::string> all = arguments("odd run", {"--set", "train.steps=1"});
   all[2] = odd;
-  const Finished trained = run_plumb(all, folder_->path());
-  ASSERT_EQ(trained.status, 0) << trained.errors;
+  test::succeeded(run_plumb(all, folder_->path()));
   EXPECT_EQ(run_plumb({"train", "--out", "odd run", "-q"}, folder_->path()).status, 0);
 
   fs::copy(*folder_ / "data", *folder_ / "caf\xE9", fs::copy_options::recursive);

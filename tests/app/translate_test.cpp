@@ -3,65 +3,40 @@
 
 #include "plumb/base/files.h"
 #include "plumb/base/text.h"
-#include "support/process.h"
+#include "support/shared_folder.h"
 
 namespace plumb {
 namespace {
 
 using test::Finished;
-using test::Process;
 using test::run_plumb;
 
-class TranslateVerb : public ::testing::Test {
+class TranslateVerb : public test::SharedFolder<TranslateVerb> {
  protected:
   static void SetUpTestSuite() {
-    folder_ = new test::TemporaryDirectory;
+    folder_.emplace();
     ASSERT_EQ(run_plumb({"data", "synthesize", "--pairs", "400", "--valid-size", "50", "--test-size", "50",
                          "--vocabulary", "400", "--out", data()})
                   .status,
               0);
-    const Finished trained = run_plumb({"train",
-                                        "--data",
-                                        data(),
-                                        "--out",
-                                        run(),
-                                        "--set",
-                                        "model.d_model=16",
-                                        "--set",
-                                        "model.heads=2",
-                                        "--set",
-                                        "model.feed_forward=16",
-                                        "--set",
-                                        "model.encoder_layers=1",
-                                        "--set",
-                                        "model.decoder_layers=1",
-                                        "--set",
-                                        "train.steps=4",
-                                        "--set",
-                                        "train.checkpoint_every=2",
-                                        "--set",
-                                        "task.translation.beam=0",
-                                        "-q"});
-    ASSERT_EQ(trained.status, 0) << trained.errors;
+    test::succeeded(run_plumb(test::with_keys(
+        {"train", "--data", data(), "--out", run(), "-q"},
+        {"model.d_model=16", "model.heads=2", "model.feed_forward=16", "model.encoder_layers=1",
+         "model.decoder_layers=1", "train.steps=4", "train.checkpoint_every=2", "task.translation.beam=0"})));
   }
-  static void TearDownTestSuite() { delete folder_; }
 
-  static std::string data() { return (*folder_ / "data").string(); }
-  static std::string run() { return (*folder_ / "run").string(); }
+  static std::string data() { return path("data"); }
+  static std::string run() { return path("run"); }
 
   static Finished translate(const std::string& input, const std::string& model, const std::string& options = "") {
     write_file_atomic(*folder_ / "input", input);
-    const std::string command = "'" PLUMB_BINARY "' translate '" + model + "' " + options + " < '";
-    return Process("/bin/sh", {"-c", command + (*folder_ / "input").string() + "'"}).wait();
+    return test::run_plumb_on("translate '" + model + "' " + options, path("input"));
   }
-
-  static inline test::TemporaryDirectory* folder_ = nullptr;
 };
 
 TEST_F(TranslateVerb, OneLineForEachInOrder) {
-  const Finished all =
-      translate("Ein Hund schläft.\n\nDie Katze sieht den Hund.\r\nEin Mann läuft", run(), "--beam 2 -q");
-  ASSERT_EQ(all.status, 0) << all.errors;
+  const Finished all = test::succeeded(
+      translate("Ein Hund schläft.\n\nDie Katze sieht den Hund.\r\nEin Mann läuft", run(), "--beam 2 -q"));
   const std::vector<std::string> lines = split(all.output, '\n');
   ASSERT_EQ(lines.size(), 5U) << all.output;  // the last piece follows the final line end
   EXPECT_EQ(lines[1], "");
@@ -78,8 +53,7 @@ TEST_F(TranslateVerb, TakesTheLatestCheckpointOrTheOneNamed) {
 }
 
 TEST_F(TranslateVerb, SaysHowFastItWas) {
-  const Finished finished = translate("Ein Hund schläft.\nEin Mann läuft.\n", run(), "-v --beam 1");
-  EXPECT_EQ(finished.status, 0);
+  const Finished finished = test::succeeded(translate("Ein Hund schläft.\nEin Mann läuft.\n", run(), "-v --beam 1"));
   EXPECT_NE(finished.errors.find("2 sentences, "), std::string::npos) << finished.errors;
   EXPECT_NE(finished.errors.find("tokens/s"), std::string::npos) << finished.errors;
 }

@@ -6,7 +6,7 @@
 
 #include "plumb/base/json.h"
 #include "support/dead_pipe.h"
-#include "support/process.h"
+#include "support/shared_folder.h"
 #include "train/run_contents.h"
 
 namespace plumb {
@@ -14,31 +14,25 @@ namespace {
 
 namespace fs = std::filesystem;
 using test::DeadPipe;
-using test::Finished;
 using test::Process;
 
-class UnwritableOutput : public ::testing::Test {
+class UnwritableOutput : public test::SharedFolder<UnwritableOutput> {
  protected:
   static void SetUpTestSuite() {
-    folder_ = new test::TemporaryDirectory;
-    const Finished made =
-        test::run_plumb({"data", "synthesize", "--pairs", "200", "--raw", "pairs"}, folder_->path());
-    ASSERT_EQ(made.status, 0) << made.errors;
+    folder_.emplace();
+    test::succeeded(test::run_plumb({"data", "synthesize", "--pairs", "200", "--raw", "pairs"}, folder_->path()));
     ASSERT_EQ(test::run_plumb(prepare("data"), folder_->path()).status, 0);
     ASSERT_EQ(test::run_plumb(train("whole"), folder_->path()).status, 0);
   }
-  static void TearDownTestSuite() { delete folder_; }
 
   static std::vector<std::string> prepare(const std::string& out) {
     return {"data", "prepare", "--train", "pairs.de", "pairs.en", "--vocabulary", "300", "--out", out};
   }
   static std::vector<std::string> train(const std::string& out) {
-    std::vector<std::string> all = {"train", "--data", "data", "--out", out};
-    for (const char* key : {"model.d_model=16", "model.heads=2", "model.feed_forward=16", "model.encoder_layers=1",
+    return test::with_keys({"train", "--data", "data", "--out", out},
+                           {"model.d_model=16", "model.heads=2", "model.feed_forward=16", "model.encoder_layers=1",
                             "model.decoder_layers=1", "train.batch_tokens=500", "train.steps=3", "train.log_every=1",
-                            "train.trouble.threshold=1", "train.trouble.window=2", "task.translation.beam=0"})
-      all.insert(all.end(), {"--set", key});
-    return all;
+                            "train.trouble.threshold=1", "train.trouble.window=2", "task.translation.beam=0"});
   }
 
   /// Runs a command with this file descriptor closed, full, or a pipe without a reader.
@@ -46,23 +40,22 @@ class UnwritableOutput : public ::testing::Test {
     const DeadPipe pipe;
     const int full = ::open("/dev/full", O_WRONLY);
     const int other = how == "full" ? full : pipe.writing();
-    const int status = Process(PLUMB_BINARY, command, folder_->path(), [&] {
-                         how == "closed" ? ::close(descriptor) : ::dup2(other, descriptor);
-                       }).wait().status;
+    const int status = Process(PLUMB_BINARY, command, folder_->path(),
+                               [&] { how == "closed" ? ::close(descriptor) : ::dup2(other, descriptor); })
+                           .wait()
+                           .status;
     ::close(full);
     return status;
   }
-
-  static test::TemporaryDirectory* folder_;
 };
-test::TemporaryDirectory* UnwritableOutput::folder_ = nullptr;
 
 TEST_F(UnwritableOutput, OfMessagesChangesNothing) {
   const auto whole = test::contents_of_run(*folder_ / "whole");
   for (const std::string how : {"full", "closed", "unread"}) {
     SCOPED_TRACE(how);
     EXPECT_EQ(status_of(prepare("data-" + how), STDERR_FILENO, how), 0) << how;
-    test::expect_same_files(test::contents_of_run(*folder_ / ("data-" + how)), test::contents_of_run(*folder_ / "data"));
+    test::expect_same_files(test::contents_of_run(*folder_ / ("data-" + how)),
+                            test::contents_of_run(*folder_ / "data"));
     EXPECT_EQ(status_of(train("run-" + how), STDERR_FILENO, how), 0) << how;
     test::expect_same_files(test::contents_of_run(*folder_ / ("run-" + how)), whole);
     // Errors have their status, too.

@@ -2,10 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
-
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "support/errors.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -43,15 +42,7 @@ Sample read(const Config& config, const std::string& section = "model") {
 
 Sample read(std::string_view toml) { return read(Config::from_string(toml, "model.toml")); }
 
-Error error_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "no Error was thrown";
-  return Error("");
-}
+using test::error_of;
 
 TEST(Config, ReadsEveryTypeAndKeepsWhatIsNotThere) {
   const Sample sample = read(R"(

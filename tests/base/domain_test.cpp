@@ -8,6 +8,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/key_list.h"
 #include "plumb/base/registry.h"
+#include "support/errors.h"
 
 namespace plumb {
 namespace {
@@ -38,12 +39,7 @@ void describe(Fields& field, Sizes& outer) {
 
 std::string refusal(const std::string& toml) {
   Sizes outer;
-  try {
-    (void)Config::from_string("[outer]\n" + toml, "file.toml").read("outer", outer);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "accepted";
+  return test::message_of([&] { Config::from_string("[outer]\n" + toml, "file.toml").read("outer", outer); });
 }
 
 TEST(Domain, AValueOutsideIsRefusedAtItsPlace) {
@@ -64,14 +60,7 @@ TEST(Domain, AValueOutsideIsRefusedAtItsPlace) {
 }
 
 TEST(Domain, AStructThatAProgramFilledIsCheckedAlike) {
-  const auto complaint = [](const Sizes& outer) {
-    try {
-      require_valid("outer", outer);
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
-    return std::string("accepted");
-  };
+  const auto complaint = [](const Sizes& outer) { return test::message_of([&] { require_valid("outer", outer); }); };
   EXPECT_EQ(complaint({}), "accepted");
   EXPECT_EQ(complaint({.layers = 0}), "outer.layers = 0 must be at least 1");
   EXPECT_EQ(complaint({.timeout = NAN}), "outer.timeout = nan must be finite");

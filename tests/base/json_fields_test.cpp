@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "plumb/base/error.h"
+#include "support/errors.h"
 
 namespace plumb {
 namespace {
@@ -76,12 +77,7 @@ TEST(JsonFields, WhatIsMissingOrOfAnotherTypeIsNamed) {
   const auto refusal = [](const char* change) {
     Json json = described_json(Measured{});
     json.merge_patch(Json::parse(change));
-    try {
-      (void)from_described_json<Measured>(json);
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
-    return std::string("accepted");
+    return test::message_of([&] { from_described_json<Measured>(json); });
   };
   EXPECT_EQ(refusal(R"({"more": 1})"), "accepted");
   EXPECT_EQ(refusal(R"({"steps": null})"), "the key 'steps' is missing");

@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <functional>
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "support/errors.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -52,28 +52,14 @@ TEST(Json, AMalformedFileIsNamedWithTheByte) {
   const test::TemporaryDirectory directory;
   const auto path = directory / "broken.json";
   write_file_atomic(path, "{\"a\": 1,");
-  try {
-    read_json(path);
-    FAIL() << "no Error was thrown";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.what(), path.string() + ": not valid JSON at byte 9");
-  }
-}
-
-std::string json_message_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no Error was thrown";
+  EXPECT_EQ(test::message_of([&] { read_json(path); }), path.string() + ": not valid JSON at byte 9");
 }
 
 TEST(Json, ANumberThatIsTooLargeNamesTheFile) {
   const test::TemporaryDirectory directory;
   const auto path = directory / "large.json";
   write_file_atomic(path, "[1e400]");
-  EXPECT_EQ(json_message_of([&] { read_json(path); }),
+  EXPECT_EQ(test::message_of([&] { read_json(path); }),
             path.string() + ": cannot be read: number overflow parsing '1e400'");
 }
 
@@ -82,7 +68,7 @@ TEST(Json, AnUnexpectedShapeNamesTheFile) {
   const auto path = directory / "list.json";
   write_file_atomic(path, "[]");
   const auto steps = [](const Json& json) { return json.at("steps").get<int64_t>(); };
-  EXPECT_TRUE(json_message_of([&] { take_json(path, steps); }).starts_with(path.string() + ": unexpected structure: "));
+  test::expect_error([&] { take_json(path, steps); }, path.string() + ": unexpected structure: ");
   write_file_atomic(path, R"({"steps": 3})");
   EXPECT_EQ(take_json(path, steps), 3);
 }
@@ -94,7 +80,7 @@ TEST(Json, DeepNestingIsRefused) {
   const test::TemporaryDirectory directory;
   const auto path = directory / "deep.json";
   write_file_atomic(path, deep);
-  EXPECT_EQ(json_message_of([&] { read_json(path); }), path.string() + ": nested too deeply");
+  EXPECT_EQ(test::message_of([&] { read_json(path); }), path.string() + ": nested too deeply");
   // Brackets in strings and closed brackets do not count.
   EXPECT_FALSE(nests_too_deeply("[\"" + deep + "\\\"[\"]"));
   std::string wide = "[0";

@@ -4,35 +4,34 @@
 
 #include <array>
 #include <fstream>
-#include <functional>
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/line_reader.h"
 #include "plumb/base/terminal.h"
+#include "support/errors.h"
 #include "support/paths.h"
 
 namespace plumb {
 namespace {
 
 /// "what | hint".
-std::string refusal(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return std::string(error.what()) + " | " + error.hint();
-  }
-  return "accepted";
+template <typename Action>
+std::string refusal(const Action& action) {
+  const Error error = test::error_of(action);
+  return std::string(error.what()) + " | " + error.hint();
 }
 
 TEST(TextEncoding, FilesOfOtherFormatsAreNamed) {
   const test::TemporaryDirectory directory;
   const std::string file = (directory / "text").string();
   const std::array<std::array<std::string, 2>, 5> cases = {
-      {{std::string("\x1F\x8B\x08\0\0\xE9", 6), "is compressed by gzip, not text in UTF-8 | decompress it first: gunzip"},
+      {{std::string("\x1F\x8B\x08\0\0\xE9", 6),
+        "is compressed by gzip, not text in UTF-8 | decompress it first: gunzip"},
        {std::string("\xFD") + "7zXZ\xE9", "is compressed by xz, not text in UTF-8 | decompress it first: unxz"},
        {"\x28\xB5\x2F\xFD\n", "is compressed by Zstandard, not text in UTF-8 | decompress it first: unzstd"},
-       {std::string("\xFF\xFEh\0i\0\n\0", 8), "is text in UTF-16, not text in UTF-8 | convert it: iconv -f utf16 -t utf8"},
+       {std::string("\xFF\xFEh\0i\0\n\0", 8),
+        "is text in UTF-16, not text in UTF-8 | convert it: iconv -f utf16 -t utf8"},
        {std::string("\xFE\xFF\0h\0i\0\n", 8),
         "is text in UTF-16, not text in UTF-8 | convert it: iconv -f utf16 -t utf8"}}};
   for (const auto& [content, wanted] : cases) {
@@ -56,7 +55,9 @@ TEST(TextEncoding, FilesOfOtherFormatsAreNamed) {
 TEST(Printable, LeavesTextAndShowsControlCharacters) {
   EXPECT_EQ(printable("runs/größe µP 🙂"), "runs/größe µP 🙂");
   EXPECT_EQ(printable("a\nb\x1b[31m\t\x7f\r"), "a\\nb\\x1b[31m\\x09\\x7f\\x0d");
-  EXPECT_EQ(printable("\xC2\x9B" "1m"), "\\xc2\\x9b1m");  // another form of ESC [
+  EXPECT_EQ(printable("\xC2\x9B"
+                      "1m"),
+            "\\xc2\\x9b1m");  // another form of ESC [
   EXPECT_EQ(printable("\xF6\xE2\x82"), "\\xf6\\xe2\\x82");
   EXPECT_EQ(printable(""), "");
   // Whatever the bytes: valid UTF-8 without control characters, and the same when shown again.

@@ -5,6 +5,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/ragged.h"
 #include "plumb/base/registry.h"
+#include "support/errors.h"
 
 namespace plumb {
 namespace {
@@ -52,13 +53,9 @@ TEST(Registry, FindsByNameAndNamesTheNearestOtherwise) {
   EXPECT_FALSE(registry.add("layer", "again", "", [] { return 3; }));
   EXPECT_EQ(registry.at("layer").make(), 1);
   EXPECT_EQ(registry.names(), (Words{"batch", "layer"}));
-  try {
-    registry.at("leyer");
-    FAIL() << "no Error was thrown";
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "unknown norm 'leyer'");
-    EXPECT_EQ(error.hint(), "did you mean 'layer'? known: batch, layer");
-  }
+  const Error error = test::error_of([&] { registry.at("leyer"); });
+  EXPECT_STREQ(error.what(), "unknown norm 'leyer'");
+  EXPECT_EQ(error.hint(), "did you mean 'layer'? known: batch, layer");
 }
 
 TEST(Ragged, KnowsWhereEachSequenceLies) {

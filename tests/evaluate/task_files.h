@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/evaluate/task.h"
+#include "support/errors.h"
 #include "support/paths.h"
 
 namespace plumb::test {
@@ -30,12 +30,7 @@ class TaskFiles : public ::testing::Test {
 
   /// Expects loading to fail with a message that contains `part`.
   void expect_error(const std::string& word, const std::string& part) const {
-    try {
-      load_evaluation_tasks(word, scratch_ / "");
-      ADD_FAILURE() << word << " was read";
-    } catch (const Error& error) {
-      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
-    }
+    test::expect_error([&] { load_evaluation_tasks(word, scratch_ / ""); }, part);
   }
 
   [[nodiscard]] std::string path(const std::string& name) const { return (scratch_ / name).string(); }

@@ -17,6 +17,7 @@
 #include "plumb/io/safetensors.h"
 #include "plumb/model/model.h"
 #include "plumb/run/directory.h"
+#include "support/errors.h"
 #include "support/gradcheck.h"
 #include "support/paths.h"
 
@@ -162,12 +163,8 @@ TEST(ExportedEncoders, AnOutputMatrixThatIsNoEmbeddingIsNamed) {
   ASSERT_EQ(config.model.pooling, "none");
   config.model.share_embeddings = "none";
   write_file_atomic(scratch / "run" / "config.toml", to_toml(config));
-  try {
-    export_model((scratch / "run").string(), scratch / "folder");
-    ADD_FAILURE() << "no error";
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("model.share_embeddings = \"none\""), std::string::npos) << error.what();
-  }
+  test::expect_error([&] { export_model((scratch / "run").string(), scratch / "folder"); },
+                     "model.share_embeddings = \"none\"");
 }
 
 /// A trained run leaves the size of its heads to the model.
@@ -200,12 +197,7 @@ TEST(ExportedTranslator, WhatTheFamilySharesMustBeEqual) {
     if (name == "tgt_embed.weight") tensor = tensor + 0.01;
   }
   save_safetensors(weights, tensors);
-  try {
-    export_model((scratch / "run").string(), scratch / "folder");
-    ADD_FAILURE() << "no error";
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("differs from the matrix"), std::string::npos) << error.what();
-  }
+  test::expect_error([&] { export_model((scratch / "run").string(), scratch / "folder"); }, "differs from the matrix");
   EXPECT_FALSE(fs::exists(scratch / "folder"));
 }
 
@@ -221,12 +213,7 @@ class ChangedRun : public ::testing::Test {
     config.set(assignment);
     const std::string stored = read_file(run_ / "config.toml");
     write_file_atomic(run_ / "config.toml", to_toml(read_run_config(config)));
-    try {
-      export_model(run_.string(), folder_);
-      ADD_FAILURE() << "no error with '" << part << "'";
-    } catch (const Error& error) {
-      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
-    }
+    test::expect_error([&] { export_model(run_.string(), folder_); }, part);
     EXPECT_FALSE(fs::exists(folder_));
     write_file_atomic(run_ / "config.toml", stored);
   }

@@ -16,6 +16,7 @@
 #include "plumb/model/model.h"
 #include "plumb/run/directory.h"
 #include "plumb/train/run_training.h"
+#include "support/errors.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -40,12 +41,7 @@ class ChangedFolder : public ::testing::Test {
     write_json(folder_ / "config.json", config);
   }
   void expect_error(const std::string& part) const {
-    try {
-      read_model_folder(folder_);
-      ADD_FAILURE() << "no error with '" << part << "'";
-    } catch (const Error& error) {
-      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
-    }
+    test::expect_error([&] { read_model_folder(folder_); }, part);
   }
   void expect_refused(const std::string& name, const Json& changes, const std::string& part) {
     copy(name);
@@ -298,13 +294,7 @@ TEST_F(ChangedFolder, LabelsAreNumberedAndDistinct) {
 
 TEST_F(ChangedFolder, DamagedFilesHaveHints) {
   const auto expect_hint = [&](const std::string& part) {
-    try {
-      read_model_folder(folder_);
-      ADD_FAILURE() << "no error with '" << part << "'";
-    } catch (const Error& error) {
-      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
-      EXPECT_NE(error.hint(), "") << error.what();
-    }
+    EXPECT_NE(test::expect_error([&] { read_model_folder(folder_); }, part).hint(), "");
   };
   copy("llama2");
   for (const char* key : {"vocab_size", "max_position_embeddings", "num_attention_heads"}) {
@@ -330,12 +320,7 @@ TEST_F(ChangedFolder, DamagedFilesHaveHints) {
   EXPECT_FALSE(is_model_folder(scratch_ / "nowhere"));
   fs::create_symlink("loop", scratch_ / "loop");
   EXPECT_FALSE(is_model_folder(scratch_ / "loop"));
-  try {
-    locate_run((scratch_ / "loop").string());
-    ADD_FAILURE() << "no error";
-  } catch (const Error& error) {
-    EXPECT_NE(error.hint(), "");
-  }
+  EXPECT_NE(test::error_of([&] { locate_run((scratch_ / "loop").string()); }).hint(), "");
 }
 
 TEST_F(ChangedFolder, PartsThatAClassifierDoesNotHave) {
@@ -378,12 +363,7 @@ TEST_F(ChangedFolder, ATokenizerMustBeKnownAsAWhole) {
   const auto refused = [&](const std::string& name, const std::string& content, const std::string& part) {
     copy("gpt2");
     write_file_atomic(folder_ / name, content);
-    try {
-      import_model(folder_, scratch_ / "run");
-      ADD_FAILURE() << "no error with '" << part << "'";
-    } catch (const Error& error) {
-      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
-    }
+    test::expect_error([&] { import_model(folder_, scratch_ / "run"); }, part);
     EXPECT_FALSE(fs::exists(scratch_ / "run"));
   };
   refused("tokenizer.model", "\n", "a SentencePiece model alone");
@@ -465,12 +445,7 @@ TEST_F(ChangedFolder, IsNotTrainedInItsPlace) {
   import_model(folder_of("gpt2"), out);
   RunConfig config = load_run_config(out);
   const std::string before = read_file(out / "config.toml");
-  try {
-    run_training(config, out);
-    ADD_FAILURE() << "no error";
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("cannot be trained further"), std::string::npos) << error.what();
-  }
+  test::expect_error([&] { run_training(config, out); }, "cannot be trained further");
   EXPECT_EQ(read_file(out / "config.toml"), before);
 }
 

@@ -26,5 +26,25 @@ TEST(Tables, ARowHasThreeCellsForAnInterval) {
   EXPECT_EQ(table.rows, Json::array({{"pre-ln", 1.0, 0.5, nullptr, nullptr, 4}}));
 }
 
+TEST(Intervals, AreListedByName) {
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(with_intervals({{"Post-LN", {2, 1.5, 2.5, 3}}, {"Pre-LN", {-0.5, none, none, 1}}, {"ReZero", {none}}}, 2),
+            "Post-LN 2 (1.5 to 2.5), Pre-LN −0.5, ReZero no number");
+}
+
+TEST(Figures, SeriesStayValidWhileOthersAreAdded) {
+  Figure figure;
+  Series& first = figure.add("first", "group", "dashed");
+  for (int i = 0; i < 100; ++i) figure.add("other", "group");
+  first.point(1, 2.5);
+  const Json series = figure.to_json()["series"];
+  ASSERT_EQ(series.size(), 101U);
+  EXPECT_EQ(series[0], Json({{"name", "first"},
+                             {"group", "group"},
+                             {"x", Json::array({1})},
+                             {"y", Json::array({2.5})},
+                             {"style", "dashed"}}));
+}
+
 }  // namespace
 }  // namespace plumb

@@ -8,6 +8,7 @@
 
 #include "plumb/analysis/watch/updates.h"
 #include "plumb/report/html.h"
+#include "plumb/run/run_table.h"
 #include "support/entries.h"
 
 namespace plumb {
@@ -74,6 +75,24 @@ TEST(RunsReport, ShowsNumbersWhateverTheirNames) {
   for (const Json& each : report["figures"]) found[each["title"].get<std::string>()] = numbers(each["series"][0]["y"]);
   EXPECT_EQ(found.at("A/b, c~d"), (std::vector<double>{1.5, 3.5}));
   EXPECT_EQ(found.at("A/b, list, 99999999999999999999999"), (std::vector<double>{4.5}));
+}
+
+TEST(RunsReport, SaysWhichRunsHaveFailed) {
+  RunSummary good = made_up("a", 4), bad = made_up("b", 4);
+  good.learning = LearningJudgment{.learning = Learning::learned, .text = "it learned"};
+  EXPECT_EQ(runs_report({good}).dump().find("it learned"), std::string::npos);
+  EXPECT_EQ(run_table_text({good}).find("learned"), std::string::npos);
+  bad.learning = LearningJudgment{.learning = Learning::worse_than_uniform, .text = "it ends at 7.91"};
+  const Json report = runs_report({good, bad});
+  EXPECT_EQ(report["summary"].back(), "b has failed: it ends at 7.91.");
+  const Json& table = report["tables"][0];
+  EXPECT_EQ(table["columns"].back(), "learning");
+  EXPECT_EQ(table["rows"][0].back(), "learned");
+  EXPECT_EQ(table["rows"][1].back(), "worse-than-uniform");
+  EXPECT_EQ(run_table_json({good, bad})["runs"][1]["learning"]["failed"], true);
+  // A diverged run says so as its outcome.
+  bad.outcome = "diverged";
+  EXPECT_EQ(runs_report({good, bad}).dump().find("has failed"), std::string::npos);
 }
 
 TEST(RunsReport, DrawsLossesByStepTokensAndTime) {

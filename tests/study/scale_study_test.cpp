@@ -164,13 +164,6 @@ TEST_F(ScaleStudyTest, ComparesThePredictionWithTheLargestModel) {
   EXPECT_NE(evidence.find("By parameters predicted "), std::string::npos) << evidence;
   EXPECT_NE(evidence.find("; measured − predicted, seed by seed: " + with_interval(interval)), std::string::npos)
       << evidence;
-  bool in_summary = false;
-  for (const Json& sentence : results_["summary"]) {
-    const std::string text = sentence;
-    in_summary |= text.find(with_interval(interval)) != std::string::npos &&
-                  text.find("predicts this loss to ±0.05: not testable here.") != std::string::npos;
-  }
-  EXPECT_TRUE(in_summary) << results_["summary"];
 
   const Json& schemes = entry("tables", "scale_schemes")["rows"];
   ASSERT_EQ(schemes.size(), 3U);

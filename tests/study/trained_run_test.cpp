@@ -158,7 +158,7 @@ TrainedRun run_of(RunOutcome outcome, const std::vector<std::pair<int64_t, std::
   return run;
 }
 
-TEST(TrainedRun, LossOfWhatDivergedIsInfinite) {
+TEST(TrainedRun, LossOfWhatDivergedOrFailedIsInfinite) {
   const std::vector<std::pair<int64_t, std::optional<double>>> history = {{2, 3.5}, {3, {}}, {4, 2.25}};
   const TrainedRun finished = run_of(RunOutcome::finished, history);
   EXPECT_EQ(finished.loss(), 2.25);
@@ -169,9 +169,20 @@ TEST(TrainedRun, LossOfWhatDivergedIsInfinite) {
   EXPECT_EQ(curve.name, "name");
   EXPECT_EQ(curve.group, "group");
 
+  EXPECT_EQ(finished.judged_loss(), 2.25);
+
+  TrainedRun failed = finished;
+  failed.result.learning = LearningJudgment{.learning = Learning::frequencies_only};
+  EXPECT_EQ(failed.loss(), 2.25);
+  EXPECT_TRUE(std::isinf(failed.judged_loss()));
+  EXPECT_EQ(failed.summary(), "failed with loss 2.25");
+  failed.result.learning->learning = Learning::unfinished;
+  EXPECT_EQ(failed.judged_loss(), 2.25);
+
   const TrainedRun diverged = run_of(RunOutcome::diverged, history);
   EXPECT_TRUE(diverged.diverged());
   EXPECT_TRUE(std::isinf(diverged.loss()));
+  EXPECT_TRUE(std::isinf(diverged.judged_loss()));
   EXPECT_EQ(diverged.summary(), "diverged at step 4");
   EXPECT_EQ(diverged.validation_curve("", "").y, Json::array({3.5, 2.25, nullptr}));
   EXPECT_TRUE(std::isnan(run_of(RunOutcome::finished, {}).loss()));

@@ -16,7 +16,7 @@
 #include "plumb/run/directory.h"
 #include "plumb/study/study.h"
 #include "plumb/study/transfer_data.h"
-#include "plumb/study/transfer_recipe.h"
+#include "plumb/study/transfer_stages.h"
 #include "support/entries.h"
 #include "support/paths.h"
 

@@ -25,6 +25,12 @@ struct Finished {
   std::string errors;
 };
 
+/// Expects a process to have succeeded, and returns its result.
+inline Finished succeeded(Finished finished) {
+  EXPECT_EQ(finished.status, 0) << finished.errors;
+  return finished;
+}
+
 /// A running child process, with standard output and error going to files. No shell: arguments are passed unchanged.
 class Process {
  public:

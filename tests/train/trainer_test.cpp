@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 
 #include "copy_task.h"
 #include "plumb/base/error.h"
@@ -312,8 +313,49 @@ TEST_F(Training, DivergesWhereNothingIsFinite) {
   broken.parameters().flat().fill_(NAN);
   const TrainResult result = train(broken, run_.train, *task_);
   EXPECT_EQ(result.outcome, RunOutcome::diverged);
+  EXPECT_EQ(result.learning->learning, Learning::diverged);
   EXPECT_EQ(result.steps, 0);
   EXPECT_TRUE(result.to_json()["history"][0]["loss"].is_null());
+}
+
+TEST_F(Training, ARunThatLearnsNothingHasFailedThoughItsLossIsFinite) {
+  run_.train.steps = 200;
+  run_.train.schedule = "constant * linear_warmup";
+  run_.train.divergence_factor = 0;
+  run_.train.validate_every = 1000;
+  run_.model.dropout = 0;
+  EncoderDecoder learner = model();
+  const TrainResult sane = train(learner, run_.train, *task_);
+  ASSERT_TRUE(sane.learning);
+  EXPECT_EQ(sane.learning->learning, Learning::learned) << sane.learning->text;
+  EXPECT_FALSE(sane.failed());
+  EXPECT_EQ(sane.learning->start, sane.history.front().nll);
+  std::map<int64_t, double> counts;
+  double sum = 0, entropy = 0;
+  for (int64_t i = 0; i < train_->size(); ++i) {
+    for (const int64_t label : train_->batch(std::vector<int64_t>{i}).labels) counts[label] += 1;
+  }
+  for (const auto& [label, count] : counts) sum += count;
+  for (const auto& [label, count] : counts) entropy -= count / sum * std::log(count / sum);
+  EXPECT_NEAR(sane.learning->frequencies, entropy, 1e-12);
+  EXPECT_NEAR(sane.learning->uniform, std::log(static_cast<double>(run_.model.target_vocabulary)), 1e-12);
+
+  run_.train.learning_rate = 0.5;
+  EncoderDecoder loser = model();
+  const TrainResult absurd = train(loser, run_.train, *task_);
+  EXPECT_EQ(absurd.outcome, RunOutcome::finished);
+  EXPECT_TRUE(absurd.failed()) << absurd.learning->text;
+  EXPECT_EQ(absurd.to_json()["learning"]["failed"], true);
+}
+
+TEST_F(Training, OnlyARunThatHasEndedIsJudged) {
+  EncoderDecoder stopped = model();
+  TrainHooks hooks;
+  hooks.stop = [] { return true; };
+  const TrainResult result = train(stopped, run_.train, *task_, hooks);
+  EXPECT_EQ(result.outcome, RunOutcome::stopped);
+  EXPECT_FALSE(result.learning);
+  EXPECT_FALSE(result.to_json().contains("learning"));
 }
 
 TEST_F(Training, TheLossOfASplitDoesNotDependOnTheBatches) {
@@ -329,6 +371,7 @@ TEST_F(Training, TheLossOfASplitDoesNotDependOnTheBatches) {
 TEST_F(Training, ResultsSurviveTheirJson) {
   TrainResult result{.outcome = RunOutcome::diverged, .steps = 7, .seconds = 3.5};
   result.best = {"valid_nll", 1.25, 5};
+  result.learning = judge_learning({.steps = {1, 7}, .losses = {2.0, 1.0}, .frequencies = 1.5, .uniform = 2.0});
   TrainPoint point{7, 1, 1e-3, NAN, 2.0, INFINITY, 100, {}, {}, {}};
   point.metrics.set("valid_nll", 1.5);
   point.metrics.set("accuracy", 0.25);

@@ -7,6 +7,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/run/config.h"
+#include "support/errors.h"
 
 namespace plumb {
 namespace {
@@ -26,13 +27,10 @@ TEST(TroubleJudge, TheFirstUpdateOfAFrozenLayerIsNoSpike) {
 TEST(TroubleJudge, MistakesInTheConfigurationAreErrors) {
   const auto error_of = [](const std::string& toml) {
     TrainConfig config;
-    try {
+    return test::message_of([&] {
       Config::from_string("[train.trouble]\n" + toml, "test").read("train", config);
       validate(config);
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
-    return std::string("accepted");
+    });
   };
   EXPECT_EQ(error_of("on_nonfinite = \"ignore\""),
             "test:2:16: train.trouble.on_nonfinite = \"ignore\" must be \"stop\", \"skip\" or \"rollback\"");

@@ -2,7 +2,6 @@
 
 #include <limits>
 
-#include "plumb/analysis/result_fields.h"
 #include "plumb/base/error.h"
 #include "plumb/optim/optimizer.h"
 
@@ -13,7 +12,7 @@ void describe(Fields& field, FirstStep& step) {
   field("momentum_gain", step.momentum_gain);
   field("logit_change", step.logits.total);
   field.sections("by_layer", step.logits.by_layer);
-  describe_if_any(field, "critical", step.critical);
+  field.section("critical", step.critical);
 }
 
 FirstStep measure_first_step(Model& model, const std::vector<Batch>& batches, const std::string& optimizer,

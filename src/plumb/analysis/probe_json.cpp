@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "plumb/base/json_fields.h"
 
 namespace plumb {
@@ -12,15 +14,8 @@ Json pair_of(const Range& range) { return Json::array({range.low, range.high}); 
 std::string matrix_name(int matrix) { return fmt::format("W{}", matrix); }
 
 const char* name_of(theory::Placement placement) {
-  switch (placement) {
-    case theory::Placement::post_ln:
-      return "post-ln";
-    case theory::Placement::pre_ln:
-      return "pre-ln";
-    case theory::Placement::other:
-      break;
-  }
-  return "other";
+  constexpr std::array<const char*, 3> kNames = {"post-ln", "pre-ln", "other"};
+  return kNames.at(static_cast<size_t>(placement));
 }
 
 Json to_json(const SignalReport& report) {

@@ -19,11 +19,4 @@ void describe_place(Fields& field, std::string_view key, std::optional<LayerId>&
 /// A number that is null in documents if it is unknown, unlike Fields' own optional numbers, which are left out.
 void describe_or_null(Fields& field, std::string_view key, std::optional<double>& value);
 
-/// A struct with its own `describe`, left out if it is absent.
-template <typename T>
-void describe_if_any(Fields& field, std::string_view key, std::optional<T>& value) {
-  field.section(
-      key, [&value](Fields& inner) { describe(inner, value ? *value : value.emplace()); }, value.has_value());
-}
-
 }  // namespace plumb

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -13,7 +14,8 @@ namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-/// 5%, and as much more as rounding may add to a p-value that is exactly 5%, such as that of 3 of 3 runs against 0 of 3.
+/// 5%, and as much more as rounding may add to a p-value that is exactly 5%, such as that of 3 of 3 runs against 0
+/// of 3.
 constexpr double kFisherLevel = 0.05 * (1 + 1e-9);
 
 std::string in_digits(double value) {
@@ -23,13 +25,15 @@ std::string in_digits(double value) {
 std::string rule_of(const Region& region, const char* interval) {
   const bool low = std::isfinite(region.low);
   const bool high = std::isfinite(region.high);
-  const std::string where = low && high ? fmt::format("between {} and {}", in_digits(region.low), in_digits(region.high))
-                            : low       ? fmt::format("above {}", in_digits(region.low))
-                                        : fmt::format("below {}", in_digits(region.high));
+  const std::string where = low && high
+                                ? fmt::format("between {} and {}", in_digits(region.low), in_digits(region.high))
+                            : low ? fmt::format("above {}", in_digits(region.low))
+                                  : fmt::format("below {}", in_digits(region.high));
   const std::string supported = fmt::format("supported if all of the {} lies {}", interval, where);
   if (std::isnan(region.null)) return supported + ", contradicted if none of it does";
-  return fmt::format("{}, contradicted if none of it lies {} {}, no effect of that size if none of it lies {} otherwise",
-                     supported, low ? "above" : "below", in_digits(region.null), where);
+  return fmt::format(
+      "{}, contradicted if none of it lies {} {}, no effect of that size if none of it lies {} otherwise", supported,
+      low ? "above" : "below", in_digits(region.null), where);
 }
 
 /// Why so few values decide nothing; "" if they suffice.
@@ -58,19 +62,9 @@ std::string in_words(const Interval& effect) {
 }  // namespace
 
 std::string to_string(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::supported:
-      return "supported";
-    case Outcome::contradicted:
-      return "contradicted";
-    case Outcome::smaller:
-      return "no effect of that size";
-    case Outcome::undecided:
-      return "undecided";
-    case Outcome::not_testable:
-      return "not testable here";
-  }
-  return "undecided";
+  constexpr std::array<const char*, 5> kNames = {"supported", "contradicted", "no effect of that size", "undecided",
+                                                 "not testable here"};
+  return kNames.at(static_cast<size_t>(outcome));
 }
 
 Judgment judge(const std::vector<double>& values, const Region& region, Scale scale) {
@@ -129,9 +123,10 @@ Judgment judge_each(const std::vector<Condition>& conditions) {
     worst = one;
   }
   worst.outcome = supported ? Outcome::supported : contradicted ? Outcome::contradicted : Outcome::undecided;
-  worst.rule = fmt::format("in each of {} conditions, of which this is the worst: {} (contradicted: at a confidence of "
-                           "{:.3g}%)",
-                           conditions.size(), worst.rule, 100 * confidence);
+  worst.rule = fmt::format(
+      "in each of {} conditions, of which this is the worst: {} (contradicted: at a confidence of "
+      "{:.3g}%)",
+      conditions.size(), worst.rule, 100 * confidence);
   return worst;
 }
 

@@ -7,7 +7,6 @@
 #include <charconv>
 #include <cmath>
 #include <concepts>
-#include <map>
 #include <sstream>
 
 #include "plumb/base/error.h"
@@ -76,29 +75,33 @@ constexpr const char* kWanted<bool> = "true or false";
 template <>
 constexpr const char* kWanted<std::string> = "a string";
 
-class TableReader final : public Fields {
+/// The complaint about a value of any described type.
+template <typename T>
+std::optional<Complaint> complaint(const Domain& domain, const std::string& key, const T& value) {
+  if constexpr (std::same_as<T, bool> || std::same_as<T, NamedNumbers>) {
+    return {};
+  } else {
+    return complaint_about(domain, key, value);
+  }
+}
+template <typename T>
+std::optional<Complaint> complaint(const Domain& domain, const std::string& key, const std::optional<T>& value) {
+  return value ? complaint_about(domain, key, *value) : std::nullopt;
+}
+
+class TableReader final : public EachField<TableReader> {
  public:
   TableReader(const toml::table* table, std::string section, std::string file)
       : table_(table), section_(std::move(section)), file_(std::move(file)) {}
 
-  void operator()(std::string_view key, int64_t& value) override { scalar(key, value); }
-  void operator()(std::string_view key, double& value) override { scalar(key, value); }
-  void operator()(std::string_view key, bool& value) override { scalar(key, value); }
-  void operator()(std::string_view key, std::string& value) override { scalar(key, value); }
-  void operator()(std::string_view key, Duration& value) override { scalar(key, value); }
-  void operator()(std::string_view key, std::vector<Duration>& value) override { list(key, value); }
-  void operator()(std::string_view key, std::vector<int64_t>& value) override { list(key, value); }
-  void operator()(std::string_view key, std::vector<double>& value) override { list(key, value); }
-  void operator()(std::string_view key, std::vector<std::string>& value) override { list(key, value); }
-  void operator()(std::string_view key, std::optional<int64_t>& value) override { optional(key, value); }
-  void operator()(std::string_view key, std::optional<double>& value) override { optional(key, value); }
-  void operator()(std::string_view key, NamedNumbers& value) override {
+  template <typename T>
+  void take(std::string_view key, T& value) {
     const toml::node* node = find(key);
     if (node == nullptr) return;
-    const toml::table* table = node->as_table();
-    if (table == nullptr) fail(place(file_, node->source()), fmt::format("'{}' must be a table of numbers", key));
-    value.clear();
-    for (const auto& [name, number] : *table) value.emplace_back(name.str(), convert<double>(number, name.str()));
+    read(*node, key, value);
+    if (domain_ == nullptr) return;
+    if (const auto found = complaint(*domain_, fmt::format("{}.{}", section_, key), value))
+      fail(place(file_, node->source()), found->message, found->hint);
   }
 
   void section(std::string_view key, const std::function<void(Fields&)>& visit, bool) override {
@@ -170,43 +173,28 @@ class TableReader final : public Fields {
     return table_ == nullptr ? nullptr : table_->get(key);
   }
 
-  /// Fails at the node's place if the value is outside of the key's domain.
   template <typename T>
-  void check(const toml::node& node, std::string_view key, const T& value) const {
-    if constexpr (!std::same_as<T, bool>) {
-      if (domain_ == nullptr) return;
-      if (const auto complaint = complaint_about(*domain_, fmt::format("{}.{}", section_, key), value))
-        fail(place(file_, node.source()), complaint->message, complaint->hint);
-    }
+  void read(const toml::node& node, std::string_view key, T& value) const {
+    value = convert<T>(node, key);
   }
-
   template <typename T>
-  void scalar(std::string_view key, T& value) {
-    const toml::node* node = find(key);
-    if (node == nullptr) return;
-    value = convert<T>(*node, key);
-    check(*node, key, value);
+  void read(const toml::node& node, std::string_view key, std::optional<T>& value) const {
+    value = convert<T>(node, key);
   }
-
   template <typename T>
-  void optional(std::string_view key, std::optional<T>& value) {
-    const toml::node* node = find(key);
-    if (node == nullptr) return;
-    value = convert<T>(*node, key);
-    check(*node, key, *value);
-  }
-
-  template <typename T>
-  void list(std::string_view key, std::vector<T>& value) {
-    const toml::node* node = find(key);
-    if (node == nullptr) return;
+  void read(const toml::node& node, std::string_view key, std::vector<T>& value) const {
     value.clear();
-    if (const toml::array* array = node->as_array()) {
+    if (const toml::array* array = node.as_array()) {
       for (const toml::node& element : *array) value.push_back(convert<T>(element, key));
     } else {
-      value.push_back(convert<T>(*node, key));  // a single value counts as a list of one
+      value.push_back(convert<T>(node, key));  // a single value counts as a list of one
     }
-    check(*node, key, value);
+  }
+  void read(const toml::node& node, std::string_view key, NamedNumbers& value) const {
+    const toml::table* table = node.as_table();
+    if (table == nullptr) fail(place(file_, node.source()), fmt::format("'{}' must be a table of numbers", key));
+    value.clear();
+    for (const auto& [name, number] : *table) value.emplace_back(name.str(), convert<double>(number, name.str()));
   }
 
   const toml::table* table_;
@@ -215,31 +203,22 @@ class TableReader final : public Fields {
   std::vector<std::string> known_;
 };
 
-class TextWriter final : public Fields {
+class TextWriter final : public EachField<TextWriter> {
  public:
   TextWriter(std::string& text, std::string section) : text_(text), section_(std::move(section)) {}
-  void operator()(std::string_view key, int64_t& value) override { line(key, value); }
-  void operator()(std::string_view key, double& value) override { line(key, value); }
-  void operator()(std::string_view key, bool& value) override { line(key, value); }
-  void operator()(std::string_view key, std::string& value) override { line(key, value); }
-  void operator()(std::string_view key, Duration& value) override { line(key, value); }
-  void operator()(std::string_view key, std::vector<Duration>& value) override { line(key, value); }
-  void operator()(std::string_view key, std::vector<int64_t>& value) override { line(key, value); }
-  void operator()(std::string_view key, std::vector<double>& value) override { line(key, value); }
-  void operator()(std::string_view key, std::vector<std::string>& value) override { line(key, value); }
-  void operator()(std::string_view key, std::optional<int64_t>& value) override {
-    if (value) line(key, *value);
+
+  template <typename T>
+  void take(std::string_view key, const T& value) {
+    text_ += fmt::format("{} = {}\n", key, toml_text(value));
   }
-  void operator()(std::string_view key, std::optional<double>& value) override {
-    if (value) line(key, *value);
+  template <typename T>
+  void take(std::string_view key, const std::optional<T>& value) {
+    if (value) take(key, *value);
   }
-  void operator()(std::string_view key, NamedNumbers& value) override {
-    section(
-        key,
-        [&value](Fields& inner) {
-          for (auto& [name, number] : value) inner(name, number);
-        },
-        true);
+  void take(std::string_view key, NamedNumbers& value) {
+    inner(key, "[", "]", [&value](Fields& numbers) {
+      for (auto& [name, number] : value) numbers(name, number);
+    });
   }
 
   void section(std::string_view key, const std::function<void(Fields&)>& visit, bool written) override {
@@ -265,20 +244,10 @@ class TextWriter final : public Fields {
     writer.finish();
   }
 
-  template <typename T>
-  void line(std::string_view key, const T& value) {
-    text_ += fmt::format("{} = {}\n", key, toml_text(value));
-  }
   std::string& text_;
   std::string section_;
   std::string nested_;
 };
-
-/// Renamed keys: old dotted path → new one.
-std::map<std::string, std::string>& renamed_keys() {
-  static std::map<std::string, std::string> keys;
-  return keys;
-}
 
 /// The table at a dotted path, created if missing; null if something other than a table is there.
 toml::table* table_at(toml::table& root, const std::string& path, const toml::source_region& source) {
@@ -291,24 +260,29 @@ toml::table* table_at(toml::table& root, const std::string& path, const toml::so
   return table;
 }
 
-/// Moves values from old paths to new ones, unless the new path exists too.
-void move_renamed(toml::table& root) {
-  for (const auto& [from, to] : renamed_keys()) {
-    const size_t old_dot = from.rfind('.');
-    const size_t new_dot = to.rfind('.');
-    const toml::node* parent = descend(root, from.substr(0, old_dot));
-    const toml::table* old_table = parent == nullptr ? nullptr : parent->as_table();
-    const toml::node* node = old_table == nullptr ? nullptr : old_table->get(from.substr(old_dot + 1));
-    if (node == nullptr) continue;
-    const toml::source_region source = node->source();
-    toml::table* table = table_at(root, to.substr(0, new_dot), source);
-    if (table == nullptr || table->contains(to.substr(new_dot + 1))) continue;
-    node->visit([&, &to = to](const auto& value) {
-      table->insert(toml::key(to.substr(new_dot + 1), toml::source_region(source)), value);
-    });
-    const_cast<toml::table*>(old_table)->erase(from.substr(old_dot + 1));
+class DomainCheck final : public EachField<DomainCheck> {
+ public:
+  explicit DomainCheck(std::string section) : section_(std::move(section)) {}
+
+  template <typename T>
+  void take(std::string_view key, const T& value) const {
+    static const Domain any;
+    if (const auto found = complaint(domain_ == nullptr ? any : *domain_, fmt::format("{}.{}", section_, key), value))
+      throw Error(found->message, found->hint);
   }
-}
+  void section(std::string_view key, const std::function<void(Fields&)>& visit, bool) override {
+    DomainCheck inner(fmt::format("{}.{}", section_, key));
+    visit(inner);
+  }
+  void sections(std::string_view key, size_t count, const std::function<void(size_t)>&,
+                const std::function<void(size_t, Fields&)>& visit) override {
+    DomainCheck inner(fmt::format("{}.{}", section_, key));
+    for (size_t i = 0; i < count; ++i) visit(i, inner);
+  }
+
+ private:
+  std::string section_;
+};
 
 }  // namespace
 
@@ -317,21 +291,11 @@ struct Config::Document {
   std::string name;
 };
 
-Config::Config() : document_(std::make_unique<Document>()) {}
-Config::Config(const Config& other) : document_(std::make_unique<Document>(*other.document_)) {}
-Config& Config::operator=(const Config& other) {
-  *document_ = *other.document_;
-  return *this;
-}
-Config::Config(Config&&) noexcept = default;
-Config& Config::operator=(Config&&) noexcept = default;
-Config::~Config() = default;
+Config::Config() : document_(std::make_shared<Document>()) {}
 
 Config Config::from_string(std::string_view toml, const std::string& name) {
   Config config;
-  config.document_->root = parse(toml, name);
-  move_renamed(config.document_->root);
-  config.document_->name = name;
+  config.document_ = std::make_shared<Document>(Document{parse(toml, name), name});
   return config;
 }
 
@@ -345,7 +309,7 @@ void Config::set(const std::string& assignment) {
                      "for example --set model.residual=pre-ln");
   }
   if (!is_valid_utf8(assignment)) throw UsageError(fmt::format("--set {}: not valid UTF-8", assignment));
-  const std::string key = assignment.substr(dot + 1, equals - dot - 1);
+  const std::string path = assignment.substr(0, dot), key = assignment.substr(dot + 1, equals - dot - 1);
   const std::string value = assignment.substr(equals + 1);
   const std::string origin = kOverride + assignment;
   toml::table parsed;
@@ -355,17 +319,11 @@ void Config::set(const std::string& assignment) {
     parsed = toml::parse("value = " + toml_text(value), origin);
   }
   const toml::source_region source{.begin = {1, 1}, .end = {1, 1}, .path = std::make_shared<const std::string>(origin)};
-  // An old name sets the key with the new name, replacing any value.
-  std::string path = assignment.substr(0, dot);
-  std::string name = key;
-  if (const auto renamed = renamed_keys().find(path + "." + key); renamed != renamed_keys().end()) {
-    const size_t split_at = renamed->second.rfind('.');
-    path = renamed->second.substr(0, split_at);
-    name = renamed->second.substr(split_at + 1);
-  }
-  toml::table* table = table_at(document_->root, path, source);
+  const auto changed = std::make_shared<Document>(*document_);
+  toml::table* table = table_at(changed->root, path, source);
   if (table == nullptr) throw UsageError(fmt::format("{}: '{}' is not a section", origin, path));
-  table->insert_or_assign(toml::key(name, toml::source_region(source)), std::move(*parsed.get("value")));
+  table->insert_or_assign(toml::key(key, toml::source_region(source)), std::move(*parsed.get("value")));
+  document_ = changed;
 }
 
 Config::Reader Config::open(const std::string& name) const {
@@ -397,47 +355,13 @@ void Config::allow_only(const std::vector<std::string>& sections) const {
 
 const std::string& Config::name() const { return document_->name; }
 
-std::unique_ptr<Fields> ConfigWriter::begin(const std::string& name) {
+void ConfigWriter::write(const std::string& name, const std::function<void(Fields&)>& visit) {
   text_ += fmt::format("{}[{}]\n", text_.empty() ? "" : "\n", name);
-  return std::make_unique<TextWriter>(text_, name);
+  TextWriter writer(text_, name);
+  visit(writer);
+  writer.finish();
 }
 
-void ConfigWriter::end(Fields& writer) { static_cast<TextWriter&>(writer).finish(); }
-
-bool rename_key(const std::string& from, const std::string& to) { return renamed_keys().emplace(from, to).second; }
-
-template <typename T>
-void DomainCheck::check(std::string_view key, const T& value) const {
-  static const Domain any;
-  if (const auto complaint =
-          complaint_about(domain_ == nullptr ? any : *domain_, fmt::format("{}.{}", section_, key), value))
-    throw Error(complaint->message, complaint->hint);
-}
-template void DomainCheck::check(std::string_view, const int64_t&) const;
-template void DomainCheck::check(std::string_view, const double&) const;
-template void DomainCheck::check(std::string_view, const std::string&) const;
-template void DomainCheck::check(std::string_view, const Duration&) const;
-template void DomainCheck::check(std::string_view, const std::vector<int64_t>&) const;
-template void DomainCheck::check(std::string_view, const std::vector<double>&) const;
-template void DomainCheck::check(std::string_view, const std::vector<std::string>&) const;
-template void DomainCheck::check(std::string_view, const std::vector<Duration>&) const;
-
-void DomainCheck::operator()(std::string_view key, std::optional<int64_t>& value) {
-  if (value) check(key, *value);
-}
-void DomainCheck::operator()(std::string_view key, std::optional<double>& value) {
-  if (value) check(key, *value);
-}
-
-void DomainCheck::section(std::string_view key, const std::function<void(Fields&)>& visit, bool) {
-  DomainCheck inner(fmt::format("{}.{}", section_, key));
-  visit(inner);
-}
-
-void DomainCheck::sections(std::string_view key, size_t count, const std::function<void(size_t)>&,
-                           const std::function<void(size_t, Fields&)>& visit) {
-  DomainCheck inner(fmt::format("{}.{}", section_, key));
-  for (size_t i = 0; i < count; ++i) visit(i, inner);
-}
+std::unique_ptr<Fields> domain_check(const std::string& section) { return std::make_unique<DomainCheck>(section); }
 
 }  // namespace plumb

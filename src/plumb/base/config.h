@@ -59,6 +59,17 @@ class Fields {
     section(
         key, [&value](Fields& inner) { describe(inner, value); }, true);
   }
+  /// The same for a struct that may be absent: it is written if it is there, and read if it is in the document.
+  template <typename T>
+  void section(std::string_view key, std::optional<T>& value) {
+    std::optional<T> found;
+    const auto visit = [&](Fields& inner) {
+      found = value.value_or(T{});
+      describe(inner, *found);
+    };
+    section(key, visit, value.has_value());
+    value = std::move(found);
+  }
 
   /// An array of sections within this one, [[section.key]]: when reading, `resize` is called with their number; then
   /// visit(i, fields) is called for each.
@@ -76,8 +87,30 @@ class Fields {
   const Domain* domain_ = nullptr;  // of the current key; null if any value will do
 };
 
-/// Declares that a key has moved from one dotted path to another. Documents may still use the old one.
-bool rename_key(const std::string& from, const std::string& to);
+/// Fields whose values are all treated by a template: `Visitor` has a public take(key, value) for every type.
+template <typename Visitor>
+class EachField : public Fields {
+ public:
+  using Fields::operator();
+  void operator()(std::string_view key, int64_t& value) final { taken(key, value); }
+  void operator()(std::string_view key, double& value) final { taken(key, value); }
+  void operator()(std::string_view key, bool& value) final { taken(key, value); }
+  void operator()(std::string_view key, std::string& value) final { taken(key, value); }
+  void operator()(std::string_view key, Duration& value) final { taken(key, value); }
+  void operator()(std::string_view key, std::vector<Duration>& value) final { taken(key, value); }
+  void operator()(std::string_view key, std::vector<int64_t>& value) final { taken(key, value); }
+  void operator()(std::string_view key, std::vector<double>& value) final { taken(key, value); }
+  void operator()(std::string_view key, std::vector<std::string>& value) final { taken(key, value); }
+  void operator()(std::string_view key, std::optional<int64_t>& value) final { taken(key, value); }
+  void operator()(std::string_view key, std::optional<double>& value) final { taken(key, value); }
+  void operator()(std::string_view key, NamedNumbers& value) final { taken(key, value); }
+
+ private:
+  template <typename T>
+  void taken(std::string_view key, T& value) {
+    static_cast<Visitor&>(*this).take(key, value);
+  }
+};
 
 /// A parsed TOML document with the overrides of `--set` applied.
 class Config {
@@ -86,12 +119,6 @@ class Config {
   /// Throws Error with file, line and column on malformed TOML.
   static Config from_file(const std::filesystem::path& path);
   static Config from_string(std::string_view toml, const std::string& name);
-
-  Config(const Config&);
-  Config& operator=(const Config&);
-  Config(Config&&) noexcept;
-  Config& operator=(Config&&) noexcept;
-  ~Config();
 
   /// Applies "section.key=value"; a value that is not valid TOML is taken as a string. Throws UsageError if the
   /// assignment is malformed.
@@ -126,7 +153,7 @@ class Config {
   };
   [[nodiscard]] Reader open(const std::string& name) const;
 
-  std::unique_ptr<Document> document_;
+  std::shared_ptr<const Document> document_;  // shared by copies; a change makes a new one
 };
 
 /// Builds a complete TOML file, section by section, with the same `describe` functions.
@@ -134,52 +161,24 @@ class ConfigWriter {
  public:
   template <typename T>
   ConfigWriter& section(const std::string& name, T value) {
-    auto writer = begin(name);
-    describe(*writer, value);
-    end(*writer);
+    write(name, [&value](Fields& fields) { describe(fields, value); });
     return *this;
   }
   [[nodiscard]] const std::string& text() const { return text_; }
 
  private:
-  std::unique_ptr<Fields> begin(const std::string& name);
-  static void end(Fields& writer);
+  void write(const std::string& name, const std::function<void(Fields&)>& visit);
   std::string text_;
 };
 
 /// The visitor behind `require_valid`.
-class DomainCheck final : public Fields {
- public:
-  explicit DomainCheck(std::string section) : section_(std::move(section)) {}
-  using Fields::operator();
-  void operator()(std::string_view key, int64_t& value) override { check(key, value); }
-  void operator()(std::string_view key, double& value) override { check(key, value); }
-  void operator()(std::string_view key, bool& value) override {}
-  void operator()(std::string_view key, std::string& value) override { check(key, value); }
-  void operator()(std::string_view key, Duration& value) override { check(key, value); }
-  void operator()(std::string_view key, std::vector<Duration>& value) override { check(key, value); }
-  void operator()(std::string_view key, std::vector<int64_t>& value) override { check(key, value); }
-  void operator()(std::string_view key, std::vector<double>& value) override { check(key, value); }
-  void operator()(std::string_view key, std::vector<std::string>& value) override { check(key, value); }
-  void operator()(std::string_view key, std::optional<int64_t>& value) override;
-  void operator()(std::string_view key, std::optional<double>& value) override;
-  void operator()(std::string_view key, NamedNumbers& value) override {}
-  void section(std::string_view key, const std::function<void(Fields&)>& visit, bool written) override;
-  void sections(std::string_view key, size_t count, const std::function<void(size_t)>& resize,
-                const std::function<void(size_t, Fields&)>& visit) override;
-
- private:
-  template <typename T>
-  void check(std::string_view key, const T& value) const;
-  std::string section_;
-};
+std::unique_ptr<Fields> domain_check(const std::string& section);
 
 /// Throws Error, naming section and key, unless every value lies in the domain that the struct's `describe` gives it.
 /// Reading checks the same, so this is for structs that a program has filled.
 template <typename T>
 void require_valid(const std::string& section, T value) {
-  DomainCheck check(section);
-  describe(static_cast<Fields&>(check), value);
+  describe(*domain_check(section), value);
 }
 
 }  // namespace plumb

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "plumb/base/text.h"
 #include "plumb/base/toml_text.h"
@@ -45,63 +46,34 @@ std::optional<Complaint> about_number(const Domain& domain, std::string_view key
   return complain(words.starts_with("in ") ? "lie " + words : "be " + words);
 }
 
-Domain bounded(double smallest, double largest) {
-  Domain domain;
-  domain.smallest = smallest;
-  domain.largest = largest;
+template <typename T>
+Domain with(Domain domain, T Domain::*member, T value) {
+  domain.*member = value;
   return domain;
 }
 
 }  // namespace
 
-Domain Domain::in(std::string_view the_unit) const {
-  Domain changed = *this;
-  changed.unit = the_unit;
-  return changed;
-}
+Domain Domain::in(std::string_view the_unit) const { return with(*this, &Domain::unit, the_unit); }
 Domain Domain::each_once() const { return at_least_one().no_two_equal(); }
-Domain Domain::at_least_one() const {
-  Domain changed = *this;
-  changed.filled = true;
-  return changed;
-}
-Domain Domain::no_two_equal() const {
-  Domain changed = *this;
-  changed.distinct = true;
-  return changed;
-}
+Domain Domain::at_least_one() const { return with(*this, &Domain::filled, true); }
+Domain Domain::no_two_equal() const { return with(*this, &Domain::distinct, true); }
+Domain Domain::among_others() const { return with(*this, &Domain::open, true); }
 Domain Domain::or_else(std::string choice) const {
   Domain changed = *this;
   changed.choices.push_back(std::move(choice));
   return changed;
 }
-Domain Domain::among_others() const {
-  Domain changed = *this;
-  changed.open = true;
-  return changed;
-}
 
-Domain at_least(double smallest) { return bounded(smallest, std::numeric_limits<double>::infinity()); }
-Domain above(double bound) {
-  Domain domain = at_least(bound);
-  domain.above = true;
-  return domain;
-}
-Domain within(double smallest, double largest) { return bounded(smallest, largest); }
-Domain below_one() {
-  Domain domain = bounded(0, 1);
-  domain.below = true;
-  return domain;
-}
-Domain epsilon() { return bounded(std::numeric_limits<float>::min(), std::numeric_limits<float>::max()); }
+Domain at_least(double smallest) { return {.smallest = smallest}; }
+Domain above(double bound) { return {.smallest = bound, .above = true}; }
+Domain within(double smallest, double largest) { return {.smallest = smallest, .largest = largest}; }
+Domain below_one() { return {.smallest = 0, .largest = 1, .below = true}; }
+Domain epsilon() { return within(std::numeric_limits<float>::min(), std::numeric_limits<float>::max()); }
 Domain count_from(int64_t smallest) {
-  return bounded(static_cast<double>(smallest), static_cast<double>(kLargestCount));
+  return within(static_cast<double>(smallest), static_cast<double>(kLargestCount));
 }
-Domain one_of(std::vector<std::string> choices) {
-  Domain domain;
-  domain.choices = std::move(choices);
-  return domain;
-}
+Domain one_of(std::vector<std::string> choices) { return {.choices = std::move(choices)}; }
 
 std::optional<Complaint> complaint_about(const Domain& domain, std::string_view key, int64_t value) {
   return about_number(domain, key, static_cast<double>(value), std::to_string(value));

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <utility>
 
 #include "plumb/base/config.h"
 #include "plumb/base/json.h"
@@ -11,49 +10,53 @@ namespace plumb {
 
 /// Writes a described struct into a JSON object. Numbers that are not finite become null, and absent values have no
 /// key.
-class JsonWriter final : public Fields {
+class JsonWriter final : public EachField<JsonWriter> {
  public:
   explicit JsonWriter(Json& object) : object_(object) {}
-  using Fields::operator();
-  void operator()(std::string_view key, int64_t& value) override { put(key, value); }
-  void operator()(std::string_view key, double& value) override;
-  void operator()(std::string_view key, bool& value) override { put(key, value); }
-  void operator()(std::string_view key, std::string& value) override { put(key, value); }
-  void operator()(std::string_view key, Duration& value) override;
-  void operator()(std::string_view key, std::vector<Duration>& value) override;
-  void operator()(std::string_view key, std::vector<int64_t>& value) override { put(key, value); }
-  void operator()(std::string_view key, std::vector<double>& value) override;
-  void operator()(std::string_view key, std::vector<std::string>& value) override { put(key, value); }
-  void operator()(std::string_view key, std::optional<int64_t>& value) override;
-  void operator()(std::string_view key, std::optional<double>& value) override;
-  void operator()(std::string_view key, NamedNumbers& value) override;
+  template <typename T>
+  void take(std::string_view key, const T& value) {
+    object_[std::string(key)] = json_of(value);
+  }
+  template <typename T>
+  void take(std::string_view key, const std::optional<T>& value) {
+    if (value) take(key, *value);
+  }
   void section(std::string_view key, const std::function<void(Fields&)>& visit, bool written) override;
   void sections(std::string_view key, size_t count, const std::function<void(size_t)>& resize,
                 const std::function<void(size_t, Fields&)>& visit) override;
 
  private:
-  void put(std::string_view key, Json value) { object_[std::string(key)] = std::move(value); }
+  template <typename T>
+  static Json json_of(const T& value) {
+    return value;
+  }
+  template <typename T>
+  static Json json_of(const std::vector<T>& values) {
+    Json list = Json::array();
+    for (const T& each : values) list.push_back(json_of(each));
+    return list;
+  }
+  static Json json_of(double value);
+  static Json json_of(const Duration& value);
+  static Json json_of(const NamedNumbers& values);
+
   Json& object_;
 };
 
 /// Reads what JsonWriter wrote: null is NaN, and an absent optional value stays empty. Keys that the struct does not
 /// have are left alone. Throws Error, naming the key, if any other key is missing or has a value of another type.
-class JsonReader final : public Fields {
+class JsonReader final : public EachField<JsonReader> {
  public:
   explicit JsonReader(const Json& object) : object_(object) {}
-  using Fields::operator();
-  void operator()(std::string_view key, int64_t& value) override;
-  void operator()(std::string_view key, double& value) override;
-  void operator()(std::string_view key, bool& value) override;
-  void operator()(std::string_view key, std::string& value) override;
-  void operator()(std::string_view key, Duration& value) override;
-  void operator()(std::string_view key, std::vector<Duration>& value) override;
-  void operator()(std::string_view key, std::vector<int64_t>& value) override;
-  void operator()(std::string_view key, std::vector<double>& value) override;
-  void operator()(std::string_view key, std::vector<std::string>& value) override;
-  void operator()(std::string_view key, std::optional<int64_t>& value) override;
-  void operator()(std::string_view key, std::optional<double>& value) override;
-  void operator()(std::string_view key, NamedNumbers& value) override;
+  template <typename T>
+  void take(std::string_view key, T& value) {
+    read(key, at(key), value);
+  }
+  template <typename T>
+  void take(std::string_view key, std::optional<T>& value) {
+    value.reset();
+    if (const Json* found = find(key)) read(key, *found, value.emplace());
+  }
   /// An absent section is not visited.
   void section(std::string_view key, const std::function<void(Fields&)>& visit, bool written) override;
   /// Absent sections are none.
@@ -63,6 +66,20 @@ class JsonReader final : public Fields {
  private:
   const Json* find(std::string_view key) const;
   const Json& at(std::string_view key) const;
+  static void read(std::string_view key, const Json& json, int64_t& value);
+  static void read(std::string_view key, const Json& json, double& value);
+  static void read(std::string_view key, const Json& json, bool& value);
+  static void read(std::string_view key, const Json& json, std::string& value);
+  static void read(std::string_view key, const Json& json, Duration& value);
+  static void read(std::string_view key, const Json& json, NamedNumbers& value);
+  template <typename T>
+  static void read(std::string_view key, const Json& json, std::vector<T>& values) {
+    if (!json.is_array()) refuse(key, "a list", json);
+    values.clear();
+    for (const Json& each : json) read(key, each, values.emplace_back());
+  }
+  [[noreturn]] static void refuse(std::string_view key, const char* wanted, const Json& found);
+
   const Json& object_;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "plumb/base/config.h"
@@ -10,7 +11,7 @@
 namespace plumb {
 
 /// Collects the keys named by a `describe`, with their current values and meanings.
-class KeyList final : public Fields {
+class KeyList final : public EachField<KeyList> {
  public:
   struct Key {
     std::string name;     // in a nested section: "adam.beta1"
@@ -22,22 +23,16 @@ class KeyList final : public Fields {
 
   [[nodiscard]] const std::vector<Key>& keys() const { return keys_; }
 
-  using Fields::operator();
-  void operator()(std::string_view key, int64_t& value) override { add(key, toml_text(value)); }
-  void operator()(std::string_view key, double& value) override { add(key, toml_text(value)); }
-  void operator()(std::string_view key, bool& value) override {
+  template <typename T>
+  void take(std::string_view key, const T& value) {
     add(key, toml_text(value));
-    keys_.back().boolean = true;
+    keys_.back().boolean = std::is_same_v<T, bool>;
   }
-  void operator()(std::string_view key, std::string& value) override { add(key, toml_text(value)); }
-  void operator()(std::string_view key, Duration& value) override { add(key, toml_text(value)); }
-  void operator()(std::string_view key, std::vector<Duration>& value) override { add(key, toml_text(value)); }
-  void operator()(std::string_view key, std::vector<int64_t>& value) override { add(key, toml_text(value)); }
-  void operator()(std::string_view key, std::vector<double>& value) override { add(key, toml_text(value)); }
-  void operator()(std::string_view key, std::vector<std::string>& value) override { add(key, toml_text(value)); }
-  void operator()(std::string_view key, std::optional<int64_t>& value) override { add(key, {}); }
-  void operator()(std::string_view key, std::optional<double>& value) override { add(key, {}); }
-  void operator()(std::string_view key, NamedNumbers& value) override { add(key, {}); }
+  template <typename T>
+  void take(std::string_view key, const std::optional<T>&) {
+    add(key, {});
+  }
+  void take(std::string_view key, const NamedNumbers&) { add(key, {}); }
   void section(std::string_view key, const std::function<void(Fields&)>& visit, bool written) override;
   /// An array of sections without elements has no keys.
   void sections(std::string_view key, size_t count, const std::function<void(size_t)>& resize,

@@ -58,6 +58,24 @@ size_t characters_in(std::string_view text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), begins_one));
 }
 
+std::string aligned(const std::vector<std::vector<std::string>>& rows, size_t left) {
+  std::vector<size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], characters_in(row[i]));
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) {
+      const std::string space(widths[i] - characters_in(row[i]), ' ');
+      line += (i > 0 ? "  " : "") + (i < left ? row[i] + space : space + row[i]);
+    }
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
+  }
+  return text;
+}
+
 std::string with_thousands(int64_t value) {
   const std::string digits = std::to_string(std::abs(value));
   std::string text;

@@ -32,7 +32,8 @@ struct Share {
 
 /// Batches of at most `batch_rows` samples whose prompts are not too long to read at once. They depend only on prompts
 /// and options, not on the number of threads, and so do rounding errors.
-std::vector<std::vector<Share>> plan(const std::vector<std::vector<int32_t>>& prompts, const GenerateOptions& options) {
+std::vector<std::vector<Share>> shares_of(const std::vector<std::vector<int32_t>>& prompts,
+                                          const GenerateOptions& options) {
   constexpr size_t kPromptTokens = 8192;
   const auto samples = static_cast<size_t>(options.samples);
   const auto rows = static_cast<size_t>(options.batch_rows);
@@ -295,7 +296,7 @@ std::vector<Generated> generate(Generates& model, const std::vector<std::vector<
   validate(options);
   if (!options.whole_texts) (void)token_before_text(specials);
   require_room(model, prompts, options);
-  const std::vector<std::vector<Share>> batches = plan(prompts, options);
+  const std::vector<std::vector<Share>> batches = shares_of(prompts, options);
   Generation generation(model, prompts, options, hooks, specials);
   parallel_items(std::ssize(batches), [&](int64_t b) { generation.run(batches[static_cast<size_t>(b)]); });
   return std::move(generation).results();

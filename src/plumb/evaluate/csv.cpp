@@ -85,28 +85,31 @@ std::vector<std::vector<std::string>> read_tsv(const std::filesystem::path& file
   return records;
 }
 
-std::vector<std::vector<std::string>> columns_of(const std::vector<std::vector<std::string>>& records,
-                                                 const std::vector<std::string>& names,
-                                                 const std::filesystem::path& file) {
+void each_record(const std::filesystem::path& file, const std::vector<std::vector<std::string>>& records,
+                 const std::vector<std::string>& names,
+                 const std::function<void(const std::vector<std::string>& columns)>& take) {
+  constexpr const char* kHint = "docs/evaluation.md describes the files";
   if (records.empty()) throw Error(fmt::format("{}: is empty", file.string()));
   const std::vector<std::string>& header = records.front();
   std::vector<size_t> numbers;
   for (const std::string& name : names) {
     const auto found = std::find(header.begin(), header.end(), name);
-    if (found == header.end())
-      throw Error(fmt::format("{}: has no column '{}'", file.string(), name), "docs/evaluation.md describes the files");
+    if (found == header.end()) throw Error(fmt::format("{}: has no column '{}'", file.string(), name), kHint);
     numbers.push_back(static_cast<size_t>(found - header.begin()));
   }
-  std::vector<std::vector<std::string>> columns;
   for (size_t i = 1; i < records.size(); ++i) {
     if (records[i].size() != header.size()) {
       throw Error(fmt::format("{}, record {}: has {} fields, the header has {}", file.string(), i + 1,
                               records[i].size(), header.size()));
     }
-    columns.emplace_back();
-    for (const size_t number : numbers) columns.back().push_back(records[i][number]);
+    std::vector<std::string> columns;
+    for (const size_t number : numbers) columns.push_back(records[i][number]);
+    try {
+      take(columns);
+    } catch (const Error& error) {
+      throw Error(fmt::format("{}, record {}: {}", file.string(), i + 1, error.what()), kHint);
+    }
   }
-  return columns;
 }
 
 }  // namespace plumb

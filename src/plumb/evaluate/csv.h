@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,10 +17,11 @@ std::vector<std::vector<std::string>> read_csv(const std::filesystem::path& file
 /// if the file cannot be read or is not valid UTF-8.
 std::vector<std::vector<std::string>> read_tsv(const std::filesystem::path& file);
 
-/// The fields with these names, [record][name], of all records after the header. Throws Error, naming the file, if
-/// there is no header, it lacks a name, or a record has a different number of fields.
-std::vector<std::vector<std::string>> columns_of(const std::vector<std::vector<std::string>>& records,
-                                                 const std::vector<std::string>& names,
-                                                 const std::filesystem::path& file);
+/// Calls take(columns) with the fields of these names, of each record of a file after the header. Throws Error, naming
+/// the file, if there is no header, it lacks a name, or a record has a different number of fields, and, naming the
+/// record, if `take` throws Error.
+void each_record(const std::filesystem::path& file, const std::vector<std::vector<std::string>>& records,
+                 const std::vector<std::string>& names,
+                 const std::function<void(const std::vector<std::string>& columns)>& take);
 
 }  // namespace plumb

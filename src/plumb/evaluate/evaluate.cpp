@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 
 #include "plumb/base/crc32.h"
 #include "plumb/base/error.h"
@@ -88,34 +87,25 @@ std::string digest_of(const std::vector<TokenRequest>& requests) {
   return crc32_text(digest);
 }
 
-/// Answers requests, calling back with each answer and between batches.
-using Answering =
-    std::function<void(const std::vector<TokenRequest>& requests, const OnAnswer& on_answer, const OnBatch& on_batch)>;
-
-/// The function that answers a task's requests.
-Answering answering_of(Generates& model, const TextEncoder& encoder, const TaskResult& result,
-                       const EvaluateOptions& options) {
-  if (result.task.kind != RequestKind::generate_until) {
-    return [&](const std::vector<TokenRequest>& requests, const OnAnswer& on_answer, const OnBatch& on_batch) {
-      score_requests(model, requests, options.scoring, on_answer, on_batch);
-    };
-  }
-  CompletionOptions completion{.until = result.task.until,
-                               .max_tokens = result.max_tokens,
-                               .ends = options.ends,
-                               .repetition_penalty = options.repetition_penalty,
-                               .precision = options.scoring.precision};
-  return [&model, &encoder, completion = std::move(completion)](const std::vector<TokenRequest>& requests,
-                                                                const OnAnswer& on_answer, const OnBatch& on_batch) {
-    std::vector<std::vector<int32_t>> prompts;
-    for (const TokenRequest& request : requests) prompts.push_back(request.context);
-    complete_prompts(model, encoder, prompts, completion, on_answer, on_batch);
-  };
+/// Answers a task's requests, calling back with each answer and between batches.
+void answer_requests(Generates& model, const TextEncoder& encoder, const TaskResult& result,
+                     const EvaluateOptions& options, const std::vector<TokenRequest>& requests,
+                     const OnAnswer& on_answer, const OnBatch& on_batch) {
+  if (result.task.kind != RequestKind::generate_until)
+    return score_requests(model, requests, options.scoring, on_answer, on_batch);
+  std::vector<std::vector<int32_t>> prompts;
+  for (const TokenRequest& request : requests) prompts.push_back(request.context);
+  const CompletionOptions completion{.until = result.task.until,
+                                     .max_tokens = result.max_tokens,
+                                     .ends = options.ends,
+                                     .repetition_penalty = options.repetition_penalty,
+                                     .precision = options.scoring.precision};
+  complete_prompts(model, encoder, prompts, completion, on_answer, on_batch);
 }
 
 /// Computes the answers that are not known yet.
-void complete(AnswerStore& store, const std::vector<TokenRequest>& requests, const std::string& name,
-              const Answering& answer_requests) {
+void complete(AnswerStore& store, Generates& model, const TextEncoder& encoder, const TaskResult& result,
+              const EvaluateOptions& options, const std::vector<TokenRequest>& requests) {
   std::vector<size_t> numbers;
   std::vector<TokenRequest> missing;
   for (size_t i = 0; i < requests.size(); ++i) {
@@ -125,9 +115,9 @@ void complete(AnswerStore& store, const std::vector<TokenRequest>& requests, con
   }
   if (missing.empty()) return;
   auto done = static_cast<int64_t>(store.known());
-  Progress progress("evaluating " + name, std::ssize(requests), Progress::Unit::steps, done);
+  Progress progress("evaluating " + result.task.name, std::ssize(requests), Progress::Unit::steps, done);
   answer_requests(
-      missing,
+      model, encoder, result, options, missing,
       [&](size_t i, const Answer& answer) {
         store.put(numbers[i], answer);
         ++done;
@@ -178,7 +168,7 @@ TaskResult evaluate_task(Generates& model, const TextEncoder& encoder, Evaluatio
   const std::filesystem::path file =
       options.answers.empty() ? std::filesystem::path() : options.answers / (result.task.name + ".json");
   AnswerStore store(file, settings, all.requests.size());
-  complete(store, all.requests, result.task.name, answering_of(model, encoder, result, options));
+  complete(store, model, encoder, result, options, all.requests);
 
   for (size_t i = 0; i < all.requests.size(); ++i) {
     const Answer& part = *store.answers()[i];

@@ -35,10 +35,6 @@ Error error_in_line(const std::filesystem::path& file, int64_t line, const std::
   return Error(fmt::format("{}, line {}: {}", file.string(), line, what), "docs/evaluation.md describes the files");
 }
 
-Error error_in_record(const std::filesystem::path& file, size_t record, const std::string& what) {
-  return Error(fmt::format("{}, record {}: {}", file.string(), record, what), "docs/evaluation.md describes the files");
-}
-
 std::vector<EvaluationItem> read_items(const std::filesystem::path& file,
                                        const std::function<EvaluationItem(const Json& line)>& take) {
   std::vector<EvaluationItem> items;

@@ -42,8 +42,7 @@ std::function<std::vector<EvaluationItem>()> examples_in(
 /// the text begins or ends with white space.
 int64_t words_between_spaces(std::string_view text);
 
-/// An error about one line, or record, of a file.
+/// An error about one line of a file.
 Error error_in_line(const std::filesystem::path& file, int64_t line, const std::string& what);
-Error error_in_record(const std::filesystem::path& file, size_t record, const std::string& what);
 
 }  // namespace plumb

@@ -139,15 +139,8 @@ double bootstrap_error(const EvaluationMetric& metric, const MetricTerms& terms,
 
 std::optional<double> standard_error_of(const EvaluationMetric& metric, const MetricTerms& terms, int64_t samples) {
   if (terms.size() < 2) return {};
-  switch (metric.standard_error) {
-    case StandardError::of_mean:
-      return error_of_mean(terms);
-    case StandardError::bootstrap:
-      if (samples > 1) return bootstrap_error(metric, terms, samples);
-      return {};
-    case StandardError::none:
-      return {};
-  }
+  if (metric.standard_error == StandardError::of_mean) return error_of_mean(terms);
+  if (metric.standard_error == StandardError::bootstrap && samples > 1) return bootstrap_error(metric, terms, samples);
   return {};
 }
 

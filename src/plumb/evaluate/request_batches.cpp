@@ -21,7 +21,7 @@ std::vector<MeasuredGroup> measured_groups(const std::vector<TokenRequest>& requ
   std::vector<MeasuredGroup> groups;
   for (size_t i = 0; i < requests.size(); ++i) {
     if (i == 0 || requests[i].context != requests[i - 1].context) groups.push_back({.context = requests[i].context});
-    groups.back().group.requests.push_back(i);
+    groups.back().group.push_back(i);
     groups.back().after += requests[i].continuation.size() - 1;
   }
   return groups;

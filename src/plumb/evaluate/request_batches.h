@@ -9,9 +9,7 @@
 namespace plumb {
 
 /// Requests with the same context, by number.
-struct RequestGroup {
-  std::vector<size_t> requests;
-};
+using RequestGroup = std::vector<size_t>;
 
 struct RequestBatch {
   std::vector<RequestGroup> groups;

@@ -110,24 +110,6 @@ GroupResult group_of(const std::string& name, const std::vector<const TaskResult
   return group;
 }
 
-/// A table whose first `left` columns are left-aligned; the others are right-aligned.
-std::string aligned(const std::vector<std::vector<std::string>>& rows, size_t left) {
-  std::vector<size_t> widths(rows.front().size());
-  for (const auto& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], characters_in(row[i]));
-  }
-  std::string text;
-  for (const auto& row : rows) {
-    std::string line;
-    for (size_t i = 0; i < row.size(); ++i) {
-      const std::string space(widths[i] - characters_in(row[i]), ' ');
-      line += (i > 0 ? "  " : "") + (i < left ? row[i] + space : space + row[i]);
-    }
-    text += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
-  }
-  return text;
-}
-
 /// Four decimals, or five digits of a number that has more before the point, as the perplexity of a bad model.
 std::string shown_value(double value) {
   constexpr double kLarge = 1e5;
@@ -142,6 +124,28 @@ void add_rows(std::vector<std::vector<std::string>>& rows, const std::string& na
          shown_value(metric.score), metric.standard_error ? shown_value(*metric.standard_error) : "",
          metric.interval ? shown_value(metric.interval->low) + " … " + shown_value(metric.interval->high) : ""});
   }
+}
+
+/// The mean accuracy of the tasks in a category.
+struct CategoryResult {
+  std::string name;
+  std::vector<std::string> tasks;
+  double accuracy = 0;
+};
+
+/// The categories of the tasks that have an accuracy.
+std::vector<CategoryResult> categories_of(const std::vector<TaskResult>& tasks) {
+  std::vector<const EvaluationTask*> asked;
+  for (const TaskResult& task : tasks) asked.push_back(&task.task);
+  std::vector<CategoryResult> categories;
+  for (const TaskCategory& category : task_categories(asked)) {
+    CategoryResult& result = categories.emplace_back(CategoryResult{.name = category.name});
+    for (const size_t i : category.tasks) {
+      result.tasks.push_back(asked[i]->name);
+      result.accuracy += metric_named(tasks[i], "acc")->score / static_cast<double>(category.tasks.size());
+    }
+  }
+  return categories;
 }
 
 std::string category_text(const std::vector<CategoryResult>& categories) {
@@ -170,20 +174,6 @@ std::vector<GroupResult> groups_of(const std::vector<TaskResult>& tasks) {
     groups.push_back(group_of(name, members));
   }
   return groups;
-}
-
-std::vector<CategoryResult> categories_of(const std::vector<TaskResult>& tasks) {
-  std::vector<const EvaluationTask*> asked;
-  for (const TaskResult& task : tasks) asked.push_back(&task.task);
-  std::vector<CategoryResult> categories;
-  for (const TaskCategory& category : task_categories(asked)) {
-    CategoryResult& result = categories.emplace_back(CategoryResult{.name = category.name});
-    for (const size_t i : category.tasks) {
-      result.tasks.push_back(asked[i]->name);
-      result.accuracy += metric_named(tasks[i], "acc")->score / static_cast<double>(category.tasks.size());
-    }
-  }
-  return categories;
 }
 
 Json evaluation_json(const std::vector<TaskResult>& tasks) {

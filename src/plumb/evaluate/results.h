@@ -20,16 +20,6 @@ struct GroupResult {
 /// The groups that the tasks name.
 std::vector<GroupResult> groups_of(const std::vector<TaskResult>& tasks);
 
-/// The mean accuracy of the tasks in a category.
-struct CategoryResult {
-  std::string name;
-  std::vector<std::string> tasks;
-  double accuracy = 0;
-};
-
-/// The categories of the tasks that have an accuracy.
-std::vector<CategoryResult> categories_of(const std::vector<TaskResult>& tasks);
-
 /// "results", "groups" (if any), "group_subtasks", "configs", "versions", "n-shot", "higher_is_better" and "n-samples",
 /// as the harness writes them; and Plumb's "intervals" and "categories".
 Json evaluation_json(const std::vector<TaskResult>& tasks);

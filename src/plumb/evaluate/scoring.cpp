@@ -62,7 +62,7 @@ class Scorer {
   DecoderState begin(const RequestBatch& batch) {
     if (batch.common == 0) return model_.start(std::ssize(batch.groups));
     DecoderState state = model_.start(1);
-    const std::vector<int32_t>& context = requests_[batch.groups.front().requests.front()].context;
+    const std::vector<int32_t>& context = requests_[batch.groups.front().front()].context;
     Reading common;
     common.append(std::span(context).first(batch.common));
     model_.read(state, common.tokens, common.layout);
@@ -74,15 +74,14 @@ class Scorer {
   [[nodiscard]] Reading contexts_of(const RequestBatch& batch) const {
     Reading reading;
     for (const RequestGroup& group : batch.groups) {
-      const TokenRequest& first = requests_[group.requests.front()];
+      const TokenRequest& first = requests_[group.front()];
       std::vector<int32_t> ids(first.context.begin() + static_cast<int64_t>(batch.common), first.context.end());
       const int64_t last = reading.layout.tokens() + std::ssize(ids) - 1;
-      for (const size_t request : group.requests)
+      for (const size_t request : group)
         reading.predictions.push_back({last, requests_[request].continuation.front(), request});
-      if (group.requests.size() == 1) {
+      if (group.size() == 1) {
         for (size_t i = 1; i < first.continuation.size(); ++i) {
-          reading.predictions.push_back(
-              {last + static_cast<int64_t>(i), first.continuation[i], group.requests.front()});
+          reading.predictions.push_back({last + static_cast<int64_t>(i), first.continuation[i], group.front()});
         }
         const auto more = read_part(first.continuation);
         ids.insert(ids.end(), more.begin(), more.end());
@@ -97,8 +96,8 @@ class Scorer {
     Reading reading;
     for (size_t row = 0; row < batch.groups.size(); ++row) {
       const RequestGroup& group = batch.groups[row];
-      if (group.requests.size() == 1) continue;
-      for (const size_t request : group.requests) {
+      if (group.size() == 1) continue;
+      for (const size_t request : group) {
         const std::vector<int32_t>& continuation = requests_[request].continuation;
         if (continuation.size() == 1) continue;
         const int64_t begin = reading.layout.tokens();
@@ -189,7 +188,7 @@ void score_requests(Generates& model, const std::vector<TokenRequest>& requests,
   for (const RequestBatch& batch : plan_requests(requests, options.batch_tokens)) {
     scorer.run(batch);
     for (const RequestGroup& group : batch.groups) {
-      for (const size_t request : group.requests) on_answer(request, scorer.answer(request));
+      for (const size_t request : group) on_answer(request, scorer.answer(request));
     }
     if (on_batch) on_batch();
   }

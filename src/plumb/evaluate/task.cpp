@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "plumb/base/error.h"
 #include "plumb/evaluate/own_task.h"
@@ -29,17 +30,9 @@ void require_items(const std::vector<EvaluationTask>& tasks, const std::string& 
 }  // namespace
 
 std::string name_of(RequestKind kind) {
-  switch (kind) {
-    case RequestKind::log_likelihood:
-      return "loglikelihood";
-    case RequestKind::multiple_choice:
-      return "multiple_choice";
-    case RequestKind::rolling:
-      return "loglikelihood_rolling";
-    case RequestKind::generate_until:
-      return "generate_until";
-  }
-  throw Error("unknown kind of request");
+  constexpr std::array<const char*, 4> kNames = {"loglikelihood", "multiple_choice", "loglikelihood_rolling",
+                                                 "generate_until"};
+  return kNames.at(static_cast<size_t>(kind));
 }
 
 Registry<EvaluationTaskLoader>& evaluation_tasks() {

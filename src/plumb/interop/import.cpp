@@ -120,8 +120,6 @@ void check_values(const NamedTensors& tensors, const fs::path& folder) {
 
 }  // namespace
 
-RunConfig run_config_of(const ImportedModel& imported) { return run_config_of(imported.config); }
-
 ImportedModel read_model_folder(const fs::path& folder) {
   const DescribedModel described = described_by(Settings(folder / kSettingsFile));
   ImportedModel imported;
@@ -148,7 +146,7 @@ ImportedModel import_model(const fs::path& folder, const fs::path& out) {
     const std::unique_ptr<Model> model = make_model(imported.config);  // checks that everything fits together
     load_parameters(model->parameters(), imported.tensors, folder.string());
   }
-  const RunConfig config = run_config_of(imported);
+  const RunConfig config = run_config_of(imported.config);
   Json result = TrainResult{.outcome = RunOutcome::imported}.to_json();
   result[kImported] = {{"model_type", imported.family}, {"architecture", imported.model}};
   if (!imported.left_out.empty()) result[kImported]["left_out"] = imported.left_out;

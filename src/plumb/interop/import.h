@@ -34,9 +34,6 @@ bool is_model_folder(const std::filesystem::path& path);
 /// other than config.json implies, or not made of numbers. Warns of infinite weights.
 ImportedModel read_model_folder(const std::filesystem::path& folder);
 
-/// The run configuration that an imported model is saved with: the model and its task.
-RunConfig run_config_of(const ImportedModel& imported);
-
 /// Writes the same model as a directory that can be used like a run, with a copy of the folder's tokenizer, if it has
 /// one; it can be fine-tuned, but not resumed. Returns what was read, without tensors. Throws Error if `out` contains
 /// anything but an earlier import, and for the reasons above, before anything is written.

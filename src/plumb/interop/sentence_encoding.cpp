@@ -38,33 +38,31 @@ std::vector<SentenceModule> sentence_modules(const fs::path& folder) {
   });
 }
 
-/// The names of poolings in sentence-transformers and in Plumb.
-const std::vector<std::pair<std::string, std::string>>& pooling_names() {
-  static const std::vector<std::pair<std::string, std::string>> names = {
-      {"cls", "first"}, {"mean", "mean"}, {"max", "max"}, {"lasttoken", "last"}};
-  return names;
-}
+/// A pooling in sentence-transformers and in Plumb.
+struct PoolingName {
+  const char *mode, *flag, *ours;
+};
+constexpr PoolingName kPoolingNames[] = {{"cls", "pooling_mode_cls_token", "first"},
+                                         {"mean", "pooling_mode_mean_tokens", "mean"},
+                                         {"max", "pooling_mode_max_tokens", "max"},
+                                         {"lasttoken", "pooling_mode_lasttoken", "last"}};
 
 /// Version 6 and later have one "pooling_mode"; earlier versions have a flag for each kind.
 std::string pooling_in(Settings& settings) {
-  std::string known;
-  for (const auto& [theirs, ours] : pooling_names()) known += (known.empty() ? "" : ", ") + theirs;
   if (settings.has("pooling_mode")) {
     const std::string mode = settings.text("pooling_mode");
-    for (const auto& [theirs, ours] : pooling_names()) {
-      if (mode == theirs) return ours;
+    std::vector<std::string> known;
+    for (const PoolingName& name : kPoolingNames) {
+      if (mode == name.mode) return name.ours;
+      known.emplace_back(name.mode);
     }
-    throw settings.unsupported("pooling_mode", known);
+    throw settings.unsupported("pooling_mode", join(known));
   }
-  const std::vector<std::pair<std::string, std::string>> flags = {{"pooling_mode_cls_token", "first"},
-                                                                  {"pooling_mode_mean_tokens", "mean"},
-                                                                  {"pooling_mode_max_tokens", "max"},
-                                                                  {"pooling_mode_lasttoken", "last"}};
   std::string found;
-  for (const auto& [key, ours] : flags) {
-    if (!settings.flag(key, false)) continue;
-    if (!found.empty()) throw settings.unsupported(key, "one kind of pooling alone");
-    found = ours;
+  for (const PoolingName& name : kPoolingNames) {
+    if (!settings.flag(name.flag, false)) continue;
+    if (!found.empty()) throw settings.unsupported(name.flag, "one kind of pooling alone");
+    found = name.ours;
   }
   for (const char* key : {"pooling_mode_mean_sqrt_len_tokens", "pooling_mode_weightedmean_tokens"})
     settings.require(key, false);

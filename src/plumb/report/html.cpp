@@ -15,21 +15,7 @@ constexpr std::string_view kSchema = "plumb.study/1";
 
 std::string html_escaped(std::string_view text) {
   std::string escaped;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      default:
-        escaped += c;
-    }
-  }
+  for (const char c : text) c == '&' ? escaped += "&amp;" : c == '<' ? escaped += "&lt;" : escaped += c;
   return escaped;
 }
 

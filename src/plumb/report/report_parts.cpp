@@ -41,6 +41,13 @@ std::string with_interval(const Interval& interval, int digits) {
   return fmt::format("{} ({} to {})", number(interval.mean), number(interval.low), number(interval.high));
 }
 
+std::string with_intervals(const std::vector<std::pair<std::string, Interval>>& named, int digits) {
+  std::string text;
+  for (const auto& [name, interval] : named)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, with_interval(interval, digits));
+  return text;
+}
+
 std::string seeds_in_words(int64_t seeds) {
   return seeds == 1 ? "one seed, no interval" : fmt::format("{} seeds, 95% intervals", seeds);
 }
@@ -54,6 +61,12 @@ void Series::point(const Json& at, double value, double lower, double upper) {
   point(at, value);
   low.push_back(finite_or_null(lower));
   high.push_back(finite_or_null(upper));
+}
+
+Series& Figure::add(std::string name, std::string group, std::string style) {
+  Series& added = series.emplace_back(Series{std::move(name), std::move(group)});
+  added.style = std::move(style);
+  return added;
 }
 
 Json Figure::to_json() const {

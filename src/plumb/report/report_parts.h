@@ -1,6 +1,7 @@
 // The pieces of results.json (docs/formats/results.md), built by the parts of a study.
 #pragma once
 
+#include <deque>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -25,6 +26,9 @@ struct Axis {
 /// "2.72 (0.54 to 13.7)" with this many significant digits; "2.72" without an interval, as with one seed; "no number"
 /// if the mean is not finite.
 std::string with_interval(const Interval& interval, int digits = 3);
+
+/// "Post-LN 2.72 (0.54 to 13.7), Pre-LN 1.1 (0.9 to 1.3)".
+std::string with_intervals(const std::vector<std::pair<std::string, Interval>>& named, int digits = 3);
 
 /// "3 seeds, 95% intervals"; "one seed, no interval".
 std::string seeds_in_words(int64_t seeds);
@@ -52,9 +56,12 @@ struct Figure {
   std::string kind;  // "line", "scatter", "bar", "density"
   Axis x;
   Axis y;
-  std::vector<Series> series;
+  std::deque<Series> series;
   std::vector<std::string> notes;
   std::string ended = "diverged";  // the legend's word for a line whose last values are null
+
+  /// Adds a series, to be filled: the reference stays valid while others are added.
+  Series& add(std::string name, std::string group, std::string style = "solid");
 
   [[nodiscard]] Json to_json() const;
 };

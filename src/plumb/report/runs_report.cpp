@@ -8,13 +8,13 @@
 #include <cmath>
 #include <ctime>
 #include <functional>
-#include <limits>
 #include <map>
-#include <set>
+#include <optional>
 
 #include "plumb/base/text.h"
 #include "plumb/nn/layer_id.h"
 #include "plumb/report/report_parts.h"
+#include "plumb/report/seed_table.h"
 #include "plumb/run/run_table.h"
 
 namespace plumb {
@@ -23,46 +23,55 @@ namespace {
 constexpr size_t kMostTogether = 3;  // the most runs whose training and validation losses share a figure
 constexpr double kSecondsPerHour = 3600;
 
-using PointNumber = std::function<std::optional<double>(const RunSummary&, size_t)>;
-
-/// The horizontal axis of a curve.
-struct Abscissa {
-  std::string id, label, by;
-  PointNumber at;
-};
-
-std::vector<Abscissa> abscissas() {
-  return {{"step", "step", "by step",
-           [](const RunSummary& run, size_t i) { return static_cast<double>(run.history[i].step); }},
-          {"tokens", "target tokens", "by tokens",
-           [](const RunSummary& run, size_t i) { return static_cast<double>(run.history[i].tokens); }},
-          {"time", "hours of training, evaluation excluded", "by time",
-           [times = std::map<const RunSummary*, std::vector<std::optional<double>>>()](const RunSummary& run,
-                                                                                       size_t i) mutable {
-             auto& own = times[&run];
-             if (own.empty()) own = training_seconds(run.history);
-             return own[i] ? std::optional(*own[i] / kSecondsPerHour) : std::nullopt;
-           }}};
-}
+using PointNumber = std::function<std::optional<double>(const TrainPoint&)>;
+using Numbers = std::vector<std::optional<double>>;  // of a run, by point of its history
 
 std::optional<double> finite(double value) { return std::isfinite(value) ? std::optional(value) : std::nullopt; }
 
 PointNumber metric_of(const std::string& name) {
-  return [name](const RunSummary& run, size_t i) { return run.history[i].metrics.get(name); };
+  return [name](const TrainPoint& point) { return point.metrics.get(name); };
 }
 
-/// A curve over the points that have both coordinates. A diverged run's curve ends in a gap, which the page marks.
-Series curve(const RunSummary& run, const Abscissa& x, const PointNumber& y, const std::string& suffix = "") {
+Numbers numbers_of(const RunSummary& run, const PointNumber& number) {
+  Numbers numbers;
+  for (const TrainPoint& point : run.history) numbers.push_back(number(point));
+  return numbers;
+}
+
+/// The horizontal axis of a curve.
+struct Abscissa {
+  std::string id, label;
+  std::function<Numbers(const RunSummary&)> of;
+};
+
+std::vector<Abscissa> abscissas() {
+  const auto number = [](int64_t TrainPoint::*count) {
+    return [count](const RunSummary& run) {
+      return numbers_of(run, [count](const TrainPoint& point) { return static_cast<double>(point.*count); });
+    };
+  };
+  return {{"step", "step", number(&TrainPoint::step)},
+          {"tokens", "target tokens", number(&TrainPoint::tokens)},
+          {"time", "hours of training, evaluation excluded", [](const RunSummary& run) {
+             Numbers times = training_seconds(run.history);
+             for (std::optional<double>& time : times) time = time ? std::optional(*time / kSecondsPerHour) : time;
+             return times;
+           }}};
+}
+
+/// Adds a curve over the points that have both coordinates, if there are any. A diverged run's curve ends in a gap,
+/// which the page marks.
+void add_curve(Figure& figure, const RunSummary& run, const Abscissa& x, const PointNumber& y,
+               const std::string& suffix = "", const char* style = "solid") {
+  const Numbers at = x.of(run), values = numbers_of(run, y);
   Series series{run.name + suffix, run.name};
-  for (size_t i = 0; i < run.history.size(); ++i) {
-    const auto at = x.at(run, i), value = y(run, i);
-    if (at && value) series.point(*at, *value);
+  series.style = style;
+  for (size_t i = 0; i < at.size(); ++i) {
+    if (at[i] && values[i]) series.point(*at[i], *values[i]);
   }
-  if (run.outcome == "diverged" && !series.x.empty()) {
-    const auto end = x.at(run, run.history.size() - 1);
-    series.point(end ? Json(*end) : series.x.back(), std::nan(""));
-  }
-  return series;
+  if (series.x.empty()) return;
+  if (run.outcome == "diverged") series.point(at.back() ? Json(*at.back()) : series.x.back(), std::nan(""));
+  figure.series.push_back(std::move(series));
 }
 
 /// Adds a figure with a curve for each run that has one, unless none has.
@@ -70,70 +79,38 @@ void add_curves(std::vector<Figure>& figures, Figure figure, const std::vector<R
                 const PointNumber& y) {
   figure.kind = "line";
   figure.x = {x.label};
-  for (const RunSummary& run : runs) {
-    Series series = curve(run, x, y);
-    if (!series.x.empty()) figure.series.push_back(std::move(series));
-  }
+  for (const RunSummary& run : runs) add_curve(figure, run, x, y);
   if (!figure.series.empty()) figures.push_back(std::move(figure));
 }
 
 /// Training and validation loss: in one figure for few runs, otherwise in two.
 void add_losses(std::vector<Figure>& figures, const std::vector<RunSummary>& runs, const Abscissa& x) {
-  const PointNumber training = [](const RunSummary& run, size_t i) { return finite(run.history[i].nll); };
+  const PointNumber training = [](const TrainPoint& point) { return finite(point.nll); };
   const PointNumber validation = metric_of("valid_nll");
-  const Axis loss = {"nats per token"};
+  const auto figure = [&](const std::string& id, const std::string& what, const char* caption) {
+    return Figure{id + "_" + x.id, what + " by " + x.id, caption, "line", {x.label}, {"nats per token"}};
+  };
   if (runs.size() > kMostTogether) {
-    const auto figure = [&](const char* id, const char* what, const char* caption) {
-      return Figure{fmt::format("{}_{}", id, x.id), fmt::format("{} {}", what, x.by), caption, "line", {}, loss};
-    };
-    add_curves(figures, figure("validation", "Validation loss", "Negative log-likelihood on the validation split."),
-               runs, x, validation);
-    add_curves(figures, figure("training", "Training loss", "Mean negative log-likelihood since the last point."), runs,
-               x, training);
+    add_curves(figures, figure("validation", "Validation loss", ""), runs, x, validation);
+    add_curves(figures, figure("training", "Training loss", "Mean since the last point."), runs, x, training);
     return;
   }
-  Figure figure{"loss_" + x.id,
-                "Loss " + x.by,
-                "Negative log-likelihood: of training, the mean since the last point; dashed: on the validation split.",
-                "line",
-                {x.label},
-                loss};
+  Figure both = figure("loss", "Loss", "Of training, the mean since the last point; dashed: on the validation split.");
   for (const RunSummary& run : runs) {
-    for (const bool validating : {false, true}) {
-      Series series = curve(run, x, validating ? validation : training, validating ? ", validation" : ", training");
-      if (validating) series.style = "dashed";
-      if (!series.x.empty()) figure.series.push_back(std::move(series));
-    }
+    add_curve(both, run, x, training, ", training");
+    add_curve(both, run, x, validation, ", validation", "dashed");
   }
-  if (!figure.series.empty()) figures.push_back(std::move(figure));
+  if (!both.series.empty()) figures.push_back(std::move(both));
 }
 
-/// The task's own metrics, in order of first appearance.
-std::vector<std::string> task_metrics(const std::vector<RunSummary>& runs) {
-  std::vector<std::string> names;
-  for (const RunSummary& run : runs) {
-    for (const auto& [name, value] : run.metrics) {
-      if (!name.starts_with("valid_") && std::find(names.begin(), names.end(), name) == names.end())
-        names.push_back(name);
-    }
-  }
-  return names;
+using Path = std::vector<std::string>;  // of a number in what the watches measured: {"updates", "total"}
+
+std::string title_of(const Path& path) {
+  std::string title = join(path);
+  std::replace(title.begin(), title.end(), '_', ' ');
+  if (!title.empty()) title.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(title.front())));
+  return title;
 }
-
-/// What the watches of one run measured, as in its metrics.jsonl: (step, values by watch).
-using WatchedValues = std::vector<std::pair<int64_t, Json>>;
-
-WatchedValues watched_values(const RunSummary& run) {
-  WatchedValues values;
-  for (const WatchRecord& record : run.watched) values.emplace_back(record.step, to_json(record).at("watch"));
-  return values;
-}
-
-/// The paths of all numbers in the runs' watch records except "seconds"; an object with one number per layer is one.
-struct WatchedNumbers {
-  std::vector<std::string> single;    // "/updates/total"
-  std::vector<std::string> by_layer;  // "/updates/ratio"
-};
 
 bool is_by_layer(const Json& values) {
   return std::any_of(values.items().begin(), values.items().end(), [](const auto& entry) {
@@ -141,100 +118,61 @@ bool is_by_layer(const Json& values) {
   });
 }
 
-/// A key as part of a JSON pointer (RFC 6901).
-std::string pointer_part(const std::string& key) {
-  std::string part;
-  for (const char c : key) c == '~' ? part += "~0" : c == '/' ? part += "~1" : part += c;
-  return part;
-}
+/// The figures of what the watches measured: all numbers except "seconds". An object with one number per layer is one
+/// figure: of a single run with a curve for each layer, of several runs with the largest number of each.
+class WatchedFigures {
+ public:
+  explicit WatchedFigures(size_t runs) : runs_(runs) {}
 
-void collect(const Json& values, const std::string& path, WatchedNumbers& found, std::set<std::string>& known) {
-  for (const auto& [key, value] : values.items()) {
-    const std::string inner = path + "/" + pointer_part(key);
-    if (value.is_number() && key != "seconds") {
-      if (known.insert(inner).second) found.single.push_back(inner);
-    } else if (value.is_object() && is_by_layer(value)) {
-      if (known.insert(inner).second) found.by_layer.push_back(inner);
-    } else if (value.is_object()) {
-      collect(value, inner, found, known);
-    }
-  }
-}
-
-std::string title_of(const std::string& path) {
-  std::string title;
-  for (Json::json_pointer rest(path); !rest.empty(); rest.pop_back())
-    title = rest.back() + (title.empty() ? "" : ", ") + title;
-  if (title.empty()) return title;
-  std::replace(title.begin(), title.end(), '_', ' ');
-  title.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(title.front())));
-  return title;
-}
-
-/// The value at a path through objects, or null.
-const Json* find_value(const Json& values, const Json::json_pointer& path) {
-  if (path.empty()) return &values;
-  const Json* parent = find_value(values, path.parent_pointer());
-  if (parent == nullptr || !parent->is_object()) return nullptr;
-  const auto found = parent->find(path.back());
-  return found == parent->end() ? nullptr : &*found;
-}
-
-/// The number at a path of a record; the largest number of an object with one per layer.
-std::optional<double> watched_number(const Json& values, const std::string& path) {
-  const Json* value = find_value(values, Json::json_pointer(path));
-  if (value == nullptr) return std::nullopt;
-  if (value->is_number()) return value->get<double>();
-  std::optional<double> largest;
-  if (!value->is_object()) return largest;
-  for (const Json& each : *value) {
-    if (each.is_number() && (!largest || each.get<double>() > *largest)) largest = each.get<double>();
-  }
-  return largest;
-}
-
-/// One curve per run; for a single run, numbers by layer become one curve per layer.
-Figure watched_figure(const std::vector<RunSummary>& runs, const std::vector<WatchedValues>& watched,
-                      const std::string& path, bool by_layer) {
-  Figure figure{"watch" + path, title_of(path), by_layer ? "The largest of all layers." : "", "line", {"step"}};
-  std::replace(figure.id.begin(), figure.id.end(), '/', '_');
-  if (!by_layer || runs.size() > 1) {
-    for (size_t i = 0; i < runs.size(); ++i) {
-      Series series{runs[i].name, runs[i].name};
-      for (const auto& [step, values] : watched[i]) {
-        if (const auto value = watched_number(values, path)) series.point(step, *value);
+  void add(const std::string& run, int64_t step, const Json& values, const Path& path = {}) {
+    for (const auto& [key, value] : values.items()) {
+      Path inner = path;
+      inner.push_back(key);
+      if (value.is_number() && key != "seconds") {
+        curve(single_, inner, run, "").point(step, value.get<double>());
+      } else if (value.is_object() && is_by_layer(value)) {
+        add_layers(run, step, value, inner);
+      } else if (value.is_object()) {
+        add(run, step, value, inner);
       }
-      if (!series.x.empty()) figure.series.push_back(std::move(series));
-    }
-    return figure;
-  }
-  figure.caption = "By layer.";
-  const Json::json_pointer pointer(path);
-  std::map<std::string, size_t> places;
-  for (const auto& [step, all] : watched.front()) {
-    const Json* values = find_value(all, pointer);
-    if (values == nullptr || !values->is_object()) continue;
-    for (const auto& [layer, value] : values->items()) {
-      if (!value.is_number()) continue;
-      const auto [place, added] = places.try_emplace(layer, figure.series.size());
-      if (added) figure.series.push_back({layer, layer});
-      figure.series[place->second].point(step, value.get<double>());
     }
   }
-  return figure;
-}
 
-void add_watched(std::vector<Figure>& figures, const std::vector<RunSummary>& runs) {
-  WatchedNumbers found;
-  std::set<std::string> known;
-  std::vector<WatchedValues> watched;
-  for (const RunSummary& run : runs) {
-    watched.push_back(watched_values(run));
-    for (const auto& [step, values] : watched.back()) collect(values, "", found, known);
+  void move_to(std::vector<Figure>& figures) {
+    for (auto* all : {&single_, &by_layer_}) {
+      for (auto& [path, figure] : *all) figures.push_back(std::move(figure));
+    }
   }
-  for (const std::string& path : found.single) figures.push_back(watched_figure(runs, watched, path, false));
-  for (const std::string& path : found.by_layer) figures.push_back(watched_figure(runs, watched, path, true));
-}
+
+ private:
+  using Figures = std::map<Path, Figure>;
+
+  static Series& curve(Figures& figures, const Path& path, const std::string& name, const char* caption) {
+    const auto [entry, is_new] = figures.try_emplace(path);
+    Figure& figure = entry->second;
+    if (is_new) {
+      figure = {"watch_" + join(path, "_"), title_of(path), caption, "line", {"step"}};
+      std::replace(figure.id.begin(), figure.id.end(), '/', '_');
+    }
+    const auto found = std::find_if(figure.series.begin(), figure.series.end(),
+                                    [&](const Series& series) { return series.name == name; });
+    return found == figure.series.end() ? figure.add(name, name) : *found;
+  }
+
+  void add_layers(const std::string& run, int64_t step, const Json& layers, const Path& path) {
+    std::optional<double> largest;
+    for (const auto& [layer, value] : layers.items()) {
+      if (!value.is_number()) continue;
+      const auto number = value.get<double>();
+      if (runs_ == 1) curve(by_layer_, path, layer, "By layer.").point(step, number);
+      largest = std::max(largest.value_or(number), number);
+    }
+    if (runs_ > 1 && largest) curve(by_layer_, path, run, "The largest of all layers.").point(step, *largest);
+  }
+
+  size_t runs_;
+  Figures single_, by_layer_;
+};
 
 std::vector<Figure> runs_figures(const std::vector<RunSummary>& runs) {
   std::vector<Figure> figures;
@@ -242,23 +180,23 @@ std::vector<Figure> runs_figures(const std::vector<RunSummary>& runs) {
   for (const Abscissa& x : all) add_losses(figures, runs, x);
   const Abscissa& step = all.front();
   for (const std::string& name : task_metrics(runs))
-    add_curves(figures,
-               {"metric_" + name,
-                name == "bleu" ? "BLEU" : title_of("/" + pointer_part(name)),
-                "On the validation split.",
-                "",
-                {},
-                {name}},
-               runs, step, metric_of(name));
+    add_curves(
+        figures,
+        {"metric_" + name, name == "bleu" ? "BLEU" : title_of({name}), "On the validation split.", "", {}, {name}},
+        runs, step, metric_of(name));
   add_curves(figures, {"learning_rate", "Learning rate", "", "", {}, {"learning rate"}}, runs, step,
-             [](const RunSummary& run, size_t i) { return finite(run.history[i].learning_rate); });
+             [](const TrainPoint& point) { return finite(point.learning_rate); });
   add_curves(
       figures,
       {"gradient_norm", "Gradient norm", "Global norm of single steps, before clipping.", "", {}, {"norm", true}}, runs,
-      step, [](const RunSummary& run, size_t i) { return run.history[i].gradient_norm; });
+      step, [](const TrainPoint& point) { return point.gradient_norm; });
   add_curves(figures, {"throughput", "Target tokens per second", "Evaluation excluded.", "", {}, {"tokens per second"}},
-             runs, step, [](const RunSummary& run, size_t i) { return finite(run.history[i].tokens_per_second); });
-  add_watched(figures, runs);
+             runs, step, [](const TrainPoint& point) { return finite(point.tokens_per_second); });
+  WatchedFigures watched(runs.size());
+  for (const RunSummary& run : runs) {
+    for (const WatchRecord& record : run.watched) watched.add(run.name, record.step, to_json(record).at("watch"));
+  }
+  watched.move_to(figures);
   return figures;
 }
 
@@ -316,6 +254,8 @@ Json runs_summary(const std::vector<RunSummary>& runs) {
                                     with_thousands(best->best_step), runs.size() > 1 ? ", of " + best->name : ""));
   }
   for (const RunSummary& run : runs) {
+    if (run.learning && run.learning->failed() && run.outcome != "diverged")
+      sentences.push_back(fmt::format("{} has failed: {}.", run.name, run.learning->text));
     if (!run.trouble.empty()) sentences.push_back(fmt::format("{}: {}.", run.name, run.trouble));
   }
   return sentences;

@@ -1,12 +1,11 @@
 #include "plumb/report/seed_table.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "plumb/base/json.h"
+#include "plumb/report/report_parts.h"
 #include "plumb/run/run_table.h"
 
 namespace plumb {
@@ -29,27 +28,28 @@ std::vector<std::string> keys_of_rows(const std::vector<RunSummary>& runs) {
   return keys;
 }
 
-/// The best validation loss, then the runs' metrics except validation metrics and ends of intervals.
+/// The best validation loss, then the tasks' metrics except ends of intervals.
 std::vector<std::string> metrics_of(const std::vector<RunSummary>& runs) {
-  std::vector<std::string> names = {kBestLoss};
-  for (const RunSummary& run : runs) {
-    for (const auto& [name, value] : run.metrics) {
-      const bool derived = name.starts_with("valid_") || name.ends_with("_low") || name.ends_with("_high");
-      if (!derived && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-    }
-  }
+  std::vector<std::string> names = task_metrics(runs);
+  std::erase_if(names, [](const std::string& name) { return name.ends_with("_low") || name.ends_with("_high"); });
+  names.insert(names.begin(), kBestLoss);
   return names;
-}
-
-std::string interval_text(const Interval& interval) {
-  if (interval.count == 0) return "-";
-  if (interval.count == 1) return fmt::format("{:.4g}", interval.mean);
-  return fmt::format("{:.4g} ({:.4g} to {:.4g})", interval.mean, interval.low, interval.high);
 }
 
 std::string last_key_part(const std::string& key) { return key.substr(key.rfind('.') + 1); }
 
 }  // namespace
+
+std::vector<std::string> task_metrics(const std::vector<RunSummary>& runs) {
+  std::vector<std::string> names;
+  for (const RunSummary& run : runs) {
+    for (const auto& [name, value] : run.metrics) {
+      if (!name.starts_with("valid_") && std::find(names.begin(), names.end(), name) == names.end())
+        names.push_back(name);
+    }
+  }
+  return names;
+}
 
 std::vector<std::vector<RunSummary>> runs_by_configuration(const std::vector<RunSummary>& runs) {
   std::vector<std::vector<RunSummary>> groups;
@@ -87,7 +87,10 @@ std::string seed_table_text(const std::vector<RunSummary>& runs) {
       const std::string value = group.front().setting(key);
       line.push_back(value.empty() ? "-" : value);
     }
-    for (const std::string& name : metrics) line.push_back(interval_text(over_runs(group, name)));
+    for (const std::string& name : metrics) {
+      const Interval interval = over_runs(group, name);
+      line.push_back(interval.count == 0 ? "-" : with_interval(interval, 4));
+    }
   }
   return aligned_columns(lines, std::vector<bool>(lines[0].size(), false));
 }

@@ -103,8 +103,9 @@ void describe(Fields& field, TrainResult& result) {
   count(field, "steps", result.steps);
   metrics_by_name(field, result.metrics);
   perplexity(field, "perplexity", result.valid_nll());
-  optional_section(field, "best", result.best);
+  field.section("best", result.best);
   field("seconds", result.seconds);
+  field.section("learning", result.learning);
   field("diagnosis", result.diagnosis);
   field.sections("troubles", result.troubles);
   field.sections("history", result.history);

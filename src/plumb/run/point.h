@@ -11,6 +11,7 @@
 #include "plumb/base/json.h"
 #include "plumb/base/options.h"
 #include "plumb/task/metrics.h"
+#include "plumb/trouble/failure.h"
 #include "plumb/trouble/trouble.h"
 
 namespace plumb {
@@ -97,9 +98,12 @@ struct TrainResult {
   double seconds = 0;  // training and evaluation time, over all resumptions
   std::vector<WatchRecord> watched{};
   std::vector<TroubleRecord> troubles{};
-  std::vector<std::string> diagnosis{};  // if it diverged: what was measured and what to try, in sentences
+  std::vector<std::string> diagnosis{};        // if it diverged: what was measured and what to try, in sentences
+  std::optional<LearningJudgment> learning{};  // if it was trained to its end
 
   [[nodiscard]] std::optional<double> valid_nll() const { return metrics.get("valid_nll"); }
+  /// Whether it diverged or has learned nothing.
+  [[nodiscard]] bool failed() const { return outcome == RunOutcome::diverged || (learning && learning->failed()); }
   /// The step of the best evaluation; 0 without one.
   [[nodiscard]] int64_t best_step() const { return best ? best->step : 0; }
 

@@ -71,6 +71,7 @@ void read_result(RunSummary& summary) {
   summary.outcome = to_string(result.outcome);
   summary.step = result.steps;
   summary.seconds = result.seconds;
+  summary.learning = result.learning;
 }
 
 void summarize_history(RunSummary& summary) {

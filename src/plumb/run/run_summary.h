@@ -27,6 +27,7 @@ struct RunSummary {
   std::optional<double> best_valid_nll;
   int64_t best_step = 0;
   std::optional<double> seconds;  // training and evaluation time; without evaluation if the run has not ended
+  std::optional<LearningJudgment> learning;  // of a run that has been trained to its end
 
   /// The value of a key in TOML notation; empty if the configuration lacks it.
   [[nodiscard]] std::string setting(const std::string& key) const;

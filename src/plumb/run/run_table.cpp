@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "plumb/base/error.h"
+#include "plumb/base/json_fields.h"
 #include "plumb/base/terminal.h"
 #include "plumb/base/text.h"
 
@@ -117,6 +118,14 @@ std::vector<RunColumn> run_columns(const std::vector<RunSummary>& runs) {
   for (const std::string& name : metrics)
     columns.push_back({name, name, [name](const RunSummary& run) { return cell_of_number(run.metrics.get(name)); }});
   columns.push_back({"time", "seconds", [](const RunSummary& run) { return cell_of_number(run.seconds); }, true});
+  const auto is_remarkable = [](const RunSummary& run) {
+    return run.learning && run.learning->learning != Learning::learned;
+  };
+  if (std::any_of(runs.begin(), runs.end(), is_remarkable)) {
+    columns.push_back({"learning", "learning", [](const RunSummary& run) {
+                         return run.learning ? Json(to_string(run.learning->learning)) : Json(nullptr);
+                       }});
+  }
   if (std::any_of(runs.begin(), runs.end(), [](const RunSummary& run) { return !run.trouble.empty(); })) {
     columns.push_back({"trouble", "trouble",
                        [](const RunSummary& run) { return run.trouble.empty() ? Json(nullptr) : Json(run.trouble); }});
@@ -197,6 +206,7 @@ Json run_table_json(const std::vector<RunSummary>& runs) {
     entry["metrics"] = Json::object();
     for (const auto& [name, value] : run.metrics) entry["metrics"][name] = cell_of_number(value);
     entry["seconds"] = cell_of_number(run.seconds);
+    if (run.learning) entry["learning"] = described_json(*run.learning);
     if (!run.trouble.empty()) entry["trouble"] = run.trouble;
     document["runs"].push_back(entry);
   }

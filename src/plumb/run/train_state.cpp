@@ -23,7 +23,7 @@ void describe(Fields& field, TrainState& state) {
   count(field, "validations_since_best", state.validations_since_best);
   field("complete", state.complete);
   field("seconds", state.seconds);
-  optional_section(field, "pending_point", state.pending);
+  field.section("pending_point", state.pending);
 }
 
 }  // namespace plumb

@@ -2,11 +2,9 @@
 #include <fmt/format.h>
 #include <omp.h>
 
-#include <cmath>
 #include <map>
 
 #include "plumb/analysis/attention_cost.h"
-#include "plumb/analysis/statistics.h"
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
@@ -52,16 +50,19 @@ void describe(Fields& field, CostAtLength& row) {
 using Costs = std::vector<CostAtLength>;
 using CostsByKind = std::map<std::string, Planned<Costs>>;
 
-/// The exponent of a quantity as a power of length, fitted to at most the last three lengths.
+constexpr size_t kFitted = 3;  // the most lengths, the last ones, to which a power law is fitted
+size_t first_fitted(size_t lengths) { return lengths > kFitted ? lengths - kFitted : 0; }
+
+/// The exponent of a quantity as a power of length.
 template <typename Quantity>
 double exponent(const Costs& costs, Quantity AttentionCost::*quantity) {
-  std::vector<double> x;
-  std::vector<double> y;
-  for (size_t i = costs.size() > 3 ? costs.size() - 3 : 0; i < costs.size(); ++i) {
-    x.push_back(std::log(static_cast<double>(costs[i].length)));
-    y.push_back(std::log(std::max(static_cast<double>(costs[i].cost.*quantity), 1e-9)));
+  std::vector<double> lengths;
+  std::vector<std::vector<double>> values;
+  for (size_t i = first_fitted(costs.size()); i < costs.size(); ++i) {
+    lengths.push_back(static_cast<double>(costs[i].length));
+    values.push_back({std::max(static_cast<double>(costs[i].cost.*quantity), 1e-9)});
   }
-  return fit_line(x, y).slope;
+  return power_exponents(lengths, values).front();
 }
 
 MeasurementRequest cost_request(const StudyContext& context, const AttentionCostStudy& part, const std::string& kind) {
@@ -92,24 +93,21 @@ MeasurementRequest cost_request(const StudyContext& context, const AttentionCost
 
 PartResult report_costs(const AttentionCostStudy& part, const CostsByKind& measured) {
   PartResult result;
-  const int threads = omp_get_max_threads();
-  const std::string setting = fmt::format(
-      "Causal self-attention of one sequence, d_model {}, {} heads, float32, {} thread{}, without "
-      "projections.",
-      part.d_model, part.heads, threads, threads == 1 ? "" : "s");
-  Figure time{
-      "attention_time", "Time of a gradient by length", setting + " Forward and backward.", "line", {"positions", true},
-      {"seconds", true}};
+  const std::string setting =
+      fmt::format("Causal self-attention of one sequence, d_model {}, {} heads, float32, threads: {}.", part.d_model,
+                  part.heads, omp_get_max_threads());
+  Figure time{"attention_time", "Time of forward and backward by length", setting, "line", {"positions", true},
+              {"seconds", true}};
   Figure memory{"attention_memory", "Memory held for the backward pass by length", setting, "line", {"positions", true},
                 {"MiB", true}};
   Table table{"attention_cost",
               "Cost of attention",
               setting,
               {"kind", "positions", "forward (s)", "gradient (s)", "held (MiB)"}};
-  std::vector<std::string> evidence;
+  std::vector<std::string> powers;
   for (const std::string& kind : part.kinds) {
-    Series seconds{kind, kind};
-    Series bytes{kind, kind};
+    Series& seconds = time.add(kind, kind);
+    Series& bytes = memory.add(kind, kind);
     const Costs& costs = *measured.at(kind);
     for (const auto& [length, cost] : costs) {
       const double mebibytes = static_cast<double>(cost.held_bytes) / 1048576.0;
@@ -117,45 +115,22 @@ PartResult report_costs(const AttentionCostStudy& part, const CostsByKind& measu
       bytes.point(length, mebibytes);
       table.row(kind, length, cost.forward_seconds, cost.gradient_seconds, mebibytes);
     }
-    time.series.push_back(seconds);
-    memory.series.push_back(bytes);
-    if (part.lengths.size() < 2) continue;
-    const double by_time = exponent(costs, &AttentionCost::gradient_seconds);
-    const double by_bytes = exponent(costs, &AttentionCost::held_bytes);
-    evidence.push_back(fmt::format("{}: time n^{:.2f}, memory n^{:.2f}", kind, by_time, by_bytes));
-  }
-  if (measured.count("softmax") != 0) {
-    memory.notes.emplace_back(
-        "Softmax attention recomputes its weights in the backward pass, so its memory is linear here too.");
-  }
-  result.figures.push_back(time);
-  result.figures.push_back(memory);
-  result.tables.push_back(table);
-  if (!evidence.empty()) {
-    // Times on a shared machine are observations, not evidence for a claim.
-    const size_t first = part.lengths.size() > 3 ? part.lengths.size() - 3 : 0;
-    result.summary.push_back(fmt::format(
-        "Cost of attention as a power of the length n, fitted from {} to {} positions ({}, on this machine): {}.",
-        with_thousands(part.lengths[first]), with_thousands(part.lengths.back()),
-        part.runs == 1 ? "timed once" : fmt::format("timed {} times", part.runs), join(evidence, "; ")));
-  }
-  // The length from which each kind is faster than softmax.
-  if (measured.count("softmax") != 0) {
-    for (const std::string& kind : part.kinds) {
-      if (kind == "softmax") continue;
-      const Costs& costs = *measured.at(kind);
-      const Costs& softmax = *measured.at("softmax");
-      const auto faster = [&](size_t at) {
-        return costs[at].cost.gradient_seconds < softmax[at].cost.gradient_seconds;
-      };
-      size_t first = part.lengths.size();
-      while (first > 0 && faster(first - 1)) --first;
-      result.summary.push_back(
-          first < part.lengths.size()
-              ? fmt::format("Compared with softmax, {} took less time at every measured length from {} positions on.",
-                            kind, with_thousands(part.lengths[first]))
-              : fmt::format("Compared with softmax, {} took no less time at the longest of these lengths.", kind));
+    if (part.lengths.size() > 1) {
+      powers.push_back(fmt::format("{}: time n^{:.2f}, memory n^{:.2f}", kind,
+                                   exponent(costs, &AttentionCost::gradient_seconds),
+                                   exponent(costs, &AttentionCost::held_bytes)));
     }
+  }
+  if (measured.count("softmax") != 0)
+    memory.notes.emplace_back("Softmax attention recomputes its weights in the backward pass.");
+  result.figures = {time, memory};
+  result.tables = {table};
+  if (!powers.empty()) {
+    // Times on a shared machine are observations, not evidence for a claim.
+    result.summary.push_back(
+        fmt::format("Cost of attention as a power of the length n, from {} to {} positions, on this machine: {}.",
+                    with_thousands(part.lengths[first_fitted(part.lengths.size())]),
+                    with_thousands(part.lengths.back()), join(powers, "; ")));
   }
   return result;
 }

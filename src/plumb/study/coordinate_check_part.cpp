@@ -157,16 +157,6 @@ std::vector<std::vector<double>> sizes_of_activation(const std::vector<Planned<C
   return sizes;
 }
 
-Series coordinate_line(const std::vector<Planned<Coordinates>>& all, const std::vector<int64_t>& scales,
-                       size_t activation, const std::string& scheme, const std::string& name) {
-  Series line{fmt::format("{}, {}", display_name(scheme), name), scheme};
-  for (size_t k = 0; k < scales.size(); ++k) {
-    line.point(scales[k], geometric_interval(numbers_in(
-                              *all[k], [activation](const NamedSizes& sizes) { return sizes.at(activation).change; })));
-  }
-  return line;
-}
-
 /// To four decimals: an exponent that is exactly 0, as after a norm, differs from 0 only by rounding errors.
 Json rounded_exponent(double value) {
   const double rounded = std::round(value * 1e4) / 1e4;
@@ -182,24 +172,22 @@ void report_axis(const StudyContext& context, const CoordinateCheckStudy& part, 
                                       context.config.train.optimizer, part.learning_rate);
   Figure figure{fmt::format("coordinates_{}", axis.name),
                 fmt::format("Coordinate check over {}", axis.words),
-                fmt::format("How much {} change activations: root mean square of the difference, geometric mean over "
-                            "{} seeds with its 95% interval. Solid: logits, without their mean over the classes; "
-                            "dashed: the result of the last stack.",
-                            how, part.seeds),
+                fmt::format("How much {} change activations; geometric mean ({}). Solid: logits, without their mean "
+                            "over the classes; dashed: the result of the last stack.",
+                            how, seeds_in_words(part.seeds)),
                 "line",
                 {axis.words, true},
                 {"root mean square of the change", true}};
   Table table{
       fmt::format("coordinates_{}", axis.name),
       fmt::format("Exponents over {}", axis.words),
-      fmt::format("Size proportional to scale^exponent: the slope of log(size) against log(scale), mean over {} "
-                  "seeds with its 95% interval; at the end: between the two largest scales. Constant: the "
-                  "interval lies within ±{:g}, fixed beforehand; grows, shrinks: it lies beyond; otherwise "
-                  "undecided. Start: the activation at initialization; change: what {} do to it.",
-                  part.seeds, part.margin, how),
+      fmt::format("Size ~ scale^exponent, at initialization (start) and of what {} do to it (change); {}. At the "
+                  "end: between the two largest scales. Constant: the interval lies within ±{:g}; grows, "
+                  "shrinks: beyond.",
+                  how, seeds_in_words(part.seeds), part.margin),
       {"scheme", "activation", "of", "trend", "exponent", "low", "high", "at the end"}};
   const std::vector<double> x(scales.begin(), scales.end());
-  std::vector<std::string> sentences;
+  std::vector<std::string> trends;
   for (const std::string& scheme : context.config.study.schemes) {
     const std::vector<Planned<Coordinates>>& all = checked.by_scheme.at(scheme);
     const NamedSizes& names = all.front()->front();
@@ -211,38 +199,38 @@ void report_axis(const StudyContext& context, const CoordinateCheckStudy& part, 
         table.row(scheme, names[i].name, word, to_string(found.trend), rounded_exponent(exponent.mean),
                   rounded_exponent(exponent.low), rounded_exponent(exponent.high), rounded_exponent(found.at_the_end));
         if (i + 1 < names.size() || number != &NamedSize::change) continue;
-        sentences.push_back(found.trend == Trend::diverged
-                                ? fmt::format("{}: diverged", display_name(scheme))
-                                : fmt::format("{}: {:.2f} ({:.2f} to {:.2f}), {}", display_name(scheme), exponent.mean,
-                                              exponent.low, exponent.high, to_string(found.trend)));
+        trends.push_back(
+            fmt::format("{} {}, {}", display_name(scheme), with_interval(exponent, 2), to_string(found.trend)));
       }
     }
     const size_t logits = names.size() - 1;
-    figure.series.push_back(coordinate_line(all, scales, logits, scheme, "logits"));
-    figure.series.push_back(coordinate_line(all, scales, logits - 1, scheme, "last stack"));
-    figure.series.back().style = "dashed";
+    for (const auto& [name, activation] : {std::pair{"logits", logits}, {"last stack", logits - 1}}) {
+      Series& line = figure.add(fmt::format("{}, {}", display_name(scheme), name), scheme,
+                                activation == logits ? "solid" : "dashed");
+      for (size_t k = 0; k < scales.size(); ++k) {
+        line.point(scales[k], geometric_interval(numbers_in(
+                                  *all[k], [i = activation](const NamedSizes& sizes) { return sizes.at(i).change; })));
+      }
+    }
     Json& kept = result.measurements[axis.name][scheme];
     kept = Json::object();
     for (size_t k = 0; k < scales.size(); ++k) kept[std::to_string(scales[k])] = result_json(all[k]);
   }
   result.figures.push_back(figure);
   result.tables.push_back(table);
-  result.summary.push_back(
-      fmt::format("Exponent of the change of the logits over {}, after {}: {} (95% intervals over "
-                  "{} seeds; margin {:g}).",
-                  axis.words, how, join(sentences, "; "), part.seeds, part.margin));
+  result.summary.push_back(fmt::format("Exponent of the change of the logits over {}, after {}: {} ({}; margin {:g}).",
+                                       axis.words, how, join(trends, "; "), seeds_in_words(part.seeds), part.margin));
 }
 
 PartPlan plan(StudyContext& context, const CoordinateCheckStudy& part) {
   PartPlan plan(context);
   std::vector<AxisPlan> axes;
-  for (auto [axis, scales] :
+  for (const auto& [axis, scales] :
        {std::pair{kWidthAxis, part.widths}, {kDepthAxis, part.depths}, {kBatchAxis, part.batch_tokens}}) {
     if (scales.size() < 2) continue;
-    std::sort(scales.begin(), scales.end());
-    AxisPlan& planned = axes.emplace_back(AxisPlan{axis, scales, {}});
+    AxisPlan& planned = axes.emplace_back(AxisPlan{axis, sorted(scales), {}});
     for (const std::string& scheme : context.config.study.schemes) {
-      for (const int64_t scale : scales)
+      for (const int64_t scale : planned.scales)
         planned.by_scheme[scheme].push_back(planned_coordinates(plan, context, scheme, axis, scale, part));
     }
   }

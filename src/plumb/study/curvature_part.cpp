@@ -2,20 +2,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
-#include "plumb/analysis/initialization_json.h"
-#include "plumb/base/text.h"
+#include "plumb/analysis/curvature/split.h"
 #include "plumb/study/over_seeds.h"
 
 namespace plumb {
 namespace {
 
-struct CurvatureStudy {
-  int64_t layers = 6;
-  int64_t seeds = 3;
-  int64_t pairs = 50;
+struct CurvatureStudy : InitialModels {
+  CurvatureStudy() : InitialModels{.seeds = 3, .pairs = 50} {}
   int64_t steps = 40;
   int64_t layer_steps = 0;
   int64_t batch_tokens = 1024;
@@ -23,9 +19,7 @@ struct CurvatureStudy {
 };
 
 void describe(Fields& field, CurvatureStudy& part) {
-  field("layers", part.layers, kLayersMeaning, count_from(1));
-  field("seeds", part.seeds, kSeedsMeaning, count_from(1));
-  field("pairs", part.pairs, kPairsMeaning, count_from(0));
+  describe(field, static_cast<InitialModels&>(part));
   field("steps", part.steps, "Lanczos steps for each of the three matrices", count_from(1));
   field("layer_steps", part.layer_steps, "the same for the diagonal blocks of each layer; 0: blocks are not measured",
         count_from(0));
@@ -41,48 +35,43 @@ using ReportsByScheme = std::map<std::string, CurvatureSplitReport>;
 
 struct SplitMatrix {
   const char* name;
-  Extremes SplitExtremes::*extremes;
   CurvatureSplitReport::Matrix CurvatureSplitReport::Split::*report;
 };
 constexpr SplitMatrix kSplitMatrices[] = {
-    {"Hessian", &SplitExtremes::hessian, &CurvatureSplitReport::Split::hessian},
-    {"Gauss–Newton part", &SplitExtremes::gauss_newton, &CurvatureSplitReport::Split::gauss_newton},
-    {"rest", &SplitExtremes::rest, &CurvatureSplitReport::Split::rest},
+    {"Hessian", &CurvatureSplitReport::Split::hessian},
+    {"Gauss–Newton part", &CurvatureSplitReport::Split::gauss_newton},
+    {"rest", &CurvatureSplitReport::Split::rest},
 };
 
-Figure curvature_figure(const ReportsByScheme& by_scheme, const CurvatureStudy& part, const std::string& layers) {
+Figure curvature_figure(const ReportsByScheme& reports, const CurvatureStudy& part, const std::string& layers) {
   Figure figure{"curvature_over_seeds",
                 "Largest curvature at initialization: Hessian, Gauss–Newton part and rest",
-                fmt::format("The largest eigenvalue of the Hessian H = G + R, of its Gauss–Newton part G and of the "
-                            "rest R, after {} Lanczos steps; mean over {} seeds of the initialization with its 95% "
-                            "interval. {}, {} examples.",
-                            part.steps, part.seeds, layers, part.pairs),
+                fmt::format("The largest eigenvalue after {} Lanczos steps; {}. {}, {} examples.", part.steps,
+                            seeds_in_words(part.seeds), layers, part.pairs),
                 "bar",
                 {""},
                 {"λ_max"}};
-  for (const auto& [scheme, report] : by_scheme) {
-    Series bars{display_name(scheme), scheme};
+  for (const auto& [scheme, report] : reports) {
+    Series& bars = figure.add(display_name(scheme), scheme);
     for (const SplitMatrix& matrix : kSplitMatrices)
       bars.point(matrix.name, (report.whole.*matrix.report).max.over_seeds);
-    figure.series.push_back(bars);
   }
   return figure;
 }
 
 /// λ_max of the layers' blocks of the Hessian and of its Gauss–Newton part.
-Figure block_curvature_figure(const ReportsByScheme& by_scheme, StackKind stack, const CurvatureStudy& part) {
+Figure block_curvature_figure(const ReportsByScheme& reports, StackKind stack, const CurvatureStudy& part) {
   Figure figure{"curvature_by_layer_" + to_string(stack),
                 fmt::format("Largest curvature within a layer at initialization, {}", to_string(stack)),
-                fmt::format("The largest eigenvalue of each layer's diagonal block, with the other layers held fixed. "
-                            "Solid: Hessian; dashed: its Gauss–Newton part. Mean over {} seeds with its 95% interval.",
-                            part.seeds),
+                fmt::format("Of each layer's diagonal block, with the other layers held fixed. Solid: Hessian; dashed: "
+                            "its Gauss–Newton part; {}.",
+                            seeds_in_words(part.seeds)),
                 "line",
                 {"layer"},
                 {"λ_max of the block", true}};
-  for (const auto& [scheme, report] : by_scheme) {
-    Series hessian{display_name(scheme), scheme};
-    Series newton{display_name(scheme) + ", Gauss–Newton part", scheme};
-    newton.style = "dashed";
+  for (const auto& [scheme, report] : reports) {
+    Series& hessian = figure.add(display_name(scheme), scheme);
+    Series& newton = figure.add(display_name(scheme) + ", Gauss–Newton part", scheme, "dashed");
     for (const CurvatureSplitReport::Layer& layer : report.layers) {
       if (layer.id.stack != stack) continue;
       const auto add = [&](Series& series, const Interval& max) {
@@ -91,18 +80,16 @@ Figure block_curvature_figure(const ReportsByScheme& by_scheme, StackKind stack,
       add(hessian, layer.split.hessian.max.over_seeds);
       add(newton, layer.split.gauss_newton.max.over_seeds);
     }
-    figure.series.push_back(hessian);
-    figure.series.push_back(newton);
   }
   return figure;
 }
 
-Table curvature_table(const ReportsByScheme& by_scheme) {
+Table curvature_table(const ReportsByScheme& reports) {
   Table table{"curvature_split",
               "Curvature at initialization over seeds",
               "Extreme eigenvalues of the Hessian H = G + R, of the Gauss–Newton part G = Jᵀ(∂²ℓ/∂z²)J and of the rest "
-              "R: mean over the seeds with its 95% interval, and the largest Ritz residual of a seed. Whole model, or "
-              "a layer's diagonal block.",
+              "R, of the whole model or of a layer's diagonal block, with 95% intervals over seeds and the largest "
+              "Ritz residual of a seed.",
               {"scheme", "block", "matrix", "λ_max", "low", "high", "residual", "λ_min", "low", "high", "residual"}};
   const auto add_rows = [&](const std::string& scheme, const std::string& block,
                             const CurvatureSplitReport::Split& split) {
@@ -111,29 +98,18 @@ Table curvature_table(const ReportsByScheme& by_scheme) {
       table.row(scheme, block, matrix.name, max.over_seeds, max.error, min.over_seeds, min.error);
     }
   };
-  for (const auto& [scheme, report] : by_scheme) {
+  for (const auto& [scheme, report] : reports) {
     add_rows(scheme, "all parameters", report.whole);
     for (const CurvatureSplitReport::Layer& layer : report.layers) add_rows(scheme, to_string(layer.id), layer.split);
   }
   return table;
 }
 
-/// The ratio of the largest curvatures of two schemes: the geometric mean over seeds.
-std::string curvature_ratio(const SplitsByScheme& by_scheme, const std::string& scheme, const std::string& base) {
-  const std::vector<CurvatureSplit>& first = *by_scheme.at(scheme);
-  const std::vector<CurvatureSplit>& second = *by_scheme.at(base);
-  std::vector<double> ratios;
-  for (size_t i = 0; i < first.size(); ++i)
-    ratios.push_back(first[i].whole.hessian.max.value / second[i].whole.hessian.max.value);
-  const Interval ratio = geometric_interval(ratios);
-  const std::string pair = fmt::format("{} over {}", display_name(scheme), display_name(base));
-  if (!std::isfinite(ratio.low)) return fmt::format("{:.3g} ({}, one seed)", ratio.mean, pair);
-  return fmt::format("{:.3g} ({:.3g} to {:.3g}; {})", ratio.mean, ratio.low, ratio.high, pair);
-}
+double sharpness(const CurvatureSplit& split) { return split.whole.hessian.max.value; }
 
-PartResult report_curvature(const StudyContext& context, const CurvatureStudy& part, const SplitsByScheme& by_scheme) {
+PartResult report_curvature(const StudyContext& context, const CurvatureStudy& part, const SplitsByScheme& measured) {
   ReportsByScheme reports;
-  for (const auto& [scheme, splits] : by_scheme) reports[scheme] = summarize(*splits);
+  for (const auto& [scheme, splits] : measured) reports[scheme] = summarize(*splits);
   PartResult result;
   result.figures.push_back(curvature_figure(
       reports, part, layers_in_words(model_for(context, context.config.study.schemes.front(), part.layers))));
@@ -142,30 +118,26 @@ PartResult report_curvature(const StudyContext& context, const CurvatureStudy& p
       result.figures.push_back(block_curvature_figure(reports, stack, part));
   }
   result.tables.push_back(curvature_table(reports));
+
   const std::string& base = context.config.study.schemes.back();
-  std::vector<std::string> ratios;
+  const std::vector<double> of_base = numbers_in(*measured.at(base), sharpness);
+  std::vector<std::pair<std::string, Interval>> ratios, shares;
   for (const std::string& scheme : context.config.study.schemes) {
-    if (scheme != base) ratios.push_back(curvature_ratio(by_scheme, scheme, base));
+    const std::vector<CurvatureSplit>& splits = *measured.at(scheme);
+    const std::vector<double> to_base = seed_by_seed(numbers_in(splits, sharpness), of_base, std::divides<>());
+    if (scheme != base) ratios.emplace_back(display_name(scheme), geometric_interval(to_base));
+    shares.emplace_back(display_name(scheme), geometric_interval(numbers_in(splits, [](const CurvatureSplit& each) {
+                          return each.whole.gauss_newton.max.value / sharpness(each);
+                        })));
   }
   if (!ratios.empty()) {
     result.summary.push_back(
-        fmt::format("At initialization, the ratio of the largest curvatures, seed by seed, is {} ({} layers, {} pairs; "
-                    "{} seeds, geometric means with 95% intervals).",
-                    join(ratios, ", "), part.layers, part.pairs, part.seeds));
+        fmt::format("At initialization, the largest curvature / that with {}: {} ({} layers, {} pairs; {}).",
+                    display_name(base), with_intervals(ratios), part.layers, part.pairs, seeds_in_words(part.seeds)));
   }
-  std::vector<std::string> shares;
-  for (const auto& [scheme, splits] : by_scheme) {
-    const Interval interval = geometric_interval(numbers_in(*splits, [](const CurvatureSplit& each) {
-      return each.whole.gauss_newton.max.value / each.whole.hessian.max.value;
-    }));
-    shares.push_back(std::isfinite(interval.low) ? fmt::format("{:.3g} ({:.3g} to {:.3g}) with {}", interval.mean,
-                                                               interval.low, interval.high, display_name(scheme))
-                                                 : fmt::format("{:.3g} with {}", interval.mean, display_name(scheme)));
-  }
-  result.summary.push_back(
-      fmt::format("The largest eigenvalue of the Gauss–Newton part, relative to that of the Hessian, is {} ({}).",
-                  join(shares, ", "), seeds_in_words(part.seeds)));
-  result.measurements = result_json(by_scheme);
+  result.summary.push_back(fmt::format("Largest eigenvalue of the Gauss–Newton part / of the Hessian: {} ({}).",
+                                       with_intervals(shares), seeds_in_words(part.seeds)));
+  result.measurements = result_json(measured);
   return result;
 }
 
@@ -176,24 +148,16 @@ PartPlan plan(StudyContext& context, const CurvatureStudy& part) {
   options.seed = static_cast<uint64_t>(context.config.study.seed);
   options.graph_memory = static_cast<int64_t>(part.graph_memory_gib * 1073741824.0);
   PartPlan plan(context);
-  SplitsByScheme by_scheme;
-  for (const std::string& scheme : context.config.study.schemes) {
-    by_scheme.emplace(scheme, over_seeds(plan, context,
-                                         {.name = "curvature-" + file_name(scheme),
-                                          .label = "curvature, " + display_name(scheme),
-                                          .model = model_for(context, scheme, part.layers),
-                                          .seeds = part.seeds,
-                                          .pairs = part.pairs,
-                                          .tokens = static_cast<double>(40 * (3 * part.steps + 6 * part.layer_steps)),
-                                          .settings = {{"steps", part.steps},
-                                                       {"layer_steps", part.layer_steps},
-                                                       {"batch_tokens", part.batch_tokens}},
-                                          .batch_tokens = part.batch_tokens},
-                                         [options](Model& model, const std::vector<Batch>& batches) {
-                                           return measure_curvature_split(model, batches, options);
-                                         }));
-  }
-  plan.report = [&context, part, by_scheme] { return report_curvature(context, part, by_scheme); };
+  const SplitsByScheme measured = by_scheme(context, [&](const std::string& scheme) {
+    OverSeeds what = of_models(context, part, "curvature", scheme);
+    what.tokens = static_cast<double>(40 * (3 * part.steps + 6 * part.layer_steps));
+    what.batch_tokens = part.batch_tokens;
+    what.settings = {{"steps", part.steps}, {"layer_steps", part.layer_steps}, {"batch_tokens", part.batch_tokens}};
+    return over_seeds(plan, context, what, [options](Model& model, const std::vector<Batch>& batches) {
+      return measure_curvature_split(model, batches, options);
+    });
+  });
+  plan.report = [&context, part, measured] { return report_curvature(context, part, measured); };
   return plan;
 }
 

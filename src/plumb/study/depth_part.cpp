@@ -26,21 +26,6 @@ void describe(Fields& field, DepthStudy& part) {
 
 using ByDepth = std::vector<Planned<std::vector<double>>>;  // [depth][seed]: the gradient norm of the last layer's W₂
 
-/// [seed]: the exponent p of norm ~ layers^p.
-std::vector<double> depth_exponents(const ByDepth& norms, const std::vector<int64_t>& layers) {
-  std::vector<double> exponents;
-  for (size_t seed = 0; seed < norms.front()->size(); ++seed) {
-    std::vector<double> x;
-    std::vector<double> y;
-    for (size_t i = 0; i < layers.size(); ++i) {
-      x.push_back(std::log(static_cast<double>(layers[i])));
-      y.push_back(std::log((*norms[i])[seed]));
-    }
-    exponents.push_back(fit_line(x, y).slope);
-  }
-  return exponents;
-}
-
 struct DepthClaim {
   const char* scheme;
   const char* id;
@@ -53,69 +38,61 @@ constexpr DepthClaim kDepthClaims[] = {
 };
 constexpr double kDepthMargin = 0.15;  // of the exponent
 
-Series inverse_root_line(double first, const std::vector<int64_t>& layers) {
-  Series theory{"1/√L, from the first point", "theory"};
-  theory.style = "dashed";
-  for (const int64_t each : layers)
-    theory.point(each, first * std::sqrt(static_cast<double>(layers.front()) / static_cast<double>(each)));
-  return theory;
-}
-
 PartResult report_depth(const StudyContext& context, const DepthStudy& part,
-                        const std::map<std::string, ByDepth>& by_scheme) {
+                        const std::map<std::string, ByDepth>& measured) {
   PartResult result;
-  Figure figure{"gradient_by_depth",
-                "Gradient of the last feed-forward layer by depth",
-                fmt::format("Frobenius norm of the mean gradient of W₂ in the last {} layer at initialization, for "
-                            "models of increasing depth; geometric mean over seeds ({}). Theorem 1 bounds it by "
-                            "O(d√ln d) for Post-LN and O(d√(ln d / L)) for Pre-LN.",
-                            to_string(last_stack(context)), seeds_in_words(part.seeds)),
-                "line",
-                {stacks_of(context).size() > 1 ? "layers (in each of encoder and decoder)" : "layers"},
-                {"gradient norm"}};
+  const std::vector<double> depths(part.layers.begin(), part.layers.end());
+  Figure figure{
+      "gradient_by_depth",
+      "Gradient of the last feed-forward layer by depth",
+      fmt::format("Frobenius norm of the mean gradient of W₂ in the last {} layer at initialization; geometric "
+                  "mean ({}). Theorem 1 bounds it by O(d√ln d) for Post-LN and O(d√(ln d / L)) for Pre-LN.",
+                  to_string(last_stack(context)), seeds_in_words(part.seeds)),
+      "line",
+      {stacks_of(context).size() > 1 ? "layers (in each of encoder and decoder)" : "layers"},
+      {"gradient norm"}};
   double largest = 0;
   double smallest = std::numeric_limits<double>::infinity();
   for (const std::string& scheme : context.config.study.schemes) {
-    Series series{display_name(scheme), scheme};
-    Json norms = Json::array();
+    Series& line = figure.add(display_name(scheme), scheme);
+    const ByDepth& norms = measured.at(scheme);
     for (size_t i = 0; i < part.layers.size(); ++i) {
-      const std::vector<double>& at_depth = *by_scheme.at(scheme)[i];
-      const Interval interval = size_interval(at_depth);
-      series.point(part.layers[i], interval);
+      const Interval interval = size_interval(*norms[i]);
+      line.point(part.layers[i], interval);
       largest = std::max(largest, interval.mean);
       smallest = std::min(smallest, interval.mean);
-      norms.push_back(at_depth);
     }
-    figure.series.push_back(series);
-    if (scheme == "pre-ln") figure.series.push_back(inverse_root_line(number_of(series.y.front()), part.layers));
-    result.measurements[scheme] = {{"layers", part.layers}, {"norm", norms}};
+    if (scheme == "pre-ln") {
+      Series& theory = figure.add("1/√L, from the first point", "theory", "dashed");
+      for (const double depth : depths)
+        theory.point(depth, number_of(line.y.front()) * std::sqrt(depths.front() / depth));
+    }
+    result.measurements[scheme] = {{"layers", part.layers}, {"norm", result_json(norms)}};
   }
   figure.y.log = largest > 1000 * smallest;  // a scheme that explodes would hide the others
   result.figures.push_back(figure);
 
   if (part.layers.size() < 3) return result;
   for (const DepthClaim& claim : kDepthClaims) {
-    const auto norms = by_scheme.find(claim.scheme);
-    if (norms == by_scheme.end()) continue;
-    const auto mean = [](const std::vector<double>& values) { return size_interval(values).mean; };
-    result.verdicts.push_back(
-        {claim.id, claim.claim, "Xiong et al. 2020, Figure 3d, Theorem 1",
-         setting_of(context, model_for(context, claim.scheme, part.layers.back())),
-         "exponent p of the norm of the last W₂'s gradient as layers^p",
-         judge(depth_exponents(norms->second, part.layers), Region::around(claim.exponent, kDepthMargin)),
-         fmt::format("The norm is {:.3g} with {} layers and {:.3g} with {}.", mean(*norms->second.front()),
-                     part.layers.front(), mean(*norms->second.back()), part.layers.back()),
-         figure.id});
+    const auto norms = measured.find(claim.scheme);
+    if (norms == measured.end()) continue;
+    std::vector<std::vector<double>> values;  // [depth][seed]
+    for (const auto& at_depth : norms->second) values.push_back(*at_depth);
+    result.verdicts.push_back({claim.id, claim.claim, "Xiong et al. 2020, Figure 3d, Theorem 1",
+                               setting_of(context, model_for(context, claim.scheme, part.layers.back())),
+                               "exponent p of the norm of the last W₂'s gradient as layers^p",
+                               judge(power_exponents(depths, values), Region::around(claim.exponent, kDepthMargin)), "",
+                               figure.id});
   }
   return result;
 }
 
 PartPlan plan(StudyContext& context, const DepthStudy& part) {
   PartPlan plan(context);
-  std::map<std::string, ByDepth> by_scheme;
+  std::map<std::string, ByDepth> measured;
   for (const std::string& scheme : context.config.study.schemes) {
     for (const int64_t layers : part.layers) {
-      by_scheme[scheme].push_back(over_seeds(
+      measured[scheme].push_back(over_seeds(
           plan, context,
           {.name = fmt::format("depth-{}-{}", file_name(scheme), layers),
            .label = fmt::format("depth {0}-{0}, {1}", layers, display_name(scheme)),
@@ -127,7 +104,7 @@ PartPlan plan(StudyContext& context, const DepthStudy& part) {
           }));
     }
   }
-  plan.report = [&context, part, by_scheme] { return report_depth(context, part, by_scheme); };
+  plan.report = [&context, part, measured] { return report_depth(context, part, measured); };
   return plan;
 }
 

@@ -10,7 +10,6 @@
 #include "plumb/analysis/statistics.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/random.h"
-#include "plumb/base/text.h"
 #include "plumb/nn/init/init.h"
 #include "plumb/study/changed_keys.h"
 #include "plumb/study/plan.h"
@@ -37,15 +36,7 @@ void describe(Fields& field, FastWeightsStudy& part) {
 /// The largest difference, relative to the largest output, between linear attention computed as a matrix of weights
 /// φ(q)·φ(k)ᵀ over positions, and as a fast weight programmer that writes and reads one position at a time, or in
 /// blocks of positions. For `linear` (φ = elu + 1, normalized) and `fwp-1991` (φ = x).
-struct Equality {
-  double programmer = 0;
-  double blocks = 0;
-};
-void describe(Fields& field, Equality& equality) {
-  field("programmer", equality.programmer);
-  field("blocks", equality.blocks);
-}
-using Equalities = std::map<std::string, Equality>;  // by kind
+using Equalities = std::map<std::string, std::map<std::string, double>>;  // by kind
 constexpr const char* kEqualKinds[] = {"linear", "fwp-1991"};
 Equalities measure_equality(at::ScalarType type, uint64_t seed) {
   constexpr int64_t kLength = 200;
@@ -85,7 +76,8 @@ Equalities measure_equality(at::ScalarType type, uint64_t seed) {
     const auto difference = [&](const Tensor& other) {
       return (other - as_attention).abs().max().item<double>() / scale;
     };
-    found[kind] = {difference(at::cat(steps, 0)), difference(attention->self(packed, packed, layout, true, {}))};
+    found[kind] = {{"programmer", difference(at::cat(steps, 0))},
+                   {"blocks", difference(attention->self(packed, packed, layout, true, {}))}};
   }
   return found;
 }
@@ -152,27 +144,19 @@ Figure retrieval_figure(const CurvesByKind& curves, const FastWeightsStudy& part
   Figure figure{
       update ? "update" : "capacity",
       update ? "Updating keys: error of the newest value" : "Capacity: error of retrieved values",
-      fmt::format("Mean ‖y − v‖²/‖v‖² of the values read for all keys of a sequence; keys and values of size "
-                  "{}, one head; the key vectors are trained for the task ({} steps). {}An error of 1 is that "
-                  "of always answering 0. Mean over seeds ({}).",
-                  part.size, part.steps,
-                  update ? "Every key is written twice with different values; the second is to be read. "
-                         : "Every key is written once. ",
+      fmt::format("Mean ‖y − v‖²/‖v‖² of the values read for all keys of a sequence, {}; {}. An error of 1 is "
+                  "that of always answering 0.",
+                  update ? "each written twice with different values" : "each written once",
                   seeds_in_words(part.seeds)),
       "line",
       {"keys", true},
       {"error"}};
   for (const auto& [kind, curve] : curves) {
-    Series series{kind, kind};
+    Series& line = figure.add(kind, kind);
     for (const AtKeys& at : *curve) {
       const Interval interval = positive_interval(at.error);
-      interval.count > 1 ? series.point(at.keys, interval) : series.point(at.keys, interval.mean);
+      interval.count > 1 ? line.point(at.keys, interval) : line.point(at.keys, interval.mean);
     }
-    figure.series.push_back(series);
-  }
-  if (update && curves.count("softmax") != 0) {
-    figure.notes.emplace_back(
-        "Attention without positions has no notion of time: softmax and the sum rule return a mixture of both values.");
   }
   return figure;
 }
@@ -182,19 +166,6 @@ const std::vector<double>& errors_at(const Planned<RetrievalCurve>& curve, int64
   return std::find_if(curve->begin(), curve->end(), [&](const AtKeys& at) { return at.keys == keys; })->error;
 }
 
-/// [seed]: change(error of the first, error of the second).
-template <typename Change>
-std::vector<double> seed_by_seed(const std::vector<double>& first, const std::vector<double>& second,
-                                 const Change& change) {
-  std::vector<double> all;
-  for (size_t seed = 0; seed < first.size(); ++seed) all.push_back(change(first[seed], second[seed]));
-  return all;
-}
-
-std::string retrieval_setting(const FastWeightsStudy& part) {
-  return fmt::format("one head, keys and values of size {}, key vectors trained for {} steps", part.size, part.steps);
-}
-
 /// The most of the numbers of keys that are at most `limit`; 0 if none is.
 int64_t most_keys(const FastWeightsStudy& part, int64_t limit) {
   int64_t most = 0;
@@ -202,46 +173,47 @@ int64_t most_keys(const FastWeightsStudy& part, int64_t limit) {
   return most;
 }
 
-void judge_capacity(const CurvesByKind& curves, const FastWeightsStudy& part, PartResult& result) {
-  const auto linear = curves.find("linear"), dpfp = curves.find("dpfp");
-  if (linear == curves.end()) return;
-  const int64_t few = most_keys(part, part.size / 2);  // leaves half of the features free
-  int64_t many = 0;
-  for (const int64_t keys : part.keys) {
-    if (keys >= 2 * part.size) many = many == 0 ? keys : std::min(many, keys);
-  }
-  if (few > 0 && many > 0) {
-    const std::vector<double>& at_few = errors_at(linear->second, few);
-    result.verdicts.push_back(
-        {"capacity_sum_rule", "The sum rule fails if there are more keys than features",
-         "Schlag et al. 2021, section 4.1", retrieval_setting(part),
-         fmt::format("error of linear attention with {} keys − with {}", many, few),
-         judge(seed_by_seed(errors_at(linear->second, many), at_few, std::minus<>()), Region::above(0.1, 0)),
-         fmt::format("The error is {:.2g} with {} keys.", confidence_interval(at_few).mean, few), "capacity"});
-  }
-  if (dpfp == curves.end()) return;
+void judge_retrieval(const CurvesByKind& capacity, const CurvesByKind& update, const FastWeightsStudy& part,
+                     PartResult& result) {
+  const auto add_verdict = [&](const char* id, const char* claim, const char* source, const std::string& quantity,
+                               const Judgment& judgment, const char* figure) {
+    const std::string setting =
+        fmt::format("one head, keys and values of size {}, key vectors trained for {} steps", part.size, part.steps);
+    result.verdicts.push_back({id, claim, source, setting, quantity, judgment, "", figure});
+  };
+  const auto measured = [&](const char* kind) { return capacity.count(kind) != 0; };
   const int64_t most = *std::max_element(part.keys.begin(), part.keys.end());
-  result.verdicts.push_back(
-      {"capacity_dpfp", "More features store more associations: DPFP compared with elu + 1",
-       "Schlag et al. 2021, section 6.1", retrieval_setting(part),
-       fmt::format("error of dpfp / of linear, {} keys", most),
-       judge(seed_by_seed(errors_at(dpfp->second, most), errors_at(linear->second, most), std::divides<>()),
-             Region::below(0.9, 1), Scale::logarithmic),
-       "", "capacity"});
-}
-
-void judge_update(const CurvesByKind& curves, const FastWeightsStudy& part, PartResult& result) {
-  const auto delta = curves.find("delta"), dpfp = curves.find("dpfp");
-  if (delta == curves.end() || dpfp == curves.end()) return;
-  // At most `size` keys if possible: as many as the sum rule stores easily.
-  const int64_t few = std::max(part.keys.front(), most_keys(part, part.size));
-  const std::vector<double>& of_delta = errors_at(delta->second, few);
-  result.verdicts.push_back(
-      {"update_delta_rule", "The delta rule replaces the value of a key that is written again; the sum rule cannot",
-       "Schlag et al. 2021, section 6.2", retrieval_setting(part),
-       fmt::format("error of the newest value, dpfp (sum rule) − delta, {} keys", few),
-       judge(seed_by_seed(errors_at(dpfp->second, few), of_delta, std::minus<>()), Region::above(0.1, 0)),
-       fmt::format("The error with delta is {:.2g}.", confidence_interval(of_delta).mean), "update"});
+  const int64_t few = most_keys(part, part.size / 2);  // leaves half of the features free
+  int64_t many = most;                                 // the fewest that are at least twice the features
+  for (const int64_t keys : part.keys) many = keys >= 2 * part.size ? std::min(many, keys) : many;
+  if (measured("linear") && few > 0 && many >= 2 * part.size) {
+    add_verdict(
+        "capacity_sum_rule", "The sum rule fails if there are more keys than features",
+        "Schlag et al. 2021, section 4.1", fmt::format("error of linear attention with {} keys − with {}", many, few),
+        judge(
+            seed_by_seed(errors_at(capacity.at("linear"), many), errors_at(capacity.at("linear"), few), std::minus<>()),
+            Region::above(0.1, 0)),
+        "capacity");
+  }
+  if (measured("linear") && measured("dpfp")) {
+    add_verdict("capacity_dpfp", "More features store more associations: DPFP compared with elu + 1",
+                "Schlag et al. 2021, section 6.1", fmt::format("error of dpfp / of linear, {} keys", most),
+                judge(seed_by_seed(errors_at(capacity.at("dpfp"), most), errors_at(capacity.at("linear"), most),
+                                   std::divides<>()),
+                      Region::below(0.9, 1), Scale::logarithmic),
+                "capacity");
+  }
+  if (measured("delta") && measured("dpfp")) {
+    // At most `size` keys if possible: as many as the sum rule stores easily.
+    const int64_t easy = std::max(part.keys.front(), most_keys(part, part.size));
+    add_verdict(
+        "update_delta_rule", "The delta rule replaces the value of a key that is written again; the sum rule cannot",
+        "Schlag et al. 2021, section 6.2",
+        fmt::format("error of the newest value, dpfp (sum rule) − delta, {} keys", easy),
+        judge(seed_by_seed(errors_at(update.at("dpfp"), easy), errors_at(update.at("delta"), easy), std::minus<>()),
+              Region::above(0.1, 0)),
+        "update");
+  }
 }
 
 PartPlan plan(StudyContext& context, const FastWeightsStudy& part) {
@@ -255,24 +227,20 @@ PartPlan plan(StudyContext& context, const FastWeightsStudy& part) {
   }
   plan.report = [part, in_double, in_float, capacity, update] {
     PartResult result;
-    Table equality{
-        "equality",
-        "Linear attention and a fast weight programmer",
-        "Largest difference over 200 positions and 2 heads, relative to the largest output, from causal linear "
-        "attention computed as a matrix of weights over positions: for a programmer that writes outer products one "
-        "after another, and for the blocks used in training.",
-        {"kind", "precision", "programmer", "blocks"}};
+    Table equality{"equality",
+                   "Linear attention and a fast weight programmer",
+                   "Largest difference, relative to the largest output, from causal linear attention computed as a "
+                   "matrix of weights over positions: for a programmer that writes outer products one after another, "
+                   "and for the blocks used in training.",
+                   {"kind", "precision", "programmer", "blocks"}};
     for (const auto& [name, measured] : {std::pair{"float64", in_double}, {"float32", in_float}}) {
       for (const char* kind : kEqualKinds)
-        equality.row(kind, name, measured->at(kind).programmer, measured->at(kind).blocks);
+        equality.row(kind, name, measured->at(kind).at("programmer"), measured->at(kind).at("blocks"));
     }
-    Table table{
-        "retrieval",
-        "Retrieval",
-        fmt::format("Error and accuracy (how often the correct value is the nearest of all) by number of keys; means "
-                    "over {} seed{}.",
-                    part.seeds, part.seeds == 1 ? "" : "s"),
-        {"kind", "keys", "error", "accuracy", "error after update", "accuracy after update"}};
+    Table table{"retrieval",
+                "Retrieval",
+                "Means over seeds; accuracy: how often the correct value is the nearest of all.",
+                {"kind", "keys", "error", "accuracy", "error after update", "accuracy after update"}};
     const auto mean = [](const std::vector<double>& values) { return confidence_interval(values).mean; };
     for (const std::string& kind : part.kinds) {
       for (size_t i = 0; i < part.keys.size(); ++i) {
@@ -283,8 +251,7 @@ PartPlan plan(StudyContext& context, const FastWeightsStudy& part) {
     }
     result.figures = {retrieval_figure(capacity, part, false), retrieval_figure(update, part, true)};
     result.tables = {equality, table};
-    judge_capacity(capacity, part, result);
-    judge_update(update, part, result);
+    judge_retrieval(capacity, update, part, result);
     return result;
   };
   return plan;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "plumb/base/text.h"
 #include "plumb/nn/attention/attention.h"
 #include "plumb/study/trained_run.h"
 
@@ -27,8 +26,6 @@ struct KindRuns {
   std::string kind;
   int64_t parameters = 0;
   std::vector<Planned<TrainedRun>> by_seed;
-
-  [[nodiscard]] std::vector<double> losses() const { return final_losses(by_seed); }
 };
 
 ModelConfig kind_model(const StudyContext& context, const LanguageModelStudy& part, const std::string& kind) {
@@ -38,23 +35,14 @@ ModelConfig kind_model(const StudyContext& context, const LanguageModelStudy& pa
   return model;
 }
 
-RunRequest kind_run(const StudyContext& context, const LanguageModelStudy& part, const std::string& kind,
-                    int64_t seed) {
-  RunRequest request{fmt::format("language-model-{}-seed{}", kind, context.config.study.seed + seed),
-                     "language model, " + kind, run_config(context, kind_model(context, part, kind))};
-  request.config.train.seed += seed;
-  return request;
-}
-
 PartResult report_language_models(const StudyContext& context, const LanguageModelStudy& part,
                                   const std::vector<KindRuns>& kinds) {
   PartResult result;
   const ModelConfig& model = context.config.model;
   Figure curves{"language_model",
                 "Language models by attention: validation loss",
-                fmt::format("Negative log-likelihood per token of decoders with {} layers, d_model {}, {} heads, "
-                            "positions {}; first seed.",
-                            part.layers, model.d_model, model.heads, model.positions),
+                fmt::format("Decoders with {} layers, d_model {}, {} heads, positions {}; first seed.", part.layers,
+                            model.d_model, model.heads, model.positions),
                 "line",
                 {"step"},
                 {"validation loss (nats per token)"}};
@@ -82,18 +70,14 @@ PartResult report_language_models(const StudyContext& context, const LanguageMod
         {"language_model_delta", "In language models, the delta rule performs better than linear attention",
          "Schlag et al. 2021, section 6.4", setting_of(context, kind_model(context, part, "delta")),
          "final validation loss of linear − of delta (nats per token), at one learning rate",
-         not_testable_because(
-             undecided_because(judge_difference(linear->losses(), delta->losses(), Region::above(0.01, 0)), kOneRate),
-             training_not_testable(context)),
+         judge_at_one_rate(context, final_losses(linear->by_seed), final_losses(delta->by_seed),
+                           Region::above(0.01, 0)),
          "", "language_model"});
   }
-  std::vector<std::string> means;
-  for (const KindRuns& runs : kinds) {
-    const Interval loss = judge(runs.losses(), {}).effect;
-    if (loss.count > 0) means.push_back(fmt::format("{} with {}", with_interval(loss), runs.kind));
-  }
+  std::vector<std::pair<std::string, Interval>> means;
+  for (const KindRuns& runs : kinds) means.emplace_back(runs.kind, judge(final_losses(runs.by_seed), {}).effect);
   result.summary.push_back(fmt::format("Final validation loss of the language models, at one learning rate: {} ({}).",
-                                       join(means), seeds_in_words(part.seeds)));
+                                       with_intervals(means), seeds_in_words(part.seeds)));
   return result;
 }
 
@@ -101,10 +85,9 @@ PartPlan plan(StudyContext& context, const LanguageModelStudy& part) {
   PartPlan plan(context);
   std::vector<KindRuns> kinds;
   for (const std::string& kind : part.kinds) {
-    KindRuns& runs =
-        kinds.emplace_back(KindRuns{kind, make_model(kind_model(context, part, kind))->parameters().count(), {}});
-    for (int64_t seed = 0; seed < part.seeds; ++seed)
-      runs.by_seed.push_back(planned_run(plan, context, kind_run(context, part, kind, seed)));
+    const ModelConfig model = kind_model(context, part, kind);
+    const RunRequest request{"language-model-" + kind, "language model, " + kind, run_config(context, model)};
+    kinds.push_back({kind, make_model(model)->parameters().count(), planned_runs(plan, context, request, part.seeds)});
   }
   plan.report = [&context, part, kinds] { return report_language_models(context, part, kinds); };
   return plan;

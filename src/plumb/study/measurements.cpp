@@ -4,6 +4,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -36,31 +37,21 @@ class Together {
     for (const MeasurementRequest* request : requests) work_ += request->work;
   }
 
-  void begin(const MeasurementRequest& request) {
-    const std::lock_guard lock(mutex_);
-    running_.push_back({&request, 0});
-    show();
-  }
+  /// `share`: the part of the request's work that is done.
   void advance(const MeasurementRequest& request, double share) {
     const std::lock_guard lock(mutex_);
-    for (Running& each : running_) {
-      if (each.request == &request) each.share = share;
-    }
+    running_[&request] = share;
     show();
   }
   void end(const MeasurementRequest& request) {
     const std::lock_guard lock(mutex_);
-    std::erase_if(running_, [&](const Running& each) { return each.request == &request; });
+    running_.erase(&request);
     done_work_ += request.work;
     ++done_;
     show();
   }
 
  private:
-  struct Running {
-    const MeasurementRequest* request;
-    double share;
-  };
   static constexpr int64_t kSteps = 10000;
 
   void show() {
@@ -81,7 +72,7 @@ class Together {
   size_t done_ = 0;
   double work_ = 0;
   double done_work_ = 0;
-  std::vector<Running> running_;
+  std::map<const MeasurementRequest*, double> running_;  // the share that is done
   std::mutex mutex_;
   Progress progress_;
 };
@@ -132,13 +123,14 @@ bool Measurements::has(const MeasurementRequest& request) const {
   return finished(directory_ / (request.name + ".json"), request.settings).has_value();
 }
 
-void make_all(Measurements& measurements, const std::vector<MeasurementRequest>& requests, int64_t jobs) {
+int64_t make_all(Measurements& measurements, const std::vector<MeasurementRequest>& requests, int64_t jobs) {
   std::vector<const MeasurementRequest*> missing;
   std::set<std::string> names;
   for (const MeasurementRequest& request : requests) {
     if (names.insert(request.name).second && !measurements.has(request)) missing.push_back(&request);
   }
-  if (missing.empty()) return;
+  const int64_t stored = std::ssize(names) - std::ssize(missing);
+  if (missing.empty()) return stored;
   // Requests with the same turn may run concurrently.
   const auto turn = [](const MeasurementRequest* request) { return std::pair(request->stage, request->alone); };
   std::stable_sort(missing.begin(), missing.end(),
@@ -149,7 +141,7 @@ void make_all(Measurements& measurements, const std::vector<MeasurementRequest>&
   const std::function<void(const MeasurementRequest&)> make = [&](const MeasurementRequest& request) {
     exception.guard([&] {
       const ListenToProgress listen([&](double share) { together.advance(request, share); });
-      together.begin(request);
+      together.advance(request, 0);
       measurements.get(request);
       together.end(request);
     });
@@ -160,6 +152,7 @@ void make_all(Measurements& measurements, const std::vector<MeasurementRequest>&
     first = last;
   }
   exception.rethrow();
+  return stored;
 }
 
 }  // namespace plumb

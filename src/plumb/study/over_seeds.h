@@ -23,6 +23,16 @@ struct OverSeeds {
   int64_t batch_tokens = 1024;     // of the measured batches
 };
 
+/// Of models with a scheme in a part with these options: `what`, such as "collapse", names it.
+inline OverSeeds of_models(const StudyContext& context, const InitialModels& part, const std::string& what,
+                           const std::string& scheme) {
+  return {.name = what + "-" + file_name(scheme),
+          .label = what + ", " + display_name(scheme),
+          .model = model_for(context, scheme, part.layers),
+          .seeds = part.seeds,
+          .pairs = part.pairs};
+}
+
 /// Plans a measurement whose result is the list of measure(model, batches), [seed].
 template <typename Measure>
 auto over_seeds(PartPlan& plan, StudyContext& context, const OverSeeds& what, const Measure& measure) {

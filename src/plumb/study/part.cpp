@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
+#include "plumb/analysis/statistics.h"
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
 #include "plumb/data/batches.h"
@@ -73,6 +75,11 @@ std::string corpus_of(const StudyContext& context) {
              : "text of " + file_names(data.directory.empty() ? data.train : std::vector{data.directory});
 }
 
+std::string in_words(SubLayerKind kind) {
+  constexpr const char* kWords[] = {"self-attention", "cross-attention", "feed-forward", "attention and feed-forward"};
+  return kWords[static_cast<size_t>(kind)];
+}
+
 std::string layers_in_words(const ModelConfig& model) {
   const ModelDepth depth = depth_of(model);
   if (depth.encoder_layers > 0 && depth.decoder_layers > 0)
@@ -84,6 +91,22 @@ std::string layers_in_words(const ModelConfig& model) {
 std::string setting_of(const StudyContext& context, const ModelConfig& model) {
   return fmt::format("{}, d_model {}, {} head{}, initialization {}; {}", layers_in_words(model), model.d_model,
                      model.heads, model.heads == 1 ? "" : "s", model.initialization, corpus_of(context));
+}
+
+std::vector<double> power_exponents(const std::vector<double>& sizes, const std::vector<std::vector<double>>& values) {
+  const auto logarithms = [](std::vector<double> all) {
+    for (double& each : all) each = std::log(each);
+    return all;
+  };
+  std::vector<double> exponents;
+  for (size_t seed = 0; seed < values.front().size(); ++seed) {
+    std::vector<double> of_seed;
+    for (const std::vector<double>& at_size : values) of_seed.push_back(at_size[seed]);
+    const std::vector<double> y = logarithms(of_seed);
+    const bool fitted = y.size() > 1 && std::all_of(y.begin(), y.end(), [](double v) { return std::isfinite(v); });
+    exponents.push_back(fitted ? fit_line(logarithms(sizes), y).slope : std::nan(""));
+  }
+  return exponents;
 }
 
 std::string training_not_testable(const StudyContext& context) {

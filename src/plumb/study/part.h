@@ -1,10 +1,14 @@
 // What all parts of a study share: their context, models, data and wording.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "plumb/data/directory.h"
@@ -41,6 +45,14 @@ ModelConfig model_for(const StudyContext& context, const std::string& scheme, in
 ModelConfig theory_model(const StudyContext& context, const std::string& scheme, int64_t width,
                          const std::string& initialization, int64_t layers);
 
+/// make(scheme) for each of the study's schemes, by scheme.
+template <typename Make>
+auto by_scheme(const StudyContext& context, const Make& make) {
+  std::map<std::string, std::invoke_result_t<Make, const std::string&>> made;
+  for (const std::string& scheme : context.config.study.schemes) made.emplace(scheme, make(scheme));
+  return made;
+}
+
 /// The stacks of the study's models, from input to output: encoder and decoder, or the only one.
 std::vector<StackKind> stacks_of(const StudyContext& context);
 inline StackKind first_stack(const StudyContext& context) { return stacks_of(context).front(); }
@@ -55,11 +67,38 @@ std::string file_names(const std::vector<std::string>& paths);
 /// "text of train.de and train.en", or "synthetic corpus of 20,000 pairs": the study's [data].
 std::string corpus_of(const StudyContext& context);
 
+/// "self-attention"; "attention and feed-forward" for both in parallel.
+std::string in_words(SubLayerKind kind);
+
 /// "6+6 layers" of an encoder-decoder, "6 layers" of other models.
 std::string layers_in_words(const ModelConfig& model);
 
 /// "6+6 layers, d_model 64, 4 heads, initialization xavier-normal; synthetic corpus of 20,000 pairs": for verdicts.
 std::string setting_of(const StudyContext& context, const ModelConfig& model);
+
+/// In ascending order.
+template <typename T>
+std::vector<T> sorted(std::vector<T> values) {
+  std::sort(values.begin(), values.end());
+  return values;
+}
+
+/// The upper median; NaN without values.
+inline double median_of(const std::vector<double>& values) {
+  return values.empty() ? std::nan("") : sorted(values)[values.size() / 2];
+}
+
+/// [seed]: operation(first, second), such as std::minus<>().
+template <typename Operation>
+std::vector<double> seed_by_seed(std::vector<double> first, const std::vector<double>& second,
+                                 const Operation& operation) {
+  std::transform(first.begin(), first.end(), second.begin(), first.begin(), operation);
+  return first;
+}
+
+/// [seed]: p of values[i][seed] ~ sizes[i]^p, from a line fitted to the logarithms. NaN with fewer than two sizes, or
+/// if a value is not positive and finite.
+std::vector<double> power_exponents(const std::vector<double>& sizes, const std::vector<std::vector<double>>& values);
 
 /// Why this study cannot test a claim about training on real text; "" if its corpus is not synthetic.
 std::string training_not_testable(const StudyContext& context);

@@ -77,6 +77,18 @@ inline constexpr const char* kLayersMeaning = "layers in each of encoder and dec
 inline constexpr const char* kSeedsMeaning = "number of initializations";
 inline constexpr const char* kPairsMeaning = "pairs from the beginning of the measured split; 0: all";
 
+/// The first options of parts that measure initialized models.
+struct InitialModels {
+  int64_t layers = 6;
+  int64_t seeds = 5;
+  int64_t pairs = 100;
+};
+inline void describe(Fields& field, InitialModels& part) {
+  field("layers", part.layers, kLayersMeaning, count_from(1));
+  field("seeds", part.seeds, kSeedsMeaning, count_from(1));
+  field("pairs", part.pairs, kPairsMeaning, count_from(0));
+}
+
 /// What a part with options of type `Options` consists of.
 template <typename PartOptions>
 struct PartFunctions {

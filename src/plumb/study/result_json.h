@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "plumb/base/json_fields.h"
@@ -16,18 +17,17 @@ concept HasDescription = requires(Fields& fields, T& value) {
 };
 
 template <typename T>
-Json result_json(const std::vector<T>& values);
+inline constexpr bool kIsList = false;
 template <typename T>
-Json result_json(const std::map<std::string, T>& values);
+inline constexpr bool kIsList<std::vector<T>> = true;
 template <typename T>
-Json result_json(const std::optional<T>& value);
+inline constexpr bool kIsMap = false;
 template <typename T>
-void read_result(const Json& json, std::vector<T>& values);
+inline constexpr bool kIsMap<std::map<std::string, T>> = true;
 template <typename T>
-void read_result(const Json& json, std::map<std::string, T>& values);
+inline constexpr bool kIsOptional = false;
 template <typename T>
-void read_result(const Json& json, std::optional<T>& value);
-inline void read_result(const Json& json, double& value) { value = number_of(json); }
+inline constexpr bool kIsOptional<std::optional<T>> = true;
 
 template <typename T>
 Json result_json(const T& value) {
@@ -35,51 +35,38 @@ Json result_json(const T& value) {
     return described_json(value);
   } else if constexpr (requires { to_json(value); }) {
     return to_json(value);
+  } else if constexpr (kIsOptional<T>) {
+    return value ? result_json(*value) : Json();
+  } else if constexpr (kIsList<T>) {
+    Json list = Json::array();
+    for (const auto& each : value) list.push_back(result_json(each));
+    return list;
+  } else if constexpr (kIsMap<T>) {
+    Json object = Json::object();
+    for (const auto& [name, each] : value) object[name] = result_json(each);
+    return object;
   } else {
     return Json(value);
   }
-}
-template <typename T>
-Json result_json(const std::vector<T>& values) {
-  Json list = Json::array();
-  for (const T& each : values) list.push_back(result_json(each));
-  return list;
-}
-template <typename T>
-Json result_json(const std::map<std::string, T>& values) {
-  Json object = Json::object();
-  for (const auto& [name, each] : values) object[name] = result_json(each);
-  return object;
-}
-
-template <typename T>
-Json result_json(const std::optional<T>& value) {
-  return value ? result_json(*value) : Json();
 }
 
 /// Reads what result_json wrote: null is NaN, or the absence of an optional value.
 template <typename T>
 void read_result(const Json& json, T& value) {
+  value = T{};
   if constexpr (HasDescription<T>) {
     value = from_described_json<T>(json);
+  } else if constexpr (kIsOptional<T>) {
+    if (!json.is_null()) read_result(json, value.emplace());
+  } else if constexpr (kIsList<T>) {
+    for (const Json& each : json) read_result(each, value.emplace_back());
+  } else if constexpr (kIsMap<T>) {
+    for (const auto& [name, each] : json.items()) read_result(each, value[name]);
+  } else if constexpr (std::is_same_v<T, double>) {
+    value = number_of(json);
   } else {
     value = json.get<T>();
   }
-}
-template <typename T>
-void read_result(const Json& json, std::vector<T>& values) {
-  values.clear();
-  for (const Json& each : json) read_result(each, values.emplace_back());
-}
-template <typename T>
-void read_result(const Json& json, std::map<std::string, T>& values) {
-  values.clear();
-  for (const auto& [name, each] : json.items()) read_result(each, values[name]);
-}
-template <typename T>
-void read_result(const Json& json, std::optional<T>& value) {
-  value.reset();
-  if (!json.is_null()) read_result(json, value.emplace());
 }
 
 template <typename T>

@@ -1,5 +1,4 @@
-#include "plumb/study/scale_evaluation.h"
-
+// [scale] with tasks: benchmark scores of models of growing size, by category.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -134,13 +133,9 @@ struct Category {
     }
     return fmt::format("no model answers any item of {}", name);
   }
-  [[nodiscard]] Interval at(size_t size) const { return judge(accuracies[size], {}).effect; }
   /// From the smallest to the largest model, by seed.
   [[nodiscard]] std::vector<double> gains() const {
-    std::vector<double> all;
-    for (size_t seed = 0; seed < accuracies.front().size(); ++seed)
-      all.push_back(accuracies.back()[seed] - accuracies.front()[seed]);
-    return all;
+    return seed_by_seed(accuracies.back(), accuracies.front(), std::minus<>());
   }
 };
 
@@ -173,14 +168,9 @@ std::vector<Category> measured_categories(const Tasks& tasks, const ScaleStudy& 
   return categories;
 }
 
-const Category* category_named(const std::vector<Category>& categories, const std::string& name) {
-  const auto found =
-      std::find_if(categories.begin(), categories.end(), [&](const Category& each) { return each.name == name; });
-  return found == categories.end() ? nullptr : &*found;
-}
-
-Figure accuracies_figure(const std::vector<Category>& categories, const std::vector<int64_t>& parameters,
-                         const ScaleStudy& part, const std::string& scheme) {
+/// Accuracies by category and size, as a figure and a table.
+void report_accuracies(const std::vector<Category>& categories, const std::vector<int64_t>& parameters,
+                       const ScaleStudy& part, const std::string& scheme, PartResult& result) {
   Figure figure{
       "scale_evaluation",
       "Accuracy by category and parameters",
@@ -190,41 +180,29 @@ Figure accuracies_figure(const std::vector<Category>& categories, const std::vec
       "line",
       {"parameters", true},
       {"accuracy above chance"}};
-  for (const Category& category : categories) {
-    Series line{category.name, category.name};
-    for (size_t i = 0; i < parameters.size(); ++i) {
-      const Interval accuracy = category.at(i);
-      line.point(parameters[i], accuracy.mean - category.chance, accuracy.low - category.chance,
-                 accuracy.high - category.chance);
-    }
-    figure.series.push_back(line);
-  }
-  return figure;
-}
-
-Table accuracies_table(const std::vector<Category>& categories, const std::vector<int64_t>& parameters,
-                       const ScaleStudy& part) {
   Table table{"scale_evaluation",
               "Accuracy by category and parameters",
-              fmt::format("Mean over the tasks of a category, as `plumb evaluate` measures them; {}, which reflect the "
-                          "training run and not the choice of items.",
+              fmt::format("Mean over the tasks of a category; {}, which reflect the training run and not the choice of "
+                          "items.",
                           seeds_in_words(part.seeds)),
               {"category", "tasks", "items", "chance", "parameters", "accuracy", "low", "high"}};
   for (const Category& category : categories) {
+    Series& line = figure.add(category.name, category.name);
     for (size_t i = 0; i < parameters.size(); ++i) {
-      table.row(category.name, join(category.tasks, ", "), category.items, category.chance, parameters[i],
-                category.at(i));
+      const Interval accuracy = judge(category.accuracies[i], {}).effect;
+      line.point(parameters[i], accuracy.mean - category.chance, accuracy.low - category.chance,
+                 accuracy.high - category.chance);
+      table.row(category.name, join(category.tasks, ", "), category.items, category.chance, parameters[i], accuracy);
     }
   }
-  return table;
+  result.figures.push_back(figure);
+  result.tables.push_back(table);
 }
 
 void judge_gains(const StudyContext& context, const ScaleMember& largest, const Category& comprehension,
                  const Category& reasoning, PartResult& result) {
   const std::string floor = comprehension.floor().empty() ? reasoning.floor() : comprehension.floor();
-  std::vector<double> differences = comprehension.gains();
-  const std::vector<double> others = reasoning.gains();
-  for (size_t seed = 0; seed < differences.size(); ++seed) differences[seed] -= others[seed];
+  const std::vector<double> differences = seed_by_seed(comprehension.gains(), reasoning.gains(), std::minus<>());
   result.verdicts.push_back(
       {"scale_comprehension", "Reading comprehension gains more from size than logical reasoning",
        "Rae et al. 2021, arXiv 2112.11446, section 4", setting_of(context, scale_model(context, largest)),
@@ -247,24 +225,23 @@ void report_evaluation(const StudyContext& context, const ScaleStudy& part, cons
   result.measurements["evaluation"] = result_json(answers);
 
   const std::vector<Category> categories = measured_categories(tasks, part, answers);
-  result.figures.push_back(accuracies_figure(categories, parameters, part, scheme));
-  result.tables.push_back(accuracies_table(categories, parameters, part));
-  std::vector<std::string> gains;
-  for (const Category& category : categories)
-    gains.push_back(fmt::format("{} {}", category.name, with_interval(judge(category.gains(), {}).effect)));
-  result.summary.push_back(fmt::format("{}: gain in accuracy from {} to {} parameters: {} ({}).", display_name(scheme),
-                                       with_thousands(parameters.front()), with_thousands(parameters.back()),
-                                       join(gains, "; "), seeds_in_words(part.seeds)));
-  const Category* comprehension = category_named(categories, kComprehension);
-  const Category* reasoning = category_named(categories, kReasoning);
-  if (comprehension != nullptr && reasoning != nullptr)
+  report_accuracies(categories, parameters, part, scheme, result);
+  std::vector<std::pair<std::string, Interval>> gains;
+  for (const Category& category : categories) gains.emplace_back(category.name, judge(category.gains(), {}).effect);
+  result.summary.push_back(fmt::format("Gain in accuracy from the smallest model to the largest: {} ({}).",
+                                       with_intervals(gains), seeds_in_words(part.seeds)));
+  const auto named = [&](const char* name) {
+    return std::find_if(categories.begin(), categories.end(), [&](const Category& each) { return each.name == name; });
+  };
+  const auto comprehension = named(kComprehension), reasoning = named(kReasoning);
+  if (comprehension != categories.end() && reasoning != categories.end())
     judge_gains(context, members.back(), *comprehension, *reasoning, result);
 }
 
 }  // namespace
 
-std::function<void(PartResult&)> plan_scale_evaluation(PartPlan& plan, StudyContext& context, const ScaleStudy& part,
-                                                       const std::vector<ScaleMember>& members) {
+Report plan_scale_evaluation(PartPlan& plan, StudyContext& context, const ScaleStudy& part,
+                             const std::vector<ScaleMember>& members) {
   if (part.tasks.empty()) return [](PartResult&) {};
   const std::shared_ptr<const Tasks> tasks = load_tasks(part);
   const RunQuestion question = evaluation_question(context, part, tasks);
@@ -273,7 +250,7 @@ std::function<void(PartResult&)> plan_scale_evaluation(PartPlan& plan, StudyCont
   for (const ScaleMember& member : members) {
     auto& by_seed = answers.emplace_back();
     for (int64_t seed = 0; seed < part.seeds; ++seed) {
-      MeasurementRequest request = question_measurement(context, scale_run(context, member, seed), question);
+      MeasurementRequest request = question_measurement(context, scale_run(context, member).with_seed(seed), question);
       request.label = "evaluation, " + request.label;
       request.work /= 10;  // the run itself is another measurement
       request.stage = 1;   // after all runs

@@ -78,18 +78,15 @@ std::vector<ParameterGroup> mup_groups(const ModelConfig& model, int64_t base_wi
   return {matrices, embeddings};
 }
 
-RunRequest scale_run(const StudyContext& context, const ScaleMember& member, int64_t seed) {
+RunRequest scale_run(const StudyContext& context, const ScaleMember& member) {
   const bool mup = member.parametrization == Parametrization::mup;
-  RunRequest request;
-  request.name =
-      fmt::format("scale-{}-{}-width{}-layers{}-lr{:g}-seed{}", file_name(member.scheme), mup ? "mup" : "standard",
-                  member.width, member.layers, member.learning_rate, context.config.study.seed + seed);
-  request.label = fmt::format("{}, width {}, {} layers, lr {:g}", display_name(member.scheme), member.width,
-                              member.layers, member.learning_rate);
-  request.config = run_config(context, scale_model(context, member));
+  RunRequest request{fmt::format("scale-{}-{}-width{}-layers{}-lr{:g}", file_name(member.scheme),
+                                 mup ? "mup" : "standard", member.width, member.layers, member.learning_rate),
+                     fmt::format("{}, width {}, {} layers, lr {:g}", display_name(member.scheme), member.width,
+                                 member.layers, member.learning_rate),
+                     run_config(context, scale_model(context, member))};
   TrainConfig& train = request.config.train;
   train.learning_rate = member.learning_rate;
-  train.seed += seed;
   if (!mup) return request;
   if (train.optimizer != "adam" && train.optimizer != "adamw") {
     throw Error(fmt::format("µP does not work with train.optimizer = \"{}\"", train.optimizer), "choose adam or adamw");
@@ -101,14 +98,6 @@ RunRequest scale_run(const StudyContext& context, const ScaleMember& member, int
   for (const ParameterGroup& group : mup_groups(request.config.model, context.config.model.d_model))
     train.groups.push_back(group);
   return request;
-}
-
-std::vector<Planned<TrainedRun>> planned_runs(PartPlan& plan, StudyContext& context, const ScaleMember& member,
-                                              int64_t seeds) {
-  std::vector<Planned<TrainedRun>> runs;
-  for (int64_t seed = 0; seed < seeds; ++seed)
-    runs.push_back(planned_run(plan, context, scale_run(context, member, seed)));
-  return runs;
 }
 
 }  // namespace plumb

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -55,18 +56,21 @@ ModelConfig scale_model(const StudyContext& context, const ScaleMember& member);
 /// 1/√m for embeddings, whose values are multiplied by √d, and 1 for everything else.
 std::vector<ParameterGroup> mup_groups(const ModelConfig& model, int64_t base_width);
 
-/// The run that trains the member with the study's seed plus `seed`. With µP, throws Error on optimizers other than
-/// Adam and AdamW, and on [[train.groups]], which would override those of µP.
-RunRequest scale_run(const StudyContext& context, const ScaleMember& member, int64_t seed);
+/// The run that trains the member. With µP, throws Error on optimizers other than Adam and AdamW, and on
+/// [[train.groups]], which would override those of µP.
+RunRequest scale_run(const StudyContext& context, const ScaleMember& member);
 
-/// Plans the member's runs with each of the first `seeds` seeds.
-std::vector<Planned<TrainedRun>> planned_runs(PartPlan& plan, StudyContext& context, const ScaleMember& member,
-                                              int64_t seeds);
+/// Adds a finding to the report.
+using Report = std::function<void(PartResult&)>;
 
-/// A member of a family and its runs, [seed].
-struct PlannedMember {
-  ScaleMember member;
-  std::vector<Planned<TrainedRun>> by_seed;
-};
+/// Plans sweeps of the learning rate at several widths, with each parametrization. They show how the best rate depends
+/// on the width, without µP and with it; without learning rates, plans nothing.
+Report plan_scale_rates(PartPlan& plan, StudyContext& context, const ScaleStudy& part);
+
+/// Plans the evaluation of trained members, ordered by size, on the tasks of the study; without tasks, plans nothing.
+/// The report gives accuracies by size, and whether reading comprehension gains more than reasoning (Rae et al. 2021).
+/// Throws Error if a task cannot be used with these models.
+Report plan_scale_evaluation(PartPlan& plan, StudyContext& context, const ScaleStudy& part,
+                             const std::vector<ScaleMember>& members);
 
 }  // namespace plumb

@@ -9,9 +9,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
 #include "plumb/plan/model_cost.h"
-#include "plumb/study/scale_evaluation.h"
 #include "plumb/study/scale_family.h"
-#include "plumb/study/scale_rates.h"
 
 namespace plumb {
 
@@ -55,8 +53,8 @@ constexpr double kPredictionMargin = 0.05;
 struct TrainedMember {
   ScaleMember member;
   plan::ModelCost cost;
-  double flops = 0;  // of its training
-  std::vector<Planned<TrainedRun>> by_seed;
+  double flops = 0;  // of its training, once it is trained
+  std::vector<Planned<TrainedRun>> by_seed{};
 
   [[nodiscard]] double parameters() const { return static_cast<double>(cost.parameters); }
   [[nodiscard]] Interval loss() const { return judge(final_losses(by_seed), {}).effect; }
@@ -89,9 +87,8 @@ struct FamilyLaw {
 
   /// Over the seeds that have the number. The scale varies by orders of magnitude, so its mean is geometric.
   [[nodiscard]] Interval of(double PowerLaw::*number) const {
-    std::vector<double> values;
-    for (const PowerLaw& law : by_seed) values.push_back(law.*number);
-    return judge(values, {}, number == &PowerLaw::scale ? Scale::logarithmic : Scale::linear).effect;
+    return judge(numbers_in(by_seed, number), {}, number == &PowerLaw::scale ? Scale::logarithmic : Scale::linear)
+        .effect;
   }
   /// Whether the losses of any seed fall with size.
   [[nodiscard]] bool falls() const {
@@ -106,25 +103,22 @@ struct FamilyLaw {
                        PowerLaw::kSmallestExponent, PowerLaw::kLargestExponent);
   }
   [[nodiscard]] std::vector<double> predictions(double size) const {
-    std::vector<double> values;
-    for (const PowerLaw& law : by_seed) values.push_back(law.at(size));
-    return values;
+    return numbers_in(by_seed, [size](const PowerLaw& law) { return law.at(size); });
   }
 };
 
 size_t fitted_models(const ScaleStudy& part) { return part.widths.size() - 1; }
 
 /// Throws Error unless the models have growing numbers of parameters.
-void require_growth(const StudyContext& context, const std::vector<ScaleMember>& members) {
+void require_growth(const std::vector<TrainedMember>& members) {
   int64_t before = 0;
-  for (const ScaleMember& member : members) {
-    const int64_t parameters = plan::cost_of(scale_model(context, member)).parameters;
-    if (parameters <= before) {
+  for (const auto& [member, cost, flops, by_seed] : members) {
+    if (cost.parameters <= before) {
       throw Error(fmt::format("the model of width {} with {} layers has {} parameters, the one before it {}",
-                              member.width, member.layers, with_thousands(parameters), with_thousands(before)),
+                              member.width, member.layers, with_thousands(cost.parameters), with_thousands(before)),
                   "list scale.widths and scale.layers so that the models grow");
     }
-    before = parameters;
+    before = cost.parameters;
   }
 }
 
@@ -142,19 +136,6 @@ double trained_tokens(const TrainedRun& run) {
   return static_cast<double>(run.result.steps * run.config.train.batch_tokens);
 }
 
-SchemeFamily trained_family(const StudyContext& context, const std::string& scheme,
-                            const std::vector<PlannedMember>& members, int64_t length) {
-  SchemeFamily family{scheme, {}};
-  for (const auto& [member, by_seed] : members) {
-    TrainedMember& trained =
-        family.members.emplace_back(TrainedMember{member, plan::cost_of(scale_model(context, member)), 0, by_seed});
-    double tokens = 0;  // a run that diverged ended early
-    for (const Planned<TrainedRun>& run : by_seed) tokens = std::max(tokens, trained_tokens(*run));
-    trained.flops = tokens * trained.cost.training_flops(length);
-  }
-  return family;
-}
-
 FamilyLaw fitted_law(const SchemeFamily& family, const ScaleStudy& part, const SizeAxis& axis) {
   FamilyLaw law;
   for (size_t seed = 0; seed < static_cast<size_t>(part.seeds); ++seed) {
@@ -162,46 +143,41 @@ FamilyLaw fitted_law(const SchemeFamily& family, const ScaleStudy& part, const S
     std::vector<double> losses;
     for (size_t i = 0; i < fitted_models(part); ++i) {
       sizes.push_back(axis.size(family.members[i]));
-      losses.push_back(family.members[i].by_seed[seed]->loss());
+      losses.push_back(family.members[i].by_seed[seed]->judged_loss());
     }
     law.by_seed.push_back(fit_power_law(sizes, losses));
   }
   return law;
 }
 
-Series law_line(const SchemeFamily& family, const FamilyLaw& law, const SizeAxis& axis, double largest) {
+void add_law_line(Figure& figure, const SchemeFamily& family, const FamilyLaw& law, const SizeAxis& axis,
+                  double largest) {
   constexpr int kPoints = 24;
-  Series line{fmt::format("{}, fitted", display_name(family.scheme)), family.scheme};
-  line.style = "dashed";
+  Series& line = figure.add(fmt::format("{}, fitted", display_name(family.scheme)), family.scheme, "dashed");
   const double smallest = axis.size(family.members.front());
   for (int k = 0; k <= kPoints; ++k) {
     const double size = smallest * std::pow(largest / smallest, static_cast<double>(k) / kPoints);
     line.point(size, judge(law.predictions(size), {}).effect);
   }
-  return line;
 }
 
 /// Losses and laws of all schemes against one size.
 Figure losses_figure(const std::vector<SchemeFamily>& families, const std::vector<FamilyLaw>& laws,
                      const ScaleStudy& part, const SizeAxis& axis) {
-  Figure figure{
-      axis.id,
-      fmt::format("Final validation loss by {}", axis.words),
-      fmt::format("Models trained on equally many tokens, at one learning rate; {0}. Dashed: L_inf + ({1}_c/{1})^α, "
-                  "fitted for each seed to all models but the largest of {2}, which is held out; no line where losses "
-                  "do not fall.",
-                  seeds_in_words(part.seeds), axis.symbol, display_name(families.front().scheme)),
-      "line",
-      {axis.words, true},
-      {"validation loss (nats per token)"}};
+  Figure figure{axis.id,
+                fmt::format("Final validation loss by {}", axis.words),
+                fmt::format("At equal tokens and one learning rate; {0}. Dashed: L_inf + ({1}_c/{1})^α, fitted to all "
+                            "models but the largest, if losses fall.",
+                            seeds_in_words(part.seeds), axis.symbol),
+                "line",
+                {axis.words, true},
+                {"validation loss (nats per token)"}};
   const double largest = axis.size(families.front().members.back());
   for (size_t i = 0; i < families.size(); ++i) {
     const SchemeFamily& family = families[i];
-    Series points{display_name(family.scheme), family.scheme};
-    points.style = "points";
+    Series& points = figure.add(display_name(family.scheme), family.scheme, "points");
     for (const TrainedMember& member : family.members) points.point(axis.size(member), member.loss());
-    figure.series.push_back(points);
-    if (laws[i].falls()) figure.series.push_back(law_line(family, laws[i], axis, largest));
+    if (laws[i].falls()) add_law_line(figure, family, laws[i], axis, largest);
   }
   return figure;
 }
@@ -241,13 +217,11 @@ void add_law(const SchemeFamily& family, const FamilyLaw& law, const SizeAxis& a
 /// How each scheme's loss differs from the first one's, by size.
 Table schemes_table(const std::vector<SchemeFamily>& families, const ScaleStudy& part) {
   const SchemeFamily& first = families.front();
-  Table table{
-      "scale_schemes",
-      fmt::format("Loss by scheme and size, compared with {}", display_name(first.scheme)),
-      fmt::format("Final validation loss − that of {}, seed by seed; {}. At one learning rate, so that no claim "
-                  "is judged by it.",
-                  display_name(first.scheme), seeds_in_words(part.seeds)),
-      {"scheme", "parameters", "difference", "low", "high", "note"}};
+  Table table{"scale_schemes",
+              fmt::format("Loss by scheme and size, compared with {}", display_name(first.scheme)),
+              fmt::format("Final validation loss − that of {}, seed by seed; {}; at one learning rate.",
+                          display_name(first.scheme), seeds_in_words(part.seeds)),
+              {"scheme", "parameters", "difference", "low", "high", "note"}};
   for (size_t k = 1; k < families.size(); ++k) {
     for (size_t i = 0; i < families[k].members.size(); ++i) {
       const TrainedMember& member = families[k].members[i];
@@ -259,67 +233,55 @@ Table schemes_table(const std::vector<SchemeFamily>& families, const ScaleStudy&
   return table;
 }
 
-/// The loss of a family's largest model, and its prediction for each seed by the law of the smaller models.
-struct HeldOut {
-  std::vector<double> predicted, measured;  // [seed]
-
-  [[nodiscard]] std::vector<double> differences() const {
-    std::vector<double> all;
-    for (size_t i = 0; i < measured.size(); ++i) all.push_back(measured[i] - predicted[i]);
-    return all;
-  }
-  /// "predicted 4.31, measured 4.32; measured − predicted, seed by seed: 0.01 (0.001 to 0.019)". The two means
-  /// have no common interval, but their difference has one.
-  [[nodiscard]] std::string in_words() const {
-    Interval prediction = judge(predicted, {}).effect, measurement = judge(measured, {}).effect;
-    prediction.low = measurement.low = std::nan("");  // the means alone
-    return fmt::format("predicted {}, measured {}; measured − predicted, seed by seed: {}",
-                       with_interval(prediction, 4), with_interval(measurement, 4),
-                       with_interval(judge(differences(), {}).effect));
-  }
-};
-
-/// Whether the law against parameters predicts the largest model of the first scheme.
-void judge_prediction(const StudyContext& context, const ScaleStudy& part, const SchemeFamily& family,
-                      const FamilyLaw& law, const FamilyLaw& by_compute, PartResult& result) {
-  const TrainedMember& largest = family.members.back();
-  const std::vector<double> measured = final_losses(largest.by_seed);
-  const HeldOut held_out{law.predictions(largest.parameters()), measured};
-  const HeldOut held_out_by_compute{by_compute.predictions(largest.flops), measured};
-  const Judgment judgment = not_testable_because(judge(held_out.differences(), Region::around(0, kPredictionMargin)),
-                                                 training_not_testable(context));
-  result.verdicts.push_back(
-      {"scale_held_out", "A power law of smaller models predicts the loss of the largest",
-       "Hoffmann et al. 2022, arXiv 2203.15556, equation 2, at equal tokens",
-       setting_of(context, scale_model(context, largest.member)),
-       "measured − predicted final validation loss of the largest model (nats per token), each seed's law fitted to "
-       "that seed's smaller models",
-       judgment, fmt::format("By parameters {}; by compute {}.", held_out.in_words(), held_out_by_compute.in_words()),
-       kSizeAxes[0].id, family.scheme});
-  const std::string bounds = law.bounds_in_words();
-  result.summary.push_back(fmt::format(
-      "{}: the final validation loss of {} models with {} to {} parameters follows L_inf + (N_c/N)^α with α = {} and "
-      "L_inf = {}{}. For the largest, held out, with {} parameters: {} ({}). The law predicts this loss to ±{:g}: {}.",
-      display_name(family.scheme), fitted_models(part), with_thousands(family.members.front().cost.parameters),
-      with_thousands(family.members[fitted_models(part) - 1].cost.parameters),
-      with_interval(law.of(&PowerLaw::exponent)), with_interval(law.of(&PowerLaw::limit)),
-      bounds.empty() ? "" : fmt::format(" ({})", bounds), with_thousands(largest.cost.parameters), held_out.in_words(),
-      seeds_in_words(part.seeds), kPredictionMargin, to_string(judgment.outcome)));
+/// [seed]: the measured losses minus those that the laws predict for this size.
+std::vector<double> beyond(const FamilyLaw& law, double size, const std::vector<double>& measured) {
+  return seed_by_seed(measured, law.predictions(size), std::minus<>());
 }
 
-using PlannedFamilies = std::vector<std::pair<std::string, std::vector<PlannedMember>>>;  // by scheme
+/// "predicted 4.31, measured 4.32; measured − predicted, seed by seed: 0.01 (0.001 to 0.019)". The two means have no
+/// common interval, but their difference has one.
+std::string prediction_in_words(const FamilyLaw& law, double size, const std::vector<double>& measured) {
+  Interval predicted = judge(law.predictions(size), {}).effect, mean = judge(measured, {}).effect;
+  predicted.low = mean.low = std::nan("");  // the means alone
+  return fmt::format("predicted {}, measured {}; measured − predicted, seed by seed: {}", with_interval(predicted, 4),
+                     with_interval(mean, 4), with_interval(judge(beyond(law, size, measured), {}).effect));
+}
 
-PartResult report_scale(const StudyContext& context, const ScaleStudy& part, const PlannedFamilies& planned) {
+/// Whether the law against parameters predicts the largest model of the first scheme.
+Verdict prediction_verdict(const StudyContext& context, const SchemeFamily& family, const FamilyLaw& law,
+                           const FamilyLaw& by_compute) {
+  const TrainedMember& largest = family.members.back();
+  const std::vector<double> measured = final_losses(largest.by_seed);
+  return {"scale_held_out",
+          "A power law of smaller models predicts the loss of the largest",
+          "Hoffmann et al. 2022, arXiv 2203.15556, equation 2, at equal tokens",
+          setting_of(context, scale_model(context, largest.member)),
+          "measured − predicted final validation loss of the largest model (nats per token), each seed's law fitted to "
+          "that seed's smaller models",
+          not_testable_because(judge(beyond(law, largest.parameters(), measured), Region::around(0, kPredictionMargin)),
+                               training_not_testable(context)),
+          fmt::format("By parameters {}; by compute {}.", prediction_in_words(law, largest.parameters(), measured),
+                      prediction_in_words(by_compute, largest.flops, measured)),
+          kSizeAxes[0].id,
+          family.scheme};
+}
+
+PartResult report_scale(const StudyContext& context, const ScaleStudy& part, std::vector<SchemeFamily> families) {
   const int64_t length = mean_length(context);
-  std::vector<SchemeFamily> families;
-  for (const auto& [scheme, members] : planned) families.push_back(trained_family(context, scheme, members, length));
+  for (SchemeFamily& family : families) {
+    for (TrainedMember& member : family.members) {
+      double tokens = 0;  // a run that diverged ended early
+      for (const Planned<TrainedRun>& run : member.by_seed) tokens = std::max(tokens, trained_tokens(*run));
+      member.flops = tokens * member.cost.training_flops(length);
+    }
+  }
   PartResult result;
   Table numbers{
       "scale_laws",
       "Fitted power laws",
-      fmt::format("L_inf + (scale/size)^α, size the parameters or the FLOPs of training; {}. The residual is the "
-                  "root mean square of what the law leaves. The scale is a geometric mean; seeds whose losses do not "
-                  "fall have neither α nor a scale.",
+      fmt::format("L_inf + (scale/size)^α, size the parameters or the FLOPs of training; {}. The residual is a "
+                  "root mean square, the scale a geometric mean. Seeds whose losses do not fall have neither α "
+                  "nor a scale.",
                   seeds_in_words(part.seeds)),
       {"scheme", "against", "number", "value", "low", "high", "seeds", "note"}};
   std::vector<std::vector<FamilyLaw>> laws;  // [axis][scheme]
@@ -333,21 +295,21 @@ PartResult report_scale(const StudyContext& context, const ScaleStudy& part, con
   }
   result.tables = {models_table(families, part), numbers};
   if (families.size() > 1) result.tables.push_back(schemes_table(families, part));
-  judge_prediction(context, part, families.front(), laws[0].front(), laws[1].front(), result);
+  result.verdicts.push_back(prediction_verdict(context, families.front(), laws[0].front(), laws[1].front()));
   return result;
 }
 
 PartPlan plan(StudyContext& context, const ScaleStudy& part) {
   PartPlan plan(context);
-  PlannedFamilies families;
+  std::vector<SchemeFamily> families;
   for (const std::string& scheme : context.config.study.schemes) {
-    std::vector<ScaleMember> members = scale_members(context, part, scheme);
-    require_growth(context, members);
-    std::vector<PlannedMember>& planned = families.emplace_back(scheme, std::vector<PlannedMember>{}).second;
-    std::reverse(members.begin(), members.end());  // longest runs first, so that none runs alone at the end
-    for (const ScaleMember& member : members)
-      planned.push_back({member, planned_runs(plan, context, member, part.seeds)});
-    std::reverse(planned.begin(), planned.end());
+    SchemeFamily& family = families.emplace_back(SchemeFamily{scheme, {}});
+    for (const ScaleMember& member : scale_members(context, part, scheme))
+      family.members.push_back({member, plan::cost_of(scale_model(context, member))});
+    require_growth(family.members);
+    // Longest runs first, so that none runs alone at the end.
+    for (auto each = family.members.rbegin(); each != family.members.rend(); ++each)
+      each->by_seed = planned_runs(plan, context, scale_run(context, each->member), part.seeds);
   }
   const auto report_rates = plan_scale_rates(plan, context, part);
   const auto report_evaluation =

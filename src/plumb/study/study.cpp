@@ -8,7 +8,6 @@
 #include <ctime>
 #include <map>
 #include <mutex>
-#include <set>
 #include <utility>
 
 #include "plumb/base/error.h"
@@ -215,14 +214,10 @@ Json run_study(const StudyConfig& given, const std::filesystem::path& out, const
         plans.emplace_back(name, study_parts().at(name).make.plan(context, config.parts.at(name)));
     requests.insert(requests.end(), plan.requests().begin(), plan.requests().end());
   }
-  std::set<std::string> found;
-  for (const MeasurementRequest& request : requests) {
-    if (measurements.has(request)) found.insert(request.name);
-  }
-  make_all(measurements, requests, jobs > 0 ? jobs : default_jobs(config));
+  const int64_t reused = make_all(measurements, requests, jobs > 0 ? jobs : default_jobs(config));
   for (const auto& [name, plan] : plans) append(results, plan.report(), name, config.study.schemes);
   write_json(out / "results.json", results);
-  say(fmt::format("{} measurements made, {} reused", measurements.measured(), found.size()));
+  say(fmt::format("{} measurements made, {} reused", measurements.measured(), reused));
   return results;
 }
 

@@ -35,19 +35,22 @@ double tokens_of_run(const StudyContext& context, const TrainConfig& config) {
   return epoch * amount / static_cast<double>(Duration::kPartsOfEpoch);
 }
 
+/// They are in one unit.
+Duration longest_of(const std::vector<Duration>& warm_ups) {
+  return *std::max_element(warm_ups.begin(), warm_ups.end(),
+                           [](const Duration& a, const Duration& b) { return a.amount() < b.amount(); });
+}
+
 }  // namespace
 
 double TrainedRun::loss() const {
   return diverged() ? std::numeric_limits<double>::infinity() : result.valid_nll().value_or(std::nan(""));
 }
 
+double TrainedRun::judged_loss() const { return result.failed() ? std::numeric_limits<double>::infinity() : loss(); }
+
 std::string warm_up_name(const Duration& warm_up) {
   return warm_up.is_zero() ? "no warm-up" : "warm-up " + warm_up.text();
-}
-
-Duration longest_of(const std::vector<Duration>& warm_ups) {
-  return *std::max_element(warm_ups.begin(), warm_ups.end(),
-                           [](const Duration& a, const Duration& b) { return a.amount() < b.amount(); });
 }
 
 void check_warm_ups(const std::string& section, const std::vector<Duration>& warm_ups, TrainConfig train) {
@@ -82,7 +85,8 @@ Json as_cell(const Duration& duration) {
 }
 
 std::string TrainedRun::summary() const {
-  return diverged() ? fmt::format("diverged at step {}", result.steps) : fmt::format("loss {:.2f}", loss());
+  if (diverged()) return fmt::format("diverged at step {}", result.steps);
+  return fmt::format("{}loss {:.2f}", result.failed() ? "failed with " : "", loss());
 }
 
 Series TrainedRun::validation_curve(const std::string& name, const std::string& group) const {
@@ -92,6 +96,13 @@ Series TrainedRun::validation_curve(const std::string& name, const std::string& 
   }
   if (diverged()) series.point(result.steps, std::nan(""));
   return series;
+}
+
+RunRequest RunRequest::with_seed(int64_t seed) const {
+  RunRequest request = *this;
+  request.config.train.seed += seed;
+  request.name += fmt::format("-seed{}", request.config.train.seed);
+  return request;
 }
 
 RunConfig run_config(const StudyContext& context, const ModelConfig& model) {
@@ -109,6 +120,14 @@ std::filesystem::path run_directory(const StudyContext& context, const std::stri
   return context.out / "runs" / fmt::format("{}-{:08x}", name, stream_of(settings.dump()) & 0xFFFFFFFFU);
 }
 
+Json trained(const StudyContext& context, const std::string& label, const RunConfig& config,
+             const std::filesystem::path& out) {
+  TrainHooks hooks;
+  hooks.progress = label;
+  if (context.on_point) hooks.point = [&](const TrainPoint& point) { context.on_point(out, point); };
+  return run_training(config, out, hooks).to_json();
+}
+
 MeasurementRequest run_measurement(StudyContext& context, const RunRequest& request) {
   const RunConfig& config = request.config;
   MeasurementRequest measurement;
@@ -119,11 +138,7 @@ MeasurementRequest run_measurement(StudyContext& context, const RunRequest& requ
   measurement.work = work_of(config.model, 0.4 * tokens);  // timed: five times as fast per token as measurements
   measurement.alone = config.train.processes > 1;
   measurement.measure = [&context, request, settings = measurement.settings] {
-    const std::filesystem::path out = run_directory(context, request.name, settings);
-    TrainHooks hooks;
-    hooks.progress = request.label;
-    if (context.on_point) hooks.point = [&](const TrainPoint& point) { context.on_point(out, point); };
-    return run_training(request.config, out, hooks).to_json();
+    return trained(context, request.label, request.config, run_directory(context, request.name, settings));
   };
   return measurement;
 }
@@ -148,8 +163,57 @@ Planned<TrainedRun> planned_run(PartPlan& plan, StudyContext& context, const Run
   });
 }
 
+std::vector<Planned<TrainedRun>> planned_runs(PartPlan& plan, StudyContext& context, const RunRequest& request,
+                                              int64_t seeds) {
+  std::vector<Planned<TrainedRun>> runs;
+  for (int64_t seed = 0; seed < seeds; ++seed) runs.push_back(planned_run(plan, context, request.with_seed(seed)));
+  return runs;
+}
+
+Judgment judge_at_one_rate(const StudyContext& context, const std::vector<double>& first,
+                           const std::vector<double>& second, const Region& region) {
+  // Another learning rate may suit one arm better.
+  return not_testable_because(
+      undecided_because(judge_difference(first, second, region), "one learning rate is no sweep"),
+      training_not_testable(context));
+}
+
+MeasurementRequest initial_loss_request(StudyContext& context, const std::string& name, const ModelConfig& config,
+                                        int64_t seeds) {
+  double tokens = 0;
+  if (context.data.has_split("valid")) {
+    for (const ExampleCost& cost : context.task.dataset("valid")->costs()) tokens += static_cast<double>(cost.larger());
+  }
+  MeasurementRequest request;
+  request.name = "initial-loss-" + name;
+  request.label = "loss before training, " + name;
+  request.settings = {{"data", context.data_settings},
+                      {"model", settings_of(config)},
+                      {"task", changed_keys(context.config.task)},
+                      {"batch_tokens", context.config.train.batch_tokens},
+                      {"seeds", seeds},
+                      {"first_seed", context.config.study.seed}};
+  request.work = work_of(config, 0.3 * static_cast<double>(seeds) * tokens);  // forward passes only
+  request.measure = [&context, config, seeds] {
+    Json all = Json::array();
+    for (int64_t i = 0; i < seeds; ++i) {
+      if (!context.data.has_split("valid")) {
+        all.push_back(nullptr);
+        continue;
+      }
+      const Metrics found =
+          context.task.metrics(evaluate(context.task, *initialized_model(context, config, i),
+                                        *context.task.dataset("valid"), context.config.train.batch_tokens, 0, {}));
+      const std::optional<double> nll = found.get("nll");
+      all.push_back(nll ? Json(*nll) : Json());
+    }
+    return all;
+  };
+  return request;
+}
+
 std::vector<double> final_losses(const std::vector<Planned<TrainedRun>>& runs) {
-  return numbers_in(runs, [](const Planned<TrainedRun>& run) { return run->loss(); });
+  return numbers_in(runs, [](const Planned<TrainedRun>& run) { return run->judged_loss(); });
 }
 
 }  // namespace plumb

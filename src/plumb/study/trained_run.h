@@ -9,9 +9,6 @@
 
 namespace plumb {
 
-/// Why a comparison without a sweep is undecided: another learning rate may suit one arm better.
-inline constexpr const char* kOneRate = "one learning rate is no sweep";
-
 /// The configuration and result of a training run.
 struct TrainedRun {
   RunConfig config;
@@ -20,7 +17,9 @@ struct TrainedRun {
   [[nodiscard]] bool diverged() const { return result.outcome == RunOutcome::diverged; }
   /// The last validation loss in nats per token; infinite if the run diverged, NaN if it was never validated.
   [[nodiscard]] double loss() const;
-  /// "loss 2.31", or "diverged at step 120".
+  /// The same, infinite if the run has failed (TrainResult::failed): what claims about training are judged by.
+  [[nodiscard]] double judged_loss() const;
+  /// "loss 2.31", "failed with loss 5.74", or "diverged at step 120".
   [[nodiscard]] std::string summary() const;
   /// The validation loss by step; a diverged run ends in a null, which figures mark.
   [[nodiscard]] Series validation_curve(const std::string& name, const std::string& group) const;
@@ -28,9 +27,6 @@ struct TrainedRun {
 
 /// "no warm-up", "warm-up 400", "warm-up 10Mt".
 std::string warm_up_name(const Duration& warm_up);
-
-/// The longest of these warm-ups, which are in one unit.
-Duration longest_of(const std::vector<Duration>& warm_ups);
 
 /// Throws Error, naming the section, if the units of its warm-ups differ, since the longest is compared with none, or
 /// if there is no warm-up to which a decay that begins after it could be tied.
@@ -51,6 +47,9 @@ struct RunRequest {
   std::string name;   // of the measurement, and of the run's directory
   std::string label;  // shown with progress
   RunConfig config;
+
+  /// The same with the seed that follows it by `seed`, which also ends its name.
+  [[nodiscard]] RunRequest with_seed(int64_t seed) const;
 };
 
 /// A question about a trained model. It is a separate measurement, so a new question does not retrain the run.
@@ -67,6 +66,10 @@ RunConfig run_config(const StudyContext& context, const ModelConfig& model);
 /// directories.
 std::filesystem::path run_directory(const StudyContext& context, const std::string& name, const Json& settings);
 
+/// Trains a run in this directory, or resumes it. Returns its result.
+Json trained(const StudyContext& context, const std::string& label, const RunConfig& config,
+             const std::filesystem::path& out);
+
 /// Trains a run in a separate directory, or resumes it.
 MeasurementRequest run_measurement(StudyContext& context, const RunRequest& request);
 
@@ -76,7 +79,21 @@ MeasurementRequest question_measurement(StudyContext& context, const RunRequest&
 /// Plans a training run.
 Planned<TrainedRun> planned_run(PartPlan& plan, StudyContext& context, const RunRequest& request);
 
-/// Final validation losses in nats per token, infinite for runs that diverged.
+/// Plans this run with its seed and the `seeds` − 1 that follow.
+std::vector<Planned<TrainedRun>> planned_runs(PartPlan& plan, StudyContext& context, const RunRequest& request,
+                                              int64_t seeds);
+
+/// Judges the difference of two arms' final losses by a claim about training, each at one learning rate.
+Judgment judge_at_one_rate(const StudyContext& context, const std::vector<double>& first,
+                           const std::vector<double>& second, const Region& region);
+
+/// A measurement whose result is a list, [seed], of the mean negative log-likelihood of the validation split, with the
+/// weights that runs of this model start from, for the study's seed and those that follow; null without that split.
+/// `name` identifies the model within the study.
+MeasurementRequest initial_loss_request(StudyContext& context, const std::string& name, const ModelConfig& config,
+                                        int64_t seeds);
+
+/// TrainedRun::judged_loss of each run.
 std::vector<double> final_losses(const std::vector<Planned<TrainedRun>>& runs);
 
 }  // namespace plumb

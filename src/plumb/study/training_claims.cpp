@@ -16,19 +16,17 @@ struct WarmUpClaim {
   const char* claim;
   const char* source;
 };
+constexpr const char* kPostLnNeeds = "Post-LN: training without warm-up is clearly worse, or fails";
+constexpr const char* kPreLnNeedsNone = "Pre-LN: trains without warm-up, losing less than 0.1 nats";
 constexpr WarmUpClaim kWarmUpClaims[] = {
-    {"post-ln", "adam", true, "Post-LN: training without warm-up is clearly worse, or fails",
-     "Xiong et al. 2020, Figure 2"},
-    {"post-ln", "adamw, clipped at 1", true, "Post-LN: training without warm-up is clearly worse, or fails",
-     "Xiong et al. 2020, Figure 2, for translation with Adam"},
+    {"post-ln", "adam", true, kPostLnNeeds, "Xiong et al. 2020, Figure 2"},
+    {"post-ln", "adamw, clipped at 1", true, kPostLnNeeds, "Xiong et al. 2020, Figure 2, for translation with Adam"},
     {"post-ln", "sgd", true, "Post-LN: with SGD too, training without warm-up is clearly worse, or fails",
      "Xiong et al. 2020, Figure 2"},
     {"post-ln", "radam", false, "Post-LN: RAdam trains without warm-up, losing less than 0.1 nats",
      "Liu et al. 2020, arXiv 1908.03265"},
-    {"pre-ln", "adam", false, "Pre-LN: trains without warm-up, losing less than 0.1 nats",
-     "Xiong et al. 2020, section 4"},
-    {"pre-ln", "adamw, clipped at 1", false, "Pre-LN: trains without warm-up, losing less than 0.1 nats",
-     "Xiong et al. 2020, section 4"},
+    {"pre-ln", "adam", false, kPreLnNeedsNone, "Xiong et al. 2020, section 4"},
+    {"pre-ln", "adamw, clipped at 1", false, kPreLnNeedsNone, "Xiong et al. 2020, section 4"},
     {"residual-dual", "adam", false, "ResiDual: trains without warm-up, losing less than 0.1 nats",
      "Xie et al. 2023, arXiv 2304.14802"},
     {"rezero", "adam", false, "ReZero: trains without warm-up, losing less than 0.1 nats",
@@ -48,63 +46,36 @@ const Arm* with_warm_up(const std::vector<Arm>& arms, const ArmId& id, const std
   return found;
 }
 
-/// Replaces hyphens, which the ids of these verdicts do not contain.
-std::string underscored(std::string text) {
-  std::replace(text.begin(), text.end(), '-', '_');
-  return text;
-}
-
-std::string compared_at(const Arm& arm) {
-  const size_t rates = arm.sweep.points.size();
-  return fmt::format("{}, {}", arm.id.optimizer.name(),
-                     rates > 1 ? fmt::format("each at its best of {} learning rates", rates) : "at one learning rate");
-}
-
-/// A verdict about the final loss of `first` minus that of `second`.
-Verdict verdict_on(const StudyContext& context, const std::vector<Arm>& arms, const Arm& first, const Arm& second,
-                   const Region& region) {
-  Verdict verdict;
-  verdict.setting = setting_of(context, model_for(context, first.id.scheme, first.id.layers));
-  verdict.judgment =
-      not_testable_because(judge_best(first.sweep, second.sweep, region), training_not_testable(context));
-  verdict.figure = figure_name(is_swept(arms, first.id) ? "sweep" : "loss", first.id);
-  return verdict;
+/// Judges the final loss of `first` minus that of `second`. Hyphens of the id become underscores.
+void add_verdict(const StudyContext& context, const std::vector<Arm>& arms, const Arm& first, const Arm& second,
+                 const Region& region, std::string id, const char* claim, const char* source, const char* difference,
+                 const std::string& evidence, PartResult& result) {
+  std::replace(id.begin(), id.end(), '-', '_');
+  const size_t rates = first.sweep.points.size();
+  result.verdicts.push_back(
+      {id, claim, source, setting_of(context, model_for(context, first.id.scheme, first.id.layers)),
+       fmt::format("final validation loss {} (nats per token), {}, {}", difference, first.id.optimizer.name(),
+                   rates > 1 ? fmt::format("each at its best of {} learning rates", rates) : "at one learning rate"),
+       not_testable_because(judge_best(first.sweep, second.sweep, region), training_not_testable(context)), evidence,
+       figure_name(is_swept(arms, first.id) ? "sweep" : "loss", first.id), first.id.scheme});
 }
 
 /// Compares an arm without warm-up with the one with the longest.
 void judge_effect(const StudyContext& context, const std::vector<Arm>& arms, const Arm& with, const Arm& without,
                   PartResult& result) {
   const ArmId& id = without.id;
+  const std::string& optimizer = id.optimizer.optimizer;
   for (const WarmUpClaim& claim : kWarmUpClaims) {
     if (id.scheme != claim.scheme || id.optimizer.name() != claim.optimizer) continue;
-    Verdict verdict = verdict_on(context, arms, without, with,
-                                 claim.needed ? Region::above(kClearlyWorse, 0) : Region::below(kClearlyWorse));
-    verdict.id = underscored(id.optimizer.optimizer == "adam" ? id.scheme + "_warm_up"
-                                                              : id.scheme + "_" + id.optimizer.optimizer + "_warm_up");
-    verdict.claim = claim.claim;
-    verdict.source = claim.source;
-    verdict.quantity =
-        fmt::format("final validation loss without warm-up − with (nats per token), {}", compared_at(with));
-    verdict.evidence = fmt::format("With warm-up {} at a learning rate of {:g}, without {} at {:g} (first seeds).",
-                                   with.best().front()->summary(), with.sweep.best().learning_rate,
-                                   without.best().front()->summary(), without.sweep.best().learning_rate);
-    verdict.scheme = id.scheme;
-    result.verdicts.push_back(verdict);
+    add_verdict(context, arms, without, with,
+                claim.needed ? Region::above(kClearlyWorse, 0) : Region::below(kClearlyWorse),
+                id.scheme + (optimizer == "adam" ? "" : "_" + optimizer) + "_warm_up", claim.claim, claim.source,
+                "without warm-up − with",
+                fmt::format("With warm-up {} at a learning rate of {:g}, without {} at {:g} (first seeds).",
+                            with.best().front()->summary(), with.sweep.best().learning_rate,
+                            without.best().front()->summary(), without.sweep.best().learning_rate),
+                result);
   }
-}
-
-/// BERT-base with Pre-LN and without warm-up reached the loss of Post-LN with warm-up in about 60% of the steps, so
-/// after the same number of steps its loss is smaller.
-void judge_masked_models(const StudyContext& context, const std::vector<Arm>& arms, const Arm& pre_ln,
-                         const Arm& post_ln, PartResult& result) {
-  Verdict verdict = verdict_on(context, arms, pre_ln, post_ln, Region::below(0));
-  verdict.id = "pre_ln_learns_faster_" + underscored(pre_ln.id.optimizer_id());
-  verdict.claim = "Pre-LN without warm-up learns to predict masked tokens faster than Post-LN with it";
-  verdict.source = "Xiong et al. 2020, section 4, for BERT-base";
-  verdict.quantity = fmt::format("final validation loss, Pre-LN without warm-up − Post-LN with (nats per token), {}",
-                                 compared_at(pre_ln));
-  verdict.scheme = "pre-ln";
-  result.verdicts.push_back(verdict);
 }
 
 }  // namespace
@@ -114,7 +85,7 @@ void judge_warm_up(const StudyContext& context, const std::vector<Arm>& arms, Pa
       "warm_up",
       "Effect of warm-up",
       "Validation loss without warm-up minus with the longest one, in nats per token, each at its best learning "
-      "rate; mean over the seeds of which neither run failed, with its 95% interval.",
+      "rate, over the seeds of which neither run failed.",
       {"scheme", "layers", "optimizer", "rate with", "rate without", "difference", "low", "high", "note"}};
   const ModelConfig& model = context.config.model;
   const bool predicts_masked = model_kind(model.kind).only_encodes() && model.pooling == "none";
@@ -129,8 +100,13 @@ void judge_warm_up(const StudyContext& context, const std::vector<Arm>& arms, Pa
       judge_effect(context, arms, *with, without, result);
     }
     const Arm* post_ln = with_warm_up(arms, id, "post-ln");
-    if (predicts_masked && id.scheme == "pre-ln" && post_ln != nullptr)
-      judge_masked_models(context, arms, without, *post_ln, result);
+    if (!predicts_masked || id.scheme != "pre-ln" || post_ln == nullptr) continue;
+    // BERT-base with Pre-LN and without warm-up reached the loss of Post-LN with warm-up in about 60% of the steps, so
+    // after the same number of steps its loss is smaller.
+    add_verdict(context, arms, without, *post_ln, Region::below(0), "pre_ln_learns_faster_" + id.optimizer_id(),
+                "Pre-LN without warm-up learns to predict masked tokens faster than Post-LN with it",
+                "Xiong et al. 2020, section 4, for BERT-base", "of Pre-LN without warm-up − of Post-LN with", "",
+                result);
   }
   if (!table.rows.empty()) result.tables.push_back(table);
 }

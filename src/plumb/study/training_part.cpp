@@ -15,9 +15,8 @@
 #include "plumb/decode/translate.h"
 #include "plumb/metrics/bleu_interval.h"
 #include "plumb/optim/optimizer.h"
-#include "plumb/study/initial_loss.h"
 #include "plumb/study/training_arms.h"
-#include "plumb/task/label_entropy.h"
+#include "plumb/task/baseline.h"
 
 namespace plumb {
 
@@ -98,19 +97,16 @@ void check(const StudyConfig& study, const TrainingStudy& part) {
   }
 }
 
-std::vector<TrainingArm> optimizers_of(const StudyContext& context, const TrainingStudy& part) {
-  if (!part.arms.empty()) return part.arms;
-  return {{context.config.train.optimizer, part.learning_rates, context.config.train.clip_norm}};
-}
-
 std::vector<ArmId> arms_of(const StudyContext& context, const TrainingStudy& part) {
+  const TrainConfig& train = context.config.train;
+  const std::vector<TrainingArm> the_only_one = {{train.optimizer, part.learning_rates, train.clip_norm}};
   std::vector<ArmId> arms;
   for (const std::string& scheme : context.config.study.schemes) {
     for (const int64_t layers : part.layers) {
-      for (TrainingArm optimizer : optimizers_of(context, part)) {
+      for (TrainingArm optimizer : part.arms.empty() ? the_only_one : part.arms) {
         const std::vector<std::string>& only = optimizer.schemes;
         if (!only.empty() && std::find(only.begin(), only.end(), scheme) == only.end()) continue;
-        std::sort(optimizer.learning_rates.begin(), optimizer.learning_rates.end());
+        optimizer.learning_rates = sorted(optimizer.learning_rates);
         for (const Duration& warm_up : part.warm_ups) arms.push_back({scheme, layers, optimizer, warm_up});
       }
     }
@@ -118,19 +114,17 @@ std::vector<ArmId> arms_of(const StudyContext& context, const TrainingStudy& par
   return arms;
 }
 
-RunRequest arm_run(const StudyContext& context, const TrainingStudy& part, const ArmId& arm, double learning_rate,
-                   int64_t seed) {
-  RunRequest request;
-  request.name = fmt::format("train-{}-layers{}-{}-warmup{}-lr{:g}-seed{}", file_name(arm.scheme), arm.layers,
-                             arm.optimizer_id(), arm.warm_up.text(), learning_rate, context.config.study.seed + seed);
-  request.label = fmt::format("{}, {}, lr {:g}", arm.name(), arm.optimizer.name(), learning_rate);
-  request.config = run_config(context, model_for(context, arm.scheme, arm.layers));
+/// The run with the study's seed, which its name leaves out.
+RunRequest arm_run(const StudyContext& context, const TrainingStudy& part, const ArmId& arm, double learning_rate) {
+  RunRequest request{fmt::format("train-{}-layers{}-{}-warmup{}-lr{:g}", file_name(arm.scheme), arm.layers,
+                                 arm.optimizer_id(), arm.warm_up.text(), learning_rate),
+                     fmt::format("{}, {}, lr {:g}", arm.name(), arm.optimizer.name(), learning_rate),
+                     run_config(context, model_for(context, arm.scheme, arm.layers))};
   TrainConfig& train = request.config.train;
   train = with_warm_up(train, arm.warm_up, part.warm_ups);
   train.optimizer = arm.optimizer.optimizer;
   train.clip_norm = arm.optimizer.clip_norm;
   train.learning_rate = learning_rate;
-  train.seed += seed;
   return request;
 }
 
@@ -180,37 +174,43 @@ std::optional<BleuAnswer> bleu_of(StudyContext& context, const TrainingStudy& pa
                               {"samples", kBleuSamples.samples},
                               {"seed", kBleuSamples.seed}},
                              [&](Model& model) { return described_json(measured_bleu(context, part, model)); }};
-  return result_of<std::optional<BleuAnswer>>(context.measurements.get(
-      question_measurement(context, arm_run(context, part, arm.id, arm.sweep.best().learning_rate, seed), question)));
+  const RunRequest run = arm_run(context, part, arm.id, arm.sweep.best().learning_rate).with_seed(seed);
+  return result_of<std::optional<BleuAnswer>>(context.measurements.get(question_measurement(context, run, question)));
 }
 
-/// `failed_at`: the loss from which a run has failed.
+/// `failed_at`: the loss from which a run has failed. One that has failed by its training loss has at least this loss.
 Sweep sweep_of(const Arm& arm, double failed_at) {
   Sweep sweep;
   sweep.failed_at = failed_at;
+  const auto loss = [failed_at](const Planned<TrainedRun>& run) {
+    return run->result.failed() ? std::max(run->loss(), failed_at) : run->loss();
+  };
   for (size_t i = 0; i < arm.runs.size(); ++i)
-    sweep.points.push_back({arm.id.optimizer.learning_rates[i], final_losses(arm.runs[i])});
+    sweep.points.push_back({arm.id.optimizer.learning_rates[i], numbers_in(arm.runs[i], loss)});
   return sweep;
 }
 
-/// The title of a figure: "WHAT, 6+6 layers, adam".
-std::string titled(const char* what, const StudyContext& context, const ArmId& arm) {
-  return fmt::format("{}, {}, {}", what, layers_in_words(model_for(context, arm.scheme, arm.layers)),
-                     arm.optimizer.name());
+/// "WHAT, 6+6 layers, adam", with losses on the y-axis.
+Figure loss_figure(const char* id, const char* what, const StudyContext& context, const ArmId& shown,
+                   const std::string& caption) {
+  return {figure_name(id, shown),
+          fmt::format("{}, {}, {}", what, layers_in_words(model_for(context, shown.scheme, shown.layers)),
+                      shown.optimizer.name()),
+          caption + " Solid: with warm-up, dashed: without.",
+          "line",
+          {"step"},
+          {"validation loss (nats per token)", true}};
 }
+
+const char* style_of(const Arm& arm) { return arm.id.warm_up.is_zero() ? "dashed" : "solid"; }
 
 /// Final loss by learning rate: the mean of the finished runs, each run as a point, and diverged runs above all others.
 Figure sweep_figure(const StudyContext& context, const std::vector<Arm>& arms, const ArmId& shown) {
-  const bool one_seed =
-      std::all_of(arms.begin(), arms.end(), [](const Arm& arm) { return arm.sweep.points.front().losses.size() == 1; });
-  Figure figure{figure_name("sweep", shown),
-                titled("Final validation loss by learning rate", context, shown),
-                fmt::format("{} Points on the top edge are runs that diverged. Solid: with warm-up, dashed: without.",
-                            one_seed ? "One run at each learning rate: no intervals."
-                                     : "Means over seeds of the runs that finished; points are single runs."),
-                "line",
-                {"learning rate", true},
-                {"validation loss (nats per token)"}};
+  Figure figure = loss_figure("sweep", "Final validation loss by learning rate", context, shown,
+                              "Means over the seeds that finished, and single runs as points; those on the top edge "
+                              "diverged.");
+  figure.x = {"learning rate", true};
+  figure.y.log = false;
   double highest = 0;
   for (const Arm& arm : arms) {
     for (const Sweep::Point& point : arm.sweep.points) {
@@ -219,44 +219,30 @@ Figure sweep_figure(const StudyContext& context, const std::vector<Arm>& arms, c
   }
   for (const Arm& arm : arms) {
     if (!same_figure(arm.id, shown)) continue;
-    Series means{arm.id.name(), arm.id.scheme};
-    means.style = arm.id.warm_up.is_zero() ? "dashed" : "solid";
+    Series& means = figure.add(arm.id.name(), arm.id.scheme, style_of(arm));
     Series runs{arm.id.name() + ", runs", arm.id.scheme};
     runs.style = "points";
     for (const Sweep::Point& point : arm.sweep.points) {
-      double sum = 0;
-      int64_t finished = 0;
+      means.point(point.learning_rate, judge(point.losses, {}).effect.mean);
       for (const double loss : point.losses) {
         // With one seed, a finished run is the mean itself.
-        if (!one_seed || !std::isfinite(loss))
+        if (point.losses.size() > 1 || !std::isfinite(loss))
           runs.point(point.learning_rate, std::isfinite(loss) ? loss : 1.05 * highest);
-        if (!std::isfinite(loss)) continue;
-        sum += loss;
-        ++finished;
       }
-      means.point(point.learning_rate, finished > 0 ? sum / static_cast<double>(finished) : std::nan(""));
     }
-    figure.series.push_back(means);
     if (!runs.x.empty()) figure.series.push_back(runs);
   }
   return figure;
 }
 
 Figure curves_figure(const StudyContext& context, const std::vector<Arm>& arms, const ArmId& shown) {
-  Figure figure{
-      figure_name("loss", shown),
-      titled("Validation loss during training", context, shown),
-      "Negative log-likelihood per target token of the validation split, each arm at its best learning rate, first "
-      "seed. Solid: with warm-up, dashed: without. A cross marks a run that diverged.",
-      "line",
-      {"step"},
-      {"validation loss (nats per token)", true}};
+  Figure figure = loss_figure("loss", "Validation loss during training", context, shown,
+                              "Each arm at its best learning rate, first seed; a cross marks a run that diverged.");
   for (const Arm& arm : arms) {
     if (!same_figure(arm.id, shown)) continue;
-    Series series = arm.best().front()->validation_curve(
-        fmt::format("{}, lr {:g}", arm.id.name(), arm.sweep.best().learning_rate), arm.id.scheme);
-    series.style = arm.id.warm_up.is_zero() ? "dashed" : "solid";
-    figure.series.push_back(series);
+    figure.series.push_back(arm.best().front()->validation_curve(
+        fmt::format("{}, lr {:g}", arm.id.name(), arm.sweep.best().learning_rate), arm.id.scheme));
+    figure.series.back().style = style_of(arm);
   }
   return figure;
 }
@@ -264,70 +250,49 @@ Figure curves_figure(const StudyContext& context, const std::vector<Arm>& arms, 
 /// BLEU of each arm: with one seed, its interval over sentences; with several, the mean and its interval over seeds.
 /// The table has every run with its interval over sentences.
 void report_bleu(StudyContext& context, const std::vector<Arm>& arms, const TrainingStudy& part, PartResult& result) {
-  const bool one_seed = part.seeds == 1;
-  const std::string over_sentences = fmt::format(
-      "95% bootstrap interval over sentences ({} samples), which says how much the score of the same model "
-      "would vary over other sentences of the same kind",
-      with_thousands(kBleuSamples.samples));
   Figure figure{"bleu", "BLEU at the end of training"};
   Table table{
       "bleu",
       "BLEU by run",
-      fmt::format("At the best learning rate of each arm, by validation loss; with the {}. How much another "
-                  "initialization and data order would change it takes several seeds to tell.",
-                  over_sentences),
+      fmt::format("At the best learning rate of each arm, with 95% bootstrap intervals over sentences ({} samples), "
+                  "which do not tell how much another seed would change.",
+                  with_thousands(kBleuSamples.samples)),
       {"scheme", "layers", "optimizer", "warm-up", "learning rate", "seed", "BLEU", "low", "high", "sentences"}};
   figure.kind = "bar";
   figure.y = {"BLEU"};
   std::string signature;
-  int64_t sentences = part.bleu_pairs;
   int64_t without = 0;
   for (const std::string& scheme : context.config.study.schemes) {
-    Series series{display_name(scheme), scheme};
+    Series& bars = figure.add(display_name(scheme), scheme);
     for (const Arm& arm : arms) {
       if (arm.id.scheme != scheme) continue;
       std::vector<double> scores;
-      Interval shown;
+      Interval over_sentences;
       for (int64_t seed = 0; seed < part.seeds; ++seed) {
         const std::optional<BleuAnswer> run = bleu_of(context, part, arm, seed);
-        const Interval over_sentences{0, run ? run->low.value_or(std::nan("")) : std::nan(""),
-                                      run ? run->high.value_or(std::nan("")) : std::nan("")};
+        const double none = std::nan("");
+        over_sentences =
+            run ? Interval{run->score, run->low.value_or(none), run->high.value_or(none)} : Interval{none, none, none};
         table.row(scheme, arm.id.layers, arm.id.optimizer.name(), as_cell(arm.id.warm_up),
                   arm.sweep.best().learning_rate, context.config.study.seed + seed,
                   run ? Json(run->score) : Json("diverged"), over_sentences.low, over_sentences.high,
                   run ? Json(run->sentences) : Json());
-        if (!run) {
-          ++without;
-          continue;
-        }
-        scores.push_back(run->score);
-        signature = run->signature;
-        sentences = run->sentences;
-        if (one_seed) shown = {run->score, over_sentences.low, over_sentences.high};
+        scores.push_back(over_sentences.mean);
+        if (run) signature = run->signature;
+        without += run ? 0 : 1;
       }
-      if (scores.empty()) {
-        shown = {std::nan(""), std::nan(""), std::nan("")};
-      } else if (!one_seed) {
-        shown = confidence_interval(scores);
-      }
-      series.point(
-          fmt::format("{0}+{0}, {1}, {2}", arm.id.layers, arm.id.optimizer.name(), warm_up_name(arm.id.warm_up)),
-          shown);
+      bars.point(fmt::format("{0}+{0}, {1}, {2}", arm.id.layers, arm.id.optimizer.name(), warm_up_name(arm.id.warm_up)),
+                 part.seeds == 1 ? over_sentences : judge(scores, {}).effect);
     }
-    figure.series.push_back(series);
   }
   figure.caption = fmt::format(
-      "Detokenized, cased BLEU of {} pairs of the split '{}', beam width {}, at each arm's best learning rate, {}.{}{}",
-      sentences, part.bleu_split, part.beam,
-      one_seed ? "one seed, with the " + over_sentences +
-                     "; one seed cannot tell how much another initialization would change it"
-               : fmt::format("mean over {} seeds with its 95% interval by Student's t", part.seeds),
-      without == 0
-          ? std::string()
-          : fmt::format(" {} run{} diverged and {} no BLEU{}.", without, without == 1 ? "" : "s",
-                        without == 1 ? "has" : "have",
-                        one_seed ? "" : "; the means are over the runs that finished, which flatters their arms"),
-      signature.empty() ? std::string() : " Signature: " + signature + ".");
+      "Detokenized, cased BLEU of the first {} pairs of the split '{}', beam width {}, at each arm's best learning "
+      "rate; {}. {} "
+      "run{} diverged. Signature: {}.",
+      part.bleu_pairs, part.bleu_split, part.beam,
+      part.seeds == 1 ? "one seed, 95% bootstrap intervals over sentences"
+                      : fmt::format("means over {} seeds with 95% intervals by Student's t", part.seeds),
+      without, without == 1 ? "" : "s", signature);
   result.figures.push_back(figure);
   result.tables.push_back(table);
 }
@@ -367,28 +332,22 @@ double sensitivity_of(const Arm& arm, const std::vector<double>& rates) {
 }
 
 Table sweeps_table(const std::vector<Arm>& arms) {
-  Table table{"sweeps",
-              "Best learning rates",
-              "At the best rate of each sweep: the mean loss over the seeds that finished, with its 95% interval. "
-              "Sensitivity (Wortsman et al. 2023): how much larger the loss is on average over the rates than at the "
-              "best one of them, where no loss counts for more than that before training; over the rates that all arms "
-              "with the same optimizer and depth have in common.",
-              {"scheme", "layers", "optimizer", "warm-up", "best learning rate", "loss", "low", "high", "diverged",
-               "failed", "sensitivity", "note"}};
-  if (!arms.empty()) {
-    table.caption += fmt::format(
-        " A run has failed if it diverged or ended at {:.2f} or more: no model that ignores its input can have a "
-        "smaller "
-        "loss on this split.",
-        arms.front().sweep.failed_at);
-  }
+  Table table{
+      "sweeps",
+      "Best learning rates",
+      fmt::format("The mean loss over the seeds that finished, with its 95% interval. Failed: diverged or ended no "
+                  "lower than {:.2f}, the least loss of a model that ignores its input. Sensitivity (Wortsman et al. "
+                  "2023): how much larger the loss is on average over the rates than at the best one, where no loss "
+                  "counts for more than that before training; over the rates of all arms with the same optimizer and "
+                  "depth.",
+                  arms.front().sweep.failed_at),
+      {"scheme", "layers", "optimizer", "warm-up", "best learning rate", "loss", "low", "high", "diverged", "failed",
+       "sensitivity", "note"}};
   std::vector<ArmId> ids;
   for (const Arm& arm : arms) ids.push_back(arm.id);
   for (const Arm& arm : arms) {
     const Sweep::Point& best = arm.sweep.best();
-    int64_t diverged = 0;
-    int64_t failed = 0;
-    int64_t runs = 0;
+    int64_t diverged = 0, failed = 0, runs = 0;
     for (const Sweep::Point& point : arm.sweep.points) {
       for (const double loss : point.losses) {
         ++runs;
@@ -404,34 +363,8 @@ Table sweeps_table(const std::vector<Arm>& arms) {
   return table;
 }
 
-/// How many runs diverged, and which is the best.
-void summarize_runs(const std::vector<Arm>& arms, PartResult& result) {
-  int64_t runs = 0;
-  int64_t diverged = 0;
-  const TrainedRun* best = nullptr;
-  const Arm* best_arm = nullptr;
-  for (const Arm& arm : arms) {
-    for (const auto& at_rate : arm.runs) {
-      for (const Planned<TrainedRun>& run : at_rate) {
-        ++runs;
-        diverged += run->diverged() ? 1 : 0;
-        if (run->diverged() || (best != nullptr && !(run->loss() < best->loss()))) continue;
-        best = &*run;
-        best_arm = &arm;
-      }
-    }
-  }
-  if (best != nullptr) {
-    result.summary.push_back(fmt::format(
-        "The smallest final validation loss of {} training runs is that of {}, {}, lr {:g}: {:.2f}. As the best of "
-        "many it is no estimate of what that arm would reach again.",
-        runs, best_arm->id.name(), best_arm->id.optimizer.name(), best->config.train.learning_rate, best->loss()));
-  }
-  if (diverged > 0) result.summary.push_back(fmt::format("{} of {} training runs diverged.", diverged, runs));
-}
-
 PartResult report_training(StudyContext& context, const TrainingStudy& part, std::vector<Arm> arms) {
-  const double failed_at = context.data.has_split("valid") ? label_entropy(*context.task.dataset("valid"))
+  const double failed_at = context.data.has_split("valid") ? label_baseline(*context.task.dataset("valid")).nll()
                                                            : std::numeric_limits<double>::infinity();
   for (Arm& arm : arms) arm.sweep = sweep_of(arm, failed_at);
   PartResult result;
@@ -445,7 +378,6 @@ PartResult report_training(StudyContext& context, const TrainingStudy& part, std
   result.tables = {runs_table(arms), sweeps_table(arms)};
   if (part.bleu_pairs > 0) report_bleu(context, arms, part, result);
   judge_warm_up(context, arms, result);
-  summarize_runs(arms, result);
   return result;
 }
 
@@ -456,11 +388,8 @@ PartPlan plan(StudyContext& context, const TrainingStudy& part) {
   const std::vector<ArmId> ids = arms_of(context, part);
   for (const ArmId& id : ids) {
     Arm& arm = arms.emplace_back(Arm{id, {}, {}});
-    for (const double learning_rate : id.optimizer.learning_rates) {
-      auto& at_rate = arm.runs.emplace_back();
-      for (int64_t seed = 0; seed < part.seeds; ++seed)
-        at_rate.push_back(planned_run(plan, context, arm_run(context, part, id, learning_rate, seed)));
-    }
+    for (const double rate : id.optimizer.learning_rates)
+      arm.runs.push_back(planned_runs(plan, context, arm_run(context, part, id, rate), part.seeds));
     if (common_rates(ids, id).size() < 2) continue;
     arm.initial = plan.add<std::vector<double>>(
         initial_loss_request(context, fmt::format("{}-layers{}", file_name(id.scheme), id.layers),

@@ -98,7 +98,7 @@ struct TransferredArm {
 std::vector<TransferArm> transfer_arms(const TransferStudy& part) {
   std::vector<TransferArm> arms;
   for (TransferModel model : part.models) {
-    std::sort(model.learning_rates.begin(), model.learning_rates.end());
+    model.learning_rates = sorted(model.learning_rates);
     for (const std::string& name : part.arms) {
       if (name != "no-text" || part.text_epochs > 0) arms.push_back({model, transfer_recipe(name), 0});
     }
@@ -133,48 +133,40 @@ const TransferredArm* find_arm(const std::vector<TransferredArm>& arms, const st
 
 std::string recipes_figure_id(const std::string& kind) { return "transfer_recipes_" + kind; }
 
-/// What means in captions are taken over.
-std::string over_seeds_of(int64_t seeds) {
-  return seeds == 1
-             ? std::string("one run, no interval")
-             : fmt::format("means over {} seeds of the classifier, of one pretrained model, with 95% intervals", seeds);
+/// The arms of one kind of model with all labels.
+std::vector<const TransferredArm*> with_all_labels(const std::vector<TransferredArm>& arms, const std::string& kind) {
+  std::vector<const TransferredArm*> found;
+  for (const TransferredArm& each : arms) {
+    if (each.arm.model.kind == kind && each.arm.examples == 0) found.push_back(&each);
+  }
+  return found;
 }
 
 Figure recipes_figure(const std::vector<TransferredArm>& arms, const std::string& kind, int64_t seeds) {
   Figure figure{recipes_figure_id(kind),
                 fmt::format("Error by recipe of fine-tuning, {}", kind),
-                fmt::format("Share of validation examples with a wrong label after training with all labels, each "
-                            "recipe at its best learning rate; {}. Other validation examples would move all recipes "
-                            "together.",
-                            over_seeds_of(seeds)),
+                fmt::format("Share of validation examples with a wrong label, with all labels, each recipe at its best "
+                            "learning rate; {} of the classifier, of one pretrained model.",
+                            seeds_in_words(seeds)),
                 "bar",
                 {"recipe"},
                 {"error (%)"}};
-  Series series{kind, kind};
-  for (const TransferredArm& each : arms) {
-    if (each.arm.model.kind != kind || each.arm.examples > 0) continue;
-    series.point(each.arm.recipe.description, each.error());
-  }
-  figure.series.push_back(series);
+  Series& bars = figure.add(kind, kind);
+  for (const TransferredArm* each : with_all_labels(arms, kind))
+    bars.point(each->arm.recipe.description, each->error());
   return figure;
 }
 
 Figure rates_figure(const std::vector<TransferredArm>& arms, const std::string& kind) {
   Figure figure{"transfer_rates_" + kind,
                 fmt::format("Error by learning rate, {}", kind),
-                "Of the classifier, with all labels: means over the seeds that finished.",
+                "With all labels: means over the seeds that finished.",
                 "line",
                 {"learning rate", true},
                 {"error (%)"}};
-  for (const TransferredArm& each : arms) {
-    if (each.arm.model.kind != kind || each.arm.examples > 0) continue;
-    Series series{each.arm.recipe.description, each.arm.recipe.name};
-    for (const Sweep::Point& point : each.sweep.points) {
-      std::vector<double> finished = point.losses;
-      std::erase_if(finished, [](double error) { return !std::isfinite(error); });
-      series.point(point.learning_rate, finished.empty() ? std::nan("") : confidence_interval(finished).mean);
-    }
-    figure.series.push_back(series);
+  for (const TransferredArm* each : with_all_labels(arms, kind)) {
+    Series& line = figure.add(each->arm.recipe.description, each->arm.recipe.name);
+    for (const auto& [rate, errors] : each->sweep.points) line.point(rate, judge(errors, {}).effect.mean);
   }
   return figure;
 }
@@ -182,47 +174,53 @@ Figure rates_figure(const std::vector<TransferredArm>& arms, const std::string& 
 Figure labels_figure(const std::vector<TransferredArm>& arms, const TransferStudy& part) {
   Figure figure{"transfer_labels",
                 "Error by number of labels",
-                fmt::format("Share of validation examples with a wrong label, each arm at its best learning rate; {}. "
-                            "Each seed has other labels. Dashed: from scratch.",
-                            over_seeds_of(part.seeds)),
+                fmt::format("Each arm at its best learning rate; {}, each with other labels. Dashed: from scratch.",
+                            seeds_in_words(part.seeds)),
                 "line",
                 {"labels", true},
                 {"error (%)"}};
-  std::vector<int64_t> counts = part.examples;
-  std::sort(counts.begin(), counts.end());
+  std::vector<int64_t> counts = sorted(part.examples);
   counts.push_back(0);  // all
   for (const TransferModel& model : part.models) {
     for (const std::string& recipe : {std::string("scratch"), usual_recipe(model.kind, part.arms)}) {
-      Series series{fmt::format("{}, {}", model.kind, recipe == "scratch" ? "from scratch" : "pretrained"), model.kind};
-      series.style = recipe == "scratch" ? "dashed" : "solid";
+      const bool scratch = recipe == "scratch";
+      Series line{fmt::format("{}, {}", model.kind, scratch ? "from scratch" : "pretrained"), model.kind};
+      line.style = scratch ? "dashed" : "solid";
       for (const int64_t examples : counts) {
-        const TransferredArm* found = find_arm(arms, model.kind, recipe, examples);
-        if (found == nullptr) continue;
-        series.point(found->labels, found->error());
+        if (const TransferredArm* found = find_arm(arms, model.kind, recipe, examples))
+          line.point(found->labels, found->error());
       }
-      if (!series.x.empty()) figure.series.push_back(series);
+      if (!line.x.empty()) figure.series.push_back(line);
     }
   }
   return figure;
 }
 
+/// Cells of a table: outcome, steps and seconds of a stage.
+struct StageCells {
+  explicit StageCells(const std::optional<TrainResult>& result) {
+    if (!result) return;
+    outcome = to_string(result->outcome);
+    steps = result->steps;
+    seconds = result->seconds;
+  }
+  Json outcome = "an earlier stage diverged", steps, seconds;
+};
+
 Table classifiers_table(const std::vector<TransferredArm>& arms) {
   Table table{
       "transfer_runs",
       "Classifiers",
-      "Run by run, on the validation split at the end. F1 is macro-averaged; MCC is Matthews' correlation "
-      "coefficient.",
+      "On the validation split at the end. F1 is macro-averaged; MCC is Matthews' correlation coefficient.",
       {"model", "recipe", "labels", "learning rate", "seed", "outcome", "steps", "error (%)", "F1", "MCC", "seconds"}};
   for (const TransferredArm& each : arms) {
     for (const ClassifierRun& run : each.runs) {
       const auto metric = [&](const char* name) {
         return run.diverged() ? std::nan("") : run.result()->metrics.get(name).value_or(std::nan(""));
       };
-      const std::optional<TrainResult>& result = run.result();
+      const StageCells cells(run.result());
       table.row(each.arm.model.kind, each.arm.recipe.description, each.labels, run.learning_rate, run.seed,
-                result ? to_string(result->outcome) : "an earlier stage diverged",
-                result ? Json(result->steps) : Json(), run.error(), metric("f1"), metric("mcc"),
-                result ? result->seconds : std::nan(""));
+                cells.outcome, cells.steps, run.error(), metric("f1"), metric("mcc"), cells.seconds);
     }
   }
   return table;
@@ -232,8 +230,8 @@ Table recipes_table(const std::vector<TransferredArm>& arms) {
   Table table{
       "transfer_recipes",
       "Recipes at their best learning rates",
-      "Error in percent, and how much it differs from that of the complete recipe with the same seed and labels, "
-      "in percentage points; means with 95% intervals. The note says why a comparison decides nothing.",
+      "Error in percent, and its difference from the complete recipe's with the same seed and labels, in percentage "
+      "points; means with 95% intervals.",
       {"model", "recipe", "labels", "best learning rate", "error", "low", "high", "difference", "difference low",
        "difference high", "note"}};
   for (const TransferredArm& each : arms) {
@@ -259,14 +257,12 @@ Table language_models_table(const std::vector<LanguageModelStage>& stages) {
   Table table{
       "transfer_language_models",
       "Language models",
-      "On the validation split of the text of each stage: in nats per predicted token, which for an encoder is a "
-      "masked one.",
+      "On the validation split of each stage's text, in nats per predicted token: for an encoder, a masked one.",
       {"model", "stage", "outcome", "steps", "validation loss", "perplexity", "seconds"}};
   for (const auto& [kind, stage, run] : stages) {
-    const std::optional<TrainResult>& result = *run;
-    const double loss = result ? result->valid_nll().value_or(std::nan("")) : std::nan("");
-    table.row(kind, stage, result ? to_string(result->outcome) : "an earlier stage diverged",
-              result ? Json(result->steps) : Json(), loss, std::exp(loss), result ? result->seconds : std::nan(""));
+    const StageCells cells(*run);
+    const double loss = *run ? (*run)->valid_nll().value_or(std::nan("")) : std::nan("");
+    table.row(kind, stage, cells.outcome, cells.steps, loss, std::exp(loss), cells.seconds);
   }
   return table;
 }
@@ -293,86 +289,60 @@ constexpr RecipeClaim kRecipeClaims[] = {
      "Devlin et al. 2019, section 3.2, where all layers are trained at once"},
 };
 
-/// The setting of a verdict, in words.
-std::string transfer_setting(const StudyContext& context, const TransferStages& stages, const TransferStudy& part,
-                             const TransferredArm& arm) {
-  const int64_t parameters = make_model(stages.pretrained_model(arm.arm.model))->parameters().count();
-  return fmt::format("{} of {} parameters, pretrained on {}; {} labels of {}", arm.arm.model.kind,
-                     with_thousands(parameters), corpus_of(context), with_thousands(arm.labels),
-                     file_names({part.labels.empty() ? part.train : part.labels}));
-}
+/// Judges the error of an arm minus that of another. The verdict's id is completed by the kind of model.
+struct RecipeJudge {
+  const StudyContext& context;
+  const TransferStages& stages;
+  const TransferStudy& part;
+  std::string kind;
+  std::vector<Verdict>& verdicts;
 
-std::string verdict_id(const std::string& kind, const std::string& what) {
-  std::string id = fmt::format("transfer_{}_{}", kind, what);
-  std::replace(id.begin(), id.end(), '-', '_');
-  return id;
-}
+  void operator()(const TransferredArm& first, const TransferredArm& second, const Region& region,
+                  const std::string& what, const std::string& claim, const std::string& source,
+                  const std::string& figure) {
+    const TransferArm& arm = second.arm;
+    const size_t rates = first.sweep.points.size();
+    std::string id = fmt::format("transfer_{}_{}", kind, what);
+    std::replace(id.begin(), id.end(), '-', '_');
+    verdicts.push_back(
+        {id, claim, source,
+         fmt::format("{} of {} parameters, pretrained on {}; {} labels of {}", kind,
+                     with_thousands(make_model(stages.pretrained_model(arm.model))->parameters().count()),
+                     corpus_of(context), with_thousands(second.labels),
+                     file_names({part.labels.empty() ? part.train : part.labels})),
+         fmt::format("error {} − {} (percentage points), {}", first.arm.recipe.description, arm.recipe.description,
+                     rates > 1 ? fmt::format("each at its best of {} learning rates", rates) : "at one learning rate"),
+         not_testable_because(judge_best(first.sweep, second.sweep, region), training_not_testable(context)), "",
+         figure});
+  }
+};
 
-/// Judges the error of `first` minus that of `second`.
-Verdict compared(const StudyContext& context, const TransferredArm& first, const TransferredArm& second,
-                 const Region& region) {
-  Verdict verdict;
-  verdict.quantity = fmt::format(
-      "error {} − {} (percentage points), {}", first.arm.recipe.description, second.arm.recipe.description,
-      first.sweep.points.size() > 1 ? fmt::format("each at its best of {} learning rates", first.sweep.points.size())
-                                    : "at one learning rate");
-  verdict.judgment =
-      not_testable_because(judge_best(first.sweep, second.sweep, region), training_not_testable(context));
-  const auto described = [](const TransferredArm& arm) {
-    return fmt::format("{}: {}% at a learning rate of {:g}", arm.arm.recipe.description, with_interval(arm.error()),
-                       arm.sweep.best().learning_rate);
-  };
-  verdict.evidence = fmt::format("Error {}; {}.", described(first), described(second));
-  return verdict;
-}
-
-void judge_recipes(const StudyContext& context, const TransferStages& stages, const TransferStudy& part,
-                   const std::vector<TransferredArm>& arms, const std::string& kind, PartResult& result) {
-  const TransferredArm* complete = find_arm(arms, kind, "complete");
+void judge_recipes(const std::vector<TransferredArm>& arms, RecipeJudge& judge) {
+  const TransferredArm* complete = find_arm(arms, judge.kind, "complete");
   for (const RecipeClaim& claim : kRecipeClaims) {
-    const TransferredArm* other = find_arm(arms, kind, claim.recipe);
-    if (claim.recurrent != model_kind(kind).recurrent || complete == nullptr || other == nullptr) continue;
-    Verdict verdict = compared(context, *other, *complete,
-                               claim.recurrent ? Region::above(kClearPoints, 0) : Region::below(kClearPoints));
-    verdict.id = verdict_id(kind, claim.id);
-    verdict.claim = claim.claim;
-    verdict.source = claim.source;
-    verdict.setting = transfer_setting(context, stages, part, *complete);
-    verdict.figure = recipes_figure_id(kind);
-    result.verdicts.push_back(std::move(verdict));
+    const TransferredArm* other = find_arm(arms, judge.kind, claim.recipe);
+    if (claim.recurrent != model_kind(judge.kind).recurrent || complete == nullptr || other == nullptr) continue;
+    judge(*other, *complete, claim.recurrent ? Region::above(kClearPoints, 0) : Region::below(kClearPoints), claim.id,
+          claim.claim, claim.source, recipes_figure_id(judge.kind));
   }
 }
 
-void judge_pretraining(const StudyContext& context, const TransferStages& stages, const TransferStudy& part,
-                       const std::vector<TransferredArm>& arms, const std::string& kind, PartResult& result) {
-  std::vector<int64_t> counts = part.examples;
+void judge_pretraining(const std::vector<TransferredArm>& arms, RecipeJudge& judge) {
+  const std::string& kind = judge.kind;
+  std::vector<int64_t> counts = judge.part.examples;
   counts.push_back(0);
   for (const int64_t examples : counts) {
     const TransferredArm* scratch = find_arm(arms, kind, "scratch", examples);
-    const TransferredArm* usual = find_arm(arms, kind, usual_recipe(kind, part.arms), examples);
+    const TransferredArm* usual = find_arm(arms, kind, usual_recipe(kind, judge.part.arms), examples);
     if (scratch == nullptr || usual == nullptr) continue;
-    Verdict verdict = compared(context, *scratch, *usual, Region::above(kClearPoints, 0));
-    verdict.id = verdict_id(kind, examples == 0 ? "pretraining" : fmt::format("pretraining_{}", examples));
-    verdict.claim = fmt::format("Pretraining lowers the error ({}, {} labels)", kind, with_thousands(usual->labels));
-    verdict.source = model_kind(kind).recurrent           ? "Howard & Ruder 2018, Table 4 and Figure 3"
-                     : model_kind(kind).models_language() ? "Radford et al. 2018, Table 5"
-                                                          : "Devlin et al. 2019, arXiv 1810.04805";
-    verdict.setting = transfer_setting(context, stages, part, *usual);
-    verdict.figure = part.examples.empty() ? recipes_figure_id(kind) : "transfer_labels";
-    result.verdicts.push_back(std::move(verdict));
+    judge(*scratch, *usual, Region::above(kClearPoints, 0),
+          examples == 0 ? "pretraining" : fmt::format("pretraining_{}", examples),
+          fmt::format("Pretraining lowers the error ({}, {} labels)", kind, with_thousands(usual->labels)),
+          model_kind(kind).recurrent           ? "Howard & Ruder 2018, Table 4 and Figure 3"
+          : model_kind(kind).models_language() ? "Radford et al. 2018, Table 5"
+                                               : "Devlin et al. 2019, arXiv 1810.04805",
+          judge.part.examples.empty() ? recipes_figure_id(kind) : "transfer_labels");
   }
-}
-
-std::string transfer_summary(const std::vector<TransferredArm>& arms, const std::string& kind, int64_t seeds) {
-  std::vector<std::string> errors;
-  for (const TransferredArm& each : arms) {
-    if (each.arm.model.kind != kind || each.arm.examples > 0) continue;
-    const Interval error = each.error();
-    errors.push_back(
-        fmt::format("{} {}", error.count > 0 ? with_interval(error) : "no run finished", each.arm.recipe.description));
-  }
-  return fmt::format("Error of {} in percent, with all labels, each recipe at its best learning rate: {} ({}).", kind,
-                     join(errors), seeds_in_words(seeds));
 }
 
 PartResult report_transfer(const StudyContext& context, const TransferStages& stages, const TransferStudy& part,
@@ -382,9 +352,9 @@ PartResult report_transfer(const StudyContext& context, const TransferStages& st
   for (const TransferModel& model : part.models) {
     result.figures.push_back(recipes_figure(arms, model.kind, part.seeds));
     if (model.learning_rates.size() > 1) result.figures.push_back(rates_figure(arms, model.kind));
-    judge_recipes(context, stages, part, arms, model.kind, result);
-    judge_pretraining(context, stages, part, arms, model.kind, result);
-    result.summary.push_back(transfer_summary(arms, model.kind, part.seeds));
+    RecipeJudge judge{context, stages, part, model.kind, result.verdicts};
+    judge_recipes(arms, judge);
+    judge_pretraining(arms, judge);
   }
   if (!part.examples.empty()) result.figures.push_back(labels_figure(arms, part));
   result.tables = {recipes_table(arms), language_models_table(language_models), classifiers_table(arms)};

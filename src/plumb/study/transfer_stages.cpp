@@ -9,9 +9,7 @@
 #include "plumb/model/kind.h"
 #include "plumb/run/directory.h"
 #include "plumb/study/changed_keys.h"
-#include "plumb/study/trained_run.h"
 #include "plumb/train/finetune.h"
-#include "plumb/train/run_training.h"
 
 namespace plumb {
 namespace fs = std::filesystem;
@@ -50,11 +48,6 @@ StageTraining stage_training(const TransferStudy& part, int64_t epochs, int64_t 
   return training;
 }
 
-/// The TOML document for `plumb finetune --config`.
-std::string stage_document(const FinetuneConfig& finetune, const StageTraining& training) {
-  return ConfigWriter().section("finetune", finetune).section("train", training).text();
-}
-
 /// A run that starts from another run's weights or configuration.
 struct FollowingRun {
   std::string name, label;
@@ -72,12 +65,6 @@ std::optional<TrainResult> stage_result(const Json& json) {
   return json.is_object() ? std::optional(TrainResult::from_json(json)) : std::nullopt;
 }
 
-/// Whether a stage, trained if missing, ended with weights that another one can start from.
-bool has_trained_weights(StudyContext& context, const StageRun& stage) {
-  const std::optional<TrainResult> result = stage_result(context.measurements.get(stage.measurement));
-  return result && result->outcome != RunOutcome::diverged;
-}
-
 StageRun following_run(StudyContext& context, const FollowingRun& run) {
   StageRun stage;
   MeasurementRequest& measurement = stage.measurement;
@@ -92,14 +79,13 @@ StageRun following_run(StudyContext& context, const FollowingRun& run) {
   measurement.work = run.work;
   stage.directory = run_directory(context, run.name, measurement.settings);
   measurement.measure = [&context, run, out = stage.directory] {
-    const bool trained = has_trained_weights(context, run.from);  // if not, its configuration exists at least
-    if (run.weights && !trained) return Json();
-    const RunConfig config = finetuning_run(Config::from_string(stage_document(run.finetune, run.training), run.name),
-                                            run.from.directory.string(), run.data.directory.string(), run.weights);
-    TrainHooks hooks;
-    hooks.progress = run.label;
-    if (context.on_point) hooks.point = [&](const TrainPoint& point) { context.on_point(out, point); };
-    return run_training(config, out, hooks).to_json();
+    const std::optional<TrainResult> before = stage_result(context.measurements.get(run.from.measurement));
+    // If it did not end with weights, its configuration exists at least.
+    if (run.weights && (!before || before->outcome == RunOutcome::diverged)) return Json();
+    const std::string document = ConfigWriter().section("finetune", run.finetune).section("train", run.training).text();
+    const RunConfig config = finetuning_run(Config::from_string(document, run.name), run.from.directory.string(),
+                                            run.data.directory.string(), run.weights);
+    return trained(context, run.label, config, out);
   };
   return stage;
 }
@@ -110,6 +96,45 @@ int64_t number_of_layers(const ModelConfig& model) {
 }
 
 }  // namespace
+
+const std::vector<TransferRecipe>& transfer_recipes() {
+  static const std::vector<TransferRecipe> recipes = {
+      {.name = "scratch",
+       .description = "from scratch",
+       .weights = false,
+       .text = false,
+       .unfreeze = "all",
+       .discriminative = false},
+      {.name = "complete", .description = "complete recipe"},
+      {.name = "no-text", .description = "without the task's text", .text = false},
+      {.name = "no-discriminative", .description = "without discriminative rates", .discriminative = false},
+      {.name = "no-unfreezing", .description = "without gradual unfreezing", .unfreeze = "all"},
+      {.name = "no-slanted", .description = "with a constant rate", .slanted = false},
+      {.name = "last-layer", .description = "last layer only", .unfreeze = "last"},
+      {.name = "all-at-once", .description = "all at once", .unfreeze = "all", .discriminative = false},
+      {.name = "chain-thaw", .description = "chain-thaw", .unfreeze = "chain-thaw"},
+  };
+  return recipes;
+}
+
+int64_t TransferRecipe::least_epochs(int64_t layers) const {
+  // The head, the layers and the embeddings, one per epoch; a chain-thaw ends with an epoch for all.
+  if (unfreeze == "gradual") return layers + 2;
+  return unfreeze == "chain-thaw" ? layers + 3 : 1;
+}
+
+const TransferRecipe& transfer_recipe(const std::string& name) {
+  const std::vector<TransferRecipe>& all = transfer_recipes();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const auto& recipe) { return recipe.name == name; });
+  if (found == all.end()) throw Error(fmt::format("transfer.arms: there is no arm '{}'", name));
+  return *found;
+}
+
+std::string usual_recipe(const std::string& kind, const std::vector<std::string>& arms) {
+  const auto has = [&](const char* name) { return std::find(arms.begin(), arms.end(), name) != arms.end(); };
+  if (!model_kind(kind).recurrent && has("all-at-once")) return "all-at-once";
+  return has("complete") ? "complete" : "";
+}
 
 PlannedStage planned_stage(PartPlan& plan, const StageRun& stage) {
   return plan.add<std::optional<TrainResult>>(stage.measurement, stage_result);
@@ -153,7 +178,6 @@ StageRun TransferStages::on_text(const TransferModel& model) const {
   run.label = fmt::format("{}, on the task's text", model.kind);
   run.from = pretraining(model);
   run.data = data_.text();
-  run.stage = kTextStage;
   run.work = work_of(pretrained_model(model), 0.4 * static_cast<double>(part_.text_epochs * run.data.tokens));
   return following_run(context_, run);
 }

@@ -2,7 +2,6 @@
 // at a time and in pairs.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "plumb/base/text.h"
@@ -41,7 +40,6 @@ struct TrickRuns {
   unsigned without = 0;
   std::vector<Planned<TrainedRun>> by_seed{};
 
-  [[nodiscard]] std::vector<double> losses() const { return final_losses(by_seed); }
   [[nodiscard]] const TrainedRun& first() const { return *by_seed.front(); }
 };
 
@@ -59,16 +57,13 @@ std::string name_without(unsigned without) {
   return without == 0 ? "all four" : "no " + join(left_out(without, &Trick::name), ", no ");
 }
 
-RunRequest trick_run(const StudyContext& context, unsigned without, const TricksStudy& part, int64_t seed) {
+/// The run with the study's seed, which its name leaves out.
+RunRequest trick_run(const StudyContext& context, unsigned without, const TricksStudy& part) {
   const auto has = [&](unsigned trick) { return (without >> trick & 1U) == 0; };
-  RunRequest request;
-  request.name = "tricks";
-  for (unsigned i = 0; i < kTrickCount; ++i) request.name += has(i) ? "" : fmt::format("-no-{}", kTricks[i].id);
-  request.name += fmt::format("-seed{}", context.config.study.seed + seed);
-  request.label = name_without(without);
+  RunRequest request{"tricks", name_without(without),
+                     run_config(context, model_for(context, has(1) ? "post-ln" : "no-residual", part.layers))};
+  for (const std::string& id : left_out(without, &Trick::id)) request.name += "-no-" + id;
   RunConfig& config = request.config;
-  config = run_config(context, model_for(context, has(1) ? "post-ln" : "no-residual", part.layers));
-  config.train.seed += seed;
   if (!has(2)) config.model.norm = "none";
   if (!has(0)) {
     config.train.optimizer = "sgd";
@@ -95,82 +90,65 @@ std::vector<unsigned> combinations() {
 
 PartResult report_tricks(const StudyContext& context, const TricksStudy& part, const std::vector<TrickRuns>& all) {
   PartResult result;
+  const ModelConfig model = model_for(context, "post-ln", part.layers);
   const double uniform = std::log(static_cast<double>(context.data.target_vocabulary()));
-  const std::string layers = layers_in_words(model_for(context, "post-ln", part.layers));
   Figure curves{"tricks_loss",
                 "Validation loss during training, with one component removed",
-                fmt::format("Post-LN, {}. Negative log-likelihood per target token, first seed; a cross marks a run "
-                            "that diverged. A uniform guess has {:.2f}.",
-                            layers, uniform),
+                fmt::format("Post-LN, {}, first seed; a cross marks a run that diverged. A uniform guess has {:.2f}.",
+                            layers_in_words(model), uniform),
                 "line",
                 {"step"},
                 {"validation loss (nats per token)"}};
   Figure bars{"tricks_final",
               "Final validation loss, by removed components",
-              fmt::format("What is removed, singly and in pairs. {} Where a run diverged, there is no bar or a mean "
-                          "over the others: see the table.",
-                          part.seeds == 1 ? "One run each, no intervals."
-                                          : fmt::format("Mean over {} seeds with its 95% interval.", part.seeds)),
+              fmt::format("Means over the seeds that did not fail ({}).", seeds_in_words(part.seeds)),
               "bar",
               {"removed"},
               {"validation loss (nats per token)"}};
-  Series final_losses{"validation loss", "tricks"};
+  Series& bar_series = bars.add("validation loss", "tricks");
   Table table{"tricks",
               "Training without",
-              "Validation loss at the end of training, run by run.",
+              "Validation loss at the end of training.",
               {"removed", "seed", "outcome", "steps", "validation loss"}};
   for (size_t i = 0; i < all.size(); ++i) {
     const TrickRuns& runs = all[i];
-    const std::string name = name_without(runs.without);
-    const std::string removed = runs.without == 0 ? "nothing" : join(left_out(runs.without, &Trick::short_name), ", ");
-    final_losses.point(removed, judge(runs.losses(), {}).effect);
+    const auto removed = [&](const char* Trick::*name) {
+      return runs.without == 0 ? "nothing" : join(left_out(runs.without, name), ", ");
+    };
+    const std::string bar = removed(&Trick::short_name);
+    bar_series.point(bar, judge(final_losses(runs.by_seed), {}).effect);
     for (const Planned<TrainedRun>& run : runs.by_seed) {
-      table.row(runs.without == 0 ? "nothing" : join(left_out(runs.without, &Trick::name), ", "),
-                run->config.train.seed, to_string(run->result.outcome), run->result.steps, run->loss());
+      table.row(removed(&Trick::name), run->config.train.seed, to_string(run->result.outcome), run->result.steps,
+                run->loss());
     }
     // The group gives the curve the bar's color.
-    if (i <= kTrickCount) curves.series.push_back(runs.first().validation_curve(name, removed));
+    if (i <= kTrickCount) curves.series.push_back(runs.first().validation_curve(name_without(runs.without), bar));
   }
-  bars.series.push_back(final_losses);
   result.figures = {curves, bars};
   result.tables = {table};
 
-  std::vector<std::string> effects;
   for (unsigned i = 0; i < kTrickCount; ++i) {
     const TrickRuns& without = all[i + 1];
-    const Judgment judgment = not_testable_because(
-        undecided_because(judge_difference(without.losses(), all[0].losses(), Region::above(0.1, 0)), kOneRate),
-        training_not_testable(context));
-    effects.push_back(
-        fmt::format("{} {}", kTricks[i].name,
-                    judgment.effect.count > 0 ? with_interval(judgment.effect, 2) : "with runs that diverged"));
     result.verdicts.push_back(
         {fmt::format("needs_{}", kTricks[i].id),
          fmt::format("Without {} training is clearly worse, or fails", kTricks[i].name), kTricks[i].source,
-         setting_of(context, model_for(context, "post-ln", part.layers)),
+         setting_of(context, model),
          fmt::format("final validation loss without {} − with all four (nats per token), at one learning rate per "
                      "optimizer",
                      kTricks[i].name),
-         judgment,
+         judge_at_one_rate(context, final_losses(without.by_seed), final_losses(all[0].by_seed), Region::above(0.1, 0)),
          fmt::format("With all four {}, without {} {} (first seeds).", all[0].first().summary(), kTricks[i].name,
                      without.first().summary()),
          "tricks_loss"});
   }
-  result.summary.push_back(fmt::format(
-      "Change of the final loss, in nats per token, where one of the four components is removed from a Post-LN "
-      "model of {}, at one learning rate per optimizer: {} ({}).",
-      layers, join(effects, ", "), seeds_in_words(part.seeds)));
   return result;
 }
 
 PartPlan plan(StudyContext& context, const TricksStudy& part) {
   PartPlan plan(context);
   std::vector<TrickRuns> all;
-  for (const unsigned without : combinations()) {
-    TrickRuns& runs = all.emplace_back(TrickRuns{without, {}});
-    for (int64_t seed = 0; seed < part.seeds; ++seed)
-      runs.by_seed.push_back(planned_run(plan, context, trick_run(context, without, part, seed)));
-  }
+  for (const unsigned without : combinations())
+    all.push_back({without, planned_runs(plan, context, trick_run(context, without, part), part.seeds)});
   plan.report = [&context, part, all] { return report_tricks(context, part, all); };
   return plan;
 }

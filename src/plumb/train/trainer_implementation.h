@@ -51,6 +51,8 @@ struct Trainer::Implementation {
   bool go_back(Trainer& trainer, const TrainHooks& hooks);
 
   [[nodiscard]] TrainResult result(RunOutcome outcome) const;
+  /// Judges the training loss by the frequencies of the labels in the batches of this epoch.
+  [[nodiscard]] LearningJudgment learning(RunOutcome outcome) const;
 
   // --- A step: trainer_step.cpp ---
 

@@ -11,6 +11,7 @@
 #include "plumb/optim/bfloat16_parameters.h"
 #include "plumb/optim/cautious.h"
 #include "plumb/optim/sharded.h"
+#include "plumb/task/baseline.h"
 #include "plumb/train/corpora.h"
 #include "plumb/train/trainer_implementation.h"
 
@@ -19,6 +20,9 @@ namespace {
 
 /// After this step, a loss far above that of a uniform guess counts as divergence, not as a bad initialization.
 constexpr int64_t kSettledStep = 20;
+
+/// The entropy of so many labels of V classes is too small by V/2,000,000 (Miller 1955): 0.025 with GPT-2's 50,257.
+constexpr int64_t kCountedLabels = 1'000'000;
 
 std::unique_ptr<Optimizer> make_train_optimizer(const TrainConfig& config, const Model& model) {
   const Parameters& parameters = model.parameters();
@@ -197,7 +201,23 @@ TrainResult Trainer::Implementation::result(RunOutcome outcome) const {
   result.watched = watched;
   result.troubles = trouble.records();
   result.diagnosis = diagnosis;
+  if (outcome != RunOutcome::stopped && group.rank() == 0) result.learning = learning(outcome);
   return result;
+}
+
+LearningJudgment Trainer::Implementation::learning(RunOutcome outcome) const {
+  LabelBaseline baseline(model.outputs());
+  const BatchPlan& plan = source.plan();
+  for (int64_t i = 0; i < plan.size() && baseline.labels() < kCountedLabels; ++i)
+    baseline.add(train_set->batch(plan.batches(i, 1).front()));
+  LossCurve curve{.frequencies = baseline.nll(),
+                  .uniform = std::log(static_cast<double>(model.outputs())),
+                  .diverged = outcome == RunOutcome::diverged};
+  for (const TrainPoint& point : history) {
+    curve.steps.push_back(point.step);
+    curve.losses.push_back(point.nll);
+  }
+  return judge_learning(curve);
 }
 
 int64_t Trainer::Implementation::expected_steps() const {

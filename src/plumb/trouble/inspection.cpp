@@ -98,33 +98,33 @@ std::string in_words(const Findings& found, const Task& task) {
 }  // namespace
 
 struct Inspection::Found {
-  std::string forward;
+  Findings findings;
   double largest_before = 0;  // of the finite activations so far
-  std::vector<int64_t> examples;
-  std::vector<int64_t> all_examples;
-  std::string backward;
 };
 
 Inspection::Inspection() : found_(std::make_shared<Found>()) {}
 
 void Inspection::watch(ForwardContext& context, const Batch& batch) {
   const auto found = found_;
-  found->all_examples.insert(found->all_examples.end(), batch.examples.begin(), batch.examples.end());
+  std::vector<int64_t>& all = found->findings.batch;
+  all.insert(all.end(), batch.examples.begin(), batch.examples.end());
   const Ragged source = batch.source_layout, target = batch.target_layout;
   const std::vector<int64_t> examples = batch.examples;
   context.watch([=](const ActivationPoint& point, const Tensor& activation) {
-    if (!found->forward.empty()) return;
+    Findings& findings = found->findings;
+    if (findings.forward) return;
     if (all_finite(activation)) {
       found->largest_before = std::max(found->largest_before, largest_finite(activation));
       return;
     }
-    found->forward = to_string(point);
-    found->examples = examples_of(activation, point.id.stack == StackKind::encoder ? source : target, examples);
+    findings.forward = {to_string(point), found->largest_before};
+    findings.examples = examples_of(activation, point.id.stack == StackKind::encoder ? source : target, examples);
   });
   context.tap([found](const ActivationPoint& point, const Tensor& x) {
     if (x.requires_grad()) {
       x.register_hook([found, point](const Tensor& gradient) {
-        if (found->backward.empty() && gradient.defined() && !all_finite(gradient)) found->backward = to_string(point);
+        std::string& first = found->findings.backward;
+        if (first.empty() && gradient.defined() && !all_finite(gradient)) first = to_string(point);
       });
     }
     return x;
@@ -132,15 +132,11 @@ void Inspection::watch(ForwardContext& context, const Batch& batch) {
 }
 
 Findings Inspection::findings(const Parameters& parameters, const std::vector<Tensor>& gradients) const {
-  Findings findings;
+  Findings findings = found_->findings;
   for (const Parameter& parameter : parameters.all()) {
     if (!findings.parameter.empty() || all_finite(parameter.value)) continue;
     findings.parameter = parameter.name;
   }
-  if (!found_->forward.empty()) findings.forward = {found_->forward, found_->largest_before};
-  findings.examples = found_->examples;
-  findings.batch = found_->all_examples;
-  findings.backward = found_->backward;
   // The last parameters come first in the backward pass.
   for (size_t i = gradients.size(); i-- > 0;) {
     if (all_finite(gradients[i])) continue;

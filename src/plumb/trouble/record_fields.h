@@ -1,11 +1,10 @@
-// What records and states are described with, besides the fields of base/config.h: counts, names of enumerators, and
-// structs that may be absent.
+// What records and states are described with, besides the fields of base/config.h: counts and names of
+// enumerators.
 #pragma once
 
 #include <fmt/format.h>
 
 #include <array>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -45,18 +44,6 @@ void named(Fields& field, std::string_view key, Enum& value, const EnumNames<Enu
     }
   }
   throw Error(fmt::format("'{}' = \"{}\" is unknown", key, text));
-}
-
-/// A struct with its own `describe`, which is written if it is there, and read if it is in the document.
-template <typename T>
-void optional_section(Fields& field, std::string_view key, std::optional<T>& value) {
-  std::optional<T> found;
-  const auto visit = [&](Fields& inner) {
-    found = value.value_or(T{});
-    describe(inner, *found);
-  };
-  field.section(key, visit, value.has_value());
-  value = std::move(found);
 }
 
 }  // namespace plumb

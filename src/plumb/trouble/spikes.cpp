@@ -86,7 +86,7 @@ void describe(Fields& field, SpikeSeries& series) {
   std::string text = now;
   field("values", text);
   if (text != now) series.take(text);
-  optional_section(field, "last", series.last_);
+  field.section("last", series.last_);
 }
 
 }  // namespace plumb

@@ -67,12 +67,12 @@ void describe(Fields& field, Findings::Again& again) {
 
 void describe(Fields& field, Findings& findings) {
   field("parameter", findings.parameter);
-  optional_section(field, "forward", findings.forward);
+  field.section("forward", findings.forward);
   field("examples", findings.examples);
   field("batch", findings.batch);
   field("backward", findings.backward);
   field("gradient", findings.gradient);
-  optional_section(field, "again", findings.again);
+  field.section("again", findings.again);
 }
 
 void describe(Fields& field, TroubleRecord& record) {
@@ -86,7 +86,7 @@ void describe(Fields& field, TroubleRecord& record) {
         inner("loss", record.loss);
         inner("gradient_norm", record.gradient_norm);
         inner.sections("spikes", record.spikes);
-        optional_section(inner, "findings", record.findings);
+        inner.section("findings", record.findings);
         inner("to", record.to);
         inner("rate_factor", record.rate_factor);
       },

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "plumb/analysis/curvature/gauss_newton.h"
-#include "plumb/analysis/result_fields.h"
 #include "plumb/base/error.h"
 #include "plumb/parallel/lead_products.h"
 
@@ -61,59 +60,16 @@ CurvatureSplitReport::Split report_of_split(const std::vector<SplitExtremes>& sp
   return {matrix(&SplitExtremes::hessian), matrix(&SplitExtremes::gauss_newton), matrix(&SplitExtremes::rest)};
 }
 
-/// The values of one matrix: those of a model, or over several models.
-void describe_value(Fields& field, Extreme& extreme) {
+}  // namespace
+
+void describe(Fields& field, Extreme& extreme) {
   field("value", extreme.value);
   field("error", extreme.error);
 }
-void describe_value(Fields& field, CurvatureSplitReport::Value& value) {
-  describe(field, value.over_seeds);
-  field("error", value.error);
-}
 
-/// "hessian", "gauss_newton" and "rest", each with "max" and "min".
-template <typename Split>
-void describe_matrices(Fields& field, Split& split) {
-  const auto matrix = [&field](const char* name, auto& extremes) {
-    const auto value = [](Fields& outer, const char* key, auto& extreme) {
-      outer.section(
-          key, [&extreme](Fields& inner) { describe_value(inner, extreme); }, true);
-    };
-    field.section(
-        name,
-        [&](Fields& inner) {
-          value(inner, "max", extremes.max);
-          value(inner, "min", extremes.min);
-        },
-        true);
-  };
-  matrix("hessian", split.hessian);
-  matrix("gauss_newton", split.gauss_newton);
-  matrix("rest", split.rest);
-}
-
-}  // namespace
-
-void describe(Fields& field, CurvatureSplit::Layer& layer) {
-  describe_place(field, "name", layer.id);
-  field("parameters", layer.parameters);
-  describe_matrices(field, layer.extremes);
-}
-
-void describe(Fields& field, CurvatureSplit& split) {
-  describe_matrices(field, split.whole);
-  field.sections("layers", split.layers);
-}
-
-void describe(Fields& field, CurvatureSplitReport::Layer& layer) {
-  describe_place(field, "name", layer.id);
-  field("parameters", layer.parameters);
-  describe_matrices(field, layer.split);
-}
-
-void describe(Fields& field, CurvatureSplitReport& report) {
-  describe_matrices(field, report.whole);
-  field.sections("layers", report.layers);
+void describe(Fields& field, ExtremeOverSeeds& extreme) {
+  describe(field, extreme.over_seeds);
+  field("error", extreme.error);
 }
 
 CurvatureSplit measure_curvature_split(Model& model, const std::vector<Batch>& micro_batches,
@@ -162,7 +118,7 @@ CurvatureSplitReport summarize(const std::vector<CurvatureSplit>& measurements) 
   for (size_t i = 0; i < measurements.front().layers.size(); ++i) {
     const CurvatureSplit::Layer& layer = measurements.front().layers[i];
     std::vector<SplitExtremes> splits;
-    for (const CurvatureSplit& each : measurements) splits.push_back(each.layers[i].extremes);
+    for (const CurvatureSplit& each : measurements) splits.push_back(each.layers[i].split);
     report.layers.push_back({layer.id, layer.parameters, report_of_split(splits)});
   }
   return report;

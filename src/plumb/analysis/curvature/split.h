@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "plumb/analysis/curvature/spectrum.h"
@@ -20,27 +21,65 @@ struct CurvatureSplitOptions {
   Group group{};                            // processes that share the products; rank 0 runs Lanczos
 };
 
-/// Eigenvalues with Ritz residuals as their errors.
-struct Extremes {
-  Extreme max, min;
+/// The extreme eigenvalues of one matrix.
+template <typename Value>
+struct MatrixEnds {
+  Value max, min;
 };
+template <typename Value>
+void describe(Fields& field, MatrixEnds<Value>& ends) {
+  field.section("max", ends.max);
+  field.section("min", ends.min);
+}
 
 /// For H = G + R (gauss_newton.h), or one of its diagonal blocks.
-struct SplitExtremes {
-  Extremes hessian, gauss_newton, rest;
+template <typename Value>
+struct SplitEnds {
+  MatrixEnds<Value> hessian, gauss_newton, rest;
 };
+template <typename Value>
+void describe(Fields& field, SplitEnds<Value>& ends) {
+  field.section("hessian", ends.hessian);
+  field.section("gauss_newton", ends.gauss_newton);
+  field.section("rest", ends.rest);
+}
 
-struct CurvatureSplit {
-  SplitExtremes whole;
-  struct Layer {
-    LayerId id;
-    int64_t parameters = 0;
-    SplitExtremes extremes;
-  };
+void describe_place(Fields& field, std::string_view key, LayerId& id);  // result_fields.h
+template <typename Value>
+struct LayerSplit {
+  LayerId id;
+  int64_t parameters = 0;
+  SplitEnds<Value> split;
+};
+template <typename Value>
+void describe(Fields& field, LayerSplit<Value>& layer) {
+  describe_place(field, "name", layer.id);
+  field("parameters", layer.parameters);
+  describe(field, layer.split);
+}
+
+/// A split of one model, or over several.
+template <typename T>
+struct ModelSplit {
+  using Value = T;
+  using Matrix = MatrixEnds<Value>;
+  using Split = SplitEnds<Value>;
+  using Layer = LayerSplit<Value>;
+
+  Split whole;
   std::vector<Layer> layers;  // empty if blocks are not measured
 };
-void describe(Fields& field, CurvatureSplit::Layer& layer);
-void describe(Fields& field, CurvatureSplit& split);
+template <typename Value>
+void describe(Fields& field, ModelSplit<Value>& split) {
+  describe(field, split.whole);
+  field.sections("layers", split.layers);
+}
+
+/// Of one model: eigenvalues with Ritz residuals as their errors.
+using CurvatureSplit = ModelSplit<Extreme>;
+using Extremes = CurvatureSplit::Matrix;
+using SplitExtremes = CurvatureSplit::Split;
+void describe(Fields& field, Extreme& extreme);
 
 /// Called with the name of each matrix before it is measured.
 using SplitProgress = std::function<void(const std::string&)>;
@@ -51,28 +90,13 @@ using SplitProgress = std::function<void(const std::string&)>;
 CurvatureSplit measure_curvature_split(Model& model, const std::vector<Batch>& micro_batches,
                                        const CurvatureSplitOptions& options, const SplitProgress& progress = {});
 
-/// The same over several initializations.
-struct CurvatureSplitReport {
-  struct Value {
-    Interval over_seeds;
-    double error = 0;  // the largest Ritz residual
-  };
-  struct Matrix {
-    Value max, min;
-  };
-  struct Split {
-    Matrix hessian, gauss_newton, rest;
-  };
-  struct Layer {
-    LayerId id;
-    int64_t parameters = 0;
-    Split split;
-  };
-  Split whole;
-  std::vector<Layer> layers;
+/// An eigenvalue over several initializations.
+struct ExtremeOverSeeds {
+  Interval over_seeds;
+  double error = 0;  // the largest Ritz residual
 };
-void describe(Fields& field, CurvatureSplitReport::Layer& layer);
-void describe(Fields& field, CurvatureSplitReport& report);
+void describe(Fields& field, ExtremeOverSeeds& extreme);
+using CurvatureSplitReport = ModelSplit<ExtremeOverSeeds>;
 
 /// Throws Error if there are no measurements.
 CurvatureSplitReport summarize(const std::vector<CurvatureSplit>& measurements);

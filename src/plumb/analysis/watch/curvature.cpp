@@ -10,7 +10,6 @@
 
 #include "plumb/analysis/curvature/hessian.h"
 #include "plumb/analysis/curvature/largest.h"
-#include "plumb/analysis/result_fields.h"
 #include "plumb/base/error.h"
 #include "plumb/base/glob.h"
 #include "plumb/run/config.h"
@@ -45,14 +44,14 @@ void describe(Fields& field, Sharpness& sharpness) {
   describe(field, sharpness.found);
   field("parameter", sharpness.parameter);
   field("share", sharpness.share);
-  describe_if_any(field, "reference", sharpness.reference);
+  field.section("reference", sharpness.reference);
   field("threshold", sharpness.threshold);
   field("share_at_epsilon", sharpness.share_at_epsilon);
 }
 
 void describe(Fields& field, CurvatureMeasurement& measurement) {
   field.section("hessian", measurement.hessian);
-  describe_if_any(field, "preconditioned", measurement.preconditioned);
+  field.section("preconditioned", measurement.preconditioned);
   field("gradients", measurement.gradients);
 }
 

@@ -35,20 +35,14 @@ EvaluationItem crows_pairs_item(const std::string& more, const std::string& less
 std::vector<EvaluationTask> load_crows_pairs(const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / "crows_pairs_anonymized.csv";
   std::vector<EvaluationTask> tasks = {crows_pairs_task("")};
-  size_t record = 1;
-  for (const auto& columns : columns_of(read_csv(file), {"sent_more", "sent_less", "bias_type"}, file)) {
-    ++record;
-    try {
-      const EvaluationItem item = crows_pairs_item(columns[0], columns[1]);
-      const EvaluationTask part = crows_pairs_task(part_of(columns[2]));
-      tasks.front().items.push_back(item);
-      auto found = std::find_if(tasks.begin(), tasks.end(), [&](const auto& task) { return task.name == part.name; });
-      if (found == tasks.end()) found = tasks.insert(found, part);
-      found->items.push_back(item);
-    } catch (const Error& error) {
-      throw error_in_record(file, record, error.what());
-    }
-  }
+  each_record(file, read_csv(file), {"sent_more", "sent_less", "bias_type"}, [&](const auto& columns) {
+    const EvaluationItem item = crows_pairs_item(columns[0], columns[1]);
+    const EvaluationTask part = crows_pairs_task(part_of(columns[2]));
+    tasks.front().items.push_back(item);
+    auto found = std::find_if(tasks.begin(), tasks.end(), [&](const auto& task) { return task.name == part.name; });
+    if (found == tasks.end()) found = tasks.insert(found, part);
+    found->items.push_back(item);
+  });
   return tasks;
 }
 

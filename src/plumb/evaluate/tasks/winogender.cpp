@@ -62,24 +62,10 @@ Sentence sentence_of(const std::vector<std::string>& columns) {
           .pronoun = pronoun_in(columns[1], id[3])};
 }
 
-/// Calls take(columns) for each record of a table; an Error names the record.
-void each_record(const fs::path& file, const std::vector<std::string>& names,
-                 const std::function<void(const std::vector<std::string>& columns)>& take) {
-  size_t record = 1;
-  for (const std::vector<std::string>& columns : columns_of(read_tsv(file), names, file)) {
-    ++record;
-    try {
-      take(columns);
-    } catch (const Error& error) {
-      throw error_in_record(file, record, error.what());
-    }
-  }
-}
-
 /// The majority gender of each occupation, from the Bureau of Labor Statistics' percentage of women.
 std::map<std::string, std::string> majorities(const fs::path& file) {
   std::map<std::string, std::string> found;
-  each_record(file, {"occupation", "bls_pct_female"}, [&](const std::vector<std::string>& columns) {
+  each_record(file, read_tsv(file), {"occupation", "bls_pct_female"}, [&](const std::vector<std::string>& columns) {
     const std::string& share = columns[1];
     double percent = -1;
     const auto [end, error] = std::from_chars(share.data(), share.data() + share.size(), percent);
@@ -111,7 +97,8 @@ EvaluationTask winogender_task(const std::string& part, const std::vector<Senten
 
 std::vector<EvaluationTask> load_winogender(const fs::path& folder) {
   std::vector<Sentence> sentences;
-  each_record(folder / "winogender" / "all_sentences.tsv", {"sentid", "sentence"},
+  const fs::path file = folder / "winogender" / "all_sentences.tsv";
+  each_record(file, read_tsv(file), {"sentid", "sentence"},
               [&](const std::vector<std::string>& columns) { sentences.push_back(sentence_of(columns)); });
   std::vector<EvaluationTask> tasks = {winogender_task("all", sentences, [](const Sentence&) { return true; })};
   for (const auto& [gender, pronouns] : pronouns_by_gender()) {

@@ -1,0 +1,33 @@
+// Suites of tests that share a folder, such as one with a trained model.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "support/process.h"
+
+namespace plumb::test {
+
+/// Its SetUpTestSuite makes the folder: folder_.emplace().
+template <typename Suite>
+class SharedFolder : public ::testing::Test {
+ protected:
+  static void TearDownTestSuite() { folder_.reset(); }
+  static std::string path(const std::string& name) { return (*folder_ / name).string(); }
+
+  static inline std::optional<TemporaryDirectory> folder_;
+};
+
+/// The words of a command line, with --set for each of these assignments.
+inline std::vector<std::string> with_keys(std::vector<std::string> words, const std::vector<std::string>& assignments) {
+  for (const std::string& assignment : assignments) words.insert(words.end(), {"--set", assignment});
+  return words;
+}
+
+/// Runs the shell command line "plumb WORDS < INPUT".
+inline Finished run_plumb_on(const std::string& words, const std::string& input) {
+  return Process("/bin/sh", {"-c", "'" PLUMB_BINARY "' " + words + " < '" + input + "'"}).wait();
+}
+
+}  // namespace plumb::test
