@@ -51,7 +51,8 @@ using AddVerb = void (*)(CLI::App&, Globals&);
 /// Adds the verbs, grouped as in `plumb --help`.
 void add_verbs(CLI::App& app, Globals& globals) {
   const std::vector<std::pair<std::string, std::vector<AddVerb>>> groups = {
-      {"Measure and compare", {add_probe, add_spectrum, add_plan, add_study, add_runs, add_watch, add_report}},
+      {"Measure and compare",
+       {add_check, add_probe, add_spectrum, add_plan, add_study, add_runs, add_watch, add_report}},
       {"Train and use models",
        {add_data, add_train, add_finetune, add_average, add_import, add_export, add_translate, add_generate,
         add_classify, add_embed, add_score, add_evaluate}},
@@ -105,8 +106,7 @@ CLI::App* add_verb(CLI::App& parent, Globals& globals, const std::string& name, 
   verb->add_option("--threads", globals.threads, "Threads (default: all cores)")->check(positive());
   verb->add_option("--device", globals.device,
                    "Device to compute on: cpu, cuda, or cuda:N for GPU number N, counted from 0")
-      ->type_name("DEVICE")
-      ->capture_default_str();
+      ->type_name("DEVICE");
   verb->add_flag("-q,--quiet", globals.quiet, "Print no progress");
   verb->add_flag("-v,--verbose", globals.verbose, "Print more details");
   for (CLI::Option* option : verb->get_options()) option->group(kCommonOptions);
@@ -127,10 +127,7 @@ void add_json_option(CLI::App& verb, Globals& globals) {
 }
 
 void add_seed_option(CLI::App& verb, Globals& globals) {
-  verb.add_option("--seed", globals.seed, "Seed of every random choice")
-      ->check(fits_int64())
-      ->capture_default_str()
-      ->group(kCommonOptions);
+  verb.add_option("--seed", globals.seed, "Seed of every random choice")->check(fits_int64())->group(kCommonOptions);
 }
 
 void emit(const Globals& globals, const Json& result, const std::string& text) {
@@ -155,6 +152,7 @@ extern "C" int plumb_main(int argc, char** argv) {
   app.set_help_flag("-h,--help", "Print this help and exit");
   app.set_version_flag("--version", "plumb " PLUMB_VERSION, "Print the version and exit");
   app.require_subcommand(1);
+  app.option_defaults()->always_capture_default();  // for the manual
   app::Globals globals;
   app::add_verbs(app, globals);
   try {

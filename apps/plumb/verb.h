@@ -60,6 +60,7 @@ struct Ended {
 
 void add_average(CLI::App& app, Globals& globals);
 void add_bench(CLI::App& app, Globals& globals);
+void add_check(CLI::App& app, Globals& globals);
 void add_classify(CLI::App& app, Globals& globals);
 void add_completion(CLI::App& app, Globals& globals);
 void add_data(CLI::App& app, Globals& globals);

@@ -1,0 +1,153 @@
+// plumb check: tells before the compute is spent whether a model will train.
+#include "plumb/check/check.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "interruption.h"
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/base/json_fields.h"
+#include "plumb/base/progress.h"
+#include "plumb/base/quantity.h"
+#include "plumb/base/text.h"
+#include "plumb/check/report.h"
+#include "plumb/interop/import.h"
+#include "plumb/report/html.h"
+#include "plumb/run/directory.h"
+#include "plumb/train/finetune.h"
+#include "training.h"
+#include "verb.h"
+
+namespace plumb::app {
+namespace {
+
+struct CheckArguments {
+  std::string run, config, data, out;
+  std::string budget = "5%";
+  std::vector<std::string> set;
+};
+
+/// The run that the arguments plan: a new one, a fine-tuning of RUN on other data, or RUN continued.
+check::Subject planned(const CheckArguments& arguments) {
+  Config config = arguments.config.empty() ? Config::from_string("", "--set") : Config::from_file(arguments.config);
+  for (const std::string& assignment : arguments.set) config.set(assignment);
+  if (arguments.run.empty()) {
+    RunConfig run = read_run_config(config);
+    if (!arguments.data.empty()) run.data = arguments.data;
+    if (run.data.empty())
+      throw UsageError("no data to train on", "give --data DIR, or set data.directory in the configuration");
+    return check::open_subject(std::move(run));
+  }
+  if (!arguments.data.empty()) return check::open_subject(finetuning_run(config, arguments.run, arguments.data));
+  if (is_model_folder(arguments.run))
+    throw UsageError(fmt::format("{}: a model without data", arguments.run),
+                     "give the data to fine-tune it on: --data");
+  const RunAndCheckpoint place = locate_run(arguments.run);
+  return check::open_subject(read_run_config(config, load_run_config(place.run)), place.checkpoint);
+}
+
+std::string in_words(const check::RateEstimate& rate) {
+  return fmt::format("{:.2g} (80%: {:.2g} to {:.2g})", rate.estimate, rate.low, rate.high);
+}
+
+std::string row(const char* name, const std::string& text) { return fmt::format("{:<22} {}\n", name, text); }
+
+std::string text_of(const check::CheckResult& result, bool verbose) {
+  std::string text = result.answer + "\n\n";
+  if (result.largest_stable_rate) {
+    const bool shortened = result.tried_warm_up > 0 && result.tried_warm_up < result.planned_warm_up;
+    if (result.tried_warm_up > 0) {
+      text += row("largest stable rate",
+                  in_words(*result.largest_stable_rate) +
+                      (shortened ? fmt::format(", after a warm-up of {} steps in place of {}", result.tried_warm_up,
+                                               with_thousands(result.planned_warm_up))
+                                 : fmt::format(", after the warm-up of {} steps", result.tried_warm_up)));
+    }
+    text += row(result.tried_warm_up > 0 ? "  without warm-up" : "largest stable rate",
+                in_words(*result.largest_stable_rate_without_warm_up));
+  }
+  if (result.recommended) {
+    text += row("recommended", fmt::format("train.learning_rate = {:.2g}, train.warm_up = {}",
+                                           result.recommended->learning_rate, result.recommended->warm_up));
+  }
+  if (result.shortest_warm_up)
+    text += row("shortest warm-up", fmt::format("{} steps, of those tried", *result.shortest_warm_up));
+  text += row("run", fmt::format("{} steps, about {}; {} of memory", with_thousands(result.planned_steps),
+                                 duration(result.planned_seconds), with_bytes(result.peak_memory)));
+  text += row("cost", fmt::format("{} gradients ({:.2g}% of the run), {}", with_thousands(result.cost.gradients),
+                                  100.0 * static_cast<double>(result.cost.gradients) /
+                                      static_cast<double>(result.planned_steps),
+                                  duration(result.cost.seconds)));
+  text += '\n';
+  for (const check::Reason& reason : result.reasons) {
+    if (!reason.raised && !verbose) continue;
+    text += fmt::format("{} {}{}\n", reason.raised ? '!' : ' ', reason.text,
+                        reason.raised && !reason.advice.empty() ? "; " + reason.advice : "");
+  }
+  for (const check::Trial& trial : result.trials) {
+    text += fmt::format("  {:<7.2g} {:<12} {:<8} {}\n", trial.learning_rate,
+                        trial.warm_up > 0 ? fmt::format("warm-up {}", trial.warm_up) : "", to_string(trial.outcome),
+                        trial.reason);
+  }
+  return text;
+}
+
+void run(const CheckArguments& arguments, const Globals& globals) {
+  const check::Subject subject = planned(arguments);
+  if (!arguments.out.empty()) claim_output_directory(arguments.out, "check");
+  const InterruptGuard guard(
+      "interrupted: stops after this step and says what it knows; to end it at once, interrupt it again in two "
+      "seconds");
+  check::CheckOptions options;
+  options.budget = check::parse_budget(arguments.budget, check::planned_schedule(subject).steps);
+  options.seed = globals.seed;
+  options.stop = [] { return InterruptGuard::signal() != 0; };
+  std::optional<Progress> bar(std::in_place, "check", 1000, Progress::Unit::percent);
+  options.progress = [&](const std::string& what, double share) { bar->update(std::llround(1000 * share), what); };
+  const check::CheckResult result = check::run_check(subject, options);
+  bar.reset();
+  Json document = make_document("check", 1);
+  document.update(described_json(result));
+  if (!arguments.out.empty()) {
+    write_file_atomic(std::filesystem::path(arguments.out) / "check.json", document.dump(2) + "\n");
+    write_file_atomic(std::filesystem::path(arguments.out) / "report.html",
+                      render_report(check::check_report(result, arguments.data)));
+  }
+  emit(globals, document, text_of(result, globals.verbose));
+  if (options.stop()) throw Interrupted{InterruptGuard::signal()};
+  if (const int status = check::exit_status(result); status != 0) throw Ended{status};
+}
+
+}  // namespace
+
+void add_check(CLI::App& app, Globals& globals) {
+  const auto arguments = std::make_shared<CheckArguments>();
+  CLI::App* verb = add_verb(app, globals, "check", "Tell before training whether a model will train, at which rate",
+                            "plumb check --data data/multi30k --config model.toml --budget 5% --out check",
+                            [arguments, &globals] { run(*arguments, globals); });
+  verb->add_option("RUN", arguments->run,
+                   "A run directory to continue; with --data, a run or a folder of a Hugging Face model to fine-tune")
+      ->type_name("RUN");
+  verb->add_option("--config", arguments->config, "TOML file of the planned run, as for `plumb train`")
+      ->type_name("FILE");
+  verb->add_option("--data", arguments->data, "Data directory (default: data.directory in the configuration)")
+      ->type_name("DIR");
+  verb->add_option("--budget", arguments->budget,
+                   "What to spend at most: a share of the planned steps (5%), a time (90s, 2min, 1h) or a number of "
+                   "gradients (250g)")
+      ->type_name("BUDGET");
+  verb->add_option("--out", arguments->out, "Write check.json and a page with the figures, report.html, here")
+      ->type_name("DIR");
+  add_set_option(*verb, arguments->set);
+  add_json_option(*verb, globals);
+  add_seed_option(*verb, globals);
+}
+
+}  // namespace plumb::app

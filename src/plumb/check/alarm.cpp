@@ -1,0 +1,43 @@
+#include "plumb/check/alarm.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "plumb/base/progress.h"
+
+namespace plumb::check {
+
+void describe(Fields& field, Reason& reason) {
+  field("alarm", reason.alarm);
+  field("raised", reason.raised);
+  field("place", reason.place);
+  field("value", reason.value);
+  field("threshold", reason.threshold);
+  field("text", reason.text);
+  field("advice", reason.advice);
+}
+
+Registry<Alarm>& alarms() {
+  static Registry<Alarm> registry("alarm", {.title = "Alarms", .key = "plumb check"});
+  return registry;
+}
+
+std::vector<Reason> all_reasons(const Evidence& evidence) {
+  std::vector<Reason> reasons;
+  for (const auto& [name, entry] : alarms().entries()) {
+    try {
+      for (Reason& reason : entry.make(evidence)) {
+        reason.alarm = name;
+        reasons.push_back(std::move(reason));
+      }
+    } catch (const Error& error) {
+      warn(fmt::format("{} could not be measured: {}", entry.summary, error.what()));
+    }
+  }
+  std::stable_partition(reasons.begin(), reasons.end(), [](const Reason& reason) { return reason.raised; });
+  return reasons;
+}
+
+}  // namespace plumb::check

@@ -1,0 +1,48 @@
+// Alarms: measurements of a planned run before training, each with the threshold beyond which it explains a failure.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "plumb/base/config.h"
+#include "plumb/base/registry.h"
+#include "plumb/check/subject.h"
+#include "plumb/check/trial.h"
+
+namespace plumb::check {
+
+/// What was seen at one place.
+struct Reason {
+  std::string alarm;    // the name in the registry
+  bool raised = false;  // whether the value lies beyond the threshold
+  std::string place;    // "decoder.layers.3.feed_forward"; empty: the whole run
+  double value = 0;
+  double threshold = 0;
+  std::string text;    // one sentence with the numbers
+  std::string advice;  // what to change, if raised
+};
+void describe(Fields& field, Reason& reason);
+
+/// What alarms look at. They must not change the model's parameters.
+struct Evidence {
+  const Subject& subject;
+  Model& model;                       // with the weights that the run begins with
+  const Dataset& train;               // the training split
+  const std::vector<Batch>& batches;  // of its first examples, without what is drawn anew in each epoch
+  std::vector<Tensor> gradient;       // of their mean loss with the run's label smoothing, one tensor per parameter
+  Yardstick yardstick;                // its `first` is the loss of `batches`
+  double peak_rate = 0;               // the largest rate of the run's schedule
+  int64_t warm_up = 0;                // steps until it is reached
+  int64_t steps = 0;                  // of the planned run
+};
+
+/// A measurement; registers itself. Returns at least one reason if it can measure, which need not be raised, and the
+/// most telling one first; none if it does not apply. Throws Error if it cannot measure.
+using Alarm = std::function<std::vector<Reason>(const Evidence&)>;
+Registry<Alarm>& alarms();
+
+/// The reasons of all alarms, raised ones first. An alarm that throws Error is left out with a warning.
+std::vector<Reason> all_reasons(const Evidence& evidence);
+
+}  // namespace plumb::check

@@ -1,0 +1,293 @@
+#include "plumb/check/check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "plumb/analysis/loss_function.h"
+#include "plumb/base/text.h"
+#include "plumb/base/timing.h"
+#include "plumb/check/prior.h"
+#include "plumb/plan/local_memory.h"
+#include "plumb/trouble/record_fields.h"
+
+namespace plumb::check {
+namespace {
+
+constexpr EnumNames<Verdict, 5> kNames = {{{Verdict::trains, "trains"},
+                                           {Verdict::other_rate, "other_rate"},
+                                           {Verdict::needs_warm_up, "needs_warm_up"},
+                                           {Verdict::cannot, "cannot"},
+                                           {Verdict::unknown, "unknown"}}};
+
+constexpr int64_t kExamples = 32;        // that the measurements before training look at
+constexpr double kMeasurements = 20;     // what they cost, in gradients of these examples
+constexpr int64_t kTrial = 120;          // steps of a trial without warm-up, at most
+constexpr int64_t kShortest = 40;        // steps that a trial needs to show anything
+constexpr int64_t kLongestWarmUp = 100;  // steps of a trial's warm-up, at most
+constexpr double kNarrow = 1;            // octaves: an interval as narrow as this is not narrowed further
+constexpr double kSure = 0.8;            // probability of a verdict
+
+/// The gradient of the mean loss over the batches.
+std::vector<Tensor> gradient_of(const Subject& subject, Model& model, const std::vector<Batch>& batches, double& loss) {
+  const double weight = total_weight(batches);
+  const LossFunction function = loss_of(*subject.task);
+  const at::AutoGradMode with_graph(true);
+  const std::vector<Tensor> values = model.parameters().values();
+  std::vector<Tensor> sum;
+  loss = 0;
+  for (const Batch& batch : batches) {
+    ForwardContext context(Pass::measurement);
+    const Loss found =
+        function(model, batch, {.label_smoothing = subject.config.train.label_smoothing, .scale = 1 / weight}, context);
+    loss += found.nll / weight;
+    std::vector<Tensor> gradient = gradients({found.value}, values, {});
+    if (sum.empty()) {
+      sum = std::move(gradient);
+    } else {
+      for (size_t i = 0; i < sum.size(); ++i) sum[i] += gradient[i];
+    }
+  }
+  return sum;
+}
+
+/// The check of one subject, in parts that share the budget.
+class Check {
+ public:
+  Check(const Subject& subject, const CheckOptions& options)
+      : subject_(subject),
+        options_(options),
+        plan_(planned_schedule(subject)),
+        trials_(subject, [this] { return stopped() || watch_.seconds() > options_.budget.seconds; }) {
+    result_.planned_rate = plan_.peak;
+    result_.planned_warm_up = plan_.warm_up;
+    result_.planned_steps = plan_.steps;
+    result_.frequencies = trials_.yardstick().frequencies;
+    next_seed_ = static_cast<int64_t>(options.seed);
+  }
+
+  CheckResult run() {
+    look();
+    const int64_t most = std::min<int64_t>(left() / 3, kTrial + kLongestWarmUp);
+    result_.tried_warm_up = std::min({plan_.warm_up, kLongestWarmUp, std::max<int64_t>(most - kShortest, 0) / 2});
+    if (plan_.warm_up > 0 && result_.tried_warm_up > 0) {
+      search(with_, result_.tried_warm_up, 0.6);
+      RateBelief below(with_->estimate().estimate / 2, 1.5);  // a warm-up does not lower the stable rate
+      without_ = below;
+      search(without_, 0, 1);
+    } else {
+      search(without_, 0, 0.75);
+      try_warm_up();
+    }
+    conclude();
+    result_.cost.seconds = watch_.seconds();
+    result_.planned_seconds = seconds_per_step_ * static_cast<double>(plan_.steps);
+    result_.peak_memory = plan::peak_resident_memory();
+    return std::move(result_);
+  }
+
+ private:
+  [[nodiscard]] bool stopped() const { return options_.stop && options_.stop(); }
+
+  /// Gradients that may still be spent.
+  [[nodiscard]] int64_t left() const {
+    int64_t most = options_.budget.gradients - result_.cost.gradients;
+    if (std::isfinite(options_.budget.seconds)) {
+      const double seconds = options_.budget.seconds - watch_.seconds();
+      const double each = seconds_per_step_ > 0 ? seconds_per_step_ : first_gradient_seconds_;
+      if (each > 0) most = std::min(most, static_cast<int64_t>(seconds / each));
+    }
+    return stopped() ? 0 : std::max<int64_t>(most, 0);
+  }
+
+  void say_progress(const std::string& what) const {
+    if (!options_.progress) return;
+    const double by_gradients =
+        static_cast<double>(result_.cost.gradients) / static_cast<double>(options_.budget.gradients);
+    options_.progress(what, std::min(1.0, std::max(by_gradients, watch_.seconds() / options_.budget.seconds)));
+  }
+
+  /// The alarms, and the belief before any trial.
+  void look() {
+    say_progress("measurements before training");
+    Model& model = trials_.model();
+    set_first_weights(subject_, model, options_.seed);
+    const auto train = subject_.task->dataset("train");
+    const std::vector<Batch> batches = evaluation_batches(*train, subject_.config.train.batch_tokens, kExamples);
+    const Stopwatch watch;
+    double loss = 0;
+    std::vector<Tensor> gradient = gradient_of(subject_, model, batches, loss);
+    first_gradient_seconds_ = watch.seconds() / static_cast<double>(batches.size());
+    Yardstick yardstick = trials_.yardstick();
+    yardstick.first = loss;
+    result_.reasons = all_reasons(
+        {subject_, model, *train, batches, std::move(gradient), yardstick, plan_.peak, plan_.warm_up, plan_.steps});
+    const Prior prior = first_belief(subject_, model, batches, plan_.peak);
+    with_ = without_ = prior.belief;
+    result_.critical_rate = prior.critical_rate;
+    double tokens = 0;
+    for (const Batch& batch : batches) tokens += static_cast<double>(batch.tokens());
+    const TrainConfig& train_config = subject_.config.train;
+    const auto of_step = static_cast<double>(train_config.batch_tokens * train_config.accumulate);
+    result_.cost.gradients += std::llround(std::ceil(kMeasurements * std::min(tokens / of_step, 1.0)));
+  }
+
+  Trial attempt(double rate, int64_t warm_up) {
+    say_progress(fmt::format("trial at {:.2g}{}", rate, warm_up > 0 ? fmt::format(", warm-up {}", warm_up) : ""));
+    const int64_t steps = std::min<int64_t>(left(), kTrial + warm_up);
+    Trial trial = trials_.run({rate, warm_up, next_seed_++}, steps);
+    result_.cost.gradients += trial.gradients;
+    if (trial.gradients > 0) seconds_per_step_ = trial.seconds / static_cast<double>(trial.gradients);
+    result_.trials.push_back(trial);
+    return trial;
+  }
+
+  /// Trials at the planned rate and then where the belief is split, until it is narrow or its share of what is left is
+  /// spent.
+  void search(std::optional<RateBelief>& belief, int64_t warm_up, double share) {
+    const auto reserve = static_cast<int64_t>((1 - share) * static_cast<double>(left()));
+    for (bool first = true; left() - reserve >= kShortest + warm_up; first = false) {
+      if (!first && belief->estimate().octaves() < kNarrow) return;
+      const double rate = first && plan_.peak > 0 ? plan_.peak : belief->estimate().estimate;
+      const Trial trial = attempt(rate, warm_up);
+      if (trial.outcome == Outcome::unknown) return;
+      belief->see(rate, trial.outcome == Outcome::fails);
+      ++seen_;
+    }
+  }
+
+  /// Without a planned warm-up: whether one would let the planned rate train, if it does not.
+  void try_warm_up() {
+    if (!fails_at_plan(*without_)) return;
+    for (const int64_t warm_up : {kLongestWarmUp / 2, kLongestWarmUp}) {
+      if (left() < warm_up + kShortest) return;
+      if (attempt(plan_.peak, warm_up).outcome != Outcome::trains) continue;
+      result_.shortest_warm_up = warm_up;
+      return;
+    }
+  }
+
+  [[nodiscard]] bool trains_at_plan(const RateBelief& belief) const { return belief.quantile(1 - kSure) > plan_.peak; }
+  [[nodiscard]] bool fails_at_plan(const RateBelief& belief) const { return belief.quantile(kSure) < plan_.peak; }
+
+  [[nodiscard]] bool any_trains() const {
+    return std::any_of(result_.trials.begin(), result_.trials.end(), [](const Trial& trial) {
+      return trial.outcome == Outcome::trains || trial.outcome == Outcome::slow;
+    });
+  }
+
+  void conclude() {
+    const bool warms = plan_.warm_up > 0 && result_.tried_warm_up > 0;
+    const RateBelief& belief = warms ? *with_ : *without_;
+    const bool shortened = warms && result_.tried_warm_up < plan_.warm_up;
+    if (seen_ == 0) {
+      decide(Verdict::unknown,
+             fmt::format("cannot tell within this budget: a trial takes at least {} gradients", 4 * kShortest));
+      return;
+    }
+    result_.largest_stable_rate = belief.estimate();
+    result_.largest_stable_rate_without_warm_up = without_->estimate();
+    const double stable = result_.largest_stable_rate->estimate;
+    result_.recommended = {std::min(stable / 2, std::max(plan_.peak, stable / 4)) / plan_.factor, plan_.warm_up};
+    if (!any_trains()) {
+      decide(Verdict::cannot,
+             fmt::format("does not train: no trial learned anything, at rates down to {:.2g}", smallest_rate()));
+      result_.recommended.reset();
+    } else if (trains_at_plan(belief)) {
+      const double margin = stable / plan_.peak;
+      decide(Verdict::trains, fmt::format("trains as configured: the largest stable rate is about {:.2g}, {:.2g} times "
+                                          "the configured one",
+                                          stable, margin));
+      if (warms && trains_at_plan(*without_)) result_.shortest_warm_up = 0;
+      result_.recommended = {subject_.config.train.learning_rate, plan_.warm_up};
+    } else if (!warms && result_.shortest_warm_up) {
+      const int64_t steps = *result_.shortest_warm_up;
+      decide(Verdict::needs_warm_up, fmt::format("trains only with warm-up: {} steps were enough at {:.2g}; without, "
+                                                 "the largest stable rate is about {:.2g}",
+                                                 steps, plan_.peak, stable));
+      result_.recommended = {subject_.config.train.learning_rate, 2 * steps};
+    } else if (fails_at_plan(belief) && !shortened) {
+      decide(Verdict::other_rate,
+             fmt::format("does not train at {:.2g}: the largest stable rate is about {:.2g}", plan_.peak, stable));
+    } else if (fails_at_plan(belief)) {
+      decide(Verdict::unknown,
+             fmt::format("cannot tell within this budget: with a warm-up of {} steps, the largest stable rate is about "
+                         "{:.2g}, below {:.2g}, but the planned {} may be enough",
+                         result_.tried_warm_up, stable, plan_.peak, with_thousands(plan_.warm_up)));
+    } else {
+      decide(Verdict::unknown,
+             fmt::format("cannot tell within this budget: the largest stable rate lies between {:.2g} and {:.2g}, and "
+                         "the configured one is {:.2g}",
+                         result_.largest_stable_rate->low, result_.largest_stable_rate->high, plan_.peak));
+    }
+  }
+
+  void decide(Verdict verdict, std::string answer) {
+    result_.verdict = verdict;
+    result_.answer = std::move(answer);
+  }
+
+  [[nodiscard]] double smallest_rate() const {
+    double smallest = plan_.peak;
+    for (const Trial& trial : result_.trials) smallest = std::min(smallest, trial.learning_rate);
+    return smallest;
+  }
+
+  const Subject& subject_;
+  const CheckOptions& options_;
+  const Stopwatch watch_;
+  PlannedSchedule plan_;
+  Trials trials_;
+  CheckResult result_;
+  std::optional<RateBelief> with_, without_;  // with the tried warm-up, and without
+  int64_t next_seed_ = 1;
+  int64_t seen_ = 0;  // trials that said something
+  double first_gradient_seconds_ = 0;
+  double seconds_per_step_ = 0;
+};
+
+}  // namespace
+
+std::string to_string(Verdict verdict) { return name_of(verdict, kNames); }
+
+int exit_status(const CheckResult& result) {
+  constexpr int kOtherwise = 3, kUnknown = 4;
+  if (result.verdict == Verdict::trains) return 0;
+  return result.verdict == Verdict::unknown ? kUnknown : kOtherwise;
+}
+
+void describe(Fields& field, Recommendation& recommendation) {
+  field("learning_rate", recommendation.learning_rate);
+  field("warm_up", recommendation.warm_up);
+}
+
+void describe(Fields& field, Cost& cost) {
+  field("gradients", cost.gradients);
+  field("seconds", cost.seconds);
+}
+
+void describe(Fields& field, CheckResult& result) {
+  named(field, "verdict", result.verdict, kNames);
+  field("answer", result.answer);
+  field("planned_rate", result.planned_rate);
+  field("planned_warm_up", result.planned_warm_up);
+  field("planned_steps", result.planned_steps);
+  field("tried_warm_up", result.tried_warm_up);
+  field.section("largest_stable_rate", result.largest_stable_rate);
+  field.section("largest_stable_rate_without_warm_up", result.largest_stable_rate_without_warm_up);
+  field.section("recommended", result.recommended);
+  field("critical_rate", result.critical_rate);
+  field("shortest_warm_up", result.shortest_warm_up);
+  field("frequencies", result.frequencies);
+  field.section("cost", result.cost);
+  field("planned_seconds", result.planned_seconds);
+  field("peak_memory", result.peak_memory);
+  field.sections("reasons", result.reasons);
+  field.sections("trials", result.trials);
+}
+
+CheckResult run_check(const Subject& subject, const CheckOptions& options) { return Check(subject, options).run(); }
+
+}  // namespace plumb::check

@@ -1,0 +1,60 @@
+#include "plumb/check/stable_rate.h"
+
+#include <cmath>
+#include <numeric>
+
+namespace plumb::check {
+namespace {
+
+constexpr double kLowest = -30;     // log₂ of the grid's first rate
+constexpr double kHighest = 10;     // and its last
+constexpr int64_t kPerOctave = 16;  // values of the grid
+constexpr double kSlope = 0.3;      // s in octaves: from 10 % to 90 % failures within 1.3 octaves
+constexpr double kLapse = 0.03;     // λ
+constexpr double kTail = 0.1;       // outside of the interval, on each side
+
+double value_of(size_t i) { return kLowest + static_cast<double>(i) / kPerOctave; }
+
+}  // namespace
+
+double RateEstimate::octaves() const { return std::log2(high / low); }
+
+void describe(Fields& field, RateEstimate& estimate) {
+  field("estimate", estimate.estimate);
+  field("low", estimate.low);
+  field("high", estimate.high);
+}
+
+RateBelief::RateBelief(double median, double octaves)
+    : weights_(static_cast<size_t>((kHighest - kLowest) * kPerOctave) + 1) {
+  for (size_t i = 0; i < weights_.size(); ++i)
+    weights_[i] = std::exp(-std::pow((value_of(i) - std::log2(median)) / octaves, 2) / 2);
+  const double sum = std::accumulate(weights_.begin(), weights_.end(), 0.0);
+  for (double& weight : weights_) weight /= sum;
+}
+
+void RateBelief::see(double rate, bool failed) {
+  double sum = 0;
+  for (size_t i = 0; i < weights_.size(); ++i) {
+    const double fails = kLapse + (1 - 2 * kLapse) / (1 + std::exp((value_of(i) - std::log2(rate)) / kSlope));
+    weights_[i] *= failed ? fails : 1 - fails;
+    sum += weights_[i];
+  }
+  for (double& weight : weights_) weight /= sum;
+}
+
+double RateBelief::quantile(double probability) const {
+  double below = 0;
+  for (size_t i = 0; i < weights_.size(); ++i) {
+    if (below + weights_[i] >= probability) {
+      const double within = weights_[i] > 0 ? (probability - below) / weights_[i] : 0.5;
+      return std::exp2(value_of(i) + (within - 0.5) / kPerOctave);
+    }
+    below += weights_[i];
+  }
+  return std::exp2(kHighest);
+}
+
+RateEstimate RateBelief::estimate() const { return {quantile(0.5), quantile(kTail), quantile(1 - kTail)}; }
+
+}  // namespace plumb::check

@@ -1,0 +1,44 @@
+// The largest stable learning rate, from trials at several rates.
+#pragma once
+
+#include <vector>
+
+#include "plumb/base/config.h"
+
+namespace plumb::check {
+
+/// A rate with the interval that contains the true one with 80 % probability.
+struct RateEstimate {
+  double estimate = 0;
+  double low = 0;
+  double high = 0;
+
+  /// The width of the interval in octaves, log₂(high/low).
+  [[nodiscard]] double octaves() const;
+};
+void describe(Fields& field, RateEstimate& estimate);
+
+/// What is believed about log₂ of the largest stable rate η₅₀, at which half of all runs fail. A run at rate η fails
+/// with probability
+///   p(η) = λ + (1 − 2λ) / (1 + exp(−(log₂ η − log₂ η₅₀)/s)),
+/// a psychometric function with slope s and lapse rate λ, by which a single surprising trial cannot decide. The belief
+/// begins as a normal distribution, and each trial multiplies it by the likelihood of its outcome.
+class RateBelief {
+ public:
+  /// `median`: the best guess before any trial; `octaves`: the standard deviation of log₂ around it.
+  RateBelief(double median, double octaves);
+
+  /// A trial at this rate failed or not.
+  void see(double rate, bool failed);
+
+  /// The median and the central 80 % interval.
+  [[nodiscard]] RateEstimate estimate() const;
+
+  /// The rate below which η₅₀ lies with this probability.
+  [[nodiscard]] double quantile(double probability) const;
+
+ private:
+  std::vector<double> weights_;  // of the values of log₂ η₅₀ on a grid; they sum to 1
+};
+
+}  // namespace plumb::check

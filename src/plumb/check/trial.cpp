@@ -1,0 +1,83 @@
+#include "plumb/check/trial.h"
+
+#include <cmath>
+#include <utility>
+
+#include "plumb/base/progress.h"
+#include "plumb/base/timing.h"
+#include "plumb/task/baseline.h"
+#include "plumb/train/trainer.h"
+
+namespace plumb::check {
+namespace {
+
+/// The run's settings at a constant rate after a warm-up, without anything that only a long run needs.
+TrainConfig settings_of(const TrainConfig& run, const TrialPlan& plan, int64_t first, int64_t steps) {
+  TrainConfig config = run;
+  config.learning_rate = plan.learning_rate;
+  config.schedule = "constant * linear_warmup";
+  config.warm_up = plan.warm_up;
+  config.decay_start = 0;
+  config.seed = plan.seed;
+  config.steps = first + steps;
+  config.epochs = 0;
+  config.log_every = 1;
+  config.validate_every = kLargestCount;
+  config.score_every = -1;
+  config.checkpoint_every = kLargestCount;
+  config.keep_every = 0;
+  config.keep_best = 1;
+  config.patience = 0;
+  config.best_metric = "valid_nll";
+  config.trouble = {};
+  return config;
+}
+
+}  // namespace
+
+void describe(Fields& field, Trial& trial) {
+  field("learning_rate", trial.learning_rate);
+  field("warm_up", trial.warm_up);
+  field("seed", trial.seed);
+  describe(field, "outcome", trial.outcome);
+  field("reason", trial.reason);
+  field("losses", trial.losses);
+  field("gradients", trial.gradients);
+  field("seconds", trial.seconds);
+}
+
+Trials::Trials(const Subject& subject, std::function<bool()> stop)
+    : subject_(subject), stop_(std::move(stop)), model_(make_model(subject.config.model)) {
+  yardstick_.frequencies = label_baseline(*subject.task->dataset("train")).nll();
+  yardstick_.uniform = std::log(static_cast<double>(model_->outputs()));
+}
+Trials::~Trials() = default;
+
+Trial Trials::run(const TrialPlan& plan, int64_t steps) {
+  const Stopwatch watch;
+  const ListenToProgress silent([](double) {});
+  set_first_weights(subject_, *model_, static_cast<uint64_t>(plan.seed));
+  const int64_t first = subject_.first_step;
+  Trainer trainer(*model_, settings_of(subject_.config.train, plan, first, steps), *subject_.task);
+  if (!subject_.checkpoint.empty()) trainer.load(subject_.checkpoint);
+
+  Trial trial{.learning_rate = plan.learning_rate, .warm_up = plan.warm_up, .seed = plan.seed};
+  Judged judged;
+  TrainHooks hooks;
+  hooks.dry_pass = true;
+  hooks.point = [&](const TrainPoint& point) {
+    trial.losses.push_back(point.nll);
+    if (trial.losses.size() == 1) yardstick_.first = point.nll;
+    judged = judge_losses(trial.losses, plan.warm_up, yardstick_, false);
+  };
+  hooks.stop = [&] { return judged.settled || (stop_ && stop_()); };
+  const TrainResult result = trainer.run(hooks);
+  if (result.outcome == RunOutcome::diverged) judged = judge_losses(trial.losses, plan.warm_up, yardstick_, true);
+  trial.outcome = judged.outcome;
+  trial.reason = judged.reason;
+  trial.gradients = trainer.step() - first;
+  trial.seconds = watch.seconds();
+  return trial;
+}
+
+}  // namespace plumb::check

@@ -1,0 +1,36 @@
+// Whether the first steps of a run are those of a run that trains.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plumb/base/config.h"
+
+namespace plumb::check {
+
+/// trains: it has learned more than how frequent each label is, or keeps what it knew; fails: it has not, and is not on
+/// its way; slow: it is on its way, but not there yet; unknown: it ended before anything could be said.
+enum class Outcome { trains, fails, slow, unknown };
+std::string to_string(Outcome outcome);
+void describe(Fields& field, std::string_view key, Outcome& outcome);
+
+/// What a trial's losses are compared with, in nats per label.
+struct Yardstick {
+  double frequencies = 0;  // of a model that knows only how frequent each label is (task/baseline.h)
+  double uniform = 0;      // of a uniform guess, ln(classes)
+  double first = 0;        // before the first step; set by Trials
+};
+
+/// Losses by step, with the outcome that they show so far and why.
+struct Judged {
+  Outcome outcome = Outcome::unknown;
+  bool settled = false;  // further steps will hardly change it
+  std::string reason;
+};
+
+/// Judges the losses of a trial (by step) after a warm-up of `warm_up` steps. `diverged`: the trainer gave up.
+Judged judge_losses(const std::vector<double>& losses, int64_t warm_up, const Yardstick& yardstick, bool diverged);
+
+}  // namespace plumb::check

@@ -1,0 +1,81 @@
+// plumb check as people and launch scripts use it.
+#include <gtest/gtest.h>
+
+#include "plumb/base/json.h"
+#include "plumb/base/text.h"
+#include "support/shared_folder.h"
+
+namespace plumb {
+namespace {
+
+using test::Finished;
+using test::run_plumb;
+
+class CheckVerb : public test::SharedFolder<CheckVerb> {
+ protected:
+  static void SetUpTestSuite() {
+    folder_.emplace();
+    ASSERT_EQ(run_plumb({"data", "synthesize", "--pairs", "1000", "--vocabulary", "300", "--out", "data"},
+                        folder_->path())
+                  .status,
+              0);
+  }
+
+  /// The check of a small encoder-decoder at this rate.
+  static Finished check(const std::string& rate, std::vector<std::string> more = {}) {
+    std::vector<std::string> arguments = {"check", "--data", "data", "-q"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_plumb(
+        test::with_keys(arguments, {"model.d_model=32", "model.heads=2", "model.feed_forward=64",
+                                    "model.encoder_layers=1", "model.decoder_layers=1", "model.dropout=0",
+                                    "train.batch_tokens=500", "train.warm_up=0", "train.decay_start=1000",
+                                    "train.steps=5000", "train.learning_rate=" + rate}),
+        folder_->path());
+  }
+};
+
+TEST_F(CheckVerb, AModerateRateTrains) {
+  const Finished finished = check("0.004", {"--json", "-"});
+  EXPECT_EQ(finished.status, 0) << finished.output << finished.errors;
+  const Json result = Json::parse(finished.output);
+  EXPECT_EQ(result["verdict"], "trains");
+  EXPECT_GT(result["largest_stable_rate"]["estimate"], 0.004);
+  EXPECT_LT(result["largest_stable_rate"]["low"], result["largest_stable_rate"]["high"]);
+  EXPECT_LE(result["cost"]["gradients"], 250);
+  EXPECT_EQ(result["trials"][0]["outcome"], "trains");
+  EXPECT_EQ(result["trials"][0]["learning_rate"], 0.004);
+}
+
+TEST_F(CheckVerb, ARateInAWrongUnitDoesNot) {
+  const Finished finished = check("4", {"--json", "-", "--budget", "500g"});
+  EXPECT_EQ(finished.status, 3) << finished.output << finished.errors;
+  const Json result = Json::parse(finished.output);
+  EXPECT_EQ(result["trials"][0]["outcome"], "fails");
+  EXPECT_LT(result["largest_stable_rate"]["estimate"], 2);
+}
+
+TEST_F(CheckVerb, SaysWhenTheBudgetIsTooSmall) {
+  const Finished finished = check("0.004", {"--budget", "20g"});
+  EXPECT_EQ(finished.status, 4) << finished.output << finished.errors;
+  EXPECT_TRUE(finished.output.starts_with("cannot tell within this budget")) << finished.output;
+}
+
+TEST_F(CheckVerb, WritesAPage) {
+  ASSERT_EQ(check("0.004", {"--out", "checked", "--budget", "100g"}).status, 0);
+  const Json document = read_json(*folder_ / "checked/check.json");
+  EXPECT_EQ(document["schema"], "plumb.check/1");
+  EXPECT_NE(read_file(*folder_ / "checked/report.html").find("Loss against learning rate"), std::string::npos);
+  EXPECT_EQ(check("0.004", {"--out", "data"}).status, 1);  // holds something else
+}
+
+TEST_F(CheckVerb, RefusesWhatTrainingRefuses) {
+  EXPECT_EQ(run_plumb({"check"}, folder_->path()).status, 2);
+  EXPECT_EQ(run_plumb({"check", "--data", "nowhere"}, folder_->path()).status, 1);
+  EXPECT_EQ(check("0.004", {"--budget", "lots"}).status, 1);
+  const Finished long_warm_up = run_plumb({"check", "--data", "data", "--set", "train.warm_up=0"}, folder_->path());
+  EXPECT_EQ(long_warm_up.status, 1);  // the rate would decay from the first step
+  EXPECT_NE(long_warm_up.errors.find("decay_start"), std::string::npos) << long_warm_up.errors;
+}
+
+}  // namespace
+}  // namespace plumb

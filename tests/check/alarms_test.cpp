@@ -1,0 +1,166 @@
+// The numbers of alarms, against formulas or counts of their own.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "check/planned_run.h"
+
+namespace plumb {
+namespace {
+
+using check::Reason;
+using test::planned;
+using test::reason_of;
+using test::reasons_for;
+
+TEST(Alarms, AllSayWhatTheyAreFor) {
+  EXPECT_GE(check::alarms().entries().size(), 17U);
+  for (const auto& [name, entry] : check::alarms().entries()) EXPECT_FALSE(entry.summary.empty()) << name;
+}
+
+TEST(Alarms, RaisedReasonsComeFirst) {
+  RunConfig run = planned();
+  run.model.dropout = 0.9;
+  const std::vector<Reason> reasons = reasons_for(run);
+  EXPECT_EQ(reasons.front().alarm, "regularization");
+  EXPECT_TRUE(std::is_partitioned(reasons.begin(), reasons.end(), [](const Reason& each) { return each.raised; }));
+}
+
+TEST(Alarms, LeaveTheModelAsItIs) {
+  // ReZero has parameters without gradient, for which steps are taken and taken back.
+  RunConfig run = planned();
+  run.model.residual = "rezero";
+  Tensor before, flat;
+  (void)reasons_for(run, {.weights = [&](const Parameters& parameters) {
+                      flat = parameters.flat();
+                      before = flat.clone();
+                    }});
+  EXPECT_TRUE(at::equal(flat, before));
+}
+
+TEST(Alarms, EqualLogitsHaveTheLossOfAUniformGuess) {
+  RunConfig run = planned();
+  run.model.share_embeddings = "none";
+  const Reason reason = reason_of(
+      reasons_for(run, {.weights = [](const Parameters& parameters) { parameters.at("output.weight").value.zero_(); }}),
+      "initial_loss");
+  const auto classes = static_cast<double>(DataDirectory::open(run.data).target_vocabulary());
+  EXPECT_NEAR(reason.value, std::log(classes), 1e-5);
+  EXPECT_NEAR(reason.threshold, std::log(classes) + 2, 1e-12);  // no matrix is shared
+}
+
+TEST(Alarms, AScaledSubLayerIsAsManyTimesLarger) {
+  // A second matrix and bias that are 50 times those of equal neighbors return 50 times as much.
+  RunConfig run = planned();
+  run.model.decoder_layers = 3;
+  run.model.residual = "layerscale";
+  run.model.dropout = 0;
+  const auto outputs = [&](double factor) {
+    return reason_of(
+        reasons_for(run, {.weights =
+                              [=](const Parameters& parameters) {
+                                for (const char* name : {"linear1.weight", "linear2.weight"}) {
+                                  for (const char* layer : {"1.", "2."})
+                                    parameters.at(fmt::format("decoder.layers.{}{}", layer, name))
+                                        .value.copy_(parameters.at(fmt::format("decoder.layers.0.{}", name)).value);
+                                }
+                                parameters.at("decoder.layers.1.linear2.weight").value.mul_(factor);
+                              }}),
+        "signal", "decoder.layers.1.feed_forward");
+  };
+  const Reason reason = outputs(50);
+  EXPECT_TRUE(reason.raised);
+  EXPECT_NEAR(reason.value, 50, 5);  // layers read slightly different streams
+}
+
+TEST(Alarms, AdamMovesEveryElementByTheRate) {
+  // ‖Δw‖/‖w‖ = η·√n/‖w‖, unless an element's gradient is as small as ε.
+  RunConfig run = planned();
+  run.model.residual = "pre-ln";
+  run.model.decoder_layers = 1;
+  run.train.schedule = "constant";
+  run.train.learning_rate = 0.125;
+  run.train.warm_up = 0;
+  double elements = 0, square = 0;
+  const std::vector<Reason> reasons =
+      reasons_for(run, {.weights = [&](const Parameters& parameters) {
+                    for (const Parameter& each : parameters.all()) {
+                      if (each.value.dim() < 2 || each.name.find("layers.0") == std::string::npos) continue;
+                      elements += static_cast<double>(each.value.numel());
+                      square += each.value.square().sum().item<double>();
+                    }
+                  }});
+  const Reason reason = reason_of(reasons, "updates", "decoder.layers.0");
+  EXPECT_NEAR(reason.value, 0.125 * std::sqrt(elements / square), 0.01 * reason.value);
+  EXPECT_TRUE(reason.raised);
+}
+
+TEST(Alarms, WeightsInBfloat16DoNotReachTheNextNumber) {
+  RunConfig run = planned();
+  run.train.parameters = "bf16";
+  const auto text_at = [&](double rate) {
+    run.train.learning_rate = rate;
+    std::string all;
+    for (const Reason& each : reasons_for(run)) all += each.alarm == "updates" ? each.text : "";
+    return all;
+  };
+  EXPECT_NE(text_at(1e-7).find("bfloat16"), std::string::npos);
+  EXPECT_EQ(text_at(1e-4).find("bfloat16"), std::string::npos);
+}
+
+TEST(Alarms, ADecayIsTheRateTimesTheDecay) {
+  RunConfig run = planned();
+  run.train.schedule = "constant";
+  run.train.warm_up = 0;
+  run.train.learning_rate = 0.002;
+  run.train.weight_decay = 7;
+  EXPECT_NEAR(reason_of(reasons_for(run), "decay").value, 0.014, 1e-9);
+}
+
+TEST(Alarms, EpochsAreStepsTimesBatchOverTokens) {
+  RunConfig run = planned();
+  const auto data = DataDirectory::open(run.data);
+  double tokens = 0;
+  for (int64_t i = 0; i < data.split("train").size(); ++i)
+    tokens += static_cast<double>(data.split("train").target(i).size());
+  bool found = false;
+  for (const Reason& each : reasons_for(run))
+    found |= each.alarm == "data_amount" && std::abs(each.value - 1000 * 512 / tokens) < 1e-9;
+  EXPECT_TRUE(found);
+}
+
+TEST(Alarms, UnknownTokensAreCounted) {
+  RunConfig run = planned();
+  run.data = test::SyntheticData::of("foreign");
+  const auto data = DataDirectory::open(run.data);
+  double unknown = 0, all = 0;
+  for (int64_t i = 0; i < data.split("train").size(); ++i) {
+    for (const int32_t id : data.split("train").target(i)) {
+      unknown += id == data.target_tokenizer().specials().unknown ? 1 : 0;
+      ++all;
+    }
+  }
+  EXPECT_NEAR(reason_of(reasons_for(run), "pieces", "target").value, unknown / all, 1e-12);
+}
+
+TEST(Alarms, TwoOfThreeEqualLinesRepeatAnEarlierOne) {
+  RunConfig run = planned();
+  run.data = test::SyntheticData::of("repeated");
+  const Reason reason = reason_of(reasons_for(run), "duplicates");
+  EXPECT_NEAR(reason.value, 2.0 / 3, 0.05);  // a few lines are equal anyway
+}
+
+TEST(Alarms, OnlyWeightsFrozenForGoodAreAFault) {
+  RunConfig run = planned();
+  run.train.groups = {{.pattern = {"tgt_embed.weight"}, .frozen_until = -1}};
+  EXPECT_TRUE(reason_of(reasons_for(run), "gradients").raised);
+  run.train.groups.front().frozen_until = 10;
+  EXPECT_FALSE(reason_of(reasons_for(run), "gradients").raised);
+}
+
+}  // namespace
+}  // namespace plumb
