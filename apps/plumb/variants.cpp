@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "plumb/base/text.h"
+#include "plumb/check/alarm.h"
 #include "plumb/evaluate/metrics.h"
 #include "plumb/evaluate/task.h"
 #include "plumb/metrics/bleu_smoothing.h"
@@ -27,6 +28,8 @@
 
 namespace plumb::app {
 namespace {
+
+using check::alarms;
 
 template <typename Factory>
 VariantKind kind_in(const std::string& id, const Registry<Factory>& registry) {
@@ -126,6 +129,7 @@ std::vector<VariantKind> variant_kinds() {
           kind_in("schedule", schedule_factors()),
           kind_in("task", tasks()),
           kind_in("watch", watches()),
+          kind_in("alarm", alarms()),
           kind_in("bleu-tokenizer", bleu_tokenizers()),
           kind_in("bleu-smoothing", bleu_smoothings()),
           kind_in("evaluation", evaluation_tasks()),

@@ -22,9 +22,10 @@ TEST(RateBelief, LiesBetweenATrialThatTrainedAndOneThatFailed) {
   RateBelief belief(1e-3, 4);
   belief.see(2e-3, false);
   belief.see(8e-3, true);
-  EXPECT_NEAR(std::log2(belief.estimate().estimate), std::log2(4e-3),
-              0.15);  // in the middle, hardly moved by the prior
-  EXPECT_GT(belief.estimate().low, 1.5e-3);
+  // In the middle, moved by the share of the wide prior that lies below 2e-3 and survives as a lapse: of about 0.6, 3%,
+  // against the 0.2 between the rates.
+  EXPECT_NEAR(std::log2(belief.estimate().estimate), std::log2(4e-3), 0.25);
+  EXPECT_GT(belief.estimate().low, 1e-3);
   EXPECT_LT(belief.estimate().high, 11e-3);
 }
 

@@ -4,18 +4,11 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 #include "plumb/report/report_parts.h"
 
 namespace plumb::check {
 namespace {
-
-/// The mean of the last ten losses.
-double last_loss(const Trial& trial) {
-  const auto count = std::min<std::ptrdiff_t>(10, std::ssize(trial.losses));
-  return std::accumulate(trial.losses.end() - count, trial.losses.end(), 0.0) / static_cast<double>(count);
-}
 
 std::string label_of(const Trial& trial) {
   return fmt::format("{:.2g}{}", trial.learning_rate,
@@ -27,19 +20,20 @@ Figure losses_by_step(const CheckResult& result) {
   figure.id = "losses";
   figure.title = "Losses of the trials";
   figure.caption =
-      "The loss of each step's batches, by learning rate. Dashed: a model that knows only how frequent each "
+      "The loss of a fixed set of training examples, by learning rate. Dashed: a model that knows only how frequent "
+      "each "
       "label is.";
   figure.kind = "line";
   figure.x.label = "step";
   figure.y.label = "negative log-likelihood per label, nats";
-  size_t longest = 1;
+  int64_t longest = 1;
   for (const Trial& trial : result.trials) {
     Series& series = figure.add(label_of(trial), fmt::format("{:.2g}", trial.learning_rate));
-    for (size_t i = 0; i < trial.losses.size(); ++i) series.point(static_cast<double>(i + 1), trial.losses[i]);
-    longest = std::max(longest, trial.losses.size());
+    for (size_t i = 0; i < trial.losses.size(); ++i) series.point(static_cast<double>(trial.steps[i]), trial.losses[i]);
+    if (!trial.steps.empty()) longest = std::max(longest, trial.steps.back());
   }
   Series& frequencies = figure.add("frequencies of the labels", "frequencies", "dashed");
-  for (const size_t step : {size_t{1}, longest}) frequencies.point(static_cast<double>(step), result.frequencies);
+  for (const int64_t step : {int64_t{0}, longest}) frequencies.point(static_cast<double>(step), result.frequencies);
   return figure;
 }
 
@@ -47,7 +41,7 @@ Figure losses_by_rate(const CheckResult& result) {
   Figure figure;
   figure.id = "rates";
   figure.title = "Loss against learning rate";
-  figure.caption = "The mean of each trial's last ten losses. Dashed: the largest stable rate, with its 80% interval.";
+  figure.caption = "The last loss of each trial. Dashed: the largest stable rate, with its 80% interval.";
   figure.kind = "scatter";
   figure.x.label = "learning rate";
   figure.x.log = true;
@@ -60,7 +54,7 @@ Figure losses_by_rate(const CheckResult& result) {
     Series& series = figure.add(outcome, outcome, "points");
     for (const Trial* trial : trials) {
       if (trial->losses.empty()) continue;
-      const double loss = last_loss(*trial);
+      const double loss = trial->losses.back();
       series.point(trial->learning_rate, loss);
       lowest = std::min(lowest, loss);
       highest = std::max(highest, loss);

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "plumb/analysis/critical_rate.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/timing.h"
 #include "plumb/task/baseline.h"
@@ -10,6 +11,9 @@
 
 namespace plumb::check {
 namespace {
+
+constexpr int64_t kProbe = 64;  // examples
+constexpr int64_t kEvery = 10;  // steps between two losses
 
 /// The run's settings at a constant rate after a warm-up, without anything that only a long run needs.
 TrainConfig settings_of(const TrainConfig& run, const TrialPlan& plan, int64_t first, int64_t steps) {
@@ -21,7 +25,7 @@ TrainConfig settings_of(const TrainConfig& run, const TrialPlan& plan, int64_t f
   config.seed = plan.seed;
   config.steps = first + steps;
   config.epochs = 0;
-  config.log_every = 1;
+  config.log_every = kLargestCount;
   config.validate_every = kLargestCount;
   config.score_every = -1;
   config.checkpoint_every = kLargestCount;
@@ -41,6 +45,7 @@ void describe(Fields& field, Trial& trial) {
   field("seed", trial.seed);
   describe(field, "outcome", trial.outcome);
   field("reason", trial.reason);
+  field("steps", trial.steps);
   field("losses", trial.losses);
   field("gradients", trial.gradients);
   field("seconds", trial.seconds);
@@ -48,7 +53,9 @@ void describe(Fields& field, Trial& trial) {
 
 Trials::Trials(const Subject& subject, std::function<bool()> stop)
     : subject_(subject), stop_(std::move(stop)), model_(make_model(subject.config.model)) {
-  yardstick_.frequencies = label_baseline(*subject.task->dataset("train")).nll();
+  const auto train = subject.task->dataset("train");
+  probe_ = evaluation_batches(*train, subject.config.train.batch_tokens, kProbe);
+  yardstick_.frequencies = label_baseline(*train).nll_on(probe_);
   yardstick_.uniform = std::log(static_cast<double>(model_->outputs()));
 }
 Trials::~Trials() = default;
@@ -63,16 +70,21 @@ Trial Trials::run(const TrialPlan& plan, int64_t steps) {
 
   Trial trial{.learning_rate = plan.learning_rate, .warm_up = plan.warm_up, .seed = plan.seed};
   Judged judged;
+  const auto look = [&](int64_t step, bool diverged) {
+    trial.steps.push_back(step);
+    trial.losses.push_back(loss_of_batches(*model_, probe_, {.label_smoothing = 0, .loss = loss_of(*subject_.task)}));
+    if (step == 0) yardstick_.first = trial.losses.front();
+    judged = judge_losses(trial.steps, trial.losses, plan.warm_up, yardstick_, diverged);
+  };
+  look(0, false);
   TrainHooks hooks;
   hooks.dry_pass = true;
-  hooks.point = [&](const TrainPoint& point) {
-    trial.losses.push_back(point.nll);
-    if (trial.losses.size() == 1) yardstick_.first = point.nll;
-    judged = judge_losses(trial.losses, plan.warm_up, yardstick_, false);
+  hooks.stop = [&] {
+    if ((trainer.step() - first) % kEvery == 0) look(trainer.step() - first, false);
+    return judged.settled || (stop_ && stop_());
   };
-  hooks.stop = [&] { return judged.settled || (stop_ && stop_()); };
   const TrainResult result = trainer.run(hooks);
-  if (result.outcome == RunOutcome::diverged) judged = judge_losses(trial.losses, plan.warm_up, yardstick_, true);
+  if (result.outcome == RunOutcome::diverged) look(trainer.step() - first, true);
   trial.outcome = judged.outcome;
   trial.reason = judged.reason;
   trial.gradients = trainer.step() - first;

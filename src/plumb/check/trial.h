@@ -26,14 +26,16 @@ struct Trial {
   int64_t seed = 0;
   Outcome outcome = Outcome::unknown;
   std::string reason;          // a sentence with the numbers behind the outcome
-  std::vector<double> losses;  // mean negative log-likelihood per label of each step's batches, before the step
+  std::vector<int64_t> steps;  // at which the loss was measured, from 0
+  std::vector<double> losses;  // there: the mean negative log-likelihood per label of the probe
   int64_t gradients = 0;       // steps taken
   double seconds = 0;
 };
 void describe(Fields& field, Trial& trial);
 
 /// Carries out trials of one subject with the run's own optimizer, parameter groups, clipping, decay, dropout and batch
-/// size. The schedule's decay is left out, as trials are short.
+/// size. The schedule's decay is left out, as trials are short. Their losses are those of the probe, a fixed set of
+/// training examples: the losses of the steps' own batches differ by more than trials have to be told apart by.
 class Trials {
  public:
   /// `stop` is asked after each step; true ends the trial, whose outcome is then unknown unless it is already decided.
@@ -53,6 +55,7 @@ class Trials {
   const Subject& subject_;
   std::function<bool()> stop_;
   std::unique_ptr<Model> model_;
+  std::vector<Batch> probe_;
   Yardstick yardstick_;
 };
 

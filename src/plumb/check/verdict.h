@@ -30,7 +30,9 @@ struct Judged {
   std::string reason;
 };
 
-/// Judges the losses of a trial (by step) after a warm-up of `warm_up` steps. `diverged`: the trainer gave up.
-Judged judge_losses(const std::vector<double>& losses, int64_t warm_up, const Yardstick& yardstick, bool diverged);
+/// Judges the losses of a trial, measured on the same examples at these steps, after a warm-up of `warm_up` steps.
+/// `diverged`: the trainer gave up.
+Judged judge_losses(const std::vector<int64_t>& steps, const std::vector<double>& losses, int64_t warm_up,
+                    const Yardstick& yardstick, bool diverged);
 
 }  // namespace plumb::check

@@ -143,7 +143,7 @@ void sort_runs(std::vector<RunSummary>& runs, const std::string& column, bool de
   if (chosen == columns.end()) chosen = named([](const RunColumn& each) { return last_part(each.key); });
   if (chosen == columns.end()) {
     std::vector<std::string> names;
-    for (const RunColumn& each : columns) names.push_back(each.key);
+    for (const RunColumn& each : columns) names.insert(names.end(), {each.name, each.key});
     const std::string guess = nearest(column, names);
     throw UsageError(fmt::format("there is no column '{}' to sort by", column),
                      guess.empty() ? "columns: " + join(names) : fmt::format("did you mean '{}'?", guess));

@@ -268,10 +268,6 @@ Document code_llama_post_processor(const Json&, const NamedTokens& names, const 
   return template_processing({{bos, 0}, {"A", 0}}, {{bos, 0}, {"A", 0}, {bos, 1}, {"B", 1}}, {{bos, id_of(bos)}});
 }
 
-std::vector<Json> code_llama_tokens(const Json&) {
-  return {"\u2581<PRE>", "\u2581<MID>", "\u2581<SUF>", "\u2581<EOT>", "<FILL_ME>"};
-}
-
 Document gemma_components(const Document& file, const Json&, const NamedTokens& names) {
   Document components = pieces_of_texts(file, named_token(names, "unk_token"), false);
   components["normalizer"] = replace_literal(" ", kVisibleSpace);
@@ -350,11 +346,17 @@ const std::map<std::string, TokenizerClass>& all_classes() {
         .components = llama_components,
         .pads_as_file_says = true}},
       {"CodeLlamaTokenizer",
-       {{{"bos_token", "<s>"}, {"eos_token", "</s>"}, {"unk_token", "<unk>"}},
-        code_llama_components,
-        code_llama_post_processor,
-        code_llama_tokens,
-        true}},
+       {.defaults = {{"bos_token", "<s>"},
+                     {"eos_token", "</s>"},
+                     {"unk_token", "<unk>"},
+                     {"prefix_token", "\u2581<PRE>"},
+                     {"middle_token", "\u2581<MID>"},
+                     {"suffix_token", "\u2581<SUF>"},
+                     {"eot_token", "\u2581<EOT>"},
+                     {"fill_token", "<FILL_ME>"}},
+        .components = code_llama_components,
+        .post_processor = code_llama_post_processor,
+        .pads_as_file_says = true}},
       {"CohereTokenizer",
        {{{"bos_token", "<BOS_TOKEN>"},
          {"eos_token", "<|END_OF_TURN_TOKEN|>"},

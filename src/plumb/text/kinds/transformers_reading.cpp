@@ -38,7 +38,7 @@ Document as_special(const Json& token) {
 }
 
 /// The special tokens of the settings and the class, in the order in which they are added: first those with the usual
-/// keys, then those with other keys that end with "_token".
+/// keys, then the class's with other keys that end with "_token", then the settings' own.
 NamedTokens named_tokens(const Json& settings, const NamedTokens& defaults) {
   NamedTokens names;
   for (const char* key : kUsualTokenKeys) {
@@ -56,8 +56,15 @@ NamedTokens named_tokens(const Json& settings, const NamedTokens& defaults) {
       names.push_back(*usual);
     }
   }
+  const auto add = [&names](const std::string& key, const Json& token) {
+    if (!content_of(token).empty()) names.emplace_back(key, token);
+  };
+  std::set<std::string> of_class;
+  for (const auto& [key, token] : defaults) {
+    if (is_other_token_key(key)) add(*of_class.insert(key).first, settings.contains(key) ? settings.at(key) : token);
+  }
   for (const auto& [key, value] : settings.items()) {
-    if (is_other_token_key(key) && !content_of(value).empty()) names.emplace_back(key, value);
+    if (is_other_token_key(key) && !of_class.contains(key)) add(key, value);
   }
   for (const char* key : {"extra_special_tokens", "additional_special_tokens"}) {
     if (!settings.contains(key) || !settings.at(key).is_object()) continue;
