@@ -69,12 +69,10 @@ TEST(TrialVerdict, AgreesWithHowTheWholeRunsEnd) {
   }
 }
 
-TEST(TrialVerdict, ALowRateIsSlowAndAGoodOneIsSettledEarly) {
+TEST(TrialVerdict, ALowRateIsSlow) {
   const Recording recorded = recording();
   EXPECT_EQ(outcome_of(recorded.curves.at("post-ln-6-0.00025"), recorded.yardstick).first, Outcome::slow);
-  const auto [outcome, steps] = outcome_of(recorded.curves.at("pre-ln-6-0.004"), recorded.yardstick);
-  EXPECT_EQ(outcome, Outcome::trains);
-  EXPECT_LE(steps, 60);
+  EXPECT_EQ(outcome_of(recorded.curves.at("pre-ln-6-0.004"), recorded.yardstick).first, Outcome::trains);
 }
 
 /// A loss every ten steps from step 0: the first, and then others that are all the same.

@@ -35,6 +35,14 @@ double smoothed_loss(const std::vector<double>& q, double smoothing) {
   return (1 - smoothing) * nll + smoothing * mean;
 }
 
+TEST_F(LabelBaselines, PredictsOtherLabels) {
+  const LabelBaseline whole = label_baseline(TextDataset(split(), {}), 10);
+  Batch batch;
+  batch.labels = {2, 9, 3};  // 3 does not occur in the split
+  EXPECT_NEAR(whole.nll_on({batch}, 0), -(std::log(5.0 / 13) + std::log(3.0 / 13)) / 2, 1e-12);
+  EXPECT_NEAR(whole.nll_on({batch}, 0.1), -(std::log(0.9 * 5 / 13 + 0.01) + std::log(0.9 * 3 / 13 + 0.01)) / 2, 1e-12);
+}
+
 TEST_F(LabelBaselines, NllIsTheEntropyOfTheFrequencies) {
   // ln 13 − (5 ln 5 + 3 ln 3 + 2 ln 2)/13.
   const double expected = std::log(13.0) - (5 * std::log(5.0) + 3 * std::log(3.0) + 2 * std::log(2.0)) / 13;

@@ -20,10 +20,11 @@ void describe(Fields& field, Reason& reason) {
 }
 
 Registry<Alarm>& alarms() {
-  static Registry<Alarm> registry("alarm", {.title = "Alarms",
-                                    .key = "plumb check",
-                                    .before = "`plumb check` measures them before training and says which are beyond "
-                                              "their thresholds; [check.md](check.md)."});
+  static Registry<Alarm> registry("alarm",
+                                  {.title = "Alarms",
+                                   .key = "plumb check",
+                                   .before = "`plumb check` measures them before training and says which are beyond "
+                                             "their thresholds; [check.md](check.md)."});
   return registry;
 }
 

@@ -24,10 +24,12 @@ constexpr EnumNames<Verdict, 5> kNames = {{{Verdict::trains, "trains"},
 
 constexpr int64_t kExamples = 32;        // that the measurements before training look at
 constexpr double kMeasurements = 20;     // what they cost, in gradients of these examples
-constexpr int64_t kTrial = 120;          // steps of a trial without warm-up, at most
+constexpr int64_t kTrial = 80;           // steps of a trial at its rate, at most
 constexpr int64_t kShortest = 40;        // steps that a trial needs to show anything
 constexpr int64_t kLongestWarmUp = 100;  // steps of a trial's warm-up, at most
 constexpr double kNarrow = 1;            // octaves: an interval as narrow as this is not narrowed further
+constexpr double kGain = 0.2;            // nats: trials are not compared before the best has gained as much
+constexpr double kHopeless = 64;         // the factor by which rates were lowered in vain when nothing trains
 constexpr double kSure = 0.8;            // probability of a verdict
 
 /// The gradient of the mean loss over the batches.
@@ -74,12 +76,13 @@ class Check {
     result_.tried_warm_up = std::min({plan_.warm_up, kLongestWarmUp, std::max<int64_t>(most - kShortest, 0) / 2});
     if (plan_.warm_up > 0 && result_.tried_warm_up > 0) {
       search(with_, result_.tried_warm_up, 0.6);
-      RateBelief below(with_->estimate().estimate / 2, 1.5);  // a warm-up does not lower the stable rate
-      without_ = below;
+      without_ =
+          Belief(RateBelief(with_->now.estimate().estimate / 2, 1.5));  // a warm-up does not lower the stable rate
       search(without_, 0, 1);
     } else {
-      search(without_, 0, 0.75);
+      search(without_, 0, 0.7);
       try_warm_up();
+      search(without_, 0, 1);
     }
     conclude();
     result_.cost.seconds = watch_.seconds();
@@ -125,7 +128,7 @@ class Check {
     result_.reasons = all_reasons(
         {subject_, model, *train, batches, std::move(gradient), yardstick, plan_.peak, plan_.warm_up, plan_.steps});
     const Prior prior = first_belief(subject_, model, batches, plan_.peak);
-    with_ = without_ = prior.belief;
+    with_ = without_ = Belief(prior.belief);
     result_.critical_rate = prior.critical_rate;
     double tokens = 0;
     for (const Batch& batch : batches) tokens += static_cast<double>(batch.tokens());
@@ -144,23 +147,67 @@ class Check {
     return trial;
   }
 
-  /// Trials at the planned rate and then where the belief is split, until it is narrow or its share of what is left is
-  /// spent.
-  void search(std::optional<RateBelief>& belief, int64_t warm_up, double share) {
+  /// What is believed before any trial and now.
+  struct Belief {
+    explicit Belief(RateBelief before) : prior(before), now(std::move(before)) {}
+    RateBelief prior, now;
+  };
+
+  /// The loss at the last step that both trials have measured.
+  static std::pair<double, double> last_losses(const Trial& first, const Trial& second) {
+    const size_t at = std::min(first.losses.size(), second.losses.size()) - 1;
+    return {first.losses[at], second.losses[at]};
+  }
+
+  /// Whether a trial is too bad to count as stable: it has failed, or it lies above the best rate and has gained, below
+  /// the frequencies, less than half of what that has.
+  [[nodiscard]] bool failed(const Trial& trial, const Trial* best) const {
+    if (trial.outcome == Outcome::fails) return true;
+    if (best == nullptr || trial.learning_rate <= best->learning_rate || !begins_at_random(subject_)) return false;
+    const auto [own, other] = last_losses(trial, *best);
+    const double gain = result_.frequencies - other;
+    return gain > kGain && result_.frequencies - own < gain / 2;
+  }
+
+  /// The belief after all trials with this warm-up.
+  void update(Belief& belief, int64_t warm_up) const {
+    const auto of_search = [&](const Trial& trial) {
+      return trial.warm_up == warm_up && trial.outcome != Outcome::unknown;
+    };
+    const Trial* best = nullptr;
+    for (const Trial& trial : result_.trials) {
+      if (!of_search(trial)) continue;
+      if (best == nullptr) {
+        best = &trial;
+      } else if (const auto [own, other] = last_losses(trial, *best); own < other) {
+        best = &trial;
+      }
+    }
+    belief.now = belief.prior;
+    for (const Trial& trial : result_.trials) {
+      if (of_search(trial)) belief.now.see(trial.learning_rate, failed(trial, best));
+    }
+  }
+
+  /// Trials at the planned rate, unless it has been tried, and then where the belief is split, until it is narrow or
+  /// its share of what is left is spent.
+  void search(std::optional<Belief>& belief, int64_t warm_up, double share) {
     const auto reserve = static_cast<int64_t>((1 - share) * static_cast<double>(left()));
-    for (bool first = true; left() - reserve >= kShortest + warm_up; first = false) {
-      if (!first && belief->estimate().octaves() < kNarrow) return;
-      const double rate = first && plan_.peak > 0 ? plan_.peak : belief->estimate().estimate;
-      const Trial trial = attempt(rate, warm_up);
-      if (trial.outcome == Outcome::unknown) return;
-      belief->see(rate, trial.outcome == Outcome::fails);
+    while (left() - reserve >= kShortest + warm_up) {
+      const bool first = std::none_of(result_.trials.begin(), result_.trials.end(), [&](const Trial& trial) {
+        return trial.warm_up == warm_up && trial.learning_rate == plan_.peak;
+      });
+      if (!first && belief->now.estimate().octaves() < kNarrow) return;
+      const double rate = first && plan_.peak > 0 ? plan_.peak : belief->now.estimate().estimate;
+      if (attempt(rate, warm_up).outcome == Outcome::unknown) return;
+      update(*belief, warm_up);
       ++seen_;
     }
   }
 
   /// Without a planned warm-up: whether one would let the planned rate train, if it does not.
   void try_warm_up() {
-    if (!fails_at_plan(*without_)) return;
+    if (!fails_at_plan(without_->now)) return;
     for (const int64_t warm_up : {kLongestWarmUp / 2, kLongestWarmUp}) {
       if (left() < warm_up + kShortest) return;
       if (attempt(plan_.peak, warm_up).outcome != Outcome::trains) continue;
@@ -172,50 +219,50 @@ class Check {
   [[nodiscard]] bool trains_at_plan(const RateBelief& belief) const { return belief.quantile(1 - kSure) > plan_.peak; }
   [[nodiscard]] bool fails_at_plan(const RateBelief& belief) const { return belief.quantile(kSure) < plan_.peak; }
 
-  [[nodiscard]] bool any_trains() const {
-    return std::any_of(result_.trials.begin(), result_.trials.end(), [](const Trial& trial) {
-      return trial.outcome == Outcome::trains || trial.outcome == Outcome::slow;
-    });
+  /// Whether every trial has failed, down to rates so low that no lower one would help.
+  [[nodiscard]] bool all_failed() const {
+    const bool all = std::all_of(result_.trials.begin(), result_.trials.end(),
+                                 [](const Trial& trial) { return trial.outcome == Outcome::fails; });
+    return all && smallest_rate() <= plan_.peak / kHopeless;
   }
 
   void conclude() {
     const bool warms = plan_.warm_up > 0 && result_.tried_warm_up > 0;
-    const RateBelief& belief = warms ? *with_ : *without_;
+    const RateBelief& belief = warms ? with_->now : without_->now;
     const bool shortened = warms && result_.tried_warm_up < plan_.warm_up;
     if (seen_ == 0) {
-      decide(Verdict::unknown,
-             fmt::format("cannot tell within this budget: a trial takes at least {} gradients", 4 * kShortest));
+      decide(Verdict::unknown, fmt::format("cannot tell within this budget: give at least {} gradients",
+                                           result_.cost.gradients + kTrial + result_.tried_warm_up));
       return;
     }
     result_.largest_stable_rate = belief.estimate();
-    result_.largest_stable_rate_without_warm_up = without_->estimate();
+    result_.largest_stable_rate_without_warm_up = without_->now.estimate();
     const double stable = result_.largest_stable_rate->estimate;
     result_.recommended = {std::min(stable / 2, std::max(plan_.peak, stable / 4)) / plan_.factor, plan_.warm_up};
-    if (!any_trains()) {
+    const std::string about = fmt::format("the largest stable rate is about {:.2g}", stable);
+    if (all_failed()) {
       decide(Verdict::cannot,
              fmt::format("does not train: no trial learned anything, at rates down to {:.2g}", smallest_rate()));
       result_.recommended.reset();
     } else if (trains_at_plan(belief)) {
-      const double margin = stable / plan_.peak;
-      decide(Verdict::trains, fmt::format("trains as configured: the largest stable rate is about {:.2g}, {:.2g} times "
-                                          "the configured one",
-                                          stable, margin));
-      if (warms && trains_at_plan(*without_)) result_.shortest_warm_up = 0;
+      decide(Verdict::trains,
+             fmt::format("trains as configured: {}, {:.2g} times the configured one", about, stable / plan_.peak));
+      if (warms && trains_at_plan(without_->now)) result_.shortest_warm_up = 0;
       result_.recommended = {subject_.config.train.learning_rate, plan_.warm_up};
     } else if (!warms && result_.shortest_warm_up) {
       const int64_t steps = *result_.shortest_warm_up;
-      decide(Verdict::needs_warm_up, fmt::format("trains only with warm-up: {} steps were enough at {:.2g}; without, "
-                                                 "the largest stable rate is about {:.2g}",
-                                                 steps, plan_.peak, stable));
+      decide(Verdict::needs_warm_up,
+             fmt::format("trains only with warm-up: {} steps were enough at {:.2g}; without, {}", steps, plan_.peak,
+                         about));
       result_.recommended = {subject_.config.train.learning_rate, 2 * steps};
     } else if (fails_at_plan(belief) && !shortened) {
-      decide(Verdict::other_rate,
-             fmt::format("does not train at {:.2g}: the largest stable rate is about {:.2g}", plan_.peak, stable));
+      decide(Verdict::other_rate, fmt::format("does not train at {:.2g}: {}", plan_.peak, about));
     } else if (fails_at_plan(belief)) {
-      decide(Verdict::unknown,
-             fmt::format("cannot tell within this budget: with a warm-up of {} steps, the largest stable rate is about "
-                         "{:.2g}, below {:.2g}, but the planned {} may be enough",
-                         result_.tried_warm_up, stable, plan_.peak, with_thousands(plan_.warm_up)));
+      decide(
+          Verdict::unknown,
+          fmt::format("cannot tell within this budget: after a warm-up of {} steps, {}, below {:.2g}, but the planned "
+                      "{} may be enough",
+                      result_.tried_warm_up, about, plan_.peak, with_thousands(plan_.warm_up)));
     } else {
       decide(Verdict::unknown,
              fmt::format("cannot tell within this budget: the largest stable rate lies between {:.2g} and {:.2g}, and "
@@ -241,7 +288,7 @@ class Check {
   PlannedSchedule plan_;
   Trials trials_;
   CheckResult result_;
-  std::optional<RateBelief> with_, without_;  // with the tried warm-up, and without
+  std::optional<Belief> with_, without_;  // with the tried warm-up, and without
   int64_t next_seed_ = 1;
   int64_t seen_ = 0;  // trials that said something
   double first_gradient_seconds_ = 0;

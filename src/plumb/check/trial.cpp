@@ -55,7 +55,8 @@ Trials::Trials(const Subject& subject, std::function<bool()> stop)
     : subject_(subject), stop_(std::move(stop)), model_(make_model(subject.config.model)) {
   const auto train = subject.task->dataset("train");
   probe_ = evaluation_batches(*train, subject.config.train.batch_tokens, kProbe);
-  yardstick_.frequencies = label_baseline(*train).nll_on(probe_);
+  yardstick_.frequencies =
+      label_baseline(*train, model_->outputs()).nll_on(probe_, subject.config.train.label_smoothing);
   yardstick_.uniform = std::log(static_cast<double>(model_->outputs()));
 }
 Trials::~Trials() = default;

@@ -21,14 +21,15 @@ void LabelBaseline::add(const Batch& batch) {
   }
 }
 
-double LabelBaseline::nll_on(const std::vector<Batch>& batches) const {
+double LabelBaseline::nll_on(const std::vector<Batch>& batches, double label_smoothing) const {
+  const double rest = label_smoothing / static_cast<double>(weights_.size());
   double sum = 0, weight = 0;
   for (const Batch& batch : batches) {
     for (size_t i = 0; i < batch.labels.size(); ++i) {
       const auto label = static_cast<size_t>(batch.labels[i]);
       if (label >= weights_.size() || weights_[label] == 0) continue;
       const double own = batch.weights.empty() ? 1.0 : batch.weights[i];
-      sum -= own * std::log(weights_[label] / sum_);
+      sum -= own * std::log((1 - label_smoothing) * weights_[label] / sum_ + rest);
       weight += own;
     }
   }

@@ -24,8 +24,9 @@ class LabelBaseline {
   /// that was fitted to them; so a model that is not below it on them has failed.
   [[nodiscard]] double nll() const { return loss(0); }
 
-  /// The mean −log p of the labels of these batches, which may be others; those that were never added are left out.
-  [[nodiscard]] double nll_on(const std::vector<Batch>& batches) const;
+  /// The mean −log m of the labels of these batches, which may be others: the negative log-likelihood of the constant
+  /// prediction that is best under label smoothing, see `loss`. Labels that were never added are left out.
+  [[nodiscard]] double nll_on(const std::vector<Batch>& batches, double label_smoothing) const;
 
   /// The smallest label-smoothed loss (ops/cross_entropy.h) of a constant prediction q. The loss of a label is
   /// (1 − ε)·(−log q(label)) + ε/V·Σ −log q, whose mean over the labels is the cross-entropy of q with
