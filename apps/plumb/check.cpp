@@ -61,7 +61,7 @@ std::string row(const char* name, const std::string& text) { return fmt::format(
 
 std::string text_of(const check::CheckResult& result, bool verbose) {
   std::string text = result.answer + "\n\n";
-  if (result.largest_stable_rate) {
+  if (result.largest_stable_rate_without_warm_up) {
     const bool shortened = result.tried_warm_up > 0 && result.tried_warm_up < result.planned_warm_up;
     if (result.tried_warm_up > 0) {
       text += row("largest stable rate",
@@ -118,7 +118,7 @@ void run(const CheckArguments& arguments, const Globals& globals) {
   if (!arguments.out.empty()) {
     write_file_atomic(std::filesystem::path(arguments.out) / "check.json", document.dump(2) + "\n");
     write_file_atomic(std::filesystem::path(arguments.out) / "report.html",
-                      render_report(check::check_report(result, arguments.data)));
+                      render_report(check::check_report(result, subject.config.data)));
   }
   emit(globals, document, text_of(result, globals.verbose));
   if (options.stop()) throw Interrupted{InterruptGuard::signal()};

@@ -218,13 +218,85 @@ def truth(arguments):
     parallel(arguments, one, cells())
 
 
+def edge_of(document, frequencies):
+    """log2 of the rate at which half of the runs are usable, by maximum likelihood with the slope of `plumb check`."""
+    flags = usable(document['runs'], frequencies)
+
+    def likelihood(edge):
+        failing = [0.03 + 0.94 / (1 + math.exp(-(math.log2(rate) - edge) / 0.3)) for rate, _ in flags]
+        return sum(math.log(1 - p if good else p) for p, (_, good) in zip(failing, flags))
+    return max((i / 32 for i in range(-20 * 32, 8 * 32)), key=likelihood)
+
+
+def solve(rows, values, ridge=1e-3):
+    """Least squares with a small ridge, by Gaussian elimination."""
+    n = len(rows[0])
+    a = [[sum(r[i] * r[j] for r in rows) + ridge * (i == j) for j in range(n)] +
+         [sum(r[i] * v for r, v in zip(rows, values))] for i in range(n)]
+    for i in range(n):
+        pivot = max(range(i, n), key=lambda k: abs(a[k][i]))
+        a[i], a[pivot] = a[pivot], a[i]
+        for k in range(n):
+            if k != i:
+                factor = a[k][i] / a[i][i]
+                a[k] = [x - factor * y for x, y in zip(a[k], a[i])]
+    return [a[i][n] / a[i][i] for i in range(n)]
+
+
+def features(cell):
+    sgd = cell['optimizer'] == 'sgd'
+    return [1, sgd, math.log2(cell['depth']), sgd * math.log2(cell['depth']), cell['warm_up'] > 0,
+            cell['corpus'] == 'multi30k']
+
+
+def table(arguments):
+    known = []
+    for cell in cells():
+        files = [RESULTS / kind / f'{name_of(cell)}.json' for kind in ('predictions', 'truth')]
+        if not all(f.exists() for f in files):
+            continue
+        check, document = json.loads(files[0].read_text())['check'], json.loads(files[1].read_text())
+        if not document['complete'] or not any(good for _, good in usable(document['runs'], check['frequencies'])):
+            continue
+        found = check['largest_stable_rate' if cell['warm_up'] else 'largest_stable_rate_without_warm_up']
+        known.append({'cell': cell, 'truth': edge_of(document, check['frequencies']), 'check': check,
+                      'estimates': {'plumb check': math.log2(found['estimate'])},
+                      'covered': math.log2(found['low']), 'up_to': math.log2(found['high'])})
+    for one in known:  # each scheme by what the others teach
+        others = [o for o in known if o['cell']['scheme'] != one['cell']['scheme']]
+        alike = sorted(o['truth'] for o in others if o['cell']['optimizer'] == one['cell']['optimizer'])
+        if not alike:
+            continue
+        one['estimates']['constant per optimizer'] = alike[len(alike) // 2]
+        weights = solve([features(o['cell']) for o in others], [o['truth'] for o in others])
+        one['estimates']['regression on the configuration'] = sum(
+            w * f for w, f in zip(weights, features(one['cell'])))
+        ratios = sorted(o['truth'] - math.log2(o['check']['critical_rate']) for o in others
+                        if o['cell']['optimizer'] == one['cell']['optimizer'] and o['check'].get('critical_rate'))
+        if ratios and one['check'].get('critical_rate'):
+            one['estimates']['critical rate at initialization'] = (math.log2(one['check']['critical_rate']) +
+                                                                   ratios[len(ratios) // 2])
+    print(f'{len(known)} of {len(cells())} cells')
+    print('| method | cells | within 2x | within 4x | over by more than 2x | median of abs. log2 |')
+    print('| --- | --- | --- | --- | --- | --- |')
+    for method in dict.fromkeys(m for one in known for m in one['estimates']):
+        errors = [one['estimates'][method] - one['truth'] for one in known if method in one['estimates']]
+        share = [sum(map(test, errors)) / len(errors) for test in
+                 (lambda e: abs(e) <= 1, lambda e: abs(e) <= 2, lambda e: e > 1)]
+        print(f'| {method} | {len(errors)} | {share[0]:.0%} | {share[1]:.0%} | {share[2]:.0%} | '
+              f'{sorted(map(abs, errors))[len(errors) // 2]:.2f} |')
+    if known:
+        inside = sum(one['covered'] <= one['truth'] <= one['up_to'] for one in known)
+        print(f'the 80% interval contains {inside} of {len(known)}')
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--plumb', default='build/plumb')
     parser.add_argument('--data', type=pathlib.Path, help='folder with multi30k/ and wikitext-2/')
     parser.add_argument('--work', type=pathlib.Path, default=pathlib.Path('out/check'), help='prepared data and runs')
     parser.add_argument('--jobs', type=int, default=2)
-    actions = {'prepare': prepare, 'predict': predict, 'seal': seal, 'truth': truth}
+    actions = {'prepare': prepare, 'predict': predict, 'seal': seal, 'truth': truth, 'table': table}
     parser.add_argument('action', choices=actions)
     arguments = parser.parse_args()
     actions[arguments.action](arguments)

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -21,7 +22,7 @@ Budget parse_budget(const std::string& text, int64_t planned_steps) {
     Budget budget;
     if (unit == "%" || unit == "g") {
       const double gradients = unit == "%" ? value / 100 * static_cast<double>(planned_steps) : value;
-      budget.gradients = static_cast<int64_t>(std::ceil(gradients));
+      budget.gradients = static_cast<int64_t>(std::ceil(std::min(gradients, 1e15)));
       return budget;
     }
     for (const auto& [name, seconds] : kTimes) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "plumb/analysis/loss_function.h"
@@ -25,7 +26,7 @@ constexpr EnumNames<Verdict, 5> kNames = {{{Verdict::trains, "trains"},
 constexpr int64_t kExamples = 32;        // that the measurements before training look at
 constexpr double kMeasurements = 20;     // what they cost, in gradients of these examples
 constexpr int64_t kTrial = 80;           // steps of a trial at its rate, at most
-constexpr int64_t kShortest = 40;        // steps that a trial needs to show anything
+constexpr int64_t kShortest = 60;        // steps that a trial needs to show anything
 constexpr int64_t kLongestWarmUp = 100;  // steps of a trial's warm-up, at most
 constexpr double kNarrow = 1;            // octaves: an interval as narrow as this is not narrowed further
 constexpr double kGain = 0.2;            // nats: trials are not compared before the best has gained as much
@@ -73,7 +74,7 @@ class Check {
   CheckResult run() {
     look();
     const int64_t most = std::min<int64_t>(left() / 3, kTrial + kLongestWarmUp);
-    result_.tried_warm_up = std::min({plan_.warm_up, kLongestWarmUp, std::max<int64_t>(most - kShortest, 0) / 2});
+    result_.tried_warm_up = std::min({plan_.warm_up, kLongestWarmUp, std::max<int64_t>(most - kShortest, 0)});
     if (plan_.warm_up > 0 && result_.tried_warm_up > 0) {
       search(with_, result_.tried_warm_up, 0.6);
       without_ =
@@ -100,7 +101,7 @@ class Check {
     if (std::isfinite(options_.budget.seconds)) {
       const double seconds = options_.budget.seconds - watch_.seconds();
       const double each = seconds_per_step_ > 0 ? seconds_per_step_ : first_gradient_seconds_;
-      if (each > 0) most = std::min(most, static_cast<int64_t>(seconds / each));
+      if (each > 0) most = std::min(most, static_cast<int64_t>(std::min(seconds / each, 1e15)));
     }
     return stopped() ? 0 : std::max<int64_t>(most, 0);
   }
@@ -142,7 +143,9 @@ class Check {
     const int64_t steps = std::min<int64_t>(left(), kTrial + warm_up);
     Trial trial = trials_.run({rate, warm_up, next_seed_++}, steps);
     result_.cost.gradients += trial.gradients;
-    if (trial.gradients > 0) seconds_per_step_ = trial.seconds / static_cast<double>(trial.gradients);
+    trial_seconds_ += trial.seconds;
+    trial_steps_ += trial.gradients;
+    if (trial_steps_ > 0) seconds_per_step_ = trial_seconds_ / static_cast<double>(trial_steps_);
     result_.trials.push_back(trial);
     return trial;
   }
@@ -176,7 +179,7 @@ class Check {
     };
     const Trial* best = nullptr;
     for (const Trial& trial : result_.trials) {
-      if (!of_search(trial)) continue;
+      if (!of_search(trial) || trial.outcome == Outcome::fails) continue;
       if (best == nullptr) {
         best = &trial;
       } else if (const auto [own, other] = last_losses(trial, *best); own < other) {
@@ -194,11 +197,12 @@ class Check {
   void search(std::optional<Belief>& belief, int64_t warm_up, double share) {
     const auto reserve = static_cast<int64_t>((1 - share) * static_cast<double>(left()));
     while (left() - reserve >= kShortest + warm_up) {
-      const bool first = std::none_of(result_.trials.begin(), result_.trials.end(), [&](const Trial& trial) {
-        return trial.warm_up == warm_up && trial.learning_rate == plan_.peak;
-      });
+      const bool first =
+          plan_.peak > 0 && std::none_of(result_.trials.begin(), result_.trials.end(), [&](const Trial& trial) {
+            return trial.warm_up == warm_up && trial.learning_rate == plan_.peak;
+          });
       if (!first && belief->now.estimate().octaves() < kNarrow) return;
-      const double rate = first && plan_.peak > 0 ? plan_.peak : belief->now.estimate().estimate;
+      const double rate = first ? plan_.peak : belief->now.estimate().estimate;
       if (attempt(rate, warm_up).outcome == Outcome::unknown) return;
       update(*belief, warm_up);
       ++seen_;
@@ -207,7 +211,7 @@ class Check {
 
   /// Without a planned warm-up: whether one would let the planned rate train, if it does not.
   void try_warm_up() {
-    if (!fails_at_plan(without_->now)) return;
+    if (plan_.warm_up > 0 || subject_.first_step > 0 || !fails_at_plan(without_->now)) return;
     for (const int64_t warm_up : {kLongestWarmUp / 2, kLongestWarmUp}) {
       if (left() < warm_up + kShortest) return;
       if (attempt(plan_.peak, warm_up).outcome != Outcome::trains) continue;
@@ -216,38 +220,53 @@ class Check {
     }
   }
 
-  [[nodiscard]] bool trains_at_plan(const RateBelief& belief) const { return belief.quantile(1 - kSure) > plan_.peak; }
+  [[nodiscard]] bool trains_at_plan(const RateBelief& belief) const {
+    return plan_.peak > 0 && belief.quantile(1 - kSure) > plan_.peak;
+  }
   [[nodiscard]] bool fails_at_plan(const RateBelief& belief) const { return belief.quantile(kSure) < plan_.peak; }
+
+  [[nodiscard]] bool any_stable() const {
+    return std::any_of(result_.trials.begin(), result_.trials.end(), [](const Trial& trial) {
+      return trial.outcome == Outcome::trains || trial.outcome == Outcome::slow;
+    });
+  }
 
   /// Whether every trial has failed, down to rates so low that no lower one would help.
   [[nodiscard]] bool all_failed() const {
-    const bool all = std::all_of(result_.trials.begin(), result_.trials.end(),
-                                 [](const Trial& trial) { return trial.outcome == Outcome::fails; });
-    return all && smallest_rate() <= plan_.peak / kHopeless;
+    const bool all = std::all_of(result_.trials.begin(), result_.trials.end(), [](const Trial& trial) {
+      return trial.outcome == Outcome::fails || trial.outcome == Outcome::unknown;
+    });
+    return all && plan_.peak > 0 && smallest_rate() <= plan_.peak / kHopeless;
   }
 
   void conclude() {
     const bool warms = plan_.warm_up > 0 && result_.tried_warm_up > 0;
     const RateBelief& belief = warms ? with_->now : without_->now;
-    const bool shortened = warms && result_.tried_warm_up < plan_.warm_up;
+    const bool shortened = result_.tried_warm_up < plan_.warm_up;
     if (seen_ == 0) {
       decide(Verdict::unknown, fmt::format("cannot tell within this budget: give at least {} gradients",
                                            result_.cost.gradients + kTrial + result_.tried_warm_up));
       return;
     }
-    result_.largest_stable_rate = belief.estimate();
+    if (warms || plan_.warm_up == 0) result_.largest_stable_rate = belief.estimate();
     result_.largest_stable_rate_without_warm_up = without_->now.estimate();
-    const double stable = result_.largest_stable_rate->estimate;
+    const double stable = belief.estimate().estimate;
     result_.recommended = {std::min(stable / 2, std::max(plan_.peak, stable / 4)) / plan_.factor, plan_.warm_up};
+    if (subject_.first_step > 0) result_.recommended.reset();
     const std::string about = fmt::format("the largest stable rate is about {:.2g}", stable);
     if (all_failed()) {
       decide(Verdict::cannot,
              fmt::format("does not train: no trial learned anything, at rates down to {:.2g}", smallest_rate()));
       result_.recommended.reset();
+    } else if (!any_stable()) {
+      decide(
+          Verdict::unknown,
+          fmt::format("cannot tell within this budget: every trial failed, at rates down to {:.2g}", smallest_rate()));
+      result_.recommended.reset();
     } else if (trains_at_plan(belief)) {
       decide(Verdict::trains,
              fmt::format("trains as configured: {}, {:.2g} times the configured one", about, stable / plan_.peak));
-      if (warms && trains_at_plan(without_->now)) result_.shortest_warm_up = 0;
+      if (warms) result_.shortest_warm_up = trains_at_plan(without_->now) ? 0 : result_.tried_warm_up;
       result_.recommended = {subject_.config.train.learning_rate, plan_.warm_up};
     } else if (!warms && result_.shortest_warm_up) {
       const int64_t steps = *result_.shortest_warm_up;
@@ -267,7 +286,7 @@ class Check {
       decide(Verdict::unknown,
              fmt::format("cannot tell within this budget: the largest stable rate lies between {:.2g} and {:.2g}, and "
                          "the configured one is {:.2g}",
-                         result_.largest_stable_rate->low, result_.largest_stable_rate->high, plan_.peak));
+                         belief.estimate().low, belief.estimate().high, plan_.peak));
     }
   }
 
@@ -277,8 +296,10 @@ class Check {
   }
 
   [[nodiscard]] double smallest_rate() const {
-    double smallest = plan_.peak;
-    for (const Trial& trial : result_.trials) smallest = std::min(smallest, trial.learning_rate);
+    double smallest = std::numeric_limits<double>::infinity();
+    for (const Trial& trial : result_.trials) {
+      if (trial.outcome != Outcome::unknown) smallest = std::min(smallest, trial.learning_rate);
+    }
     return smallest;
   }
 
@@ -292,6 +313,8 @@ class Check {
   int64_t next_seed_ = 1;
   int64_t seen_ = 0;  // trials that said something
   double first_gradient_seconds_ = 0;
+  double trial_seconds_ = 0;
+  int64_t trial_steps_ = 0;
   double seconds_per_step_ = 0;
 };
 

@@ -36,7 +36,9 @@ PlannedSchedule planned_schedule(const Subject& subject) {
   int64_t first = 1;
   while (first < planned.steps && rate(first) < 0.99 * planned.peak) ++first;
   planned.warm_up = first == 1 || done > 0 ? 0 : first;
-  planned.factor = given.learning_rate > 0 ? planned.peak / given.learning_rate : 1;
+  if (planned.warm_up > 0 && has_schedule_factor(config.schedule, "linear_warmup"))
+    planned.warm_up = std::min(config.warm_up.in_steps(), planned.steps);
+  planned.factor = given.learning_rate > 0 && planned.peak > 0 ? planned.peak / given.learning_rate : 1;
   return planned;
 }
 

@@ -10,7 +10,7 @@ namespace plumb::check {
 struct PlannedSchedule {
   double peak = 0;      // the largest learning rate
   double factor = 1;    // peak / train.learning_rate
-  int64_t warm_up = 0;  // steps before the rate first reaches 99 % of the peak; 0 if it begins there
+  int64_t warm_up = 0;  // of a linear warm-up; otherwise the step at which 99 % of the peak are reached, 0: the first
   int64_t steps = 0;    // of the run
 };
 

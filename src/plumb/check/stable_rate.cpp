@@ -1,5 +1,6 @@
 #include "plumb/check/stable_rate.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -27,8 +28,9 @@ void describe(Fields& field, RateEstimate& estimate) {
 
 RateBelief::RateBelief(double median, double octaves)
     : weights_(static_cast<size_t>((kHighest - kLowest) * kPerOctave) + 1) {
+  const double center = std::clamp(std::log2(median), kLowest, kHighest);
   for (size_t i = 0; i < weights_.size(); ++i)
-    weights_[i] = std::exp(-std::pow((value_of(i) - std::log2(median)) / octaves, 2) / 2);
+    weights_[i] = std::exp(-std::pow((value_of(i) - center) / octaves, 2) / 2);
   const double sum = std::accumulate(weights_.begin(), weights_.end(), 0.0);
   for (double& weight : weights_) weight /= sum;
 }

@@ -23,7 +23,7 @@ TrainConfig settings_of(const TrainConfig& run, const TrialPlan& plan, int64_t f
   config.warm_up = plan.warm_up;
   config.decay_start = 0;
   config.seed = plan.seed;
-  config.steps = first + steps;
+  config.steps = first + steps + 1;  // never complete: no validation at the end
   config.epochs = 0;
   config.log_every = kLargestCount;
   config.validate_every = kLargestCount;
@@ -79,13 +79,16 @@ Trial Trials::run(const TrialPlan& plan, int64_t steps) {
   };
   look(0, false);
   TrainHooks hooks;
-  hooks.dry_pass = true;
+  hooks.dry_pass = !tried_;
+  tried_ = true;
   hooks.stop = [&] {
     if ((trainer.step() - first) % kEvery == 0) look(trainer.step() - first, false);
-    return judged.settled || (stop_ && stop_());
+    return judged.settled || trainer.step() - first >= steps || (stop_ && stop_());
   };
   const TrainResult result = trainer.run(hooks);
   if (result.outcome == RunOutcome::diverged) look(trainer.step() - first, true);
+  const bool cut = trainer.step() - first < steps && !judged.settled;
+  if (cut && judged.outcome != Outcome::trains) judged = {Outcome::unknown, false, "ended before it could be told"};
   trial.outcome = judged.outcome;
   trial.reason = judged.reason;
   trial.gradients = trainer.step() - first;

@@ -57,6 +57,7 @@ class Trials {
   std::unique_ptr<Model> model_;
   std::vector<Batch> probe_;
   Yardstick yardstick_;
+  bool tried_ = false;  // the longest batch
 };
 
 }  // namespace plumb::check

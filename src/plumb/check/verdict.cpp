@@ -45,17 +45,22 @@ Judged judge_losses(const std::vector<int64_t>& steps, const std::vector<double>
   const LearningJudgment judgment = judge_learning(curve);
   const int64_t at_rate = steps.back() - warm_up;
   if (diverged) return {Outcome::fails, true, judgment.text};
-  if (at_rate < kEnough) return {Outcome::unknown, false, fmt::format("only {} steps", steps.back())};
+  if (at_rate < kEnough || std::ssize(losses) < kLast + 1)
+    return {Outcome::unknown, false, fmt::format("only {} steps", steps.back())};
   const bool stuck =
       judgment.learning == Learning::frequencies_only || judgment.learning == Learning::worse_than_uniform;
-  if (judgment.learning == Learning::unfinished || (stuck && falls(losses))) {
+  if (judgment.learning == Learning::unfinished || (stuck && falls(losses) && losses.back() < yardstick.first)) {
     return {Outcome::slow, false,
             fmt::format("the loss is {:.2f} nats after {} steps and still falling, against {:.2f} of the labels' "
                         "frequencies",
                         losses.back(), steps.back(), yardstick.frequencies)};
   }
-  if (judgment.failed()) return {Outcome::fails, at_rate >= kPatience, judgment.text};
-  return {Outcome::trains, false, judgment.text};
+  const std::string text = knows
+                               ? fmt::format("the loss is {:.2f} nats after {} steps, against {:.2f} before the first",
+                                             losses.back(), steps.back(), yardstick.first)
+                               : judgment.text;
+  if (judgment.failed()) return {Outcome::fails, at_rate >= kPatience, text};
+  return {Outcome::trains, false, text};
 }
 
 }  // namespace plumb::check
