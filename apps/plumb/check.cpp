@@ -70,7 +70,7 @@ std::string text_of(const check::CheckResult& result, bool verbose) {
                                                with_thousands(result.planned_warm_up))
                                  : fmt::format(", after the warm-up of {} steps", result.tried_warm_up)));
     }
-    text += row(result.tried_warm_up > 0 ? "  without warm-up" : "largest stable rate",
+    text += row(result.planned_warm_up > 0 ? "  without warm-up" : "largest stable rate",
                 in_words(*result.largest_stable_rate_without_warm_up));
   }
   if (result.recommended) {

@@ -193,7 +193,7 @@ inline std::vector<std::string> raised(const std::vector<check::Reason>& reasons
   return names;
 }
 
-/// The first reason of an alarm, at this place if one is given; fails the test if there is none.
+/// The first reason that the alarm gives, restricted to `place` unless that is empty; fails the test without one.
 inline check::Reason reason_of(const std::vector<check::Reason>& reasons, const std::string& alarm,
                                const std::string& place = "") {
   for (const check::Reason& each : reasons) {

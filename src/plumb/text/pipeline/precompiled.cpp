@@ -23,7 +23,7 @@ uint32_t offset_of(uint32_t unit) { return (unit >> 10) << ((unit & (1U << 9)) >
 
 /// What becomes of the first characters of a text. As in `tokenizers`, a replacement takes its characters one by one
 /// from those that it replaces. Further ones come from the last of these; characters that are left over count to the
-/// last character before them, and if there is none, those after them move up.
+/// last character before them. At the beginning of the text, where no character precedes, those after them move up.
 class BeginningOfResult {
  public:
   explicit BeginningOfResult(size_t characters) : characters_(characters) {}
