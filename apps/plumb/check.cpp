@@ -74,13 +74,13 @@ std::string text_of(const check::CheckResult& result, bool verbose) {
                 in_words(*result.largest_stable_rate_without_warm_up));
   }
   if (result.recommended) {
-    text += row("recommended", fmt::format("train.learning_rate = {:.2g}, train.warm_up = {}",
-                                           result.recommended->learning_rate, result.recommended->warm_up));
+    text += row("recommended", to_string(*result.recommended));
   }
   if (result.shortest_warm_up)
     text += row("shortest warm-up", fmt::format("{} steps, of those tried", *result.shortest_warm_up));
-  text += row("run", fmt::format("{} steps, about {}; {} of memory", with_thousands(result.planned_steps),
-                                 duration(result.planned_seconds), with_bytes(result.peak_memory)));
+  text += row("run", fmt::format("{} steps{}; {} of memory", with_thousands(result.planned_steps),
+                                 result.planned_seconds > 0 ? ", about " + duration(result.planned_seconds) : "",
+                                 with_bytes(result.peak_memory)));
   text += row("cost", fmt::format("{} gradients ({:.2g}% of the run), {}", with_thousands(result.cost.gradients),
                                   100.0 * static_cast<double>(result.cost.gradients) /
                                       static_cast<double>(result.planned_steps),

@@ -56,6 +56,17 @@ TEST_F(LabelBaselines, NllIsTheEntropyOfTheFrequencies) {
   EXPECT_EQ(LabelBaseline(4).nll(), 0);
 }
 
+TEST_F(LabelBaselines, EvenlySpacedExamplesStandForALargeSplit) {
+  // 2,000 sentences of one word: a third of the first half are 5, all others 6.
+  std::vector<std::vector<int32_t>> sentences;
+  for (int32_t i = 0; i < 2000; ++i) sentences.push_back({i < 1000 && i % 3 == 0 ? 5 : 6});
+  write_split(folder_ / "large", std::vector<std::vector<int32_t>>(sentences.size()), sentences);
+  const TextDataset dataset(ParallelSplit::open(folder_ / "large"), {});
+  const LabelBaseline some = label_baseline(dataset, 7, 500);
+  EXPECT_NEAR(static_cast<double>(some.labels()), 500, 5);
+  EXPECT_NEAR(some.nll(), label_baseline(dataset, 7).nll(), 0.02);
+}
+
 TEST_F(LabelBaselines, OfAClassifierIsThatOfItsClasses) {
   const LabelBaseline classes = label_baseline(LabeledDataset(split(), {1, 1, 0, 1, 1}, {}), 2);
   EXPECT_NEAR(classes.nll(), -0.8 * std::log(0.8) - 0.2 * std::log(0.2), 1e-12);

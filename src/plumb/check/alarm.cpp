@@ -28,9 +28,10 @@ Registry<Alarm>& alarms() {
   return registry;
 }
 
-std::vector<Reason> all_reasons(const Evidence& evidence) {
+std::vector<Reason> all_reasons(const Evidence& evidence, const std::function<bool()>& stop) {
   std::vector<Reason> reasons;
   for (const auto& [name, entry] : alarms().entries()) {
+    if (stop && stop()) break;
     try {
       for (Reason& reason : entry.make(evidence)) {
         reason.alarm = name;

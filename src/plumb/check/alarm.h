@@ -42,7 +42,8 @@ struct Evidence {
 using Alarm = std::function<std::vector<Reason>(const Evidence&)>;
 Registry<Alarm>& alarms();
 
-/// The reasons of all alarms, raised ones first. An alarm that throws Error is left out with a warning.
-std::vector<Reason> all_reasons(const Evidence& evidence);
+/// The reasons of all alarms, raised ones first. An alarm that throws Error is left out with a warning. `stop` is asked
+/// before each alarm; true leaves out the rest.
+std::vector<Reason> all_reasons(const Evidence& evidence, const std::function<bool()>& stop = {});
 
 }  // namespace plumb::check

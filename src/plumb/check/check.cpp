@@ -11,6 +11,7 @@
 #include "plumb/base/text.h"
 #include "plumb/base/timing.h"
 #include "plumb/check/prior.h"
+#include "plumb/optim/schedule.h"
 #include "plumb/plan/local_memory.h"
 #include "plumb/trouble/record_fields.h"
 
@@ -23,7 +24,7 @@ constexpr EnumNames<Verdict, 5> kNames = {{{Verdict::trains, "trains"},
                                            {Verdict::cannot, "cannot"},
                                            {Verdict::unknown, "unknown"}}};
 
-constexpr int64_t kExamples = 32;        // that the measurements before training look at
+constexpr int64_t kExamples = 32;        // that the measurements before training look at, or those of one step
 constexpr double kMeasurements = 20;     // what they cost, in gradients of these examples
 constexpr int64_t kTrial = 80;           // steps of a trial at its rate, at most
 constexpr int64_t kShortest = 60;        // steps that a trial needs to show anything
@@ -119,23 +120,26 @@ class Check {
     Model& model = trials_.model();
     set_first_weights(subject_, model, options_.seed);
     const auto train = subject_.task->dataset("train");
-    const std::vector<Batch> batches = evaluation_batches(*train, subject_.config.train.batch_tokens, kExamples);
+    const TrainConfig& config = subject_.config.train;
+    const int64_t of_step = config.batch_tokens * config.accumulate;
+    int64_t examples = 0, tokens = 0;
+    while (examples < std::min(kExamples, train->size()) && (examples == 0 || tokens < of_step))
+      tokens += train->cost(examples++).larger();
+    const std::vector<Batch> batches = evaluation_batches(*train, config.batch_tokens, examples);
     const Stopwatch watch;
     double loss = 0;
     std::vector<Tensor> gradient = gradient_of(subject_, model, batches, loss);
-    first_gradient_seconds_ = watch.seconds() / static_cast<double>(batches.size());
+    const double share = static_cast<double>(tokens) / static_cast<double>(of_step);  // of a step
+    first_gradient_seconds_ = watch.seconds() / share;
     Yardstick yardstick = trials_.yardstick();
     yardstick.first = loss;
-    result_.reasons = all_reasons(
-        {subject_, model, *train, batches, std::move(gradient), yardstick, plan_.peak, plan_.warm_up, plan_.steps});
-    const Prior prior = first_belief(subject_, model, batches, plan_.peak);
+    const Evidence evidence{subject_,  model,      *train,        batches,    std::move(gradient),
+                            yardstick, plan_.peak, plan_.warm_up, plan_.steps};
+    result_.reasons = all_reasons(evidence, options_.stop);
+    const Prior prior = first_belief(evidence);
     with_ = without_ = Belief(prior.belief);
     result_.critical_rate = prior.critical_rate;
-    double tokens = 0;
-    for (const Batch& batch : batches) tokens += static_cast<double>(batch.tokens());
-    const TrainConfig& train_config = subject_.config.train;
-    const auto of_step = static_cast<double>(train_config.batch_tokens * train_config.accumulate);
-    result_.cost.gradients += std::llround(std::ceil(kMeasurements * std::min(tokens / of_step, 1.0)));
+    result_.cost.gradients += std::llround(std::ceil(kMeasurements * share));
   }
 
   Trial attempt(double rate, int64_t warm_up) {
@@ -236,7 +240,7 @@ class Check {
     const bool all = std::all_of(result_.trials.begin(), result_.trials.end(), [](const Trial& trial) {
       return trial.outcome == Outcome::fails || trial.outcome == Outcome::unknown;
     });
-    return all && plan_.peak > 0 && smallest_rate() <= plan_.peak / kHopeless;
+    return all && seen_ > 0 && plan_.peak > 0 && smallest_rate() <= plan_.peak / kHopeless;
   }
 
   void conclude() {
@@ -251,29 +255,28 @@ class Check {
     if (warms || plan_.warm_up == 0) result_.largest_stable_rate = belief.estimate();
     result_.largest_stable_rate_without_warm_up = without_->now.estimate();
     const double stable = belief.estimate().estimate;
-    result_.recommended = {std::min(stable / 2, std::max(plan_.peak, stable / 4)) / plan_.factor, plan_.warm_up};
-    if (subject_.first_step > 0) result_.recommended.reset();
+    recommend(std::min(stable / 2, std::max(plan_.peak, stable / 4)) / plan_.factor, {});
     const std::string about = fmt::format("the largest stable rate is about {:.2g}", stable);
     if (all_failed()) {
       decide(Verdict::cannot,
              fmt::format("does not train: no trial learned anything, at rates down to {:.2g}", smallest_rate()));
       result_.recommended.reset();
     } else if (!any_stable()) {
-      decide(
-          Verdict::unknown,
-          fmt::format("cannot tell within this budget: every trial failed, at rates down to {:.2g}", smallest_rate()));
+      decide(Verdict::unknown,
+             fmt::format("cannot tell within this budget: no trial learned anything, at rates down to {:.2g}",
+                         smallest_rate()));
       result_.recommended.reset();
     } else if (trains_at_plan(belief)) {
       decide(Verdict::trains,
              fmt::format("trains as configured: {}, {:.2g} times the configured one", about, stable / plan_.peak));
       if (warms) result_.shortest_warm_up = trains_at_plan(without_->now) ? 0 : result_.tried_warm_up;
-      result_.recommended = {subject_.config.train.learning_rate, plan_.warm_up};
+      recommend(subject_.config.train.learning_rate, {});
     } else if (!warms && result_.shortest_warm_up) {
       const int64_t steps = *result_.shortest_warm_up;
       decide(Verdict::needs_warm_up,
              fmt::format("trains only with warm-up: {} steps were enough at {:.2g}; without, {}", steps, plan_.peak,
                          about));
-      result_.recommended = {subject_.config.train.learning_rate, 2 * steps};
+      recommend(subject_.config.train.learning_rate, 2 * steps);
     } else if (fails_at_plan(belief) && !shortened) {
       decide(Verdict::other_rate, fmt::format("does not train at {:.2g}: {}", plan_.peak, about));
     } else if (fails_at_plan(belief)) {
@@ -293,6 +296,16 @@ class Check {
   void decide(Verdict verdict, std::string answer) {
     result_.verdict = verdict;
     result_.answer = std::move(answer);
+  }
+
+  /// `warm_up`: in place of the planned one. A run that goes on keeps its settings.
+  void recommend(double rate, std::optional<int64_t> warm_up) {
+    if (subject_.first_step > 0) return;
+    result_.recommended = Recommendation{.learning_rate = rate, .warm_up = warm_up, .schedule = {}};
+    const std::string& schedule = subject_.config.train.schedule;
+    const bool linear = has_schedule_factor(schedule, "linear_warmup");
+    if (!warm_up && linear) result_.recommended->warm_up = plan_.warm_up;
+    if (warm_up && !linear) result_.recommended->schedule = schedule + " * linear_warmup";
   }
 
   [[nodiscard]] double smallest_rate() const {
@@ -328,9 +341,17 @@ int exit_status(const CheckResult& result) {
   return result.verdict == Verdict::unknown ? kUnknown : kOtherwise;
 }
 
+std::string to_string(const Recommendation& recommendation) {
+  std::string text = fmt::format("train.learning_rate = {:.2g}", recommendation.learning_rate);
+  if (recommendation.warm_up) text += fmt::format(", train.warm_up = {}", *recommendation.warm_up);
+  if (!recommendation.schedule.empty()) text += fmt::format(", train.schedule = \"{}\"", recommendation.schedule);
+  return text;
+}
+
 void describe(Fields& field, Recommendation& recommendation) {
   field("learning_rate", recommendation.learning_rate);
   field("warm_up", recommendation.warm_up);
+  field("schedule", recommendation.schedule);
 }
 
 void describe(Fields& field, Cost& cost) {

@@ -24,9 +24,12 @@ std::string to_string(Verdict verdict);
 
 /// What to set in its place.
 struct Recommendation {
-  double learning_rate = 0;  // train.learning_rate
-  int64_t warm_up = 0;       // train.warm_up, in steps
+  double learning_rate = 0;        // train.learning_rate
+  std::optional<int64_t> warm_up;  // train.warm_up, in steps; empty: the schedule has none, or another one
+  std::string schedule;            // train.schedule; empty: as planned
 };
+/// "train.learning_rate = 0.002, train.warm_up = 100".
+std::string to_string(const Recommendation& recommendation);
 void describe(Fields& field, Recommendation& recommendation);
 
 struct Cost {

@@ -1,7 +1,9 @@
 #include "plumb/check/prior.h"
 
-#include "plumb/analysis/initialization.h"
+#include "plumb/analysis/critical_rate.h"
+#include "plumb/analysis/first_step.h"
 #include "plumb/base/error.h"
+#include "plumb/check/planned_step.h"
 
 namespace plumb::check {
 namespace {
@@ -18,15 +20,25 @@ constexpr double kUnmeasured = 4;  // octaves around the planned rate
 
 }  // namespace
 
-Prior first_belief(const Subject& subject, Model& model, const std::vector<Batch>& batches, double peak_rate) {
-  const TrainConfig& train = subject.config.train;
-  const double guess = peak_rate > 0 ? peak_rate : 1e-3;
+Prior first_belief(const Evidence& evidence) {
+  const TrainConfig& train = evidence.subject.config.train;
+  const double guess = evidence.peak_rate > 0 ? evidence.peak_rate : 1e-3;
+  const Parameters& parameters = evidence.model.parameters();
+  CriticalRateOptions options{.label_smoothing = train.label_smoothing, .loss = loss_of(*evidence.subject.task)};
   try {
-    const FirstStep step = measure_first_step(model, batches, train.optimizer, train.options, train.label_smoothing);
-    if (step.critical) {
+    const Tensor gradient = clipped_gradient(evidence);
+    const Tensor update = first_update(parameters, gradient, train.optimizer, train.options);
+    std::vector<Tensor> parts = parameters.split(update);
+    const std::vector<ParameterSettings> settings = planned_settings(evidence);
+    for (size_t i = 0; i < parts.size(); ++i) {
+      options.frozen.push_back(never_trained(settings[i], evidence));
+      parts[i].mul_(options.frozen[i] ? 0 : settings[i].rate_factor);
+    }
+    if (const auto found = critical_learning_rate(evidence.model, evidence.batches, gradient, joined(parts), options)) {
       const Ratio& ratio = train.optimizer == "sgd" ? kOfGradients : kOfSigns;
-      const double critical = step.critical->rate();
-      return {{ratio.factor * critical / step.momentum_gain, ratio.octaves}, critical};
+      const double critical = found->rate();
+      const double gain = make_optimizer(train.optimizer, parameters, train.options)->beginning().momentum_gain;
+      return {{ratio.factor * critical / gain, ratio.octaves}, critical};
     }
   } catch (const Error&) {  // an optimizer without such a step
   }

@@ -96,8 +96,7 @@ Json check_report(const CheckResult& result, const std::string& about) {
   Json document = {{"schema", "plumb.study/1"}, {"title", "Will it train?"}, {"subtitle", about}};
   document["summary"] = {result.answer};
   if (result.recommended) {
-    document["summary"].push_back(fmt::format("Recommended: train.learning_rate = {:.2g}, train.warm_up = {}.",
-                                              result.recommended->learning_rate, result.recommended->warm_up));
+    document["summary"].push_back("Recommended: " + to_string(*result.recommended) + ".");
   }
   for (const Figure& figure : {losses_by_rate(result), losses_by_step(result)})
     document["figures"].push_back(figure.to_json());

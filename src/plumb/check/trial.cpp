@@ -14,6 +14,7 @@ namespace {
 
 constexpr int64_t kProbe = 64;  // examples
 constexpr int64_t kEvery = 10;  // steps between two losses
+constexpr int64_t kCountedLabels = int64_t{1} << 20;
 
 /// The run's settings at a constant rate after a warm-up, without anything that only a long run needs.
 TrainConfig settings_of(const TrainConfig& run, const TrialPlan& plan, int64_t first, int64_t steps) {
@@ -56,7 +57,7 @@ Trials::Trials(const Subject& subject, std::function<bool()> stop)
   const auto train = subject.task->dataset("train");
   probe_ = evaluation_batches(*train, subject.config.train.batch_tokens, kProbe);
   yardstick_.frequencies =
-      label_baseline(*train, model_->outputs()).nll_on(probe_, subject.config.train.label_smoothing);
+      label_baseline(*train, model_->outputs(), kCountedLabels).nll_on(probe_, subject.config.train.label_smoothing);
   yardstick_.uniform = std::log(static_cast<double>(model_->outputs()));
 }
 Trials::~Trials() = default;
@@ -83,12 +84,13 @@ Trial Trials::run(const TrialPlan& plan, int64_t steps) {
   tried_ = true;
   hooks.stop = [&] {
     if ((trainer.step() - first) % kEvery == 0) look(trainer.step() - first, false);
-    return judged.settled || trainer.step() - first >= steps || (stop_ && stop_());
+    return trainer.step() - first >= steps || (stop_ && stop_());
   };
   const TrainResult result = trainer.run(hooks);
-  if (result.outcome == RunOutcome::diverged) look(trainer.step() - first, true);
-  const bool cut = trainer.step() - first < steps && !judged.settled;
-  if (cut && judged.outcome != Outcome::trains) judged = {Outcome::unknown, false, "ended before it could be told"};
+  const bool diverged = result.outcome == RunOutcome::diverged;
+  if (diverged) look(trainer.step() - first, true);
+  const bool cut = trainer.step() - first < steps && !diverged;
+  if (cut && judged.outcome != Outcome::trains) judged = {Outcome::unknown, "ended before it could be told"};
   trial.outcome = judged.outcome;
   trial.reason = judged.reason;
   trial.gradients = trainer.step() - first;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
 #include "plumb/trouble/failure.h"
@@ -11,20 +12,28 @@
 namespace plumb::check {
 namespace {
 
-constexpr EnumNames<Outcome, 4> kNames = {
-    {{Outcome::trains, "trains"}, {Outcome::fails, "fails"}, {Outcome::slow, "slow"}, {Outcome::unknown, "unknown"}}};
+constexpr EnumNames<Outcome, 5> kNames = {{{Outcome::trains, "trains"},
+                                           {Outcome::fails, "fails"},
+                                           {Outcome::slow, "slow"},
+                                           {Outcome::unmoved, "unmoved"},
+                                           {Outcome::unknown, "unknown"}}};
 
-constexpr int64_t kEnough = 20;    // steps, at the full rate, that show anything
-constexpr double kMargin = 0.1;    // nats below the frequencies of weights that know more
-constexpr int64_t kPatience = 80;  // steps at the full rate after which a trial that has not learned has failed
-constexpr int64_t kLast = 3;       // the losses that must each be lower than the one before
-constexpr double kFall = 0.03;     // nats that they fall in all
+constexpr int64_t kEnough = 20;  // steps, at the full rate, that show anything
+constexpr double kMargin = 0.1;  // nats below the frequencies of weights that know more
+constexpr int64_t kLast = 3;     // the losses that must each be lower than the one before
+constexpr double kFall = 0.03;   // nats that they fall in all, and less than which is no movement
 
 /// Whether the last losses fall steadily, if slowly: a run at too low a rate, not one that is stuck.
 bool falls(const std::vector<double>& losses) {
   if (std::ssize(losses) <= kLast) return false;
   const auto last = losses.end() - kLast - 1;
   return std::is_sorted(last, losses.end(), std::greater_equal<>()) && *last - losses.back() >= kFall;
+}
+
+/// Whether no loss differs from the first. Weights that know nothing then have learned nothing yet.
+bool unmoved(const std::vector<double>& losses) {
+  return std::all_of(losses.begin(), losses.end(),
+                     [&](double loss) { return std::abs(loss - losses.front()) < kFall; });
 }
 
 }  // namespace
@@ -44,13 +53,17 @@ Judged judge_losses(const std::vector<int64_t>& steps, const std::vector<double>
                         .diverged = diverged};
   const LearningJudgment judgment = judge_learning(curve);
   const int64_t at_rate = steps.back() - warm_up;
-  if (diverged) return {Outcome::fails, true, judgment.text};
+  if (diverged) return {Outcome::fails, judgment.text};
   if (at_rate < kEnough || std::ssize(losses) < kLast + 1)
-    return {Outcome::unknown, false, fmt::format("only {} steps", steps.back())};
+    return {Outcome::unknown, fmt::format("only {} steps", steps.back())};
+  if (!knows && unmoved(losses)) {
+    return {Outcome::unmoved,
+            fmt::format("the loss has hardly moved in {} steps, from {:.2f} nats", steps.back(), losses.front())};
+  }
   const bool stuck =
       judgment.learning == Learning::frequencies_only || judgment.learning == Learning::worse_than_uniform;
   if (judgment.learning == Learning::unfinished || (stuck && falls(losses) && losses.back() < yardstick.first)) {
-    return {Outcome::slow, false,
+    return {Outcome::slow,
             fmt::format("the loss is {:.2f} nats after {} steps and still falling, against {:.2f} of the labels' "
                         "frequencies",
                         losses.back(), steps.back(), yardstick.frequencies)};
@@ -59,8 +72,7 @@ Judged judge_losses(const std::vector<int64_t>& steps, const std::vector<double>
                                ? fmt::format("the loss is {:.2f} nats after {} steps, against {:.2f} before the first",
                                              losses.back(), steps.back(), yardstick.first)
                                : judgment.text;
-  if (judgment.failed()) return {Outcome::fails, at_rate >= kPatience, text};
-  return {Outcome::trains, false, text};
+  return {judgment.failed() ? Outcome::fails : Outcome::trains, text};
 }
 
 }  // namespace plumb::check

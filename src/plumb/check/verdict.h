@@ -11,8 +11,9 @@
 namespace plumb::check {
 
 /// trains: it has learned more than how frequent each label is, or keeps what it knew; fails: it has not, and is not on
-/// its way; slow: it is on its way, but not there yet; unknown: it ended before anything could be said.
-enum class Outcome { trains, fails, slow, unknown };
+/// its way; slow: it is on its way, but not there yet; unmoved: its loss has hardly changed, as at a rate that is far
+/// too low; unknown: it ended before anything could be said.
+enum class Outcome { trains, fails, slow, unmoved, unknown };
 std::string to_string(Outcome outcome);
 void describe(Fields& field, std::string_view key, Outcome& outcome);
 
@@ -26,7 +27,6 @@ struct Yardstick {
 /// Losses by step, with the outcome that they show so far and why.
 struct Judged {
   Outcome outcome = Outcome::unknown;
-  bool settled = false;  // further steps will hardly change it
   std::string reason;
 };
 

@@ -1,5 +1,6 @@
 #include "plumb/task/baseline.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace plumb {
@@ -47,12 +48,29 @@ double LabelBaseline::loss(double label_smoothing) const {
   return entropy;
 }
 
-LabelBaseline label_baseline(const Dataset& dataset, int64_t classes) {
+LabelBaseline label_baseline(const Dataset& dataset, int64_t classes, int64_t most) {
   LabelBaseline baseline(classes);
-  const std::optional<StreamCut> cut = dataset.stream();
-  for (const std::vector<int64_t>& examples :
-       cut ? cut_stream(dataset.size(), *cut) : plan_evaluation_batches(dataset.costs(), kBatchTokens))
-    baseline.add(dataset.batch(examples));
+  if (const std::optional<StreamCut> cut = dataset.stream()) {
+    for (const std::vector<int64_t>& examples : cut_stream(dataset.size(), *cut)) baseline.add(dataset.batch(examples));
+    return baseline;
+  }
+  // A few examples tell how many labels there are in one.
+  int64_t tokens = 0;
+  const int64_t few = std::min<int64_t>(dataset.size(), 100);
+  for (int64_t i = 0; i < few; ++i) tokens += dataset.cost(i * dataset.size() / few).larger();
+  const double enough = static_cast<double>(few * most) / static_cast<double>(std::max<int64_t>(tokens, 1));
+  const auto size = static_cast<double>(dataset.size());
+  const double count = std::clamp(enough, static_cast<double>(few), size);
+  std::vector<int64_t> examples;
+  std::vector<ExampleCost> costs;
+  for (int64_t i = 0; i < static_cast<int64_t>(count); ++i) {
+    examples.push_back(static_cast<int64_t>(static_cast<double>(i) * (size / count)));
+    costs.push_back(dataset.cost(examples.back()));
+  }
+  for (std::vector<int64_t>& batch : plan_evaluation_batches(costs, kBatchTokens)) {
+    for (int64_t& example : batch) example = examples[static_cast<size_t>(example)];
+    baseline.add(dataset.batch(batch));
+  }
   return baseline;
 }
 

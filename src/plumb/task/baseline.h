@@ -39,7 +39,8 @@ class LabelBaseline {
   int64_t labels_ = 0;
 };
 
-/// Of all labels of a split.
-LabelBaseline label_baseline(const Dataset& dataset, int64_t classes = 0);
+/// Of the labels of a split. Of a large one, evenly spaced examples with about as many labels as `most` are enough; a
+/// stream is read whole.
+LabelBaseline label_baseline(const Dataset& dataset, int64_t classes = 0, int64_t most = int64_t{1} << 50);
 
 }  // namespace plumb

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "plumb/base/error.h"
 
 namespace plumb {
@@ -21,12 +23,12 @@ void Dataset::require(int64_t example) const {
 }
 
 std::vector<Batch> evaluation_batches(const Dataset& dataset, int64_t tokens, int64_t count) {
-  if (count == 0) count = dataset.size();
+  std::vector<ExampleCost> costs;
+  for (int64_t i = 0; i < (count == 0 ? dataset.size() : std::min(count, dataset.size())); ++i)
+    costs.push_back(dataset.cost(i));
   std::vector<Batch> batches;
-  for (std::vector<int64_t> examples : plan_evaluation_batches(dataset.costs(), tokens)) {
-    std::erase_if(examples, [count](int64_t example) { return example >= count; });
-    if (!examples.empty()) batches.push_back(dataset.batch(examples));
-  }
+  for (const std::vector<int64_t>& examples : plan_evaluation_batches(costs, tokens))
+    batches.push_back(dataset.batch(examples));
   return batches;
 }
 

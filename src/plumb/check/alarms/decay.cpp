@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "plumb/check/alarms/planned_step.h"
+#include "plumb/check/planned_step.h"
 
 namespace plumb::check {
 namespace {

@@ -1,7 +1,7 @@
 // The optimizer's ε against the gradients that it is added to.
 #include <fmt/format.h>
 
-#include "plumb/check/alarms/planned_step.h"
+#include "plumb/check/planned_step.h"
 #include "plumb/optim/optimizer.h"
 
 namespace plumb::check {

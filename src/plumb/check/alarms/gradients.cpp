@@ -9,7 +9,7 @@
 #include "plumb/analysis/curvature/hessian.h"
 #include "plumb/analysis/moved_parameters.h"
 #include "plumb/base/text.h"
-#include "plumb/check/alarms/planned_step.h"
+#include "plumb/check/planned_step.h"
 
 namespace plumb::check {
 namespace {

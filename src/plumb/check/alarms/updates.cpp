@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "plumb/analysis/first_step.h"
-#include "plumb/check/alarms/planned_step.h"
+#include "plumb/check/planned_step.h"
 
 namespace plumb::check {
 namespace {

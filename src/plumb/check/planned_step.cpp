@@ -1,4 +1,4 @@
-#include "plumb/check/alarms/planned_step.h"
+#include "plumb/check/planned_step.h"
 
 #include <algorithm>
 #include <cmath>
