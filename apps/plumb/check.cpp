@@ -62,8 +62,8 @@ std::string row(const char* name, const std::string& text) { return fmt::format(
 std::string text_of(const check::CheckResult& result, bool verbose) {
   std::string text = result.answer + "\n\n";
   if (result.largest_stable_rate_without_warm_up) {
-    const bool shortened = result.tried_warm_up > 0 && result.tried_warm_up < result.planned_warm_up;
-    if (result.tried_warm_up > 0) {
+    const bool shortened = result.tried_warm_up < result.planned_warm_up;
+    if (result.planned_warm_up > 0) {
       text += row("largest stable rate",
                   in_words(*result.largest_stable_rate) +
                       (shortened ? fmt::format(", after a warm-up of {} steps in place of {}", result.tried_warm_up,

@@ -29,6 +29,7 @@ constexpr double kMeasurements = 20;     // what they cost, in gradients of thes
 constexpr int64_t kTrial = 80;           // steps of a trial at its rate, at most
 constexpr int64_t kShortest = 60;        // steps that a trial needs to show anything
 constexpr int64_t kLongestWarmUp = 100;  // steps of a trial's warm-up, at most
+constexpr int64_t kLeastWarmUp = 20;     // and at least, if as many are planned
 constexpr double kNarrow = 1;            // octaves: an interval as narrow as this is not narrowed further
 constexpr double kGain = 0.2;            // nats: trials are not compared before the best has gained as much
 constexpr double kHopeless = 64;         // the factor by which rates were lowered in vain when nothing trains
@@ -74,15 +75,11 @@ class Check {
 
   CheckResult run() {
     look();
-    const int64_t most = std::min<int64_t>(left() / 3, kTrial + kLongestWarmUp);
-    result_.tried_warm_up = std::min({plan_.warm_up, kLongestWarmUp, std::max<int64_t>(most - kShortest, 0)});
-    if (plan_.warm_up > 0 && result_.tried_warm_up > 0) {
-      search(with_, result_.tried_warm_up, 0.6);
-      without_ =
-          Belief(RateBelief(with_->now.estimate().estimate / 2, 1.5));  // a warm-up does not lower the stable rate
-      search(without_, 0, 1);
+    search(without_, 0, plan_.warm_up > 0 ? 0.5 : 0.7);
+    if (plan_.warm_up > 0) {
+      begin_warm_up();
+      if (result_.tried_warm_up > 0) search(with_, result_.tried_warm_up, 1);
     } else {
-      search(without_, 0, 0.7);
       try_warm_up();
       search(without_, 0, 1);
     }
@@ -137,7 +134,7 @@ class Check {
                             yardstick, plan_.peak, plan_.warm_up, plan_.steps};
     result_.reasons = all_reasons(evidence, options_.stop);
     const Prior prior = first_belief(evidence);
-    with_ = without_ = Belief(prior.belief);
+    without_ = Belief(prior.belief);
     result_.critical_rate = prior.critical_rate;
     result_.cost.gradients += std::llround(std::ceil(kMeasurements * share));
   }
@@ -192,7 +189,9 @@ class Check {
     }
     belief.now = belief.prior;
     for (const Trial& trial : result_.trials) {
-      if (of_search(trial)) belief.now.see(trial.learning_rate, failed(trial, best));
+      // What fails with a warm-up would fail without.
+      const bool implied = trial.warm_up > warm_up && trial.outcome == Outcome::fails;
+      if (implied || of_search(trial)) belief.now.see(trial.learning_rate, implied || failed(trial, best));
     }
   }
 
@@ -201,16 +200,29 @@ class Check {
   void search(std::optional<Belief>& belief, int64_t warm_up, double share) {
     const auto reserve = static_cast<int64_t>((1 - share) * static_cast<double>(left()));
     while (left() - reserve >= kShortest + warm_up) {
-      const bool first =
-          plan_.peak > 0 && std::none_of(result_.trials.begin(), result_.trials.end(), [&](const Trial& trial) {
-            return trial.warm_up == warm_up && trial.learning_rate == plan_.peak;
-          });
+      const bool first = plan_.peak > 0 && !(warm_up > 0 && trains_at_plan(belief->now)) &&
+                         std::none_of(result_.trials.begin(), result_.trials.end(), [&](const Trial& trial) {
+                           return trial.warm_up == warm_up && trial.learning_rate == plan_.peak;
+                         });
       if (!first && belief->now.estimate().octaves() < kNarrow) return;
       const double rate = first ? plan_.peak : belief->now.estimate().estimate;
       if (attempt(rate, warm_up).outcome == Outcome::unknown) return;
       update(*belief, warm_up);
+      if (warm_up > 0) update(*without_, 0);
       ++seen_;
     }
+  }
+
+  /// The belief with a warm-up before any trial with it: a little above that without, as a warm-up does not lower the
+  /// largest stable rate.
+  void begin_warm_up() {
+    const int64_t most = std::min(plan_.warm_up, kLongestWarmUp);
+    const int64_t steps = std::min(left() - kShortest, most);
+    result_.tried_warm_up = steps >= std::min(most, kLeastWarmUp) ? steps : 0;
+    const RateEstimate without = without_->now.estimate();
+    constexpr double kLift = 1.5, kOctaves = 1, kDeviationsOfInterval = 2.56;
+    with_ =
+        Belief(RateBelief(kLift * without.estimate, std::hypot(kOctaves, without.octaves() / kDeviationsOfInterval)));
   }
 
   /// Without a planned warm-up: whether one would let the planned rate train, if it does not.
@@ -244,7 +256,7 @@ class Check {
   }
 
   void conclude() {
-    const bool warms = plan_.warm_up > 0 && result_.tried_warm_up > 0;
+    const bool warms = plan_.warm_up > 0;
     const RateBelief& belief = warms ? with_->now : without_->now;
     const bool shortened = result_.tried_warm_up < plan_.warm_up;
     if (seen_ == 0) {
@@ -252,7 +264,7 @@ class Check {
                                            result_.cost.gradients + kTrial + result_.tried_warm_up));
       return;
     }
-    if (warms || plan_.warm_up == 0) result_.largest_stable_rate = belief.estimate();
+    result_.largest_stable_rate = belief.estimate();
     result_.largest_stable_rate_without_warm_up = without_->now.estimate();
     const double stable = belief.estimate().estimate;
     recommend(std::min(stable / 2, std::max(plan_.peak, stable / 4)) / plan_.factor, {});
@@ -269,7 +281,9 @@ class Check {
     } else if (trains_at_plan(belief)) {
       decide(Verdict::trains,
              fmt::format("trains as configured: {}, {:.2g} times the configured one", about, stable / plan_.peak));
-      if (warms) result_.shortest_warm_up = trains_at_plan(without_->now) ? 0 : result_.tried_warm_up;
+      if (warms && trains_at_plan(without_->now)) result_.shortest_warm_up = 0;
+      if (warms && !result_.shortest_warm_up && result_.tried_warm_up > 0)
+        result_.shortest_warm_up = result_.tried_warm_up;
       recommend(subject_.config.train.learning_rate, {});
     } else if (!warms && result_.shortest_warm_up) {
       const int64_t steps = *result_.shortest_warm_up;
@@ -282,9 +296,11 @@ class Check {
     } else if (fails_at_plan(belief)) {
       decide(
           Verdict::unknown,
-          fmt::format("cannot tell within this budget: after a warm-up of {} steps, {}, below {:.2g}, but the planned "
-                      "{} may be enough",
-                      result_.tried_warm_up, about, plan_.peak, with_thousands(plan_.warm_up)));
+          fmt::format("cannot tell within this budget: {}, {}, below {:.2g}, but the planned warm-up of {} steps may "
+                      "be enough",
+                      result_.tried_warm_up > 0 ? fmt::format("after one of {} steps", result_.tried_warm_up)
+                                                : "without warm-up",
+                      about, plan_.peak, with_thousands(plan_.warm_up)));
     } else {
       decide(Verdict::unknown,
              fmt::format("cannot tell within this budget: the largest stable rate lies between {:.2g} and {:.2g}, and "

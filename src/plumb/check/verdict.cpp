@@ -19,6 +19,8 @@ constexpr EnumNames<Outcome, 5> kNames = {{{Outcome::trains, "trains"},
                                            {Outcome::unknown, "unknown"}}};
 
 constexpr int64_t kEnough = 20;  // steps, at the full rate, that show anything
+constexpr int64_t kClear = 40;   // steps at the full rate after which a trial may end because it trains clearly
+constexpr double kGain = 0.3;    // nats below the frequencies that are clear
 constexpr double kMargin = 0.1;  // nats below the frequencies of weights that know more
 constexpr int64_t kLast = 3;     // the losses that must each be lower than the one before
 constexpr double kFall = 0.03;   // nats that they fall in all, and less than which is no movement
@@ -53,17 +55,17 @@ Judged judge_losses(const std::vector<int64_t>& steps, const std::vector<double>
                         .diverged = diverged};
   const LearningJudgment judgment = judge_learning(curve);
   const int64_t at_rate = steps.back() - warm_up;
-  if (diverged) return {Outcome::fails, judgment.text};
+  if (diverged) return {Outcome::fails, false, judgment.text};
   if (at_rate < kEnough || std::ssize(losses) < kLast + 1)
-    return {Outcome::unknown, fmt::format("only {} steps", steps.back())};
+    return {Outcome::unknown, false, fmt::format("only {} steps", steps.back())};
   if (!knows && unmoved(losses)) {
-    return {Outcome::unmoved,
+    return {Outcome::unmoved, false,
             fmt::format("the loss has hardly moved in {} steps, from {:.2f} nats", steps.back(), losses.front())};
   }
   const bool stuck =
       judgment.learning == Learning::frequencies_only || judgment.learning == Learning::worse_than_uniform;
   if (judgment.learning == Learning::unfinished || (stuck && falls(losses) && losses.back() < yardstick.first)) {
-    return {Outcome::slow,
+    return {Outcome::slow, false,
             fmt::format("the loss is {:.2f} nats after {} steps and still falling, against {:.2f} of the labels' "
                         "frequencies",
                         losses.back(), steps.back(), yardstick.frequencies)};
@@ -72,7 +74,10 @@ Judged judge_losses(const std::vector<int64_t>& steps, const std::vector<double>
                                ? fmt::format("the loss is {:.2f} nats after {} steps, against {:.2f} before the first",
                                              losses.back(), steps.back(), yardstick.first)
                                : judgment.text;
-  return {judgment.failed() ? Outcome::fails : Outcome::trains, text};
+  if (judgment.failed()) return {Outcome::fails, false, text};
+  const double gain = curve.frequencies - losses.back();
+  const bool clear = !knows && at_rate >= kClear && falls(losses) && gain > std::min(kGain, 0.3 * curve.frequencies);
+  return {Outcome::trains, clear, text};
 }
 
 }  // namespace plumb::check

@@ -27,6 +27,7 @@ struct Yardstick {
 /// Losses by step, with the outcome that they show so far and why.
 struct Judged {
   Outcome outcome = Outcome::unknown;
+  bool clear = false;  // it trains by so much that more steps are not needed to tell
   std::string reason;
 };
 
