@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
 """How accurate `plumb check` is: predictions for planned runs, and what those runs then do.
 
-    validate.py --plumb build/plumb --data DIR prepare    tokenize DIR's Multi30k and WikiText-2 (once)
-    validate.py --plumb build/plumb predict               `plumb check` on every cell, at 250 gradients
-    validate.py seal                                      write ledger.json: hashes of predictions and of this script
-    validate.py --plumb build/plumb truth                 train the cells; hours, goes on where it stopped
-    validate.py table                                     accuracy, and that of the baselines
+    validate.py --data DIR prepare    tokenize DIR's Multi30k, WikiText-2 and tiny Shakespeare (once)
+    validate.py predict               `plumb check` on every cell, at 250 gradients
+    validate.py seal                  write ledger.json: hashes of the predictions and of this script
+    validate.py truth                 train the cells; hours, goes on where it stopped
+    validate.py baselines             what other methods measure, which no truth influences
+    validate.py table                 accuracy, and that of the baselines
 
 A cell is a planned run of 5,000 steps: residual scheme x depth x optimizer x warm-up x corpus. Its truth are its first
 500 steps: runs at rates a factor of 2 apart, and around the edge sqrt(2) apart with three seeds. A run is usable if it
 gains, below the entropy of the labels' frequencies, at least half of what the cell's best rate gains; the largest stable
 rate is where half of the runs are usable, by a logistic fit in log2 of the rate. `truth` refuses cells whose
-predictions are not sealed. Results: studies/check/.
+predictions are not sealed. Cells that are held out, of another scheme, corpus and depth, are nobody's training data.
+Results: studies/check/. `--only WORD` restricts an action to cells with WORD in their name.
 """
 import argparse
 import concurrent.futures
@@ -21,58 +23,69 @@ import json
 import math
 import os
 import pathlib
+import random
 import shutil
+import statistics
 import subprocess
 import sys
+import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-RESULTS = ROOT / 'studies' / 'check'
-SCHEMES = ['post-ln', 'pre-ln', 'sandwich', 'deepnorm', 'rezero', 'pre-ln+qk-norm']  # sandwich: Peri-LN
-DEPTHS = [2, 6, 12, 24]
-OPTIMIZERS = ['sgd', 'adamw']
-CORPORA = ['multi30k', 'wikitext-2']
-WARM_UPS = [0, 200]
-PLANNED, HORIZON, SEEDS = 5000, 500, (1, 2, 3)
-FIRST_RATE = {'sgd': 2.0**-4, 'adamw': 2.0**-9}
-COMMON = {'model.d_model': 64, 'model.feed_forward': 256, 'model.heads': 4, 'train.batch_tokens': 1024,
-          'train.decay_start': 1000, 'train.log_every': 1, 'task.translation.beam': 0}
+DESIGN = tomllib.loads((ROOT / 'studies' / 'check' / 'cells.toml').read_text())
+FACTORS = {'scheme': 'schemes', 'depth': 'depths', 'optimizer': 'optimizers', 'corpus': 'corpora',
+           'warm_up': 'warm_ups'}
 
 
 def cells():
-    """Warm-ups in pairs; a third of the other combinations, in which every two factors are balanced."""
+    """The cells of the design, the cheap ones first, and those that are held out."""
     chosen = []
-    for numbers in itertools.product(*(range(len(f)) for f in (SCHEMES, DEPTHS, OPTIMIZERS, CORPORA))):
-        if (numbers[0] + numbers[1] + numbers[2] + 2 * numbers[3]) % 3:
-            continue
-        scheme, depth, optimizer, corpus = (f[i] for f, i in zip((SCHEMES, DEPTHS, OPTIMIZERS, CORPORA), numbers))
-        chosen += [{'scheme': scheme, 'depth': depth, 'optimizer': optimizer, 'corpus': corpus, 'warm_up': warm_up}
-                   for warm_up in WARM_UPS]
-    return sorted(chosen, key=lambda cell: cell['depth'])  # the cheap ones first
+    for numbers in itertools.product(*(range(len(DESIGN[plural])) for plural in FACTORS.values())):
+        if (numbers[0] + numbers[1] + numbers[2] + 2 * numbers[3]) % 3 == 0:
+            chosen.append({key: DESIGN[plural][i] for (key, plural), i in zip(FACTORS.items(), numbers)})
+    chosen.sort(key=lambda cell: cell['depth'])
+    for block in DESIGN['held_out']:
+        for values in itertools.product(*(block[plural] for plural in FACTORS.values())):
+            chosen.append({**dict(zip(FACTORS, values)), 'held_out': True})
+    return chosen
 
 
 def name_of(cell):
     return '{scheme}-{depth}-{optimizer}-{corpus}-{warm_up}'.format(**cell)
 
 
-def settings(cell, rate):
+def planned_rate(cell):
+    return DESIGN['first_rate'][cell['optimizer']]
+
+
+def model_settings(cell):
     scheme, _, norm = cell['scheme'].partition('+')
-    keys = dict(COMMON)
-    keys.update({'model.residual': scheme, 'train.optimizer': cell['optimizer'], 'train.warm_up': cell['warm_up'],
-                 'train.learning_rate': repr(rate)})
+    keys = {key: value for key, value in DESIGN['common'].items() if key.startswith('model.')}
+    keys['model.residual'] = scheme
     if norm:
         keys['model.qk_norm'] = 'layernorm'
-    if cell['optimizer'] == 'sgd':
-        keys['train.sgd.momentum'] = 0.9
     if cell['corpus'] == 'multi30k':
         keys.update({'model.encoder_layers': cell['depth'], 'model.decoder_layers': cell['depth']})
     else:
         keys.update({'model.kind': 'decoder', 'model.decoder_layers': cell['depth']})
+    return keys
+
+
+def settings(cell, rate):
+    keys = {**DESIGN['common'], **model_settings(cell)}
+    keys.update({'train.optimizer': cell['optimizer'], 'train.warm_up': cell['warm_up'],
+                 'train.learning_rate': repr(rate)})
+    if cell['optimizer'] == 'sgd':
+        keys['train.sgd.momentum'] = 0.9
+    return keys
+
+
+def words(keys):
     return [word for key, value in keys.items() for word in ('--set', f'{key}={value}')]
 
 
-def run(arguments, plumb, *words):
+def run(arguments, *given):
     environment = dict(os.environ, OMP_WAIT_POLICY='passive')
-    command = [plumb, *map(str, words), '--threads', '1', '--quiet']
+    command = [arguments.plumb, *map(str, given), '--threads', '1', '--quiet']
     return subprocess.run(command, env=environment, capture_output=True, text=True)
 
 
@@ -82,18 +95,22 @@ def data_of(arguments, cell):
 
 def prepare(arguments):
     multi30k, wikitext = arguments.data / 'multi30k', arguments.data / 'wikitext-2'
-    for words in ((['data', 'prepare', '--train', multi30k / 'train.de', multi30k / 'train.en', '--valid',
-                    multi30k / 'val.de', multi30k / 'val.en', '--vocabulary', 2000, '--out', arguments.work / 'multi30k']),
+    for given in ((['data', 'prepare', '--train', multi30k / 'train.de', multi30k / 'train.en', '--valid',
+                    multi30k / 'val.de', multi30k / 'val.en', '--vocabulary', 2000,
+                    '--out', arguments.work / 'multi30k']),
                   (['data', 'text', '--train', wikitext / 'train.txt', '--valid', wikitext / 'valid.txt', '--block', 64,
-                    '--vocabulary', 2000, '--out', arguments.work / 'wikitext-2'])):
-        done = run(arguments, arguments.plumb, *words)
+                    '--vocabulary', 2000, '--out', arguments.work / 'wikitext-2']),
+                  (['data', 'text', '--train', arguments.data / 'text' / 'tinyshakespeare.txt', '--block', 64,
+                    '--vocabulary', 1000, '--out', arguments.work / 'shakespeare'])):
+        done = run(arguments, *given)
         if done.returncode:
             sys.exit(done.stderr)
 
 
-def parallel(arguments, work, items):
+def for_each_cell(arguments, work):
+    chosen = [cell for cell in cells() if arguments.only in name_of(cell)]
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        for _ in pool.map(work, items):
+        for _ in pool.map(work, chosen):
             pass
 
 
@@ -110,20 +127,21 @@ def rounded(values):
 
 def predict(arguments):
     def one(cell):
-        path = RESULTS / 'predictions' / f'{name_of(cell)}.json'
+        path = arguments.results / 'predictions' / f'{name_of(cell)}.json'
         if path.exists():
             return
-        done = run(arguments, arguments.plumb, 'check', '--data', data_of(arguments, cell), '--budget', '250g', '--json',
-                   '-', *settings(cell, FIRST_RATE[cell['optimizer']]), '--set', f'train.steps={PLANNED}')
+        done = run(arguments, 'check', '--data', data_of(arguments, cell), '--budget', DESIGN['budget'], '--json', '-',
+                   *words({**settings(cell, planned_rate(cell)), 'train.steps': DESIGN['planned_steps']}))
         if done.returncode not in (0, 3, 4):
-            print(name_of(cell), done.stderr, flush=True)
-            return
+            sys.exit(f'{name_of(cell)}: {done.stderr}')
         document = json.loads(done.stdout)
+        del document['command']  # names folders of this machine
+        document['reasons'] = [reason for reason in document['reasons'] if reason['raised']]
         for trial in document['trials']:
             trial['losses'] = rounded(trial['losses'])
         write(path, {'cell': cell, 'check': document})
         print(name_of(cell), document['answer'], flush=True)
-    parallel(arguments, one, cells())
+    for_each_cell(arguments, one)
 
 
 def digest(path):
@@ -131,10 +149,26 @@ def digest(path):
 
 
 def seal(arguments):
-    files = sorted((RESULTS / 'predictions').glob('*.json'))
-    ledger = {'script': digest(pathlib.Path(__file__)), 'predictions': {f.stem: digest(f) for f in files}}
-    write(RESULTS / 'ledger.json', ledger)
+    files = sorted((arguments.results / 'predictions').glob('*.json'))
+    ledger = {'script': digest(pathlib.Path(__file__)), 'cells': digest(ROOT / 'studies' / 'check' / 'cells.toml'),
+              'predictions': {f.stem: digest(f) for f in files}}
+    write(arguments.results / 'ledger.json', ledger)
     print(f'{len(files)} predictions of {len(cells())} cells are sealed')
+
+
+def train(arguments, cell, rate, seed, steps, more={}):
+    """The outcome of a run, and the negative log-likelihood of each step; nan where there is none."""
+    out = arguments.work / 'runs' / f'{name_of(cell)}-{rate:.6g}-{seed}-{steps}'
+    shutil.rmtree(out, ignore_errors=True)
+    keys = {**settings(cell, rate), 'train.steps': steps, 'train.validate_every': 10 * steps,
+            'train.checkpoint_every': 10 * steps, **more}
+    done = run(arguments, 'train', '--data', data_of(arguments, cell), '--out', out, '--seed', seed, *words(keys))
+    if done.returncode not in (0, 3):
+        sys.exit(f'{name_of(cell)}: {done.stderr}')
+    points = [json.loads(line) for line in (out / 'metrics.jsonl').read_text().splitlines()]
+    outcome = json.loads((out / 'result.json').read_text())['outcome']
+    shutil.rmtree(out)
+    return outcome, [math.nan if p['nll'] is None else p['nll'] for p in points if 'nll' in p], points
 
 
 def gain(one, frequencies):
@@ -155,28 +189,12 @@ def usable(runs, frequencies):
 
 
 def truth(arguments):
-    ledger = json.loads((RESULTS / 'ledger.json').read_text())
-
-    def train(cell, rate, seed):
-        out = arguments.work / 'runs' / f'{name_of(cell)}-{rate:.6g}-{seed}'
-        shutil.rmtree(out, ignore_errors=True)
-        done = run(arguments, arguments.plumb, 'train', '--data', data_of(arguments, cell), '--out', out, '--seed', seed,
-                   *settings(cell, rate), '--set', f'train.steps={HORIZON}', '--set', f'train.validate_every={HORIZON}',
-                   '--set', f'train.checkpoint_every={10 * HORIZON}')
-        if done.returncode not in (0, 3):
-            sys.exit(done.stderr)
-        points = [json.loads(line) for line in (out / 'metrics.jsonl').read_text().splitlines()]
-        losses = [p['nll'] for p in points if 'nll' in p]
-        means = [sum(losses[i:i + 10]) / 10 for i in range(0, len(losses) - 9, 10)]
-        result = json.loads((out / 'result.json').read_text())
-        shutil.rmtree(out)
-        return {'rate': rate, 'seed': seed, 'outcome': result['outcome'], 'losses': rounded(means),
-                'valid': result['metrics'].get('valid_nll')}
+    ledger = json.loads((arguments.results / 'ledger.json').read_text())
 
     def one(cell):
         name = name_of(cell)
-        path = RESULTS / 'truth' / f'{name}.json'
-        prediction = RESULTS / 'predictions' / f'{name}.json'
+        path = arguments.results / 'truth' / f'{name}.json'
+        prediction = arguments.results / 'predictions' / f'{name}.json'
         if not prediction.exists() or digest(prediction) != ledger['predictions'].get(name):
             print(name, 'is not sealed', flush=True)
             return
@@ -187,18 +205,21 @@ def truth(arguments):
             return
 
         def have(rate, seed):
-            if not any(abs(math.log2(r['rate'] / rate)) < 0.01 and r['seed'] == seed for r in runs):
-                runs.append(train(cell, rate, seed))
-                write(path, document)
+            if any(abs(math.log2(r['rate'] / rate)) < 0.01 and r['seed'] == seed for r in runs):
+                return
+            outcome, losses, _ = train(arguments, cell, rate, seed, arguments.horizon)
+            means = [sum(losses[i:i + 10]) / 10 for i in range(0, len(losses) - 9, 10)]
+            runs.append({'rate': rate, 'seed': seed, 'outcome': outcome, 'losses': rounded(means)})
+            write(path, document)
 
         # A factor of 2 apart, until both a usable rate and two unusable ones above it are known.
-        grid = [FIRST_RATE[cell['optimizer']]]
-        have(grid[0], 1)
+        have(planned_rate(cell), 1)
         while True:
-            verdicts = dict(usable([r for r in runs if r['seed'] == 1], frequencies))
+            first = [r for r in runs if r['seed'] == 1]
+            verdicts = dict(usable(first, frequencies))
             rates = sorted(verdicts)
             good = [r for r in rates if verdicts[r]]
-            if not good or good[0] == rates[0]:
+            if not good or max(first, key=lambda r: gain(r, frequencies))['rate'] == rates[0]:
                 following = rates[0] / 2  # the best rate must not lie at the end of the grid
             elif len([r for r in rates if r > good[-1]]) < 2:
                 following = rates[-1] * 2
@@ -208,19 +229,88 @@ def truth(arguments):
                 break
             have(following, 1)
         if good:
-            edge = good[-1]
-            for rate in (edge / 2**0.5, edge, edge * 2**0.5, edge * 2, edge * 2**1.5):
-                for seed in SEEDS:
+            for rate in (good[-1], good[-1] * 2**0.5, good[-1] * 2):
+                for seed in DESIGN['seeds']:
                     have(rate, seed)
         document['complete'] = True
         write(path, document)
         print(name, 'edge', good[-1] if good else None, flush=True)
-    parallel(arguments, one, cells())
+    for_each_cell(arguments, one)
 
 
-def edge_of(document, frequencies):
+def learns(losses, frequencies):
+    """The rule of the short runs of bisection: below the frequencies at the end, or falling steadily."""
+    if not losses or not all(map(math.isfinite, losses[-10:])):
+        return False
+    quarter = len(losses) // 4
+    means = [sum(losses[i * quarter:(i + 1) * quarter]) / quarter for i in range(4)]
+    return means[3] < frequencies - 0.05 or means[1] - 0.1 > means[2] > means[3] + 0.1
+
+
+def baselines(arguments):
+    def one(cell):
+        path = arguments.results / 'baselines' / f'{name_of(cell)}.json'
+        if path.exists():
+            return
+        check = json.loads((arguments.results / 'predictions' / f'{name_of(cell)}.json').read_text())['check']
+        low, high = DESIGN['searched'][cell['optimizer']]
+        found = {}
+        # A range test: a rate that grows by sqrt(2) every 250/28 steps; the rate of the lowest smoothed loss.
+        at = [round((i + 1) * 250 / (2 * (high - low))) for i in range(2 * (high - low) - 1)]
+        ramp = {'train.schedule': '"constant * step_decay"', 'train.step_decay.at': at, 'train.warm_up': 0,
+                'train.step_decay.factor': 2**0.5}
+        _, losses, points = train(arguments, cell, 2.0**low, 1, 250, ramp)
+        rates = [p['learning_rate'] for p in points if 'nll' in p]
+        smooth = [statistics.mean(losses[max(i - 9, 0):i + 1]) for i in range(len(losses))]
+        finite = [i for i, value in enumerate(smooth) if math.isfinite(value)]
+        found['learning-rate range test'] = rates[min(finite, key=lambda i: smooth[i])]
+        # Successive halving: 8 rates for 10 steps, the best 4 for 20, the best 2 for 40, from the beginning each time.
+        rates = [2.0**(low + (high - low) * i / 7) for i in range(8)]
+        for steps in (10, 20, 40):
+            ends = {rate: train(arguments, cell, rate, 1, steps, {'train.warm_up': 0})[1][-5:] for rate in rates}
+            means = {rate: statistics.mean(end) if end and all(map(math.isfinite, end)) else math.inf
+                     for rate, end in ends.items()}
+            rates = sorted(rates, key=means.get)[:len(rates) // 2]
+        found['successive halving'] = rates[0]
+        # Bisection: three runs of 80 steps.
+        below, above = low, high
+        for _ in range(3):
+            middle = (below + above) / 2
+            losses = train(arguments, cell, 2.0**middle, 1, 80, {'train.warm_up': 0})[1]
+            below, above = (middle, above) if learns(losses, check['frequencies']) else (below, middle)
+        found['bisection'] = 2.0**((below + above) / 2)
+        # Curvature at initialization, and that of the preconditioned loss at the first steps.
+        measured = ['--data', data_of(arguments, cell), '--split', 'train', '--pairs', 32, '--label-smoothing', 0.1,
+                    '--json', '-', *words(model_settings(cell))]
+        watch = {'watch.what': '["curvature"]', 'watch.every': 10, 'watch.examples': 32, 'train.warm_up': 0}
+        _, _, points = train(arguments, cell, planned_rate(cell), 1, 51, watch)
+        seen = {p['step']: p['watch']['curvature'] for p in points if 'watch' in p}
+        found['2/lambda_max'] = 2 / seen[0]['hessian']['value']
+        for step in (1, 10, 50):
+            if 'preconditioned' in seen.get(step, {}):
+                found[f'38/lambda_max(P^-1 H), step {step}'] = 38 / seen[step]['preconditioned']['value']
+        done = run(arguments, 'probe', '--seeds', 1, '--first-step', *measured)
+        if done.returncode:
+            sys.exit(f'{name_of(cell)}: {done.stderr}')
+        optimizer = 'sgd' if cell['optimizer'] == 'sgd' else 'adam'
+        step = next(s for s in json.loads(done.stdout)['first_step'] if s['optimizer'] == optimizer)
+        found['constant change of the function'] = 1 / step['logit_change']['mean']
+        # A model of half the width, with the same cost per answer as one check.
+        narrow = {**settings(cell, planned_rate(cell)), 'model.d_model': 32, 'model.feed_forward': 128,
+                  'model.heads': 2, 'train.warm_up': 0, 'train.steps': DESIGN['planned_steps']}
+        done = run(arguments, 'check', '--data', data_of(arguments, cell), '--budget', DESIGN['budget'], '--json', '-',
+                   *words(narrow))
+        if done.returncode not in (0, 3, 4):
+            sys.exit(f'{name_of(cell)}: {done.stderr}')
+        found['half the width'] = json.loads(done.stdout)['largest_stable_rate']['estimate']
+        write(path, {'cell': cell, 'rates': found})
+        print(name_of(cell), found, flush=True)
+    for_each_cell(arguments, one)
+
+
+def edge_of(runs, frequencies):
     """log2 of the rate at which half of the runs are usable, by maximum likelihood with the slope of `plumb check`."""
-    flags = usable(document['runs'], frequencies)
+    flags = usable(runs, frequencies)
 
     def likelihood(edge):
         failing = [0.03 + 0.94 / (1 + math.exp(-(math.log2(rate) - edge) / 0.3)) for rate, _ in flags]
@@ -249,54 +339,149 @@ def features(cell):
             cell['corpus'] == 'multi30k']
 
 
-def table(arguments):
-    known = []
+def given_away(one, rate):
+    """Nats by which the loss at this rate (log2) exceeds that of the best one, between the rates that were tried."""
+    by_rate = {}
+    for each in one['runs']:
+        by_rate.setdefault(math.log2(each['rate']), []).append(-gain(each, one['check']['frequencies']))
+    points = sorted((r, sum(v) / len(v)) for r, v in by_rate.items())
+    rate = min(max(rate, points[0][0]), points[-1][0])
+    (x0, y0), (x1, y1) = next((p, q) for p, q in zip(points, points[1:]) if p[0] <= rate <= q[0])
+    return y0 + (y1 - y0) * (rate - x0) / (x1 - x0) - min(y for _, y in points)
+
+
+def clustered(known, statistic, draws=2000):
+    """A 95% interval of a mean over cells, by drawing whole schemes."""
+    schemes = sorted({one['cell']['scheme'] for one in known})
+    values = {s: [statistic(one) for one in known if one['cell']['scheme'] == s] for s in schemes}
+    generator = random.Random(1)
+    means = sorted(statistics.mean([v for s in generator.choices(schemes, k=len(schemes)) for v in values[s]])
+                   for _ in range(draws))
+    return means[int(0.025 * draws)], means[int(0.975 * draws)]
+
+
+def collect(arguments):
+    """The cells whose truth is complete and has a usable rate, with log2 of each method's estimate."""
+    known, hopeless = [], 0
     for cell in cells():
-        files = [RESULTS / kind / f'{name_of(cell)}.json' for kind in ('predictions', 'truth')]
-        if not all(f.exists() for f in files):
+        files = [arguments.results / kind / f'{name_of(cell)}.json' for kind in ('predictions', 'truth', 'baselines')]
+        if not all(f.exists() for f in files[:2]):
             continue
         check, document = json.loads(files[0].read_text())['check'], json.loads(files[1].read_text())
-        if not document['complete'] or not any(good for _, good in usable(document['runs'], check['frequencies'])):
+        if not document['complete']:
+            continue
+        if not any(good for _, good in usable(document['runs'], check['frequencies'])):
+            hopeless += 1
             continue
         found = check['largest_stable_rate' if cell['warm_up'] else 'largest_stable_rate_without_warm_up']
-        known.append({'cell': cell, 'truth': edge_of(document, check['frequencies']), 'check': check,
-                      'estimates': {'plumb check': math.log2(found['estimate'])},
-                      'covered': math.log2(found['low']), 'up_to': math.log2(found['high'])})
-    for one in known:  # each scheme by what the others teach
-        others = [o for o in known if o['cell']['scheme'] != one['cell']['scheme']]
-        alike = sorted(o['truth'] for o in others if o['cell']['optimizer'] == one['cell']['optimizer'])
-        if not alike:
+        one = {'cell': cell, 'runs': document['runs'], 'check': check, 'estimates': {},
+               'truth': edge_of(document['runs'], check['frequencies']),
+               'interval': [math.log2(found[key]) for key in ('low', 'estimate', 'high')]}
+        one['raw'] = {'plumb check': one['interval'][1]}
+        if check.get('critical_rate'):
+            one['raw']['critical rate at initialization'] = math.log2(check['critical_rate'])
+        if files[2].exists():
+            one['raw'].update({k: math.log2(v) for k, v in json.loads(files[2].read_text())['rates'].items() if v > 0})
+        known.append(one)
+    return known, hopeless
+
+
+def estimate(known, teachers):
+    """Each scheme by what the others teach: every method's constant is the median ratio of truth and estimate."""
+    for one in known:
+        one['estimates']['plumb check'] = one['raw']['plumb check']
+        others = [o for o in teachers if o['cell']['scheme'] != one['cell']['scheme'] or one['cell'].get('held_out')]
+        alike = [o for o in others if o['cell']['optimizer'] == one['cell']['optimizer']]
+        if not others or not alike:
             continue
-        one['estimates']['constant per optimizer'] = alike[len(alike) // 2]
+        one['estimates']['constant per optimizer'] = statistics.median(o['truth'] for o in alike)
         weights = solve([features(o['cell']) for o in others], [o['truth'] for o in others])
         one['estimates']['regression on the configuration'] = sum(
             w * f for w, f in zip(weights, features(one['cell'])))
-        ratios = sorted(o['truth'] - math.log2(o['check']['critical_rate']) for o in others
-                        if o['cell']['optimizer'] == one['cell']['optimizer'] and o['check'].get('critical_rate'))
-        if ratios and one['check'].get('critical_rate'):
-            one['estimates']['critical rate at initialization'] = (math.log2(one['check']['critical_rate']) +
-                                                                   ratios[len(ratios) // 2])
-    print(f'{len(known)} of {len(cells())} cells')
-    print('| method | cells | within 2x | within 4x | over by more than 2x | median of abs. log2 |')
-    print('| --- | --- | --- | --- | --- | --- |')
+        for method, value in one['raw'].items():
+            ratios = [o['truth'] - o['raw'][method] for o in alike if method in o['raw']]
+            if ratios:
+                name = 'plumb check, with such a constant' if method == 'plumb check' else method
+                one['estimates'][name] = value + statistics.median(ratios)
+        errors = sorted(abs(o['truth'] - o['raw']['plumb check']) for o in others)
+        one['conformal'] = errors[min(math.ceil(0.8 * (len(errors) + 1)) - 1, len(errors) - 1)]
+
+
+def table(arguments):
+    known, hopeless = collect(arguments)
+    teachers = [one for one in known if 'held_out' not in one['cell']]
+    estimate(known, teachers)
+    print(f'{len(known) + hopeless} of {len(cells())} cells; {hopeless} without a usable rate')
+    held_out_cells = [one for one in known if 'held_out' in one['cell']]
+    for title, part in (('Each scheme from the others', teachers), ('Held out', held_out_cells)):
+        if part:
+            print(f'\n## {title}')
+            accuracy(part)
+
+
+def accuracy(known):
+    print('\n| method | cells | within 2x | within 4x | over by more than 2x | median of abs. log2 | mean | 95% |')
+    print('| --- | --- | --- | --- | --- | --- | --- | --- |')
     for method in dict.fromkeys(m for one in known for m in one['estimates']):
-        errors = [one['estimates'][method] - one['truth'] for one in known if method in one['estimates']]
+        with_it = [one for one in known if method in one['estimates']]
+        errors = [one['estimates'][method] - one['truth'] for one in with_it]
         share = [sum(map(test, errors)) / len(errors) for test in
                  (lambda e: abs(e) <= 1, lambda e: abs(e) <= 2, lambda e: e > 1)]
+        low, high = clustered(with_it, lambda one: abs(one['estimates'][method] - one['truth']))
         print(f'| {method} | {len(errors)} | {share[0]:.0%} | {share[1]:.0%} | {share[2]:.0%} | '
-              f'{sorted(map(abs, errors))[len(errors) // 2]:.2f} |')
-    if known:
-        inside = sum(one['covered'] <= one['truth'] <= one['up_to'] for one in known)
-        print(f'the 80% interval contains {inside} of {len(known)}')
+              f'{statistics.median(map(abs, errors)):.2f} | {statistics.mean(map(abs, errors)):.2f} | '
+              f'{low:.2f} to {high:.2f} |')
+    print('\nHow much smaller the error of plumb check is, in octaves (95% by schemes):')
+    for method in ('constant per optimizer', 'regression on the configuration', 'successive halving', 'bisection'):
+        both = [one for one in known if method in one['estimates']]
+        if both:
+            def less(one):
+                return (abs(one['estimates'][method] - one['truth']) -
+                        abs(one['estimates']['plumb check'] - one['truth']))
+            low, high = clustered(both, less)
+            print(f'- than that of {method}: {statistics.mean(map(less, both)):.2f} ({low:.2f} to {high:.2f})')
+    inside = sum(one['interval'][0] <= one['truth'] <= one['interval'][2] for one in known)
+    print(f'\nThe 80% interval contains the truth of {inside} of {len(known)} cells.')
+    conformal = [one for one in known if 'conformal' in one]
+    if conformal:
+        wide = sum(abs(one['truth'] - one['interval'][1]) <= one['conformal'] for one in conformal)
+        width = statistics.median(one['conformal'] for one in conformal)
+        print(f'The estimate +- the 80% quantile of the errors of the other schemes ({width:.2f} octaves) contains '
+              f'{wide} of {len(conformal)}.')
+    print('\n| rate | within 0.05 nats of the best | mean nats given away |')
+    print('| --- | --- | --- |')
+    for below in (1, 2, 3, 4):
+        lost = [given_away(one, one['interval'][1] - below) for one in known]
+        close = sum(v <= 0.05 for v in lost) / len(lost)
+        print(f'| estimate / {2**below} | {close:.0%} | {statistics.mean(lost):.2f} |')
+    pairs = {}
+    for one in known:
+        key = tuple(v for k, v in one['cell'].items() if k != 'warm_up')
+        pairs.setdefault(key, {})[one['cell']['warm_up']] = one
+    answers = []
+    for pair in pairs.values():
+        if len(pair) == 2:
+            check = pair[200]['check']
+            said = check['largest_stable_rate']['estimate'] / check['largest_stable_rate_without_warm_up']['estimate']
+            answers.append((pair[200]['truth'] - pair[0]['truth'] > 1, said > 2))
+    right = sum(true and said for true, said in answers)
+    wrong = sum(true != said for true, said in answers)
+    f1 = 2 * right / (2 * right + wrong) if right + wrong else math.nan
+    print(f'\nA warm-up of 200 steps raises the largest stable rate by more than 2x in {sum(t for t, _ in answers)} of '
+          f'{len(answers)} pairs; said of {sum(s for _, s in answers)}, F1 {f1:.2f}.')
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--plumb', default='build/plumb')
-    parser.add_argument('--data', type=pathlib.Path, help='folder with multi30k/ and wikitext-2/')
+    parser.add_argument('--data', type=pathlib.Path, help='folder with multi30k/, wikitext-2/ and text/')
     parser.add_argument('--work', type=pathlib.Path, default=pathlib.Path('out/check'), help='prepared data and runs')
+    parser.add_argument('--results', type=pathlib.Path, default=ROOT / 'studies' / 'check')
     parser.add_argument('--jobs', type=int, default=2)
-    actions = {'prepare': prepare, 'predict': predict, 'seal': seal, 'truth': truth, 'table': table}
+    parser.add_argument('--only', default='')
+    parser.add_argument('--horizon', type=int, default=DESIGN['horizon'], help='steps of a run of the truth')
+    actions = {'prepare': prepare, 'predict': predict, 'seal': seal, 'truth': truth, 'baselines': baselines,
+               'table': table}
     parser.add_argument('action', choices=actions)
     arguments = parser.parse_args()
     actions[arguments.action](arguments)

@@ -49,7 +49,8 @@ struct Points {
 bool still_falling(const Points& points, const LearningJudgment& found, double margin) {
   const double middle = points.quarter(1), later = points.quarter(2), last = points.quarter(3);
   const double least = std::min(2 * margin, (found.start - last) / 8);
-  return least > 0 && found.final <= found.lowest + margin && middle - later >= least && later - last >= least;
+  const double near = std::max(margin, (found.start - found.lowest) / 8);
+  return least > 0 && found.final <= found.lowest + near && middle - later >= least && later - last >= least;
 }
 
 /// The step at which `lowest` was reached; sets `lowest` and `final`.

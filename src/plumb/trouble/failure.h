@@ -54,9 +54,9 @@ void describe(Fields& field, LearningJudgment& judgment);
 /// with respect to `frequencies` or, if that is lower, `start`. That frequent labels are frequent is learned in a few
 /// steps and seldom lost, so it does not count; with less than half lost, a run is still worth more than its beginning.
 ///
-/// A run is still falling if it ends at its lowest, and the median of its points has fallen in both of the last two
-/// quarters: by two margins each, or by an eighth of all that it has fallen, as at a rate that is too low. A run that
-/// has reached the frequencies and stays there has not.
+/// A run is still falling if it ends at its lowest, up to a margin or an eighth of all that it has fallen, and the median
+/// of its points has fallen in both of the last two quarters: by two margins each, or by such an eighth, as at a rate
+/// that is too low. A run that has reached the frequencies and stays there has not.
 LearningJudgment judge_learning(const LossCurve& curve);
 
 }  // namespace plumb
