@@ -19,6 +19,7 @@ import random
 import shutil
 import sys
 import tempfile
+import unicodedata
 
 os.environ['HF_HUB_OFFLINE'] = '1'
 os.environ['TRANSFORMERS_VERBOSITY'] = 'critical'
@@ -53,7 +54,7 @@ CONTENTS = [' ', '  ', '\t', '\n', 'the', ' the', 'The', 'ship', 'Ship', ' port 
             'a b', 'A  B', '▁', '▁the', 'Ġ', '.', 's', '\u00a0', '船', '👍🏽', 'newtoken', 'NewToken', '1', '##s', '<0x41>']
 
 FOUND = [(20261124, 0), (31, 62), (32, 8), (31, 157), (51, 104), (61, 90), (31, 202), (72, 67), (73, 185)]  # seeds and numbers of cases with which a search found a fault
-FOUND_LATER = []  # since there are LATER_CLASSES
+FOUND_LATER = [(101, 381), (103, 1019)]  # since there are LATER_CLASSES
 
 
 def chance(source, share):
@@ -314,6 +315,8 @@ def has_token_of_nothing(document, files):
     from tokenizers import Tokenizer
     normalizer = Tokenizer.from_str(json.dumps({**document, 'added_tokens': [], 'post_processor': None})).normalizer
     contents = strings_in(document['added_tokens']) | strings_in(files)
+    if any(content and all(unicodedata.category(c).startswith('M') for c in content) for content in contents):
+        return True  # accents, which BERT's classes strip by their own settings
     return normalizer is not None and any(content and not normalizer.normalize_str(content) for content in contents)
 
 
@@ -351,7 +354,7 @@ def cases(seed, first, count, lines, bases, folder=None, later=True):
 def contradicts(case):
     """Whether tokenizer.json and added_tokens.json give an id to different tokens, or two added tokens may be equal once
     they are normalized: `transformers` keeps either, not always the same."""
-    normalized = [token['content'].casefold().strip() for token in case['sections'].get('added_tokens') or []
+    normalized = [token['content'].casefold().replace('▁', ' ').strip() for token in case['sections'].get('added_tokens') or []
                   if token.get('normalized')]
     if len(set(normalized)) < len(normalized):
         return True

@@ -225,7 +225,12 @@ Document mbart_components(const Document& file, const Json&, const NamedTokens&)
 /// A </s> en_XX, and A B </s> en_XX: the language of the text follows it.
 Document mbart_post_processor(const Json& settings, const NamedTokens& names, const IdOf& id_of) {
   const std::string eos = named_token(names, "eos_token");
-  const auto language = setting_or<std::string>(settings, "src_lang", "en_XX");
+  auto language = setting_or<std::string>(settings, "src_lang", "en_XX");
+  try {
+    static_cast<void>(id_of(language));
+  } catch (const Error&) {  // settings that list other special tokens replace those of `mbart_tokens`
+    language = named_token(names, "unk_token");
+  }
   return template_processing({{"A", 0}, {eos, 0}, {language, 0}}, {{"A", 0}, {"B", 0}, {eos, 0}, {language, 0}},
                              {{eos, id_of(eos)}, {language, id_of(language)}});
 }
