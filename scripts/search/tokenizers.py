@@ -54,7 +54,7 @@ CONTENTS = [' ', '  ', '\t', '\n', 'the', ' the', 'The', 'ship', 'Ship', ' port 
             'a b', 'A  B', '▁', '▁the', 'Ġ', '.', 's', '\u00a0', '船', '👍🏽', 'newtoken', 'NewToken', '1', '##s', '<0x41>']
 
 FOUND = [(20261124, 0), (31, 62), (32, 8), (31, 157), (51, 104), (61, 90), (31, 202), (72, 67), (73, 185)]  # seeds and numbers of cases with which a search found a fault
-FOUND_LATER = [(101, 381), (103, 1019)]  # since there are LATER_CLASSES
+FOUND_LATER = [(1, 233), (101, 381), (103, 1019)]  # since there are LATER_CLASSES
 
 
 def chance(source, share):
