@@ -54,7 +54,7 @@ CONTENTS = [' ', '  ', '\t', '\n', 'the', ' the', 'The', 'ship', 'Ship', ' port 
             'a b', 'A  B', '▁', '▁the', 'Ġ', '.', 's', '\u00a0', '船', '👍🏽', 'newtoken', 'NewToken', '1', '##s', '<0x41>']
 
 FOUND = [(20261124, 0), (31, 62), (32, 8), (31, 157), (51, 104), (61, 90), (31, 202), (72, 67), (73, 185)]  # seeds and numbers of cases with which a search found a fault
-FOUND_LATER = [(1, 233), (101, 381), (103, 1019)]  # since there are LATER_CLASSES
+FOUND_LATER = [(1, 233), (101, 381), (103, 1019), (104, 269)]  # since there are LATER_CLASSES
 
 
 def chance(source, share):
@@ -320,18 +320,35 @@ def has_token_of_nothing(document, files):
     return normalizer is not None and any(content and not normalizer.normalize_str(content) for content in contents)
 
 
-def expected(folder, lines):
+def may_collide(document, files):
+    """Whether two different added tokens may become equal once they are normalized; which one is then found may differ
+    each time that `tokenizers` reads the file."""
+    def plain(content):
+        return unicodedata.normalize('NFKC', content).casefold().replace('▁', ' ').strip()
+    contents = {token['content'] for token in document['added_tokens']} | strings_in(files)
+    return len(set(map(plain, contents))) < len(contents)
+
+
+def answers(folder, lines):
     from transformers import AutoTokenizer
+    tokenizer = AutoTokenizer.from_pretrained(str(folder))
+    size = max(tokenizer.get_vocab().values()) + 1
+    return {'class': type(tokenizer).__name__, 'size': size,
+            'lines': [expected_line(tokenizer, line, 'ships 船') for line in lines]}
+
+
+def expected(folder, lines):
     try:
         document = json.loads((folder / 'tokenizer.json').read_text(encoding='utf-8'))
         files = [json.loads(path.read_text(encoding='utf-8')) for path in folder.iterdir() if path.name != 'tokenizer.json']
         if has_token_of_nothing(document, files):
             return {'error': 'a token is normalized to nothing'}
-        tokenizer = AutoTokenizer.from_pretrained(str(folder))
-        size = max(tokenizer.get_vocab().values()) + 1
+        given = answers(folder, lines)
+        if may_collide(document, files) and any(answers(folder, lines) != given for _ in range(6)):
+            return {'error': 'it reads the file differently each time'}
+        return given
     except BaseException as error:
         return {'error': reason(error)}
-    return {'class': type(tokenizer).__name__, 'size': size, 'lines': [expected_line(tokenizer, line, 'ships 船') for line in lines]}
 
 
 def cases(seed, first, count, lines, bases, folder=None, later=True):

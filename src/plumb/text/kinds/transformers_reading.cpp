@@ -241,7 +241,8 @@ Document as_transformers_reads(std::string_view bytes, const std::filesystem::pa
   }
   if (class_name == "CohereTokenizer") {  // adds those without a usual key once more
     for (const auto& [key, token] : names) {
-      if (is_other_token_key(key)) tokens.add(as_special(token));
+      if (std::find(std::begin(kUsualTokenKeys), std::end(kUsualTokenKeys), key) == std::end(kUsualTokenKeys))
+        tokens.add(as_special(token));
     }
     for (const Json& token : others) tokens.add(as_special(token));
   }
