@@ -7,9 +7,9 @@
 #include <limits>
 #include <utility>
 
-#include "plumb/analysis/loss_function.h"
 #include "plumb/base/text.h"
 #include "plumb/base/timing.h"
+#include "plumb/check/gradient.h"
 #include "plumb/check/prior.h"
 #include "plumb/optim/schedule.h"
 #include "plumb/plan/local_memory.h"
@@ -35,29 +35,6 @@ constexpr double kGain = 0.2;            // nats: trials are not compared before
 constexpr double kHopeless = 64;         // the factor by which rates were lowered in vain when nothing trains
 constexpr double kSure = 0.8;            // probability of a verdict
 
-/// The gradient of the mean loss over the batches.
-std::vector<Tensor> gradient_of(const Subject& subject, Model& model, const std::vector<Batch>& batches, double& loss) {
-  const double weight = total_weight(batches);
-  const LossFunction function = loss_of(*subject.task);
-  const at::AutoGradMode with_graph(true);
-  const std::vector<Tensor> values = model.parameters().values();
-  std::vector<Tensor> sum;
-  loss = 0;
-  for (const Batch& batch : batches) {
-    ForwardContext context(Pass::measurement);
-    const Loss found =
-        function(model, batch, {.label_smoothing = subject.config.train.label_smoothing, .scale = 1 / weight}, context);
-    loss += found.nll / weight;
-    std::vector<Tensor> gradient = gradients({found.value}, values, {});
-    if (sum.empty()) {
-      sum = std::move(gradient);
-    } else {
-      for (size_t i = 0; i < sum.size(); ++i) sum[i] += gradient[i];
-    }
-  }
-  return sum;
-}
-
 /// The check of one subject, in parts that share the budget.
 class Check {
  public:
@@ -75,7 +52,7 @@ class Check {
 
   CheckResult run() {
     look();
-    search(without_, 0, plan_.warm_up > 0 ? 0.5 : 0.7);
+    search(without_, 0, 0.5);
     if (plan_.warm_up > 0) {
       begin_warm_up();
       if (result_.tried_warm_up > 0) search(with_, result_.tried_warm_up, 1);
@@ -225,14 +202,14 @@ class Check {
         Belief(RateBelief(kLift * without.estimate, std::hypot(kOctaves, without.octaves() / kDeviationsOfInterval)));
   }
 
-  /// Without a planned warm-up: whether one would let the planned rate train, if it does not.
+  /// Without a planned warm-up: whether one would let the planned rate train, if it rather does not.
   void try_warm_up() {
-    if (plan_.warm_up > 0 || subject_.first_step > 0 || !fails_at_plan(without_->now)) return;
-    for (const int64_t warm_up : {kLongestWarmUp / 2, kLongestWarmUp}) {
+    if (plan_.warm_up > 0 || subject_.first_step > 0 || without_->now.quantile(0.5) >= plan_.peak) return;
+    for (const int64_t warm_up : {kLongestWarmUp, kLongestWarmUp / 2}) {
       if (left() < warm_up + kShortest) return;
-      if (attempt(plan_.peak, warm_up).outcome != Outcome::trains) continue;
+      const Outcome outcome = attempt(plan_.peak, warm_up).outcome;
+      if (outcome != Outcome::trains && outcome != Outcome::slow) return;
       result_.shortest_warm_up = warm_up;
-      return;
     }
   }
 

@@ -6,6 +6,7 @@
 #include "plumb/analysis/critical_rate.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/timing.h"
+#include "plumb/check/gradient.h"
 #include "plumb/task/baseline.h"
 #include "plumb/train/trainer.h"
 
@@ -45,6 +46,7 @@ void describe(Fields& field, Trial& trial) {
   field("warm_up", trial.warm_up);
   field("seed", trial.seed);
   describe(field, "outcome", trial.outcome);
+  field("gradient_at_input", trial.gradient_at_input);
   field("reason", trial.reason);
   field("steps", trial.steps);
   field("losses", trial.losses);
@@ -90,7 +92,13 @@ Trial Trials::run(const TrialPlan& plan, int64_t steps) {
   const bool diverged = result.outcome == RunOutcome::diverged;
   if (diverged) look(trainer.step() - first, true);
   const bool cut = trainer.step() - first < steps && !diverged;
-  if (cut && judged.outcome != Outcome::trains) judged = {Outcome::unknown, false, "ended before it could be told"};
+  if (cut && judged.outcome != Outcome::trains)
+    judged = {Outcome::unknown, false, false, "ended before it could be told"};
+  if (judged.on_plateau && !cut) {
+    double loss = 0;
+    trial.gradient_at_input = gradient_at_input(model_->parameters(), gradient_of(subject_, *model_, probe_, loss));
+    if (trial.gradient_at_input) judged = judge_plateau(std::move(judged), *trial.gradient_at_input);
+  }
   trial.outcome = judged.outcome;
   trial.reason = judged.reason;
   trial.gradients = trainer.step() - first;

@@ -27,7 +27,8 @@ struct Yardstick {
 /// Losses by step, with the outcome that they show so far and why.
 struct Judged {
   Outcome outcome = Outcome::unknown;
-  bool clear = false;  // it trains by so much that more steps are not needed to tell
+  bool clear = false;       // it trains by so much that more steps are not needed to tell
+  bool on_plateau = false;  // it knows no more than the frequencies yet: see judge_plateau
   std::string reason;
 };
 
@@ -35,5 +36,10 @@ struct Judged {
 /// `diverged`: the trainer gave up.
 Judged judge_losses(const std::vector<int64_t>& steps, const std::vector<double>& losses, int64_t warm_up,
                     const Yardstick& yardstick, bool diverged);
+
+/// Judges a trial on the plateau by how much of the gradient reaches the first layer (check/gradient.h). Post-LN passes
+/// through the plateau also at rates at which it trains, and leaves it after hundreds of steps, unless the gradient has
+/// vanished below.
+Judged judge_plateau(Judged judged, double gradient_at_input);
 
 }  // namespace plumb::check

@@ -1,0 +1,84 @@
+// A small part of the validation of plumb check (scripts/check/validate.py), from its predictions to its table.
+#include <gtest/gtest.h>
+
+#include "plumb/base/files.h"
+#include "plumb/base/json.h"
+#include "support/process.h"
+#include "support/shared_folder.h"
+
+namespace plumb {
+namespace {
+
+using test::Finished;
+using test::run_plumb;
+
+/// One cell of a small encoder-decoder in place of the design.
+constexpr const char* kDriver = R"(
+import sys
+sys.dont_write_bytecode = True
+sys.path.insert(0, sys.argv[1])
+import validate
+validate.DESIGN.update(schemes=['pre-ln'], depths=[1], optimizers=['adamw'], corpora=['multi30k'], warm_ups=[0],
+                       planned_steps=2000, budget='130g', seeds=[1, 2], first_rate={'adamw': 0.004}, held_out=[])
+validate.DESIGN['common'].update({'model.d_model': 32, 'model.feed_forward': 64, 'model.heads': 2, 'model.dropout': 0,
+                                  'train.batch_tokens': 500})
+sys.argv = ['validate.py'] + sys.argv[2:]
+validate.main()
+)";
+
+class Validation : public test::SharedFolder<Validation> {
+ protected:
+  static void SetUpTestSuite() {
+    folder_.emplace();
+    ASSERT_EQ(run_plumb({"data", "synthesize", "--pairs", "1000", "--vocabulary", "300", "--out", "multi30k"},
+                        folder_->path())
+                  .status,
+              0);
+    write_file_atomic(*folder_ / "driver.py", kDriver);
+  }
+
+  static Finished act(const std::string& action) {
+    return test::Process(
+               "/usr/bin/env",
+               {"python3", "driver.py", (test::source_directory() / "scripts/check").string(), "--plumb", PLUMB_BINARY,
+                "--work", ".", "--results", "results", "--jobs", "1", "--horizon", "60", action},
+               folder_->path())
+        .wait();
+  }
+};
+
+TEST_F(Validation, PredictsSealsTrainsAndCompares) {
+  const std::filesystem::path prediction = *folder_ / "results/predictions/pre-ln-1-adamw-multi30k-0.json";
+  const std::filesystem::path truth = *folder_ / "results/truth/pre-ln-1-adamw-multi30k-0.json";
+  for (const char* action : {"predict", "seal"}) {
+    const Finished finished = act(action);
+    ASSERT_EQ(finished.status, 0) << finished.errors;
+  }
+  const std::string sealed = read_file(prediction);
+  EXPECT_EQ(sealed.find(folder_->path().string()), std::string::npos) << "names a folder of this machine";
+
+  // What was changed after it was sealed is not compared.
+  write_file_atomic(prediction, sealed + " ");
+  EXPECT_NE(act("truth").output.find("is not sealed"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(truth));
+  write_file_atomic(prediction, sealed);
+
+  for (const char* action : {"truth", "baselines"}) {
+    const Finished finished = act(action);
+    ASSERT_EQ(finished.status, 0) << finished.errors;
+  }
+  const Json trained = read_json(truth);
+  EXPECT_TRUE(trained["complete"].get<bool>());
+  EXPECT_GE(trained["runs"].size(), 6U);
+  const std::string before = read_file(truth);
+  EXPECT_EQ(act("truth").status, 0);
+  EXPECT_EQ(read_file(truth), before) << "complete, so nothing is trained again";
+
+  const Finished table = act("table");
+  ASSERT_EQ(table.status, 0) << table.errors;
+  EXPECT_NE(table.output.find("1 of 1 cells"), std::string::npos) << table.output;
+  EXPECT_NE(table.output.find("| plumb check | 1 | "), std::string::npos) << table.output;
+}
+
+}  // namespace
+}  // namespace plumb
