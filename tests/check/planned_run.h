@@ -17,6 +17,7 @@
 #include "plumb/analysis/curvature/hessian.h"
 #include "plumb/base/progress.h"
 #include "plumb/check/alarm.h"
+#include "plumb/check/gradient.h"
 #include "plumb/check/schedule.h"
 #include "plumb/data/prepare.h"
 #include "plumb/data/prepare_labels.h"
@@ -170,18 +171,23 @@ inline std::vector<check::Reason> reasons_for(const RunConfig& run, const Change
   std::unique_ptr<Dataset> data = subject.task->dataset("train");
   if (changes.data) data = changes.data(std::move(data));
   const std::vector<Batch> batches = evaluation_batches(*data, train.batch_tokens, 64);
-  const LossFunction loss = loss_of(*subject.task);
-  CriticalRateOptions plain;
-  plain.loss = loss;
   const check::PlannedSchedule plan = check::planned_schedule(subject);
   check::Yardstick yardstick;
   yardstick.frequencies = label_baseline(*data).nll();
   yardstick.uniform = std::log(static_cast<double>(model->outputs()));
-  yardstick.first = loss_of_batches(*model, batches, plain);
-  return check::all_reasons(
-      {subject, *model, *data, batches,
-       model->parameters().split(mean_loss(*model, batches, train.label_smoothing, loss).gradient), yardstick,
-       plan.peak, plan.warm_up, plan.steps});
+  std::vector<Tensor> gradient =
+      check::gradient_of(*subject.task, train.label_smoothing, *model, batches, yardstick.first);
+  return check::all_reasons({.config = train,
+                             .task = *subject.task,
+                             .model = *model,
+                             .train = *data,
+                             .batches = batches,
+                             .gradient = std::move(gradient),
+                             .yardstick = yardstick,
+                             .peak_rate = plan.peak,
+                             .warm_up = plan.warm_up,
+                             .steps = plan.steps,
+                             .random = check::begins_at_random(subject)});
 }
 
 /// The names of the alarms that are raised, each once.

@@ -28,12 +28,13 @@ Registry<Alarm>& alarms() {
   return registry;
 }
 
-std::vector<Reason> all_reasons(const Evidence& evidence, const std::function<bool()>& stop) {
+std::vector<Reason> all_reasons(const Evidence& evidence, const std::function<bool()>& stop, bool along_training) {
   std::vector<Reason> reasons;
   for (const auto& [name, entry] : alarms().entries()) {
     if (stop && stop()) break;
+    if (along_training && !entry.make.along_training) continue;
     try {
-      for (Reason& reason : entry.make(evidence)) {
+      for (Reason& reason : entry.make.look(evidence)) {
         reason.alarm = name;
         reasons.push_back(std::move(reason));
       }

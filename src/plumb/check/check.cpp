@@ -102,13 +102,23 @@ class Check {
     const std::vector<Batch> batches = evaluation_batches(*train, config.batch_tokens, examples);
     const Stopwatch watch;
     double loss = 0;
-    std::vector<Tensor> gradient = gradient_of(subject_, model, batches, loss);
+    std::vector<Tensor> gradient =
+        gradient_of(*subject_.task, subject_.config.train.label_smoothing, model, batches, loss);
     const double share = static_cast<double>(tokens) / static_cast<double>(of_step);  // of a step
     first_gradient_seconds_ = watch.seconds() / share;
     Yardstick yardstick = trials_.yardstick();
     yardstick.first = loss;
-    const Evidence evidence{subject_,  model,      *train,        batches,    std::move(gradient),
-                            yardstick, plan_.peak, plan_.warm_up, plan_.steps};
+    const Evidence evidence{.config = subject_.config.train,
+                            .task = *subject_.task,
+                            .model = model,
+                            .train = *train,
+                            .batches = batches,
+                            .gradient = std::move(gradient),
+                            .yardstick = yardstick,
+                            .peak_rate = plan_.peak,
+                            .warm_up = plan_.warm_up,
+                            .steps = plan_.steps,
+                            .random = begins_at_random(subject_)};
     result_.reasons = all_reasons(evidence, options_.stop);
     const Prior prior = first_belief(evidence);
     without_ = Belief(prior.belief);

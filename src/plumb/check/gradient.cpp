@@ -10,17 +10,17 @@
 
 namespace plumb::check {
 
-std::vector<Tensor> gradient_of(const Subject& subject, Model& model, const std::vector<Batch>& batches, double& loss) {
+std::vector<Tensor> gradient_of(const Task& task, double label_smoothing, Model& model,
+                                const std::vector<Batch>& batches, double& loss) {
   const double weight = total_weight(batches);
-  const LossFunction function = loss_of(*subject.task);
+  const LossFunction function = loss_of(task);
   const at::AutoGradMode with_graph(true);
   const std::vector<Tensor> values = model.parameters().values();
   std::vector<Tensor> sum;
   loss = 0;
   for (const Batch& batch : batches) {
     ForwardContext context(Pass::measurement);
-    const Loss found =
-        function(model, batch, {.label_smoothing = subject.config.train.label_smoothing, .scale = 1 / weight}, context);
+    const Loss found = function(model, batch, {.label_smoothing = label_smoothing, .scale = 1 / weight}, context);
     loss += found.nll / weight;
     std::vector<Tensor> gradient = gradients({found.value}, values, {});
     if (sum.empty()) {

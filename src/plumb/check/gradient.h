@@ -4,13 +4,20 @@
 #include <optional>
 #include <vector>
 
-#include "plumb/check/subject.h"
+#include "plumb/model/model.h"
+#include "plumb/task/task.h"
 
 namespace plumb::check {
 
-/// The gradient of the mean loss over the batches with the run's label smoothing, one tensor per parameter; without
+/// The gradient of the mean loss over the batches one tensor per parameter; without
 /// dropout. `loss`: receives their mean negative log-likelihood per label.
-std::vector<Tensor> gradient_of(const Subject& subject, Model& model, const std::vector<Batch>& batches, double& loss);
+std::vector<Tensor> gradient_of(const Task& task, double label_smoothing, Model& model,
+                                const std::vector<Batch>& batches, double& loss);
+
+/// Below this share, a run that is on the plateau of the labels' frequencies stays there. Of 8-layer Post-LN decoders
+/// on tiny Shakespeare (AdamW), those with 1% and more after 80 steps at their rate had left it by step 350, and the
+/// one with 0.19% had not after 500.
+constexpr double kGradientAtInput = 0.005;
 
 /// The norm of the gradient of a stack's first layer divided by that of the last layer before the output; the largest
 /// over the stacks. Near 0, nothing that the input tells can be learned: Post-LN at too high a rate makes all tokens

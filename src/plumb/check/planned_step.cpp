@@ -9,7 +9,7 @@
 namespace plumb::check {
 
 std::vector<ParameterSettings> planned_settings(const Evidence& evidence) {
-  const TrainConfig& train = evidence.subject.config.train;
+  const TrainConfig& train = evidence.config;
   std::vector<ParameterGroup> groups = train.groups;
   for (ParameterGroup& group : groups) {
     for (Duration* each : {&group.frozen_until, &group.frozen_again_from, &group.frozen_again_until}) {
@@ -24,7 +24,7 @@ bool never_trained(const ParameterSettings& settings, const Evidence& evidence) 
 }
 
 double clipping_factor(const Evidence& evidence) {
-  const double most = evidence.subject.config.train.clip_norm;
+  const double most = evidence.config.clip_norm;
   const double square = ops::sum_of_squares(evidence.gradient);
   const double norm = std::sqrt(square);
   return most > 0 && norm > most ? most / norm : 1;

@@ -21,10 +21,10 @@ constexpr double kUnmeasured = 4;  // octaves around the planned rate
 }  // namespace
 
 Prior first_belief(const Evidence& evidence) {
-  const TrainConfig& train = evidence.subject.config.train;
+  const TrainConfig& train = evidence.config;
   const double guess = evidence.peak_rate > 0 ? evidence.peak_rate : 1e-3;
   const Parameters& parameters = evidence.model.parameters();
-  CriticalRateOptions options{.label_smoothing = train.label_smoothing, .loss = loss_of(*evidence.subject.task)};
+  CriticalRateOptions options{.label_smoothing = train.label_smoothing, .loss = loss_of(evidence.task)};
   try {
     const Tensor gradient = clipped_gradient(evidence);
     const Tensor update = first_update(parameters, gradient, train.optimizer, train.options);

@@ -96,7 +96,9 @@ Trial Trials::run(const TrialPlan& plan, int64_t steps) {
     judged = {Outcome::unknown, false, false, "ended before it could be told"};
   if (judged.on_plateau && !cut) {
     double loss = 0;
-    trial.gradient_at_input = gradient_at_input(model_->parameters(), gradient_of(subject_, *model_, probe_, loss));
+    trial.gradient_at_input =
+        gradient_at_input(model_->parameters(),
+                          gradient_of(*subject_.task, subject_.config.train.label_smoothing, *model_, probe_, loss));
     if (trial.gradient_at_input) judged = judge_plateau(std::move(judged), *trial.gradient_at_input);
   }
   trial.outcome = judged.outcome;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 
+#include "plumb/check/gradient.h"
 #include "plumb/trouble/failure.h"
 #include "plumb/trouble/record_fields.h"
 
@@ -18,14 +19,13 @@ constexpr EnumNames<Outcome, 5> kNames = {{{Outcome::trains, "trains"},
                                            {Outcome::unmoved, "unmoved"},
                                            {Outcome::unknown, "unknown"}}};
 
-constexpr int64_t kEnough = 20;    // steps, at the full rate, that show anything
-constexpr int64_t kClear = 40;     // steps at the full rate after which a trial may end because it trains clearly
-constexpr double kGain = 0.3;      // nats below the frequencies that are clear
-constexpr double kPlateau = 0.2;   // nats around the frequencies
-constexpr double kPasses = 0.005;  // of the last layer's gradient at the first: less is too little
-constexpr double kMargin = 0.1;    // nats below the frequencies of weights that know more
-constexpr int64_t kLast = 3;       // the losses that must each be lower than the one before
-constexpr double kFall = 0.03;     // nats that they fall in all, and less than which is no movement
+constexpr int64_t kEnough = 20;   // steps, at the full rate, that show anything
+constexpr int64_t kClear = 40;    // steps at the full rate after which a trial may end because it trains clearly
+constexpr double kGain = 0.3;     // nats below the frequencies that are clear
+constexpr double kPlateau = 0.2;  // nats around the frequencies
+constexpr double kMargin = 0.1;   // nats below the frequencies of weights that know more
+constexpr int64_t kLast = 3;      // the losses that must each be lower than the one before
+constexpr double kFall = 0.03;    // nats that they fall in all, and less than which is no movement
 
 /// Whether the last losses fall steadily, if slowly: a run at too low a rate, not one that is stuck.
 bool falls(const std::vector<double>& losses) {
@@ -84,7 +84,7 @@ Judged judge_losses(const std::vector<int64_t>& steps, const std::vector<double>
 }
 
 Judged judge_plateau(Judged judged, double gradient_at_input) {
-  const bool passes = gradient_at_input >= kPasses;
+  const bool passes = gradient_at_input >= kGradientAtInput;
   judged.outcome = passes ? Outcome::slow : Outcome::fails;
   judged.reason += fmt::format("; {:.2g}% of the last layer's gradient reaches the first{}", 100 * gradient_at_input,
                                passes ? ", enough to leave this plateau" : "");

@@ -9,20 +9,9 @@
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
 #include "plumb/base/timing.h"
-#include "plumb/data/batches.h"
 
 namespace plumb {
 namespace {
-
-/// The first `count` examples in batches of at most `tokens` tokens, with examples of similar size together.
-std::vector<Batch> first_examples(const Dataset& dataset, int64_t count, int64_t tokens) {
-  std::vector<ExampleCost> costs;
-  for (int64_t i = 0; i < std::min(count, dataset.size()); ++i) costs.push_back(dataset.cost(i));
-  std::vector<Batch> batches;
-  for (const std::vector<int64_t>& examples : plan_evaluation_batches(costs, tokens))
-    batches.push_back(dataset.batch(examples));
-  return batches;
-}
 
 std::unique_ptr<Watch> make_watch(const std::string& name, const VariantOptions& options) {
   const auto& entry = watches().at(name);
@@ -66,7 +55,7 @@ RunWatches::RunWatches(const WatchConfig& config, const Task& task, int64_t batc
   require_valid("watch", config);
   if (config.every.is_zero()) return;
   for (const std::string& name : config.what) watches_.push_back({name, make_watch(name, config.options), false});
-  batches_ = first_examples(*task.dataset(config.split), config.examples, batch_tokens);
+  batches_ = evaluation_batches(*task.dataset(config.split), batch_tokens, config.examples);
   if (batches_.empty()) throw Error(fmt::format("watch.split = \"{}\": the split is empty", config.split));
 }
 

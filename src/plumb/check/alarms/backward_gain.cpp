@@ -14,9 +14,8 @@ namespace {
 
 std::vector<Reason> look_at_backward_gain(const Evidence& evidence) {
   if (kind_of(evidence.model.config()).recurrent) return {};
-  const BackwardGains gains =
-      measure_backward_gains(evidence.model, {evidence.batches.back()}, evidence.subject.config.train.label_smoothing,
-                             loss_of(*evidence.subject.task));
+  const BackwardGains gains = measure_backward_gains(evidence.model, {evidence.batches.back()},
+                                                     evidence.config.label_smoothing, loss_of(evidence.task));
   std::vector<Reason> reasons;
   for (StackGains stack : gains.stacks) {
     // No gradient arrives behind a branch that begins at 0 (ReZero's encoder).
@@ -41,7 +40,7 @@ std::vector<Reason> look_at_backward_gain(const Evidence& evidence) {
 
 [[maybe_unused]] const bool kBackwardGainLookedAt =
     alarms().add("backward_gain", "the factor by which each part multiplies the gradient that it passes back", "",
-                 look_at_backward_gain);
+                 Alarm(look_at_backward_gain, true));
 
 }  // namespace
 }  // namespace plumb::check

@@ -11,7 +11,7 @@ namespace {
 constexpr int64_t kMostCosts = 1'000'000;  // examples whose tokens are counted
 
 std::vector<Reason> look_at_data_amount(const Evidence& evidence) {
-  const TrainConfig& train = evidence.subject.config.train;
+  const TrainConfig& train = evidence.config;
   const int64_t examples = evidence.train.size();
   const int64_t counted = std::min(kMostCosts, examples);
   double tokens = 0;

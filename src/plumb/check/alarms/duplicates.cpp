@@ -39,8 +39,8 @@ std::vector<Reason> look_at_duplicates(const Evidence& evidence) {
   within.text = fmt::format("{:.3g}% of {} training examples repeat an earlier one", 100 * within.value, count);
   within.advice = "training data without repetitions: an epoch is longer than what it teaches";
   std::vector<Reason> reasons = {within};
-  if (!evidence.subject.task->data().has_split("valid")) return reasons;
-  const auto valid = evidence.subject.task->dataset("valid");
+  if (!evidence.task.data().has_split("valid")) return reasons;
+  const auto valid = evidence.task.dataset("valid");
   if (valid->stream() || valid->size() == 0) return reasons;
   const int64_t asked = std::min(kMostValidation, valid->size());
   int64_t known = 0;

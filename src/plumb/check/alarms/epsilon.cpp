@@ -8,7 +8,7 @@ namespace plumb::check {
 namespace {
 
 std::vector<Reason> look_at_epsilon(const Evidence& evidence) {
-  const TrainConfig& train = evidence.subject.config.train;
+  const TrainConfig& train = evidence.config;
   const Parameters& parameters = evidence.model.parameters();
   const auto optimizer = make_optimizer(train.optimizer, parameters, train.options);
   const std::vector<Tensor> gradients = parameters.split(clipped_gradient(evidence));
@@ -34,8 +34,9 @@ std::vector<Reason> look_at_epsilon(const Evidence& evidence) {
   return {reason};
 }
 
-[[maybe_unused]] const bool kEpsilonLookedAt = alarms().add("epsilon", "the optimizer's ε against the gradients",
-                                                            "Kingma & Ba 2015, arXiv 1412.6980", look_at_epsilon);
+[[maybe_unused]] const bool kEpsilonLookedAt =
+    alarms().add("epsilon", "the optimizer's ε against the gradients", "Kingma & Ba 2015, arXiv 1412.6980",
+                 Alarm(look_at_epsilon, true));
 
 }  // namespace
 }  // namespace plumb::check

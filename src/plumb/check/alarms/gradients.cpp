@@ -29,9 +29,9 @@ void drop_delayed(const Evidence& evidence, std::vector<size_t>& found) {
   for (int step = 0; step < kSteps && !found.empty(); ++step) {
     path += gradient * (length / gradient.norm().item<double>());
     moved.along(path, 1);
-    gradient = mean_loss(evidence.model, {evidence.batches.back()}, evidence.subject.config.train.label_smoothing,
-                         loss_of(*evidence.subject.task))
-                   .gradient;
+    gradient =
+        mean_loss(evidence.model, {evidence.batches.back()}, evidence.config.label_smoothing, loss_of(evidence.task))
+            .gradient;
     const std::vector<Tensor> pieces = parameters.split(gradient);
     std::erase_if(found, [&](size_t i) { return !is_zero(pieces[i]); });
   }
@@ -65,7 +65,7 @@ Reason frozen(const Evidence& evidence, const std::vector<ParameterSettings>& se
     if (reason.place.empty()) reason.place = all[i].name;
   }
   reason.value = static_cast<double>(elements) / static_cast<double>(evidence.model.parameters().count());
-  reason.raised = elements > 0 && begins_at_random(evidence.subject);
+  reason.raised = elements > 0 && evidence.random;
   reason.text = fmt::format("{} of {} parameters are frozen for the whole run{}", with_thousands(elements),
                             with_thousands(evidence.model.parameters().count()),
                             reason.raised ? fmt::format(" at random values, such as {}", reason.place) : "");

@@ -13,7 +13,7 @@ std::vector<Reason> look_at_initial_loss(const Evidence& evidence) {
   const auto& [frequencies, uniform, first] = evidence.yardstick;
   // Random logits of variance 1 add half a nat; 2 leaves room. A matrix shared with the embeddings, of rows of length
   // 1, gives the token that was just read a logit of up to √d.
-  const bool random = begins_at_random(evidence.subject);
+  const bool random = evidence.random;
   const bool shared =
       evidence.model.config().labels == 0 && evidence.model.parameters().find("output.weight") == nullptr;
   const double own = shared ? std::sqrt(static_cast<double>(width_of(evidence.model.config()))) : 0;

@@ -66,7 +66,7 @@ Reason look_at_unused(const std::vector<bool>& occurs, const std::string& side, 
 }
 
 std::vector<Reason> look_at_pieces(const Evidence& evidence) {
-  const DataDirectory& data = evidence.subject.task->data();
+  const DataDirectory& data = evidence.task.data();
   const ParallelSplit& split = data.split("train");
   const bool pairs = data.task() == "translation";
   std::vector<Reason> reasons;
@@ -78,7 +78,7 @@ std::vector<Reason> look_at_pieces(const Evidence& evidence) {
     const std::string side = source ? "source" : "target";
     reasons.push_back(look_at_unknown(counts, side));
     if (pairs) reasons.push_back(look_at_texts(counts, side));
-    const bool judged = begins_at_random(evidence.subject) && split.size() <= kMostExamples;
+    const bool judged = evidence.random && split.size() <= kMostExamples;
     if (!data.joint()) {
       reasons.push_back(look_at_unused(counts.occurs, side, judged));
       continue;

@@ -16,10 +16,10 @@ std::vector<Reason> look_at_regularization(const Evidence& evidence) {
     reason.advice = fmt::format("{} = 0.1", key);
     return reason;
   };
-  return {reason_of("model.dropout", evidence.subject.config.model.dropout,
-                    "is the share of activations that each step removes"),
-          reason_of("train.label_smoothing", evidence.subject.config.train.label_smoothing,
-                    "is the share of the loss that asks for equal probabilities")};
+  return {
+      reason_of("model.dropout", evidence.model.config().dropout, "is the share of activations that each step removes"),
+      reason_of("train.label_smoothing", evidence.config.label_smoothing,
+                "is the share of the loss that asks for equal probabilities")};
 }
 
 [[maybe_unused]] const bool kRegularizationLookedAt =

@@ -8,7 +8,7 @@ namespace plumb::check {
 namespace {
 
 Reason look_at_warm_up(const Evidence& evidence) {
-  const TrainConfig& train = evidence.subject.config.train;
+  const TrainConfig& train = evidence.config;
   const bool configured =
       train.warm_up.unit() == Duration::Unit::steps && has_schedule_factor(train.schedule, "linear_warmup");
   const int64_t warm_up = configured ? train.warm_up.in_steps() : evidence.warm_up;

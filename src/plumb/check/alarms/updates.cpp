@@ -57,7 +57,7 @@ Reason too_small(const Moved& most, const Evidence& evidence) {
   reason.raised = !(reason.value > reason.threshold);
   reason.text = fmt::format("{} steps at the peak rate of {:.3g} change every layer by at most {:.3g}% of its norm",
                             evidence.steps, evidence.peak_rate, 100 * reason.value);
-  if (evidence.subject.config.train.parameters != "float32" && reason.value < 1.0 / 256)
+  if (evidence.config.parameters != "float32" && reason.value < 1.0 / 256)
     reason.text += ", less than the distance of neighboring bfloat16 numbers";
   reason.advice =
       clipping_factor(evidence) < 0.01 ? "a larger train.clip_norm" : "a larger train.learning_rate, or more steps";
@@ -65,7 +65,7 @@ Reason too_small(const Moved& most, const Evidence& evidence) {
 }
 
 std::vector<Reason> look_at_updates(const Evidence& evidence) {
-  const TrainConfig& train = evidence.subject.config.train;
+  const TrainConfig& train = evidence.config;
   const Parameters& parameters = evidence.model.parameters();
   const std::vector<Tensor> update =
       parameters.split(first_update(parameters, clipped_gradient(evidence), train.optimizer, train.options));
