@@ -43,6 +43,8 @@ class Check {
         options_(options),
         plan_(planned_schedule(subject)),
         trials_(subject, [this] { return stopped() || watch_.seconds() > options_.budget.seconds; }) {
+    trial_ = std::min(kTrial, plan_.steps);
+    shortest_ = std::min(kShortest, plan_.steps);
     result_.planned_rate = plan_.peak;
     result_.planned_warm_up = plan_.warm_up;
     result_.planned_steps = plan_.steps;
@@ -128,7 +130,7 @@ class Check {
 
   Trial attempt(double rate, int64_t warm_up) {
     say_progress(fmt::format("trial at {:.2g}{}", rate, warm_up > 0 ? fmt::format(", warm-up {}", warm_up) : ""));
-    const int64_t steps = std::min<int64_t>(left(), kTrial + warm_up);
+    const int64_t steps = std::min<int64_t>(left(), trial_ + warm_up);
     Trial trial = trials_.run({rate, warm_up, next_seed_++}, steps);
     result_.cost.gradients += trial.gradients;
     trial_seconds_ += trial.seconds;
@@ -186,7 +188,7 @@ class Check {
   /// its share of what is left is spent.
   void search(std::optional<Belief>& belief, int64_t warm_up, double share) {
     const auto reserve = static_cast<int64_t>((1 - share) * static_cast<double>(left()));
-    while (left() - reserve >= kShortest + warm_up) {
+    while (left() - reserve >= shortest_ + warm_up) {
       const bool first = plan_.peak > 0 && !(warm_up > 0 && trains_at_plan(belief->now)) &&
                          std::none_of(result_.trials.begin(), result_.trials.end(), [&](const Trial& trial) {
                            return trial.warm_up == warm_up && trial.learning_rate == plan_.peak;
@@ -204,7 +206,7 @@ class Check {
   /// largest stable rate.
   void begin_warm_up() {
     const int64_t most = std::min(plan_.warm_up, kLongestWarmUp);
-    const int64_t steps = std::min(left() - kShortest, most);
+    const int64_t steps = std::min(left() - shortest_, most);
     result_.tried_warm_up = steps >= std::min(most, kLeastWarmUp) ? steps : 0;
     const RateEstimate without = without_->now.estimate();
     constexpr double kLift = 1.5, kOctaves = 1, kDeviationsOfInterval = 2.56;
@@ -216,7 +218,7 @@ class Check {
   void try_warm_up() {
     if (plan_.warm_up > 0 || subject_.first_step > 0 || without_->now.quantile(0.5) >= plan_.peak) return;
     for (const int64_t warm_up : {kLongestWarmUp, kLongestWarmUp / 2}) {
-      if (left() < warm_up + kShortest) return;
+      if (left() < warm_up + shortest_) return;
       const Outcome outcome = attempt(plan_.peak, warm_up).outcome;
       if (outcome != Outcome::trains && outcome != Outcome::slow) return;
       result_.shortest_warm_up = warm_up;
@@ -248,7 +250,7 @@ class Check {
     const bool shortened = result_.tried_warm_up < plan_.warm_up;
     if (seen_ == 0) {
       decide(Verdict::unknown, fmt::format("cannot tell within this budget: give at least {} gradients",
-                                           result_.cost.gradients + kTrial + result_.tried_warm_up));
+                                           result_.cost.gradients + trial_ + result_.tried_warm_up));
       return;
     }
     result_.largest_stable_rate = belief.estimate();
@@ -259,6 +261,11 @@ class Check {
     if (all_failed()) {
       decide(Verdict::cannot,
              fmt::format("does not train: no trial learned anything, at rates down to {:.2g}", smallest_rate()));
+      result_.recommended.reset();
+    } else if (!any_stable() && fails_at_plan(belief) && !shortened) {
+      decide(Verdict::other_rate, fmt::format("does not train at {:.2g}: no trial learned anything, at rates down to "
+                                              "{:.2g}; lower ones were not tried",
+                                              plan_.peak, smallest_rate()));
       result_.recommended.reset();
     } else if (!any_stable()) {
       decide(Verdict::unknown,
@@ -327,7 +334,8 @@ class Check {
   CheckResult result_;
   std::optional<Belief> with_, without_;  // with the tried warm-up, and without
   int64_t next_seed_ = 1;
-  int64_t seen_ = 0;  // trials that said something
+  int64_t trial_ = 0, shortest_ = 0;  // steps: kTrial and kShortest, or all of a shorter run
+  int64_t seen_ = 0;                  // trials that said something
   double first_gradient_seconds_ = 0;
   double trial_seconds_ = 0;
   int64_t trial_steps_ = 0;

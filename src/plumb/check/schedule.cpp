@@ -14,7 +14,7 @@ namespace plumb::check {
 PlannedSchedule planned_schedule(const Subject& subject) {
   const TrainConfig& given = subject.config.train;
   const auto train = subject.task->dataset("train");
-  const ExampleCosts costs(train->costs());
+  const ExampleCosts costs(train->size(), [&](int64_t example) { return train->cost(example); });
   const PlanSettings settings = plan_settings(given, mixture_of(given, *train), train->stream());
   Timeline timeline = make_timeline(costs, given, settings, subject.config.model.kind);
   const TrainConfig config = resolved(given, timeline);
