@@ -38,13 +38,7 @@ struct CheckArguments {
 check::Subject planned(const CheckArguments& arguments) {
   Config config = arguments.config.empty() ? Config::from_string("", "--set") : Config::from_file(arguments.config);
   for (const std::string& assignment : arguments.set) config.set(assignment);
-  if (arguments.run.empty()) {
-    RunConfig run = read_run_config(config);
-    if (!arguments.data.empty()) run.data = arguments.data;
-    if (run.data.empty())
-      throw UsageError("no data to train on", "give --data DIR, or set data.directory in the configuration");
-    return check::open_subject(std::move(run));
-  }
+  if (arguments.run.empty()) return check::open_subject(new_run(config, arguments.data));
   if (!arguments.data.empty()) return check::open_subject(finetuning_run(config, arguments.run, arguments.data));
   if (is_model_folder(arguments.run))
     throw UsageError(fmt::format("{}: a model without data", arguments.run),

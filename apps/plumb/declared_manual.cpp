@@ -129,7 +129,7 @@ std::vector<ManualKey> keys_of(ConfigurationReader reader) {
   for (const ConfigurationSection& section : sections_of(reader)) {
     if (section.repeated) continue;  // `--set` cannot name one of several
     for (const KeyList::Key& key : section.keys) {
-      keys.push_back({section.name + '.' + key.name, key.meaning, key.domain.choices});
+      keys.push_back({section.name + '.' + key.name, key.value, key.meaning, key.domain.choices});
       if (key.boolean) keys.back().values = {"true", "false"};
     }
   }

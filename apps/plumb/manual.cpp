@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "plumb/base/text.h"
 
@@ -18,7 +19,8 @@ std::string heading_of(const ManualOption& option) {
 /// Ends the help of the program. The lines have at most 100 characters.
 constexpr const char* kExitStatuses =
     "\nExit status: 0 on success; 1 after an error; 2 if the command line is wrong; 3 if training\n"
-    "diverged; 130 or 143 if SIGINT or SIGTERM interrupted training, which saved its state.\n";
+    "diverged, or if plumb check says that it would fail; 4 if plumb check cannot tell; 130 or 143 if\n"
+    "SIGINT or SIGTERM interrupted training, which saved its state.\n";
 
 constexpr size_t kWidth = 100;
 constexpr size_t kColumn = 28;
@@ -48,7 +50,40 @@ std::string entry(const std::string& heading, const std::string& text) {
   return out + '\n';
 }
 
+/// Comment lines of at most 100 characters.
+std::string comment(const std::string& text) {
+  std::string out;
+  size_t column = kWidth;
+  for (const std::string& word : split(text, ' ')) {
+    if (column + 1 + characters_in(word) > kWidth) {
+      out += out.empty() ? "#" : "\n#";
+      column = 1;
+    }
+    out += ' ' + word;
+    column += 1 + characters_in(word);
+  }
+  return out + '\n';
+}
+
 }  // namespace
+
+std::string configuration_text(const std::vector<ManualKey>& keys, const std::string& selected) {
+  std::vector<std::pair<std::string, std::string>> sections;  // in the order of their first keys
+  for (const ManualKey& key : keys) {
+    if (!selected.empty() && key.name != selected && !key.name.starts_with(selected + '.')) continue;
+    const size_t dot = key.name.rfind('.');
+    const std::string section = key.name.substr(0, dot);
+    auto own = std::find_if(sections.begin(), sections.end(), [&](const auto& each) { return each.first == section; });
+    if (own == sections.end()) own = sections.insert(own, {section, ""});
+    if (!key.meaning.empty()) own->second += comment(key.meaning);
+    if (!key.values.empty() && key.values != std::vector<std::string>{"true", "false"})
+      own->second += comment("one of " + join(key.values));
+    own->second += fmt::format("{}{} = {}\n", key.value.empty() ? "# " : "", key.name.substr(dot + 1), key.value);
+  }
+  std::vector<std::string> texts;
+  for (const auto& [section, text] : sections) texts.push_back(fmt::format("[{}]\n{}", section, text));
+  return join(texts, "\n");
+}
 
 void describe(Fields& field, ManualOption& option) {
   field("names", option.names);
@@ -74,6 +109,7 @@ void describe(Fields& field, ManualVerb& verb) {
 
 void describe(Fields& field, ManualKey& key) {
   field("name", key.name);
+  field("value", key.value);
   field("meaning", key.meaning);
   field("values", key.values);
 }

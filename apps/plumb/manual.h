@@ -44,7 +44,8 @@ struct ManualVerb {
 
 /// A configuration key that `--set` takes.
 struct ManualKey {
-  std::string name;  // "model.norm"
+  std::string name;   // "model.norm"
+  std::string value;  // the default, as TOML; empty: none
   std::string meaning;
   std::vector<std::string> values;  // to choose from; empty: a number, a path or text
 };
@@ -72,6 +73,10 @@ void for_each_verb(const ManualVerb& verb, const Visit& visit) {
   visit(verb);
   for (const ManualVerb& inner : verb.verbs) for_each_verb(inner, visit);
 }
+
+/// A configuration with these keys at their defaults, as TOML, each after a comment with its meaning; only those whose
+/// names are or begin with `selected` ("train", "model.norm"), unless that is empty. Empty if there are none.
+std::string configuration_text(const std::vector<ManualKey>& keys, const std::string& selected);
 
 /// The text of `--help` for a verb or the program, in lines of at most 100 characters.
 std::string help_text(const ManualVerb& verb);

@@ -56,7 +56,7 @@ void add_verbs(CLI::App& app, Globals& globals) {
       {"Train and use models",
        {add_data, add_train, add_finetune, add_average, add_import, add_export, add_translate, add_generate,
         add_classify, add_embed, add_score, add_evaluate}},
-      {"Reference and tools", {add_list, add_bench, add_completion, add_man}}};
+      {"Reference and tools", {add_list, add_config, add_bench, add_completion, add_man}}};
   for (const auto& [heading, verbs] : groups) {
     for (const AddVerb add : verbs) add(app, globals);
     for (CLI::App* verb : app.get_subcommands({})) {
@@ -82,8 +82,9 @@ void tell_others(int argc, const char* const* argv, const Globals& globals, cons
 /// Runs what the command line says. Throws UsageError if it is wrong.
 void run(CLI::App& app, int argc, const char* const* argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
-  const bool completes = !words.empty() && words[0] == "__complete";  // which also takes configurations' keys
-  if (const std::string text = answered(completes ? whole_manual(app) : Manual{manual_of(app)}, words); !text.empty()) {
+  const bool needs_keys = !words.empty() && (words[0] == "__complete" || words[0] == "config" || words[0] == "help");
+  if (const std::string text = answered(needs_keys ? whole_manual(app) : Manual{manual_of(app)}, words);
+      !text.empty()) {
     std::cout << text;
   } else {
     try {

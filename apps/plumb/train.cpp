@@ -34,11 +34,8 @@ RunConfig requested(const TrainArguments& arguments, const Globals& globals) {
   for (const std::string& assignment : arguments.set) config.set(assignment);
   if (!arguments.precision.empty()) config.set("train.precision=" + arguments.precision);
   if (arguments.processes > 0) config.set(fmt::format("train.processes={}", arguments.processes));
-  RunConfig run = read_run_config(config);
-  if (!arguments.data.empty()) run.data = arguments.data;
+  RunConfig run = new_run(config, arguments.data);
   if (arguments.seed_given) run.train.seed = static_cast<int64_t>(globals.seed);
-  if (run.data.empty())
-    throw UsageError("no data to train on", "give --data DIR, or set data.directory in the configuration");
   return run;
 }
 

@@ -91,6 +91,23 @@ void train_and_report(const RunConfig& config, const std::string& out, Globals& 
   }
 }
 
+RunConfig new_run(const Config& config, const std::string& data) {
+  RunConfig defaults;
+  RunConfig run = read_run_config(config);
+  const std::string directory = data.empty() ? run.data : data;
+  if (directory.empty())
+    throw UsageError("no data to train on", "give --data DIR, or set data.directory in the configuration");
+  const DataDirectory opened = DataDirectory::open(directory);
+  const std::string kind = usual_model_kind(run.task, opened);
+  defaults.model.kind = kind;
+  run = read_run_config(config, defaults);
+  const std::string task = make_task(run.task, opened, run.model.kind)->name();
+  if (task != "translation" && task != "classification") defaults.train.label_smoothing = 0;
+  run = read_run_config(config, defaults);
+  run.data = directory;
+  return run;
+}
+
 void add_set_option(CLI::App& verb, std::vector<std::string>& set) {
   verb.add_option("--set", set, "Override a key, such as model.residual=pre-ln; may be repeated")
       ->type_name("KEY=VALUE")

@@ -13,6 +13,11 @@ namespace plumb::app {
 /// and emits the result. Throws Interrupted after a signal, Diverged or Ended if training diverged.
 void train_and_report(const RunConfig& config, const std::string& out, Globals& globals);
 
+/// A new run as the configuration says, on `data` or, if that is empty, on data.directory. A kind of model that it
+/// leaves out is the data's (usual_model_kind), and language models have no label smoothing unless it says so. Throws
+/// UsageError without data.
+RunConfig new_run(const Config& config, const std::string& data);
+
 /// Adds --set, which collects assignments.
 void add_set_option(CLI::App& verb, std::vector<std::string>& set);
 

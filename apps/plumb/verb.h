@@ -71,6 +71,7 @@ void add_generate(CLI::App& app, Globals& globals);
 void add_import(CLI::App& app, Globals& globals);
 void add_export(CLI::App& app, Globals& globals);
 void add_list(CLI::App& app, Globals& globals);
+void add_config(CLI::App& app, Globals& globals);
 void add_man(CLI::App& app, Globals& globals);
 void add_plan(CLI::App& app, Globals& globals);
 void add_probe(CLI::App& app, Globals& globals);

@@ -7,13 +7,31 @@
 
 #include "completion/candidates.h"
 #include "plumb/base/error.h"
+#include "plumb/base/glossary.h"
 #include "plumb/base/text.h"
 
 namespace plumb::app {
 namespace {
 
+using Keys = std::vector<ManualKey>;
+
+/// The part of a name after its last dot.
+std::string last_part(const std::string& name) { return name.substr(name.rfind('.') + 1); }
+
+/// "train.steps" for "--steps" or "--max-steps"; empty if no key is called so.
+std::string key_like(const std::string& option, const Keys& keys) {
+  std::string name = option.substr(2);
+  std::replace(name.begin(), name.end(), '-', '_');
+  const std::string own(name_in_plumb(name));
+  for (const ManualKey& key : keys) {
+    const std::string last = last_part(key.name);
+    if (last == name || (!own.empty() && last == own)) return key.name;
+  }
+  return {};
+}
+
 /// Throws UsageError with the nearest option if a word is an option that the verb does not have.
-void check_options(const ManualVerb& verb, const std::vector<std::string>& words) {
+void check_options(const ManualVerb& verb, const std::vector<std::string>& words, const Keys& keys) {
   for (size_t i = 0; i < words.size() && words[i] != "--"; ++i) {  // no options after "--"
     const std::string name = words[i].substr(0, words[i].find('='));
     if (!name.starts_with('-')) continue;
@@ -22,6 +40,8 @@ void check_options(const ManualVerb& verb, const std::vector<std::string>& words
       continue;
     }
     if (!name.starts_with("--") || std::isalnum(static_cast<unsigned char>(name[2])) == 0) continue;
+    const std::string key = verb.find_option("--set") != nullptr ? key_like(name, keys) : "";
+    if (!key.empty()) throw UsageError("unknown option '" + name + "'", fmt::format("it is a key: --set {}=…", key));
     std::vector<std::string> names;
     for (const ManualOption& option : verb.options) {
       for (const std::string& known : option.names)
@@ -42,36 +62,82 @@ std::string listed(const std::vector<ManualList>& lists, const std::vector<std::
   return join(texts, "\n");
 }
 
-}  // namespace
-
-void check_words(const ManualVerb& program, const std::vector<std::string>& words) {
-  const ManualVerb* verb = &program;
-  auto word = words.begin();
-  for (; word != words.end() && !word->starts_with('-') && !verb->verbs.empty(); ++word) {
-    if (const ManualVerb* inner = verb->find_verb(*word)) {
-      verb = inner;
-      continue;
+/// Follows the words to the verb that they name, and removes these. Throws UsageError with the nearest verb or option
+/// if a word is neither.
+const ManualVerb& verb_in(const Manual& manual, std::vector<std::string>& words) {
+  const ManualVerb* verb = &manual.program;
+  while (!words.empty() && !words[0].starts_with('-') && !verb->verbs.empty()) {
+    const ManualVerb* inner = verb->find_verb(words[0]);
+    if (inner == nullptr) {
+      std::vector<std::string> names;
+      for (const ManualVerb& each : verb->verbs) names.push_back(each.path.back());
+      if (verb == &manual.program) names.insert(names.end(), {"help", "version"});
+      const std::string guess = nearest(words[0], names);
+      throw UsageError(
+          fmt::format("unknown command '{}'{}", words[0], verb->path.empty() ? "" : " of plumb " + verb->name()),
+          guess.empty() ? "commands: " + join(names) : fmt::format("did you mean '{}'?", guess));
     }
-    std::vector<std::string> names;
-    for (const ManualVerb& inner : verb->verbs) names.push_back(inner.path.back());
-    const std::string guess = nearest(*word, names);
-    throw UsageError(fmt::format("unknown command '{}'{}", *word, verb == &program ? "" : " of plumb " + verb->name()),
-                     guess.empty() ? "commands: " + join(names) : fmt::format("did you mean '{}'?", guess));
+    verb = inner;
+    words.erase(words.begin());
   }
-  check_options(*verb, {word, words.end()});
+  const bool studies = verb->name() == "study";
+  check_options(*verb, words, studies ? manual.study_keys : manual.run_keys);
+  return *verb;
 }
+
+/// The keys with this name, or with this last part of their names; empty if there are none.
+std::string keys_called(const Manual& manual, const std::string& word) {
+  const std::string own(name_in_plumb(word));
+  Keys found;
+  for (const Keys* keys : {&manual.run_keys, &manual.finetuning_keys, &manual.study_keys}) {
+    for (const ManualKey& key : *keys) {
+      const bool known =
+          std::any_of(found.begin(), found.end(), [&](const ManualKey& other) { return other.name == key.name; });
+      const std::string last = last_part(key.name);
+      if (!known && (key.name == word || last == word || (!own.empty() && last == own))) found.push_back(key);
+    }
+  }
+  return configuration_text(found, "");
+}
+
+/// What `plumb config` prints.
+std::string configuration(const Manual& manual, const std::vector<std::string>& words) {
+  const std::vector<std::pair<std::string, const Keys*>> readers = {
+      {"run", &manual.run_keys}, {"finetune", &manual.finetuning_keys}, {"study", &manual.study_keys}};
+  if (words.empty()) return configuration_text(manual.run_keys, "");
+  if (words.size() > 1) return {};  // reported by the parser
+  for (const auto& [name, keys] : readers)
+    if (words[0] == name) return configuration_text(*keys, "");
+  std::vector<std::string> names;
+  for (const auto& [name, keys] : readers) {
+    if (const std::string text = configuration_text(*keys, words[0]); !text.empty()) return text;
+    for (const ManualKey& key : *keys) names.push_back(key.name.substr(0, key.name.rfind('.')));
+    for (const ManualKey& key : *keys) names.push_back(key.name);
+  }
+  if (const std::string text = keys_called(manual, words[0]); !text.empty()) return text;
+  const std::string guess = nearest(words[0], names);
+  throw UsageError(fmt::format("unknown section or key '{}'", words[0]),
+                   guess.empty() ? "plumb config lists all" : fmt::format("did you mean '{}'?", guess));
+}
+
+}  // namespace
 
 std::string answered(const Manual& manual, std::vector<std::string> words) {
   if (!words.empty() && words[0] == "__complete") return completions(manual, {words.begin() + 1, words.end()});
-  const bool help = !words.empty() && words[0] == "help";  // plumb help VERB
+  if (words.empty()) return help_text(manual.program);
+  if (words == std::vector<std::string>{"version"} || words == std::vector<std::string>{"--version"})
+    return "plumb " PLUMB_VERSION "\n";
+  const bool help = words[0] == "help";  // plumb help VERB, or plumb help KEY
   if (help) words.erase(words.begin());
-  check_words(manual.program, words);
-  if (words == std::vector<std::string>{"--version"}) return "plumb " PLUMB_VERSION "\n";
-  const ManualVerb* verb = &manual.program;
-  for (; !words.empty() && verb->find_verb(words[0]) != nullptr; words.erase(words.begin()))
-    verb = verb->find_verb(words[0]);
-  if (help || (words.size() == 1 && (words[0] == "-h" || words[0] == "--help"))) return help_text(*verb);
-  return verb->name() == "list" ? listed(manual.lists, words) : std::string();
+  if (help && words.size() == 1 && manual.program.find_verb(words[0]) == nullptr) {
+    if (const std::string text = keys_called(manual, words[0]); !text.empty()) return text;
+  }
+  const ManualVerb& verb = verb_in(manual, words);
+  if (help || (words.size() == 1 && (words[0] == "-h" || words[0] == "--help"))) return help_text(verb);
+  if (verb.name() == "config" &&
+      std::none_of(words.begin(), words.end(), [](const std::string& word) { return word.starts_with('-'); }))
+    return configuration(manual, words);
+  return verb.name() == "list" ? listed(manual.lists, words) : std::string();
 }
 
 }  // namespace plumb::app

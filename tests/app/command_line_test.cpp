@@ -6,6 +6,7 @@
 #include "plumb/base/json.h"
 #include "plumb/base/text.h"
 #include "plumb/ops/device.h"
+#include "plumb/run/config.h"
 #include "support/process.h"
 
 namespace plumb {
@@ -108,7 +109,7 @@ TEST(CommandLine, HelpOfAVerbHasAnExample) {
 
 TEST(CommandLine, WrongUsageHasStatusTwo) {
   for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
-           {}, {"plum"}, {"score"}, {"score", "--no-such-option"}, {"score", "--threads", "0", "file"}, {"data"}}) {
+           {"plum"}, {"score"}, {"score", "--no-such-option"}, {"score", "--threads", "0", "file"}, {"data"}}) {
     const Finished finished = run_plumb(arguments);
     EXPECT_EQ(finished.status, 2) << join(arguments, " ");
     EXPECT_EQ(finished.output, "") << join(arguments, " ");
@@ -138,6 +139,54 @@ TEST(CommandLine, HelpIsAVerbToo) {
             "plumb: error: unknown command 'trian'\nhint: did you mean 'train'?\n");
 }
 
+TEST(CommandLine, HelpExplainsKeysToo) {
+  const std::string rate = run_plumb({"help", "train.learning_rate"}).output;
+  EXPECT_EQ(rate.find("[train]\n# peak learning rate"), 0U) << rate;
+  EXPECT_NE(rate.find("\nlearning_rate = 0.0005\n"), std::string::npos) << rate;
+  EXPECT_EQ(run_plumb({"help", "lr"}).output, run_plumb({"help", "learning_rate"}).output);
+  EXPECT_NE(run_plumb({"help", "norm"}).output.find("one of batchnorm"), std::string::npos);
+  EXPECT_EQ(run_plumb({"help", "nonsense"}).status, 2);
+}
+
+TEST(CommandLine, ConfigPrintsAConfigurationThatIsTheDefault) {
+  const TemporaryDirectory directory;
+  const Finished printed = run_plumb({"config"});
+  EXPECT_EQ(printed.status, 0) << printed.errors;
+  write_file_atomic(directory / "all.toml", printed.output);
+  const Config config = Config::from_file(directory / "all.toml");
+  const RunConfig read = read_run_config(config);
+  EXPECT_EQ(to_toml(read), to_toml(RunConfig{}));
+
+  const std::string part = run_plumb({"config", "train.trouble"}).output;
+  EXPECT_EQ(part.find("[train.trouble]\n"), 0U) << part;
+  EXPECT_EQ(part.find("[model]"), std::string::npos);
+  EXPECT_NE(run_plumb({"config", "study"}).output.find("[training]"), std::string::npos);
+  const Finished wrong = run_plumb({"config", "trian"});
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_NE(wrong.errors.find("did you mean 'train'?"), std::string::npos) << wrong.errors;
+}
+
+TEST(CommandLine, WordsOfOtherToolsAreUnderstood) {
+  const auto errors = [](const std::vector<std::string>& arguments) { return run_plumb(arguments).errors; };
+  EXPECT_NE(errors({"train", "--out", "x", "--steps", "10"}).find("it is a key: --set train.steps=…"),
+            std::string::npos);
+  EXPECT_NE(errors({"train", "--out", "x", "--max-grad-norm", "1"}).find("--set train.clip_norm=…"), std::string::npos);
+  const auto of_key = [&](const std::string& setting) {
+    return errors({"train", "--data", "none", "--out", "x", "--set", setting});
+  };
+  EXPECT_NE(of_key("train.lr=1").find("did you mean 'learning_rate'?"), std::string::npos);
+  EXPECT_NE(of_key("train.optimizer=adamW").find("did you mean 'adamw'?"), std::string::npos);
+  EXPECT_NE(of_key("model.n_head=2").find("did you mean 'heads'?"), std::string::npos);
+  EXPECT_EQ(errors({"hlep"}), "plumb: error: unknown command 'hlep'\nhint: did you mean 'help'?\n");
+  EXPECT_EQ(run_plumb({"version"}).output, run_plumb({"--version"}).output);
+}
+
+TEST(CommandLine, WithoutWordsItPrintsHelp) {
+  const Finished finished = run_plumb({});
+  EXPECT_EQ(finished.status, 0);
+  EXPECT_EQ(finished.output, run_plumb({"--help"}).output);
+}
+
 TEST(CommandLine, AMisspelledOptionIsAnsweredWithTheNearest) {
   const auto expect_hint = [](const std::vector<std::string>& arguments, const std::string& name,
                               const std::string& meant) {
@@ -160,7 +209,6 @@ TEST(CommandLine, EveryUsageErrorHasTheFormOfErrors) {
     EXPECT_EQ(finished.output, "");
     EXPECT_EQ(finished.errors, "plumb: error: " + message + "\nhint: " + hint + '\n');
   };
-  expect_error({}, "a command is missing", "plumb --help lists the commands");
   expect_error({"data"}, "a command is missing", "plumb data --help lists the commands");
   expect_error({"train"}, "--out is required", "plumb train --help lists the options");
   expect_error({"data", "text", "--train", "t"}, "--out is required", "plumb data text --help lists the options");

@@ -4,33 +4,48 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <numeric>
 #include <utility>
 
+#include "plumb/base/glossary.h"
+
 namespace plumb {
 namespace {
 
+char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
+
+/// Insertions, deletions, substitutions and exchanges of neighbors that turn one word into the other, whatever the
+/// case.
 size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
+  std::vector<size_t> before, last(b.size() + 1), row(b.size() + 1);
+  std::iota(last.begin(), last.end(), size_t{0});
   for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i);
+    row[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, substituted}));
+      const bool same = lower(a[i - 1]) == lower(b[j - 1]);
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (same ? 0 : 1)});
+      const bool exchanged = i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]);
+      if (exchanged) row[j] = std::min(row[j], before[j - 2] + 1);
     }
+    before = std::exchange(last, row);
   }
-  return row.back();
+  return last.back();
 }
 
 }  // namespace
 
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
+  const std::string_view known = name_in_plumb(word);
+  if (!known.empty() && std::find(candidates.begin(), candidates.end(), known) != candidates.end())
+    return std::string(known);
+  constexpr size_t kShortestBeginning = 3;
   std::string best;
   size_t best_distance = std::max<size_t>(2, word.size() / 2) + 1;
   for (const std::string& candidate : candidates) {
-    const size_t distance = edit_distance(word, candidate);
+    size_t distance = edit_distance(word, candidate);
+    if (word.size() >= kShortestBeginning && candidate.starts_with(word)) distance = std::min<size_t>(distance, 1);
     if (distance < best_distance) {
       best_distance = distance;
       best = candidate;

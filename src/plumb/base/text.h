@@ -9,7 +9,8 @@
 
 namespace plumb {
 
-/// The candidate with the smallest edit distance to `word`; empty if none is close enough to be a misspelling.
+/// The candidate that `word` may have meant: what other tools' name for it is called here (base/glossary.h), or the one
+/// with the smallest edit distance, whatever the case, or one that it begins; empty if none is close enough.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 /// "a, b, c".

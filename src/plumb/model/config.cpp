@@ -76,7 +76,10 @@ void check_initialization(const ModelConfig& config) {
 }  // namespace
 
 void describe(Fields& field, ModelConfig& config) {
-  field("kind", config.kind, "kind of model", name_in(model_kinds()));
+  field("kind", config.kind,
+        "kind of model; if it is left out, `plumb train` and `plumb check` take the one that learns the data: "
+        "`encoder-decoder` for pairs, `decoder` for text, `encoder` for labels",
+        name_in(model_kinds()));
   field("residual", config.residual, "residual scheme; set by a study", name_in(residual_schemes()).among_others());
   field("parallel", config.parallel,
         "self-attention and feed-forward read the same input and their outputs are added, as one sub-layer (GPT-J)");

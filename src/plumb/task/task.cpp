@@ -115,6 +115,12 @@ std::unique_ptr<Task> make_task(const TaskConfig& config, const DataDirectory& d
   return task;
 }
 
+std::string usual_model_kind(const TaskConfig& config, const DataDirectory& data) {
+  const std::string name = config.name.empty() ? data.task() : config.name;
+  const auto& entry = tasks().at(name);
+  return entry.make(data, options_of(config.options, name, entry))->model_kind();
+}
+
 Sums evaluate(const Task& task, Model& model, const Dataset& dataset, int64_t batch_tokens, double label_smoothing,
               const Group& group) {
   Sums sums = task.zero();

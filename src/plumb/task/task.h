@@ -114,6 +114,10 @@ Registry<TaskFactory>& tasks();
 /// target side of pairs, and an encoder learns masked tokens of text.
 std::unique_ptr<Task> make_task(const TaskConfig& config, const DataDirectory& data, const std::string& kind_name);
 
+/// The kind of model that learns the data's task, or the configured one, unless another is asked for: an
+/// encoder-decoder for sentence pairs, a decoder for text, an encoder for labels and for masked text.
+std::string usual_model_kind(const TaskConfig& config, const DataDirectory& data);
+
 /// The sums over a split, without dropout and without a graph; the processes of the group share the work. A stream is
 /// read sequentially, with carried state, by rank 0 alone.
 Sums evaluate(const Task& task, Model& model, const Dataset& dataset, int64_t batch_tokens, double label_smoothing,
