@@ -157,7 +157,7 @@ def seal(arguments):
 
 
 def train(arguments, cell, rate, seed, steps, more={}):
-    """The outcome of a run, and the negative log-likelihood of each step; nan where there is none."""
+    """The outcome of a run, the mean loss per label of each step (nan if it is not finite), and all records."""
     out = arguments.work / 'runs' / f'{name_of(cell)}-{rate:.6g}-{seed}-{steps}'
     shutil.rmtree(out, ignore_errors=True)
     keys = {**settings(cell, rate), 'train.steps': steps, 'train.validate_every': 10 * steps,

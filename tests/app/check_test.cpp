@@ -15,22 +15,21 @@ class CheckVerb : public test::SharedFolder<CheckVerb> {
  protected:
   static void SetUpTestSuite() {
     folder_.emplace();
-    ASSERT_EQ(run_plumb({"data", "synthesize", "--pairs", "1000", "--vocabulary", "300", "--out", "data"},
-                        folder_->path())
-                  .status,
-              0);
+    ASSERT_EQ(
+        run_plumb({"data", "synthesize", "--pairs", "1000", "--vocabulary", "300", "--out", "data"}, folder_->path())
+            .status,
+        0);
   }
 
   /// The check of a small encoder-decoder at this rate.
   static Finished check(const std::string& rate, std::vector<std::string> more = {}) {
     std::vector<std::string> arguments = {"check", "--data", "data", "-q"};
     arguments.insert(arguments.end(), more.begin(), more.end());
-    return run_plumb(
-        test::with_keys(arguments, {"model.d_model=32", "model.heads=2", "model.feed_forward=64",
-                                    "model.encoder_layers=1", "model.decoder_layers=1", "model.dropout=0",
-                                    "train.batch_tokens=500", "train.warm_up=0", "train.decay_start=1000",
-                                    "train.steps=5000", "train.learning_rate=" + rate}),
-        folder_->path());
+    return run_plumb(test::with_keys(arguments, {"model.d_model=32", "model.heads=2", "model.feed_forward=64",
+                                                 "model.encoder_layers=1", "model.decoder_layers=1", "model.dropout=0",
+                                                 "train.batch_tokens=500", "train.warm_up=0", "train.decay_start=1000",
+                                                 "train.steps=5000", "train.learning_rate=" + rate}),
+                     folder_->path());
   }
 };
 
@@ -66,6 +65,19 @@ TEST_F(CheckVerb, WritesAPage) {
   EXPECT_EQ(document["schema"], "plumb.check/1");
   EXPECT_NE(read_file(*folder_ / "checked/report.html").find("Loss against learning rate"), std::string::npos);
   EXPECT_EQ(check("0.004", {"--out", "data"}).status, 1);  // holds something else
+}
+
+TEST_F(CheckVerb, AlarmsAreMeasuredAlongTraining) {
+  const Finished finished = run_plumb(
+      test::with_keys({"train", "--data", "data", "--out", "watched", "-q"},
+                      {"model.d_model=32", "model.heads=2", "model.feed_forward=64", "train.steps=2",
+                       "train.batch_tokens=500", "watch.every=1", "watch.what=[\"alarms\"]", "watch.examples=8"}),
+      folder_->path());
+  ASSERT_EQ(finished.status, 0) << finished.errors;
+  const std::string metrics = read_file(*folder_ / "watched/metrics.jsonl");
+  for (const char* alarm : {"backward_gain", "epsilon", "gradient_at_input"})
+    EXPECT_NE(metrics.find(std::string("\"alarm\":\"") + alarm + '"'), std::string::npos) << alarm;
+  EXPECT_EQ(metrics.find("\"alarm\":\"duplicates\""), std::string::npos) << "looks at the data, once";
 }
 
 TEST_F(CheckVerb, RefusesWhatTrainingRefuses) {

@@ -1,4 +1,4 @@
-// [watch] "alarms": those of plumb check that tell, along a run, that it has stopped to learn.
+// [watch] "alarms": those of plumb check that tell, along a run, that it has stopped learning.
 #include <fmt/format.h>
 
 #include <algorithm>
