@@ -359,11 +359,16 @@ void add_get(CLI::App& data, Globals& globals) {
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* verb = add_verb(data, globals, "get", "Download a public data set and verify its checksums",
                             "plumb data get multi30k --out raw/multi30k", [arguments, &globals] {
-                              const Json info = get_data_set(multi30k(), arguments->from, arguments->out);
+                              const PublicDataSet& set = public_data_set(arguments->name);
+                              const Json info = get_data_set(set, arguments->from, arguments->out);
                               emit(globals, info, info.dump(2) + '\n');
                             });
   add_json_option(*verb, globals);
-  verb->add_option("NAME", arguments->name, "Name of the data set")->check(CLI::IsMember({"multi30k"}))->required();
+  std::vector<std::string> names;
+  for (const PublicDataSet& set : public_data_sets()) names.push_back(set.name);
+  verb->add_option("NAME", arguments->name, "Name of the data set: " + join(names))
+      ->check(CLI::IsMember(names))
+      ->required();
   verb->add_option("--out", arguments->out, "Directory for its files")->type_name("DIR")->required();
   verb->add_option("--from", arguments->from, "Read the files from this directory instead of the network")
       ->type_name("DIR");

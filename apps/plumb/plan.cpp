@@ -105,15 +105,16 @@ double positive_quantity(const std::string& text, const std::string& option) {
   throw UsageError(fmt::format("{}: {} is not greater than 0", option, text));
 }
 
-/// The tokens that a configuration trains on, with `batch_tokens` tokens per step. Throws Error if train.steps is in
-/// epochs.
+/// The tokens that a configuration trains on, with `batch_tokens` tokens per step. Throws Error if that depends
+/// on the data.
 double tokens_of(const TrainConfig& config, int64_t batch_tokens) {
-  if (config.steps.unit() == Duration::Unit::epochs) {
+  const Duration::Unit unit = config.steps.unit();
+  if (unit != Duration::Unit::steps && unit != Duration::Unit::tokens) {
     throw Error(fmt::format("train.steps = {} depends on the data", config.steps.text()),
                 "give the tokens of the whole run with --tokens");
   }
   const auto amount = static_cast<double>(config.steps.amount());
-  return config.steps.unit() == Duration::Unit::tokens ? amount : amount * static_cast<double>(batch_tokens);
+  return unit == Duration::Unit::tokens ? amount : amount * static_cast<double>(batch_tokens);
 }
 
 void run(PlanArguments& arguments, const Globals& globals) {

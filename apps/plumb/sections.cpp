@@ -26,6 +26,9 @@ std::vector<ConfigurationSection> sections_of(ConfigurationReader reader) {
     return all;
   }
   add("study", list_keys(StudyHead()));
+  add("study.axis", list_keys(StudyAxis()), true);
+  add("study.arm", list_keys(StudyPairing()), true);
+  add("study.claim", list_keys(StudyClaim()), true);
   add("data", list_keys(StudyData()));
   for (const std::string& name : study_part_names()) {
     KeyList keys;

@@ -8,6 +8,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
 #include "plumb/report/html.h"
+#include "plumb/study/registration.h"
 #include "plumb/study/study.h"
 #include "training.h"
 #include "verb.h"
@@ -71,7 +72,15 @@ struct StudyArguments {
   std::string out;
   std::vector<std::string> set;
   int64_t jobs = 0;
+  bool registers = false;
 };
+
+std::string text_of_registration(const Json& registration, const StudyConfig& study, const fs::path& out) {
+  const size_t claims = study.study.claims.size();
+  return fmt::format("{}: {} claim{} registered on {}, SHA-256 of the study {}\n", (out / "registration.json").string(),
+                     claims, claims == 1 ? "" : "s", registration["date"].get<std::string>(),
+                     registration["sha256"].get<std::string>());
+}
 
 }  // namespace
 
@@ -85,6 +94,10 @@ void add_study(CLI::App& app, Globals& globals) {
                  if (app.get_subcommand("study")->count("--seed") > 0)
                    file.set(fmt::format("study.seed={}", globals.seed));
                  const StudyConfig study = read_study(file);
+                 if (arguments->registers) {
+                   const Json registration = register_study(study, arguments->out);
+                   return emit(globals, registration, text_of_registration(registration, study, arguments->out));
+                 }
                  EventFiles events;
                  const Json results = run_study(
                      study, arguments->out,
@@ -105,6 +118,8 @@ void add_study(CLI::App& app, Globals& globals) {
                    "Measurements to run in parallel, sharing the threads; 0: one thread each for small models")
       ->type_name("N")
       ->check(CLI::Range(0, 1024));
+  verb->add_flag("--register", arguments->registers,
+                 "Only write down the study's claims, before anything is measured; the report will say so");
   add_set_option(*verb, arguments->set);
   verb->get_option("--set")->description("Override a key, such as training.learning_rates=[1e-3]; may be repeated");
 }

@@ -101,9 +101,14 @@ RunConfig new_run(const Config& config, const std::string& data) {
   const std::string kind = usual_model_kind(run.task, opened);
   defaults.model.kind = kind;
   run = read_run_config(config, defaults);
-  const std::string task = make_task(run.task, opened, run.model.kind)->name();
-  if (task != "translation" && task != "classification") defaults.train.label_smoothing = 0;
-  run = read_run_config(config, defaults);
+  Config usual;
+  for (const std::string& setting : make_task(run.task, opened, run.model.kind)->usual_settings()) {
+    const auto is_of = [&](const char* key) { return setting.starts_with(std::string(key) + "="); };
+    const bool given_otherwise = (is_of("train.steps") && config.has("train.epochs")) ||
+                                 (is_of("train.weight_decay") && config.has("train.optimizer"));
+    if (!given_otherwise) usual.set(setting);
+  }
+  run = read_run_config(config, read_run_config(usual, defaults));
   run.data = directory;
   return run;
 }

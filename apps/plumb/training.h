@@ -14,7 +14,8 @@ namespace plumb::app {
 void train_and_report(const RunConfig& config, const std::string& out, Globals& globals);
 
 /// A new run as the configuration says, on `data` or, if that is empty, on data.directory. A kind of model that it
-/// leaves out is the data's (usual_model_kind), and language models have no label smoothing unless it says so. Throws
+/// leaves out is the data's (usual_model_kind), and other keys that it leaves out are as is usual for the task
+/// (Task::usual_settings), except the length if train.epochs is given, and weight decay if the optimizer is. Throws
 /// UsageError without data.
 RunConfig new_run(const Config& config, const std::string& data);
 

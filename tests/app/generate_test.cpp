@@ -38,9 +38,9 @@ class GenerateVerb : public test::SharedFolder<GenerateVerb> {
 
   static void train(const std::string& data, const std::string& run, const std::vector<std::string>& settings) {
     const std::vector<std::string> small = {
-        "model.d_model=16",       "model.heads=2",           "model.feed_forward=32",
-        "model.encoder_layers=1", "model.decoder_layers=1",  "train.warm_up=0",
-        "train.decay_start=1",    "task.translation.beam=0", "train.learning_rate=0.01"};
+        "model.d_model=16",       "model.heads=2",   "model.feed_forward=32",   "model.encoder_layers=1",
+        "model.decoder_layers=1", "train.warm_up=0", "task.translation.beam=0", "train.learning_rate=0.01",
+        "train.schedule=constant"};
     const std::vector<std::string> words = {"train", "--data", path(data), "--out", path(run), "-q"};
     test::succeeded(run_plumb(test::with_keys(test::with_keys(words, small), settings)));
   }

@@ -24,6 +24,7 @@ namespace {
 constexpr auto kSteps = Duration::Unit::steps;
 constexpr auto kTokens = Duration::Unit::tokens;
 constexpr auto kEpochs = Duration::Unit::epochs;
+constexpr auto kRuns = Duration::Unit::runs;
 
 void expect_parsed(const std::string& text, Duration::Unit unit, int64_t amount, const std::string& written) {
   SCOPED_TRACE(text);
@@ -38,7 +39,7 @@ std::string duration_error(const std::string& text) {
   return test::message_of([&] { Duration::parse(text); });
 }
 
-TEST(Duration, HasThreeUnits) {
+TEST(Duration, HasFourUnits) {
   expect_parsed("4000", kSteps, 4000, "4000");
   expect_parsed("4000u", kSteps, 4000, "4000");
   expect_parsed("007u", kSteps, 7, "7");
@@ -50,9 +51,11 @@ TEST(Duration, HasThreeUnits) {
   expect_parsed("300Gt", kTokens, 300'000'000'000, "300Gt");
   expect_parsed("300Bt", kTokens, 300'000'000'000, "300Gt");
   expect_parsed("2e", kEpochs, 2'000'000, "2e");
+  expect_parsed("10%", kRuns, 100'000, "10%");
+  expect_parsed("100%", kRuns, 1'000'000, "100%");
 }
 
-TEST(Duration, TokensAndEpochsMayHaveAFraction) {
+TEST(Duration, AllButStepsMayHaveAFraction) {
   expect_parsed("1.5kt", kTokens, 1500, "1.5kt");
   expect_parsed("1.234567Mt", kTokens, 1'234'567, "1.234567Mt");
   expect_parsed("1.050Mt", kTokens, 1'050'000, "1.05Mt");
@@ -60,16 +63,19 @@ TEST(Duration, TokensAndEpochsMayHaveAFraction) {
   expect_parsed("0.5e", kEpochs, 500'000, "0.5e");
   expect_parsed("2.000001e", kEpochs, 2'000'001, "2.000001e");
   expect_parsed("10.250e", kEpochs, 10'250'000, "10.25e");
+  expect_parsed("0.0001%", kRuns, 1, "0.0001%");
+  expect_parsed("12.50%", kRuns, 125'000, "12.5%");
   expect_parsed("3.0u", kSteps, 3, "3");
   EXPECT_EQ(duration_error("1.5u"), "'1.5u' is not a whole number of steps");
   EXPECT_EQ(duration_error("1.5"), "'1.5' is not a whole number of steps");
   EXPECT_EQ(duration_error("0.5t"), "'0.5t' is not a whole number of tokens");
   EXPECT_EQ(duration_error("1.2345kt"), "'1.2345kt' is not a whole number of tokens");
   EXPECT_EQ(duration_error("0.3333333e"), "'0.3333333e' is not a number of epochs with at most six decimals");
+  EXPECT_EQ(duration_error("0.00001%"), "'0.00001%' is not a share of the run with at most four decimals");
 }
 
 TEST(Duration, OfZeroIsZeroSteps) {
-  for (const char* zero : {"0", "0u", "0t", "0Mt", "0.0e"}) EXPECT_EQ(Duration::parse(zero), Duration(0)) << zero;
+  for (const char* zero : {"0", "0u", "0t", "0Mt", "0.0e", "0%"}) EXPECT_EQ(Duration::parse(zero), Duration(0)) << zero;
   EXPECT_TRUE(Duration().is_zero());
   EXPECT_NE(Duration(2), Duration::parse("2t"));
 }
@@ -92,6 +98,7 @@ TEST(Duration, OnlyStepsAreSteps) {
   EXPECT_EQ(Duration::parse("12u").in_steps(), 12);
   EXPECT_THROW((void)Duration::parse("12t").in_steps(), Error);
   EXPECT_THROW((void)Duration::parse("12e").in_steps(), Error);
+  EXPECT_THROW((void)Duration::parse("12%").in_steps(), Error);
 }
 
 Lasting read_lasting(const Config& config) {
@@ -121,7 +128,7 @@ TEST(Duration, ConfigurationsHaveIntegersForSteps) {
 }
 
 TEST(Duration, OverridesNeedNoQuotes) {
-  for (const char* text : {"4000u", "10Mt", "2e", "0.5e", "1.5Bt"}) {
+  for (const char* text : {"4000u", "10Mt", "2e", "0.5e", "1.5Bt", "10%", "2.5%"}) {
     Config config;
     config.set(std::string("run.length=") + text);
     EXPECT_EQ(read_lasting(config).length, Duration::parse(text)) << text;

@@ -11,6 +11,7 @@
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
 #include "plumb/data/checksum.h"
+#include "support/errors.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -133,18 +134,46 @@ TEST_F(Download, RefusesADamagedDownload) {
       << message;
 }
 
-TEST(Multi30k, SharedFilesAreThePublishedOnes) {
-  PLUMB_REQUIRE_SHARED("data/multi30k");
+TEST_F(Download, TakesFilesUnderTheNameAtTheirAddress) {
+  set_.files[0].address = "raw/input.txt";
+  write_file_atomic(directory_ / "net" / "raw" / "input.txt", kText);
+  get_data_set(set_, directory_ / "net" / "raw", directory_ / "out");
+  EXPECT_EQ(read_file(directory_ / "out" / "a.de"), kText);
+  try {
+    get_data_set(set_, {}, directory_ / "fetched");
+  } catch (const Error& error) {
+    if (std::string(error.what()).find("cannot run the program `curl`") != std::string::npos)
+      GTEST_SKIP() << error.what();
+    throw;
+  }
+  EXPECT_EQ(read_file(directory_ / "fetched" / "a.de"), kText);
+}
+
+void expect_published(const std::string& name, const fs::path& from) {
+  SCOPED_TRACE(name);
   set_verbosity(Verbosity::quiet);
   const test::TemporaryDirectory directory;
-  const Json info = get_data_set(multi30k(), test::shared_directory() / "data" / "multi30k", directory / "out");
+  const PublicDataSet& set = public_data_set(name);
+  const Json info = get_data_set(set, from, directory / "out");
   set_verbosity(Verbosity::normal);
-  EXPECT_EQ(info["files"].size(), 8U);
-  for (const PublicFile& file : multi30k().files) {
+  EXPECT_EQ(info["files"].size(), set.files.size());
+  for (const PublicFile& file : set.files) {
     const std::string text = read_file(directory / "out" / file.name);
     EXPECT_EQ(std::ssize(text), file.bytes);
     EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), file.lines);
   }
+}
+
+TEST(PublicDataSets, SharedFilesAreThePublishedOnes) {
+  PLUMB_REQUIRE_SHARED("data/multi30k");
+  const fs::path data = test::shared_directory() / "data";
+  expect_published("multi30k", data / "multi30k");
+  expect_published("shakespeare", data / "text");
+}
+
+TEST(PublicDataSets, AnUnknownOneIsAnError) {
+  const Error error = test::expect_error([] { public_data_set("shakspeare"); }, "'shakspeare'");
+  EXPECT_EQ(error.hint(), "known: multi30k, shakespeare, trec");
 }
 
 }  // namespace

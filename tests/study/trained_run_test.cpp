@@ -213,14 +213,10 @@ TEST_F(TrainedRunOnDisk, IsTrainedOnceAndAskedOnce) {
   Measurements measurements(folder_ / "measurements");
   int points = 0;
   const auto task = make_task({}, data_, "encoder-decoder");
-  StudyContext context{study_,
-                       data_,
-                       *task,
-                       {{"info", "copy"}},
-                       {{"info", "copy"}},
-                       folder_ / "out",
-                       measurements,
-                       [&](const std::filesystem::path&, const TrainPoint&) { ++points; }};
+  StudyContext context{
+      study_,          study_.arms(),      data_,
+      *task,           {{"info", "copy"}}, {{"info", "copy"}},
+      folder_ / "out", measurements,       [&](const std::filesystem::path&, const TrainPoint&) { ++points; }};
   ModelConfig model = test::copy_run(folder_ / "data").model;
   model.source_vocabulary = data_.source_vocabulary();
   model.target_vocabulary = data_.target_vocabulary();

@@ -123,6 +123,44 @@ TEST(Timeline, APeriodIsDueWhereAMultipleIsFirstReached) {
   }
 }
 
+TEST(Timeline, SharesAreOfTheRunThatIsPlanned) {
+  const EpochSteps epochs = {{10, 20, 30}, {30, 10, 20}, {20, 20, 20, 5}, {1, 1}};
+  const auto tokens_of = [epochs](int64_t epoch) { return epochs.at(static_cast<size_t>(epoch)); };
+  const auto expect = [](Timeline timeline, int64_t steps, int64_t tenth, const std::vector<int64_t>& thirds) {
+    EXPECT_EQ(timeline.run_steps(), steps);
+    EXPECT_EQ(timeline.first_step(Duration::parse("100%")), steps);
+    EXPECT_EQ(timeline.first_step(Duration::parse("10%")), tenth);
+    EXPECT_EQ(timeline.due_steps(Duration::parse("33.3333%"), steps), thirds);
+  };
+  expect(Timeline(tokens_of, 50), 50, 5, {17, 34, 50});
+  expect(Timeline(tokens_of, 51), 51, 6, {17, 34, 51});
+  expect(Timeline(tokens_of, 1), 1, 1, {1});
+  expect(Timeline(tokens_of, Duration::parse("3e")), 10, 1, {4, 7, 10});
+  expect(Timeline(tokens_of, Duration::parse("130t")), 7, 1, {3, 5, 7});
+  expect(Timeline(tokens_of, 1000, 2), 6, 1, {2, 4, 6});  // of the epochs, if they are fewer
+  expect(Timeline(tokens_of, 7, 3), 7, 1, {3, 5, 7});
+  for (const Duration& of_itself : {Duration::parse("50%"), Duration()}) {
+    Timeline timeline(tokens_of, of_itself);
+    EXPECT_THROW((void)timeline.run_steps(), Error);
+    EXPECT_THROW((void)timeline.first_step(Duration::parse("10%")), Error);
+  }
+}
+
+TEST(Timeline, AFiniteDecayEndsWithTheEpochs) {
+  const EpochSteps epochs(20, {10, 20, 30});
+  TrainConfig config;
+  config.schedule = "constant * linear_decay";
+  config.warm_up = Duration::parse("10%");
+  config.epochs = 20;
+  Timeline timeline([&](int64_t epoch) { return epochs.at(static_cast<size_t>(epoch)); }, config.steps, config.epochs);
+  const TrainConfig found = resolved(config, timeline);
+  EXPECT_EQ(found.steps, 60);
+  EXPECT_EQ(found.warm_up, 6);
+  const Schedule schedule = make_schedule(found, 16);
+  EXPECT_NEAR(schedule(33), config.learning_rate / 2, 1e-12);
+  EXPECT_EQ(schedule(60), 0);
+}
+
 TEST(Timeline, StepsNeedNoPlan) {
   Timeline timeline([](int64_t) -> std::vector<int64_t> { throw Error("planned"); });
   EXPECT_EQ(timeline.first_step(4000), 4000);

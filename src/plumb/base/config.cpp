@@ -165,6 +165,13 @@ class TableReader final : public EachField<TableReader> {
     if constexpr (std::same_as<T, double>) {
       if (auto integer = node.value_exact<int64_t>()) return static_cast<double>(*integer);
     }
+    if constexpr (std::same_as<T, std::string>) {
+      if (domain_ != nullptr && domain_->any_type && node.is_value()) {
+        std::ostringstream text;
+        text << toml::node_view<const toml::node>(node);
+        return text.str();
+      }
+    }
     fail(place(file_, node.source()), fmt::format("'{}' must be {}, not {}", key, kWanted<T>, type_name(node)));
   }
 
@@ -336,6 +343,8 @@ Config::Reader Config::open(const std::string& name) const {
 }
 
 void Config::Reader::finish() const { static_cast<const TableReader&>(*fields).finish(); }
+
+bool Config::has(const std::string& key) const { return descend(document_->root, key) != nullptr; }
 
 size_t Config::count(const std::string& name) const {
   const toml::node* node = descend(document_->root, name);

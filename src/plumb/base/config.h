@@ -135,6 +135,9 @@ class Config {
     return reader.present;
   }
 
+  /// Whether the document has this key (dotted: "train.steps").
+  [[nodiscard]] bool has(const std::string& key) const;
+
   /// The number of tables in the array of tables `[[name]]`; read them as sections "name.0", "name.1", ….
   [[nodiscard]] size_t count(const std::string& name) const;
 

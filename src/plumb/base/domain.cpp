@@ -58,6 +58,7 @@ Domain Domain::in(std::string_view the_unit) const { return with(*this, &Domain:
 Domain Domain::each_once() const { return at_least_one().no_two_equal(); }
 Domain Domain::at_least_one() const { return with(*this, &Domain::filled, true); }
 Domain Domain::no_two_equal() const { return with(*this, &Domain::distinct, true); }
+Domain Domain::of_any_type() const { return with(*this, &Domain::any_type, true); }
 Domain Domain::among_others() const { return with(*this, &Domain::open, true); }
 Domain Domain::or_else(std::string choice) const {
   Domain changed = *this;

@@ -24,6 +24,7 @@ struct Domain {
   bool open = false;                 // other strings than the choices are checked elsewhere
   bool filled = false;               // a list has elements
   bool distinct = false;             // the elements of a list differ
+  bool any_type = false;             // numbers and booleans stand for their text
   std::string_view unit = {};        // "seconds"
 
   [[nodiscard]] Domain in(std::string_view the_unit) const;
@@ -33,6 +34,8 @@ struct Domain {
   [[nodiscard]] Domain no_two_equal() const;
   /// Further strings, such as "none" beside the names of norms.
   [[nodiscard]] Domain or_else(std::string choice) const;
+  /// For strings that stand for values of other types: numbers and booleans are read as their text.
+  [[nodiscard]] Domain of_any_type() const;
   /// The choices are suggestions; whoever uses the string checks it.
   [[nodiscard]] Domain among_others() const;
 };

@@ -20,15 +20,16 @@ struct DurationSuffix {
 
 constexpr std::array kDurationSuffixes = {
     DurationSuffix{"", Duration::Unit::steps, 0},    DurationSuffix{"u", Duration::Unit::steps, 0},
-    DurationSuffix{"e", Duration::Unit::epochs, 6},  DurationSuffix{"t", Duration::Unit::tokens, 0},
-    DurationSuffix{"kt", Duration::Unit::tokens, 3}, DurationSuffix{"Mt", Duration::Unit::tokens, 6},
-    DurationSuffix{"Gt", Duration::Unit::tokens, 9}, DurationSuffix{"Bt", Duration::Unit::tokens, 9}};
+    DurationSuffix{"e", Duration::Unit::epochs, 6},  DurationSuffix{"%", Duration::Unit::runs, 4},
+    DurationSuffix{"t", Duration::Unit::tokens, 0},  DurationSuffix{"kt", Duration::Unit::tokens, 3},
+    DurationSuffix{"Mt", Duration::Unit::tokens, 6}, DurationSuffix{"Gt", Duration::Unit::tokens, 9},
+    DurationSuffix{"Bt", Duration::Unit::tokens, 9}};
 
 /// Amounts have at most this many digits, so that sums of them do not overflow.
 constexpr size_t kMostDurationDigits = 15;
 
 constexpr const char* kDurationExamples =
-    "examples: 4000 or 4000u (steps), 10Mt or 1.5Gt (target tokens), 2e or 0.5e (epochs)";
+    "examples: 4000 or 4000u (steps), 10Mt or 1.5Gt (target tokens), 2e or 0.5e (epochs), 10% (of the run)";
 
 /// The leading digits of `text`.
 std::string_view leading_digits(std::string_view text) {
@@ -65,6 +66,7 @@ Duration Duration::parse(std::string_view text) {
   fraction = fraction.substr(0, fraction.find_last_not_of('0') + 1);
   if (fraction.size() > suffix->digits) {
     const char* wanted = suffix->unit == Unit::epochs   ? "a number of epochs with at most six decimals"
+                         : suffix->unit == Unit::runs   ? "a share of the run with at most four decimals"
                          : suffix->unit == Unit::tokens ? "a whole number of tokens"
                                                         : "a whole number of steps";
     throw Error(fmt::format("'{}' is not {}", text, wanted), kDurationExamples);
@@ -83,13 +85,14 @@ Duration Duration::parse(std::string_view text) {
 
 int64_t Duration::in_steps() const {
   if (unit_ != Unit::steps)
-    throw Error(fmt::format("'{}' is not a number of steps", text()), "how many it is depends on the data of a run");
+    throw Error(fmt::format("'{}' is not a number of steps", text()), "how many it is depends on a run and its data");
   return amount_;
 }
 
 std::string Duration::text() const {
   if (unit_ == Unit::steps) return std::to_string(amount_);
   if (unit_ == Unit::epochs) return with_point(amount_, 6) + "e";
+  if (unit_ == Unit::runs) return with_point(amount_, 4) + "%";
   if (amount_ >= 1'000'000'000) return with_point(amount_, 9) + "Gt";
   if (amount_ >= 1'000'000) return with_point(amount_, 6) + "Mt";
   if (amount_ >= 1000) return with_point(amount_, 3) + "kt";

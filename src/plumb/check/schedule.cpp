@@ -20,11 +20,7 @@ PlannedSchedule planned_schedule(const Subject& subject) {
   const TrainConfig config = resolved(given, timeline);
   const Schedule schedule = make_schedule(config, width_of(subject.config.model));
   PlannedSchedule planned;
-  planned.steps = config.steps.in_steps();
-  if (config.epochs > 0) {
-    const int64_t last = timeline.first_step(Duration::parse(fmt::format("{}e", config.epochs)));
-    planned.steps = std::min(planned.steps, last);
-  }
+  planned.steps = timeline.run_steps();
   const int64_t done = subject.first_step;
   if (planned.steps <= done) {
     throw Error(fmt::format("the run ends at step {}, which it has reached", planned.steps),

@@ -24,10 +24,15 @@ namespace plumb {
 namespace fs = std::filesystem;
 namespace {
 
+/// Its address, relative to the data set's.
+std::string address_of(const PublicFile& file) { return file.address.empty() ? file.name + ".gz" : file.address; }
+
+std::string url_of(const PublicDataSet& set, const PublicFile& file) { return set.url + "/" + address_of(file); }
+
 // How to proceed without network access.
 std::string by_hand(const PublicDataSet& set) {
   std::vector<std::string> names;
-  for (const PublicFile& file : set.files) names.push_back(file.name + ".gz");
+  for (const PublicFile& file : set.files) names.push_back(address_of(file));
   return fmt::format("without a network: download {} from {} elsewhere into one directory and pass it as --from",
                      join(names), set.url);
 }
@@ -54,8 +59,7 @@ int run(std::vector<std::string> arguments, const fs::path& errors) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-std::string download(const PublicDataSet& set, const std::string& name, const fs::path& directory) {
-  const std::string url = fmt::format("{}/{}.gz", set.url, name);
+std::string download(const std::string& url, const fs::path& directory) {
   const fs::path file = directory / "download";
   const fs::path errors = directory / "errors";
   const int status = run({"curl", "--fail", "--silent", "--show-error", "--location", "--connect-timeout", "20",
@@ -65,18 +69,20 @@ std::string download(const PublicDataSet& set, const std::string& name, const fs
     const std::string said = read_file(errors);
     throw Error(fmt::format("{}: {}", url, said.empty() ? "download failed" : said.substr(0, said.find('\n'))));
   }
-  std::string text = gunzip(read_file(file), url);
+  std::string text = read_file(file);
+  if (url.ends_with(".gz")) text = gunzip(text, url);
   fs::remove(file);
   fs::remove(errors);
   return text;
 }
 
-std::string take(const fs::path& from, const std::string& name) {
-  const fs::path plain = from / name;
-  if (fs::exists(plain)) return read_file(plain);
-  const fs::path compressed = from / (name + ".gz");
-  if (fs::exists(compressed)) return gunzip(read_file(compressed), compressed.string());
-  throw Error(fmt::format("{}: contains neither {} nor {}.gz", from.string(), name, name));
+std::string take(const fs::path& from, const PublicFile& file) {
+  const std::string published = fs::path(address_of(file)).filename();
+  for (const std::string& name : {file.name, published}) {
+    const fs::path path = from / name;
+    if (fs::exists(path)) return name.ends_with(".gz") ? gunzip(read_file(path), path.string()) : read_file(path);
+  }
+  throw Error(fmt::format("{}: contains neither {} nor {}", from.string(), file.name, published));
 }
 
 void verify(const PublicDataSet& set, const PublicFile& file, const std::string& text, const std::string& origin) {
@@ -89,24 +95,6 @@ void verify(const PublicDataSet& set, const PublicFile& file, const std::string&
 }
 
 }  // namespace
-
-const PublicDataSet& multi30k() {
-  static const PublicDataSet set = {
-      "multi30k",
-      "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw",
-      "non-commercial research; the captions stem from Flickr30k",
-      {
-          {"train.de", 29000, 2110398, "2c2b73fd2b548fbcde3a875e0a78d6ee94d498bfdee6bd3eae3945779e9ddf72"},
-          {"train.en", 29000, 1801238, "460a15fbd157e34a7a9957ee388c1ca247fe47af3ef25fb50442af6c274e0fc6"},
-          {"val.de", 1014, 75981, "660e09eb7e1da2f856ea13ee5ad3cf6d36b3d5b0b733c857e94c5747a3dfc660"},
-          {"val.en", 1014, 63297, "1f2a23d992769b5b3d209b0a10dd0b77c08cceb1f20dfb97ed0aafa49d107227"},
-          {"test_2016_flickr.de", 1000, 70649, "4be6b5b3236b79c25475c6bb829800a7ce559e9ba7a1f6c2394fe4d40be46d16"},
-          {"test_2016_flickr.en", 1000, 62076, "399a4382932c1aadd3ceb9bef1008d388a64c76d4ae4e9d4728c6f4301cac182"},
-          {"test_2017_flickr.de", 1000, 64059, "c3078bc3b36808bf9d20eb2347ed6137016179ef59ec0d2b9b8ecc3fb2880081"},
-          {"test_2017_flickr.en", 1000, 55242, "ce1450ddc5ab0834502579d77a170849952e15a2938b34cc503bdc25ebb4fb98"},
-      }};
-  return set;
-}
 
 Json get_data_set(const PublicDataSet& set, const fs::path& from, const fs::path& out) {
   check_output_directory(out, "corpus");
@@ -122,11 +110,11 @@ Json get_data_set(const PublicDataSet& set, const fs::path& from, const fs::path
     for (const PublicFile& file : set.files) {
       std::string text;
       try {
-        text = from.empty() ? download(set, file.name, temporary) : take(from, file.name);
+        text = from.empty() ? download(url_of(set, file), temporary) : take(from, file);
       } catch (const Error& error) {
         throw Error(error.what(), by_hand(set));
       }
-      verify(set, file, text, from.empty() ? fmt::format("{}/{}.gz", set.url, file.name) : (from / file.name).string());
+      verify(set, file, text, from.empty() ? url_of(set, file) : (from / file.name).string());
       write_file_atomic(temporary / file.name, text);
       info["files"][file.name] = {{"lines", file.lines}, {"bytes", file.bytes}, {"sha256", file.sha256}};
       progress.update(++done, file.name);

@@ -17,9 +17,10 @@ struct PublicFile {
   int64_t lines;
   int64_t bytes;
   std::string sha256;
+  std::string address{};  // relative to the data set's; empty: NAME.gz
 };
 
-/// A public data set; each file is found at `url`/NAME.gz.
+/// A public data set; addresses ending in ".gz" are of compressed files.
 struct PublicDataSet {
   std::string name;
   std::string url;
@@ -27,13 +28,16 @@ struct PublicDataSet {
   std::vector<PublicFile> files;
 };
 
-/// Multi30k (Elliott et al., arXiv 1605.00459), task 1, raw text: German–English image captions.
-const PublicDataSet& multi30k();
+/// The known data sets.
+const std::vector<PublicDataSet>& public_data_sets();
+
+/// The known data set of this name. Throws Error, listing the names, if there is no such data set.
+const PublicDataSet& public_data_set(const std::string& name);
 
 /// Downloads all files of a data set with `curl` or, if the path `from` is not empty, takes them from that directory
-/// (NAME or NAME.gz); verifies them, and writes them atomically to the directory `out`. Returns a document that
-/// describes them. Throws Error if a file cannot be obtained (the hint explains how to proceed without a network) or
-/// differs from the published one.
+/// (under its name, with or without .gz, or the name it has at its address); verifies them, and writes them atomically
+/// to the directory `out`. Returns a document that describes them. Throws Error if a file cannot be obtained (the hint
+/// explains how to proceed without a network) or differs from the published one.
 Json get_data_set(const PublicDataSet& set, const std::filesystem::path& from, const std::filesystem::path& out);
 
 /// Decompresses gzip data; throws Error naming `name` if it is damaged or truncated.

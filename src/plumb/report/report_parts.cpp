@@ -110,7 +110,15 @@ Json Table::to_json() const {
   return {{"id", id}, {"title", title}, {"caption", caption}, {"columns", columns}, {"rows", rows}};
 }
 
-std::string display_name(const std::string& scheme) { return residual_schemes().title(scheme); }
+std::string display_name(const std::string& arm) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= arm.size();) {
+    const size_t end = std::min(arm.find(", ", begin), arm.size());
+    parts.push_back(residual_schemes().title(arm.substr(begin, end - begin)));
+    begin = end + 2;
+  }
+  return join(parts);
+}
 
 std::string file_name(std::string scheme) {
   std::replace(scheme.begin(), scheme.end(), '/', '+');

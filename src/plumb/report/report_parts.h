@@ -119,11 +119,11 @@ struct PartResult {
   Json measurements = Json::object();
 };
 
-/// A scheme's name as part of a file name: "n+da" for "n/da".
-std::string file_name(std::string scheme);
+/// An arm's name as part of a file name: "n+da" for "n/da", "post-ln-heads-8" for "post-ln, heads 8".
+std::string file_name(std::string arm);
 
-/// The title of a residual scheme in figures, "Post-LN" for "post-ln"; for tensor2tensor's strings, such as "n/da",
-/// these.
-std::string display_name(const std::string& scheme);
+/// The name of an arm in figures: its residual scheme has its title, "Post-LN" for "post-ln"; tensor2tensor's strings,
+/// such as "n/da", have none.
+std::string display_name(const std::string& arm);
 
 }  // namespace plumb

@@ -65,10 +65,7 @@ void describe(Fields& field, TrainConfig& config) {
         "correction as in Adam; validation, `best/` and the weights that checkpoints are used with are then the "
         "average; 0: none",
         below_one());
-  field("label_smoothing", config.label_smoothing,
-        "label smoothing of the training loss; `plumb train` and `plumb check` give language models none unless it is "
-        "set",
-        below_one());
+  field("label_smoothing", config.label_smoothing, "label smoothing of the training loss", below_one());
   field("corpus_temperature", config.corpus_temperature,
         "temperature T with which several corpora are sampled: in proportion to weight · examples^(1/T)", above(0));
   field.sections("corpora", config.corpora);

@@ -129,7 +129,7 @@ struct DrawnNumber {
 /// The figures of a report.
 struct Drawing {
   const std::vector<WatchedTraining>& runs;
-  const std::vector<std::string>& schemes;
+  std::vector<std::string> schemes;
   std::vector<Figure> figures{};
 
   /// A line for each run. `at_one`: the name of a line at 1 over all of them; "": none.
@@ -373,7 +373,7 @@ Table reference_table(const std::vector<WatchedTraining>& runs) {
 
 PartResult report_along(const StudyContext& context, const AlongTrainingStudy& part,
                         const std::vector<WatchedTraining>& runs) {
-  Drawing drawing{runs, context.config.study.schemes};
+  Drawing drawing{runs, arm_names(context)};
   const std::vector<StackKind> stacks = stacks_of(context);
   draw_curvature(drawing);
   draw_critical_rate(drawing);
@@ -390,7 +390,7 @@ PartResult report_along(const StudyContext& context, const AlongTrainingStudy& p
 PartPlan plan(StudyContext& context, const AlongTrainingStudy& part) {
   PartPlan plan(context);
   std::vector<WatchedTraining> runs;
-  for (const std::string& scheme : context.config.study.schemes) {
+  for (const std::string& scheme : arm_names(context)) {
     for (const Duration& warm_up : part.warm_ups)
       runs.push_back({scheme, warm_up, planned_run(plan, context, watched_run(context, part, scheme, warm_up))});
   }

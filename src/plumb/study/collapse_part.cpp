@@ -150,7 +150,7 @@ Figure quantity_figure(const StudyContext& context, const CollapseStudy& part, c
                 "line",
                 {"sub-layer k", quantity.log},
                 {quantity.axis, quantity.log}};
-  for (const std::string& scheme : context.config.study.schemes) {
+  for (const std::string& scheme : arm_names(context)) {
     const PlannedCollapse& of_scheme = measured.at(scheme);
     fill(figure.add(display_name(scheme), scheme), curve_of(*of_scheme.start, stack, quantity.key), quantity.largest);
     const Profiles trained = of_scheme.after();
@@ -182,7 +182,7 @@ Table collapse_table(const StudyContext& context, const CollapseByScheme& measur
     table.row(scheme, to_string(stack), when, judge(change_exponents(curve_of(profiles, stack, "change")), {}).effect,
               last("change"), last("similarity"), last("effective_rank"));
   };
-  for (const std::string& scheme : context.config.study.schemes) {
+  for (const std::string& scheme : arm_names(context)) {
     for (const StackKind stack : stacks_of(context)) {
       add_row(scheme, stack, "initialization", *measured.at(scheme).start);
       add_row(scheme, stack, "trained", measured.at(scheme).after());
@@ -230,7 +230,8 @@ PartPlan plan(StudyContext& context, const CollapseStudy& part) {
     what.settings = {{"representation", kRepresentation}};
     PlannedCollapse planned{over_seeds(plan, context, what, measured_profile), {}};
     if (part.steps == 0) return planned;
-    RunRequest run{"collapse-trained-" + file_name(scheme), display_name(scheme), run_config(context, what.model)};
+    RunRequest run{"collapse-trained-" + file_name(scheme), display_name(scheme),
+                   run_config(context, what.model, train_for(context, scheme))};
     run.config.train.steps = part.steps;
     planned.trained = plan.add<std::optional<Profile>>(
         question_measurement(context, run,

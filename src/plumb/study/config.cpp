@@ -15,9 +15,13 @@ void describe(Fields& field, StudyHead& head) {
   field("title", head.title, "title of the report");
   field("subtitle", head.subtitle, "subtitle of the report");
   field("schemes", head.schemes,
-        "the residual schemes to compare; a scheme with a matching initialization (`deepnorm`) uses it",
+        "the residual schemes to compare, unless an arm or an axis sets `model.residual`; a scheme with a matching "
+        "initialization (`deepnorm`) uses it",
         name_in(residual_schemes()).among_others().each_once());
   field("seed", head.seed, "first seed of the measurements; also the seed of data and training");
+  field.sections("arm", head.arms);
+  field.sections("axis", head.axes);
+  field.sections("claim", head.claims);
 }
 
 void describe(Fields& field, StudyData& data) {
@@ -53,6 +57,10 @@ bool StudyConfig::trains() const {
                      [](const auto& part) { return study_parts().at(part.first).make.trains(part.second); });
 }
 
+std::vector<StudyArm> StudyConfig::arms() const {
+  return study_arms(study.schemes, study.arms, study.axes, model, train);
+}
+
 StudyConfig read_study(const Config& config) {
   StudyConfig study;
   const std::vector<std::string> parts = study_part_names();
@@ -80,8 +88,14 @@ void check_parts(const StudyConfig& study) {
   require_valid("study", study.study);
   require_valid("data", study.data);
   require_decay_start(study.train);
+  const std::vector<StudyArm> arms = study.arms();
+  check_claims(study.study.claims, arms);
+  const bool deep = std::any_of(arms.begin(), arms.end(), [](const StudyArm& arm) { return arm.sets_depth; });
   for (const auto& [name, part] : study.parts) {
     require_valid(name, part);
+    if (deep && !study_parts().at(name).make.any_depth)
+      throw Error(fmt::format("[{}] measures arms of one depth", name),
+                  "leave it out, or give the depths one at a time: " + name + ".layers");
     study_parts().at(name).make.check(study, part);
   }
 }

@@ -9,6 +9,8 @@
 #include "plumb/base/registry.h"
 #include "plumb/model/config.h"
 #include "plumb/run/config.h"
+#include "plumb/study/arms.h"
+#include "plumb/study/claims.h"
 
 namespace plumb {
 
@@ -18,6 +20,9 @@ struct StudyHead {
   std::string subtitle;
   std::vector<std::string> schemes = {"post-ln", "pre-ln"};
   int64_t seed = 1;
+  std::vector<StudyPairing> arms;
+  std::vector<StudyAxis> axes;
+  std::vector<StudyClaim> claims;
 };
 void describe(Fields& field, StudyHead& head);
 
@@ -52,6 +57,8 @@ struct StudyConfig {
   }
   /// Whether any part trains or takes optimizer steps with [train]'s settings.
   [[nodiscard]] bool trains() const;
+  /// What the study compares. Throws Error as study_arms does.
+  [[nodiscard]] std::vector<StudyArm> arms() const;
 };
 
 struct StudyContext;
@@ -60,7 +67,8 @@ class PartPlan;
 /// A part of a study: one question, measured and answered with figures and verdicts. NAME_part.cpp registers it under
 /// the name of its section, with its options (study/plan.h).
 struct StudyPart {
-  int64_t place = 0;  // in the order of measurement, and of the report
+  int64_t place = 0;       // in the order of measurement, and of the report
+  bool any_depth = false;  // arms may differ in their number of layers
   std::function<bool(const Options&)> trains;
   /// Throws Error on values that are invalid together; each by itself lies in its domain.
   std::function<void(const StudyConfig&, const Options&)> check;

@@ -188,7 +188,7 @@ void report_axis(const StudyContext& context, const CoordinateCheckStudy& part, 
       {"scheme", "activation", "of", "trend", "exponent", "low", "high", "at the end"}};
   const std::vector<double> x(scales.begin(), scales.end());
   std::vector<std::string> trends;
-  for (const std::string& scheme : context.config.study.schemes) {
+  for (const std::string& scheme : arm_names(context)) {
     const std::vector<Planned<Coordinates>>& all = checked.by_scheme.at(scheme);
     const NamedSizes& names = all.front()->front();
     for (size_t i = 0; i < names.size(); ++i) {
@@ -229,7 +229,7 @@ PartPlan plan(StudyContext& context, const CoordinateCheckStudy& part) {
        {std::pair{kWidthAxis, part.widths}, {kDepthAxis, part.depths}, {kBatchAxis, part.batch_tokens}}) {
     if (scales.size() < 2) continue;
     AxisPlan& planned = axes.emplace_back(AxisPlan{axis, sorted(scales), {}});
-    for (const std::string& scheme : context.config.study.schemes) {
+    for (const std::string& scheme : arm_names(context)) {
       for (const int64_t scale : planned.scales)
         planned.by_scheme[scheme].push_back(planned_coordinates(plan, context, scheme, axis, scale, part));
     }

@@ -111,18 +111,18 @@ PartResult report_curvature(const StudyContext& context, const CurvatureStudy& p
   ReportsByScheme reports;
   for (const auto& [scheme, splits] : measured) reports[scheme] = summarize(*splits);
   PartResult result;
-  result.figures.push_back(curvature_figure(
-      reports, part, layers_in_words(model_for(context, context.config.study.schemes.front(), part.layers))));
+  result.figures.push_back(
+      curvature_figure(reports, part, layers_in_words(model_for(context, context.arms.front().name, part.layers))));
   if (part.layer_steps > 0) {
     for (const StackKind stack : stacks_of(context))
       result.figures.push_back(block_curvature_figure(reports, stack, part));
   }
   result.tables.push_back(curvature_table(reports));
 
-  const std::string& base = context.config.study.schemes.back();
+  const std::string& base = context.arms.back().name;
   const std::vector<double> of_base = numbers_in(*measured.at(base), sharpness);
   std::vector<std::pair<std::string, Interval>> ratios, shares;
-  for (const std::string& scheme : context.config.study.schemes) {
+  for (const std::string& scheme : arm_names(context)) {
     const std::vector<CurvatureSplit>& splits = *measured.at(scheme);
     const std::vector<double> to_base = seed_by_seed(numbers_in(splits, sharpness), of_base, std::divides<>());
     if (scheme != base) ratios.emplace_back(display_name(scheme), geometric_interval(to_base));

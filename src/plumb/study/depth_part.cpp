@@ -53,7 +53,7 @@ PartResult report_depth(const StudyContext& context, const DepthStudy& part,
       {"gradient norm"}};
   double largest = 0;
   double smallest = std::numeric_limits<double>::infinity();
-  for (const std::string& scheme : context.config.study.schemes) {
+  for (const std::string& scheme : arm_names(context)) {
     Series& line = figure.add(display_name(scheme), scheme);
     const ByDepth& norms = measured.at(scheme);
     for (size_t i = 0; i < part.layers.size(); ++i) {
@@ -90,7 +90,7 @@ PartResult report_depth(const StudyContext& context, const DepthStudy& part,
 PartPlan plan(StudyContext& context, const DepthStudy& part) {
   PartPlan plan(context);
   std::map<std::string, ByDepth> measured;
-  for (const std::string& scheme : context.config.study.schemes) {
+  for (const std::string& scheme : arm_names(context)) {
     for (const int64_t layers : part.layers) {
       measured[scheme].push_back(over_seeds(
           plan, context,

@@ -90,20 +90,30 @@ PartResult report_first_steps(const FirstStepStudy& part, const std::map<std::st
 
 PartPlan plan(StudyContext& context, const FirstStepStudy& part) {
   PartPlan plan(context);
-  const TrainConfig& train = context.config.train;
   std::map<std::string, FirstSteps> steps;  // by optimizer
   for (const std::string& optimizer : part.optimizers) {
     steps[optimizer] = by_scheme(context, [&](const std::string& scheme) {
+      const TrainConfig& train = train_for(context, scheme);
       OverSeeds what = of_models(context, part, "first-step-" + optimizer, scheme);
       what.tokens = static_cast<double>(20 * (4 * part.layers + 5));
       what.settings = {{"step", "from the weights, in float64, with the scheme's constraints"},
                        {"optimizer", optimizer},
                        {"options", changed_options(optimizers(), train.options)},
                        {"label_smoothing", train.label_smoothing}};
-      return over_seeds(plan, context, what, [&train, optimizer](Model& model, const std::vector<Batch>& batches) {
+      return over_seeds(plan, context, what, [train, optimizer](Model& model, const std::vector<Batch>& batches) {
         return measure_first_step(model, batches, optimizer, train.options, train.label_smoothing);
       });
     });
+  }
+  for (const auto& [optimizer, of_arms] : steps) {
+    for (const auto& [arm, of_seeds] : of_arms) {
+      plan.quantity(
+          "critical_rate_" + optimizer, fmt::format("critical learning rate of the first step of {}", optimizer),
+          Scale::logarithmic, arm, [of_seeds = of_seeds] {
+            return numbers_in(
+                *of_seeds, [](const FirstStep& step) { return step.critical ? step.critical->rate() : std::nan(""); });
+          });
+    }
   }
   plan.report = [part, steps] { return report_first_steps(part, steps); };
   return plan;
@@ -111,7 +121,7 @@ PartPlan plan(StudyContext& context, const FirstStepStudy& part) {
 
 [[maybe_unused]] const bool kFirstStep = add_part<FirstStepStudy>(
     "first_step", "how an optimizer's first step changes the logits, and above which learning rate it raises the loss",
-    "Kalra & Barkeshli 2024, arXiv 2406.09405", {.place = 13, .plan = plan, .trains = kAlways});
+    "Kalra & Barkeshli 2024, arXiv 2406.09405", {.place = 13, .any_depth = true, .plan = plan, .trains = kAlways});
 
 }  // namespace
 }  // namespace plumb

@@ -48,17 +48,24 @@ const std::vector<double>& norms_at(const Norms& norms, const std::string& param
   return found->second;
 }
 
+/// The number of layers in a stack.
+int64_t layers_in(const Norms& norms, StackKind stack) {
+  int64_t layers = 0;
+  while (norms.contains(feed_forward_matrix({stack, layers}, 2))) ++layers;
+  return layers;
+}
+
 /// [seed]: norm in the last layer / norm in the first.
-std::vector<double> last_to_first(const Norms& norms, StackKind stack, int64_t layers) {
-  return seed_by_seed(norms_at(norms, feed_forward_matrix({stack, layers - 1}, 2)),
+std::vector<double> last_to_first(const Norms& norms, StackKind stack) {
+  return seed_by_seed(norms_at(norms, feed_forward_matrix({stack, layers_in(norms, stack) - 1}, 2)),
                       norms_at(norms, feed_forward_matrix({stack, 0}, 2)), std::divides<>());
 }
 
 /// [seed]: the factor per layer of a sub-layer's gradient norm, from the line fitted to its logarithm over the layers.
-std::vector<double> factors(const Norms& norms, StackKind stack, int64_t layers, SubLayerKind kind) {
+std::vector<double> factors(const Norms& norms, StackKind stack, SubLayerKind kind) {
   std::vector<double> places;  // whose logarithms are the numbers of the layers
   std::vector<std::vector<double>> values;
-  for (int64_t layer = 0; layer < layers; ++layer) {
+  for (int64_t layer = 0; layer < layers_in(norms, stack); ++layer) {
     places.push_back(std::exp(static_cast<double>(layer)));
     values.push_back(norms_at(norms, output_matrix(stack, layer, kind)));
   }
@@ -69,12 +76,11 @@ std::vector<double> factors(const Norms& norms, StackKind stack, int64_t layers,
 
 /// How the gradient of W₂ in layer 1 compares, first / second: by itself, and relative to the last layer's, which a
 /// scheme may enlarge without making that of layer 1 smaller.
-std::vector<QuantityReading> first_layer_readings(const Norms& first, const Norms& second, StackKind stack,
-                                                  int64_t layers) {
+std::vector<QuantityReading> first_layer_readings(const Norms& first, const Norms& second, StackKind stack) {
   const std::string parameter = feed_forward_matrix({stack, 0}, 2);
   return {{"by itself", seed_by_seed(norms_at(first, parameter), norms_at(second, parameter), std::divides<>())},
-          {fmt::format("relative to layer {}", layers),
-           seed_by_seed(last_to_first(second, stack, layers), last_to_first(first, stack, layers), std::divides<>())}};
+          {fmt::format("relative to layer {}", layers_in(first, stack)),
+           seed_by_seed(last_to_first(second, stack), last_to_first(first, stack), std::divides<>())}};
 }
 
 /// `theory`: in the theory's setting instead of the study's.
@@ -106,7 +112,7 @@ Figure gradient_figure(StackKind stack, const NormsByScheme& usual, const NormsB
                 {"layer"},
                 {"gradient norm", true}};
   const auto fill = [&](Series& series, const Norms& norms, int matrix) {
-    for (int64_t layer = 0; layer < part.layers; ++layer)
+    for (int64_t layer = 0; layer < layers_in(norms, stack); ++layer)
       series.point(layer + 1, size_interval(norms_at(norms, feed_forward_matrix({stack, layer}, matrix))));
   };
   for (const auto& [scheme, norms] : usual) {
@@ -133,8 +139,7 @@ Table factor_table(const StudyContext& context, const NormsByScheme& usual, cons
         for (const SubLayerKind kind :
              {SubLayerKind::self_attention, SubLayerKind::cross_attention, SubLayerKind::feed_forward}) {
           if (norms.count(output_matrix(stack, 0, kind)) == 0) continue;
-          table.row(scheme, setting, to_string(stack), in_words(kind),
-                    geometric_interval(factors(norms, stack, part.layers, kind)));
+          table.row(scheme, setting, to_string(stack), in_words(kind), geometric_interval(factors(norms, stack, kind)));
         }
       }
     }
@@ -148,7 +153,7 @@ Table factor_table(const StudyContext& context, const NormsByScheme& usual, cons
 void judge_factor(const StudyContext& context, const Norms& norms, const GradientStudy& part, PartResult& result) {
   const StackKind stack = first_stack(context);
   const double predicted = std::exp(theory::log_slope());
-  const Judgment judgment = judge(factors(norms, stack, part.layers, SubLayerKind::feed_forward),
+  const Judgment judgment = judge(factors(norms, stack, SubLayerKind::feed_forward),
                                   {predicted / 1.05, predicted * 1.05}, Scale::logarithmic);
   result.verdicts.push_back(
       {"post_ln_slope", "Post-LN: the gradient of layer l carries the factor (2/3)^((L−l)/2)",
@@ -175,7 +180,7 @@ PartResult report_gradients(const StudyContext& context, const GradientStudy& pa
     result.verdicts.push_back({id, claim, source, setting_of(context, gradient_model(context, scheme, part, false)),
                                quantity, judgment, "", "gradient_by_layer_" + to_string(last)});
   };
-  const auto ratios = [&](const char* scheme) { return last_to_first(usual.at(scheme), last, part.layers); };
+  const auto ratios = [&](const char* scheme) { return last_to_first(usual.at(scheme), last); };
   const bool has_pre_ln = usual.count("pre-ln") != 0;
   if (usual.count("post-ln") != 0) {
     add_verdict("post_ln_grows", "Post-LN: at initialization the gradient grows toward the output",
@@ -191,7 +196,7 @@ PartResult report_gradients(const StudyContext& context, const GradientStudy& pa
     add_verdict("residual_dual_bounded", "ResiDual: the gradient of early layers vanishes no more than in Pre-LN",
                 "Xie et al. 2023, arXiv 2304.14802, section 3", "residual-dual",
                 fmt::format("norm of W₂'s gradient in {} layer 1, ResiDual / Pre-LN", to_string(last)),
-                judge_readings(first_layer_readings(usual.at("residual-dual"), usual.at("pre-ln"), last, part.layers),
+                judge_readings(first_layer_readings(usual.at("residual-dual"), usual.at("pre-ln"), last),
                                Region::above(1 / 1.5), Scale::logarithmic));
   }
   for (const auto& [scheme, norms] : usual) result.measurements[scheme] = norms;
@@ -201,11 +206,17 @@ PartResult report_gradients(const StudyContext& context, const GradientStudy& pa
 PartPlan plan(StudyContext& context, const GradientStudy& part) {
   PartPlan plan(context);
   std::map<std::string, NormsOfSeeds> usual, theory;
-  for (const std::string& scheme : context.config.study.schemes) {
+  for (const std::string& scheme : arm_names(context)) {
     usual.emplace(scheme, planned_norms(plan, context, scheme, part, false));
     // The factor that the appendix predicts needs Post-LN and more than one layer.
     if (scheme == "post-ln" && part.layers > 1)
       theory.emplace(scheme, planned_norms(plan, context, scheme, part, true));
+  }
+  const StackKind last = last_stack(context);
+  for (const auto& [arm, measured] : usual) {
+    plan.quantity(
+        "gradient_growth", fmt::format("norm of W₂'s gradient in the last layer / in the first, {}", to_string(last)),
+        Scale::logarithmic, arm, [measured = measured, last] { return last_to_first(by_parameter(measured), last); });
   }
   plan.report = [&context, part, usual, theory] {
     NormsByScheme by_scheme, in_theory;
@@ -218,7 +229,7 @@ PartPlan plan(StudyContext& context, const GradientStudy& part) {
 
 [[maybe_unused]] const bool kGradients = add_part<GradientStudy>(
     "gradients", "gradient norms by layer at initialization; for `post-ln` also in the theory's setting",
-    "Xiong et al. 2020, arXiv 2002.04745", {.place = 1, .plan = plan});
+    "Xiong et al. 2020, arXiv 2002.04745", {.place = 1, .any_depth = true, .plan = plan});
 
 }  // namespace
 }  // namespace plumb

@@ -55,7 +55,7 @@ RunRequest norm_run(const StudyContext& context, const NormsStudy& part, const N
   RunRequest request{fmt::format("norms-{}{}-batch{}-processes{}", variant.norm, variant.synchronized ? "" : "-own",
                                  batch_tokens, processes),
                      fmt::format("{}, batches of {} tokens, processes: {}", variant.name(), batch_tokens, processes),
-                     run_config(context, model_for(context, context.config.study.schemes.front(), part.layers))};
+                     run_config(context, model_for(context, context.arms.front().name, part.layers))};
   request.config.model.norm = variant.norm;
   TrainConfig& train = request.config.train;
   train.batch_tokens = batch_tokens;
@@ -152,7 +152,7 @@ void report_batches(const StudyContext& context, const NormsStudy& part, const N
   result.tables.push_back(table);
 
   if (runs.count("layernorm") == 0) return;
-  const ModelConfig model = model_for(context, context.config.study.schemes.front(), part.layers);
+  const ModelConfig model = model_for(context, context.arms.front().name, part.layers);
   for (const NormClaim& claim : kNormClaims) {
     const auto of_norm = runs.find(claim.norm);
     if (of_norm == runs.end()) continue;

@@ -9,18 +9,35 @@
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
 #include "plumb/data/batches.h"
-#include "plumb/nn/init/init.h"
 #include "plumb/study/changed_keys.h"
 
 namespace plumb {
 
+std::vector<std::string> arm_names(const StudyContext& context) {
+  std::vector<std::string> names;
+  for (const StudyArm& arm : context.arms) names.push_back(arm.name);
+  return names;
+}
+
+const StudyArm* arm_named(const StudyContext& context, const std::string& name) {
+  const auto found =
+      std::find_if(context.arms.begin(), context.arms.end(), [&](const StudyArm& arm) { return arm.name == name; });
+  return found == context.arms.end() ? nullptr : &*found;
+}
+
 ModelConfig model_for(const StudyContext& context, const std::string& scheme, int64_t layers) {
-  ModelConfig model = context.config.model;
-  model.residual = scheme;
-  if (initializations().entries().count(scheme) != 0) model.initialization = scheme;
-  model.encoder_layers = model.decoder_layers = layers;
+  const StudyArm* arm = arm_named(context, scheme);
+  ModelConfig model = arm != nullptr
+                          ? arm->model
+                          : study_arms({scheme}, {}, {}, context.config.model, context.config.train).front().model;
+  if (arm == nullptr || !arm->sets_depth) model.encoder_layers = model.decoder_layers = layers;
   context.task.complete(model);
   return model;
+}
+
+const TrainConfig& train_for(const StudyContext& context, const std::string& scheme) {
+  const StudyArm* arm = arm_named(context, scheme);
+  return arm == nullptr ? context.config.train : arm->train;
 }
 
 ModelConfig theory_model(const StudyContext& context, const std::string& scheme, int64_t width,
@@ -28,7 +45,8 @@ ModelConfig theory_model(const StudyContext& context, const std::string& scheme,
   ModelConfig standard;  // defaults rather than the study's model
   standard.kind = context.config.model.kind;
   standard.pooling = context.config.model.pooling;
-  standard.residual = scheme;
+  const StudyArm* arm = arm_named(context, scheme);
+  standard.residual = arm == nullptr ? scheme : arm->model.residual;
   standard.initialization = initialization;
   standard.d_model = standard.feed_forward = width;
   standard.heads = 1;

@@ -27,6 +27,7 @@ using RunObserver = std::function<void(const std::filesystem::path& run, const T
 /// Shared by all parts of a study.
 struct StudyContext {
   const StudyConfig& config;
+  std::vector<StudyArm> arms;
   const DataDirectory& data;
   const Task& task;
   Json data_settings;   // identifies the data in the settings of training runs
@@ -36,20 +37,29 @@ struct StudyContext {
   RunObserver on_point;
 };
 
-/// The study's model with a given scheme and number of layers, and the data's vocabularies. If an initialization has
-/// the scheme's name (DeepNorm), the model uses it.
+/// The names of the study's arms. Parts call an arm a scheme, since that is what it is without axes.
+std::vector<std::string> arm_names(const StudyContext& context);
+
+/// The arm of this name, or null.
+const StudyArm* arm_named(const StudyContext& context, const std::string& name);
+
+/// An arm's model with a given number of layers, unless an axis sets that, and the data's vocabularies. `scheme` may
+/// also be a residual scheme that is not an arm.
 ModelConfig model_for(const StudyContext& context, const std::string& scheme, int64_t layers);
+
+/// An arm's [train].
+const TrainConfig& train_for(const StudyContext& context, const std::string& scheme);
 
 /// The setting of the theory of Xiong et al. 2020: one head, all matrices (width, width), inputs N(0, I) without
 /// positions, softmax attention, LayerNorm, ReLU. `initialization`: "theory", with W^Q = W^K = 0, or another.
 ModelConfig theory_model(const StudyContext& context, const std::string& scheme, int64_t width,
                          const std::string& initialization, int64_t layers);
 
-/// make(scheme) for each of the study's schemes, by scheme.
+/// make(arm) for each of the study's arms, by name.
 template <typename Make>
 auto by_scheme(const StudyContext& context, const Make& make) {
   std::map<std::string, std::invoke_result_t<Make, const std::string&>> made;
-  for (const std::string& scheme : context.config.study.schemes) made.emplace(scheme, make(scheme));
+  for (const std::string& scheme : arm_names(context)) made.emplace(scheme, make(scheme));
   return made;
 }
 

@@ -1,6 +1,7 @@
 // What a part of a study measures: a plan made once, whose results are read typed when the part reports on them.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -8,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "plumb/study/claims.h"
 #include "plumb/study/part.h"
 #include "plumb/study/result_json.h"
 
@@ -64,12 +66,24 @@ class PartPlan {
   }
   [[nodiscard]] const std::vector<MeasurementRequest>& requests() const { return requests_; }
 
+  /// Quantities that are compared between arms, and that claims can be about.
+  [[nodiscard]] const std::vector<Quantity>& quantities() const { return quantities_; }
+  /// Adds an arm's values, by seed, of the quantity of this name, and why they may decide nothing.
+  void quantity(const std::string& name, const std::string& meaning, Scale scale, const std::string& arm,
+                std::function<std::vector<double>()> values, std::function<std::string()> doubt = {}) {
+    auto found = std::find_if(quantities_.begin(), quantities_.end(), [&](const auto& q) { return q.name == name; });
+    if (found == quantities_.end()) found = quantities_.insert(found, Quantity{name, meaning, scale, {}});
+    found->of_arm.emplace(arm, std::move(values));
+    if (doubt) found->doubt_of_arm.emplace(arm, std::move(doubt));
+  }
+
   /// Called once the measurements are made.
   std::function<PartResult()> report;
 
  private:
   Measurements& measurements_;
   std::vector<MeasurementRequest> requests_;
+  std::vector<Quantity> quantities_;
 };
 
 /// The meanings of keys that many parts have.
@@ -93,6 +107,7 @@ inline void describe(Fields& field, InitialModels& part) {
 template <typename PartOptions>
 struct PartFunctions {
   int64_t place = 0;
+  bool any_depth = false;
   PartPlan (*plan)(StudyContext&, const PartOptions&);
   bool (*trains)(const PartOptions&) = [](const PartOptions&) { return false; };
   void (*check)(const StudyConfig&, const PartOptions&) = [](const StudyConfig&, const PartOptions&) {};
@@ -108,7 +123,7 @@ bool add_part(const std::string& name, std::string summary, std::string referenc
   return study_parts().add(
       name, std::move(summary), std::move(reference),
       StudyPart{
-          part.place, [part](const Options& options) { return part.trains(options.as<PartOptions>()); },
+          part.place, part.any_depth, [part](const Options& options) { return part.trains(options.as<PartOptions>()); },
           [part](const StudyConfig& study, const Options& options) { part.check(study, options.as<PartOptions>()); },
           [part](StudyContext& context, const Options& options) {
             return part.plan(context, options.as<PartOptions>());

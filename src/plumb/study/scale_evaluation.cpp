@@ -218,7 +218,7 @@ void judge_gains(const StudyContext& context, const ScaleMember& largest, const 
 void report_evaluation(const StudyContext& context, const ScaleStudy& part, const Tasks& tasks,
                        const std::vector<ScaleMember>& members,
                        const std::vector<std::vector<PlannedAccuracies>>& answers, PartResult& result) {
-  const std::string& scheme = context.config.study.schemes.front();
+  const std::string& scheme = context.arms.front().name;
   std::vector<int64_t> parameters;
   for (const ScaleMember& member : members)
     parameters.push_back(plan::cost_of(scale_model(context, member)).parameters);

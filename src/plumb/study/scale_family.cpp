@@ -31,7 +31,7 @@ std::string display_name(Parametrization parametrization) {
 }
 
 std::vector<ScaleMember> scale_members(const StudyContext& context, const ScaleStudy& part, const std::string& scheme) {
-  const bool first = scheme == context.config.study.schemes.front();
+  const bool first = scheme == context.arms.front().name;
   std::vector<ScaleMember> members;
   for (size_t i = 0; i < part.widths.size() - (first ? 0 : 1); ++i) {
     members.push_back({scheme, part.parametrization == "mup" ? Parametrization::mup : Parametrization::standard,

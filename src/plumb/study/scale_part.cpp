@@ -302,7 +302,7 @@ PartResult report_scale(const StudyContext& context, const ScaleStudy& part, std
 PartPlan plan(StudyContext& context, const ScaleStudy& part) {
   PartPlan plan(context);
   std::vector<SchemeFamily> families;
-  for (const std::string& scheme : context.config.study.schemes) {
+  for (const std::string& scheme : arm_names(context)) {
     SchemeFamily& family = families.emplace_back(SchemeFamily{scheme, {}});
     for (const ScaleMember& member : scale_members(context, part, scheme))
       family.members.push_back({member, plan::cost_of(scale_model(context, member))});
@@ -313,7 +313,7 @@ PartPlan plan(StudyContext& context, const ScaleStudy& part) {
   }
   const auto report_rates = plan_scale_rates(plan, context, part);
   const auto report_evaluation =
-      plan_scale_evaluation(plan, context, part, scale_members(context, part, context.config.study.schemes.front()));
+      plan_scale_evaluation(plan, context, part, scale_members(context, part, context.arms.front().name));
   plan.report = [&context, part, families, report_evaluation, report_rates] {
     PartResult result = report_scale(context, part, families);
     report_evaluation(result);

@@ -29,7 +29,7 @@ const RateClaim kRateClaims[] = {
 
 ScaleMember rate_member(const StudyContext& context, const ScaleStudy& part, Parametrization parametrization,
                         int64_t width, double rate) {
-  return {context.config.study.schemes.front(), parametrization, width, part.rate_layers, rate};
+  return {context.arms.front().name, parametrization, width, part.rate_layers, rate};
 }
 
 /// The runs of one parametrization, and their sweeps once they are trained.

@@ -128,7 +128,7 @@ void report_theorem(const StudyContext& context, const SignalStudy& part, const 
                "constant: d√ln d for Post-LN, d√(ln d / L) for Pre-LN.",
                {"scheme", "d", "gradient norm", "bound", "constant"}};
   const std::vector<double> widths(part.widths.begin(), part.widths.end());
-  for (const std::string& scheme : context.config.study.schemes) {
+  for (const std::string& scheme : arm_names(context)) {
     if (measured.count(scheme) == 0) continue;
     std::vector<std::vector<double>> constants;  // [width][seed]
     for (size_t i = 0; i < part.widths.size(); ++i) {
@@ -194,7 +194,7 @@ PartPlan plan(StudyContext& context, const SignalStudy& part) {
   PartPlan plan(context);
   const int64_t widest = *std::max_element(part.widths.begin(), part.widths.end());
   SignalsByScheme measured;
-  for (const std::string& scheme : context.config.study.schemes) {
+  for (const std::string& scheme : arm_names(context)) {
     if (scheme != "post-ln" && scheme != "pre-ln") continue;  // not covered by the theory
     SchemeSignals& signals = measured[scheme];
     for (const int64_t width : part.widths)

@@ -148,16 +148,15 @@ Table seeds_table(const StudyContext& context, const Spectra& by_scheme, const S
 /// The density, the extreme eigenvalues and their table, of the first seed.
 void report_spectra(const StudyContext& context, const SpectrumStudy& part, const Spectra& by_scheme,
                     PartResult& result) {
-  Figure density{
-      "hessian_density",
-      "Hessian spectrum at initialization",
-      fmt::format("By stochastic Lanczos quadrature: {} steps with full re-orthogonalization, a Gaussian "
-                  "kernel; probe vectors: {}. {}, {} examples, first seed.",
-                  part.steps, part.probes,
-                  layers_in_words(model_for(context, context.config.study.schemes.front(), part.layers)), part.pairs),
-      "density",
-      {"eigenvalue"},
-      {"density", true}};
+  Figure density{"hessian_density",
+                 "Hessian spectrum at initialization",
+                 fmt::format("By stochastic Lanczos quadrature: {} steps with full re-orthogonalization, a Gaussian "
+                             "kernel; probe vectors: {}. {}, {} examples, first seed.",
+                             part.steps, part.probes,
+                             layers_in_words(model_for(context, context.arms.front().name, part.layers)), part.pairs),
+                 "density",
+                 {"eigenvalue"},
+                 {"density", true}};
   density.y.floor = 1e-9;  // keeps one eigenvalue in millions visible
   Figure extremes{"hessian_extremes",
                   "Extreme eigenvalues of the Hessian at initialization",
@@ -209,7 +208,7 @@ void judge_sharpness(const StudyContext& context, const SpectrumStudy& part, con
 PartPlan plan(StudyContext& context, const SpectrumStudy& part) {
   PartPlan plan(context);
   Spectra by_scheme;
-  for (const std::string& scheme : context.config.study.schemes) {
+  for (const std::string& scheme : arm_names(context)) {
     const auto planned = [&](const char* what, int64_t steps, int64_t probes, int64_t seed = 0) {
       return planned_spectrum(plan, context, scheme, part, what, steps, probes, seed);
     };
@@ -218,6 +217,10 @@ PartPlan plan(StudyContext& context, const SpectrumStudy& part) {
     for (int64_t seed = 1; seed < part.seeds; ++seed)
       spectra.further.push_back(planned("sharpness", part.seed_steps, 1, seed));
     by_scheme.emplace(scheme, spectra);
+  }
+  for (const auto& [arm, spectra] : by_scheme) {
+    plan.quantity("sharpness", "largest absolute eigenvalue of the Hessian", Scale::logarithmic, arm,
+                  [spectra = spectra] { return numbers_in(spectra.sharpness(), &Extreme::value); });
   }
   plan.report = [&context, part, by_scheme] {
     PartResult result;
@@ -234,7 +237,7 @@ PartPlan plan(StudyContext& context, const SpectrumStudy& part) {
 
 [[maybe_unused]] const bool kSpectrum =
     add_part<SpectrumStudy>("spectrum", "the Hessian's spectrum at initialization, by the Lanczos method",
-                            "Ghorbani et al. 2019, arXiv 1901.10159", {.place = 4, .plan = plan});
+                            "Ghorbani et al. 2019, arXiv 1901.10159", {.place = 4, .any_depth = true, .plan = plan});
 
 }  // namespace
 }  // namespace plumb

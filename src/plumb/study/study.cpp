@@ -21,6 +21,7 @@
 #include "plumb/report/split_figure.h"
 #include "plumb/study/changed_keys.h"
 #include "plumb/study/plan.h"
+#include "plumb/study/registration.h"
 #include "plumb/study/transfer_data.h"
 
 namespace plumb {
@@ -156,13 +157,30 @@ int64_t default_jobs(const StudyConfig& config) {
   return config.model.d_model <= kSmall ? omp_get_max_threads() : 1;
 }
 
+/// The study's own claims, and how its arms differ.
+PartResult compared(const StudyContext& context, const std::vector<SourcedClaim>& claims,
+                    const std::vector<Quantity>& quantities) {
+  PartResult result;
+  std::vector<std::string> axes;
+  for (const auto& [axis, unused] : context.arms.front().axes) axes.push_back(axis);
+  for (const SourcedClaim& each : claims) {
+    Verdict& verdict = result.verdicts.emplace_back(judge_claim(each.claim, context.arms, quantities));
+    verdict.id = fmt::format("claim{}", result.verdicts.size());
+    verdict.source = each.source;
+    verdict.setting = fmt::format("{} arms, by {}; d_model {}; {}", context.arms.size(), join(axes),
+                                  context.config.model.d_model, corpus_of(context));
+  }
+  result.tables = comparison_tables(context.arms, quantities);
+  return result;
+}
+
 /// Throws Error on invalid values, schemes, models, optimizers and schedules, before anything is measured.
 void check_study(const StudyContext& context) {
   const StudyConfig& config = context.config;
   require_split(context, config.data.measured_split);
-  for (const std::string& scheme : config.study.schemes) {
-    const std::unique_ptr<Model> model = make_model(model_for(context, scheme, 1));
-    if (config.trains()) const Trainer trainer(*model, config.train, context.task);
+  for (const std::string& arm : arm_names(context)) {
+    const std::unique_ptr<Model> model = make_model(model_for(context, arm, 1));
+    if (config.trains()) const Trainer trainer(*model, train_for(context, arm), context.task);
   }
 }
 
@@ -192,8 +210,8 @@ Json run_study(const StudyConfig& given, const std::filesystem::path& out, const
     if (on_point) on_point(run, point);
   };
   const Json of_data = data_settings(data, config.data);
-  StudyContext context{config, data,         *task,        of_data, batch_settings(of_data, config.task),
-                       out,    measurements, one_at_a_time};
+  StudyContext context{config, config.arms(), data,         *task, of_data, batch_settings(of_data, config.task),
+                       out,    measurements,  one_at_a_time};
   check_study(context);
 
   Json results = make_document("study", 1);
@@ -214,8 +232,17 @@ Json run_study(const StudyConfig& given, const std::filesystem::path& out, const
         plans.emplace_back(name, study_parts().at(name).make.plan(context, config.parts.at(name)));
     requests.insert(requests.end(), plan.requests().begin(), plan.requests().end());
   }
+  std::vector<Quantity> quantities;
+  for (const auto& [name, plan] : plans)
+    quantities.insert(quantities.end(), plan.quantities().begin(), plan.quantities().end());
+  const std::vector<SourcedClaim> claims = sourced_claims(config, out);
+  for (const SourcedClaim& each : claims) {
+    check_claims({each.claim}, context.arms);
+    check_quantity(each.claim, quantities);
+  }
   const int64_t reused = make_all(measurements, requests, jobs > 0 ? jobs : default_jobs(config));
-  for (const auto& [name, plan] : plans) append(results, plan.report(), name, config.study.schemes);
+  for (const auto& [name, plan] : plans) append(results, plan.report(), name, arm_names(context));
+  append(results, compared(context, claims, quantities), "comparisons", arm_names(context));
   write_json(out / "results.json", results);
   say(fmt::format("{} measurements made, {} reused", measurements.measured(), reused));
   return results;

@@ -32,7 +32,7 @@ double tokens_of_run(const StudyContext& context, const TrainConfig& config) {
   if (config.steps.unit() == Duration::Unit::steps) return amount * static_cast<double>(config.batch_tokens);
   double epoch = 0;
   for (const ExampleCost& cost : context.task.dataset("train")->costs()) epoch += static_cast<double>(cost.larger());
-  return epoch * amount / static_cast<double>(Duration::kPartsOfEpoch);
+  return epoch * amount / static_cast<double>(Duration::kParts);
 }
 
 /// They are in one unit.
@@ -105,10 +105,10 @@ RunRequest RunRequest::with_seed(int64_t seed) const {
   return request;
 }
 
-RunConfig run_config(const StudyContext& context, const ModelConfig& model) {
+RunConfig run_config(const StudyContext& context, const ModelConfig& model, const TrainConfig& train) {
   RunConfig config;
   config.model = model;
-  config.train = context.config.train;
+  config.train = train;
   config.train.seed = context.config.study.seed;
   config.train.score_every = -1;
   config.task = context.config.task;

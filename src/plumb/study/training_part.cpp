@@ -24,7 +24,7 @@ void describe(Fields& field, TrainingArm& arm) {
   field("optimizer", arm.optimizer, "as `train.optimizer`", name_in(optimizers()));
   field("learning_rates", arm.learning_rates, "values of `train.learning_rate`", above(0).each_once());
   field("clip_norm", arm.clip_norm, "as `train.clip_norm`", at_least(0));
-  field("schemes", arm.schemes, "those of `study.schemes` that it trains; empty: all");
+  field("schemes", arm.schemes, "those of the study's arms that it trains; empty: all");
 }
 
 std::string TrainingArm::name() const {
@@ -85,12 +85,23 @@ void check(const StudyConfig& study, const TrainingStudy& part) {
   check_warm_ups("training", part.warm_ups, study.train);
   check_rates("training.learning_rates", part.learning_rates);
   std::set<std::pair<std::string, std::string>> trained;
+  std::vector<std::string> all;
+  for (const StudyArm& arm : study.arms()) {
+    all.push_back(arm.name);
+    if (arm.sets_depth && part.layers.size() > 1)
+      throw Error("training.layers and an axis both set the number of layers", "leave out training.layers");
+    for (const char* swept : {"train.learning_rate", "train.warm_up"}) {
+      if (arm.settings.contains(swept))
+        throw Error(fmt::format("[[study.axis]]: [training] sweeps {}", swept),
+                    "give its values as training.learning_rates or training.warm_ups");
+    }
+  }
   for (const TrainingArm& arm : part.arms) {
     check_rates("training.arm.learning_rates", arm.learning_rates);
-    const std::vector<std::string>& all = study.study.schemes;
     for (const std::string& scheme : arm.schemes.empty() ? all : arm.schemes) {
       if (std::find(all.begin(), all.end(), scheme) == all.end())
-        throw Error(fmt::format("training.arm.schemes: {} is not among study.schemes", scheme));
+        throw Error(fmt::format("training.arm.schemes: {} is not an arm of the study", scheme),
+                    "its arms: " + join(all, "; "));
       if (!trained.emplace(arm.name(), scheme).second)
         throw Error(fmt::format("[[training.arm]]: two arms train {} with {}", scheme, arm.name()));
     }
@@ -98,10 +109,10 @@ void check(const StudyConfig& study, const TrainingStudy& part) {
 }
 
 std::vector<ArmId> arms_of(const StudyContext& context, const TrainingStudy& part) {
-  const TrainConfig& train = context.config.train;
-  const std::vector<TrainingArm> the_only_one = {{train.optimizer, part.learning_rates, train.clip_norm}};
   std::vector<ArmId> arms;
-  for (const std::string& scheme : context.config.study.schemes) {
+  for (const std::string& scheme : arm_names(context)) {
+    const TrainConfig& train = train_for(context, scheme);
+    const std::vector<TrainingArm> the_only_one = {{train.optimizer, part.learning_rates, train.clip_norm}};
     for (const int64_t layers : part.layers) {
       for (TrainingArm optimizer : part.arms.empty() ? the_only_one : part.arms) {
         const std::vector<std::string>& only = optimizer.schemes;
@@ -119,7 +130,7 @@ RunRequest arm_run(const StudyContext& context, const TrainingStudy& part, const
   RunRequest request{fmt::format("train-{}-layers{}-{}-warmup{}-lr{:g}", file_name(arm.scheme), arm.layers,
                                  arm.optimizer_id(), arm.warm_up.text(), learning_rate),
                      fmt::format("{}, {}, lr {:g}", arm.name(), arm.optimizer.name(), learning_rate),
-                     run_config(context, model_for(context, arm.scheme, arm.layers))};
+                     run_config(context, model_for(context, arm.scheme, arm.layers), train_for(context, arm.scheme))};
   TrainConfig& train = request.config.train;
   train = with_warm_up(train, arm.warm_up, part.warm_ups);
   train.optimizer = arm.optimizer.optimizer;
@@ -262,7 +273,7 @@ void report_bleu(StudyContext& context, const std::vector<Arm>& arms, const Trai
   figure.y = {"BLEU"};
   std::string signature;
   int64_t without = 0;
-  for (const std::string& scheme : context.config.study.schemes) {
+  for (const std::string& scheme : arm_names(context)) {
     Series& bars = figure.add(display_name(scheme), scheme);
     for (const Arm& arm : arms) {
       if (arm.id.scheme != scheme) continue;
@@ -363,10 +374,15 @@ Table sweeps_table(const std::vector<Arm>& arms) {
   return table;
 }
 
+/// The loss from which a run has failed: that of the labels' frequencies, whatever the input.
+double failed_at(const StudyContext& context) {
+  return context.data.has_split("valid") ? label_baseline(*context.task.dataset("valid")).nll()
+                                         : std::numeric_limits<double>::infinity();
+}
+
 PartResult report_training(StudyContext& context, const TrainingStudy& part, std::vector<Arm> arms) {
-  const double failed_at = context.data.has_split("valid") ? label_baseline(*context.task.dataset("valid")).nll()
-                                                           : std::numeric_limits<double>::infinity();
-  for (Arm& arm : arms) arm.sweep = sweep_of(arm, failed_at);
+  const double failing = failed_at(context);
+  for (Arm& arm : arms) arm.sweep = sweep_of(arm, failing);
   PartResult result;
   std::vector<ArmId> shown;
   for (const Arm& arm : arms) {
@@ -379,6 +395,34 @@ PartResult report_training(StudyContext& context, const TrainingStudy& part, std
   if (part.bleu_pairs > 0) report_bleu(context, arms, part, result);
   judge_warm_up(context, arms, result);
   return result;
+}
+
+/// What sets apart the quantity of this arm from those of arms with the same scheme: "_layers6_sgd_warmup0".
+std::string setting_suffix(const std::vector<Arm>& arms, const ArmId& id) {
+  const auto varies = [&](const auto& setting) {
+    return std::any_of(arms.begin(), arms.end(), [&](const Arm& other) { return setting(other.id) != setting(id); });
+  };
+  std::string suffix;
+  if (varies([](const ArmId& each) { return each.layers; })) suffix += fmt::format("_layers{}", id.layers);
+  // An axis may set the optimizer, which is then part of the arm's name.
+  const bool of_axis = std::all_of(arms.begin(), arms.end(), [&](const Arm& other) {
+    return other.id.scheme != id.scheme || other.id.optimizer_id() == id.optimizer_id();
+  });
+  if (!of_axis) suffix += "_" + id.optimizer_id();
+  if (varies([](const ArmId& each) { return each.warm_up.text(); })) suffix += "_warmup" + id.warm_up.text();
+  return suffix;
+}
+
+/// The final loss of each arm, for comparisons and claims.
+void add_quantities(PartPlan& plan, const StudyContext& context, const std::vector<Arm>& arms) {
+  for (const Arm& arm : arms) {
+    const std::string suffix = setting_suffix(arms, arm.id);
+    std::string meaning = "final validation loss at the best learning rate (nats per token)";
+    if (!suffix.empty()) meaning += ", " + suffix.substr(1);
+    plan.quantity("validation_loss" + suffix, meaning, Scale::linear, arm.id.scheme,
+                  [&context, arm] { return sweep_of(arm, failed_at(context)).best_losses(); },
+                  [&context, arm] { return sweep_of(arm, failed_at(context)).open_end(); });
+  }
 }
 
 PartPlan plan(StudyContext& context, const TrainingStudy& part) {
@@ -395,13 +439,15 @@ PartPlan plan(StudyContext& context, const TrainingStudy& part) {
         initial_loss_request(context, fmt::format("{}-layers{}", file_name(id.scheme), id.layers),
                              model_for(context, id.scheme, id.layers), part.seeds));
   }
+  add_quantities(plan, context, arms);
   plan.report = [&context, part, arms] { return report_training(context, part, arms); };
   return plan;
 }
 
 [[maybe_unused]] const bool kTraining = add_part<TrainingStudy>(
     "training", "training with and without warm-up, each arm with its own sweep of the learning rate",
-    "Xiong et al. 2020, arXiv 2002.04745", {.place = 5, .plan = plan, .trains = kAlways, .check = check});
+    "Xiong et al. 2020, arXiv 2002.04745",
+    {.place = 5, .any_depth = true, .plan = plan, .trains = kAlways, .check = check});
 
 }  // namespace
 }  // namespace plumb

@@ -12,6 +12,7 @@
 #include "plumb/task/datasets.h"
 #include "plumb/task/direction.h"
 #include "plumb/task/task.h"
+#include "plumb/task/usual_settings.h"
 
 namespace plumb {
 namespace {
@@ -41,6 +42,7 @@ class Classification final : public Task {
 
   [[nodiscard]] std::string name() const override { return "classification"; }
   [[nodiscard]] std::string model_kind() const override { return "encoder"; }
+  [[nodiscard]] std::vector<std::string> usual_settings() const override { return usual_passes(20, *dataset("train")); }
   [[nodiscard]] bool learned_by(const std::string& kind) const override { return plumb::model_kind(kind).classifies(); }
   void learn_with(const std::string& kind) override {
     reading_.side = plumb::model_kind(kind).models_language() ? Side::target : Side::source;

@@ -12,6 +12,7 @@
 #include "plumb/task/direction.h"
 #include "plumb/task/stream_dataset.h"
 #include "plumb/task/task.h"
+#include "plumb/task/usual_settings.h"
 
 namespace plumb {
 namespace {
@@ -59,6 +60,11 @@ class LanguageModeling final : public Task {
 
   [[nodiscard]] std::string name() const override { return "language-modeling"; }
   [[nodiscard]] std::string model_kind() const override { return "decoder"; }
+  [[nodiscard]] std::vector<std::string> usual_settings() const override {
+    std::vector<std::string> settings = usual_passes(10, *dataset("train"));
+    settings.emplace_back("train.label_smoothing=0");
+    return settings;
+  }
   [[nodiscard]] bool learned_by(const std::string& kind) const override {
     return plumb::model_kind(kind).models_language();
   }

@@ -8,6 +8,7 @@
 #include "plumb/ops/index.h"
 #include "plumb/task/masked_dataset.h"
 #include "plumb/task/task.h"
+#include "plumb/task/usual_settings.h"
 
 namespace plumb {
 namespace {
@@ -33,6 +34,11 @@ class MaskedLanguageModeling final : public Task {
 
   [[nodiscard]] std::string name() const override { return "masked-language-modeling"; }
   [[nodiscard]] std::string model_kind() const override { return "encoder"; }
+  [[nodiscard]] std::vector<std::string> usual_settings() const override {
+    std::vector<std::string> settings = usual_passes(10, *dataset("train"));
+    settings.insert(settings.end(), {"model.pooling=none", "train.label_smoothing=0"});
+    return settings;
+  }
   [[nodiscard]] std::unique_ptr<Dataset> dataset(const std::string& split) const override {
     const Specials& specials = data_.target_tokenizer().specials();
     return std::make_unique<MaskedDataset>(TextDataset(data_.split(split), specials, {.tokens = pack_}), specials,

@@ -54,6 +54,10 @@ class Task {
   /// The usual kind of model (model.kind) for this task.
   [[nodiscard]] virtual std::string model_kind() const = 0;
 
+  /// The settings of a new run that differ from the keys' defaults, as "section.key=value": those of a small model on
+  /// little data. None for translation, which the defaults are made for.
+  [[nodiscard]] virtual std::vector<std::string> usual_settings() const { return {}; }
+
   /// Whether models of this kind can learn this task.
   [[nodiscard]] virtual bool learned_by(const std::string& kind) const { return kind == model_kind(); }
 

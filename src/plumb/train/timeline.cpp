@@ -23,19 +23,33 @@ constexpr int64_t kMostPlannedSteps = 100'000'000;
 
 }  // namespace
 
+int64_t Timeline::run_steps() {
+  if (most_steps_.unit() == Duration::Unit::runs || most_steps_.is_zero())
+    throw Error(fmt::format("train.steps = {} says nothing about the length of a run", most_steps_.text()),
+                "give a number of steps, tokens such as \"10Mt\", or epochs such as \"2e\"");
+  const int64_t steps = first_step(most_steps_);
+  if (most_epochs_ == 0) return steps;
+  while (planned_steps() < steps && planned_epochs() < most_epochs_) plan_epoch();
+  return planned_epochs() < most_epochs_ ? steps : std::min(steps, epoch_ends_[static_cast<size_t>(most_epochs_)]);
+}
+
 int64_t Timeline::first_step(const Duration& duration) {
   const int64_t amount = duration.amount();
   if (duration.unit() == Duration::Unit::steps) return amount;
+  if (duration.unit() == Duration::Unit::runs) {
+    const int64_t whole = amount / Duration::kParts, parts = amount % Duration::kParts, steps = run_steps();
+    return whole * steps + (parts * steps + Duration::kParts - 1) / Duration::kParts;
+  }
   if (duration.unit() == Duration::Unit::tokens) {
     while (tokens_.back() < amount) plan_epoch();
     return std::lower_bound(tokens_.begin(), tokens_.end(), amount) - tokens_.begin();
   }
-  const int64_t epochs = amount / Duration::kPartsOfEpoch, parts = amount % Duration::kPartsOfEpoch;
+  const int64_t epochs = amount / Duration::kParts, parts = amount % Duration::kParts;
   while (planned_epochs() < epochs + (parts > 0 ? 1 : 0)) plan_epoch();
   const int64_t begin = epoch_ends_[static_cast<size_t>(epochs)];
   if (parts == 0) return begin;
   const int64_t steps = epoch_ends_[static_cast<size_t>(epochs) + 1] - begin;
-  return begin + (parts * steps + Duration::kPartsOfEpoch - 1) / Duration::kPartsOfEpoch;
+  return begin + (parts * steps + Duration::kParts - 1) / Duration::kParts;
 }
 
 bool Timeline::due(const Duration& period, int64_t step) {
@@ -55,7 +69,7 @@ std::vector<int64_t> Timeline::due_steps(const Duration& period, int64_t last) {
 
 std::optional<int64_t> Timeline::first_due(const Duration& period, int64_t steps, int64_t epochs) {
   for (int64_t step = 1; step <= steps; ++step) {
-    if (epochs > 0 && seen(Duration::Unit::epochs, step) > epochs * Duration::kPartsOfEpoch) break;
+    if (epochs > 0 && seen(Duration::Unit::epochs, step) > epochs * Duration::kParts) break;
     if (due(period, step)) return step;
   }
   return std::nullopt;
@@ -63,13 +77,17 @@ std::optional<int64_t> Timeline::first_due(const Duration& period, int64_t steps
 
 int64_t Timeline::seen(Duration::Unit unit, int64_t step) {
   if (unit == Duration::Unit::steps) return step;
+  if (unit == Duration::Unit::runs) {
+    const int64_t steps = run_steps(), whole = step / steps;
+    return whole * Duration::kParts + step % steps * Duration::kParts / steps;
+  }
   while (planned_steps() < step) plan_epoch();
   if (unit == Duration::Unit::tokens) return tokens_[static_cast<size_t>(step)];
   // The last epoch end that is not after the step.
   const auto after = std::upper_bound(epoch_ends_.begin(), epoch_ends_.end(), step);
   const auto end = after - 1;
-  const int64_t whole = (end - epoch_ends_.begin()) * Duration::kPartsOfEpoch;
-  return *end == step ? whole : whole + (step - *end) * Duration::kPartsOfEpoch / (*after - *end);
+  const int64_t whole = (end - epoch_ends_.begin()) * Duration::kParts;
+  return *end == step ? whole : whole + (step - *end) * Duration::kParts / (*after - *end);
 }
 
 void Timeline::plan_epoch() {
@@ -105,9 +123,10 @@ std::vector<int64_t> tokens_of_steps(const ExampleCosts& costs, const BatchPlan&
 Timeline make_timeline(const ExampleCosts& costs, const TrainConfig& config, const PlanSettings& settings,
                        const std::string& kind) {
   validate(config);
-  return Timeline([costs, settings, kind, accumulate = config.accumulate](int64_t epoch) {
+  const auto tokens_of_epoch = [costs, settings, kind, accumulate = config.accumulate](int64_t epoch) {
     return tokens_of_steps(costs, BatchPlan(costs, settings, epoch), accumulate, kind);
-  });
+  };
+  return Timeline(tokens_of_epoch, config.steps, config.epochs);
 }
 
 namespace {
@@ -160,7 +179,8 @@ class Durations final : public Fields {
 TrainConfig resolved(TrainConfig config, Timeline& timeline) {
   const Durations among_options(config.options);
   for (const auto& [key, value] : among_options.found()) *value = timeline.first_step(*value);
-  for (Duration* each : {&config.warm_up, &config.decay_start, &config.steps}) *each = timeline.first_step(*each);
+  for (Duration* each : {&config.warm_up, &config.decay_start}) *each = timeline.first_step(*each);
+  config.steps = config.epochs > 0 ? timeline.run_steps() : timeline.first_step(config.steps);
   for (ParameterGroup& group : config.groups) {
     for (Duration* each : {&group.frozen_until, &group.frozen_again_from, &group.frozen_again_until}) {
       if (each->unit() != Duration::Unit::steps) *each = timeline.first_step(*each) + 1;  // the first step after it

@@ -1,4 +1,4 @@
-// Tokens and epochs seen by the end of each step of a run: converts durations in tokens and epochs to steps.
+// Tokens and epochs seen by the end of each step of a run: converts durations in other units to steps.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,15 @@ class Timeline {
  public:
   /// The target tokens of each step of an epoch.
   using EpochTokens = std::function<std::vector<int64_t>(int64_t epoch)>;
-  explicit Timeline(EpochTokens tokens_of) : tokens_of_(std::move(tokens_of)) {}
+  /// `steps` and `epochs` (0: unlimited): the most that the run lasts, which shares of it refer to.
+  explicit Timeline(EpochTokens tokens_of, Duration steps = {}, int64_t epochs = 0)
+      : tokens_of_(std::move(tokens_of)), most_steps_(steps), most_epochs_(epochs) {}
+
+  /// The number of steps of the run. Throws Error if it is itself given as a share.
+  int64_t run_steps();
 
   /// The first step by whose end the duration has been seen; 0 for a duration of 0. Throws Error if an epoch has no
-  /// tokens, and if more than 100 million steps would have to be planned.
+  /// tokens, if more than 100 million steps would have to be planned, and on a share of a run without length.
   int64_t first_step(const Duration& duration);
 
   /// Whether this step, from 1, is the first to reach a multiple of `period`; with a period in steps, whether the step
@@ -42,13 +47,15 @@ class Timeline {
   std::optional<int64_t> first_due(const Duration& period, int64_t steps, int64_t epochs);
 
  private:
-  /// The amount seen by the end of a step: steps, tokens, or millionths of an epoch, rounded down.
+  /// The amount seen by the end of a step: steps, tokens, or millionths of an epoch or of the run, rounded down.
   int64_t seen(Duration::Unit unit, int64_t step);
   void plan_epoch();
   [[nodiscard]] int64_t planned_epochs() const { return std::ssize(epoch_ends_) - 1; }
   [[nodiscard]] int64_t planned_steps() const { return epoch_ends_.back(); }
 
   EpochTokens tokens_of_;
+  Duration most_steps_;
+  int64_t most_epochs_ = 0;
   std::vector<int64_t> tokens_ = {0};      // seen by the end of each step, from step 0
   std::vector<int64_t> epoch_ends_ = {0};  // number of steps in the first 0, 1, 2, … epochs
 };
@@ -64,10 +71,11 @@ Timeline make_timeline(const ExampleCosts& costs, const TrainConfig& config, con
                        const std::string& kind);
 
 /// The configuration with these durations converted to steps: warm_up, decay_start, steps, those among options
-/// ([train.step_decay] and others), and when groups are frozen. Intervals (…_every) are left as they are.
+/// ([train.step_decay] and others), and when groups are frozen. With `epochs`, `steps` becomes the end of the last one,
+/// if that comes first. Intervals (…_every) are left as they are.
 TrainConfig resolved(TrainConfig config, Timeline& timeline);
 
-/// A line for the user with the steps of each duration that is given in tokens or epochs, including watch.every; empty
+/// A line for the user with the steps of each duration that is given in another unit, including watch.every; empty
 /// if all are in steps.
 std::string durations_summary(const TrainConfig& config, const Duration& watch_every, Timeline& timeline);
 

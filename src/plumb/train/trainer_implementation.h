@@ -126,7 +126,6 @@ struct Trainer::Implementation {
 
   /// The batches of the next step: train.accumulate of them, or fewer at the end of the epoch.
   [[nodiscard]] StepSource::Batches window() const { return source.batches(state.batch); }
-  [[nodiscard]] int64_t expected_steps() const;
   /// The learning rate by the schedule and earlier rollbacks; for a stream, multiply by StepSource::rate_factor.
   [[nodiscard]] double rate_of(int64_t number) const { return schedule(number) * trouble.rate_factor(); }
   [[nodiscard]] bool due(const Duration& every) { return timeline.due(every, state.step); }

@@ -109,7 +109,7 @@ TrainResult Trainer::Implementation::run(Trainer& trainer, const TrainHooks& hoo
   if (!state.complete && group.any(group.rank() == 0 && hooks.dry_pass)) computation.try_largest(state.step + 1);
   std::unique_ptr<Progress> progress;
   if (!hooks.progress.empty())
-    progress = std::make_unique<Progress>(hooks.progress, expected_steps(), Progress::Unit::steps, state.step);
+    progress = std::make_unique<Progress>(hooks.progress, config.steps.in_steps(), Progress::Unit::steps, state.step);
   prepare(trainer, hooks);
   while (!state.complete) {
     Ended ended = timed_step(hooks);
@@ -219,12 +219,6 @@ LearningJudgment Trainer::Implementation::learning(RunOutcome outcome) const {
     curve.losses.push_back(point.nll);
   }
   return judge_learning(curve);
-}
-
-int64_t Trainer::Implementation::expected_steps() const {
-  const auto steps = (source.plan().size() + config.accumulate - 1) / config.accumulate;  // per epoch
-  const int64_t most = config.steps.in_steps();
-  return config.epochs > 0 ? std::min(most, config.epochs * steps) : most;
 }
 
 bool Trainer::Implementation::at_end() const {

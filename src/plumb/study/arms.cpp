@@ -1,0 +1,145 @@
+#include "plumb/study/arms.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "plumb/base/error.h"
+#include "plumb/base/text.h"
+#include "plumb/nn/init/init.h"
+
+namespace plumb {
+namespace {
+
+constexpr const char* kResidual = "model.residual";
+
+/// A value of an axis.
+struct AxisValue {
+  std::string label;
+  std::vector<std::string> set;  // "key=value"
+};
+struct ArmAxis {
+  std::string axis;  // its key; "arm" for the pairings
+  std::vector<AxisValue> values;
+};
+
+std::string key_of(const std::string& assignment) { return assignment.substr(0, assignment.find('=')); }
+
+/// "rmsnorm" for a word; "heads 8" where the value alone says nothing.
+std::string label_of(const std::string& key, const std::string& value) {
+  if (key == kResidual) return value;
+  const bool says_nothing = value.empty() || value == "true" || value == "false" || value == "none" ||
+                            value.find_first_not_of("0123456789.+-e%") == std::string::npos;
+  if (!says_nothing) return value;
+  std::string name = key.substr(key.rfind('.') + 1);
+  std::replace(name.begin(), name.end(), '_', ' ');
+  return name + ' ' + value;
+}
+
+ArmAxis axis_of(const StudyAxis& axis) {
+  ArmAxis made{axis.key, {}};
+  for (const std::string& value : axis.values)
+    made.values.push_back({label_of(axis.key, value), {axis.key + "=" + value}});
+  return made;
+}
+
+ArmAxis axis_of(const std::vector<StudyPairing>& pairings) {
+  ArmAxis made{kPairingAxis, {}};
+  for (const StudyPairing& pairing : pairings) made.values.push_back({pairing.name, pairing.set});
+  return made;
+}
+
+bool sets(const std::vector<ArmAxis>& all, const std::string& key) {
+  return std::any_of(all.begin(), all.end(), [&](const ArmAxis& axis) {
+    return std::any_of(axis.values.begin(), axis.values.end(), [&](const AxisValue& value) {
+      return std::any_of(value.set.begin(), value.set.end(), [&](const auto& set) { return key_of(set) == key; });
+    });
+  });
+}
+
+void require_model_or_train(const std::string& assignment) {
+  const std::string key = key_of(assignment);
+  if (assignment.find('=') != std::string::npos && (key.starts_with("model.") || key.starts_with("train."))) return;
+  throw Error(fmt::format("study: '{}' is not a key of [model] or [train]", key),
+              "an axis has key = \"model.norm\", and an arm set = [\"model.norm=rmsnorm\"]");
+}
+
+/// The arm with these values, one of each axis.
+StudyArm combined(const std::vector<std::pair<const ArmAxis*, const AxisValue*>>& chosen, const ModelConfig& model,
+                  const TrainConfig& train) {
+  StudyArm arm{.model = model, .train = train};
+  Config config;
+  std::vector<std::string> labels, fixed;
+  for (const auto& [axis, value] : chosen) {
+    (axis->values.size() > 1 ? labels : fixed).push_back(value->label);
+    arm.axes[axis->axis] = arm.settings[axis->axis] = value->label;
+    for (const std::string& assignment : value->set) {
+      require_model_or_train(assignment);
+      config.set(assignment);
+      const std::string key = key_of(assignment);
+      arm.settings[key] = assignment.substr(assignment.find('=') + 1);
+      arm.sets_depth = arm.sets_depth || key == "model.encoder_layers" || key == "model.decoder_layers";
+    }
+  }
+  arm.name = join(labels.empty() ? fixed : labels);
+  try {
+    config.read("model", arm.model);
+    config.read("train", arm.train);
+  } catch (const Error& error) {
+    throw Error(fmt::format("[study], the arm '{}': {}", arm.name, error.what()), error.hint());
+  }
+  // A scheme that has an initialization of its own is not itself without it.
+  if (initializations().entries().contains(arm.model.residual) && !arm.settings.contains("model.initialization"))
+    arm.model.initialization = arm.model.residual;
+  return arm;
+}
+
+}  // namespace
+
+void describe(Fields& field, StudyAxis& axis) {
+  field("key", axis.key, "a key of [model] or [train], such as `model.norm`");
+  field("values", axis.values, "its values", Domain().of_any_type().each_once());
+}
+
+void describe(Fields& field, StudyPairing& pairing) {
+  field("name", pairing.name, "what the report calls it");
+  field("set", pairing.set, "settings such as `model.norm=rmsnorm`");
+}
+
+std::vector<StudyArm> study_arms(const std::vector<std::string>& schemes, const std::vector<StudyPairing>& pairings,
+                                 const std::vector<StudyAxis>& axes, const ModelConfig& model,
+                                 const TrainConfig& train) {
+  std::vector<ArmAxis> all;
+  if (!pairings.empty()) all.push_back(axis_of(pairings));
+  for (const StudyAxis& axis : axes) {
+    if (std::any_of(all.begin(), all.end(), [&](const ArmAxis& other) { return other.axis == axis.key; }))
+      throw Error(fmt::format("[[study.axis]]: two axes have the key {}", axis.key), "give all values to one of them");
+    if (!pairings.empty() && sets({all.front()}, axis.key))
+      throw Error(fmt::format("[[study.axis]]: an arm sets {} too", axis.key), "set it in one place");
+    all.push_back(axis_of(axis));
+  }
+  if (!sets(all, kResidual)) all.insert(all.begin(), axis_of(StudyAxis{kResidual, schemes}));
+
+  std::vector<StudyArm> arms;
+  std::set<std::string> names;
+  std::vector<std::pair<const ArmAxis*, const AxisValue*>> chosen;
+  const auto choose = [&](const auto& next, size_t axis) -> void {
+    if (axis == all.size()) {
+      const StudyArm& arm = arms.emplace_back(combined(chosen, model, train));
+      if (!names.insert(arm.name).second)
+        throw Error(fmt::format("[study]: two arms are called '{}'", arm.name),
+                    "give them different settings or names");
+      return;
+    }
+    for (const AxisValue& value : all[axis].values) {
+      chosen.emplace_back(&all[axis], &value);
+      next(next, axis + 1);
+      chosen.pop_back();
+    }
+  };
+  choose(choose, 0);
+  return arms;
+}
+
+}  // namespace plumb

@@ -1,0 +1,267 @@
+#include "plumb/study/claims.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "plumb/base/error.h"
+#include "plumb/base/text.h"
+
+namespace plumb {
+namespace {
+
+std::pair<std::string, std::string> key_and_value(const std::string& setting) {
+  const size_t equals = setting.find('=');
+  return {setting.substr(0, equals), equals == std::string::npos ? "" : setting.substr(equals + 1)};
+}
+
+bool has_settings(const StudyArm& arm, const std::vector<std::string>& settings) {
+  return std::all_of(settings.begin(), settings.end(), [&](const std::string& setting) {
+    const auto [key, value] = key_and_value(setting);
+    const auto found = arm.settings.find(key);
+    return found != arm.settings.end() && found->second == value;
+  });
+}
+
+/// Whether the arms have the same values of all axes but these.
+bool differ_only_in(const std::set<std::string>& axes, const StudyArm& a, const StudyArm& b) {
+  return std::all_of(a.axes.begin(), a.axes.end(), [&](const auto& axis) {
+    return axes.contains(axis.first) || b.axes.at(axis.first) == axis.second;
+  });
+}
+
+/// The axes that set the keys of these settings.
+std::set<std::string> axes_of(const StudyArm& arm, const std::vector<std::string>& settings) {
+  std::set<std::string> axes;
+  for (const std::string& setting : settings) {
+    const std::string key = key_and_value(setting).first;
+    axes.insert(arm.axes.contains(key) ? key : kPairingAxis);
+  }
+  return axes;
+}
+
+/// An arm, and the one that it is compared with, or null.
+struct Pair {
+  const StudyArm* of;
+  const StudyArm* against;
+};
+
+std::vector<Pair> pairs_of(const StudyClaim& claim, const std::vector<StudyArm>& arms) {
+  std::vector<Pair> pairs;
+  for (const StudyArm& arm : arms) {
+    if (!has_settings(arm, claim.of)) continue;
+    if (claim.against.empty()) {
+      pairs.push_back({&arm, nullptr});
+      continue;
+    }
+    const std::set<std::string> varied = axes_of(arm, claim.against);
+    for (const StudyArm& other : arms) {
+      if (&other != &arm && has_settings(other, claim.against) && differ_only_in(varied, arm, other))
+        pairs.push_back({&arm, &other});
+    }
+  }
+  return pairs;
+}
+
+std::string in_quotes(const StudyClaim& claim) { return fmt::format("[[study.claim]] \"{}\"", claim.text); }
+
+/// The values of one arm, or how they differ from those of the other, by seed.
+std::vector<double> values_of(const Quantity& quantity, const Pair& pair) {
+  std::vector<double> values = quantity.of_arm.at(pair.of->name)();
+  if (pair.against == nullptr) return values;
+  const std::vector<double> others = quantity.of_arm.at(pair.against->name)();
+  for (size_t seed = 0; seed < values.size(); ++seed)
+    values[seed] = quantity.scale == Scale::linear ? values[seed] - others[seed] : values[seed] / others[seed];
+  return values;
+}
+
+bool measures(const Quantity& quantity, const Pair& pair) {
+  return quantity.of_arm.contains(pair.of->name) &&
+         (pair.against == nullptr || quantity.of_arm.contains(pair.against->name));
+}
+
+/// Why the values of an arm of the pair decide nothing; "" if they do.
+std::string doubt_about(const Quantity& quantity, const Pair& pair) {
+  for (const StudyArm* arm : {pair.of, pair.against}) {
+    const auto found = arm == nullptr ? quantity.doubt_of_arm.end() : quantity.doubt_of_arm.find(arm->name);
+    if (found == quantity.doubt_of_arm.end()) continue;
+    const std::string doubt = found->second();
+    if (!doubt.empty()) return fmt::format("{}: {}", display_name(arm->name), doubt);
+  }
+  return {};
+}
+
+/// The value of a comparison without an effect.
+double no_effect(Scale scale) { return scale == Scale::linear ? 0 : 1; }
+
+Region region_of(const StudyClaim& claim, Scale scale) {
+  if (claim.within) {
+    return scale == Scale::linear ? Region::around(0, *claim.within)
+                                  : Region{1 / (1 + *claim.within), 1 + *claim.within};
+  }
+  const double infinity = std::numeric_limits<double>::infinity();
+  return {claim.above.value_or(-infinity), claim.below.value_or(infinity)};
+}
+
+/// A claim of an effect is not contradicted by one that is only smaller.
+Region with_null(Region region, Scale scale) {
+  const double null = no_effect(scale);
+  const bool one_sided = std::isinf(region.low) != std::isinf(region.high);
+  if (one_sided && (null < region.low || null > region.high)) region.null = null;
+  return region;
+}
+
+Judgment judged(const StudyClaim& claim, const Quantity& quantity, const std::vector<Pair>& pairs) {
+  const Region region = region_of(claim, quantity.scale);
+  if (pairs.size() > 1) {
+    std::vector<Condition> conditions;
+    for (const Pair& pair : pairs) conditions.push_back({values_of(quantity, pair), region});
+    return judge_each(conditions);
+  }
+  const Pair& pair = pairs.front();
+  if (pair.against == nullptr) return judge(values_of(quantity, pair), region, quantity.scale);
+  if (quantity.scale == Scale::logarithmic)
+    return judge(values_of(quantity, pair), with_null(region, quantity.scale), quantity.scale);
+  return judge_difference(quantity.of_arm.at(pair.of->name)(), quantity.of_arm.at(pair.against->name)(),
+                          with_null(region, quantity.scale));
+}
+
+/// "Post-LN, rmsnorm"; "model.norm=rmsnorm" for several arms.
+std::string arms_in_words(const std::vector<std::string>& settings, const StudyArm& arm, size_t pairs) {
+  if (pairs == 1) return display_name(arm.name);
+  return settings.empty() ? "each arm" : join(settings);
+}
+
+/// "final validation loss (nats per token), model.norm=rmsnorm minus model.norm=layernorm, in each of 4 pairs".
+std::string what_is_judged(const StudyClaim& claim, const Quantity& quantity, const std::vector<Pair>& pairs) {
+  const Pair& pair = pairs.front();
+  std::string text = quantity.meaning + ", " + arms_in_words(claim.of, *pair.of, pairs.size());
+  if (pair.against != nullptr)
+    text += (quantity.scale == Scale::linear ? " minus " : " / ") +
+            arms_in_words(claim.against, *pair.against, pairs.size());
+  if (pairs.size() > 1)
+    text += fmt::format(", in each of {} {}", pairs.size(), pair.against == nullptr ? "arms" : "pairs of arms");
+  return text;
+}
+
+const Quantity& quantity_of(const StudyClaim& claim, const std::vector<Quantity>& quantities) {
+  std::vector<std::string> names;
+  for (const Quantity& quantity : quantities) {
+    if (quantity.name == claim.quantity) return quantity;
+    names.push_back(quantity.name);
+  }
+  throw Error(fmt::format("{}: the study does not measure '{}'", in_quotes(claim), claim.quantity),
+              names.empty() ? "its parts have no quantities that claims can be about" : "measured: " + join(names));
+}
+
+}  // namespace
+
+void describe(Fields& field, StudyClaim& claim) {
+  field("text", claim.text, "the claim in words");
+  field("quantity", claim.quantity,
+        "what it is about, such as `validation_loss`; an unknown name lists those measured");
+  field("of", claim.of, "settings of the arms that it is about, such as `model.norm=rmsnorm`; empty: all arms");
+  field("against", claim.against,
+        "settings of the arms that they are compared with, which are the same otherwise: by the difference of losses, "
+        "and the ratio of other quantities; empty: the quantity itself is judged");
+  field("above", claim.above, "what is judged is more than this");
+  field("below", claim.below, "what is judged is less than this");
+  field("within", claim.within, "the difference is at most this either way; of a ratio, it is at most 1 + `within`",
+        plumb::above(0));
+}
+
+void check_claims(const std::vector<StudyClaim>& claims, const std::vector<StudyArm>& arms) {
+  for (const StudyClaim& claim : claims) {
+    if (claim.text.empty()) throw Error("[[study.claim]]: a claim has no text", "say in words what is claimed");
+    const int ends = (claim.above ? 1 : 0) + (claim.below ? 1 : 0);
+    if (claim.within ? ends > 0 : ends == 0)
+      throw Error(in_quotes(claim) + " does not say what it expects", "set above, below, or both; or within alone");
+    if (claim.within && claim.against.empty())
+      throw Error(in_quotes(claim) + " has a margin but no comparison", "set against, or above and below");
+    std::vector<std::string> settings = claim.of;
+    settings.insert(settings.end(), claim.against.begin(), claim.against.end());
+    for (const std::string& setting : settings) {
+      if (std::none_of(arms.begin(), arms.end(), [&](const auto& arm) { return has_settings(arm, {setting}); })) {
+        std::set<std::string> known;
+        for (const StudyArm& arm : arms) {
+          for (const auto& [key, value] : arm.settings) known.insert(key + "=" + value);
+        }
+        throw Error(fmt::format("{}: no arm has '{}'", in_quotes(claim), setting),
+                    "settings of arms: " + join({known.begin(), known.end()}));
+      }
+    }
+    if (pairs_of(claim, arms).empty())
+      throw Error(
+          in_quotes(claim) + " compares no two arms",
+          "`against` says what differs, and everything else is the same: of = [\"model.norm=rmsnorm\"], against = "
+          "[\"model.norm=layernorm\"]");
+  }
+}
+
+void check_quantity(const StudyClaim& claim, const std::vector<Quantity>& quantities) {
+  (void)quantity_of(claim, quantities);
+}
+
+Verdict judge_claim(const StudyClaim& claim, const std::vector<StudyArm>& arms,
+                    const std::vector<Quantity>& quantities) {
+  const Quantity& quantity = quantity_of(claim, quantities);
+  std::vector<Pair> pairs = pairs_of(claim, arms);
+  const size_t all = pairs.size();
+  std::erase_if(pairs, [&](const Pair& pair) { return !measures(quantity, pair); });
+  Verdict verdict;
+  verdict.claim = claim.text;
+  if (pairs.empty()) {
+    verdict.quantity = quantity.meaning;
+    verdict.judgment.reason = "the quantity was not measured for these arms";
+    return verdict;
+  }
+  verdict.quantity = what_is_judged(claim, quantity, pairs);
+  verdict.judgment = judged(claim, quantity, pairs);
+  for (const Pair& pair : pairs) verdict.judgment = undecided_because(verdict.judgment, doubt_about(quantity, pair));
+  if (pairs.size() < all) {
+    verdict.judgment = undecided_because(
+        verdict.judgment, fmt::format("measured for {} of the {} arms or pairs that it is about", pairs.size(), all));
+  }
+  return verdict;
+}
+
+std::vector<Table> comparison_tables(const std::vector<StudyArm>& arms, const std::vector<Quantity>& quantities) {
+  Table table{"comparisons",
+              "How the arms differ",
+              "",
+              {"quantity", "arm", "against", "effect", "mean", "low", "high", "seeds", "apart", "note"}};
+  for (const Quantity& quantity : quantities) {
+    for (const auto& [axis, unused] : arms.front().axes) {
+      for (const StudyArm& arm : arms) {
+        const auto first = std::find_if(arms.begin(), arms.end(), [&, &axis = axis](const auto& other) {
+          return differ_only_in({axis}, arm, other);
+        });
+        const Pair pair{&arm, &*first};
+        if (first->name == arm.name || !measures(quantity, pair)) continue;
+        const Interval effect = judge(values_of(quantity, pair), Region{}, quantity.scale).effect;
+        const double none = no_effect(quantity.scale);
+        const bool known = effect.count > 1;
+        table.row(quantity.meaning, display_name(arm.name), display_name(first->name),
+                  quantity.scale == Scale::linear ? "difference" : "ratio", effect, effect.count,
+                  !known                                    ? "unknown"
+                  : none < effect.low || none > effect.high ? "yes"
+                                                            : "no",
+                  doubt_about(quantity, pair));
+      }
+    }
+  }
+  if (table.rows.empty()) return {};
+  table.caption = fmt::format(
+      "Every arm against the first one that differs from it in one setting. Mean over seeds, geometric for ratios, "
+      "with "
+      "its 95% interval, seed by seed. Apart: the interval excludes no effect; of {} comparisons, one in twenty does "
+      "so "
+      "by chance.",
+      table.rows.size());
+  return {table};
+}
+
+}  // namespace plumb

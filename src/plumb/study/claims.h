@@ -1,0 +1,54 @@
+// Claims of one's own about the arms of a study, judged by the rules that stand.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plumb/report/report_parts.h"
+#include "plumb/study/arms.h"
+
+namespace plumb {
+
+/// [[study.claim]]: what a quantity is, or how it differs between arms.
+struct StudyClaim {
+  std::string text;
+  std::string quantity;                // a Quantity's name
+  std::vector<std::string> of;         // settings of the arms that it is about: "model.norm=rmsnorm"
+  std::vector<std::string> against;    // of those that they are compared with, otherwise the same
+  std::optional<double> above, below;  // of the quantity, the difference or the ratio
+  std::optional<double> within;        // the largest distance from no effect
+
+  bool operator==(const StudyClaim&) const = default;
+};
+void describe(Fields& field, StudyClaim& claim);
+
+/// What a part measured for each arm: a number per seed. A positive quantity on a logarithmic scale is compared by
+/// ratios, any other by differences.
+struct Quantity {
+  std::string name;     // "validation_loss"
+  std::string meaning;  // "final validation loss (nats per token)"
+  Scale scale = Scale::linear;
+  std::map<std::string, std::function<std::vector<double>()>> of_arm;  // by arm, [seed]; read after measuring
+  /// By arm: why its values decide nothing, such as a best rate at the end of a sweep; "" if they do.
+  std::map<std::string, std::function<std::string()>> doubt_of_arm{};
+};
+
+/// Throws Error unless each claim says what it compares and what it expects, of arms that exist, and every pair of arms
+/// that it compares differs in nothing else.
+void check_claims(const std::vector<StudyClaim>& claims, const std::vector<StudyArm>& arms);
+
+/// Throws Error, with the names of the others, if the claim is about a quantity that is not measured.
+void check_quantity(const StudyClaim& claim, const std::vector<Quantity>& quantities);
+
+/// The verdict on a claim. If it is about several arms, or pairs of arms, it has to hold for each of them.
+Verdict judge_claim(const StudyClaim& claim, const std::vector<StudyArm>& arms,
+                    const std::vector<Quantity>& quantities);
+
+/// Every arm against the first of those that differ from it in one axis only, for every quantity. Empty if there is
+/// nothing to compare.
+std::vector<Table> comparison_tables(const std::vector<StudyArm>& arms, const std::vector<Quantity>& quantities);
+
+}  // namespace plumb

@@ -1,0 +1,60 @@
+#include "plumb/study/registration.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/data/checksum.h"
+
+namespace plumb {
+namespace {
+
+std::filesystem::path registration_of(const std::filesystem::path& out) { return out / "registration.json"; }
+
+}  // namespace
+
+Json register_study(const StudyConfig& study, const std::filesystem::path& out) {
+  if (study.study.claims.empty())
+    throw Error("the study makes no claims, so nothing can be registered", "add [[study.claim]]");
+  claim_output_directory(out, "study");
+  if (std::filesystem::exists(registration_of(out)))
+    throw Error(fmt::format("{}: the study is registered already", registration_of(out).string()),
+                "register another one in another directory");
+  if (std::filesystem::exists(out / "measurements"))
+    throw Error(fmt::format("{}: the study has been measured", out.string()),
+                "claims are registered before: give another --out");
+  const std::string toml = write_study(study);
+  Json registration = make_document("registration", 1);
+  registration["date"] = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)));
+  registration["sha256"] = sha256(toml);
+  registration["study"] = toml;
+  write_json(registration_of(out), registration);
+  return registration;
+}
+
+std::vector<SourcedClaim> sourced_claims(const StudyConfig& study, const std::filesystem::path& out) {
+  std::vector<SourcedClaim> claims;
+  const std::filesystem::path path = registration_of(out);
+  if (std::filesystem::exists(path)) {
+    const auto [date, toml] = take_json(path, [](const Json& json) {
+      return std::pair(json.at("date").get<std::string>(), json.at("study").get<std::string>());
+    });
+    std::string source = fmt::format("registered on {}, before anything was measured", date);
+    if (toml != write_study(study)) source += "; the study has been changed since";
+    for (const StudyClaim& claim : read_study(Config::from_string(toml, path.string())).study.claims)
+      claims.push_back({claim, source});
+  }
+  const size_t registered = claims.size();
+  for (const StudyClaim& claim : study.study.claims) {
+    const bool is_registered = std::any_of(claims.begin(), claims.begin() + static_cast<std::ptrdiff_t>(registered),
+                                           [&](const SourcedClaim& other) { return other.claim == claim; });
+    if (!is_registered) claims.push_back({claim, "claimed in this study, not registered"});
+  }
+  return claims;
+}
+
+}  // namespace plumb

@@ -1,0 +1,83 @@
+// What studies compare: combinations of schemes, axes and pairings.
+#include "plumb/study/arms.h"
+
+#include <gtest/gtest.h>
+
+#include "support/errors.h"
+
+namespace plumb {
+namespace {
+
+std::vector<StudyArm> arms_of(const std::vector<StudyAxis>& axes, const std::vector<StudyPairing>& pairings = {}) {
+  ModelConfig model;
+  model.heads = 4;
+  return study_arms({"post-ln", "pre-ln"}, pairings, axes, model, {});
+}
+
+std::vector<std::string> names_of(const std::vector<StudyArm>& arms) {
+  std::vector<std::string> names;
+  for (const StudyArm& arm : arms) names.push_back(arm.name);
+  return names;
+}
+
+using Names = std::vector<std::string>;
+
+TEST(StudyArms, AreTheSchemesWithoutAxes) {
+  const auto arms = study_arms({"post-ln", "deepnorm"}, {}, {}, {}, {});
+  EXPECT_EQ(names_of(arms), (Names{"post-ln", "deepnorm"}));
+  EXPECT_EQ(arms[0].model.residual, "post-ln");
+  EXPECT_EQ(arms[0].model.initialization, ModelConfig().initialization);
+  EXPECT_EQ(arms[1].model.initialization, "deepnorm");  // its own
+}
+
+TEST(StudyArms, AreAllCombinations) {
+  const auto arms = arms_of({{"model.norm", {"layernorm", "rmsnorm"}}, {"model.heads", {"2", "8"}}});
+  EXPECT_EQ(names_of(arms),
+            (Names{"post-ln, layernorm, heads 2", "post-ln, layernorm, heads 8", "post-ln, rmsnorm, heads 2",
+                   "post-ln, rmsnorm, heads 8", "pre-ln, layernorm, heads 2", "pre-ln, layernorm, heads 8",
+                   "pre-ln, rmsnorm, heads 2", "pre-ln, rmsnorm, heads 8"}));
+  EXPECT_EQ(arms[6].model.residual, "pre-ln");
+  EXPECT_EQ(arms[6].model.norm, "rmsnorm");
+  EXPECT_EQ(arms[6].model.heads, 2);
+  EXPECT_FALSE(arms[6].sets_depth);
+}
+
+TEST(StudyArms, ValuesOfOtherTypesAndOfTraining) {
+  const auto arms = arms_of({{"model.qk_norm", {"none", "rmsnorm"}},
+                             {"train.optimizer", {"adam", "sgd"}},
+                             {"model.parallel", {"true"}},
+                             {"model.decoder_layers", {"2"}}});
+  EXPECT_EQ(arms.front().name, "post-ln, qk norm none, adam");  // axes with one value are not in the name
+  EXPECT_TRUE(arms.front().model.parallel);
+  EXPECT_TRUE(arms.front().sets_depth);
+  EXPECT_EQ(arms.back().train.optimizer, "sgd");
+  EXPECT_EQ(arms.back().settings.at("model.parallel"), "true");
+}
+
+TEST(StudyArms, AnAxisOrAPairingTakesThePlaceOfTheSchemes) {
+  EXPECT_EQ(names_of(arms_of({{"model.residual", {"rezero", "post-ln"}}})), (Names{"rezero", "post-ln"}));
+  const auto arms = arms_of({{"model.heads", {"2", "4"}}}, {{"ours", {"model.residual=pre-ln", "model.norm=rmsnorm"}},
+                                                            {"theirs", {"model.residual=post-ln"}}});
+  EXPECT_EQ(names_of(arms), (Names{"ours, heads 2", "ours, heads 4", "theirs, heads 2", "theirs, heads 4"}));
+  EXPECT_EQ(arms[0].model.norm, "rmsnorm");
+  EXPECT_EQ(arms[0].settings.at("arm"), "ours");
+  EXPECT_EQ(arms[2].model.norm, "layernorm");
+}
+
+TEST(StudyArms, MistakesAreErrors) {
+  const auto error = [](const std::vector<StudyAxis>& axes, const std::vector<StudyPairing>& pairings = {}) {
+    return test::message_of([&] { arms_of(axes, pairings); });
+  };
+  EXPECT_EQ(error({{"data.pairs", {"2"}}}), "study: 'data.pairs' is not a key of [model] or [train]");
+  EXPECT_NE(error({{"model.nrm", {"rmsnorm"}}}).find("unknown key 'nrm'"), std::string::npos);
+  EXPECT_NE(error({{"model.norm", {"rmsnrm"}}}).find("unknown norm 'rmsnrm'"), std::string::npos);
+  EXPECT_NE(error({{"model.heads", {"two"}}}).find("must be an integer"), std::string::npos);
+  EXPECT_NE(error({{"model.norm", {"rmsnorm"}}, {"model.norm", {"layernorm"}}}).find("two axes"), std::string::npos);
+  EXPECT_NE(error({{"model.norm", {"rmsnorm"}}}, {{"a", {"model.norm=layernorm"}}}).find("sets model.norm too"),
+            std::string::npos);
+  EXPECT_NE(error({}, {{"a", {"model.heads=2"}}, {"a", {"model.heads=4"}}}).find("two arms are called"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace plumb

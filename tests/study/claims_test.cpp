@@ -1,0 +1,206 @@
+// Claims of one's own, judged on quantities whose values are known, and a study that makes them.
+#include "plumb/study/claims.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "plumb/base/progress.h"
+#include "plumb/study/registration.h"
+#include "plumb/study/study.h"
+#include "study/entry.h"
+#include "support/errors.h"
+#include "support/paths.h"
+
+namespace plumb {
+namespace {
+
+std::vector<StudyArm> four_arms() {
+  return study_arms({"post-ln", "pre-ln"}, {}, {{"model.norm", {"layernorm", "rmsnorm"}}}, {}, {});
+}
+
+/// A quantity with these values of the four arms, [arm][seed].
+Quantity quantity_with(const std::vector<std::vector<double>>& values, Scale scale) {
+  Quantity quantity{"size", "the size", scale, {}};
+  const std::vector<StudyArm> arms = four_arms();
+  for (size_t i = 0; i < arms.size(); ++i) quantity.of_arm[arms[i].name] = [v = values[i]] { return v; };
+  return quantity;
+}
+
+StudyClaim claim_that(double above, const std::string& of, const std::string& against) {
+  StudyClaim claim;
+  claim.text = "it is larger";
+  claim.quantity = "size";
+  claim.of = {of};
+  if (!against.empty()) claim.against = {against};
+  claim.above = above;
+  return claim;
+}
+
+const double kInfinity = std::numeric_limits<double>::infinity();
+
+TEST(StudyClaims, DifferencesAreTakenSeedBySeedInEveryPair) {
+  // RMSNorm is larger by 1 under Post-LN and by 2 under Pre-LN, whatever the seed.
+  const Quantity size = quantity_with({{1, 5, 9}, {2, 6.01, 9.99}, {3, 4, 5}, {5, 6.01, 6.99}}, Scale::linear);
+  const auto verdict = [&](double above) {
+    return judge_claim(claim_that(above, "model.norm=rmsnorm", "model.norm=layernorm"), four_arms(), {size});
+  };
+  EXPECT_EQ(verdict(0.9).judgment.outcome, Outcome::supported);
+  EXPECT_NEAR(verdict(0.9).judgment.effect.mean, 1, 1e-9);  // of the worse pair
+  EXPECT_EQ(verdict(1.5).judgment.outcome, Outcome::contradicted);
+  EXPECT_EQ(verdict(0.9).quantity,
+            "the size, model.norm=rmsnorm minus model.norm=layernorm, in each of 2 pairs of arms");
+  EXPECT_EQ(verdict(0.9).claim, "it is larger");
+}
+
+TEST(StudyClaims, OnePairAndRatios) {
+  const Quantity size = quantity_with({{1, 5, 9}, {2, 10.1, 17.9}, {3, 4, 5}, {3, 4.01, 4.99}}, Scale::logarithmic);
+  StudyClaim claim = claim_that(1.5, "model.norm=rmsnorm", "model.norm=layernorm");
+  claim.of.emplace_back("model.residual=post-ln");
+  const Verdict supported = judge_claim(claim, four_arms(), {size});
+  EXPECT_EQ(supported.judgment.outcome, Outcome::supported);
+  EXPECT_NEAR(supported.judgment.effect.mean, 2, 0.01);
+  EXPECT_EQ(supported.quantity, "the size, Post-LN, rmsnorm / Post-LN, layernorm");
+  claim.of.back() = "model.residual=pre-ln";
+  EXPECT_EQ(judge_claim(claim, four_arms(), {size}).judgment.outcome, Outcome::smaller);  // of that size
+  claim.above.reset();
+  claim.within = 0.05;
+  EXPECT_EQ(judge_claim(claim, four_arms(), {size}).judgment.outcome, Outcome::supported);
+}
+
+TEST(StudyClaims, AnArmThatFailsMoreOftenHasTheLargerLoss) {
+  const std::vector<double> trained = {3, 3.1, 2.9, 3}, failed = {kInfinity, kInfinity, kInfinity, kInfinity};
+  const Quantity loss = quantity_with({failed, failed, trained, trained}, Scale::linear);
+  StudyClaim claim = claim_that(0.1, "model.residual=post-ln", "model.residual=pre-ln");
+  claim.of.emplace_back("model.norm=rmsnorm");
+  const Verdict verdict = judge_claim(claim, four_arms(), {loss});
+  EXPECT_EQ(verdict.judgment.outcome, Outcome::supported);
+}
+
+TEST(StudyClaims, MayBeAboutTheQuantityItself) {
+  const Quantity size = quantity_with({{1, 1.1, 0.9}, {1, 1.1, 0.9}, {3, 3.1, 2.9}, {3, 3.1, 2.9}}, Scale::linear);
+  EXPECT_EQ(judge_claim(claim_that(2, "model.residual=pre-ln", ""), four_arms(), {size}).judgment.outcome,
+            Outcome::supported);
+  EXPECT_EQ(judge_claim(claim_that(2, "model.norm=rmsnorm", ""), four_arms(), {size}).judgment.outcome,
+            Outcome::contradicted);
+}
+
+TEST(StudyClaims, AQuantityThatWasNotMeasuredForAllArmsDecidesNothing) {
+  Quantity size = quantity_with({{1, 2, 3}, {2, 3, 4}, {1, 2, 3}, {2, 3, 4}}, Scale::linear);
+  size.of_arm.erase("pre-ln, rmsnorm");
+  const Verdict verdict =
+      judge_claim(claim_that(0.5, "model.norm=rmsnorm", "model.norm=layernorm"), four_arms(), {size});
+  EXPECT_EQ(verdict.judgment.outcome, Outcome::undecided);
+  EXPECT_EQ(verdict.judgment.reason, "measured for 1 of the 2 arms or pairs that it is about");
+}
+
+TEST(StudyClaims, WhatIsInDoubtDecidesNothing) {
+  Quantity size = quantity_with({{1, 5, 9}, {2, 6.01, 9.99}, {3, 4, 5}, {4, 5.01, 5.99}}, Scale::linear);
+  const StudyClaim claim = claim_that(0.9, "model.norm=rmsnorm", "model.norm=layernorm");
+  for (const StudyArm& arm : four_arms()) size.doubt_of_arm[arm.name] = [] { return std::string(); };
+  EXPECT_EQ(judge_claim(claim, four_arms(), {size}).judgment.outcome, Outcome::supported);
+  size.doubt_of_arm["pre-ln, layernorm"] = [] { return "one learning rate is no sweep"; };
+  const Judgment judgment = judge_claim(claim, four_arms(), {size}).judgment;
+  EXPECT_EQ(judgment.outcome, Outcome::undecided);
+  EXPECT_EQ(judgment.reason, "Pre-LN, layernorm: one learning rate is no sweep");
+  EXPECT_EQ(comparison_tables(four_arms(), {size}).front().rows[1][9], judgment.reason);
+}
+
+TEST(StudyClaims, MistakesAreErrors) {
+  const auto error = [](const StudyClaim& claim) {
+    return test::message_of([&] { check_claims({claim}, four_arms()); });
+  };
+  const StudyClaim good = claim_that(1, "model.norm=rmsnorm", "model.norm=layernorm");
+  EXPECT_NO_THROW(check_claims({good}, four_arms()));
+  StudyClaim claim = good;
+  claim.above.reset();
+  EXPECT_NE(error(claim).find("does not say what it expects"), std::string::npos);
+  claim.within = 0.1;
+  claim.below = 1;
+  EXPECT_NE(error(claim).find("does not say what it expects"), std::string::npos);
+  EXPECT_NE(error(claim_that(1, "model.norm=none", "")).find("no arm has 'model.norm=none'"), std::string::npos);
+  EXPECT_NE(error(claim_that(1, "model.norm=rmsnorm", "model.norm=rmsnorm")).find("compares no two arms"),
+            std::string::npos);
+  EXPECT_EQ(test::message_of([&] { check_quantity(good, {}); }),
+            "[[study.claim]] \"it is larger\": the study does not measure 'size'");
+}
+
+TEST(StudyComparisons, AreWithTheFirstArmThatDiffersInOneSetting) {
+  const Quantity size = quantity_with({{1, 2, 3}, {2, 3, 4}, {1, 2.5, 3}, {2, 3, 2.9}}, Scale::linear);
+  const std::vector<Table> tables = comparison_tables(four_arms(), {size});
+  ASSERT_EQ(tables.size(), 1U);
+  std::vector<std::string> pairs;
+  for (const Json& row : tables[0].rows)
+    pairs.push_back(row[1].get<std::string>() + " | " + row[2].get<std::string>() + " | " + row[8].get<std::string>());
+  EXPECT_EQ(pairs, (std::vector<std::string>{
+                       "Post-LN, rmsnorm | Post-LN, layernorm | yes", "Pre-LN, rmsnorm | Pre-LN, layernorm | no",
+                       "Pre-LN, layernorm | Post-LN, layernorm | no", "Pre-LN, rmsnorm | Post-LN, rmsnorm | no"}));
+  EXPECT_TRUE(comparison_tables(study_arms({"pre-ln"}, {}, {}, {}, {}), {}).empty());
+}
+
+constexpr const char* kClaiming = R"(
+[study]
+schemes = ["pre-ln"]
+[[study.axis]]
+key = "model.norm"
+values = ["layernorm", "none"]
+[[study.axis]]
+key = "model.heads"
+values = [1, 2]
+[[study.claim]]
+text = "without norms, the gradient grows more"
+quantity = "gradient_growth"
+of = ["model.norm=none"]
+against = ["model.norm=layernorm"]
+above = 1
+[data]
+pairs = 600
+vocabulary = 200
+[model]
+d_model = 8
+feed_forward = 12
+[gradients]
+layers = 3
+seeds = 3
+pairs = 5
+)";
+
+TEST(StudyClaims, OfAStudyAreRegisteredAndJudged) {
+  set_verbosity(Verbosity::quiet);
+  const test::TemporaryDirectory folder;
+  StudyConfig study = read_study(Config::from_string(kClaiming, "study.toml"));
+  EXPECT_EQ(read_study(Config::from_string(write_study(study), "again")).study.claims, study.study.claims);
+  const Json registration = register_study(study, folder / "out");
+  EXPECT_EQ(registration["study"], write_study(study));
+  EXPECT_NE(test::message_of([&] { register_study(study, folder / "out"); }).find("registered already"),
+            std::string::npos);
+
+  study.study.claims.push_back(study.study.claims.front());
+  study.study.claims.back().text = "an afterthought";
+  const Json results = run_study(study, folder / "out");
+  const Json& registered = test::entry(results["verdicts"], "claim", "without norms, the gradient grows more");
+  const std::string source = registered["source"];
+  EXPECT_TRUE(source.starts_with("registered on 20")) << source;
+  EXPECT_TRUE(source.ends_with(", before anything was measured; the study has been changed since")) << source;
+  EXPECT_EQ(test::entry(results["verdicts"], "claim", "an afterthought")["source"],
+            "claimed in this study, not registered");
+  EXPECT_EQ(registered["effect"]["seeds"], 3);
+  // The same numbers as in the table of comparisons: the worse of the two pairs.
+  double least = kInfinity;
+  for (const Json& row : test::entry(results["tables"], "id", "comparisons")["rows"]) {
+    if (row[1].get<std::string>().find("norm none") != std::string::npos &&
+        row[2].get<std::string>().find("layernorm") == 0)
+      least = std::min(least, row[4].get<double>());
+  }
+  EXPECT_TRUE(std::isfinite(least));
+  EXPECT_NEAR(registered["effect"]["mean"].get<double>() / least, 1, 0.1);  // of ratios, arithmetic and geometric mean
+
+  const test::TemporaryDirectory measured;
+  run_study(study, measured / "out");
+  EXPECT_NE(test::message_of([&] { register_study(study, measured / "out"); }).find("has been measured"),
+            std::string::npos);
+  set_verbosity(Verbosity::normal);
+}
+
+}  // namespace
+}  // namespace plumb
