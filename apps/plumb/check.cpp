@@ -30,7 +30,7 @@ namespace {
 
 struct CheckArguments {
   std::string run, config, data, out;
-  std::string budget = "5%";
+  std::string budget;
   std::vector<std::string> set;
 };
 
@@ -100,7 +100,8 @@ void run(const CheckArguments& arguments, const Globals& globals) {
       "interrupted: stops after this step and says what it knows; to end it at once, interrupt it again in two "
       "seconds");
   check::CheckOptions options;
-  options.budget = check::parse_budget(arguments.budget, check::planned_schedule(subject).steps);
+  const int64_t steps = check::planned_schedule(subject).steps;
+  options.budget = arguments.budget.empty() ? check::usual_budget(steps) : check::parse_budget(arguments.budget, steps);
   options.seed = globals.seed;
   options.stop = [] { return InterruptGuard::signal() != 0; };
   std::optional<Progress> bar(std::in_place, "check", 1000, Progress::Unit::percent);
@@ -135,7 +136,7 @@ void add_check(CLI::App& app, Globals& globals) {
       ->type_name("DIR");
   verb->add_option("--budget", arguments->budget,
                    "What to spend at most: a share of the planned steps (5%), a time (90s, 2min, 1h) or a number of "
-                   "gradients (250g)")
+                   "gradients (250g) (default: 5%, but at least 250 gradients)")
       ->type_name("BUDGET");
   verb->add_option("--out", arguments->out, "Write check.json and a page with the figures, report.html, here")
       ->type_name("DIR");

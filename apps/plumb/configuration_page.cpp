@@ -119,7 +119,8 @@ std::string configuration_page(const std::string& page) {
     text += "| --- | --- | --- |\n";
     for (const KeyList::Key& key : section->second) {
       const std::string meaning = key.meaning.empty() ? former[key.name] : meaning_of(key, kinds);
-      text += fmt::format("| `{}` | `{}` |{}{} |\n", key.name, key.value, meaning.empty() ? "" : " ", meaning);
+      const std::string value = key.value.empty() ? "none" : '`' + key.value + '`';
+      text += fmt::format("| `{}` | {} |{}{} |\n", key.name, value, meaning.empty() ? "" : " ", meaning);
     }
   }
   for (const auto& [name, keys] : known) {

@@ -77,6 +77,9 @@ bool is_launched() {
 
 /// The exit status if the words are answered or wrong; empty if the program is needed, which takes time to load.
 std::optional<int> status_by_manual(const std::vector<std::string>& words) {
+  // The manual does not know what libraries of users add.
+  if (std::any_of(words.begin(), words.end(), [](const std::string& word) { return word.starts_with("--load"); }))
+    return {};
   const std::optional<plumb::app::Manual> manual = written_manual();
   if (!manual) return {};
   try {

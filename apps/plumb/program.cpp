@@ -13,6 +13,7 @@
 #include "declared_manual.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/plugins.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
 #include "plumb/ops/device.h"
@@ -56,7 +57,7 @@ void add_verbs(CLI::App& app, Globals& globals) {
       {"Train and use models",
        {add_data, add_train, add_finetune, add_average, add_import, add_export, add_translate, add_generate,
         add_classify, add_embed, add_score, add_evaluate}},
-      {"Reference and tools", {add_list, add_config, add_bench, add_completion, add_man}}};
+      {"Reference and tools", {add_list, add_config, add_new, add_bench, add_completion, add_man}}};
   for (const auto& [heading, verbs] : groups) {
     for (const AddVerb add : verbs) add(app, globals);
     for (CLI::App* verb : app.get_subcommands({})) {
@@ -76,6 +77,14 @@ void tell_others(int argc, const char* const* argv, const Globals& globals, cons
   try {
     if (const std::optional<Rendezvous> launched = rendezvous_of_environment()) decline(*launched, reason);
   } catch (const Error&) {  // the launcher's variables are invalid: the others cannot be found
+  }
+}
+
+/// Loads the libraries that --load names, wherever it stands.
+void load_plugins(const std::vector<std::string>& words) {
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--load" && i + 1 < words.size()) load_plugin(words[i + 1]);
+    if (words[i].starts_with("--load=")) load_plugin(words[i].substr(7));
   }
 }
 
@@ -108,6 +117,12 @@ CLI::App* add_verb(CLI::App& parent, Globals& globals, const std::string& name, 
   verb->add_option("--device", globals.device,
                    "Device to compute on: cpu, cuda, or cuda:N for GPU number N, counted from 0")
       ->type_name("DEVICE");
+  verb->add_option("--load", globals.plugins,
+                   "A shared library with variants of your own; may be repeated (`plumb new` begins one)")
+      ->type_name("FILE")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   verb->add_flag("-q,--quiet", globals.quiet, "Print no progress");
   verb->add_flag("-v,--verbose", globals.verbose, "Print more details");
   for (CLI::Option* option : verb->get_options()) option->group(kCommonOptions);
@@ -155,8 +170,9 @@ extern "C" int plumb_main(int argc, char** argv) {
   app.require_subcommand(1);
   app.option_defaults()->always_capture_default();  // for the manual
   app::Globals globals;
-  app::add_verbs(app, globals);
   try {
+    app::load_plugins({argv + std::min(argc, 1), argv + argc});  // before the verbs list what is registered
+    app::add_verbs(app, globals);
     app::run(app, argc, argv);
     return 0;
   } catch (const app::Interrupted& interrupted) {

@@ -10,6 +10,7 @@
 #include "plumb/report/html.h"
 #include "plumb/study/registration.h"
 #include "plumb/study/study.h"
+#include "shared_files.h"
 #include "training.h"
 #include "verb.h"
 
@@ -18,18 +19,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Folders of the studies that come with Plumb: installed with the program, or in its source tree.
-std::vector<fs::path> study_folders() {
-  std::error_code ignored;
-  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
-  return {program.parent_path().parent_path() / "share" / "plumb" / "studies", fs::path(PLUMB_SOURCE_DIR) / "studies"};
-}
-
-/// The names of the studies in these folders, sorted.
+/// The names of the studies that come with Plumb, sorted.
 std::vector<std::string> known_studies() {
   std::set<std::string> known;
   std::error_code ignored;
-  for (const fs::path& folder : study_folders()) {
+  for (const fs::path& folder : places_of_shared("studies", "studies")) {
     for (const auto& entry : fs::directory_iterator(folder, ignored)) known.insert(entry.path().stem().string());
   }
   return {known.begin(), known.end()};
@@ -37,7 +31,7 @@ std::vector<std::string> known_studies() {
 
 fs::path find_study(const std::string& name) {
   if (name.ends_with(".toml")) return name;
-  for (const fs::path& folder : study_folders()) {
+  for (const fs::path& folder : places_of_shared("studies", "studies")) {
     if (fs::exists(folder / (name + ".toml"))) return folder / (name + ".toml");
   }
   const std::vector<std::string> known = known_studies();

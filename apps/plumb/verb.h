@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "plumb/base/error.h"
 #include "plumb/base/json.h"
@@ -20,6 +21,7 @@ struct Globals {
   int64_t threads = 0;  // 0: all cores
   std::string device = "cpu";
   uint64_t seed = 1;
+  std::vector<std::string> plugins;  // --load, which plumb_main has loaded
   bool quiet = false;
   bool verbose = false;
   bool joins = false;  // has begun to join the other processes of a launcher
@@ -72,6 +74,7 @@ void add_import(CLI::App& app, Globals& globals);
 void add_export(CLI::App& app, Globals& globals);
 void add_list(CLI::App& app, Globals& globals);
 void add_config(CLI::App& app, Globals& globals);
+void add_new(CLI::App& app, Globals& globals);
 void add_man(CLI::App& app, Globals& globals);
 void add_plan(CLI::App& app, Globals& globals);
 void add_probe(CLI::App& app, Globals& globals);

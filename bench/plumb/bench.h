@@ -19,6 +19,9 @@
 
 namespace plumb::app::bench {
 
+/// Of the steps that are timed: it has to change the weights, and no more.
+inline constexpr double kLearningRate = 1e-4;
+
 struct Sizes {
   int64_t d_model, feed_forward, heads, layers, vocabulary, sentences, length, runs = 5;
   std::string residual = "pre-ln";

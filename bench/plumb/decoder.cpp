@@ -6,8 +6,6 @@
 namespace plumb::app::bench {
 namespace {
 
-constexpr double kLearningRate = 1e-4;
-
 struct DecoderArguments {
   DecoderSizes model{512, 2048, 8, 8, 32000};
   int64_t texts = 4, length = 1024, runs = 3;

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <numeric>
 
-#include "declared_manual.h"
 #include "bench.h"
+#include "declared_manual.h"
 #include "plumb/base/timing.h"
 #include "plumb/ops/device.h"
 #include "plumb/optim/cautious.h"

@@ -14,7 +14,6 @@ namespace {
 
 constexpr double kDropout = 0.1;
 constexpr double kLabelSmoothing = 0.1;
-constexpr double kLearningRate = 1e-4;
 
 struct TrainArguments {
   Sizes sizes{512, 1024, 4, 6, 10000, 64, 32};

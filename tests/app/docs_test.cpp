@@ -195,7 +195,7 @@ TEST(Documentation, HasEveryTargetOfMakeAndEveryOptionOfTheBuild) {
 
 TEST(Documentation, ShowsTheExamplesThatAreTested) {
   std::string examples;
-  for (const std::string name : {"CMakeLists.txt", "spectrum.cpp", "norm.cpp", "training.cpp"})
+  for (const std::string name : {"CMakeLists.txt", "spectrum.cpp", "plugin/absolute.cpp", "training.cpp"})
     examples += document("examples/" + name);
   expect_quoted("docs/library.md", examples, {"cpp", "cmake"});
   expect_quoted("docs/extending.md", document("tests/nn/extending_test.cpp"), {"cpp"});

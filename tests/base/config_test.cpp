@@ -115,6 +115,33 @@ TEST(Config, ReadsAFileAndReportsOneThatIsAbsent) {
   EXPECT_THROW(Config::from_file(directory / "absent.toml"), Error);
 }
 
+TEST(Config, NamesThePlaceOfALibraryThatCannotBeLoaded) {
+  EXPECT_EQ(test::message_of([] { Config::from_string("load = [\"missing.so\"]\n", "a.toml"); }),
+            "a.toml:1:8: missing.so: No such file or directory");
+  EXPECT_NE(test::message_of([] { Config::from_string("load = 3\n", "a.toml"); }).find("'load' must be a string"),
+            std::string::npos);
+  EXPECT_EQ(ConfigWriter().plugins().text(), "");  // none is loaded
+}
+
+struct Mixed {
+  std::vector<std::string> values;
+};
+static void describe(Fields& fields, Mixed& mixed) { fields("values", mixed.values, "", Domain().of_any_type()); }
+
+TEST(Config, TakesValuesOfAnyTypeAsTheirText) {
+  Mixed mixed;
+  Config::from_string("[a]\nvalues = [\"rmsnorm\", 8, 0.5, true]\n", "a.toml").read("a", mixed);
+  EXPECT_EQ(mixed.values, (std::vector<std::string>{"rmsnorm", "8", "0.5", "true"}));
+}
+
+TEST(Config, KnowsWhichKeysItHas) {
+  const Config config = Config::from_string("[train]\nsteps = 3\n", "a.toml");
+  EXPECT_TRUE(config.has("train.steps"));
+  EXPECT_TRUE(config.has("train"));
+  EXPECT_FALSE(config.has("train.epochs"));
+  EXPECT_FALSE(config.has("model.norm"));
+}
+
 TEST(Config, RejectsASectionThatIsAValue) { EXPECT_THROW(read("model = 3\n"), Error); }
 
 TEST(ConfigSet, OverridesAndAddsKeysAndSections) {

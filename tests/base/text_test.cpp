@@ -30,6 +30,17 @@ TEST(Text, JoinsAndSplits) {
   EXPECT_EQ(split("a,", ','), (Words{"a", ""}));
 }
 
+TEST(Text, ReplacesWhatItFinds) {
+  const auto replaced = [](std::string text, const char* from, const char* to) {
+    replace_all(text, from, to);
+    return text;
+  };
+  EXPECT_EQ(replaced("a-b--c", "-", " "), "a b  c");
+  EXPECT_EQ(replaced("aaa", "a", "aa"), "aaaaaa");  // what it has put in is not searched
+  EXPECT_EQ(replaced("aaa", "aa", ""), "a");
+  EXPECT_EQ(replaced("", "a", "b"), "");
+}
+
 TEST(Text, GroupsDigitsByThousands) {
   EXPECT_EQ(with_thousands(0), "0");
   EXPECT_EQ(with_thousands(999), "999");

@@ -19,6 +19,11 @@ TEST(Budget, IsAShareATimeOrANumberOfGradients) {
   EXPECT_EQ(parse_budget("1.5h", 10).seconds, 5400);
 }
 
+TEST(Budget, SufficesForShortRunsUnlessItIsGiven) {
+  EXPECT_EQ(usual_budget(40'000).gradients, 2000);
+  EXPECT_EQ(usual_budget(400).gradients, 250);
+}
+
 TEST(Budget, RefusesAnythingElse) {
   for (const char* text : {"", "5", "-5%", "0g", "nan%", "five%", "5 %", "2m", "1e300h"})
     EXPECT_THROW(parse_budget(text, 100), Error) << text;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "plumb/base/files.h"
+#include "plumb/model/kind.h"
 #include "plumb/model/model.h"
 #include "plumb/ops/device.h"
 #include "plumb/run/config.h"
@@ -32,6 +33,7 @@ TEST(Recipes, CanAllBeTrained) {
     }
     EXPECT_NE(page.find("../recipes/" + entry.path().filename().string()), std::string::npos) << "not in the page";
     config.model.source_vocabulary = config.model.target_vocabulary = 40;  // as the data would set them
+    if (model_kind(config.model.kind).only_encodes()) config.model.labels = 6;
     const std::unique_ptr<Model> model = make_model(config.model);
     (void)parameter_settings(model->parameters(), config.train.groups, config.train.weight_decay);  // patterns match
   }

@@ -11,6 +11,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/plugins.h"
 #include "plumb/base/text.h"
 #include "plumb/base/toml_text.h"
 
@@ -256,6 +257,11 @@ class TextWriter final : public EachField<TextWriter> {
   std::string nested_;
 };
 
+struct LoadSection {
+  std::vector<std::string> load;
+};
+void describe(Fields& field, LoadSection& libraries) { field("load", libraries.load); }
+
 /// The table at a dotted path, created if missing; null if something other than a table is there.
 toml::table* table_at(toml::table& root, const std::string& path, const toml::source_region& source) {
   toml::table* table = &root;
@@ -300,13 +306,32 @@ struct Config::Document {
 
 Config::Config() : document_(std::make_shared<Document>()) {}
 
-Config Config::from_string(std::string_view toml, const std::string& name) {
+Config Config::parsed(std::string_view toml, const std::string& name, const std::filesystem::path& folder) {
   Config config;
-  config.document_ = std::make_shared<Document>(Document{parse(toml, name), name});
+  Document document{parse(toml, name), name};
+  if (const toml::node* load = document.root.get("load")) {
+    LoadSection libraries;
+    toml::table only;
+    only.insert("load", *load);
+    describe(*std::make_unique<TableReader>(&only, "", name), libraries);
+    for (const std::string& library : libraries.load) {
+      try {
+        load_plugin(folder / library);
+      } catch (const Error& error) {
+        fail(place(name, load->source()), error.what(), error.hint());
+      }
+    }
+    document.root.erase("load");
+  }
+  config.document_ = std::make_shared<Document>(std::move(document));
   return config;
 }
 
-Config Config::from_file(const std::filesystem::path& path) { return from_string(read_file(path), path.string()); }
+Config Config::from_string(std::string_view toml, const std::string& name) { return parsed(toml, name, {}); }
+
+Config Config::from_file(const std::filesystem::path& path) {
+  return parsed(read_file(path), path.string(), path.parent_path());
+}
 
 void Config::set(const std::string& assignment) {
   const size_t equals = assignment.find('=');
@@ -363,6 +388,11 @@ void Config::allow_only(const std::vector<std::string>& sections) const {
 }
 
 const std::string& Config::name() const { return document_->name; }
+
+ConfigWriter& ConfigWriter::plugins() {
+  if (!loaded_plugins().empty()) text_ += fmt::format("load = {}\n", toml_text(loaded_plugins()));
+  return *this;
+}
 
 void ConfigWriter::write(const std::string& name, const std::function<void(Fields&)>& visit) {
   text_ += fmt::format("{}[{}]\n", text_.empty() ? "" : "\n", name);

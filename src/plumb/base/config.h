@@ -116,7 +116,9 @@ class EachField : public Fields {
 class Config {
  public:
   Config();
-  /// Throws Error with file, line and column on malformed TOML.
+  /// Throws Error with file, line and column on malformed TOML. The key `load` at the top names shared libraries, which
+  /// are loaded at once (base/plugins.h), since their variants may be meant by other keys; paths in a file are relative
+  /// to its directory.
   static Config from_file(const std::filesystem::path& path);
   static Config from_string(std::string_view toml, const std::string& name);
 
@@ -155,6 +157,8 @@ class Config {
     void finish() const;
   };
   [[nodiscard]] Reader open(const std::string& name) const;
+  /// `folder`: what the paths of `load` are relative to.
+  static Config parsed(std::string_view toml, const std::string& name, const std::filesystem::path& folder);
 
   std::shared_ptr<const Document> document_;  // shared by copies; a change makes a new one
 };
@@ -167,6 +171,8 @@ class ConfigWriter {
     write(name, [&value](Fields& fields) { describe(fields, value); });
     return *this;
   }
+  /// Adds the key `load`, if libraries are loaded, so that whoever reads the file loads them too.
+  ConfigWriter& plugins();
   [[nodiscard]] const std::string& text() const { return text_; }
 
  private:

@@ -58,6 +58,11 @@ std::string join(const std::vector<std::string>& words, std::string_view separat
   return fmt::format("{}", fmt::join(words, separator));
 }
 
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
+}
+
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> pieces;
   while (true) {

@@ -16,6 +16,9 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
 /// "a, b, c".
 std::string join(const std::vector<std::string>& words, std::string_view separator = ", ");
 
+/// Replaces every occurrence of `from`, which is not empty; s/FROM/TO/g without regular expressions.
+void replace_all(std::string& text, std::string_view from, std::string_view to);
+
 /// Pieces between separators; empty pieces are kept.
 std::vector<std::string> split(std::string_view text, char separator);
 

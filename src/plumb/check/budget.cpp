@@ -35,4 +35,6 @@ Budget parse_budget(const std::string& text, int64_t planned_steps) {
               "give a share of the planned training (5%), a time (90s, 2min, 1h) or a number of gradients (250g)");
 }
 
+Budget usual_budget(int64_t planned_steps) { return {.gradients = std::max<int64_t>(planned_steps / 20, 250)}; }
+
 }  // namespace plumb::check

@@ -16,4 +16,7 @@ struct Budget {
 /// else.
 Budget parse_budget(const std::string& text, int64_t planned_steps);
 
+/// 5% of the planned steps or, in a short run, the 250 gradients that answers usually take.
+Budget usual_budget(int64_t planned_steps);
+
 }  // namespace plumb::check

@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "plumb/base/text.h"
 #include "plumb/metrics/mteval_rules.h"
 #include "plumb/metrics/substitution.h"
 #include "plumb/metrics/unicode.h"

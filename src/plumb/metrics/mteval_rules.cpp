@@ -1,5 +1,6 @@
 #include "plumb/metrics/mteval_rules.h"
 
+#include "plumb/base/text.h"
 #include "plumb/metrics/substitution.h"
 
 namespace plumb {

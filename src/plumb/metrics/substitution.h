@@ -46,11 +46,4 @@ String space_pairs(const String& text, IsX is_x, IsY is_y, Detach detach) {
   return spaced;
 }
 
-/// s/FROM/TO/g, without regular expressions.
-inline void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  for (size_t i = text.find(from); i != std::string::npos; i = text.find(from, i + to.size())) {
-    text.replace(i, from.size(), to);
-  }
-}
-
 }  // namespace plumb

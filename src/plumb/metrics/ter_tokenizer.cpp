@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "plumb/base/text.h"
 #include "plumb/metrics/mteval_rules.h"
 #include "plumb/metrics/substitution.h"
 #include "plumb/metrics/unicode.h"

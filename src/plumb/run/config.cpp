@@ -202,7 +202,8 @@ RunConfig read_run_config(const Config& config, RunConfig defaults, const std::v
 
 std::string to_toml(const RunConfig& config) {
   ConfigWriter writer;
-  writer.section("model", config.model)
+  writer.plugins()
+      .section("model", config.model)
       .section("train", config.train)
       .section("task", config.task)
       .section("watch", config.watch)

@@ -102,7 +102,7 @@ void check_parts(const StudyConfig& study) {
 
 std::string write_study(const StudyConfig& study) {
   ConfigWriter writer;
-  writer.section("study", study.study).section("data", study.data).section("model", study.model);
+  writer.plugins().section("study", study.study).section("data", study.data).section("model", study.model);
   if (study.trains()) writer.section("train", study.train);
   if (study.trains() || !changed_keys(study.task).empty()) writer.section("task", study.task);
   for (const std::string& name : study_part_names()) {

@@ -124,6 +124,7 @@ Json settings_groups(const std::string& toml) {
   Json groups = Json::array();
   for (const std::string& line : split(toml, '\n')) {
     if (line.empty()) continue;
+    if (groups.empty() && line.front() != '[') groups.push_back({{"group", "plug-ins"}, {"items", Json::array()}});
     if (line.front() == '[') {
       groups.push_back({{"group", line.substr(1, line.size() - 2)}, {"items", Json::array()}});
     } else {

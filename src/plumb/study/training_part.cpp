@@ -114,11 +114,13 @@ std::vector<ArmId> arms_of(const StudyContext& context, const TrainingStudy& par
     const TrainConfig& train = train_for(context, scheme);
     const std::vector<TrainingArm> the_only_one = {{train.optimizer, part.learning_rates, train.clip_norm}};
     for (const int64_t layers : part.layers) {
+      const ModelDepth of_model = depth_of(model_for(context, scheme, layers));  // an axis may set it
+      const int64_t depth = std::max(of_model.encoder_layers, of_model.decoder_layers);
       for (TrainingArm optimizer : part.arms.empty() ? the_only_one : part.arms) {
         const std::vector<std::string>& only = optimizer.schemes;
         if (!only.empty() && std::find(only.begin(), only.end(), scheme) == only.end()) continue;
         optimizer.learning_rates = sorted(optimizer.learning_rates);
-        for (const Duration& warm_up : part.warm_ups) arms.push_back({scheme, layers, optimizer, warm_up});
+        for (const Duration& warm_up : part.warm_ups) arms.push_back({scheme, depth, optimizer, warm_up});
       }
     }
   }
@@ -397,18 +399,16 @@ PartResult report_training(StudyContext& context, const TrainingStudy& part, std
   return result;
 }
 
-/// What sets apart the quantity of this arm from those of arms with the same scheme: "_layers6_sgd_warmup0".
+/// What sets apart the quantity of this arm from those of others with the same scheme: "_layers6_sgd_warmup0".
 std::string setting_suffix(const std::vector<Arm>& arms, const ArmId& id) {
   const auto varies = [&](const auto& setting) {
-    return std::any_of(arms.begin(), arms.end(), [&](const Arm& other) { return setting(other.id) != setting(id); });
+    return std::any_of(arms.begin(), arms.end(), [&](const Arm& other) {
+      return other.id.scheme == id.scheme && setting(other.id) != setting(id);
+    });
   };
   std::string suffix;
   if (varies([](const ArmId& each) { return each.layers; })) suffix += fmt::format("_layers{}", id.layers);
-  // An axis may set the optimizer, which is then part of the arm's name.
-  const bool of_axis = std::all_of(arms.begin(), arms.end(), [&](const Arm& other) {
-    return other.id.scheme != id.scheme || other.id.optimizer_id() == id.optimizer_id();
-  });
-  if (!of_axis) suffix += "_" + id.optimizer_id();
+  if (varies([](const ArmId& each) { return each.optimizer_id(); })) suffix += "_" + id.optimizer_id();
   if (varies([](const ArmId& each) { return each.warm_up.text(); })) suffix += "_warmup" + id.warm_up.text();
   return suffix;
 }
@@ -419,9 +419,10 @@ void add_quantities(PartPlan& plan, const StudyContext& context, const std::vect
     const std::string suffix = setting_suffix(arms, arm.id);
     std::string meaning = "final validation loss at the best learning rate (nats per token)";
     if (!suffix.empty()) meaning += ", " + suffix.substr(1);
-    plan.quantity("validation_loss" + suffix, meaning, Scale::linear, arm.id.scheme,
-                  [&context, arm] { return sweep_of(arm, failed_at(context)).best_losses(); },
-                  [&context, arm] { return sweep_of(arm, failed_at(context)).open_end(); });
+    plan.quantity(
+        "validation_loss" + suffix, meaning, Scale::linear, arm.id.scheme,
+        [&context, arm] { return sweep_of(arm, failed_at(context)).best_losses(); },
+        [&context, arm] { return sweep_of(arm, failed_at(context)).open_end(); });
   }
 }
 

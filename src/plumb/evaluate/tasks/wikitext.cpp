@@ -16,14 +16,6 @@ namespace {
 
 using Replacement = std::pair<std::string_view, std::string_view>;
 
-void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  size_t place = 0;
-  while ((place = text.find(from, place)) != std::string::npos) {
-    text.replace(place, from.size(), to);
-    place += to.size();
-  }
-}
-
 void replace_each(std::string& text, const std::vector<Replacement>& replacements) {
   for (const auto& [from, to] : replacements) replace_all(text, from, to);
 }

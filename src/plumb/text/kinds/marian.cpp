@@ -10,6 +10,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/json.h"
+#include "plumb/base/text.h"
 #include "plumb/text/sentencepiece/content.h"
 #include "plumb/text/sentencepiece/model.h"
 
@@ -83,8 +84,7 @@ class MarianTokenizer final : public TokenizerModel {
       if (keep_specials || (!specials_.is_control(id) && id != specials_.unknown))
         text += tokens_[static_cast<size_t>(id)];
     }
-    for (size_t at = text.find(kMarianSpace); at != std::string::npos; at = text.find(kMarianSpace, at))
-      text.replace(at, kMarianSpace.size(), " ");
+    replace_all(text, kMarianSpace, " ");
     const size_t first = text.find_first_not_of(' ');
     return first == std::string::npos ? std::string() : text.substr(first, text.find_last_not_of(' ') - first + 1);
   }

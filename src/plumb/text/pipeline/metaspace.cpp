@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "plumb/base/text.h"
 #include "plumb/text/pipeline/settings.h"
 #include "plumb/text/pipeline/split.h"
 #include "plumb/text/pipeline/unicode.h"
@@ -9,14 +10,10 @@
 namespace plumb::tokenization {
 namespace {
 
-std::string replace_all(std::string_view text, std::string_view what, std::string_view by) {
-  std::string result;
-  size_t copied = 0;
-  for (size_t at = text.find(what); at != std::string_view::npos; at = text.find(what, copied)) {
-    result.append(text.substr(copied, at - copied)).append(by);
-    copied = at + what.size();
-  }
-  return result.append(text.substr(copied));
+std::string replaced(std::string_view text, std::string_view what, std::string_view by) {
+  std::string result(text);
+  replace_all(result, what, by);
+  return result;
 }
 
 }  // namespace
@@ -41,7 +38,7 @@ Metaspace::Metaspace(const Settings& settings) : symbol_(settings.at("replacemen
 void Metaspace::split(std::vector<Piece>& pieces) const {
   for (Piece& piece : pieces) {
     if (piece.token >= 0) continue;
-    piece.replace_by([this](std::string_view text) { return replace_all(text, " ", symbol_); });
+    piece.replace_by([this](std::string_view text) { return replaced(text, " ", symbol_); });
     const bool wanted = prepend_ == Prepend::always || (prepend_ == Prepend::first && piece.beginning > 0);
     if (wanted && !piece.text.starts_with(symbol_)) piece.prepend(symbol_);
   }
@@ -57,7 +54,7 @@ void Metaspace::split(std::vector<Piece>& pieces) const {
 
 void Metaspace::decode(std::vector<std::string>& tokens) const {
   for (size_t i = 0; i < tokens.size(); ++i) {
-    tokens[i] = replace_all(tokens[i], symbol_, i == 0 && prepend_ != Prepend::never ? "" : " ");
+    tokens[i] = replaced(tokens[i], symbol_, i == 0 && prepend_ != Prepend::never ? "" : " ");
   }
 }
 

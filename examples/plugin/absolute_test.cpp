@@ -1,36 +1,14 @@
-// A norm defined outside the library: it registers itself under a name that then works in every configuration.
+// The norm "absolute" in a small Post-LN decoder: what it returns, and that it can be trained.
 #include <plumb/base/config.h>
 #include <plumb/base/error.h>
 #include <plumb/data/sequences.h>
 #include <plumb/model/model.h>
-#include <plumb/nn/norm/norm.h>
 
 #include <algorithm>
 #include <cmath>
 #include <iostream>
 
 using plumb::Tensor;
-
-/// y = x/(mean(|x|) + eps)·γ over the features of a token: RMSNorm with the mean of magnitudes instead of squares.
-class AbsoluteNorm final : public plumb::Norm {
- public:
-  AbsoluteNorm(plumb::Parameters& parameters, const std::string& prefix, int64_t width, double eps)
-      : gamma_(parameters.add(prefix + ".weight", {width}, plumb::Role::gain)), eps_(eps) {}
-
-  Tensor operator()(const Tensor& x, const plumb::ForwardContext&) const override {
-    return x / (x.abs().mean(1, /*keepdim=*/true) + eps_) * gamma_;
-  }
-
- private:
-  Tensor gamma_;  // (width)
-  double eps_;
-};
-
-const bool registered =
-    plumb::norms().add("absolute", "y = x/(mean(|x|) + eps)·γ", "examples/norm.cpp",
-                       [](plumb::Parameters& parameters, const std::string& prefix, int64_t width, double eps) {
-                         return std::make_unique<AbsoluteNorm>(parameters, prefix, width, eps);
-                       });
 
 int main() try {
   auto file =

@@ -1,0 +1,35 @@
+#include "plumb/base/plugins.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "plumb/base/error.h"
+
+namespace plumb {
+namespace {
+
+std::vector<std::string>& plugins() {
+  static std::vector<std::string> loaded;
+  return loaded;
+}
+
+}  // namespace
+
+void load_plugin(const std::filesystem::path& library) {
+  std::error_code missing;
+  const std::filesystem::path whole = std::filesystem::canonical(library, missing);
+  if (missing)
+    throw Error(fmt::format("{}: {}", library.string(), missing.message()),
+                "load names a shared library, such as build/libmine.so; `plumb new norm mine` begins one");
+  std::vector<std::string>& loaded = plugins();
+  if (std::find(loaded.begin(), loaded.end(), whole.string()) != loaded.end()) return;
+  if (::dlopen(whole.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr)
+    throw Error(::dlerror(), "build it against this version of Plumb: " PLUMB_VERSION);
+  loaded.push_back(whole.string());
+}
+
+const std::vector<std::string>& loaded_plugins() { return plugins(); }
+
+}  // namespace plumb
