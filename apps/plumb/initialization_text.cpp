@@ -1,5 +1,7 @@
 #include "initialization_text.h"
 
+#include "in_words.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -50,7 +52,7 @@ std::string first_step_text(const FirstStepReport& report) {
     text += fmt::format("; momentum makes steps {:.3g} times as long while the gradient stays", report.momentum_gain);
   }
   if (report.without_rate > 0) text += fmt::format("; none found in {} of the initializations", report.without_rate);
-  return text + '\n';
+  return text + '\n' + in_words(report);
 }
 
 std::string curvature_text(const CurvatureSplitReport& report) {

@@ -11,7 +11,9 @@
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/text.h"
+#include "plumb/study/config.h"
 #include "sections.h"
+#include "shared_files.h"
 #include "variants.h"
 #include "verb.h"
 
@@ -35,6 +37,20 @@ Json document(const std::vector<VariantKind>& kinds) {
   return json;
 }
 
+/// The studies that come with Plumb, with what they ask.
+void list_studies(const Globals& globals) {
+  Json json = make_document("list", 1);
+  json["studies"] = Json::array();
+  std::string text;
+  for (const auto& [name, file] : studies_of_plumb()) {
+    StudyHead head;
+    Config::from_file(file).read("study", head);
+    text += fmt::format("{:<18} {}\n{:<18} {}\n", name, head.title, "", head.subtitle);
+    json["studies"].push_back({{"name", name}, {"title", head.title}, {"subtitle", head.subtitle}});
+  }
+  emit(globals, json, text + "\nplumb study NAME --out DIR runs one.\n");
+}
+
 struct ListArguments {
   std::string kind;  // empty: all
   bool markdown = false;
@@ -50,12 +66,18 @@ void list(const ListArguments& arguments, const Globals& globals) {
     std::cout << configuration_page(read_file(arguments.page));
     return;
   }
+  if (arguments.kind == "studies") return list_studies(globals);
   std::vector<VariantKind> kinds = variant_kinds();
   if (!arguments.kind.empty()) {
     std::vector<std::string> ids;
     for (const VariantKind& kind : kinds) ids.push_back(kind.id);
     std::erase_if(kinds, [&](const VariantKind& kind) { return kind.id != arguments.kind; });
-    if (kinds.empty()) throw UsageError(fmt::format("unknown kind '{}'", arguments.kind), "known: " + join(ids));
+    if (kinds.empty()) {
+      ids.emplace_back("studies");
+      const std::string guess = nearest(arguments.kind, ids);
+      throw UsageError(fmt::format("unknown kind '{}'", arguments.kind),
+                       (guess.empty() ? "" : fmt::format("did you mean '{}'? ", guess)) + "known: " + join(ids));
+    }
   }
   std::vector<std::string> texts;
   for (const VariantKind& kind : kinds) texts.push_back(text_of(kind));
@@ -71,7 +93,9 @@ void add_list(CLI::App& app, Globals& globals) {
   add_json_option(*verb, globals);
   std::vector<std::string> ids;
   for (const VariantKind& kind : variant_kinds()) ids.push_back(kind.id);
-  suggest(verb->add_option("KIND", arguments->kind, "Kind of variant: residual, norm, position, … (default: all)"),
+  suggest(verb->add_option(
+              "KIND", arguments->kind,
+              "Kind of variant: residual, norm, position, … (default: all); or studies, those that come with Plumb"),
           ids);
   CLI::Option* markdown = verb->add_flag("--markdown", arguments->markdown, "Print docs/variants.md");
   verb->add_option("--tables", arguments->page, "Print this page, docs/configuration.md, with its tables written anew")

@@ -55,7 +55,9 @@ std::string text_of(const plan::LocalMemory& memory, const plan::LocalTime& time
 }  // namespace
 
 void add_planned_file(CLI::App& verb, PlannedFile& file) {
-  verb.add_option("CONFIG", file.config, "TOML file with [model] and [train] sections")->type_name("FILE")->required();
+  CLI::Option* argument =
+      verb.add_option("CONFIG", file.config, "TOML file with [model] and [train] sections")->type_name("FILE");
+  verb.add_option("--config", file.config, "The same, as in other commands")->type_name("FILE")->excludes(argument);
   add_set_option(verb, file.set);
   verb.get_option("--set")->description("Override a key, such as model.d_model=512; may be repeated");
   verb.add_option("--vocabulary", file.vocabulary, "Size of the vocabulary, if the file leaves it to the data")
@@ -69,6 +71,7 @@ void add_planned_file(CLI::App& verb, PlannedFile& file) {
 }
 
 RunConfig planned_run(const PlannedFile& file) {
+  if (file.config.empty()) throw UsageError("no configuration to plan for", "give --config FILE");
   Config config = Config::from_file(file.config);
   for (const std::string& assignment : file.set) config.set(assignment);
   RunConfig run = read_run_config(config);

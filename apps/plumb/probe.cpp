@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "checks.h"
+#include "in_words.h"
 #include "initialization_text.h"
 #include "plumb/analysis/initialization_json.h"
 #include "plumb/analysis/probe_json.h"
@@ -102,7 +103,9 @@ std::string text_of(const ProbeReport& report, const Subject& subject) {
   if (encoder_layers > 0) text += stack_table(report, StackKind::encoder, encoder_layers, d);
   if (encoder_layers > 0 && decoder_layers > 0) text += '\n';
   if (decoder_layers > 0) text += stack_table(report, StackKind::decoder, decoder_layers, d);
-  return text + theory_text(report.theory);
+  text += theory_text(report.theory);
+  const std::string words = in_words(report.theory, depth_of(config), count);
+  return words.empty() ? text : text + '\n' + words;
 }
 
 /// The optional measurements, if any are requested; nullopt in ranks above 0, since only rank 0 has complete results.

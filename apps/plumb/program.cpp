@@ -163,7 +163,7 @@ extern "C" int plumb_main(int argc, char** argv) {
   ops::keep_tensor_memory();
   app::report_shortened_files();
   set_command_line(argc, argv);
-  CLI::App app("Plumb measures whether and why a Transformer will train, then trains it.", "plumb");
+  CLI::App app("Plumb tells you whether a Transformer will train, and why, and then trains it.", "plumb");
   app::set_help(app);
   app.set_help_flag("-h,--help", "Print this help and exit");
   app.set_version_flag("--version", "plumb " PLUMB_VERSION, "Print the version and exit");

@@ -1,5 +1,6 @@
 // plumb spectrum: eigenvalues of the loss's Hessian.
 #include "checks.h"
+#include "in_words.h"
 #include "plumb/analysis/curvature/spectrum_json.h"
 
 #include <fmt/format.h>
@@ -51,20 +52,20 @@ std::string whole_text(const Spectrum& spectrum) {
   text += "smallest        " + with_error(spectrum.min) + '\n';
   text += "trace           " + with_error(spectrum.trace) + '\n';
   text += "Frobenius norm  " + with_error(spectrum.frobenius) + '\n';
-  return text + fmt::format("shares          {:.3g}% below, {:.3g}% above ±{:.2g}\n", 100 * spectrum.negative.mean,
-                            100 * spectrum.positive.mean, spectrum.zero_band);
+  return text + '\n' + in_words(spectrum);
 }
 
 std::string text_of(const SpectrumReport& report) {
   std::string text =
       fmt::format("Hessian of {} parameters, {} target tokens, loss {:.6g}, gradient norm {:.6g}\n",
                   with_thousands(report.parameters), with_thousands(report.tokens), report.loss, report.gradient_norm);
-  text += !report.lanczos
-              ? "all eigenvalues; ± asymmetry of the matrix\n\n"
-              : fmt::format(
-                    "Lanczos, {} steps from {} probe{}; ± Ritz residual and rounding for the extremes, standard "
-                    "error below\n\n",
-                    report.lanczos->steps, report.lanczos->probes, report.lanczos->probes == 1 ? "" : "s");
+  text +=
+      !report.lanczos
+          ? "all eigenvalues; ± asymmetry of the matrix\n\n"
+          : fmt::format(
+                "Lanczos, {} steps from {} probe{}; ± is the numerical error of the extremes, and the standard error "
+                "of everything below them\n\n",
+                report.lanczos->steps, report.lanczos->probes, report.lanczos->probes == 1 ? "" : "s");
   text += report.whole ? whole_text(*report.whole) : layers_table(report.blocks);
   return text + fmt::format("\n{} Hessian-vector products at {:.3g} s; a gradient takes {:.3g} s\n", report.products,
                             report.hvp_seconds, report.gradient_seconds);

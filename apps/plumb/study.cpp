@@ -1,7 +1,7 @@
 // plumb study: performs the measurements and training runs described by a TOML file, and writes the report.
 #include <fmt/format.h>
 
-#include <set>
+#include <map>
 
 #include "declared_manual.h"
 #include "events.h"
@@ -21,22 +21,21 @@ namespace fs = std::filesystem;
 
 /// The names of the studies that come with Plumb, sorted.
 std::vector<std::string> known_studies() {
-  std::set<std::string> known;
-  std::error_code ignored;
-  for (const fs::path& folder : places_of_shared("studies", "studies")) {
-    for (const auto& entry : fs::directory_iterator(folder, ignored)) known.insert(entry.path().stem().string());
-  }
-  return {known.begin(), known.end()};
+  std::vector<std::string> known;
+  for (const auto& [name, unused] : studies_of_plumb()) known.push_back(name);
+  return known;
 }
 
 fs::path find_study(const std::string& name) {
   if (name.ends_with(".toml")) return name;
-  for (const fs::path& folder : places_of_shared("studies", "studies")) {
-    if (fs::exists(folder / (name + ".toml"))) return folder / (name + ".toml");
-  }
+  const std::map<std::string, fs::path> studies = studies_of_plumb();
+  if (const auto found = studies.find(name); found != studies.end()) return found->second;
   const std::vector<std::string> known = known_studies();
+  const std::string guess = nearest(name, known);
   throw UsageError(fmt::format("no study is called '{}'", name),
-                   known.empty() ? "give a TOML file" : "known: " + join(known) + "; or give a TOML file");
+                   !guess.empty()  ? fmt::format("did you mean '{}'? `plumb list studies` lists them", guess)
+                   : known.empty() ? "give a TOML file"
+                                   : "known: " + join(known) + "; or give a TOML file");
 }
 
 /// "norm of the last layer / of the first: 2.83 (2.71 to 2.96, 10 seeds)".

@@ -22,7 +22,7 @@ class UsualSettings : public test::SharedFolder<UsualSettings> {
       words.insert(words.end(), {"--vocabulary", "60", "-q"});
       test::succeeded(test::run_plumb(words, folder_->path()));
     };
-    prepare({"data", "text", "--train", "text.txt", "--block", "16", "--out", "text"});
+    prepare({"data", "text", "--train", "text.txt", "--block", "16", "--mask-token", "--out", "text"});
     prepare({"data", "labels", "--train", "labels.tsv", "--out", "labels"});
     test::succeeded(test::run_plumb(
         {"data", "synthesize", "--pairs", "60", "--vocabulary", "200", "--out", "pairs", "-q"}, folder_->path()));

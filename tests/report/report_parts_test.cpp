@@ -30,6 +30,9 @@ TEST(Intervals, AreListedByName) {
   const double none = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(with_intervals({{"Post-LN", {2, 1.5, 2.5, 3}}, {"Pre-LN", {-0.5, none, none, 1}}, {"ReZero", {none}}}, 2),
             "Post-LN 2 (1.5 to 2.5), Pre-LN −0.5, ReZero no number");
+  std::vector<std::pair<std::string, Interval>> many;
+  for (int i = 1; i <= 5; ++i) many.push_back({"arm " + std::to_string(i % 5), {double(i), i - 0.5, i + 0.5, 3}});
+  EXPECT_EQ(with_intervals(many, 2), "from 1 (0.5 to 1.5) for arm 1 to 5 (4.5 to 5.5) for arm 0");
 }
 
 TEST(Figures, SeriesStayValidWhileOthersAreAdded) {

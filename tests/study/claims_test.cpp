@@ -97,12 +97,15 @@ TEST(StudyClaims, AQuantityThatWasNotMeasuredForAllArmsDecidesNothing) {
 TEST(StudyClaims, WhatIsInDoubtDecidesNothing) {
   Quantity size = quantity_with({{1, 5, 9}, {2, 6.01, 9.99}, {3, 4, 5}, {4, 5.01, 5.99}}, Scale::linear);
   const StudyClaim claim = claim_that(0.9, "model.norm=rmsnorm", "model.norm=layernorm");
-  for (const StudyArm& arm : four_arms()) size.doubt_of_arm[arm.name] = [] { return std::string(); };
+  size.doubt = [](const std::string&, const std::string&, const Region&) { return std::string(); };
   EXPECT_EQ(judge_claim(claim, four_arms(), {size}).judgment.outcome, Outcome::supported);
-  size.doubt_of_arm["pre-ln, layernorm"] = [] { return "one learning rate is no sweep"; };
+  size.doubt = [](const std::string&, const std::string& against, const Region& region) {
+    EXPECT_TRUE(region.low == 0.9 || std::isinf(region.low));  // of the table
+    return std::string(against == "pre-ln, layernorm" ? "one learning rate is no sweep" : "");
+  };
   const Judgment judgment = judge_claim(claim, four_arms(), {size}).judgment;
   EXPECT_EQ(judgment.outcome, Outcome::undecided);
-  EXPECT_EQ(judgment.reason, "Pre-LN, layernorm: one learning rate is no sweep");
+  EXPECT_EQ(judgment.reason, "one learning rate is no sweep");
   EXPECT_EQ(comparison_tables(four_arms(), {size}).front().rows[1][9], judgment.reason);
 }
 
@@ -185,6 +188,8 @@ TEST(StudyClaims, OfAStudyAreRegisteredAndJudged) {
   EXPECT_EQ(test::entry(results["verdicts"], "claim", "an afterthought")["source"],
             "claimed in this study, not registered");
   EXPECT_EQ(registered["effect"]["seeds"], 3);
+  EXPECT_TRUE(results["summary"][0].get<std::string>().starts_with("without norms, the gradient grows more: "))
+      << results["summary"];
   // The same numbers as in the table of comparisons: the worse of the two pairs.
   double least = kInfinity;
   for (const Json& row : test::entry(results["tables"], "id", "comparisons")["rows"]) {

@@ -42,6 +42,13 @@ std::string with_interval(const Interval& interval, int digits) {
 }
 
 std::string with_intervals(const std::vector<std::pair<std::string, Interval>>& named, int digits) {
+  constexpr size_t kMostNamed = 4;
+  if (named.size() > kMostNamed) {
+    const auto [least, most] = std::minmax_element(
+        named.begin(), named.end(), [](const auto& a, const auto& b) { return a.second.mean < b.second.mean; });
+    const auto end = [&](const auto& of) { return with_interval(of.second, digits) + " for " + of.first; };
+    return fmt::format("from {} to {}", end(*least), end(*most));
+  }
   std::string text;
   for (const auto& [name, interval] : named)
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, with_interval(interval, digits));

@@ -28,6 +28,8 @@ struct Axis {
 std::string with_interval(const Interval& interval, int digits = 3);
 
 /// "Post-LN 2.72 (0.54 to 13.7), Pre-LN 1.1 (0.9 to 1.3)".
+/// Of more than four, only the smallest and the largest: "from 1.1 (0.9 to 1.3) for Pre-LN to 2.72 (0.54 to 13.7) for
+/// Post-LN".
 std::string with_intervals(const std::vector<std::pair<std::string, Interval>>& named, int digits = 3);
 
 /// "3 seeds, 95% intervals"; "one seed, no interval".

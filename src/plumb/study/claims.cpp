@@ -83,15 +83,9 @@ bool measures(const Quantity& quantity, const Pair& pair) {
          (pair.against == nullptr || quantity.of_arm.contains(pair.against->name));
 }
 
-/// Why the values of an arm of the pair decide nothing; "" if they do.
-std::string doubt_about(const Quantity& quantity, const Pair& pair) {
-  for (const StudyArm* arm : {pair.of, pair.against}) {
-    const auto found = arm == nullptr ? quantity.doubt_of_arm.end() : quantity.doubt_of_arm.find(arm->name);
-    if (found == quantity.doubt_of_arm.end()) continue;
-    const std::string doubt = found->second();
-    if (!doubt.empty()) return fmt::format("{}: {}", display_name(arm->name), doubt);
-  }
-  return {};
+/// Why the pair decides nothing; "" if it does.
+std::string doubt_about(const Quantity& quantity, const Pair& pair, const Region& region) {
+  return quantity.doubt ? quantity.doubt(pair.of->name, pair.against == nullptr ? "" : pair.against->name, region) : "";
 }
 
 /// The value of a comparison without an effect.
@@ -220,7 +214,9 @@ Verdict judge_claim(const StudyClaim& claim, const std::vector<StudyArm>& arms,
   }
   verdict.quantity = what_is_judged(claim, quantity, pairs);
   verdict.judgment = judged(claim, quantity, pairs);
-  for (const Pair& pair : pairs) verdict.judgment = undecided_because(verdict.judgment, doubt_about(quantity, pair));
+  for (const Pair& pair : pairs)
+    verdict.judgment =
+        undecided_because(verdict.judgment, doubt_about(quantity, pair, region_of(claim, quantity.scale)));
   if (pairs.size() < all) {
     verdict.judgment = undecided_because(
         verdict.judgment, fmt::format("measured for {} of the {} arms or pairs that it is about", pairs.size(), all));
@@ -249,7 +245,7 @@ std::vector<Table> comparison_tables(const std::vector<StudyArm>& arms, const st
                   !known                                    ? "unknown"
                   : none < effect.low || none > effect.high ? "yes"
                                                             : "no",
-                  doubt_about(quantity, pair));
+                  doubt_about(quantity, pair, {}));
       }
     }
   }

@@ -32,8 +32,10 @@ struct Quantity {
   std::string meaning;  // "final validation loss (nats per token)"
   Scale scale = Scale::linear;
   std::map<std::string, std::function<std::vector<double>()>> of_arm;  // by arm, [seed]; read after measuring
-  /// By arm: why its values decide nothing, such as a best rate at the end of a sweep; "" if they do.
-  std::map<std::string, std::function<std::string()>> doubt_of_arm{};
+  /// Why the values of an arm, compared with those of another (or "") to see whether they differ by what lies in a
+  /// region, decide nothing, such as a best rate at the end of a sweep; "" if they do.
+  using Doubt = std::function<std::string(const std::string& of, const std::string& against, const Region& region)>;
+  Doubt doubt{};
 };
 
 /// Throws Error unless each claim says what it compares and what it expects, of arms that exist, and every pair of arms

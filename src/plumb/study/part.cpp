@@ -130,9 +130,8 @@ std::vector<double> power_exponents(const std::vector<double>& sizes, const std:
 std::string training_not_testable(const StudyContext& context) {
   const StudyData& data = context.config.data;
   if (!data.directory.empty() || !data.train.empty()) return {};
-  return fmt::format(
-      "the claim is about training on real text; {} generated sentence pairs and d_model {} cannot carry it",
-      with_thousands(data.pairs), context.config.model.d_model);
+  return fmt::format("the claim is about real text; this study uses {} generated sentence pairs and a width of {}",
+                     with_thousands(data.pairs), context.config.model.d_model);
 }
 
 double work_of(const ModelConfig& model, double tokens) {

@@ -144,7 +144,7 @@ void report_theorem(const StudyContext& context, const SignalStudy& part, const 
     if (part.widths.size() < 2) continue;
     result.verdicts.push_back({"theorem1_" + scheme,
                                fmt::format("{}: the bound of Theorem 1 is tight in d", display_name(scheme)),
-                               "a question that the theorem leaves open",
+                               "Plumb's own question: the theorem is only an upper bound",
                                setting_of(context, theory_model(context, scheme, widest, "theory", part.layers)),
                                "exponent p of measured norm / bound as d^p",
                                judge(power_exponents(widths, constants), Region::around(0, 0.1)), "", ""});

@@ -158,12 +158,13 @@ void report_spectra(const StudyContext& context, const SpectrumStudy& part, cons
                  {"eigenvalue"},
                  {"density", true}};
   density.y.floor = 1e-9;  // keeps one eigenvalue in millions visible
-  Figure extremes{"hessian_extremes",
-                  "Extreme eigenvalues of the Hessian at initialization",
-                  "Ritz values of the first seed; each has an eigenvalue within its whiskers, the Ritz residual.",
-                  "bar",
-                  {""},
-                  {"eigenvalue"}};
+  Figure extremes{
+      "hessian_extremes",
+      "Extreme eigenvalues of the Hessian at initialization",
+      "Of the first seed. Whiskers show the numerical error (the Ritz residual), not the variation over seeds.",
+      "bar",
+      {""},
+      {"eigenvalue"}};
   Table table{"hessian",
               "Curvature at initialization",
               "Of the first seed: λ with its Ritz residual, and the trace with its standard error over probes.",

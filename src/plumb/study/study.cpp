@@ -13,6 +13,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
+#include "plumb/data/download.h"
 #include "plumb/data/prepare.h"
 #include "plumb/data/prepare_parts.h"
 #include "plumb/data/prepare_synthetic.h"
@@ -26,6 +27,23 @@
 
 namespace plumb {
 namespace {
+
+/// Throws Error if a file of text is missing; the hint says how to get it, if the folder has the name of a public data
+/// set.
+void require_text(const std::vector<std::string>& files) {
+  for (const std::filesystem::path file : files) {
+    if (std::filesystem::exists(file)) continue;
+    const std::string folder = file.parent_path().filename();
+    const std::vector<PublicDataSet>& sets = public_data_sets();
+    const bool known =
+        std::any_of(sets.begin(), sets.end(), [&](const PublicDataSet& set) { return set.name == folder; });
+    throw Error(fmt::format("{}: the study needs this file, which does not exist", file.string()),
+                known
+                    ? fmt::format("`plumb data get {} --out {}` downloads it, or name your own with --set data.train=…",
+                                  folder, file.parent_path().string())
+                    : "run it from the folder that the path is relative to, or set data.train");
+  }
+}
 
 CorpusFiles corpus_files(const std::vector<std::string>& names, const char* key) {
   if (names.size() == 1) return {names[0], {}};
@@ -63,6 +81,7 @@ void prepare_running_text(const StudyData& data, int64_t seed, bool mask, const 
 /// whether the vocabulary of running text has a mask token.
 DataDirectory open_data(const StudyData& data, int64_t seed, bool mask, const std::filesystem::path& out) {
   if (!data.directory.empty()) return DataDirectory::open(data.directory);
+  for (const auto* files : {&data.train, &data.valid, &data.test}) require_text(*files);
   const std::filesystem::path prepared = out / "data";
   const auto described = [](const std::vector<std::string>& files) {
     Json list = Json::array();
@@ -170,6 +189,9 @@ PartResult compared(const StudyContext& context, const std::vector<SourcedClaim>
     verdict.source = each.source;
     verdict.setting = fmt::format("{} arms, by {}; d_model {}; {}", context.arms.size(), join(axes),
                                   context.config.model.d_model, corpus_of(context));
+    const Judgment& judgment = verdict.judgment;
+    const std::string effect = judgment.effect.count == 0 ? "" : ": " + with_interval(judgment.effect);
+    result.summary.push_back(fmt::format("{}: {}{}.", verdict.claim, to_string(judgment.outcome), effect));
   }
   result.tables = comparison_tables(context.arms, quantities);
   return result;
@@ -243,7 +265,10 @@ Json run_study(const StudyConfig& given, const std::filesystem::path& out, const
   }
   const int64_t reused = make_all(measurements, requests, jobs > 0 ? jobs : default_jobs(config));
   for (const auto& [name, plan] : plans) append(results, plan.report(), name, arm_names(context));
-  append(results, compared(context, claims, quantities), "comparisons", arm_names(context));
+  const PartResult own = compared(context, claims, quantities);
+  append(results, own, "comparisons", arm_names(context));
+  // The study's own claims are what it asks, so their answers come first.
+  std::rotate(results["summary"].begin(), results["summary"].end() - std::ssize(own.summary), results["summary"].end());
   write_json(out / "results.json", results);
   say(fmt::format("{} measurements made, {} reused", measurements.measured(), reused));
   return results;

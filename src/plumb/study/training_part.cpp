@@ -415,14 +415,28 @@ std::string setting_suffix(const std::vector<Arm>& arms, const ArmId& id) {
 
 /// The final loss of each arm, for comparisons and claims.
 void add_quantities(PartPlan& plan, const StudyContext& context, const std::vector<Arm>& arms) {
-  for (const Arm& arm : arms) {
-    const std::string suffix = setting_suffix(arms, arm.id);
+  std::map<std::string, std::vector<Arm>> by_suffix;
+  for (const Arm& arm : arms) by_suffix[setting_suffix(arms, arm.id)].push_back(arm);
+  for (const auto& [suffix, alike] : by_suffix) {
     std::string meaning = "final validation loss at the best learning rate (nats per token)";
     if (!suffix.empty()) meaning += ", " + suffix.substr(1);
-    plan.quantity(
-        "validation_loss" + suffix, meaning, Scale::linear, arm.id.scheme,
-        [&context, arm] { return sweep_of(arm, failed_at(context)).best_losses(); },
-        [&context, arm] { return sweep_of(arm, failed_at(context)).open_end(); });
+    // The rules for sweeps: a best rate at the end of one, and what a rate between those tried may gain.
+    const auto doubt = [&context, alike = alike](const std::string& of, const std::string& against,
+                                                 const Region& region) {
+      const auto sweep = [&](const std::string& name) {
+        const auto arm =
+            std::find_if(alike.begin(), alike.end(), [&](const Arm& one) { return one.id.scheme == name; });
+        return sweep_of(*arm, failed_at(context));
+      };
+      if (against.empty()) return sweep(of).open_end();
+      const Judgment judgment = judge_best(sweep(of), sweep(against), region);
+      return is_decided(judgment.outcome) ? std::string() : judgment.reason;
+    };
+    for (const Arm& arm : alike) {
+      plan.quantity(
+          "validation_loss" + suffix, meaning, Scale::linear, arm.id.scheme,
+          [&context, arm] { return sweep_of(arm, failed_at(context)).best_losses(); }, doubt);
+    }
   }
 }
 

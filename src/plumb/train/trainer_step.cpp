@@ -112,7 +112,7 @@ void Trainer::Implementation::report_trouble(const StepJudgment& judgment, const
   if (trains_on) ++reported_spikes;
   if (group.rank() == 0 && (!trains_on || reported_spikes <= kSpikesSaid)) {
     say(to_string(record));
-    if (trains_on && reported_spikes == kSpikesSaid) say("metrics.jsonl lists further spikes");
+    if (trains_on && reported_spikes == kSpikesSaid) say("further spikes are only recorded, in metrics.jsonl");
   }
   if (hooks.trouble) hooks.trouble(record);
 }

@@ -3,7 +3,7 @@ import { h } from "./dom";
 import { makeFigure } from "./figure";
 import { Groups, LIGHT } from "./palette";
 import { readResults } from "./results";
-import { type Chapter, makeCommand, makeContents, makeHeader, makeSettings, makeSummary } from "./sections";
+import { type Chapter, makeCommand, makeContents, makeContentsMenu, makeHeader, makeSettings, makeSummary } from "./sections";
 import { makeTable } from "./table";
 import { applyTheme, themeButton } from "./theme";
 import { makeVerdicts, verdictLink } from "./verdicts";
@@ -33,11 +33,13 @@ if (figures.length) {
     "Drag across a chart to zoom in and double-click to reset; with a chart in focus, the keys +, −, arrows and 0 do the same. " +
     "Click a name in a legend to hide or show it; double-click to show it alone.");
   parts.push(section("figures", "Figures", hint, ...figures.map((figure) => figure.element)));
-  results.figures.forEach((figure) => chapters.push({ id: `figure-${figure.id}`, title: figure.title, level: 2 }));
+  results.figures.forEach((figure, index) =>
+    chapters.push({ id: `figure-${figure.id}`, title: `${index + 1} ${figure.title}`, level: 2 }));
 }
 if (results.tables.length) {
   parts.push(section("tables", "Tables", ...results.tables.map((table, index) => makeTable(table, index + 1, groups))));
-  results.tables.forEach((table) => chapters.push({ id: `table-${table.id}`, title: table.title, level: 2 }));
+  results.tables.forEach((table, index) =>
+    chapters.push({ id: `table-${table.id}`, title: `${index + 1} ${table.title}`, level: 2 }));
 }
 if (results.settings.length) parts.push(section("settings", "Settings", makeSettings(results)));
 parts.push(section("reproduce", "Reproduce", makeCommand(results, source)));
@@ -51,7 +53,8 @@ document.title = results.title;
 document.body.replaceChildren(
   h("div", { class: "page" },
     makeContents(chapters),
-    h("div", { class: "column" }, makeHeader(results, theme), h("main", {}, ...parts))),
+    h("div", { class: "column" }, makeHeader(results, theme), h("main", {}, ...parts)),
+    makeContentsMenu(chapters)),
   ...document.querySelectorAll("body > script"));
 
 // Menus close on a click elsewhere, and on Escape, which returns the focus to their button.
@@ -71,7 +74,7 @@ addEventListener("keydown", (event) => {
 // Print on white, at the width of a page, with all details open.
 let folded: HTMLDetailsElement[] = [];
 addEventListener("beforeprint", () => {
-  folded = [...document.querySelectorAll<HTMLDetailsElement>("details.settings:not([open])")];
+  folded = [...document.querySelectorAll<HTMLDetailsElement>("details.card:not([open])")];
   folded.forEach((details) => (details.open = true));
   palette = applyTheme(LIGHT);
   draw(true);
@@ -81,4 +84,13 @@ addEventListener("afterprint", () => {
   palette = applyTheme();
   draw();
 });
-if (location.hash) document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();
+
+// A link to what is folded unfolds it.
+function visit(): void {
+  const target = location.hash ? document.getElementById(decodeURIComponent(location.hash.slice(1))) : null;
+  const details = target?.closest<HTMLDetailsElement>("details:not([open])");
+  if (details) details.open = true;
+  target?.scrollIntoView();
+}
+addEventListener("hashchange", visit);
+visit();

@@ -76,6 +76,18 @@ export interface Chapter {
   level: 1 | 2;
 }
 
+/** The contents as a menu in a corner, where there is no room beside the text. */
+export function makeContentsMenu(chapters: Chapter[]): HTMLElement {
+  const menu = h("details", { class: "menu contents-menu" },
+    h("summary", { class: "tool", "aria-label": "Contents" }, icon("M2.5 4h11M2.5 8h11M2.5 12h7"), "Contents"),
+    h("nav", { class: "menu-items", "aria-label": "Contents" },
+      chapters.map((chapter) => h("a", { href: `#${chapter.id}`, class: `level-${chapter.level}` }, chapter.title))));
+  menu.addEventListener("click", (event) => {
+    if ((event.target as Element).closest("a")) menu.open = false;
+  });
+  return menu;
+}
+
 /** The table of contents beside the text; the section in view is highlighted. */
 export function makeContents(chapters: Chapter[]): HTMLElement {
   const links = chapters.map((chapter) =>

@@ -52,20 +52,38 @@ function score(verdicts: Verdict[]): HTMLElement {
     h("p", {}, counts.map(({ status, count }) => h("span", {}, h("b", {}, String(count)), ` ${VERDICT_WORDS[status]}`))));
 }
 
+/** Whether the measurements say something about the claim. */
+const answers = (verdict: Verdict): boolean => verdict.verdict !== "undecided" && verdict.verdict !== "untestable";
+
+/** The setting that most verdicts have in common; empty if none does. */
+export function commonSetting(verdicts: Verdict[]): string {
+  const settings = verdicts.map((verdict) => verdict.setting);
+  return settings.find((setting) => 2 * settings.filter((other) => other === setting).length > Math.max(settings.length, 2)) ?? "";
+}
+
 export function makeVerdicts(verdicts: Verdict[], figures: Figure[]): HTMLElement {
+  const setting = commonSetting(verdicts);
   const row = (verdict: Verdict) => {
     const number = figures.findIndex((figure) => figure.id === verdict.figure) + 1;
     return h("tr", { id: `verdict-${verdict.id}` },
       h("td", { class: "status" }, pill(verdict.verdict)),
       h("td", { class: "claim" }, h("strong", {}, verdict.claim), verdict.source && h("cite", {}, verdict.source),
-        verdict.setting && h("p", { class: "setting" }, verdict.setting)),
+        verdict.setting !== setting && verdict.setting && h("p", { class: "setting" }, verdict.setting)),
       h("td", { class: "evidence" }, judged(verdict)),
       h("td", { class: "where" }, number > 0 && h("a", { href: `#figure-${verdict.figure}` }, `Figure ${number}`)));
   };
+  const table = (some: Verdict[]) =>
+    h("table", { class: "verdicts" },
+      h("thead", {}, h("tr", {}, ["Verdict", "Claim", "Evidence", "See"].map((name) => h("th", { scope: "col" }, name)))),
+      h("tbody", {}, some.map(row)));
+  const answered = verdicts.filter(answers), open = verdicts.filter((verdict) => !answers(verdict));
   return h("div", {},
     score(verdicts),
-    h("div", { class: "card" },
-      h("table", { class: "verdicts" },
-        h("thead", {}, h("tr", {}, ["Verdict", "Claim", "Evidence", "See"].map((name) => h("th", { scope: "col" }, name)))),
-        h("tbody", {}, verdicts.map(row)))));
+    setting && h("p", { class: "aside" }, `${verdicts.every((verdict) => verdict.setting === setting) ? "Setting" : "Setting, where a verdict has no other"}: ${setting}.`),
+    answered.length > 0 && h("div", { class: "card" }, table(answered)),
+    // Folded where there are answers to read first.
+    open.length > 0 && (answered.length === 0 ? h("div", { class: "card" }, table(open))
+      : h("details", { class: "card unanswered" },
+        h("summary", {}, h("span", {}, "Not answered"), h("em", {}, `${open.length} of ${verdicts.length}, and why`)),
+        table(open))));
 }

@@ -58,6 +58,27 @@ test("the page shows every part of the results", () => visit(sample, async (page
   assert.equal(await key(page, "loss", "ReZero").locator("em").textContent(), "diverged");
 }));
 
+test("claims without an answer are folded, and a link unfolds them", () => visit(sample, async (page) => {
+  const folded = page.locator("details.unanswered");
+  assert.match((await folded.locator("summary").textContent())!, /Not answered.*1 of 3/);
+  assert.equal(await page.locator("#verdict-v3").isVisible(), false);
+  await page.locator('a[href="#verdict-v3"]').first().click();
+  assert.equal(await page.locator("#verdict-v3").isVisible(), true);
+}));
+
+test("a narrow page has its contents in a menu", () => visit(sample, async (page) => {
+  const menu = page.locator(".contents-menu");
+  await page.setViewportSize({ width: 1280, height: 800 });
+  assert.equal(await menu.isVisible(), false);
+  await page.setViewportSize({ width: 390, height: 800 });
+  const box = (await menu.locator("summary").boundingBox())!;
+  assert.ok(box.y + box.height <= 800 && box.height >= 44);
+  await menu.locator("summary").click();
+  await menu.locator('a[href="#settings"]').click();
+  assert.equal(await menu.locator("nav").isVisible(), false);
+  assert.ok(page.url().endsWith("#settings"));
+}));
+
 test("results with nothing in them make a page", async () => {
   await visit({}, async (page) => assert.equal(await page.locator("h1").textContent(), "Study"));
   const odd = { figures: [{}, { kind: "bar" }, { series: [{ name: "", x: [], y: [] }, { x: ["a", 1], y: [null, null] }] }, null],

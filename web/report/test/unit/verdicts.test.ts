@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readResults } from "../../src/results";
-import { effectText, VERDICT_WORDS } from "../../src/verdicts";
+import { commonSetting, effectText, VERDICT_WORDS } from "../../src/verdicts";
 
 test("an effect has its interval and its seeds", () => {
   assert.equal(effectText({ mean: 1.9712, low: 1.85, high: 2.1, seeds: 10 }), "1.97 (95% interval 1.85 to 2.1; 10 seeds)");
@@ -24,4 +24,14 @@ test("verdicts of every kind are read, and those of older documents", () => {
     ["supported", "contradicted", "undecided", "untestable", "supported", "undecided", "undecided", "undecided",
       "smaller"]);
   assert.deepEqual(read[0].effect, { mean: null, low: null, high: null, seeds: 0 });
+});
+
+test("the setting of most verdicts is found", () => {
+  const common = (settings: string[]) => commonSetting(readResults({ verdicts: settings.map((setting) => ({ setting })) }).verdicts);
+  assert.equal(common(["a", "a", "b"]), "a");
+  assert.equal(common(["a", "b", "b"]), "b");
+  assert.equal(common(["a", "b"]), "");
+  assert.equal(common(["a", "b", "c", "c"]), "");
+  assert.equal(common(["a"]), "");
+  assert.equal(common([]), "");
 });

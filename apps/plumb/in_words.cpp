@@ -1,0 +1,83 @@
+#include "in_words.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "plumb/base/text.h"
+
+namespace plumb::app {
+namespace {
+
+/// A gradient that changes by less than this factor over a stack is about the same in all of its layers.
+constexpr double kFlat = 1.5;
+
+/// "grows 2.8-fold from the first layer to the last (1.42 per layer)".
+std::string growth(double per_layer, int64_t layers) {
+  const double whole = std::pow(per_layer, static_cast<double>(layers - 1));
+  if (whole < kFlat && whole > 1 / kFlat)
+    return fmt::format("is about the same in all layers (a factor of {:.2f} per layer)", per_layer);
+  return whole > 1
+             ? fmt::format("grows {:.2g}-fold from the first layer to the last ({:.2f} per layer)", whole, per_layer)
+             : fmt::format("shrinks to {:.0f}% from the first layer to the last ({:.2f} per layer)", 100 * whole,
+                           per_layer);
+}
+
+/// "as the theory has it (1.22)".
+std::string against_theory(const TheoryReport::Slope& slope) {
+  if (!slope.predicted) return {};
+  const Interval& found = slope.over_seeds;
+  const double predicted = std::exp(*slope.predicted);
+  if (!std::isfinite(found.low)) return fmt::format("; the theory has {:.2f}", predicted);
+  const bool holds = found.low <= *slope.predicted && *slope.predicted <= found.high;
+  return holds ? fmt::format("; that agrees with the theory's {:.2f}", predicted)
+               : fmt::format(", unlike in theory, which has {:.2f}", predicted);
+}
+
+}  // namespace
+
+std::string in_words(const TheoryReport& theory, const ModelDepth& depth, int64_t seeds) {
+  std::string text;
+  for (const TheoryReport::Slope& slope : theory.layer_slopes) {
+    const int64_t layers = slope.stack == StackKind::encoder ? depth.encoder_layers : depth.decoder_layers;
+    if (layers < 2 || slope.matrix != 2 || !std::isfinite(slope.fit.slope)) continue;
+    text += fmt::format("In the {}, the gradient of W2 {}{}.\n", to_string(slope.stack),
+                        growth(std::exp(slope.fit.slope), layers), against_theory(slope));
+  }
+  if (!text.empty() && seeds > 1 && seeds < 5)
+    text += fmt::format("With {} initializations the intervals are wide; --seeds 5 or more narrows them.\n", seeds);
+  return text;
+}
+
+std::string in_words(const FirstStepReport& report) {
+  const Interval& rate = report.critical_rate;
+  if (!std::isfinite(rate.mean)) return {};
+  const std::string range =
+      std::isfinite(rate.low) ? fmt::format(" ({:.2g} to {:.2g})", rate.low, rate.high) : std::string();
+  return fmt::format(
+      "The first step of {} raises the loss above a learning rate of {:.2g}{}. That limits the first step only; it is "
+      "not a "
+      "recommended rate, which `plumb check` looks for.\n",
+      report.optimizer, rate.mean, range);
+}
+
+std::string in_words(const Spectrum& spectrum) {
+  const double sharpness = std::max(spectrum.max.value, -spectrum.min.value);
+  if (!(sharpness > 0)) return {};
+  const double zero = 100 * (1 - spectrum.negative.mean - spectrum.positive.mean);
+  std::string text =
+      fmt::format("{:.3g}% of the eigenvalues lie within ±{:.2g}, {:.2g}% below and {:.2g}% above. ",
+                  std::max(zero, 0.0), spectrum.zero_band, 100 * spectrum.negative.mean, 100 * spectrum.positive.mean);
+  text += spectrum.max.value >= -spectrum.min.value
+              ? fmt::format(
+                    "Gradient descent without momentum oscillates along the sharpest direction above a learning "
+                    "rate of 2/{:.3g} = {:.2g}.\n",
+                    spectrum.max.value, 2 / spectrum.max.value)
+              : fmt::format(
+                    "The most negative eigenvalue is the largest in magnitude: the loss falls fastest along a "
+                    "direction that curves down, by {:.3g}.\n",
+                    -spectrum.min.value);
+  return text;
+}
+
+}  // namespace plumb::app
