@@ -68,15 +68,16 @@ std::string in_words(const Spectrum& spectrum) {
   std::string text =
       fmt::format("{:.3g}% of the eigenvalues lie within ±{:.2g}, {:.2g}% below and {:.2g}% above. ",
                   std::max(zero, 0.0), spectrum.zero_band, 100 * spectrum.negative.mean, 100 * spectrum.positive.mean);
-  text += spectrum.max.value >= -spectrum.min.value
-              ? fmt::format(
-                    "Gradient descent without momentum oscillates along the sharpest direction above a learning "
-                    "rate of 2/{:.3g} = {:.2g}.\n",
-                    spectrum.max.value, 2 / spectrum.max.value)
-              : fmt::format(
-                    "The most negative eigenvalue is the largest in magnitude: the loss falls fastest along a "
-                    "direction that curves down, by {:.3g}.\n",
-                    -spectrum.min.value);
+  text +=
+      spectrum.max.value >= -spectrum.min.value
+          ? fmt::format(
+                "Above a learning rate of 2/{:.3g} = {:.2g}, steps of gradient descent without momentum grow along the "
+                "sharpest direction.\n",
+                spectrum.max.value, 2 / spectrum.max.value)
+          : fmt::format(
+                "The sharpest direction curves down, with a curvature of {:.3g}: no learning rate is stable along "
+                "it.\n",
+                spectrum.min.value);
   return text;
 }
 

@@ -44,7 +44,16 @@ void require_new_name(const std::string& name) {
       name.find("--") != std::string::npos)
     throw UsageError(fmt::format("'{}' is no name for a variant", name),
                      "use lower-case letters, digits and hyphens, such as my-norm");
+  for (const char* target : {"all", "clean", "help", "install", "package", "test"}) {
+    if (name == target) throw UsageError(fmt::format("'{}' is a target of CMake", name), "choose another name");
+  }
   if (norms().entries().contains(name)) throw UsageError(fmt::format("a norm is called '{}' already", name));
+}
+
+/// Where this Plumb is installed, or where it would usually be.
+std::string prefix() {
+  const fs::path installed = places_of_shared("plugin", "examples/plugin").front();
+  return fs::exists(installed) ? installed.parent_path().parent_path().parent_path().string() : "\"$HOME/.local\"";
 }
 
 /// The files of the new plug-in, in order.
@@ -53,8 +62,11 @@ std::vector<std::string> write_plugin(const std::string& name, const fs::path& o
   std::vector<fs::path> sources;
   for (const fs::path& folder : places_of_shared("plugin", "examples/plugin")) {
     if (!sources.empty() || !fs::exists(folder)) continue;
-    for (const auto& entry : fs::directory_iterator(folder)) sources.push_back(entry.path());
+    for (const auto& entry : fs::directory_iterator(folder)) {
+      if (entry.is_regular_file()) sources.push_back(entry.path());
+    }
   }
+  if (sources.empty()) throw Error("the example of a plug-in is missing", "install Plumb again");
   std::sort(sources.begin(), sources.end());
   std::vector<std::string> written;
   write_directory_atomic(out, [&](const fs::path& folder) {
@@ -83,9 +95,10 @@ void add_new(CLI::App& app, Globals& globals) {
         std::cout << join(write_plugin(name, out), "\n") << '\n'
                   << fmt::format(
                          "build and test it, then use it in any command:\n"
-                         "  cmake -S {0} -B {0}/build && cmake --build {0}/build && ctest --test-dir {0}/build\n"
+                         "  cmake -S {0} -B {0}/build -DCMAKE_PREFIX_PATH={2}\n"
+                         "  cmake --build {0}/build && ctest --test-dir {0}/build\n"
                          "  plumb probe --load {0}/build/lib{1}.so --set model.norm={1} …\n",
-                         out.string(), name);
+                         out.string(), name, prefix());
       });
   verb->add_option("KIND", arguments->kind, "What it is: norm")->check(CLI::IsMember({"norm"}))->required();
   verb->add_option("NAME", arguments->name, "Its name in configurations, such as my-norm")->required();

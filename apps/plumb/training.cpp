@@ -105,7 +105,8 @@ RunConfig new_run(const Config& config, const std::string& data) {
   for (const std::string& setting : make_task(run.task, opened, run.model.kind)->usual_settings()) {
     const auto is_of = [&](const char* key) { return setting.starts_with(std::string(key) + "="); };
     const bool given_otherwise = (is_of("train.steps") && config.has("train.epochs")) ||
-                                 (is_of("train.weight_decay") && config.has("train.optimizer"));
+                                 (is_of("train.weight_decay") && config.has("train.optimizer")) ||
+                                 (is_of("train.optimizer") && config.has("train.adam"));
     if (!given_otherwise) usual.set(setting);
   }
   run = read_run_config(config, read_run_config(usual, defaults));

@@ -95,6 +95,16 @@ TEST_F(Download, TakesPlainAndCompressedFiles) {
   }
 }
 
+TEST_F(Download, ReplacesNoOtherDataSet) {
+  write_file_atomic(directory_ / "net" / "a.de", kText);
+  get_data_set(set_, directory_ / "net", directory_ / "out");
+  get_data_set(set_, directory_ / "net", directory_ / "out");  // the same again
+  PublicDataSet other = set_;
+  other.name = "other";
+  test::expect_error([&] { get_data_set(other, directory_ / "net", directory_ / "out"); },
+                     "contains the data set tiny");
+}
+
 TEST_F(Download, RefusesOtherContent) {
   write_file_atomic(directory_ / "from" / "a.de", "Hallo!\n");
   const std::string message = failure(directory_ / "from");

@@ -3,7 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
+#include "plumb/base/progress.h"
+#include "plumb/study/study.h"
+#include "study/entry.h"
 #include "support/errors.h"
+#include "support/paths.h"
 
 namespace plumb {
 namespace {
@@ -62,6 +68,49 @@ TEST(StudyArms, AnAxisOrAPairingTakesThePlaceOfTheSchemes) {
   EXPECT_EQ(arms[0].model.norm, "rmsnorm");
   EXPECT_EQ(arms[0].settings.at("arm"), "ours");
   EXPECT_EQ(arms[2].model.norm, "layernorm");
+}
+
+TEST(StudyArms, OfTrainingAreTrainedAsTheySay) {
+  set_verbosity(Verbosity::quiet);
+  const test::TemporaryDirectory folder;
+  const StudyConfig study = read_study(Config::from_string(R"(
+[study]
+schemes = ["pre-ln"]
+[[study.axis]]
+key = "train.optimizer"
+values = ["adam", "sgd"]
+[[study.axis]]
+key = "model.norm"
+values = ["layernorm", "rmsnorm"]
+[data]
+pairs = 600
+vocabulary = 200
+[model]
+d_model = 8
+feed_forward = 12
+heads = 2
+[train]
+steps = 2
+warm_up = 2
+validate_every = 2
+batch_tokens = 128
+[training]
+warm_ups = [2]
+learning_rates = [1e-2]
+layers = [1]
+)",
+                                                           "study.toml"));
+  const Json results = run_study(study, folder / "out");
+  std::set<std::string> trained;
+  std::set<double> losses;
+  for (const Json& row : test::entry(results["tables"], "id", "runs")["rows"]) {
+    trained.insert(row[0].get<std::string>() + " by " + row[2].get<std::string>());
+    losses.insert(row[8].get<double>());
+  }
+  EXPECT_EQ(trained, (std::set<std::string>{"adam, layernorm by adam", "adam, rmsnorm by adam", "sgd, layernorm by sgd",
+                                            "sgd, rmsnorm by sgd"}));
+  EXPECT_EQ(losses.size(), 4U);  // no two arms are the same run
+  set_verbosity(Verbosity::normal);
 }
 
 TEST(StudyArms, MistakesAreErrors) {

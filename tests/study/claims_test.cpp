@@ -46,11 +46,43 @@ TEST(StudyClaims, DifferencesAreTakenSeedBySeedInEveryPair) {
     return judge_claim(claim_that(above, "model.norm=rmsnorm", "model.norm=layernorm"), four_arms(), {size});
   };
   EXPECT_EQ(verdict(0.9).judgment.outcome, Outcome::supported);
-  EXPECT_NEAR(verdict(0.9).judgment.effect.mean, 1, 1e-9);  // of the worse pair
-  EXPECT_EQ(verdict(1.5).judgment.outcome, Outcome::contradicted);
+  EXPECT_NEAR(verdict(0.9).judgment.effect.mean, 1, 1e-9);     // of the worse pair
+  EXPECT_EQ(verdict(1.5).judgment.outcome, Outcome::smaller);  // larger, but not by as much
+  EXPECT_EQ(
+      judge_claim(claim_that(0.1, "model.norm=layernorm", "model.norm=rmsnorm"), four_arms(), {size}).judgment.outcome,
+      Outcome::contradicted);
   EXPECT_EQ(verdict(0.9).quantity,
             "the size, model.norm=rmsnorm minus model.norm=layernorm, in each of 2 pairs of arms");
   EXPECT_EQ(verdict(0.9).claim, "it is larger");
+}
+
+TEST(StudyClaims, AnEffectThatIsTooSmallInOnePairContradictsNothing) {
+  const Quantity size = quantity_with({{1, 5, 9}, {2, 6.01, 9.99}, {3, 4, 5}, {3.1, 4.11, 5.09}}, Scale::linear);
+  const auto outcome = [&](double above) {
+    return judge_claim(claim_that(above, "model.norm=rmsnorm", "model.norm=layernorm"), four_arms(), {size})
+        .judgment.outcome;
+  };
+  EXPECT_EQ(outcome(0.05), Outcome::supported);
+  EXPECT_EQ(outcome(0.5), Outcome::smaller);
+  EXPECT_EQ(outcome(-0.5), Outcome::supported);
+}
+
+TEST(StudyClaims, RatiosOfSeveralPairsAreGeometric) {
+  const Quantity size = quantity_with({{1, 1, 1}, {2, 8, 4}, {1, 1, 1}, {20, 80, 40}}, Scale::logarithmic);
+  const Judgment judgment =
+      judge_claim(claim_that(0.5, "model.norm=rmsnorm", "model.norm=layernorm"), four_arms(), {size}).judgment;
+  EXPECT_NEAR(judgment.effect.mean, 4, 1e-9);
+}
+
+TEST(StudyClaims, PairingsThatDifferInMoreAreNotCompared) {
+  const std::vector<StudyArm> arms = study_arms(
+      {"pre-ln"},
+      {{"ours", {"model.norm=rmsnorm", "model.heads=8"}}, {"theirs", {"model.norm=layernorm", "model.heads=4"}}}, {},
+      {}, {});
+  const auto check = [&](const char* of, const char* against) { check_claims({claim_that(1, of, against)}, arms); };
+  EXPECT_NO_THROW(check("arm=ours", "arm=theirs"));
+  EXPECT_NE(test::message_of([&] { check("model.norm=rmsnorm", "model.norm=layernorm"); }).find("compares no two arms"),
+            std::string::npos);
 }
 
 TEST(StudyClaims, OnePairAndRatios) {

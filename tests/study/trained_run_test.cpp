@@ -220,7 +220,7 @@ TEST_F(TrainedRunOnDisk, IsTrainedOnceAndAskedOnce) {
   ModelConfig model = test::copy_run(folder_ / "data").model;
   model.source_vocabulary = data_.source_vocabulary();
   model.target_vocabulary = data_.target_vocabulary();
-  RunRequest request{"copy", "copy", run_config(context, model)};
+  RunRequest request{"copy", "copy", run_config(context, model, study_.train)};
   EXPECT_EQ(request.config.train.seed, 3);
   EXPECT_EQ(request.config.train.steps, 4);
   EXPECT_EQ(std::filesystem::path(request.config.data), folder_ / "data");

@@ -103,26 +103,44 @@ Outcome outcome_of(const Interval& interval, const Region& region) {
   return Outcome::undecided;
 }
 
-Judgment judge_each(const std::vector<Condition>& conditions) {
+namespace {
+
+/// The interval of the mean, or of the geometric mean, with this confidence; the values suit the scale.
+Interval interval_at(std::vector<double> values, double confidence, Scale scale) {
+  if (scale == Scale::linear) return confidence_interval(values, confidence);
+  for (double& value : values) value = std::log(value);
+  const Interval logarithms = confidence_interval(values, confidence);
+  return {std::exp(logarithms.mean), std::exp(logarithms.low), std::exp(logarithms.high), logarithms.count};
+}
+
+}  // namespace
+
+Judgment judge_each(const std::vector<Condition>& conditions, Scale scale) {
   if (conditions.empty()) throw Error("a claim about conditions has none");
   const double confidence = 1 - 0.05 / static_cast<double>(conditions.size());
   Judgment worst;
   std::pair<bool, double> least = {true, std::numeric_limits<double>::infinity()};  // not contradicted, room
   bool supported = true;
   bool contradicted = false;
+  bool smaller = false;
   for (const Condition& condition : conditions) {
-    const Judgment one = judge(condition.values, condition.region);
+    const Judgment one = judge(condition.values, condition.region, scale);
     supported &= one.outcome == Outcome::supported;
-    const bool contradicts =
-        one.outcome == Outcome::contradicted &&
-        outcome_of(confidence_interval(condition.values, confidence), condition.region) == Outcome::contradicted;
+    const bool outside = one.outcome == Outcome::contradicted || one.outcome == Outcome::smaller;
+    const Outcome surely =
+        outside ? outcome_of(interval_at(condition.values, confidence, scale), condition.region) : Outcome::undecided;
+    const bool contradicts = surely == Outcome::contradicted;
     contradicted |= contradicts;
+    smaller |= surely == Outcome::smaller;
     const std::pair<bool, double> room = {!contradicts, room_in(condition.region, one.effect)};
     if (room >= least) continue;
     least = room;
     worst = one;
   }
-  worst.outcome = supported ? Outcome::supported : contradicted ? Outcome::contradicted : Outcome::undecided;
+  worst.outcome = supported      ? Outcome::supported
+                  : contradicted ? Outcome::contradicted
+                  : smaller      ? Outcome::smaller
+                                 : Outcome::undecided;
   worst.rule = fmt::format(
       "in each of {} conditions, of which this is the worst: {} (contradicted: at a confidence of "
       "{:.3g}%)",

@@ -23,9 +23,9 @@ struct Judgment {
 };
 
 /// What a claim says about the expectation of a quantity: low < E < high. Either end may be infinite. A claim of
-/// equality is a region around the value whose half-width is the margin of equivalence. A claim of an effect has a null,
-/// the value without the effect, outside of its region: above(0.1, 0) is an increase, of which only more than 0.1 counts.
-/// Such a claim is not contradicted by an increase that is too small.
+/// equality is a region around the value whose half-width is the margin of equivalence. A claim of an effect has a
+/// null, the value without the effect, outside of its region: above(0.1, 0) is an increase, of which only more than 0.1
+/// counts. Such a claim is not contradicted by an increase that is too small.
 struct Region {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
@@ -58,10 +58,11 @@ struct Condition {
 
 /// Claim: in every condition the expectation lies in the condition's region. Supported if every 95% interval does;
 /// contradicted if an interval of confidence 1 − 0.05/n, n the number of conditions, lies outside (Bonferroni). The
-/// effect is that of the worst condition, as the rule says: one that contradicts the claim, if there is one; among equals
-/// that whose mean is closest to the end of its region, or furthest beyond it. Regions must have no null. Throws Error
+/// effect is that of the worst condition, as the rule says: one that contradicts the claim, if there is one; among
+/// equals that whose mean is closest to the end of its region, or furthest beyond it. With a null in the regions, one
+/// condition that lies outside without contradicting, at that confidence, is no effect of that size. Throws Error
 /// without conditions.
-Judgment judge_each(const std::vector<Condition>& conditions);
+Judgment judge_each(const std::vector<Condition>& conditions, Scale scale = Scale::linear);
 
 /// One way to express the quantity that a claim is about, such as a norm alone or relative to another.
 struct QuantityReading {
@@ -72,7 +73,8 @@ struct QuantityReading {
 /// Claim about a quantity that its source does not define to the last detail: decided only if every reading gives the
 /// same outcome, so no choice of a denominator turns it over. The effect is that of the first reading, and the reason
 /// gives the others. Throws Error without readings.
-Judgment judge_readings(const std::vector<QuantityReading>& readings, const Region& region, Scale scale = Scale::linear);
+Judgment judge_readings(const std::vector<QuantityReading>& readings, const Region& region,
+                        Scale scale = Scale::linear);
 
 /// The same as `judge` for differences of final losses between two arms, `first[i] - second[i]`, trained from the same
 /// seed; an infinite loss is a run that failed. Failed runs are counted, not averaged: an arm that fails more often, by
@@ -80,8 +82,8 @@ Judgment judge_readings(const std::vector<QuantityReading>& readings, const Regi
 /// run failed. Throws Error if the arms have different numbers of runs.
 Judgment judge_difference(const std::vector<double>& first, const std::vector<double>& second, const Region& region);
 
-/// P(X ≥ first) under the hypothesis that both groups fail equally often: Fisher's exact test, one-sided, for `first` of
-/// `first_runs` and `second` of `second_runs` failed runs.
+/// P(X ≥ first) under the hypothesis that both groups fail equally often: Fisher's exact test, one-sided, for `first`
+/// of `first_runs` and `second` of `second_runs` failed runs.
 double failure_p_value(int64_t first, int64_t first_runs, int64_t second, int64_t second_runs);
 
 /// Whether an outcome says something about the claim: neither undecided nor not testable.

@@ -20,10 +20,15 @@ std::vector<std::string>& plugins() {
 void load_plugin(const std::filesystem::path& library) {
   std::error_code missing;
   const std::filesystem::path whole = std::filesystem::canonical(library, missing);
+  std::vector<std::string>& loaded = plugins();
+  // A run may name a place that its plug-in has left; --load then says where it is.
+  const bool moved = std::any_of(loaded.begin(), loaded.end(), [&](const std::string& other) {
+    return std::filesystem::path(other).filename() == library.filename();
+  });
+  if (missing && moved) return;
   if (missing)
     throw Error(fmt::format("{}: {}", library.string(), missing.message()),
                 "load names a shared library, such as build/libmine.so; `plumb new norm mine` begins one");
-  std::vector<std::string>& loaded = plugins();
   if (std::find(loaded.begin(), loaded.end(), whole.string()) != loaded.end()) return;
   if (::dlopen(whole.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr)
     throw Error(::dlerror(), "build it against this version of Plumb: " PLUMB_VERSION);

@@ -98,6 +98,11 @@ void verify(const PublicDataSet& set, const PublicFile& file, const std::string&
 
 Json get_data_set(const PublicDataSet& set, const fs::path& from, const fs::path& out) {
   check_output_directory(out, "corpus");
+  if (fs::exists(out / "corpus.json")) {
+    const std::string other = take_json(out / "corpus.json", [](const Json& json) { return json.value("name", ""); });
+    if (other != set.name)
+      throw Error(fmt::format("{}: contains the data set {}", out.string(), other), "give another --out");
+  }
   Json info = make_document("corpus", 1);
   info["name"] = set.name;
   info["origin"] = from.empty() ? set.url : from.string();

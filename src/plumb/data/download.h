@@ -35,7 +35,7 @@ const std::vector<PublicDataSet>& public_data_sets();
 const PublicDataSet& public_data_set(const std::string& name);
 
 /// Downloads all files of a data set with `curl` or, if the path `from` is not empty, takes them from that directory
-/// (under its name, with or without .gz, or the name it has at its address); verifies them, and writes them atomically
+/// (under its name, or the one it has at its address, such as NAME.gz); verifies them, and writes them atomically
 /// to the directory `out`. Returns a document that describes them. Throws Error if a file cannot be obtained (the hint
 /// explains how to proceed without a network) or differs from the published one.
 Json get_data_set(const PublicDataSet& set, const std::filesystem::path& from, const std::filesystem::path& out);

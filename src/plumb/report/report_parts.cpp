@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cmath>
 
+#include "plumb/base/text.h"
 #include "plumb/nn/residual/residual.h"
 
 namespace plumb {
@@ -127,9 +128,11 @@ std::string display_name(const std::string& arm) {
   return join(parts);
 }
 
-std::string file_name(std::string scheme) {
-  std::replace(scheme.begin(), scheme.end(), '/', '+');
-  return scheme;
+std::string file_name(std::string arm) {
+  std::replace(arm.begin(), arm.end(), '/', '+');
+  replace_all(arm, ", ", "-");
+  std::replace(arm.begin(), arm.end(), ' ', '-');
+  return arm;
 }
 
 }  // namespace plumb

@@ -168,7 +168,7 @@ RunRequest watched_run(const StudyContext& context, const AlongTrainingStudy& pa
   RunRequest request;
   request.name = fmt::format("along-{}-warmup{}", file_name(scheme), warm_up.text());
   request.label = display_name(scheme) + ", " + warm_up_name(warm_up);
-  request.config = run_config(context, model_for(context, scheme, part.layers));
+  request.config = run_config(context, model_for(context, scheme, part.layers), train_for(context, scheme));
   request.config.train = with_warm_up(request.config.train, warm_up, part.warm_ups);
   WatchConfig& watch = request.config.watch;
   CurvatureWatchOptions curvature;

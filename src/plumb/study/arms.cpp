@@ -60,6 +60,8 @@ bool sets(const std::vector<ArmAxis>& all, const std::string& key) {
 
 void require_model_or_train(const std::string& assignment) {
   const std::string key = key_of(assignment);
+  if (key == "train.seed")
+    throw Error("study: train.seed cannot be an axis", "the parts of a study have keys for the number of seeds");
   if (assignment.find('=') != std::string::npos && (key.starts_with("model.") || key.starts_with("train."))) return;
   throw Error(fmt::format("study: '{}' is not a key of [model] or [train]", key),
               "an axis has key = \"model.norm\", and an arm set = [\"model.norm=rmsnorm\"]");

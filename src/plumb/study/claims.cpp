@@ -43,6 +43,23 @@ std::set<std::string> axes_of(const StudyArm& arm, const std::vector<std::string
   return axes;
 }
 
+/// Whether two arms whose pairings differ agree in what these set, but for the keys of `against`; comparing whole
+/// pairings, "arm=NAME", is comparing all that they set.
+bool pairings_agree(const std::vector<std::string>& against, const StudyArm& a, const StudyArm& b) {
+  std::set<std::string> compared;
+  for (const std::string& setting : against) compared.insert(key_and_value(setting).first);
+  if (compared.contains(kPairingAxis)) return true;
+  const auto within = [&](const StudyArm& one, const StudyArm& other) {
+    return std::all_of(one.settings.begin(), one.settings.end(), [&](const auto& setting) {
+      if (compared.contains(setting.first) || setting.first == kPairingAxis || one.axes.contains(setting.first))
+        return true;
+      const auto found = other.settings.find(setting.first);
+      return found != other.settings.end() && found->second == setting.second;
+    });
+  };
+  return within(a, b) && within(b, a);
+}
+
 /// An arm, and the one that it is compared with, or null.
 struct Pair {
   const StudyArm* of;
@@ -59,8 +76,9 @@ std::vector<Pair> pairs_of(const StudyClaim& claim, const std::vector<StudyArm>&
     }
     const std::set<std::string> varied = axes_of(arm, claim.against);
     for (const StudyArm& other : arms) {
-      if (&other != &arm && has_settings(other, claim.against) && differ_only_in(varied, arm, other))
-        pairs.push_back({&arm, &other});
+      const bool compared = &other != &arm && has_settings(other, claim.against) &&
+                            differ_only_in(varied, arm, other) && pairings_agree(claim.against, arm, other);
+      if (compared) pairs.push_back({&arm, &other});
     }
   }
   return pairs;
@@ -112,8 +130,11 @@ Judgment judged(const StudyClaim& claim, const Quantity& quantity, const std::ve
   const Region region = region_of(claim, quantity.scale);
   if (pairs.size() > 1) {
     std::vector<Condition> conditions;
-    for (const Pair& pair : pairs) conditions.push_back({values_of(quantity, pair), region});
-    return judge_each(conditions);
+    for (const Pair& pair : pairs) {
+      const Region own = pair.against == nullptr ? region : with_null(region, quantity.scale);
+      conditions.push_back({values_of(quantity, pair), own});
+    }
+    return judge_each(conditions, quantity.scale);
   }
   const Pair& pair = pairs.front();
   if (pair.against == nullptr) return judge(values_of(quantity, pair), region, quantity.scale);
@@ -215,8 +236,8 @@ Verdict judge_claim(const StudyClaim& claim, const std::vector<StudyArm>& arms,
   verdict.quantity = what_is_judged(claim, quantity, pairs);
   verdict.judgment = judged(claim, quantity, pairs);
   for (const Pair& pair : pairs)
-    verdict.judgment =
-        undecided_because(verdict.judgment, doubt_about(quantity, pair, region_of(claim, quantity.scale)));
+    verdict.judgment = undecided_because(
+        verdict.judgment, doubt_about(quantity, pair, with_null(region_of(claim, quantity.scale), quantity.scale)));
   if (pairs.size() < all) {
     verdict.judgment = undecided_because(
         verdict.judgment, fmt::format("measured for {} of the {} arms or pairs that it is about", pairs.size(), all));

@@ -96,7 +96,7 @@ using Coordinates = std::vector<NamedSizes>;  // [seed]
 
 Planned<Coordinates> planned_coordinates(PartPlan& plan, StudyContext& context, const std::string& scheme,
                                          const ScaleAxis& axis, int64_t scale, const CoordinateCheckStudy& part) {
-  const TrainConfig& train = context.config.train;
+  const TrainConfig& train = train_for(context, scheme);
   const ModelConfig& base = context.config.model;
   ModelConfig config = model_for(context, scheme, axis.measure == ScaleAxis::depth ? scale : part.layers);
   const int64_t batch_tokens = axis.measure == ScaleAxis::batch ? scale : train.batch_tokens;

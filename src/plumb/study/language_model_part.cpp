@@ -86,7 +86,8 @@ PartPlan plan(StudyContext& context, const LanguageModelStudy& part) {
   std::vector<KindRuns> kinds;
   for (const std::string& kind : part.kinds) {
     const ModelConfig model = kind_model(context, part, kind);
-    const RunRequest request{"language-model-" + kind, "language model, " + kind, run_config(context, model)};
+    const RunRequest request{"language-model-" + kind, "language model, " + kind,
+                             run_config(context, model, context.config.train)};
     kinds.push_back({kind, make_model(model)->parameters().count(), planned_runs(plan, context, request, part.seeds)});
   }
   plan.report = [&context, part, kinds] { return report_language_models(context, part, kinds); };

@@ -51,11 +51,11 @@ double median(const TrainedRun& run, const Value& value) {
 /// The run with the study's seed, which its name leaves out.
 RunRequest norm_run(const StudyContext& context, const NormsStudy& part, const NormVariant& variant,
                     int64_t batch_tokens, int64_t processes) {
-  const TrainConfig& given = context.config.train;
+  const TrainConfig& given = train_for(context, context.arms.front().name);
   RunRequest request{fmt::format("norms-{}{}-batch{}-processes{}", variant.norm, variant.synchronized ? "" : "-own",
                                  batch_tokens, processes),
                      fmt::format("{}, batches of {} tokens, processes: {}", variant.name(), batch_tokens, processes),
-                     run_config(context, model_for(context, context.arms.front().name, part.layers))};
+                     run_config(context, model_for(context, context.arms.front().name, part.layers), given)};
   request.config.model.norm = variant.norm;
   TrainConfig& train = request.config.train;
   train.batch_tokens = batch_tokens;

@@ -15,6 +15,15 @@ namespace {
 
 std::filesystem::path registration_of(const std::filesystem::path& out) { return out / "registration.json"; }
 
+/// Whether anything is measured in the directory of a study; preparing its data is not.
+bool is_measured(const std::filesystem::path& out) {
+  std::error_code none;
+  for (const auto& file : std::filesystem::directory_iterator(out / "measurements", none)) {
+    if (file.path().filename() != "data.json") return true;
+  }
+  return std::filesystem::exists(out / "results.json");
+}
+
 }  // namespace
 
 Json register_study(const StudyConfig& study, const std::filesystem::path& out) {
@@ -24,7 +33,7 @@ Json register_study(const StudyConfig& study, const std::filesystem::path& out) 
   if (std::filesystem::exists(registration_of(out)))
     throw Error(fmt::format("{}: the study is registered already", registration_of(out).string()),
                 "register another one in another directory");
-  if (std::filesystem::exists(out / "measurements"))
+  if (is_measured(out))
     throw Error(fmt::format("{}: the study has been measured", out.string()),
                 "claims are registered before: give another --out");
   const std::string toml = write_study(study);

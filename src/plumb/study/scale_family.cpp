@@ -35,7 +35,7 @@ std::vector<ScaleMember> scale_members(const StudyContext& context, const ScaleS
   std::vector<ScaleMember> members;
   for (size_t i = 0; i < part.widths.size() - (first ? 0 : 1); ++i) {
     members.push_back({scheme, part.parametrization == "mup" ? Parametrization::mup : Parametrization::standard,
-                       part.widths[i], part.layers[i], context.config.train.learning_rate});
+                       part.widths[i], part.layers[i], train_for(context, scheme).learning_rate});
   }
   return members;
 }
@@ -84,7 +84,7 @@ RunRequest scale_run(const StudyContext& context, const ScaleMember& member) {
                                  mup ? "mup" : "standard", member.width, member.layers, member.learning_rate),
                      fmt::format("{}, width {}, {} layers, lr {:g}", display_name(member.scheme), member.width,
                                  member.layers, member.learning_rate),
-                     run_config(context, scale_model(context, member))};
+                     run_config(context, scale_model(context, member), train_for(context, member.scheme))};
   TrainConfig& train = request.config.train;
   train.learning_rate = member.learning_rate;
   if (!mup) return request;

@@ -258,7 +258,7 @@ Json run_study(const StudyConfig& given, const std::filesystem::path& out, const
   std::vector<Quantity> quantities;
   for (const auto& [name, plan] : plans)
     quantities.insert(quantities.end(), plan.quantities().begin(), plan.quantities().end());
-  const std::vector<SourcedClaim> claims = sourced_claims(config, out);
+  const std::vector<SourcedClaim> claims = sourced_claims(given, out);
   for (const SourcedClaim& each : claims) {
     check_claims({each.claim}, context.arms);
     check_quantity(each.claim, quantities);

@@ -58,7 +58,7 @@ void check_warm_ups(const std::string& section, const std::vector<Duration>& war
   for (const Duration& each : warm_ups) {
     if (each.is_zero()) continue;
     if (unit.value_or(each.unit()) != each.unit()) {
-      throw Error(section + ".warm_ups mixes units", "give all of them in steps, all in tokens or all in epochs");
+      throw Error(section + ".warm_ups mixes units", "give all of them in one unit");
     }
     unit = each.unit();
   }

@@ -59,11 +59,9 @@ struct RunQuestion {
   std::function<Json(Model&)> ask;
 };
 
-/// The configuration of a run with the study's data, seed, [train] and [task], without slow metrics such as BLEU.
+/// The configuration of a run with the study's data, seed and [task], without slow metrics such as BLEU. `train`: an
+/// arm's (train_for), or the study's.
 RunConfig run_config(const StudyContext& context, const ModelConfig& model, const TrainConfig& train);
-inline RunConfig run_config(const StudyContext& context, const ModelConfig& model) {
-  return run_config(context, model, context.config.train);
-}
 
 /// The directory of a run by the name and settings of its measurement; runs with different settings have different
 /// directories.

@@ -90,6 +90,10 @@ void check(const StudyConfig& study, const TrainingStudy& part) {
     all.push_back(arm.name);
     if (arm.sets_depth && part.layers.size() > 1)
       throw Error("training.layers and an axis both set the number of layers", "leave out training.layers");
+    for (const char* key : {"train.optimizer", "train.clip_norm"}) {
+      if (arm.settings.contains(key) && !part.arms.empty())
+        throw Error(fmt::format("[[study.axis]]: [[training.arm]] sets {}", key), "set it in one place");
+    }
     for (const char* swept : {"train.learning_rate", "train.warm_up"}) {
       if (arm.settings.contains(swept))
         throw Error(fmt::format("[[study.axis]]: [training] sweeps {}", swept),
@@ -399,11 +403,13 @@ PartResult report_training(StudyContext& context, const TrainingStudy& part, std
   return result;
 }
 
-/// What sets apart the quantity of this arm from those of others with the same scheme: "_layers6_sgd_warmup0".
+/// The settings of this arm that vary within a scheme: "_layers6_sgd_warmup0".
 std::string setting_suffix(const std::vector<Arm>& arms, const ArmId& id) {
   const auto varies = [&](const auto& setting) {
-    return std::any_of(arms.begin(), arms.end(), [&](const Arm& other) {
-      return other.id.scheme == id.scheme && setting(other.id) != setting(id);
+    return std::any_of(arms.begin(), arms.end(), [&](const Arm& one) {
+      return std::any_of(arms.begin(), arms.end(), [&](const Arm& other) {
+        return other.id.scheme == one.id.scheme && setting(other.id) != setting(one.id);
+      });
     });
   };
   std::string suffix;

@@ -159,7 +159,7 @@ StageRun TransferStages::pretraining(const TransferModel& model) const {
   RunRequest request;
   request.name = fmt::format("transfer-{}-pretrained", model.kind);
   request.label = fmt::format("{}, pretraining", model.kind);
-  request.config = run_config(context_, pretrained_model(model));
+  request.config = run_config(context_, pretrained_model(model), context_.config.train);
   if (model.pretraining_rate > 0) request.config.train.learning_rate = model.pretraining_rate;
   StageRun stage{run_measurement(context_, request), {}};
   stage.measurement.stage = kPretrainingStage;

@@ -60,8 +60,9 @@ std::string name_without(unsigned without) {
 /// The run with the study's seed, which its name leaves out.
 RunRequest trick_run(const StudyContext& context, unsigned without, const TricksStudy& part) {
   const auto has = [&](unsigned trick) { return (without >> trick & 1U) == 0; };
-  RunRequest request{"tricks", name_without(without),
-                     run_config(context, model_for(context, has(1) ? "post-ln" : "no-residual", part.layers))};
+  RunRequest request{
+      "tricks", name_without(without),
+      run_config(context, model_for(context, has(1) ? "post-ln" : "no-residual", part.layers), context.config.train)};
   for (const std::string& id : left_out(without, &Trick::id)) request.name += "-no-" + id;
   RunConfig& config = request.config;
   if (!has(2)) config.model.norm = "none";

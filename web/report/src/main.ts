@@ -93,4 +93,8 @@ function visit(): void {
   target?.scrollIntoView();
 }
 addEventListener("hashchange", visit);
+addEventListener("click", (event) => {
+  const link = (event.target as Element).closest?.('a[href^="#"]');
+  if (link?.getAttribute("href") === location.hash) visit(); // the same link again
+});
 visit();
