@@ -193,6 +193,29 @@ TEST(BackwardGains, PreLnSubLayerThatAddsNothingPassesAllBack) {
   }
 }
 
+TEST(BackwardGains, CrossAttentionLosesWhatItsMemoryHasInCommon) {
+  // All tokens of a sentence are the same, so their cosine is 1, and the mean of their values is as long as the stream.
+  ModelConfig config = gain_model("encoder-decoder", "post-ln");
+  config.d_model = config.feed_forward = 128;
+  config.positions = "none";
+  std::vector<Batch> batches(1);
+  append(batches[0], std::vector<int32_t>{4, 4, 4, 4}, std::vector<int32_t>{7, 5, 6, 8}, 0);
+  const auto cross_attention_gain = [&] {
+    double product = 1;
+    for (const BackwardGain& part : measure_backward_gains(*gain_initialized(config), batches).stacks.at(1).parts) {
+      if (part.point.id.sub_layer == SubLayerKind::cross_attention) product *= part.gain;
+    }
+    return std::sqrt(product);
+  };
+  EXPECT_DOUBLE_EQ(predicted_cross_attention_gain(0), 1);
+  EXPECT_NEAR(cross_attention_gain(), 1 / std::sqrt(2), 0.03);
+  config.center_memory = true;  // leaves nothing
+  EXPECT_NEAR(cross_attention_gain(), 1, 1e-3);
+  config.center_memory = false;
+  config.residual = "pre-ln";
+  EXPECT_NEAR(cross_attention_gain(), 1, 1e-3);
+}
+
 TEST(BackwardGains, SayWhenSomethingGoesAroundTheStream) {
   ModelConfig config = gain_model("decoder", "pre-ln");
   config.value_residual = true;

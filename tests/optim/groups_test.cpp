@@ -56,6 +56,18 @@ TEST(ParameterSettings, GiveEachStepItsRatesAndWhatIsFrozen) {
             (std::vector<ParameterStep>{{0.25, 0.1, false}, {0.125, 0, false}, {0.5, 0, true}}));
 }
 
+TEST(ParameterSettings, MayHaveAWarmUpOfTheirOwn) {
+  const auto settings =
+      parameter_settings(make_parameters(), {{.pattern = {"encoder.*"}, .learning_rate_factor = 2, .warm_up = 4}}, 0);
+  const auto rates = [&](int64_t step) {
+    const auto steps = parameter_steps(settings, step, 0.1);
+    return std::pair(steps[0].learning_rate, steps[1].learning_rate);
+  };
+  EXPECT_EQ(rates(1), std::pair(0.1, 0.2 * 0.25));
+  EXPECT_EQ(rates(4), std::pair(0.1, 0.2));
+  EXPECT_EQ(rates(9), std::pair(0.1, 0.2));
+}
+
 Error error_of(const ParameterGroup& group) {
   try {
     parameter_settings(make_parameters(), {group}, 0);

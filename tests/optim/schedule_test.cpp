@@ -110,6 +110,13 @@ TEST(Schedule, StableThenDecaying) {
   EXPECT_THROW(Schedule(stable, frame, test::options("[train.stable_decay]\nshape = \"arc\"\n")), Error);
 }
 
+TEST(Schedule, DelayKeepsTheRateAtZeroFirst) {
+  const Schedule schedule("constant * delay", {.learning_rate = 0.5}, test::options("[train.delay]\nsteps = 3\n"));
+  EXPECT_EQ(schedule(1), 0);
+  EXPECT_EQ(schedule(3), 0);
+  EXPECT_EQ(schedule(4), 0.5);
+}
+
 TEST(Schedule, SlantedTriangular) {
   // The paper's constants: cut = 100, and 1/32 of the peak at both ends.
   const Schedule schedule("constant * slanted_triangular", {.learning_rate = 0.01, .steps = 1000});
@@ -124,9 +131,9 @@ TEST(Schedule, SlantedTriangular) {
                        test::options("[train.slanted_triangular]\ncut_fraction = 0.3\nratio = 4.0\n"));
   EXPECT_NEAR(other(6), (1 + 6.0 / 7 * 3) / 4, 1e-14);
   EXPECT_NEAR(other(20), (1 + (1 - 13 / (7 * (1 / 0.3 - 1))) * 3) / 4, 1e-14);
-  EXPECT_THROW(Schedule("constant * slanted_triangular", {},
-                        test::options("[train.slanted_triangular]\ncut_fraction = 1.0\n")),
-               Error);
+  EXPECT_THROW(
+      Schedule("constant * slanted_triangular", {}, test::options("[train.slanted_triangular]\ncut_fraction = 1.0\n")),
+      Error);
 }
 
 TEST(Schedule, OneCycle) {

@@ -189,6 +189,8 @@ BackwardGains measure_backward_gains(Model& model, const std::vector<Batch>& bat
   return gains;
 }
 
+double predicted_cross_attention_gain(double memory_similarity) { return 1 / std::sqrt(1 + memory_similarity); }
+
 BackwardGainReport summarize(const std::vector<BackwardGains>& measurements) {
   if (measurements.empty()) throw Error("no backward gains to summarize");
   const auto over = [&](const auto& number) {

@@ -51,6 +51,14 @@ void describe(Fields& field, BackwardGains& gains);
 BackwardGains measure_backward_gains(Model& model, const std::vector<Batch>& batches, double label_smoothing = 0,
                                      const LossFunction& loss = model_loss, const Group& group = {});
 
+/// The gain of a cross-attention in a Post-LN decoder at initialization, y = norm(x + m): 1/√(1 + ρ). Attention is
+/// nearly uniform, so m is the mean of the values of all memory tokens. Xavier matrices preserve mean squares; with ρ
+/// the mean cosine between the tokens, that of m is ρ times that of x (the rest averages out), the norm divides by √(1
+/// + ρ), and m hardly depends on x: the branch adds to the stream without passing a gradient back to it, but to the
+/// encoder. A branch that reads the stream, as a feed-forward sub-layer does, passes back as much as it adds; its gain
+/// is 1.
+double predicted_cross_attention_gain(double memory_similarity);
+
 /// The same over several initializations. Means are geometric, so that they multiply out like the gains of one model.
 struct BackwardGainReport {
   struct Part {

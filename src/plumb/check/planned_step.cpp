@@ -12,7 +12,7 @@ std::vector<ParameterSettings> planned_settings(const Evidence& evidence) {
   const TrainConfig& train = evidence.config;
   std::vector<ParameterGroup> groups = train.groups;
   for (ParameterGroup& group : groups) {
-    for (Duration* each : {&group.frozen_until, &group.frozen_again_from, &group.frozen_again_until}) {
+    for (Duration* each : {&group.warm_up, &group.frozen_until, &group.frozen_again_from, &group.frozen_again_until}) {
       if (each->unit() != Duration::Unit::steps) *each = 0;
     }
   }

@@ -64,6 +64,25 @@ void check_adapters(const ModelConfig& config) {
   }
 }
 
+/// The stacks may differ in their streams, but not in what a scheme prescribes to the model.
+void check_stacks(const ModelConfig& config) {
+  const bool own = config.encoder_residual != "same";
+  if (config.kind != "encoder-decoder") {
+    if (own || config.center_memory)
+      throw Error(fmt::format("model.{} needs an encoder-decoder, and model.kind is \"{}\"",
+                              own ? "encoder_residual" : "center_memory", config.kind),
+                  "leave it out");
+    return;
+  }
+  const Prescription encoder = prescription_of(residual_of(config, StackKind::encoder));
+  if (encoder.unit_matrices == prescription_of(config.residual).unit_matrices) return;
+  throw Error(
+      fmt::format("model.encoder_residual = \"{}\" cannot be combined with model.residual = \"{}\": one of them "
+                  "keeps all matrices at unit length",
+                  config.encoder_residual, config.residual),
+      "choose two other schemes, or one for both");
+}
+
 void check_initialization(const ModelConfig& config) {
   if (config.initialization != "theory" ||
       (config.heads == 1 && (config.head_size == 0 || config.head_size == config.d_model)))
@@ -81,6 +100,13 @@ void describe(Fields& field, ModelConfig& config) {
         "`encoder-decoder` for pairs, `decoder` for text, `encoder` for labels",
         name_in(model_kinds()));
   field("residual", config.residual, "residual scheme; set by a study", name_in(residual_schemes()).among_others());
+  field("encoder_residual", config.encoder_residual,
+        "`encoder-decoder` only: residual scheme of the encoder, if it is another than the decoder's",
+        name_in(residual_schemes()).or_else("same").among_others());
+  field(
+      "center_memory", config.center_memory,
+      "`encoder-decoder` only: what cross-attention reads are the encoder's states minus their mean over the sentence, "
+      "each scaled to mean square 1");
   field("parallel", config.parallel,
         "self-attention and feed-forward read the same input and their outputs are added, as one sub-layer (GPT-J)");
   field("norm", config.norm, "norm", name_in(norms()));
@@ -161,6 +187,10 @@ ModelDepth depth_of(const ModelConfig& config) {
   return {kind.reads_source ? config.encoder_layers : 0, kind.reads_target ? config.decoder_layers : 0};
 }
 
+const std::string& residual_of(const ModelConfig& config, StackKind stack) {
+  return stack == StackKind::encoder && config.encoder_residual != "same" ? config.encoder_residual : config.residual;
+}
+
 int64_t source_vocabulary_of(const ModelConfig& config) {
   const bool alone = kind_of(config).only_encodes();
   return alone && config.source_vocabulary == 0 ? config.target_vocabulary : config.source_vocabulary;
@@ -187,6 +217,7 @@ void validate(const ModelConfig& config) {
   if (kind.models_language() && config.labels > 0) check_pooling(config, kind);
   check_output_transform(config, kind);
   check_adapters(config);
+  check_stacks(config);
   kind.check(config);
   check_initialization(config);
 }

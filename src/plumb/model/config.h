@@ -6,13 +6,16 @@
 #include "plumb/base/config.h"
 #include "plumb/base/options.h"
 #include "plumb/nn/depth.h"
+#include "plumb/nn/layer_id.h"
 #include "plumb/nn/lora.h"
 
 namespace plumb {
 
 struct ModelConfig {
   std::string kind = "encoder-decoder";
-  std::string residual = "pre-ln";  // a residual scheme, or tensor2tensor's "preprocess/postprocess"
+  std::string residual = "pre-ln";        // a residual scheme, or tensor2tensor's "preprocess/postprocess"
+  std::string encoder_residual = "same";  // of an encoder-decoder
+  bool center_memory = false;
   bool parallel = false;
   std::string norm = "layernorm";
   double norm_eps = 1e-5;
@@ -59,6 +62,9 @@ void describe(Fields& field, ModelConfig& config);
 
 /// The number of layers in each stack. Recurrent layers count as a decoder's.
 ModelDepth depth_of(const ModelConfig& config);
+
+/// The residual scheme of one stack.
+const std::string& residual_of(const ModelConfig& config, StackKind stack);
 
 /// The vocabulary size of the encoder: that of the target for an encoder-only model without a source vocabulary.
 int64_t source_vocabulary_of(const ModelConfig& config);

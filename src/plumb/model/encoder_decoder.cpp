@@ -38,7 +38,8 @@ EncoderDecoder::EncoderDecoder(const ModelConfig& config, at::ScalarType type) :
                                              source);
   target_ = std::make_unique<TokenEmbedding>(parameters_, config, TokenEmbedding::Shape{"tgt", true}, target);
   encoder_ = std::make_unique<Stack>(
-      parameters_, config, Stack::Shape{StackKind::encoder, config.encoder_layers, false, false}, source_->positions());
+      parameters_, config, Stack::Shape{StackKind::encoder, config.encoder_layers, false, false, config.center_memory},
+      source_->positions());
   decoder_ = std::make_unique<Stack>(
       parameters_, config, Stack::Shape{StackKind::decoder, config.decoder_layers, true, true}, target_->positions());
   add_output(config.target_vocabulary, config.share_embeddings == "none" ? Tensor() : target);

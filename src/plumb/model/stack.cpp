@@ -37,7 +37,7 @@ void check_order(const DecoderState& state, const std::vector<int64_t>& order, c
 }
 
 /// Combines the configuration with the residual scheme's prescription; model.qk_norm takes precedence.
-MultiHeadOptions attention_options(const ModelConfig& config) {
+MultiHeadOptions attention_options(const ModelConfig& config, const std::string& residual) {
   MultiHeadOptions options{.kind = config.attention,
                            .qk_norm = config.qk_norm,
                            .norm_eps = config.norm_eps,
@@ -45,11 +45,22 @@ MultiHeadOptions attention_options(const ModelConfig& config) {
                            .gate = config.attention_gate,
                            .options = config.options,
                            .lora = config.lora};
-  const Prescription prescribed = prescription_of(config.residual);
+  const Prescription prescribed = prescription_of(residual);
   if (prescribed.qkv_norm) options.value_norm = config.norm;
   if (options.qk_norm == "none" && prescribed.qkv_norm) options.qk_norm = config.norm;
   options.unit_query_key = options.qk_norm == "none" && prescribed.unit_matrices;
   return options;
+}
+
+/// Minus the mean over each sequence, every row scaled to mean square 1: (tokens, d) → (tokens, d).
+Tensor centered(const Tensor& x, const Ragged& layout) {
+  std::vector<Tensor> sequences;
+  for (int64_t i = 0; i < layout.sequences(); ++i) {
+    const Tensor rows = x.slice(0, layout.begin(i), layout.begin(i) + layout.length(i));
+    sequences.push_back(rows - rows.mean(0, true));
+  }
+  const Tensor moved = at::cat(sequences);
+  return moved * (moved.square().mean(1, true) + 1e-5).rsqrt();
 }
 
 }  // namespace
@@ -75,7 +86,8 @@ Stack::Stack(Parameters& parameters, const ModelConfig& config, const Shape& sha
   const int64_t d = config.d_model;
   const ops::HeadShape heads{config.heads, config.kv_heads > 0 ? config.kv_heads : config.heads,
                              config.head_size > 0 ? config.head_size : d / config.heads};
-  const MultiHeadOptions options = attention_options(config);
+  const std::string& residual = residual_of(config, shape.stack);
+  const MultiHeadOptions options = attention_options(config, residual);
   for (int64_t i = 0; i < shape.layers; ++i) {
     const std::string prefix = to_string(LayerId{shape.stack, i});
     const std::string self_prefix = prefix + ".self_attn";
@@ -92,11 +104,12 @@ Stack::Stack(Parameters& parameters, const ModelConfig& config, const Shape& sha
   }
   const int64_t sub_layers = (shape.cross_attention ? 3 : 2) - (parallel_ ? 1 : 0);
   scheme_ = make_residual_scheme(
-      config.residual, parameters,
+      residual, parameters,
       {shape.stack, shape.layers, sub_layers, d, config.norm, config.norm_eps, depth_of(config), config.options});
 }
 
-Tensor Stack::run(const Tensor& x, const Attend& self, const Attend& cross, ForwardContext& context) const {
+Tensor Stack::run(const Tensor& x, const Ragged& layout, const Attend& self, const Attend& cross,
+                  ForwardContext& context) const {
   Stream stream = scheme_->enter(context.passed({{shape_.stack}, Point::input}, x), context);
   for (size_t i = 0; i < layers_.size(); ++i) {
     int64_t position = 0;
@@ -114,7 +127,8 @@ Tensor Stack::run(const Tensor& x, const Attend& self, const Attend& cross, Forw
     if (shape_.cross_attention) apply(SubLayerKind::cross_attention, [&](const Tensor& h) { return cross(i, h); });
     if (!parallel_) apply(SubLayerKind::feed_forward, [&](const Tensor& h) { return feed_forward(h); });
   }
-  return context.passed({{shape_.stack}, Point::result}, scheme_->leave(stream, context));
+  const Tensor result = scheme_->leave(stream, context);
+  return context.passed({{shape_.stack}, Point::result}, shape_.center_result ? centered(result, layout) : result);
 }
 
 Tensor Stack::operator()(const Tensor& x, const Ragged& layout, const Tensor& memory, const Ragged& memory_layout,
@@ -130,7 +144,7 @@ Tensor Stack::operator()(const Tensor& x, const Ragged& layout, const Tensor& me
     const Tensor read = context.passed({id, Point::memory}, memory);
     return attention.cross(h, layout, attention.remember(read, memory_layout, context), context);
   };
-  return run(x, self, cross, context);
+  return run(x, layout, self, cross, context);
 }
 
 DecoderState Stack::start(int64_t rows) const {
@@ -167,7 +181,7 @@ Tensor Stack::read(const Tensor& x, const Ragged& layout, const std::vector<int6
   const Attend cross = [&](size_t i, const Tensor& h) {
     return layers_[i].cross_attention->cross(h, by_source, state.memory[i], context);
   };
-  Tensor out = run(x, self, cross, context);
+  Tensor out = run(x, layout, self, cross, context);
   for (size_t r = 0; r < state.positions.size(); ++r) state.positions[r] += layout.length(static_cast<int64_t>(r));
   return out;
 }

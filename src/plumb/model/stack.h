@@ -23,6 +23,7 @@ class Stack {
     int64_t layers = 0;
     bool causal = false;
     bool cross_attention = false;
+    bool center_result = false;  // see ModelConfig::center_memory
   };
   Stack(Parameters& parameters, const ModelConfig& config, const Shape& shape, Positions& positions);
 
@@ -54,7 +55,8 @@ class Stack {
   };
   /// An attention of layer i: (tokens, d_model) → (tokens, d_model).
   using Attend = std::function<Tensor(size_t layer, const Tensor& x)>;
-  [[nodiscard]] Tensor run(const Tensor& x, const Attend& self, const Attend& cross, ForwardContext& context) const;
+  [[nodiscard]] Tensor run(const Tensor& x, const Ragged& layout, const Attend& self, const Attend& cross,
+                           ForwardContext& context) const;
 
   Shape shape_;
   bool parallel_;  // self-attention and feed-forward side by side, as one sub-layer

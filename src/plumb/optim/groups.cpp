@@ -58,6 +58,11 @@ void describe(Fields& field, ParameterGroup& group) {
         at_least(0));
   field("weight_decay", group.weight_decay, "applied to all parameters in the group; -1: same as without the group",
         at_least(-1));
+  field(
+      "warm_up", group.warm_up,
+      "multiplies their learning rate by min(1, step/warm_up), besides what the schedule does; 0: no warm-up of their "
+      "own",
+      count_from(0));
   field("frozen_until", group.frozen_until,
         "the first step that updates them, or the tokens or epochs for which they are frozen; 0: trained from the "
         "start; -1: never trained",
@@ -83,6 +88,7 @@ std::vector<ParameterSettings> parameter_settings(const Parameters& parameters,
     if (group != groups.end()) {
       settings.rate_factor = group->learning_rate_factor;
       if (group->weight_decay >= 0) settings.weight_decay = group->weight_decay;
+      settings.warm_up = group->warm_up.in_steps();
       settings.frozen_until = group->frozen_until.in_steps();
       settings.frozen_again_from = group->frozen_again_from.in_steps();
       settings.frozen_again_until = group->frozen_again_until.in_steps();
@@ -97,7 +103,8 @@ std::vector<ParameterStep> parameter_steps(const std::vector<ParameterSettings>&
   std::vector<ParameterStep> steps;
   steps.reserve(settings.size());
   for (const ParameterSettings& each : settings) {
-    steps.push_back({.learning_rate = learning_rate * each.rate_factor,
+    const double grown = static_cast<double>(step) / static_cast<double>(std::max<int64_t>(each.warm_up, 1));
+    steps.push_back({.learning_rate = learning_rate * each.rate_factor * std::min(1.0, grown),
                      .weight_decay = each.weight_decay,
                      .frozen = each.frozen_at(step)});
   }
@@ -107,11 +114,12 @@ std::vector<ParameterStep> parameter_steps(const std::vector<ParameterSettings>&
 std::vector<std::string> settings_summary(const Parameters& parameters,
                                           const std::vector<ParameterSettings>& settings) {
   std::map<double, std::vector<size_t>> decay, factor;
-  std::map<int64_t, std::vector<size_t>> frozen;
+  std::map<int64_t, std::vector<size_t>> frozen, warming;
   std::map<std::pair<int64_t, int64_t>, std::vector<size_t>> again;
   for (size_t i = 0; i < settings.size(); ++i) {
     decay[settings[i].weight_decay].push_back(i);
     if (settings[i].rate_factor != 1) factor[settings[i].rate_factor].push_back(i);
+    if (settings[i].warm_up > 1) warming[settings[i].warm_up].push_back(i);
     if (settings[i].frozen_until != 0) frozen[settings[i].frozen_until].push_back(i);
     if (settings[i].frozen_again_until > settings[i].frozen_again_from)
       again[{settings[i].frozen_again_from, settings[i].frozen_again_until}].push_back(i);
@@ -131,6 +139,10 @@ std::vector<std::string> settings_summary(const Parameters& parameters,
   }
   for (const auto& [value, which] : factor) {
     lines.push_back(fmt::format("learning rate × {:.4g} for {} of {} parameters", value,
+                                number_of_elements(parameters, which), total));
+  }
+  for (const auto& [value, which] : warming) {
+    lines.push_back(fmt::format("a warm-up of {} steps for {} of {} parameters", with_thousands(value),
                                 number_of_elements(parameters, which), total));
   }
   for (const auto& [value, which] : frozen) {

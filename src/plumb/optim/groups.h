@@ -16,6 +16,7 @@ struct ParameterGroup {
   std::vector<std::string> pattern;
   double learning_rate_factor = 1;
   double weight_decay = -1;  // −1: same as without the group
+  Duration warm_up = 0;      // over which their rates grow linearly, besides what the schedule does
   /// The first step that updates them; 0: the first step; −1: never. In tokens or epochs: how long they are frozen.
   Duration frozen_until = 0;
   /// They are frozen again from step `from` up to, but not including, step `until`; in tokens or epochs: from when
@@ -32,6 +33,7 @@ struct ParameterSettings {
   double weight_decay = 0;
   int64_t frozen_until = 0;  // in steps, as in ParameterGroup; so are the next two
   int64_t frozen_again_from = 0, frozen_again_until = 0;
+  int64_t warm_up = 0;
 
   [[nodiscard]] bool frozen_at(int64_t step) const {
     return frozen_until < 0 || step < frozen_until || (step >= frozen_again_from && step < frozen_again_until);

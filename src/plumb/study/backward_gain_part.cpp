@@ -6,6 +6,7 @@
 #include <map>
 
 #include "plumb/analysis/backward_gain.h"
+#include "plumb/analysis/token_similarity.h"
 #include "plumb/study/over_seeds.h"
 
 namespace plumb {
@@ -13,7 +14,16 @@ namespace {
 
 struct BackwardGainStudy : InitialModels {};
 
-using Gains = std::vector<BackwardGains>;  // [seed]
+/// The gains of one model, and the mean cosine between the tokens that its cross-attention reads.
+struct InitialGains : BackwardGains {
+  std::optional<double> memory_similarity;
+};
+void describe(Fields& field, InitialGains& gains) {
+  describe(field, static_cast<BackwardGains&>(gains));
+  field("memory_similarity", gains.memory_similarity);
+}
+
+using Gains = std::vector<InitialGains>;  // [seed]
 using GainsByScheme = std::map<std::string, Planned<Gains>>;
 
 const StackGains& gains_of_stack(const BackwardGains& gains, StackKind stack) {
@@ -30,12 +40,12 @@ Interval gain_interval(const Gains& gains, StackKind stack, const Number& number
       numbers_in(gains, [&](const BackwardGains& each) { return number(gains_of_stack(each, stack)); }));
 }
 
-/// The geometric mean of the gain over a stack's sub-layers.
-double mean_gain(const StackGains& stack) {
+/// The geometric mean of the gain over a stack's sub-layers, or over those of one kind.
+double mean_gain(const StackGains& stack, std::optional<SubLayerKind> kind = {}) {
   double sum = 0;
   int64_t count = 0;
   for (const BackwardGain& part : stack.parts) {
-    if (!part.point.id.layer) continue;
+    if (!part.point.id.layer || (kind && part.point.id.sub_layer != kind)) continue;
     sum += std::log(part.gain);
     ++count;
   }
@@ -99,6 +109,92 @@ Figure profile_figure(const GainsByScheme& measured, StackKind stack, int64_t se
   return figure;
 }
 
+InitialGains measure_gains(Model& model, const std::vector<Batch>& batches) {
+  InitialGains gains{measure_backward_gains(model, batches), {}};
+  if (model.translates() == nullptr) return gains;
+  TokenSimilarity similarity;
+  for (const Batch& batch : batches) {
+    ForwardContext context(Pass::measurement);
+    similarity.see(model, batch, context);
+  }
+  gains.memory_similarity = similarity.means().at({StackKind::encoder});
+  return gains;
+}
+
+std::vector<double> memory_similarities(const Gains& gains) {
+  return numbers_in(gains, [](const InitialGains& each) { return each.memory_similarity.value(); });
+}
+
+/// [seed]: the geometric mean over the decoder's cross-attentions.
+std::vector<double> cross_attention_gains(const Gains& gains) {
+  return numbers_in(gains, [](const InitialGains& each) {
+    return mean_gain(gains_of_stack(each, StackKind::decoder), SubLayerKind::cross_attention);
+  });
+}
+
+/// [seed]: relative to what the similarity of the memory predicts for Post-LN.
+std::vector<double> relative_to_prediction(const Gains& gains) {
+  std::vector<double> predicted = memory_similarities(gains);
+  std::transform(predicted.begin(), predicted.end(), predicted.begin(), predicted_cross_attention_gain);
+  return seed_by_seed(cross_attention_gains(gains), predicted, std::divides<>());
+}
+
+/// [seed]: ‖∂L/∂x‖ after the decoder's last layer / after its first.
+std::vector<double> decoder_growth(const Gains& gains) {
+  return numbers_in(gains, [](const InitialGains& each) {
+    const std::vector<BackwardGain>& parts = gains_of_stack(each, StackKind::decoder).parts;
+    const auto after = [&](int64_t layer) {
+      return std::find_if(parts.begin(), parts.end(),
+                          [&](const BackwardGain& part) {
+                            return part.point.id.layer == layer &&
+                                   part.point.id.sub_layer == SubLayerKind::feed_forward;
+                          })
+          ->gradient;
+    };
+    return after(parts[parts.size() - 2].point.id.layer.value()) / after(0);
+  });
+}
+
+/// Every arm's gain against the similarity of what its cross-attention reads, and the curve predicted for Post-LN.
+Figure cross_attention_figure(const GainsByScheme& measured, int64_t seeds) {
+  Figure figure{
+      "cross_attention_gain",
+      "Gradient lost at cross-attention, by the similarity of the encoder's tokens",
+      fmt::format("Backward gain of a decoder's cross-attention, geometric mean over its layers ({}), against "
+                  "the mean cosine ρ between the tokens that it reads. Line: 1/√(1 + ρ), for Post-LN.",
+                  seeds_in_words(seeds)),
+      "line",
+      {"mean cosine between the encoder's tokens, ρ"},
+      {"backward gain"}};
+  Series& curve = figure.add("1/√(1 + ρ)", "prediction", "dashed");
+  for (int i = -1; i <= 10; ++i) {
+    const double similarity = i / 10.0;
+    curve.point(similarity, predicted_cross_attention_gain(similarity));
+  }
+  for (const auto& [scheme, gains] : measured) {
+    figure.add(display_name(scheme), scheme, "points")
+        .point(confidence_interval(memory_similarities(*gains)).mean,
+               geometric_interval(cross_attention_gains(*gains)));
+  }
+  return figure;
+}
+
+Table cross_attention_table(const GainsByScheme& measured) {
+  Table table{
+      "cross_attention_gain",
+      "What cross-attention passes back to the decoder",
+      "ρ: mean cosine between the encoder's tokens of a sentence. Gain: geometric mean over the cross-attentions, "
+      "with its 95% interval; 1/√(1 + ρ) is predicted for Post-LN. Growth: gradient of the stream after the "
+      "decoder's last layer over that after its first.",
+      {"scheme", "ρ", "gain", "low", "high", "1/√(1 + ρ)", "growth", "low", "high"}};
+  for (const auto& [scheme, gains] : measured) {
+    const double similarity = confidence_interval(memory_similarities(*gains)).mean;
+    table.row(scheme, similarity, geometric_interval(cross_attention_gains(*gains)),
+              predicted_cross_attention_gain(similarity), geometric_interval(decoder_growth(*gains)));
+  }
+  return table;
+}
+
 PartResult report_gains(const StudyContext& context, const BackwardGainStudy& part, const GainsByScheme& measured) {
   PartResult result;
   Table table{"backward_gain",
@@ -116,14 +212,19 @@ PartResult report_gains(const StudyContext& context, const BackwardGainStudy& pa
           *gains, stack, [](const StackGains& one) { return one.input_gradient / one.parts.back().gradient; });
       double error = 0;
       for (const BackwardGains& each : *gains) error = std::max(error, each.error);
-      table.row(scheme, to_string(stack), gain_interval(*gains, stack, mean_gain), whole, error);
+      table.row(scheme, to_string(stack),
+                gain_interval(*gains, stack, [](const StackGains& one) { return mean_gain(one); }), whole, error);
       whole_stacks.emplace_back(display_name(scheme), whole);
     }
-    result.summary.push_back(
-        fmt::format("At initialization, gradient at the input of the {} / at its result: {} ({} layers; {}).",
-                    to_string(stack), with_intervals(whole_stacks), part.layers, seeds_in_words(part.seeds)));
+    result.summary.push_back(fmt::format(
+        "At initialization, gradient at the input of the {} / at its result: {} ({}; {}).", to_string(stack),
+        with_intervals(whole_stacks), depth_in_words(context, part.layers), seeds_in_words(part.seeds)));
   }
   result.tables.push_back(table);
+  if (stacks_of(context).size() > 1) {
+    result.figures.push_back(cross_attention_figure(measured, part.seeds));
+    result.tables.push_back(cross_attention_table(measured));
+  }
   result.measurements = result_json(measured);
   return result;
 }
@@ -133,17 +234,29 @@ PartPlan plan(StudyContext& context, const BackwardGainStudy& part) {
   const GainsByScheme measured = by_scheme(context, [&](const std::string& scheme) {
     OverSeeds what = of_models(context, part, "backward-gain", scheme);
     what.tokens = 40;
-    return over_seeds(plan, context, what, [](Model& model, const std::vector<Batch>& batches) {
-      return measure_backward_gains(model, batches);
-    });
+    return over_seeds(plan, context, what, measure_gains);
   });
+  for (const auto& [arm, gains] : measured) {
+    if (stacks_of(context).size() < 2) break;
+    const auto quantity = [&, arm = arm, gains = gains](const char* name, const char* meaning, Scale scale,
+                                                        std::vector<double> (*values)(const Gains&)) {
+      plan.quantity(name, meaning, scale, arm, [gains, values] { return values(*gains); });
+    };
+    quantity("memory_similarity", "mean cosine between the encoder's tokens", Scale::linear, memory_similarities);
+    quantity("cross_attention_gain", "backward gain of the cross-attentions", Scale::logarithmic,
+             cross_attention_gains);
+    quantity("cross_attention_gain_over_prediction", "backward gain of the cross-attentions · √(1 + ρ)",
+             Scale::logarithmic, relative_to_prediction);
+    quantity("decoder_growth", "gradient of the stream after the decoder's last layer / after its first",
+             Scale::logarithmic, decoder_growth);
+  }
   plan.report = [&context, part, measured] { return report_gains(context, part, measured); };
   return plan;
 }
 
 [[maybe_unused]] const bool kBackwardGain =
     add_part<BackwardGainStudy>("backward_gain", "the backward gain of every sub-layer at initialization",
-                                "Xiong et al. 2020, arXiv 2002.04745", {.place = 12, .plan = plan});
+                                "Xiong et al. 2020, arXiv 2002.04745", {.place = 12, .any_depth = true, .plan = plan});
 
 }  // namespace
 }  // namespace plumb

@@ -251,6 +251,7 @@ std::vector<Table> comparison_tables(const std::vector<StudyArm>& arms, const st
               "",
               {"quantity", "arm", "against", "effect", "mean", "low", "high", "seeds", "apart", "note"}};
   for (const Quantity& quantity : quantities) {
+    if (!quantity.tabled) continue;
     for (const auto& [axis, unused] : arms.front().axes) {
       for (const StudyArm& arm : arms) {
         const auto first = std::find_if(arms.begin(), arms.end(), [&, &axis = axis](const auto& other) {

@@ -51,7 +51,8 @@ Figure logit_change_figure(const std::map<std::string, FirstStepReport>& reports
   return figure;
 }
 
-PartResult report_first_steps(const FirstStepStudy& part, const std::map<std::string, FirstSteps>& steps) {
+PartResult report_first_steps(const StudyContext& context, const FirstStepStudy& part,
+                              const std::map<std::string, FirstSteps>& steps) {
   PartResult result;
   Table table{"first_step",
               "The first step at initialization",
@@ -80,9 +81,9 @@ PartResult report_first_steps(const FirstStepStudy& part, const std::map<std::st
       table.row(optimizer, scheme, rate, 2 / rate.mean, report.passes, report.logits.total, report.momentum_gain);
       rates.emplace_back(display_name(scheme), rate);
     }
-    result.summary.push_back(
-        fmt::format("Learning rate above which the first step of {} raises the loss: {} ({} layers, {} pairs; {}).",
-                    optimizer, with_intervals(rates, 2), part.layers, part.pairs, seeds_in_words(part.seeds)));
+    result.summary.push_back(fmt::format(
+        "Learning rate above which the first step of {} raises the loss: {} ({}, {} pairs; {}).", optimizer,
+        with_intervals(rates, 2), depth_in_words(context, part.layers), part.pairs, seeds_in_words(part.seeds)));
   }
   result.tables.push_back(table);
   return result;
@@ -115,7 +116,7 @@ PartPlan plan(StudyContext& context, const FirstStepStudy& part) {
           });
     }
   }
-  plan.report = [part, steps] { return report_first_steps(part, steps); };
+  plan.report = [&context, part, steps] { return report_first_steps(context, part, steps); };
   return plan;
 }
 

@@ -69,12 +69,13 @@ class PartPlan {
   /// Quantities that are compared between arms, and that claims can be about.
   [[nodiscard]] const std::vector<Quantity>& quantities() const { return quantities_; }
   /// Adds an arm's values, by seed, of the quantity of this name. `doubt` is the same for all of its arms.
-  void quantity(const std::string& name, const std::string& meaning, Scale scale, const std::string& arm,
-                std::function<std::vector<double>()> values, Quantity::Doubt doubt = {}) {
+  Quantity& quantity(const std::string& name, const std::string& meaning, Scale scale, const std::string& arm,
+                     std::function<std::vector<double>()> values, Quantity::Doubt doubt = {}) {
     auto found = std::find_if(quantities_.begin(), quantities_.end(), [&](const auto& q) { return q.name == name; });
     if (found == quantities_.end()) found = quantities_.insert(found, Quantity{name, meaning, scale, {}});
     found->of_arm.emplace(arm, std::move(values));
     if (doubt) found->doubt = std::move(doubt);
+    return *found;
   }
 
   /// Called once the measurements are made.

@@ -419,6 +419,24 @@ std::string setting_suffix(const std::vector<Arm>& arms, const ArmId& id) {
   return suffix;
 }
 
+/// The final loss of an arm at each rate at which all arms are trained, as papers compare them.
+void add_same_rates(PartPlan& plan, const StudyContext& context, const std::vector<Arm>& alike, const Arm& arm,
+                    const std::string& suffix) {
+  for (const double rate : arm.id.optimizer.learning_rates) {
+    const bool common = std::all_of(alike.begin(), alike.end(), [rate](const Arm& each) {
+      const std::vector<double>& rates = each.id.optimizer.learning_rates;
+      return std::find(rates.begin(), rates.end(), rate) != rates.end();
+    });
+    if (!common) continue;
+    plan.quantity(fmt::format("validation_loss{}_rate{:g}", suffix, rate),
+                  fmt::format("final validation loss at a learning rate of {:g} (nats per token){}", rate,
+                              suffix.empty() ? "" : ", " + suffix.substr(1)),
+                  Scale::linear, arm.id.scheme,
+                  [&context, arm, rate] { return sweep_of(arm, failed_at(context)).among({rate}).best_losses(); })
+        .tabled = false;
+  }
+}
+
 /// The final loss of each arm, for comparisons and claims.
 void add_quantities(PartPlan& plan, const StudyContext& context, const std::vector<Arm>& arms) {
   std::map<std::string, std::vector<Arm>> by_suffix;
@@ -442,6 +460,7 @@ void add_quantities(PartPlan& plan, const StudyContext& context, const std::vect
       plan.quantity(
           "validation_loss" + suffix, meaning, Scale::linear, arm.id.scheme,
           [&context, arm] { return sweep_of(arm, failed_at(context)).best_losses(); }, doubt);
+      add_same_rates(plan, context, alike, arm, suffix);
     }
   }
 }

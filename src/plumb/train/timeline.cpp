@@ -182,6 +182,7 @@ TrainConfig resolved(TrainConfig config, Timeline& timeline) {
   for (Duration* each : {&config.warm_up, &config.decay_start}) *each = timeline.first_step(*each);
   config.steps = config.epochs > 0 ? timeline.run_steps() : timeline.first_step(config.steps);
   for (ParameterGroup& group : config.groups) {
+    group.warm_up = timeline.first_step(group.warm_up);
     for (Duration* each : {&group.frozen_until, &group.frozen_again_from, &group.frozen_again_until}) {
       if (each->unit() != Duration::Unit::steps) *each = timeline.first_step(*each) + 1;  // the first step after it
     }
@@ -215,6 +216,7 @@ std::string durations_summary(const TrainConfig& config, const Duration& watch_e
   }
   for (size_t i = 0; i < config.groups.size(); ++i) {
     const ParameterGroup &given = config.groups[i], &found = in_steps.groups[i];
+    length("train.groups.warm_up", given.warm_up, found.warm_up);
     length("frozen_until", given.frozen_until, found.frozen_until.in_steps() - 1);
     length("frozen_again_from", given.frozen_again_from, found.frozen_again_from.in_steps() - 1);
     length("frozen_again_until", given.frozen_again_until, found.frozen_again_until.in_steps() - 1);

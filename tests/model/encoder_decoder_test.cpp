@@ -1,0 +1,82 @@
+// Encoder-decoders whose stacks differ, and what cross-attention reads.
+#include "plumb/model/encoder_decoder.h"
+
+#include <gtest/gtest.h>
+
+#include "support/errors.h"
+
+namespace plumb {
+namespace {
+
+ModelConfig mixed_model(const std::string& encoder, const std::string& decoder) {
+  ModelConfig config;
+  config.residual = decoder;
+  config.encoder_residual = encoder;
+  config.d_model = 8;
+  config.feed_forward = 12;
+  config.heads = 2;
+  config.encoder_layers = config.decoder_layers = 2;
+  config.source_vocabulary = config.target_vocabulary = 11;
+  return config;
+}
+
+/// Copies the values of all parameters that both models have.
+void copy_parameters(const EncoderDecoder& from, EncoderDecoder& to) {
+  const at::NoGradGuard no_graph;
+  for (const Parameter& parameter : to.parameters().all()) {
+    for (const Parameter& other : from.parameters().all()) {
+      if (other.name == parameter.name) Tensor(parameter.value).copy_(other.value);
+    }
+  }
+}
+
+const std::vector<int64_t> kSource = {4, 5, 6, 7, 8};
+const Ragged kSourceLayout(std::vector<int64_t>{2, 3});
+const std::vector<int64_t> kTarget = {1, 9, 1, 10};
+const Ragged kTargetLayout(std::vector<int64_t>{2, 2});
+
+TEST(EncoderDecoder, StacksMayHaveDifferentSchemes) {
+  EncoderDecoder mixed(mixed_model("pre-ln", "post-ln"), at::kDouble);
+  mixed.initialize(3);
+  EncoderDecoder pre(mixed_model("same", "pre-ln"), at::kDouble);
+  EncoderDecoder post(mixed_model("same", "post-ln"), at::kDouble);
+  copy_parameters(mixed, pre);
+  copy_parameters(mixed, post);
+  ForwardContext context;
+  const Tensor memory = mixed.encode(kSource, kSourceLayout, context);
+  EXPECT_TRUE(memory.equal(pre.encode(kSource, kSourceLayout, context)));
+  EXPECT_FALSE(memory.allclose(post.encode(kSource, kSourceLayout, context)));
+  const Tensor states = mixed.decode(kTarget, kTargetLayout, memory, kSourceLayout, context);
+  EXPECT_TRUE(states.equal(post.decode(kTarget, kTargetLayout, memory, kSourceLayout, context)));
+}
+
+TEST(EncoderDecoder, CentersTheMemoryOfEachSentence) {
+  ModelConfig config = mixed_model("same", "post-ln");
+  EncoderDecoder usual(config, at::kDouble);
+  usual.initialize(3);
+  config.center_memory = true;
+  EncoderDecoder centered(config, at::kDouble);
+  copy_parameters(usual, centered);
+  ForwardContext context;
+  const Tensor states = usual.encode(kSource, kSourceLayout, context);
+  const Tensor memory = centered.encode(kSource, kSourceLayout, context);
+  for (const auto& [begin, length] : {std::pair<int64_t, int64_t>{0, 2}, {2, 3}}) {
+    const Tensor rows = states.narrow(0, begin, length) - states.narrow(0, begin, length).mean(0, true);
+    const Tensor expected = rows / (rows.square().mean(1, true) + 1e-5).sqrt();
+    EXPECT_TRUE(memory.narrow(0, begin, length).allclose(expected, 1e-12, 1e-12));
+  }
+}
+
+TEST(EncoderDecoder, RefusesStacksThatCannotBeCombined) {
+  EXPECT_EQ(
+      test::error_of([] { validate(mixed_model("ngpt", "post-ln")); }),
+      "model.encoder_residual = \"ngpt\" cannot be combined with model.residual = \"post-ln\": one of them keeps all "
+      "matrices at unit length");
+  ModelConfig decoder = mixed_model("pre-ln", "post-ln");
+  decoder.kind = "decoder";
+  EXPECT_EQ(test::error_of([&] { validate(decoder); }),
+            "model.encoder_residual needs an encoder-decoder, and model.kind is \"decoder\"");
+}
+
+}  // namespace
+}  // namespace plumb
