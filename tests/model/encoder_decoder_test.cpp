@@ -59,7 +59,12 @@ TEST(EncoderDecoder, CentersTheMemoryOfEachSentence) {
   copy_parameters(usual, centered);
   ForwardContext context;
   const Tensor states = usual.encode(kSource, kSourceLayout, context);
+  Tensor shown;  // the last time that observers see the encoder's result
+  context.watch([&](const ActivationPoint& point, const Tensor& x) {
+    if (point.point == Point::result) shown = x;
+  });
   const Tensor memory = centered.encode(kSource, kSourceLayout, context);
+  EXPECT_TRUE(shown.equal(memory));
   for (const auto& [begin, length] : {std::pair<int64_t, int64_t>{0, 2}, {2, 3}}) {
     const Tensor rows = states.narrow(0, begin, length) - states.narrow(0, begin, length).mean(0, true);
     const Tensor expected = rows / (rows.square().mean(1, true) + 1e-5).sqrt();
@@ -69,12 +74,12 @@ TEST(EncoderDecoder, CentersTheMemoryOfEachSentence) {
 
 TEST(EncoderDecoder, RefusesStacksThatCannotBeCombined) {
   EXPECT_EQ(
-      test::error_of([] { validate(mixed_model("ngpt", "post-ln")); }),
+      test::message_of([] { validate(mixed_model("ngpt", "post-ln")); }),
       "model.encoder_residual = \"ngpt\" cannot be combined with model.residual = \"post-ln\": one of them keeps all "
       "matrices at unit length");
   ModelConfig decoder = mixed_model("pre-ln", "post-ln");
   decoder.kind = "decoder";
-  EXPECT_EQ(test::error_of([&] { validate(decoder); }),
+  EXPECT_EQ(test::message_of([&] { validate(decoder); }),
             "model.encoder_residual needs an encoder-decoder, and model.kind is \"decoder\"");
 }
 

@@ -141,6 +141,31 @@ TEST(StudyClaims, WhatIsInDoubtDecidesNothing) {
   EXPECT_EQ(comparison_tables(four_arms(), {size}).front().rows[1][9], judgment.reason);
 }
 
+TEST(StudyClaims, TogetherAreDecidedByHolm) {
+  // Two-sided p-values of 0 by Student's t with two degrees of freedom, 1 − t/√(2 + t²): 0.0003, 0.0033 and 0.035.
+  const Quantity size = quantity_with({{0.97, 1, 1.03}, {0.9, 1, 1.1}, {0.667, 1, 1.333}, {-3, 0, 3}}, Scale::linear);
+  const std::vector<std::pair<std::string, std::string>> settings = {{"model.residual=post-ln", "model.norm=layernorm"},
+                                                                     {"model.residual=post-ln", "model.norm=rmsnorm"},
+                                                                     {"model.residual=pre-ln", "model.norm=layernorm"},
+                                                                     {"model.residual=pre-ln", "model.norm=rmsnorm"}};
+  const auto outcomes = [&](std::vector<size_t> which) {
+    std::vector<StudyClaim> claims;
+    for (const size_t i : which) {
+      claims.push_back(claim_that(0, settings[i].first, ""));
+      claims.back().of.push_back(settings[i].second);
+    }
+    std::vector<Outcome> found;
+    for (const Verdict& verdict : judge_claims(claims, four_arms(), {size})) found.push_back(verdict.judgment.outcome);
+    return found;
+  };
+  const Outcome yes = Outcome::supported, open = Outcome::undecided;
+  EXPECT_EQ(outcomes({2}), std::vector<Outcome>{yes});
+  // The first two stand among two and three, which leaves the third with a level of 5%.
+  EXPECT_EQ(outcomes({0, 1, 2}), (std::vector<Outcome>{yes, yes, yes}));
+  // One more that is undecided by itself leaves it with half of that.
+  EXPECT_EQ(outcomes({0, 1, 2, 3}), (std::vector<Outcome>{yes, yes, open, open}));
+}
+
 TEST(StudyClaims, MistakesAreErrors) {
   const auto error = [](const StudyClaim& claim) {
     return test::message_of([&] { check_claims({claim}, four_arms()); });

@@ -14,15 +14,15 @@ namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-/// 5%, and as much more as rounding may add to a p-value that is exactly 5%, such as that of 3 of 3 runs against 0
-/// of 3.
-constexpr double kFisherLevel = 0.05 * (1 + 1e-9);
+/// A level and as much more as rounding may add to a p-value that is exactly as large, such as 5% for 3 of 3 runs
+/// against 0 of 3.
+double with_rounding(double level) { return level * (1 + 1e-9); }
 
 std::string in_digits(double value) {
   return value < 0 ? fmt::format("−{:.3g}", -value) : fmt::format("{:.3g}", value);
 }
 
-std::string rule_of(const Region& region, const char* interval) {
+std::string rule_of(const Region& region, const std::string& interval) {
   const bool low = std::isfinite(region.low);
   const bool high = std::isfinite(region.high);
   const std::string where = low && high
@@ -67,10 +67,11 @@ std::string to_string(Outcome outcome) {
   return kNames.at(static_cast<size_t>(outcome));
 }
 
-Judgment judge(const std::vector<double>& values, const Region& region, Scale scale) {
+Judgment judge(const std::vector<double>& values, const Region& region, Scale scale, double confidence) {
   const bool logarithmic = scale == Scale::logarithmic;
   Judgment judgment;
-  judgment.rule = rule_of(region, logarithmic ? "95% interval of the ratio" : "95% interval");
+  judgment.rule =
+      rule_of(region, fmt::format("{:.3g}% interval{}", 100 * confidence, logarithmic ? " of the ratio" : ""));
   std::vector<double> usable;
   for (const double value : values) {
     if (std::isfinite(value) && (!logarithmic || value > 0)) usable.push_back(logarithmic ? std::log(value) : value);
@@ -80,7 +81,7 @@ Judgment judge(const std::vector<double>& values, const Region& region, Scale sc
     judgment.reason = "nothing was measured";
     return judgment;
   }
-  Interval interval = confidence_interval(usable);
+  Interval interval = confidence_interval(usable, confidence);
   if (logarithmic)
     interval = {std::exp(interval.mean), std::exp(interval.low), std::exp(interval.high), interval.count};
   judgment.effect = interval;
@@ -115,20 +116,20 @@ Interval interval_at(std::vector<double> values, double confidence, Scale scale)
 
 }  // namespace
 
-Judgment judge_each(const std::vector<Condition>& conditions, Scale scale) {
+Judgment judge_each(const std::vector<Condition>& conditions, Scale scale, double confidence) {
   if (conditions.empty()) throw Error("a claim about conditions has none");
-  const double confidence = 1 - 0.05 / static_cast<double>(conditions.size());
+  const double stricter = 1 - (1 - confidence) / static_cast<double>(conditions.size());
   Judgment worst;
   std::pair<bool, double> least = {true, std::numeric_limits<double>::infinity()};  // not contradicted, room
   bool supported = true;
   bool contradicted = false;
   bool smaller = false;
   for (const Condition& condition : conditions) {
-    const Judgment one = judge(condition.values, condition.region, scale);
+    const Judgment one = judge(condition.values, condition.region, scale, confidence);
     supported &= one.outcome == Outcome::supported;
     const bool outside = one.outcome == Outcome::contradicted || one.outcome == Outcome::smaller;
     const Outcome surely =
-        outside ? outcome_of(interval_at(condition.values, confidence, scale), condition.region) : Outcome::undecided;
+        outside ? outcome_of(interval_at(condition.values, stricter, scale), condition.region) : Outcome::undecided;
     const bool contradicts = surely == Outcome::contradicted;
     contradicted |= contradicts;
     smaller |= surely == Outcome::smaller;
@@ -144,7 +145,7 @@ Judgment judge_each(const std::vector<Condition>& conditions, Scale scale) {
   worst.rule = fmt::format(
       "in each of {} conditions, of which this is the worst: {} (contradicted: at a confidence of "
       "{:.3g}%)",
-      conditions.size(), worst.rule, 100 * confidence);
+      conditions.size(), worst.rule, 100 * stricter);
   return worst;
 }
 
@@ -164,7 +165,8 @@ Judgment judge_readings(const std::vector<QuantityReading>& readings, const Regi
   return judgment;
 }
 
-Judgment judge_difference(const std::vector<double>& first, const std::vector<double>& second, const Region& region) {
+Judgment judge_difference(const std::vector<double>& first, const std::vector<double>& second, const Region& region,
+                          double confidence) {
   if (first.size() != second.size())
     throw Error(
         fmt::format("two arms have {} and {} runs; they are compared seed by seed", first.size(), second.size()));
@@ -172,7 +174,7 @@ Judgment judge_difference(const std::vector<double>& first, const std::vector<do
   for (size_t i = 0; i < first.size(); ++i) {
     if (!std::isinf(first[i]) && !std::isinf(second[i])) differences.push_back(first[i] - second[i]);
   }
-  Judgment judgment = judge(differences, region);
+  Judgment judgment = judge(differences, region, Scale::linear, confidence);
   const auto failed = [](const std::vector<double>& losses) {
     return static_cast<int64_t>(std::count_if(losses.begin(), losses.end(), [](double x) { return std::isinf(x); }));
   };
@@ -181,14 +183,16 @@ Judgment judge_difference(const std::vector<double>& first, const std::vector<do
   const int64_t of_second = failed(second);
   if (of_first + of_second == 0) return judgment;
   judgment.outcome = Outcome::undecided;
-  judgment.rule += "; an arm that fails more often (Fisher's exact test, 5%) counts as worse";
+  const double level = 1 - confidence;
+  judgment.rule +=
+      fmt::format("; an arm that fails more often (Fisher's exact test, {:.3g}%) counts as worse", 100 * level);
   judgment.reason = fmt::format("{} and {} of {} runs failed", of_first, of_second, runs);
   if (of_first == runs && of_second == runs) {
     judgment.outcome = Outcome::not_testable;
     judgment.reason = "every run failed";
-  } else if (failure_p_value(of_first, runs, of_second, runs) <= kFisherLevel) {
+  } else if (failure_p_value(of_first, runs, of_second, runs) <= with_rounding(level)) {
     judgment.outcome = std::isinf(region.high) ? Outcome::supported : Outcome::contradicted;
-  } else if (failure_p_value(of_second, runs, of_first, runs) <= kFisherLevel) {
+  } else if (failure_p_value(of_second, runs, of_first, runs) <= with_rounding(level)) {
     judgment.outcome = std::isinf(region.low) ? Outcome::supported : Outcome::contradicted;
   }
   return judgment;

@@ -41,11 +41,15 @@ struct Region {
 /// linear: the interval is of the mean; logarithmic: of the geometric mean of a positive quantity, such as a ratio.
 enum class Scale { linear, logarithmic };
 
-/// Supported if the 95% interval of the values, one per seed, lies inside the region; contradicted if it lies outside
-/// and beyond the null, if there is one; smaller if it lies outside, but not beyond the null; otherwise undecided. A
-/// wider interval never helps, and fewer than three seeds decide nothing. A value that is not finite (or not positive,
-/// on a logarithmic scale) makes the claim undecided.
-Judgment judge(const std::vector<double>& values, const Region& region, Scale scale = Scale::linear);
+/// The confidence of intervals, unless several claims are judged together.
+inline constexpr double kConfidence = 0.95;
+
+/// Supported if the interval of the values, of 95% confidence unless another is given, one per seed, lies inside the
+/// region; contradicted if it lies outside and beyond the null, if there is one; smaller if it lies outside, but not
+/// beyond the null; otherwise undecided. A wider interval never helps, and fewer than three seeds decide nothing. A
+/// value that is not finite (or not positive, on a logarithmic scale) makes the claim undecided.
+Judgment judge(const std::vector<double>& values, const Region& region, Scale scale = Scale::linear,
+               double confidence = kConfidence);
 
 /// The outcome alone, for an interval whose seeds suffice.
 Outcome outcome_of(const Interval& interval, const Region& region);
@@ -57,12 +61,13 @@ struct Condition {
 };
 
 /// Claim: in every condition the expectation lies in the condition's region. Supported if every 95% interval does;
-/// contradicted if an interval of confidence 1 − 0.05/n, n the number of conditions, lies outside (Bonferroni). The
-/// effect is that of the worst condition, as the rule says: one that contradicts the claim, if there is one; among
-/// equals that whose mean is closest to the end of its region, or furthest beyond it. With a null in the regions, one
-/// condition that lies outside without contradicting, at that confidence, is no effect of that size. Throws Error
-/// without conditions.
-Judgment judge_each(const std::vector<Condition>& conditions, Scale scale = Scale::linear);
+/// contradicted if an interval of confidence 1 − α/n, n the number of conditions and α = 0.05, lies outside
+/// (Bonferroni). The effect is that of the worst condition, as the rule says: one that contradicts the claim, if there
+/// is one; among equals that whose mean is closest to the end of its region, or furthest beyond it. With a null in the
+/// regions, one condition that lies outside without contradicting, at that confidence, is no effect of that size.
+/// Throws Error without conditions.
+Judgment judge_each(const std::vector<Condition>& conditions, Scale scale = Scale::linear,
+                    double confidence = kConfidence);
 
 /// One way to express the quantity that a claim is about, such as a norm alone or relative to another.
 struct QuantityReading {
@@ -80,7 +85,8 @@ Judgment judge_readings(const std::vector<QuantityReading>& readings, const Regi
 /// seed; an infinite loss is a run that failed. Failed runs are counted, not averaged: an arm that fails more often, by
 /// Fisher's exact test at 5%, counts as having the larger loss; otherwise the claim is undecided. Not testable if every
 /// run failed. Throws Error if the arms have different numbers of runs.
-Judgment judge_difference(const std::vector<double>& first, const std::vector<double>& second, const Region& region);
+Judgment judge_difference(const std::vector<double>& first, const std::vector<double>& second, const Region& region,
+                          double confidence = kConfidence);
 
 /// P(X ≥ first) under the hypothesis that both groups fail equally often: Fisher's exact test, one-sided, for `first`
 /// of `first_runs` and `second` of `second_runs` failed runs.

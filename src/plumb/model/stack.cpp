@@ -127,8 +127,12 @@ Tensor Stack::run(const Tensor& x, const Ragged& layout, const Attend& self, con
     if (shape_.cross_attention) apply(SubLayerKind::cross_attention, [&](const Tensor& h) { return cross(i, h); });
     if (!parallel_) apply(SubLayerKind::feed_forward, [&](const Tensor& h) { return feed_forward(h); });
   }
-  const Tensor result = scheme_->leave(stream, context);
-  return context.passed({{shape_.stack}, Point::result}, shape_.center_result ? centered(result, layout) : result);
+  Tensor result = scheme_->leave(stream, context);
+  if (shape_.center_result) {
+    result = centered(result, layout);
+    context.show({{shape_.stack}, Point::result}, result);
+  }
+  return context.passed({{shape_.stack}, Point::result}, result);
 }
 
 Tensor Stack::operator()(const Tensor& x, const Ragged& layout, const Tensor& memory, const Ragged& memory_layout,

@@ -126,7 +126,7 @@ Region with_null(Region region, Scale scale) {
   return region;
 }
 
-Judgment judged(const StudyClaim& claim, const Quantity& quantity, const std::vector<Pair>& pairs) {
+Judgment judged(const StudyClaim& claim, const Quantity& quantity, const std::vector<Pair>& pairs, double confidence) {
   const Region region = region_of(claim, quantity.scale);
   if (pairs.size() > 1) {
     std::vector<Condition> conditions;
@@ -134,14 +134,14 @@ Judgment judged(const StudyClaim& claim, const Quantity& quantity, const std::ve
       const Region own = pair.against == nullptr ? region : with_null(region, quantity.scale);
       conditions.push_back({values_of(quantity, pair), own});
     }
-    return judge_each(conditions, quantity.scale);
+    return judge_each(conditions, quantity.scale, confidence);
   }
   const Pair& pair = pairs.front();
-  if (pair.against == nullptr) return judge(values_of(quantity, pair), region, quantity.scale);
+  if (pair.against == nullptr) return judge(values_of(quantity, pair), region, quantity.scale, confidence);
   if (quantity.scale == Scale::logarithmic)
-    return judge(values_of(quantity, pair), with_null(region, quantity.scale), quantity.scale);
+    return judge(values_of(quantity, pair), with_null(region, quantity.scale), quantity.scale, confidence);
   return judge_difference(quantity.of_arm.at(pair.of->name)(), quantity.of_arm.at(pair.against->name)(),
-                          with_null(region, quantity.scale));
+                          with_null(region, quantity.scale), confidence);
 }
 
 /// "Post-LN, rmsnorm"; "model.norm=rmsnorm" for several arms.
@@ -220,8 +220,8 @@ void check_quantity(const StudyClaim& claim, const std::vector<Quantity>& quanti
   (void)quantity_of(claim, quantities);
 }
 
-Verdict judge_claim(const StudyClaim& claim, const std::vector<StudyArm>& arms,
-                    const std::vector<Quantity>& quantities) {
+Verdict judge_claim(const StudyClaim& claim, const std::vector<StudyArm>& arms, const std::vector<Quantity>& quantities,
+                    double confidence) {
   const Quantity& quantity = quantity_of(claim, quantities);
   std::vector<Pair> pairs = pairs_of(claim, arms);
   const size_t all = pairs.size();
@@ -234,7 +234,7 @@ Verdict judge_claim(const StudyClaim& claim, const std::vector<StudyArm>& arms,
     return verdict;
   }
   verdict.quantity = what_is_judged(claim, quantity, pairs);
-  verdict.judgment = judged(claim, quantity, pairs);
+  verdict.judgment = judged(claim, quantity, pairs, confidence);
   for (const Pair& pair : pairs)
     verdict.judgment = undecided_because(
         verdict.judgment, doubt_about(quantity, pair, with_null(region_of(claim, quantity.scale), quantity.scale)));
@@ -243,6 +243,29 @@ Verdict judge_claim(const StudyClaim& claim, const std::vector<StudyArm>& arms,
         verdict.judgment, fmt::format("measured for {} of the {} arms or pairs that it is about", pairs.size(), all));
   }
   return verdict;
+}
+
+std::vector<Verdict> judge_claims(const std::vector<StudyClaim>& claims, const std::vector<StudyArm>& arms,
+                                  const std::vector<Quantity>& quantities) {
+  std::vector<Verdict> verdicts;
+  std::vector<size_t> open;  // decided by themselves
+  for (const StudyClaim& claim : claims) {
+    verdicts.push_back(judge_claim(claim, arms, quantities));
+    if (is_decided(verdicts.back().judgment.outcome)) open.push_back(verdicts.size() - 1);
+  }
+  double confidence = kConfidence;
+  for (size_t left = claims.size(), stand = 1; stand > 0 && !open.empty(); left -= stand) {
+    confidence = 1 - (1 - kConfidence) / static_cast<double>(left);
+    stand = std::erase_if(open, [&](size_t i) {
+      return judge_claim(claims[i], arms, quantities, confidence).judgment.outcome == verdicts[i].judgment.outcome;
+    });
+  }
+  for (const size_t i : open) {
+    verdicts[i].judgment = undecided_because(
+        verdicts[i].judgment, fmt::format("{} by itself, but not at {:.3g}% confidence, as {} claims together require",
+                                          to_string(verdicts[i].judgment.outcome), 100 * confidence, claims.size()));
+  }
+  return verdicts;
 }
 
 std::vector<Table> comparison_tables(const std::vector<StudyArm>& arms, const std::vector<Quantity>& quantities) {

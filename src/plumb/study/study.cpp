@@ -183,10 +183,13 @@ PartResult compared(const StudyContext& context, const std::vector<SourcedClaim>
   PartResult result;
   std::vector<std::string> axes;
   for (const auto& [axis, unused] : context.arms.front().axes) axes.push_back(axis);
-  for (const SourcedClaim& each : claims) {
-    Verdict& verdict = result.verdicts.emplace_back(judge_claim(each.claim, context.arms, quantities));
-    verdict.id = fmt::format("claim{}", result.verdicts.size());
-    verdict.source = each.source;
+  std::vector<StudyClaim> all;
+  for (const SourcedClaim& each : claims) all.push_back(each.claim);
+  result.verdicts = judge_claims(all, context.arms, quantities);
+  for (size_t i = 0; i < claims.size(); ++i) {
+    Verdict& verdict = result.verdicts[i];
+    verdict.id = fmt::format("claim{}", i + 1);
+    verdict.source = claims[i].source;
     verdict.setting = fmt::format("{} arms, by {}; d_model {}; {}", context.arms.size(), join(axes),
                                   context.config.model.d_model, corpus_of(context));
     const Judgment& judgment = verdict.judgment;
