@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <utility>
+#include <tuple>
 
 #include "plumb/base/error.h"
 
@@ -120,7 +120,8 @@ Judgment judge_each(const std::vector<Condition>& conditions, Scale scale, doubl
   if (conditions.empty()) throw Error("a claim about conditions has none");
   const double stricter = 1 - (1 - confidence) / static_cast<double>(conditions.size());
   Judgment worst;
-  std::pair<bool, double> least = {true, std::numeric_limits<double>::infinity()};  // not contradicted, room
+  // Not contradicted, supported, room.
+  std::tuple<bool, bool, double> least = {true, true, std::numeric_limits<double>::infinity()};
   bool supported = true;
   bool contradicted = false;
   bool smaller = false;
@@ -133,7 +134,8 @@ Judgment judge_each(const std::vector<Condition>& conditions, Scale scale, doubl
     const bool contradicts = surely == Outcome::contradicted;
     contradicted |= contradicts;
     smaller |= surely == Outcome::smaller;
-    const std::pair<bool, double> room = {!contradicts, room_in(condition.region, one.effect)};
+    const std::tuple<bool, bool, double> room = {!contradicts, one.outcome == Outcome::supported,
+                                                 room_in(condition.region, one.effect)};
     if (room >= least) continue;
     least = room;
     worst = one;

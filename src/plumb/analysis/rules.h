@@ -62,10 +62,10 @@ struct Condition {
 
 /// Claim: in every condition the expectation lies in the condition's region. Supported if every 95% interval does;
 /// contradicted if an interval of confidence 1 − α/n, n the number of conditions and α = 0.05, lies outside
-/// (Bonferroni). The effect is that of the worst condition, as the rule says: one that contradicts the claim, if there
-/// is one; among equals that whose mean is closest to the end of its region, or furthest beyond it. With a null in the
-/// regions, one condition that lies outside without contradicting, at that confidence, is no effect of that size.
-/// Throws Error without conditions.
+/// (Bonferroni). The effect is that of the worst condition, as the rule says: one that contradicts the claim, or
+/// else one that does not support it, if there is one; among equals that whose mean is closest to the end of its
+/// region, or furthest beyond it. With a null in the regions, one condition that lies outside without contradicting, at
+/// that confidence, is no effect of that size. Throws Error without conditions.
 Judgment judge_each(const std::vector<Condition>& conditions, Scale scale = Scale::linear,
                     double confidence = kConfidence);
 

@@ -52,6 +52,16 @@ double mean_gain(const StackGains& stack, std::optional<SubLayerKind> kind = {})
   return std::exp(sum / static_cast<double>(count));
 }
 
+/// The kinds of sub-layers of a stack, in their order.
+std::vector<SubLayerKind> kinds_of(const StackGains& stack) {
+  std::vector<SubLayerKind> kinds;
+  for (const BackwardGain& part : stack.parts) {
+    const std::optional<SubLayerKind> kind = part.point.id.sub_layer;
+    if (kind && std::find(kinds.begin(), kinds.end(), *kind) == kinds.end()) kinds.push_back(*kind);
+  }
+  return kinds;
+}
+
 const char* style_of_kind(SubLayerKind kind) {
   if (kind == SubLayerKind::self_attention) return "dashed";
   return kind == SubLayerKind::cross_attention ? "points" : "solid";
@@ -155,8 +165,9 @@ std::vector<double> decoder_growth(const Gains& gains) {
   });
 }
 
-/// Every arm's gain against the similarity of what its cross-attention reads, and the curve predicted for Post-LN.
-Figure cross_attention_figure(const GainsByScheme& measured, int64_t seeds) {
+/// Every arm's gain against the similarity of what its cross-attention reads, and the curve predicted for Post-LN. Arms
+/// with the same scheme in the decoder are one series.
+Figure cross_attention_figure(const StudyContext& context, const GainsByScheme& measured, int64_t seeds) {
   Figure figure{
       "cross_attention_gain",
       "Gradient lost at cross-attention, by the similarity of the encoder's tokens",
@@ -171,10 +182,14 @@ Figure cross_attention_figure(const GainsByScheme& measured, int64_t seeds) {
     const double similarity = i / 10.0;
     curve.point(similarity, predicted_cross_attention_gain(similarity));
   }
-  for (const auto& [scheme, gains] : measured) {
-    figure.add(display_name(scheme), scheme, "points")
-        .point(confidence_interval(memory_similarities(*gains)).mean,
-               geometric_interval(cross_attention_gains(*gains)));
+  std::map<std::string, Series*> by_decoder;
+  for (const auto& [name, gains] : measured) {
+    const StudyArm* arm = arm_named(context, name);
+    const std::string decoder = arm == nullptr ? name : arm->model.residual;
+    Series*& points = by_decoder[decoder];
+    if (points == nullptr) points = &figure.add(display_name(decoder), decoder, "points");
+    points->point(confidence_interval(memory_similarities(*gains)).mean,
+                  geometric_interval(cross_attention_gains(*gains)));
   }
   return figure;
 }
@@ -199,10 +214,10 @@ PartResult report_gains(const StudyContext& context, const BackwardGainStudy& pa
   PartResult result;
   Table table{"backward_gain",
               "Backward gain at initialization",
-              "Geometric means with 95% intervals: over the sub-layers of a stack, and the product of all gains, the "
-              "gradient at the stack's input over that at its result. Error: the largest relative difference from "
-              "differentiating the whole model.",
-              {"scheme", "stack", "per sub-layer", "low", "high", "whole stack", "low", "high", "error"}};
+              "Geometric means with 95% intervals: over all sub-layers of a stack, and over those of each kind. The "
+              "product of a stack's gains is the gradient at its input over that at its result. Error: the largest "
+              "relative difference from differentiating the whole model.",
+              {"scheme", "stack", "sub-layers", "gain", "low", "high", "product", "low", "high", "error"}};
   for (const StackKind stack : stacks_of(context)) {
     result.figures.push_back(gain_figure(measured, stack, part.seeds));
     result.figures.push_back(profile_figure(measured, stack, part.seeds));
@@ -212,8 +227,12 @@ PartResult report_gains(const StudyContext& context, const BackwardGainStudy& pa
           *gains, stack, [](const StackGains& one) { return one.input_gradient / one.parts.back().gradient; });
       double error = 0;
       for (const BackwardGains& each : *gains) error = std::max(error, each.error);
-      table.row(scheme, to_string(stack),
-                gain_interval(*gains, stack, [](const StackGains& one) { return mean_gain(one); }), whole, error);
+      const auto mean_of = [&, &gains = gains](std::optional<SubLayerKind> kind) {
+        return gain_interval(*gains, stack, [kind](const StackGains& one) { return mean_gain(one, kind); });
+      };
+      table.row(scheme, to_string(stack), "all", mean_of({}), whole, error);
+      for (const SubLayerKind kind : kinds_of(gains_of_stack(gains->front(), stack)))
+        table.row(scheme, to_string(stack), in_words(kind), mean_of(kind), Json(), Json(), Json(), Json());
       whole_stacks.emplace_back(display_name(scheme), whole);
     }
     result.summary.push_back(fmt::format(
@@ -222,8 +241,8 @@ PartResult report_gains(const StudyContext& context, const BackwardGainStudy& pa
   }
   result.tables.push_back(table);
   if (stacks_of(context).size() > 1) {
-    result.figures.push_back(cross_attention_figure(measured, part.seeds));
-    result.tables.push_back(cross_attention_table(measured));
+    result.figures.insert(result.figures.begin(), cross_attention_figure(context, measured, part.seeds));
+    result.tables.insert(result.tables.begin(), cross_attention_table(measured));
   }
   result.measurements = result_json(measured);
   return result;

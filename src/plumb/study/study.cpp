@@ -186,12 +186,14 @@ PartResult compared(const StudyContext& context, const std::vector<SourcedClaim>
   std::vector<StudyClaim> all;
   for (const SourcedClaim& each : claims) all.push_back(each.claim);
   result.verdicts = judge_claims(all, context.arms, quantities);
+  const bool one_width = std::none_of(context.arms.begin(), context.arms.end(),
+                                      [](const StudyArm& arm) { return arm.settings.contains("model.d_model"); });
+  const std::string width = one_width ? fmt::format("d_model {}; ", context.config.model.d_model) : "";
   for (size_t i = 0; i < claims.size(); ++i) {
     Verdict& verdict = result.verdicts[i];
     verdict.id = fmt::format("claim{}", i + 1);
     verdict.source = claims[i].source;
-    verdict.setting = fmt::format("{} arms, by {}; d_model {}; {}", context.arms.size(), join(axes),
-                                  context.config.model.d_model, corpus_of(context));
+    verdict.setting = fmt::format("{} arms, by {}; {}{}", context.arms.size(), join(axes), width, corpus_of(context));
     const Judgment& judgment = verdict.judgment;
     const std::string effect = judgment.effect.count == 0 ? "" : ": " + with_interval(judgment.effect);
     result.summary.push_back(fmt::format("{}: {}{}.", verdict.claim, to_string(judgment.outcome), effect));

@@ -419,7 +419,8 @@ std::string setting_suffix(const std::vector<Arm>& arms, const ArmId& id) {
   return suffix;
 }
 
-/// The final loss of an arm at each rate at which all arms are trained, as papers compare them.
+/// The final loss of an arm at each rate at which all arms are trained, as papers compare them. Among arms at one rate,
+/// how badly a run failed is part of the answer, so failed runs keep their losses.
 void add_same_rates(PartPlan& plan, const StudyContext& context, const std::vector<Arm>& alike, const Arm& arm,
                     const std::string& suffix) {
   for (const double rate : arm.id.optimizer.learning_rates) {
@@ -432,7 +433,7 @@ void add_same_rates(PartPlan& plan, const StudyContext& context, const std::vect
                   fmt::format("final validation loss at a learning rate of {:g} (nats per token){}", rate,
                               suffix.empty() ? "" : ", " + suffix.substr(1)),
                   Scale::linear, arm.id.scheme,
-                  [&context, arm, rate] { return sweep_of(arm, failed_at(context)).among({rate}).best_losses(); })
+                  [&context, arm, rate] { return sweep_of(arm, failed_at(context)).among({rate}).points.at(0).losses; })
         .tabled = false;
   }
 }
