@@ -37,7 +37,9 @@ Json results_of(const std::string& name) {
 
 /// The page with its lines joined, so that sentences can be found.
 std::string flowing(const std::string& page) { return std::regex_replace(page, std::regex(R"(\n *)"), " "); }
-std::string page_text() { return read_file(test::source_directory() / "docs" / "findings.md"); }
+std::string page_text(const std::string& page = "findings") {
+  return read_file(test::source_directory() / "docs" / (page + ".md"));
+}
 
 void collect(const Json& json, std::vector<double>& numbers) {
   if (json.is_number()) numbers.push_back(std::abs(json.get<double>()));
@@ -454,6 +456,25 @@ TEST_F(Sentences, OtherStudies) {
                      transfer_arms("ulmfit").at("awd-lstm; from scratch; 1000").gain_between()));
 }
 
+TEST(Findings, OfPostLnAreTheirRegisteredClaims) {
+  for (const char* study : {"post_ln_gradient"}) {
+    const Json registered =
+        read_json(test::source_directory() / "docs" / "findings" / fmt::format("{}.registration.json", study));
+    const Json verdicts = results_of(study)["verdicts"];
+    ASSERT_GT(verdicts.size(), 5U);
+    for (const Json& verdict : verdicts) {
+      const auto claim = verdict["claim"].get<std::string>();
+      EXPECT_NE(registered["study"].get<std::string>().find("text = \"" + claim + "\""), std::string::npos) << claim;
+      const Json& effect = verdict["effect"];
+      const std::string row =
+          fmt::format("| {} | {}: {}, {} seeds) | {} |", claim, verdict["quantity"].get<std::string>(),
+                      with_limits(effect["mean"], effect["low"], effect["high"]), effect["seeds"].get<int>(),
+                      verdict["verdict"].get<std::string>());
+      EXPECT_NE(page_text("post-ln").find(row), std::string::npos) << row;
+    }
+  }
+}
+
 TEST(Findings, AreThoseOfTheResults) {
   const fs::path docs = test::source_directory() / "docs";
   std::vector<double> numbers;
@@ -461,7 +482,8 @@ TEST(Findings, AreThoseOfTheResults) {
     if (entry.path().extension() == ".json") collect(read_json(entry.path()), numbers);
   }
   ASSERT_GT(numbers.size(), 1000U);
-  const std::string page = std::regex_replace(page_text(), std::regex(R"(arXiv \d+\.\d+|\]\([^)]*\))"), "");
+  const std::string page =
+      std::regex_replace(page_text() + page_text("post-ln"), std::regex(R"(arXiv \d+\.\d+|\]\([^)]*\))"), "");
   // Every number with two or more decimals on the page is one of the results, rounded. The tests of sentences compare
   // computed numbers one by one.
   const std::regex quoted(R"(\d+\.(\d{2,}))");
