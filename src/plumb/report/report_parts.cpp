@@ -88,8 +88,11 @@ Json Figure::to_json() const {
       entry["high"] = one.high;
     }
     entry["style"] = one.style;
+    if (!one.other_x.empty()) entry["other_x"] = one.other_x;
+    if (one.hollow) entry["hollow"] = *one.hollow;
     json["series"].push_back(entry);
   }
+  for (const Axis& axis : other_x) json["other_x"].push_back(axis_json(axis));
   json["notes"] = notes;
   if (ended != Figure{}.ended) json["ended"] = ended;
   return json;

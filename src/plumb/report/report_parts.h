@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -43,7 +44,9 @@ struct Series {
   Json y = Json::array();
   Json low = Json::array();
   Json high = Json::array();
-  std::string style = "solid";  // "solid", "dashed", "points"
+  std::string style = "solid";                  // "solid", "dashed", "points"
+  std::vector<Json> other_x;                    // of each of the figure's other axes, a list as long as x
+  std::optional<std::vector<size_t>> hollow{};  // points with hollow markers; the others then have filled ones
 
   /// Adds a point; values that are not finite become null.
   void point(const Json& at, double value);
@@ -61,6 +64,7 @@ struct Figure {
   std::deque<Series> series;
   std::vector<std::string> notes;
   std::string ended = "diverged";  // the legend's word for a line whose last values are null
+  std::vector<Axis> other_x{};     // horizontal axes that the reader can choose instead of x
 
   /// Adds a series, to be filled: the reference stays valid while others are added.
   Series& add(std::string name, std::string group, std::string style = "solid");

@@ -225,7 +225,8 @@ const char* style_of(const Arm& arm) { return arm.id.warm_up.is_zero() ? "dashed
 Figure sweep_figure(const StudyContext& context, const std::vector<Arm>& arms, const ArmId& shown) {
   Figure figure = loss_figure("sweep", "Final validation loss by learning rate", context, shown,
                               "Means over the seeds that finished, and single runs as points; those on the top edge "
-                              "diverged.");
+                              "diverged. A hollow marker is a best rate at an end of the rates that were tried: a "
+                              "better one may lie beyond.");
   figure.x = {"learning rate", true};
   figure.y.log = false;
   double highest = 0;
@@ -237,9 +238,11 @@ Figure sweep_figure(const StudyContext& context, const std::vector<Arm>& arms, c
   for (const Arm& arm : arms) {
     if (!same_figure(arm.id, shown)) continue;
     Series& means = figure.add(arm.id.name(), arm.id.scheme, style_of(arm));
+    means.hollow.emplace();
     Series runs{arm.id.name() + ", runs", arm.id.scheme};
     runs.style = "points";
     for (const Sweep::Point& point : arm.sweep.points) {
+      if (!arm.sweep.open_end().empty() && &point == &arm.sweep.best()) means.hollow->push_back(means.x.size());
       means.point(point.learning_rate, judge(point.losses, {}).effect.mean);
       for (const double loss : point.losses) {
         // With one seed, a finished run is the mean itself.

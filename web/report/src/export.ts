@@ -7,9 +7,10 @@ import { makePlot, type View } from "./plot";
 import type { Figure, Table } from "./results";
 
 export function figureCsv(figure: Figure): string {
-  const lines = [csvLine(["series", figure.x.label || "x", figure.y.label || "y", "low", "high"])];
+  const lines = [csvLine(["series", figure.x.label || "x", figure.y.label || "y", "low", "high", ...figure.otherX.map((axis) => axis.label)])];
   for (const series of figure.series) {
-    series.y.forEach((y, i) => lines.push(csvLine([series.name, series.x[i], y, series.low?.[i], series.high?.[i]])));
+    series.y.forEach((y, i) =>
+      lines.push(csvLine([series.name, series.x[i], y, series.low?.[i], series.high?.[i], ...series.otherX.map((at) => at[i])])));
   }
   return lines.join("\n") + "\n";
 }

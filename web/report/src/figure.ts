@@ -1,4 +1,5 @@
 // One figure: heading, tools, legend, chart, caption. Every user action changes `view` and redraws.
+import { canSmooth, chosen } from "./chosen";
 import { h, icon, download, fileName } from "./dom";
 import { type Chart, echarts } from "./echarts";
 import { figureCsv, savePicture } from "./export";
@@ -26,7 +27,12 @@ export interface FigureView {
   view: View;
   /** Draws with these colors; for paper, at the width of a page. */
   draw(palette: Palette, paper?: boolean): void;
+  /** Downloads the chart as it is shown. */
+  save(format: "png" | "svg"): void;
 }
+
+/** A chart in one of the two columns of a printed page, in pixels. */
+const PAPER = { width: 318, height: 205 };
 
 const KINDS: Record<Kind, string> = { line: "Line chart", scatter: "Scatter plot", bar: "Bar chart", density: "Density" };
 
@@ -40,13 +46,15 @@ function spoken(figure: Figure): string {
   return `${figure.title}. ${KINDS[figure.kind]} of ${figure.y.label || "y"} against ${figure.x.label || "x"}: ${names.join("; ")}.`;
 }
 
-export function makeFigure(figure: Figure, number: number, groups: Groups, first: Palette, related: HTMLElement[]): FigureView {
-  const view = keptView(figure) ?? firstView(figure);
+export function makeFigure(whole: Figure, number: number, groups: Groups, first: Palette, related: HTMLElement[]): FigureView {
+  const view = keptView(whole) ?? firstView(whole);
+  let figure = chosen(whole, view.axis, view.smoothing);
   let palette = first;
   let allLooks: Look[] = looks(figure, groups, palette);
   let plot: Plot = makePlot(figure, view, groups, palette);
   let chart: Chart | null = null;
   let touchZoom = false;
+  const fingers = matchMedia("(pointer: coarse)");
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
 
   const legend = h("div", { class: "legend", role: "group", "aria-label": "Series" });
@@ -57,15 +65,18 @@ export function makeFigure(figure: Figure, number: number, groups: Groups, first
     "aria-label": "Chart. Plus and minus zoom, arrow keys move the view, 0 resets it.",
   } : { class: "stage" }, canvas);
   const hint = h("p", { class: "omitted", hidden: true });
+  /** The tooltip where a finger would cover it. */
+  const readout = h("div", { class: "readout", "aria-live": "polite" });
   const data = h("div", { class: "figure-data", hidden: true });
 
   const height = (width: number) => Math.round(Math.min(430, Math.max(270, width * 0.52)));
 
   const render = (animate: boolean, paper = false) => {
+    figure = chosen(whole, view.axis, view.smoothing);
     allLooks = looks(figure, groups, palette);
     plot = makePlot(figure, view, groups, palette);
-    const width = paper ? 640 : Math.max(220, stage.clientWidth);
-    const size = { width, height: paper ? 265 : height(width) };
+    const width = paper ? PAPER.width : Math.max(220, stage.clientWidth);
+    const size = { width, height: paper ? PAPER.height : height(width) };
     canvas.style.height = `${size.height}px`;
     if (!chart) {
       const many = figure.series.reduce((sum, series) => sum + series.y.length, 0) > 20000;
@@ -82,15 +93,21 @@ export function makeFigure(figure: Figure, number: number, groups: Groups, first
           type: plot.categories && figure.kind === "bar" ? "shadow" : "line", z: 0, snap: false, label: { show: false },
           lineStyle: { color: palette.axis, type: "solid" }, shadowStyle: { color: palette.grid, opacity: 0.5 },
         },
-        formatter: (params: never) => tooltip(params),
+        formatter: (params: never) => {
+          if (!fingers.matches) return tooltip(params);
+          readout.replaceChildren(tooltip(params));
+          return "";
+        },
       },
     }, { notMerge: !animate, replaceMerge: ["series"] });
     drawLegend(legend, figure, allLooks, plot.series, view, { changed: () => update(), hover: highlight });
     legend.hidden = plot.categoryColors.length > 0; // then the axis names the colors
-    hint.hidden = plot.omitted === 0;
-    hint.textContent = plot.omitted === 1
-      ? "1 value is not shown: it is zero, negative or too small for a logarithmic axis."
-      : `${formatNumber(plot.omitted)} values are not shown: they are zero, negative or too small for a logarithmic axis.`;
+    hint.hidden = plot.omitted === 0 && plot.leaving.length === 0;
+    hint.textContent = [
+      plot.omitted === 1 && "1 value is not shown: it is zero, negative or too small for a logarithmic axis.",
+      plot.omitted > 1 && `${formatNumber(plot.omitted)} values are not shown: they are zero, negative or too small for a logarithmic axis.`,
+      plot.leaving.length > 0 && `What ${figure.ended} leaves the chart, to keep the others legible; shown alone, it is whole: ${plot.leaving.join("; ")}.`,
+    ].filter(Boolean).join(" ");
   };
 
   const tooltip = (params: unknown): HTMLElement | string => {
@@ -108,7 +125,7 @@ export function makeFigure(figure: Figure, number: number, groups: Groups, first
 
   // Tools.
   const tool = (label: string, title: string, action: () => void, ...content: (Node | string)[]) =>
-    h("button", { type: "button", class: "tool", "aria-label": title, title, onclick: action }, ...content, label);
+    h("button", { type: "button", class: "tool", "aria-label": label === "" && title, title, onclick: action }, ...content, label);
   const reset = tool("Reset", "Reset zoom", () => {
     stage.focus({ preventScroll: true }); // the button is about to hide
     zoomTo(null);
@@ -131,30 +148,49 @@ export function makeFigure(figure: Figure, number: number, groups: Groups, first
     ...(!categoriesOf(figure) && (figure.x.log || figure.x.symlog || manyDecades()) && positive(figure.series.flatMap((series) => series.x)) ? [logTool("logX", "x")] : []),
     ...(positive(figure.series.flatMap((series) => series.y)) ? [logTool("logY", "y")] : []),
   ];
+  const axisTool = h("select", {
+    class: "tool", "aria-label": "Horizontal axis",
+    onchange: () => {
+      view.axis = axisTool.selectedIndex;
+      view.logX = false;
+      view.zoom = null;
+      update();
+    },
+  }, [whole.x, ...whole.otherX].map((axis, index) =>
+    h("option", { selected: index === view.axis }, `by ${axis.label.replace(/,.*/, "")}`)));
+  const smoothTool = h("label", { class: "tool" }, "smooth", h("input", {
+    type: "range", min: "0", max: "0.99", step: "0.01", value: String(view.smoothing), title: "Weight of the moving average",
+    oninput: (event) => {
+      view.smoothing = Number((event.target as HTMLInputElement).value);
+      update();
+    },
+  }));
   const touchTool = tool("", "Zoom by touch: drag a box", () => {
     touchZoom = !touchZoom;
     sync();
   }, icon(ICONS.zoom));
   touchTool.classList.add("touch-only");
   const tableTool = tool("", "Show the data as a table", () => {
-    if (!data.firstChild) data.append(dataTable(figure));
+    if (!data.firstChild) data.append(dataTable(whole));
     data.hidden = !data.hidden;
     sync();
   }, icon(ICONS.table));
+  const picture = (format: "png" | "svg") => savePicture(figure, groups, view, format);
   const save = h("details", { class: "menu" },
     h("summary", { class: "tool", "aria-label": "Save this figure", title: "Save this figure" }, icon(ICONS.save)),
     h("div", { class: "menu-items" },
       ...([
-        ["Data (CSV)", () => download(fileName(figure.id, "csv"), figureCsv(figure), "text/csv")],
-        ["Data (JSON)", () => download(fileName(figure.id, "json"), JSON.stringify(figure, null, 2), "application/json")],
-        ["Image (SVG)", () => savePicture(figure, groups, view, "svg")],
-        ["Image (PNG)", () => savePicture(figure, groups, view, "png")],
+        ["Data (CSV)", () => download(fileName(figure.id, "csv"), figureCsv(whole), "text/csv")],
+        ["Data (JSON)", () => download(fileName(figure.id, "json"), JSON.stringify(whole, null, 2), "application/json")],
+        ["Image (SVG)", () => picture("svg")],
+        ["Image (PNG)", () => picture("png")],
       ] as [string, () => void][]).map(([label, action]) =>
         h("button", { type: "button", onclick: () => { save.open = false; action(); } }, label))));
 
   const sync = () => {
     for (const { axis, button } of logTools) button.setAttribute("aria-pressed", String(view[axis]));
     reset.hidden = view.zoom === null;
+    readout.replaceChildren();
     touchTool.setAttribute("aria-pressed", String(touchZoom));
     tableTool.setAttribute("aria-pressed", String(!data.hidden));
     canvas.style.touchAction = touchZoom ? "none" : "";
@@ -214,8 +250,8 @@ export function makeFigure(figure: Figure, number: number, groups: Groups, first
     h("div", { class: "figure-head" },
       h("h3", {}, h("a", { class: "number", href: `#figure-${figure.id}` }, `Figure ${number}`), figure.title),
       h("div", { class: "tools", role: "toolbar", "aria-label": "Figure tools" },
-        reset, logTools.map(({ button }) => button), zoomable && touchTool, tableTool, save)),
-    legend, stage, hint, data,
+        reset, whole.otherX.length > 0 && axisTool, canSmooth(whole) && smoothTool, logTools.map(({ button }) => button), zoomable && touchTool, tableTool, save)),
+    legend, stage, readout, hint, data,
     h("figcaption", {}, figure.caption && h("p", {}, figure.caption),
       figure.notes.map((note) => h("p", { class: "note" }, note)),
       related.length > 0 && h("p", { class: "related" }, h("span", {}, "Related claims"), ...related)));
@@ -234,5 +270,6 @@ export function makeFigure(figure: Figure, number: number, groups: Groups, first
       palette = next;
       render(false, paper);
     },
+    save: picture,
   };
 }

@@ -39,7 +39,7 @@ export function formatNumber(value: number | null | undefined, digits = 4): stri
 /** A tick label of a linear axis; ticks are `step` apart, at most `largest` in size: 0.25, 1.5, 20k, 3M, 2·10⁻⁵. */
 export function formatTick(value: number, step: number, largest: number): string {
   if (Math.abs(value) < step * 1e-6) return "0";
-  if ((step < 1e-3 && largest < 1e-2) || largest >= 1e9) {
+  if ((step < 1e-4 && largest < 1e-2) || largest >= 1e9) {
     const exponent = Math.floor(Math.log10(largest) + 1e-9);
     return minus(`${(value / 10 ** exponent).toFixed(decimalsOf(step / 10 ** exponent))}·`) + powerOfTen(exponent);
   }

@@ -6,7 +6,7 @@ import { readResults } from "./results";
 import { type Chapter, makeCommand, makeContents, makeContentsMenu, makeHeader, makeSettings, makeSummary } from "./sections";
 import { makeTable } from "./table";
 import { applyTheme, themeButton } from "./theme";
-import { makeVerdicts, verdictLink } from "./verdicts";
+import { answersInWords, makeVerdicts, verdictLink } from "./verdicts";
 import { keepViews } from "./views";
 
 const source = document.getElementById("results")!.textContent ?? "{}";
@@ -26,23 +26,26 @@ const section = (id: string, title: string, ...content: HTMLElement[]): HTMLElem
 keepViews(results.figures.map((figure, index) => ({ figure, view: figures[index].view })));
 
 const parts: HTMLElement[] = [];
-if (results.summary.length) parts.push(section("summary", "Summary", makeSummary(results.summary)));
-if (results.verdicts.length) parts.push(section("verdicts", "Verdicts", makeVerdicts(results.verdicts, results.figures)));
+const summary = results.summary.length ? results.summary : answersInWords(results.verdicts);
+if (summary.length) parts.push(section("summary", "Summary", makeSummary(summary)));
 if (figures.length) {
   const hint = h("p", { class: "aside on-screen" },
     "Drag across a chart to zoom in and double-click to reset; with a chart in focus, the keys +, −, arrows and 0 do the same. " +
     "Click a name in a legend to hide or show it; double-click to show it alone.");
-  parts.push(section("figures", "Figures", hint, ...figures.map((figure) => figure.element)));
+  parts.push(section("figures", "Figures", hint, h("div", { class: "figures" }, figures.map((figure) => figure.element)),
+    h("p", { class: "aside" }, h("button", { type: "button", class: "link", onclick: () => figures.forEach((figure) => figure.save("svg")) },
+      "Save every figure as SVG"))));
   results.figures.forEach((figure, index) =>
     chapters.push({ id: `figure-${figure.id}`, title: `${index + 1} ${figure.title}`, level: 2 }));
 }
+if (results.verdicts.length) parts.push(section("verdicts", "Verdicts", makeVerdicts(results.verdicts, results.figures)));
 if (results.tables.length) {
   parts.push(section("tables", "Tables", ...results.tables.map((table, index) => makeTable(table, index + 1, groups))));
   results.tables.forEach((table, index) =>
     chapters.push({ id: `table-${table.id}`, title: `${index + 1} ${table.title}`, level: 2 }));
 }
 if (results.settings.length) parts.push(section("settings", "Settings", makeSettings(results)));
-parts.push(section("reproduce", "Reproduce", makeCommand(results, source)));
+parts.push(section("reproduce", results.command ? "Reproduce" : "Data", makeCommand(results, source)));
 
 const draw = (paper = false) => figures.forEach((figure) => figure.draw(palette, paper));
 const theme = themeButton((next) => {

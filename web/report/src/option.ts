@@ -157,9 +157,15 @@ function whiskers(series: DrawnSeries, palette: Palette, bar: { k: number; n: nu
 const coordinates = (series: DrawnSeries) =>
   series.points.map((point) => (point && point.at[1] !== null ? point.at : [point?.at[0] ?? NaN, NaN]));
 
+/** Hollow markers are outlines, larger than the filled ones. */
+function marked(series: DrawnSeries, palette: Palette) {
+  const itemStyle = { color: palette.background, borderColor: series.look.color, borderWidth: 2.2 };
+  return coordinates(series).map((value, index) => (series.hollow?.includes(index) ? { value, symbolSize: 12, itemStyle } : value));
+}
+
 function curve(figure: Figure, series: DrawnSeries, palette: Palette) {
   const { color, dash, symbol, style } = series.look;
-  const markers = style === "points" || (style === "solid" && figure.kind !== "density" && series.points.length < MARKER_LIMIT);
+  const markers = style === "points" || ((style === "solid" || series.hollow) && figure.kind !== "density" && series.points.length < MARKER_LIMIT);
   const density = figure.kind === "density" && style === "solid";
   const scatter = figure.kind === "scatter" && style !== "dashed";
   const many = series.points.length > 400;
@@ -172,7 +178,7 @@ function curve(figure: Figure, series: DrawnSeries, palette: Palette) {
     };
   }
   return {
-    id: `series-${series.index}`, type: "line", name: series.name, data: coordinates(series), z: 2, clip: true,
+    id: `series-${series.index}`, type: "line", name: series.name, data: marked(series, palette), z: 2, clip: true,
     symbol: markers ? symbol : "circle", showSymbol: markers, symbolSize: markers ? markerSize(symbol) : 6, connectNulls: false,
     lineStyle: { color: color, width: density ? 1.6 : 2.2, type: dash, cap: "round", join: "round" },
     itemStyle: { color: color, borderColor: palette.background, borderWidth: markers ? 1.5 : 0 },
@@ -223,6 +229,12 @@ export function makeOption(figure: Figure, plot: Plot, size: Size, palette: Pale
   const series: object[] = [];
   plot.series.forEach((one, k) => {
     series.push(isBar ? bars(one, plot.categoryColors) : curve(figure, one, palette));
+    if (one.measured) {
+      series.push({
+        id: `measured-${one.index}`, type: "line", name: one.name, data: one.measured, z: 1, clip: true, silent: true,
+        showSymbol: false, lineStyle: { color: one.look.color, width: 1.2, type: one.look.dash, opacity: 0.28 }, tooltip: { show: false },
+      });
+    }
     if (banded(one).length === 0) return;
     const asBars = isBar || figure.kind === "scatter" || one.look.style === "points";
     series.push(asBars ? whiskers(one, palette, isBar ? { k, n: plot.series.length } : null) : band(one));

@@ -8,6 +8,10 @@ export interface View {
   logX: boolean;
   logY: boolean;
   hidden: Set<number>;
+  /** 0: the figure's own horizontal axis; n: the n-th of the others. */
+  axis: number;
+  /** The weight of the moving average; 0: as measured. */
+  smoothing: number;
   zoom: { x: [number, number]; y: [number, number] } | null; // transformed
 }
 
@@ -32,6 +36,9 @@ export interface DrawnSeries {
   name: string;
   look: Look;
   points: (Point | null)[];
+  hollow?: number[];
+  /** The values before smoothing, transformed. */
+  measured?: [number, number][];
   /** Where a run ended before its last step: the values after this point are missing. */
   ended: Point | null;
 }
@@ -51,12 +58,16 @@ export interface Plot {
   series: DrawnSeries[];
   /** Values that a log axis cannot show. */
   omitted: number;
+  /** Names of curves that leave the chart: of runs that diverged, whose values would leave no room for the others. */
+  leaving: string[];
 }
 
 export const firstView = (figure: Figure): View => ({
   logX: figure.x.log || figure.x.symlog,
   logY: figure.y.log || figure.y.symlog,
   hidden: new Set(),
+  axis: 0,
+  smoothing: 0,
   zoom: null,
 });
 
@@ -185,11 +196,21 @@ export function makePlot(figure: Figure, view: View, groups: Groups, palette: Pa
     const points = raw.y.map((_, i) => place(raw, i));
     const last = raw.y.reduce<number>((found, value, i) => (value === null ? found : i), -1);
     const ended = figure.kind === "line" && !categories && last >= 0 && last < raw.y.length - 1 ? points[last] : null;
-    series.push({ index, name: raw.name, look: allLooks[index], points, ended });
+    const measured = raw.measured?.map((y, i): [number, number] =>
+      [points[i]?.at[0] ?? NaN, (y === null ? null : yScale.forward(y)) ?? NaN]);
+    series.push({ index, name: raw.name, look: allLooks[index], points, hollow: raw.hollow, measured, ended });
   });
 
-  const all = series.flatMap((one) => one.points.filter((point): point is Point => point !== null));
-  const yAts = all.flatMap((point) => [point.at[1], ...(point.band ?? [])]).filter((at): at is number => at !== null);
+  const placed = (some: DrawnSeries[]) => some.flatMap((one) => one.points.filter((point): point is Point => point !== null));
+  const heights = (some: DrawnSeries[]) =>
+    placed(some).flatMap((point) => [point.at[1], ...(point.band ?? [])]).filter((at): at is number => at !== null);
+  const all = placed(series);
+  const others = heights(series.filter((one) => !one.ended));
+  const [least, most] = [min(others), max(others)];
+  const room = (most - least) / 4;
+  const limit = (at: number) => (others.length === 0 ? at : Math.min(Math.max(at, least - room), most + room));
+  const yAts = heights(series).map(limit);
+  const leaving = series.filter((one) => heights([one]).some((at) => limit(at) !== at)).map((one) => one.name);
   const fromZero = !view.logY && (figure.kind === "bar" || figure.kind === "density");
   const nearZero = !view.logY && yAts.length > 0 && min(yAts) >= 0 && min(yAts) < 0.35 * max(yAts);
   const full = {
@@ -203,7 +224,7 @@ export function makePlot(figure: Figure, view: View, groups: Groups, palette: Pa
   const x = view.zoom?.x ?? full.x;
   const y = view.zoom?.y ?? full.y;
   return {
-    xScale, yScale, categories, x, y, full, series, omitted,
+    xScale, yScale, categories, x, y, full, series, omitted, leaving,
     categoryColors: colorsOfCategories(figure, categories, groups, palette),
     baseline: Math.max(yIsLog ? full.y[0] : 0, y[0]),
   };

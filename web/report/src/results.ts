@@ -23,6 +23,12 @@ export interface Series {
   y: (number | null)[];
   low?: (number | null)[];
   high?: (number | null)[];
+  /** The indices of points with hollow markers; the others then have filled ones, on dashed lines as well. */
+  hollow?: number[];
+  /** The places on the figure's other axes. */
+  otherX: (number | null)[][];
+  /** What `y` was before it was smoothed. */
+  measured?: (number | null)[];
 }
 
 export interface Figure {
@@ -31,6 +37,8 @@ export interface Figure {
   caption: string;
   kind: Kind;
   x: AxisSpec;
+  /** Horizontal axes that the reader can choose instead. */
+  otherX: AxisSpec[];
   y: AxisSpec;
   series: Series[];
   notes: string[];
@@ -74,6 +82,8 @@ export interface Verdict {
 
 export interface Results {
   title: string;
+  /** What the page is about: "study", "training runs". */
+  subject: string;
   subtitle: string;
   command: string;
   created: string;
@@ -113,7 +123,7 @@ function readAxis(raw: unknown): AxisSpec {
   };
 }
 
-function readSeries(raw: Raw): Series {
+function readSeries(raw: Raw, axes: number): Series {
   const y = list(raw.y).map(finite);
   const x = list(raw.x).map((value) => (typeof value === "number" ? value : text(value)));
   const band = (value: unknown) => (Array.isArray(value) && value.length === y.length ? value.map(finite) : undefined);
@@ -127,6 +137,11 @@ function readSeries(raw: Raw): Series {
     y,
     low: high && low,
     high: low && high,
+    hollow: Array.isArray(raw.hollow) ? raw.hollow.map(Number) : undefined,
+    otherX: Array.from({ length: axes }, (_, axis) => {
+      const at = list(list(raw.other_x)[axis]);
+      return y.map((_, index) => finite(at[index]));
+    }),
   };
 }
 
@@ -151,6 +166,7 @@ export function readResults(document: unknown): Results {
   const raw = object(document);
   return {
     title: text(raw.title) || "Study",
+    subject: text(raw.subject) || "study",
     subtitle: prose(raw.subtitle),
     command: text(raw.command),
     created: text(raw.created),
@@ -179,8 +195,9 @@ export function readResults(document: unknown): Results {
       caption: prose(figure.caption),
       kind: oneOf(figure.kind, ["line", "scatter", "bar", "density"], "line"),
       x: readAxis(figure.x),
+      otherX: objects(figure.other_x).map(readAxis),
       y: readAxis(figure.y),
-      series: objects(figure.series).map(readSeries),
+      series: objects(figure.series).map((series) => readSeries(series, objects(figure.other_x).length)),
       notes: list(figure.notes).map(prose),
       ended: text(figure.ended) || "diverged",
     })),

@@ -32,23 +32,26 @@ function resolvesLog(low: number, high: number): boolean {
   return high - low >= FINEST && Math.max(Math.abs(low), Math.abs(high)) <= 300;
 }
 
-function niceStep(span: number, count: number, whole: boolean): number {
+function niceStep(span: number, count: number, factors: number[]): number {
   const rough = span / Math.max(1, count);
   const magnitude = 10 ** Math.floor(Math.log10(rough));
-  const step = (whole ? [1, 2, 5, 10] : [1, 2, 2.5, 5, 10]).find((factor) => factor * magnitude >= rough * 0.999) ?? 10;
+  const step = factors.find((factor) => factor * magnitude >= rough * 0.999) ?? 10;
   return step * magnitude;
 }
 
+const FACTORS = [1, 2, 2.5, 5, 10];
+const ROUND = [1, 2, 5, 10];
+
 /** `whole`: values and ticks are whole numbers, such as layers. */
-function linearTicks(low: number, high: number, count: number, whole = false): Tick[] {
+function linearTicks(low: number, high: number, count: number, whole = false, factors = whole ? ROUND : FACTORS): Tick[] {
   if (!resolvesLinear(low, high)) return []; // also if adding a step would not change a value
-  const step = Math.max(niceStep(high - low, count, whole), whole ? 1 : 0);
+  const step = Math.max(niceStep(high - low, count, factors), whole ? 1 : 0);
   const ticks: Tick[] = [];
   const largest = Math.max(Math.abs(low), Math.abs(high));
   for (let i = Math.ceil(low / step - 1e-9); i <= Math.floor(high / step + 1e-9); ++i) {
     ticks.push({ at: i * step, label: formatTick(i * step, step, largest) });
   }
-  return ticks.length < 3 && count < 8 && !(whole && step === 1) ? linearTicks(low, high, count + 1, whole) : ticks;
+  return ticks.length < 3 && count < 8 && !(whole && step === 1) ? linearTicks(low, high, count + 1, whole, factors) : ticks;
 }
 
 export function linearScale(whole = false): Scale {
@@ -69,7 +72,7 @@ function logTicks(low: number, high: number, count: number): Tick[] {
   if (!resolvesLog(low, high)) return [];
   // Less than two thirds of a decade: ticks at equal distances in the value itself.
   if (high - low < 0.67) {
-    return linearTicks(10 ** low, 10 ** high, count)
+    return linearTicks(10 ** low, 10 ** high, count, false, ROUND)
       .filter((tick) => tick.at > 0)
       .map((tick) => ({ at: Math.log10(tick.at), label: tick.label }));
   }

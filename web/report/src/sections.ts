@@ -24,7 +24,7 @@ export function makeHeader(results: Results, theme: HTMLElement): HTMLElement {
     counted(results.tables.length, "table"),
   ].filter((fact): fact is string => !!fact);
   return h("header", { class: "masthead" },
-    h("div", { class: "brand" }, svg(LOGO) as unknown as HTMLElement, h("span", {}, "Plumb"), h("span", { class: "kind" }, "study"), theme),
+    h("div", { class: "brand" }, svg(LOGO) as unknown as HTMLElement, h("span", {}, "Plumb"), h("span", { class: "kind" }, results.subject), theme),
     h("h1", {}, results.title),
     results.subtitle && h("p", { class: "subtitle" }, results.subtitle),
     h("div", { class: "facts" }, h("p", {}, facts.map((fact) => h("span", {}, fact)))));
@@ -38,7 +38,7 @@ export function makeSettings(results: Results): HTMLElement {
   return h("details", { class: "card settings" },
     h("summary", {}, h("span", {}, "Full configuration"), h("em", {}, counted(count, "setting"))),
     h("div", { class: "groups" }, results.settings.map((group) =>
-      h("section", {}, h("h4", {}, group.group),
+      h("section", {}, h("h3", {}, group.group),
         h("dl", {}, group.items.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))))))));
 }
 

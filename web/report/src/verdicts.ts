@@ -55,6 +55,17 @@ function score(verdicts: Verdict[]): HTMLElement {
 /** Whether the measurements say something about the claim. */
 const answers = (verdict: Verdict): boolean => verdict.verdict !== "undecided" && verdict.verdict !== "untestable";
 
+/** Of results without a summary: the first answers, each from another figure. */
+export function answersInWords(verdicts: Verdict[]): string[] {
+  const firsts = verdicts.filter((verdict, index) => answers(verdict) &&
+    verdicts.findIndex((other) => answers(other) && other.figure === verdict.figure) === index);
+  return firsts.slice(0, 3).map((verdict) => {
+    const effect = effectText(verdict.effect);
+    const measured = effect && `; ${verdict.quantity ? `${verdict.quantity}: ` : ""}${effect}`;
+    return `${verdict.claim}: ${VERDICT_WORDS[verdict.verdict]}${measured}.`;
+  });
+}
+
 /** The setting that most verdicts have in common; empty if none does. */
 export function commonSetting(verdicts: Verdict[]): string {
   const settings = verdicts.map((verdict) => verdict.setting);

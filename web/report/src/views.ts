@@ -2,7 +2,7 @@
 import type { Figure } from "./results";
 import type { View } from "./plot";
 
-type Kept = Record<string, { logX: boolean; logY: boolean; hidden: string[]; zoom: View["zoom"] }>;
+type Kept = Record<string, Omit<View, "hidden"> & { hidden: string[] }>;
 
 const KEY = `plumb:${location.pathname}`;
 const served = location.protocol === "http:" || location.protocol === "https:";
@@ -21,7 +21,7 @@ export function keptView(figure: Figure): View | null {
   const kept = before[figure.id];
   if (!kept) return null;
   const hidden = figure.series.flatMap((series, index) => (kept.hidden.includes(series.name) ? [index] : []));
-  return { logX: kept.logX, logY: kept.logY, hidden: new Set(hidden), zoom: kept.zoom };
+  return { ...kept, axis: Math.min(kept.axis, figure.otherX.length), hidden: new Set(hidden) };
 }
 
 /** Saves these views when the page is left, for the next load. */
@@ -31,7 +31,7 @@ export function keepViews(figures: { figure: Figure; view: View }[]): void {
     const kept: Kept = {};
     for (const { figure, view } of figures) {
       const hidden = [...view.hidden].map((index) => figure.series[index].name);
-      kept[figure.id] = { logX: view.logX, logY: view.logY, hidden, zoom: view.zoom };
+      kept[figure.id] = { ...view, hidden };
     }
     try {
       sessionStorage.setItem(KEY, JSON.stringify(kept));

@@ -37,7 +37,7 @@ mkdirSync(bundles, { recursive: true });
 await esbuild.build({
   entryPoints: tests.map((name) => join(here, suite, name)),
   outdir: bundles, outExtension: { ".js": ".mjs" }, bundle: true, platform: "node", format: "esm", target: "node18",
-  nodePaths: packages, external: ["playwright-core"], sourcemap: "inline", logLevel: "warning",
+  nodePaths: packages, external: ["playwright-core", "axe-core"], sourcemap: "inline", logLevel: "warning",
 });
 const files = tests.map((name) => join(bundles, name.replace(/ts$/, "mjs")));
 const run = spawnSync(process.execPath, ["--enable-source-maps", "--max-old-space-size=512", "--test", ...files], { env, stdio: "inherit" });

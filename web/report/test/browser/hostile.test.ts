@@ -61,7 +61,7 @@ test("hostile text is shown letter by letter", () => visit(results, async (page)
     [".contents", ["line title", "table title"]],
   ];
   for (const [selector, names] of places) for (const name of names) await shows(page, selector, hostile(name));
-  assert.deepEqual(await page.locator(".pill").first().textContent(), "undecided");
+  assert.deepEqual(await page.locator(".verdicts .pill").first().textContent(), "undecided");
   for (const chart of await page.locator(".canvas").all()) assert.ok((await chart.locator("svg text").count()) > 0);
   await nothingRan(page);
   await atWidth(page);

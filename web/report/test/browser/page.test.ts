@@ -1,5 +1,7 @@
 // The report's page from the user's perspective, in headless Chromium.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { after, test } from "node:test";
 import type { Locator, Page } from "playwright-core";
 import { close, downloaded, sample, visit } from "./pages";
@@ -103,7 +105,7 @@ test("the legend hides and shows series", () => visit(sample, async (page) => {
 }));
 
 test("an axis turns logarithmic and says what it cannot show", () => visit(sample, async (page) => {
-  const button = figure(page, "growth").getByRole("button", { name: "Logarithmic y axis" });
+  const button = figure(page, "growth").getByRole("button", { name: "log y" });
   const linear = await numbers(page, "growth");
   assert.ok(linear.includes("400"), linear.join(" "));
   assert.equal(await pressed(button), "false");
@@ -118,7 +120,7 @@ test("an axis turns logarithmic and says what it cannot show", () => visit(sampl
 }));
 
 test("a horizontal axis turns logarithmic, too", () => visit(sample, async (page) => {
-  const button = figure(page, "dense").getByRole("button", { name: "Logarithmic x axis" });
+  const button = figure(page, "dense").getByRole("button", { name: "log x" });
   const linear = await numbers(page, "dense");
   assert.ok(!linear.includes("100"), linear.join(" "));
   await button.click();
@@ -131,7 +133,7 @@ test("a horizontal axis turns logarithmic, too", () => visit(sample, async (page
 
 test("a box zooms in, and the button or a double click resets", () => visit(sample, async (page) => {
   const whole = await numbers(page, "loss");
-  const reset = figure(page, "loss").getByRole("button", { name: "Reset zoom" });
+  const reset = figure(page, "loss").getByRole("button", { name: "Reset" });
   assert.ok(await reset.isHidden());
   await drag(page, "loss", [0.3, 0.3], [0.5, 0.7]);
   const part = await changed(page, "loss", whole);
@@ -161,7 +163,7 @@ test("zooming ends at both ends, and never freezes", () => visit(sample, async (
     assert.ok(deep.length >= 4, `${id}: ${deep.join(" ")}`);
     await turn(60);
     assert.deepEqual(await changed(page, id, deep), whole);
-    assert.ok(await figure(page, id).getByRole("button", { name: "Reset zoom" }).isHidden());
+    assert.ok(await figure(page, id).getByRole("button", { name: "Reset" }).isHidden());
   }
 }));
 
@@ -191,6 +193,14 @@ test("figures and tables are downloaded whole", () => visit(sample, async (page)
   const results = await downloaded(page, () => page.getByRole("button", { name: "Download results.json" }).click());
   assert.equal(results.name, "results.json");
   assert.deepEqual(JSON.parse(results.bytes.toString()), { schema: "plumb.study/1", ...JSON.parse(JSON.stringify(sample)) });
+}));
+
+test("every figure is saved at once", () => visit(sample, async (page) => {
+  const names: string[] = [];
+  page.on("download", (download) => names.push(download.suggestedFilename()));
+  await page.getByRole("button", { name: "Save every figure as SVG" }).click();
+  while (names.length < sample.figures.length) await page.waitForEvent("download");
+  assert.deepEqual(names.sort(), sample.figures.map((one) => `${one.id}.svg`).sort());
 }));
 
 test("tables sort, and say which rows they leave out", () => visit(sample, async (page) => {
@@ -286,7 +296,7 @@ test("the keyboard reaches and works everything", () => visit(sample, async (pag
   assert.ok(await page.evaluate(() => document.activeElement!.matches("#figure-loss .stage")), "the chart comes after its legend");
 
   // The chart.
-  const reset = figure(page, "loss").getByRole("button", { name: "Reset zoom" });
+  const reset = figure(page, "loss").getByRole("button", { name: "Reset" });
   const whole = await numbers(page, "loss");
   await page.keyboard.press("+");
   await page.keyboard.press("+");
@@ -325,7 +335,7 @@ test("the keyboard reaches and works everything", () => visit(sample, async (pag
     assert.equal(await pressed(button), before);
   };
   await pressedByKey(page.getByRole("button", { name: "Dark mode" }));
-  await pressedByKey(figure(page, "growth").getByRole("button", { name: "Logarithmic y axis" }));
+  await pressedByKey(figure(page, "growth").getByRole("button", { name: "log y" }));
   await pressedByKey(figure(page, "growth").getByRole("button", { name: "Show the data as a table" }));
 
   // The table.
@@ -333,6 +343,67 @@ test("the keyboard reaches and works everything", () => visit(sample, async (pag
   await page.keyboard.press("Enter");
   assert.equal(await page.locator("#table-runs th").nth(1).getAttribute("aria-sort"), "descending");
 }));
+
+/** What axe-core finds against the rules of accessibility (WCAG 2.2 A and AA, and good practice). */
+async function complaints(page: Page): Promise<string[]> {
+  await page.evaluate(() => document.querySelectorAll("details").forEach((details) => (details.open = true)));
+  const rules = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
+  await page.evaluate(readFileSync(rules, "utf8"));
+  return page.evaluate(async () => {
+    const found = await (globalThis as unknown as { axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> } }).axe.run();
+    return found.violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html}`));
+  });
+}
+
+for (const [how, options] of Object.entries({
+  light: {}, dark: { colorScheme: "dark" as const }, phone: { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true },
+})) {
+  test(`axe-core has nothing to say: ${how}`, () => visit(sample, async (page) => assert.deepEqual(await complaints(page), []), options));
+}
+
+const runs = {
+  subject: "training runs",
+  figures: [{
+    id: "loss", title: "Loss", kind: "line", x: { label: "step" }, y: { label: "nats" }, other_x: [{ label: "target tokens" }],
+    series: [{ name: "rate 0.1", x: [...Array(40).keys()], y: [...Array(40).keys()].map((i) => (i % 2) * 10),
+      other_x: [[...Array(40).keys()].map((i) => (i === 39 ? null : 3000 + i))] }],
+  }, {
+    id: "sweep", title: "Sweep", kind: "line", x: { label: "rate", log: true }, y: { label: "nats" },
+    series: [{ name: "no warm-up", style: "dashed", x: [0.001, 0.003], y: [3, 2], hollow: [1] }],
+  }],
+};
+
+test("a figure turns to another axis, and is smoothed", () => visit(runs, async (page) => {
+  assert.equal(await page.locator(".brand .kind").textContent(), "training runs");
+  const steps = await numbers(page, "loss");
+  assert.ok(steps.includes("30") && steps.includes("10"), steps.join(" "));
+  await figure(page, "loss").getByRole("combobox", { name: "Horizontal axis" }).selectOption("by target tokens");
+  const tokens = await changed(page, "loss", steps);
+  assert.ok(tokens.includes("3,020") && !tokens.includes("30"), tokens.join(" "));
+  assert.ok(await figure(page, "loss").locator(".omitted").isHidden());
+  await figure(page, "loss").getByRole("slider").fill("0.95");
+  const smooth = await changed(page, "loss", tokens);  // the mean of 0 and 10, apart from the start
+  assert.ok(!smooth.includes("10") && smooth.includes("5"), smooth.join(" "));
+  assert.equal(await figure(page, "sweep").getByRole("slider").count(), 0);
+}));
+
+test("a hollow marker, and rates as ticks", () => visit(runs, async (page) => {
+  const fills = await figure(page, "sweep").locator(".canvas svg path").evaluateAll((paths) =>
+    paths.filter((path) => (path.getAttribute("transform") ?? "").startsWith("matrix(")).map((path) => path.getAttribute("fill")));
+  assert.ok(fills.includes("#ffffff") && fills.length === 2, fills.join(" "));
+  assert.deepEqual((await numbers(page, "sweep")).filter((word) => word.startsWith("0.00")), ["0.0010", "0.0015", "0.0020", "0.0025", "0.0030"]);
+}, { colorScheme: "light" }));
+
+test("a finger reads numbers below the chart", () => visit(sample, async (page) => {
+  const chart = figure(page, "loss").locator(".canvas");
+  await chart.scrollIntoViewIfNeeded();
+  await chart.tap();
+  const tip = figure(page, "loss").locator(".readout .tip");
+  await tip.waitFor();
+  assert.match((await tip.textContent())!, /Pre-LN/);
+  const [above, below] = [(await chart.boundingBox())!, (await tip.boundingBox())!];
+  assert.ok(below.y >= above.y + above.height - 1);
+}, { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true }));
 
 const overflow = (page: Page): Promise<string[]> => page.evaluate(() => {
   if (document.documentElement.scrollWidth <= document.documentElement.clientWidth) return [];
@@ -345,9 +416,9 @@ test("the page fits a phone", () => visit(sample, async (page) => {
   const widths = await page.locator(".canvas svg").evaluateAll((charts) => charts.map((chart) => chart.getBoundingClientRect().right));
   assert.equal(widths.length, sample.figures.length);
   for (const right of widths) assert.ok(right <= 360);
-  const sizes = await page.locator(".tool").evaluateAll((tools) =>
+  const sizes = await page.locator(".tool, .key").evaluateAll((tools) =>
     tools.map((tool) => tool.getBoundingClientRect()).filter((box) => box.width > 0).map((box) => Math.min(box.width, box.height)));
-  for (const size of sizes) assert.ok(size >= 36, "large enough for a finger");
+  for (const size of sizes) assert.ok(size >= 44, "large enough for a finger");
   await figure(page, "loss").locator("summary").tap();
   assert.deepEqual(await overflow(page), []);
 
@@ -360,7 +431,7 @@ test("the page fits a phone", () => visit(sample, async (page) => {
     touch("pointermove", 0.5);
     touch("pointerup", 0.6);
   });
-  const reset = figure(page, "loss").getByRole("button", { name: "Reset zoom" });
+  const reset = figure(page, "loss").getByRole("button", { name: "Reset" });
   await swipe();
   assert.ok(await reset.isHidden());
   await figure(page, "loss").getByRole("button", { name: "Zoom by touch" }).tap();
@@ -372,7 +443,7 @@ test("paper shows every figure, the whole command and all settings", () => visit
   await page.evaluate(() => addEventListener("beforeprint", () => {
     const charts = [...document.querySelectorAll("figure .canvas svg")].map((chart) => chart.getBoundingClientRect());
     document.body.dataset.printed = JSON.stringify({
-      charts: charts.filter((box) => box.width > 500 && box.height > 200).length,
+      charts: charts.filter((box) => box.width > 300 && box.height > 200).length,
       open: document.querySelector<HTMLDetailsElement>("details.settings")!.open,
       dark: document.documentElement.classList.contains("dark"),
     });

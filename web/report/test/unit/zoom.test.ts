@@ -38,3 +38,16 @@ test("a figure of nearly equal or huge values has a range to draw", () => {
     assert.ok(plot.yScale.ticks(...plot.y, 5).length >= (y[0] === y[2] ? 1 : 2), `${y}: ${plot.y}`);
   }
 });
+
+test("a run that diverged does not squeeze the others, but is whole when alone", () => {
+  const figure = readResults({ figures: [{ kind: "line", series: [
+    { name: "good", x: [1, 2, 3], y: [6, 5, 4] }, { name: "bad", x: [1, 2, 3], y: [6, 500, null] },
+  ] }] }).figures[0];
+  const groups = new Groups(["good", "bad"]);
+  const both = makePlot(figure, firstView(figure), groups, LIGHT);
+  assert.ok(both.y[1] < 8, String(both.y));
+  assert.deepEqual(both.leaving, ["bad"]);
+  const alone = makePlot(figure, { ...firstView(figure), hidden: new Set([0]) }, groups, LIGHT);
+  assert.ok(alone.y[1] > 500);
+  assert.deepEqual(alone.leaving, []);
+});
