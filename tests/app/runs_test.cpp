@@ -69,7 +69,7 @@ TEST_F(RunVerbs, LeaveOutWhatAKilledCommandHasLeft) {
 TEST_F(RunVerbs, ReportsOneRunInItsDirectoryAndSeveralWhereTold) {
   const Finished one = test::succeeded(plumb({"report", "runs/0.001"}));
   EXPECT_EQ(one.output, "runs/0.001/report.html\n");
-  EXPECT_NE(read("runs/0.001/report.html").find("Loss by tokens"), std::string::npos);
+  EXPECT_NE(read("runs/0.001/report.html").find("target tokens"), std::string::npos);
   const Finished nowhere = plumb({"report", "runs/0.001", "runs/0.01"});
   EXPECT_EQ(nowhere.status, 2);
   EXPECT_NE(nowhere.errors.find("--out"), std::string::npos);

@@ -98,26 +98,40 @@ TEST(RunsReport, SaysWhichRunsHaveFailed) {
 TEST(RunsReport, DrawsLossesByStepTokensAndTime) {
   const Json report = runs_report({made_up("a", 4)});
   EXPECT_EQ(report["title"], "a");
-  const Json by_step = figure(report, "loss_step");
-  ASSERT_EQ(by_step["series"].size(), 2U);
-  EXPECT_EQ(numbers(by_step["series"][0]["x"]), (std::vector<double>{10, 20, 30, 40}));
-  EXPECT_EQ(numbers(by_step["series"][0]["y"]), (std::vector<double>{5, 2.5, 5.0 / 3, 1.25}));
-  EXPECT_EQ(by_step["series"][1]["style"], "dashed");
-  EXPECT_EQ(numbers(by_step["series"][1]["x"]), (std::vector<double>{20, 40}));
-  EXPECT_EQ(numbers(by_step["series"][1]["y"]), (std::vector<double>{3, 1.5}));
-  EXPECT_EQ(numbers(figure(report, "loss_tokens")["series"][1]["x"]), (std::vector<double>{2000, 4000}));
-  EXPECT_EQ(numbers(figure(report, "loss_time")["series"][1]["x"]), (std::vector<double>{40 / 3600.0, 80 / 3600.0}));
+  EXPECT_EQ(report["subject"], "training runs");
+  const Json loss = figure(report, "loss");
+  ASSERT_EQ(loss["series"].size(), 2U);
+  EXPECT_EQ(numbers(loss["series"][0]["x"]), (std::vector<double>{10, 20, 30, 40}));
+  EXPECT_EQ(numbers(loss["series"][0]["y"]), (std::vector<double>{5, 2.5, 5.0 / 3, 1.25}));
+  EXPECT_EQ(loss["series"][1]["style"], "dashed");
+  EXPECT_EQ(numbers(loss["series"][1]["x"]), (std::vector<double>{20, 40}));
+  EXPECT_EQ(numbers(loss["series"][1]["y"]), (std::vector<double>{3, 1.5}));
+  EXPECT_EQ(loss["other_x"][0]["label"], "target tokens");
+  EXPECT_EQ(numbers(loss["series"][1]["other_x"][0]), (std::vector<double>{2000, 4000}));
+  EXPECT_EQ(loss["other_x"][1]["label"], "seconds of training, evaluation excluded");
+  EXPECT_EQ(numbers(loss["series"][1]["other_x"][1]), (std::vector<double>{40, 80}));
   EXPECT_EQ(numbers(figure(report, "metric_bleu")["series"][0]["y"]), (std::vector<double>{6, 12}));
   EXPECT_EQ(numbers(figure(report, "gradient_norm")["series"][0]["y"]), (std::vector<double>{0.5, 1, 1.5, 2}));
   EXPECT_EQ(numbers(figure(report, "learning_rate")["series"][0]["y"]).size(), 4U);
-  EXPECT_EQ(numbers(figure(report, "watch_updates_total")["series"][0]["y"]).size(), 4U);
+  const Json watched = figure(report, "watch_updates_total");
+  EXPECT_EQ(numbers(watched["series"][0]["y"]).size(), 4U);
+  EXPECT_FALSE(watched.contains("other_x"));
   EXPECT_EQ(figure(report, "watch_updates_ratio")["series"].size(), 2U);  // a curve for each layer
   for (const Json& each : report["figures"])
     EXPECT_EQ(each["id"].get<std::string>().find("seconds"), std::string::npos);
 }
 
+TEST(RunsReport, LongRunsTakeHours) {
+  RunSummary run = made_up("a", 4);
+  for (TrainPoint& point : run.history) point.tokens *= 1000;
+  const Json loss = figure(runs_report({run}), "loss");
+  EXPECT_EQ(loss["other_x"][1]["label"], "hours of training, evaluation excluded");
+  EXPECT_NEAR(loss["series"][1]["other_x"][1][1].get<double>(), 80'000 / 3600.0, 1e-9);
+}
+
 TEST(RunsReport, ComparesManyRuns) {
   std::vector<RunSummary> runs = {made_up("a", 4), made_up("b", 2), made_up("c", 2), made_up("d", 2)};
+  runs[2].settings[0].second = "0.004";
   runs[1].outcome = "diverged";
   runs[3].history.clear();
   runs[3].watched.clear();
@@ -126,11 +140,11 @@ TEST(RunsReport, ComparesManyRuns) {
   runs[3].outcome = "unreadable";
   runs[3].trouble = "config.toml is broken";
   const Json report = runs_report(runs);
-  const Json validation = figure(report, "validation_step");
+  const Json validation = figure(report, "validation");
   ASSERT_EQ(validation["series"].size(), 3U);
-  EXPECT_EQ(validation["series"][0]["group"], "a");
+  EXPECT_EQ(validation["series"][0]["group"], "learning_rate 0.001");
   EXPECT_TRUE(validation["series"][1]["y"].back().is_null());  // the page marks where it diverged
-  EXPECT_EQ(figure(report, "training_tokens")["series"].size(), 3U);
+  EXPECT_EQ(figure(report, "training")["series"].size(), 3U);
   EXPECT_EQ(numbers(figure(report, "watch_updates_ratio")["series"][0]["y"])[0], 0.2);  // the largest of the layers
   const Json table = report["tables"][0];
   EXPECT_EQ(table["columns"][1], "learning_rate");
@@ -141,6 +155,68 @@ TEST(RunsReport, ComparesManyRuns) {
   EXPECT_EQ(report["settings"][0]["items"][0], Json({"steps", "100"}));  // shared by all readable runs
   EXPECT_EQ(report["summary"][0], "4 runs: 1 diverged, 2 finished, 1 unreadable.");
   EXPECT_NE(render_report(report).find("4 training runs"), std::string::npos);
+  const Json best = figure(report, "best_by_learning_rate");
+  EXPECT_EQ(numbers(best["series"][0]["x"]), (std::vector<double>{0.001, 0.004}));
+  EXPECT_EQ(numbers(best["series"][0]["y"]), (std::vector<double>{1.5, 3}));
+  EXPECT_EQ(best["notes"], Json({"Without 1 run that diverged."}));
+}
+
+RunSummary of_seed(const std::string& name, const std::string& seed, int64_t points, double factor) {
+  RunSummary run = made_up(name, points);
+  run.settings.emplace_back("train.seed", seed);
+  for (TrainPoint& point : run.history) point.nll *= factor;
+  return run;
+}
+
+TEST(RunsReport, RunsThatDifferInTheirSeedAreAMeanWithABand) {
+  std::vector<RunSummary> runs = {of_seed("a", "1", 4, 1), of_seed("a", "2", 2, 3), of_seed("b", "1", 4, 1)};
+  runs[2].best_valid_nll = 9;
+  runs[1].history[1].step = 15;  // an interruption: the other run has no such point
+  const Json report = runs_report(runs);
+  const Json loss = figure(report, "loss");
+  EXPECT_EQ(loss["series"][0]["name"], "learning_rate 0.001 (2 runs), training");
+  // Losses 5, 5/2, 5/3, 5/4 at steps 10 to 40 and 15 at step 10; then the second run has ended.
+  EXPECT_EQ(numbers(loss["series"][0]["x"]), (std::vector<double>{10, 20, 30, 40}));
+  EXPECT_EQ(numbers(loss["series"][0]["y"]), (std::vector<double>{10, 2.5, 5.0 / 3, 1.25}));
+  EXPECT_EQ(numbers(loss["series"][0]["low"])[0], 5);
+  EXPECT_EQ(numbers(loss["series"][0]["high"])[0], 15);
+  EXPECT_NE(loss["caption"].get<std::string>().find("from the smallest to the largest"), std::string::npos);
+  EXPECT_FALSE(loss["series"][2].contains("low"));
+  EXPECT_NE(report["summary"][1].get<std::string>().find("of learning_rate 0.001 (2 runs): "), std::string::npos);
+  EXPECT_EQ(report["tables"][0]["rows"].size(), 3U);
+
+  // Nothing is a mean once a run has diverged.
+  runs[0].outcome = "diverged";
+  runs[0].history.resize(2);
+  runs[1] = of_seed("a", "2", 4, 3);
+  const Json ended = figure(runs_report(runs), "loss")["series"][0];
+  EXPECT_EQ(numbers(ended["x"]), (std::vector<double>{10, 20, 20}));
+  EXPECT_TRUE(ended["y"].back().is_null());
+}
+
+TEST(RunsReport, EndsOfIntervalsAreABand) {
+  RunSummary run = made_up("a", 2);
+  run.history[1].metrics.set("accuracy", 0.5);
+  run.history[1].metrics.set("accuracy_low", 0.4);
+  run.history[1].metrics.set("accuracy_high", 0.7);
+  run.metrics.set(run.history[1].metrics);
+  const Json report = runs_report({run});
+  const Json accuracy = figure(report, "metric_accuracy")["series"][0];
+  EXPECT_EQ(accuracy["low"], Json({0.4}));
+  EXPECT_EQ(accuracy["high"], Json({0.7}));
+  EXPECT_EQ(report.dump().find("metric_accuracy_low"), std::string::npos);
+}
+
+TEST(RunsReport, LossesOfDifferentTasksAreApart) {
+  RunSummary translation = made_up("a", 4), labels = made_up("b", 4);
+  translation.settings.emplace_back("task.name", "\"translation\"");
+  labels.settings.emplace_back("task.name", "\"classification\"");
+  const Json report = runs_report({translation, labels});
+  EXPECT_EQ(figure(report, "loss_translation")["y"]["label"], "nats per token");
+  EXPECT_EQ(figure(report, "loss_classification")["y"]["label"], "nats per example");
+  EXPECT_EQ(figure(report, "loss_classification")["series"].size(), 2U);
+  EXPECT_EQ(figure(report, "learning_rate")["series"][1]["name"], "classification");
+  EXPECT_TRUE(report["summary"][1].get<std::string>().starts_with("Best validation loss, translation: 1.5000"));
 }
 
 }  // namespace

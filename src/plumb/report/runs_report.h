@@ -3,7 +3,9 @@
 
 #include <vector>
 
+#include "plumb/report/report_parts.h"
 #include "plumb/run/run_summary.h"
+#include "plumb/run/run_table.h"
 
 namespace plumb {
 
@@ -11,5 +13,8 @@ namespace plumb {
 /// and time, learning rate, gradient norm, the task's metrics, throughput and watches, where available; a table of the
 /// runs with the settings that differ; and the settings they share. Unreadable runs have no curves.
 Json runs_report(const std::vector<RunSummary>& runs);
+
+/// The table of `plumb runs` with these columns; times are in seconds.
+Table runs_table(const std::vector<RunSummary>& runs, const std::vector<RunColumn>& columns);
 
 }  // namespace plumb

@@ -55,7 +55,7 @@ std::vector<std::vector<RunSummary>> runs_by_configuration(const std::vector<Run
   std::vector<std::vector<RunSummary>> groups;
   for (const RunSummary& run : runs) {
     const auto same = std::find_if(groups.begin(), groups.end(), [&](const std::vector<RunSummary>& group) {
-      return settings_without_seed(group.front()) == settings_without_seed(run);
+      return !run.settings.empty() && settings_without_seed(group.front()) == settings_without_seed(run);
     });
     if (same == groups.end()) {
       groups.push_back({run});

@@ -12,7 +12,8 @@ namespace plumb {
 /// The tasks' own metrics, in order of first appearance.
 std::vector<std::string> task_metrics(const std::vector<RunSummary>& runs);
 
-/// Groups runs whose configurations differ at most in train.seed, in the order of each group's first run.
+/// Groups runs whose configurations differ at most in train.seed, in the order of each group's first run. A run whose
+/// configuration is not known is alone.
 std::vector<std::vector<RunSummary>> runs_by_configuration(const std::vector<RunSummary>& runs);
 
 /// The mean of a metric over the runs that have it, with its 95% interval by Student's t: NaN ends for a single run,

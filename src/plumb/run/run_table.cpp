@@ -15,14 +15,6 @@
 namespace plumb {
 namespace {
 
-/// A value in TOML notation as a number if it is one, otherwise as text without quotes; null if it is empty.
-Json cell_of_setting(const std::string& toml) {
-  if (toml.empty()) return nullptr;
-  Json json = Json::parse(toml, nullptr, /*allow_exceptions=*/false);
-  if (json.is_number() || json.is_string()) return json;
-  return toml;
-}
-
 Json cell_of_number(const std::optional<double>& value) {
   return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
 }
@@ -89,7 +81,35 @@ std::vector<std::string> fit(std::vector<TextColumn>& columns, size_t width) {
   return removed;
 }
 
+RunColumn setting_column(const std::string& key) {
+  return {last_part(key), key, [key](const RunSummary& run) { return setting_cell(run.setting(key)); },
+          /*is_time=*/false, /*is_setting=*/true};
+}
+
+/// The column with this heading or, failing that, this key or last part of a key.
+const RunColumn& column_named(const std::vector<RunColumn>& columns, const std::string& wanted) {
+  for (const auto& name_of :
+       {+[](const RunColumn& each) { return each.name; }, +[](const RunColumn& each) { return each.key; },
+        +[](const RunColumn& each) { return last_part(each.key); }}) {
+    const auto found =
+        std::find_if(columns.begin(), columns.end(), [&](const auto& each) { return name_of(each) == wanted; });
+    if (found != columns.end()) return *found;
+  }
+  std::vector<std::string> names;
+  for (const RunColumn& each : columns) names.insert(names.end(), {each.name, each.key});
+  const std::string guess = nearest(wanted, names);
+  throw UsageError(fmt::format("there is no column '{}'", wanted),
+                   guess.empty() ? "columns: " + join(names) : fmt::format("did you mean '{}'?", guess));
+}
+
 }  // namespace
+
+Json setting_cell(const std::string& toml) {
+  if (toml.empty()) return nullptr;
+  Json json = Json::parse(toml, nullptr, /*allow_exceptions=*/false);
+  if (json.is_number() || json.is_string()) return json;
+  return toml;
+}
 
 std::vector<RunColumn> run_columns(const std::vector<RunSummary>& runs) {
   std::vector<RunColumn> columns = {{"run", "run", [](const RunSummary& run) { return Json(run.name); }}};
@@ -98,9 +118,8 @@ std::vector<RunColumn> run_columns(const std::vector<RunSummary>& runs) {
     const bool unique = std::count_if(keys.begin(), keys.end(), [&](const std::string& other) {
                           return last_part(other) == last_part(key);
                         }) == 1;
-    columns.push_back({unique ? last_part(key) : key, key,
-                       [key](const RunSummary& run) { return cell_of_setting(run.setting(key)); },
-                       /*is_time=*/false, /*is_setting=*/true});
+    columns.push_back(setting_column(key));
+    if (!unique) columns.back().name = key;
   }
   columns.push_back({"outcome", "outcome", [](const RunSummary& run) { return Json(run.outcome); }});
   columns.push_back({"step", "step", [](const RunSummary& run) { return Json(run.step); }});
@@ -133,23 +152,22 @@ std::vector<RunColumn> run_columns(const std::vector<RunSummary>& runs) {
   return columns;
 }
 
-void sort_runs(std::vector<RunSummary>& runs, const std::string& column, bool descending) {
-  const std::vector<RunColumn> columns = run_columns(runs);
-  const auto named = [&](const auto& name_of) {
-    return std::find_if(columns.begin(), columns.end(), [&](const RunColumn& each) { return name_of(each) == column; });
-  };
-  auto chosen = named([](const RunColumn& each) { return each.name; });
-  if (chosen == columns.end()) chosen = named([](const RunColumn& each) { return each.key; });
-  if (chosen == columns.end()) chosen = named([](const RunColumn& each) { return last_part(each.key); });
-  if (chosen == columns.end()) {
-    std::vector<std::string> names;
-    for (const RunColumn& each : columns) names.insert(names.end(), {each.name, each.key});
-    const std::string guess = nearest(column, names);
-    throw UsageError(fmt::format("there is no column '{}' to sort by", column),
-                     guess.empty() ? "columns: " + join(names) : fmt::format("did you mean '{}'?", guess));
+std::vector<RunColumn> run_columns(const std::vector<RunSummary>& runs, const std::vector<std::string>& names) {
+  std::vector<RunColumn> all = run_columns(runs), chosen;
+  for (const RunSummary& run : runs) {
+    for (const auto& [key, value] : run.settings) {
+      if (std::none_of(all.begin(), all.end(), [&, &key = key](const RunColumn& column) { return column.key == key; }))
+        all.push_back(setting_column(key));
+    }
   }
+  for (const std::string& name : names) chosen.push_back(column_named(all, name));
+  return chosen;
+}
+
+void sort_runs(std::vector<RunSummary>& runs, const std::string& column, bool descending) {
+  const RunColumn chosen = column_named(run_columns(runs), column);
   std::stable_sort(runs.begin(), runs.end(), [&](const RunSummary& a, const RunSummary& b) {
-    return comes_before(chosen->value(a), chosen->value(b), descending);
+    return comes_before(chosen.value(a), chosen.value(b), descending);
   });
 }
 
@@ -174,8 +192,12 @@ std::string aligned_columns(std::vector<std::vector<std::string>> lines, const s
 }
 
 std::string run_table_text(const std::vector<RunSummary>& runs, size_t width) {
+  return run_table_text(runs, run_columns(runs), width);
+}
+
+std::string run_table_text(const std::vector<RunSummary>& runs, const std::vector<RunColumn>& shown, size_t width) {
   std::vector<TextColumn> columns;
-  for (const RunColumn& column : run_columns(runs)) columns.push_back(text_column(column, runs));
+  for (const RunColumn& column : shown) columns.push_back(text_column(column, runs));
   const std::vector<std::string> left_out = fit(columns, width);
   std::vector<std::vector<std::string>> lines(runs.size() + 1);
   std::vector<bool> numbers;
@@ -198,7 +220,7 @@ Json run_table_json(const std::vector<RunSummary>& runs) {
   document["runs"] = Json::array();
   for (const RunSummary& run : runs) {
     Json entry = {{"directory", run.directory.string()}, {"name", run.name}, {"settings", Json::object()}};
-    for (const std::string& key : keys) entry["settings"][key] = cell_of_setting(run.setting(key));
+    for (const std::string& key : keys) entry["settings"][key] = setting_cell(run.setting(key));
     entry["outcome"] = run.outcome;
     entry["step"] = run.step;
     entry["best_valid_nll"] = cell_of_number(run.best_valid_nll);
