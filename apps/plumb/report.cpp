@@ -8,6 +8,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/report/data_files.h"
 #include "plumb/report/html.h"
 #include "plumb/report/runs_report.h"
 #include "verb.h"
@@ -19,27 +20,20 @@ namespace fs = std::filesystem;
 
 struct ReportArguments {
   std::vector<std::string> places;
-  std::string out;
+  std::string out, csv, latex;
 };
-
-void write_runs_report(const ReportArguments& arguments) {
-  fs::path page = arguments.out;
-  if (page.empty()) {
-    if (arguments.places.size() > 1)
-      throw UsageError("a report of several directories needs an output file", "give --out FILE.html");
-    page = fs::path(arguments.places.front()) / "report.html";
-  }
-  write_file_atomic(page, render_report(runs_report(read_runs(arguments.places))));
-  fmt::print("{}\n", page.string());
-}
 
 void report(const ReportArguments& arguments) {
   const fs::path first = arguments.places.front();
+  if (arguments.out.empty() && arguments.places.size() > 1)
+    throw UsageError("a report of several directories needs an output file", "give --out FILE.html");
   const bool study = arguments.places.size() == 1 && fs::exists(first / "results.json");
-  if (!study) return write_runs_report(arguments);
+  const Json results = study ? read_results(first) : runs_report(read_runs(arguments.places));
   const fs::path page = arguments.out.empty() ? first / "report.html" : fs::path(arguments.out);
-  write_report(first, page);
+  write_file_atomic(page, render_report(results));
   fmt::print("{}\n", page.string());
+  if (!arguments.csv.empty()) fmt::print("{}: {} files\n", arguments.csv, write_csv(results, arguments.csv));
+  if (!arguments.latex.empty()) fmt::print("{}: {} files\n", arguments.latex, write_latex(results, arguments.latex));
 }
 
 }  // namespace
@@ -55,6 +49,12 @@ void add_report(CLI::App& app, Globals& globals) {
       ->type_name("DIR")
       ->required();
   verb->add_option("--out", arguments->out, "File to write (default: report.html in the directory)")->type_name("FILE");
+  verb->add_option("--csv", arguments->csv,
+                   "Directory for every table and every figure's data as CSV, besides the page")
+      ->type_name("DIR");
+  verb->add_option("--latex", arguments->latex,
+                   "Directory for every table as a LaTeX table (booktabs), besides the page")
+      ->type_name("DIR");
 }
 
 }  // namespace plumb::app

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "plumb/base/terminal.h"
+#include "plumb/report/data_files.h"
+#include "plumb/report/runs_report.h"
 #include "plumb/report/seed_table.h"
 #include "plumb/run/run_table.h"
 #include "verb.h"
@@ -18,6 +20,8 @@ struct RunsArguments {
   std::string sort;
   bool descending = false;
   bool over_seeds = false;
+  bool csv = false;
+  std::vector<std::string> columns;
 };
 
 void list_runs(const RunsArguments& arguments, const Globals& globals) {
@@ -25,9 +29,16 @@ void list_runs(const RunsArguments& arguments, const Globals& globals) {
   if (!arguments.sort.empty()) sort_runs(runs, arguments.sort, arguments.descending);
   if (arguments.over_seeds) {
     emit(globals, seed_table_json(runs), seed_table_text(runs));
-  } else {
-    emit(globals, run_table_json(runs), run_table_text(runs, terminal_width(STDOUT_FILENO)));
+    return;
   }
+  const bool all = arguments.columns.empty();
+  const std::vector<RunColumn> columns = all ? run_columns(runs) : run_columns(runs, arguments.columns);
+  const auto csv = [&] {
+    const Table table = runs_table(runs, columns);
+    return csv_text(table.columns, table.rows);
+  };
+  emit(globals, run_table_json(runs),
+       arguments.csv ? csv() : run_table_text(runs, columns, all ? terminal_width(STDOUT_FILENO) : 0));
 }
 
 }  // namespace
@@ -43,8 +54,16 @@ void add_runs(CLI::App& app, Globals& globals) {
                    "Column to sort by: a heading, a metric, or a configuration key that differs; smallest first")
       ->type_name("KEY");
   verb->add_flag("--descending", arguments->descending, "Sort the largest first");
-  verb->add_flag("--over-seeds", arguments->over_seeds,
-                 "Merge runs that differ only in train.seed into one row: means with 95% intervals");
+  CLI::Option* over_seeds =
+      verb->add_flag("--over-seeds", arguments->over_seeds,
+                     "Merge runs that differ only in train.seed into one row: means with 95% intervals");
+  verb->add_option("--columns", arguments->columns,
+                   "Columns to show, separated by commas: headings, metrics, or configuration keys")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->excludes(over_seeds)
+      ->type_name("KEY,KEY");
+  verb->add_flag("--csv", arguments->csv, "Print the table as CSV, with times in seconds")->excludes(over_seeds);
   add_json_option(*verb, globals);
 }
 

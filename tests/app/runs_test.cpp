@@ -47,6 +47,33 @@ TEST_F(RunVerbs, ListsAndSorts) {
   EXPECT_EQ(plumb({"runs", "data"}).status, 1);
 }
 
+TEST_F(RunVerbs, ListChosenColumnsAlsoAsCsv) {
+  const std::vector<std::string> lines =
+      split(test::succeeded(plumb({"runs", "runs", "--columns", "run,batch_tokens,train.learning_rate"})).output, '\n');
+  EXPECT_EQ(lines[0], "run    batch_tokens  learning_rate");
+  EXPECT_EQ(lines[1], "0.001           500          0.001");
+  EXPECT_EQ(plumb({"runs", "runs", "--columns", "run,step,loss", "--sort", "run", "--descending", "--csv"})
+                .output.substr(0, 42),
+            "run,step,best validation loss\n0.01,6," +
+                plumb({"runs", "runs/0.01", "--columns", "loss", "--csv"}).output.substr(21, 5));
+  EXPECT_TRUE(plumb({"runs", "runs", "--csv"}).output.starts_with("run,learning_rate,outcome,step,"));
+  const Finished unknown = plumb({"runs", "runs", "--columns", "run,learningrate"});
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_NE(unknown.errors.find("did you mean 'learning_rate'?"), std::string::npos) << unknown.errors;
+}
+
+TEST_F(RunVerbs, ReportWritesDataForOtherPrograms) {
+  const Finished done =
+      test::succeeded(plumb({"report", "runs", "--out", "c.html", "--csv", "c/csv", "--latex", "c/tex"}));
+  EXPECT_NE(done.output.find("c/tex: 1 files"), std::string::npos) << done.output;
+  EXPECT_TRUE(read("c/csv/table-runs.csv").starts_with("run,learning_rate,"));
+  const std::vector<std::string> loss = split(read("c/csv/figure-loss.csv"), '\n');
+  EXPECT_TRUE(loss[0].starts_with("series,step,nats per token,low,high,target tokens,\"seconds of training,"))
+      << loss[0];
+  EXPECT_TRUE(loss[1].starts_with("\"learning_rate 0.001, training\",1,")) << loss[1];
+  EXPECT_NE(read("c/tex/table-runs.tex").find("learning\\_rate"), std::string::npos);
+}
+
 TEST_F(RunVerbs, LeaveOutWhatAKilledCommandHasLeft) {
   const fs::path averaged = *folder_ / "runs" / "averaged";
   const pid_t child = ::fork();

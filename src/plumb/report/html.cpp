@@ -34,14 +34,18 @@ std::string text_of(const Json& object, const char* key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
+void require_schema(const Json& results, const std::string& origin = "") {
+  const std::string schema = text_of(results, "schema");
+  if (schema != kSchema) {
+    throw Error(fmt::format("{}the results have schema \"{}\", not \"{}\"", origin, schema, kSchema),
+                "create them with `plumb study`");
+  }
+}
+
 }  // namespace
 
 std::string render_report(const Json& results) {
-  const std::string schema = text_of(results, "schema");
-  if (schema != kSchema) {
-    throw Error(fmt::format("the results have schema \"{}\", not \"{}\"", schema, kSchema),
-                "create them with `plumb study`");
-  }
+  require_schema(results);
   constexpr std::string_view kTitle = "@PLUMB_TITLE@";
   constexpr std::string_view kResults = "@PLUMB_RESULTS@";
   const std::string_view page = report_template();
@@ -59,20 +63,18 @@ std::string render_report(const Json& results) {
   return html;
 }
 
-void write_report(const std::filesystem::path& directory) { write_report(directory, directory / "report.html"); }
-
-void write_report(const std::filesystem::path& directory, const std::filesystem::path& page) {
+Json read_results(const std::filesystem::path& directory) {
   const std::filesystem::path source = directory / "results.json";
   if (!std::filesystem::exists(source)) {
     throw Error(fmt::format("{}: no such file", source.string()), "create the results with `plumb study` first");
   }
-  const Json results = read_json(source);
-  try {
-    write_file_atomic(page, render_report(results));
-  } catch (const Error& error) {
-    if (text_of(results, "schema") == kSchema) throw;
-    throw Error(fmt::format("{}: {}", source.string(), error.what()), error.hint());
-  }
+  Json results = read_json(source);
+  require_schema(results, source.string() + ": ");
+  return results;
+}
+
+void write_report(const std::filesystem::path& directory) {
+  write_file_atomic(directory / "report.html", render_report(read_results(directory)));
 }
 
 }  // namespace plumb

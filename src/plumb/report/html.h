@@ -12,10 +12,10 @@ namespace plumb {
 /// if `results` has another schema.
 std::string render_report(const Json& results);
 
-/// Reads DIRECTORY/results.json and writes its page atomically. Throws Error if the results are missing, are not valid
-/// JSON or have another schema.
-void write_report(const std::filesystem::path& directory, const std::filesystem::path& page);
-/// The same, to DIRECTORY/report.html.
+/// DIRECTORY/results.json. Throws Error if the results are missing, are not valid JSON or have another schema.
+Json read_results(const std::filesystem::path& directory);
+
+/// Writes the page of DIRECTORY/results.json to DIRECTORY/report.html, atomically. Throws as read_results does.
 void write_report(const std::filesystem::path& directory);
 
 }  // namespace plumb

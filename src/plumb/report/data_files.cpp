@@ -1,0 +1,157 @@
+#include "plumb/report/data_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/base/text.h"
+
+namespace plumb {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string csv_cell(const Json& cell) {
+  if (cell.is_null()) return "";
+  std::string text = cell.is_string() ? cell.get<std::string>() : cell.dump();
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  replace_all(text, "\"", "\"\"");
+  return '"' + text + '"';
+}
+
+std::string csv_line(const std::vector<Json>& cells) {
+  std::vector<std::string> texts;
+  for (const Json& cell : cells) texts.push_back(csv_cell(cell));
+  return join(texts, ",") + '\n';
+}
+
+std::string figure_csv(const Json& figure) {
+  const auto label = [](const Json& axis, const char* otherwise) {
+    const std::string text = axis.value("label", "");
+    return Json(text.empty() ? otherwise : text);
+  };
+  const Json& others = figure.value("other_x", Json::array());
+  std::vector<Json> names = {"series", label(figure.at("x"), "x"), label(figure.at("y"), "y"), "low", "high"};
+  for (const Json& axis : others) names.push_back(label(axis, "x"));
+  std::string text = csv_line(names);
+  for (const Json& series : figure.at("series")) {
+    for (size_t i = 0; i < series.at("y").size(); ++i) {
+      const auto at = [&](const Json& list) { return i < list.size() ? list[i] : Json(); };
+      std::vector<Json> cells = {series.at("name"), at(series.at("x")), at(series.at("y")),
+                                 at(series.value("low", Json::array())), at(series.value("high", Json::array()))};
+      for (const Json& list : series.value("other_x", Json::array())) cells.push_back(at(list));
+      text += csv_line(cells);
+    }
+  }
+  return text;
+}
+
+std::string latex_text(std::string_view text) {
+  static const std::map<char, std::string> escapes = {
+      {'\\', "\\textbackslash{}"}, {'~', "\\textasciitilde{}"}, {'^', "\\textasciicircum{}"}, {'\n', " "}};
+  std::string escaped;
+  for (const char c : text) {
+    const auto found = escapes.find(c);
+    if (found != escapes.end()) {
+      escaped += found->second;
+    } else {
+      if (std::string_view("&%$#_{}").find(c) != std::string_view::npos) escaped += '\\';
+      escaped += c;
+    }
+  }
+  return escaped;
+}
+
+/// "$-0.01235$", "$1.2\cdot10^{-7}$"; a dash if the cell is missing.
+std::string latex_cell(const Json& cell) {
+  if (cell.is_null()) return "--";
+  if (cell.is_string()) return latex_text(cell.get<std::string>());
+  if (!cell.is_number()) return latex_text(cell.dump());
+  std::string number = cell.is_number_float() ? fmt::format("{:.4g}", cell.get<double>()) : cell.dump();
+  if (const size_t e = number.find('e'); e != std::string::npos)
+    number = fmt::format("{}\\cdot10^{{{}}}", number.substr(0, e), std::stoi(number.substr(e + 1)));
+  return '$' + number + '$';
+}
+
+std::string latex_table(const Json& table) {
+  const auto columns = table.at("columns").get<std::vector<std::string>>();
+  const Json& rows = table.at("rows");
+  std::string alignment;
+  for (size_t column = 0; column < columns.size(); ++column) {
+    alignment += std::all_of(rows.begin(), rows.end(),
+                             [&](const Json& row) { return row.at(column).is_number() || row.at(column).is_null(); })
+                     ? 'r'
+                     : 'l';
+  }
+  const auto line = [](const std::vector<std::string>& cells) { return join(cells, " & ") + " \\\\\n"; };
+  std::vector<std::string> head;
+  for (const std::string& name : columns) head.push_back(latex_text(name));
+  std::string body;
+  for (const Json& row : rows) {
+    std::vector<std::string> cells;
+    for (const Json& cell : row) cells.push_back(latex_cell(cell));
+    body += line(cells);
+  }
+  return fmt::format(
+      "% \\usepackage{{booktabs}}\n\\begin{{table}}\n\\centering\n\\caption{{{}}}\n\\label{{tab:{}}}\n"
+      "\\begin{{tabular}}{{{}}}\n\\toprule\n{}\\midrule\n{}\\bottomrule\n\\end{{tabular}}\n\\end{{table}}\n",
+      latex_text(table.value("title", "") + ". " + table.value("caption", "")), table.value("id", ""), alignment,
+      line(head), body);
+}
+
+/// Writes one file for each of results[key], named after its id.
+template <typename Text>
+size_t write_each(const Json& results, const char* key, const fs::path& directory, const std::string& prefix,
+                  const std::string& ending, Text text_of) {
+  std::set<std::string> names;
+  for (const Json& each : results.value(key, Json::array())) {
+    std::string name = prefix + each.value("id", "");
+    std::replace_if(
+        name.begin(), name.end(),
+        [](unsigned char c) { return std::isalnum(c) == 0 && c != '.' && c != '_' && c != '-'; }, '-');
+    while (!names.insert(name).second) name += "-2";
+    write_file_atomic(directory / (name + ending), text_of(each));
+  }
+  return names.size();
+}
+
+/// Calls `write`, and says that the results are damaged if they lack something or have something else in its place.
+template <typename Write>
+size_t from_results(const fs::path& directory, Write write) {
+  fs::create_directories(directory);
+  try {
+    return write();
+  } catch (const Json::exception& error) {
+    throw Error(fmt::format("the results are damaged: {}", error.what()), "create them again with `plumb study`");
+  }
+}
+
+}  // namespace
+
+std::string csv_text(const std::vector<std::string>& columns, const Json& rows) {
+  std::string text = csv_line({columns.begin(), columns.end()});
+  for (const Json& row : rows) text += csv_line(row.get<std::vector<Json>>());
+  return text;
+}
+
+size_t write_csv(const Json& results, const fs::path& directory) {
+  return from_results(directory, [&] {
+    return write_each(results, "tables", directory, "table-", ".csv",
+                      [](const Json& table) { return csv_text(table.at("columns"), table.at("rows")); }) +
+           write_each(results, "figures", directory, "figure-", ".csv", figure_csv);
+  });
+}
+
+size_t write_latex(const Json& results, const fs::path& directory) {
+  return from_results(directory,
+                      [&] { return write_each(results, "tables", directory, "table-", ".tex", latex_table); });
+}
+
+}  // namespace plumb

@@ -1,0 +1,24 @@
+// The tables and the figures' data of a report as files for other programs: CSV and LaTeX.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "plumb/base/json.h"
+
+namespace plumb {
+
+/// A table as CSV (RFC 4180): a missing cell is empty.
+std::string csv_text(const std::vector<std::string>& columns, const Json& rows);
+
+/// Writes the tables and the figures' data of a document of the schema plumb.study/1 to DIRECTORY, as table-ID.csv and
+/// figure-ID.csv, and returns the number of files. The columns of a figure are `series`, the labels of its axes, `low`
+/// and `high`. Throws Error if the document is damaged.
+size_t write_csv(const Json& results, const std::filesystem::path& directory);
+
+/// Writes the tables to DIRECTORY as table-ID.tex: `table` environments in the style of the LaTeX package booktabs,
+/// with numbers to four significant digits. Returns the number of files; throws as write_csv does.
+size_t write_latex(const Json& results, const std::filesystem::path& directory);
+
+}  // namespace plumb

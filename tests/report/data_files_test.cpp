@@ -1,0 +1,48 @@
+// The files for other programs: what RFC 4180 and LaTeX make special survives.
+#include "plumb/report/data_files.h"
+
+#include <gtest/gtest.h>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "support/paths.h"
+
+namespace plumb {
+namespace {
+
+const Json kResults = Json::parse(R"({
+  "tables": [{"id": "../a b", "title": "Rates & losses", "caption": "50% of d_model.", "columns": ["scheme", "loss"],
+              "rows": [["post-ln, \"n/da\"", 1.23456789], ["x^2", null], ["c", 2.5e-7], ["d", 3]]}],
+  "figures": [{"id": "loss", "x": {"label": "step"}, "y": {"label": ""}, "other_x": [{"label": "tokens"}], "series": [
+    {"name": "a", "x": [1, 2], "y": [3.5, null], "low": [3, 4], "high": [5, 6], "other_x": [[10, 20]]},
+    {"name": "b", "x": [1], "y": [7]}]}]
+})");
+
+TEST(DataFiles, AsCsv) {
+  const test::TemporaryDirectory folder;
+  EXPECT_EQ(write_csv(kResults, folder.path() / "csv"), 2U);
+  EXPECT_EQ(read_file(folder.path() / "csv" / "table-..-a-b.csv"),
+            "scheme,loss\n\"post-ln, \"\"n/da\"\"\",1.23456789\nx^2,\nc,2.5e-07\nd,3\n");
+  EXPECT_EQ(read_file(folder.path() / "csv" / "figure-loss.csv"),
+            "series,step,y,low,high,tokens\na,1,3.5,3,5,10\na,2,,4,6,20\nb,1,7,,\n");
+}
+
+TEST(DataFiles, AsLatex) {
+  const test::TemporaryDirectory folder;
+  EXPECT_EQ(write_latex(kResults, folder.path()), 1U);
+  const std::string table = read_file(folder.path() / "table-..-a-b.tex");
+  EXPECT_NE(table.find("\\caption{Rates \\& losses. 50\\% of d\\_model.}"), std::string::npos) << table;
+  EXPECT_NE(table.find("\\begin{tabular}{lr}\n\\toprule\nscheme & loss \\\\\n\\midrule\n"
+                       "post-ln, \"n/da\" & $1.235$ \\\\\nx\\textasciicircum{}2 & -- \\\\\n"
+                       "c & $2.5\\cdot10^{-7}$ \\\\\nd & $3$ \\\\\n\\bottomrule"),
+            std::string::npos)
+      << table;
+}
+
+TEST(DataFiles, DamagedResultsAreRefused) {
+  const test::TemporaryDirectory folder;
+  EXPECT_THROW(write_csv(Json::parse(R"({"tables": [{"id": "a"}]})"), folder.path()), Error);
+}
+
+}  // namespace
+}  // namespace plumb
