@@ -44,6 +44,38 @@ TEST(FunctionHessian, SaysWhatItCannotDifferentiate) {
   EXPECT_THROW(hessian(at::ones({1}, at::kFloat)), Error);
 }
 
+// The same valley as the sum of two terms, whose graphs are kept or built again.
+TEST(FunctionHessian, IsThatOfASumOfTerms) {
+  const Tensor x = variable(0.5);
+  const Tensor y = variable(2.0);
+  int calls = 0;
+  const std::vector<FunctionTerm> terms = {[&] { return ++calls, (1 - x).square(); },
+                                           [&] { return ++calls, 100 * (y - x.square()).square(); }};
+  for (const int64_t memory : {int64_t{1} << 30, int64_t{0}}) {
+    calls = 0;
+    FunctionHessian hessian({x, y}, terms, memory);
+    const Tensor first = hessian.multiply({at::tensor({1.0, 0.0}, at::kDouble)}).front();
+    EXPECT_LT((first - at::tensor({2 - 400 * 1.25, -200.0}, at::kDouble)).abs().max().item<double>(), 1e-10);
+    EXPECT_EQ(hessian.kept(), memory > 0 ? 2U : 0U);
+    const std::vector<Tensor> blocks =
+        hessian.multiply_blocks({{1}, {0}}, {at::tensor({3.0}, at::kDouble), at::tensor({1.0}, at::kDouble)});
+    EXPECT_NEAR(blocks[0].item<double>(), 600, 1e-10);
+    EXPECT_NEAR(blocks[1].item<double>(), 2 - 400 * 1.25, 1e-10);
+    EXPECT_EQ(calls, memory > 0 ? 2 : 4);
+    const FunctionHessian::Point point = hessian.point();
+    EXPECT_NEAR(point.value, 0.25 + 100 * 1.75 * 1.75, 1e-10);
+    EXPECT_NEAR(point.gradient[1].item<double>(), 200 * 1.75, 1e-10);
+  }
+}
+
+TEST(FunctionHessian, KnowsWhichVariablesAffectItsGradient) {
+  const Tensor x = variable(1.0);
+  const Tensor linear = variable(1.0);
+  const Tensor unused = variable(1.0);
+  FunctionHessian hessian({x, linear, unused}, {[&] { return x.square() + linear; }}, 1 << 30);
+  EXPECT_EQ(hessian.point().curved, (std::vector<bool>{true, false, false}));
+}
+
 // A chain of n + 1 springs between two walls: the eigenvalues of its stiffness are 4·sin²(kπ/(2n + 2)), k = 1 … n.
 class Chain : public ::testing::Test {
  protected:
@@ -68,6 +100,33 @@ TEST_F(Chain, LanczosFindsItsSpectrum) {
   EXPECT_NEAR(found.min.value, eigenvalue(1), 1e-9);
   EXPECT_EQ(found.probes.size(), 3U);
   EXPECT_EQ(found.negative.mean, 0);
+}
+
+// With all other links held, some neighboring ones are a shorter chain.
+TEST_F(Chain, BlocksAreShorterChains) {
+  const std::vector<int64_t> sizes = {11, 13};
+  const Tensor x = at::zeros({11}, at::kDouble).requires_grad_(true);
+  const Tensor y = at::zeros({13}, at::kDouble).requires_grad_(true);
+  const Tensor wall = at::zeros({1}, at::kDouble);
+  FunctionHessian hessian({x, y}, {[&] {
+                            return at::diff(at::cat({x, y}), 1, 0, wall, wall).square().sum() / 2;
+                          }},
+                          1 << 30);
+  const auto multiply = [&](const std::vector<int64_t>& which, const std::vector<Tensor>& vectors) {
+    std::vector<std::vector<size_t>> blocks;
+    for (const int64_t i : which) blocks.push_back({static_cast<size_t>(i)});
+    return hessian.multiply_blocks(blocks, vectors);
+  };
+  SpectrumOptions options;
+  options.steps = 13;
+  const std::vector<Spectrum> found = measure_spectra(multiply, sizes, at::kDouble, options);
+  for (size_t i = 0; i < 2; ++i) {
+    const double angle = std::numbers::pi / (2.0 * static_cast<double>(sizes[i] + 1));
+    EXPECT_NEAR(found[i].min.value, 4 * std::pow(std::sin(angle), 2), 1e-9);
+    EXPECT_NEAR(found[i].max.value, 4 * std::pow(std::cos(angle), 2), 1e-9);
+  }
+  options.dense = true;
+  EXPECT_THROW(measure_spectra(multiply, sizes, at::kDouble, options), Error);
 }
 
 TEST_F(Chain, DenseFindsEveryEigenvalue) {

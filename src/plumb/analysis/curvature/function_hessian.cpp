@@ -2,38 +2,149 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <utility>
+
 #include "plumb/base/error.h"
 #include "plumb/nn/parameters.h"
+#include "plumb/ops/memory.h"
 
 namespace plumb {
+namespace {
 
-LinearOperator function_hessian(const Tensor& value, const std::vector<Tensor>& variables) {
-  if (variables.empty()) throw Error("a Hessian needs at least one variable");
+/// sum += the concatenated pieces; an undefined sum becomes a copy of them.
+void accumulate(const std::vector<Tensor>& pieces, Tensor& sum) {
+  if (!sum.defined()) {
+    sum = joined(pieces);
+    return;
+  }
+  const std::vector<Tensor> views = split_like(sum, pieces);
+  for (size_t i = 0; i < views.size(); ++i) views[i].add_(pieces[i].detach());
+}
+
+/// sum += ∂/∂values of Σ gradient·v, where `gradient` and `values` belong to the same variables, and v and sum are
+/// flat vectors over them. A constant part of the gradient has no graph and adds nothing.
+void add_product(const std::vector<Tensor>& gradient, const std::vector<Tensor>& values, const Tensor& v, bool keep,
+                 Tensor& sum) {
+  const std::vector<Tensor> pieces = split_like(v, values);
+  std::vector<Tensor> outputs;
+  std::vector<Tensor> weights;
+  for (size_t k = 0; k < gradient.size(); ++k) {
+    if (!gradient[k].requires_grad()) continue;
+    outputs.push_back(gradient[k]);
+    weights.push_back(pieces[k]);
+  }
+  if (!outputs.empty()) accumulate(gradients(outputs, values, weights, /*create_graph=*/false, keep), sum);
+}
+
+std::vector<Tensor> chosen(const std::vector<Tensor>& all, const std::vector<size_t>& places) {
+  std::vector<Tensor> some;
+  for (const size_t place : places) some.push_back(all.at(place));
+  return some;
+}
+
+}  // namespace
+
+FunctionHessian::FunctionHessian(std::vector<Tensor> variables, std::vector<FunctionTerm> terms, int64_t graph_memory)
+    : variables_(std::move(variables)), terms_(std::move(terms)) {
+  if (variables_.empty()) throw Error("a Hessian needs at least one variable");
+  for (const Tensor& variable : variables_) size_ += variable.numel();
+  keep_graphs(graph_memory);
+}
+
+FunctionHessian::Differentiated FunctionHessian::differentiate(const FunctionTerm& term) const {
+  const Tensor value = term();
   if (!value.defined() || value.numel() != 1 || !value.requires_grad()) {
     throw Error("a Hessian needs a single number that depends on the variables",
                 "sum the losses, and compute them from tensors that require gradients");
   }
-  int64_t n = 0;
-  for (const Tensor& variable : variables) n += variable.numel();
-  // A constant gradient, such as that of a linear function, has no graph and adds nothing to a product.
-  const std::vector<Tensor> gradient = gradients({value.reshape({})}, variables, {}, /*create_graph=*/true);
-  return [gradient, variables, n](const Tensor& v) {
-    const at::TensorOptions options = variables.front().options();
-    if (v.dim() != 1 || v.numel() != n || v.scalar_type() != variables.front().scalar_type()) {
-      throw Error(fmt::format("the Hessian over {} elements of type {} cannot multiply {} elements of type {}", n,
-                              at::toString(variables.front().scalar_type()), v.numel(), at::toString(v.scalar_type())));
+  return {value.detach(), gradients({value.reshape({})}, variables_, {}, /*create_graph=*/true)};
+}
+
+void FunctionHessian::keep_graphs(int64_t budget) {
+  const ops::HeldMemory held(variables_.front().device());
+  int64_t largest = 0;  // memory growth caused by one term, an estimate for the next
+  for (const FunctionTerm& term : terms_) {
+    const int64_t before = held.bytes();
+    if (budget <= 0 || before + largest > budget) return;
+    kept_.push_back(differentiate(term));
+    const int64_t after = held.bytes();
+    largest = std::max(largest, after - before);
+    if (after > budget) {
+      kept_.pop_back();
+      return;
     }
-    const std::vector<Tensor> pieces = split_like(v, variables);
-    std::vector<Tensor> outputs;
-    std::vector<Tensor> weights;
-    for (size_t i = 0; i < gradient.size(); ++i) {
-      if (!gradient[i].requires_grad()) continue;
-      outputs.push_back(gradient[i]);
-      weights.push_back(pieces[i]);
+  }
+}
+
+int64_t FunctionHessian::size_of(const std::vector<size_t>& block) const {
+  int64_t size = 0;
+  for (const size_t place : block) size += variables_.at(place).numel();
+  return size;
+}
+
+void FunctionHessian::require_vector(const Tensor& v, int64_t size) const {
+  const at::ScalarType type = variables_.front().scalar_type();
+  if (v.dim() == 1 && v.numel() == size && v.scalar_type() == type) return;
+  throw Error(fmt::format("the Hessian over {} elements of type {} cannot multiply {} elements of type {}", size,
+                          at::toString(type), v.numel(), at::toString(v.scalar_type())));
+}
+
+/// Calls work(differentiated term, whether its graph will be used again) for each term.
+template <typename Work>
+void FunctionHessian::for_each_term(const Work& work) {
+  for (size_t i = 0; i < terms_.size(); ++i) {
+    const bool keep = i < kept_.size();
+    work(keep ? kept_[i] : differentiate(terms_[i]), keep);
+  }
+}
+
+std::vector<Tensor> FunctionHessian::multiply(const std::vector<Tensor>& vectors) {
+  for (const Tensor& v : vectors) require_vector(v, size_);
+  std::vector<Tensor> products(vectors.size());
+  for_each_term([&](const Differentiated& term, bool keep) {
+    for (size_t j = 0; j < vectors.size(); ++j)
+      add_product(term.gradient, variables_, vectors[j], keep || j + 1 < vectors.size(), products[j]);
+  });
+  for (Tensor& product : products) {
+    if (!product.defined()) product = at::zeros({size_}, options());
+  }
+  return products;
+}
+
+std::vector<Tensor> FunctionHessian::multiply_blocks(const std::vector<std::vector<size_t>>& blocks,
+                                                     const std::vector<Tensor>& vectors) {
+  for (size_t j = 0; j < blocks.size(); ++j) require_vector(vectors.at(j), size_of(blocks[j]));
+  std::vector<Tensor> products(blocks.size());
+  for_each_term([&](const Differentiated& term, bool keep) {
+    for (size_t j = 0; j < blocks.size(); ++j) {
+      add_product(chosen(term.gradient, blocks[j]), chosen(variables_, blocks[j]), vectors[j],
+                  keep || j + 1 < blocks.size(), products[j]);
     }
-    if (outputs.empty()) return at::zeros({n}, options.requires_grad(false));
-    return joined(gradients(outputs, variables, weights, /*create_graph=*/false, /*retain_graph=*/true));
-  };
+  });
+  for (size_t j = 0; j < blocks.size(); ++j) {
+    if (!products[j].defined()) products[j] = at::zeros({size_of(blocks[j])}, options());
+  }
+  return products;
+}
+
+FunctionHessian::Point FunctionHessian::point() {
+  Point point{.curved = std::vector<bool>(variables_.size(), false)};
+  for_each_term([&](const Differentiated& term, bool) {
+    point.value += term.value.item<double>();
+    accumulate(term.gradient, point.gradient);
+    for (size_t i = 0; i < variables_.size(); ++i)
+      point.curved[i] = point.curved[i] || term.gradient[i].requires_grad();
+  });
+  return point;
+}
+
+LinearOperator function_hessian(const Tensor& value, const std::vector<Tensor>& variables) {
+  const auto hessian = std::make_shared<FunctionHessian>(
+      variables, std::vector<FunctionTerm>{[value] { return value; }}, std::numeric_limits<int64_t>::max());
+  return [hessian](const Tensor& v) { return hessian->multiply({v}).front(); };
 }
 
 }  // namespace plumb

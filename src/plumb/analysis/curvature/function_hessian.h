@@ -1,11 +1,69 @@
 // The Hessian of any function that LibTorch can differentiate twice, for callers with a function instead of a model.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "plumb/analysis/curvature/lanczos.h"
 
 namespace plumb {
+
+/// A term of a function: a single element with its graph, computed anew at each call.
+using FunctionTerm = std::function<Tensor()>;
+
+/// The Hessian ∂²f/∂x² of a sum f of terms, where x is the concatenation of all variables, (n): products by reverse
+/// over reverse (Pearlmutter 1994). A variable that does not affect f has a row of zeros. The variables must not change
+/// during the operator's lifetime.
+class FunctionHessian {
+ public:
+  /// `graph_memory`: bytes for gradient graphs kept between products. A term whose graph is kept costs two gradients
+  /// per product; one whose graph does not fit is computed and differentiated again and costs three. Throws Error if
+  /// there are no variables; it or a product does if a term is not a single differentiable number.
+  FunctionHessian(std::vector<Tensor> variables, std::vector<FunctionTerm> terms, int64_t graph_memory);
+
+  /// The products with several vectors (n). A term whose graph is not kept is differentiated once for all of them.
+  /// Throws Error on a vector of the wrong length or type.
+  std::vector<Tensor> multiply(const std::vector<Tensor>& vectors);
+
+  /// The products of diagonal blocks with one vector each: v_i → H_ii·v_i. blocks[i]: the places of its variables,
+  /// ascending. Exact, and cheaper than one product with H for each: a block needs only the part of a gradient's graph
+  /// between it and the function.
+  std::vector<Tensor> multiply_blocks(const std::vector<std::vector<size_t>>& blocks,
+                                      const std::vector<Tensor>& vectors);
+
+  /// f, its gradient (n), and for each variable whether the gradient with respect to it has a graph: one that has none
+  /// does not affect f, or only linearly.
+  struct Point {
+    double value = 0;
+    Tensor gradient;
+    std::vector<bool> curved;
+  };
+  Point point();
+
+  [[nodiscard]] int64_t size() const { return size_; }
+  [[nodiscard]] int64_t size_of(const std::vector<size_t>& block) const;
+  /// Of a vector.
+  [[nodiscard]] at::TensorOptions options() const { return variables_.front().options().requires_grad(false); }
+  /// Number of terms that keep their graph: the first ones.
+  [[nodiscard]] size_t kept() const { return kept_.size(); }
+
+ private:
+  struct Differentiated {
+    Tensor value;
+    std::vector<Tensor> gradient;  // by variable, with graph
+  };
+  [[nodiscard]] Differentiated differentiate(const FunctionTerm& term) const;
+  template <typename Work>
+  void for_each_term(const Work& work);
+  void require_vector(const Tensor& v, int64_t size) const;
+  void keep_graphs(int64_t budget);
+
+  std::vector<Tensor> variables_;
+  std::vector<FunctionTerm> terms_;
+  int64_t size_ = 0;
+  std::vector<Differentiated> kept_;
+};
 
 /// v → ∂²f/∂x²·v, where x is the concatenation of all variables, (n). `value` is f(x), a single element whose graph the
 /// operator keeps; a variable that does not affect f gives zeros. Throws Error if `value` is not a single

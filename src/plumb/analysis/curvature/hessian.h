@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "plumb/analysis/curvature/function_hessian.h"
 #include "plumb/analysis/loss_function.h"
 #include "plumb/nn/layer_id.h"
 #include "plumb/parallel/group.h"
@@ -51,7 +52,7 @@ std::vector<ParameterBlock> layer_blocks(const Parameters& parameters);
 class HessianOperator {
  public:
   /// Throws Error if the micro-batches of all processes together have no target token.
-  HessianOperator(Model& model, std::vector<Batch> micro_batches, const HessianOptions& options = {});
+  HessianOperator(Model& model, const std::vector<Batch>& micro_batches, const HessianOptions& options = {});
 
   /// v → H·v = ∂/∂θ (∂L/∂θ · v). Throws Error if v is not a vector of size() elements of the model's type.
   Tensor operator()(const Tensor& v) { return multiply({v}).front(); }
@@ -64,28 +65,19 @@ class HessianOperator {
   /// loss.
   std::vector<Tensor> multiply_blocks(const std::vector<ParameterBlock>& blocks, const std::vector<Tensor>& vectors);
 
-  [[nodiscard]] int64_t size() const { return parameters_.count(); }
+  [[nodiscard]] int64_t size() const { return hessian_.size(); }
   /// Number of target tokens in all micro-batches.
   [[nodiscard]] int64_t tokens() const { return tokens_; }
 
   /// Number of this process's micro-batches that keep their graph: the first ones.
-  [[nodiscard]] size_t kept() const { return kept_.size(); }
+  [[nodiscard]] size_t kept() const { return hessian_.kept(); }
 
  private:
-  std::vector<Tensor> differentiable_gradient(const Batch& batch);
-  template <typename Work>
-  void for_each_gradient(const Work& work);
-  void require_vector(const Tensor& v, int64_t size) const;
-  void keep_graphs(int64_t budget);
+  [[nodiscard]] std::vector<Tensor> summed(std::vector<Tensor> products) const;
 
-  Model& model_;
-  const Parameters& parameters_;
-  std::vector<Batch> micro_batches_;  // this process's
-  LossFunction loss_;
-  LossOptions loss_options_;
   int64_t tokens_ = 0;
   Group group_;
-  std::vector<std::vector<Tensor>> kept_;  // [micro-batch]: its share of the gradient, by parameter, with graph
+  FunctionHessian hessian_;
 };
 
 }  // namespace plumb

@@ -29,6 +29,9 @@ struct SpectrumOptions {
   std::filesystem::path basis_directory;
 };
 
+/// Throws Error on options that make no sense, of the whole operator or of its diagonal blocks.
+void require_valid(const SpectrumOptions& options, bool blocks);
+
 /// (products done, products planned, what is known so far).
 using SpectrumProgress = std::function<void(int64_t, int64_t, const std::string&)>;
 
@@ -108,5 +111,21 @@ SpectrumReport measure_spectrum(Model& model, const std::vector<Batch>& micro_ba
 /// on invalid options.
 Spectrum measure_spectrum(const LinearOperator& multiply, int64_t n, const at::TensorOptions& type,
                           const SpectrumOptions& options, const SpectrumProgress& progress = {});
+
+/// The same for an operator whose products with several vectors are cheaper together: `at_once` of them.
+using SeveralProducts = std::function<std::vector<Tensor>(const std::vector<Tensor>& vectors)>;
+Spectrum measure_spectrum(const SeveralProducts& multiply, int64_t n, const at::TensorOptions& type,
+                          const SpectrumOptions& options, const SpectrumProgress& progress = {});
+
+/// (places of operators, a vector for each) → their products.
+using ProductsOfSome =
+    std::function<std::vector<Tensor>(const std::vector<int64_t>& which, const std::vector<Tensor>& vectors)>;
+
+/// The spectra of several symmetric operators whose products are cheaper together, such as the diagonal blocks of a
+/// Hessian: sizes[i] are the elements of the i-th one's vectors. All advance one Lanczos step at a time. Throws Error
+/// on invalid options, `dense` and `at_once` among them.
+std::vector<Spectrum> measure_spectra(const ProductsOfSome& multiply, const std::vector<int64_t>& sizes,
+                                      const at::TensorOptions& type, const SpectrumOptions& options,
+                                      const SpectrumProgress& progress = {});
 
 }  // namespace plumb
