@@ -15,11 +15,12 @@ MUTATIONS_ARGS ?= --seed 1
 PEERS      ?= $(BUILD)-peers
 TORCH      ?= $(BUILD)-torch/venv
 PIP_ARGS   ?=
+VENV        = test -x '$(TORCH)/bin/pip' || python3 -m venv '$(TORCH)' || { $(SETUP) scripts/packages-torch.txt && python3 -m venv '$(TORCH)'; }
 LISTS       = scripts/packages.txt scripts/packages-lint.txt
 PRESET      = $(if $(filter thread,$(SANITIZER)),sanitize-thread,sanitize)
 CTEST       = ctest --output-on-failure --no-tests=error --parallel $(JOBS) $(CTEST_ARGS)
 
-.PHONY: help packages setup build program installable quick test mutations test-torch demo studies bench variants lint format sanitize fuzz search install package clean
+.PHONY: help packages setup build program installable quick test mutations test-torch test-python demo studies bench variants lint format sanitize fuzz search install package clean
 .DEFAULT_GOAL := help
 
 help:  ## List the targets
@@ -47,12 +48,18 @@ mutations:  ## Count how many of 30 small mistakes in the library the tests noti
 	scripts/mutations.py --build '$(BUILD)-mutations' --jobs $(JOBS) $(MUTATIONS_ARGS)
 
 test-torch: setup  ## Run all tests against the newest PyTorch wheel, in a virtual environment
-	test -x '$(TORCH)/bin/pip' || python3 -m venv '$(TORCH)' || { $(SETUP) scripts/packages-torch.txt && python3 -m venv '$(TORCH)'; }
+	$(VENV)
 	'$(TORCH)/bin/pip' install --quiet --upgrade torch $(PIP_ARGS)
 	cmake --preset release -B '$(BUILD)-torch' $(CMAKE_ARGS) \
 	  -DCMAKE_PREFIX_PATH="$$('$(TORCH)/bin/python' -c 'import torch; print(torch.utils.cmake_prefix_path)')"
 	cmake --build '$(BUILD)-torch' --parallel $(JOBS)
 	$(CTEST) --test-dir '$(BUILD)-torch'
+
+test-python: packages  ## Build the Python package against the newest PyTorch wheel, in a virtual environment, and run its tests
+	$(VENV)
+	python3 scripts/python_requirements.py | xargs -d '\n' '$(TORCH)/bin/pip' install --quiet --upgrade $(PIP_ARGS)
+	CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) '$(TORCH)/bin/pip' install --no-build-isolation --no-deps --force-reinstall -C build-dir='$(BUILD)-python' .
+	'$(TORCH)/bin/python' -m pytest -q -rs -p no:cacheprovider tests/python
 
 program: setup  ## Compile only the program, without tests and benchmarks
 	cmake --build '$(BUILD)' --parallel $(JOBS) --target plumb_app
@@ -112,4 +119,4 @@ package: installable  ## Write release archives and a Debian package for this di
 	@ls -sh '$(OUT)/package'
 
 clean:  ## Remove the build directories
-	rm -rf '$(BUILD)' '$(BUILD)-tidy' '$(BUILD)-torch' '$(BUILD)-sanitize' '$(BUILD)-sanitize-thread' '$(BUILD)-peers' '$(BUILD)-fuzz' '$(BUILD)-mutations'
+	rm -rf '$(BUILD)' '$(BUILD)-tidy' '$(BUILD)-torch' '$(BUILD)-python' '$(BUILD)-sanitize' '$(BUILD)-sanitize-thread' '$(BUILD)-peers' '$(BUILD)-fuzz' '$(BUILD)-mutations'

@@ -1,0 +1,167 @@
+// The extension module plumb._plumb: the solver, for losses that are computed by Python.
+#include <pybind11/functional.h>
+#include <pybind11/numpy.h>
+#include <pybind11/stl.h>
+#include <torch/csrc/Exceptions.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include "plumb/analysis/curvature/function_hessian.h"
+#include "plumb/analysis/curvature/spectrum.h"
+#include "plumb/base/error.h"
+
+namespace py = pybind11;
+
+namespace plumb {
+namespace {
+
+/// A function of Python that C++ may copy and destroy without the interpreter's lock.
+using Callable = std::shared_ptr<py::function>;
+Callable shared(py::function function) {
+  return {new py::function(std::move(function)), [](py::function* held) {
+            const py::gil_scoped_acquire lock;
+            delete held;
+          }};
+}
+
+FunctionTerm term_of(const Callable& closure) {
+  return [closure] {
+    const py::gil_scoped_acquire lock;
+    return (*closure)().cast<Tensor>();
+  };
+}
+
+/// Also where Ctrl-C interrupts a measurement.
+SpectrumProgress progress_of(const std::optional<py::function>& given) {
+  const Callable callback = given ? shared(*given) : nullptr;
+  return [callback](int64_t done, int64_t planned, const std::string& known) {
+    const py::gil_scoped_acquire lock;
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+    if (callback) (*callback)(done, planned, known);
+  };
+}
+
+py::array_t<double> array(const std::vector<double>& values) {
+  return py::array_t<double>(static_cast<py::ssize_t>(values.size()), values.data());
+}
+py::tuple pair(const Extreme& extreme) { return py::make_tuple(extreme.value, extreme.error); }
+py::tuple pair(const Estimate& estimate) { return py::make_tuple(estimate.mean, estimate.error); }
+
+/// The arguments of plumb.Spectrum that come from here.
+py::dict as_dict(const Spectrum& found) {
+  using namespace pybind11::literals;
+  py::list probes;
+  for (const ProbeSpectrum& probe : found.probes) {
+    probes.append(py::dict("steps"_a = probe.steps, "exhausted"_a = probe.exhausted, "rounding"_a = probe.rounding,
+                           "values"_a = array(probe.ritz.values), "weights"_a = array(probe.ritz.weights),
+                           "residuals"_a = array(probe.ritz.residuals)));
+  }
+  py::dict density("sigma"_a = found.density.sigma, "x"_a = array(found.density.x), "y"_a = array(found.density.y));
+  const bool band = !found.density.low.empty();
+  density["low"] = band ? py::object(array(found.density.low)) : py::none();
+  density["high"] = band ? py::object(array(found.density.high)) : py::none();
+  return py::dict("max"_a = pair(found.max), "min"_a = pair(found.min), "trace"_a = pair(found.trace),
+                  "frobenius"_a = pair(found.frobenius), "negative"_a = pair(found.negative),
+                  "positive"_a = pair(found.positive), "zero_band"_a = found.zero_band,
+                  "quantiles"_a = std::map<double, double>(found.quantiles.begin(), found.quantiles.end()),
+                  "density"_a = density, "probes"_a = probes,
+                  "eigenvalues"_a = found.eigenvalues.empty() ? py::none() : py::object(array(found.eigenvalues)));
+}
+
+SpectrumOptions make_options(int64_t steps, int64_t probes, uint64_t seed, double tolerance, bool dense, double sigma,
+                             const std::string& basis_directory) {
+  SpectrumOptions options;
+  options.steps = steps;
+  options.probes = probes;
+  options.seed = seed;
+  options.tolerance = tolerance;
+  options.dense = dense;
+  options.sigma = sigma;
+  options.basis_directory = basis_directory;
+  return options;
+}
+
+py::dict spectrum(FunctionHessian& hessian, const SpectrumOptions& options, const SpectrumProgress& progress) {
+  Spectrum found;
+  {
+    const py::gil_scoped_release unlocked;
+    const SeveralProducts multiply = [&](const std::vector<Tensor>& vectors) { return hessian.multiply(vectors); };
+    found = measure_spectrum(multiply, hessian.size(), hessian.options(), options, progress);
+  }
+  return as_dict(found);
+}
+
+std::vector<py::dict> block_spectra(FunctionHessian& hessian, const std::vector<std::vector<size_t>>& blocks,
+                                    const SpectrumOptions& options, const SpectrumProgress& progress) {
+  std::vector<Spectrum> found;
+  {
+    const py::gil_scoped_release unlocked;
+    std::vector<int64_t> sizes;
+    for (const std::vector<size_t>& block : blocks) sizes.push_back(hessian.size_of(block));
+    const auto multiply = [&](const std::vector<int64_t>& which, const std::vector<Tensor>& vectors) {
+      std::vector<std::vector<size_t>> some;
+      for (const int64_t i : which) some.push_back(blocks.at(static_cast<size_t>(i)));
+      return hessian.multiply_blocks(some, vectors);
+    };
+    found = measure_spectra(multiply, sizes, hessian.options(), options, progress);
+  }
+  std::vector<py::dict> dicts;
+  for (const Spectrum& one : found) dicts.push_back(as_dict(one));
+  return dicts;
+}
+
+void translate_exceptions(py::module_& module) {
+  py::exception<Error>(module, "Error", PyExc_RuntimeError).attr("__module__") = "plumb";
+  py::register_local_exception_translator([](std::exception_ptr thrown) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const Error& error) {
+      const std::string hint = error.hint().empty() ? "" : "\n" + error.hint();
+      const py::object type = py::module_::import("plumb._plumb").attr("Error");
+      PyErr_SetString(type.ptr(), (error.what() + hint).c_str());
+    } catch (python_error& error) {  // from a function of Python that autograd calls
+      error.restore();
+    } catch (const c10::Error&) {
+      torch::translate_exception_to_python(thrown);
+    }
+  });
+}
+
+}  // namespace
+
+// NOLINTNEXTLINE(readability-identifier-naming)
+PYBIND11_MODULE(_plumb, module) {
+  translate_exceptions(module);
+  py::class_<SpectrumOptions>(module, "Options")
+      .def(py::init(&make_options), py::kw_only(), py::arg("steps"), py::arg("probes"), py::arg("seed"),
+           py::arg("tolerance"), py::arg("dense"), py::arg("sigma"), py::arg("basis_directory"));
+  py::class_<FunctionHessian>(module, "FunctionHessian")
+      .def(py::init([](std::vector<Tensor> variables, const std::vector<py::function>& closures, int64_t memory) {
+             std::vector<FunctionTerm> terms;
+             for (const py::function& closure : closures) terms.push_back(term_of(shared(closure)));
+             const py::gil_scoped_release unlocked;
+             return std::make_unique<FunctionHessian>(std::move(variables), std::move(terms), memory);
+           }),
+           py::arg("variables"), py::arg("terms"), py::arg("graph_memory"))
+      .def("multiply", &FunctionHessian::multiply, py::call_guard<py::gil_scoped_release>())
+      .def("point",
+           [](FunctionHessian& hessian) {
+             FunctionHessian::Point point;
+             {
+               const py::gil_scoped_release unlocked;
+               point = hessian.point();
+             }
+             return py::make_tuple(point.value, point.gradient, point.curved);
+           })
+      .def("spectrum",
+           [](FunctionHessian& hessian, const SpectrumOptions& options, const std::optional<py::function>& progress) {
+             return spectrum(hessian, options, progress_of(progress));
+           })
+      .def("block_spectra",
+           [](FunctionHessian& hessian, const std::vector<std::vector<size_t>>& blocks, const SpectrumOptions& options,
+              const std::optional<py::function>& progress) {
+             return block_spectra(hessian, blocks, options, progress_of(progress));
+           })
+      .def_property_readonly("kept", &FunctionHessian::kept);
+}
+
+}  // namespace plumb

@@ -1,0 +1,267 @@
+"""The Hessian of a loss: its products with vectors, and its spectrum. The solver is Plumb's, in C++."""
+
+import contextlib
+import math
+import re
+import time
+from collections.abc import Iterable, Mapping
+
+import torch
+
+from . import _plumb
+from ._plumb import Error
+from .results import Spectra, Spectrum
+
+_GRAPH_MEMORY = 6 << 30
+
+_ONCE_DIFFERENTIABLE = "write the function's backward with operations of PyTorch, without @once_differentiable"
+# What PyTorch says of a loss that it cannot differentiate twice, and what to do about it.
+_ONCE = (
+    (
+        r"derivative for '?aten::_(scaled_dot_product|flash|efficient|cudnn)\w*attention\w*'? is not implemented",
+        "fused attention has no second derivative: compute the loss, or call plumb, within\n"
+        "`with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):`",
+    ),
+    (r"does not currently support double backward", "compiled functions have none: measure the model before torch.compile"),
+    (r"once_differentiable", _ONCE_DIFFERENTIABLE),
+    (r"derivative for .* is not implemented", "replace this operation by others of PyTorch"),
+)
+
+
+def spectrum(loss, parameters, *, batches=None, graph_memory=_GRAPH_MEMORY, **options):
+    """The spectrum of a loss's Hessian: `Hessian(loss, parameters, …).spectrum(…)`, which explain the arguments."""
+    return Hessian(loss, parameters, batches=batches, graph_memory=graph_memory).spectrum(**options)
+
+
+def hvp(loss, parameters, vector, *, batches=None):
+    """The product of a loss's Hessian with a vector. For several products keep a `Hessian`, which keeps the graph."""
+    return Hessian(loss, parameters, batches=batches) @ vector
+
+
+class Hessian:
+    """The Hessian of a loss as a linear operator over all parameters in order, n elements.
+
+    loss: a function without arguments that returns one number with its graph, computed anew at each call; or several, whose
+        mean is measured, because they do not fit in memory at once. With `batches`: a function of one batch.
+    parameters: a module, tensors, pairs of names and tensors, or a dict of them; float32 or float64, on one device.
+    graph_memory: bytes for graphs kept between products. Each loss whose graph does not fit is computed again for each
+        product, at three gradients instead of two.
+
+    The parameters must not change while the object is in use. `loss` and `gradient` (n) are those at the parameters.
+    """
+
+    def __init__(self, loss, parameters, *, batches=None, graph_memory=_GRAPH_MEMORY):
+        self.parameters = _named(parameters)
+        tensors = list(self.parameters.values())
+        terms = _terms(loss, batches)
+        with _explained():
+            self._operator = _plumb.FunctionHessian(tensors, terms, graph_memory)
+            terms[0]()  # compares the loss with what it was
+            self.loss, self.gradient, curved = self._operator.point()
+        flat = [name for name, curves in zip(self.parameters, curved) if not curves]
+        if len(flat) == len(tensors):
+            raise _error(
+                "the gradient of the loss does not depend on the parameters, so that the Hessian is zero",
+                "the loss is linear in them, or the backward pass of some function of your own is not differentiable",
+            )
+        if flat:
+            raise _error(
+                f"the loss does not depend on {_some(flat)}, or only linearly",
+                "pass only the other parameters; the rows and columns of the Hessian for these are zero",
+            )
+        self.shape = (self.gradient.numel(),) * 2
+        self.dtype, self.device = self.gradient.dtype, self.gradient.device
+        self._versions = [tensor._version for tensor in tensors]
+
+    def __matmul__(self, vector):
+        """H·v for v of shape (n), H·V for V of shape (n, k), or for tensors with the parameters' shapes (a list or a dict),
+        which then give the same."""
+        if isinstance(vector, torch.Tensor):
+            columns = vector.detach().to(self.device).reshape(len(vector), -1).unbind(1)
+            products = self._multiply([column.contiguous() for column in columns])
+            return torch.stack(products, 1).reshape(vector.shape)
+        pieces = vector if isinstance(vector, Mapping) else dict(zip(self.parameters, vector, strict=True))
+        shapes = {name: tensor.shape for name, tensor in self.parameters.items()}
+        if {name: piece.shape for name, piece in pieces.items()} != shapes:
+            raise _error("the vector's tensors do not have the names and shapes of the parameters")
+        flat = torch.cat([pieces[name].detach().reshape(-1) for name in shapes])
+        split = self._multiply([flat.to(self.device)])[0].split([shape.numel() for shape in shapes.values()])
+        product = {name: piece.reshape(shapes[name]) for name, piece in zip(shapes, split)}
+        return product if isinstance(vector, Mapping) else list(product.values())
+
+    def _multiply(self, vectors):
+        self._require_unchanged()
+        with _explained():
+            return self._operator.multiply(vectors)
+
+    def spectrum(self, *, by=None, steps=80, probes=3, seed=0, tolerance=0.0, dense=False, sigma=0.0, basis_directory="",
+                 progress=None):
+        """Extreme eigenvalues, trace and density by the Lanczos process, from `probes` random starts of `steps` products.
+
+        by: groups of parameters, for the spectra of all their diagonal blocks in one pass, as `Spectra`: a regular
+            expression, of which what it finds in a name (or its first group) names the group, such as r"layers\\.\\d+"; or
+            a dict of regular expressions or tensors. A parameter that none finds is in no block.
+        tolerance: a probe ends early once both residuals are below this fraction of the largest magnitude; 0: never.
+        dense: all eigenvalues instead, by one product per parameter (up to 16,384).
+        sigma: width of the density's kernel; 0: a hundredth of the range.
+        basis_directory: keeps the basis, n·steps elements, in a file there instead of in memory (CPU only).
+        progress: called with (products done, planned, what is known so far).
+        """
+        if by is not None and dense:
+            raise _error("blocks are measured by Lanczos", "for all eigenvalues of one block, pass its parameters alone")
+        self._require_unchanged()
+        options = _plumb.Options(steps=steps, probes=probes, seed=seed, tolerance=tolerance, dense=dense, sigma=sigma,
+                                 basis_directory=str(basis_directory))
+        begin = time.perf_counter()
+        names = list(self.parameters)
+        groups = {None: range(len(names))} if by is None else _groups(by, self.parameters)
+        with _explained():
+            if by is None:
+                found = [self._operator.spectrum(options, progress)]
+            else:
+                found = self._operator.block_spectra(list(groups.values()), options, progress)
+        seconds = time.perf_counter() - begin
+        gradients = self.gradient.double().split([tensor.numel() for tensor in self.parameters.values()])
+        spectra = Spectra()
+        for (label, places), one in zip(groups.items(), found):
+            gradient = torch.cat([gradients[place] for place in places])
+            spectra[label] = Spectrum._of(
+                one, parameters=gradient.numel(), dtype=str(self.dtype).removeprefix("torch."), loss=self.loss,
+                gradient_norm=gradient.norm().item(), seed=seed, seconds=seconds,
+            )
+        return spectra[None] if by is None else spectra
+
+    def _require_unchanged(self):
+        if self._versions != [tensor._version for tensor in self.parameters.values()]:
+            raise _error("the parameters have changed since this Hessian was made", "make a new one after each step")
+
+    def __repr__(self):
+        return f"Hessian of {self.shape[0]:,} parameters ({str(self.dtype).removeprefix('torch.')}, {self.device})"
+
+
+class _Term:
+    """A loss, checked at each call, as a share of the mean."""
+
+    def __init__(self, closure, share):
+        self.closure, self.share, self.first = closure, share, None
+
+    def __call__(self):
+        with torch.enable_grad():
+            loss = self.closure()
+        if not isinstance(loss, torch.Tensor):
+            raise _error(f"the loss is of type {type(loss).__name__}", "return a tensor with its graph, not loss.item()")
+        if loss.numel() != 1:
+            raise _error(f"the loss has shape {tuple(loss.shape)}", "return a single number, such as its mean")
+        if not loss.requires_grad:
+            raise _error("the loss has no graph", "compute it from the parameters, without torch.no_grad() and detach()")
+        value = loss.item()
+        if not math.isfinite(value):
+            raise _error(f"the loss is {value}", "find out where it stops being finite, for example with "
+                         "torch.autograd.detect_anomaly()")
+        if self.first is None:
+            self.first = value
+            _require_twice(loss)
+        rounding = 1e-10 if loss.dtype == torch.float64 else 1e-5
+        if abs(value - self.first) > rounding * max(abs(value), abs(self.first)):
+            raise _error(f"the loss changes from call to call: {self.first:.8g}, then {value:.8g}",
+                         "call model.eval(), which switches dropout off, and compute it from the same batch each time")
+        return loss * self.share
+
+
+def _terms(loss, batches):
+    if batches is not None:
+        closures = [lambda batch=batch: loss(batch) for batch in batches]
+    else:
+        closures = [loss] if callable(loss) else list(loss)
+    if not closures:
+        raise _error("there are no batches to compute a loss from")
+    return [_Term(closure, 1 / len(closures)) for closure in closures]
+
+
+def _named(parameters):
+    """The parameters by name, all fit to be differentiated."""
+    if isinstance(parameters, torch.nn.Module):
+        parameters = parameters.named_parameters()
+    if isinstance(parameters, torch.Tensor):
+        parameters = [parameters]
+    entries = list(parameters.items() if isinstance(parameters, Mapping) else parameters)
+    named = dict(entry if isinstance(entry, tuple) else (str(i), entry) for i, entry in enumerate(entries))
+    if not named:
+        raise _error("there are no parameters", "pass the module, or list(model.parameters()): a generator is empty once used")
+    if len({id(tensor) for tensor in named.values()}) != len(entries):
+        raise _error("a parameter occurs twice, or two have the same name")
+    frozen = [name for name, tensor in named.items() if not tensor.requires_grad]
+    if frozen:
+        raise _error(f"no gradient is computed for {_some(frozen)}",
+                     "pass [p for p in model.parameters() if p.requires_grad], or call requires_grad_(True)")
+    first = next(iter(named.values()))
+    for name, tensor in named.items():
+        if tensor.dtype not in (torch.float32, torch.float64):
+            raise _error(f"{name} is of type {tensor.dtype}", "convert the model with model.float() or model.double()")
+        if (tensor.dtype, tensor.device) != (first.dtype, first.device):
+            raise _error(f"{name} is of type {tensor.dtype} on {tensor.device}, and the first parameter of type {first.dtype} "
+                         f"on {first.device}", "all must have one type, on one device")
+    return named
+
+
+def _groups(by, parameters):
+    """The places of each group's parameters."""
+    names = list(parameters)
+    groups = {}
+    if isinstance(by, str):
+        for place, name in enumerate(names):
+            if match := re.search(by, name):
+                groups.setdefault(match[1] if match.re.groups else match[0], []).append(place)
+        if not groups:
+            raise _error(f"no name of a parameter matches {by!r}", f"the names are {_some(names)}")
+        return groups
+    for label, members in by.items():
+        members = [members] if isinstance(members, (str, torch.Tensor)) else list(members)
+        patterns = [member for member in members if isinstance(member, str)]
+        chosen = {id(member) for member in members if isinstance(member, torch.Tensor)}
+        groups[label] = [place for place, name in enumerate(names)
+                         if id(parameters[name]) in chosen or any(re.search(pattern, name) for pattern in patterns)]
+        if not groups[label] or len(chosen - {id(tensor) for tensor in parameters.values()}):
+            raise _error(f"the group {label!r} has no parameters, or some that were not passed",
+                         f"the names are {_some(names)}")
+    return groups
+
+
+def _some(names):
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _error(what, hint=""):
+    return Error(f"{what}\n{hint}" if hint else what)
+
+
+def _require_twice(loss):
+    """A function marked as differentiable once gives no error, but wrong second derivatives, where the gradient that reaches
+    it is a constant."""
+    seen, nodes = set(), [loss.grad_fn]
+    while nodes:
+        node = nodes.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        nodes += [following for following, _ in node.next_functions]
+        function = getattr(node, "_forward_cls", None)
+        code = getattr(getattr(function, "backward", None), "__code__", None)
+        if code is not None and code.co_qualname.startswith("once_differentiable."):
+            raise _error(f"the loss cannot be differentiated twice: {function.__name__} is differentiable once",
+                         _ONCE_DIFFERENTIABLE)
+
+
+@contextlib.contextmanager
+def _explained():
+    """Says what to do if PyTorch cannot differentiate a loss twice."""
+    try:
+        yield
+    except Error:
+        raise
+    except RuntimeError as error:
+        text = str(error)
+        for pattern, hint in _ONCE:
+            if re.search(pattern, text):
+                raise _error(f"the loss cannot be differentiated twice: {text.splitlines()[0]}", hint) from error
+        raise

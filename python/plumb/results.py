@@ -1,0 +1,130 @@
+"""What a measurement found: plain values that say in words what they are."""
+
+from dataclasses import dataclass
+from math import floor, isfinite, log10
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A number and its error, which is None if a single probe cannot tell it."""
+
+    value: float
+    error: float | None
+
+    def __float__(self):
+        return self.value
+
+    def __repr__(self):
+        if self.error is None:
+            return f"{self.value:.4g}"
+        if not (isfinite(self.value) and isfinite(self.error)) or self.error == 0 or self.value == 0:
+            return f"{self.value:.6g} ± {self.error:.2g}"
+        # As many digits as the error lets stand, and one more.
+        digits = floor(log10(abs(self.value))) - floor(log10(self.error)) + 2
+        return f"{self.value:.{min(max(digits, 2), 10)}g} ± {self.error:.2g}"
+
+
+@dataclass(frozen=True)
+class Density:
+    """The density y of the eigenvalues at x, smoothed by a Gaussian of standard deviation `sigma`. `low` and `high` are the
+    ends of its 95% confidence interval over the probes (Student's t); None for a single probe."""
+
+    x: np.ndarray
+    y: np.ndarray
+    low: np.ndarray | None
+    high: np.ndarray | None
+    sigma: float
+
+    def __repr__(self):
+        band = "no band: one probe" if self.low is None else "95% band"
+        return f"Density of eigenvalues at {len(self.x)} points from {self.x[0]:.4g} to {self.x[-1]:.4g} ({band})"
+
+
+@dataclass(frozen=True)
+class Probe:
+    """The result of Lanczos from one random start: Ritz values, their weights, which sum to 1, and residuals: an eigenvalue
+    lies within this distance of the value. `exhausted`: the values are eigenvalues. `rounding` bounds what the rounding of
+    products, or an operator that is not symmetric, adds to the error."""
+
+    steps: int
+    exhausted: bool
+    rounding: float
+    values: np.ndarray
+    weights: np.ndarray
+    residuals: np.ndarray
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """The eigenvalues of a Hessian, or of a diagonal block.
+
+    max, min: the extremes; there is an eigenvalue within the error. trace, frobenius: with standard errors over the probes,
+    as are the shares of eigenvalues below −zero_band (`negative`) and above it (`positive`). `quantiles`: the eigenvalue by
+    share. `eigenvalues`: all, ascending, if dense; else None.
+    """
+
+    parameters: int
+    dtype: str
+    loss: float
+    gradient_norm: float
+    max: Measured
+    min: Measured
+    trace: Measured
+    frobenius: Measured
+    negative: Measured
+    positive: Measured
+    zero_band: float
+    quantiles: dict
+    density: Density
+    probes: list
+    eigenvalues: np.ndarray | None
+    seed: int
+    seconds: float
+
+    @classmethod
+    def _of(cls, found, **known):
+        """From the extension module's description."""
+        pairs = {name: Measured(*value) for name, value in found.items() if isinstance(value, tuple)}
+        density, probes = Density(**found["density"]), [Probe(**probe) for probe in found["probes"]]
+        return cls(**(found | pairs | {"density": density, "probes": probes} | known))
+
+    def __repr__(self):
+        if self.eigenvalues is None:
+            steps = max(probe.steps for probe in self.probes)
+            method = f"Lanczos: {_count(len(self.probes), 'probe')} of {_count(steps, 'step')}, seed {self.seed}"
+        else:
+            method = "all eigenvalues"
+        lines = [
+            f"Hessian of {self.parameters:,} parameters ({self.dtype}; {method}; {self.seconds:.1f} s)",
+            f"  loss {self.loss:.6g}, gradient norm {self.gradient_norm:.4g}",
+            f"  largest eigenvalue   {self.max!r}",
+            f"  smallest eigenvalue  {self.min!r}",
+            f"  trace                {self.trace!r}",
+            f"  {100 * float(self.negative):.3g}% of the eigenvalues are below -{self.zero_band:.3g}, "
+            f"{100 * float(self.positive):.3g}% above {self.zero_band:.3g}",
+        ]
+        if self.eigenvalues is None:
+            lines.append("  ± of the extremes: an eigenvalue lies within it; of the trace: its standard error")
+            if len(self.probes) == 1:
+                lines.append("  one probe: the trace and the shares have no standard error")
+            if max(self.max.error, self.min.error) > 0.1 * max(abs(float(self.max)), abs(float(self.min))):
+                lines.append("  the extremes have not converged: take more steps")
+        return "\n".join(lines)
+
+
+class Spectra(dict):
+    """The spectra of diagonal blocks, by the name of the group of parameters."""
+
+    def __repr__(self):
+        rows = [("group", "parameters", "largest", "smallest", "trace")]
+        for name, one in self.items():
+            rows.append((str(name), f"{one.parameters:,}", repr(one.max), repr(one.min), repr(one.trace)))
+        widths = [max(map(len, column)) for column in zip(*rows)]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
+        return "\n".join(["Diagonal blocks of a Hessian: extreme eigenvalues and trace", *lines])
+
+
+def _count(number, noun):
+    return f"{number} {noun}" + ("" if number == 1 else "s")

@@ -1,0 +1,54 @@
+"""The history of training runs, from the directories that `plumb train` and studies write."""
+
+import json
+import pathlib
+import tomllib
+
+import numpy as np
+
+from ._plumb import Error
+
+
+class Run:
+    """A run's directory: `name`, `config` (a dict of its config.toml), `outcome` (None while it trains), and the numbers of
+    its history: run["loss"] has one per point of `columns`, NaN where a point has none. `watches` and `troubles` are the
+    records of these kinds, as dicts with their step."""
+
+    def __init__(self, path):
+        self.path = pathlib.Path(path)
+        self.name = self.path.name
+        try:
+            self.config = tomllib.loads((self.path / "config.toml").read_text(encoding="utf-8"))
+            lines = (self.path / "metrics.jsonl").read_text(encoding="utf-8").split("\n")
+        except FileNotFoundError as error:
+            raise Error(f"{self.path} is not a run that has begun: {error.filename} is missing\n"
+                        "name the folder that `plumb train --out` wrote") from error
+        # A run that goes on may be writing its last line.
+        records = [json.loads(line) for line in lines[:-1] if line]
+        self.watches = [{"step": record["step"], **record["watch"]} for record in records if "watch" in record]
+        self.troubles = [{"step": record["step"], **record["trouble"]} for record in records if "trouble" in record]
+        self.outcome = next((record["outcome"] for record in reversed(records) if "outcome" in record), None)
+        self._points = [record | record.pop("metrics", {}) for record in records if "loss" in record]
+        self.columns = list(dict.fromkeys(key for point in self._points for key in point))
+
+    def __getitem__(self, column):
+        if column not in self.columns:
+            raise KeyError(f"{self.name} has no column {column!r}; it has {', '.join(self.columns)}")
+        return np.array([point[column] if point.get(column) is not None else np.nan for point in self._points])
+
+    def to_pandas(self):
+        """The points as a data frame."""
+        import pandas
+
+        return pandas.DataFrame({column: self[column] for column in self.columns})
+
+    def __repr__(self):
+        ended = f"ended: {self.outcome}" if self.outcome else "not ended"
+        last = f" to step {self._points[-1]['step']}" if self._points else ""
+        return f"Run {self.name}: {len(self._points)} points{last}, {ended}"
+
+
+def runs(folder="."):
+    """All runs in a folder and the folders within, by name."""
+    return [Run(file.parent) for file in sorted(pathlib.Path(folder).rglob("metrics.jsonl"))
+            if (file.parent / "config.toml").exists()]

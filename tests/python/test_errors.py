@@ -1,0 +1,131 @@
+"""What cannot be measured is said, with what to do."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+from torch import nn
+
+import plumb
+
+
+def linear():
+    return nn.Linear(2, 1), torch.randn(5, 2)
+
+
+def expect(message, hint, loss, parameters, **options):
+    with pytest.raises(plumb.Error) as raised:
+        plumb.spectrum(loss, parameters, steps=3, **options)
+    assert message in str(raised.value) and hint in str(raised.value)
+
+
+def test_fused_attention():
+    model, x = nn.TransformerEncoderLayer(8, 2, 8, dropout=0, batch_first=True), torch.randn(2, 3, 8)
+
+    def loss():
+        return model(x).square().mean()
+
+    expect("cannot be differentiated twice", "sdpa_kernel(torch.nn.attention.SDPBackend.MATH)", loss, model)
+    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+        plumb.spectrum(loss, model, steps=3)
+
+
+def test_functions_that_are_differentiable_once():
+    class Once(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx, gradient):
+            return 3 * ctx.saved_tensors[0] ** 2 * gradient
+
+    x = torch.ones(3, requires_grad=True)
+    expect("cannot be differentiated twice", "@once_differentiable", lambda: Once.apply(x.sin()).sum(), [x])
+
+
+def test_errors_of_a_backward_pass_are_passed_on():
+    class Raising(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, gradient):
+            raise LookupError("not here")
+
+    x = torch.ones(3, requires_grad=True)
+    with pytest.raises(LookupError, match="not here"):
+        plumb.spectrum(lambda: Raising.apply(x).sum(), [x])
+
+
+def test_a_loss_that_is_no_finite_number():
+    model, x = linear()
+    expect("the loss is nan", "detect_anomaly", lambda: model(x).mean() * float("nan"), model)
+    expect("shape (5, 1)", "mean", lambda: model(x), model)
+    expect("of type float", "tensor", lambda: model(x).mean().item(), model)
+    expect("no graph", "detach", lambda: model(x).mean().detach(), model)
+
+
+def test_a_loss_that_changes():
+    model, x = nn.Sequential(nn.Linear(2, 50), nn.Dropout(), nn.Linear(50, 1)), torch.randn(5, 2)
+    expect("changes from call to call", "model.eval()", lambda: model(x).square().mean(), model)
+    model.eval()
+    plumb.spectrum(lambda: model(x).square().mean(), model, steps=3)
+
+
+def test_parameters_that_cannot_be_measured():
+    model, x = linear()
+
+    def loss():
+        return model(x).square().mean()
+
+    expect("no parameters", "generator", loss, [])
+    expect("does not depend on 1", "zero", loss, [model.weight, torch.ones(2, requires_grad=True)])
+    expect("occurs twice", "", loss, [model.weight, model.weight])
+    expect("bfloat16", "model.float()", loss, linear()[0].bfloat16())
+    expect("float64", "one type", loss, [model.weight, torch.ones(2, requires_grad=True, dtype=torch.float64)])
+    expect("linear", "", lambda: model(x).mean(), model)
+    expect("no batches", "", loss, model, batches=[])
+    model.bias.requires_grad_(False)
+    expect("no gradient is computed for bias", "requires_grad", loss, model)
+
+
+def test_parameters_that_change():
+    model, x = linear()
+    hessian = plumb.Hessian(lambda: model(x).square().mean(), model)
+    torch.optim.SGD(model.parameters(), lr=0.1).step()
+    hessian @ torch.ones(3)  # without a gradient, the step changed nothing
+    with torch.no_grad():
+        model.bias += 1
+    for use in (lambda: hessian @ torch.ones(3), hessian.spectrum):
+        with pytest.raises(plumb.Error, match="make a new one"):
+            use()
+
+
+def test_invalid_options():
+    model, x = linear()
+    expect("0 probes", "at least 1", lambda: model(x).square().mean(), model, probes=0)
+    expect("blocks", "alone", lambda: model(x).square().mean(), model, by=".*", dense=True)
+
+
+@pytest.mark.parametrize("program", ["import plumb, torch", "import torch, plumb"])
+def test_either_may_be_imported_first(program):
+    product = "; x = torch.ones(2, requires_grad=True); print(plumb.hvp(lambda: (x ** 3).sum(), [x], torch.ones(2)).tolist())"
+    done = subprocess.run([sys.executable, "-c", program + product], capture_output=True, text=True)
+    assert (done.stdout, done.returncode) == ("[6.0, 6.0]\n", 0), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("before", "message"),
+    [
+        ("import torch; torch.__version__ = '1.0'", "and this environment has 1.0"),
+        ("import sys; sys.modules['torch'] = None", "pip install torch"),
+    ],
+)
+def test_another_pytorch_or_none(before, message):
+    done = subprocess.run([sys.executable, "-c", before + "; import plumb"], capture_output=True, text=True)
+    assert done.returncode == 1 and message in done.stderr
