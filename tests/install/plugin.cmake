@@ -34,6 +34,8 @@ file(WRITE ${FOLDER}/model.toml "load = [\"${library}\"]\n[model]\nnorm = \"abso
 expect(0 "" probe --config model.toml --data data --seeds 1 --pairs 2 -q ${tiny})
 
 # Mistakes.
+file(COPY_FILE ${PLUGIN} ${FOLDER}/again.so)
+expect(1 "again.so: the norm 'absolute' exists already" list norm --load ${PLUGIN} --load again.so)
 file(WRITE ${FOLDER}/missing.toml "load = \"missing.so\"\n")
 expect(1 "missing.toml:1:8: missing.so: No such file" probe --config missing.toml --data data)
 file(WRITE ${FOLDER}/text.so "no library")

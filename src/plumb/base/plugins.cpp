@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "plumb/base/error.h"
+#include "plumb/base/registry.h"
 
 namespace plumb {
 namespace {
@@ -15,7 +16,14 @@ std::vector<std::string>& plugins() {
   return loaded;
 }
 
+std::vector<std::string>& taken_names() {
+  static std::vector<std::string> taken;
+  return taken;
+}
+
 }  // namespace
+
+void note_taken_name(const std::string& variant) { taken_names().push_back(variant); }
 
 void load_plugin(const std::filesystem::path& library) {
   std::error_code missing;
@@ -32,6 +40,9 @@ void load_plugin(const std::filesystem::path& library) {
   if (std::find(loaded.begin(), loaded.end(), whole.string()) != loaded.end()) return;
   if (::dlopen(whole.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr)
     throw Error(::dlerror(), "build it against this version of Plumb: " PLUMB_VERSION);
+  if (!taken_names().empty())
+    throw Error(fmt::format("{}: the {} exists already", library.string(), taken_names().front()),
+                "give it another name in the plug-in's source, and build it again");
   loaded.push_back(whole.string());
 }
 

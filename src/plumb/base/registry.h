@@ -22,6 +22,10 @@ struct About {
   std::string after = {};   // below it
 };
 
+/// Remembers a variant that was not added, "norm 'rmsnorm'", since its name is taken: load_plugin() refuses a library
+/// that has one.
+void note_taken_name(const std::string& variant);
+
 /// Variants of one kind ("norm", "residual scheme", …) by name. `Factory` is any callable that makes one.
 template <typename Factory>
 class Registry {
@@ -38,8 +42,11 @@ class Registry {
 
   /// Registers a variant; returns false if the name is taken.
   bool add(const std::string& name, std::string summary, std::string reference, Factory make, Options options = {}) {
-    return entries_.emplace(name, Entry{std::move(summary), std::move(reference), std::move(make), std::move(options)})
-        .second;
+    const bool added =
+        entries_.emplace(name, Entry{std::move(summary), std::move(reference), std::move(make), std::move(options)})
+            .second;
+    if (!added) note_taken_name(kind_ + " '" + name + "'");
+    return added;
   }
 
   /// Gives a registered variant a title; returns false if there is no such variant.
