@@ -111,7 +111,7 @@ TEST(Schedule, StableThenDecaying) {
 }
 
 TEST(Schedule, DelayKeepsTheRateAtZeroFirst) {
-  const Schedule schedule("constant * delay", {.learning_rate = 0.5}, test::options("[train.delay]\nsteps = 3\n"));
+  const Schedule schedule("constant * delay", {.learning_rate = 0.5}, test::options("[train.delay]\nlength = 3\n"));
   EXPECT_EQ(schedule(1), 0);
   EXPECT_EQ(schedule(3), 0);
   EXPECT_EQ(schedule(4), 0.5);

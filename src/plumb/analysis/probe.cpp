@@ -130,6 +130,9 @@ std::vector<std::string> Measured::differences() const {
          fmt::format("embeddings are multiplied by {:g}, not by √d", config_.embedding_factor));
   expect(config_.head_size == 0 || config_.head_size == config_.d_model,
          fmt::format("head_size is {}, d_model {}", config_.head_size, config_.d_model));
+  expect(residual_of(config_, StackKind::encoder) == config_.residual,
+         fmt::format("the encoder's residual scheme is '{}'", config_.encoder_residual));
+  expect(!config_.center_memory, "cross-attention reads centered states");
   expect(placement_ != Placement::other,
          fmt::format("residual scheme is '{}', not Post-LN or Pre-LN", config_.residual));
   return differs;

@@ -42,6 +42,7 @@ ModelConfig canonical(ModelConfig config) {
     config.pooling = defaults.pooling;
     config.pooler = defaults.pooler;
   }
+  if (config.encoder_residual == config.residual) config.encoder_residual = defaults.encoder_residual;
   if (config.positions != "learned") config.max_positions = defaults.max_positions;
   if (config.embedding_factor == 0) config.embedding_factor = std::sqrt(static_cast<double>(config.d_model));
   config.kv_heads = key_value_heads_of(config);

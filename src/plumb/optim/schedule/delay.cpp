@@ -5,16 +5,16 @@ namespace plumb {
 namespace {
 
 struct DelayOptions {
-  int64_t steps = 100;
+  int64_t length = 100;
 };
 void describe(Fields& field, DelayOptions& options) {
-  field("steps", options.steps, "the first steps, in which the rate is 0", count_from(1));
+  field("length", options.length, "the first steps, in which the rate is 0", count_from(1));
 }
 
 const bool kDelayRegistered = schedule_factors().add(
     "delay", "0 in the first steps, which leave the weights as they are but feed the optimizer's moments; 1 after", "",
     [](const ScheduleFrame&, const Options& given) -> ScheduleFactor {
-      return [length = given.as<DelayOptions>().steps](int64_t step) { return step > length ? 1.0 : 0.0; };
+      return [length = given.as<DelayOptions>().length](int64_t step) { return step > length ? 1.0 : 0.0; };
     },
     Options(DelayOptions{}));
 
