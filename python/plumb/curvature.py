@@ -165,7 +165,8 @@ class _Term:
         if abs(value - self.first) > rounding * max(abs(value), abs(self.first)):
             raise _error(f"the loss changes from call to call: {self.first:.8g}, then {value:.8g}",
                          "call model.eval(), which switches dropout off, and compute it from the same batch each time")
-        return loss * self.share
+        with torch.enable_grad():
+            return loss * self.share
 
 
 def _terms(loss, batches):

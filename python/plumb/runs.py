@@ -3,6 +3,7 @@
 import json
 import pathlib
 import tomllib
+import warnings
 
 import numpy as np
 
@@ -23,8 +24,13 @@ class Run:
         except FileNotFoundError as error:
             raise Error(f"{self.path} is not a run that has begun: {error.filename} is missing\n"
                         "name the folder that `plumb train --out` wrote") from error
-        # A run that goes on may be writing its last line.
-        records = [json.loads(line) for line in lines[:-1] if line]
+        except tomllib.TOMLDecodeError as error:
+            raise Error(f"{self.path / 'config.toml'} is damaged: {error}") from error
+        try:
+            # A run that goes on may be writing its last line.
+            records = [json.loads(line) for line in lines[:-1] if line]
+        except json.JSONDecodeError as error:
+            raise Error(f"{self.path / 'metrics.jsonl'} is damaged: {error}") from error
         self.watches = [{"step": record["step"], **record["watch"]} for record in records if "watch" in record]
         self.troubles = [{"step": record["step"], **record["trouble"]} for record in records if "trouble" in record]
         self.outcome = next((record["outcome"] for record in reversed(records) if "outcome" in record), None)
@@ -49,6 +55,13 @@ class Run:
 
 
 def runs(folder="."):
-    """All runs in a folder and the folders within, by name."""
-    return [Run(file.parent) for file in sorted(pathlib.Path(folder).rglob("metrics.jsonl"))
-            if (file.parent / "config.toml").exists()]
+    """All runs in a folder and the folders within, by name; damaged ones are left out with a warning."""
+    found = []
+    for file in sorted(pathlib.Path(folder).rglob("metrics.jsonl")):
+        if not (file.parent / "config.toml").exists():
+            continue
+        try:
+            found.append(Run(file.parent))
+        except Error as error:
+            warnings.warn(str(error), stacklevel=2)
+    return found

@@ -269,6 +269,7 @@ TEST_F(ShellCompletion, ProposesValuesThatAreTaken) {
       config.source_vocabulary = config.target_vocabulary = 40;
       if (keys[i] == "model.pooling" || keys[i] == "model.output_transform") config.kind = "encoder";
       if (keys[i] == "model.output_transform") config.pooling = "none";
+      if (keys[i] == "model.encoder_residual" && value != "same") config.residual = value;  // ngpt needs ngpt
       if (value == "theory") config.heads = 1;
       file.set(keys[i] + '=' + value);
       try {

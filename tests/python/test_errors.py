@@ -31,6 +31,13 @@ def test_fused_attention():
         plumb.spectrum(loss, model, steps=3)
 
 
+def test_no_grad_around_a_measurement_does_not_matter():
+    model, x = linear()
+    expected = plumb.spectrum(lambda: model(x).square().mean(), model, steps=3).max.value
+    with torch.no_grad():
+        assert plumb.spectrum(lambda: model(x).square().mean(), model, steps=3).max.value == expected
+
+
 def test_functions_that_are_differentiable_once():
     class Once(torch.autograd.Function):
         @staticmethod

@@ -71,7 +71,10 @@ frozen_until = -1
   const std::vector<ParameterGroup> groups = read(toml).groups;
   ASSERT_EQ(groups.size(), 2U);
   EXPECT_EQ(groups[0], (ParameterGroup{.pattern = {"*.bias"}}));
-  EXPECT_EQ(groups[1], (ParameterGroup{{"encoder.*", "src_embed.weight"}, 0.5, 0.1, -1}));
+  EXPECT_EQ(groups[1], (ParameterGroup{.pattern = {"encoder.*", "src_embed.weight"},
+                                       .learning_rate_factor = 0.5,
+                                       .weight_decay = 0.1,
+                                       .frozen_until = -1}));
   EXPECT_EQ(read(written(read(toml))), read(toml));
 
   Config set;

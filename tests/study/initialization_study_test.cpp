@@ -121,6 +121,18 @@ TEST_F(InitializationStudy, BackwardGainsOfEverySeed) {
   EXPECT_EQ(results["summary"].size(), 2U);
 }
 
+TEST_F(InitializationStudy, BackwardGainsOfParallelSubLayers) {
+  config_.model.parallel = true;
+  config_.parts = test::parts("[backward_gain]\nlayers = 2\nseeds = 1\npairs = 6\n");
+  const Json table = entry(run()["tables"], "id", "cross_attention_gain");
+  for (const Json& row : table["rows"]) {
+    if (row[0] != "rezero") {
+      EXPECT_GT(row[6].get<double>(), 0.1) << row;  // the growth over the second layer
+      EXPECT_LT(row[6].get<double>(), 10) << row;
+    }
+  }
+}
+
 TEST_F(InitializationStudy, FirstStepsOfEveryOptimizer) {
   config_.parts = test::parts("[first_step]\nlayers = 1\nseeds = 2\npairs = 6\n");
   const Json results = run();

@@ -30,18 +30,20 @@ void load_plugin(const std::filesystem::path& library) {
   const std::filesystem::path whole = std::filesystem::canonical(library, missing);
   std::vector<std::string>& loaded = plugins();
   // A run may name a place that its plug-in has left; --load then says where it is.
-  const bool moved = std::any_of(loaded.begin(), loaded.end(), [&](const std::string& other) {
+  const auto alike = std::find_if(loaded.begin(), loaded.end(), [&](const std::string& other) {
     return std::filesystem::path(other).filename() == library.filename();
   });
-  if (missing && moved) return;
+  if (missing && alike != loaded.end()) return;
   if (missing)
     throw Error(fmt::format("{}: {}", library.string(), missing.message()),
                 "load names a shared library, such as build/libmine.so; `plumb new norm mine` begins one");
   if (std::find(loaded.begin(), loaded.end(), whole.string()) != loaded.end()) return;
+  const size_t taken = taken_names().size();
   if (::dlopen(whole.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr)
     throw Error(::dlerror(), "build it against this version of Plumb: " PLUMB_VERSION);
-  if (!taken_names().empty())
-    throw Error(fmt::format("{}: the {} exists already", library.string(), taken_names().front()),
+  // A library of the same file name is another build of the same plug-in: the one that was named first counts.
+  if (taken_names().size() > taken && alike == loaded.end())
+    throw Error(fmt::format("{}: the {} exists already", library.string(), taken_names()[taken]),
                 "give it another name in the plug-in's source, and build it again");
   loaded.push_back(whole.string());
 }

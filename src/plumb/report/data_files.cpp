@@ -42,11 +42,12 @@ std::string figure_csv(const Json& figure) {
   for (const Json& axis : others) names.push_back(label(axis, "x"));
   std::string text = csv_line(names);
   for (const Json& series : figure.at("series")) {
+    const Json low = series.value("low", Json::array()), high = series.value("high", Json::array());
+    const Json other_x = series.value("other_x", Json::array());
     for (size_t i = 0; i < series.at("y").size(); ++i) {
       const auto at = [&](const Json& list) { return i < list.size() ? list[i] : Json(); };
-      std::vector<Json> cells = {series.at("name"), at(series.at("x")), at(series.at("y")),
-                                 at(series.value("low", Json::array())), at(series.value("high", Json::array()))};
-      for (const Json& list : series.value("other_x", Json::array())) cells.push_back(at(list));
+      std::vector<Json> cells = {series.at("name"), at(series.at("x")), at(series.at("y")), at(low), at(high)};
+      for (const Json& list : other_x) cells.push_back(at(list));
       text += csv_line(cells);
     }
   }
@@ -80,6 +81,13 @@ std::string latex_cell(const Json& cell) {
   return '$' + number + '$';
 }
 
+/// The title as a sentence, and the caption, if there is one.
+std::vector<std::string> texts_of(const Json& table) {
+  std::vector<std::string> texts = {table.value("title", "") + "."};
+  if (const std::string caption = table.value("caption", ""); !caption.empty()) texts.push_back(caption);
+  return texts;
+}
+
 std::string latex_table(const Json& table) {
   const auto columns = table.at("columns").get<std::vector<std::string>>();
   const Json& rows = table.at("rows");
@@ -102,8 +110,7 @@ std::string latex_table(const Json& table) {
   return fmt::format(
       "% \\usepackage{{booktabs}}\n\\begin{{table}}\n\\centering\n\\caption{{{}}}\n\\label{{tab:{}}}\n"
       "\\begin{{tabular}}{{{}}}\n\\toprule\n{}\\midrule\n{}\\bottomrule\n\\end{{tabular}}\n\\end{{table}}\n",
-      latex_text(table.value("title", "") + ". " + table.value("caption", "")), table.value("id", ""), alignment,
-      line(head), body);
+      latex_text(join(texts_of(table), " ")), table.value("id", ""), alignment, line(head), body);
 }
 
 /// Writes one file for each of results[key], named after its id.

@@ -31,12 +31,17 @@ size_t told_apart(const std::vector<RunGroup*>& groups, const std::vector<RunCol
   return found.size();
 }
 
-/// The settings that differ between these groups, or, of many, some that tell as many of them apart.
-std::vector<RunColumn> telling_settings(const std::vector<RunGroup*>& groups) {
+/// The settings that differ between these groups.
+std::vector<RunColumn> differing_settings(const std::vector<RunGroup*>& groups) {
   std::vector<RunSummary> first;
   for (const RunGroup* group : groups) first.push_back(group->runs.front());
   std::vector<RunColumn> all = run_columns(first);
   std::erase_if(all, [](const RunColumn& column) { return !column.is_setting || column.key == "train.seed"; });
+  return all;
+}
+
+/// All of these settings or, of many, some that tell as many groups apart.
+std::vector<RunColumn> telling_settings(const std::vector<RunGroup*>& groups, const std::vector<RunColumn>& all) {
   if (all.size() <= kMostSettings) return all;
   std::vector<RunColumn> chosen;
   const auto with = [&](const RunColumn& column) {
@@ -71,12 +76,19 @@ std::vector<RunGroup> group_runs(const std::vector<RunSummary>& runs) {
   for (RunGroup& group : groups) by_task[group.task].push_back(&group);
   for (const auto& [task, members] : by_task) {
     std::map<std::string, int> uses;
-    const std::vector<RunColumn> columns = telling_settings(members);
+    const std::vector<RunColumn> differing = differing_settings(members);
+    const std::vector<RunColumn> columns = telling_settings(members, differing);
     for (RunGroup* group : members) {
-      for (const RunColumn& column : columns) {
-        if (Json value = column.value(group->runs.front()); !value.is_null())
-          group->settings.emplace_back(column.name, std::move(value));
-      }
+      const auto settings_in = [&](const std::vector<RunColumn>& some) {
+        std::vector<std::pair<std::string, Json>> settings;
+        for (const RunColumn& column : some) {
+          if (Json value = column.value(group->runs.front()); !value.is_null())
+            settings.emplace_back(column.name, std::move(value));
+        }
+        return settings;
+      };
+      group->settings = settings_in(columns);
+      group->all_settings = settings_in(differing);
       ++uses[group->settings_text()];
     }
     for (RunGroup* group : members) {

@@ -17,7 +17,8 @@ struct RunGroup {
   /// few as tell them apart. The name of the run if nothing else does.
   std::string label;
   std::string full_label;  // the same among groups of several tasks: "translation, learning_rate 0.001"
-  std::vector<std::pair<std::string, Json>> settings;  // of the label, by short name: ("learning_rate", 0.001)
+  std::vector<std::pair<std::string, Json>> settings;      // of the label, by short name: ("learning_rate", 0.001)
+  std::vector<std::pair<std::string, Json>> all_settings;  // all that differ from the other groups of this task
   std::vector<RunSummary> runs;
 
   /// "learning_rate 0.001" for all settings of the label except this one.

@@ -70,7 +70,7 @@ Readings merge_runs(const std::vector<RunSummary>& runs, const std::vector<Readi
     const auto as_far = std::count_if(of_runs.begin(), of_runs.end(), [at = step](const Readings& one) {
       return !one.empty() && one.back().step >= at;
     });
-    if (step > end || static_cast<size_t>(as_far) != readings.size()) continue;
+    if (step >= end || static_cast<size_t>(as_far) != readings.size()) continue;
     const auto mean = [&](const auto& number) -> std::optional<double> {
       double sum = 0;
       for (const Reading& reading : readings) sum += number(reading).value_or(std::nan(""));
@@ -248,7 +248,7 @@ void add_hyperparameters(std::vector<Figure>& figures, const std::string& task, 
                          const std::string& of) {
   std::map<std::string, std::set<double>> values;
   for (const RunGroup* group : groups) {
-    for (const auto& [name, value] : group->settings) {
+    for (const auto& [name, value] : group->all_settings) {
       if (value.is_number()) values[name].insert(value.get<double>());
     }
   }
@@ -267,9 +267,9 @@ void add_hyperparameters(std::vector<Figure>& figures, const std::string& task, 
     std::set<double> drawn;
     int diverged = 0;
     for (const RunGroup* group : groups) {
-      const auto at = std::find_if(group->settings.begin(), group->settings.end(),
+      const auto at = std::find_if(group->all_settings.begin(), group->all_settings.end(),
                                    [&, &name = name](const auto& setting) { return setting.first == name; });
-      if (at == group->settings.end() || !at->second.is_number()) continue;
+      if (at == group->all_settings.end() || !at->second.is_number()) continue;
       std::string kind = kinds.size() > kMostKinds ? "" : group->settings_text(name);
       if (kind.empty()) kind = "runs";
       for (const RunSummary& run : group->runs) {
@@ -422,17 +422,26 @@ Json shared_settings(const std::vector<RunSummary>& runs) {
   return groups;
 }
 
-/// "Best validation loss: 2.3456 nats per token (perplexity 10.4) at step 900, with learning_rate 0.001."; of runs over
-/// seeds, by the mean. Empty if nothing was validated.
+int64_t diverged_runs(const RunGroup& group) {
+  return std::count_if(group.runs.begin(), group.runs.end(), [](const auto& run) { return run.outcome == "diverged"; });
+}
+
+/// "Best validation loss, of learning_rate 0.001: 2.3456 nats per token (perplexity 10.4) at step 900."; of runs over
+/// seeds, by the mean. Groups in which no run diverged come first. Empty if nothing was validated.
 std::string best_of(const std::string& task, const Groups& groups, const std::string& of) {
   const RunGroup* best = nullptr;
   Interval least;
   for (const RunGroup* group : groups) {
     const Interval found = over_runs(group->runs, "loss");
-    if (found.count > 0 && (best == nullptr || found.mean < least.mean)) best = group, least = found;
+    const auto rank = [](const RunGroup& each, const Interval& loss) {
+      return std::pair(diverged_runs(each) > 0, loss.mean);
+    };
+    if (found.count > 0 && (best == nullptr || rank(*group, found) < rank(*best, least))) best = group, least = found;
   }
   if (best == nullptr) return {};
-  const std::string with = (of.empty() ? "" : ", " + of) + (groups.size() > 1 ? ", of " + best->label : "");
+  std::string with = (of.empty() ? "" : ", " + of) + (groups.size() > 1 ? ", of " + best->label : "");
+  if (const int64_t diverged = diverged_runs(*best); diverged > 0)
+    with += fmt::format(", {} of {} diverged", diverged, best->runs.size());
   const std::string perplexity =
       task == "classification" ? "" : fmt::format(" (perplexity {:.4g})", std::exp(least.mean));
   if (least.count > 1)

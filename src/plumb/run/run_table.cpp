@@ -91,9 +91,16 @@ const RunColumn& column_named(const std::vector<RunColumn>& columns, const std::
   for (const auto& name_of :
        {+[](const RunColumn& each) { return each.name; }, +[](const RunColumn& each) { return each.key; },
         +[](const RunColumn& each) { return last_part(each.key); }}) {
-    const auto found =
-        std::find_if(columns.begin(), columns.end(), [&](const auto& each) { return name_of(each) == wanted; });
-    if (found != columns.end()) return *found;
+    std::vector<const RunColumn*> found;
+    std::vector<std::string> keys;
+    for (const RunColumn& each : columns) {
+      if (name_of(each) != wanted) continue;
+      found.push_back(&each);
+      keys.push_back(each.key);
+    }
+    if (found.size() > 1)
+      throw UsageError(fmt::format("'{}' is the last part of several columns", wanted), "name one: " + join(keys));
+    if (!found.empty()) return *found.front();
   }
   std::vector<std::string> names;
   for (const RunColumn& each : columns) names.insert(names.end(), {each.name, each.key});
@@ -161,6 +168,12 @@ std::vector<RunColumn> run_columns(const std::vector<RunSummary>& runs, const st
     }
   }
   for (const std::string& name : names) chosen.push_back(column_named(all, name));
+  for (RunColumn& column : chosen) {
+    const auto same = std::count_if(chosen.begin(), chosen.end(), [&](const RunColumn& other) {
+      return last_part(other.key) == last_part(column.key);
+    });
+    if (column.is_setting && same > 1) column.name = column.key;
+  }
   return chosen;
 }
 

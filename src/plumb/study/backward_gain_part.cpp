@@ -153,15 +153,9 @@ std::vector<double> relative_to_prediction(const Gains& gains) {
 std::vector<double> decoder_growth(const Gains& gains) {
   return numbers_in(gains, [](const InitialGains& each) {
     const std::vector<BackwardGain>& parts = gains_of_stack(each, StackKind::decoder).parts;
-    const auto after = [&](int64_t layer) {
-      return std::find_if(parts.begin(), parts.end(),
-                          [&](const BackwardGain& part) {
-                            return part.point.id.layer == layer &&
-                                   part.point.id.sub_layer == SubLayerKind::feed_forward;
-                          })
-          ->gradient;
-    };
-    return after(parts[parts.size() - 2].point.id.layer.value()) / after(0);
+    const auto follows_first_layer = [](const BackwardGain& part) { return part.point.id.layer.value_or(1) > 0; };
+    const auto second = std::find_if(parts.begin(), parts.end(), follows_first_layer);  // or the result, of one layer
+    return parts[parts.size() - 2].gradient / std::prev(second)->gradient;
   });
 }
 

@@ -253,17 +253,25 @@ std::vector<Verdict> judge_claims(const std::vector<StudyClaim>& claims, const s
     verdicts.push_back(judge_claim(claim, arms, quantities));
     if (is_decided(verdicts.back().judgment.outcome)) open.push_back(verdicts.size() - 1);
   }
+  const auto also = [&](double confidence) {
+    return fmt::format("at {:.4g}% confidence, as {} claims together require", 100 * confidence, claims.size());
+  };
   double confidence = kConfidence;
   for (size_t left = claims.size(), stand = 1; stand > 0 && !open.empty(); left -= stand) {
     confidence = 1 - (1 - kConfidence) / static_cast<double>(left);
     stand = std::erase_if(open, [&](size_t i) {
-      return judge_claim(claims[i], arms, quantities, confidence).judgment.outcome == verdicts[i].judgment.outcome;
+      const Outcome strict = judge_claim(claims[i], arms, quantities, confidence).judgment.outcome;
+      Judgment& judgment = verdicts[i].judgment;
+      if (!is_decided(strict)) return false;
+      judgment.outcome = strict;  // an effect against the claim may become one that is too small
+      if (claims.size() > 1) judgment.rule += "; " + also(confidence) + ", too";
+      return true;
     });
   }
   for (const size_t i : open) {
-    verdicts[i].judgment = undecided_because(
-        verdicts[i].judgment, fmt::format("{} by itself, but not at {:.3g}% confidence, as {} claims together require",
-                                          to_string(verdicts[i].judgment.outcome), 100 * confidence, claims.size()));
+    Judgment& judgment = verdicts[i].judgment;
+    judgment = undecided_because(
+        judgment, fmt::format("{} by itself, but not {}", to_string(judgment.outcome), also(confidence)));
   }
   return verdicts;
 }

@@ -423,10 +423,10 @@ std::string setting_suffix(const std::vector<Arm>& arms, const ArmId& id) {
 }
 
 /// The final loss of an arm at each rate at which all arms are trained, as papers compare them. Among arms at one rate,
-/// how badly a run failed is part of the answer, so failed runs keep their losses.
-void add_same_rates(PartPlan& plan, const StudyContext& context, const std::vector<Arm>& alike, const Arm& arm,
-                    const std::string& suffix) {
-  for (const double rate : arm.id.optimizer.learning_rates) {
+/// how badly a run failed is part of the answer, so failed runs keep their losses; a diverged run's is infinite.
+void add_same_rates(PartPlan& plan, const std::vector<Arm>& alike, const Arm& arm, const std::string& suffix) {
+  for (size_t i = 0; i < arm.runs.size(); ++i) {
+    const double rate = arm.id.optimizer.learning_rates[i];
     const bool common = std::all_of(alike.begin(), alike.end(), [rate](const Arm& each) {
       const std::vector<double>& rates = each.id.optimizer.learning_rates;
       return std::find(rates.begin(), rates.end(), rate) != rates.end();
@@ -436,7 +436,9 @@ void add_same_rates(PartPlan& plan, const StudyContext& context, const std::vect
                   fmt::format("final validation loss at a learning rate of {:g} (nats per token){}", rate,
                               suffix.empty() ? "" : ", " + suffix.substr(1)),
                   Scale::linear, arm.id.scheme,
-                  [&context, arm, rate] { return sweep_of(arm, failed_at(context)).among({rate}).points.at(0).losses; })
+                  [runs = arm.runs[i]] {
+                    return numbers_in(runs, [](const Planned<TrainedRun>& run) { return run->loss(); });
+                  })
         .tabled = false;
   }
 }
@@ -464,7 +466,7 @@ void add_quantities(PartPlan& plan, const StudyContext& context, const std::vect
       plan.quantity(
           "validation_loss" + suffix, meaning, Scale::linear, arm.id.scheme,
           [&context, arm] { return sweep_of(arm, failed_at(context)).best_losses(); }, doubt);
-      add_same_rates(plan, context, alike, arm, suffix);
+      add_same_rates(plan, alike, arm, suffix);
     }
   }
 }

@@ -207,8 +207,10 @@ export function makePlot(figure: Figure, view: View, groups: Groups, palette: Pa
   const all = placed(series);
   const others = heights(series.filter((one) => !one.ended));
   const [least, most] = [min(others), max(others)];
+  // A curve that ended above all others, such as a diverged loss, leaves the chart if it would squeeze them.
   const room = (most - least) / 4;
-  const limit = (at: number) => (others.length === 0 ? at : Math.min(Math.max(at, least - room), most + room));
+  const squeezed = room > 0 && max(heights(series)) - least > 4 * (most - least);
+  const limit = (at: number) => (squeezed ? Math.min(at, most + room) : at);
   const yAts = heights(series).map(limit);
   const leaving = series.filter((one) => heights([one]).some((at) => limit(at) !== at)).map((one) => one.name);
   const fromZero = !view.logY && (figure.kind === "bar" || figure.kind === "density");
