@@ -54,12 +54,12 @@ struct Reading {
 using Readings = std::vector<Reading>;  // by step
 
 /// The readings of runs that differ only in their seed as one: means, with the smallest and the largest as their band,
-/// at the steps that have a reading of every run that has come as far. They end where the first run diverged.
+/// at the steps that have a reading of every run that has come as far. They end with the first run that diverged.
 Readings merge_runs(const std::vector<RunSummary>& runs, const std::vector<Readings>& of_runs) {
   if (runs.size() == 1) return of_runs.front();
   int64_t end = std::numeric_limits<int64_t>::max();
-  for (const RunSummary& run : runs) {
-    if (run.outcome == "diverged" && !run.history.empty()) end = std::min(end, run.history.back().step);
+  for (size_t i = 0; i < runs.size(); ++i) {
+    if (runs[i].outcome == "diverged" && !of_runs[i].empty()) end = std::min(end, of_runs[i].back().step);
   }
   std::map<int64_t, Readings> by_step;
   for (const Readings& readings : of_runs) {
@@ -70,7 +70,7 @@ Readings merge_runs(const std::vector<RunSummary>& runs, const std::vector<Readi
     const auto as_far = std::count_if(of_runs.begin(), of_runs.end(), [at = step](const Readings& one) {
       return !one.empty() && one.back().step >= at;
     });
-    if (step >= end || static_cast<size_t>(as_far) != readings.size()) continue;
+    if (step > end || static_cast<size_t>(as_far) != readings.size()) continue;
     const auto mean = [&](const auto& number) -> std::optional<double> {
       double sum = 0;
       for (const Reading& reading : readings) sum += number(reading).value_or(std::nan(""));
