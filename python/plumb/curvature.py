@@ -146,8 +146,7 @@ class _Term:
         self.closure, self.share, self.first = closure, share, None
 
     def __call__(self):
-        with torch.enable_grad():
-            loss = self.closure()
+        loss = self.closure()
         if not isinstance(loss, torch.Tensor):
             raise _error(f"the loss is of type {type(loss).__name__}", "return a tensor with its graph, not loss.item()")
         if loss.numel() != 1:
@@ -165,8 +164,7 @@ class _Term:
         if abs(value - self.first) > rounding * max(abs(value), abs(self.first)):
             raise _error(f"the loss changes from call to call: {self.first:.8g}, then {value:.8g}",
                          "call model.eval(), which switches dropout off, and compute it from the same batch each time")
-        with torch.enable_grad():
-            return loss * self.share
+        return loss * self.share
 
 
 def _terms(loss, batches):
@@ -255,9 +253,10 @@ def _require_twice(loss):
 
 @contextlib.contextmanager
 def _explained():
-    """Says what to do if PyTorch cannot differentiate a loss twice."""
+    """Computes graphs, also within torch.no_grad(), and says what to do if PyTorch cannot differentiate a loss twice."""
     try:
-        yield
+        with torch.enable_grad():
+            yield
     except Error:
         raise
     except RuntimeError as error:
