@@ -483,7 +483,7 @@ Json runs_summary(const std::vector<RunSummary>& runs, const std::vector<RunGrou
 
 Table runs_table(const std::vector<RunSummary>& runs, const std::vector<RunColumn>& columns) {
   Table table{"runs", "Runs",
-              "First the settings in which the runs differ. Losses are in nats per token, the time is in seconds; the "
+              "First the settings in which the runs differ. Losses are in nats, the time is in seconds; the "
               "step is the last that is recorded."};
   for (const RunColumn& column : columns) table.columns.push_back(column.is_time ? "seconds" : column.name);
   for (const RunSummary& run : runs) {
