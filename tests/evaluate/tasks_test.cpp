@@ -6,7 +6,7 @@
 
 #include "evaluate/task_files.h"
 #include "plumb/base/error.h"
-#include "plumb/evaluate/csv.h"
+#include "plumb/base/csv.h"
 #include "plumb/evaluate/few_shot.h"
 #include "plumb/evaluate/item_files.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "plumb/base/error.h"
-#include "plumb/evaluate/csv.h"
+#include "plumb/base/csv.h"
 #include "plumb/evaluate/item_files.h"
 
 namespace plumb {

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "plumb/base/error.h"
-#include "plumb/evaluate/csv.h"
+#include "plumb/base/csv.h"
 #include "plumb/evaluate/item_files.h"
 #include "plumb/metrics/unicode.h"
 

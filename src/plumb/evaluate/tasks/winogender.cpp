@@ -9,7 +9,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
-#include "plumb/evaluate/csv.h"
+#include "plumb/base/csv.h"
 #include "plumb/evaluate/item_files.h"
 #include "plumb/metrics/unicode.h"
 

@@ -1,4 +1,4 @@
-#include "plumb/evaluate/csv.h"
+#include "plumb/base/csv.h"
 
 #include <fmt/format.h>
 
