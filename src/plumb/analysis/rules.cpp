@@ -93,6 +93,12 @@ Judgment judge(const std::vector<double>& values, const Region& region, Scale sc
   return judgment;
 }
 
+Judgment judge_interval(const Interval& effect, const Region& region, const std::string& interval) {
+  Judgment judgment{.effect = effect, .rule = rule_of(region, interval), .reason = too_few(effect.count)};
+  if (judgment.reason.empty()) judgment.outcome = outcome_of(effect, region);
+  return judgment;
+}
+
 Outcome outcome_of(const Interval& interval, const Region& region) {
   // An interval may be open on a side on which the region is open, too.
   if ((interval.low > region.low || std::isinf(region.low)) && (interval.high < region.high || std::isinf(region.high)))
@@ -176,25 +182,33 @@ Judgment judge_difference(const std::vector<double>& first, const std::vector<do
   for (size_t i = 0; i < first.size(); ++i) {
     if (!std::isinf(first[i]) && !std::isinf(second[i])) differences.push_back(first[i] - second[i]);
   }
-  Judgment judgment = judge(differences, region, Scale::linear, confidence);
+  return with_failed_runs(judge(differences, region, Scale::linear, confidence), first, second, region, confidence);
+}
+
+Judgment with_failed_runs(Judgment judgment, const std::vector<double>& first, const std::vector<double>& second,
+                          const Region& region, double confidence) {
   const auto failed = [](const std::vector<double>& losses) {
     return static_cast<int64_t>(std::count_if(losses.begin(), losses.end(), [](double x) { return std::isinf(x); }));
   };
-  const auto runs = static_cast<int64_t>(first.size());
-  const int64_t of_first = failed(first);
-  const int64_t of_second = failed(second);
-  if (of_first + of_second == 0) return judgment;
+  const auto of_first = std::ssize(first);
+  const auto of_second = std::ssize(second);
+  const int64_t first_failed = failed(first);
+  const int64_t second_failed = failed(second);
+  if (first_failed + second_failed == 0) return judgment;
   judgment.outcome = Outcome::undecided;
   const double level = 1 - confidence;
   judgment.rule +=
       fmt::format("; an arm that fails more often (Fisher's exact test, {:.3g}%) counts as worse", 100 * level);
-  judgment.reason = fmt::format("{} and {} of {} runs failed", of_first, of_second, runs);
-  if (of_first == runs && of_second == runs) {
+  judgment.reason =
+      of_first == of_second
+          ? fmt::format("{} and {} of {} runs failed", first_failed, second_failed, of_first)
+          : fmt::format("{} of {} and {} of {} runs failed", first_failed, of_first, second_failed, of_second);
+  if (first_failed == of_first && second_failed == of_second) {
     judgment.outcome = Outcome::not_testable;
     judgment.reason = "every run failed";
-  } else if (failure_p_value(of_first, runs, of_second, runs) <= with_rounding(level)) {
+  } else if (failure_p_value(first_failed, of_first, second_failed, of_second) <= with_rounding(level)) {
     judgment.outcome = std::isinf(region.high) ? Outcome::supported : Outcome::contradicted;
-  } else if (failure_p_value(of_second, runs, of_first, runs) <= with_rounding(level)) {
+  } else if (failure_p_value(second_failed, of_second, first_failed, of_first) <= with_rounding(level)) {
     judgment.outcome = std::isinf(region.low) ? Outcome::supported : Outcome::contradicted;
   }
   return judgment;

@@ -51,6 +51,9 @@ inline constexpr double kConfidence = 0.95;
 Judgment judge(const std::vector<double>& values, const Region& region, Scale scale = Scale::linear,
                double confidence = kConfidence);
 
+/// The same for an estimate that another method has made, named as in "95% interval of the difference".
+Judgment judge_interval(const Interval& effect, const Region& region, const std::string& interval);
+
 /// The outcome alone, for an interval whose seeds suffice.
 Outcome outcome_of(const Interval& interval, const Region& region);
 
@@ -87,6 +90,11 @@ Judgment judge_readings(const std::vector<QuantityReading>& readings, const Regi
 /// run failed. Throws Error if the arms have different numbers of runs.
 Judgment judge_difference(const std::vector<double>& first, const std::vector<double>& second, const Region& region,
                           double confidence = kConfidence);
+
+/// What failed runs make of a judgment of the losses of those that did not fail, by the rule of `judge_difference`. The
+/// arms may have different numbers of runs.
+Judgment with_failed_runs(Judgment judgment, const std::vector<double>& first, const std::vector<double>& second,
+                          const Region& region, double confidence = kConfidence);
 
 /// P(X ≥ first) under the hypothesis that both groups fail equally often: Fisher's exact test, one-sided, for `first`
 /// of `first_runs` and `second` of `second_runs` failed runs.

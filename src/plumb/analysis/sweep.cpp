@@ -102,9 +102,11 @@ double Sweep::gain_between() const {
 }
 
 int64_t Sweep::unstable_seeds() const {
-  const auto seeds = points.empty() ? 0 : std::ssize(points.front().losses);
+  // Of the seeds that every rate has.
+  int64_t seeds = std::numeric_limits<int64_t>::max();
+  for (const Point& point : points) seeds = std::min<int64_t>(seeds, std::ssize(point.losses));
   int64_t unstable = 0;
-  for (int64_t seed = 0; seed < seeds && seeds > 1; ++seed) {
+  for (int64_t seed = 0; seed < seeds && seeds > 1 && !points.empty(); ++seed) {
     Sweep rest = *this;
     for (Point& point : rest.points) point.losses.erase(point.losses.begin() + seed);
     unstable += rest.best().learning_rate == best().learning_rate ? 0 : 1;
@@ -137,13 +139,21 @@ Interval Sweep::sensitivity(const std::vector<double>& initial_losses) const {
 }
 
 Judgment judge_best(const Sweep& first, const Sweep& second, const Region& region) {
-  Judgment judgment = judge_difference(first.best_losses(), second.best_losses(), region);
+  const auto rule = [&](const std::vector<double>& a, const std::vector<double>& b) {
+    return judge_difference(a, b, region);
+  };
+  return judge_best_by(rule, first, second, region);
+}
+
+Judgment judge_best_by(const JudgeLosses& rule, const Sweep& first, const Sweep& second, const Region& region) {
+  Judgment judgment = rule(first.best_losses(), second.best_losses());
   const bool swept = first.points.size() > 1 && second.points.size() > 1;
   if (!swept) {
     judgment.rule += "; undecided at a single learning rate";
   } else {
     judgment.rule +=
-        "; each arm at its own best learning rate; undecided if what an arm may gain between the rates of its sweep, by "
+        "; each arm at its own best learning rate; undecided if what an arm may gain between the rates of its sweep, "
+        "by "
         "a parabola, changes the outcome";
   }
   const std::string open = first.open_end().empty() ? second.open_end() : first.open_end();
@@ -160,9 +170,10 @@ Judgment judge_best(const Sweep& first, const Sweep& second, const Region& regio
   }
   const int64_t unstable = first.unstable_seeds() + second.unstable_seeds();
   if (unstable > 0) {
-    const std::string note = fmt::format("without one of the seeds, another learning rate is the best one of an arm "
-                                         "({} of {} cases)",
-                                         unstable, first.best().losses.size() + second.best().losses.size());
+    const std::string note = fmt::format(
+        "without one of the seeds, another learning rate is the best one of an arm "
+        "({} of {} cases)",
+        unstable, first.best().losses.size() + second.best().losses.size());
     robust.reason = robust.reason.empty() ? note : robust.reason + "; " + note;
   }
   return robust;

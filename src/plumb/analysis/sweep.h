@@ -1,6 +1,7 @@
 // A learning-rate sweep: final losses by rate and seed, the best rate, and how much the loss depends on the rate.
 #pragma once
 
+#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
@@ -9,8 +10,8 @@
 
 namespace plumb {
 
-/// The final losses of one arm's runs, which differ in learning rate and seed; infinite if the run diverged. A run whose
-/// loss is not below `failed_at`, which is that of a model that has learned nothing, has failed as well.
+/// The final losses of one arm's runs, which differ in learning rate and seed; infinite if the run diverged. A run
+/// whose loss is not below `failed_at`, which is that of a model that has learned nothing, has failed as well.
 struct Sweep {
   struct Point {
     double learning_rate = 0;
@@ -42,9 +43,13 @@ struct Sweep {
 };
 
 /// Judges the difference of the final losses of two arms, first − second, each at its own best learning rate, seed by
-/// seed. Undecided if an arm's best rate is at the end of its sweep, or if the outcome depends on what the arms may gain
-/// between the rates of their sweeps: the interval of the difference, widened by the gain of either arm, must have the
-/// same outcome.
+/// seed. Undecided if an arm's best rate is at the end of its sweep, or if the outcome depends on what the arms may
+/// gain between the rates of their sweeps: the interval of the difference, widened by the gain of either arm, must have
+/// the same outcome.
 Judgment judge_best(const Sweep& first, const Sweep& second, const Region& region);
+
+/// The same with another rule for the losses of the two arms, each at its best rate.
+using JudgeLosses = std::function<Judgment(const std::vector<double>& first, const std::vector<double>& second)>;
+Judgment judge_best_by(const JudgeLosses& rule, const Sweep& first, const Sweep& second, const Region& region);
 
 }  // namespace plumb
