@@ -45,6 +45,7 @@ pkg_check_modules(oniguruma REQUIRED IMPORTED_TARGET oniguruma)
 pkg_check_modules(httplib IMPORTED_TARGET cpp-httplib)
 
 find_package(ZLIB REQUIRED)
+find_package(SQLite3 REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 
 # Only for the kernels.
@@ -58,5 +59,5 @@ endif()
 # The first two are used by public headers, the third only by the library's sources.
 set(PLUMB_PLAIN_DEPENDENCIES nlohmann_json::nlohmann_json ${PLUMB_FMT} OpenMP::OpenMP_CXX)
 set(PLUMB_TENSOR_DEPENDENCIES ${TORCH_LIBRARIES})
-set(PLUMB_PRIVATE_DEPENDENCIES Eigen3::Eigen tomlplusplus::tomlplusplus ICU::uc ICU::i18n ZLIB::ZLIB OpenSSL::Crypto
+set(PLUMB_PRIVATE_DEPENDENCIES Eigen3::Eigen tomlplusplus::tomlplusplus ICU::uc ICU::i18n ZLIB::ZLIB OpenSSL::Crypto SQLite::SQLite3
     protobuf::libprotobuf-lite)

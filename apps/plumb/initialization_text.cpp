@@ -59,7 +59,7 @@ std::string curvature_text(const CurvatureSplitReport& report) {
   std::string text = "\ncurvature: largest eigenvalue, and smallest\n";
   text += row("", "Hessian", "Gauss-Newton part", "rest");
   const auto add = [&](const std::string& name, const CurvatureSplitReport::Split& split) {
-    const auto value = [](const CurvatureSplitReport::Value& one) { return with_interval(one.over_seeds); };
+    const auto value = [](const CurvatureSplitReport::Value& one) { return interval_text(one.over_seeds); };
     text += row(name, value(split.hessian.max), value(split.gauss_newton.max), value(split.rest.max));
     text += row("", value(split.hessian.min), value(split.gauss_newton.min), value(split.rest.min));
   };
@@ -73,7 +73,7 @@ std::string curvature_text(const CurvatureSplitReport& report) {
 
 }  // namespace
 
-std::string with_interval(const Interval& interval, double unit) {
+std::string interval_text(const Interval& interval, double unit) {
   const double mean = interval.mean / unit;
   if (!std::isfinite(interval.low)) return fmt::format("{:.4g}", mean);
   return fmt::format("{:.4g} ± {:.2g}", mean, interval.high / unit - mean);

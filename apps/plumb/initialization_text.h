@@ -8,7 +8,7 @@
 namespace plumb::app {
 
 /// "1.234 ± 0.056" with the half-width of the interval, or just the mean of a single value.
-std::string with_interval(const Interval& interval, double unit = 1);
+std::string interval_text(const Interval& interval, double unit = 1);
 
 /// One table per measurement in the report, each preceded by an empty line.
 std::string text_of(const InitializationReport& report);

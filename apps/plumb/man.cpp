@@ -138,10 +138,10 @@ An error, with a message and a hint on standard error.
 The command line is wrong.
 .TP
 .B 3
-A training run diverged, or plumb check says that one would fail.
+A training run diverged, plumb check says that one would fail, or plumb judge that an arm is not better.
 .TP
 .B 4
-plumb check cannot tell.
+plumb check cannot tell, or plumb judge is undecided.
 .TP
 .BR 130 ", " 143
 SIGINT or SIGTERM interrupted a training run, which saved its state; the same command resumes it.

@@ -19,8 +19,8 @@ std::string heading_of(const ManualOption& option) {
 /// Ends the help of the program. The lines have at most 100 characters.
 constexpr const char* kExitStatuses =
     "\nExit status: 0 on success; 1 after an error; 2 if the command line is wrong; 3 if training\n"
-    "diverged, or if plumb check says that it would fail; 4 if plumb check cannot tell; 130 or 143 if\n"
-    "SIGINT or SIGTERM interrupted training, which saved its state.\n";
+    "diverged, plumb check says that it would fail or plumb judge that an arm is not better; 4 if these\n"
+    "cannot tell; 130 or 143 if SIGINT or SIGTERM interrupted training, which saved its state.\n";
 
 constexpr size_t kWidth = 100;
 constexpr size_t kColumn = 28;

@@ -52,19 +52,19 @@ std::string stack_table(const ProbeReport& report, StackKind stack, int64_t laye
   std::string table =
       line(to_string(stack), "|dL/dW1|", "|dL/dW2|", post ? "|x post,5|²/d" : "|x|²/d", "theory", "delta(0.1)");
   if (const SignalReport* input = report.find(ActivationPoint{{stack}, Point::input}))
-    table += line("  input", "", "", with_interval(input->mean_square, d), "", "");
+    table += line("  input", "", "", interval_text(input->mean_square, d), "", "");
   for (int64_t layer = 0; layer < layers; ++layer) {
     const LayerId id{stack, layer};
     const auto gradient = [&](int matrix) {
       const FeedForwardReport* found = report.find(id, matrix);
-      return found != nullptr ? with_interval(found->batch_mean_gradient_norm) : "";
+      return found != nullptr ? interval_text(found->batch_mean_gradient_norm) : "";
     };
     const SignalReport* point =
         report.find(ActivationPoint{{stack, layer, SubLayerKind::feed_forward}, post ? Point::sum : Point::stream});
     table += line(fmt::format("{:>7}", id.number()), gradient(1), gradient(2),
-                  point != nullptr ? with_interval(point->mean_square, d) : "",
+                  point != nullptr ? interval_text(point->mean_square, d) : "",
                   point != nullptr ? adapted_bounds(point->theory, d) : "",
-                  point != nullptr ? with_interval(point->delta_at_0_1) : "");
+                  point != nullptr ? interval_text(point->delta_at_0_1) : "");
   }
   return table;
 }
@@ -80,7 +80,7 @@ std::string theory_text(const TheoryReport& theory) {
   }
   if (theory.theorem_1) {
     text += fmt::format("\nTheorem 1, last W2: norm {} = constant {} × bound {:.1f} ({})\n",
-                        with_interval(theory.theorem_1->norm), with_interval(theory.theorem_1->constant),
+                        interval_text(theory.theorem_1->norm), interval_text(theory.theorem_1->constant),
                         theory.theorem_1->bound,
                         theory.placement == theory::Placement::post_ln ? "d √ln d" : "d √(ln d / L)");
   }
@@ -98,8 +98,8 @@ std::string text_of(const ProbeReport& report, const Subject& subject) {
                   encoder_layers, decoder_layers, width_of(config),
                   subject.weights ? subject.weights_origin : config.initialization, with_thousands(subject.examples()),
                   with_thousands(subject.target_tokens()), count, count == 1 ? "" : "s, 95% confidence");
-  text += fmt::format("loss {}   gradient norm {}\n\n", with_interval(report.loss),
-                      with_interval(report.gradient_norm_total));
+  text += fmt::format("loss {}   gradient norm {}\n\n", interval_text(report.loss),
+                      interval_text(report.gradient_norm_total));
   if (encoder_layers > 0) text += stack_table(report, StackKind::encoder, encoder_layers, d);
   if (encoder_layers > 0 && decoder_layers > 0) text += '\n';
   if (decoder_layers > 0) text += stack_table(report, StackKind::decoder, decoder_layers, d);

@@ -240,6 +240,12 @@ std::string samples_text(const TaskResult& result) {
       line["resps"].push_back(rolling ? Json::array({answer.log_likelihood})
                                       : Json::array({Json::array({answer.log_likelihood, answer.greedy})}));
     }
+    line["metrics"] = Json::array();
+    for (const MetricResult& metric : result.metrics) {
+      const std::vector<double> terms = evaluation_metrics().at(metric.name).make.terms(asked, item.answers);
+      line["metrics"].push_back(metric.name);
+      line[metric.name] = terms.size() == 1 ? Json(terms[0]) : Json(terms);
+    }
     text += line.dump() + '\n';
   }
   return text;

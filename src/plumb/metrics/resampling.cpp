@@ -65,7 +65,8 @@ std::vector<std::vector<int64_t>> differing_rows(const SentenceCounts& baseline,
 }
 
 // Adds each row with probability ½.
-void add_half_of(const std::vector<std::vector<int64_t>>& rows, Random random, std::vector<int64_t>& sums) {
+template <typename Number>
+void add_half_of(const std::vector<std::vector<Number>>& rows, Random random, std::vector<Number>& sums) {
   for (size_t begin = 0; begin < rows.size(); begin += 32) {
     for (uint32_t chosen = random.next(); chosen != 0; chosen &= chosen - 1) {
       const size_t i = begin + static_cast<size_t>(std::countr_zero(chosen));
@@ -77,6 +78,25 @@ void add_half_of(const std::vector<std::vector<int64_t>>& rows, Random random, s
 
 double p_value(int64_t as_extreme, int64_t samples) {
   return static_cast<double>(as_extreme + 1) / static_cast<double>(samples + 1);
+}
+
+// The p-value of approximate randomization, from the changes that swaps make in the sums of the baseline.
+template <typename Number, typename Score>
+double randomization(const std::vector<std::vector<Number>>& rows, const std::vector<Number>& of_baseline,
+                     const std::vector<Number>& of_system, const Score& score, const Resampling& resampling) {
+  const double difference = std::abs(score(of_system) - score(of_baseline));
+  std::vector<char> as_extreme(static_cast<size_t>(resampling.samples));
+  parallel_ranges(resampling.samples, 64, [&](int64_t begin, int64_t end) {
+    for (int64_t sample = begin; sample < end; ++sample) {
+      std::vector<Number> swapped = of_baseline;
+      add_half_of(rows, numbers_of_sample(resampling, "randomization", sample), swapped);
+      std::vector<Number> rest(swapped.size());
+      for (size_t k = 0; k < rest.size(); ++k) rest[k] = of_baseline[k] + of_system[k] - swapped[k];
+      const double found = std::abs(score(swapped) - score(rest));
+      as_extreme[static_cast<size_t>(sample)] = found >= difference - kTie ? 1 : 0;
+    }
+  });
+  return p_value(std::count(as_extreme.begin(), as_extreme.end(), 1), resampling.samples);
 }
 
 }  // namespace
@@ -153,22 +173,27 @@ double randomization_p_value(const CorpusMetric& metric, const SentenceCounts& b
                              const Resampling& resampling) {
   require_samples(resampling);
   require_same_sentences(baseline.sentences(), system.sentences());
-  const std::vector<int64_t> of_baseline = baseline.sum();
-  const std::vector<int64_t> of_system = system.sum();
-  const std::vector<std::vector<int64_t>> rows = differing_rows(baseline, system);
-  const double difference = std::abs(metric.score(of_system) - metric.score(of_baseline));
-  std::vector<char> as_extreme(static_cast<size_t>(resampling.samples));
-  parallel_ranges(resampling.samples, 64, [&](int64_t begin, int64_t end) {
-    for (int64_t sample = begin; sample < end; ++sample) {
-      std::vector<int64_t> swapped = of_baseline;
-      add_half_of(rows, numbers_of_sample(resampling, "randomization", sample), swapped);
-      std::vector<int64_t> rest(swapped.size());
-      for (size_t k = 0; k < rest.size(); ++k) rest[k] = of_baseline[k] + of_system[k] - swapped[k];
-      const double found = std::abs(metric.score(swapped) - metric.score(rest));
-      as_extreme[static_cast<size_t>(sample)] = found >= difference - kTie ? 1 : 0;
-    }
-  });
-  return p_value(std::count(as_extreme.begin(), as_extreme.end(), 1), resampling.samples);
+  return randomization(differing_rows(baseline, system), baseline.sum(), system.sum(), metric.score, resampling);
+}
+
+double randomization_p_value(const std::vector<std::vector<double>>& baseline,
+                             const std::vector<std::vector<double>>& system, const SumScore& score,
+                             const Resampling& resampling) {
+  require_samples(resampling);
+  require_same_sentences(baseline.size(), system.size());
+  if (baseline.empty()) throw Error("two systems without items cannot be compared");
+  std::vector<double> of_baseline(baseline.front().size());
+  std::vector<double> of_system = of_baseline;
+  std::vector<std::vector<double>> rows;
+  for (size_t i = 0; i < baseline.size(); ++i) {
+    std::transform(of_baseline.begin(), of_baseline.end(), baseline[i].begin(), of_baseline.begin(), std::plus());
+    std::transform(of_system.begin(), of_system.end(), system[i].begin(), of_system.begin(), std::plus());
+    if (baseline[i] == system[i]) continue;
+    std::vector<double>& row = rows.emplace_back(system[i].size());
+    std::transform(system[i].begin(), system[i].end(), baseline[i].begin(), row.begin(), std::minus());
+  }
+  const auto scored = [&](const std::vector<double>& sums) { return score(sums, baseline.size()); };
+  return randomization(rows, of_baseline, of_system, scored, resampling);
 }
 
 }  // namespace plumb

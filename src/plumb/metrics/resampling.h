@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <vector>
 
 #include "plumb/metrics/corpus_metric.h"
@@ -53,6 +55,13 @@ double bootstrap_p_value(const std::vector<double>& baseline, const std::vector<
 ///   p = (1 + #{i: |difference of the scores in sample i| ≥ |difference of the scores|}) / (1 + samples)
 /// (sacreBLEU: > for ≥). Two-sided. Throws Error if the numbers of sentences differ, or on fewer than one sample.
 double randomization_p_value(const CorpusMetric& metric, const SentenceCounts& baseline, const SentenceCounts& system,
+                             const Resampling& resampling = {.samples = 10000});
+
+/// The same for scores of the sums of other terms than counts: rows [item][term] of both systems. Throws Error if their
+/// numbers differ, or on no items.
+using SumScore = std::function<double(std::span<const double> sums, size_t items)>;
+double randomization_p_value(const std::vector<std::vector<double>>& baseline,
+                             const std::vector<std::vector<double>>& system, const SumScore& score,
                              const Resampling& resampling = {.samples = 10000});
 
 }  // namespace plumb

@@ -1,0 +1,283 @@
+#include "plumb/judge/arms.h"
+
+#include <fmt/format.h>
+#include <glob.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <set>
+
+#include "plumb/base/error.h"
+#include "plumb/base/text.h"
+#include "plumb/judge/rows.h"
+
+namespace plumb {
+namespace {
+
+namespace fs = std::filesystem;
+using Records = std::vector<RunRecord>;
+
+std::vector<std::string> expanded(const std::string& pattern) {
+  if (fs::exists(pattern) || pattern.find_first_of("*?[") == std::string::npos) return {pattern};
+  glob_t found{};
+  const std::unique_ptr<glob_t, void (*)(glob_t*)> owner(&found, globfree);
+  if (glob(pattern.c_str(), 0, nullptr, &found) != 0) throw Error(fmt::format("{}: nothing matches", pattern));
+  return {found.gl_pathv, found.gl_pathv + found.gl_pathc};
+}
+
+/// The names of metrics or settings that all runs have.
+std::vector<std::string> common_metrics(const Records& records) {
+  std::vector<std::string> names;
+  for (const auto& [name, values] : records.front().series) names.push_back(name);
+  for (const RunRecord& record : records) {
+    if (record.failed) continue;  // a run that failed early may lack what others measured
+    std::erase_if(names, [&](const std::string& name) { return !record.series.contains(name); });
+  }
+  return names;
+}
+
+std::string metric_of(const Records& records, const std::string& wanted) {
+  const std::vector<std::string> names = common_metrics(records);
+  const auto has = [&](const std::string& name) { return std::find(names.begin(), names.end(), name) != names.end(); };
+  if (!wanted.empty()) {
+    if (has(wanted)) return wanted;
+    std::vector<std::string> ending;
+    std::copy_if(names.begin(), names.end(), std::back_inserter(ending),
+                 [&](const std::string& name) { return name.ends_with("." + wanted) || name.ends_with("/" + wanted); });
+    if (ending.size() == 1) return ending.front();
+    const std::string close = nearest(wanted, names);
+    throw UsageError(fmt::format("the runs have no common metric \"{}\"", wanted),
+                     close.empty() ? "they have: " + join(names) : fmt::format("did you mean \"{}\"?", close));
+  }
+  for (const char* usual : {"valid_loss", "valid_nll", "eval_loss", "eval/loss", "val_loss", "val/loss",
+                            "validation_loss", "validation/loss", "test_loss", "loss"}) {
+    if (has(usual)) return usual;
+  }
+  throw UsageError("which metric?", "name it with --metric; the runs have: " + join(names));
+}
+
+/// Whether more of a metric is better, by the words in its name.
+bool direction_of(const std::string& metric) {
+  std::string name = metric;
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  const auto holds = [&](const auto& words) {
+    return std::any_of(words.begin(), words.end(),
+                       [&](std::string_view word) { return name.find(word) != std::string::npos; });
+  };
+  constexpr std::array<std::string_view, 13> kLess = {"loss", "nll", "perplexity", "ppl", "error",   "bits_per", "bpb",
+                                                      "bpc",  "wer", "mse",        "mae", "seconds", "entropy"};
+  constexpr std::array<std::string_view, 14> kMore = {"acc",       "bleu",   "chrf",   "f1",          "score",
+                                                      "auc",       "reward", "return", "exact_match", "mcc",
+                                                      "precision", "recall", "rouge",  "elo"};
+  const bool less = holds(kLess);
+  const bool more = holds(kMore);
+  if (less == more)
+    throw UsageError(fmt::format("is more of \"{}\" better, or less?", metric), "say --better more or --better less");
+  return more;
+}
+
+/// The value of a run at a place of its history; infinite, the sign of a bad one, if the run failed.
+double loss_of(const RunRecord& record, const std::string& metric, const std::string& at, bool larger_is_better) {
+  constexpr double kFailed = std::numeric_limits<double>::infinity();
+  const auto found = record.series.find(metric);
+  if (record.failed || found == record.series.end() || found->second.empty()) return kFailed;
+  const std::vector<RunRecord::Value>& values = found->second;
+  const double sign = larger_is_better ? -1 : 1;
+  double loss = sign * values.back().value;
+  if (at == "best") {
+    for (const RunRecord::Value& one : values)
+      loss = std::isfinite(loss) ? std::fmin(loss, sign * one.value) : sign * one.value;
+  } else if (at != "last") {
+    const std::optional<double> step = number_in(at);
+    if (!step) throw UsageError(fmt::format("\"{}\" is no place in a history", at), "give last, best or a step");
+    const auto point =
+        std::find_if(values.begin(), values.end(), [&](const RunRecord::Value& one) { return one.step == *step; });
+    if (point == values.end())
+      throw Error(fmt::format("{}: has no {} at step {}", record.name, metric, at),
+                  fmt::format("its last one is at step {:g}", values.back().step));
+    loss = sign * point->value;
+  }
+  return std::isfinite(loss) ? loss : kFailed;
+}
+
+/// The setting that is called as asked, or as programs call it; empty if no run has one.
+template <typename Is>
+std::string key_of(const Records& records, const std::string& wanted, const Is& is) {
+  for (const RunRecord& record : records) {
+    for (const auto& [key, value] : record.settings) {
+      if (wanted.empty() ? is(key) : key == wanted) return key;
+    }
+  }
+  if (!wanted.empty()) throw UsageError(fmt::format("no run has a setting \"{}\"", wanted));
+  return {};
+}
+
+/// Settings that differ between runs.
+std::vector<std::string> differing(const Records& records) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : records.front().settings) {
+    const bool differs = std::any_of(records.begin(), records.end(), [&, k = key, v = value](const RunRecord& record) {
+      const std::string* other = record.setting(k);
+      return other == nullptr || *other != v;
+    });
+    if (differs) keys.push_back(key);
+  }
+  return keys;
+}
+
+/// The settings whose values make the arms.
+std::vector<std::string> arm_keys(const Records& records, const ArmOptions& options, const std::string& seed,
+                                  const std::string& rate) {
+  if (!options.by.empty()) {
+    std::vector<std::string> keys;
+    for (const std::string& wanted : options.by)
+      keys.push_back(
+          key_of(records, "", [&](const std::string& key) { return key == wanted || key.ends_with("." + wanted); }));
+    for (size_t i = 0; i < keys.size(); ++i) {
+      if (keys[i].empty())
+        throw UsageError(fmt::format("no run has a setting \"{}\"", options.by[i]),
+                         "runs differ in: " + join(differing(records)));
+    }
+    return keys;
+  }
+  std::vector<std::string> keys = differing(records);
+  for (const char* usual : {"arm", "variant", "group", "method"}) {
+    if (std::find(keys.begin(), keys.end(), usual) != keys.end()) return {usual};
+  }
+  std::erase_if(keys, [&](const std::string& key) {
+    // A number that is a metric too is a result, and what names a run does not describe it.
+    const bool result = records.front().series.contains(key);
+    return key == seed || key == rate || result || key == "run" || key == "run_name" || key == "run_id" ||
+           key == "name" || key == "id";
+  });
+  if (keys.size() == 1) return keys;
+  throw UsageError(keys.empty() ? "the runs differ in no setting but seed and learning rate"
+                                : "which settings make the arms? The runs differ in: " + join(keys),
+                   "name them with --by KEY, or the runs of each arm: NAME=DIR NAME=DIR");
+}
+
+/// Adds a run to its arm's sweep, at its place by seed.
+void add_run(RunArm& arm, double rate, const std::string& seed, double loss, const std::string& run) {
+  auto& points = arm.sweep.points;
+  auto point = std::find_if(points.begin(), points.end(), [&](const auto& one) { return one.learning_rate >= rate; });
+  const auto at = point - points.begin();
+  if (point == points.end() || point->learning_rate != rate) {
+    points.insert(point, {.learning_rate = rate});
+    arm.seeds.insert(arm.seeds.begin() + at, std::vector<std::string>{});
+  }
+  std::vector<std::string>& seeds = arm.seeds[static_cast<size_t>(at)];
+  if (!seed.empty() && std::find(seeds.begin(), seeds.end(), seed) != seeds.end())
+    throw Error(fmt::format("{}: the arm {} has another run with the seed {}{}", run, arm.name, seed,
+                            rate > 0 ? fmt::format(" and the learning rate {:g}", rate) : ""),
+                "name what tells them apart with --by KEY, or leave some out with --where KEY=VALUE");
+  const auto before = [](const std::string& a, const std::string& b) {
+    const auto x = number_in(a), y = number_in(b);
+    return x && y ? *x < *y : a < b;
+  };
+  const auto place = std::upper_bound(seeds.begin(), seeds.end(), seed, before) - seeds.begin();
+  seeds.insert(seeds.begin() + place, seed);
+  auto& losses = points[static_cast<size_t>(at)].losses;
+  losses.insert(losses.begin() + place, loss);
+}
+
+std::string without_prefix(const std::string& key) { return key.substr(key.rfind('.') + 1); }
+
+bool fits(const RunRecord& record, const ArmOptions& options) {
+  return std::all_of(options.where.begin(), options.where.end(), [&](const auto& condition) {
+    const std::string* value = record.setting(condition.first);
+    return value != nullptr && *value == condition.second;
+  });
+}
+
+/// Reads the runs. Returns the name of each run's arm; empty if its settings make the arm.
+std::vector<std::string> read_places(const std::vector<ArmPlace>& places, const ArmOptions& options, Records& records) {
+  std::vector<std::string> keys = options.by;
+  for (const std::string& key : {options.seed, options.rate}) {
+    if (!key.empty()) keys.push_back(key);
+  }
+  for (const auto& [key, value] : options.where) keys.push_back(key);
+  std::vector<size_t> place_of;  // by run
+  bool several = false;          // runs at one place
+  for (size_t i = 0; i < places.size(); ++i) {
+    Records found = read_run_records(places[i].place, keys);
+    std::erase_if(found, [&](const RunRecord& record) { return !fits(record, options); });
+    several |= found.size() > 1;
+    place_of.insert(place_of.end(), found.size(), i);
+    std::move(found.begin(), found.end(), std::back_inserter(records));
+  }
+  if (records.empty()) throw Error("no run has the settings of --where");
+  const auto named = std::count_if(places.begin(), places.end(), [](const ArmPlace& one) { return !one.arm.empty(); });
+  if (named > 0 && named < std::ssize(places))
+    throw UsageError("some arms have names and others do not", "give each as NAME=PLACE, or none");
+  // Several places with several runs are arms, unless settings make them.
+  const bool by_place = named == 0 && options.by.empty() && places.size() > 1 && several;
+  std::vector<std::string> names;
+  for (const size_t i : place_of)
+    names.push_back(by_place ? fs::path(places[i].place + "/").parent_path().stem().string() : places[i].arm);
+  return names;
+}
+
+/// Notes on the lengths of runs that did not fail.
+void note_lengths(RunArms& arms, const Records& records) {
+  std::set<double> ends;
+  for (const RunRecord& record : records) {
+    const auto found = record.series.find(arms.metric);
+    if (!record.failed && found != record.series.end() && !found->second.empty())
+      ends.insert(found->second.back().step);
+  }
+  if (ends.size() > 1)
+    arms.notes.push_back(
+        fmt::format("runs end at different steps, from {:g} to {:g}; --at STEP compares them at the "
+                    "same one",
+                    *ends.begin(), *ends.rbegin()));
+}
+
+}  // namespace
+
+std::vector<ArmPlace> arm_places(const std::vector<std::string>& arguments) {
+  std::vector<ArmPlace> places;
+  for (const std::string& argument : arguments) {
+    const size_t equals = fs::exists(argument) ? std::string::npos : argument.find('=');
+    const bool named = equals != std::string::npos;
+    for (const std::string& place : expanded(named ? argument.substr(equals + 1) : argument))
+      places.push_back({named ? argument.substr(0, equals) : "", place});
+  }
+  return places;
+}
+
+RunArms gather_arms(const std::vector<ArmPlace>& places, const ArmOptions& options) {
+  if (places.empty()) throw UsageError("no runs", "name directories or files of runs");
+  Records records;
+  const std::vector<std::string> names = read_places(places, options, records);
+  RunArms arms{.metric = metric_of(records, options.metric)};
+  arms.larger_is_better = options.larger_is_better ? *options.larger_is_better : direction_of(arms.metric);
+  const std::string seed = key_of(records, options.seed, is_seed_key);
+  const std::string rate = key_of(records, options.rate, is_rate_key);
+  const std::vector<std::string> by =
+      names.front().empty() ? arm_keys(records, options, seed, rate) : std::vector<std::string>{};
+  const bool rates_are_arms = std::find(by.begin(), by.end(), rate) != by.end();
+  for (size_t i = 0; i < records.size(); ++i) {
+    const RunRecord& record = records[i];
+    std::string name = names[i];
+    for (const std::string& key : by) {
+      const std::string* value = record.setting(key);
+      name += fmt::format("{}{}", name.empty() ? "" : ", ",
+                          by.size() > 1 ? without_prefix(key) + " " + (value == nullptr ? "unset" : *value)
+                                        : (value == nullptr ? "unset" : *value));
+    }
+    auto arm = std::find_if(arms.arms.begin(), arms.arms.end(), [&](const RunArm& one) { return one.name == name; });
+    if (arm == arms.arms.end()) arm = arms.arms.insert(arms.arms.end(), RunArm{.name = name});
+    const std::string* seed_text = record.setting(seed);
+    const std::string* rate_text = rates_are_arms ? nullptr : record.setting(rate);
+    add_run(*arm, rate_text == nullptr ? 0 : number_in(*rate_text).value_or(0), seed_text == nullptr ? "" : *seed_text,
+            loss_of(record, arms.metric, options.at, arms.larger_is_better), record.name);
+  }
+  note_lengths(arms, records);
+  return arms;
+}
+
+}  // namespace plumb

@@ -1,0 +1,105 @@
+#include "plumb/judge/item_scores.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <regex>
+
+#include "plumb/base/error.h"
+#include "plumb/base/json.h"
+#include "plumb/base/line_reader.h"
+
+namespace plumb {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The task that a file is named after; empty if the file is no file of samples.
+std::string task_of(const fs::path& file) {
+  static const std::regex name(R"(samples_(.+?)(_\d{4}-\d{2}-\d{2}T[\d.:-]+)?\.jsonl)");
+  std::smatch match;
+  const std::string text = file.filename().string();
+  return std::regex_match(text, match, name) ? match[1].str() : "";
+}
+
+/// A number, a truth value, or a list of numbers.
+std::vector<double> terms_in(const Json& value) {
+  if (value.is_array()) return numbers_of(value);
+  return {value.is_boolean() ? static_cast<double>(value.get<bool>()) : number_of(value)};
+}
+
+std::string content_of(const Json& line) {
+  if (line.contains("doc_hash")) return line["doc_hash"].dump();
+  return line.contains("target") ? line["target"].dump() : "";
+}
+
+TaskScores read_samples(const fs::path& file) {
+  struct Item {
+    std::string content;
+    std::map<std::string, std::vector<double>> terms;
+  };
+  TaskScores scores{.task = task_of(file)};
+  std::map<int64_t, Item> items;
+  LineReader lines(file);
+  while (const auto text = lines.next()) {
+    if (text->empty()) continue;
+    const std::string where = fmt::format("{}, line {}", file.string(), lines.count());
+    try {
+      const Json line = Json::parse(*text);
+      Item& item = items[line.at("doc_id").get<int64_t>()];
+      item.content = content_of(line);
+      const std::string filter = line.value("filter", "none");
+      if (!line.contains("metrics"))
+        throw Error(where + ": has no metrics",
+                    "`plumb evaluate --out DIR --samples` writes them, and uses the answers that DIR has");
+      for (const Json& metric : line["metrics"]) {
+        const auto name = metric.get<std::string>();
+        if (!line.contains(name) || line[name].is_null() || line[name].is_string()) continue;
+        const std::string key = filter == "none" ? name : name + "," + filter;
+        if (std::find(scores.metrics.begin(), scores.metrics.end(), key) == scores.metrics.end())
+          scores.metrics.push_back(key);
+        item.terms[key] = terms_in(line[name]);
+      }
+    } catch (const nlohmann::json::exception& error) {
+      throw Error(fmt::format("{}: {}", where, error.what()), "name a file of samples, with an object per line");
+    }
+  }
+  std::erase_if(scores.metrics, [&](const std::string& metric) {
+    return std::any_of(items.begin(), items.end(),
+                       [&](const auto& item) { return !item.second.terms.contains(metric); });
+  });
+  for (const auto& [number, item] : items) {
+    scores.items.push_back(fmt::format("{}", number));
+    scores.hashes.push_back(item.content);
+    for (const std::string& metric : scores.metrics) scores.terms[metric].push_back(item.terms.at(metric));
+  }
+  if (scores.metrics.empty()) throw Error(fmt::format("{}: no metric has a value for every item", file.string()));
+  return scores;
+}
+
+}  // namespace
+
+std::vector<TaskScores> read_task_scores(const fs::path& place) {
+  if (!fs::exists(place)) throw Error(fmt::format("{}: does not exist", place.string()));
+  std::map<std::string, fs::path> files;  // by task; of several dates, the name that sorts last
+  if (!fs::is_directory(place)) {
+    files[task_of(place).empty() ? place.stem().string() : task_of(place)] = place;
+  } else {
+    for (const auto& entry : fs::recursive_directory_iterator(place)) {
+      const std::string task = entry.is_regular_file() ? task_of(entry.path()) : "";
+      if (!task.empty() && files[task].filename() < entry.path().filename()) files[task] = entry.path();
+    }
+  }
+  if (files.empty())
+    throw Error(fmt::format("{}: holds no samples_TASK.jsonl", place.string()),
+                "evaluate with --samples: `plumb evaluate --out DIR --samples` uses the answers that DIR has, and "
+                "lm-evaluation-harness writes them with --log_samples");
+  std::vector<TaskScores> tasks;
+  for (const auto& [task, file] : files) {
+    tasks.push_back(read_samples(file));
+    tasks.back().task = task;
+  }
+  return tasks;
+}
+
+}  // namespace plumb

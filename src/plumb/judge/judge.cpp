@@ -1,0 +1,204 @@
+#include "plumb/judge/judge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "plumb/base/error.h"
+#include "plumb/base/text.h"
+
+namespace plumb {
+namespace {
+
+std::vector<double> finite(const std::vector<double>& values) {
+  std::vector<double> kept;
+  std::copy_if(values.begin(), values.end(), std::back_inserter(kept), [](double x) { return std::isfinite(x); });
+  return kept;
+}
+
+/// The seeds of the best rate's runs.
+const std::vector<std::string>& best_seeds(const RunArm& arm) {
+  return arm.seeds[static_cast<size_t>(&arm.sweep.best() - arm.sweep.points.data())];
+}
+
+JudgedArm summary_of(const RunArm& arm, bool larger_is_better) {
+  const Sweep::Point& best = arm.sweep.best();
+  const std::vector<double> kept = finite(best.losses);
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  JudgedArm judged{.name = arm.name, .runs = std::ssize(best.losses), .rates = std::ssize(arm.sweep.points)};
+  judged.failed = judged.runs - std::ssize(kept);
+  const Interval interval = kept.empty() ? Interval{kUnknown, kUnknown, kUnknown, 0} : confidence_interval(kept);
+  judged.mean = larger_is_better ? -interval.mean : interval.mean;
+  double squares = 0;
+  for (const double value : kept) squares += (value - interval.mean) * (value - interval.mean);
+  judged.deviation = kept.size() > 1 ? std::sqrt(squares / static_cast<double>(kept.size() - 1)) : kUnknown;
+  if (best.learning_rate > 0) judged.learning_rate = best.learning_rate;
+  return judged;
+}
+
+ArmComparison compare(const RunArm& baseline, const RunArm& arm, const ArmRule& rule) {
+  if (rule.by_seed && (best_seeds(baseline) != best_seeds(arm) || best_seeds(arm).front().empty()))
+    throw Error(fmt::format("{} and {} have runs of different seeds", baseline.name, arm.name),
+                "--by-seed compares runs of the same seed; leave it out, or name the setting with --seed-key");
+  if (baseline.sweep.points.size() == 1 && arm.sweep.points.size() == 1)
+    return compare_arms(baseline.sweep.points[0].losses, arm.sweep.points[0].losses, rule);
+  ArmComparison comparison;
+  const auto losses = [&](const std::vector<double>& first, const std::vector<double>& second) {
+    comparison = compare_arms(first, second, rule);
+    return comparison.judgment;
+  };
+  const Judgment best = judge_best_by(losses, baseline.sweep, arm.sweep, gain_region(rule));
+  // What the sweeps leave open, more seeds do not answer.
+  if (best.outcome != comparison.judgment.outcome) comparison.deviation = std::nan("");
+  comparison.judgment = best;
+  return comparison;
+}
+
+/// Judges the arms against the baseline so that all verdicts together err as often as the rule allows: with n arms,
+/// those decided at error/n stand; with m of them standing, so do those decided at error/(n − m), and so on.
+std::vector<ArmComparison> compare_all(const RunArm& baseline, const std::vector<const RunArm*>& arms,
+                                       const ArmRule& rule) {
+  std::vector<ArmComparison> judged;
+  std::vector<bool> stands(arms.size(), false);
+  for (const RunArm* arm : arms) judged.push_back(compare(baseline, *arm, rule));
+  for (size_t standing = 0;;) {
+    ArmRule stricter = rule;
+    stricter.error = rule.error / static_cast<double>(arms.size() - standing);
+    const size_t before = standing;
+    for (size_t i = 0; i < arms.size(); ++i) {
+      if (stands[i] || !is_decided(judged[i].judgment.outcome)) continue;
+      if (compare(baseline, *arms[i], stricter).judgment.outcome != judged[i].judgment.outcome) continue;
+      stands[i] = true;
+      ++standing;
+    }
+    if (standing == before || standing == arms.size()) break;
+  }
+  for (size_t i = 0; i < arms.size(); ++i) {
+    if (!stands[i])
+      judged[i].judgment =
+          undecided_because(judged[i].judgment, fmt::format("{} by itself, but not among {} comparisons",
+                                                            to_string(judged[i].judgment.outcome), arms.size()));
+  }
+  return judged;
+}
+
+std::string number(double value) { return std::isfinite(value) ? fmt::format("{:.5g}", value) : "–"; }
+
+std::string signed_number(double value) {
+  return value < 0 ? fmt::format("−{:.3g}", -value) : fmt::format("{:.3g}", value);
+}
+
+std::string pair_text(const JudgedPair& pair, const ArmVerdicts& verdicts) {
+  const std::string margin = verdicts.margin > 0 ? fmt::format(" by more than {:g}", verdicts.margin) : "";
+  std::string text = fmt::format("{} is better than {}{}: {}\n", pair.arm, pair.baseline, margin, pair.outcome);
+  if (pair.gain.count > 1) {
+    text += fmt::format("  {} is better by {} ({:.3g}% interval {} to {})\n", pair.arm, signed_number(pair.gain.mean),
+                        100 * pair.confidence, signed_number(pair.gain.low), signed_number(pair.gain.high));
+  }
+  if (!pair.reason.empty()) text += fmt::format("  {}\n", pair.reason);
+  if (pair.seeds_needed) {
+    text += fmt::format("  with {} seeds for each, 80 of 100 such comparisons would be decided\n", *pair.seeds_needed);
+  } else if (pair.outcome == "undecided" && pair.reason.empty()) {
+    text += "  even 1000 seeds would hardly decide: the arms end alike\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+void describe(Fields& field, JudgedArm& arm) {
+  field("name", arm.name);
+  field("runs", arm.runs);
+  field("failed", arm.failed);
+  field("mean", arm.mean);
+  field("deviation", arm.deviation);
+  field("learning_rate", arm.learning_rate);
+  field("rates", arm.rates);
+}
+
+void describe(Fields& field, JudgedPair& pair) {
+  field("baseline", pair.baseline);
+  field("arm", pair.arm);
+  field("outcome", pair.outcome);
+  field.section("gain", pair.gain);
+  field("confidence", pair.confidence);
+  field("rule", pair.rule);
+  field("reason", pair.reason);
+  field("seeds_needed", pair.seeds_needed);
+}
+
+void describe(Fields& field, ArmVerdicts& verdicts) {
+  field("metric", verdicts.metric);
+  field("larger_is_better", verdicts.larger_is_better);
+  field("at", verdicts.at);
+  field("margin", verdicts.margin);
+  field("noise_floor", verdicts.noise_floor);
+  field.sections("arms", verdicts.arms);
+  field.sections("pairs", verdicts.pairs);
+  field("notes", verdicts.notes);
+}
+
+ArmVerdicts judge_arms(const RunArms& arms, const ArmRule& rule, const std::string& at, const std::string& baseline) {
+  std::vector<std::string> names;
+  for (const RunArm& arm : arms.arms) names.push_back(arm.name);
+  if (names.size() < 2) throw UsageError(fmt::format("there is one arm alone: {}", join(names)), "name a second one");
+  const auto first = baseline.empty() ? names.begin() : std::find(names.begin(), names.end(), baseline);
+  if (first == names.end())
+    throw UsageError(fmt::format("no arm is called \"{}\"", baseline), "the arms are: " + join(names));
+  const RunArm& against = arms.arms[static_cast<size_t>(first - names.begin())];
+  ArmVerdicts verdicts{.metric = arms.metric,
+                       .larger_is_better = arms.larger_is_better,
+                       .at = at,
+                       .margin = rule.margin,
+                       .notes = arms.notes};
+  std::vector<std::vector<double>> groups;
+  std::vector<const RunArm*> others;
+  for (const RunArm& arm : arms.arms) {
+    verdicts.arms.push_back(summary_of(arm, arms.larger_is_better));
+    for (const Sweep::Point& point : arm.sweep.points) groups.push_back(point.losses);
+    if (&arm != &against) others.push_back(&arm);
+  }
+  verdicts.noise_floor = noise_floor(groups);
+  const std::vector<ArmComparison> compared = compare_all(against, others, rule);
+  for (size_t i = 0; i < others.size(); ++i) {
+    const ArmComparison& one = compared[i];
+    verdicts.pairs.push_back({.baseline = against.name,
+                              .arm = others[i]->name,
+                              .outcome = to_string(one.judgment.outcome),
+                              .gain = one.judgment.effect,
+                              .confidence = 1 - 2 * one.level,
+                              .rule = one.judgment.rule,
+                              .reason = one.judgment.reason,
+                              .seeds_needed = seeds_needed(one, rule)});
+  }
+  return verdicts;
+}
+
+std::string verdicts_text(const ArmVerdicts& verdicts) {
+  const std::string where = verdicts.at == "last"   ? "at the end"
+                            : verdicts.at == "best" ? "at its best"
+                                                    : "at step " + verdicts.at;
+  std::string text =
+      fmt::format("{} {}; {} is better\n\n", verdicts.metric, where, verdicts.larger_is_better ? "more" : "less");
+  const bool swept =
+      std::any_of(verdicts.arms.begin(), verdicts.arms.end(), [](const JudgedArm& arm) { return arm.rates > 1; });
+  std::vector<std::vector<std::string>> rows = {{"arm", "runs", "failed", "mean", "deviation"}};
+  if (swept) rows[0].insert(rows[0].end(), {"best rate", "of rates"});
+  for (const JudgedArm& arm : verdicts.arms) {
+    auto& row = rows.emplace_back(
+        std::vector<std::string>{arm.name, fmt::format("{}", arm.runs), fmt::format("{}", arm.failed), number(arm.mean),
+                                 std::isfinite(arm.deviation) ? fmt::format("{:.2g}", arm.deviation) : "–"});
+    if (swept)
+      row.insert(row.end(), {fmt::format("{:g}", arm.learning_rate.value_or(0)), fmt::format("{}", arm.rates)});
+  }
+  text += aligned(rows, 1) + "\n";
+  for (const JudgedPair& pair : verdicts.pairs) text += pair_text(pair, verdicts);
+  if (std::isfinite(verdicts.noise_floor))
+    text += fmt::format("\nnoise: 95 of 100 pairs of runs that differ in the seed alone differ by less than {:.2g}\n",
+                        verdicts.noise_floor);
+  for (const std::string& note : verdicts.notes) text += "note: " + note + "\n";
+  return text;
+}
+
+}  // namespace plumb

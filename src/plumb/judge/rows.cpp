@@ -1,0 +1,123 @@
+#include "plumb/judge/rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <string_view>
+
+namespace plumb {
+namespace {
+
+template <size_t N>
+bool is_one_of(std::string_view word, const std::array<std::string_view, N>& words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+std::string_view last_part(std::string_view key) { return key.substr(key.find_last_of("./") + 1); }
+
+constexpr std::array<std::string_view, 5> kSteps = {"step", "_step", "global_step", "iteration", "epoch"};
+constexpr std::array<std::string_view, 6> kRuns = {"run", "run_name", "run_id", "name", "id", "experiment"};
+constexpr std::array<std::string_view, 5> kRates = {"learning_rate", "lr", "rate", "max_lr", "base_lr"};
+
+void add_leaves(Row& row, const std::string& prefix, const Json& json) {
+  for (const auto& [key, value] : json.items()) {
+    const std::string name = prefix + key;
+    if (value.is_object()) {
+      add_leaves(row, name + ".", value);
+    } else if (value.is_string()) {
+      row.emplace_back(name, value.get<std::string>());
+    } else if (value.is_number() || value.is_boolean()) {
+      row.emplace_back(name, value.dump());
+    }
+  }
+}
+
+const std::string* cell(const Row& row, std::string_view column) {
+  const auto found = std::find_if(row.begin(), row.end(), [&](const auto& entry) { return entry.first == column; });
+  return found == row.end() ? nullptr : &found->second;
+}
+
+/// The column that counts steps; empty if there is none.
+std::string step_column(const std::vector<Row>& rows) {
+  for (const std::string_view name : kSteps) {
+    for (const Row& row : rows) {
+      if (cell(row, name) != nullptr) return std::string(name);
+    }
+  }
+  return {};
+}
+
+/// Adds the numbers of a line to the metrics of a run.
+void add_values(RunRecord& record, const Row& row, double step, const std::string& except) {
+  for (const auto& [column, text] : row) {
+    if (column == except) continue;
+    if (const std::optional<double> value = number_in(text)) record.series[column].push_back({step, *value});
+  }
+}
+
+}  // namespace
+
+const std::string* RunRecord::setting(const std::string& key) const {
+  const auto found = std::find_if(settings.begin(), settings.end(), [&](const auto& one) { return one.first == key; });
+  return found == settings.end() ? nullptr : &found->second;
+}
+
+Row row_of(const Json& object) {
+  Row row;
+  add_leaves(row, "", object);
+  return row;
+}
+
+std::optional<double> number_in(const std::string& text) {
+  if (text.empty() || std::isspace(static_cast<unsigned char>(text.front())) != 0) return {};
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  return end == text.c_str() + text.size() ? std::optional(value) : std::nullopt;
+}
+
+bool is_seed_key(const std::string& key) { return last_part(key) == "seed" || last_part(key) == "random_seed"; }
+
+bool is_rate_key(const std::string& key) { return is_one_of(last_part(key), kRates); }
+
+std::vector<RunRecord> records_of(const std::vector<Row>& rows, const std::string& name,
+                                  const std::vector<std::string>& keys) {
+  std::vector<RunRecord> records;
+  const std::string step = step_column(rows);
+  if (step.empty()) {
+    for (size_t i = 0; i < rows.size(); ++i) {
+      RunRecord& record = records.emplace_back(RunRecord{.name = fmt::format("{}, run {}", name, i + 1)});
+      record.settings = rows[i];
+      add_values(record, rows[i], 0, "");
+    }
+    return records;
+  }
+  // A rate that changes along the run, as schedules have it, does not tell runs apart: it is a metric.
+  const auto tells_runs_apart = [&](const std::string& column, const std::string& text) {
+    if (column == step) return false;
+    return is_one_of(column, kRuns) || is_seed_key(column) || !number_in(text) ||
+           std::find(keys.begin(), keys.end(), column) != keys.end();
+  };
+  for (const Row& row : rows) {
+    Row settings;
+    for (const auto& [column, text] : row) {
+      if (tells_runs_apart(column, text)) settings.emplace_back(column, text);
+    }
+    auto found = std::find_if(records.begin(), records.end(),
+                              [&](const RunRecord& record) { return record.settings == settings; });
+    if (found == records.end()) {
+      std::string run = name;
+      for (const auto& [column, text] : settings) run += fmt::format(", {} {}", column, text);
+      found = records.insert(records.end(), RunRecord{.name = run, .settings = settings});
+    }
+    const std::string* at = cell(row, step);
+    const std::optional<double> number = at == nullptr ? std::nullopt : number_in(*at);
+    add_values(*found, row, number.value_or(std::numeric_limits<double>::quiet_NaN()), step);
+  }
+  return records;
+}
+
+}  // namespace plumb

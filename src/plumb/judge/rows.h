@@ -1,0 +1,30 @@
+// Runs from tables: a line for each run, or for each point of a run.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plumb/base/json.h"
+#include "plumb/judge/run_record.h"
+
+namespace plumb {
+
+/// A line of a table: texts, which may be numbers, by column; empty ones are left out.
+using Row = std::vector<std::pair<std::string, std::string>>;
+
+/// The leaves of an object, "optimizer.lr" for those of objects within; null and lists are left out.
+Row row_of(const Json& object);
+
+/// The number that a text stands for, "nan" and "-Infinity" among them; nothing if it is none.
+std::optional<double> number_in(const std::string& text);
+
+/// Runs from the lines of a table, by the rules of `read_run_records`. `name`: of the table.
+std::vector<RunRecord> records_of(const std::vector<Row>& rows, const std::string& name,
+                                  const std::vector<std::string>& keys);
+
+/// Whether a column, or its part after the last dot, is called as programs call a run's seed, or learning rate.
+bool is_seed_key(const std::string& key);
+bool is_rate_key(const std::string& key);
+
+}  // namespace plumb

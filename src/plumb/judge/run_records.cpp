@@ -1,0 +1,153 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "plumb/base/csv.h"
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/base/json.h"
+#include "plumb/base/json_fields.h"
+#include "plumb/base/line_reader.h"
+#include "plumb/judge/event_files.h"
+#include "plumb/judge/rows.h"
+#include "plumb/judge/run_record.h"
+#include "plumb/judge/trackio.h"
+#include "plumb/run/run_summary.h"
+
+namespace plumb {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<Row> rows_of_table(const fs::path& file) {
+  const auto lines = file.extension() == ".tsv" ? read_tsv(file) : read_csv(file);
+  std::vector<Row> rows;
+  for (size_t i = 1; i < lines.size(); ++i) {
+    if (lines[i].size() != lines[0].size())
+      throw Error(fmt::format("{}, record {}: has {} fields, the header has {}", file.string(), i + 1, lines[i].size(),
+                              lines[0].size()));
+    Row& row = rows.emplace_back();
+    for (size_t column = 0; column < lines[0].size(); ++column) {
+      if (!lines[i][column].empty()) row.emplace_back(lines[0][column], lines[i][column]);
+    }
+  }
+  return rows;
+}
+
+std::vector<Row> rows_of_lines(const fs::path& file) {
+  std::vector<Row> rows;
+  LineReader lines(file);
+  while (const auto line = lines.next()) {
+    if (line->empty()) continue;
+    const Json json = parse_or_discard(*line);
+    if (!json.is_object()) throw Error(fmt::format("{}, line {}: no JSON object", file.string(), lines.count()));
+    rows.push_back(row_of(json));
+  }
+  return rows;
+}
+
+std::vector<Row> rows_of_list(const fs::path& file) {
+  const Json json = read_json(file);
+  const Json& list = json.is_object() && json.contains("log_history") ? json["log_history"] : json;
+  std::vector<Row> rows;
+  if (list.is_array()) {
+    for (const Json& one : list) {
+      if (one.is_object()) rows.push_back(row_of(one));
+    }
+  }
+  if (rows.empty())
+    throw Error(fmt::format("{}: holds no list of objects, by itself or as \"log_history\"", file.string()));
+  return rows;
+}
+
+/// A run of Plumb's. It has failed if it diverged or has learned nothing.
+RunRecord record_of(const RunSummary& run) {
+  RunRecord record{.name = run.name.empty() ? run.directory.string() : run.name};
+  for (const auto& [key, toml] : run.settings) {
+    const bool quoted = toml.size() > 1 && toml.front() == '"' && toml.back() == '"';
+    record.settings.emplace_back(key, quoted ? toml.substr(1, toml.size() - 2) : toml);
+  }
+  record.failed = run.outcome == "diverged" || (run.learning && run.learning->failed());
+  for (const TrainPoint& point : run.history) {
+    for (const auto& [column, text] : row_of(described_json(point))) {
+      const std::string metric = column.starts_with("metrics.") ? column.substr(8) : column;
+      if (const auto value = number_in(text))
+        record.series[metric].push_back({static_cast<double>(point.step), *value});
+    }
+  }
+  return record;
+}
+
+/// Nothing if the file is of no kind that this reads.
+std::vector<RunRecord> records_in_file(const fs::path& file, const std::string& name,
+                                       const std::vector<std::string>& keys) {
+  const std::string kind = file.extension().string();
+  if (kind == ".csv" || kind == ".tsv") return records_of(rows_of_table(file), name, keys);
+  if (kind == ".jsonl" || kind == ".ndjson") return records_of(rows_of_lines(file), name, keys);
+  if (kind == ".json") return records_of(rows_of_list(file), name, keys);
+  if (kind == ".db" || kind == ".sqlite") return read_trackio(file);
+  return {};
+}
+
+/// The state of transformers' Trainer, of which a directory holds one and each of its checkpoints another.
+bool is_trainer_state(const fs::path& file) {
+  return file.filename() == "trainer_state.json" && !file.parent_path().filename().string().starts_with("checkpoint-");
+}
+
+bool holds_plumb_runs(const fs::path& directory) {
+  if (is_run_directory(directory)) return true;
+  for (const auto& entry : fs::recursive_directory_iterator(directory)) {
+    if (entry.is_directory() && is_run_directory(entry.path())) return true;
+  }
+  return false;
+}
+
+std::vector<RunRecord> records_in_directory(const fs::path& directory, const std::vector<std::string>& keys) {
+  std::vector<RunRecord> records;
+  if (holds_plumb_runs(directory)) {
+    for (const RunSummary& run : read_runs({directory.string()})) records.push_back(record_of(run));
+    return records;
+  }
+  std::set<fs::path> with_events;
+  std::set<fs::path> files;
+  for (const auto& entry : fs::recursive_directory_iterator(directory)) {
+    if (!entry.is_regular_file()) continue;
+    if (is_event_file(entry.path())) {
+      with_events.insert(entry.path().parent_path());
+    } else if (entry.path().extension() != ".json" || is_trainer_state(entry.path())) {
+      files.insert(entry.path());
+    }
+  }
+  if (!with_events.empty()) {
+    for (const fs::path& one : with_events) records.push_back(read_event_files(one));
+    return records;
+  }
+  for (const fs::path& file : files) {
+    const std::string name = fs::relative(file, directory).string();
+    for (RunRecord& record : records_in_file(file, name, keys)) records.push_back(std::move(record));
+  }
+  return records;
+}
+
+}  // namespace
+
+std::vector<RunRecord> read_run_records(const fs::path& place, const std::vector<std::string>& keys) {
+  if (!fs::exists(place)) throw Error(fmt::format("{}: does not exist", place.string()));
+  std::vector<RunRecord> records;
+  if (fs::is_directory(place)) {
+    records = records_in_directory(place, keys);
+  } else if (is_event_file(place)) {
+    records = {read_event_files(place.parent_path())};
+  } else {
+    records = records_in_file(place, place.filename().string(), keys);
+  }
+  if (records.empty())
+    throw Error(
+        fmt::format("{}: no runs were found", place.string()),
+        "name a directory of runs, TensorBoard's event files, a .csv, .tsv, .jsonl or .json file, or a database "
+        "of trackio (.db)");
+  return records;
+}
+
+}  // namespace plumb

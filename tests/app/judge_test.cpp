@@ -1,0 +1,86 @@
+// plumb judge and plumb compare as people and scripts use them.
+#include <gtest/gtest.h>
+
+#include "plumb/base/files.h"
+#include "plumb/base/json.h"
+#include "support/paths.h"
+#include "support/process.h"
+#include "support/shared_folder.h"
+
+namespace plumb {
+namespace {
+
+using test::Finished;
+using test::run_plumb;
+
+std::string golden(const std::string& name) { return (test::source_directory() / "tests/golden" / name).string(); }
+
+TEST(JudgeVerb, AnswersAndItsStatusSaysSo) {
+  const test::TemporaryDirectory folder;
+  const auto judge = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"judge", golden("runs/trackio.db")});
+    return run_plumb(arguments, folder.path());
+  };
+  const Finished better = judge({});
+  EXPECT_EQ(better.status, 0) << better.errors;
+  EXPECT_NE(better.output.find("eval/loss at the end; less is better"), std::string::npos) << better.output;
+  EXPECT_NE(better.output.find("wide is better than base: supported"), std::string::npos) << better.output;
+  EXPECT_EQ(judge({"--baseline", "wide"}).status, 3);
+  EXPECT_EQ(judge({"--margin", "0.1875"}).status, 4);
+  EXPECT_EQ(judge({"--metric", "grad", "--better", "less"}).status, 4);  // every run failed
+  const Json json = Json::parse(judge({"--looks", "5", "--json", "-"}).output);
+  EXPECT_EQ(json["schema"], "plumb.verdicts/1");
+  EXPECT_GT(json["pairs"][0]["confidence"], 0.95);
+  EXPECT_EQ(judge({"--looks", "2"}).status, 2);
+  EXPECT_EQ(judge({"--where", "width"}).status, 2);
+  EXPECT_EQ(run_plumb({"judge", "nowhere"}, folder.path()).status, 1);
+}
+
+TEST(JudgeVerb, JudgesRunsOfPlumb) {
+  const test::TemporaryDirectory folder;
+  ASSERT_EQ(
+      run_plumb({"data", "synthesize", "--pairs", "100", "--vocabulary", "200", "--out", "data"}, folder.path()).status,
+      0);
+  for (const char* rate : {"0.001", "0.1"}) {
+    for (const char* seed : {"1", "2", "3"}) {
+      run_plumb(test::with_keys({"train", "--data", "data", "--out", std::string("runs/") + rate + "-" + seed, "-q"},
+                                {"model.d_model=8", "model.heads=1", "model.feed_forward=8", "model.encoder_layers=1",
+                                 "model.decoder_layers=1", "train.batch_tokens=300", "task.translation.beam=0",
+                                 "train.steps=4", "train.log_every=2", "train.validate_every=2",
+                                 std::string("train.learning_rate=") + rate, std::string("train.seed=") + seed}),
+                folder.path());
+    }
+  }
+  const Finished judged = run_plumb({"judge", "runs", "--by", "learning_rate", "--json", "-"}, folder.path());
+  const Json json = Json::parse(judged.output);
+  EXPECT_EQ(json["metric"], "valid_loss");
+  EXPECT_EQ(json["arms"][0]["name"], "0.001");
+  EXPECT_EQ(json["arms"][1]["runs"], 3);
+  // A sweep of one arm alone is nothing to judge.
+  EXPECT_EQ(run_plumb({"judge", "a=runs"}, folder.path()).status, 2);
+}
+
+TEST(CompareVerb, ComparesEvaluations) {
+  const test::TemporaryDirectory folder;
+  for (const char* model : {"gpt2", "llama"}) {
+    const Finished evaluated = run_plumb({"evaluate", golden(std::string("evaluation/") + model), "--tasks",
+                                          golden("evaluation/choices.jsonl") + "," + golden("evaluation/texts.jsonl"),
+                                          "--out", model, "--samples", "-q"},
+                                         folder.path());
+    ASSERT_EQ(evaluated.status, 0) << evaluated.errors;
+  }
+  const Finished text = run_plumb({"compare", "gpt2", "llama"}, folder.path());
+  EXPECT_EQ(text.status, 0) << text.errors;
+  const Json json = Json::parse(run_plumb({"compare", "gpt2", "llama", "--json", "-"}, folder.path()).output);
+  EXPECT_EQ(json["schema"], "plumb.comparison/1");
+  const Json results = read_json(folder.path() / "llama" / "results.json")["results"];
+  for (const Json& one : json["differences"]) {
+    const std::string key = one["metric"].get<std::string>() + ",none";
+    EXPECT_NEAR(one["second"].get<double>(), results[one["task"].get<std::string>()][key].get<double>(), 1e-9) << one;
+  }
+  EXPECT_EQ(run_plumb({"compare", "gpt2", "nowhere"}, folder.path()).status, 1);
+  EXPECT_EQ(run_plumb({"compare", "gpt2", "gpt2", "--metric", "bleu"}, folder.path()).status, 2);
+}
+
+}  // namespace
+}  // namespace plumb

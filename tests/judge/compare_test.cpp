@@ -1,0 +1,173 @@
+// Two models on the same items: p-values against statsmodels and SciPy.
+#include "plumb/judge/compare.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "plumb/base/files.h"
+#include "plumb/base/json.h"
+#include "plumb/base/random.h"
+#include "support/errors.h"
+#include "support/paths.h"
+
+namespace plumb {
+namespace {
+
+// statsmodels.stats.contingency_tables.mcnemar(exact=True)
+TEST(Compare, McNemarsTestIsExact) {
+  EXPECT_NEAR(mcnemar_p_value(3, 12), 0.03515625, 1e-12);
+  EXPECT_NEAR(mcnemar_p_value(0, 5), 0.0625, 1e-12);
+  EXPECT_NEAR(mcnemar_p_value(10, 10), 1, 1e-12);
+  EXPECT_NEAR(mcnemar_p_value(70, 40), 0.005447429511444476, 1e-12);
+  EXPECT_NEAR(mcnemar_p_value(250, 310), 0.012590475149380293, 1e-10);
+  EXPECT_EQ(mcnemar_p_value(0, 0), 1);
+}
+
+// statsmodels.stats.multitest.multipletests(method='holm')
+TEST(Compare, HolmsCorrection) {
+  const std::vector<double> adjusted = holm_adjusted({0.01, 0.04, 0.03, 0.5});
+  const std::vector<double> expected = {0.04, 0.09, 0.09, 0.5};
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(adjusted[i], expected[i], 1e-12);
+}
+
+TaskScores scores(const std::string& task, const std::string& metric, const MetricTerms& terms) {
+  TaskScores one{.task = task, .metrics = {metric}, .terms = {{metric, terms}}};
+  for (size_t i = 0; i < terms.size(); ++i) {
+    one.items.push_back(std::to_string(i));
+    one.hashes.emplace_back();
+  }
+  return one;
+}
+
+MetricTerms column(const std::vector<double>& values) {
+  MetricTerms terms;
+  for (const double value : values) terms.push_back({value});
+  return terms;
+}
+
+ScoreDifference compared(const std::string& metric, const MetricTerms& first, const MetricTerms& second) {
+  return compare_models({scores("t", metric, first)}, {scores("t", metric, second)}, {}, {.samples = 4000})
+      .differences.at(0);
+}
+
+// scipy.stats.permutation_test(permutation_type='samples', n_resamples=inf), scipy.stats.bootstrap(method='percentile')
+TEST(Compare, MeansByRandomization) {
+  const ScoreDifference found = compared("f1", column({0.2, 0.5, 0.9, 0.4, 0.3, 0.8, 0.6, 0.1, 0.7, 0.55}),
+                                         column({0.35, 0.5, 0.95, 0.6, 0.2, 0.9, 0.75, 0.3, 0.65, 0.7}));
+  EXPECT_EQ(found.test, "randomization");
+  EXPECT_NEAR(found.difference, 0.085, 1e-12);
+  EXPECT_NEAR(found.p_value, 0.05078125, 4 * std::sqrt(0.05 * 0.95 / 40000));
+  EXPECT_NEAR(found.low, 0.02, 0.006);
+  EXPECT_NEAR(found.high, 0.145, 0.006);
+}
+
+// All 256 ways to swap the items, in NumPy.
+TEST(Compare, PerplexitiesOfSums) {
+  const std::vector<double> words = {2, 3, 1, 4, 2, 3, 4, 2};
+  const std::vector<double> before = {-3, -5, -2, -8, -4, -6, -7, -3};
+  const std::vector<double> gained = {0.4, 0.1, -0.2, 0.9, 0.3, 0.2, 0.5, -0.1};
+  MetricTerms first, second;
+  for (size_t i = 0; i < words.size(); ++i) {
+    first.push_back({before[i], words[i]});
+    second.push_back({before[i] + gained[i], words[i]});
+  }
+  const ScoreDifference found = compared("word_perplexity", first, second);
+  EXPECT_NEAR(found.first, 6.107538388042658, 1e-12);
+  EXPECT_NEAR(found.second, 5.526329265592027, 1e-12);
+  EXPECT_NEAR(found.p_value, 0.0859375, 4 * std::sqrt(0.086 * 0.914 / 40000));
+  EXPECT_FALSE(found.larger_is_better);
+  EXPECT_FALSE(found.items_needed);
+}
+
+// With as many items as are said to be needed, McNemar's test finds the difference in about 80 of 100 draws.
+TEST(Compare, ItemsNeededFindTheDifference) {
+  MetricTerms first, second;
+  for (int i = 0; i < 100; ++i) {  // 12 that the second model alone gets right, 6 that the first does
+    first.push_back({i < 6 || i >= 60 ? 1.0 : 0.0});
+    second.push_back({i >= 6 && (i < 18 || i >= 60) ? 1.0 : 0.0});
+  }
+  const ScoreDifference found = compared("acc", first, second);
+  EXPECT_EQ(found.test, "McNemar");
+  EXPECT_EQ(found.only_first, 6);
+  EXPECT_EQ(found.only_second, 12);
+  ASSERT_TRUE(found.items_needed);
+  constexpr int kTrials = 2000;
+  int detected = 0;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    Random random(static_cast<uint64_t>(trial), "items");
+    int64_t b = 0, c = 0;
+    for (int64_t item = 0; item < *found.items_needed; ++item) {
+      const double u = random.uniform();
+      b += u < 0.06 ? 1 : 0;
+      c += u >= 0.06 && u < 0.18 ? 1 : 0;
+    }
+    detected += mcnemar_p_value(b, c) <= 0.05 ? 1 : 0;
+  }
+  // The exact test is a little more careful than the formula.
+  EXPECT_NEAR(detected, 0.78 * kTrials, 0.04 * kTrials);
+}
+
+TEST(Compare, TasksArePooledAndOthersNamed) {
+  const std::vector<TaskScores> first = {scores("a", "acc", column({1, 0, 0, 0, 0, 0})),
+                                         scores("b", "acc", column({0, 0, 0, 0})), scores("c", "acc", column({1}))};
+  const std::vector<TaskScores> second = {scores("a", "acc", column({1, 1, 1, 1, 1, 1})),
+                                          scores("b", "acc", column({1, 1, 1, 1}))};
+  const ModelComparison found = compare_models(first, second, {}, {.samples = 100});
+  ASSERT_EQ(found.differences.size(), 3U);
+  EXPECT_EQ(found.differences[2].task, "all tasks");
+  EXPECT_EQ(found.differences[2].only_second, 9);
+  EXPECT_NEAR(found.differences[2].p_value, 2 / 512.0, 1e-12);
+  EXPECT_EQ(found.only_in_one, std::vector<std::string>{"c"});
+  EXPECT_NEAR(found.differences[0].p_value, 2 / 32.0, 1e-12);
+  EXPECT_NEAR(found.differences[0].adjusted_p_value, 4 / 32.0, 1e-12);
+  EXPECT_NE(comparison_text(found).find("is better in all tasks (acc)"), std::string::npos);
+}
+
+class SampleFiles : public testing::Test {
+ protected:
+  /// A file of lm-evaluation-harness: a line for each item and filter.
+  void write(const std::string& name, const std::vector<Json>& lines) {
+    std::string text;
+    for (const Json& line : lines) text += line.dump() + "\n";
+    std::filesystem::create_directories((folder_.path() / name).parent_path());
+    write_file_atomic(folder_.path() / name, text);
+  }
+  static Json line(int item, const std::string& filter, double value, const std::string& hash = "h") {
+    return {
+        {"doc_id", item}, {"filter", filter}, {"doc_hash", hash}, {"metrics", {"exact_match"}}, {"exact_match", value}};
+  }
+  test::TemporaryDirectory folder_;
+};
+
+TEST_F(SampleFiles, OfTheHarness) {
+  write("m/samples_gsm8k_2025-01-01T00-00-00.1.jsonl", {line(0, "none", 0)});
+  write("m/samples_gsm8k_2025-01-02T00-00-00.1.jsonl",
+        {line(1, "strict", 0), line(0, "strict", 1), line(0, "flexible", 1), line(1, "flexible", 1)});
+  const std::vector<TaskScores> tasks = read_task_scores(folder_.path());
+  ASSERT_EQ(tasks.size(), 1U);
+  EXPECT_EQ(tasks[0].task, "gsm8k");
+  EXPECT_EQ(tasks[0].metrics, (std::vector<std::string>{"exact_match,strict", "exact_match,flexible"}));
+  EXPECT_EQ(tasks[0].terms.at("exact_match,strict"), (MetricTerms{{1}, {0}}));
+}
+
+TEST_F(SampleFiles, OtherItemsAreRefused) {
+  write("a/samples_t.jsonl", {line(0, "none", 1), line(1, "none", 1)});
+  write("b/samples_t.jsonl", {line(0, "none", 1)});
+  write("c/samples_t.jsonl", {line(0, "none", 1), line(1, "none", 1, "other")});
+  write("d/samples_t.jsonl", {{{"doc_id", 0}}});
+  const auto compare = [&](const char* first, const char* second, const std::vector<std::string>& metrics = {}) {
+    return [=, this] {
+      compare_models(read_task_scores(folder_.path() / first), read_task_scores(folder_.path() / second), metrics, {});
+    };
+  };
+  test::expect_error(compare("a", "b"), "2 items and the other 1");
+  test::expect_error(compare("a", "c"), "item 1 of one file is another one");
+  test::expect_error(compare("a", "d"), "has no metrics");
+  test::expect_error(compare("a", "a", {"acc"}), "called acc");
+  test::expect_error([&] { read_task_scores(folder_.path() / "none"); }, "does not exist");
+}
+
+}  // namespace
+}  // namespace plumb

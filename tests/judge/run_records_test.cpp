@@ -1,0 +1,210 @@
+// Runs of other programs, from files that these programs wrote (scripts/golden/run_logs.py).
+#include "plumb/judge/run_record.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/judge/arms.h"
+#include "plumb/judge/judge.h"
+#include "support/errors.h"
+#include "support/paths.h"
+
+namespace plumb {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path golden(const std::string& name) { return test::source_directory() / "tests" / "golden" / "runs" / name; }
+
+/// As the script computes it.
+double loss(const std::string& arm, int seed, double step) {
+  return 4 - (arm == "wide" ? step / 1600 : 0) - step / 400 + seed / 64.0;
+}
+
+/// Expects the runs of the script under this metric, each named or set up as `arm_of` and `seed_of` say.
+template <typename ArmOf, typename SeedOf>
+void expect_runs(const std::vector<RunRecord>& runs, const std::string& metric, const ArmOf& arm_of,
+                 const SeedOf& seed_of) {
+  ASSERT_EQ(runs.size(), 6U);
+  for (const RunRecord& run : runs) {
+    const auto& values = run.series.at(metric);
+    ASSERT_EQ(values.size(), 4U) << run.name;
+    for (size_t i = 0; i < values.size(); ++i) {
+      EXPECT_EQ(values[i].step, 100.0 * static_cast<double>(i));
+      EXPECT_EQ(values[i].value, loss(arm_of(run), seed_of(run), values[i].step)) << run.name;
+    }
+  }
+}
+
+int digit_in(const std::string& text) { return text.at(text.find_first_of("123")) - '0'; }
+std::string arm_in(const std::string& text) { return text.find("wide") == std::string::npos ? "base" : "wide"; }
+
+TEST(RunRecords, OfTrackio) {
+  const std::vector<RunRecord> runs = read_run_records(golden("trackio.db"));
+  expect_runs(
+      runs, "eval/loss", [](const RunRecord& run) { return *run.setting("model.width"); },
+      [](const RunRecord& run) { return std::stoi(*run.setting("seed")); });
+  EXPECT_TRUE(std::isnan(runs[0].series.at("grad")[0].value));
+  EXPECT_EQ(runs[0].settings.size(), 3U);  // none of those that trackio adds
+  EXPECT_FALSE(fs::exists(golden("trackio.db-shm")));
+}
+
+TEST(RunRecords, OfEventFilesWithHyperparameters) {
+  const std::vector<RunRecord> runs = read_run_records(golden("tensorboard"));
+  for (const char* metric : {"loss/eval", "loss/again"}) {  // as numbers, and as tensors
+    expect_runs(
+        runs, metric, [](const RunRecord& run) { return *run.setting("width"); },
+        [](const RunRecord& run) { return std::stoi(*run.setting("seed")); });
+  }
+  EXPECT_EQ(*runs[0].setting("tied"), "1");  // as SummaryWriter has it
+  EXPECT_EQ(read_run_records(golden("tensorboard/base-2/events.out.tfevents.1")).size(), 1U);
+}
+
+TEST(RunRecords, OfLightningsTables) {
+  expect_runs(
+      read_run_records(golden("lightning")), "val_loss", [](const RunRecord& run) { return arm_in(run.name); },
+      [](const RunRecord& run) { return digit_in(run.name); });
+}
+
+TEST(RunRecords, OfTransformersTrainer) {
+  expect_runs(
+      read_run_records(golden("trainer")), "eval_loss", [](const RunRecord& run) { return arm_in(run.name); },
+      [](const RunRecord& run) { return digit_in(run.name); });
+}
+
+class RunFiles : public testing::Test {
+ protected:
+  std::string file(const std::string& name, const std::string& content) {
+    write_file_atomic(folder_.path() / name, content);
+    return (folder_.path() / name).string();
+  }
+  test::TemporaryDirectory folder_;
+};
+
+TEST_F(RunFiles, ALineIsARunUnlessThereAreSteps) {
+  EXPECT_EQ(read_run_records(file("runs.csv", "seed,loss\n1,2.5\n2,nan\n")).size(), 2U);
+  const std::vector<RunRecord> points =
+      read_run_records(file("points.jsonl",
+                            "{\"run\": \"a\", \"step\": 1, \"m\": {\"loss\": 3}}\n{\"run\": \"b\", \"step\": 1, \"m\": "
+                            "{\"loss\": 4}}\n{\"run\": \"a\", \"step\": 2, \"m\": {\"loss\": 2}}\n"));
+  ASSERT_EQ(points.size(), 2U);
+  EXPECT_EQ(points[0].series.at("m.loss").size(), 2U);
+  EXPECT_EQ(points[0].series.at("m.loss")[1].value, 2);
+}
+
+TEST_F(RunFiles, DamageIsNamed) {
+  test::expect_error([&] { read_run_records(file("short.csv", "a,b\n1\n")); }, "record 2");
+  test::expect_error([&] { read_run_records(file("x.jsonl", "{\"a\": 1}\n[1]\n")); }, "line 2");
+  test::expect_error([&] { read_run_records(file("x.json", "{}")); }, "log_history");
+  test::expect_error([&] { read_run_records(file("x.db", "no database, but long enough to look like none")); }, "x.db");
+  test::expect_error([&] { read_run_records(file("x.txt", "")); }, "no runs");
+  std::string events = read_file(golden("tensorboard/base-1/events.out.tfevents.0"));
+  const std::vector<RunRecord> cut =
+      read_run_records(file("events.out.tfevents.0", events.substr(0, events.size() - 3)));
+  EXPECT_EQ(cut[0].series.at("loss/again").size(), 3U);
+  events[events.size() - 20] ^= 1;
+  test::expect_error([&] { read_run_records(file("events.out.tfevents.0", events)); }, "wrong checksum");
+}
+
+/// Which arms are found, with their means: "base 3.28125, wide 3.1".
+std::string arms_in(const std::vector<std::string>& places, const ArmOptions& options) {
+  std::string text;
+  for (const JudgedArm& arm : judge_arms(gather_arms(arm_places(places), options), {}).arms)
+    text += (text.empty() ? "" : ", ") + arm.name + " " + std::to_string(arm.runs) + " " + std::to_string(arm.mean);
+  return text;
+}
+
+// At step 300: 4 − 0.75 + 2/64, and 0.1875 less.
+constexpr const char* kArms = "base 3 3.281250, wide 3 3.093750";
+
+TEST(GatherArms, FindsWhatDiffers) {
+  EXPECT_EQ(arms_in({golden("trackio.db").string()}, {}), kArms);
+  EXPECT_EQ(arms_in({golden("tensorboard").string()}, {.metric = "eval"}), kArms);
+  const std::string trainer = golden("trainer").string();
+  EXPECT_EQ(arms_in({"base=" + trainer + "/base-*", "wide=" + trainer + "/wide-*"}, {}), kArms);
+  EXPECT_EQ(arms_in({golden("lightning/base").string(), golden("lightning/wide").string()}, {}), kArms);
+  EXPECT_EQ(arms_in({golden("trackio.db").string()}, {.at = "0"}), "base 3 4.031250, wide 3 4.031250");
+  EXPECT_EQ(arms_in({golden("trackio.db").string()}, {.by = {"width"}, .where = {{"lr", "0.001"}}}), kArms);
+}
+
+TEST_F(RunFiles, BestRatesAreCompared) {
+  std::string table = "arm,lr,seed,loss\n";
+  for (const char* arm : {"a", "b"}) {
+    for (int rate = 1; rate <= 3; ++rate) {
+      for (int seed = 1; seed <= 4; ++seed) {
+        const double best = arm[0] == 'a' ? 3.0 : 2.0;
+        table += std::string(arm) + "," + std::to_string(rate) + "e-3," + std::to_string(seed) + "," +
+                 std::to_string(best + 0.2 * (rate - 2) * (rate - 2) + 0.01 * ((seed * 7 + rate) % 5)) + "\n";
+      }
+    }
+  }
+  const std::string name = file("sweep.csv", table);
+  const ArmVerdicts verdicts = judge_arms(gather_arms({{"", name}}, {}), {});
+  EXPECT_EQ(verdicts.arms[0].learning_rate, 2e-3);
+  EXPECT_EQ(verdicts.arms[0].rates, 3);
+  EXPECT_EQ(verdicts.pairs[0].outcome, "supported");
+  // Without the fastest rate, the best one is at an end.
+  const ArmVerdicts open =
+      judge_arms(gather_arms({{"", file("open.csv", table)}}, {.by = {"lr"}, .where = {{"arm", "a"}}}), {});
+  EXPECT_EQ(open.pairs.size(), 2U);  // rates that are arms are no sweep
+  std::string two = "arm,lr,seed,loss\n";
+  for (size_t begin = two.size(); begin < table.size(); begin = table.find('\n', begin) + 1) {
+    const std::string line = table.substr(begin, table.find('\n', begin) + 1 - begin);
+    if (line.find("3e-3") == std::string::npos) two += line;
+  }
+  const ArmVerdicts ends = judge_arms(gather_arms({{"", file("two.csv", two)}}, {}), {});
+  EXPECT_EQ(ends.pairs[0].outcome, "undecided");
+  EXPECT_NE(ends.pairs[0].reason.find("largest of the sweep"), std::string::npos) << ends.pairs[0].reason;
+}
+
+TEST_F(RunFiles, WhatIsNotClearIsAsked) {
+  const std::string runs = file("runs.csv", "a,b,seed,loss,speed\nx,p,1,2,3\ny,q,1,2,3\n");
+  const auto gather = [&](const ArmOptions& options) { return [=] { gather_arms({{"", runs}}, options); }; };
+  test::expect_error(gather({}), "The runs differ in: a, b");
+  test::expect_error(gather({.metric = "speed", .by = {"a"}}), "is more of \"speed\" better");
+  test::expect_error(gather({.metric = "los", .by = {"a"}}), "no common metric");
+  test::expect_error(gather({.by = {"c"}}), "no run has a setting \"c\"");
+  test::expect_error(
+      [&] {
+        gather_arms({{"", file("twice.csv", "arm,seed,loss\na,1,2\nb,1,2\na,1,3\n")}}, {});
+      },
+      "another run with the seed 1");
+  test::expect_error([&] { judge_arms(gather_arms({{"a", runs}}, {}), {}); }, "another run with the seed");
+  const RunArms arms = gather_arms({{"", runs}}, {.by = {"a"}});
+  test::expect_error([&] { judge_arms(arms, {}, "last", "z"); }, "no arm is called \"z\"");
+  EXPECT_EQ(judge_arms(arms, {.by_seed = true}).pairs[0].outcome, "undecided");
+}
+
+/// Five seeds of each arm around 2 − gain; the standard error of a gain is 0.01.
+std::string table_of(const std::vector<std::pair<std::string, double>>& gains) {
+  std::string table = "arm,seed,loss\n";
+  const std::vector<double> noise = {0.02, -0.01, 0.0, 0.01, -0.02};
+  for (const auto& [arm, gain] : gains) {
+    for (size_t seed = 0; seed < noise.size(); ++seed)
+      table += arm + "," + std::to_string(seed) + "," + std::to_string(2 - gain + noise[seed]) + "\n";
+  }
+  return table;
+}
+
+// A gain of 2.05 standard errors is one at 5% (1.86 of them), but not at 2.5% (2.31).
+TEST_F(RunFiles, SeveralArmsShareTheError) {
+  const auto outcomes = [&](const std::vector<std::pair<std::string, double>>& gains) {
+    std::string text;
+    for (const JudgedPair& pair : judge_arms(gather_arms({{"", file("t.csv", table_of(gains))}}, {}), {}).pairs)
+      text += pair.arm + " " + pair.outcome + (pair.reason.empty() ? "" : " (" + pair.reason + ")") + "; ";
+    return text;
+  };
+  EXPECT_EQ(outcomes({{"base", 0}, {"near", 0.0205}}), "near supported; ");
+  EXPECT_EQ(outcomes({{"base", 0}, {"near", 0.0205}, {"also", 0.0205}}),
+            "near undecided (supported by itself, but not among 2 comparisons); "
+            "also undecided (supported by itself, but not among 2 comparisons); ");
+  // One that stands leaves the whole error to the other.
+  EXPECT_EQ(outcomes({{"base", 0}, {"near", 0.0205}, {"far", 0.1}}), "near supported; far supported; ");
+}
+
+}  // namespace
+}  // namespace plumb
