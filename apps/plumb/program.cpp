@@ -53,7 +53,7 @@ using AddVerb = void (*)(CLI::App&, Globals&);
 void add_verbs(CLI::App& app, Globals& globals) {
   const std::vector<std::pair<std::string, std::vector<AddVerb>>> groups = {
       {"Measure and compare",
-       {add_check, add_probe, add_spectrum, add_plan, add_study, add_runs, add_judge, add_watch, add_report}},
+       {add_check, add_probe, add_spectrum, add_diff, add_plan, add_study, add_runs, add_judge, add_watch, add_report}},
       {"Train and use models",
        {add_data, add_train, add_finetune, add_average, add_import, add_export, add_translate, add_generate,
         add_classify, add_embed, add_score, add_evaluate, add_compare}},

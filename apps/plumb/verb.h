@@ -67,6 +67,7 @@ void add_classify(CLI::App& app, Globals& globals);
 void add_compare(CLI::App& app, Globals& globals);
 void add_completion(CLI::App& app, Globals& globals);
 void add_data(CLI::App& app, Globals& globals);
+void add_diff(CLI::App& app, Globals& globals);
 void add_embed(CLI::App& app, Globals& globals);
 void add_evaluate(CLI::App& app, Globals& globals);
 void add_finetune(CLI::App& app, Globals& globals);

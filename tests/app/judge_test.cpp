@@ -82,5 +82,26 @@ TEST(CompareVerb, ComparesEvaluations) {
   EXPECT_EQ(run_plumb({"compare", "gpt2", "gpt2", "--metric", "bleu"}, folder.path()).status, 2);
 }
 
+TEST(DiffVerb, NamesWhereModelsPart) {
+  const test::TemporaryDirectory folder;
+  const std::string model = golden("huggingface/gpt2");
+  const Finished same = run_plumb({"diff", model, model}, folder.path());
+  EXPECT_EQ(same.status, 0) << same.errors;
+  EXPECT_NE(same.output.find("They compute the same"), std::string::npos) << same.output;
+  std::filesystem::copy(model, folder.path() / "changed");
+  std::string config = read_file(folder.path() / "changed" / "config.json");
+  const size_t at = config.find("\"layer_norm_epsilon\": ");
+  ASSERT_NE(at, std::string::npos);
+  const size_t value = at + 22;
+  config.replace(value, config.find_first_of(",\n", value) - value, "0.01");
+  write_file_atomic(folder.path() / "changed" / "config.json", config);
+  const Finished parted = run_plumb({"diff", model, "changed"}, folder.path());
+  EXPECT_EQ(parted.status, 3) << parted.errors;
+  EXPECT_NE(parted.output.find("model.norm_eps"), std::string::npos) << parted.output;
+  EXPECT_NE(parted.output.find("They part at decoder.layers.0.self_attention.input"), std::string::npos)
+      << parted.output;
+  EXPECT_EQ(run_plumb({"diff", model, golden("huggingface/bert_body")}, folder.path()).status, 1);
+}
+
 }  // namespace
 }  // namespace plumb

@@ -15,12 +15,11 @@ namespace {
 constexpr int64_t kFirstLook = 3;
 constexpr int64_t kMostPlanned = 50;
 constexpr double kPower = 0.8;
-constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 /// Mean and variance of a sample; the variance of one value is NaN.
 struct Sample {
-  double mean = kUnknown;
-  double variance = kUnknown;
+  double mean = std::nan("");
+  double variance = std::nan("");
   double count = 0;
 };
 
@@ -28,7 +27,7 @@ Sample sample_of(const std::vector<double>& values) {
   Sample sample{.mean = 0, .variance = 0, .count = static_cast<double>(values.size())};
   for (const double value : values) sample.mean += value / sample.count;
   for (const double value : values) sample.variance += (value - sample.mean) * (value - sample.mean);
-  sample.variance = values.size() > 1 ? sample.variance / (sample.count - 1) : kUnknown;
+  sample.variance = values.size() > 1 ? sample.variance / (sample.count - 1) : std::nan("");
   return sample;
 }
 
@@ -60,7 +59,7 @@ bool all_equal(const std::vector<double>& values) {
 }
 
 Interval interval_of(const Gain& gain, double level) {
-  if (gain.seeds < 2) return {gain.mean, kUnknown, kUnknown, gain.seeds};
+  if (gain.seeds < 2) return {gain.mean, std::nan(""), std::nan(""), gain.seeds};
   const double half = student_t_quantile(1 - level, gain.degrees) * gain.error;
   return {gain.mean, gain.mean - half, gain.mean + half, gain.seeds};
 }
@@ -89,7 +88,7 @@ ArmComparison compare_arms(const std::vector<double>& baseline, const std::vecto
     throw Error(
         fmt::format("two arms have {} and {} runs; by seed, both need the same seeds", baseline.size(), arm.size()));
   ArmComparison comparison{.level = level_of(rule, std::ssize(baseline.size() < arm.size() ? baseline : arm))};
-  Gain gain{kUnknown, kUnknown, 1, 0};
+  Gain gain{std::nan(""), std::nan(""), 1, 0};
   bool constant = false;
   if (rule.by_seed) {
     std::vector<double> gains;
@@ -123,7 +122,7 @@ ArmComparison compare_arms(const std::vector<double>& baseline, const std::vecto
     return std::any_of(losses.begin(), losses.end(), [](double loss) { return !std::isfinite(loss); });
   };
   // More seeds would not tell.
-  if (constant || failed(baseline) || failed(arm)) comparison.deviation = kUnknown;
+  if (constant || failed(baseline) || failed(arm)) comparison.deviation = std::nan("");
   return comparison;
 }
 
@@ -201,7 +200,7 @@ double noise_floor(const std::vector<std::vector<double>>& groups) {
     squares += sample_of(values).variance * static_cast<double>(values.size() - 1);
     degrees += std::ssize(values) - 1;
   }
-  if (degrees == 0) return kUnknown;
+  if (degrees == 0) return std::nan("");
   constexpr double kUpper = 0.975;
   return student_t_quantile(kUpper, degrees) * std::sqrt(2 * squares / static_cast<double>(degrees));
 }
