@@ -245,6 +245,8 @@ TEST(StudyClaims, OfAStudyAreRegisteredAndJudged) {
   EXPECT_EQ(test::entry(results["verdicts"], "claim", "an afterthought")["source"],
             "claimed in this study, not registered");
   EXPECT_EQ(registered["effect"]["seeds"], 3);
+  EXPECT_EQ(results["verdicts"][0], registered);
+  EXPECT_NO_THROW(test::entry(results["figures"], "id", registered["figure"].get<std::string>()));
   EXPECT_TRUE(results["summary"][0].get<std::string>().starts_with("without norms, the gradient grows more: "))
       << results["summary"];
   // The same numbers as in the table of comparisons: the worse of the two pairs.

@@ -234,6 +234,7 @@ Verdict judge_claim(const StudyClaim& claim, const std::vector<StudyArm>& arms, 
     return verdict;
   }
   verdict.quantity = what_is_judged(claim, quantity, pairs);
+  verdict.figure = quantity.figure;
   verdict.judgment = judged(claim, quantity, pairs, confidence);
   for (const Pair& pair : pairs)
     verdict.judgment = undecided_because(

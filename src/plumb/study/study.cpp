@@ -19,6 +19,7 @@
 #include "plumb/data/prepare_synthetic.h"
 #include "plumb/data/prepare_text.h"
 #include "plumb/model/kind.h"
+#include "plumb/report/answers.h"
 #include "plumb/report/split_figure.h"
 #include "plumb/study/changed_keys.h"
 #include "plumb/study/plan.h"
@@ -272,8 +273,7 @@ Json run_study(const StudyConfig& given, const std::filesystem::path& out, const
   for (const auto& [name, plan] : plans) append(results, plan.report(), name, arm_names(context));
   const PartResult own = compared(context, claims, quantities);
   append(results, own, "comparisons", arm_names(context));
-  // The study's own claims are what it asks, so their answers come first.
-  std::rotate(results["summary"].begin(), results["summary"].end() - std::ssize(own.summary), results["summary"].end());
+  put_answers_first(results, own.verdicts.size(), own.summary.size());
   write_json(out / "results.json", results);
   say(fmt::format("{} measurements made, {} reused", measurements.measured(), reused));
   return results;
