@@ -22,6 +22,7 @@
 #include "plumb/report/answers.h"
 #include "plumb/report/split_figure.h"
 #include "plumb/study/changed_keys.h"
+#include "plumb/study/forecast.h"
 #include "plumb/study/plan.h"
 #include "plumb/study/registration.h"
 #include "plumb/study/transfer_data.h"
@@ -253,7 +254,7 @@ Json run_study(const StudyConfig& given, const std::filesystem::path& out, const
   results["settings"] = settings_groups(toml);
   results["settings"].push_back({{"group", "machine"}, {"items", {{"threads", omp_get_max_threads()}}}});
 
-  std::vector<std::pair<std::string, PartPlan>> plans;
+  PartPlans plans;
   std::vector<MeasurementRequest> requests;
   for (const std::string& name : study_part_names()) {
     if (config.parts.count(name) == 0) continue;
@@ -269,7 +270,9 @@ Json run_study(const StudyConfig& given, const std::filesystem::path& out, const
     check_claims({each.claim}, context.arms);
     check_quantity(each.claim, quantities);
   }
-  const int64_t reused = make_all(measurements, requests, jobs > 0 ? jobs : default_jobs(config));
+  if (jobs <= 0) jobs = default_jobs(config);
+  if (const std::string ahead = forecast(context, plans, jobs); !ahead.empty()) say(ahead);
+  const int64_t reused = make_all(measurements, requests, jobs);
   for (const auto& [name, plan] : plans) append(results, plan.report(), name, arm_names(context));
   const PartResult own = compared(context, claims, quantities);
   append(results, own, "comparisons", arm_names(context));
