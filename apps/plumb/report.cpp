@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 struct ReportArguments {
   std::vector<std::string> places;
-  std::string out, csv, latex;
+  std::string out, csv, latex, svg;
 };
 
 void report(const ReportArguments& arguments) {
@@ -34,6 +34,7 @@ void report(const ReportArguments& arguments) {
   fmt::print("{}\n", page.string());
   if (!arguments.csv.empty()) fmt::print("{}: {} files\n", arguments.csv, write_csv(results, arguments.csv));
   if (!arguments.latex.empty()) fmt::print("{}: {} files\n", arguments.latex, write_latex(results, arguments.latex));
+  if (!arguments.svg.empty()) fmt::print("{}: {} files\n", arguments.svg, write_svg(results, arguments.svg));
 }
 
 }  // namespace
@@ -54,6 +55,8 @@ void add_report(CLI::App& app, Globals& globals) {
       ->type_name("DIR");
   verb->add_option("--latex", arguments->latex,
                    "Directory for every table as a LaTeX table (booktabs), besides the page")
+      ->type_name("DIR");
+  verb->add_option("--svg", arguments->svg, "Directory for every figure as SVG, for papers, besides the page")
       ->type_name("DIR");
 }
 

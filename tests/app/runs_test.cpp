@@ -63,15 +63,16 @@ TEST_F(RunVerbs, ListChosenColumnsAlsoAsCsv) {
 }
 
 TEST_F(RunVerbs, ReportWritesDataForOtherPrograms) {
-  const Finished done =
-      test::succeeded(plumb({"report", "runs", "--out", "c.html", "--csv", "c/csv", "--latex", "c/tex"}));
+  const Finished done = test::succeeded(
+      plumb({"report", "runs", "--out", "c.html", "--csv", "c/csv", "--latex", "c/tex", "--svg", "c/svg"}));
   EXPECT_NE(done.output.find("c/tex: 1 files"), std::string::npos) << done.output;
   EXPECT_TRUE(read("c/csv/table-runs.csv").starts_with("run,learning_rate,"));
   const std::vector<std::string> loss = split(read("c/csv/figure-loss.csv"), '\n');
-  EXPECT_TRUE(loss[0].starts_with("series,step,nats per token,low,high,target tokens,\"seconds of training,"))
+  EXPECT_TRUE(loss[0].starts_with("series,step,nats per token,low,high,epochs,target tokens,\"seconds of training,"))
       << loss[0];
   EXPECT_TRUE(loss[1].starts_with("\"learning_rate 0.001, training\",1,")) << loss[1];
   EXPECT_NE(read("c/tex/table-runs.tex").find("learning\\_rate"), std::string::npos);
+  EXPECT_NE(read("c/svg/figure-loss.svg").find(">nats per token</text>"), std::string::npos);
 }
 
 TEST_F(RunVerbs, LeaveOutWhatAKilledCommandHasLeft) {

@@ -121,6 +121,33 @@ TEST(RunsReport, DrawsLossesByStepTokensAndTime) {
     EXPECT_EQ(each["id"].get<std::string>().find("seconds"), std::string::npos);
 }
 
+TEST(RunsReport, DrawsEpochsWhereEveryRunHasThem) {
+  RunSummary first = made_up("a", 2), second = made_up("b", 2);
+  first.history[0].epochs = 0.5;
+  first.history[1].epochs = 1.25;
+  const Json alone = figure(runs_report({first}), "loss");
+  EXPECT_EQ(alone["other_x"][0]["label"], "epochs");
+  EXPECT_EQ(numbers(alone["series"][0]["other_x"][0]), (std::vector<double>{0.5, 1.25}));
+  EXPECT_EQ(alone["other_x"].size(), 3U);
+  EXPECT_EQ(figure(runs_report({first, second}), "loss")["other_x"][0]["label"], "target tokens");
+}
+
+TEST(RunsReport, SaysOnceWhatIsTrueOfSeveralRuns) {
+  std::vector<RunSummary> runs;
+  for (const char* name : {"a", "b", "c", "d", "e", "f"}) {
+    RunSummary& run = runs.emplace_back(made_up(name, 2));
+    run.directory = std::string("out/") + name;
+    if (run.name < "e") run.trouble = "out/" + run.name + "/config.toml: line 3 is damaged";
+    if (run.name < "c") run.learning = LearningJudgment{.learning = Learning::worse_than_uniform, .text = "it is lost"};
+  }
+  runs.back().trouble = "out/f/metrics.jsonl: no such file";
+  const auto summary = runs_report(runs)["summary"].get<std::vector<std::string>>();
+  EXPECT_EQ((std::vector<std::string>{summary.end() - 3, summary.end()}),
+            (std::vector<std::string>{"2 runs (a, b) have failed: it is lost.",
+                                      "4 runs (a, b, c and 1 more): config.toml: line 3 is damaged.",
+                                      "f: metrics.jsonl: no such file."}));
+}
+
 TEST(RunsReport, LongRunsTakeHours) {
   RunSummary run = made_up("a", 4);
   for (TrainPoint& point : run.history) point.tokens *= 1000;

@@ -50,7 +50,9 @@ TEST(SplitFigure, ManySchemesAreDividedWithTwoInEach) {
   for (int i = 1; i <= 11; ++i) EXPECT_EQ(others.count("s" + std::to_string(i)), 2U) << i;
   EXPECT_EQ(parts[0].id, "id");
   EXPECT_EQ(parts[1].id, "id_part2");
-  EXPECT_EQ(parts[2].title, "Title, part 3 of 3");
+  EXPECT_EQ(parts[2].title, "Title");
+  EXPECT_EQ(parts[2].to_json()["part_of"], "id");
+  EXPECT_EQ(parts[2].to_json()["part"], "s8, s9, s10, s11");
   EXPECT_EQ(parts[0].notes.size(), 2U);
   EXPECT_EQ(parts[1].notes, std::vector<std::string>{"A note on all."});
   EXPECT_EQ(part_with_scheme(parts, "post-ln"), "id");

@@ -109,6 +109,30 @@ TEST(StudyClaims, AnArmThatFailsMoreOftenHasTheLargerLoss) {
   EXPECT_EQ(verdict.judgment.outcome, Outcome::supported);
 }
 
+TEST(StudyClaims, SayWhichRunsFailed) {
+  const std::vector<double> trained = {3, 3.1, 2.9};
+  const std::vector<double> failed = {kInfinity, kInfinity, kInfinity}, partly = {3, kInfinity, 3};
+  const StudyClaim claim = claim_that(0.1, "model.norm=rmsnorm", "model.norm=layernorm");
+  // RMSNorm fails under Post-LN only: the other pair does not decide for it, and the failures are not missing numbers.
+  const Quantity loss = quantity_with({partly, failed, trained, {4, 4.1, 3.9}}, Scale::linear);
+  const Judgment judgment = judge_claim(claim, four_arms(), {loss}).judgment;
+  EXPECT_EQ(judgment.outcome, Outcome::undecided);
+  EXPECT_EQ(judgment.reason, "Post-LN, rmsnorm and Post-LN, layernorm: 3 and 1 of 3 runs failed");
+  EXPECT_TRUE(judgment.rule.ends_with("; runs that failed decide nothing")) << judgment.rule;
+  EXPECT_EQ(comparison_tables(four_arms(), {loss}).front().rows[0][9], judgment.reason);
+  const Quantity both = quantity_with({trained, failed, trained, partly}, Scale::linear);
+  EXPECT_EQ(judge_claim(claim, four_arms(), {both}).judgment.reason,
+            "Post-LN, rmsnorm and Post-LN, layernorm: 3 and 0 of 3 runs failed; "
+            "Pre-LN, rmsnorm and Pre-LN, layernorm: 1 and 0 of 3 runs failed");
+  // A pair that contradicts the claim does so, whatever failed in another.
+  const Quantity against = quantity_with({trained, failed, trained, {1, 1.1, 0.9}}, Scale::linear);
+  EXPECT_EQ(judge_claim(claim, four_arms(), {against}).judgment.outcome, Outcome::contradicted);
+  // Of one arm, without a comparison.
+  StudyClaim alone = claim_that(2, "model.norm=rmsnorm", "");
+  alone.of.emplace_back("model.residual=post-ln");
+  EXPECT_EQ(judge_claim(alone, four_arms(), {loss}).judgment.reason, "Post-LN, rmsnorm: 3 of 3 runs failed");
+}
+
 TEST(StudyClaims, MayBeAboutTheQuantityItself) {
   const Quantity size = quantity_with({{1, 1.1, 0.9}, {1, 1.1, 0.9}, {3, 3.1, 2.9}, {3, 3.1, 2.9}}, Scale::linear);
   EXPECT_EQ(judge_claim(claim_that(2, "model.residual=pre-ln", ""), four_arms(), {size}).judgment.outcome,
@@ -245,6 +269,8 @@ TEST(StudyClaims, OfAStudyAreRegisteredAndJudged) {
   EXPECT_EQ(test::entry(results["verdicts"], "claim", "an afterthought")["source"],
             "claimed in this study, not registered");
   EXPECT_EQ(registered["effect"]["seeds"], 3);
+  EXPECT_EQ(results["verdicts"][0], registered);
+  EXPECT_NO_THROW(test::entry(results["figures"], "id", registered["figure"].get<std::string>()));
   EXPECT_TRUE(results["summary"][0].get<std::string>().starts_with("without norms, the gradient grows more: "))
       << results["summary"];
   // The same numbers as in the table of comparisons: the worse of the two pairs.

@@ -131,6 +131,16 @@ steps = 3
     EXPECT_EQ(figures.count(id), 1U) << id;
     EXPECT_EQ(figures.count(std::string(id) + "_part2"), 1U) << id;
   }
+  // What answers first comes first, with all of its parts: of the decoder, though the encoder is measured before it.
+  EXPECT_EQ(results["verdicts"][0]["id"], "post_ln_grows");
+  EXPECT_EQ(results["figures"][0]["id"], "gradient_by_layer_decoder");
+  EXPECT_EQ(results["figures"][1]["id"], "gradient_by_layer_decoder_part2");
+  EXPECT_EQ(results["figures"][1]["part_of"], "gradient_by_layer_decoder");
+  const auto next = std::find_if(results["figures"].begin(), results["figures"].end(), [](const Json& figure) {
+    return figure.value("part_of", "") != "gradient_by_layer_decoder";
+  });
+  EXPECT_EQ((*next)["id"], "gradient_by_layer_encoder");
+  EXPECT_FALSE(results["summary"].empty());
   EXPECT_EQ(figures.count("sweep_adam_layers2"), 0U);  // a single learning rate
   // A verdict refers to the part that shows its scheme.
   for (const Json& verdict : results["verdicts"]) {

@@ -95,6 +95,7 @@ TrainPoint any_point(Random& random, const std::vector<std::string>& names) {
   point.exchange_seconds = perhaps(random);
   point.exchange_bytes = perhaps(random);
   point.data_seconds = perhaps(random);
+  point.epochs = perhaps(random);
   point.skipped_steps = perhaps(random);
   return point;
 }
@@ -146,6 +147,7 @@ void expect_same(const TrainPoint& found, const TrainPoint& wanted) {
   expect_same(found.exchange_seconds, wanted.exchange_seconds, "exchange_seconds");
   expect_same(found.exchange_bytes, wanted.exchange_bytes, "exchange_bytes");
   expect_same(found.data_seconds, wanted.data_seconds, "data_seconds");
+  expect_same(found.epochs, wanted.epochs, "epochs");
   expect_same(found.skipped_steps, wanted.skipped_steps, "skipped_steps");
   expect_same(found.metrics, wanted.metrics);
 }

@@ -350,8 +350,17 @@ TEST_F(Lasting, ARunDoesEverythingAtItsStep) {
   for (const WatchRecord& record : result.watched) watched.push_back(record.step);
   EXPECT_EQ(watched, (std::vector<int64_t>{0, 1, at_quarters({6}).front(), at_quarters({12}).front()}));
 
-  // Expected checkpoints and warm-up, from the tokens that the run counted.
   ASSERT_EQ(std::ssize(result.history), result.steps);
+  size_t point_of = 0;
+  for (const int64_t steps : steps_of_epochs(3)) {
+    for (int64_t j = 1; j <= steps; ++j, ++point_of) {
+      const TrainPoint& point = result.history[point_of];
+      EXPECT_EQ(point.epochs, static_cast<double>(point.epoch) + static_cast<double>(j) / static_cast<double>(steps));
+    }
+  }
+  EXPECT_EQ(result.history.back().epochs, 3);
+
+  // Expected checkpoints and warm-up, from the tokens that the run counted.
   std::set<int64_t> expected;
   const std::vector<int64_t> kept = at_quarters({3, 6, 9, 12});
   expected.insert(kept.begin(), kept.end());

@@ -12,6 +12,8 @@
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/text.h"
+#include "plumb/report/svg.h"
+#include "plumb/report/svg_marks.h"
 
 namespace plumb {
 namespace {
@@ -153,6 +155,14 @@ size_t write_csv(const Json& results, const fs::path& directory) {
     return write_each(results, "tables", directory, "table-", ".csv",
                       [](const Json& table) { return csv_text(table.at("columns"), table.at("rows")); }) +
            write_each(results, "figures", directory, "figure-", ".csv", figure_csv);
+  });
+}
+
+size_t write_svg(const Json& results, const fs::path& directory) {
+  return from_results(directory, [&] {
+    const std::vector<std::string> groups = groups_of(results.value("figures", Json::array()));
+    return write_each(results, "figures", directory, "figure-", ".svg",
+                      [&](const Json& figure) { return figure_svg(figure, groups); });
   });
 }
 

@@ -1,4 +1,4 @@
-// The tables and the figures' data of a report as files for other programs: CSV and LaTeX.
+// The tables and figures of a report as files for other programs: CSV, LaTeX and SVG.
 #pragma once
 
 #include <filesystem>
@@ -20,5 +20,9 @@ size_t write_csv(const Json& results, const std::filesystem::path& directory);
 /// Writes the tables to DIRECTORY as table-ID.tex: `table` environments in the style of the LaTeX package booktabs,
 /// with numbers to four significant digits. Returns the number of files; throws as write_csv does.
 size_t write_latex(const Json& results, const std::filesystem::path& directory);
+
+/// Writes the figures to DIRECTORY as figure-ID.svg (report/svg.h). Returns the number of files; throws as write_csv
+/// does.
+size_t write_svg(const Json& results, const std::filesystem::path& directory);
 
 }  // namespace plumb

@@ -95,6 +95,10 @@ Json Figure::to_json() const {
   for (const Axis& axis : other_x) json["other_x"].push_back(axis_json(axis));
   json["notes"] = notes;
   if (ended != Figure{}.ended) json["ended"] = ended;
+  if (!part_of.empty()) {
+    json["part_of"] = part_of;
+    json["part"] = part;
+  }
   return json;
 }
 

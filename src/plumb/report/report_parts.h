@@ -65,6 +65,8 @@ struct Figure {
   std::vector<std::string> notes;
   std::string ended = "diverged";  // the legend's word for a line whose last values are null
   std::vector<Axis> other_x{};     // horizontal axes that the reader can choose instead of x
+  std::string part_of{};           // of a figure in parts: the id of the first
+  std::string part{};              // what it alone of them shows
 
   /// Adds a series, to be filled: the reference stays valid while others are added.
   Series& add(std::string name, std::string group, std::string style = "solid");

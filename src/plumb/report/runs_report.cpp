@@ -49,7 +49,7 @@ PointNumber metric_of(const std::string& name) {
 struct Reading {
   int64_t step = 0;
   double value = 0;
-  std::optional<double> low{}, high{}, tokens{}, seconds{};
+  std::optional<double> low{}, high{}, epochs{}, tokens{}, seconds{};
 };
 using Readings = std::vector<Reading>;  // by step
 
@@ -79,7 +79,8 @@ Readings merge_runs(const std::vector<RunSummary>& runs, const std::vector<Readi
     const auto [least, most] = std::minmax_element(readings.begin(), readings.end(),
                                                    [](const auto& a, const auto& b) { return a.value < b.value; });
     merged.push_back({step, mean([](const Reading& each) { return std::optional(each.value); }).value_or(std::nan("")),
-                      least->value, most->value, mean([](const Reading& each) { return each.tokens; }),
+                      least->value, most->value, mean([](const Reading& each) { return each.epochs; }),
+                      mean([](const Reading& each) { return each.tokens; }),
                       mean([](const Reading& each) { return each.seconds; })});
   }
   return merged;
@@ -115,7 +116,8 @@ class GroupFigures {
         const TrainPoint& point = run.history[i];
         if (const std::optional<double> value = number(point))
           readings.push_back({point.step, *value, point.metrics.get(metric + "_low"),
-                              point.metrics.get(metric + "_high"), static_cast<double>(point.tokens), seconds[i]});
+                              point.metrics.get(metric + "_high"), point.epochs, static_cast<double>(point.tokens),
+                              seconds[i]});
       }
     }
     add(figure, group, merge_runs(group.runs, of_runs), name, style);
@@ -126,9 +128,10 @@ class GroupFigures {
     if (readings.empty()) return;
     const bool banded = std::any_of(readings.begin(), readings.end(), [](const Reading& each) { return each.low; });
     Series& series = figure.add(name, group.full_label, style);
-    Json tokens = Json::array(), times = Json::array();
+    Json epochs = Json::array(), tokens = Json::array(), times = Json::array();
     const auto put = [&](const Reading& at, double value, double low, double high) {
       banded ? series.point(at.step, value, low, high) : series.point(at.step, value);
+      epochs.push_back(finite_or_null(at.epochs.value_or(std::nan(""))));
       tokens.push_back(finite_or_null(at.tokens.value_or(std::nan(""))));
       times.push_back(finite_or_null(at.seconds.value_or(std::nan("")) / unit_.first));
     };
@@ -142,11 +145,12 @@ class GroupFigures {
                0,
                {},
                {},
+               run.history.back().epochs,
                static_cast<double>(run.history.back().tokens),
                training_seconds(run.history).back()};
       put(end, gap, gap, gap);
     }
-    series.other_x = {std::move(tokens), std::move(times)};
+    series.other_x = {std::move(epochs), std::move(tokens), std::move(times)};
   }
 
   /// Adds the figure unless it has no curve, with its axes: those that no curve has numbers for are left out.
@@ -154,7 +158,8 @@ class GroupFigures {
     if (figure.series.empty()) return;
     figure.kind = "line";
     figure.x = {"step"};
-    const std::vector<Axis> axes = {{"target tokens"}, {unit_.second + " of training, evaluation excluded"}};
+    const std::vector<Axis> axes = {
+        {"epochs"}, {"target tokens"}, {unit_.second + " of training, evaluation excluded"}};
     std::vector<size_t> kept;
     for (size_t i = 0; i < axes.size(); ++i) {
       const auto known = [i](const Series& series) {
@@ -453,6 +458,43 @@ std::string best_of(const std::string& task, const Groups& groups, const std::st
                      perplexity, with_thousands(run->best_step));
 }
 
+/// What is wrong with the runs, once for all of which it is true.
+std::vector<std::string> notices(const std::vector<RunSummary>& runs) {
+  struct Notice {
+    bool failed;
+    std::string text;
+    std::vector<std::string> names;
+  };
+  std::vector<Notice> all;
+  const auto add = [&](bool failed, const std::string& text, const std::string& name) {
+    auto found = std::find_if(all.begin(), all.end(),
+                              [&](const Notice& each) { return each.failed == failed && each.text == text; });
+    if (found == all.end()) found = all.insert(found, {failed, text, {}});
+    found->names.push_back(name);
+  };
+  for (const RunSummary& run : runs) {
+    if (run.learning && run.learning->failed() && run.outcome != "diverged") add(true, run.learning->text, run.name);
+    std::string trouble = run.trouble;
+    if (!run.directory.empty()) replace_all(trouble, (run.directory / "").string(), "");
+    if (!trouble.empty()) add(false, trouble, run.name);
+  }
+  std::vector<std::string> sentences;
+  for (Notice& notice : all) {
+    constexpr size_t kNamed = 3;
+    const size_t count = notice.names.size();
+    notice.names.resize(std::min(count, kNamed));
+    const std::string more = count > kNamed ? fmt::format(" and {} more", count - kNamed) : "";
+    const std::string who =
+        count == 1 ? notice.names.front() : fmt::format("{} runs ({}{})", count, join(notice.names), more);
+    sentences.push_back(fmt::format("{}{}: {}.", who,
+                                    !notice.failed ? ""
+                                    : count == 1   ? " has failed"
+                                                   : " have failed",
+                                    notice.text));
+  }
+  return sentences;
+}
+
 Json runs_summary(const std::vector<RunSummary>& runs, const std::vector<RunGroup>& groups) {
   Json sentences = Json::array();
   std::map<std::string, int> outcomes;
@@ -471,11 +513,7 @@ Json runs_summary(const std::vector<RunSummary>& runs, const std::vector<RunGrou
     const std::string sentence = best_of(task, members, tasks.size() == 1 ? "" : task);
     if (!sentence.empty()) sentences.push_back(sentence);
   }
-  for (const RunSummary& run : runs) {
-    if (run.learning && run.learning->failed() && run.outcome != "diverged")
-      sentences.push_back(fmt::format("{} has failed: {}.", run.name, run.learning->text));
-    if (!run.trouble.empty()) sentences.push_back(fmt::format("{}: {}.", run.name, run.trouble));
-  }
+  for (const std::string& notice : notices(runs)) sentences.push_back(notice);
   return sentences;
 }
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "plumb/base/text.h"
+
 namespace plumb {
 namespace {
 
@@ -44,15 +46,20 @@ std::vector<Figure> split_by_scheme(const Figure& figure, const std::vector<std:
     const size_t begin = others.size() * k / count;
     const size_t end = others.size() * (k + 1) / count;
     std::vector<std::string> shown = in_all;
-    for (size_t i = begin; i < end; ++i) shown.push_back(others[i]);
+    std::vector<std::string> own;
+    for (size_t i = begin; i < end; ++i) {
+      shown.push_back(others[i]);
+      own.push_back(display_name(others[i]));
+    }
     const auto belongs = [&](const std::string& scheme) {
       return !contains(schemes, scheme) || contains(shown, scheme);
     };
     Figure part = figure;
     if (k > 0) part.id += fmt::format("_part{}", k + 1);
-    part.title += fmt::format(", part {} of {}", k + 1, count);
+    part.part_of = figure.id;
+    part.part = join(own);
     part.caption +=
-        fmt::format(" The {} schemes are shown in {} figures{}; their axes may differ.", in_all.size() + others.size(),
+        fmt::format(" The {} schemes are shown in {} parts{}; their axes may differ.", in_all.size() + others.size(),
                     count, in_all.empty() ? "" : ", each with Post-LN and Pre-LN for comparison");
     std::erase_if(part.series, [&](const Series& series) { return !belongs(series.group); });
     std::erase_if(part.notes, [&](const std::string& note) { return !belongs(scheme_of_note(note, schemes)); });

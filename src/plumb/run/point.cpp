@@ -38,6 +38,7 @@ std::string to_string(RunOutcome outcome) { return name_of(outcome, kOutcomes); 
 void describe(Fields& field, TrainPoint& point) {
   count(field, "step", point.step);
   count(field, "epoch", point.epoch);
+  field("epochs", point.epochs);
   field("learning_rate", point.learning_rate);
   field("loss", point.loss);
   field("nll", point.nll);

@@ -36,6 +36,7 @@ struct TrainPoint {
   std::optional<double> exchange_bytes;
   /// Mean time per step that process 0 waited for data since the last point, if there were steps.
   std::optional<double> data_seconds{};
+  std::optional<double> epochs{};         // seen by the end of this step: 1.5 in the middle of the second
   std::optional<double> skipped_steps{};  // steps without an update so far; absent if none
 };
 

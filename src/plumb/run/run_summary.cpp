@@ -21,12 +21,13 @@ namespace plumb {
 namespace fs = std::filesystem;
 namespace {
 
-/// Calls `read`, and adds its error, if any, to the summary.
+/// Calls `read`, and adds its error to the summary, unless another reader of the same file has reported it.
 template <typename Read>
 void attempt(RunSummary& summary, const Read& read) {
   try {
     read();
   } catch (const std::exception& error) {
+    if (summary.trouble.find(error.what()) != std::string::npos) return;
     if (!summary.trouble.empty()) summary.trouble += "; ";
     summary.trouble += error.what();
   }

@@ -252,8 +252,9 @@ PartPlan plan(StudyContext& context, const BackwardGainStudy& part) {
   for (const auto& [arm, gains] : measured) {
     if (stacks_of(context).size() < 2) break;
     const auto quantity = [&, arm = arm, gains = gains](const char* name, const char* meaning, Scale scale,
-                                                        std::vector<double> (*values)(const Gains&)) {
-      plan.quantity(name, meaning, scale, arm, [gains, values] { return values(*gains); });
+                                                        std::vector<double> (*values)(const Gains&),
+                                                        const char* figure = "cross_attention_gain") {
+      plan.quantity(name, meaning, scale, arm, [gains, values] { return values(*gains); }).figure = figure;
     };
     quantity("memory_similarity", "mean cosine between the encoder's tokens", Scale::linear, memory_similarities);
     quantity("cross_attention_gain", "backward gain of the cross-attentions", Scale::logarithmic,
@@ -261,7 +262,7 @@ PartPlan plan(StudyContext& context, const BackwardGainStudy& part) {
     quantity("cross_attention_gain_over_prediction", "backward gain of the cross-attentions · √(1 + ρ)",
              Scale::logarithmic, relative_to_prediction);
     quantity("decoder_growth", "gradient of the stream after the decoder's last layer / after its first",
-             Scale::logarithmic, decoder_growth);
+             Scale::logarithmic, decoder_growth, "stream_gradient_decoder");
   }
   plan.report = [&context, part, measured] { return report_gains(context, part, measured); };
   return plan;

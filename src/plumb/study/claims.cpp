@@ -126,6 +126,37 @@ Region with_null(Region region, Scale scale) {
   return region;
 }
 
+/// "Post-LN, rmsnorm and Post-LN, layernorm: 2 and 0 of 3 runs failed", of every pair in which any did (an infinite
+/// value); "" if none.
+std::string failures_in(const Quantity& quantity, const std::vector<Pair>& pairs) {
+  std::vector<std::string> found;
+  for (const Pair& pair : pairs) {
+    std::vector<std::string> names, counts;
+    bool any = false;
+    size_t runs = 0;
+    for (const StudyArm* arm : {pair.of, pair.against}) {
+      if (arm == nullptr) continue;
+      const std::vector<double> values = quantity.of_arm.at(arm->name)();
+      const auto failed = std::count_if(values.begin(), values.end(), [](double value) { return std::isinf(value); });
+      names.push_back(display_name(arm->name));
+      counts.push_back(std::to_string(failed));
+      any |= failed > 0;
+      runs = values.size();
+    }
+    if (any)
+      found.push_back(fmt::format("{}: {} of {} runs failed", join(names, " and "), join(counts, " and "), runs));
+  }
+  return join(found, "; ");
+}
+
+/// Says how many runs failed, if any did: not their missing numbers, but they are why nothing is decided.
+Judgment with_failures(Judgment judgment, const std::string& failures) {
+  if (failures.empty()) return judgment;
+  judgment.reason = failures;
+  judgment.rule += "; runs that failed decide nothing";
+  return judgment;
+}
+
 Judgment judged(const StudyClaim& claim, const Quantity& quantity, const std::vector<Pair>& pairs, double confidence) {
   const Region region = region_of(claim, quantity.scale);
   if (pairs.size() > 1) {
@@ -134,12 +165,14 @@ Judgment judged(const StudyClaim& claim, const Quantity& quantity, const std::ve
       const Region own = pair.against == nullptr ? region : with_null(region, quantity.scale);
       conditions.push_back({values_of(quantity, pair), own});
     }
-    return judge_each(conditions, quantity.scale, confidence);
+    return with_failures(judge_each(conditions, quantity.scale, confidence), failures_in(quantity, pairs));
   }
   const Pair& pair = pairs.front();
-  if (pair.against == nullptr) return judge(values_of(quantity, pair), region, quantity.scale, confidence);
-  if (quantity.scale == Scale::logarithmic)
-    return judge(values_of(quantity, pair), with_null(region, quantity.scale), quantity.scale, confidence);
+  if (pair.against == nullptr || quantity.scale == Scale::logarithmic) {
+    const Region own = pair.against == nullptr ? region : with_null(region, quantity.scale);
+    return with_failures(judge(values_of(quantity, pair), own, quantity.scale, confidence),
+                         failures_in(quantity, pairs));
+  }
   return judge_difference(quantity.of_arm.at(pair.of->name)(), quantity.of_arm.at(pair.against->name)(),
                           with_null(region, quantity.scale), confidence);
 }
@@ -234,6 +267,7 @@ Verdict judge_claim(const StudyClaim& claim, const std::vector<StudyArm>& arms, 
     return verdict;
   }
   verdict.quantity = what_is_judged(claim, quantity, pairs);
+  verdict.figure = quantity.figure;
   verdict.judgment = judged(claim, quantity, pairs, confidence);
   for (const Pair& pair : pairs)
     verdict.judgment = undecided_because(
@@ -291,6 +325,8 @@ std::vector<Table> comparison_tables(const std::vector<StudyArm>& arms, const st
         const Pair pair{&arm, &*first};
         if (first->name == arm.name || !measures(quantity, pair)) continue;
         const Interval effect = judge(values_of(quantity, pair), Region{}, quantity.scale).effect;
+        std::vector<std::string> notes = {failures_in(quantity, {pair}), doubt_about(quantity, pair, {})};
+        std::erase(notes, "");
         const double none = no_effect(quantity.scale);
         const bool known = effect.count > 1;
         table.row(quantity.meaning, display_name(arm.name), display_name(first->name),
@@ -298,7 +334,7 @@ std::vector<Table> comparison_tables(const std::vector<StudyArm>& arms, const st
                   !known                                    ? "unknown"
                   : none < effect.low || none > effect.high ? "yes"
                                                             : "no",
-                  doubt_about(quantity, pair, {}));
+                  join(notes, "; "));
       }
     }
   }

@@ -36,7 +36,8 @@ struct Quantity {
   /// region, decide nothing, such as a best rate at the end of a sweep; "" if they do.
   using Doubt = std::function<std::string(const std::string& of, const std::string& against, const Region& region)>;
   Doubt doubt{};
-  bool tabled = true;  // in the comparisons of all arms, which nobody has to ask for
+  std::string figure{};  // the id of the figure that shows it best
+  bool tabled = true;    // in the comparisons of all arms, which nobody has to ask for
 };
 
 /// Throws Error unless each claim says what it compares and what it expects, of arms that exist, and every pair of arms

@@ -108,12 +108,14 @@ PartPlan plan(StudyContext& context, const FirstStepStudy& part) {
   }
   for (const auto& [optimizer, of_arms] : steps) {
     for (const auto& [arm, of_seeds] : of_arms) {
-      plan.quantity(
-          "critical_rate_" + optimizer, fmt::format("critical learning rate of the first step of {}", optimizer),
-          Scale::logarithmic, arm, [of_seeds = of_seeds] {
-            return numbers_in(
-                *of_seeds, [](const FirstStep& step) { return step.critical ? step.critical->rate() : std::nan(""); });
-          });
+      plan.quantity("critical_rate_" + optimizer,
+                    fmt::format("critical learning rate of the first step of {}", optimizer), Scale::logarithmic, arm,
+                    [of_seeds = of_seeds] {
+                      return numbers_in(*of_seeds, [](const FirstStep& step) {
+                        return step.critical ? step.critical->rate() : std::nan("");
+                      });
+                    })
+          .figure = "critical_rate_" + optimizer;
     }
   }
   plan.report = [&context, part, steps] { return report_first_steps(context, part, steps); };

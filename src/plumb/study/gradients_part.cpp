@@ -214,9 +214,11 @@ PartPlan plan(StudyContext& context, const GradientStudy& part) {
   }
   const StackKind last = last_stack(context);
   for (const auto& [arm, measured] : usual) {
-    plan.quantity(
-        "gradient_growth", fmt::format("norm of W₂'s gradient in the last layer / in the first, {}", to_string(last)),
-        Scale::logarithmic, arm, [measured = measured, last] { return last_to_first(by_parameter(measured), last); });
+    plan.quantity("gradient_growth",
+                  fmt::format("norm of W₂'s gradient in the last layer / in the first, {}", to_string(last)),
+                  Scale::logarithmic, arm,
+                  [measured = measured, last] { return last_to_first(by_parameter(measured), last); })
+        .figure = "gradient_by_layer_" + to_string(last);
   }
   plan.report = [&context, part, usual, theory] {
     NormsByScheme by_scheme, in_theory;

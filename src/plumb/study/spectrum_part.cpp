@@ -221,7 +221,8 @@ PartPlan plan(StudyContext& context, const SpectrumStudy& part) {
   }
   for (const auto& [arm, spectra] : by_scheme) {
     plan.quantity("sharpness", "largest absolute eigenvalue of the Hessian", Scale::logarithmic, arm,
-                  [spectra = spectra] { return numbers_in(spectra.sharpness(), &Extreme::value); });
+                  [spectra = spectra] { return numbers_in(spectra.sharpness(), &Extreme::value); })
+        .figure = "hessian_density";
   }
   plan.report = [&context, part, by_scheme] {
     PartResult result;

@@ -19,8 +19,10 @@
 #include "plumb/data/prepare_synthetic.h"
 #include "plumb/data/prepare_text.h"
 #include "plumb/model/kind.h"
+#include "plumb/report/answers.h"
 #include "plumb/report/split_figure.h"
 #include "plumb/study/changed_keys.h"
+#include "plumb/study/forecast.h"
 #include "plumb/study/plan.h"
 #include "plumb/study/registration.h"
 #include "plumb/study/transfer_data.h"
@@ -252,7 +254,7 @@ Json run_study(const StudyConfig& given, const std::filesystem::path& out, const
   results["settings"] = settings_groups(toml);
   results["settings"].push_back({{"group", "machine"}, {"items", {{"threads", omp_get_max_threads()}}}});
 
-  std::vector<std::pair<std::string, PartPlan>> plans;
+  PartPlans plans;
   std::vector<MeasurementRequest> requests;
   for (const std::string& name : study_part_names()) {
     if (config.parts.count(name) == 0) continue;
@@ -268,12 +270,13 @@ Json run_study(const StudyConfig& given, const std::filesystem::path& out, const
     check_claims({each.claim}, context.arms);
     check_quantity(each.claim, quantities);
   }
-  const int64_t reused = make_all(measurements, requests, jobs > 0 ? jobs : default_jobs(config));
+  if (jobs <= 0) jobs = default_jobs(config);
+  if (const std::string ahead = forecast(context, plans, jobs); !ahead.empty()) say(ahead);
+  const int64_t reused = make_all(measurements, requests, jobs);
   for (const auto& [name, plan] : plans) append(results, plan.report(), name, arm_names(context));
   const PartResult own = compared(context, claims, quantities);
   append(results, own, "comparisons", arm_names(context));
-  // The study's own claims are what it asks, so their answers come first.
-  std::rotate(results["summary"].begin(), results["summary"].end() - std::ssize(own.summary), results["summary"].end());
+  put_answers_first(results, own.verdicts.size(), own.summary.size());
   write_json(out / "results.json", results);
   say(fmt::format("{} measurements made, {} reused", measurements.measured(), reused));
   return results;

@@ -424,7 +424,8 @@ std::string setting_suffix(const std::vector<Arm>& arms, const ArmId& id) {
 
 /// The final loss of an arm at each rate at which all arms are trained, as papers compare them. Among arms at one rate,
 /// how badly a run failed is part of the answer, so failed runs keep their losses; a diverged run's is infinite.
-void add_same_rates(PartPlan& plan, const std::vector<Arm>& alike, const Arm& arm, const std::string& suffix) {
+void add_same_rates(PartPlan& plan, const std::vector<Arm>& alike, const Arm& arm, const std::string& suffix,
+                    const std::string& figure) {
   for (size_t i = 0; i < arm.runs.size(); ++i) {
     const double rate = arm.id.optimizer.learning_rates[i];
     const bool common = std::all_of(alike.begin(), alike.end(), [rate](const Arm& each) {
@@ -432,14 +433,14 @@ void add_same_rates(PartPlan& plan, const std::vector<Arm>& alike, const Arm& ar
       return std::find(rates.begin(), rates.end(), rate) != rates.end();
     });
     if (!common) continue;
-    plan.quantity(fmt::format("validation_loss{}_rate{:g}", suffix, rate),
-                  fmt::format("final validation loss at a learning rate of {:g} (nats per token){}", rate,
-                              suffix.empty() ? "" : ", " + suffix.substr(1)),
-                  Scale::linear, arm.id.scheme,
-                  [runs = arm.runs[i]] {
-                    return numbers_in(runs, [](const Planned<TrainedRun>& run) { return run->loss(); });
-                  })
-        .tabled = false;
+    Quantity& added = plan.quantity(
+        fmt::format("validation_loss{}_rate{:g}", suffix, rate),
+        fmt::format("final validation loss at a learning rate of {:g} (nats per token){}", rate,
+                    suffix.empty() ? "" : ", " + suffix.substr(1)),
+        Scale::linear, arm.id.scheme,
+        [runs = arm.runs[i]] { return numbers_in(runs, [](const Planned<TrainedRun>& run) { return run->loss(); }); });
+    added.tabled = false;
+    added.figure = figure;
   }
 }
 
@@ -463,10 +464,12 @@ void add_quantities(PartPlan& plan, const StudyContext& context, const std::vect
       return is_decided(judgment.outcome) ? std::string() : judgment.reason;
     };
     for (const Arm& arm : alike) {
+      const std::string figure = figure_name(is_swept(arms, arm.id) ? "sweep" : "loss", arm.id);
       plan.quantity(
-          "validation_loss" + suffix, meaning, Scale::linear, arm.id.scheme,
-          [&context, arm] { return sweep_of(arm, failed_at(context)).best_losses(); }, doubt);
-      add_same_rates(plan, alike, arm, suffix);
+              "validation_loss" + suffix, meaning, Scale::linear, arm.id.scheme,
+              [&context, arm] { return sweep_of(arm, failed_at(context)).best_losses(); }, doubt)
+          .figure = figure;
+      add_same_rates(plan, alike, arm, suffix, figure);
     }
   }
 }

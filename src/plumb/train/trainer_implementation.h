@@ -87,6 +87,9 @@ struct Trainer::Implementation {
   /// Passes the last step's update norms to the judge.
   void see_updates(const std::vector<double>& square_norms);
 
+  /// The epochs that will have been seen by the end of the step that comes next (train/timeline.h).
+  [[nodiscard]] double epochs_after_step() const;
+
   /// Advances to the next step's batches or the end of the run. A new epoch of a stream begins without a carried state.
   void advance();
 

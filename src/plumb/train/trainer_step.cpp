@@ -16,6 +16,7 @@ Trainer::Implementation::Ended Trainer::Implementation::step(const TrainHooks& h
   const int64_t number = state.step + 1;
   recorder.point.step = number;
   recorder.point.epoch = state.epoch;
+  recorder.point.epochs = epochs_after_step();
   recorder.point.learning_rate = rate_of(number) * source.rate_factor(state.batch);
   if (trouble.passes_over(number)) return pass_over(number);
   ops::MatrixPrecision precision(ops::precision_of(config.precision));
@@ -133,6 +134,12 @@ void Trainer::Implementation::see_updates(const std::vector<double>& square_norm
   for (const double square : square_norms) norms.push_back(std::sqrt(square));
   trouble.see_updates(moved.step, moved.learning_rate, norms);
   moved = {};
+}
+
+double Trainer::Implementation::epochs_after_step() const {
+  const int64_t begun = state.batch / config.accumulate;
+  const int64_t all = (source.plan().size() + config.accumulate - 1) / config.accumulate;
+  return static_cast<double>(state.epoch) + static_cast<double>(begun + 1) / static_cast<double>(all);
 }
 
 void Trainer::Implementation::advance() {

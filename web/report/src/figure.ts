@@ -46,7 +46,7 @@ function spoken(figure: Figure): string {
   return `${figure.title}. ${KINDS[figure.kind]} of ${figure.y.label || "y"} against ${figure.x.label || "x"}: ${names.join("; ")}.`;
 }
 
-export function makeFigure(whole: Figure, number: number, groups: Groups, first: Palette, related: HTMLElement[]): FigureView {
+export function makeFigure(whole: Figure, groups: Groups, first: Palette, related: HTMLElement[], partTool: HTMLElement | null): FigureView {
   const view = keptView(whole) ?? firstView(whole);
   let figure = chosen(whole, view.axis, view.smoothing);
   let palette = first;
@@ -248,9 +248,9 @@ export function makeFigure(whole: Figure, number: number, groups: Groups, first:
 
   const element = h("figure", { class: "card figure", id: `figure-${figure.id}` },
     h("div", { class: "figure-head" },
-      h("h3", {}, h("a", { class: "number", href: `#figure-${figure.id}` }, `Figure ${number}`), figure.title),
+      h("h3", {}, h("a", { class: "number", href: `#figure-${figure.id}` }, `Figure ${whole.number}`), figure.title),
       h("div", { class: "tools", role: "toolbar", "aria-label": "Figure tools" },
-        reset, whole.otherX.length > 0 && axisTool, canSmooth(whole) && smoothTool, logTools.map(({ button }) => button), zoomable && touchTool, tableTool, save)),
+        reset, partTool, whole.otherX.length > 0 && axisTool, canSmooth(whole) && smoothTool, logTools.map(({ button }) => button), zoomable && touchTool, tableTool, save)),
     legend, stage, readout, hint, data,
     h("figcaption", {}, figure.caption && h("p", {}, figure.caption),
       figure.notes.map((note) => h("p", { class: "note" }, note)),
@@ -258,9 +258,9 @@ export function makeFigure(whole: Figure, number: number, groups: Groups, first:
 
   let width = 0;
   new ResizeObserver(() => {
-    if (stage.clientWidth === width || stage.clientWidth === 0) return;
-    width = stage.clientWidth;
-    requestAnimationFrame(() => render(false));
+    if (stage.clientWidth === width) return;
+    width = stage.clientWidth; // 0 while another part of the figure is shown
+    if (width > 0) requestAnimationFrame(() => render(false));
   }).observe(stage);
   sync();
   return {

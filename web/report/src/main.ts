@@ -2,11 +2,12 @@
 import { h } from "./dom";
 import { makeFigure } from "./figure";
 import { Groups, LIGHT } from "./palette";
+import { inParts, partTool, placeOf, showPart } from "./parts";
 import { readResults } from "./results";
 import { type Chapter, makeCommand, makeContents, makeContentsMenu, makeHeader, makeSettings, makeSummary } from "./sections";
 import { makeTable } from "./table";
 import { applyTheme, themeButton } from "./theme";
-import { answersInWords, makeVerdicts, verdictLink } from "./verdicts";
+import { makeVerdicts, verdictLink } from "./verdicts";
 import { keepViews } from "./views";
 
 const source = document.getElementById("results")!.textContent ?? "{}";
@@ -14,9 +15,9 @@ const results = readResults(JSON.parse(source));
 const groups = new Groups(results.figures.flatMap((figure) => figure.series.map((series) => series.group)));
 let palette = applyTheme();
 
-const figures = results.figures.map((figure, index) =>
-  makeFigure(figure, index + 1, groups, palette,
-    results.verdicts.filter((verdict) => verdict.figure === figure.id).map(verdictLink)));
+const figures = results.figures.map((figure) =>
+  makeFigure(figure, groups, palette,
+    results.verdicts.filter((verdict) => verdict.figure === figure.id).map(verdictLink), partTool(figure, results.figures)));
 
 const chapters: Chapter[] = [];
 const section = (id: string, title: string, ...content: HTMLElement[]): HTMLElement => {
@@ -26,17 +27,16 @@ const section = (id: string, title: string, ...content: HTMLElement[]): HTMLElem
 keepViews(results.figures.map((figure, index) => ({ figure, view: figures[index].view })));
 
 const parts: HTMLElement[] = [];
-const summary = results.summary.length ? results.summary : answersInWords(results.verdicts);
-if (summary.length) parts.push(section("summary", "Summary", makeSummary(summary)));
+if (results.summary.length) parts.push(section("summary", "Summary", makeSummary(results.summary)));
 if (figures.length) {
   const hint = h("p", { class: "aside on-screen" },
     "Drag across a chart to zoom in and double-click to reset; with a chart in focus, the keys +, −, arrows and 0 do the same. " +
     "Click a name in a legend to hide or show it; double-click to show it alone.");
-  parts.push(section("figures", "Figures", hint, h("div", { class: "figures" }, figures.map((figure) => figure.element)),
+  parts.push(section("figures", "Figures", hint, h("div", { class: "figures" }, inParts(results.figures, figures.map((figure) => figure.element))),
     h("p", { class: "aside" }, h("button", { type: "button", class: "link", onclick: () => figures.forEach((figure) => figure.save("svg")) },
       "Save every figure as SVG"))));
-  results.figures.forEach((figure, index) =>
-    chapters.push({ id: `figure-${figure.id}`, title: `${index + 1} ${figure.title}`, level: 2 }));
+  results.figures.filter((figure, index) => figure.number !== results.figures[index - 1]?.number).forEach((figure) =>
+    chapters.push({ id: placeOf(figure), title: `${figure.number} ${figure.title}`, level: 2 }));
 }
 if (results.verdicts.length) parts.push(section("verdicts", "Verdicts", makeVerdicts(results.verdicts, results.figures)));
 if (results.tables.length) {
@@ -88,11 +88,12 @@ addEventListener("afterprint", () => {
   draw();
 });
 
-// A link to what is folded unfolds it.
+// A link to what is folded unfolds it, and a link to another part of a figure shows that part.
 function visit(): void {
   const target = location.hash ? document.getElementById(decodeURIComponent(location.hash.slice(1))) : null;
   const details = target?.closest<HTMLDetailsElement>("details:not([open])");
   if (details) details.open = true;
+  showPart(target);
   target?.scrollIntoView();
 }
 addEventListener("hashchange", visit);

@@ -44,6 +44,11 @@ export interface Figure {
   notes: string[];
   /** The legend's note for a line that ends before its x values do. */
   ended: string;
+  /** On the page, from 1. The parts of one figure share it. */
+  number: number;
+  /** Of a figure in parts: the first one's id, and what this one alone shows. */
+  partOf: string;
+  part: string;
 }
 
 export type Cell = string | number | boolean | null;
@@ -162,6 +167,15 @@ function readCell(cell: unknown): Cell {
   return cell === null || cell === undefined ? null : text(cell);
 }
 
+function numbered(figures: Figure[]): Figure[] {
+  let number = 0;
+  figures.forEach((figure, index) => {
+    if (figure.partOf === "" || figure.partOf !== figures[index - 1]?.partOf) ++number;
+    figure.number = number;
+  });
+  return figures;
+}
+
 export function readResults(document: unknown): Results {
   const raw = object(document);
   return {
@@ -189,7 +203,7 @@ export function readResults(document: unknown): Results {
       evidence: prose(verdict.evidence),
       figure: text(verdict.figure),
     })),
-    figures: objects(raw.figures).map((figure, index) => ({
+    figures: numbered(objects(raw.figures).map((figure, index) => ({
       id: text(figure.id) || `figure${index + 1}`,
       title: text(figure.title),
       caption: prose(figure.caption),
@@ -200,7 +214,10 @@ export function readResults(document: unknown): Results {
       series: objects(figure.series).map((series) => readSeries(series, objects(figure.other_x).length)),
       notes: list(figure.notes).map(prose),
       ended: text(figure.ended) || "diverged",
-    })),
+      number: 0,
+      partOf: text(figure.part_of),
+      part: text(figure.part),
+    }))),
     tables: objects(raw.tables).map((table, index) => ({
       id: text(table.id) || `table${index + 1}`,
       title: text(table.title),

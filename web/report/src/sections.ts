@@ -20,7 +20,7 @@ export function makeHeader(results: Results, theme: HTMLElement): HTMLElement {
   const facts = [
     date(results.created),
     results.version && `Plumb ${results.version}`,
-    counted(results.figures.length, "figure"),
+    counted(new Set(results.figures.map((figure) => figure.number)).size, "figure"),
     counted(results.tables.length, "table"),
   ].filter((fact): fact is string => !!fact);
   return h("header", { class: "masthead" },

@@ -55,17 +55,6 @@ function score(verdicts: Verdict[]): HTMLElement {
 /** Whether the measurements say something about the claim. */
 const answers = (verdict: Verdict): boolean => verdict.verdict !== "undecided" && verdict.verdict !== "untestable";
 
-/** Of results without a summary: the first answers, each from another figure. */
-export function answersInWords(verdicts: Verdict[]): string[] {
-  const firsts = verdicts.filter((verdict, index) => answers(verdict) &&
-    verdicts.findIndex((other) => answers(other) && other.figure === verdict.figure) === index);
-  return firsts.slice(0, 3).map((verdict) => {
-    const effect = effectText(verdict.effect);
-    const measured = effect && `; ${verdict.quantity ? `${verdict.quantity}: ` : ""}${effect}`;
-    return `${verdict.claim}: ${VERDICT_WORDS[verdict.verdict]}${measured}.`;
-  });
-}
-
 /** The setting that most verdicts have in common; empty if none does. */
 export function commonSetting(verdicts: Verdict[]): string {
   const settings = verdicts.map((verdict) => verdict.setting);
@@ -75,7 +64,7 @@ export function commonSetting(verdicts: Verdict[]): string {
 export function makeVerdicts(verdicts: Verdict[], figures: Figure[]): HTMLElement {
   const setting = commonSetting(verdicts);
   const row = (verdict: Verdict) => {
-    const number = figures.findIndex((figure) => figure.id === verdict.figure) + 1;
+    const number = figures.find((figure) => figure.id === verdict.figure)?.number ?? 0;
     return h("tr", { id: `verdict-${verdict.id}` },
       h("td", { class: "status" }, pill(verdict.verdict)),
       h("td", { class: "claim" }, h("strong", {}, verdict.claim), verdict.source && h("cite", {}, verdict.source),

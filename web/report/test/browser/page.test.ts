@@ -81,6 +81,42 @@ test("a narrow page has its contents in a menu", () => visit(sample, async (page
   assert.ok(page.url().endsWith("#settings"));
 }));
 
+test("the parts of a figure are one entry with a switch between them, and all on paper", () => {
+  const series = (name: string, x: number[]) => ({ name, group: name, x, y: x });
+  const part = (id: string, name: string) => ({ id, title: "Gains", part_of: "gain", part: name, series: [series("Post-LN", [1, 2]), series(name, [1, 3])] });
+  const results = {
+    verdicts: [{ id: "v", claim: "Keel gains", verdict: "supported", figure: "gain_part2" }, { id: "w", claim: "More is less", verdict: "supported", figure: "more" }],
+    figures: [part("gain", "DeepNorm"), part("gain_part2", "Keel"), { id: "more", title: "More", series: [series("Pre-LN", [1, 2])] }],
+  };
+  return visit(results, async (page) => {
+    const [first, second] = [figure(page, "gain"), figure(page, "gain_part2")];
+    assert.deepEqual(await page.locator(".contents .level-2").allTextContents(), ["1 Gains", "2 More"]);
+    assert.ok((await page.locator(".facts span").allTextContents()).includes("2 figures"));
+    assert.deepEqual(await page.locator("td.where").allTextContents(), ["Figure 1", "Figure 2"]);
+    assert.deepEqual([await first.isVisible(), await second.isVisible()], [true, false]);
+    await first.getByLabel("Part of the figure").selectOption("part 2 of 2: Keel");
+    assert.deepEqual([await first.isVisible(), await second.isVisible()], [false, true]);
+    await second.locator(".canvas svg").waitFor();
+    const box = (await second.locator(".canvas svg").boundingBox())!;
+    assert.ok(Math.abs(box.width - (await figure(page, "more").locator(".canvas svg").boundingBox())!.width) < 1, "as wide as others");
+    await page.getByRole("button", { name: "Dark mode" }).click(); // draws the hidden part, too
+    await second.getByLabel("Part of the figure").selectOption("part 1 of 2: DeepNorm");
+    await page.waitForFunction(() => document.querySelector("#figure-gain .canvas svg")!.getBoundingClientRect().width > 600);
+    assert.deepEqual([await first.isVisible(), await second.isVisible()], [true, false]);
+    await page.locator('td.where a[href="#figure-gain_part2"]').click();
+    assert.deepEqual([await first.isVisible(), await second.isVisible()], [false, true]);
+    await page.locator('.contents a[href="#parts-gain"]').click();
+    assert.ok(await page.locator("#parts-gain").evaluate((parts) => Math.abs(parts.getBoundingClientRect().top) < 900));
+
+    await page.emulateMedia({ media: "print" });
+    await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+    for (const one of [first, second]) assert.ok(await one.locator(".canvas svg").isVisible());
+    await page.emulateMedia({ media: "screen" });
+    await page.evaluate(() => dispatchEvent(new Event("afterprint")));
+    await first.waitFor({ state: "hidden" });
+  });
+});
+
 test("results with nothing in them make a page", async () => {
   await visit({}, async (page) => assert.equal(await page.locator("h1").textContent(), "Study"));
   const odd = { figures: [{}, { kind: "bar" }, { series: [{ name: "", x: [], y: [] }, { x: ["a", 1], y: [null, null] }] }, null],

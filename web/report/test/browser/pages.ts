@@ -51,7 +51,7 @@ export async function visitAddress(address: string, visitor: (page: Page) => Pro
   });
   await page.goto(address);
   await page.waitForFunction(() =>
-    document.querySelector("main") && [...document.querySelectorAll(".canvas")].every((canvas) => canvas.querySelector("svg, canvas")));
+    document.querySelector("main") && [...document.querySelectorAll("figure:not([hidden]) .canvas")].every((canvas) => canvas.querySelector("svg, canvas")));
   await visitor(page);
   assert.deepEqual(complaints, []);
   await context.close();

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readResults } from "../../src/results";
-import { answersInWords, commonSetting, effectText, VERDICT_WORDS } from "../../src/verdicts";
+import { commonSetting, effectText, VERDICT_WORDS } from "../../src/verdicts";
 
 test("an effect has its interval and its seeds", () => {
   assert.equal(effectText({ mean: 1.9712, low: 1.85, high: 2.1, seeds: 10 }), "1.97 (95% interval 1.85 to 2.1; 10 seeds)");
@@ -34,15 +34,4 @@ test("the setting of most verdicts is found", () => {
   assert.equal(common(["a", "b", "c", "c"]), "");
   assert.equal(common(["a"]), "");
   assert.equal(common([]), "");
-});
-
-test("results without a summary are summed up by their first answers", () => {
-  const { verdicts } = readResults({ verdicts: [
-    { claim: "A", verdict: "undecided", figure: "f" },
-    { claim: "B", verdict: "supported", figure: "f", quantity: "ratio", effect: { mean: 2, low: 1, high: 3, seeds: 5 } },
-    { claim: "C", verdict: "supported", figure: "f" },
-    { claim: "D", verdict: "contradicted", figure: "g" },
-  ] });
-  assert.deepEqual(answersInWords(verdicts),
-    ["B: supported; ratio: 2 (95% interval 1 to 3; 5 seeds).", "D: contradicted."]);
 });

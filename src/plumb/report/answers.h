@@ -1,0 +1,21 @@
+// What a study answers, in words, and first.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "plumb/base/json.h"
+
+namespace plumb {
+
+/// The first three decided verdicts of results.json, each with another figure, as sentences: "B: supported; ratio: 2
+/// (95% interval 1 to 3; 5 seeds)." That none is decided, if so. Empty without verdicts.
+std::vector<std::string> answers_in_words(const Json& verdicts);
+
+/// Orders results.json by what the study asks. The last `verdicts` verdicts and `sentences` of the summary, which are
+/// about its own claims, come before the others; and the figure of the first decided verdict (or else of the first),
+/// with its parts, before the other figures. Without a summary, the answers in words become it.
+void put_answers_first(Json& results, size_t verdicts, size_t sentences);
+
+}  // namespace plumb
