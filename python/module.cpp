@@ -1,13 +1,16 @@
-// The extension module plumb._plumb: the solver, for losses that are computed by Python.
+// The extension module plumb._plumb: the solver, for losses that are computed by Python, and the judge of runs.
 #include <pybind11/functional.h>
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include <cmath>
+
 #include "plumb/analysis/curvature/function_hessian.h"
 #include "plumb/analysis/curvature/spectrum.h"
 #include "plumb/base/error.h"
+#include "plumb/judge/judge.h"
 
 namespace py = pybind11;
 
@@ -109,6 +112,43 @@ std::vector<py::dict> block_spectra(FunctionHessian& hessian, const std::vector<
   return dicts;
 }
 
+/// Final values of runs: by arm, and within one by learning rate (0 if it is no sweep).
+using ArmValues = std::vector<std::pair<std::string, std::vector<std::pair<double, std::vector<double>>>>>;
+
+/// The arguments of plumb.Verdicts.
+py::dict judge_values(const ArmValues& values, const std::string& metric, bool larger_is_better, double margin,
+                      bool by_seed, int64_t planned_seeds) {
+  using namespace pybind11::literals;
+  RunArms arms{.metric = metric, .larger_is_better = larger_is_better};
+  for (const auto& [name, rates] : values) {
+    RunArm& arm = arms.arms.emplace_back(RunArm{.name = name});
+    for (const auto& [rate, finals] : rates) {
+      Sweep::Point& point = arm.sweep.points.emplace_back(Sweep::Point{.learning_rate = rate});
+      std::vector<std::string>& seeds = arm.seeds.emplace_back();
+      for (const double value : finals) {
+        point.losses.push_back(!std::isfinite(value) ? INFINITY : larger_is_better ? -value : value);
+        seeds.push_back(std::to_string(seeds.size()));
+      }
+    }
+  }
+  const ArmRule rule{.margin = margin, .by_seed = by_seed, .planned_seeds = planned_seeds};
+  const ArmVerdicts found = judge_arms(arms, rule);
+  py::list summaries;
+  for (const JudgedArm& arm : found.arms) {
+    summaries.append(py::dict("name"_a = arm.name, "runs"_a = arm.runs, "failed"_a = arm.failed, "mean"_a = arm.mean,
+                              "deviation"_a = arm.deviation, "learning_rate"_a = arm.learning_rate));
+  }
+  py::list pairs;
+  for (const JudgedPair& pair : found.pairs) {
+    pairs.append(py::dict("baseline"_a = pair.baseline, "arm"_a = pair.arm, "outcome"_a = pair.outcome,
+                          "gain"_a = pair.gain.mean, "low"_a = pair.gain.low, "high"_a = pair.gain.high,
+                          "confidence"_a = pair.confidence, "rule"_a = pair.rule, "reason"_a = pair.reason,
+                          "seeds_needed"_a = pair.seeds_needed));
+  }
+  return py::dict("arms"_a = summaries, "pairs"_a = pairs, "noise_floor"_a = found.noise_floor,
+                  "text"_a = verdicts_text(found));
+}
+
 void translate_exceptions(py::module_& module) {
   py::exception<Error>(module, "Error", PyExc_RuntimeError).attr("__module__") = "plumb";
   py::register_local_exception_translator([](std::exception_ptr thrown) {
@@ -131,6 +171,9 @@ void translate_exceptions(py::module_& module) {
 // NOLINTNEXTLINE(readability-identifier-naming)
 PYBIND11_MODULE(_plumb, module) {
   translate_exceptions(module);
+  module.def("student_t_quantile", &student_t_quantile, py::arg("probability"), py::arg("degrees"));
+  module.def("judge", &judge_values, py::arg("values"), py::arg("metric"), py::arg("larger_is_better"),
+             py::arg("margin"), py::arg("by_seed"), py::arg("planned_seeds"));
   py::class_<SpectrumOptions>(module, "Options")
       .def(py::init(&make_options), py::kw_only(), py::arg("steps"), py::arg("probes"), py::arg("seed"),
            py::arg("tolerance"), py::arg("dense"), py::arg("sigma"), py::arg("basis_directory"));

@@ -1,4 +1,5 @@
-"""Plumb for PyTorch: the curvature of any loss that autograd can differentiate twice, with error bounds."""
+"""Plumb for PyTorch: the curvature of any loss that autograd can differentiate twice, with error bounds; what the modules of a
+model compute; where two models part; whether one arm of runs is better than another."""
 
 # PyTorch first: it loads the libraries that the extension module shares with it.
 try:
@@ -16,8 +17,15 @@ if _torch.__version__ != _build.torch:
 
 from ._plumb import Error
 from .curvature import Hessian, hvp, spectrum
+from .difference import Difference, FirstDifference, TensorDifference, diff
+from .judging import ArmSummary, Verdict, Verdicts, judge
+from .probing import ModuleProbe, Probed, probe
 from .results import Density, Measured, Probe, Spectra, Spectrum
 from .runs import Run, runs
 
 __version__ = _build.version
-__all__ = ["Density", "Error", "Hessian", "Measured", "Probe", "Run", "Spectra", "Spectrum", "hvp", "runs", "spectrum"]
+__all__ = [
+    "ArmSummary", "Density", "Difference", "Error", "FirstDifference", "Hessian", "Measured", "ModuleProbe", "Probe", "Probed",
+    "Run", "Spectra", "Spectrum", "TensorDifference", "Verdict", "Verdicts", "diff", "hvp", "judge", "probe", "runs",
+    "spectrum",
+]

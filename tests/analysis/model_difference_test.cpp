@@ -146,7 +146,8 @@ TEST_P(ModelDifferences, AreFoundWhereTheyArePut) {
   ASSERT_TRUE(found.first);
   EXPECT_EQ(found.first->place, one.place);
   EXPECT_EQ(found.first->parameters.empty(), one.computation) << testing::PrintToString(found.first->parameters);
-  if (one.setting.empty()) EXPECT_EQ(found.first->parameters, std::vector<std::string>{one.parameter});
+  if (!one.setting.empty()) return;
+  EXPECT_EQ(found.first->parameters, std::vector<std::string>{one.parameter});
 }
 
 INSTANTIATE_TEST_SUITE_P(Injected, ModelDifferences, testing::ValuesIn(injected()),

@@ -5,11 +5,29 @@ import pathlib
 import subprocess
 import sys
 
+import pytest
+
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples" / "python"
 
 
-def test_spectrum():
+def output_of(example):
     environment = os.environ | {"OMP_NUM_THREADS": "1"}  # as in conftest.py
-    done = subprocess.run([sys.executable, EXAMPLES / "spectrum.py"], capture_output=True, text=True, env=environment)
+    done = subprocess.run([sys.executable, EXAMPLES / example], capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("largest eigenvalue ") == 2 + 1 and "convolution" in done.stdout
+    return done.stdout
+
+
+def test_spectrum():
+    output = output_of("spectrum.py")
+    assert output.count("largest eigenvalue ") == 2 + 1 and "convolution" in output
+
+
+def test_judge_runs():
+    output = output_of("judge_runs.py")
+    assert "adam is better than sgd by more than 0.01: " in output and "plumb judge" in output
+
+
+def test_layers_of_gpt2():
+    pytest.importorskip("transformers")
+    output = output_of("layers_of_gpt2.py")
+    assert "3 initializations" in output and "transformer.h.5.mlp.c_proj" in output

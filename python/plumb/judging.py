@@ -1,0 +1,82 @@
+"""Is one arm of runs better than another, and how sure is that? The rules are Plumb's, in C++."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from . import _plumb
+from ._plumb import Error
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A verdict on "`arm` is better than `baseline` by more than the margin": "supported", "contradicted", "no effect of
+    that size", "undecided" or "not testable here". `gain` is positive where the arm is better; `low` and `high` are the ends
+    of its interval of this `confidence`. `seeds_needed`: with so many for each arm, 80 of 100 such comparisons would be
+    decided; None if it is decided, or if more seeds would not help, as `reason` says."""
+
+    baseline: str
+    arm: str
+    outcome: str
+    gain: float
+    low: float
+    high: float
+    confidence: float
+    rule: str
+    reason: str
+    seeds_needed: int | None
+
+    def __bool__(self):
+        return self.outcome == "supported"
+
+
+@dataclass(frozen=True)
+class ArmSummary:
+    """An arm at its best learning rate (None if it is no sweep): its runs, how many failed, and mean and standard deviation
+    of the others."""
+
+    name: str
+    runs: int
+    failed: int
+    mean: float
+    deviation: float
+    learning_rate: float | None
+
+
+@dataclass(frozen=True, repr=False)
+class Verdicts:
+    """`pairs`: a Verdict on each arm but the first, which is the baseline. `noise_floor`: 95 of 100 pairs of runs that
+    differ in the seed alone differ by less."""
+
+    arms: list
+    pairs: list
+    noise_floor: float
+    text: str
+
+    def __getitem__(self, arm):
+        for pair in self.pairs:
+            if pair.arm == arm:
+                return pair
+        raise KeyError(arm)
+
+    def __repr__(self):
+        return self.text.rstrip()
+
+
+def judge(arms, *, metric="loss", larger_is_better=False, margin=0.0, by_seed=False, looks=0):
+    """Judges every arm against the first, as `plumb judge` does (docs/verdicts.md has its error rates).
+
+    arms: a dict from names to final values, one per seed, or to a dict from learning rates to those: each arm is then judged
+        at its own best rate. A value that is not finite is that of a failed run.
+    margin: only a difference of more than this counts.
+    by_seed: value i of every arm has the same seed, and differences are formed seed by seed.
+    looks: the number of seeds planned for each arm, if the arms are judged after each from the third on.
+    """
+    if not isinstance(arms, Mapping):
+        raise Error("arms are a dict from names to final values\nwrite plumb.judge({'a': [2.1, 2.2, 2.0], 'b': […]})")
+    values = []
+    for name, found in arms.items():
+        rates = sorted(found.items()) if isinstance(found, Mapping) else [(0.0, found)]
+        values.append((str(name), [(float(rate), [float(value) for value in losses]) for rate, losses in rates]))
+    found = _plumb.judge(values, metric, larger_is_better, margin, by_seed, looks)
+    return Verdicts(arms=[ArmSummary(**arm) for arm in found["arms"]], pairs=[Verdict(**pair) for pair in found["pairs"]],
+                    noise_floor=found["noise_floor"], text=found["text"])

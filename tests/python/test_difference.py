@@ -1,0 +1,151 @@
+"""Differences put into one of two modules, each to be found where it was put."""
+
+import copy
+import math
+
+import pytest
+import torch
+from torch import nn
+
+import plumb
+
+
+class Decoder(nn.Module):
+    """A language model of one's own: its causal mask and the scale of its embeddings are code, not modules."""
+
+    def __init__(self, scale=True, causal=True, shift=0):
+        super().__init__()
+        self.embed, self.position = nn.Embedding(19, 16), nn.Embedding(16, 16)
+        layer = nn.TransformerEncoderLayer(16, 2, 24, dropout=0.1, batch_first=True, norm_first=True)
+        self.body = nn.TransformerEncoder(layer, 3, norm=nn.LayerNorm(16), enable_nested_tensor=False)
+        self.head = nn.Linear(16, 19, bias=False)
+        self.scale, self.causal, self.shift = scale, causal, shift
+
+    def forward(self, tokens):
+        length = tokens.shape[1]
+        x = self.embed(tokens) * (math.sqrt(16) if self.scale else 1.0)
+        x = x + self.position(torch.arange(self.shift, length + self.shift))
+        mask = torch.triu(torch.full((length, length), float("-inf"), dtype=x.dtype), 1) if self.causal else None
+        return self.head(self.body(x, mask=mask))
+
+
+def decoder(**changes):
+    torch.manual_seed(0)
+    model = Decoder(**changes)
+    for layer, factor in zip(model.body.layers, (1.0, 1.1, 0.9)):  # copies of one layer would hide that they are swapped
+        for tensor in layer.parameters():
+            tensor.data = factor * tensor.data + 0.01 * torch.randn_like(tensor)
+    return model
+
+
+def gpt2():
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    config = transformers.GPT2Config(vocab_size=19, n_positions=16, n_embd=16, n_layer=3, n_head=2)
+    return transformers.GPT2LMHeadModel(config)
+
+
+def nudge(model, name):
+    with torch.no_grad():
+        dict(model.named_parameters())[name].view(-1)[:2] += 0.01
+
+
+def transpose(model, name):
+    tensor = dict(model.named_parameters())[name]
+    tensor.data = tensor.data.t().clone()
+
+
+def put(module, **attributes):
+    for name, value in attributes.items():
+        setattr(module, name, value)
+
+
+class Scaled(nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x):
+        return 1.5 * self.inner(x)
+
+
+TOKENS = torch.arange(24).remainder(19).reshape(2, 12)
+# What is done to a copy, and the module that has to be named.
+OWN = {
+    "a weight of the feed-forward": (lambda m: nudge(m, "body.layers.1.linear1.weight"), "body.layers.1.linear1"),
+    "a bias": (lambda m: nudge(m, "body.layers.2.linear2.bias"), "body.layers.2.linear2"),
+    "a projection of queries": (lambda m: nudge(m, "body.layers.0.self_attn.in_proj_weight"), "body.layers.0.self_attn"),
+    "a transposed projection": (lambda m: transpose(m, "body.layers.1.self_attn.out_proj.weight"), "body.layers.1.self_attn"),
+    "a gain": (lambda m: nudge(m, "body.layers.1.norm2.weight"), "body.layers.1.norm2"),
+    "the last norm": (lambda m: nudge(m, "body.norm.bias"), "body.norm"),
+    "an embedding": (lambda m: nudge(m, "embed.weight"), "embed"),
+    "the head": (lambda m: nudge(m, "head.weight"), "head"),
+    "another eps": (lambda m: put(m.body.layers[2].norm1, eps=1e-3), "body.layers.2.norm1"),
+    "another number of heads": (lambda m: put(m.body.layers[0].self_attn, num_heads=4, head_dim=4), "body.layers.0.self_attn"),
+    "another activation": (lambda m: put(m.body.layers[1], activation=nn.functional.gelu), "body.layers.1"),
+    "no causal mask": (lambda m: put(m, causal=False), ""),
+    "no scale of the embeddings": (lambda m: put(m, scale=False), ""),
+    "positions shifted by one": (lambda m: put(m, shift=1), ""),
+    "swapped layers": (lambda m: put(m.body, layers=nn.ModuleList([m.body.layers[i] for i in (0, 2, 1)])),
+                       "body.layers.1.norm1"),
+    "post-norm for pre-norm": (lambda m: put(m.body.layers[1], norm_first=False), "body.layers.1"),
+    "a scaled module": (lambda m: put(m.body.layers[0], linear2=Scaled(m.body.layers[0].linear2)), "body.layers.0.linear2"),
+    "a dropped bias": (lambda m: m.body.layers[1].linear1.register_parameter("bias", None), "body.layers.1.linear1"),
+}
+GPT2 = {
+    "a weight of GPT-2": (lambda m: nudge(m, "transformer.h.1.mlp.c_proj.weight"), "transformer.h.1.mlp.c_proj"),
+    "GPT-2's positions": (lambda m: nudge(m, "transformer.wpe.weight"), "transformer.wpe"),
+    "GPT-2's eps": (lambda m: put(m.transformer.h[0].ln_2, eps=1e-2), "transformer.h.0.ln_2"),
+    "GPT-2's activation": (lambda m: put(m.transformer.h[2].mlp, act=nn.ReLU()), "transformer.h.2.mlp.act"),
+    "GPT-2's untied head": (lambda m: put(m.lm_head, weight=nn.Parameter(m.lm_head.weight + 0.1)), "lm_head"),
+    "GPT-2's scale of attention": (lambda m: put(m.transformer.h[1].attn, scaling=0.1, scale_attn_weights=False),
+                                   "transformer.h.1.attn"),
+}
+
+
+@pytest.mark.parametrize("name", [*OWN, *GPT2])
+def test_is_found_where_it_was_put(name):
+    model = decoder() if name in OWN else gpt2()
+    change, expected = (OWN | GPT2)[name]
+    other = copy.deepcopy(model)
+    change(other)
+    before = {key: tensor.clone() for key, tensor in other.state_dict().items()}
+    call = None if name in OWN else lambda m, tokens: m(input_ids=tokens)
+    found = plumb.diff(model, other, TOKENS, call=call)
+    assert found.first is not None
+    assert found.first.module == expected, found
+    assert all(torch.equal(before[key], tensor) for key, tensor in other.state_dict().items())
+    assert other.training and other.state_dict()[next(iter(before))].dtype == torch.float32
+    assert (found.first.module or "the model itself") in repr(found)
+
+
+def test_says_what_differs():
+    model = decoder()
+    weight, eps = copy.deepcopy(model), copy.deepcopy(model)
+    nudge(weight, "body.layers.1.linear1.weight")
+    eps.body.layers[2].norm1.eps = 1e-3
+    assert plumb.diff(model, weight, TOKENS).first.parameters == ["body.layers.1.linear1.weight"]
+    first = plumb.diff(model, eps, TOKENS).first
+    assert not first.parameters and first.attributes == ["eps: 1e-05 and 0.001"]
+    code = plumb.diff(model, decoder(scale=False), TOKENS)
+    assert "scale: True and False" in code.first.attributes
+
+
+def test_equal_models_agree_also_in_gradients():
+    def loss(model, tokens):
+        return nn.functional.cross_entropy(model(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
+
+    model = decoder()
+    found = plumb.diff(model, copy.deepcopy(model), TOKENS, loss)
+    assert not found and len(found.gradients) == len(list(model.parameters()))
+    assert all(one.difference == 0 for one in found.gradients)
+    assert "They compute the same" in repr(found)
+
+
+def test_names_may_differ():
+    a, b = nn.Sequential(nn.Linear(3, 4), nn.ReLU()), nn.Sequential(nn.Linear(3, 4), nn.ReLU())
+    b.load_state_dict(a.state_dict())
+    outer, renamed = nn.ModuleDict({"one": a}), nn.ModuleDict({"two": b})
+    found = plumb.diff(outer, renamed, torch.randn(2, 3), call=lambda m, x: next(iter(m.values()))(x),
+                       map=lambda name: name.replace("one", "two"))
+    assert not found and len(found.outputs) == 3

@@ -1,0 +1,110 @@
+"""plumb.probe: against derivatives of PyTorch, and of formulas."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+import plumb
+
+
+def loss(model, batch):
+    return nn.functional.mse_loss(model(batch[0]), batch[1])
+
+
+def test_agrees_with_autograd():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 3)).double()
+    batch = torch.randn(7, 5).double(), torch.randn(7, 3).double()
+    hidden = model[0](batch[0]).detach().requires_grad_()
+    active = torch.tanh(hidden)
+    active.retain_grad()
+    output = model[2](active)
+    output.retain_grad()
+    nn.functional.mse_loss(output, batch[1]).backward()
+    model.zero_grad()
+    found = plumb.probe(model, loss, [batch])
+    assert [row.module for row in found.rows] == ["0", "1", "2"]
+    assert float(found["1"].output) == pytest.approx(active.detach().square().mean().sqrt().item(), rel=1e-12)
+    assert float(found["1"].gradient) == pytest.approx(float(active.grad.norm()), rel=1e-12)
+    assert float(found["2"].backward_gain) == pytest.approx(float(active.grad.norm() / output.grad.norm()), rel=1e-12)
+    assert found["0"].backward_gain is None  # nothing is to be learned from its input's gradient
+    own = math.hypot(torch.einsum("bi,bj->ij", output.grad, active).norm().item(), output.grad.sum(0).norm().item())
+    assert float(found["2"].parameter_gradient) == pytest.approx(own, rel=1e-12)
+    assert found["1"].parameter_gradient is None and found["1"].output.error is None
+
+
+class Residual(nn.Module):
+    """x + 3·x: what flows back beside the module must not count as its gain."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(4, 4, bias=False)
+        self.inner.weight.data = 3 * torch.eye(4)
+        self.first = nn.Linear(4, 4)
+        self.never = nn.Linear(2, 2)
+
+    def forward(self, x):
+        x = self.first(x)
+        return x + self.inner(x)
+
+
+def test_gain_is_through_the_module_alone():
+    found = plumb.probe(Residual(), lambda model, x: model(x).square().mean(), [torch.randn(5, 4)])
+    assert float(found["inner"].backward_gain) == pytest.approx(3, rel=1e-6)
+    assert found.notes == ["no gradient reaches never.bias, never.weight"]
+
+
+def test_intervals_over_initializations():
+    model = nn.Sequential(nn.Linear(30, 20), nn.Linear(20, 1))
+    batch = torch.randn(50, 30), torch.zeros(50, 1)
+    found = plumb.probe(model, loss, [batch, batch], seeds=4)
+    values = []
+    for seed in range(4):
+        torch.manual_seed(seed)
+        for module in model:
+            module.reset_parameters()
+        values.append(model[0](batch[0]).detach().double().square().mean().sqrt().item())
+    mean = sum(values) / 4
+    spread = math.sqrt(sum((value - mean) ** 2 for value in values) / 3)
+    assert float(found["0"].output) == pytest.approx(mean, rel=1e-6)
+    assert found["0"].output.error == pytest.approx(3.182446305 * spread / 2, rel=1e-6)  # t of 3 degrees, 97.5%
+    assert "4 initializations" in repr(found)
+
+
+def test_leaves_the_model_as_it_was():
+    torch.manual_seed(3)
+    model = nn.Sequential(nn.Linear(5, 4), nn.BatchNorm1d(4), nn.Dropout(0.5), nn.ReLU(inplace=True), nn.Linear(4, 3))
+    model[4].weight.grad = torch.ones(3, 4)
+    batch = torch.randn(7, 5), torch.randn(7, 3)
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    state = torch.get_rng_state()
+    plumb.probe(model, loss, [batch], seeds=2)
+    assert all(torch.equal(before[name], tensor) for name, tensor in model.state_dict().items())
+    assert torch.equal(state, torch.get_rng_state()) and model.training
+    assert torch.equal(model[4].weight.grad, torch.ones(3, 4))
+    assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
+
+
+def test_errors_and_notes():
+    model = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+    with pytest.raises(plumb.Error, match="nothing to measure"):
+        plumb.probe(model, loss, [])
+    with pytest.raises(plumb.Error, match="no single number"):
+        plumb.probe(model, lambda m, x: m(x), [torch.randn(3, 2)])
+    with pytest.raises(plumb.Error, match="reset_parameters"):
+        plumb.probe(nn.ReLU(), loss, [torch.randn(3, 2)], seeds=2)
+    model[0].weight.data[:] = math.nan
+    assert "not finite" in plumb.probe(model, lambda m, x: m(x).sum(), [torch.randn(3, 2)]).notes[0]
+
+
+def test_of_transformers():
+    transformers = pytest.importorskip("transformers")
+    config = transformers.GPT2Config(vocab_size=19, n_positions=16, n_embd=16, n_layer=2, n_head=2)
+    model = transformers.GPT2LMHeadModel(config)
+    tokens = torch.arange(24).remainder(19).reshape(2, 12)
+    found = plumb.probe(model, lambda m, x: m(input_ids=x, labels=x).loss, [tokens])
+    assert found["transformer.h.1.mlp.c_proj"].backward_gain is not None and not found.notes
+    frame = pytest.importorskip("pandas") and found.to_pandas()
+    assert list(frame["module"]) == [row.module for row in found.rows]
