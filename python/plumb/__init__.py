@@ -22,10 +22,11 @@ from .judging import ArmSummary, Verdict, Verdicts, judge
 from .probing import ModuleProbe, Probed, probe
 from .results import Density, Measured, Probe, Spectra, Spectrum
 from .runs import Run, runs
+from .watching import Watch
 
 __version__ = _build.version
 __all__ = [
     "ArmSummary", "Density", "Difference", "Error", "FirstDifference", "Hessian", "Measured", "ModuleProbe", "Probe", "Probed",
-    "Run", "Spectra", "Spectrum", "TensorDifference", "Verdict", "Verdicts", "diff", "hvp", "judge", "probe", "runs",
+    "Run", "Spectra", "Spectrum", "TensorDifference", "Verdict", "Verdicts", "Watch", "diff", "hvp", "judge", "probe", "runs",
     "spectrum",
 ]

@@ -31,3 +31,8 @@ def test_layers_of_gpt2():
     pytest.importorskip("transformers")
     output = output_of("layers_of_gpt2.py")
     assert "3 initializations" in output and "transformer.h.5.mlp.c_proj" in output
+
+
+def test_watch_a_loop():
+    output = output_of("watch_a_loop.py")
+    assert output.count("rate / critical rate") == 3

@@ -1,0 +1,167 @@
+"""Measurements along a training loop of one's own, which they do not change."""
+
+import contextlib
+import copy
+import math
+import re
+
+import torch
+
+from ._plumb import Error
+from .curvature import Hessian
+
+_BLOCK = r"^(.*?\.\d+|[^.]+)"
+
+
+class Watch:
+    """Measures after the first step of an optimizer and after every `every` steps:
+
+        watch = plumb.Watch(model, optimizer, every=100, loss=lambda: criterion(model(x), y))
+        for …:                                       # the loop as it is
+            if watch.new:
+                log(watch.values)                    # a dict of numbers, for any logger
+
+    values: "step", "learning_rate"; "gradient_norm", "update_norm" and "update_ratio" (‖Δθ‖/‖θ‖) of all parameters, and with
+        "/BLOCK" of each block; "adam_epsilon_share", of elements whose √v̂ is below Adam's ε. With `loss`, a function without
+        arguments on a batch that stays the same: "sharpness", λ_max of the Hessian, or of P⁻¹H for Adam and AdamW, with
+        P = (1 − β₁ᵗ)·(√(v/(1 − β₂ᵗ)) + ε); "critical_rate", above which oscillations grow on a quadratic loss: 2/λ for gradient
+        descent, (2 + 2μ)/λ with momentum μ, (2 + 2β₁)/((1 − β₁)·λ) for Adam (Cohen et al. 2021, arXiv 2103.00065; Cohen et al.
+        2022, arXiv 2207.14484); and "rate_share", the learning rate as a share of it. λ is known to a hundredth.
+    history: the values of all measurements. `new`: whether the last step was measured.
+    by: a regular expression, of which what it finds in a parameter's name names its block: "layers.3" by default.
+
+    The loss is computed in evaluation mode, so that it does not change from call to call. Weights, buffers, gradients and
+    random numbers are as without it. `close()` ends watching.
+    """
+
+    def __init__(self, model, optimizer, *, every=100, loss=None, by=_BLOCK, steps=30):
+        if every < 1 or steps < 1:
+            raise Error("a Watch measures every n steps, n ≥ 1, by at least one product")
+        self._parameters = {name: tensor for name, tensor in model.named_parameters() if tensor.requires_grad}
+        watched = {id(tensor) for group in optimizer.param_groups for tensor in group["params"]}
+        if not any(id(tensor) in watched for tensor in self._parameters.values()):
+            raise Error("the optimizer updates none of the model's parameters\npass the two that belong together")
+        self._model, self._optimizer, self._loss = model, optimizer, loss
+        self._every, self._steps = every, steps
+        self._block = {}
+        for name in self._parameters:
+            found = re.search(by, name)
+            self._block[name] = (found[1] if found.re.groups else found[0]) if found else name
+        self._before, self._taken, self._start = None, 0, None
+        self.values, self.history, self.new = {}, [], False
+        self._handles = [optimizer.register_step_pre_hook(self._prepare), optimizer.register_step_post_hook(self._measure)]
+
+    def close(self):
+        for handle in self._handles:
+            handle.remove()
+
+    def _due(self, step):
+        return step == 1 or step % self._every == 0
+
+    def _prepare(self, optimizer, arguments, keywords):
+        self.new = False
+        if self._due(self._taken + 1):
+            self._before = {name: tensor.detach().clone() for name, tensor in self._parameters.items()}
+
+    def _measure(self, optimizer, arguments, keywords):
+        self._taken += 1
+        if not self._due(self._taken):
+            return
+        squares = {}
+        for name, tensor in self._parameters.items():
+            gradient = tensor.grad
+            numbers = (
+                0.0 if gradient is None else float(gradient.detach().double().square().sum()),
+                float((tensor.detach() - self._before[name]).double().square().sum()),
+                float(self._before[name].double().square().sum()),
+            )
+            for key in ("", "/" + self._block[name]):
+                squares[key] = [a + b for a, b in zip(squares.get(key, (0.0, 0.0, 0.0)), numbers)]
+        self._before = None
+        values = {"step": self._taken, "learning_rate": optimizer.param_groups[0]["lr"]}
+        for key, (gradient, update, weights) in squares.items():
+            values["gradient_norm" + key] = math.sqrt(gradient)
+            values["update_norm" + key] = math.sqrt(update)
+            values["update_ratio" + key] = math.sqrt(update / weights) if weights else math.nan
+        values |= self._of_optimizer()
+        self.values, self.new = values, True
+        self.history.append(values)
+
+    def _of_optimizer(self):
+        """What depends on the kind of optimizer: the share of elements at Adam's ε, and the sharpness that it sees."""
+        scales, held, elements, factor = {}, 0.0, 0, None
+        for group in self._optimizer.param_groups:
+            for name, tensor in self._parameters.items():
+                if not any(tensor is one for one in group["params"]):
+                    continue
+                state = self._optimizer.state.get(tensor, {})
+                if "exp_avg_sq" in state and "betas" in group:
+                    (beta1, beta2), step = group["betas"], float(state["step"])
+                    root = (state["exp_avg_sq"].double() / (1 - beta2**step)).sqrt()
+                    held, elements = held + float((root < group["eps"]).sum()), elements + root.numel()
+                    # √P⁻¹, so that S·H·S has the eigenvalues of P⁻¹H.
+                    scales[name] = ((1 - beta1**step) * (root + group["eps"])).rsqrt().to(tensor.dtype)
+                    factor = (2 + 2 * beta1) / (1 - beta1)
+                elif isinstance(self._optimizer, torch.optim.SGD):
+                    factor = 2 + 2 * group["momentum"] if not group["nesterov"] else None
+        values = {"adam_epsilon_share": held / elements} if elements else {}
+        if self._loss is None:
+            return values
+        values["sharpness"] = sharpness = self._sharpness(scales)
+        if factor is not None and sharpness > 0:
+            values["critical_rate"] = factor / sharpness
+            values["rate_share"] = self._optimizer.param_groups[0]["lr"] / values["critical_rate"]
+        return values
+
+    def _sharpness(self, scales):
+        with self._undisturbed():
+            reached = {name: tensor for name, tensor in self._parameters.items() if tensor.grad is not None}
+            hessian = Hessian(self._loss, reached)
+            pieces = [scales[name].flatten() if name in scales else torch.ones_like(tensor).flatten().detach()
+                      for name, tensor in reached.items()]
+            scale = torch.cat(pieces)
+            value, self._start = _largest(lambda v: scale * (hessian @ (scale * v)), scale, self._steps, self._start)
+        return value
+
+    @contextlib.contextmanager
+    def _undisturbed(self):
+        modes = [(module, module.training) for module in self._model.modules()]
+        buffers = {name: copy.deepcopy(tensor) for name, tensor in self._model.named_buffers()}
+        devices = {tensor.device.index for tensor in self._parameters.values() if tensor.device.type == "cuda"}
+        self._model.eval()
+        try:
+            with torch.random.fork_rng(devices=sorted(devices)):
+                yield
+        finally:
+            for module, training in modes:
+                module.training = training
+            with torch.no_grad():
+                for name, tensor in self._model.named_buffers():
+                    tensor.copy_(buffers[name])
+
+
+def _largest(multiply, like, steps, start):
+    """The largest eigenvalue of a symmetric operator, and its Ritz vector: Lanczos with all earlier vectors kept, until the
+    residual is a hundredth of the value."""
+    generator = torch.Generator().manual_seed(0)
+    noise = torch.randn(like.numel(), generator=generator, dtype=torch.float64).to(like)
+    vector = noise if start is None or start.numel() != like.numel() else start + 0.1 * noise / noise.norm()
+    basis, diagonal, beside = [vector / vector.norm()], [], []
+    for _ in range(min(steps, like.numel())):
+        product = multiply(basis[-1])
+        diagonal.append(float(product @ basis[-1]))
+        for _ in range(2):  # once more for what rounding leaves
+            for earlier in basis:
+                product = product - (product @ earlier) * earlier
+        norm = float(product.norm())
+        tridiagonal = torch.diag(torch.tensor(diagonal, dtype=torch.float64))
+        if beside:
+            off = torch.tensor(beside, dtype=torch.float64)
+            tridiagonal += torch.diag(off, 1) + torch.diag(off, -1)
+        values, vectors = torch.linalg.eigh(tridiagonal)
+        if norm * abs(float(vectors[-1, -1])) <= 0.01 * abs(float(values[-1])):
+            break
+        beside.append(norm)
+        basis.append(product / norm)
+    ritz = sum(float(weight) * vector for weight, vector in zip(vectors[:, -1], basis))
+    return float(values[-1]), ritz / ritz.norm()
