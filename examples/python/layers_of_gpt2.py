@@ -1,4 +1,5 @@
-"""What the modules of a Hugging Face model compute, and which gradients reach them, over re-initializations. Takes half a minute at most.
+"""What the modules of a Hugging Face model compute, and which gradients reach them, over re-initializations.
+Takes half a minute at most.
 
 The model is built from a small configuration; `AutoModelForCausalLM.from_pretrained` gives one with weights, to be measured
 with `seeds=1`."""
@@ -19,12 +20,7 @@ def main():
     model = transformers.GPT2LMHeadModel(config)
     batches = torch.randint(500, (2, 8, 64)).unbind()
 
-    def reset(model, seed):
-        torch.manual_seed(seed)
-        model.apply(lambda module: setattr(module, "_is_hf_initialized", False))
-        model.init_weights()
-
-    found = plumb.probe(model, loss, batches, seeds=3, reset=reset)
+    found = plumb.probe(model, loss, batches, seeds=3)
     print(found)
     outputs = [row for row in found.rows if row.module.endswith("mlp.c_proj")]
     print("What each feed-forward sub-layer adds to the stream, RMS:",

@@ -1,14 +1,15 @@
 """What a model's modules compute, and which gradients reach them: at its weights, or over re-initializations."""
 
 import contextlib
-import copy
 import math
+import re
 from dataclasses import dataclass, field
 
 import torch
 
 from . import _plumb
 from ._plumb import Error
+from .leaving import as_found, reset_of
 from .results import Measured
 
 _COLUMNS = ("output", "gradient", "parameter_gradient", "backward_gain")
@@ -16,7 +17,7 @@ _COLUMNS = ("output", "gradient", "parameter_gradient", "backward_gain")
 
 @dataclass(frozen=True)
 class ModuleProbe:
-    """One leaf module, in the order of the forward pass. `output`: root mean square of its output's elements. `gradient`:
+    """One module, in the order of the forward pass. `output`: root mean square of its output's elements. `gradient`:
     norm of the loss's gradient with respect to its output, ‖∂L/∂y‖. `parameter_gradient`: norm of that of its own parameters.
     `backward_gain`: ‖∂L/∂x through the module‖ / ‖∂L/∂y‖, how much it amplifies what flows back. Means over batches, and over
     seeds with the half width of their 95% interval (Student's t). None where there is no such tensor."""
@@ -70,33 +71,45 @@ class Probed:
         return "\n".join([f"loss {self.loss!r} ({over})", *table, *(f"note: {note}" for note in self.notes)])
 
 
-def probe(model, loss, batches, *, seeds=1, reset=None):
+def probe(model, loss, batches, *, seeds=1, reset=None, modules=None):
     """Measures every leaf module of `model` in passes of `loss(model, batch)`, which returns a number with its graph.
 
     seeds: 1 measures the model at its weights; more re-initialize it so often.
     reset: initializes the model anew, reset(model, seed). Without it, PyTorch's seed is set and `reset_parameters()` of every
-        module is called.
+        module is called, or `init_weights()` of a model of transformers.
+    modules: a regular expression, to measure the modules in whose names it is found instead, such as r"layers\\.\\d+$".
 
     The model is left as it was found: weights, buffers, gradients, mode, and PyTorch's random state.
     """
     batches = list(batches)
     if not batches:
         raise Error("there is nothing to measure on\npass at least one batch")
+    chosen = _chosen(model, modules)
     if seeds > 1 and reset is None:
-        reset = _reset_of(model)
+        reset = reset_of(model)
     runs = []
-    with _restored(model):
+    with as_found(model, weights=seeds > 1):
         for seed in range(seeds):
             if seeds > 1:
                 reset(model, seed)
-            runs.append(_measure(model, loss, batches))
+            runs.append(_measure(model, loss, batches, chosen))
     names = list(dict.fromkeys(name for run in runs for name in run.values))
-    kinds = {name: type(module).__name__ for name, module in model.named_modules()}
     rows = []
     for name in names:
         cells = [_over_seeds([run.values[name][column] for run in runs if name in run.values]) for column in range(4)]
-        rows.append(ModuleProbe(name, kinds[name], *cells))
+        rows.append(ModuleProbe(name, type(chosen[name]).__name__, *cells))
     return Probed(rows, _over_seeds([run.loss for run in runs]), seeds, _notes(rows, runs))
+
+
+def _chosen(model, pattern):
+    """The modules by name: those in whose names the pattern is found, or without one all leaves."""
+    if pattern is None:
+        return {name: module for name, module in model.named_modules() if next(module.children(), None) is None}
+    found = {name: module for name, module in model.named_modules() if name and re.search(pattern, name)}
+    if not found:
+        some = ", ".join([name for name, _ in model.named_modules() if name][:5])
+        raise Error(f"no name of a module matches {pattern!r}\nthe first names are {some}")
+    return found
 
 
 @dataclass
@@ -106,39 +119,14 @@ class _Run:
     unreached: set  # parameters without a gradient
 
 
-def _reset_of(model):
-    modules = [module for module in model.modules() if callable(getattr(module, "reset_parameters", None))]
-    if not modules:
-        raise Error("no module has reset_parameters(), so the model cannot be initialized anew\n"
-                    "pass reset=, a function of model and seed, or seeds=1 to measure the model as it stands")
-
-    def reset(model, seed):
-        torch.manual_seed(seed)
-        for module in modules:
-            module.reset_parameters()
-
-    return reset
-
-
-@contextlib.contextmanager
-def _restored(model):
-    state = copy.deepcopy(model.state_dict())
-    try:
-        with torch.random.fork_rng(devices=[], enabled=True):
-            yield
-    finally:
-        with torch.no_grad():
-            model.load_state_dict(state)
-
-
-def _measure(model, loss, batches):
+def _measure(model, loss, batches, chosen):
     sums, counts = {}, {}
     total, unreached = 0.0, None
     parameters = dict(model.named_parameters())
     trained = {name: tensor for name, tensor in parameters.items() if tensor.requires_grad}
     for batch in batches:
         seen = {}
-        with torch.enable_grad(), _hooks(model, seen):
+        with torch.enable_grad(), _hooks(chosen, seen):
             value = loss(model, batch)
             if not isinstance(value, torch.Tensor) or value.numel() != 1 or not value.requires_grad:
                 raise Error("the loss is no single number with a graph\n"
@@ -148,14 +136,14 @@ def _measure(model, loss, batches):
         without = {name for name, gradient in zip(trained, gradients) if gradient is None}
         unreached = without if unreached is None else unreached & without
         squares = {}
-        for name, gradient in zip(trained, gradients):
+        for parameter, gradient in zip(trained.values(), gradients):
             if gradient is not None:
-                owner = name.rpartition(".")[0]
-                squares[owner] = squares.get(owner, 0.0) + float(gradient.double().square().sum())
+                squares[id(parameter)] = float(gradient.double().square().sum())
         for name, found in seen.items():
             inside, outside = found.get("inside"), found.get("gradient")
             gain = inside / outside if inside is not None and outside else None
-            own = math.sqrt(squares[name]) if name in squares else None
+            reached = [squares[id(p)] for p in chosen[name].parameters() if id(p) in squares]
+            own = math.sqrt(sum(reached)) if reached else None
             for column, number in enumerate((found.get("output"), outside, own, gain)):
                 if number is not None:
                     key = (name, column)
@@ -168,7 +156,7 @@ def _measure(model, loss, batches):
 
 
 @contextlib.contextmanager
-def _hooks(model, seen):
+def _hooks(chosen, seen):
     """Fills seen[module] in a pass: "output", and once the graph is differentiated "gradient" and "inside", the gradient with
     respect to the input through the module alone: what it reads is a view that nothing else does. Of a module that is called
     several times, the squares are added."""
@@ -179,12 +167,13 @@ def _hooks(model, seen):
             found[key] = math.hypot(found.get(key, 0.0), float(gradient.detach().double().norm()))
         return take
 
-    def before(module, inputs, name):
-        if inputs and isinstance(inputs[0], torch.Tensor) and inputs[0].requires_grad:
-            view = inputs[0].view_as(inputs[0])
-            view.register_hook(norm_into(seen.setdefault(name, {}), "inside"))
-            return (view, *inputs[1:])
-        return None
+    def before(module, inputs, named, name):
+        read = inputs[0] if inputs else next(iter(named.values()), None)
+        if not isinstance(read, torch.Tensor) or not read.requires_grad:
+            return None
+        view = read.view_as(read)
+        view.register_hook(norm_into(seen.setdefault(name, {}), "inside"))
+        return ((view, *inputs[1:]), named) if inputs else (inputs, named | {next(iter(named)): view})
 
     def after(module, inputs, output, name):
         if isinstance(output, (tuple, list)) and output:
@@ -197,10 +186,9 @@ def _hooks(model, seen):
         if output.requires_grad:
             output.register_hook(norm_into(found, "gradient"))
 
-    for name, module in model.named_modules():
-        if next(module.children(), None) is None:
-            handles.append(module.register_forward_pre_hook(lambda m, i, n=name: before(m, i, n)))
-            handles.append(module.register_forward_hook(lambda m, i, o, n=name: after(m, i, o, n)))
+    for name, module in chosen.items():
+        handles.append(module.register_forward_pre_hook(lambda m, i, k, n=name: before(m, i, k, n), with_kwargs=True))
+        handles.append(module.register_forward_hook(lambda m, i, o, n=name: after(m, i, o, n)))
     try:
         yield
     finally:

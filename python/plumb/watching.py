@@ -1,7 +1,5 @@
 """Measurements along a training loop of one's own, which they do not change."""
 
-import contextlib
-import copy
 import math
 import re
 
@@ -9,6 +7,7 @@ import torch
 
 from ._plumb import Error
 from .curvature import Hessian
+from .leaving import as_found
 
 _BLOCK = r"^(.*?\.\d+|[^.]+)"
 
@@ -114,7 +113,8 @@ class Watch:
         return values
 
     def _sharpness(self, scales):
-        with self._undisturbed():
+        with as_found(self._model, weights=False):
+            self._model.eval()
             reached = {name: tensor for name, tensor in self._parameters.items() if tensor.grad is not None}
             hessian = Hessian(self._loss, reached)
             pieces = [scales[name].flatten() if name in scales else torch.ones_like(tensor).flatten().detach()
@@ -122,22 +122,6 @@ class Watch:
             scale = torch.cat(pieces)
             value, self._start = _largest(lambda v: scale * (hessian @ (scale * v)), scale, self._steps, self._start)
         return value
-
-    @contextlib.contextmanager
-    def _undisturbed(self):
-        modes = [(module, module.training) for module in self._model.modules()]
-        buffers = {name: copy.deepcopy(tensor) for name, tensor in self._model.named_buffers()}
-        devices = {tensor.device.index for tensor in self._parameters.values() if tensor.device.type == "cuda"}
-        self._model.eval()
-        try:
-            with torch.random.fork_rng(devices=sorted(devices)):
-                yield
-        finally:
-            for module, training in modes:
-                module.training = training
-            with torch.no_grad():
-                for name, tensor in self._model.named_buffers():
-                    tensor.copy_(buffers[name])
 
 
 def _largest(multiply, like, steps, start):

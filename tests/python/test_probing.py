@@ -108,3 +108,82 @@ def test_of_transformers():
     assert found["transformer.h.1.mlp.c_proj"].backward_gain is not None and not found.notes
     frame = pytest.importorskip("pandas") and found.to_pandas()
     assert list(frame["module"]) == [row.module for row in found.rows]
+
+
+def test_initializes_every_parameter_or_says_which_not():
+    transformers = pytest.importorskip("transformers")
+    config = transformers.GPT2Config(vocab_size=100, n_positions=8, n_embd=64, n_layer=1, n_head=2, initializer_range=0.3,
+                                     bos_token_id=0, eos_token_id=0)
+    model = transformers.GPT2LMHeadModel(config)
+    held = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    seen = []
+
+    def loss(m, x):
+        seen.append({name: tensor.detach().clone() for name, tensor in m.named_parameters()})
+        return m(input_ids=x, labels=x).loss
+
+    plumb.probe(model, loss, [torch.arange(8)[None]], seeds=2)
+    matrices = [name for name in seen[0] if seen[0][name].dim() == 2]
+    assert "transformer.h.0.mlp.c_fc.weight" in matrices  # of a module without reset_parameters()
+    for name in matrices:
+        assert not torch.equal(seen[0][name], seen[1][name]) and not torch.equal(seen[0][name], held[name]), name
+    assert seen[0]["transformer.wte.weight"].std().item() == pytest.approx(0.3, rel=0.05)
+    assert all(torch.equal(held[name], tensor) for name, tensor in model.state_dict().items())
+
+    class Own(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.token, self.inner = nn.Parameter(torch.ones(2)), nn.Linear(2, 2)
+
+        def forward(self, x):
+            return self.inner(x + self.token)
+
+    with pytest.raises(plumb.Error, match=r"no reset_parameters\(\) initializes token"):
+        plumb.probe(Own(), lambda m, x: m(x).sum(), [torch.ones(1, 2)], seeds=2)
+
+
+def test_chosen_modules():
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(8, 2, 8, dropout=0, batch_first=True)
+    model = nn.TransformerEncoder(layer, 2)
+    x = torch.randn(2, 3, 8)
+    found = plumb.probe(model, lambda m, x: m(x).pow(3).mean(), [x], modules=r"layers\.\d+$")
+    assert [row.module for row in found.rows] == ["layers.0", "layers.1"]
+    first = model.layers[0](x).detach().requires_grad_()
+    last = model.layers[1](first)
+    last.retain_grad()
+    last.pow(3).mean().backward()
+    assert float(found["layers.1"].backward_gain) == pytest.approx(float(first.grad.norm() / last.grad.norm()), rel=1e-5)
+    own = math.sqrt(sum(float(p.grad.square().sum()) for p in model.layers[1].parameters()))
+    assert float(found["layers.1"].parameter_gradient) == pytest.approx(own, rel=1e-5)
+    plumb.probe(model, lambda m, x: m(x).pow(3).mean(), [x], seeds=2)  # parameters of nn.MultiheadAttention too
+    with pytest.raises(plumb.Error, match="no name of a module matches"):
+        plumb.probe(model, lambda m, x: m(x).sum(), [x], modules="nothing")
+
+
+def test_restores_what_a_pass_changes_also_after_an_error():
+    class Counting(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Linear(2, 2)
+            self.register_buffer("calls", torch.zeros(()), persistent=False)
+
+        def forward(self, x):
+            self.calls = self.calls + 1
+            return self.inner(x)
+
+    model, x = Counting(), torch.ones(1, 2)
+    held, weight = model.calls, model.inner.weight
+    value = model(x).sum()  # a graph that must stay usable
+    held = model.calls
+
+    def loss(m, x):
+        m.eval()
+        m(x)
+        raise ValueError
+
+    with pytest.raises(ValueError):
+        plumb.probe(model, loss, [x], seeds=2)
+    assert model.calls is held and held.item() == 1 and model.inner.weight is weight and model.training
+    plumb.probe(model, lambda m, x: m(x).sum(), [x])
+    value.backward()
