@@ -1,5 +1,5 @@
 """Plumb for PyTorch: the curvature of any loss that autograd can differentiate twice, with error bounds; what the modules of a
-model compute; where two models part; whether one arm of runs is better than another."""
+model compute, and how that scales; measurements along training; where two models part; whether one arm of runs is better."""
 
 # PyTorch first: it loads the libraries that the extension module shares with it.
 try:
@@ -22,11 +22,12 @@ from .judging import ArmSummary, Verdict, Verdicts, judge
 from .probing import ModuleProbe, Probed, probe
 from .results import Density, Measured, Probe, Spectra, Spectrum
 from .runs import Run, runs
+from .scaling import CoordinateCheck, ScalingExponent, coordinate_check
 from .watching import Watch
 
 __version__ = _build.version
 __all__ = [
-    "ArmSummary", "Density", "Difference", "Error", "FirstDifference", "Hessian", "Measured", "ModuleProbe", "Probe", "Probed",
-    "Run", "Spectra", "Spectrum", "TensorDifference", "Verdict", "Verdicts", "Watch", "diff", "hvp", "judge", "probe", "runs",
-    "spectrum",
+    "ArmSummary", "CoordinateCheck", "Density", "Difference", "Error", "FirstDifference", "Hessian", "Measured", "ModuleProbe",
+    "Probe", "Probed", "Run", "ScalingExponent", "Spectra", "Spectrum", "TensorDifference", "Verdict", "Verdicts", "Watch",
+    "coordinate_check", "diff", "hvp", "judge", "probe", "runs", "spectrum",
 ]

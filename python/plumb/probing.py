@@ -10,7 +10,7 @@ import torch
 from . import _plumb
 from ._plumb import Error
 from .leaving import as_found, reset_of
-from .results import Measured
+from .results import Measured, as_table
 
 _COLUMNS = ("output", "gradient", "parameter_gradient", "backward_gain")
 
@@ -65,10 +65,8 @@ class Probed:
         for row in self.rows:
             values = [getattr(row, name) for name in _COLUMNS]
             lines.append((row.module, row.kind, *("–" if value is None else repr(value) for value in values)))
-        widths = [max(map(len, column)) for column in zip(*lines)]
-        table = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines]
         over = f"{self.seeds} initializations, ± half the 95% interval" if self.seeds > 1 else "the model as it stands"
-        return "\n".join([f"loss {self.loss!r} ({over})", *table, *(f"note: {note}" for note in self.notes)])
+        return "\n".join([f"loss {self.loss!r} ({over})", *as_table(lines), *(f"note: {note}" for note in self.notes)])
 
 
 def probe(model, loss, batches, *, seeds=1, reset=None, modules=None):

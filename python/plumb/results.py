@@ -121,9 +121,13 @@ class Spectra(dict):
         rows = [("group", "parameters", "largest", "smallest", "trace")]
         for name, one in self.items():
             rows.append((str(name), f"{one.parameters:,}", repr(one.max), repr(one.min), repr(one.trace)))
-        widths = [max(map(len, column)) for column in zip(*rows)]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
-        return "\n".join(["Diagonal blocks of a Hessian: extreme eigenvalues and trace", *lines])
+        return "\n".join(["Diagonal blocks of a Hessian: extreme eigenvalues and trace", *as_table(rows)])
+
+
+def as_table(rows):
+    """Lines of aligned columns from rows of texts."""
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
 
 
 def _count(number, noun):

@@ -1,0 +1,313 @@
+"""The coordinate check: how the sizes of activations, and of their changes in training, scale with a model's width and depth
+(Yang et al. 2022, arXiv 2203.03466, appendix D.1). Rules and words are those of src/plumb/analysis/coordinate_check.h."""
+
+import copy
+import math
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from . import _plumb
+from ._plumb import Error
+from .results import Measured, as_table
+
+_OUTPUT, _CHANGE, _UPDATE, _DECAY = "output at the start", "change of the output", "change by its update", "decay per step"
+
+
+@dataclass(frozen=True)
+class ScalingExponent:
+    """size ~ scale^exponent, the slope of log(size) over log(scale), with the half width of its 95% interval over the seeds
+    (Student's t).
+
+    of: "output at the start" and "change of the output", of a module; "change by its update", of its module's output by
+        this parameter's first update alone, on the same input; "decay per step", the share that decoupled weight decay takes.
+    trend: "constant" if the interval lies within ±margin, "grows" or "shrinks" if beyond, "undecided" if neither, "zero" if
+        all sizes are, "diverged" if some size is 0 or not finite.
+    verdict: "yes", "no", "undecided"; None where nothing is asked of it.
+    sizes: (seeds, scales), root mean squares. `at_the_end`: the slope between the two largest scales, mean over seeds.
+    """
+
+    axis: str
+    name: str
+    of: str
+    exponent: Measured
+    at_the_end: float
+    trend: str
+    verdict: str | None
+    sizes: np.ndarray
+
+
+@dataclass(frozen=True, repr=False)
+class CoordinateCheck:
+    """`verdict`: "no" if it is in any row, else "undecided" if in any, else "yes". `faults`: what is scaled wrongly, and by how
+    much, in sentences. `scales`: a dict from axes to their scales. True if the verdict is "yes"."""
+
+    rows: list
+    verdict: str
+    faults: list
+    scales: dict
+    seeds: int
+    steps: int
+    margin: float
+
+    def __bool__(self):
+        return self.verdict == "yes"
+
+    def __getitem__(self, name):
+        """All rows of a module or parameter."""
+        if found := [row for row in self.rows if row.name == name]:
+            return found
+        raise KeyError(name)
+
+    def to_pandas(self):
+        """The rows as a data frame."""
+        import pandas
+
+        return pandas.DataFrame([{"axis": row.axis, "name": row.name, "of": row.of, "exponent": row.exponent.value,
+                                  "exponent_error": row.exponent.error, "at_the_end": row.at_the_end, "trend": row.trend,
+                                  "verdict": row.verdict} for row in self.rows])
+
+    def table(self):
+        """The rows as cells, after a line of headings."""
+        return [("over", "name", "of", "exponent", "trend", "right")] + [
+            (row.axis, row.name, row.of, "–" if math.isnan(row.exponent.value) else repr(row.exponent), row.trend,
+             row.verdict or "–") for row in self.rows]
+
+    def title(self):
+        over = " and ".join(f"{axis} {', '.join(map(str, scales))}" for axis, scales in self.scales.items())
+        return (f"coordinate check over {over}: {self.verdict} ({self.seeds} seeds, {self.steps} steps, ± half the 95% interval, "
+                f"margin {self.margin:g})")
+
+    def __repr__(self):
+        return "\n".join([self.title(), *self.faults, *as_table(self.table())])
+
+
+def coordinate_check(make_model, loss, batches, widths, *, optimizer=None, steps=3, seeds=5, margin=0.1, depths=None,
+                     modules=None):
+    """Trains models of several widths for a few steps, and says whether activations and their changes keep their size.
+
+    make_model: make_model(width), or with `depths` make_model(width, depth); PyTorch's seed is set before. Parts of the same
+        role have the same name in all. With `depths`, both axes are measured, each at the smallest value of the other; of
+        lists of layers whose length varies, the first and last are compared.
+    loss: loss(model, batch), a number with its graph. `batches`: one for each step, and again from the first on, whose
+        activations are measured. Modules of dropout are switched off.
+    optimizer: optimizer(model), so that learning rates may depend on the width. Default: Adam at 1e-3.
+    modules: a regular expression, for the modules in whose names it is found. Default: all leaves.
+
+    Right is: every change of an output and by an update is constant, as is every output at the start, except that of the last
+    module may shrink, or any be zero; decay per step is constant. Random numbers go on as if nothing had been measured.
+    """
+    batches = list(batches)
+    axes = {"width": sorted(set(widths))} | ({} if depths is None else {"depth": sorted(set(depths))})
+    if not batches or seeds < 1 or steps < 1 or min(map(len, axes.values())) < 2 or min(map(min, axes.values())) < 1:
+        raise Error("an exponent needs two scales, a batch, a step and a seed, and for an interval two seeds")
+    optimizer = optimizer or (lambda model: torch.optim.Adam(model.parameters(), lr=1e-3))
+    rows, faults = [], []
+    for axis, scales in axes.items():
+        runs = []  # [seed][scale]
+        with torch.random.fork_rng():
+            for seed in range(seeds):
+                models = []
+                for scale in scales:
+                    torch.manual_seed(seed)
+                    sizes = {"width": scale} if depths is None else {"width": min(widths), "depth": min(depths), axis: scale}
+                    models.append(make_model(*sizes.values()))
+                runs.append([_measure(model, loss, batches, optimizer(model), steps, seed, modules, rename)
+                             for model, rename in zip(models, _by_place(models))])
+        found = _rows(axis, scales, runs, margin)
+        rows += found
+        faults += _faults(axis, found, runs[0][0].owners)
+    verdicts = [row.verdict for row in rows]
+    verdict = next((one for one in ("no", "undecided") if one in verdicts), "yes")
+    return CoordinateCheck(rows, verdict, faults, axes, seeds, steps, margin)
+
+
+@dataclass
+class _Run:
+    sizes: dict  # (name, of): root mean square or share, in the order of the forward pass
+    owners: dict  # parameter: the module whose output it changes
+
+
+def _by_place(models):
+    """For each model a function from names to names that all models have: in lists whose lengths differ, the members are
+    `first` and `last`, and the name of those between is None."""
+    kinds = (torch.nn.ModuleList, torch.nn.Sequential)
+    lengths = [{name: len(module) for name, module in model.named_modules() if isinstance(module, kinds)} for model in models]
+    varied = [name + "." if name else "" for name in lengths[0] if len({one.get(name) for one in lengths}) > 1]
+
+    def renamer(model):
+        def rename(name):
+            for start in varied:
+                if match := re.match(re.escape(start) + r"(\d+)(?=\.|$)", name):
+                    place, length = int(match[1]), len(model.get_submodule(start.rstrip(".")))
+                    if 0 < place < length - 1:
+                        return None
+                    name = start + ("first" if place == 0 else "last") + name[match.end():]
+            return name
+        return rename
+
+    return [renamer(model) for model in models]
+
+
+def _measure(model, loss, batches, optimizer, steps, seed, pattern, rename):
+    for module in model.modules():
+        if isinstance(module, torch.nn.modules.dropout._DropoutNd):
+            module.eval()
+    initial = copy.deepcopy(model)
+    inputs, unused = {}, {}
+    before = _outputs(initial, loss, batches[0], seed, inputs)
+    updates = {}  # of each parameter, in its first step that has a gradient: later ones answer to those of the others, too
+    for step in range(steps):
+        optimizer.zero_grad()
+        with torch.enable_grad():
+            loss(model, batches[step % len(batches)]).backward()
+        begun = {parameter: parameter.detach().clone() for parameter in model.parameters()
+                 if parameter not in updates and parameter.grad is not None and parameter.grad.any()}
+        optimizer.step()
+        updates |= {parameter: parameter.detach() - value for parameter, value in begun.items()}
+    after = _outputs(model, loss, batches[0], seed, unused)
+    sizes, owners = {}, {}
+    for name, output in before.items():
+        leaf = next(model.get_submodule(name).children(), None) is None
+        if (leaf if pattern is None else re.search(pattern, name)) and rename(name) is not None and name in after:
+            sizes[rename(name), _OUTPUT] = _size(output)
+            sizes[rename(name), _CHANGE] = _size(after[name] - output)
+    shares = _decays(optimizer)
+    old, new = (dict(one.named_parameters(remove_duplicate=False)) for one in (initial, model))
+    for name, tensor in new.items():
+        label, owner = rename(name), name.rpartition(".")[0]
+        while owner and owner not in inputs:  # a part that its parent does not call, as in nn.MultiheadAttention
+            owner = owner.rpartition(".")[0]
+        if not tensor.requires_grad or label is None:
+            continue
+        if shares.get(id(tensor)):
+            sizes[label, _DECAY] = shares[id(tensor)]
+        if owner in inputs:
+            module, value = initial.get_submodule(owner), old[name].detach().clone()
+            arguments, named = inputs[owner]
+            with torch.no_grad(), torch.random.fork_rng():
+                first = _tensor(module(*arguments, **named))
+                old[name].add_(updates.get(tensor, 0))
+                second = _tensor(module(*arguments, **named))
+                old[name].copy_(value)
+            if first is not None:
+                sizes[label, _UPDATE], owners[label] = _size(second.double() - first.double()), rename(owner)
+    return _Run(sizes, owners)
+
+
+def _outputs(model, loss, batch, seed, inputs):
+    """The output of each module in its first call, and into `inputs` what those with parameters of their own read."""
+    found, handles = {}, []
+
+    def kept(value):
+        return value.detach().clone() if isinstance(value, torch.Tensor) else value
+
+    def before(module, arguments, named, name):
+        inputs.setdefault(name, torch.utils._pytree.tree_map(kept, (arguments, named)))
+
+    def after(module, arguments, output, name):
+        output = _tensor(output)
+        if output is not None and name not in found:
+            found[name] = output.detach().double()
+
+    for name, module in model.named_modules():
+        if module._parameters:
+            handles.append(module.register_forward_pre_hook(lambda m, a, k, n=name: before(m, a, k, n), with_kwargs=True))
+        handles.append(module.register_forward_hook(lambda m, a, o, n=name: after(m, a, o, n)))
+    try:
+        # With a graph: without one, Transformer layers of PyTorch in evaluation mode do not call their modules.
+        with torch.random.fork_rng(), torch.enable_grad():
+            torch.manual_seed(seed)
+            loss(model, batch)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return found
+
+
+def _tensor(output):
+    if isinstance(output, (tuple, list)) and output:
+        output = output[0]
+    return output if isinstance(output, torch.Tensor) and output.is_floating_point() else None
+
+
+def _size(tensor):
+    return float(tensor.square().mean().sqrt())
+
+
+def _decays(optimizer):
+    """The share of each parameter that a step's decoupled weight decay takes: learning rate · weight decay."""
+    shares = {}
+    for group in optimizer.param_groups:
+        if isinstance(optimizer, torch.optim.AdamW) or group.get("decoupled_weight_decay"):
+            shares |= {id(tensor): float(group["lr"]) * group["weight_decay"] for tensor in group["params"]}
+    return shares
+
+
+def _rows(axis, scales, runs, margin):
+    keys = list(runs[0][0].sizes)
+    for run in (run for of_seed in runs for run in of_seed):
+        if different := set(keys) ^ set(run.sizes):
+            raise Error(f"not every model has {sorted(different)[0][0]}\nmake modules of the same role have the same name")
+    last = [name for name, of in keys if of == _CHANGE][-1:]
+    rows = []
+    for name, of in keys:
+        sizes = np.array([[run.sizes[name, of] for run in of_seed] for of_seed in runs])
+        exponent, end, trend = scaling_exponent(scales, sizes, margin)
+        verdict = {"constant": "yes", "undecided": "undecided", "zero": None}.get(trend, "no")
+        if of == _OUTPUT and trend == "shrinks" and [name] == last:
+            verdict = "yes"
+        rows.append(ScalingExponent(axis, name, of, exponent, end, trend, verdict, sizes))
+    return rows
+
+
+def scaling_exponent(scales, sizes, margin):
+    """Exponent, slope at the end, and trend, as `scaling_exponent` of coordinate_check.h; sizes: (seeds, scales)."""
+    if not sizes.any():
+        return Measured(math.nan, math.nan), math.nan, "zero"
+    if not (np.isfinite(sizes) & (sizes > 0)).all():
+        return Measured(math.nan, math.nan), math.nan, "diverged"
+    x, y = np.log(np.array(scales, float)), np.log(sizes)
+    slopes = (y @ (x - x.mean())) / ((x - x.mean()) ** 2).sum()
+    end = float(((y[:, -1] - y[:, -2]) / (x[-1] - x[-2])).mean())
+    mean, trend = float(slopes.mean()), "undecided"
+    if len(slopes) < 2:
+        return Measured(mean, None), end, trend
+    # To four decimals: what is exactly 0, as after a norm, differs from it by rounding.
+    half = _plumb.student_t_quantile(0.975, len(slopes) - 1) * slopes.std(ddof=1) / math.sqrt(len(slopes))
+    mean, half = round(mean, 4) + 0.0, round(float(half), 4)
+    for name, holds in (("grows", mean - half > margin), ("shrinks", mean + half < -margin),
+                        ("constant", abs(mean) + half <= margin)):
+        trend = name if holds else trend
+    return Measured(mean, half), end, trend
+
+
+def _faults(axis, rows, owners):
+    """Sentences on what is wrong by itself: an output follows what is wrong before it."""
+    def power(row, sign=1):
+        return f"{axis}^{sign * row.exponent.value:.2f}"
+
+    wrong = {of: [row for row in rows if row.of == of and row.verdict == "no"] for of in (_UPDATE, _DECAY, _OUTPUT, _CHANGE)}
+    faults = []
+    for row in wrong[_UPDATE]:
+        faults.append(f"{row.name}: its updates change the output of {owners[row.name]} as {power(row)}: "
+                      f"scale its learning rate by {power(row, -1)}")
+    for row in wrong[_DECAY]:
+        faults.append(f"{row.name}: weight decay takes a share of it per step that goes as {power(row)}: "
+                      f"scale its weight_decay by {power(row, -1)}")
+    for row in wrong[_OUTPUT][:1]:
+        faults.append(f"{_initial(row.name, owners)}: the output of {row.name} goes as {power(row)} at the start: "
+                      f"scale its initialization by {power(row, -1)}")
+    if not faults and wrong[_CHANGE]:
+        row = wrong[_CHANGE][0]
+        larger = "smaller" if row.exponent.value > 0 else "larger"
+        faults.append(f"{_initial(row.name, owners)}: the output of {row.name} changes as {power(row)}, although the first update "
+                      f"of each parameter is right: changes before it pass through its weights, which should be initialized "
+                      f"{larger} as the {axis} grows")
+    return [re.sub(r"\^nan", " to no power (a size is 0 or not finite)", fault) for fault in faults]
+
+
+def _initial(module, owners):
+    return next((name for name, owner in owners.items() if owner == module), module)
