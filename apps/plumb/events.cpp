@@ -5,6 +5,9 @@
 #include <chrono>
 #include <cmath>
 
+#include "plumb/base/files.h"
+#include "plumb/base/toml_text.h"
+
 namespace plumb::app {
 namespace {
 
@@ -21,6 +24,17 @@ void write_numbers(EventWriter& writer, const std::string& tag, int64_t step, co
     write_numbers(writer, fmt::format("{}/{}", tag, key), step, inner, now);
 }
 
+/// The keys of a run's configuration, without the quotes of texts.
+std::vector<std::pair<std::string, std::string>> settings_of(const std::filesystem::path& run) {
+  const std::filesystem::path file = run / "config.toml";
+  if (!std::filesystem::exists(file)) return {};
+  std::vector<std::pair<std::string, std::string>> settings = key_values(read_file(file));
+  for (auto& [key, value] : settings) {
+    if (value.size() > 1 && value.front() == '"' && value.back() == '"') value = value.substr(1, value.size() - 2);
+  }
+  return settings;
+}
+
 }  // namespace
 
 EventWriter& EventFiles::writer_of(const std::filesystem::path& run, int64_t step) {
@@ -28,6 +42,7 @@ EventWriter& EventFiles::writer_of(const std::filesystem::path& run, int64_t ste
   if (!writer) {
     writer = std::make_unique<EventWriter>(run);
     writer->start(step, wall_time());
+    writer->hyperparameters(settings_of(run), wall_time());
   }
   return *writer;
 }

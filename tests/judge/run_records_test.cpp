@@ -10,6 +10,7 @@
 #include "plumb/base/files.h"
 #include "plumb/judge/arms.h"
 #include "plumb/judge/judge.h"
+#include "plumb/report/tensorboard.h"
 #include "support/errors.h"
 #include "support/paths.h"
 
@@ -74,6 +75,21 @@ TEST(RunRecords, OfTransformersTrainer) {
   expect_runs(
       read_run_records(golden("trainer")), "eval_loss", [](const RunRecord& run) { return arm_in(run.name); },
       [](const RunRecord& run) { return digit_in(run.name); });
+}
+
+// The reader understands what SummaryWriter writes, so what it reads here, TensorBoard understands.
+TEST(RunRecords, OfPlumbsOwnEventFiles) {
+  const test::TemporaryDirectory folder;
+  {
+    EventWriter writer(folder.path());
+    writer.hyperparameters({{"train.learning_rate", "5e-4"}, {"model.norm", "rmsnorm"}, {"model.pooler", "false"}}, 1);
+    writer.scalar("valid/loss", 10, 2.5, 2);
+  }
+  const RunRecord run = read_run_records(folder.path())[0];
+  EXPECT_EQ(*run.setting("train.learning_rate"), "0.0005");  // a number
+  EXPECT_EQ(*run.setting("model.norm"), "rmsnorm");
+  EXPECT_EQ(*run.setting("model.pooler"), "false");
+  EXPECT_EQ(run.series.at("valid/loss")[0].value, 2.5);
 }
 
 class RunFiles : public testing::Test {

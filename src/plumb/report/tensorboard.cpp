@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cstring>
 #include <fstream>
@@ -75,6 +76,30 @@ void EventWriter::scalar(const std::string& tag, int64_t step, double value, dou
   tensorboard::Summary::Value* point = event.mutable_summary()->add_value();
   point->set_tag(tag);
   point->set_simple_value(static_cast<float>(value));
+  add(event.SerializeAsString());
+}
+
+void EventWriter::hyperparameters(const std::vector<std::pair<std::string, std::string>>& settings, double wall_time) {
+  tensorboard::HyperparameterData data;
+  auto& values = *data.mutable_session_start_info()->mutable_hparams();
+  for (const auto& [name, text] : settings) {
+    tensorboard::HyperparameterValue& value = values[name];
+    double number = 0;
+    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (text == "true" || text == "false") {
+      value.set_bool_value(text == "true");
+    } else if (failure == std::errc() && end == text.data() + text.size()) {
+      value.set_number_value(number);
+    } else {
+      value.set_string_value(text);
+    }
+  }
+  tensorboard::Event event;
+  event.set_wall_time(wall_time);
+  tensorboard::Summary::Value* value = event.mutable_summary()->add_value();
+  value->set_tag("_hparams_/session_start_info");
+  value->mutable_metadata()->mutable_plugin_data()->set_plugin_name("hparams");
+  value->mutable_metadata()->mutable_plugin_data()->set_content(data.SerializeAsString());
   add(event.SerializeAsString());
 }
 

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace plumb {
 
@@ -26,6 +28,9 @@ class EventWriter {
 
   /// Adds one point, written by the next flush and stored in float32. `wall_time` is in seconds since 1970.
   void scalar(const std::string& tag, int64_t step, double value, double wall_time);
+
+  /// Adds what was set, for TensorBoard's page of hyperparameters: names with numbers, true or false, or other texts.
+  void hyperparameters(const std::vector<std::pair<std::string, std::string>>& settings, double wall_time);
 
   /// Writes all pending events. Throws Error if writing fails.
   void flush();
