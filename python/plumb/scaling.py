@@ -77,8 +77,8 @@ class CoordinateCheck:
 
     def title(self):
         over = " and ".join(f"{axis} {', '.join(map(str, scales))}" for axis, scales in self.scales.items())
-        return (f"coordinate check over {over}: {self.verdict} ({self.seeds} seeds, {self.steps} steps, ± half the 95% interval, "
-                f"margin {self.margin:g})")
+        return (f"coordinate check over {over}: {self.verdict} ({self.seeds} seeds, {self.steps} steps, ± half the 95% "
+                f"interval, margin {self.margin:g})")
 
     def __repr__(self):
         return "\n".join([self.title(), *self.faults, *as_table(self.table())])
@@ -303,9 +303,9 @@ def _faults(axis, rows, owners):
     if not faults and wrong[_CHANGE]:
         row = wrong[_CHANGE][0]
         larger = "smaller" if row.exponent.value > 0 else "larger"
-        faults.append(f"{_initial(row.name, owners)}: the output of {row.name} changes as {power(row)}, although the first update "
-                      f"of each parameter is right: changes before it pass through its weights, which should be initialized "
-                      f"{larger} as the {axis} grows")
+        faults.append(f"{_initial(row.name, owners)}: the output of {row.name} changes as {power(row)}, although the first "
+                      f"update of each parameter is right: changes before it pass through its weights, which should be "
+                      f"initialized {larger} as the {axis} grows")
     return [re.sub(r"\^nan", " to no power (a size is 0 or not finite)", fault) for fault in faults]
 
 

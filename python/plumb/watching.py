@@ -10,6 +10,7 @@ from .curvature import Hessian
 from .leaving import as_found
 
 _BLOCK = r"^(.*?\.\d+|[^.]+)"
+_NOISE = ("noise_scale", "noise_trace", "square_gradient")
 
 
 class Watch:
@@ -33,15 +34,15 @@ class Watch:
     random numbers are as without it. `close()` ends watching.
     """
 
-    def __init__(self, model, optimizer, *, every=100, loss=None, by=_BLOCK, steps=30):
-        if every < 1 or steps < 1:
-            raise Error("a Watch measures every n steps, n ≥ 1, by at least one product")
+    def __init__(self, model, optimizer, *, every=100, loss=None, examples=1, by=_BLOCK, steps=30):
+        if every < 1 or steps < 1 or examples < 1:
+            raise Error("a Watch measures every n steps, n ≥ 1, by at least one product, on at least one example")
         self._parameters = {name: tensor for name, tensor in model.named_parameters() if tensor.requires_grad}
         watched = {id(tensor) for group in optimizer.param_groups for tensor in group["params"]}
         if not any(id(tensor) in watched for tensor in self._parameters.values()):
             raise Error("the optimizer updates none of the model's parameters\npass the two that belong together")
         self._model, self._optimizer, self._loss = model, optimizer, loss
-        self._every, self._steps = every, steps
+        self._every, self._steps, self._examples = every, steps, examples
         self._block = {}
         for name in self._parameters:
             found = re.search(by, name)
@@ -82,11 +83,14 @@ class Watch:
             values["gradient_norm" + key] = math.sqrt(gradient)
             values["update_norm" + key] = math.sqrt(update)
             values["update_ratio" + key] = math.sqrt(update / weights) if weights else math.nan
-        values |= self._of_optimizer()
+        finite = math.isfinite(values["gradient_norm"] + values["update_norm"])
+        values |= self._of_optimizer(finite)
+        if isinstance(self._loss, (list, tuple)) and len(self._loss) > 1:
+            values |= self._noise() if finite else dict.fromkeys(_NOISE, math.nan)
         self.values, self.new = values, True
         self.history.append(values)
 
-    def _of_optimizer(self):
+    def _of_optimizer(self, finite):
         """What depends on the kind of optimizer: the share of elements at Adam's ε, and the sharpness that it sees."""
         scales, held, elements, factor = {}, 0.0, 0, None
         for group in self._optimizer.param_groups:
@@ -106,7 +110,7 @@ class Watch:
         values = {"adam_epsilon_share": held / elements} if elements else {}
         if self._loss is None:
             return values
-        values["sharpness"] = sharpness = self._sharpness(scales)
+        values["sharpness"] = sharpness = self._sharpness(scales) if finite else math.nan
         if factor is not None and sharpness > 0:
             values["critical_rate"] = factor / sharpness
             values["rate_share"] = self._optimizer.param_groups[0]["lr"] / values["critical_rate"]
@@ -122,6 +126,88 @@ class Watch:
             scale = torch.cat(pieces)
             value, self._start = _largest(lambda v: scale * (hessian @ (scale * v)), scale, self._steps, self._start)
         return value
+
+    def _noise(self):
+        """As `noise_scale` of src/plumb/analysis/noise_scale.h, of the mini-batches of `loss`."""
+        count, mean, squares = len(self._loss), None, 0.0
+        tensors = [tensor for tensor in self._parameters.values() if tensor.grad is not None]
+        with as_found(self._model, weights=False), torch.enable_grad():
+            self._model.eval()
+            for loss in self._loss:
+                pieces = torch.autograd.grad(loss(), tensors, allow_unused=True, materialize_grads=True)
+                gradient = torch.cat([piece.detach().double().flatten() for piece in pieces])
+                squares += float(gradient.square().sum()) / count
+                mean = gradient / count if mean is None else mean + gradient / count
+        small, big, of_mean = self._examples, self._examples * count, float(mean.square().sum())
+        square_gradient = (big * of_mean - small * squares) / (big - small)
+        trace = (squares - of_mean) / (1 / small - 1 / big)
+        return dict(zip(_NOISE, (trace / square_gradient if square_gradient > 0 else math.nan, trace, square_gradient)))
+
+
+def transformers_callback(*, log=None, **options):
+    """A callback for transformers' Trainer, `Trainer(…, callbacks=[plumb.transformers_callback(loss=…)])`, that watches its
+    optimizer. The options are those of Watch, except that the functions of `loss` get the model. The values go into
+    `trainer.state.log_history` with "plumb/" before their names, and to `log`, a function of a dict, if given."""
+    import transformers
+
+    class WatchCallback(transformers.TrainerCallback):
+        watch = None
+
+        def on_train_begin(self, args, state, control, model=None, optimizer=None, **others):
+            optimizer = getattr(optimizer, "optimizer", optimizer)  # accelerate's wrapper does not call hooks
+            self.watch = Watch(model, optimizer, **_of_model(options, model))
+
+        def on_step_end(self, args, state, control, **others):
+            if self.watch.new:
+                values = _labelled(self.watch.values)
+                state.log_history.append({"step": state.global_step, **values})
+                if log is not None:
+                    log(values)
+
+        def on_train_end(self, args, state, control, **others):
+            self.watch.close()
+
+    return WatchCallback()
+
+
+def lightning_callback(**options):
+    """The same for Lightning, `Trainer(callbacks=[plumb.lightning_callback(loss=…)])`: the values of the first optimizer go to
+    the trainer's loggers, and the functions of `loss` get the LightningModule."""
+    try:
+        from lightning.pytorch import Callback
+    except ImportError:
+        from pytorch_lightning import Callback
+
+    class WatchCallback(Callback):
+        watch = None
+
+        def on_train_start(self, trainer, module):
+            self.watch = Watch(module, trainer.optimizers[0], **_of_model(options, module))
+
+        def on_train_batch_end(self, trainer, module, *others):
+            if self.watch.new:
+                self.watch.new = False  # several batches may be one step
+                for logger in trainer.loggers:
+                    logger.log_metrics(_labelled(self.watch.values), step=trainer.global_step)
+
+        def on_train_end(self, trainer, module):
+            self.watch.close()
+
+    return WatchCallback()
+
+
+def _of_model(options, model):
+    """The options with losses that need no arguments."""
+    loss = options.get("loss")
+    if loss is None:
+        return options
+    if callable(loss):
+        return options | {"loss": lambda: loss(model)}
+    return options | {"loss": [lambda one=one: one(model) for one in loss]}
+
+
+def _labelled(values):
+    return {"plumb/" + name: value for name, value in values.items()}
 
 
 def _largest(multiply, like, steps, start):

@@ -1,4 +1,4 @@
-"""plumb.coordinate_check: against exponents from theory (Yang & Hu 2021, arXiv 2011.14522; Yang et al. 2022, arXiv 2203.03466)."""
+"""plumb.coordinate_check: against exponents from theory (Yang et al. 2022, arXiv 2203.03466)."""
 
 import math
 
@@ -121,7 +121,8 @@ def test_depth(power):
     def make(width, depth):
         return Deep(width, depth, lambda depth: depth**power)
 
-    found = plumb.coordinate_check(make, lambda m, x: m(x).square().mean(), [torch.zeros(3, 1)], [2, 4], depths=[2, 4, 8], seeds=2)
+    found = plumb.coordinate_check(make, lambda m, x: m(x).square().mean(), [torch.zeros(3, 1)], [2, 4], depths=[2, 4, 8],
+                                   seeds=2)
     row = next(row for row in found["stream"] if row.axis == "depth" and row.of == "output at the start")
     assert (row.exponent.value, row.exponent.error) == (1 + power, 0)  # n layers add 1 each, or 1/n
     assert row.trend == ("grows" if power == 0 else "constant")
@@ -159,7 +160,8 @@ def test_errors():
     with pytest.raises(plumb.Error, match="two scales"):
         plumb.coordinate_check(Net, loss, batches(), [64])
     with pytest.raises(plumb.Error, match="not every model has"):
-        plumb.coordinate_check(lambda width: nn.Sequential(nn.Linear(8, 4), *[nn.ReLU()] * (width == 2)), loss, batches(), [1, 2])
+        plumb.coordinate_check(lambda width: nn.Sequential(nn.Linear(8, 4), *[nn.ReLU()] * (width == 2)), loss, batches(),
+                               [1, 2])
 
 
 def test_sizes_are_those_of_a_run_by_hand():

@@ -18,7 +18,8 @@ def task(seed=0):
 def train(kind, watched, steps=7, **settings):
     model, x, y = task()
     optimizer = kind(model.parameters(), **settings)
-    watch = plumb.Watch(model, optimizer, every=3, loss=lambda: nn.functional.mse_loss(model(x), y)) if watched else None
+    losses = [lambda half=half: nn.functional.mse_loss(model(x[half]), y[half]) for half in (slice(10), slice(10, 20))]
+    watch = plumb.Watch(model, optimizer, every=3, loss=losses, examples=10) if watched else None
     for _ in range(steps):
         optimizer.zero_grad()
         nn.functional.mse_loss(model(x), y).backward()
@@ -97,3 +98,94 @@ def test_blocks_and_errors():
     assert len(watch.history) == 1
     with pytest.raises(plumb.Error, match="none of the model's parameters"):
         plumb.Watch(nn.Linear(2, 2), optimizer)
+
+
+def test_noise_scale_is_that_of_the_gradients_variance():
+    torch.manual_seed(0)
+    model = nn.Linear(3, 1, bias=False).double()
+    x, y = torch.randn(4, 5, 3).double() + 1, torch.randn(4, 5, 1).double()
+    losses = [lambda a=a, b=b: 0.5 * (model(a) - b).square().mean() for a, b in zip(x, y)]
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    watch = plumb.Watch(model, optimizer, loss=losses, examples=5)
+    losses[0]().backward()
+    optimizer.step()
+    gradients = torch.stack([((a @ model.weight.T - b) * a).mean(0) for a, b in zip(x, y)]).detach()
+    trace = 5 * gradients.var(0, correction=1).sum().item()
+    square = gradients.mean(0).square().sum().item() - trace / 20
+    assert square > 0
+    assert watch.values["noise_trace"] == pytest.approx(trace, rel=1e-10)
+    assert watch.values["square_gradient"] == pytest.approx(square, rel=1e-10)
+    assert watch.values["noise_scale"] == pytest.approx(trace / square, rel=1e-10)
+    hessian = torch.einsum("kbi,kbj->ij", x, x) / 20
+    assert watch.values["sharpness"] == pytest.approx(torch.linalg.eigvalsh(hessian)[-1].item(), rel=1e-6)
+
+
+def test_of_a_run_that_diverges_goes_on():
+    model = nn.Linear(1, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    losses = [lambda: model(torch.ones(1, 1)).square().sum()] * 2
+    watch = plumb.Watch(model, optimizer, loss=losses)
+    (losses[0]() * math.inf).backward()
+    optimizer.step()
+    assert math.isnan(watch.values["sharpness"]) and math.isnan(watch.values["noise_scale"])
+
+
+def test_callback_of_transformers(tmp_path):
+    transformers = pytest.importorskip("transformers")
+    pytest.importorskip("accelerate")
+    logged = []
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Linear(3, 1)
+
+        def forward(self, x=None, labels=None):
+            return {"loss": nn.functional.mse_loss(self.body(x)[..., 0], labels)}
+
+    def train(callbacks):
+        torch.manual_seed(0)
+        data = [{"x": torch.randn(3), "labels": torch.randn(())} for _ in range(16)]
+        model = Model()
+        arguments = transformers.TrainingArguments(
+            str(tmp_path), per_device_train_batch_size=2, gradient_accumulation_steps=2, max_steps=4, report_to=[],
+            use_cpu=True, disable_tqdm=True, save_strategy="no")
+        trainer = transformers.Trainer(model, arguments, train_dataset=data, callbacks=callbacks)
+        trainer.train()
+        return model, trainer
+
+    x, y = torch.ones(4, 3), torch.ones(4)
+    callback = plumb.transformers_callback(log=logged.append, every=2, loss=lambda model: model(x, y)["loss"])
+    watched, trainer = train([callback])
+    plain, _ = train([])
+    assert all(torch.equal(a, b) for a, b in zip(watched.parameters(), plain.parameters()))
+    history = [entry for entry in trainer.state.log_history if "plumb/sharpness" in entry]
+    assert [entry["step"] for entry in history] == [1, 2, 4] == [values["plumb/step"] for values in logged]
+    assert logged[0]["plumb/update_ratio/body"] == logged[0]["plumb/update_ratio"] > 0
+
+
+def test_callback_of_lightning(tmp_path):
+    lightning = pytest.importorskip("lightning.pytorch")
+    from lightning.pytorch.loggers import CSVLogger
+
+    class Model(lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Linear(3, 1)
+
+        def training_step(self, batch, index):
+            return self.body(batch).square().mean()
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=0.1)
+
+    callback = plumb.lightning_callback(every=2, loss=lambda model: model.body(torch.ones(2, 3)).square().mean())
+    trainer = lightning.Trainer(
+        accelerator="cpu", max_steps=4, callbacks=[callback], logger=CSVLogger(tmp_path), enable_checkpointing=False,
+        enable_progress_bar=False, enable_model_summary=False, accumulate_grad_batches=2, log_every_n_steps=1)
+    trainer.fit(Model(), torch.utils.data.DataLoader(torch.randn(16, 3), batch_size=2))
+    assert [values["step"] for values in callback.watch.history] == [1, 2, 4]
+    # The mean of (w·1 + b)² has the curvature 2·(1 + 3) along (1, 1).
+    assert callback.watch.values["sharpness"] == pytest.approx(8, rel=1e-5)
+    header = next(tmp_path.rglob("metrics.csv")).read_text().split("\n")[0]
+    assert "plumb/sharpness" in header.split(",")
