@@ -49,7 +49,7 @@ class Difference:
     gradients: list
 
     def __bool__(self):
-        return self.first is not None
+        return self.first is not None or any(one.differs() for one in self.gradients)
 
     def __repr__(self):
         lines = []
@@ -63,6 +63,8 @@ class Difference:
                 lines.append("")
         if self.first is None:
             largest = max((one.difference for one in self.outputs if one.difference is not None), default=0.0)
+            if self:
+                return "\n".join([*lines, "Their outputs agree, but not their gradients."])
             return "\n".join([*lines, f"They compute the same: no output differs by more than {largest:.1g} of its size."])
         name = self.first.module or "the model itself"
         apart = "" if self.first.difference is None else f", by {self.first.difference:.2g} of its size"
@@ -92,7 +94,7 @@ def diff(first, second, batch, loss=None, *, call=None, map=None):
     one, other = traces
     parameters = _compare(one.tensors, other.tensors, rename)
     outputs = _compare(one.outputs, other.outputs, lambda key: (rename(key[0]), key[1]))
-    gradients = [found for found in _compare(one.gradients, other.gradients, rename) if found.difference is not None]
+    gradients = _compare(one.gradients, other.gradients, rename)
     return Difference(_first(one, other, parameters, rename), parameters, outputs, gradients)
 
 
@@ -140,18 +142,22 @@ def _no_fast_path():
 
 def _trace(model, batch, call, loss):
     model = copy.deepcopy(model).cpu().double().eval()
-    events, outputs, calls, handles = [], {}, {}, []
+    events, outputs, calls, handles, read = [], {}, {}, [], {}
 
-    def finished(module, inputs, keywords, output, name):
+    def begun(module, inputs, keywords, name):  # before a module changes its input in place
+        read.setdefault(name, []).append(_tensors_in(list(inputs)) + _tensors_in(keywords))
+
+    def finished(module, inputs, output, name):
         number = calls[name] = calls.get(name, 0) + 1
+        before = read[name].pop()
         tensors = [tensor for tensor in _tensors_in(output) if tensor.is_floating_point()]
         if tensors:
-            events.append((name, number, _tensors_in(list(inputs)) + _tensors_in(keywords)))
+            events.append((name, number, before))
             outputs[name, number] = tensors[0]
 
     for name, module in model.named_modules():
-        hook = lambda m, i, k, o, n=name: finished(m, i, k, o, n)  # noqa: E731
-        handles.append(module.register_forward_hook(hook, with_kwargs=True))
+        handles.append(module.register_forward_pre_hook(lambda m, i, k, n=name: begun(m, i, k, n), with_kwargs=True))
+        handles.append(module.register_forward_hook(lambda m, i, o, n=name: finished(m, i, o, n)))
     gradients = {}
     with _no_fast_path():
         with torch.no_grad():
@@ -173,7 +179,7 @@ def _apart(first, second):
     """The relative difference of two tensors; None if their shapes differ."""
     if first.shape != second.shape:
         return None
-    if torch.equal(first, second):
+    if torch.equal(first, second) or first.is_floating_point() and torch.allclose(first, second, 0, 0, equal_nan=True):
         return 0.0
     larger = max(float(first.double().norm()), float(second.double().norm()))
     return float((first.double() - second.double()).norm()) / larger if larger else 0.0

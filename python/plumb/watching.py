@@ -2,6 +2,7 @@
 
 import math
 import re
+import warnings
 
 import torch
 
@@ -26,7 +27,8 @@ class Watch:
         arguments on a batch that stays the same: "sharpness", λ_max of the Hessian, or of P⁻¹H for Adam and AdamW, with
         P = (1 − β₁ᵗ)·(√(v/(1 − β₂ᵗ)) + ε); "critical_rate", above which oscillations grow on a quadratic loss: 2/λ for gradient
         descent, (2 + 2μ)/λ with momentum μ, (2 + 2β₁)/((1 − β₁)·λ) for Adam (Cohen et al. 2021, arXiv 2103.00065; Cohen et al.
-        2022, arXiv 2207.14484); and "rate_share", the learning rate as a share of it. λ is known to a hundredth.
+        2022, arXiv 2207.14484); and "rate_share", the largest learning rate as a share of it. An eigenvalue lies within
+        "sharpness_error" of λ. A loss that cannot be differentiated twice is said once, as a warning, and left out.
     history: the values of all measurements. `new`: whether the last step was measured.
     by: a regular expression, of which what it finds in a parameter's name names its block: "layers.3" by default.
 
@@ -47,7 +49,7 @@ class Watch:
         for name in self._parameters:
             found = re.search(by, name)
             self._block[name] = (found[1] if found.re.groups else found[0]) if found else name
-        self._before, self._taken, self._start = None, 0, None
+        self._before, self._taken, self._warned = None, 0, False
         self.values, self.history, self.new = {}, [], False
         self._handles = [optimizer.register_step_pre_hook(self._prepare), optimizer.register_step_post_hook(self._measure)]
 
@@ -100,7 +102,8 @@ class Watch:
                 state = self._optimizer.state.get(tensor, {})
                 if "exp_avg_sq" in state and "betas" in group:
                     (beta1, beta2), step = group["betas"], float(state["step"])
-                    root = (state["exp_avg_sq"].double() / (1 - beta2**step)).sqrt()
+                    second = state.get("max_exp_avg_sq", state["exp_avg_sq"])  # the former: AMSGrad
+                    root = (second.double() / (1 - beta2**step)).sqrt()
                     held, elements = held + float((root < group["eps"]).sum()), elements + root.numel()
                     # √P⁻¹, so that S·H·S has the eigenvalues of P⁻¹H.
                     scales[name] = ((1 - beta1**step) * (root + group["eps"])).rsqrt().to(tensor.dtype)
@@ -110,22 +113,29 @@ class Watch:
         values = {"adam_epsilon_share": held / elements} if elements else {}
         if self._loss is None:
             return values
-        values["sharpness"] = sharpness = self._sharpness(scales) if finite else math.nan
+        sharpness, error = self._sharpness(scales) if finite else (math.nan, math.nan)
+        values |= {"sharpness": sharpness, "sharpness_error": error}
         if factor is not None and sharpness > 0:
             values["critical_rate"] = factor / sharpness
-            values["rate_share"] = self._optimizer.param_groups[0]["lr"] / values["critical_rate"]
+            values["rate_share"] = max(group["lr"] for group in self._optimizer.param_groups) / values["critical_rate"]
         return values
 
     def _sharpness(self, scales):
+        """λ_max and its error; NaN, after a warning, if the loss has no second derivative."""
         with as_found(self._model, weights=False):
             self._model.eval()
             reached = {name: tensor for name, tensor in self._parameters.items() if tensor.grad is not None}
-            hessian = Hessian(self._loss, reached)
-            pieces = [scales[name].flatten() if name in scales else torch.ones_like(tensor).flatten().detach()
-                      for name, tensor in reached.items()]
-            scale = torch.cat(pieces)
-            value, self._start = _largest(lambda v: scale * (hessian @ (scale * v)), scale, self._steps, self._start)
-        return value
+            try:
+                hessian = Hessian(self._loss, reached)
+                pieces = [scales[name].flatten() if name in scales else torch.ones_like(tensor).flatten().detach()
+                          for name, tensor in reached.items()]
+                scale = torch.cat(pieces)
+                return _largest(lambda v: scale * (hessian @ (scale * v)), scale, self._steps)
+            except Error as error:
+                if not self._warned:
+                    warnings.warn(f"no sharpness: {error}", stacklevel=2)
+                self._warned = True
+                return math.nan, math.nan
 
     def _noise(self):
         """As `noise_scale` of src/plumb/analysis/noise_scale.h, of the mini-batches of `loss`."""
@@ -210,12 +220,12 @@ def _labelled(values):
     return {"plumb/" + name: value for name, value in values.items()}
 
 
-def _largest(multiply, like, steps, start):
-    """The largest eigenvalue of a symmetric operator, and its Ritz vector: Lanczos with all earlier vectors kept, until the
-    residual is a hundredth of the value."""
+def _largest(multiply, like, steps):
+    """The largest eigenvalue of a symmetric operator, and how far one may lie from it: Lanczos with all earlier vectors kept,
+    from a random vector, until the residual is a hundredth of the value. Not from the last eigenvector, which hides that
+    another one has become the largest."""
     generator = torch.Generator().manual_seed(0)
-    noise = torch.randn(like.numel(), generator=generator, dtype=torch.float64).to(like)
-    vector = noise if start is None or start.numel() != like.numel() else start + 0.1 * noise / noise.norm()
+    vector = torch.randn(like.numel(), generator=generator, dtype=torch.float64).to(like)
     basis, diagonal, beside = [vector / vector.norm()], [], []
     for _ in range(min(steps, like.numel())):
         product = multiply(basis[-1])
@@ -229,9 +239,9 @@ def _largest(multiply, like, steps, start):
             off = torch.tensor(beside, dtype=torch.float64)
             tridiagonal += torch.diag(off, 1) + torch.diag(off, -1)
         values, vectors = torch.linalg.eigh(tridiagonal)
-        if norm * abs(float(vectors[-1, -1])) <= 0.01 * abs(float(values[-1])):
+        residual = norm * abs(float(vectors[-1, -1]))
+        if residual <= 0.01 * abs(float(values[-1])):
             break
         beside.append(norm)
         basis.append(product / norm)
-    ritz = sum(float(weight) * vector for weight, vector in zip(vectors[:, -1], basis))
-    return float(values[-1]), ritz / ritz.norm()
+    return float(values[-1]), residual

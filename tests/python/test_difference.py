@@ -149,3 +149,26 @@ def test_names_may_differ():
     found = plumb.diff(outer, renamed, torch.randn(2, 3), call=lambda m, x: next(iter(m.values()))(x),
                        map=lambda name: name.replace("one", "two"))
     assert not found and len(found.outputs) == 3
+
+
+def test_modules_that_work_in_place():
+    def net(slope):
+        torch.manual_seed(0)
+        return nn.Sequential(nn.Linear(3, 4), nn.LeakyReLU(slope, inplace=True), nn.Linear(4, 2))
+
+    found = plumb.diff(net(0.1), net(0.2), torch.randn(5, 3))
+    assert found.first.module == "1" and found.first.attributes == ["negative_slope: 0.1 and 0.2"]
+
+
+def test_gradients_alone_may_differ():
+    class Detached(nn.Linear):
+        def forward(self, x):
+            return nn.functional.linear(x, self.weight.detach(), self.bias)
+
+    model, other = nn.Linear(3, 2), Detached(3, 2)
+    other.load_state_dict(model.state_dict())
+    found = plumb.diff(model, other, torch.randn(4, 3), lambda m, x: m(x).square().mean())
+    assert found and found.first is None and "not their gradients" in repr(found)
+    with torch.no_grad():
+        model.weight[0, 0] = math.nan
+    assert not plumb.diff(model, copy.deepcopy(model), torch.randn(4, 3))

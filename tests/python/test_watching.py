@@ -189,3 +189,33 @@ def test_callback_of_lightning(tmp_path):
     assert callback.watch.values["sharpness"] == pytest.approx(8, rel=1e-5)
     header = next(tmp_path.rglob("metrics.csv")).read_text().split("\n")[0]
     assert "plumb/sharpness" in header.split(",")
+
+
+def test_another_eigenvalue_may_become_the_largest():
+    weights = nn.ParameterList([nn.Parameter(torch.ones(2000, dtype=torch.float64))])
+    curvature = torch.linspace(0, 1, 2000, dtype=torch.float64)
+
+    def loss():
+        return 0.5 * (curvature * weights[0].square()).sum()
+
+    optimizer = torch.optim.SGD(weights.parameters(), lr=1e-3)
+    watch = plumb.Watch(weights, optimizer, every=1, loss=loss)
+    for largest in (1.0, 3.0):
+        curvature[7] = largest
+        optimizer.zero_grad()
+        loss().backward()
+        optimizer.step()
+        assert watch.values["sharpness"] == pytest.approx(largest, abs=max(watch.values["sharpness_error"], 0.02))
+
+
+def test_a_loss_without_second_derivative_is_said_once():
+    model = nn.Linear(3, 1)
+    x = torch.randn(5, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+    watch = plumb.Watch(model, optimizer, every=1, loss=lambda: model(x).sum())  # linear in the parameters
+    with pytest.warns(UserWarning, match="no sharpness") as said:
+        for _ in range(2):
+            optimizer.zero_grad()
+            model(x).sum().backward()
+            optimizer.step()
+    assert len(said) == 1 and math.isnan(watch.values["sharpness"]) and watch.values["update_norm"] > 0
