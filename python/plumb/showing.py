@@ -93,9 +93,10 @@ def density_figure(density, width=640, height=240):
         outline = points(density.x, density.low) + " " + points(density.x[::-1], density.high[::-1])
         band = f'<polygon points="{outline}" fill="{_LINE}" fill-opacity="0.18"/>'
     name = "Density of eigenvalues" + (" with its 95% band over the probes" if band else "")
-    caption = name.lower() if width > 400 else "eigenvalue"
+    # In a cell of a table, it would shrink to nothing.
+    caption, shrinks = (name.lower(), "; max-width: 100%") if width > 400 else ("eigenvalue", "")
     return (f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{name}" viewBox="0 0 {width} {height}" '
-            f'width="{width}" style="max-width: 100%; background: #fff" font-family="system-ui, sans-serif" font-size="12" '
+            f'width="{width}" style="background: #fff{shrinks}" font-family="system-ui, sans-serif" font-size="12" '
             f'fill="{_MUTED}">{"".join(marks)}<line x1="{left}" x2="{width - right}" y1="{height - bottom}" '
             f'y2="{height - bottom}" stroke="{_AXIS}"/>{band}<polyline points="{points(density.x, density.y)}" fill="none" '
             f'stroke="{_LINE}" stroke-width="1.6"/><text x="{(left + width - right) / 2}" y="{height - 6}" '
