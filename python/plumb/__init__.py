@@ -23,11 +23,13 @@ from .probing import ModuleProbe, Probed, probe
 from .results import Density, Measured, Probe, Spectra, Spectrum
 from .runs import Run, runs
 from .scaling import CoordinateCheck, ScalingExponent, coordinate_check
+from .showing import report
 from .watching import Watch, lightning_callback, transformers_callback
 
 __version__ = _build.version
 __all__ = [
     "ArmSummary", "CoordinateCheck", "Density", "Difference", "Error", "FirstDifference", "Hessian", "Measured", "ModuleProbe",
     "Probe", "Probed", "Run", "ScalingExponent", "Spectra", "Spectrum", "TensorDifference", "Verdict", "Verdicts", "Watch",
-    "coordinate_check", "diff", "hvp", "judge", "lightning_callback", "probe", "runs", "spectrum", "transformers_callback",
+    "coordinate_check", "diff", "hvp", "judge", "lightning_callback", "probe", "report", "runs", "spectrum",
+    "transformers_callback",
 ]

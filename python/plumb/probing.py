@@ -11,6 +11,7 @@ from . import _plumb
 from ._plumb import Error
 from .leaving import as_found, reset_of
 from .results import Measured, as_table
+from .showing import section
 
 _COLUMNS = ("output", "gradient", "parameter_gradient", "backward_gain")
 
@@ -60,13 +61,22 @@ class Probed:
             rows.append(cells)
         return pandas.DataFrame(rows)
 
-    def __repr__(self):
+    def _title(self):
+        over = f"{self.seeds} initializations, ± half the 95% interval" if self.seeds > 1 else "the model as it stands"
+        return f"loss {self.loss!r} ({over})"
+
+    def _table(self):
         lines = [("module", "kind", "output RMS", "‖∂L/∂output‖", "‖∂L/∂parameters‖", "backward gain")]
         for row in self.rows:
             values = [getattr(row, name) for name in _COLUMNS]
             lines.append((row.module, row.kind, *("–" if value is None else repr(value) for value in values)))
-        over = f"{self.seeds} initializations, ± half the 95% interval" if self.seeds > 1 else "the model as it stands"
-        return "\n".join([f"loss {self.loss!r} ({over})", *as_table(lines), *(f"note: {note}" for note in self.notes)])
+        return lines
+
+    def __repr__(self):
+        return "\n".join([self._title(), *as_table(self._table()), *(f"note: {note}" for note in self.notes)])
+
+    def _repr_html_(self):
+        return section(f"Modules: {self._title()}", self._table(), notes=self.notes)
 
 
 def probe(model, loss, batches, *, seeds=1, reset=None, modules=None):

@@ -5,6 +5,8 @@ from math import floor, isfinite, log10
 
 import numpy as np
 
+from .showing import Cell, density_figure, section
+
 
 @dataclass(frozen=True)
 class Measured:
@@ -113,15 +115,27 @@ class Spectrum:
                 lines.append("  the extremes have not converged: take more steps")
         return "\n".join(lines)
 
+    def _repr_html_(self):
+        title, *lines = repr(self).split("\n")
+        return section(title, notes=lines, figure=density_figure(self.density))
+
 
 class Spectra(dict):
     """The spectra of diagonal blocks, by the name of the group of parameters."""
 
+    _title = "Diagonal blocks of a Hessian: extreme eigenvalues and trace"
+
+    def _rows(self):
+        return [("group", "parameters", "largest", "smallest", "trace")] + [
+            (str(name), f"{one.parameters:,}", repr(one.max), repr(one.min), repr(one.trace)) for name, one in self.items()]
+
     def __repr__(self):
-        rows = [("group", "parameters", "largest", "smallest", "trace")]
-        for name, one in self.items():
-            rows.append((str(name), f"{one.parameters:,}", repr(one.max), repr(one.min), repr(one.trace)))
-        return "\n".join(["Diagonal blocks of a Hessian: extreme eigenvalues and trace", *as_table(rows)])
+        return "\n".join([self._title, *as_table(self._rows())])
+
+    def _repr_html_(self):
+        headings, *rows = self._rows()
+        figures = [Cell(density_figure(one.density, 300, 130)) for one in self.values()]
+        return section(self._title, [(*headings, "density"), *((*row, figure) for row, figure in zip(rows, figures))])
 
 
 def as_table(rows):

@@ -12,6 +12,7 @@ import torch
 from . import _plumb
 from ._plumb import Error
 from .results import Measured, as_table
+from .showing import REACH, interval_figure, section
 
 _OUTPUT, _CHANGE, _UPDATE, _DECAY = "output at the start", "change of the output", "change by its update", "decay per step"
 
@@ -69,19 +70,25 @@ class CoordinateCheck:
                                   "exponent_error": row.exponent.error, "at_the_end": row.at_the_end, "trend": row.trend,
                                   "verdict": row.verdict} for row in self.rows])
 
-    def table(self):
-        """The rows as cells, after a line of headings."""
+    def _title(self):
+        over = " and ".join(f"{axis} {', '.join(map(str, scales))}" for axis, scales in self.scales.items())
+        return (f"Coordinate check over {over}: {self.verdict} ({self.seeds} seeds, {self.steps} steps, ± half the 95% "
+                f"interval, margin {self.margin:g})")
+
+    def _table(self):
         return [("over", "name", "of", "exponent", "trend", "right")] + [
             (row.axis, row.name, row.of, "–" if math.isnan(row.exponent.value) else repr(row.exponent), row.trend,
              row.verdict or "–") for row in self.rows]
 
-    def title(self):
-        over = " and ".join(f"{axis} {', '.join(map(str, scales))}" for axis, scales in self.scales.items())
-        return (f"coordinate check over {over}: {self.verdict} ({self.seeds} seeds, {self.steps} steps, ± half the 95% "
-                f"interval, margin {self.margin:g})")
-
     def __repr__(self):
-        return "\n".join([self.title(), *self.faults, *as_table(self.table())])
+        return "\n".join([self._title(), *self.faults, *as_table(self._table())])
+
+    def _repr_html_(self):
+        headings, *cells = self._table()
+        figures = [interval_figure(row.exponent.value, row.exponent.error, self.margin) for row in self.rows]
+        table = [(*headings[:4], f"−{REACH} to {REACH}", *headings[4:])]
+        table += [(*line[:4], figure, *line[4:]) for line, figure in zip(cells, figures)]
+        return section(self._title(), table, notes=self.faults)
 
 
 def coordinate_check(make_model, loss, batches, widths, *, optimizer=None, steps=3, seeds=5, margin=0.1, depths=None,

@@ -1,0 +1,74 @@
+"""Results as HTML: complete, well-formed, and without anything from elsewhere."""
+
+import math
+import re
+import xml.etree.ElementTree
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import plumb
+from plumb.showing import density_figure, interval_figure, section
+
+
+def results():
+    torch.manual_seed(0)
+    model, x = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)), torch.randn(20, 3)
+
+    def loss(model, x):
+        return model(x).square().mean()
+
+    def make(width):
+        return nn.Sequential(nn.Linear(3, width), nn.Linear(width, 1))
+
+    return [plumb.spectrum(lambda: loss(model, x), model, steps=10),
+            plumb.spectrum(lambda: loss(model, x), model, steps=10, probes=1),
+            plumb.spectrum(lambda: loss(model, x), model, dense=True),
+            plumb.spectrum(lambda: loss(model, x), model, by=r"^\d", steps=5),
+            plumb.probe(model, loss, [x], seeds=2), plumb.probe(model, loss, [x]),
+            plumb.coordinate_check(make, loss, [x], [4, 8], seeds=2), plumb.coordinate_check(make, loss, [x], [4, 8], seeds=1)]
+
+
+def parsed(text):
+    """As XML, which is stricter than HTML."""
+    return xml.etree.ElementTree.fromstring(re.sub(r"<!DOCTYPE html>|<meta[^>]*>", "", text))
+
+
+def test_every_result_shows_itself(tmp_path):
+    found = results()
+    for one in found:
+        root = parsed(f"<div>{one._repr_html_()}</div>")
+        text = " ".join(" ".join(root.itertext()).split())
+        words = [word for word in repr(one).split() if word not in ("note:",)]
+        assert [word for word in words if word not in text] == []
+    page = plumb.report(["Before <training>", *found], tmp_path / "page.html", title="A & B").read_text(encoding="utf-8")
+    root = parsed(page)
+    assert root.find("head/title").text == "A & B" and page.count("<style>") == 1
+    assert sum(name.tag.endswith("svg") for name in root.iter()) >= 3 + 2 + 12
+    assert not re.search(r'(src|href)=|url\(|@import|<script', page)
+    assert set(re.findall(r"https?://[^\"' ]+", page)) == {"http://www.w3.org/2000/svg"}
+    assert plumb.report(found[0], tmp_path / "one.html").exists()
+    with pytest.raises(plumb.Error, match="a int does not show itself"):
+        plumb.report([3], tmp_path / "none.html")
+
+
+def test_density_figure():
+    x = np.linspace(-1, 3, 5)
+    y = np.array([1e-3, 1.0, 1e-1, 1e-2, 0])
+    root = xml.etree.ElementTree.fromstring(density_figure(plumb.Density(x, y, y / 2, y * 2, 0.1), 668, 252))
+    svg = "{http://www.w3.org/2000/svg}"
+    points = [tuple(map(float, pair.split(","))) for pair in root.find(svg + "polyline").get("points").split()]
+    # 600 pixels for 4 units, and 200 pixels for the 8 decades below 1, which are the last thing drawn.
+    assert points == [(58, 87), (208, 12), (358, 37), (508, 62), (658, 212)]
+    band = [tuple(map(float, pair.split(","))) for pair in root.find(svg + "polygon").get("points").split()]
+    assert band[0][1] - points[0][1] == pytest.approx(25 * math.log10(2), abs=0.1) and band[4][1] == 212
+    assert density_figure(plumb.Density(x, y * math.nan, None, None, 0.1)) == ""
+
+
+def test_interval_figure_and_cells():
+    assert 'fill="#0b8a65"' in interval_figure(0.02, 0.05, 0.1)  # right
+    assert 'fill="#cf4a0a"' in interval_figure(1.0, 0.05, 0.1)  # wrong
+    assert 'fill="#586273"' in interval_figure(0.08, 0.05, 0.1) and interval_figure(math.nan, None, 0.1) == ""
+    assert "&lt;b&gt;" in section("<b>") and "<td>&amp;</td>" in section("", [("a",), ("&",)])
