@@ -457,7 +457,7 @@ TEST_F(Sentences, OtherStudies) {
 }
 
 TEST(Findings, OfPostLnAreTheirRegisteredClaims) {
-  for (const char* study : {"post_ln_gradient"}) {
+  for (const char* study : {"post_ln_gradient", "post_ln_first_steps"}) {
     const Json registered =
         read_json(test::source_directory() / "docs" / "findings" / fmt::format("{}.registration.json", study));
     const Json verdicts = results_of(study)["verdicts"];
