@@ -195,6 +195,29 @@ TEST_F(RunFiles, WhatIsNotClearIsAsked) {
   EXPECT_EQ(judge_arms(arms, {.by_seed = true}).pairs[0].outcome, "undecided");
 }
 
+// Logs as people have them: none of these may be taken for several runs, or several of them for one.
+TEST_F(RunFiles, LogsOfManyPrograms) {
+  const auto runs = [&](const std::string& name, const std::string& text) {
+    return read_run_records(file(name, text)).size();
+  };
+  EXPECT_EQ(runs("tb.csv", "Wall time,Step,Value\n1,10,2.5\n2,20,2.4\n"), 1U);
+  EXPECT_EQ(runs("nano.jsonl", "{\"iter\": 0, \"loss\": 3}\n{\"iter\": 10, \"loss\": NaN}\n"), 1U);
+  EXPECT_EQ(runs("fast.csv", "epoch,train_loss,time\n0,3,00:10\n1,2,00:11\n2,1,00:10\n3,1,00:10\n"), 1U);
+  EXPECT_EQ(runs("best.jsonl", "{\"step\": 0, \"is_best\": true}\n{\"step\": 1, \"is_best\": false}\n"), 1U);
+  test::expect_error(
+      [&] {
+        gather_arms({{"a", file("lr.csv", "step,seed,lr,loss\n0,1,0.1,3\n1,1,0.1,2\n0,1,0.2,4\n1,1,0.2,3\n")}}, {});
+      },
+      "two values of loss at step 0");
+  EXPECT_TRUE(
+      gather_arms({{"a", file("f.csv", "flowers_acc,seed\n1,1\n")}}, {.metric = "flowers_acc"}).larger_is_better);
+  test::expect_error(
+      [&] {
+        gather_arms({{"a", file("s.csv", "tokens_per_second,seed\n1,1\n")}}, {.metric = "tokens_per_second"});
+      },
+      "better, or less");
+}
+
 /// Five seeds of each arm around 2 − gain; the standard error of a gain is 0.01.
 std::string table_of(const std::vector<std::pair<std::string, double>>& gains) {
   std::string table = "arm,seed,loss\n";

@@ -69,10 +69,11 @@ double distance_to_verdict(double gain, double margin) {
   return gain > margin ? gain - margin : std::max(margin - gain, -gain);
 }
 
-double level_of(const ArmRule& rule, int64_t seeds) {
+/// `seeds` of the smaller arm, `most` of the larger.
+double level_of(const ArmRule& rule, int64_t seeds, int64_t most) {
   if (rule.planned_seeds == 0) return rule.error;
-  if (seeds > rule.planned_seeds)
-    throw Error(fmt::format("an arm has {} seeds, and looks were planned up to {}", seeds, rule.planned_seeds),
+  if (most > rule.planned_seeds)
+    throw Error(fmt::format("an arm has {} seeds, and looks were planned up to {}", most, rule.planned_seeds),
                 "a plan that grows with the results finds differences where there are none");
   const std::vector<double> levels = look_levels(rule.planned_seeds, rule.error, rule.by_seed);
   return levels.at(static_cast<size_t>(std::max(seeds, kFirstLook) - kFirstLook));
@@ -87,7 +88,8 @@ ArmComparison compare_arms(const std::vector<double>& baseline, const std::vecto
   if (rule.by_seed && baseline.size() != arm.size())
     throw Error(
         fmt::format("two arms have {} and {} runs; by seed, both need the same seeds", baseline.size(), arm.size()));
-  ArmComparison comparison{.level = level_of(rule, std::ssize(baseline.size() < arm.size() ? baseline : arm))};
+  ArmComparison comparison{.level = level_of(rule, std::min(std::ssize(baseline), std::ssize(arm)),
+                                             std::max(std::ssize(baseline), std::ssize(arm)))};
   Gain gain{std::nan(""), std::nan(""), 1, 0};
   bool constant = false;
   if (rule.by_seed) {

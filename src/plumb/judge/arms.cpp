@@ -4,12 +4,13 @@
 #include <glob.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <set>
+#include <utility>
 
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
@@ -29,13 +30,15 @@ std::vector<std::string> expanded(const std::string& pattern) {
   return {found.gl_pathv, found.gl_pathv + found.gl_pathc};
 }
 
-/// The names of metrics or settings that all runs have.
+/// The names of metrics that at least half of the runs have: one that failed early may lack what others measured.
 std::vector<std::string> common_metrics(const Records& records) {
-  std::vector<std::string> names;
-  for (const auto& [name, values] : records.front().series) names.push_back(name);
+  std::map<std::string, size_t> runs;
   for (const RunRecord& record : records) {
-    if (record.failed) continue;  // a run that failed early may lack what others measured
-    std::erase_if(names, [&](const std::string& name) { return !record.series.contains(name); });
+    for (const auto& [name, values] : record.series) ++runs[name];
+  }
+  std::vector<std::string> names;
+  for (const auto& [name, count] : runs) {
+    if (2 * count >= records.size()) names.push_back(name);
   }
   return names;
 }
@@ -60,24 +63,41 @@ std::string metric_of(const Records& records, const std::string& wanted) {
   throw UsageError("which metric?", "name it with --metric; the runs have: " + join(names));
 }
 
-/// Whether more of a metric is better, by the words in its name.
+/// Whether more of a metric is better, by the words in its name: "valid_loss", "eval/accuracy", "top1_acc".
 bool direction_of(const std::string& metric) {
-  std::string name = metric;
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-  const auto holds = [&](const auto& words) {
-    return std::any_of(words.begin(), words.end(),
-                       [&](std::string_view word) { return name.find(word) != std::string::npos; });
+  std::set<std::string> words;
+  std::string word;
+  for (const char c : metric + " ") {
+    if (std::isalpha(static_cast<unsigned char>(c)) != 0) {
+      word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    } else {
+      words.insert(std::exchange(word, ""));
+    }
+  }
+  const auto holds = [&](const std::set<std::string>& known) {
+    return std::any_of(words.begin(), words.end(), [&](const std::string& one) { return known.contains(one); });
   };
-  constexpr std::array<std::string_view, 13> kLess = {"loss", "nll", "perplexity", "ppl", "error",   "bits_per", "bpb",
-                                                      "bpc",  "wer", "mse",        "mae", "seconds", "entropy"};
-  constexpr std::array<std::string_view, 14> kMore = {"acc",       "bleu",   "chrf",   "f1",          "score",
-                                                      "auc",       "reward", "return", "exact_match", "mcc",
-                                                      "precision", "recall", "rouge",  "elo"};
-  const bool less = holds(kLess);
-  const bool more = holds(kMore);
+  const bool less = holds({"loss", "nll", "perplexity", "ppl", "error", "bits", "bpb", "bpc", "wer", "cer", "ter",
+                           "mse", "rmse", "mae", "entropy"});
+  const bool more = holds({"acc", "accuracy", "bleu", "chrf", "f", "score", "auc", "auroc", "reward", "return", "match",
+                           "mcc", "precision", "recall", "rouge", "elo"});
   if (less == more)
     throw UsageError(fmt::format("is more of \"{}\" better, or less?", metric), "say --better more or --better less");
   return more;
+}
+
+/// Throws Error if a run has two values of the metric at one step: it is several runs.
+void require_one_history(const RunRecord& record, const std::string& metric) {
+  const auto found = record.series.find(metric);
+  if (found == record.series.end()) return;
+  std::map<double, double> by_step;
+  for (const RunRecord::Value& one : found->second) {
+    if (std::isnan(one.step) || std::isnan(one.value)) continue;
+    const auto [at, added] = by_step.emplace(one.step, one.value);
+    if (!added && at->second != one.value)
+      throw Error(fmt::format("{}: has two values of {} at step {:g}", record.name, metric, one.step),
+                  "name the column that tells runs apart: --by, --seed-key or --rate-key");
+  }
 }
 
 /// The value of a run at a place of its history; infinite, the sign of a bad one, if the run failed.
@@ -193,6 +213,18 @@ bool fits(const RunRecord& record, const ArmOptions& options) {
   });
 }
 
+/// What a place is called; the whole path if another one has that name.
+std::string name_of_place(const std::vector<ArmPlace>& places, size_t which) {
+  const auto name = [](const std::string& place) {
+    return fs::is_directory(place) ? fs::path(place + "/").parent_path().filename().string()
+                                   : fs::path(place).stem().string();
+  };
+  const std::string own = name(places[which].place);
+  const auto same =
+      std::count_if(places.begin(), places.end(), [&](const ArmPlace& one) { return name(one.place) == own; });
+  return same > 1 ? places[which].place : own;
+}
+
 /// Reads the runs. Returns the name of each run's arm; empty if its settings make the arm.
 std::vector<std::string> read_places(const std::vector<ArmPlace>& places, const ArmOptions& options, Records& records) {
   std::vector<std::string> keys = options.by;
@@ -216,14 +248,19 @@ std::vector<std::string> read_places(const std::vector<ArmPlace>& places, const 
   // Several places with several runs are arms, unless settings make them.
   const bool by_place = named == 0 && options.by.empty() && places.size() > 1 && several;
   std::vector<std::string> names;
-  for (const size_t i : place_of)
-    names.push_back(by_place ? fs::path(places[i].place + "/").parent_path().stem().string() : places[i].arm);
+  for (const size_t i : place_of) names.push_back(by_place ? name_of_place(places, i) : places[i].arm);
   return names;
 }
 
 /// Notes on the lengths of runs that did not fail.
 void note_lengths(RunArms& arms, const Records& records) {
   std::set<double> ends;
+  const auto lacking = std::count_if(records.begin(), records.end(), [&](const RunRecord& record) {
+    return !record.failed && !record.series.contains(arms.metric);
+  });
+  if (lacking > 0)
+    arms.notes.push_back(
+        fmt::format("{} of {} runs have no {} and count as failed", lacking, records.size(), arms.metric));
   for (const RunRecord& record : records) {
     const auto found = record.series.find(arms.metric);
     if (!record.failed && found != record.series.end() && !found->second.empty())
@@ -242,7 +279,7 @@ std::vector<ArmPlace> arm_places(const std::vector<std::string>& arguments) {
   std::vector<ArmPlace> places;
   for (const std::string& argument : arguments) {
     const size_t equals = fs::exists(argument) ? std::string::npos : argument.find('=');
-    const bool named = equals != std::string::npos;
+    const bool named = equals != std::string::npos && argument.find('/') > equals;
     for (const std::string& place : expanded(named ? argument.substr(equals + 1) : argument))
       places.push_back({named ? argument.substr(0, equals) : "", place});
   }
@@ -262,6 +299,7 @@ RunArms gather_arms(const std::vector<ArmPlace>& places, const ArmOptions& optio
   const bool rates_are_arms = std::find(by.begin(), by.end(), rate) != by.end();
   for (size_t i = 0; i < records.size(); ++i) {
     const RunRecord& record = records[i];
+    require_one_history(record, arms.metric);
     std::string name = names[i];
     for (const std::string& key : by) {
       const std::string* value = record.setting(key);

@@ -41,9 +41,17 @@ ArmComparison compare(const RunArm& baseline, const RunArm& arm, const ArmRule& 
   if (rule.by_seed && (best_seeds(baseline) != best_seeds(arm) || best_seeds(arm).front().empty()))
     throw Error(fmt::format("{} and {} have runs of different seeds", baseline.name, arm.name),
                 "--by-seed compares runs of the same seed; leave it out, or name the setting with --seed-key");
-  if (baseline.sweep.points.size() == 1 && arm.sweep.points.size() == 1)
-    return compare_arms(baseline.sweep.points[0].losses, arm.sweep.points[0].losses, rule);
   ArmComparison comparison;
+  if (baseline.sweep.points.size() == 1 && arm.sweep.points.size() == 1) {
+    comparison = compare_arms(baseline.sweep.points[0].losses, arm.sweep.points[0].losses, rule);
+    if (rule.planned_seeds > 0 && comparison.judgment.outcome == Outcome::undecided &&
+        comparison.judgment.reason.empty()) {
+      comparison.judgment.reason =
+          fmt::format("after {} of {} planned seeds", comparison.judgment.effect.count, rule.planned_seeds);
+      comparison.deviation = std::nan("");  // how many would decide is for the plan's last look
+    }
+    return comparison;
+  }
   const auto losses = [&](const std::vector<double>& first, const std::vector<double>& second) {
     comparison = compare_arms(first, second, rule);
     return comparison.judgment;
@@ -75,10 +83,11 @@ std::vector<ArmComparison> compare_all(const RunArm& baseline, const std::vector
     if (standing == before || standing == arms.size()) break;
   }
   for (size_t i = 0; i < arms.size(); ++i) {
-    if (!stands[i])
-      judged[i].judgment =
-          undecided_because(judged[i].judgment, fmt::format("{} by itself, but not among {} comparisons",
-                                                            to_string(judged[i].judgment.outcome), arms.size()));
+    if (stands[i]) continue;
+    if (is_decided(judged[i].judgment.outcome)) judged[i].deviation = std::nan("");  // by itself it is decided
+    judged[i].judgment = undecided_because(
+        judged[i].judgment,
+        fmt::format("{} by itself, but not among {} comparisons", to_string(judged[i].judgment.outcome), arms.size()));
   }
   return judged;
 }

@@ -4,9 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <map>
+#include <regex>
+#include <set>
 #include <string_view>
 
 namespace plumb {
@@ -19,7 +23,9 @@ bool is_one_of(std::string_view word, const std::array<std::string_view, N>& wor
 
 std::string_view last_part(std::string_view key) { return key.substr(key.find_last_of("./") + 1); }
 
-constexpr std::array<std::string_view, 5> kSteps = {"step", "_step", "global_step", "iteration", "epoch"};
+/// What programs call the place in a history, in any case and after any path: "Step", "trainer/global_step".
+constexpr std::array<std::string_view, 9> kSteps = {"step", "_step",      "global_step", "steps", "iteration",
+                                                    "iter", "iterations", "update",      "epoch"};
 constexpr std::array<std::string_view, 6> kRuns = {"run", "run_name", "run_id", "name", "id", "experiment"};
 constexpr std::array<std::string_view, 5> kRates = {"learning_rate", "lr", "rate", "max_lr", "base_lr"};
 
@@ -41,14 +47,42 @@ const std::string* cell(const Row& row, std::string_view column) {
   return found == row.end() ? nullptr : &found->second;
 }
 
+std::string lower(std::string_view text) {
+  std::string small(text);
+  std::transform(small.begin(), small.end(), small.begin(), [](unsigned char c) { return std::tolower(c); });
+  return small;
+}
+
 /// The column that counts steps; empty if there is none.
 std::string step_column(const std::vector<Row>& rows) {
   for (const std::string_view name : kSteps) {
     for (const Row& row : rows) {
-      if (cell(row, name) != nullptr) return std::string(name);
+      for (const auto& [column, text] : row) {
+        if (lower(last_part(column)) == name) return column;
+      }
     }
   }
   return {};
+}
+
+/// Columns of text that may tell runs apart: no numbers or truth values in any line, no times, and values that repeat.
+std::set<std::string> describing_columns(const std::vector<Row>& rows) {
+  std::map<std::string, std::set<std::string>> values;
+  std::map<std::string, size_t> lines;
+  std::set<std::string> others;
+  for (const Row& row : rows) {
+    for (const auto& [column, text] : row) {
+      values[column].insert(text);
+      ++lines[column];
+      if (number_in(text) || text == "true" || text == "false" || lower(column).find("time") != std::string::npos)
+        others.insert(column);
+    }
+  }
+  std::set<std::string> columns;
+  for (const auto& [column, found] : values) {
+    if (!others.contains(column) && (2 * found.size() <= lines[column] || found.size() == 1)) columns.insert(column);
+  }
+  return columns;
 }
 
 /// Adds the numbers of a line to the metrics of a run.
@@ -79,6 +113,13 @@ std::optional<double> number_in(const std::string& text) {
   return end == text.c_str() + text.size() ? std::optional(value) : std::nullopt;
 }
 
+Json parse_log(std::string_view text) {
+  Json json = parse_or_discard(text);
+  if (!json.is_discarded()) return json;
+  static const std::regex bare(R"(([:\[,]\s*)(NaN|-?Infinity)\b)");
+  return parse_or_discard(std::regex_replace(std::string(text), bare, "$1\"$2\""));
+}
+
 bool is_seed_key(const std::string& key) { return last_part(key) == "seed" || last_part(key) == "random_seed"; }
 
 bool is_rate_key(const std::string& key) { return is_one_of(last_part(key), kRates); }
@@ -96,15 +137,16 @@ std::vector<RunRecord> records_of(const std::vector<Row>& rows, const std::strin
     return records;
   }
   // A rate that changes along the run, as schedules have it, does not tell runs apart: it is a metric.
-  const auto tells_runs_apart = [&](const std::string& column, const std::string& text) {
+  const std::set<std::string> describing = describing_columns(rows);
+  const auto tells_runs_apart = [&](const std::string& column) {
     if (column == step) return false;
-    return is_one_of(column, kRuns) || is_seed_key(column) || !number_in(text) ||
+    return is_one_of(column, kRuns) || is_seed_key(column) || describing.contains(column) ||
            std::find(keys.begin(), keys.end(), column) != keys.end();
   };
   for (const Row& row : rows) {
     Row settings;
     for (const auto& [column, text] : row) {
-      if (tells_runs_apart(column, text)) settings.emplace_back(column, text);
+      if (tells_runs_apart(column)) settings.emplace_back(column, text);
     }
     auto found = std::find_if(records.begin(), records.end(),
                               [&](const RunRecord& record) { return record.settings == settings; });

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,10 @@ Row row_of(const Json& object);
 
 /// The number that a text stands for, "nan" and "-Infinity" among them; nothing if it is none.
 std::optional<double> number_in(const std::string& text);
+
+/// JSON in which numbers may be NaN or infinite, as Python writes them: such a number becomes a text. Discarded if the
+/// text is no JSON.
+Json parse_log(std::string_view text);
 
 /// Runs from the lines of a table, by the rules of `read_run_records`. `name`: of the table.
 std::vector<RunRecord> records_of(const std::vector<Row>& rows, const std::string& name,

@@ -40,7 +40,7 @@ std::vector<Row> rows_of_lines(const fs::path& file) {
   LineReader lines(file);
   while (const auto line = lines.next()) {
     if (line->empty()) continue;
-    const Json json = parse_or_discard(*line);
+    const Json json = parse_log(*line);
     if (!json.is_object()) throw Error(fmt::format("{}, line {}: no JSON object", file.string(), lines.count()));
     rows.push_back(row_of(json));
   }
@@ -48,7 +48,8 @@ std::vector<Row> rows_of_lines(const fs::path& file) {
 }
 
 std::vector<Row> rows_of_list(const fs::path& file) {
-  const Json json = read_json(file);
+  const Json json = parse_log(read_file(file));
+  if (json.is_discarded()) throw Error(fmt::format("{}: is not valid JSON", file.string()));
   const Json& list = json.is_object() && json.contains("log_history") ? json["log_history"] : json;
   std::vector<Row> rows;
   if (list.is_array()) {
