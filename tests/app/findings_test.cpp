@@ -1,5 +1,5 @@
-// Compares docs/findings.md with the results that it quotes: verdicts, by the present rules, tables, and the numbers in
-// its sentences.
+// Compares the pages of findings with the results that they quote: verdicts, by the present rules, tables, and the numbers
+// in their sentences.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -37,8 +37,14 @@ Json results_of(const std::string& name) {
 
 /// The page with its lines joined, so that sentences can be found.
 std::string flowing(const std::string& page) { return std::regex_replace(page, std::regex(R"(\n *)"), " "); }
-std::string page_text(const std::string& page = "findings") {
-  return read_file(test::source_directory() / "docs" / (page + ".md"));
+/// docs/findings.md and all pages in docs/findings.
+std::string all_pages() {
+  const fs::path docs = test::source_directory() / "docs";
+  std::string text = read_file(docs / "findings.md");
+  for (const auto& entry : fs::directory_iterator(docs / "findings")) {
+    if (entry.path().extension() == ".md") text += read_file(entry.path());
+  }
+  return text;
 }
 
 void collect(const Json& json, std::vector<double>& numbers) {
@@ -209,7 +215,7 @@ Judgment judged_now(const std::string& file, const Json& results, const Json& ve
 
 // Every verdict, every arm at its best and every difference is quoted with its interval.
 TEST(Findings, QuoteAllArmsAndVerdicts) {
-  const std::string page = page_text();
+  const std::string page = all_pages();
   const auto expect = [&page](const std::string& text) { EXPECT_NE(page.find(text), std::string::npos) << text; };
   size_t verdicts = 0;
   std::vector<std::string> changed;
@@ -245,7 +251,7 @@ TEST(Findings, QuoteAllArmsAndVerdicts) {
       }
     }
   }
-  expect(fmt::format("The page has {} verdicts", verdicts));
+  expect(fmt::format("have {} verdicts", verdicts));
   // Each of these is explained on the page.
   EXPECT_EQ(changed, (std::vector<std::string>{"residual_dual_bounded", "post_ln_sgd_warm_up", "pre_ln_warm_up",
                                                "pre_ln_learns_faster_adamw_clipped1", "scale_rate_standard",
@@ -258,7 +264,7 @@ class Sentences : public ::testing::Test {
  protected:
   void expect(const std::string& text) const { EXPECT_NE(page_.find(text), std::string::npos) << text; }
 
-  const std::string page_ = flowing(page_text());
+  const std::string page_ = flowing(all_pages());
   const Json multi30k_ = results_of("multi30k_warmup");
   const Arms arms_ = training_arms("multi30k_warmup");
 };
@@ -457,6 +463,7 @@ TEST_F(Sentences, OtherStudies) {
 }
 
 TEST(Findings, OfPostLnAreTheirRegisteredClaims) {
+  const std::string pages = all_pages();
   for (const char* study : {"post_ln_gradient", "post_ln_first_steps"}) {
     const Json registered =
         read_json(test::source_directory() / "docs" / "findings" / fmt::format("{}.registration.json", study));
@@ -470,7 +477,7 @@ TEST(Findings, OfPostLnAreTheirRegisteredClaims) {
           fmt::format("| {} | {}: {}, {} seeds) | {} |", claim, verdict["quantity"].get<std::string>(),
                       with_limits(effect["mean"], effect["low"], effect["high"]), effect["seeds"].get<int>(),
                       verdict["verdict"].get<std::string>());
-      EXPECT_NE(page_text("post-ln").find(row), std::string::npos) << row;
+      EXPECT_NE(pages.find(row), std::string::npos) << row;
     }
   }
 }
@@ -482,8 +489,7 @@ TEST(Findings, AreThoseOfTheResults) {
     if (entry.path().extension() == ".json") collect(read_json(entry.path()), numbers);
   }
   ASSERT_GT(numbers.size(), 1000U);
-  const std::string page =
-      std::regex_replace(page_text() + page_text("post-ln"), std::regex(R"(arXiv \d+\.\d+|\]\([^)]*\))"), "");
+  const std::string page = std::regex_replace(all_pages(), std::regex(R"(arXiv \d+\.\d+|\]\([^)]*\))"), "");
   // Every number with two or more decimals on the page is one of the results, rounded. The tests of sentences compare
   // computed numbers one by one.
   const std::regex quoted(R"(\d+\.(\d{2,}))");

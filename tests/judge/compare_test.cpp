@@ -152,6 +152,29 @@ TEST_F(SampleFiles, OfTheHarness) {
   EXPECT_EQ(tasks[0].terms.at("exact_match,strict"), (MetricTerms{{1}, {0}}));
 }
 
+// The harness keeps pairs of answers for F1 and Matthews' correlation, whose mean is no score.
+TEST_F(SampleFiles, ListsOfUnknownMeaningAreNoScores) {
+  const auto of = [](int item) -> Json {
+    return {{"doc_id", item},
+            {"metrics", {"f1", "acc", "word_perplexity", "my_error"}},
+            {"f1", {0, 1}},
+            {"acc", 1.0},
+            {"word_perplexity", {-3.5, 2}},
+            {"my_error", 0.5}};
+  };
+  write("m/samples_t.jsonl", {of(0), of(1)});
+  const std::vector<TaskScores> tasks = read_task_scores(folder_.path());
+  EXPECT_EQ(tasks.at(0).metrics, (std::vector<std::string>{"acc", "word_perplexity", "my_error"}));
+  for (const ScoreDifference& one : compare_models(tasks, tasks, {"acc", "my_error"}, {.samples = 10}).differences)
+    EXPECT_EQ(one.larger_is_better, one.metric == "acc") << one.metric;
+}
+
+TEST_F(SampleFiles, SeveralModelsInADirectoryAreRefused) {
+  write("small/samples_t.jsonl", {line(0, "none", 1)});
+  write("large/samples_t.jsonl", {line(0, "none", 1)});
+  test::expect_error([&] { read_task_scores(folder_.path()); }, "several models");
+}
+
 TEST_F(SampleFiles, OtherItemsAreRefused) {
   write("a/samples_t.jsonl", {line(0, "none", 1), line(1, "none", 1)});
   write("b/samples_t.jsonl", {line(0, "none", 1)});

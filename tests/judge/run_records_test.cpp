@@ -92,6 +92,19 @@ TEST(RunRecords, OfPlumbsOwnEventFiles) {
   EXPECT_EQ(run.series.at("valid/loss")[0].value, 2.5);
 }
 
+// SummaryWriter.add_hparams writes into a directory of its own, unless it is told otherwise.
+TEST(RunRecords, HyperparametersOfADirectoryWithinAreTheRuns) {
+  const test::TemporaryDirectory folder;
+  EventWriter(folder.path() / "a").scalar("loss", 10, 2.5, 2);
+  EventWriter(folder.path() / "a" / "1700000000.5").hyperparameters({{"seed", "3"}}, 1);
+  EventWriter(folder.path() / "b").scalar("loss", 10, 2.25, 2);
+  const std::vector<RunRecord> runs = read_run_records(folder.path());
+  ASSERT_EQ(runs.size(), 2U);
+  ASSERT_NE(runs[0].setting("seed"), nullptr);
+  EXPECT_EQ(*runs[0].setting("seed"), "3");
+  EXPECT_EQ(runs[0].series.at("loss")[0].value, 2.5);
+}
+
 class RunFiles : public testing::Test {
  protected:
   std::string file(const std::string& name, const std::string& content) {
@@ -110,6 +123,16 @@ TEST_F(RunFiles, ALineIsARunUnlessThereAreSteps) {
   ASSERT_EQ(points.size(), 2U);
   EXPECT_EQ(points[0].series.at("m.loss").size(), 2U);
   EXPECT_EQ(points[0].series.at("m.loss")[1].value, 2);
+}
+
+TEST_F(RunFiles, CellsWithoutAValue) {
+  const std::vector<RunRecord> runs =
+      read_run_records(file("runs.csv", "seed,loss,note\n1, 2.5 ,None\n2,N/A,-\n3,-inf,x\n"));
+  ASSERT_EQ(runs.size(), 3U);
+  EXPECT_EQ(runs[0].series.at("loss")[0].value, 2.5);
+  EXPECT_EQ(runs[0].setting("note"), nullptr);
+  EXPECT_FALSE(runs[1].series.contains("loss"));
+  EXPECT_TRUE(std::isinf(runs[2].series.at("loss")[0].value));
 }
 
 TEST_F(RunFiles, DamageIsNamed) {

@@ -14,6 +14,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
+#include "plumb/judge/direction.h"
 #include "plumb/judge/rows.h"
 
 namespace plumb {
@@ -63,27 +64,11 @@ std::string metric_of(const Records& records, const std::string& wanted) {
   throw UsageError("which metric?", "name it with --metric; the runs have: " + join(names));
 }
 
-/// Whether more of a metric is better, by the words in its name: "valid_loss", "eval/accuracy", "top1_acc".
 bool direction_of(const std::string& metric) {
-  std::set<std::string> words;
-  std::string word;
-  for (const char c : metric + " ") {
-    if (std::isalpha(static_cast<unsigned char>(c)) != 0) {
-      word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    } else {
-      words.insert(std::exchange(word, ""));
-    }
-  }
-  const auto holds = [&](const std::set<std::string>& known) {
-    return std::any_of(words.begin(), words.end(), [&](const std::string& one) { return known.contains(one); });
-  };
-  const bool less = holds({"loss", "nll", "perplexity", "ppl", "error", "bits", "bpb", "bpc", "wer", "cer", "ter",
-                           "mse", "rmse", "mae", "entropy"});
-  const bool more = holds({"acc", "accuracy", "bleu", "chrf", "f", "score", "auc", "auroc", "reward", "return", "match",
-                           "mcc", "precision", "recall", "rouge", "elo"});
-  if (less == more)
+  const std::optional<bool> more = larger_is_better_by_name(metric);
+  if (!more)
     throw UsageError(fmt::format("is more of \"{}\" better, or less?", metric), "say --better more or --better less");
-  return more;
+  return *more;
 }
 
 /// Throws Error if a run has two values of the metric at one step: it is several runs.

@@ -9,13 +9,15 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
+#include "plumb/judge/direction.h"
 
 namespace plumb {
 namespace {
 
 constexpr const char* kAllTasks = "all tasks";
 
-/// How a metric's terms give its score. One that Plumb does not have is a mean.
+/// How a metric's terms give its score. One that Plumb does not have is a mean, of which more is better unless its name
+/// says otherwise.
 struct Scoring {
   SumScore score = mean_of_sum;
   bool larger_is_better = true;
@@ -30,7 +32,7 @@ Scoring scoring_of(const std::string& metric) {
     const EvaluationMetric& made = found->second.make;
     return {made.score, made.higher_is_better, made.standard_error == StandardError::of_mean};
   }
-  return {};
+  return {.larger_is_better = larger_is_better_by_name(metric).value_or(true)};
 }
 
 std::vector<double> sums_of(const MetricTerms& terms) {

@@ -8,6 +8,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/json.h"
 #include "plumb/base/line_reader.h"
+#include "plumb/judge/rows.h"
 
 namespace plumb {
 namespace {
@@ -22,10 +23,14 @@ std::string task_of(const fs::path& file) {
   return std::regex_match(text, match, name) ? match[1].str() : "";
 }
 
-/// A number, a truth value, or a list of numbers.
-std::vector<double> terms_in(const Json& value) {
-  if (value.is_array()) return numbers_of(value);
-  return {value.is_boolean() ? static_cast<double>(value.get<bool>()) : number_of(value)};
+/// A number, a truth value, or the list of numbers from which a metric that Plumb has computes its score; nothing for
+/// values whose score is not known here, such as the pairs of answers that the harness keeps for F1.
+std::vector<double> terms_in(const std::string& metric, const Json& value) {
+  if (value.is_boolean()) return {static_cast<double>(value.get<bool>())};
+  if (value.is_number()) return {number_of(value)};
+  const bool known = value.is_array() && evaluation_metrics().entries().contains(metric) &&
+                     std::all_of(value.begin(), value.end(), [](const Json& one) { return one.is_number(); });
+  return known ? numbers_of(value) : std::vector<double>();
 }
 
 std::string content_of(const Json& line) {
@@ -45,7 +50,8 @@ TaskScores read_samples(const fs::path& file) {
     if (text->empty()) continue;
     const std::string where = fmt::format("{}, line {}", file.string(), lines.count());
     try {
-      const Json line = Json::parse(*text);
+      const Json line = parse_log(*text);
+      if (!line.is_object()) throw Error(where + ": no JSON object", "name a file of samples, with an object per line");
       Item& item = items[line.at("doc_id").get<int64_t>()];
       item.content = content_of(line);
       const std::string filter = line.value("filter", "none");
@@ -54,11 +60,12 @@ TaskScores read_samples(const fs::path& file) {
                     "`plumb evaluate --out DIR --samples` writes them, and uses the answers that DIR has");
       for (const Json& metric : line["metrics"]) {
         const auto name = metric.get<std::string>();
-        if (!line.contains(name) || line[name].is_null() || line[name].is_string()) continue;
+        std::vector<double> terms = line.contains(name) ? terms_in(name, line[name]) : std::vector<double>();
+        if (terms.empty()) continue;
         const std::string key = filter == "none" ? name : name + "," + filter;
         if (std::find(scores.metrics.begin(), scores.metrics.end(), key) == scores.metrics.end())
           scores.metrics.push_back(key);
-        item.terms[key] = terms_in(line[name]);
+        item.terms[key] = std::move(terms);
       }
     } catch (const nlohmann::json::exception& error) {
       throw Error(fmt::format("{}: {}", where, error.what()), "name a file of samples, with an object per line");
@@ -73,7 +80,9 @@ TaskScores read_samples(const fs::path& file) {
     scores.hashes.push_back(item.content);
     for (const std::string& metric : scores.metrics) scores.terms[metric].push_back(item.terms.at(metric));
   }
-  if (scores.metrics.empty()) throw Error(fmt::format("{}: no metric has a value for every item", file.string()));
+  if (scores.metrics.empty())
+    throw Error(fmt::format("{}: no metric has a number for every item", file.string()),
+                "metrics whose score is not a mean over items can be compared only if Plumb has them");
   return scores;
 }
 
@@ -87,7 +96,13 @@ std::vector<TaskScores> read_task_scores(const fs::path& place) {
   } else {
     for (const auto& entry : fs::recursive_directory_iterator(place)) {
       const std::string task = entry.is_regular_file() ? task_of(entry.path()) : "";
-      if (!task.empty() && files[task].filename() < entry.path().filename()) files[task] = entry.path();
+      if (task.empty()) continue;
+      fs::path& file = files[task];
+      if (!file.empty() && file.parent_path() != entry.path().parent_path())
+        throw Error(fmt::format("{}: has {} of several models: {} and {}", place.string(), task,
+                                file.parent_path().filename().string(), entry.path().parent_path().filename().string()),
+                    "name the directory of one model");
+      if (file.filename() < entry.path().filename()) file = entry.path();
     }
   }
   if (files.empty())

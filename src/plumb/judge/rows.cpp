@@ -107,10 +107,16 @@ Row row_of(const Json& object) {
 }
 
 std::optional<double> number_in(const std::string& text) {
-  if (text.empty() || std::isspace(static_cast<unsigned char>(text.front())) != 0) return {};
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
-  return end == text.c_str() + text.size() ? std::optional(value) : std::nullopt;
+  if (end == text.c_str()) return {};
+  const std::string_view rest = std::string_view(text).substr(end - text.c_str());
+  return rest.find_first_not_of(" \t") == std::string_view::npos ? std::optional(value) : std::nullopt;
+}
+
+bool is_missing(const std::string& text) {
+  static constexpr std::array<std::string_view, 6> kMissing = {"", "none", "null", "n/a", "na", "-"};
+  return is_one_of(lower(text), kMissing);
 }
 
 Json parse_log(std::string_view text) {

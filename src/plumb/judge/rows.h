@@ -20,6 +20,9 @@ Row row_of(const Json& object);
 /// The number that a text stands for, "nan" and "-Infinity" among them; nothing if it is none.
 std::optional<double> number_in(const std::string& text);
 
+/// Whether a cell has no value, as programs write it: nothing, "None", "N/A", "-".
+bool is_missing(const std::string& text);
+
 /// JSON in which numbers may be NaN or infinite, as Python writes them: such a number becomes a text. Discarded if the
 /// text is no JSON.
 Json parse_log(std::string_view text);

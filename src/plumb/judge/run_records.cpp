@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "plumb/base/csv.h"
@@ -29,7 +30,7 @@ std::vector<Row> rows_of_table(const fs::path& file) {
                               lines[0].size()));
     Row& row = rows.emplace_back();
     for (size_t column = 0; column < lines[0].size(); ++column) {
-      if (!lines[i][column].empty()) row.emplace_back(lines[0][column], lines[i][column]);
+      if (!is_missing(lines[i][column])) row.emplace_back(lines[0][column], lines[i][column]);
     }
   }
   return rows;
@@ -104,6 +105,25 @@ bool holds_plumb_runs(const fs::path& directory) {
   return false;
 }
 
+/// Runs from directories of event files. PyTorch's `SummaryWriter.add_hparams` writes a run's hyperparameters and final
+/// metrics into a directory of their own within that of the run, to which they are added.
+std::vector<RunRecord> records_of_events(const std::set<fs::path>& directories) {
+  std::map<fs::path, RunRecord> records;  // a directory comes before those within
+  for (const fs::path& directory : directories) {
+    RunRecord record = read_event_files(directory);
+    const auto parent = records.find(directory.parent_path());
+    if (parent != records.end() && !record.settings.empty() && parent->second.settings.empty()) {
+      parent->second.settings = std::move(record.settings);
+      parent->second.series.merge(record.series);
+    } else {
+      records.emplace(directory, std::move(record));
+    }
+  }
+  std::vector<RunRecord> runs;
+  for (auto& [directory, record] : records) runs.push_back(std::move(record));
+  return runs;
+}
+
 std::vector<RunRecord> records_in_directory(const fs::path& directory, const std::vector<std::string>& keys) {
   std::vector<RunRecord> records;
   if (holds_plumb_runs(directory)) {
@@ -121,8 +141,7 @@ std::vector<RunRecord> records_in_directory(const fs::path& directory, const std
     }
   }
   if (!with_events.empty()) {
-    for (const fs::path& one : with_events) records.push_back(read_event_files(one));
-    return records;
+    return records_of_events(with_events);
   }
   for (const fs::path& file : files) {
     const std::string name = fs::relative(file, directory).string();
