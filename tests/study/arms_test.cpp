@@ -36,6 +36,22 @@ TEST(StudyArms, AreTheSchemesWithoutAxes) {
   EXPECT_EQ(arms[1].model.initialization, "deepnorm");  // its own
 }
 
+TEST(StudyArms, HaveTheInitializationOfTheirSchemeInEitherStack) {
+  using Pair = std::pair<std::string, std::string>;
+  const auto initializations_of = [](const std::string& encoder, const std::string& decoder) {
+    const auto arms = study_arms({decoder}, {}, {{"model.encoder_residual", {encoder}}}, {}, {});
+    return Pair(arms[0].model.encoder_initialization, arms[0].model.initialization);
+  };
+  const std::string usual = ModelConfig().initialization;
+  EXPECT_EQ(initializations_of("deepnorm", "pre-ln"), Pair("deepnorm", usual));
+  EXPECT_EQ(initializations_of("post-ln", "deepnorm"), Pair(usual, "deepnorm"));
+  EXPECT_EQ(initializations_of("same", "deepnorm"), Pair("same", "deepnorm"));
+  EXPECT_EQ(initializations_of("post-ln", "pre-ln"), Pair("same", usual));
+  const auto chosen =
+      study_arms({"pre-ln"}, {}, {{"model.encoder_residual", {"deepnorm"}}, {"model.initialization", {"he"}}}, {}, {});
+  EXPECT_EQ(chosen[0].model.encoder_initialization, "same");
+}
+
 TEST(StudyArms, AreAllCombinations) {
   const auto arms = arms_of({{"model.norm", {"layernorm", "rmsnorm"}}, {"model.heads", {"2", "8"}}});
   EXPECT_EQ(names_of(arms),

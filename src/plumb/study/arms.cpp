@@ -67,6 +67,18 @@ void require_model_or_train(const std::string& assignment) {
               "an axis has key = \"model.norm\", and an arm set = [\"model.norm=rmsnorm\"]");
 }
 
+/// A scheme that has an initialization of its own is not itself without it, in either stack.
+void give_own_initialization(StudyArm& arm) {
+  if (arm.settings.contains("model.initialization")) return;
+  ModelConfig& model = arm.model;
+  const auto own = [usual = model.initialization](const std::string& scheme) {
+    return initializations().entries().contains(scheme) ? scheme : usual;
+  };
+  const std::string encoder = own(residual_of(model, StackKind::encoder));
+  model.initialization = own(model.residual);
+  if (encoder != model.initialization && model.encoder_initialization == "same") model.encoder_initialization = encoder;
+}
+
 /// The arm with these values, one of each axis.
 StudyArm combined(const std::vector<std::pair<const ArmAxis*, const AxisValue*>>& chosen, const ModelConfig& model,
                   const TrainConfig& train) {
@@ -91,9 +103,7 @@ StudyArm combined(const std::vector<std::pair<const ArmAxis*, const AxisValue*>>
   } catch (const Error& error) {
     throw Error(fmt::format("[study], the arm '{}': {}", arm.name, error.what()), error.hint());
   }
-  // A scheme that has an initialization of its own is not itself without it.
-  if (initializations().entries().contains(arm.model.residual) && !arm.settings.contains("model.initialization"))
-    arm.model.initialization = arm.model.residual;
+  give_own_initialization(arm);
   return arm;
 }
 

@@ -57,6 +57,7 @@ ModelConfig scale_model(const StudyContext& context, const ScaleMember& member) 
                 "leave it out: embeddings are to be multiplied by √d_model at every width");
   }
   model.initialization = "mup";
+  model.encoder_initialization = "same";
   return model;
 }
 
