@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "plumb/base/json.h"
+#include "plumb/base/text.h"
 #include "plumb/report/report_parts.h"
 #include "plumb/run/run_table.h"
 
@@ -92,7 +93,7 @@ std::string seed_table_text(const std::vector<RunSummary>& runs) {
       line.push_back(interval.count == 0 ? "-" : with_interval(interval, 4));
     }
   }
-  return aligned_columns(lines, std::vector<bool>(lines[0].size(), false));
+  return aligned(lines, lines[0].size());
 }
 
 Json seed_table_json(const std::vector<RunSummary>& runs) {

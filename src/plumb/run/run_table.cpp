@@ -48,7 +48,7 @@ struct TextColumn {
 };
 
 TextColumn text_column(const RunColumn& column, const std::vector<RunSummary>& runs) {
-  TextColumn text{.key = column.key, .cells = {column.name}, .is_setting = column.is_setting};
+  TextColumn text{.key = column.key, .cells = {printable(column.name)}, .is_setting = column.is_setting};
   for (const RunSummary& run : runs) {
     const Json cell = column.value(run);
     text.all_numbers = text.all_numbers && (cell.is_number() || cell.is_null());
@@ -184,26 +184,6 @@ void sort_runs(std::vector<RunSummary>& runs, const std::string& column, bool de
   });
 }
 
-std::string aligned_columns(std::vector<std::vector<std::string>> lines, const std::vector<bool>& numbers) {
-  std::vector<size_t> widths(numbers.size(), 0);
-  for (auto& line : lines) {
-    for (size_t i = 0; i < line.size(); ++i) {
-      line[i] = printable(line[i]);
-      widths[i] = std::max(widths[i], characters_in(line[i]));
-    }
-  }
-  std::string text;
-  for (const auto& line : lines) {
-    std::string row;
-    for (size_t i = 0; i < line.size(); ++i) {
-      const std::string space(widths[i] - characters_in(line[i]), ' ');
-      row += (i > 0 ? "  " : "") + (numbers[i] ? space + line[i] : line[i] + space);
-    }
-    text += row.substr(0, row.find_last_not_of(' ') + 1) + '\n';
-  }
-  return text;
-}
-
 std::string run_table_text(const std::vector<RunSummary>& runs, size_t width) {
   return run_table_text(runs, run_columns(runs), width);
 }
@@ -213,12 +193,13 @@ std::string run_table_text(const std::vector<RunSummary>& runs, const std::vecto
   for (const RunColumn& column : shown) columns.push_back(text_column(column, runs));
   const std::vector<std::string> left_out = fit(columns, width);
   std::vector<std::vector<std::string>> lines(runs.size() + 1);
-  std::vector<bool> numbers;
   for (const TextColumn& column : columns) {
-    numbers.push_back(column.all_numbers);
-    for (size_t i = 0; i < lines.size(); ++i) lines[i].push_back(column.cells[i]);
+    for (size_t i = 0; i < lines.size(); ++i) {
+      const std::string space(column.all_numbers ? column.width - characters_in(column.cells[i]) : 0, ' ');
+      lines[i].push_back(space + column.cells[i]);
+    }
   }
-  std::string text = aligned_columns(lines, numbers);
+  std::string text = aligned(lines, columns.size());
   if (!left_out.empty()) {
     text += fmt::format("{} more setting{} differ{}: {}\n", left_out.size(), left_out.size() == 1 ? "" : "s",
                         left_out.size() == 1 ? "s" : "", printable(join(left_out)));
