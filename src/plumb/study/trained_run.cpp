@@ -29,7 +29,8 @@ Json run_settings(const StudyContext& context, const RunConfig& config) {
 double tokens_of_run(const StudyContext& context, const TrainConfig& config) {
   const auto amount = static_cast<double>(config.steps.amount());
   if (config.steps.unit() == Duration::Unit::tokens) return amount;
-  if (config.steps.unit() == Duration::Unit::steps) return amount * static_cast<double>(config.batch_tokens * config.accumulate);
+  if (config.steps.unit() == Duration::Unit::steps)
+    return amount * static_cast<double>(config.batch_tokens * config.accumulate);
   double epoch = 0;
   for (const ExampleCost& cost : context.task.dataset("train")->costs()) epoch += static_cast<double>(cost.larger());
   return epoch * amount / static_cast<double>(Duration::kParts);

@@ -207,8 +207,8 @@ StageRun TransferStages::classifier(const TransferArm& arm, double learning_rate
   run.data = data_.labels(arm.examples, run.training.seed);
   run.weights = recipe.weights;
   run.stage = kLabelStage;
-  run.work = work_of_training(model, static_cast<double>(epochs * run.data.tokens),
-                              static_cast<double>(part_.batch_tokens));
+  run.work =
+      work_of_training(model, static_cast<double>(epochs * run.data.tokens), static_cast<double>(part_.batch_tokens));
   return following_run(context_, run);
 }
 
