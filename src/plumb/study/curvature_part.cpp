@@ -35,12 +35,12 @@ using ReportsByArm = std::map<std::string, CurvatureSplitReport>;
 
 struct SplitMatrix {
   const char* name;
-  CurvatureSplitReport::Matrix CurvatureSplitReport::Split::*report;
+  CurvatureSplitReport::Matrix CurvatureSplitReport::Ends::*report;
 };
 constexpr SplitMatrix kSplitMatrices[] = {
-    {"Hessian", &CurvatureSplitReport::Split::hessian},
-    {"Gauss–Newton part", &CurvatureSplitReport::Split::gauss_newton},
-    {"rest", &CurvatureSplitReport::Split::rest},
+    {"Hessian", &CurvatureSplitReport::Ends::hessian},
+    {"Gauss–Newton part", &CurvatureSplitReport::Ends::gauss_newton},
+    {"rest", &CurvatureSplitReport::Ends::rest},
 };
 
 Figure curvature_figure(const ReportsByArm& reports, const CurvatureStudy& part, const std::string& layers) {
@@ -91,8 +91,7 @@ Table curvature_table(const ReportsByArm& reports) {
               "R, of the whole model or of a layer's diagonal block, with 95% intervals over seeds and the largest "
               "Ritz residual of a seed.",
               {"scheme", "block", "matrix", "λ_max", "low", "high", "residual", "λ_min", "low", "high", "residual"}};
-  const auto add_rows = [&](const std::string& arm, const std::string& block,
-                            const CurvatureSplitReport::Split& split) {
+  const auto add_rows = [&](const std::string& arm, const std::string& block, const CurvatureSplitReport::Ends& split) {
     for (const SplitMatrix& matrix : kSplitMatrices) {
       const auto& [max, min] = split.*matrix.report;
       table.row(arm, block, matrix.name, max.over_seeds, max.error, min.over_seeds, min.error);
