@@ -10,6 +10,7 @@
 #include "plumb/data/directory.h"
 #include "plumb/data/prepare.h"
 #include "plumb/data/prepare_text.h"
+#include "support/errors.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -52,17 +53,15 @@ class PrepareSeveral : public testing::Test {
     pairs_.corpora.emplace_back(name, pair_of(name, numbered("Satz " + name, count), numbered("line " + name, count)));
   }
   std::string refused(bool text = false) {
-    try {
+    const std::string message = test::message_of([&] {
       if (text) {
         prepare_text(text_, directory_ / "out");
       } else {
         prepare_data(pairs_, directory_ / "out");
       }
-    } catch (const Error& error) {
-      EXPECT_FALSE(fs::exists(directory_ / "out"));
-      return error.what();
-    }
-    return "accepted";
+    });
+    EXPECT_FALSE(fs::exists(directory_ / "out"));
+    return message;
   }
 
   test::TemporaryDirectory directory_;

@@ -11,6 +11,7 @@
 #include "plumb/data/checksum.h"
 #include "plumb/data/directory.h"
 #include "plumb/data/prepare_synthetic.h"
+#include "support/errors.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -45,12 +46,7 @@ class Prepare : public testing::Test {
     }
   }
   std::string failure() {
-    try {
-      prepare_data(options_, directory_ / "out");
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "no error";
+    return test::message_of([&] { prepare_data(options_, directory_ / "out"); });
   }
 
   TemporaryDirectory directory_;
@@ -157,12 +153,8 @@ TEST_F(Prepare, NamesOfSplitsAreNoPaths) {
     info["splits"][name] = train;
     const std::string before = read_file(file);
     write_file_atomic(file, info.dump());
-    try {
-      DataDirectory::open(directory_ / "out");
-      ADD_FAILURE() << name;
-    } catch (const Error& error) {
-      EXPECT_EQ(error.what(), file.string() + ": '" + name + "' names no split");
-    }
+    EXPECT_EQ(test::message_of([&] { DataDirectory::open(directory_ / "out"); }),
+              file.string() + ": '" + name + "' names no split");
     write_file_atomic(file, before);
   }
 }
@@ -218,7 +210,7 @@ TEST_F(Prepare, ReplacesItsOwnDirectoryOnlyAtTheEnd) {
   prepare_data(options_, out);
   const std::string before = read_file(out / "data.json");
   options_.length_limit = 1;
-  EXPECT_NE(failure(), "no error");
+  EXPECT_NE(failure(), "accepted");
   EXPECT_EQ(read_file(out / "data.json"), before);
   options_.length_limit = 100;
   prepare_data(options_, out / "");  // with a trailing slash
@@ -242,24 +234,19 @@ TEST_F(Prepare, TouchesNothingOfOthers) {
 
 TEST_F(Prepare, AnEmptyDirectoryIsFree) {
   fs::create_directory(directory_ / "out");
-  EXPECT_EQ(failure(), "no error");
+  EXPECT_EQ(failure(), "accepted");
   EXPECT_EQ(DataDirectory::open(directory_ / "out").split("valid").size(), 10);
 }
 
 TEST_F(Prepare, DamagedDirectoriesAreNoticed) {
   const fs::path out = directory_ / "out";
   const auto message = [&]() -> std::string {
-    try {
-      (void)DataDirectory::open(out).raw_source("valid");
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "no error";
+    return test::message_of([&] { (void)DataDirectory::open(out).raw_source("valid"); });
   };
   const auto renewed = [&] { prepare_data(options_, out); };
   EXPECT_NE(message().find("no such directory"), std::string::npos);
   renewed();
-  EXPECT_EQ(message(), "no error");
+  EXPECT_EQ(message(), "accepted");
   fs::remove(out / "splits" / "train.tokens");
   EXPECT_NE(message().find("train.tokens: cannot be read"), std::string::npos);
   renewed();
@@ -328,15 +315,11 @@ TEST(PrepareSynthetic, SplitsShareNoTarget) {
   prepare_synthetic({.pairs = 2000, .valid = 100, .test = 100, .tokenizer = {.vocabulary = 500}}, directory / "out");
   EXPECT_THROW(prepare_synthetic({.pairs = 2000, .valid = 1000, .test = 1000}, directory / "none"), Error);
   for (const int64_t pairs : {3, 7}) {
-    try {
-      prepare_synthetic({.pairs = pairs}, directory / "none");
-      ADD_FAILURE() << pairs << " pairs were accepted";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.what(),
-                std::to_string(pairs) +
-                    " synthetic pairs are too few: one in 8 is held out for validation and one for the test");
-      EXPECT_EQ(error.hint(), "use at least 8");
-    }
+    const Error error = test::error_of([&] { prepare_synthetic({.pairs = pairs}, directory / "none"); });
+    EXPECT_EQ(error.what(),
+              std::to_string(pairs) +
+                  " synthetic pairs are too few: one in 8 is held out for validation and one for the test");
+    EXPECT_EQ(error.hint(), "use at least 8");
   }
   EXPECT_FALSE(fs::exists(directory / "none"));
   set_verbosity(Verbosity::normal);

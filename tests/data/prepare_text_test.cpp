@@ -11,6 +11,7 @@
 #include "plumb/base/progress.h"
 #include "plumb/data/batches.h"
 #include "plumb/data/directory.h"
+#include "support/errors.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -103,14 +104,7 @@ TEST_F(PrepareText, ReadsFilesAndRefusesWhatMakesNone) {
   options_.valid.reset();
   write_file_atomic(directory_ / "spaces.txt", "\u3000\n\u3000\u3000\n\u3000\n");  // nothing after normalization
   options_.train = directory_ / "spaces.txt";
-  const auto refused = [&] {
-    try {
-      prepare_text(options_, directory_ / "nothing");
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
-    return std::string("no error");
-  };
+  const auto refused = [&] { return test::message_of([&] { prepare_text(options_, directory_ / "nothing"); }); };
   const std::string spaces = (directory_ / "spaces.txt").string();
   EXPECT_EQ(refused(), spaces + ": contains no text");
   options_.train = directory_ / "train.txt";

@@ -11,6 +11,7 @@
 #include "plumb/study/study.h"
 #include "study/entry.h"
 #include "study/tiny_scale_study.h"
+#include "support/errors.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -133,13 +134,9 @@ TEST_F(ScaleEvaluation, AnswersAreKeptUntilTheItemsChange) {
 
 TEST_F(ScaleEvaluation, MistakesAreFoundBeforeTraining) {
   const auto expect_error = [&](const StudyConfig& config, const std::string& part) {
-    try {
-      run_study(config, folder_ / "out");
-      ADD_FAILURE() << "no error: " << part;
-    } catch (const Error& error) {
-      EXPECT_NE((std::string(error.what()) + "; " + error.hint()).find(part), std::string::npos)
-          << error.what() << "; " << error.hint();
-    }
+    const Error error = test::error_of([&] { run_study(config, folder_ / "out"); });
+    EXPECT_NE((std::string(error.what()) + "; " + error.hint()).find(part), std::string::npos)
+        << error.what() << "; " << error.hint();
     EXPECT_FALSE(std::filesystem::exists(folder_ / "out" / "runs")) << part;
   };
   write_choices();

@@ -15,6 +15,7 @@
 #include "plumb/train/step_source.h"
 #include "plumb/train/timeline.h"
 #include "run_contents.h"
+#include "support/errors.h"
 
 namespace plumb {
 namespace {
@@ -47,18 +48,8 @@ class SeveralCorpora : public ::testing::Test {
     return {folder_ / (name + ".de"), folder_ / (name + ".en")};
   }
 
-  /// The error message, or "accepted".
-  template <typename Action>
-  static std::string message_of(const Action& action) {
-    try {
-      action();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "accepted";
-  }
   std::string refused(const fs::path& out) const {
-    return message_of([&] { run_training(config_, out); });
+    return test::message_of([&] { run_training(config_, out); });
   }
 
   test::TemporaryDirectory folder_;
@@ -185,7 +176,7 @@ TEST_F(SeveralCorpora, AreThoseOfEveryTaskButAStream) {
           Config::from_string("[task]\nname = \"language-modeling\"\n[task.language-modeling]\nstream = 2", "test"))
           .task;
   const auto stream = make_task(streamed, data, "awd-lstm")->dataset("train");
-  EXPECT_EQ(message_of([&] { (void)mixture_of(config_.train, *stream); }),
+  EXPECT_EQ(test::message_of([&] { (void)mixture_of(config_.train, *stream); }),
             "[[train.corpora]] is set, but a stream reads all of its text in order");
   config_.train.corpora = {};
   config_.train.corpus_temperature = 1;
@@ -235,8 +226,8 @@ TEST_F(SeveralCorpora, ChangedDataNameTheCorpus) {
 }
 
 TEST_F(SeveralCorpora, WhatCannotBeIsAnErrorThatNamesTheKey) {
-  const auto mixed = [&] { return message_of([&] { (void)mixture_of(config_.train, *set_); }); };
-  const auto checked = [&] { return message_of([&] { validate(config_.train); }); };
+  const auto mixed = [&] { return test::message_of([&] { (void)mixture_of(config_.train, *set_); }); };
+  const auto checked = [&] { return test::message_of([&] { validate(config_.train); }); };
   EXPECT_EQ(mixed(), "accepted");
   EXPECT_EQ(checked(), "accepted");
   config_.train.corpora = {{"newz", 2}};
@@ -260,7 +251,7 @@ TEST_F(SeveralCorpora, WhatCannotBeIsAnErrorThatNamesTheKey) {
   // Data of one corpus.
   test::make_copy_task(folder_ / "one");
   const auto one = make_task({}, DataDirectory::open(folder_ / "one"), "encoder-decoder")->dataset("train");
-  const auto single = [&] { return message_of([&] { (void)mixture_of(config_.train, *one); }); };
+  const auto single = [&] { return test::message_of([&] { (void)mixture_of(config_.train, *one); }); };
   config_.train.corpus_temperature = 1;
   EXPECT_EQ(single(), "accepted");
   config_.train.corpus_temperature = 2;

@@ -15,6 +15,7 @@
 #include "plumb/run/directory.h"
 #include "plumb/train/run_training.h"
 #include "run_contents.h"
+#include "support/errors.h"
 
 namespace plumb {
 namespace {
@@ -251,12 +252,7 @@ TEST_F(Faults, AFullDiskLeavesTheLastGoodCheckpoint) {
     if (--left == 0) ::setrlimit(RLIMIT_FSIZE, &small);
     return false;
   };
-  std::string message;
-  try {
-    run_training(config_, run, hooks);
-  } catch (const Error& error) {
-    message = error.what();
-  }
+  const std::string message = test::message_of([&] { run_training(config_, run, hooks); });
   ::setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, handler);
   EXPECT_NE(message.find("writing failed"), std::string::npos) << message;

@@ -19,6 +19,7 @@
 #include "plumb/nn/attention/favor.h"
 #include "plumb/run/metrics_file.h"
 #include "run_contents.h"
+#include "support/errors.h"
 
 namespace plumb {
 namespace {
@@ -74,12 +75,7 @@ class Run : public ::testing::Test {
   }
 
   std::string error_of(const RunConfig& config, const fs::path& out) {
-    try {
-      run_training(config, out);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "accepted";
+    return test::message_of([&] { run_training(config, out); });
   }
 
   test::TemporaryDirectory folder_;
@@ -269,8 +265,8 @@ TEST_F(Run, DataLongerThanTheLearnedPositionsAreRefusedAtOnce) {
   config_.model.max_positions = train - 1;
   const std::string error = error_of(config_, folder_ / "short");
   EXPECT_TRUE(error.starts_with("split 'train': example ")) << error;
-  EXPECT_TRUE(error.ends_with(fmt::format("is a sequence of {} tokens, but the model has {} learned positions", train,
-                                          train - 1)))
+  EXPECT_TRUE(error.ends_with(
+      fmt::format("is a sequence of {} tokens, but the model has {} learned positions", train, train - 1)))
       << error;
   EXPECT_FALSE(fs::exists(folder_ / "short"));
   config_.model.max_positions = std::max(train, valid);

@@ -20,6 +20,7 @@
 #include "plumb/run/metrics_file.h"
 #include "plumb/train/run_training.h"
 #include "run_contents.h"
+#include "support/errors.h"
 
 namespace plumb {
 namespace {
@@ -68,14 +69,12 @@ class Watched : public ::testing::Test {
 
   std::string error_of(const std::string& toml) {
     RunConfig config = config_;
-    try {
+    const std::string message = test::message_of([&] {
       Config::from_string(toml, "run.toml").read("watch", config.watch);
       run_training(config, folder_ / "refused");
-    } catch (const Error& error) {
-      EXPECT_FALSE(fs::exists(folder_ / "refused"));
-      return error.what();
-    }
-    return "accepted";
+    });
+    EXPECT_FALSE(fs::exists(folder_ / "refused"));
+    return message;
   }
 
   test::TemporaryDirectory folder_;
