@@ -85,8 +85,7 @@ void judge_warm_up(const StudyContext& context, const std::vector<Arm>& arms, Pa
   Table table{"warm_up",
               "Effect of warm-up",
               "Validation loss without warm-up minus that with the longest warm-up, in nats per token, each at its "
-              "best learning "
-              "rate, over the seeds of which neither run failed.",
+              "best learning rate, over the seeds of which neither run failed.",
               {"scheme", "layers", "optimizer", "rate with", "rate without", "difference", "low", "high", "note"}};
   const ModelConfig& model = context.config.model;
   const bool predicts_masked = model_kind(model.kind).only_encodes() && model.pooling == "none";
