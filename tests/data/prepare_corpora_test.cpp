@@ -6,7 +6,6 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
-#include "plumb/base/progress.h"
 #include "plumb/data/directory.h"
 #include "plumb/data/prepare.h"
 #include "plumb/data/prepare_text.h"
@@ -22,11 +21,7 @@ using CorpusSizes = std::vector<CorpusSize>;
 
 class PrepareSeveral : public testing::Test {
  protected:
-  PrepareSeveral() {
-    set_verbosity(Verbosity::quiet);
-    pairs_.tokenizer.vocabulary = text_.tokenizer.vocabulary = 50;
-  }
-  void TearDown() override { set_verbosity(Verbosity::normal); }
+  PrepareSeveral() { pairs_.tokenizer.vocabulary = text_.tokenizer.vocabulary = 50; }
 
   fs::path file(const std::string& name, const Strings& lines) {
     std::string content;

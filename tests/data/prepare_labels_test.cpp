@@ -7,7 +7,6 @@
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/json.h"
-#include "plumb/base/progress.h"
 #include "plumb/base/text.h"
 #include "plumb/data/directory.h"
 #include "plumb/data/prepare_text.h"
@@ -23,7 +22,6 @@ using test::TemporaryDirectory;
 class PrepareLabels : public testing::Test {
  protected:
   PrepareLabels() {
-    set_verbosity(Verbosity::quiet);
     std::string train;
     for (int i = 0; i < 200; ++i) {
       train += (i % 4 == 0 ? "question\twho sees cat " : "answer\tthe dog sees cat ") + std::to_string(i) + "\n";
@@ -31,7 +29,6 @@ class PrepareLabels : public testing::Test {
     options_.train = file("train.tsv", train);
     options_.tokenizer.vocabulary = 60;
   }
-  void TearDown() override { set_verbosity(Verbosity::normal); }
 
   fs::path file(const std::string& name, const std::string& content) {
     write_file_atomic(directory_ / name, content);
@@ -234,11 +231,9 @@ TEST_F(PrepareLabels, OtherDataHaveNoLabels) {
 // Public data sets in their published form, read with nothing but options.
 class SharedLabels : public testing::Test {
  protected:
-  void TearDown() override { set_verbosity(Verbosity::normal); }
   static Json prepare(LabelOptions options, const std::string& train, const std::string& valid = {},
                       const std::string& test = {}) {
     const fs::path folder = test::shared_directory() / "data" / "classification";
-    set_verbosity(Verbosity::quiet);
     const TemporaryDirectory directory;
     options.train = folder / train;
     if (!valid.empty()) options.valid = folder / valid;

@@ -7,7 +7,6 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
-#include "plumb/base/progress.h"
 #include "plumb/data/checksum.h"
 #include "plumb/data/directory.h"
 #include "plumb/data/prepare_synthetic.h"
@@ -23,11 +22,9 @@ using test::TemporaryDirectory;
 class Prepare : public testing::Test {
  protected:
   Prepare() {
-    set_verbosity(Verbosity::quiet);
     options_.train = {file("train.de", lines("Ein Hund mit", 200)), file("train.en", lines("A dog with", 200))};
     options_.tokenizer.vocabulary = 60;
   }
-  void TearDown() override { set_verbosity(Verbosity::normal); }
 
   static std::string lines(const std::string& words, int count) {
     std::string text;
@@ -269,7 +266,6 @@ TEST_F(Prepare, DamagedDirectoriesAreNoticed) {
 
 TEST(PrepareShared, Multi30k) {
   PLUMB_REQUIRE_SHARED("data/multi30k");
-  set_verbosity(Verbosity::quiet);
   const fs::path folder = test::shared_directory() / "data" / "multi30k";
   const TemporaryDirectory directory;
   PrepareOptions options;
@@ -277,7 +273,6 @@ TEST(PrepareShared, Multi30k) {
   options.tests.emplace_back("2016", CorpusFiles{folder / "test_2016_flickr.de", folder / "test_2016_flickr.en"});
   options.tokenizer.vocabulary = 2000;
   prepare_data(options, directory / "out");
-  set_verbosity(Verbosity::normal);
   const DataDirectory data = DataDirectory::open(directory / "out");
   EXPECT_EQ(data.split("2016").size(), 1000);
   EXPECT_EQ(data.source_vocabulary(), 2000);
@@ -310,7 +305,6 @@ TEST_F(Prepare, TheTaskIsTranslation) {
 }
 
 TEST(PrepareSynthetic, SplitsShareNoTarget) {
-  set_verbosity(Verbosity::quiet);
   const TemporaryDirectory directory;
   prepare_synthetic({.pairs = 2000, .valid = 100, .test = 100, .tokenizer = {.vocabulary = 500}}, directory / "out");
   EXPECT_THROW(prepare_synthetic({.pairs = 2000, .valid = 1000, .test = 1000}, directory / "none"), Error);
@@ -322,7 +316,6 @@ TEST(PrepareSynthetic, SplitsShareNoTarget) {
     EXPECT_EQ(error.hint(), "use at least 8");
   }
   EXPECT_FALSE(fs::exists(directory / "none"));
-  set_verbosity(Verbosity::normal);
   const DataDirectory data = DataDirectory::open(directory / "out");
   EXPECT_EQ(data.split_names(), (std::vector<std::string>{"train", "valid", "test"}));
   EXPECT_EQ(data.split("valid").size(), 100);
@@ -336,10 +329,8 @@ TEST(PrepareSynthetic, SplitsShareNoTarget) {
 }
 
 TEST(PrepareSynthetic, SmallCorporaHaveSmallSplits) {
-  set_verbosity(Verbosity::quiet);
   const TemporaryDirectory directory;
   const Json info = prepare_synthetic({.pairs = 400, .tokenizer = {.vocabulary = 300}}, directory / "out");
-  set_verbosity(Verbosity::normal);
   EXPECT_EQ(info["splits"]["train"]["pairs"], 300);
   EXPECT_EQ(info["splits"]["valid"]["pairs"], 50);  // an eighth
   EXPECT_EQ(info["splits"]["test"]["pairs"], 50);
@@ -359,7 +350,6 @@ TEST(PrepareSynthetic, ImpossibleNumbersAreRefused) {
 }
 
 TEST(PrepareSynthetic, TextIsTheEnglishSide) {
-  set_verbosity(Verbosity::quiet);
   const TemporaryDirectory directory;
   TextOptions options;
   options.block = 0;
@@ -367,7 +357,6 @@ TEST(PrepareSynthetic, TextIsTheEnglishSide) {
   options.valid_size = 20;
   prepare_synthetic_text(200, 5, options, directory / "out");
   write_synthetic_text(200, 5, (directory / "raw").string());
-  set_verbosity(Verbosity::normal);
   const DataDirectory data = DataDirectory::open(directory / "out");
   EXPECT_EQ(data.task(), "language-modeling");
   const std::vector<std::string> english = read_lines(directory / "raw.en");

@@ -8,7 +8,6 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
-#include "plumb/base/progress.h"
 #include "plumb/data/batches.h"
 #include "plumb/data/directory.h"
 #include "support/errors.h"
@@ -22,13 +21,11 @@ using test::TemporaryDirectory;
 class PrepareText : public testing::Test {
  protected:
   PrepareText() {
-    set_verbosity(Verbosity::quiet);
     options_.tokenizer.vocabulary = 40;
     for (int i = 0; i < 60; ++i) corpora_.train.push_back("the dog sees cat number " + std::to_string(i % 7));
     corpora_.train.insert(corpora_.train.begin() + 3, " \t");  // no text
     corpora_.valid = {"the cat sees the dog", "", "a dog"};
   }
-  void TearDown() override { set_verbosity(Verbosity::normal); }
 
   DataDirectory prepare() {
     prepare_text_lines(corpora_, options_, directory_ / "data");

@@ -5,7 +5,6 @@
 
 #include <set>
 
-#include "plumb/base/progress.h"
 #include "plumb/study/study.h"
 #include "study/entry.h"
 #include "support/errors.h"
@@ -87,7 +86,6 @@ TEST(StudyArms, AnAxisOrAPairingTakesThePlaceOfTheSchemes) {
 }
 
 TEST(StudyArms, OfTrainingAreTrainedAsTheySay) {
-  set_verbosity(Verbosity::quiet);
   const test::TemporaryDirectory folder;
   const StudyConfig study = read_study(Config::from_string(R"(
 [study]
@@ -126,7 +124,6 @@ layers = [1]
   EXPECT_EQ(trained, (std::set<std::string>{"adam, layernorm by adam", "adam, rmsnorm by adam", "sgd, layernorm by sgd",
                                             "sgd, rmsnorm by sgd"}));
   EXPECT_EQ(losses.size(), 4U);  // no two arms are the same run
-  set_verbosity(Verbosity::normal);
 }
 
 TEST(StudyArms, MistakesAreErrors) {

@@ -7,7 +7,6 @@
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/json.h"
-#include "plumb/base/progress.h"
 #include "plumb/study/study.h"
 #include "study/entry.h"
 #include "study/tiny_scale_study.h"
@@ -19,9 +18,6 @@ namespace {
 
 class ScaleEvaluation : public ::testing::Test {
  protected:
-  ScaleEvaluation() { set_verbosity(Verbosity::quiet); }
-  ~ScaleEvaluation() override { set_verbosity(Verbosity::normal); }
-
   void write(const std::string& name, const std::string& content) const {
     std::filesystem::create_directories((folder_ / name).parent_path());
     write_file_atomic(folder_ / name, content);

@@ -10,7 +10,6 @@
 #include <set>
 
 #include "plumb/base/error.h"
-#include "plumb/base/progress.h"
 #include "plumb/data/directory.h"
 #include "plumb/data/prepare_labels.h"
 #include "plumb/run/directory.h"
@@ -29,7 +28,6 @@ namespace fs = std::filesystem;
 class TransferPart : public ::testing::Test {
  protected:
   TransferPart() {
-    set_verbosity(Verbosity::quiet);
     write_labels(folder_ / "train.tsv", 60);
     write_labels(folder_ / "valid.tsv", 20);
     config_.data.pairs = 300;
@@ -55,7 +53,6 @@ class TransferPart : public ::testing::Test {
     part_.batch_tokens = 200;
     part_.models = {{"decoder", "", 0, 1e-3, {1e-2}}};
   }
-  ~TransferPart() override { set_verbosity(Verbosity::normal); }
 
   /// Three labels; of every six examples, three have the first and one the last.
   static void write_labels(const fs::path& file, int examples) {

@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "plumb/base/error.h"
-#include "plumb/base/progress.h"
 #include "plumb/data/prepare_text.h"
 #include "plumb/task/task.h"
 #include "plumb/train/trainer.h"
@@ -146,8 +145,6 @@ TEST(Masks, UnsuitableOnesAreErrors) {
 
 class MaskedLanguageModels : public ::testing::Test {
  protected:
-  MaskedLanguageModels() { set_verbosity(Verbosity::quiet); }
-
   DataDirectory data(int64_t block, bool mask = true) const {
     TextOptions options;
     options.block = block;

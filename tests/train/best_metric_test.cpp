@@ -10,7 +10,6 @@
 #include "copy_task.h"
 #include "plumb/base/error.h"
 #include "plumb/base/json.h"
-#include "plumb/base/progress.h"
 #include "plumb/train/evaluation_rank.h"
 #include "plumb/train/trainer.h"
 #include "small_data.h"
@@ -24,9 +23,6 @@ namespace fs = std::filesystem;
 
 class BestMetrics : public ::testing::Test {
  protected:
-  BestMetrics() { set_verbosity(Verbosity::quiet); }
-  ~BestMetrics() override { set_verbosity(Verbosity::normal); }
-
   /// Every task, each with a kind of model that learns it and its data.
   struct Subject {
     std::string task, kind, data;

@@ -10,7 +10,6 @@
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/json_fields.h"
-#include "plumb/base/progress.h"
 #include "plumb/io/safetensors.h"
 #include "plumb/run/directory.h"
 #include "plumb/run/metrics_file.h"
@@ -25,13 +24,11 @@ namespace fs = std::filesystem;
 class CheckpointAverage : public ::testing::Test {
  protected:
   CheckpointAverage() {
-    set_verbosity(Verbosity::quiet);
     test::make_copy_task(folder_ / "data");
     config_ = test::copy_run(folder_ / "data");
     config_.train.checkpoint_every = config_.train.validate_every = 4;
     config_.train.keep_checkpoints = 4;  // of steps 8, 12, 16 and 20
   }
-  void TearDown() override { set_verbosity(Verbosity::normal); }
 
   [[nodiscard]] fs::path checkpoint(int64_t step) const {
     return folder_ / "run" / "checkpoints" / fmt::format("step-{:06}", step);

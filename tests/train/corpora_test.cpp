@@ -9,7 +9,6 @@
 #include "copy_task.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
-#include "plumb/base/progress.h"
 #include "plumb/run/directory.h"
 #include "plumb/train/run_training.h"
 #include "plumb/train/step_source.h"
@@ -27,7 +26,6 @@ namespace fs = std::filesystem;
 class SeveralCorpora : public ::testing::Test {
  protected:
   SeveralCorpora() {
-    set_verbosity(Verbosity::quiet);
     PrepareOptions options;
     options.tokenizer.vocabulary = 24;
     options.corpora = {{"web", files_of("web", 120, 1)}, {"news", files_of("news", 30, 3)}};
@@ -39,7 +37,6 @@ class SeveralCorpora : public ::testing::Test {
     task_ = make_task({}, DataDirectory::open(folder_ / "data"), "encoder-decoder");
     set_ = task_->dataset("train");
   }
-  void TearDown() override { set_verbosity(Verbosity::normal); }
 
   CorpusFiles files_of(const std::string& name, int64_t pairs, uint64_t seed) const {
     std::string lines;

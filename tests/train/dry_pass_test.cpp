@@ -8,7 +8,6 @@
 #include "copy_task.h"
 #include "plumb/base/error.h"
 #include "plumb/base/json_fields.h"
-#include "plumb/base/progress.h"
 #include "plumb/model/encoder_decoder.h"
 #include "plumb/train/memory_error.h"
 #include "plumb/train/trainer.h"
@@ -22,7 +21,6 @@ namespace {
 class DryPass : public ::testing::Test {
  protected:
   DryPass() : run_(test::copy_run(folder_ / "data")) {
-    set_verbosity(Verbosity::quiet);
     test::make_copy_task(folder_ / "data");
     run_.model.norm = "batchnorm";  // has running averages
     run_.train.steps = 6;
@@ -36,7 +34,6 @@ class DryPass : public ::testing::Test {
       if (context.step() >= fails_at_) (void)at::empty({int64_t{1} << 50});
     };
   }
-  ~DryPass() override { set_verbosity(Verbosity::normal); }
 
   struct Trained {
     Tensor parameters, averages;

@@ -9,7 +9,6 @@
 #include "copy_task.h"
 #include "fast_directory.h"
 #include "plumb/base/error.h"
-#include "plumb/base/progress.h"
 #include "plumb/io/safetensors.h"
 #include "plumb/run/checkpoints.h"
 #include "plumb/run/directory.h"
@@ -25,7 +24,6 @@ namespace fs = std::filesystem;
 class Faults : public ::testing::Test {
  protected:
   Faults() {
-    set_verbosity(Verbosity::quiet);
     test::make_copy_task(folder_ / "data");
     config_ = test::copy_run(folder_ / "data");
     config_.model.d_model = 8;
@@ -41,7 +39,6 @@ class Faults : public ::testing::Test {
     hooks.stop = [left = 9]() mutable { return --left == 0; };
     run_training(config_, stopped_, hooks);
   }
-  void TearDown() override { set_verbosity(Verbosity::normal); }
 
   fs::path copy_of_stopped() const {
     fs::remove_all(folder_ / "run");

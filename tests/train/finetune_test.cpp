@@ -10,7 +10,6 @@
 #include <set>
 
 #include "plumb/base/error.h"
-#include "plumb/base/progress.h"
 #include "plumb/base/random.h"
 #include "plumb/data/directory.h"
 #include "plumb/data/prepare_labels.h"
@@ -34,7 +33,6 @@ namespace fs = std::filesystem;
 class Finetuning : public ::testing::Test {
  protected:
   Finetuning() {
-    set_verbosity(Verbosity::quiet);
     TextOptions text;
     text.block = 12;
     text.tokenizer.vocabulary = 24;
@@ -45,7 +43,6 @@ class Finetuning : public ::testing::Test {
     prepare_text_lines(corpora, text, folder_ / "text");
     prepare(folder_ / "labels", folder_ / "text");
   }
-  ~Finetuning() override { set_verbosity(Verbosity::normal); }
 
   /// Prepares data whose label is the subject of the sentence; trains a new tokenizer if `from` is empty.
   void prepare(const fs::path& out, const fs::path& from) const {

@@ -6,7 +6,6 @@
 
 #include "copy_task.h"
 #include "plumb/base/error.h"
-#include "plumb/base/progress.h"
 #include "plumb/model/encoder_decoder.h"
 #include "plumb/run/directory.h"
 #include "plumb/train/run_training.h"
@@ -23,7 +22,6 @@ using test::as_ranks;
 class SharedTraining : public ::testing::TestWithParam<std::tuple<std::string, int64_t>> {
  protected:
   SharedTraining() {
-    set_verbosity(Verbosity::quiet);
     test::make_copy_task(folder_ / "data");
     run_ = test::copy_run(folder_ / "data");
     run_.model.dropout = 0;
@@ -32,7 +30,6 @@ class SharedTraining : public ::testing::TestWithParam<std::tuple<std::string, i
     run_.train.optimizer = "sgd";
     run_.train.learning_rate = 0.05;
   }
-  void TearDown() override { set_verbosity(Verbosity::normal); }
 
   struct Trained {
     Tensor parameters;
@@ -97,7 +94,6 @@ INSTANTIATE_TEST_SUITE_P(Of, SharedTraining,
 class SeveralProcesses : public ::testing::Test {
  protected:
   SeveralProcesses() {
-    set_verbosity(Verbosity::quiet);
     ::setenv("PLUMB_PROGRAM", PLUMB_BINARY, 1);
     test::make_copy_task(folder_ / "data");
     run_ = test::copy_run(folder_ / "data");
@@ -106,10 +102,7 @@ class SeveralProcesses : public ::testing::Test {
     run_.train.learning_rate = 0.05;
     run_.train.score_every = -1;
   }
-  void TearDown() override {
-    ::unsetenv("PLUMB_PROGRAM");
-    set_verbosity(Verbosity::normal);
-  }
+  void TearDown() override { ::unsetenv("PLUMB_PROGRAM"); }
 
   test::TemporaryDirectory folder_;
   RunConfig run_;

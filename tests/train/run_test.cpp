@@ -29,11 +29,9 @@ namespace fs = std::filesystem;
 class Run : public ::testing::Test {
  protected:
   Run() {
-    set_verbosity(Verbosity::quiet);
     test::make_copy_task(folder_ / "data");
     config_ = test::copy_run(folder_ / "data");
   }
-  void TearDown() override { set_verbosity(Verbosity::normal); }
 
   static TrainHooks stop_after(int64_t steps) {
     TrainHooks hooks;

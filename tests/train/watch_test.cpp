@@ -13,7 +13,6 @@
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/json_fields.h"
-#include "plumb/base/progress.h"
 #include "plumb/base/text.h"
 #include "plumb/io/safetensors.h"
 #include "plumb/run/directory.h"
@@ -30,7 +29,6 @@ namespace fs = std::filesystem;
 class Watched : public ::testing::Test {
  protected:
   Watched() {
-    set_verbosity(Verbosity::quiet);
     test::make_copy_task(folder_ / "data");
     config_ = test::copy_run(folder_ / "data");
     config_.watch.every = 4;
@@ -40,7 +38,6 @@ class Watched : public ::testing::Test {
         "test")
         .read("watch", config_.watch);
   }
-  void TearDown() override { set_verbosity(Verbosity::normal); }
 
   static std::vector<int64_t> steps_of(const std::vector<WatchRecord>& records) {
     std::vector<int64_t> steps;
