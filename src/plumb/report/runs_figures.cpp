@@ -11,7 +11,6 @@
 #include "plumb/base/text.h"
 #include "plumb/nn/layer_id.h"
 #include "plumb/report/group_curves.h"
-#include "plumb/report/seed_table.h"
 
 namespace plumb {
 namespace {

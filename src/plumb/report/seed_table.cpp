@@ -37,20 +37,7 @@ std::vector<std::string> metrics_of(const std::vector<RunSummary>& runs) {
   return names;
 }
 
-std::string last_key_part(const std::string& key) { return key.substr(key.rfind('.') + 1); }
-
 }  // namespace
-
-std::vector<std::string> task_metrics(const std::vector<RunSummary>& runs) {
-  std::vector<std::string> names;
-  for (const RunSummary& run : runs) {
-    for (const auto& [name, value] : run.metrics) {
-      if (!name.starts_with("valid_") && std::find(names.begin(), names.end(), name) == names.end())
-        names.push_back(name);
-    }
-  }
-  return names;
-}
 
 std::vector<std::vector<RunSummary>> runs_by_configuration(const std::vector<RunSummary>& runs) {
   std::vector<std::vector<RunSummary>> groups;

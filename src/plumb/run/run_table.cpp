@@ -19,8 +19,6 @@ Json cell_of_number(const std::optional<double>& value) {
   return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
 }
 
-std::string last_part(const std::string& key) { return key.substr(key.rfind('.') + 1); }
-
 std::string cell_text(const Json& cell, bool is_time) {
   if (cell.is_null()) return "-";
   if (cell.is_string()) return printable(cell.get<std::string>());
@@ -82,7 +80,7 @@ std::vector<std::string> fit(std::vector<TextColumn>& columns, size_t width) {
 }
 
 RunColumn setting_column(const std::string& key) {
-  return {last_part(key), key, [key](const RunSummary& run) { return setting_cell(run.setting(key)); },
+  return {last_key_part(key), key, [key](const RunSummary& run) { return setting_cell(run.setting(key)); },
           /*is_time=*/false, /*is_setting=*/true};
 }
 
@@ -90,7 +88,7 @@ RunColumn setting_column(const std::string& key) {
 const RunColumn& column_named(const std::vector<RunColumn>& columns, const std::string& wanted) {
   for (const auto& name_of :
        {+[](const RunColumn& each) { return each.name; }, +[](const RunColumn& each) { return each.key; },
-        +[](const RunColumn& each) { return last_part(each.key); }}) {
+        +[](const RunColumn& each) { return last_key_part(each.key); }}) {
     std::vector<const RunColumn*> found;
     std::vector<std::string> keys;
     for (const RunColumn& each : columns) {
@@ -123,7 +121,7 @@ std::vector<RunColumn> run_columns(const std::vector<RunSummary>& runs) {
   const std::vector<std::string> keys = differing_keys(runs);
   for (const std::string& key : keys) {
     const bool unique = std::count_if(keys.begin(), keys.end(), [&](const std::string& other) {
-                          return last_part(other) == last_part(key);
+                          return last_key_part(other) == last_key_part(key);
                         }) == 1;
     columns.push_back(setting_column(key));
     if (!unique) columns.back().name = key;
@@ -134,14 +132,7 @@ std::vector<RunColumn> run_columns(const std::vector<RunSummary>& runs) {
       {"best validation loss", "loss", [](const RunSummary& run) { return cell_of_number(run.best_valid_nll); }});
   columns.push_back({"at step", "best_step",
                      [](const RunSummary& run) { return run.best_valid_nll ? Json(run.best_step) : Json(nullptr); }});
-  std::vector<std::string> metrics;
-  for (const RunSummary& run : runs) {
-    for (const auto& [name, value] : run.metrics) {
-      if (!name.starts_with("valid_") && std::find(metrics.begin(), metrics.end(), name) == metrics.end())
-        metrics.push_back(name);
-    }
-  }
-  for (const std::string& name : metrics)
+  for (const std::string& name : task_metrics(runs))
     columns.push_back({name, name, [name](const RunSummary& run) { return cell_of_number(run.metrics.get(name)); }});
   columns.push_back({"time", "seconds", [](const RunSummary& run) { return cell_of_number(run.seconds); }, true});
   const auto is_remarkable = [](const RunSummary& run) {
@@ -170,7 +161,7 @@ std::vector<RunColumn> run_columns(const std::vector<RunSummary>& runs, const st
   for (const std::string& name : names) chosen.push_back(column_named(all, name));
   for (RunColumn& column : chosen) {
     const auto same = std::count_if(chosen.begin(), chosen.end(), [&](const RunColumn& other) {
-      return last_part(other.key) == last_part(column.key);
+      return last_key_part(other.key) == last_key_part(column.key);
     });
     if (column.is_setting && same > 1) column.name = column.key;
   }

@@ -8,6 +8,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
 #include "plumb/nn/init/init.h"
+#include "plumb/run/run_summary.h"
 
 namespace plumb {
 namespace {
@@ -32,7 +33,7 @@ std::string label_of(const std::string& key, const std::string& value) {
   const bool says_nothing = value.empty() || value == "true" || value == "false" || value == "none" ||
                             value.find_first_not_of("0123456789.+-e%") == std::string::npos;
   if (!says_nothing) return value;
-  std::string name = key.substr(key.rfind('.') + 1);
+  std::string name = last_key_part(key);
   std::replace(name.begin(), name.end(), '_', ' ');
   return name + ' ' + value;
 }
