@@ -14,6 +14,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/json_fields.h"
+#include "plumb/base/progress.h"
 #include "plumb/base/text.h"
 #include "plumb/data/batches.h"
 #include "plumb/model/encoder_decoder.h"
@@ -245,9 +246,11 @@ TEST_F(Trouble, ManySpikesAreNotAllReported) {
   const Disturbed task(*task_,
                        [](const Tensor& loss, int64_t step, Model&) { return step % 20 == 0 ? loss * 2.5 : loss; });
   EncoderDecoder learner = model(at::kDouble);
+  set_verbosity(Verbosity::normal);
   ::testing::internal::CaptureStderr();
   const TrainResult result = train(learner, run_.train, task);
   const std::string said = ::testing::internal::GetCapturedStderr();
+  set_verbosity(Verbosity::quiet);
   EXPECT_EQ(result.outcome, RunOutcome::finished);
   EXPECT_GT(result.troubles.size(), 7U);
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 6) << said;
