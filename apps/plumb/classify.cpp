@@ -41,7 +41,7 @@ struct ClassifyArguments {
 using Probabilities = std::vector<std::vector<double>>;  // [example][label]
 
 /// A trained classifier with its labels, in the order of its outputs, and what its texts go through.
-struct Member {
+struct Classifier {
   OpenedModel opened;
   std::vector<std::string> labels;
   Tokenizer tokenizer;
@@ -55,63 +55,68 @@ std::optional<DataDirectory> data_of(const std::string& given, const RunConfig& 
   return data.empty() ? std::nullopt : std::optional(DataDirectory::open(data));
 }
 
-/// Throws Error unless the member has as many labels as the model has outputs, and the vocabulary of the model.
-void require_fit(const Member& member) {
-  const Classifies& classifier = classifier_of(*member.opened.model);
-  const ModelConfig& config = member.opened.config.model;
-  const int64_t labels = std::ssize(member.labels), pieces = member.tokenizer.vocabulary();
-  const int64_t vocabulary = classifier.reads_target() ? config.target_vocabulary : source_vocabulary_of(config);
-  if (classifier.labels() != labels || vocabulary < pieces) {  // an imported model may have more rows than pieces
+/// Throws Error unless the classifier has as many labels as the model has outputs, and the vocabulary of the model.
+void require_fit(const Classifier& classifier) {
+  const Classifies& model = classifier_of(*classifier.opened.model);
+  const ModelConfig& config = classifier.opened.config.model;
+  const int64_t labels = std::ssize(classifier.labels), pieces = classifier.tokenizer.vocabulary();
+  const int64_t vocabulary = model.reads_target() ? config.target_vocabulary : source_vocabulary_of(config);
+  if (model.labels() != labels || vocabulary < pieces) {  // an imported model may have more rows than pieces
     throw Error(fmt::format("the model has {} labels and a vocabulary of {}, but the data have {} and {}",
-                            classifier.labels(), vocabulary, labels, pieces),
+                            model.labels(), vocabulary, labels, pieces),
                 "give the data directory that the model was trained on");
   }
-  const std::string run = member.opened.place.run.string();
-  if (!member.data || has_vocabulary_of(run, *member.data)) return;
+  const std::string run = classifier.opened.place.run.string();
+  if (!classifier.data || has_vocabulary_of(run, *classifier.data)) return;
   throw Error(
-      fmt::format("{}: its vocabulary is not the one that {} was trained with", member.data->path().string(), run),
+      fmt::format("{}: its vocabulary is not the one that {} was trained with", classifier.data->path().string(), run),
       fmt::format("prepare it with `plumb data labels --tokenizer-from {}`",
-                  member.opened.config.data.empty() ? run : member.opened.config.data));
+                  classifier.opened.config.data.empty() ? run : classifier.opened.config.data));
 }
 
-Member open_member(const std::string& name, const std::string& given) {
+Classifier open_classifier(const std::string& name, const std::string& given) {
   OpenedModel opened = open_model(name);
   std::optional<DataDirectory> data = data_of(given, opened.config);
   std::vector<std::string> labels = labels_of(opened.place.run);
   if (labels.empty() && data) labels = data->labels();  // an old run whose data have moved
   Tokenizer tokenizer = data ? data->source_tokenizer() : Tokenizer::from_file(opened.place.run);
-  Member member{std::move(opened), std::move(labels), std::move(tokenizer), std::move(data)};
-  require_fit(member);
-  if (member.data)
-    member.outputs = outputs_of_labels(member.labels, member.data->labels(), member.data->path().string());
-  return member;
+  Classifier classifier{std::move(opened), std::move(labels), std::move(tokenizer), std::move(data)};
+  require_fit(classifier);
+  if (classifier.data)
+    classifier.outputs =
+        outputs_of_labels(classifier.labels, classifier.data->labels(), classifier.data->path().string());
+  return classifier;
 }
 
-/// Throws Error unless all members have the same set of labels, so that their probabilities can be averaged.
-void require_equal_labels(const std::vector<Member>& members) {
-  const auto set_of = [](const Member& member) { return std::set(member.labels.begin(), member.labels.end()); };
-  for (const Member& member : members) {
-    if (set_of(member) == set_of(members.front())) continue;
-    throw Error(fmt::format("{} has the labels {}, but {} has {}", members.front().opened.place.run.string(),
-                            join(members.front().labels), member.opened.place.run.string(), join(member.labels)),
-                "give models that were trained on the same labels");
+/// Throws Error unless all classifiers have the same set of labels, so that their probabilities can be averaged.
+void require_equal_labels(const std::vector<Classifier>& classifiers) {
+  const auto set_of = [](const Classifier& classifier) {
+    return std::set(classifier.labels.begin(), classifier.labels.end());
+  };
+  for (const Classifier& classifier : classifiers) {
+    if (set_of(classifier) == set_of(classifiers.front())) continue;
+    throw Error(
+        fmt::format("{} has the labels {}, but {} has {}", classifiers.front().opened.place.run.string(),
+                    join(classifiers.front().labels), classifier.opened.place.run.string(), join(classifier.labels)),
+        "give models that were trained on the same labels");
   }
 }
 
 /// Whether the training examples have a second sentence.
-bool has_pairs(const Member& member) {
-  return member.data && member.data->info().at("splits").at("train").at("target").at("tokens").get<int64_t>() > 0;
+bool has_pairs(const Classifier& classifier) {
+  return classifier.data &&
+         classifier.data->info().at("splits").at("train").at("target").at("tokens").get<int64_t>() > 0;
 }
 
 /// The most tokens of an example, without special ones: as in training, or as many as an imported model has positions;
 /// 0: unlimited.
-int64_t length_limit_of(const Member& member, const std::vector<TextExample>& examples) {
-  if (member.data) return member.data->info().value("length_limit", int64_t{0});
-  const ModelConfig& model = member.opened.config.model;
+int64_t length_limit_of(const Classifier& classifier, const std::vector<TextExample>& examples) {
+  if (classifier.data) return classifier.data->info().value("length_limit", int64_t{0});
+  const ModelConfig& model = classifier.opened.config.model;
   if (model.positions != "learned") return 0;
   const bool pair = std::any_of(examples.begin(), examples.end(), [](const auto& one) { return !one.second.empty(); });
   const int64_t second = pair ? 1 : 0;
-  const int64_t specials = labeled_length(0, second, member.tokenizer.specials()) - second;
+  const int64_t specials = labeled_length(0, second, classifier.tokenizer.specials()) - second;
   return std::max<int64_t>(1, model.max_positions - specials);
 }
 
@@ -136,14 +141,15 @@ std::vector<TextExample> examples_of(const DataDirectory& data, const std::strin
 }
 
 /// The probabilities that one model predicts for the examples, in the order of `labels`.
-Probabilities probabilities_of(const Member& member, const std::vector<std::string>& labels,
+Probabilities probabilities_of(const Classifier& classifier, const std::vector<std::string>& labels,
                                const std::vector<TextExample>& examples, ClassifyOptions options) {
-  options.length_limit = length_limit_of(member, examples);
-  options.backward = reads_backward(member.opened.config.task);
+  options.length_limit = length_limit_of(classifier, examples);
+  options.backward = reads_backward(classifier.opened.config.task);
   Progress progress("classifying", std::ssize(examples));
-  Probabilities found = classify(classifier_of(*member.opened.model), member.tokenizer, examples, options,
+  Probabilities found = classify(classifier_of(*classifier.opened.model), classifier.tokenizer, examples, options,
                                  [&progress](int64_t done) { progress.update(done); });
-  const std::vector<int64_t> outputs = outputs_of_labels(member.labels, labels, member.opened.place.run.string());
+  const std::vector<int64_t> outputs =
+      outputs_of_labels(classifier.labels, labels, classifier.opened.place.run.string());
   for (std::vector<double>& row : found) {
     const std::vector<double> own = row;
     for (size_t i = 0; i < row.size(); ++i) row[i] = own[static_cast<size_t>(outputs[i])];
@@ -151,12 +157,12 @@ Probabilities probabilities_of(const Member& member, const std::vector<std::stri
   return found;
 }
 
-/// p(label), averaged over the members; the labels are in the order of the first.
-Probabilities mean_over(const std::vector<Member>& members, const std::vector<TextExample>& examples,
+/// p(label), averaged over the classifiers; the labels are in the order of the first.
+Probabilities mean_over(const std::vector<Classifier>& classifiers, const std::vector<TextExample>& examples,
                         const ClassifyOptions& options) {
   Probabilities sum;
-  for (const Member& member : members) {
-    const Probabilities more = probabilities_of(member, members.front().labels, examples, options);
+  for (const Classifier& classifier : classifiers) {
+    const Probabilities more = probabilities_of(classifier, classifiers.front().labels, examples, options);
     if (sum.empty()) {
       sum = more;
       continue;
@@ -165,7 +171,7 @@ Probabilities mean_over(const std::vector<Member>& members, const std::vector<Te
       std::transform(sum[i].begin(), sum[i].end(), more[i].begin(), sum[i].begin(), std::plus());
   }
   for (std::vector<double>& of_labels : sum) {
-    for (double& probability : of_labels) probability /= static_cast<double>(members.size());
+    for (double& probability : of_labels) probability /= static_cast<double>(classifiers.size());
   }
   return sum;
 }
@@ -176,12 +182,12 @@ size_t best_of(const std::vector<double>& probabilities) {
 }
 
 /// How well the labels of a split are predicted: accuracy, F1 and so on.
-Metrics metrics_on(const Member& member, const std::string& split, const Probabilities& probabilities) {
-  const std::vector<int32_t> labels = member.data->labels_of(split);
-  Confusion confusion{std::ssize(member.labels), {}};
+Metrics metrics_on(const Classifier& classifier, const std::string& split, const Probabilities& probabilities) {
+  const std::vector<int32_t> labels = classifier.data->labels_of(split);
+  Confusion confusion{std::ssize(classifier.labels), {}};
   confusion.counts.assign(static_cast<size_t>(confusion.classes * confusion.classes), 0);
   for (size_t i = 0; i < labels.size(); ++i) {
-    const int64_t right = member.outputs[static_cast<size_t>(labels[i])];
+    const int64_t right = classifier.outputs[static_cast<size_t>(labels[i])];
     confusion.counts[static_cast<size_t>(right * confusion.classes) + best_of(probabilities[i])] += 1;
   }
   return classification_metrics(confusion);
@@ -199,25 +205,25 @@ std::string text_of(const Metrics& metrics) {
 }
 
 /// The part of a document that describes the models.
-Json document_of(const std::vector<Member>& members) {
+Json document_of(const std::vector<Classifier>& classifiers) {
   Json json = make_document("classify", 1);
-  json["run"] = members.front().opened.place.run.string();
-  json["checkpoint"] = members.front().opened.place.checkpoint.string();
-  if (members.size() > 1) {
+  json["run"] = classifiers.front().opened.place.run.string();
+  json["checkpoint"] = classifiers.front().opened.place.checkpoint.string();
+  if (classifiers.size() > 1) {
     json["mean_of"] = Json::array();
-    for (const Member& member : members) {
-      const RunAndCheckpoint& place = member.opened.place;
+    for (const Classifier& classifier : classifiers) {
+      const RunAndCheckpoint& place = classifier.opened.place;
       json["mean_of"].push_back({{"run", place.run.string()}, {"checkpoint", place.checkpoint.string()}});
     }
   }
-  json["labels"] = members.front().labels;
+  json["labels"] = classifiers.front().labels;
   return json;
 }
 
-Json document(const std::vector<Member>& members, const std::vector<TextExample>& examples,
+Json document(const std::vector<Classifier>& classifiers, const std::vector<TextExample>& examples,
               const Probabilities& probabilities) {
-  Json json = document_of(members);
-  const std::vector<std::string>& labels = members.front().labels;
+  Json json = document_of(classifiers);
+  const std::vector<std::string>& labels = classifiers.front().labels;
   json["examples"] = Json::array();
   for (size_t i = 0; i < examples.size(); ++i) {
     const size_t best = best_of(probabilities[i]);
@@ -232,16 +238,16 @@ Json document(const std::vector<Member>& members, const std::vector<TextExample>
 }
 
 /// Reports how probable one label is in a language model's continuations of prompts.
-void classify_generated(const ClassifyArguments& arguments, const std::vector<Member>& members,
+void classify_generated(const ClassifyArguments& arguments, const std::vector<Classifier>& classifiers,
                         const Globals& globals) {
-  const std::vector<std::string>& labels = members.front().labels;
+  const std::vector<std::string>& labels = classifiers.front().labels;
   const auto label = std::find(labels.begin(), labels.end(), arguments.label);
   if (label == labels.end())
     throw UsageError(fmt::format("--label: the model has no label '{}', only {}", arguments.label, join(labels)));
-  for (const Member& member : members) {
-    if (has_pairs(member))
+  for (const Classifier& classifier : classifiers) {
+    if (has_pairs(classifier))
       throw Error(fmt::format("{} was trained on pairs of sentences; generated text is single",
-                              member.opened.place.run.string()),
+                              classifier.opened.place.run.string()),
                   "give a classifier of single texts");
   }
   const auto column = static_cast<size_t>(label - labels.begin());
@@ -251,8 +257,8 @@ void classify_generated(const ClassifyArguments& arguments, const std::vector<Me
     examples.push_back({each.prompt, ""});
     for (const std::string& sample : each.samples) examples.push_back({sample, ""});
   }
-  const Probabilities probabilities = mean_over(members, examples, arguments.options);
-  Json json = document_of(members);
+  const Probabilities probabilities = mean_over(classifiers, examples, arguments.options);
+  Json json = document_of(classifiers);
   json["generated"] = arguments.generated;
   json["prompts"] = Json::array();
   std::vector<std::vector<double>> by_prompt;
@@ -269,18 +275,18 @@ void classify_generated(const ClassifyArguments& arguments, const std::vector<Me
 }
 
 void classify_input(const ClassifyArguments& arguments, const Globals& globals) {
-  std::vector<Member> members;
-  for (const std::string& name : arguments.models) members.push_back(open_member(name, arguments.data));
-  require_equal_labels(members);
-  if (!arguments.generated.empty()) return classify_generated(arguments, members, globals);
-  const Member& first = members.front();
+  std::vector<Classifier> classifiers;
+  for (const std::string& name : arguments.models) classifiers.push_back(open_classifier(name, arguments.data));
+  require_equal_labels(classifiers);
+  if (!arguments.generated.empty()) return classify_generated(arguments, classifiers, globals);
+  const Classifier& first = classifiers.front();
   if (!arguments.split.empty() && !first.data)
     throw UsageError("--split: no data directory given", "give one as --data DIR; an imported model has none");
   const std::vector<TextExample> examples = arguments.split.empty()
                                                 ? examples_of(read_standard_input(), arguments.pair || has_pairs(first))
                                                 : examples_of(*first.data, arguments.split);
-  const Probabilities probabilities = mean_over(members, examples, arguments.options);
-  Json json = document(members, examples, probabilities);
+  const Probabilities probabilities = mean_over(classifiers, examples, arguments.options);
+  Json json = document(classifiers, examples, probabilities);
   if (!arguments.split.empty()) {
     const Metrics metrics = metrics_on(first, arguments.split, probabilities);
     json["split"] = arguments.split;

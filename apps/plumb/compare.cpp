@@ -39,8 +39,7 @@ void add_compare(CLI::App& app, Globals& globals) {
                [arguments, &globals] { compare(*arguments, globals); });
   constexpr const char* kHelp =
       "Output of `plumb evaluate --samples`, or of lm-evaluation-harness with --log_samples: a directory, or one file "
-      "of "
-      "samples";
+      "of samples";
   verb->add_option("FIRST", arguments->first, kHelp)->type_name("PLACE")->required();
   verb->add_option("SECOND", arguments->second, "The same of the other model")->type_name("PLACE")->required();
   verb->add_option("--metric", arguments->metrics,

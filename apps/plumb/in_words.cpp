@@ -56,8 +56,7 @@ std::string in_words(const FirstStepReport& report) {
       std::isfinite(rate.low) ? fmt::format(" ({:.2g} to {:.2g})", rate.low, rate.high) : std::string();
   return fmt::format(
       "The first step of {} raises the loss above a learning rate of {:.2g}{}. That limits the first step only; it is "
-      "not a "
-      "recommended rate, which `plumb check` looks for.\n",
+      "not a recommended rate, which `plumb check` looks for.\n",
       report.optimizer, rate.mean, range);
 }
 

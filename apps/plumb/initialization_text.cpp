@@ -58,7 +58,7 @@ std::string first_step_text(const FirstStepReport& report) {
 std::string curvature_text(const CurvatureSplitReport& report) {
   std::string text = "\ncurvature: largest eigenvalue, and smallest\n";
   text += row("", "Hessian", "Gauss-Newton part", "rest");
-  const auto add = [&](const std::string& name, const CurvatureSplitReport::Split& split) {
+  const auto add = [&](const std::string& name, const CurvatureSplitReport::Ends& split) {
     const auto value = [](const CurvatureSplitReport::Value& one) { return interval_text(one.over_seeds); };
     text += row(name, value(split.hessian.max), value(split.gauss_newton.max), value(split.rest.max));
     text += row("", value(split.hessian.min), value(split.gauss_newton.min), value(split.rest.min));

@@ -39,15 +39,15 @@ std::string with_time(double seconds) {
 }
 
 Json to_json(const plan::Estimate& found) {
-  const auto& [split, memory, time, data_bytes, tensor_bytes, utilization, fits] = found;
+  const auto& [layout, memory, time, data_bytes, tensor_bytes, utilization, fits] = found;
   return {{"fits", fits},
           {"split",
-           {{"data", split.data},
-            {"tensor", split.tensor},
-            {"pipeline", split.pipeline},
-            {"zero", split.zero},
-            {"micro_batch", split.micro_batch},
-            {"recompute", to_string(split.recompute)}}},
+           {{"data", layout.data},
+            {"tensor", layout.tensor},
+            {"pipeline", layout.pipeline},
+            {"zero", layout.zero},
+            {"micro_batch", layout.micro_batch},
+            {"recompute", to_string(layout.recompute)}}},
           {"memory",
            {{"weights", memory.weights},
             {"gradients", memory.gradients},
@@ -74,8 +74,8 @@ std::string splits_table(const std::vector<plan::Estimate>& found) {
   for (const plan::Estimate& each : found) {
     const plan::Memory& memory = each.memory;
     text += fmt::format("{:>5} {:>6} {:>8} {:>4} {:>5} {:<9}  {:>9} {:>9} {:>9} {:>11}  {:>9} {:>6} {:>8} {:>6}\n",
-                        each.split.data, each.split.tensor, each.split.pipeline, each.split.zero,
-                        each.split.micro_batch, to_string(each.split.recompute), with_bytes(memory.weights),
+                        each.layout.data, each.layout.tensor, each.layout.pipeline, each.layout.zero,
+                        each.layout.micro_batch, to_string(each.layout.recompute), with_bytes(memory.weights),
                         with_bytes(memory.gradients), with_bytes(memory.optimizer), with_bytes(memory.activations),
                         with_bytes(memory.total()), each.fits ? "fits" : "no", with_time(each.time.total()),
                         fmt::format("{:.0f}%", 100 * each.utilization));

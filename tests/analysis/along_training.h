@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "plumb/base/progress.h"
 #include "plumb/train/trainer.h"
 #include "support/paths.h"
 #include "train/copy_task.h"
@@ -17,7 +16,6 @@ namespace plumb::test {
 class AlongTraining : public ::testing::Test {
  protected:
   AlongTraining() {
-    set_verbosity(Verbosity::quiet);
     make_copy_task(folder_ / "data");
     run_ = copy_run(folder_ / "data");
     run_.model.d_model = 4;
@@ -31,7 +29,6 @@ class AlongTraining : public ::testing::Test {
     run_.watch.every = 4;
     run_.watch.examples = 10;
   }
-  ~AlongTraining() override { set_verbosity(Verbosity::normal); }
 
   [[nodiscard]] std::unique_ptr<Model> model() const {
     std::unique_ptr<Model> made = make_model(run_.model, at::kDouble);

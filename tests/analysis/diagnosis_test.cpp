@@ -9,7 +9,6 @@
 #include "plumb/analysis/watch/activations.h"
 #include "plumb/analysis/watch/curvature.h"
 #include "plumb/analysis/watch/updates.h"
-#include "plumb/base/progress.h"
 #include "plumb/train/trainer.h"
 #include "support/paths.h"
 #include "train/copy_task.h"
@@ -20,7 +19,6 @@ namespace {
 class DiagnosisOfARun : public ::testing::Test {
  protected:
   DiagnosisOfARun() {
-    set_verbosity(Verbosity::quiet);
     test::make_copy_task(folder_ / "data");
     run_ = test::copy_run(folder_ / "data");
     run_.model.encoder_layers = 2;
@@ -35,7 +33,6 @@ class DiagnosisOfARun : public ::testing::Test {
     optimizer_ = make_optimizer("sgd", model_->parameters(), run_.train.options);
     for (const Tensor& value : model_->parameters().values()) gradients_.push_back(at::zeros_like(value.detach()));
   }
-  ~DiagnosisOfARun() override { set_verbosity(Verbosity::normal); }
 
   /// The text of this diagnosis, with its advice after "→", for a run at this learning rate.
   [[nodiscard]] std::string said(const std::string& name, double rate = 0.5) const {

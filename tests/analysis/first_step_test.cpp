@@ -13,7 +13,6 @@
 #include "plumb/analysis/curvature/hessian.h"
 #include "plumb/analysis/initialization.h"
 #include "plumb/base/error.h"
-#include "plumb/base/progress.h"
 #include "plumb/base/random.h"
 #include "plumb/nn/unit_matrices.h"
 #include "plumb/train/trainer.h"
@@ -119,9 +118,7 @@ TEST(FirstUpdate, DependsOnTheWeightsAsInTheOptimizersFormula) {
   // Adafactor's first means are those of the first gradient: v_ij = Σ_j g²·Σ_i g²/Σ_ij g².
   hand.expect("adafactor", [](const Tensor& w, const Tensor& g) {
     const Tensor square = g.square();
-    const Tensor v =
-        g.dim() < 2 ? square
-                    : at::outer(square.sum(1), square.sum(0)) / square.sum();
+    const Tensor v = g.dim() < 2 ? square : at::outer(square.sum(1), square.sum(0)) / square.sum();
     const Tensor u = g / v.sqrt();
     return u * (std::max(1e-3, rms(w)) / std::max(1.0, rms(u)));
   });
@@ -179,7 +176,6 @@ TEST(FirstUpdate, GrowsWithMomentumWhileTheGradientStays) {
 class FirstSteps : public ::testing::TestWithParam<std::string> {
  protected:
   FirstSteps() {
-    set_verbosity(Verbosity::quiet);
     test::make_copy_task(folder_ / "data");
     run_ = test::copy_run(folder_ / "data");
     run_.model.dropout = 0;
@@ -193,7 +189,6 @@ class FirstSteps : public ::testing::TestWithParam<std::string> {
     task_ = make_task({}, DataDirectory::open(folder_ / "data"), run_.model.kind);
     task_->complete(run_.model);
   }
-  ~FirstSteps() override { set_verbosity(Verbosity::normal); }
 
   [[nodiscard]] std::unique_ptr<Model> model() const {
     std::unique_ptr<Model> made = make_model(run_.model, at::kDouble);
@@ -258,8 +253,7 @@ TEST_P(FirstSteps, AreWhatTheTrainerDoes) {
     expected->constrain();
     const Tensor limit = (before - expected->parameters().flat()) / kSmall;
     learner->parameters().flat().copy_(before);
-    EXPECT_LT((learner->tangent(update) - limit).abs().max().item<double>(),
-              1e-4 * update.abs().max().item<double>());
+    EXPECT_LT((learner->tangent(update) - limit).abs().max().item<double>(), 1e-4 * update.abs().max().item<double>());
   }
 }
 

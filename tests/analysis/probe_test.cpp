@@ -274,6 +274,7 @@ TEST(Report, TheSettingHoldsOnlyWhereEveryAssumptionDoes) {
   EXPECT_EQ(differs([](ModelConfig& config) { config.value_residual = true; }), 1U);
   EXPECT_EQ(differs([](ModelConfig& config) { config.embedding_norm = true; }), 1U);
   EXPECT_EQ(differs([](ModelConfig& config) { config.embedding_factor = 2; }), 1U);
+  EXPECT_EQ(differs([](ModelConfig& config) { config.encoder_initialization = "he"; }), 1U);
   EXPECT_EQ(differs([](ModelConfig& config) { config.embedding_factor = 4; }), 0U);  // √16
   EXPECT_EQ(differs([](ModelConfig& config) { config.norm = "rmsnorm"; }), 1U);
 }

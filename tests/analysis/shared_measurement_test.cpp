@@ -11,7 +11,6 @@
 #include "plumb/analysis/initialization.h"
 #include "plumb/analysis/probe.h"
 #include "plumb/base/error.h"
-#include "plumb/base/progress.h"
 #include "plumb/train/launched.h"
 #include "support/batches.h"
 #include "support/processor_time.h"
@@ -65,8 +64,6 @@ struct Division {
 
 class SharedMeasurement : public ::testing::TestWithParam<Division> {
  protected:
-  SharedMeasurement() { set_verbosity(Verbosity::quiet); }
-  ~SharedMeasurement() override { set_verbosity(Verbosity::normal); }
   [[nodiscard]] static int64_t processes() { return GetParam().processes; }
   [[nodiscard]] static std::vector<Batch> batches() { return ragged_batches(GetParam().micro_batches); }
 

@@ -15,6 +15,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/json.h"
+#include "support/errors.h"
 #include "support/paths.h"
 
 // System calls that tests can make fail. The program's own definitions take precedence over the C library's.
@@ -47,15 +48,6 @@ size_t entries(const fs::path& directory) {
   return static_cast<size_t>(std::distance(fs::directory_iterator(directory), fs::directory_iterator()));
 }
 
-std::string message_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no Error was thrown";
-}
-
 TEST(Files, WritesAtomicallyAndMakesTheDirectory) {
   const TemporaryDirectory directory;
   const fs::path path = directory / "a/b/file";
@@ -76,7 +68,7 @@ TEST(Files, AFailedWriteLeavesTheOldFileAndNothingElse) {
       throw Error("stopped");
     });
   };
-  EXPECT_EQ(message_of(fail), "stopped");
+  EXPECT_EQ(test::message_of(fail), "stopped");
   EXPECT_EQ(read_file(path), "old");
   EXPECT_EQ(entries(directory.path()), 1U);
 }
@@ -84,18 +76,19 @@ TEST(Files, AFailedWriteLeavesTheOldFileAndNothingElse) {
 TEST(Files, ReadingWhatIsNoFileNamesIt) {
   const TemporaryDirectory directory;
   const std::string absent = (directory / "absent").string();
-  EXPECT_EQ(message_of([&] { read_file(absent); }), absent + ": cannot be read: No such file or directory");
+  EXPECT_EQ(test::message_of([&] { read_file(absent); }), absent + ": cannot be read: No such file or directory");
   EXPECT_THROW(read_file(directory.path()), Error);
   EXPECT_THROW(write_file_atomic(directory.path(), "x"), Error);
 }
 
 // A process has no memory at address 0: reading there fails with EIO.
 TEST(Files, AReadErrorIsNoEnd) {
-  EXPECT_EQ(message_of([] { read_file("/proc/self/mem"); }), "/proc/self/mem: cannot be read: Input/output error");
+  EXPECT_EQ(test::message_of([] { read_file("/proc/self/mem"); }),
+            "/proc/self/mem: cannot be read: Input/output error");
   const int input = ::dup(STDIN_FILENO);
   const int memory = ::open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
   ASSERT_EQ(::dup2(memory, STDIN_FILENO), STDIN_FILENO);
-  EXPECT_EQ(message_of([] { read_standard_input(); }), "standard input: cannot be read: Input/output error");
+  EXPECT_EQ(test::message_of([] { read_standard_input(); }), "standard input: cannot be read: Input/output error");
   ::dup2(input, STDIN_FILENO);
   ::close(memory);
   ::close(input);
@@ -106,7 +99,7 @@ TEST(Files, WhatCannotBeSyncedIsNotWritten) {
   const fs::path path = directory / "file";
   write_file_atomic(path, "old");
   sync_fails = true;
-  EXPECT_EQ(message_of([&] { write_file_atomic(path, "new"); }),
+  EXPECT_EQ(test::message_of([&] { write_file_atomic(path, "new"); }),
             path.string() + ": writing failed: Input/output error");
   sync_fails = false;
   EXPECT_EQ(read_file(path), "old");
@@ -114,7 +107,7 @@ TEST(Files, WhatCannotBeSyncedIsNotWritten) {
 }
 
 TEST(Files, AFullDeviceIsAnError) {
-  EXPECT_EQ(message_of([] { write_file_atomic("/dev/full", "x"); }),
+  EXPECT_EQ(test::message_of([] { write_file_atomic("/dev/full", "x"); }),
             "/dev/full: writing failed: No space left on device");
 }
 
@@ -139,7 +132,7 @@ TEST(OutputFiles, AreCheckedWithoutBeingMade) {
   EXPECT_EQ(read_file(directory / "file"), "x");
   EXPECT_EQ(entries(directory.path()), 1U);
   const std::string below = (directory / "file" / "below").string();
-  EXPECT_EQ(message_of([&] { check_output_file(below); }), below + ": cannot be written: Not a directory");
+  EXPECT_EQ(test::message_of([&] { check_output_file(below); }), below + ": cannot be written: Not a directory");
   EXPECT_THROW(check_output_file(directory.path()), Error);
   EXPECT_THROW(check_output_file("/proc/new"), Error);
 }
@@ -158,7 +151,7 @@ TEST(Files, TheFirstLineThatIsNotUtf8IsNamed) {
   const TemporaryDirectory directory;
   const fs::path path = directory / "latin1";
   put(path, "gut\nsch\xF6n\n\xFF\n");
-  EXPECT_EQ(message_of([&] { read_lines(path); }), path.string() + ":2: not valid UTF-8");
+  EXPECT_EQ(test::message_of([&] { read_lines(path); }), path.string() + ":2: not valid UTF-8");
 }
 
 TEST(Utf8, AcceptsWellFormedTextOnly) {
@@ -212,8 +205,9 @@ TEST(Directories, AKillBetweenTwoRenamesLosesNothing) {
 
   fs::remove_all(directory / "best");
   kill_after_the_first();
-  EXPECT_EQ(message_of([&] { write_directory_atomic(directory / "best", [](const fs::path&) { throw Error("no"); }); }),
-            "no");
+  EXPECT_EQ(
+      test::message_of([&] { write_directory_atomic(directory / "best", [](const fs::path&) { throw Error("no"); }); }),
+      "no");
   EXPECT_EQ(read_file(directory / "best" / "content"), "old");
 }
 
@@ -243,8 +237,12 @@ TEST(Directories, LeftByAKilledProcessAreRemovedByTheNextThatWritesThere) {
 
   // None of these is what a killed process has left of this directory.
   const std::string dead = std::to_string(dead_process());
-  const std::vector<std::string> others = {"data.tmp-" + std::to_string(::getppid()), "data.tmp-" + dead + "x",
-                                           "data.tmp-", "data.tmp-backup", "data2.tmp-" + dead, "my data.tmp-" + dead};
+  const std::vector<std::string> others = {"data.tmp-" + std::to_string(::getppid()),
+                                           "data.tmp-" + dead + "x",
+                                           "data.tmp-",
+                                           "data.tmp-backup",
+                                           "data2.tmp-" + dead,
+                                           "my data.tmp-" + dead};
   for (const std::string& name : others) fs::copy(left, directory / name);
   const fs::path of_the_user = directory / ("data.tmp-" + dead);  // only the name is the same
   fs::create_directory(of_the_user);
@@ -289,9 +287,9 @@ TEST(Directories, WithAForeignMarkAreNotOurs) {
   const TemporaryDirectory directory;
   for (const char* mark : {"[]", "{}", R"({"kind": 3})", "null"}) {
     put(directory / "plumb.json", mark);
-    EXPECT_EQ(message_of([&] { require_directory(directory.path(), "run"); }),
+    EXPECT_EQ(test::message_of([&] { require_directory(directory.path(), "run"); }),
               directory.path().string() + ": is not a run directory");
-    EXPECT_EQ(message_of([&] { claim_output_directory(directory.path(), "run"); }),
+    EXPECT_EQ(test::message_of([&] { claim_output_directory(directory.path(), "run"); }),
               directory.path().string() + ": exists and was not created by Plumb");
   }
 }
@@ -306,7 +304,7 @@ TEST(Directories, AFailureLeavesTheOldOne) {
       throw Error("stopped");
     });
   };
-  EXPECT_EQ(message_of(fail), "stopped");
+  EXPECT_EQ(test::message_of(fail), "stopped");
   EXPECT_EQ(read_file(path / "old"), "1");
   EXPECT_EQ(entries(directory.path()), 1U);
 }
@@ -320,7 +318,7 @@ TEST(Directories, AreClaimedOnceAndRecognizedAgain) {
   EXPECT_NO_THROW(require_directory(path, "run"));
   EXPECT_THROW(require_directory(path, "data"), Error);
   EXPECT_THROW(require_directory(directory / "absent", "run"), Error);
-  EXPECT_EQ(message_of([&] { claim_output_directory(path, "study"); }),
+  EXPECT_EQ(test::message_of([&] { claim_output_directory(path, "study"); }),
             path.string() + ": is a run directory, not a study directory");
 }
 

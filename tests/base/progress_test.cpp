@@ -20,11 +20,13 @@ namespace {
 class Terminal {
  public:
   Terminal() : before_(::dup(STDERR_FILENO)) {
+    set_verbosity(Verbosity::normal);
     if (::openpty(&outside_, &inside_, nullptr, nullptr, nullptr) != 0) return;
     ::fcntl(outside_, F_SETFL, O_NONBLOCK);
     ::dup2(inside_, STDERR_FILENO);
   }
   ~Terminal() {
+    set_verbosity(Verbosity::quiet);
     ::dup2(before_, STDERR_FILENO);
     for (const int descriptor : {before_, inside_, outside_}) ::close(descriptor);
   }
@@ -110,7 +112,6 @@ TEST(Progress, CountsWhatWasDoneBefore) {
 TEST(Progress, MakesWayForLines) {
   const Terminal terminal;
   terminal.resize(80);
-  set_verbosity(Verbosity::normal);
   const std::string bar = "\r\033[Ktrain [########################] 2/2  0 s";
   {
     Progress progress("train", 2);

@@ -8,17 +8,13 @@
 #include <numeric>
 
 #include "plumb/base/error.h"
+#include "support/errors.h"
 
 namespace plumb {
 namespace {
 
 std::string mixture_error(std::vector<WeightedCorpus> corpora, double temperature) {
-  try {
-    const CorpusMixture mixture(std::move(corpora), temperature, 1);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "accepted";
+  return test::message_of([&] { const CorpusMixture mixture(std::move(corpora), temperature, 1); });
 }
 
 /// The examples of an epoch.

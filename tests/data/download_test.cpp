@@ -9,7 +9,6 @@
 #include "plumb/base/crc32.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
-#include "plumb/base/progress.h"
 #include "plumb/data/checksum.h"
 #include "support/errors.h"
 #include "support/paths.h"
@@ -39,11 +38,9 @@ const std::string kText = "Hallo!\nGut.\n";
 class Download : public testing::Test {
  protected:
   Download() {
-    set_verbosity(Verbosity::quiet);
     fs::create_directory(directory_ / "net");
     set_ = {"tiny", "file://" + (directory_ / "net").string(), "none", {{"a.de", 2, 12, sha256(kText)}}};
   }
-  void TearDown() override { set_verbosity(Verbosity::normal); }
 
   std::string failure(const fs::path& from) {
     try {
@@ -160,11 +157,9 @@ TEST_F(Download, TakesFilesUnderTheNameAtTheirAddress) {
 
 void expect_published(const std::string& name, const fs::path& from) {
   SCOPED_TRACE(name);
-  set_verbosity(Verbosity::quiet);
   const test::TemporaryDirectory directory;
   const PublicDataSet& set = public_data_set(name);
   const Json info = get_data_set(set, from, directory / "out");
-  set_verbosity(Verbosity::normal);
   EXPECT_EQ(info["files"].size(), set.files.size());
   for (const PublicFile& file : set.files) {
     const std::string text = read_file(directory / "out" / file.name);

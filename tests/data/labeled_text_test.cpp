@@ -7,6 +7,8 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/text.h"
+#include "support/errors.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -29,15 +31,10 @@ class LabeledTextFiles : public testing::Test {
   }
   /// "MESSAGE | HINT", without the temporary directory.
   [[nodiscard]] std::string failure(const std::string& content) const {
-    try {
-      (void)read(content);
-    } catch (const Error& error) {
-      std::string text = std::string(error.what()) + " | " + error.hint();
-      const std::string prefix = directory_.path().string() + "/";
-      for (size_t at = 0; (at = text.find(prefix)) != std::string::npos;) text.erase(at, prefix.size());
-      return text;
-    }
-    return "no error";
+    const Error error = test::error_of([&] { (void)read(content); });
+    std::string text = error.what() + (" | " + error.hint());
+    replace_all(text, directory_.path().string() + "/", "");
+    return text;
   }
 
   test::TemporaryDirectory directory_;
@@ -142,12 +139,10 @@ TEST(LabelSet, IsSortedAndCheckedByLine) {
   EXPECT_EQ(labels, (std::vector<std::string>{"DESC", "NUM"}));
   EXPECT_NO_THROW(check_labels(train, labels));
   const auto failure = [&](const std::string& label) {
-    try {
+    const Error error = test::error_of([&] {
       check_labels({"valid.tsv", {{"NUM", "a", "", 1}, {label, "b", "", 7}}}, labels);
-    } catch (const Error& error) {
-      return std::string(error.what()) + " | " + error.hint();
-    }
-    return std::string("no error");
+    });
+    return error.what() + (" | " + error.hint());
   };
   EXPECT_EQ(failure("NUMM"), "valid.tsv:7: no training example has the label 'NUMM' | did you mean 'NUM'?");
   EXPECT_EQ(

@@ -6,6 +6,8 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/text.h"
+#include "support/errors.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -19,15 +21,9 @@ class Reading : public testing::Test {
   }
   // The message without the temporary directory.
   [[nodiscard]] std::string message(const CorpusFiles& files) const {
-    try {
-      read_parallel_text(files);
-    } catch (const Error& error) {
-      std::string text = error.what();
-      const std::string prefix = directory_.path().string() + "/";
-      for (size_t at = 0; (at = text.find(prefix)) != std::string::npos;) text.erase(at, prefix.size());
-      return text;
-    }
-    return "no error";
+    std::string text = test::message_of([&] { read_parallel_text(files); });
+    replace_all(text, directory_.path().string() + "/", "");
+    return text;
   }
   test::TemporaryDirectory directory_;
 };

@@ -6,10 +6,10 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
-#include "plumb/base/progress.h"
 #include "plumb/data/directory.h"
 #include "plumb/data/prepare.h"
 #include "plumb/data/prepare_text.h"
+#include "support/errors.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -21,11 +21,7 @@ using CorpusSizes = std::vector<CorpusSize>;
 
 class PrepareSeveral : public testing::Test {
  protected:
-  PrepareSeveral() {
-    set_verbosity(Verbosity::quiet);
-    pairs_.tokenizer.vocabulary = text_.tokenizer.vocabulary = 50;
-  }
-  void TearDown() override { set_verbosity(Verbosity::normal); }
+  PrepareSeveral() { pairs_.tokenizer.vocabulary = text_.tokenizer.vocabulary = 50; }
 
   fs::path file(const std::string& name, const Strings& lines) {
     std::string content;
@@ -52,17 +48,15 @@ class PrepareSeveral : public testing::Test {
     pairs_.corpora.emplace_back(name, pair_of(name, numbered("Satz " + name, count), numbered("line " + name, count)));
   }
   std::string refused(bool text = false) {
-    try {
+    const std::string message = test::message_of([&] {
       if (text) {
         prepare_text(text_, directory_ / "out");
       } else {
         prepare_data(pairs_, directory_ / "out");
       }
-    } catch (const Error& error) {
-      EXPECT_FALSE(fs::exists(directory_ / "out"));
-      return error.what();
-    }
-    return "accepted";
+    });
+    EXPECT_FALSE(fs::exists(directory_ / "out"));
+    return message;
   }
 
   test::TemporaryDirectory directory_;

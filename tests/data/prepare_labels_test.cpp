@@ -7,9 +7,10 @@
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/json.h"
-#include "plumb/base/progress.h"
+#include "plumb/base/text.h"
 #include "plumb/data/directory.h"
 #include "plumb/data/prepare_text.h"
+#include "support/errors.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -21,7 +22,6 @@ using test::TemporaryDirectory;
 class PrepareLabels : public testing::Test {
  protected:
   PrepareLabels() {
-    set_verbosity(Verbosity::quiet);
     std::string train;
     for (int i = 0; i < 200; ++i) {
       train += (i % 4 == 0 ? "question\twho sees cat " : "answer\tthe dog sees cat ") + std::to_string(i) + "\n";
@@ -29,7 +29,6 @@ class PrepareLabels : public testing::Test {
     options_.train = file("train.tsv", train);
     options_.tokenizer.vocabulary = 60;
   }
-  void TearDown() override { set_verbosity(Verbosity::normal); }
 
   fs::path file(const std::string& name, const std::string& content) {
     write_file_atomic(directory_ / name, content);
@@ -40,16 +39,10 @@ class PrepareLabels : public testing::Test {
     return DataDirectory::open(directory_ / "out");
   }
   std::string failure() {
-    try {
-      prepare_labels(options_, directory_ / "none");
-    } catch (const Error& error) {
-      EXPECT_FALSE(fs::exists(directory_ / "none"));
-      std::string text = error.what();
-      const std::string prefix = directory_.path().string() + "/";
-      for (size_t at = 0; (at = text.find(prefix)) != std::string::npos;) text.erase(at, prefix.size());
-      return text;
-    }
-    return "no error";
+    std::string text = test::message_of([&] { prepare_labels(options_, directory_ / "none"); });
+    EXPECT_FALSE(fs::exists(directory_ / "none"));
+    replace_all(text, directory_.path().string() + "/", "");
+    return text;
   }
 
   TemporaryDirectory directory_;
@@ -216,14 +209,9 @@ TEST_F(PrepareLabels, DamagedLabelsAreNoticed) {
   prepare();
   const fs::path labels = directory_ / "out" / "splits" / "valid.labels";
   const auto message = [&] {
-    try {
-      (void)DataDirectory::open(directory_ / "out").labels_of("valid");
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
-    return std::string("no error");
+    return test::message_of([&] { (void)DataDirectory::open(directory_ / "out").labels_of("valid"); });
   };
-  EXPECT_EQ(message(), "no error");
+  EXPECT_EQ(message(), "accepted");
   write_file_atomic(labels, "answer\n");
   EXPECT_NE(message().find("valid.labels: 1 lines, but 10 pairs"), std::string::npos) << message();
   write_file_atomic(labels, "answer\nother\n3\n4\n5\n6\n7\n8\n9\n10\n");
@@ -243,11 +231,9 @@ TEST_F(PrepareLabels, OtherDataHaveNoLabels) {
 // Public data sets in their published form, read with nothing but options.
 class SharedLabels : public testing::Test {
  protected:
-  void TearDown() override { set_verbosity(Verbosity::normal); }
   static Json prepare(LabelOptions options, const std::string& train, const std::string& valid = {},
                       const std::string& test = {}) {
     const fs::path folder = test::shared_directory() / "data" / "classification";
-    set_verbosity(Verbosity::quiet);
     const TemporaryDirectory directory;
     options.train = folder / train;
     if (!valid.empty()) options.valid = folder / valid;

@@ -6,7 +6,6 @@
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/line_reader.h"
-#include "plumb/base/progress.h"
 #include "plumb/base/random.h"
 #include "plumb/data/checksum.h"
 #include "plumb/data/directory.h"
@@ -36,9 +35,6 @@ Sentences encoded(const Tokenizer& tokenizer, const Lines& lines) {
 
 class PrepareStream : public testing::Test {
  protected:
-  PrepareStream() { set_verbosity(Verbosity::quiet); }
-  void TearDown() override { set_verbosity(Verbosity::normal); }
-
   fs::path file(const std::string& name, const std::string& content) {
     write_file_atomic(directory_ / name, content);
     return directory_ / name;

@@ -7,10 +7,10 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
-#include "plumb/base/progress.h"
 #include "plumb/data/checksum.h"
 #include "plumb/data/directory.h"
 #include "plumb/data/prepare_synthetic.h"
+#include "support/errors.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -22,11 +22,9 @@ using test::TemporaryDirectory;
 class Prepare : public testing::Test {
  protected:
   Prepare() {
-    set_verbosity(Verbosity::quiet);
     options_.train = {file("train.de", lines("Ein Hund mit", 200)), file("train.en", lines("A dog with", 200))};
     options_.tokenizer.vocabulary = 60;
   }
-  void TearDown() override { set_verbosity(Verbosity::normal); }
 
   static std::string lines(const std::string& words, int count) {
     std::string text;
@@ -45,12 +43,7 @@ class Prepare : public testing::Test {
     }
   }
   std::string failure() {
-    try {
-      prepare_data(options_, directory_ / "out");
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "no error";
+    return test::message_of([&] { prepare_data(options_, directory_ / "out"); });
   }
 
   TemporaryDirectory directory_;
@@ -157,12 +150,8 @@ TEST_F(Prepare, NamesOfSplitsAreNoPaths) {
     info["splits"][name] = train;
     const std::string before = read_file(file);
     write_file_atomic(file, info.dump());
-    try {
-      DataDirectory::open(directory_ / "out");
-      ADD_FAILURE() << name;
-    } catch (const Error& error) {
-      EXPECT_EQ(error.what(), file.string() + ": '" + name + "' names no split");
-    }
+    EXPECT_EQ(test::message_of([&] { DataDirectory::open(directory_ / "out"); }),
+              file.string() + ": '" + name + "' names no split");
     write_file_atomic(file, before);
   }
 }
@@ -218,7 +207,7 @@ TEST_F(Prepare, ReplacesItsOwnDirectoryOnlyAtTheEnd) {
   prepare_data(options_, out);
   const std::string before = read_file(out / "data.json");
   options_.length_limit = 1;
-  EXPECT_NE(failure(), "no error");
+  EXPECT_NE(failure(), "accepted");
   EXPECT_EQ(read_file(out / "data.json"), before);
   options_.length_limit = 100;
   prepare_data(options_, out / "");  // with a trailing slash
@@ -242,24 +231,19 @@ TEST_F(Prepare, TouchesNothingOfOthers) {
 
 TEST_F(Prepare, AnEmptyDirectoryIsFree) {
   fs::create_directory(directory_ / "out");
-  EXPECT_EQ(failure(), "no error");
+  EXPECT_EQ(failure(), "accepted");
   EXPECT_EQ(DataDirectory::open(directory_ / "out").split("valid").size(), 10);
 }
 
 TEST_F(Prepare, DamagedDirectoriesAreNoticed) {
   const fs::path out = directory_ / "out";
   const auto message = [&]() -> std::string {
-    try {
-      (void)DataDirectory::open(out).raw_source("valid");
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "no error";
+    return test::message_of([&] { (void)DataDirectory::open(out).raw_source("valid"); });
   };
   const auto renewed = [&] { prepare_data(options_, out); };
   EXPECT_NE(message().find("no such directory"), std::string::npos);
   renewed();
-  EXPECT_EQ(message(), "no error");
+  EXPECT_EQ(message(), "accepted");
   fs::remove(out / "splits" / "train.tokens");
   EXPECT_NE(message().find("train.tokens: cannot be read"), std::string::npos);
   renewed();
@@ -282,7 +266,6 @@ TEST_F(Prepare, DamagedDirectoriesAreNoticed) {
 
 TEST(PrepareShared, Multi30k) {
   PLUMB_REQUIRE_SHARED("data/multi30k");
-  set_verbosity(Verbosity::quiet);
   const fs::path folder = test::shared_directory() / "data" / "multi30k";
   const TemporaryDirectory directory;
   PrepareOptions options;
@@ -290,7 +273,6 @@ TEST(PrepareShared, Multi30k) {
   options.tests.emplace_back("2016", CorpusFiles{folder / "test_2016_flickr.de", folder / "test_2016_flickr.en"});
   options.tokenizer.vocabulary = 2000;
   prepare_data(options, directory / "out");
-  set_verbosity(Verbosity::normal);
   const DataDirectory data = DataDirectory::open(directory / "out");
   EXPECT_EQ(data.split("2016").size(), 1000);
   EXPECT_EQ(data.source_vocabulary(), 2000);
@@ -323,23 +305,17 @@ TEST_F(Prepare, TheTaskIsTranslation) {
 }
 
 TEST(PrepareSynthetic, SplitsShareNoTarget) {
-  set_verbosity(Verbosity::quiet);
   const TemporaryDirectory directory;
   prepare_synthetic({.pairs = 2000, .valid = 100, .test = 100, .tokenizer = {.vocabulary = 500}}, directory / "out");
   EXPECT_THROW(prepare_synthetic({.pairs = 2000, .valid = 1000, .test = 1000}, directory / "none"), Error);
   for (const int64_t pairs : {3, 7}) {
-    try {
-      prepare_synthetic({.pairs = pairs}, directory / "none");
-      ADD_FAILURE() << pairs << " pairs were accepted";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.what(),
-                std::to_string(pairs) +
-                    " synthetic pairs are too few: one in 8 is held out for validation and one for the test");
-      EXPECT_EQ(error.hint(), "use at least 8");
-    }
+    const Error error = test::error_of([&] { prepare_synthetic({.pairs = pairs}, directory / "none"); });
+    EXPECT_EQ(error.what(),
+              std::to_string(pairs) +
+                  " synthetic pairs are too few: one in 8 is held out for validation and one for the test");
+    EXPECT_EQ(error.hint(), "use at least 8");
   }
   EXPECT_FALSE(fs::exists(directory / "none"));
-  set_verbosity(Verbosity::normal);
   const DataDirectory data = DataDirectory::open(directory / "out");
   EXPECT_EQ(data.split_names(), (std::vector<std::string>{"train", "valid", "test"}));
   EXPECT_EQ(data.split("valid").size(), 100);
@@ -353,10 +329,8 @@ TEST(PrepareSynthetic, SplitsShareNoTarget) {
 }
 
 TEST(PrepareSynthetic, SmallCorporaHaveSmallSplits) {
-  set_verbosity(Verbosity::quiet);
   const TemporaryDirectory directory;
   const Json info = prepare_synthetic({.pairs = 400, .tokenizer = {.vocabulary = 300}}, directory / "out");
-  set_verbosity(Verbosity::normal);
   EXPECT_EQ(info["splits"]["train"]["pairs"], 300);
   EXPECT_EQ(info["splits"]["valid"]["pairs"], 50);  // an eighth
   EXPECT_EQ(info["splits"]["test"]["pairs"], 50);
@@ -376,7 +350,6 @@ TEST(PrepareSynthetic, ImpossibleNumbersAreRefused) {
 }
 
 TEST(PrepareSynthetic, TextIsTheEnglishSide) {
-  set_verbosity(Verbosity::quiet);
   const TemporaryDirectory directory;
   TextOptions options;
   options.block = 0;
@@ -384,7 +357,6 @@ TEST(PrepareSynthetic, TextIsTheEnglishSide) {
   options.valid_size = 20;
   prepare_synthetic_text(200, 5, options, directory / "out");
   write_synthetic_text(200, 5, (directory / "raw").string());
-  set_verbosity(Verbosity::normal);
   const DataDirectory data = DataDirectory::open(directory / "out");
   EXPECT_EQ(data.task(), "language-modeling");
   const std::vector<std::string> english = read_lines(directory / "raw.en");

@@ -8,9 +8,9 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
-#include "plumb/base/progress.h"
 #include "plumb/data/batches.h"
 #include "plumb/data/directory.h"
+#include "support/errors.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -21,13 +21,11 @@ using test::TemporaryDirectory;
 class PrepareText : public testing::Test {
  protected:
   PrepareText() {
-    set_verbosity(Verbosity::quiet);
     options_.tokenizer.vocabulary = 40;
     for (int i = 0; i < 60; ++i) corpora_.train.push_back("the dog sees cat number " + std::to_string(i % 7));
     corpora_.train.insert(corpora_.train.begin() + 3, " \t");  // no text
     corpora_.valid = {"the cat sees the dog", "", "a dog"};
   }
-  void TearDown() override { set_verbosity(Verbosity::normal); }
 
   DataDirectory prepare() {
     prepare_text_lines(corpora_, options_, directory_ / "data");
@@ -103,14 +101,7 @@ TEST_F(PrepareText, ReadsFilesAndRefusesWhatMakesNone) {
   options_.valid.reset();
   write_file_atomic(directory_ / "spaces.txt", "\u3000\n\u3000\u3000\n\u3000\n");  // nothing after normalization
   options_.train = directory_ / "spaces.txt";
-  const auto refused = [&] {
-    try {
-      prepare_text(options_, directory_ / "nothing");
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
-    return std::string("no error");
-  };
+  const auto refused = [&] { return test::message_of([&] { prepare_text(options_, directory_ / "nothing"); }); };
   const std::string spaces = (directory_ / "spaces.txt").string();
   EXPECT_EQ(refused(), spaces + ": contains no text");
   options_.train = directory_ / "train.txt";

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "plumb/base/error.h"
+#include "support/errors.h"
 
 namespace plumb {
 namespace {
@@ -112,12 +113,7 @@ TEST(Sequences, MaskedTextFromJsonPredictsWhatHasALabel) {
 
 TEST(Sequences, JsonOfAnotherShape) {
   const auto message = [](const char* text) -> std::string {
-    try {
-      batch_from_json(Json::parse(text));
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "no error";
+    return test::message_of([&] { batch_from_json(Json::parse(text)); });
   };
   EXPECT_EQ(message("[]"), "a batch contains neither 'source' and 'target' nor 'tokens'");
   EXPECT_EQ(message(R"({"source": [[1]]})"), "a batch has no array 'target'");

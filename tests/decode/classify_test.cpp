@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "plumb/base/error.h"
+#include "support/errors.h"
 
 namespace plumb {
 namespace {
@@ -132,12 +133,8 @@ TEST(Classify, OnlyAnEncoderWithLabelsClassifies) {
   config.kind = "decoder";
   config.target_vocabulary = 10;
   const std::unique_ptr<Model> decoder = make_model(config);
-  try {
-    (void)classifier_of(*decoder);
-    FAIL() << "no error";
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "the model, of kind \"decoder\", was not trained to classify");
-  }
+  EXPECT_EQ(test::message_of([&] { (void)classifier_of(*decoder); }),
+            "the model, of kind \"decoder\", was not trained to classify");
   config.kind = "encoder";
   config.source_vocabulary = 10;
   config.labels = 3;

@@ -12,6 +12,7 @@
 #include "decode/random_model.h"
 #include "plumb/base/error.h"
 #include "plumb/ops/threads.h"
+#include "support/errors.h"
 
 namespace plumb {
 namespace {
@@ -204,12 +205,10 @@ TEST(Generate, EndsWhereTheModelCanReadNoFurther) {
   EXPECT_EQ(found[2].ids.size(), 1U);
   for (const Generated& one : found) EXPECT_EQ(one.finish, Finish::length);
   expect_plain(model, {{5}, {}, {5, 6, 7, 8, 9}}, options);
-  try {
-    generate(model, {{5}, {5, 6, 7, 8, 9, 10}}, options);
-    FAIL() << "no error";
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "prompt 2 has 7 tokens including BOS, but the model reads at most 6");
-  }
+  EXPECT_EQ(test::message_of([&] {
+              generate(model, {{5}, {5, 6, 7, 8, 9, 10}}, options);
+            }),
+            "prompt 2 has 7 tokens including BOS, but the model reads at most 6");
 }
 
 TEST(Generate, EndsAfterAsManyLinesAsWanted) {
@@ -310,12 +309,7 @@ TEST(Generate, ImpossibleOptions) {
   const auto refused = [&](auto change) {
     GenerateOptions options;
     change(options);
-    try {
-      generate(model, {{5}}, options);
-      return false;
-    } catch (const Error& error) {
-      return !error.hint().empty();
-    }
+    return !test::error_of([&] { generate(model, {{5}}, options); }).hint().empty();
   };
   EXPECT_TRUE(refused([](GenerateOptions& options) { options.samples = 0; }));
   EXPECT_TRUE(refused([](GenerateOptions& options) { options.max_tokens = 0; }));

@@ -12,6 +12,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/random.h"
 #include "plumb/ops/top_scores.h"
+#include "support/errors.h"
 
 namespace plumb {
 namespace {
@@ -258,13 +259,9 @@ TEST(Sampling, ImprobableTokensDoNotComeOut) {
 }
 
 void expect_error(const std::string& message, const std::vector<double>& logits) {
-  try {
-    (void)Sampler({}).distribution(logits, {});
-    FAIL() << "no error: " << message;
-  } catch (const Error& error) {
-    EXPECT_EQ(error.what(), message);
-    EXPECT_FALSE(error.hint().empty());
-  }
+  const Error error = test::error_of([&] { (void)Sampler({}).distribution(logits, {}); });
+  EXPECT_EQ(error.what(), message);
+  EXPECT_FALSE(error.hint().empty());
 }
 
 TEST(Sampling, AModelWithoutScoresIsAnError) {
@@ -279,12 +276,7 @@ TEST(Sampling, AModelWithoutScoresIsAnError) {
 
 TEST(Sampling, ImpossibleOptionsAreErrorsWithHints) {
   const auto refused = [](const SamplingOptions& options) {
-    try {
-      validate(options);
-      return false;
-    } catch (const Error& error) {
-      return !error.hint().empty();
-    }
+    return !test::error_of([&] { validate(options); }).hint().empty();
   };
   EXPECT_FALSE(refused({}));
   for (const double value : {-1.0, kNaN, kInfinity}) {

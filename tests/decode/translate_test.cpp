@@ -9,7 +9,6 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
-#include "plumb/base/progress.h"
 #include "plumb/base/random.h"
 #include "plumb/data/directory.h"
 #include "plumb/data/prepare.h"
@@ -24,7 +23,6 @@ namespace {
 class Translate : public ::testing::Test {
  protected:
   Translate() {
-    set_verbosity(Verbosity::quiet);
     std::string german;
     std::string english;
     for (int i = 0; i < 60; ++i) {
@@ -39,7 +37,6 @@ class Translate : public ::testing::Test {
     options.valid_size = 9;
     prepare_data(options, directory_ / "data");
   }
-  void TearDown() override { set_verbosity(Verbosity::normal); }
 
   static EncoderDecoder random_model(int64_t vocabulary) {
     ModelConfig config;

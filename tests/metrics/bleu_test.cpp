@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "plumb/base/error.h"
+#include "support/errors.h"
 
 namespace plumb {
 namespace {
@@ -177,12 +178,10 @@ TEST(Bleu, SignsTheScore) {
 }
 
 TEST(Bleu, RejectsWhatCannotBeScored) {
-  try {
-    corpus_bleu({"a", "b"}, {{"a", "b"}, {"a", "b", "c"}});
-    FAIL() << "unequal lengths went through";
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "2 hypotheses, but reference 2 has 3 sentences");
-  }
+  EXPECT_EQ(test::message_of([&] {
+              corpus_bleu({"a", "b"}, {{"a", "b"}, {"a", "b", "c"}});
+            }),
+            "2 hypotheses, but reference 2 has 3 sentences");
   EXPECT_THROW(corpus_bleu({}, {{}}), Error);
   EXPECT_THROW(corpus_bleu({"a"}, {}), Error);
   EXPECT_THROW(corpus_bleu({"a"}, {{"a"}}, {.tokenizer = "13b"}), Error);

@@ -14,6 +14,7 @@
 #include "plumb/model/model.h"
 #include "plumb/nn/attention/attention.h"
 #include "plumb/nn/attention/dpfp.h"
+#include "support/errors.h"
 
 namespace plumb {
 namespace {
@@ -74,12 +75,7 @@ TEST(ModelConfig, ValuesSetByAProgramAreCheckedAsThoseOfAFileAre) {
   const auto complaint = [](const std::function<void(ModelConfig&)>& change) -> std::string {
     ModelConfig config = parsed("");
     change(config);
-    try {
-      make_model(config);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "accepted";
+    return test::message_of([&] { make_model(config); });
   };
   EXPECT_EQ(complaint([](ModelConfig& config) { config.d_model = 0; }), "model.d_model = 0 must lie in [1, 1,048,576]");
   EXPECT_EQ(complaint([](ModelConfig& config) { config.dropout = 1; }), "model.dropout = 1 must lie in [0, 1)");
@@ -126,14 +122,9 @@ TEST(ModelConfig, CountsBeyondEveryModelAreRefusedByName) {
         "max_positions", "segments", "labels", "source_vocabulary", "target_vocabulary"}) {
     for (const std::string count : {"2000000000", "9223372036854775807"}) {
       ModelConfig config;
-      try {
-        Config::from_string(fmt::format("[model]\n{} = {}", key, count), "test").read("model", config);
-        ADD_FAILURE() << key;
-      } catch (const Error& error) {
-        EXPECT_NE(std::string(error.what()).find(fmt::format(": model.{} = {} must lie in [", key, count)),
-                  std::string::npos)
-            << error.what();
-      }
+      test::expect_error(
+          [&] { Config::from_string(fmt::format("[model]\n{} = {}", key, count), "test").read("model", config); },
+          fmt::format(": model.{} = {} must lie in [", key, count));
     }
   }
   for (const char* bad : {"attention = \"favor\"\n[model.favor]\nfeatures = 2000000000",

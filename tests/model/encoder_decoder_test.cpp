@@ -81,6 +81,10 @@ TEST(EncoderDecoder, RefusesStacksThatCannotBeCombined) {
   decoder.kind = "decoder";
   EXPECT_EQ(test::message_of([&] { validate(decoder); }),
             "model.encoder_residual needs an encoder-decoder, and model.kind is \"decoder\"");
+  decoder.encoder_residual = "same";
+  decoder.encoder_initialization = "he";
+  EXPECT_EQ(test::message_of([&] { validate(decoder); }),
+            "model.encoder_initialization needs an encoder-decoder, and model.kind is \"decoder\"");
 }
 
 }  // namespace

@@ -134,6 +134,25 @@ TEST(Initialization, DeepnormAndTFixupScaleWhatTheSignalPasses) {
   expect_multiples("t-fixup", encoder, decoder, 1 / std::pow(27.0, 0.25), decoder);
 }
 
+/// Wang et al. 2022, table 2: 3 encoder and 2 decoder layers.
+TEST(Initialization, OfTheEncoderMayBeAnother) {
+  ModelConfig config = config_of("xavier-normal");
+  const EncoderDecoder xavier = model_of("xavier-normal");
+  const auto expect = [&](const std::string& encoder, const std::string& decoder, double in_encoder, double in_decoder) {
+    config.encoder_initialization = encoder;
+    config.initialization = decoder;
+    EncoderDecoder mixed(config, at::kDouble);
+    mixed.initialize(7);
+    for (const std::string matrix : {"linear1.weight", "self_attn.out_proj.weight"}) {
+      EXPECT_NEAR(multiple(mixed, xavier, "encoder.layers.2." + matrix), in_encoder, 1e-12);
+      EXPECT_NEAR(multiple(mixed, xavier, "decoder.layers.0." + matrix), in_decoder, 1e-12);
+    }
+    EXPECT_NEAR(multiple(mixed, xavier, "src_embed.weight"), 1, 1e-12);
+  };
+  expect("deepnorm", "xavier-normal", 0.87 / std::pow(81.0 * 2, 1.0 / 16), 1);
+  expect("xavier-normal", "deepnorm", 1, 1 / std::pow(24.0, 0.25));
+}
+
 TEST(Initialization, TFixupCountsAnEmbeddingOfBothSidesAsTheEncoders) {
   ModelConfig config = config_of("t-fixup");
   config.share_embeddings = "all";

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "plumb/base/error.h"
+#include "support/errors.h"
 
 namespace plumb {
 namespace {
@@ -69,13 +70,7 @@ TEST(ParameterSettings, MayHaveAWarmUpOfTheirOwn) {
 }
 
 Error error_of(const ParameterGroup& group) {
-  try {
-    parameter_settings(make_parameters(), {group}, 0);
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "accepted";
-  return Error("");
+  return test::error_of([&] { parameter_settings(make_parameters(), {group}, 0); });
 }
 
 TEST(ParameterGroups, WithAPatternThatMatchesNothingNameTheNearestParameter) {

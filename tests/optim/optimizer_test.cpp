@@ -7,12 +7,13 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <type_traits>
 
 #include "options.h"
-#include "plumb/base/error.h"
 #include "plumb/base/key_list.h"
 #include "plumb/optim/cautious.h"
 #include "plumb/optim/schedule.h"
+#include "support/errors.h"
 #include "support/gradcheck.h"
 
 namespace plumb {
@@ -63,31 +64,6 @@ std::vector<ParameterStep> settings_of(int t) {
 
 /// Updates one element: w from its gradient, with two numbers of optimizer state, at step t.
 using Formula = std::function<void(double& w, double g, double& m, double& v, int t, double rate, double weight_decay)>;
-
-/// Visits the numbers of a struct, also in its sections; ignores everything else.
-class KeyVisitor : public Fields {
- public:
-  using Fields::operator();
-  void operator()(std::string_view key, int64_t& value) override { number(key, value); }
-  void operator()(std::string_view key, double& value) override { number(key, value); }
-  void operator()(std::string_view, bool&) override {}
-  void operator()(std::string_view, std::string&) override {}
-  void operator()(std::string_view, Duration&) override {}
-  void operator()(std::string_view, std::vector<Duration>&) override {}
-  void operator()(std::string_view, std::vector<int64_t>&) override {}
-  void operator()(std::string_view, std::vector<double>&) override {}
-  void operator()(std::string_view, std::vector<std::string>&) override {}
-  void operator()(std::string_view, std::optional<int64_t>&) override {}
-  void operator()(std::string_view, std::optional<double>&) override {}
-  void operator()(std::string_view, NamedNumbers&) override {}
-  void section(std::string_view, const std::function<void(Fields&)>& visit, bool) override { visit(*this); }
-  void sections(std::string_view, size_t, const std::function<void(size_t)>&,
-                const std::function<void(size_t, Fields&)>&) override {}
-
- private:
-  virtual void number(std::string_view key, int64_t& value) = 0;
-  virtual void number(std::string_view key, double& value) = 0;
-};
 
 class Optimizers : public ::testing::TestWithParam<at::ScalarType> {
  protected:
@@ -332,22 +308,13 @@ TEST(WeightDecay, IsExactInFloat32FarBelowItsRounding) {
   }
 }
 
-std::string error_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "accepted";
-}
-
 TEST(OptimizerState, NamesWhatIsMissing) {
   const Parameters parameters = make_parameters(at::kFloat);
   const auto adam = make_optimizer("adam", parameters);
   NamedTensors state = adam->state();
   EXPECT_EQ(state.size(), 7U);  // the step counts, and m and v of three parameters
   std::erase_if(state, [](const auto& entry) { return entry.first == "v.p1"; });
-  EXPECT_EQ(error_of([&] { adam->load_state(state, "optimizer.safetensors"); }),
+  EXPECT_EQ(test::message_of([&] { adam->load_state(state, "optimizer.safetensors"); }),
             "optimizer.safetensors: tensor 'v.p1' is missing");
 }
 
@@ -384,28 +351,28 @@ TEST(OptimizerState, OfAdamMayHaveOneNumberOfSteps) {
   continued->step(make_gradients(other, 3), 0.1);
   EXPECT_TRUE(at::equal(parameters.flat(), other.flat()));
   state[0].second = at::full({2}, 2, at::kLong);
-  EXPECT_EQ(error_of([&] { continued->load_state(state, "old"); }), "old: tensor 'step' has 2 elements, not 3");
+  EXPECT_EQ(test::message_of([&] { continued->load_state(state, "old"); }), "old: tensor 'step' has 2 elements, not 3");
 }
 
-/// Visits the numbers among the options of a variant: sets number `index`, counted from 0, to `value`.
-class SetNumber final : public KeyVisitor {
+/// Sets number `index` among the options of a variant, counted from 0 and also in their sections, to `value`.
+class SetNumber final : public EachField<SetNumber> {
  public:
   SetNumber(int index, double value) : index_(index), value_(value) {}
   [[nodiscard]] const std::string& key() const { return key_; }
 
- private:
-  void number(std::string_view key, int64_t& number) override {
-    if (count_++ == index_) set(key, number);
-  }
-  void number(std::string_view key, double& number) override {
-    if (count_++ == index_) set(key, number);
-  }
   template <typename T>
-  void set(std::string_view key, T& number) {
-    number = static_cast<T>(value_);
-    key_ = key;
+  void take(std::string_view key, T& number) {
+    if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, double>) {
+      if (count_++ != index_) return;
+      number = static_cast<T>(value_);
+      key_ = key;
+    }
   }
+  void section(std::string_view, const std::function<void(Fields&)>& visit, bool) override { visit(*this); }
+  void sections(std::string_view, size_t, const std::function<void(size_t)>&,
+                const std::function<void(size_t, Fields&)>&) override {}
 
+ private:
   int index_;
   double value_;
   int count_ = 0;
@@ -415,7 +382,7 @@ class SetNumber final : public KeyVisitor {
 TEST(OptimizerOptions, OutOfRangeAreErrorsThatNameTheKey) {
   const Parameters parameters = make_parameters(at::kFloat);
   const auto refused = [&](const std::string& name, const std::string& toml) {
-    return error_of([&] { make_optimizer(name, parameters, options("[train." + name + "]\n" + toml)); });
+    return test::message_of([&] { make_optimizer(name, parameters, options("[train." + name + "]\n" + toml)); });
   };
   EXPECT_EQ(refused("adam", "beta1 = 1.0"), "test:2:9: train.adam.beta1 = 1 must lie in [0, 1)");
   EXPECT_EQ(refused("adamw", "beta2 = -0.5"), "test:2:9: train.adamw.beta2 = -0.5 must lie in [0, 1)");
@@ -439,11 +406,11 @@ TEST(OptimizerOptions, SetByAProgramAreCheckedIfTheirOptimizerIsMade) {
   Options lion = optimizers().at("lion").options;
   SetNumber second(1, 2.0);
   lion.visit(second);
-  EXPECT_EQ(error_of([&] {
+  EXPECT_EQ(test::message_of([&] {
               make_optimizer("lion", parameters, {{"lion", lion}});
             }),
             "train.lion.beta2 = 2 must lie in [0, 1)");
-  EXPECT_EQ(error_of([&] { make_optimizer("adam", parameters, {{"lion", lion}}); }), "accepted");
+  EXPECT_EQ(test::message_of([&] { make_optimizer("adam", parameters, {{"lion", lion}}); }), "accepted");
 }
 
 // A row of an embedding that no example uses has a gradient of 0.
@@ -457,7 +424,7 @@ TEST(OptimizerOptions, WhateverIsAcceptedKeepsParametersWithoutGradientsFinite) 
         if (number.key().empty()) break;
         const Parameters parameters = make_parameters(at::kFloat);
         std::unique_ptr<Optimizer> optimizer;
-        if (error_of([&] { optimizer = make_optimizer(name, parameters, {{name, changed}}); }) != "accepted") continue;
+        if (test::message_of([&] { optimizer = make_optimizer(name, parameters, {{name, changed}}); }) != "accepted") continue;
         for (uint64_t step = 1; step <= 3; ++step) {
           std::vector<Tensor> gradients = make_gradients(parameters, step);
           for (Tensor& gradient : gradients) gradient.slice(0, 0, 1).zero_();
@@ -492,11 +459,11 @@ TEST(OptimizerStep, RefusesWhatBelongsToAnotherModel) {
   const Parameters parameters = make_parameters(at::kFloat);
   const auto sgd = make_optimizer("sgd", parameters);
   std::vector<Tensor> gradients = make_gradients(parameters, 1);
-  EXPECT_NE(error_of([&] { sgd->step(gradients, std::vector<ParameterStep>(2)); }), "accepted");
+  EXPECT_NE(test::message_of([&] { sgd->step(gradients, std::vector<ParameterStep>(2)); }), "accepted");
   gradients[1] = gradients[1].t();
-  EXPECT_EQ(error_of([&] { sgd->step(gradients, 0.1); }), "the gradient of 'p1' has the wrong shape");
+  EXPECT_EQ(test::message_of([&] { sgd->step(gradients, 0.1); }), "the gradient of 'p1' has the wrong shape");
   gradients.pop_back();
-  EXPECT_NE(error_of([&] { sgd->step(gradients, 0.1); }), "accepted");
+  EXPECT_NE(test::message_of([&] { sgd->step(gradients, 0.1); }), "accepted");
 }
 
 }  // namespace

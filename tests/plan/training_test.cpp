@@ -128,7 +128,7 @@ TEST(Plan, HeadsOfKeysAndValuesAreDividedToo) {
   model.kv_heads = 8;
   const TrainingJob job{2048, int64_t{2048} * 64, 0, Precision::mixed};
   EXPECT_THROW(estimate(model, job, {.devices = 16}, {1, 16, 1, 0, 1, Recompute::none}), Error);
-  for (const Estimate& each : search(model, job, {.devices = 32})) EXPECT_LE(each.split.tensor, 8);
+  for (const Estimate& each : search(model, job, {.devices = 32})) EXPECT_LE(each.layout.tensor, 8);
 }
 
 TEST(Plan, SearchFindsWhatFits) {
@@ -137,7 +137,7 @@ TEST(Plan, SearchFindsWhatFits) {
   const std::vector<Estimate> found = search(gpt_3(), job, hardware);
   ASSERT_TRUE(found.front().fits);
   for (const Estimate& each : found) {
-    EXPECT_EQ(each.split.devices(), 512);
+    EXPECT_EQ(each.layout.devices(), 512);
     EXPECT_EQ(each.fits, each.memory.total() <= hardware.memory);
     if (each.fits) {
       EXPECT_LE(found.front().time.total(), each.time.total());

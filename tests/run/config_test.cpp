@@ -9,6 +9,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/key_list.h"
 #include "plumb/optim/adam.h"
+#include "support/errors.h"
 
 namespace plumb {
 namespace {
@@ -23,12 +24,7 @@ TrainConfig read(const std::string& toml) { return read(Config::from_string(toml
 std::string written(const TrainConfig& train) { return ConfigWriter().section("train", train).text(); }
 
 std::string error_of(const std::string& toml) {
-  try {
-    validate(read(toml));
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "accepted";
+  return test::message_of([&] { validate(read(toml)); });
 }
 
 const char* const kNew = R"([train]
@@ -118,12 +114,7 @@ TEST(TrainConfig, CountsBeyondEveryRunAreRefusedByName) {
 TEST(TrainConfig, IsCheckedIfAProgramFillsIt) {
   TrainConfig config;
   config.batch_tokens = 0;
-  try {
-    validate(config);
-    FAIL() << "accepted";
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "train.batch_tokens = 0 must be at least 1");
-  }
+  EXPECT_EQ(test::message_of([&] { validate(config); }), "train.batch_tokens = 0 must be at least 1");
   config = {};
   config.corpora = {{"news", 0}};
   EXPECT_THROW(validate(config), Error);
@@ -157,12 +148,7 @@ TEST(TrainConfig, NumbersMustBeFinite) {
 
 TEST(TrainConfig, ADecayFromTheFirstStepMustBeMeant) {
   const auto error_of = [](const std::string& toml) {
-    try {
-      require_decay_start(read("[train]\n" + toml));
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
-    return std::string("accepted");
+    return test::message_of([&] { require_decay_start(read("[train]\n" + toml)); });
   };
   EXPECT_EQ(error_of(""), "accepted");
   EXPECT_EQ(error_of("warm_up = 0"),

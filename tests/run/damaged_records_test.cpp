@@ -13,19 +13,11 @@
 #include "plumb/run/seal.h"
 #include "plumb/run/train_state.h"
 #include "plumb/trouble/spikes.h"
+#include "support/errors.h"
 #include "support/paths.h"
 
 namespace plumb {
 namespace {
-
-std::string refusal_of_record(const std::function<void()>& read) {
-  try {
-    read();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no Error was thrown";
-}
 
 /// A line of metrics.jsonl with another value of this key; of "trouble", within it.
 std::string damaged_line(const Json& good, const char* key, const Json& value) {
@@ -40,7 +32,7 @@ TEST(DamagedRecords, OfMetricsNameTheFile) {
   const auto path = directory / "metrics.jsonl";
   const auto refused = [&](const std::string& line) {
     write_file_atomic(path, line);
-    const std::string refusal = refusal_of_record([&] {
+    const std::string refusal = test::message_of([&] {
       (void)read_metrics(path);
       (void)read_watch_records(path);
       (void)read_trouble_records(path);

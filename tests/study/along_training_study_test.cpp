@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <map>
 
-#include "plumb/base/progress.h"
 #include "plumb/run/metrics_file.h"
 #include "plumb/study/study.h"
 #include "study/parts.h"
@@ -15,7 +14,6 @@ namespace plumb {
 namespace {
 
 TEST(AlongTrainingStudy, DrawsTheRecordsOfItsRuns) {
-  set_verbosity(Verbosity::quiet);
   const test::TemporaryDirectory directory;
   test::make_copy_task(directory / "data");
   StudyConfig config;
@@ -108,7 +106,6 @@ reference_products = 8
   // A second run finds everything measured.
   const Json again = run_study(config, directory / "out");
   EXPECT_EQ(again["figures"], results["figures"]);
-  set_verbosity(Verbosity::normal);
 }
 
 }  // namespace

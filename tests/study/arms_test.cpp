@@ -5,7 +5,6 @@
 
 #include <set>
 
-#include "plumb/base/progress.h"
 #include "plumb/study/study.h"
 #include "study/entry.h"
 #include "support/errors.h"
@@ -34,6 +33,22 @@ TEST(StudyArms, AreTheSchemesWithoutAxes) {
   EXPECT_EQ(arms[0].model.residual, "post-ln");
   EXPECT_EQ(arms[0].model.initialization, ModelConfig().initialization);
   EXPECT_EQ(arms[1].model.initialization, "deepnorm");  // its own
+}
+
+TEST(StudyArms, HaveTheInitializationOfTheirSchemeInEitherStack) {
+  using Pair = std::pair<std::string, std::string>;
+  const auto initializations_of = [](const std::string& encoder, const std::string& decoder) {
+    const auto arms = study_arms({decoder}, {}, {{"model.encoder_residual", {encoder}}}, {}, {});
+    return Pair(arms[0].model.encoder_initialization, arms[0].model.initialization);
+  };
+  const std::string usual = ModelConfig().initialization;
+  EXPECT_EQ(initializations_of("deepnorm", "pre-ln"), Pair("deepnorm", usual));
+  EXPECT_EQ(initializations_of("post-ln", "deepnorm"), Pair(usual, "deepnorm"));
+  EXPECT_EQ(initializations_of("same", "deepnorm"), Pair("same", "deepnorm"));
+  EXPECT_EQ(initializations_of("post-ln", "pre-ln"), Pair("same", usual));
+  const auto chosen =
+      study_arms({"pre-ln"}, {}, {{"model.encoder_residual", {"deepnorm"}}, {"model.initialization", {"he"}}}, {}, {});
+  EXPECT_EQ(chosen[0].model.encoder_initialization, "same");
 }
 
 TEST(StudyArms, AreAllCombinations) {
@@ -71,7 +86,6 @@ TEST(StudyArms, AnAxisOrAPairingTakesThePlaceOfTheSchemes) {
 }
 
 TEST(StudyArms, OfTrainingAreTrainedAsTheySay) {
-  set_verbosity(Verbosity::quiet);
   const test::TemporaryDirectory folder;
   const StudyConfig study = read_study(Config::from_string(R"(
 [study]
@@ -110,7 +124,6 @@ layers = [1]
   EXPECT_EQ(trained, (std::set<std::string>{"adam, layernorm by adam", "adam, rmsnorm by adam", "sgd, layernorm by sgd",
                                             "sgd, rmsnorm by sgd"}));
   EXPECT_EQ(losses.size(), 4U);  // no two arms are the same run
-  set_verbosity(Verbosity::normal);
 }
 
 TEST(StudyArms, MistakesAreErrors) {

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <random>
 
-#include "plumb/base/progress.h"
 #include "plumb/data/directory.h"
 #include "plumb/decode/translate.h"
 #include "plumb/metrics/bleu.h"
@@ -23,7 +22,6 @@ namespace {
 class BleuStudy : public ::testing::Test {
  protected:
   BleuStudy() {
-    set_verbosity(Verbosity::quiet);
     test::make_copy_task(folder_ / "data");
     const RunConfig run = test::copy_run(folder_ / "data");
     config_.study.schemes = {"pre-ln"};
@@ -36,7 +34,6 @@ class BleuStudy : public ::testing::Test {
     config_.train.checkpoint_every = 150;
     set_seeds(1);
   }
-  ~BleuStudy() override { set_verbosity(Verbosity::normal); }
 
   void set_seeds(int64_t seeds) {
     config_.parts = test::parts(fmt::format(R"(

@@ -5,7 +5,6 @@
 
 #include <cmath>
 
-#include "plumb/base/progress.h"
 #include "plumb/study/registration.h"
 #include "plumb/study/study.h"
 #include "study/entry.h"
@@ -250,7 +249,6 @@ pairs = 5
 )";
 
 TEST(StudyClaims, OfAStudyAreRegisteredAndJudged) {
-  set_verbosity(Verbosity::quiet);
   const test::TemporaryDirectory folder;
   StudyConfig study = read_study(Config::from_string(kClaiming, "study.toml"));
   EXPECT_EQ(read_study(Config::from_string(write_study(study), "again")).study.claims, study.study.claims);
@@ -287,7 +285,6 @@ TEST(StudyClaims, OfAStudyAreRegisteredAndJudged) {
   run_study(study, measured / "out");
   EXPECT_NE(test::message_of([&] { register_study(study, measured / "out"); }).find("has been measured"),
             std::string::npos);
-  set_verbosity(Verbosity::normal);
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <map>
 
 #include "plumb/base/files.h"
-#include "plumb/base/progress.h"
 #include "plumb/data/directory.h"
 #include "plumb/study/study.h"
 #include "study/parts.h"
@@ -16,7 +15,6 @@ namespace plumb {
 namespace {
 
 TEST(EncoderStudy, PreparesAMaskTokenMeasuresAndTrains) {
-  set_verbosity(Verbosity::quiet);
   const test::TemporaryDirectory folder;
   StudyConfig config;
   config.study.schemes = {"post-ln", "pre-ln"};
@@ -56,7 +54,6 @@ seeds = 2
     write_json(each.path(), measurement);
   }
   const Json results = run_study(config, folder / "out");
-  set_verbosity(Verbosity::normal);
 
   EXPECT_GE(DataDirectory::open(folder / "out/data").source_tokenizer().specials().mask, 0);
   EXPECT_TRUE(results["measurements"].contains("gradients")) << results["measurements"].dump();
@@ -86,7 +83,6 @@ seeds = 2
 
 // Other masked positions are another batch: what was measured on the first one is not reused.
 TEST(EncoderStudy, MeasuresAgainWithAnotherTask) {
-  set_verbosity(Verbosity::quiet);
   const test::TemporaryDirectory folder;
   StudyConfig config;
   config.study.schemes = {"pre-ln"};
@@ -109,7 +105,6 @@ TEST(EncoderStudy, MeasuresAgainWithAnotherTask) {
   EXPECT_NE(again["measurements"], usual["measurements"]);
   EXPECT_EQ(run_study(config, folder / "fresh")["measurements"], again["measurements"]);
   EXPECT_NE(write_study(config).find("share = 0.5"), std::string::npos);
-  set_verbosity(Verbosity::normal);
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include "plumb/base/files.h"
-#include "plumb/base/progress.h"
 #include "plumb/ops/threads.h"
 #include "plumb/study/study.h"
 #include "support/paths.h"
@@ -44,7 +43,6 @@ layers = 1
 
 TEST(FastWeightsStudy, MeasuresJudgesAndFindsWhatItMeasured) {
   ops::set_threads(1);  // part of the settings, which are compared below
-  set_verbosity(Verbosity::quiet);
   const test::TemporaryDirectory directory;
   const StudyConfig config = read_study(Config::from_string(kStudy, "study.toml"));
   const Json results = run_study(config, directory / "out");
@@ -65,7 +63,6 @@ TEST(FastWeightsStudy, MeasuresJudgesAndFindsWhatItMeasured) {
   for (Json* each : {&again, &before}) each->erase("created");
   EXPECT_EQ(again, before);  // including times: nothing was measured again
   EXPECT_NE(read_file(directory / "out" / "study.toml").find("keys = [3, 12]"), std::string::npos);
-  set_verbosity(Verbosity::normal);
 }
 
 }  // namespace

@@ -22,8 +22,10 @@ TEST(Forecast, TimesAreRough) {
 
 /// What a study says on standard error.
 std::string said_by(const StudyConfig& config, const std::filesystem::path& out) {
+  set_verbosity(Verbosity::normal);
   testing::internal::CaptureStderr();
   run_study(config, out);
+  set_verbosity(Verbosity::quiet);
   return testing::internal::GetCapturedStderr();
 }
 

@@ -9,7 +9,6 @@
 
 #include "plumb/analysis/initialization.h"
 #include "plumb/base/error.h"
-#include "plumb/base/progress.h"
 #include "plumb/optim/optimizer.h"
 #include "plumb/study/study.h"
 #include "study/entry.h"
@@ -25,7 +24,6 @@ using test::entry;
 class InitializationStudy : public ::testing::Test {
  protected:
   InitializationStudy() {
-    set_verbosity(Verbosity::quiet);
     test::make_copy_task(folder_ / "data");
     config_.study.schemes = {"post-ln", "pre-ln", "rezero"};
     config_.study.seed = 4;
@@ -37,7 +35,6 @@ class InitializationStudy : public ::testing::Test {
     config_.train.batch_tokens = 40;
     config_.train.label_smoothing = 0;
   }
-  ~InitializationStudy() override { set_verbosity(Verbosity::normal); }
 
   /// The results, which have verdicts with these names only.
   Json run(const std::vector<std::string>& verdicts = {}) {

@@ -7,10 +7,10 @@
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/json.h"
-#include "plumb/base/progress.h"
 #include "plumb/study/study.h"
 #include "study/entry.h"
 #include "study/tiny_scale_study.h"
+#include "support/errors.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -18,9 +18,6 @@ namespace {
 
 class ScaleEvaluation : public ::testing::Test {
  protected:
-  ScaleEvaluation() { set_verbosity(Verbosity::quiet); }
-  ~ScaleEvaluation() override { set_verbosity(Verbosity::normal); }
-
   void write(const std::string& name, const std::string& content) const {
     std::filesystem::create_directories((folder_ / name).parent_path());
     write_file_atomic(folder_ / name, content);
@@ -133,13 +130,9 @@ TEST_F(ScaleEvaluation, AnswersAreKeptUntilTheItemsChange) {
 
 TEST_F(ScaleEvaluation, MistakesAreFoundBeforeTraining) {
   const auto expect_error = [&](const StudyConfig& config, const std::string& part) {
-    try {
-      run_study(config, folder_ / "out");
-      ADD_FAILURE() << "no error: " << part;
-    } catch (const Error& error) {
-      EXPECT_NE((std::string(error.what()) + "; " + error.hint()).find(part), std::string::npos)
-          << error.what() << "; " << error.hint();
-    }
+    const Error error = test::error_of([&] { run_study(config, folder_ / "out"); });
+    EXPECT_NE((std::string(error.what()) + "; " + error.hint()).find(part), std::string::npos)
+        << error.what() << "; " << error.hint();
     EXPECT_FALSE(std::filesystem::exists(folder_ / "out" / "runs")) << part;
   };
   write_choices();

@@ -10,7 +10,6 @@
 #include "plumb/analysis/statistics.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
-#include "plumb/base/progress.h"
 #include "plumb/data/directory.h"
 #include "plumb/ops/threads.h"
 #include "plumb/report/report_parts.h"
@@ -35,10 +34,8 @@ class ScaleStudyTest : public ::testing::Test {
  protected:
   ScaleStudyTest() {
     ops::set_threads(1);  // part of the settings, which are compared below
-    set_verbosity(Verbosity::quiet);
     results_ = run_study(study(), folder_ / "out");
   }
-  ~ScaleStudyTest() override { set_verbosity(Verbosity::normal); }
 
   [[nodiscard]] const Json& entry(const char* list, std::string_view id) const {
     return test::entry(results_[list], "id", id);
@@ -255,7 +252,6 @@ TEST_F(ScaleStudyTest, LossesThatDoNotFallHaveNoLine) {
 }
 
 TEST(ScaleStudy, RefusesFamiliesThatItCannotCompare) {
-  set_verbosity(Verbosity::quiet);
   EXPECT_THROW(study({"scale.layers=[1,1,1]"}), Error);
   EXPECT_THROW(study({"scale.rate_widths=[8]"}), Error);
   EXPECT_THROW(study({"scale.learning_rates=[0.0]"}), Error);
@@ -272,7 +268,6 @@ TEST(ScaleStudy, RefusesFamiliesThatItCannotCompare) {
     EXPECT_THROW(run_study(config, folder / "out"), Error) << parametrization;
     EXPECT_FALSE(std::filesystem::exists(folder / "out" / "runs")) << parametrization;
   }
-  set_verbosity(Verbosity::normal);
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <map>
 
-#include "plumb/base/progress.h"
 #include "plumb/data/batches.h"
 #include "plumb/model/model.h"
 #include "plumb/study/study.h"
@@ -68,7 +67,6 @@ Direct measured_directly(const DataDirectory& data, const std::string& scheme, i
 class SignalStudyTest : public ::testing::Test {
  protected:
   SignalStudyTest() {
-    set_verbosity(Verbosity::quiet);
     test::make_copy_task(folder_ / "data");
     StudyConfig config;
     config.study.schemes = {"pre-ln", "post-ln", "keel"};  // the theory covers two of them
@@ -76,7 +74,6 @@ class SignalStudyTest : public ::testing::Test {
     config.parts = test::parts(
         fmt::format("[signal]\nlayers = {}\nwidths = [16, 32]\nseeds = {}\npairs = {}\n", kLayers, kSeeds, kPairs));
     results_ = run_study(config, folder_ / "out");
-    set_verbosity(Verbosity::normal);
   }
 
   [[nodiscard]] Direct direct(const std::string& scheme, int64_t width, const std::string& initialization) const {

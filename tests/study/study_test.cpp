@@ -19,6 +19,7 @@
 #include "plumb/report/tensorboard.h"
 #include "study/entry.h"
 #include "study/parts.h"
+#include "support/errors.h"
 #include "support/paths.h"
 #include "train/copy_task.h"
 
@@ -380,12 +381,8 @@ TEST(Study, FindsMistakesBeforeItMeasures) {
 
 TEST(Study, ReadsNoValuesThatCannotBeMeasured) {
   const auto read = [](const std::string& text) { return read_study(Config::from_string(text, "study.toml")); };
-  try {
-    read("[gradients]\nseeds = 0");
-    ADD_FAILURE();
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "study.toml:2:9: gradients.seeds = 0 must be at least 1");
-  }
+  EXPECT_EQ(test::message_of([&] { read("[gradients]\nseeds = 0"); }),
+            "study.toml:2:9: gradients.seeds = 0 must be at least 1");
   EXPECT_THROW(read("[gradients]\nlayers = 0"), Error);
   EXPECT_THROW(read("[gradients]\nseeds = 1000000000000"), Error);
   EXPECT_THROW(read("[training]\nbleu_pairs = 4\nbeam = 1001"), Error);

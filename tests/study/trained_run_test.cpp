@@ -10,7 +10,6 @@
 #include <thread>
 
 #include "plumb/base/error.h"
-#include "plumb/base/progress.h"
 #include "plumb/study/changed_keys.h"
 #include "train/copy_task.h"
 
@@ -191,13 +190,11 @@ TEST(TrainedRun, LossOfWhatDivergedOrFailedIsInfinite) {
 class TrainedRunOnDisk : public ::testing::Test {
  protected:
   TrainedRunOnDisk() : data_(make(folder_ / "data")) {
-    set_verbosity(Verbosity::quiet);
     study_.train = test::copy_run(folder_ / "data").train;
     study_.train.steps = 4;
     study_.train.validate_every = 2;
     study_.study.seed = 3;
   }
-  ~TrainedRunOnDisk() override { set_verbosity(Verbosity::normal); }
 
   static DataDirectory make(const std::filesystem::path& path) {
     test::make_copy_task(path);

@@ -10,7 +10,6 @@
 #include <set>
 
 #include "plumb/base/error.h"
-#include "plumb/base/progress.h"
 #include "plumb/data/directory.h"
 #include "plumb/data/prepare_labels.h"
 #include "plumb/run/directory.h"
@@ -18,6 +17,7 @@
 #include "plumb/study/transfer_data.h"
 #include "plumb/study/transfer_stages.h"
 #include "support/entries.h"
+#include "support/errors.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -28,7 +28,6 @@ namespace fs = std::filesystem;
 class TransferPart : public ::testing::Test {
  protected:
   TransferPart() {
-    set_verbosity(Verbosity::quiet);
     write_labels(folder_ / "train.tsv", 60);
     write_labels(folder_ / "valid.tsv", 20);
     config_.data.pairs = 300;
@@ -54,7 +53,6 @@ class TransferPart : public ::testing::Test {
     part_.batch_tokens = 200;
     part_.models = {{"decoder", "", 0, 1e-3, {1e-2}}};
   }
-  ~TransferPart() override { set_verbosity(Verbosity::normal); }
 
   /// Three labels; of every six examples, three have the first and one the last.
   static void write_labels(const fs::path& file, int examples) {
@@ -307,15 +305,11 @@ TEST_F(TransferPart, WhatFollowsADivergedRunDivergedToo) {
 
 TEST_F(TransferPart, MistakesAreErrorsBeforeAnythingIsTrained) {
   const auto message = [&](const std::string& toml) {
-    try {
-      (void)read_study(Config::from_string(toml, "test"));
-    } catch (const Error& error) {
-      return std::string(error.what()) + "; " + error.hint();
-    }
-    return std::string();
+    const Error error = test::error_of([&] { (void)read_study(Config::from_string(toml, "test")); });
+    return error.what() + ("; " + error.hint());
   };
   const std::string model = "[[transfer.model]]\nkind = \"decoder\"\n";
-  EXPECT_EQ(message("[transfer]\ntrain = \"a.tsv\"\n" + model), "");
+  EXPECT_EQ(message("[transfer]\ntrain = \"a.tsv\"\n" + model), "accepted; ");
   EXPECT_NE(message("[transfer]\n" + model).find("transfer.labels"), std::string::npos);
   EXPECT_NE(message("[transfer]\ntrain = \"a\"\nlabels = \"b\"\n" + model).find("exactly one source"),
             std::string::npos);
@@ -336,13 +330,9 @@ TEST_F(TransferPart, MistakesAreErrorsBeforeAnythingIsTrained) {
             std::string::npos);
 
   const auto refused = [&](const std::string& part) {
-    try {
-      (void)run();
-    } catch (const Error& error) {
-      EXPECT_FALSE(fs::exists(out() / "runs"));
-      return (std::string(error.what()) + "; " + error.hint()).find(part) != std::string::npos;
-    }
-    return false;
+    const Error error = test::error_of([&] { (void)run(); });
+    EXPECT_FALSE(fs::exists(out() / "runs"));
+    return (error.what() + ("; " + error.hint())).find(part) != std::string::npos;
   };
   part_.epochs = 3;  // enough for the head and two layers, but not the embeddings
   EXPECT_TRUE(refused("'complete' of a model of kind \"decoder\" needs at least 4 to train all of its layers"));

@@ -3,7 +3,6 @@
 
 #include <filesystem>
 
-#include "plumb/base/progress.h"
 #include "plumb/run/metrics_file.h"
 #include "plumb/study/study.h"
 #include "plumb/study/trained_run.h"
@@ -15,7 +14,6 @@ namespace plumb {
 namespace {
 
 TEST(WarmUpStudy, ComparesWarmUpsInTokens) {
-  set_verbosity(Verbosity::quiet);
   const test::TemporaryDirectory folder;
   test::make_copy_task(folder / "data");
   const RunConfig run = test::copy_run(folder / "data");
@@ -33,7 +31,6 @@ learning_rates = [1e-2]
 layers = [1]
 )");
   const Json results = run_study(config, folder / "out");
-  set_verbosity(Verbosity::normal);
 
   std::vector<Json> warm_ups;
   for (const Json& row : test::entry(results["tables"], "id", "runs")["rows"]) warm_ups.push_back(row[3]);

@@ -12,10 +12,10 @@
 #include <utility>
 
 #include "plumb/base/error.h"
-#include "plumb/base/progress.h"
 #include "plumb/data/prepare_text.h"
 #include "plumb/task/task.h"
 #include "plumb/train/trainer.h"
+#include "support/errors.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -137,19 +137,14 @@ TEST(Masks, OfWholeWords) {
 }
 
 TEST(Masks, UnsuitableOnesAreErrors) {
-  try {
-    const Masker masker(Tokenizer::train(training_lines(), {.vocabulary = 24}), {});
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("no mask token"), std::string::npos);
-    EXPECT_NE(error.hint().find("--mask-token"), std::string::npos);
-  }
+  const Error error =
+      test::error_of([&] { const Masker masker(Tokenizer::train(training_lines(), {.vocabulary = 24}), {}); });
+  EXPECT_NE(std::string(error.what()).find("no mask token"), std::string::npos);
+  EXPECT_NE(error.hint().find("--mask-token"), std::string::npos);
 }
 
 class MaskedLanguageModels : public ::testing::Test {
  protected:
-  MaskedLanguageModels() { set_verbosity(Verbosity::quiet); }
-
   DataDirectory data(int64_t block, bool mask = true) const {
     TextOptions options;
     options.block = block;

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "plumb/base/error.h"
-#include "plumb/base/progress.h"
 #include "plumb/base/random.h"
 #include "plumb/data/prepare_text.h"
 #include "plumb/model/awd_lstm.h"
@@ -25,7 +24,6 @@ using Ids = std::vector<int64_t>;
 class Stream : public ::testing::Test {
  protected:
   Stream() {
-    set_verbosity(Verbosity::quiet);
     Random random(1, "stream");
     std::vector<std::vector<int32_t>> lines(11);
     for (std::vector<int32_t>& line : lines) {
@@ -36,7 +34,6 @@ class Stream : public ::testing::Test {
     }
     write_split(folder_ / "lines.split", std::vector<std::vector<int32_t>>(lines.size()), lines);
   }
-  ~Stream() override { set_verbosity(Verbosity::normal); }
 
   ParallelSplit split(bool running) const {
     const ParallelSplit found = ParallelSplit::open(folder_ / "lines.split");

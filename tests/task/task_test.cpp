@@ -8,7 +8,6 @@
 #include <fstream>
 
 #include "plumb/base/error.h"
-#include "plumb/base/progress.h"
 #include "plumb/base/random.h"
 #include "plumb/data/prepare_labels.h"
 #include "plumb/data/prepare_text.h"
@@ -26,8 +25,6 @@ using Ids = std::vector<int64_t>;
 
 class Tasks : public ::testing::Test {
  protected:
-  Tasks() { set_verbosity(Verbosity::quiet); }
-
   /// Sentences of two to six words; the label says whether the first is "yes" or "no".
   std::filesystem::path labeled_file(const std::string& name, int64_t lines, uint64_t seed) const {
     Random random(seed, "labels");

@@ -14,6 +14,7 @@
 #include "plumb/text/sentencepiece/content.h"
 #include "plumb/text/sentencepiece/model.h"
 #include "plumb/text/visible.h"
+#include "support/errors.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -30,15 +31,6 @@ std::vector<std::string> sentences() {
     }
   }
   return lines;
-}
-
-std::string message_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 class TokenizerKinds : public testing::TestWithParam<std::string> {};
@@ -201,7 +193,7 @@ TEST(Tokenizer, TextThatLooksLikeSpecialsIsText) {
 // SentencePiece aborts the process on these.
 TEST_P(TokenizerKinds, TextWithoutACharacterIsEmpty) {
   for (const char* nothing : {"\u3000", "\u200B", "\uFEFF", "\x01", "\uFFFD", "\u2581"}) {
-    EXPECT_EQ(message_of([&] {
+    EXPECT_EQ(test::message_of([&] {
                 Tokenizer::train({nothing, "", nothing}, {.kind = GetParam()});
               }),
               "the tokenizer cannot be trained: the text is empty");
@@ -304,7 +296,7 @@ TEST(Tokenizer, ModelsWithOtherIds) {
 
 TEST(Tokenizer, AbsentSpecialsAreAnErrorWhereTheyAreNeeded) {
   EXPECT_EQ(require_special(7, "beginning of a sentence"), 7);
-  EXPECT_EQ(message_of([] { require_special(-1, "beginning of a sentence"); }),
+  EXPECT_EQ(test::message_of([] { require_special(-1, "beginning of a sentence"); }),
             "the tokenizer has no token for the beginning of a sentence");
   EXPECT_FALSE((Specials{-1, 1, 2, 0}).is_control(-1));
 }
@@ -327,39 +319,45 @@ TEST(Tokenizer, SaveAndLoad) {
 
 TEST(Tokenizer, BadFiles) {
   const TemporaryDirectory directory;
-  EXPECT_NE(message_of([&] { Tokenizer::from_file(directory / "none"); }).find("cannot be read"), std::string::npos);
+  EXPECT_NE(test::message_of([&] { Tokenizer::from_file(directory / "none"); }).find("cannot be read"),
+            std::string::npos);
   write_file_atomic(directory / "text", "this is no model");
-  EXPECT_NE(message_of([&] { Tokenizer::from_file(directory / "text"); }).find("not a SentencePiece model"),
+  EXPECT_NE(test::message_of([&] { Tokenizer::from_file(directory / "text"); }).find("not a SentencePiece model"),
             std::string::npos);
   write_file_atomic(directory / "empty", "");
-  EXPECT_NE(message_of([&] { Tokenizer::from_file(directory / "empty"); }).find("not a SentencePiece model"),
+  EXPECT_NE(test::message_of([&] { Tokenizer::from_file(directory / "empty"); }).find("not a SentencePiece model"),
             std::string::npos);
   Tokenizer::train(sentences(), {.vocabulary = 80}).save(directory / "model");
   const std::string whole = read_file(directory / "model");
   write_file_atomic(directory / "cut", whole.substr(0, whole.size() / 2));
-  EXPECT_NE(message_of([&] { Tokenizer::from_file(directory / "cut"); }).find("not a SentencePiece model"),
+  EXPECT_NE(test::message_of([&] { Tokenizer::from_file(directory / "cut"); }).find("not a SentencePiece model"),
             std::string::npos);
 }
 
 TEST(Tokenizer, BadRequests) {
   // 27 is enough for the special tokens, but not for the distinct characters as well.
-  EXPECT_NE(
-      message_of([] { Tokenizer::train(sentences(), {.vocabulary = 27}); }).find("a vocabulary of 27 is too small"),
-      std::string::npos);
-  EXPECT_EQ(message_of([] { Tokenizer::train({}, {}); }), "the tokenizer cannot be trained: the text is empty");
-  EXPECT_EQ(message_of([] { Tokenizer::train({" ", ""}, {}); }), "the tokenizer cannot be trained: the text is empty");
-  EXPECT_EQ(message_of([] { Tokenizer::train(sentences(), {.kind = "words"}); }), "unknown tokenizer 'words'");
-  EXPECT_EQ(message_of([] { Tokenizer::train(sentences(), {.kind = "word", .character_coverage = 0.99}); }),
+  EXPECT_NE(test::message_of([] {
+              Tokenizer::train(sentences(), {.vocabulary = 27});
+            }).find("a vocabulary of 27 is too small"),
+            std::string::npos);
+  EXPECT_EQ(test::message_of([] { Tokenizer::train({}, {}); }), "the tokenizer cannot be trained: the text is empty");
+  EXPECT_EQ(test::message_of([] {
+              Tokenizer::train({" ", ""}, {});
+            }),
+            "the tokenizer cannot be trained: the text is empty");
+  EXPECT_EQ(test::message_of([] { Tokenizer::train(sentences(), {.kind = "words"}); }), "unknown tokenizer 'words'");
+  EXPECT_EQ(test::message_of([] { Tokenizer::train(sentences(), {.kind = "word", .character_coverage = 0.99}); }),
             "words have no character coverage");
-  EXPECT_EQ(message_of([] { Tokenizer::train(sentences(), {.vocabulary = -1}); }),
+  EXPECT_EQ(test::message_of([] { Tokenizer::train(sentences(), {.vocabulary = -1}); }),
             "the vocabulary size -1 is out of range");
-  EXPECT_EQ(message_of([] { Tokenizer::train(sentences(), {.vocabulary = 2000000000}); }),
+  EXPECT_EQ(test::message_of([] { Tokenizer::train(sentences(), {.vocabulary = 2000000000}); }),
             "the vocabulary size 2000000000 is out of range");
-  EXPECT_EQ(message_of([] { Tokenizer::train(sentences(), {.character_coverage = 0.5}); }),
+  EXPECT_EQ(test::message_of([] { Tokenizer::train(sentences(), {.character_coverage = 0.5}); }),
             "the character coverage 0.5 is out of range");
   const Tokenizer tokenizer = Tokenizer::train(sentences(), {.vocabulary = 80});
   const std::vector<int32_t> outside = {static_cast<int32_t>(tokenizer.vocabulary())};
-  EXPECT_NE(message_of([&] { (void)tokenizer.decode(outside); }).find("outside the vocabulary"), std::string::npos);
+  EXPECT_NE(test::message_of([&] { (void)tokenizer.decode(outside); }).find("outside the vocabulary"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -10,11 +10,11 @@
 #include "copy_task.h"
 #include "plumb/base/error.h"
 #include "plumb/base/json.h"
-#include "plumb/base/progress.h"
 #include "plumb/train/evaluation_rank.h"
 #include "plumb/train/trainer.h"
 #include "small_data.h"
 #include "small_model.h"
+#include "support/errors.h"
 
 namespace plumb {
 namespace {
@@ -23,9 +23,6 @@ namespace fs = std::filesystem;
 
 class BestMetrics : public ::testing::Test {
  protected:
-  BestMetrics() { set_verbosity(Verbosity::quiet); }
-  ~BestMetrics() override { set_verbosity(Verbosity::normal); }
-
   /// Every task, each with a kind of model that learns it and its data.
   struct Subject {
     std::string task, kind, data;
@@ -39,8 +36,7 @@ class BestMetrics : public ::testing::Test {
 
   [[nodiscard]] std::unique_ptr<Task> task_of(const Subject& subject, int64_t beam) const {
     TaskConfig config;
-    const std::string toml =
-        fmt::format("[task]\nname = \"{}\"\n[task.translation]\nbeam = {}\n", subject.task, beam);
+    const std::string toml = fmt::format("[task]\nname = \"{}\"\n[task.translation]\nbeam = {}\n", subject.task, beam);
     Config::from_string(toml, "test").read("task", config);
     return make_task(config, DataDirectory::open(folder_ / subject.data), subject.kind);
   }
@@ -48,8 +44,8 @@ class BestMetrics : public ::testing::Test {
   test::TemporaryDirectory folder_;
 };
 
-// However the run is configured: either it is refused, or the metric is computed, the best value is that of the history,
-// and the run ends early only after `patience` values in a row that are no better.
+// However the run is configured: either it is refused, or the metric is computed, the best value is that of the
+// history, and the run ends early only after `patience` values in a row that are no better.
 TEST_F(BestMetrics, OfEveryTaskAreComputedOrRefused) {
   test::make_copy_task(folder_ / "pairs");
   test::make_small_text(folder_ / "text");
@@ -125,12 +121,7 @@ TEST_F(BestMetrics, ThatAreLeftOutAreRefusedByName) {
     config.best_metric = "bleu";
     config.score_every = score_every;
     config.patience = patience;
-    try {
-      static_cast<void>(best_metric_of(config, *task_of(subjects()[0], beam)));
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
-    return std::string("accepted");
+    return test::message_of([&] { static_cast<void>(best_metric_of(config, *task_of(subjects()[0], beam))); });
   };
   EXPECT_EQ(error_of(0, 2, 0), "train.best_metric = \"bleu\" is never computed with task.translation.beam = 0");
   EXPECT_EQ(error_of(1, 0, 3),

@@ -5,6 +5,7 @@
 #include "plumb/base/error.h"
 #include "plumb/train/run_training.h"
 #include "run_contents.h"
+#include "support/errors.h"
 
 namespace plumb {
 namespace {
@@ -55,14 +56,11 @@ TEST_F(Bfloat16Run, ResumesByteForByte) {
 
 TEST_F(Bfloat16Run, RefusesWhatItCannotRound) {
   const auto refusal = [&](at::ScalarType type) -> std::string {
-    try {
+    return test::message_of([&] {
       EncoderDecoder refused(run_.model, type);
       refused.initialize(1);
       train(refused, run_.train, *task_);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "accepted";
+    });
   };
   run_.train.parameters = "bf16";
   EXPECT_EQ(refusal(at::kDouble), "train.parameters rounds float32 to bfloat16, and the model is not in float32");

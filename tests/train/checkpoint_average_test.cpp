@@ -10,11 +10,11 @@
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/json_fields.h"
-#include "plumb/base/progress.h"
 #include "plumb/io/safetensors.h"
 #include "plumb/run/directory.h"
 #include "plumb/run/metrics_file.h"
 #include "plumb/train/run_training.h"
+#include "support/errors.h"
 
 namespace plumb {
 namespace {
@@ -24,13 +24,11 @@ namespace fs = std::filesystem;
 class CheckpointAverage : public ::testing::Test {
  protected:
   CheckpointAverage() {
-    set_verbosity(Verbosity::quiet);
     test::make_copy_task(folder_ / "data");
     config_ = test::copy_run(folder_ / "data");
     config_.train.checkpoint_every = config_.train.validate_every = 4;
     config_.train.keep_checkpoints = 4;  // of steps 8, 12, 16 and 20
   }
-  void TearDown() override { set_verbosity(Verbosity::normal); }
 
   [[nodiscard]] fs::path checkpoint(int64_t step) const {
     return folder_ / "run" / "checkpoints" / fmt::format("step-{:06}", step);
@@ -52,15 +50,6 @@ class CheckpointAverage : public ::testing::Test {
         ASSERT_EQ(values[j].item<float>(), static_cast<float>(sum / static_cast<double>(all.size()))) << found[i].first;
       }
     }
-  }
-
-  static std::string error_of(const std::function<void()>& action) {
-    try {
-      action();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "accepted";
   }
 
   test::TemporaryDirectory folder_;
@@ -145,15 +134,15 @@ TEST_F(CheckpointAverage, RefusesMoreThanThereAreAndDirectoriesInUse) {
   const fs::path run = folder_ / "run";
   config_.train.validate_every = 8;
   run_training(config_, run);
-  EXPECT_EQ(error_of([&] { (void)last_checkpoints(run, 5); }), run.string() + ": has 4 checkpoints, not 5");
-  EXPECT_EQ(error_of([&] { (void)best_checkpoints(run, 4); }),
+  EXPECT_EQ(test::message_of([&] { (void)last_checkpoints(run, 5); }), run.string() + ": has 4 checkpoints, not 5");
+  EXPECT_EQ(test::message_of([&] { (void)best_checkpoints(run, 4); }),
             run.string() + ": has 3 checkpoints with a value of valid_nll at their step, not 4");
-  EXPECT_EQ(error_of([&] { (void)last_checkpoints(run, 0); }), "cannot average 0 checkpoints");
+  EXPECT_EQ(test::message_of([&] { (void)last_checkpoints(run, 0); }), "cannot average 0 checkpoints");
   const std::string before = read_file(run / "config.toml");
-  EXPECT_EQ(error_of([&] { average_checkpoints(run, last_checkpoints(run, 2), run); }),
+  EXPECT_EQ(test::message_of([&] { average_checkpoints(run, last_checkpoints(run, 2), run); }),
             run.string() + ": is a training run");
   EXPECT_EQ(read_file(run / "config.toml"), before);
-  EXPECT_EQ(error_of([&] { average_checkpoints(run, last_checkpoints(run, 2), folder_ / "data"); }),
+  EXPECT_EQ(test::message_of([&] { average_checkpoints(run, last_checkpoints(run, 2), folder_ / "data"); }),
             (folder_ / "data").string() + ": is a data directory, not a run directory");
 }
 

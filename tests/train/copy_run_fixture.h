@@ -6,7 +6,6 @@
 #include <memory>
 
 #include "copy_task.h"
-#include "plumb/base/progress.h"
 #include "plumb/model/encoder_decoder.h"
 #include "plumb/run/directory.h"
 
@@ -15,13 +14,11 @@ namespace plumb::test {
 class CopyRun : public ::testing::Test {
  protected:
   CopyRun() {
-    set_verbosity(Verbosity::quiet);
     make_copy_task(folder_ / "data");
     run_ = copy_run(folder_ / "data");
     task_ = make_task({}, DataDirectory::open(folder_ / "data"), run_.model.kind);
     task_->complete(run_.model);
   }
-  void TearDown() override { set_verbosity(Verbosity::normal); }
 
   [[nodiscard]] EncoderDecoder model() const {
     EncoderDecoder model(run_.model, at::kDouble);

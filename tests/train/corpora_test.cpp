@@ -9,12 +9,12 @@
 #include "copy_task.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
-#include "plumb/base/progress.h"
 #include "plumb/run/directory.h"
 #include "plumb/train/run_training.h"
 #include "plumb/train/step_source.h"
 #include "plumb/train/timeline.h"
 #include "run_contents.h"
+#include "support/errors.h"
 
 namespace plumb {
 namespace {
@@ -26,7 +26,6 @@ namespace fs = std::filesystem;
 class SeveralCorpora : public ::testing::Test {
  protected:
   SeveralCorpora() {
-    set_verbosity(Verbosity::quiet);
     PrepareOptions options;
     options.tokenizer.vocabulary = 24;
     options.corpora = {{"web", files_of("web", 120, 1)}, {"news", files_of("news", 30, 3)}};
@@ -38,7 +37,6 @@ class SeveralCorpora : public ::testing::Test {
     task_ = make_task({}, DataDirectory::open(folder_ / "data"), "encoder-decoder");
     set_ = task_->dataset("train");
   }
-  void TearDown() override { set_verbosity(Verbosity::normal); }
 
   CorpusFiles files_of(const std::string& name, int64_t pairs, uint64_t seed) const {
     std::string lines;
@@ -47,18 +45,8 @@ class SeveralCorpora : public ::testing::Test {
     return {folder_ / (name + ".de"), folder_ / (name + ".en")};
   }
 
-  /// The error message, or "accepted".
-  template <typename Action>
-  static std::string message_of(const Action& action) {
-    try {
-      action();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "accepted";
-  }
   std::string refused(const fs::path& out) const {
-    return message_of([&] { run_training(config_, out); });
+    return test::message_of([&] { run_training(config_, out); });
   }
 
   test::TemporaryDirectory folder_;
@@ -185,7 +173,7 @@ TEST_F(SeveralCorpora, AreThoseOfEveryTaskButAStream) {
           Config::from_string("[task]\nname = \"language-modeling\"\n[task.language-modeling]\nstream = 2", "test"))
           .task;
   const auto stream = make_task(streamed, data, "awd-lstm")->dataset("train");
-  EXPECT_EQ(message_of([&] { (void)mixture_of(config_.train, *stream); }),
+  EXPECT_EQ(test::message_of([&] { (void)mixture_of(config_.train, *stream); }),
             "[[train.corpora]] is set, but a stream reads all of its text in order");
   config_.train.corpora = {};
   config_.train.corpus_temperature = 1;
@@ -235,8 +223,8 @@ TEST_F(SeveralCorpora, ChangedDataNameTheCorpus) {
 }
 
 TEST_F(SeveralCorpora, WhatCannotBeIsAnErrorThatNamesTheKey) {
-  const auto mixed = [&] { return message_of([&] { (void)mixture_of(config_.train, *set_); }); };
-  const auto checked = [&] { return message_of([&] { validate(config_.train); }); };
+  const auto mixed = [&] { return test::message_of([&] { (void)mixture_of(config_.train, *set_); }); };
+  const auto checked = [&] { return test::message_of([&] { validate(config_.train); }); };
   EXPECT_EQ(mixed(), "accepted");
   EXPECT_EQ(checked(), "accepted");
   config_.train.corpora = {{"newz", 2}};
@@ -260,7 +248,7 @@ TEST_F(SeveralCorpora, WhatCannotBeIsAnErrorThatNamesTheKey) {
   // Data of one corpus.
   test::make_copy_task(folder_ / "one");
   const auto one = make_task({}, DataDirectory::open(folder_ / "one"), "encoder-decoder")->dataset("train");
-  const auto single = [&] { return message_of([&] { (void)mixture_of(config_.train, *one); }); };
+  const auto single = [&] { return test::message_of([&] { (void)mixture_of(config_.train, *one); }); };
   config_.train.corpus_temperature = 1;
   EXPECT_EQ(single(), "accepted");
   config_.train.corpus_temperature = 2;

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "copy_task.h"
-#include "plumb/base/progress.h"
 #include "plumb/data/batches.h"
 #include "plumb/model/encoder_decoder.h"
 #include "plumb/train/trainer.h"
@@ -25,7 +24,6 @@ struct Divided {
 class DividedSteps : public ::testing::Test {
  protected:
   DividedSteps() : run_(test::copy_run(folder_ / "data")) {
-    set_verbosity(Verbosity::quiet);
     test::make_copy_task(folder_ / "data");
     run_.model.dropout = 0.3;
     run_.model.d_model = 12;  // rows do not start at multiples of eight
@@ -40,7 +38,6 @@ class DividedSteps : public ::testing::Test {
     inner_->complete(run_.model);
     task_ = std::make_unique<test::WeightedTask>(*inner_);
   }
-  ~DividedSteps() override { set_verbosity(Verbosity::normal); }
 
   [[nodiscard]] EncoderDecoder model(uint64_t seed = 1) const {
     EncoderDecoder made(run_.model, at::kDouble);

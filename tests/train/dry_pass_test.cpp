@@ -8,10 +8,10 @@
 #include "copy_task.h"
 #include "plumb/base/error.h"
 #include "plumb/base/json_fields.h"
-#include "plumb/base/progress.h"
 #include "plumb/model/encoder_decoder.h"
 #include "plumb/train/memory_error.h"
 #include "plumb/train/trainer.h"
+#include "support/errors.h"
 #include "support/ranks.h"
 #include "weighted_task.h"
 
@@ -21,7 +21,6 @@ namespace {
 class DryPass : public ::testing::Test {
  protected:
   DryPass() : run_(test::copy_run(folder_ / "data")) {
-    set_verbosity(Verbosity::quiet);
     test::make_copy_task(folder_ / "data");
     run_.model.norm = "batchnorm";  // has running averages
     run_.train.steps = 6;
@@ -35,7 +34,6 @@ class DryPass : public ::testing::Test {
       if (context.step() >= fails_at_) (void)at::empty({int64_t{1} << 50});
     };
   }
-  ~DryPass() override { set_verbosity(Verbosity::normal); }
 
   struct Trained {
     Tensor parameters, averages;
@@ -104,29 +102,21 @@ TEST_F(DryPass, OfSeveralProcessesIsDecidedByTheFirst) {
 
 TEST_F(DryPass, SaysWhichBatchNeedsTooMuch) {
   fails_at_ = 0;
-  try {
-    (void)trained(true);
-    FAIL();
-  } catch (const Error& error) {
-    const std::string what = error.what();
-    EXPECT_TRUE(what.starts_with("memory has run out at a dry pass before step 1: ")) << what;
-    EXPECT_NE(what.find(" target tokens, longest sequence "), what.npos) << what;
-    EXPECT_NE(what.find(", sentences "), what.npos) << what;
-    EXPECT_NE(error.hint().find("set train.micro_batch_tokens"), std::string::npos);
-  }
+  const Error error = test::error_of([&] { (void)trained(true); });
+  const std::string what = error.what();
+  EXPECT_TRUE(what.starts_with("memory has run out at a dry pass before step 1: ")) << what;
+  EXPECT_NE(what.find(" target tokens, longest sequence "), what.npos) << what;
+  EXPECT_NE(what.find(", sentences "), what.npos) << what;
+  EXPECT_NE(error.hint().find("set train.micro_batch_tokens"), std::string::npos);
 }
 
 TEST_F(DryPass, StepsSayItToo) {
   fails_at_ = 4;
   run_.train.micro_batch_tokens = 16;
-  try {
-    (void)trained(true);
-    FAIL();
-  } catch (const Error& error) {
-    const std::string what = error.what();
-    EXPECT_TRUE(what.starts_with("memory has run out at step 4: ")) << what;
-    EXPECT_NE(error.hint().find("lower train.micro_batch_tokens"), std::string::npos);
-  }
+  const Error error = test::error_of([&] { (void)trained(true); });
+  const std::string what = error.what();
+  EXPECT_TRUE(what.starts_with("memory has run out at step 4: ")) << what;
+  EXPECT_NE(error.hint().find("lower train.micro_batch_tokens"), std::string::npos);
 }
 
 TEST(MemoryError, IsToldFromOthers) {

@@ -7,7 +7,6 @@
 
 #include "copy_task.h"
 #include "plumb/base/files.h"
-#include "plumb/base/progress.h"
 #include "plumb/run/directory.h"
 #include "plumb/train/run_training.h"
 #include "support/process.h"
@@ -20,13 +19,11 @@ TEST(Environment, EveryStartOfARunIsNoted) {
   test::make_copy_task(folder / "data");
   RunConfig config = test::copy_run(folder / "data");
   config.train.score_every = -1;
-  set_verbosity(Verbosity::quiet);
   TrainHooks hooks;
   hooks.stop = [left = 7]() mutable { return --left == 0; };
   (void)run_training(config, folder / "run", hooks);
   (void)run_training(config, folder / "run");
   (void)run_training(config, folder / "run");  // already ended: nothing is trained
-  set_verbosity(Verbosity::normal);
   const std::vector<std::string> lines = read_lines(folder / "run" / "environment.jsonl");
   ASSERT_EQ(lines.size(), 2U);
   const std::regex time(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)");

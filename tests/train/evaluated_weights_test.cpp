@@ -14,6 +14,7 @@
 #include "plumb/run/directory.h"
 #include "plumb/run/metrics_file.h"
 #include "plumb/train/run_training.h"
+#include "support/errors.h"
 
 namespace plumb {
 namespace {
@@ -51,13 +52,10 @@ class Evaluated : public test::CopyRun {
   }
 
   [[nodiscard]] std::string refusal() const {
-    try {
+    return test::message_of([&] {
       EncoderDecoder refused = model();
       train(refused, run_.train, *task_);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "accepted";
+    });
   }
 };
 

@@ -9,12 +9,12 @@
 #include "copy_task.h"
 #include "fast_directory.h"
 #include "plumb/base/error.h"
-#include "plumb/base/progress.h"
 #include "plumb/io/safetensors.h"
 #include "plumb/run/checkpoints.h"
 #include "plumb/run/directory.h"
 #include "plumb/train/run_training.h"
 #include "run_contents.h"
+#include "support/errors.h"
 
 namespace plumb {
 namespace {
@@ -24,7 +24,6 @@ namespace fs = std::filesystem;
 class Faults : public ::testing::Test {
  protected:
   Faults() {
-    set_verbosity(Verbosity::quiet);
     test::make_copy_task(folder_ / "data");
     config_ = test::copy_run(folder_ / "data");
     config_.model.d_model = 8;
@@ -40,7 +39,6 @@ class Faults : public ::testing::Test {
     hooks.stop = [left = 9]() mutable { return --left == 0; };
     run_training(config_, stopped_, hooks);
   }
-  void TearDown() override { set_verbosity(Verbosity::normal); }
 
   fs::path copy_of_stopped() const {
     fs::remove_all(folder_ / "run");
@@ -251,12 +249,7 @@ TEST_F(Faults, AFullDiskLeavesTheLastGoodCheckpoint) {
     if (--left == 0) ::setrlimit(RLIMIT_FSIZE, &small);
     return false;
   };
-  std::string message;
-  try {
-    run_training(config_, run, hooks);
-  } catch (const Error& error) {
-    message = error.what();
-  }
+  const std::string message = test::message_of([&] { run_training(config_, run, hooks); });
   ::setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, handler);
   EXPECT_NE(message.find("writing failed"), std::string::npos) << message;

@@ -10,7 +10,6 @@
 #include <set>
 
 #include "plumb/base/error.h"
-#include "plumb/base/progress.h"
 #include "plumb/base/random.h"
 #include "plumb/data/directory.h"
 #include "plumb/data/prepare_labels.h"
@@ -23,6 +22,7 @@
 #include "plumb/train/run_training.h"
 #include "run_contents.h"
 #include "small_model.h"
+#include "support/errors.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -33,7 +33,6 @@ namespace fs = std::filesystem;
 class Finetuning : public ::testing::Test {
  protected:
   Finetuning() {
-    set_verbosity(Verbosity::quiet);
     TextOptions text;
     text.block = 12;
     text.tokenizer.vocabulary = 24;
@@ -44,7 +43,6 @@ class Finetuning : public ::testing::Test {
     prepare_text_lines(corpora, text, folder_ / "text");
     prepare(folder_ / "labels", folder_ / "text");
   }
-  ~Finetuning() override { set_verbosity(Verbosity::normal); }
 
   /// Prepares data whose label is the subject of the sentence; trains a new tokenizer if `from` is empty.
   void prepare(const fs::path& out, const fs::path& from) const {
@@ -100,16 +98,6 @@ class Finetuning : public ::testing::Test {
     return names;
   }
 
-  static Error error_of(const std::function<void()>& action) {
-    try {
-      action();
-    } catch (const Error& error) {
-      return error;
-    }
-    ADD_FAILURE() << "accepted";
-    return Error("");
-  }
-
   test::TemporaryDirectory folder_;
 };
 
@@ -153,7 +141,7 @@ TEST_F(Finetuning, GoesOnWhenThePretrainedModelHasMoved) {
   const auto refused = [&](const fs::path& weights) {
     RunConfig run = requested(settings, moved);
     run.initial_weights = weights.string();
-    const std::string error = error_of([&] { run_training(run, out); }).what();
+    const std::string error = test::error_of([&] { run_training(run, out); }).what();
     return error.find("different configuration: initial.weights") != std::string::npos;
   };
   const fs::path checkpoint = latest_checkpoint(moved);
@@ -244,7 +232,7 @@ TEST_F(Finetuning, AnInterruptedRunNoLongerNeedsThePretrainedOne) {
 TEST_F(Finetuning, ShapesThatDoNotFitAreNamed) {
   const fs::path from = pretrained("encoder");
   const RunConfig config = requested("[model]\nfeed_forward = 48\n", from);
-  const Error error = error_of([&] { run_training(config, folder_ / "run"); });
+  const Error error = test::error_of([&] { run_training(config, folder_ / "run"); });
   const std::string what = error.what();
   EXPECT_NE(what.find("encoder.layers.0.linear1"), std::string::npos) << what;
   EXPECT_NE(what.find("32"), std::string::npos) << what;
@@ -254,7 +242,7 @@ TEST_F(Finetuning, ShapesThatDoNotFitAreNamed) {
 
 TEST_F(Finetuning, UnsuitableRequestsAreErrors) {
   const fs::path from = pretrained("encoder");
-  EXPECT_NE(std::string(error_of([&] { (void)requested("[finetune]\nunfreeze = \"some\"\n", from); }).what())
+  EXPECT_NE(std::string(test::error_of([&] { (void)requested("[finetune]\nunfreeze = \"some\"\n", from); }).what())
                 .find("finetune.unfreeze"),
             std::string::npos);
   EXPECT_THROW((void)requested("[finetune]\nrate_divisor = 0.5\n", from), Error);
@@ -262,12 +250,13 @@ TEST_F(Finetuning, UnsuitableRequestsAreErrors) {
   EXPECT_THROW((void)requested("", ""), UsageError);
   EXPECT_THROW((void)finetuning_run(Config(), from.string(), ""), UsageError);
   prepare(folder_ / "other", {});
-  const Error other = error_of([&] { (void)finetuning_run(Config(), from.string(), (folder_ / "other").string()); });
+  const Error other =
+      test::error_of([&] { (void)finetuning_run(Config(), from.string(), (folder_ / "other").string()); });
   EXPECT_NE(std::string(other.what()).find("vocabulary"), std::string::npos);
   const fs::path classifier = folder_ / "classifier";
   run_training(requested("steps = 1\n", from), classifier);
   const Error unlabeled =
-      error_of([&] { (void)finetuning_run(Config(), classifier.string(), (folder_ / "text").string()); });
+      test::error_of([&] { (void)finetuning_run(Config(), classifier.string(), (folder_ / "text").string()); });
   EXPECT_NE(std::string(unlabeled.what()).find("is a classifier"), std::string::npos) << unlabeled.what();
   EXPECT_NE(unlabeled.hint().find("plumb data labels"), std::string::npos);
   EXPECT_THROW((void)requested("[task.classification]\ndirection = \"backward\"\n", from), Error);
@@ -387,7 +376,7 @@ TEST_F(FinetuningOnText, TheSameVocabularyChangesNothing) {
 TEST_F(FinetuningOnText, AVocabularyThatIsGoneIsNamed) {
   const fs::path from = pretrained("decoder");
   fs::rename(folder_ / "text", folder_ / "moved");
-  const Error error = error_of([&] { run_training(on_films("steps = 1\n", from), folder_ / "run"); });
+  const Error error = test::error_of([&] { run_training(on_films("steps = 1\n", from), folder_ / "run"); });
   EXPECT_NE(std::string(error.what()).find((folder_ / "text").string()), std::string::npos) << error.what();
   EXPECT_FALSE(fs::exists(folder_ / "run"));
 }

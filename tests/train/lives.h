@@ -18,7 +18,6 @@
 
 #include "fast_directory.h"
 #include "plumb/base/error.h"
-#include "plumb/base/progress.h"
 #include "plumb/run/directory.h"
 #include "plumb/train/run_training.h"
 #include "support/process.h"
@@ -62,7 +61,6 @@ inline pid_t begin_life(const RunConfig& config, const std::filesystem::path& ou
   ::setpgid(0, 0);
   int status = 1;
   try {
-    set_verbosity(Verbosity::quiet);
     status = run_training(config, out).outcome == RunOutcome::finished ? 0 : kNotFinished;
   } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.what());

@@ -15,7 +15,6 @@
 
 #include "copy_task.h"
 #include "plumb/base/files.h"
-#include "plumb/base/progress.h"
 #include "plumb/io/safetensors.h"
 #include "plumb/run/directory.h"
 #include "plumb/train/run_training.h"
@@ -51,7 +50,6 @@ class LaunchedRun : public ::testing::Test {
     config_.train.checkpoint_every = 4;
     config_.train.validate_every = 1000000;
   }
-  void TearDown() override { set_verbosity(Verbosity::normal); }
 
   /// Starts `plumb train` as one rank of two. `wrapped`: a command that runs it, such as `ip netns exec NAME`;
   /// `options`: further command-line options.
@@ -91,7 +89,6 @@ class LaunchedRun : public ::testing::Test {
     more.train.processes = 1;
     TrainHooks hooks;
     hooks.stop = [left = 3]() mutable { return --left == 0; };
-    set_verbosity(Verbosity::quiet);
     return run_training(more, out(), hooks);
   }
 
@@ -99,7 +96,6 @@ class LaunchedRun : public ::testing::Test {
 
   /// The largest difference between the parameters of this run and of a run in one process.
   [[nodiscard]] double difference_from_one_process() const {
-    set_verbosity(Verbosity::quiet);
     static_cast<void>(run_training(config_, folder_ / "one"));
     const NamedTensors ours = load_safetensors(latest_checkpoint(out()) / "model.safetensors");
     const NamedTensors theirs = load_safetensors(latest_checkpoint(folder_ / "one") / "model.safetensors");

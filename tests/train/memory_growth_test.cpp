@@ -8,7 +8,6 @@
 #include <map>
 
 #include "copy_task.h"
-#include "plumb/base/progress.h"
 #include "plumb/run/directory.h"
 #include "plumb/train/run_training.h"
 
@@ -27,7 +26,6 @@ int64_t resident_bytes() {
 // Steps 1,000 to 5,000, with evaluations and checkpoints, must leave nothing in memory but a point of the history every
 // hundred steps. 4 MiB are 1 KiB per step, whereas one gradient of this model takes 20 KiB.
 TEST(TrainingMemory, DoesNotGrowOverFiveThousandSteps) {
-  set_verbosity(Verbosity::quiet);
   const test::TemporaryDirectory folder;
   test::make_copy_task(folder / "data");
   RunConfig config = test::copy_run(folder / "data");
@@ -42,7 +40,6 @@ TEST(TrainingMemory, DoesNotGrowOverFiveThousandSteps) {
   TrainHooks hooks;
   hooks.point = [&](const TrainPoint& point) { resident[point.step] = resident_bytes(); };
   EXPECT_EQ(run_training(config, folder / "run", hooks).outcome, RunOutcome::finished);
-  set_verbosity(Verbosity::normal);
   ASSERT_TRUE(resident.contains(1000) && resident.contains(5000));
   EXPECT_GT(resident[1000], 0);
   EXPECT_LT(resident[5000] - resident[1000], int64_t{4} << 20);

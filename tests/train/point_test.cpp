@@ -11,7 +11,6 @@
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/json_fields.h"
-#include "plumb/base/progress.h"
 #include "plumb/data/prepare_labels.h"
 #include "plumb/data/prepare_text.h"
 #include "plumb/task/task.h"
@@ -55,7 +54,6 @@ std::vector<std::string> names_in_points(const Task& task) {
 
 /// By task: the names of its metrics.
 std::map<std::string, std::vector<std::string>> metrics_of_all_tasks() {
-  set_verbosity(Verbosity::quiet);
   const test::TemporaryDirectory folder;
   std::map<std::string, std::vector<std::string>> names;
   for (const DataDirectory& data : data_of_all_kinds(folder.path())) {
@@ -66,7 +64,6 @@ std::map<std::string, std::vector<std::string>> metrics_of_all_tasks() {
       }
     }
   }
-  set_verbosity(Verbosity::normal);
   return names;
 }
 

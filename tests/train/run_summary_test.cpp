@@ -12,7 +12,6 @@
 #include "copy_task.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
-#include "plumb/base/progress.h"
 #include "plumb/base/text.h"
 #include "plumb/report/seed_table.h"
 #include "plumb/run/directory.h"
@@ -28,7 +27,6 @@ namespace fs = std::filesystem;
 class RunSummaries : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    set_verbosity(Verbosity::quiet);
     folder_ = new test::TemporaryDirectory;
     test::make_copy_task(*folder_ / "data");
     RunConfig config = test::copy_run(*folder_ / "data");
@@ -41,10 +39,7 @@ class RunSummaries : public ::testing::Test {
     config.train.optimizer = "lion";
     (void)run_training(config, *folder_ / "runs" / "b");
   }
-  static void TearDownTestSuite() {
-    set_verbosity(Verbosity::normal);
-    delete folder_;
-  }
+  static void TearDownTestSuite() { delete folder_; }
   static fs::path runs() { return *folder_ / "runs"; }
 
   /// A copy of run "a" to damage.

@@ -19,6 +19,7 @@
 #include "plumb/nn/attention/favor.h"
 #include "plumb/run/metrics_file.h"
 #include "run_contents.h"
+#include "support/errors.h"
 
 namespace plumb {
 namespace {
@@ -28,11 +29,9 @@ namespace fs = std::filesystem;
 class Run : public ::testing::Test {
  protected:
   Run() {
-    set_verbosity(Verbosity::quiet);
     test::make_copy_task(folder_ / "data");
     config_ = test::copy_run(folder_ / "data");
   }
-  void TearDown() override { set_verbosity(Verbosity::normal); }
 
   static TrainHooks stop_after(int64_t steps) {
     TrainHooks hooks;
@@ -74,12 +73,7 @@ class Run : public ::testing::Test {
   }
 
   std::string error_of(const RunConfig& config, const fs::path& out) {
-    try {
-      run_training(config, out);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "accepted";
+    return test::message_of([&] { run_training(config, out); });
   }
 
   test::TemporaryDirectory folder_;
@@ -269,8 +263,8 @@ TEST_F(Run, DataLongerThanTheLearnedPositionsAreRefusedAtOnce) {
   config_.model.max_positions = train - 1;
   const std::string error = error_of(config_, folder_ / "short");
   EXPECT_TRUE(error.starts_with("split 'train': example ")) << error;
-  EXPECT_TRUE(error.ends_with(fmt::format("is a sequence of {} tokens, but the model has {} learned positions", train,
-                                          train - 1)))
+  EXPECT_TRUE(error.ends_with(
+      fmt::format("is a sequence of {} tokens, but the model has {} learned positions", train, train - 1)))
       << error;
   EXPECT_FALSE(fs::exists(folder_ / "short"));
   config_.model.max_positions = std::max(train, valid);

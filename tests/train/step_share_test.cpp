@@ -8,7 +8,6 @@
 
 #include "copy_task.h"
 #include "plumb/base/error.h"
-#include "plumb/base/progress.h"
 #include "plumb/task/datasets.h"
 #include "weighted_task.h"
 
@@ -64,13 +63,11 @@ TEST(DivideBatch, IntoAsFewPartsAsPossibleOfNearlyEqualSize) {
 class StepShares : public ::testing::Test {
  protected:
   StepShares() {
-    set_verbosity(Verbosity::quiet);
     test::make_copy_task(folder_ / "data");
     inner_ = make_task({}, DataDirectory::open(folder_ / "data"), "encoder-decoder");
     set_ = test::WeightedTask(*inner_).dataset("train");
     costs_ = set_->costs();
   }
-  ~StepShares() override { set_verbosity(Verbosity::normal); }
 
   test::TemporaryDirectory folder_;
   std::unique_ptr<Task> inner_;

@@ -4,7 +4,6 @@
 
 #include "copy_task.h"
 #include "plumb/base/error.h"
-#include "plumb/base/progress.h"
 
 namespace plumb {
 namespace {
@@ -12,12 +11,10 @@ namespace {
 class Steps : public ::testing::Test {
  protected:
   Steps() {
-    set_verbosity(Verbosity::quiet);
     test::make_copy_task(folder_ / "data");
     task_ = make_task({}, DataDirectory::open(folder_ / "data"), "encoder-decoder");
     set_ = task_->dataset("train");
   }
-  ~Steps() override { set_verbosity(Verbosity::normal); }
 
   /// Expects the share of the step that begins with batch `first`.
   void expect_share(const StepShare& share, int64_t epoch, int64_t first, int64_t accumulate,

@@ -12,7 +12,6 @@
 #include "plumb/analysis/watch/critical_rate.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
-#include "plumb/base/progress.h"
 #include "plumb/data/prepare_text.h"
 #include "plumb/model/awd_lstm.h"
 #include "plumb/run/checkpoints.h"
@@ -29,7 +28,6 @@ namespace fs = std::filesystem;
 class StreamTraining : public ::testing::Test {
  protected:
   StreamTraining() {
-    set_verbosity(Verbosity::quiet);
     TextOptions options;
     options.block = 8;
     options.tokenizer.vocabulary = 24;
@@ -62,7 +60,6 @@ validate_every = 5
 checkpoint_every = 4
 )");
   }
-  ~StreamTraining() override { set_verbosity(Verbosity::normal); }
 
   void set(const std::string& toml) {
     const Config config = Config::from_string(toml, "test");

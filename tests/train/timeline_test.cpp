@@ -9,7 +9,6 @@
 
 #include "copy_task.h"
 #include "plumb/base/error.h"
-#include "plumb/base/progress.h"
 #include "plumb/model/encoder_decoder.h"
 #include "plumb/run/directory.h"
 #include "plumb/train/run_training.h"
@@ -272,7 +271,6 @@ TEST(Timeline, ResolvesWhenTheRateDecays) {
 class Lasting : public ::testing::Test {
  protected:
   Lasting() {
-    set_verbosity(Verbosity::quiet);
     test::make_copy_task(folder_ / "data");
     config_ = test::copy_run(folder_ / "data");
     config_.train.accumulate = 2;
@@ -287,7 +285,6 @@ class Lasting : public ::testing::Test {
     config_.watch.every = Duration::parse("1.5e");
     config_.watch.what = {"updates"};
   }
-  void TearDown() override { set_verbosity(Verbosity::normal); }
 
   /// The number of steps of each epoch, from the plan of its batches.
   [[nodiscard]] std::vector<int64_t> steps_of_epochs(int64_t epochs) const {

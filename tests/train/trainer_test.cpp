@@ -8,7 +8,6 @@
 
 #include "copy_task.h"
 #include "plumb/base/error.h"
-#include "plumb/base/progress.h"
 #include "plumb/data/batches.h"
 #include "plumb/model/encoder_decoder.h"
 
@@ -29,7 +28,6 @@ class Training : public ::testing::Test {
   }
 
   static DataDirectory make(const std::filesystem::path& path) {
-    set_verbosity(Verbosity::quiet);
     test::make_copy_task(path);
     return DataDirectory::open(path);
   }

@@ -11,7 +11,6 @@
 
 #include "copy_task.h"
 #include "disturbed_task.h"
-#include "plumb/base/progress.h"
 #include "plumb/data/batches.h"
 #include "plumb/model/encoder_decoder.h"
 #include "plumb/run/directory.h"
@@ -26,10 +25,8 @@ class TroubledRun : public ::testing::Test {
     train_ = task_->dataset("train");
     run_.train.learning_rate = 0.05;
   }
-  void TearDown() override { set_verbosity(Verbosity::normal); }
 
   static DataDirectory make(const std::filesystem::path& path) {
-    set_verbosity(Verbosity::quiet);
     make_copy_task(path);
     return DataDirectory::open(path);
   }

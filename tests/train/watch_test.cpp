@@ -13,13 +13,13 @@
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/json_fields.h"
-#include "plumb/base/progress.h"
 #include "plumb/base/text.h"
 #include "plumb/io/safetensors.h"
 #include "plumb/run/directory.h"
 #include "plumb/run/metrics_file.h"
 #include "plumb/train/run_training.h"
 #include "run_contents.h"
+#include "support/errors.h"
 
 namespace plumb {
 namespace {
@@ -29,7 +29,6 @@ namespace fs = std::filesystem;
 class Watched : public ::testing::Test {
  protected:
   Watched() {
-    set_verbosity(Verbosity::quiet);
     test::make_copy_task(folder_ / "data");
     config_ = test::copy_run(folder_ / "data");
     config_.watch.every = 4;
@@ -39,7 +38,6 @@ class Watched : public ::testing::Test {
         "test")
         .read("watch", config_.watch);
   }
-  void TearDown() override { set_verbosity(Verbosity::normal); }
 
   static std::vector<int64_t> steps_of(const std::vector<WatchRecord>& records) {
     std::vector<int64_t> steps;
@@ -68,14 +66,12 @@ class Watched : public ::testing::Test {
 
   std::string error_of(const std::string& toml) {
     RunConfig config = config_;
-    try {
+    const std::string message = test::message_of([&] {
       Config::from_string(toml, "run.toml").read("watch", config.watch);
       run_training(config, folder_ / "refused");
-    } catch (const Error& error) {
-      EXPECT_FALSE(fs::exists(folder_ / "refused"));
-      return error.what();
-    }
-    return "accepted";
+    });
+    EXPECT_FALSE(fs::exists(folder_ / "refused"));
+    return message;
   }
 
   test::TemporaryDirectory folder_;

@@ -153,8 +153,7 @@ Judgment judge_best_by(const JudgeLosses& rule, const Sweep& first, const Sweep&
   } else {
     judgment.rule +=
         "; each arm at its own best learning rate; undecided if what an arm may gain between the rates of its sweep, "
-        "by "
-        "a parabola, changes the outcome";
+        "by a parabola, changes the outcome";
   }
   const std::string open = first.open_end().empty() ? second.open_end() : first.open_end();
   if (!open.empty()) return undecided_because(judgment, open);
@@ -170,10 +169,9 @@ Judgment judge_best_by(const JudgeLosses& rule, const Sweep& first, const Sweep&
   }
   const int64_t unstable = first.unstable_seeds() + second.unstable_seeds();
   if (unstable > 0) {
-    const std::string note = fmt::format(
-        "without one of the seeds, another learning rate is the best one of an arm "
-        "({} of {} cases)",
-        unstable, first.best().losses.size() + second.best().losses.size());
+    const std::string note =
+        fmt::format("without one of the seeds, another learning rate is the best one of an arm ({} of {} cases)",
+                    unstable, first.best().losses.size() + second.best().losses.size());
     robust.reason = robust.reason.empty() ? note : robust.reason + "; " + note;
   }
   return robust;

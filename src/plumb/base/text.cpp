@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "plumb/base/glossary.h"
+#include "plumb/base/terminal.h"
 
 namespace plumb {
 namespace {
@@ -78,11 +79,14 @@ size_t characters_in(std::string_view text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), begins_one));
 }
 
-std::string aligned(const std::vector<std::vector<std::string>>& rows, size_t left) {
+std::string aligned(std::vector<std::vector<std::string>> rows, size_t left) {
   std::vector<size_t> widths;
-  for (const auto& row : rows) {
+  for (auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], characters_in(row[i]));
+    for (size_t i = 0; i < row.size(); ++i) {
+      row[i] = printable(row[i]);
+      widths[i] = std::max(widths[i], characters_in(row[i]));
+    }
   }
   std::string text;
   for (const auto& row : rows) {

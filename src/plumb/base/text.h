@@ -25,8 +25,9 @@ std::vector<std::string> split(std::string_view text, char separator);
 /// The number of characters (code points) in UTF-8 text.
 size_t characters_in(std::string_view text);
 
-/// A table, two spaces between its columns: the first `left` are aligned left, the others right. Rows may be short.
-std::string aligned(const std::vector<std::vector<std::string>>& rows, size_t left);
+/// A table of printable() cells, two spaces between its columns: the first `left` are aligned left, the others right.
+/// Rows may be short.
+std::string aligned(std::vector<std::vector<std::string>> rows, size_t left);
 
 /// 1234567 → "1,234,567".
 std::string with_thousands(int64_t value);

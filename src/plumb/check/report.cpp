@@ -21,8 +21,7 @@ Figure losses_by_step(const CheckResult& result) {
   figure.title = "Losses of the trials";
   figure.caption =
       "The loss of a fixed set of training examples, by learning rate. Dashed: a model that knows only how frequent "
-      "each "
-      "label is.";
+      "each label is.";
   figure.kind = "line";
   figure.x.label = "step";
   figure.y.label = "negative log-likelihood per label, nats";

@@ -23,6 +23,7 @@ ModelConfig canonical(ModelConfig config) {
   const ModelConfig defaults;
   const bool decoder = kind_of(config).models_language(), encoder = kind_of(config).only_encodes();
   config.initialization = defaults.initialization;
+  config.encoder_initialization = defaults.encoder_initialization;
   config.dropout = defaults.dropout;
   config.embedding_size = defaults.embedding_size;
   config.hidden_size = defaults.hidden_size;

@@ -66,13 +66,14 @@ void check_adapters(const ModelConfig& config) {
 
 /// The stacks may differ in their streams, but not in what a scheme prescribes to the model.
 void check_stacks(const ModelConfig& config) {
-  const bool own = config.encoder_residual != "same";
   if (config.kind != "encoder-decoder") {
-    if (own || config.center_memory)
-      throw Error(fmt::format("model.{} needs an encoder-decoder, and model.kind is \"{}\"",
-                              own ? "encoder_residual" : "center_memory", config.kind),
-                  "leave it out");
-    return;
+    const char* key = config.encoder_residual != "same"         ? "encoder_residual"
+                      : config.encoder_initialization != "same" ? "encoder_initialization"
+                      : config.center_memory                    ? "center_memory"
+                                                                : nullptr;
+    if (key == nullptr) return;
+    throw Error(fmt::format("model.{} needs an encoder-decoder, and model.kind is \"{}\"", key, config.kind),
+                "leave it out");
   }
   const Prescription encoder = prescription_of(residual_of(config, StackKind::encoder));
   if (encoder.unit_matrices == prescription_of(config.residual).unit_matrices) return;
@@ -84,7 +85,7 @@ void check_stacks(const ModelConfig& config) {
 }
 
 void check_initialization(const ModelConfig& config) {
-  if (config.initialization != "theory" ||
+  if ((config.initialization != "theory" && config.encoder_initialization != "theory") ||
       (config.heads == 1 && (config.head_size == 0 || config.head_size == config.d_model)))
     return;
   throw Error(
@@ -165,6 +166,9 @@ void describe(Fields& field, ModelConfig& config) {
   field("hidden_size", config.hidden_size, "`awd-lstm` only: width of the other layers", within(1, kMostFeatures));
   field("layers", config.layers, "`awd-lstm` only: number of layers", within(1, kMostLayers));
   field("initialization", config.initialization, "initialization", name_in(initializations()));
+  field("encoder_initialization", config.encoder_initialization,
+        "`encoder-decoder` only: initialization of the encoder's layers, if it is another",
+        name_in(initializations()).or_else("same"));
   field("dropout", config.dropout,
         "dropout rate in training, on embeddings and on the output of every sub-layer; an `awd-lstm` has separate "
         "rates",

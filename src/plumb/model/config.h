@@ -50,6 +50,7 @@ struct ModelConfig {
   int64_t hidden_size = 1150;
   int64_t layers = 3;
   std::string initialization = "xavier-uniform";
+  std::string encoder_initialization = "same";  // of an encoder-decoder
   double dropout = 0.1;
   LoraOptions lora;        // adapters of a Transformer's attentions
   VariantOptions options;  // options of variants: [model.rotary], [model.favor], …

@@ -37,7 +37,7 @@ Batch random_batch(const ModelConfig& config, uint64_t seed) {
 }  // namespace
 
 void Model::initialize(uint64_t seed) {
-  plumb::initialize(parameters_, config_.initialization, depth_of(config_), seed);
+  plumb::initialize(parameters_, config_.initialization, depth_of(config_), seed, config_.encoder_initialization);
   constrain();
   if (profiled()) profile(random_batch(config_, seed));
 }

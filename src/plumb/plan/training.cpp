@@ -31,37 +31,37 @@ int64_t activation_size(Precision precision) { return precision == Precision::fl
 int64_t divided_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// The micro-batches of a step in each replica.
-int64_t micro_batches(const TrainingJob& job, const Split& split) {
+int64_t micro_batches(const TrainingJob& job, const Layout& layout) {
   const int64_t sequences = std::max<int64_t>(job.batch_tokens / job.sequence, 1);
-  return divided_up(divided_up(sequences, split.data), split.micro_batch);
+  return divided_up(divided_up(sequences, layout.data), layout.micro_batch);
 }
 
-void check(const ModelCost& model, const TrainingJob& job, const Split& split) {
-  if (split.data < 1 || split.tensor < 1 || split.pipeline < 1 || split.micro_batch < 1 || split.zero < 0 ||
-      split.zero > 3)
+void check(const ModelCost& model, const TrainingJob& job, const Layout& layout) {
+  if (layout.data < 1 || layout.tensor < 1 || layout.pipeline < 1 || layout.micro_batch < 1 || layout.zero < 0 ||
+      layout.zero > 3)
     throw Error(
-        "a split has at least one device in each dimension, one sequence per micro-batch, and ZeRO stage 0 to 3");
-  if (model.heads % split.tensor != 0 || model.kv_heads % split.tensor != 0) {
+        "a layout has at least one device in each dimension, one sequence per micro-batch, and ZeRO stage 0 to 3");
+  if (model.heads % layout.tensor != 0 || model.kv_heads % layout.tensor != 0) {
     throw Error(fmt::format("{} heads, {} of keys and values, cannot be divided over {} devices", model.heads,
-                            model.kv_heads, split.tensor));
+                            model.kv_heads, layout.tensor));
   }
-  if (model.layers % split.pipeline != 0)
-    throw Error(fmt::format("{} layers cannot be divided into {} stages", model.layers, split.pipeline));
-  if (job.batch_tokens < job.sequence * split.data)
-    throw Error(fmt::format("a batch of {} tokens has fewer than {} sequences of {}", job.batch_tokens, split.data,
+  if (model.layers % layout.pipeline != 0)
+    throw Error(fmt::format("{} layers cannot be divided into {} stages", model.layers, layout.pipeline));
+  if (job.batch_tokens < job.sequence * layout.data)
+    throw Error(fmt::format("a batch of {} tokens has fewer than {} sequences of {}", job.batch_tokens, layout.data,
                             job.sequence),
                 "increase batch_tokens, or divide the model instead of the data");
 }
 
 /// The parameters of the device with the most: in the first stage, or in the last, which has a copy of a shared output
 /// matrix.
-double parameters_per_device(const ModelCost& model, const Split& split) {
-  const int64_t layers_per_stage = model.layers / split.pipeline;
+double parameters_per_device(const ModelCost& model, const Layout& layout) {
+  const int64_t layers_per_stage = model.layers / layout.pipeline;
   const double layers = model.layer_parameters * static_cast<double>(layers_per_stage);
   double rest = static_cast<double>(model.parameters) - model.layer_parameters * static_cast<double>(model.layers);
   const auto output = static_cast<double>(model.output_matrix);
-  if (split.pipeline > 1 && output > 0) rest = std::max(rest - output, output);
-  return (layers + rest) / static_cast<double>(split.tensor);
+  if (layout.pipeline > 1 && output > 0) rest = std::max(rest - output, output);
+  return (layers + rest) / static_cast<double>(layout.tensor);
 }
 
 /// Bytes that each of n devices sends to all-reduce a buffer in a ring; an all-gather or reduce-scatter sends half.
@@ -119,70 +119,70 @@ Memory state_bytes(double parameters, Precision precision, int zero, int64_t dat
           parameters * bytes.optimizer * share(1), 0};
 }
 
-Estimate estimate(const ModelCost& model, const TrainingJob& job, const Hardware& hardware, const Split& split) {
-  check(model, job, split);
+Estimate estimate(const ModelCost& model, const TrainingJob& job, const Hardware& hardware, const Layout& layout) {
+  check(model, job, layout);
   Estimate result;
-  result.split = split;
-  const double parameters = parameters_per_device(model, split);
-  result.memory = state_bytes(parameters, job.precision, split.zero, split.data);
+  result.layout = layout;
+  const double parameters = parameters_per_device(model, layout);
+  result.memory = state_bytes(parameters, job.precision, layout.zero, layout.data);
 
   const int64_t number = activation_size(job.precision);
-  const int64_t count = micro_batches(job, split);
-  const int64_t in_flight = std::min(split.pipeline, count);  // micro-batches in the first stage; one in the last
-  const double tokens = static_cast<double>(split.micro_batch * job.sequence);
-  const auto tensor = static_cast<double>(split.tensor);
-  const int64_t layers = model.layers / split.pipeline;
+  const int64_t count = micro_batches(job, layout);
+  const int64_t in_flight = std::min(layout.pipeline, count);  // micro-batches in the first stage; one in the last
+  const double tokens = static_cast<double>(layout.micro_batch * job.sequence);
+  const auto tensor = static_cast<double>(layout.tensor);
+  const int64_t layers = model.layers / layout.pipeline;
   const auto width = static_cast<double>(model.d_model);
   // Layers are recomputed one at a time; the current one holds all of its activations.
   const double recomputed =
-      split.recompute == Recompute::layers
-          ? activation_bytes(model, job.sequence, split.micro_batch, split.tensor, Recompute::none, number)
+      layout.recompute == Recompute::layers
+          ? activation_bytes(model, job.sequence, layout.micro_batch, layout.tensor, Recompute::none, number)
           : 0;
   // The inputs of the final norm and of the output matrix, and the float32 logits, in the last stage.
   const double output =
       tokens * (2 * static_cast<double>(number) * width + 4 * static_cast<double>(model.outputs)) / tensor;
-  const double stage = static_cast<double>(layers) *
-                       activation_bytes(model, job.sequence, split.micro_batch, split.tensor, split.recompute, number);
+  const double stage = static_cast<double>(layers) * activation_bytes(model, job.sequence, layout.micro_batch,
+                                                                      layout.tensor, layout.recompute, number);
   result.memory.activations = recomputed + std::max(static_cast<double>(in_flight) * stage, stage + output);
 
   const double forward = model.layers_flops(job.sequence) + model.output_flops;
   double operations = 3 * forward;
-  if (split.recompute == Recompute::layers) operations += model.layers_flops(job.sequence);
-  if (split.recompute == Recompute::attention && model.quadratic)
+  if (layout.recompute == Recompute::layers) operations += model.layers_flops(job.sequence);
+  if (layout.recompute == Recompute::attention && model.quadratic)
     operations += static_cast<double>(model.attentions) * model.attention_flops(job.sequence);
   const double rate = hardware.flops * hardware.efficiency;
-  const double micro = operations * tokens / static_cast<double>(split.pipeline) / tensor / rate;  // of one stage
+  const double micro = operations * tokens / static_cast<double>(layout.pipeline) / tensor / rate;  // of one stage
   result.time.compute = static_cast<double>(count) * micro;
-  result.time.bubble = static_cast<double>(split.pipeline - 1) * micro;
+  result.time.bubble = static_cast<double>(layout.pipeline - 1) * micro;
 
   // Tensor parallelism uses devices of the same node first.
-  const bool in_node = split.tensor <= hardware.devices_per_node;
+  const bool in_node = layout.tensor <= hardware.devices_per_node;
   const double activation = tokens * width * static_cast<double>(number);
-  if (split.tensor > 1) {
-    const double passes = split.recompute == Recompute::layers ? 6 : 4;  // all-reduces per layer: two in each pass
-    result.tensor_bytes = static_cast<double>(count * layers) * passes * all_reduce_bytes(activation, split.tensor);
+  if (layout.tensor > 1) {
+    const double passes = layout.recompute == Recompute::layers ? 6 : 4;  // all-reduces per layer: two in each pass
+    result.tensor_bytes = static_cast<double>(count * layers) * passes * all_reduce_bytes(activation, layout.tensor);
     result.time.tensor = result.tensor_bytes / (in_node ? hardware.node_bandwidth : hardware.network);
   }
-  if (split.pipeline > 1) {
-    const bool across = split.tensor * split.pipeline > hardware.devices_per_node;
+  if (layout.pipeline > 1) {
+    const bool across = layout.tensor * layout.pipeline > hardware.devices_per_node;
     const double sent = 2 * static_cast<double>(count) * activation / tensor;
     result.time.pipeline = sent / (across ? hardware.network : hardware.node_bandwidth);
   }
-  if (split.data > 1) {
+  if (layout.data > 1) {
     const Bytes bytes = bytes_of(job.precision);
-    const double gradients = all_reduce_bytes(parameters * bytes.gradient, split.data);
-    const double weights = all_reduce_bytes(parameters * bytes.weight, split.data);
+    const double gradients = all_reduce_bytes(parameters * bytes.gradient, layout.data);
+    const double weights = all_reduce_bytes(parameters * bytes.weight, layout.data);
     // ZeRO stages 2 and 3 keep only a part of the gradients, so they reduce-scatter those of every micro-batch. Stage 2
     // gathers the weights after the step, stage 3 in every forward and every backward pass.
-    result.data_bytes = split.zero == 0   ? gradients
-                        : split.zero == 1 ? gradients / 2 + weights / 2
-                        : split.zero == 2 ? static_cast<double>(count) * gradients / 2 + weights / 2
-                                          : static_cast<double>(count) * (gradients / 2 + weights);
-    const bool across = split.devices() > hardware.devices_per_node;
+    result.data_bytes = layout.zero == 0   ? gradients
+                        : layout.zero == 1 ? gradients / 2 + weights / 2
+                        : layout.zero == 2 ? static_cast<double>(count) * gradients / 2 + weights / 2
+                                           : static_cast<double>(count) * (gradients / 2 + weights);
+    const bool across = layout.devices() > hardware.devices_per_node;
     result.time.data = result.data_bytes / (across ? hardware.network : hardware.node_bandwidth);
   }
   const double useful = 3 * forward * static_cast<double>(job.batch_tokens);
-  result.utilization = useful / (result.time.total() * hardware.flops * static_cast<double>(split.devices()));
+  result.utilization = useful / (result.time.total() * hardware.flops * static_cast<double>(layout.devices()));
   result.fits = result.memory.total() <= hardware.memory;
   return result;
 }

@@ -45,7 +45,7 @@ struct Hardware {
 };
 
 /// How a training step is divided. data·tensor·pipeline devices; the batch is processed in micro-batches.
-struct Split {
+struct Layout {
   int64_t data = 1;
   int64_t tensor = 1;       // matrices cut by heads and inner width, norms and residuals by sequence
   int64_t pipeline = 1;     // stages of consecutive layers, one forward and one backward pass in turn
@@ -54,7 +54,7 @@ struct Split {
   Recompute recompute = Recompute::none;
 
   [[nodiscard]] int64_t devices() const { return data * tensor * pipeline; }
-  bool operator==(const Split&) const = default;
+  bool operator==(const Layout&) const = default;
 };
 
 /// Bytes on the device with the largest share.
@@ -78,7 +78,7 @@ struct StepTime {
 };
 
 struct Estimate {
-  Split split;
+  Layout layout;
   Memory memory;
   StepTime time;
   double data_bytes = 0;    // that a device sends per step to exchange gradients and weights
@@ -98,7 +98,7 @@ double activation_bytes(const ModelCost& model, int64_t sequence, int64_t micro_
 Memory state_bytes(double parameters, Precision precision, int zero, int64_t data);
 
 /// Throws Error if the model or the batch cannot be divided this way.
-Estimate estimate(const ModelCost& model, const TrainingJob& job, const Hardware& hardware, const Split& split);
+Estimate estimate(const ModelCost& model, const TrainingJob& job, const Hardware& hardware, const Layout& layout);
 
 /// Ways to divide the step over all devices, with micro-batches of 1, 2, 4, … sequences: first those that fit, by time,
 /// then the others, by memory. Throws Error if there are none.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "plumb/base/json.h"
+#include "plumb/base/text.h"
 #include "plumb/report/report_parts.h"
 #include "plumb/run/run_table.h"
 
@@ -36,20 +37,7 @@ std::vector<std::string> metrics_of(const std::vector<RunSummary>& runs) {
   return names;
 }
 
-std::string last_key_part(const std::string& key) { return key.substr(key.rfind('.') + 1); }
-
 }  // namespace
-
-std::vector<std::string> task_metrics(const std::vector<RunSummary>& runs) {
-  std::vector<std::string> names;
-  for (const RunSummary& run : runs) {
-    for (const auto& [name, value] : run.metrics) {
-      if (!name.starts_with("valid_") && std::find(names.begin(), names.end(), name) == names.end())
-        names.push_back(name);
-    }
-  }
-  return names;
-}
 
 std::vector<std::vector<RunSummary>> runs_by_configuration(const std::vector<RunSummary>& runs) {
   std::vector<std::vector<RunSummary>> groups;
@@ -92,7 +80,7 @@ std::string seed_table_text(const std::vector<RunSummary>& runs) {
       line.push_back(interval.count == 0 ? "-" : with_interval(interval, 4));
     }
   }
-  return aligned_columns(lines, std::vector<bool>(lines[0].size(), false));
+  return aligned(lines, lines[0].size());
 }
 
 Json seed_table_json(const std::vector<RunSummary>& runs) {

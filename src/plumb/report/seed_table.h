@@ -9,9 +9,6 @@
 
 namespace plumb {
 
-/// The tasks' own metrics, in order of first appearance.
-std::vector<std::string> task_metrics(const std::vector<RunSummary>& runs);
-
 /// Groups runs whose configurations differ at most in train.seed, in the order of each group's first run. A run whose
 /// configuration is not known is alone.
 std::vector<std::vector<RunSummary>> runs_by_configuration(const std::vector<RunSummary>& runs);

@@ -245,4 +245,17 @@ std::vector<std::string> differing_keys(const std::vector<RunSummary>& runs) {
   return keys;
 }
 
+std::string last_key_part(const std::string& key) { return key.substr(key.rfind('.') + 1); }
+
+std::vector<std::string> task_metrics(const std::vector<RunSummary>& runs) {
+  std::vector<std::string> names;
+  for (const RunSummary& run : runs) {
+    for (const auto& [name, value] : run.metrics) {
+      if (!name.starts_with("valid_") && std::find(names.begin(), names.end(), name) == names.end())
+        names.push_back(name);
+    }
+  }
+  return names;
+}
+
 }  // namespace plumb

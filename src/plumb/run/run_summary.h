@@ -53,6 +53,12 @@ std::vector<RunSummary> read_runs(const std::vector<std::string>& places);
 /// different.
 std::vector<std::string> differing_keys(const std::vector<RunSummary>& runs);
 
+/// "learning_rate" of "train.learning_rate".
+std::string last_key_part(const std::string& key);
+
+/// The tasks' own metrics, in order of first appearance.
+std::vector<std::string> task_metrics(const std::vector<RunSummary>& runs);
+
 /// Training time in seconds at each point of a history, excluding evaluation: Σ tokens / (tokens per second) over the
 /// spans between points. Empty at points without a rate.
 std::vector<std::optional<double>> training_seconds(const std::vector<TrainPoint>& history);

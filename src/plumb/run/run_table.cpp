@@ -19,8 +19,6 @@ Json cell_of_number(const std::optional<double>& value) {
   return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
 }
 
-std::string last_part(const std::string& key) { return key.substr(key.rfind('.') + 1); }
-
 std::string cell_text(const Json& cell, bool is_time) {
   if (cell.is_null()) return "-";
   if (cell.is_string()) return printable(cell.get<std::string>());
@@ -48,7 +46,7 @@ struct TextColumn {
 };
 
 TextColumn text_column(const RunColumn& column, const std::vector<RunSummary>& runs) {
-  TextColumn text{.key = column.key, .cells = {column.name}, .is_setting = column.is_setting};
+  TextColumn text{.key = column.key, .cells = {printable(column.name)}, .is_setting = column.is_setting};
   for (const RunSummary& run : runs) {
     const Json cell = column.value(run);
     text.all_numbers = text.all_numbers && (cell.is_number() || cell.is_null());
@@ -82,7 +80,7 @@ std::vector<std::string> fit(std::vector<TextColumn>& columns, size_t width) {
 }
 
 RunColumn setting_column(const std::string& key) {
-  return {last_part(key), key, [key](const RunSummary& run) { return setting_cell(run.setting(key)); },
+  return {last_key_part(key), key, [key](const RunSummary& run) { return setting_cell(run.setting(key)); },
           /*is_time=*/false, /*is_setting=*/true};
 }
 
@@ -90,7 +88,7 @@ RunColumn setting_column(const std::string& key) {
 const RunColumn& column_named(const std::vector<RunColumn>& columns, const std::string& wanted) {
   for (const auto& name_of :
        {+[](const RunColumn& each) { return each.name; }, +[](const RunColumn& each) { return each.key; },
-        +[](const RunColumn& each) { return last_part(each.key); }}) {
+        +[](const RunColumn& each) { return last_key_part(each.key); }}) {
     std::vector<const RunColumn*> found;
     std::vector<std::string> keys;
     for (const RunColumn& each : columns) {
@@ -123,7 +121,7 @@ std::vector<RunColumn> run_columns(const std::vector<RunSummary>& runs) {
   const std::vector<std::string> keys = differing_keys(runs);
   for (const std::string& key : keys) {
     const bool unique = std::count_if(keys.begin(), keys.end(), [&](const std::string& other) {
-                          return last_part(other) == last_part(key);
+                          return last_key_part(other) == last_key_part(key);
                         }) == 1;
     columns.push_back(setting_column(key));
     if (!unique) columns.back().name = key;
@@ -134,14 +132,7 @@ std::vector<RunColumn> run_columns(const std::vector<RunSummary>& runs) {
       {"best validation loss", "loss", [](const RunSummary& run) { return cell_of_number(run.best_valid_nll); }});
   columns.push_back({"at step", "best_step",
                      [](const RunSummary& run) { return run.best_valid_nll ? Json(run.best_step) : Json(nullptr); }});
-  std::vector<std::string> metrics;
-  for (const RunSummary& run : runs) {
-    for (const auto& [name, value] : run.metrics) {
-      if (!name.starts_with("valid_") && std::find(metrics.begin(), metrics.end(), name) == metrics.end())
-        metrics.push_back(name);
-    }
-  }
-  for (const std::string& name : metrics)
+  for (const std::string& name : task_metrics(runs))
     columns.push_back({name, name, [name](const RunSummary& run) { return cell_of_number(run.metrics.get(name)); }});
   columns.push_back({"time", "seconds", [](const RunSummary& run) { return cell_of_number(run.seconds); }, true});
   const auto is_remarkable = [](const RunSummary& run) {
@@ -170,7 +161,7 @@ std::vector<RunColumn> run_columns(const std::vector<RunSummary>& runs, const st
   for (const std::string& name : names) chosen.push_back(column_named(all, name));
   for (RunColumn& column : chosen) {
     const auto same = std::count_if(chosen.begin(), chosen.end(), [&](const RunColumn& other) {
-      return last_part(other.key) == last_part(column.key);
+      return last_key_part(other.key) == last_key_part(column.key);
     });
     if (column.is_setting && same > 1) column.name = column.key;
   }
@@ -184,26 +175,6 @@ void sort_runs(std::vector<RunSummary>& runs, const std::string& column, bool de
   });
 }
 
-std::string aligned_columns(std::vector<std::vector<std::string>> lines, const std::vector<bool>& numbers) {
-  std::vector<size_t> widths(numbers.size(), 0);
-  for (auto& line : lines) {
-    for (size_t i = 0; i < line.size(); ++i) {
-      line[i] = printable(line[i]);
-      widths[i] = std::max(widths[i], characters_in(line[i]));
-    }
-  }
-  std::string text;
-  for (const auto& line : lines) {
-    std::string row;
-    for (size_t i = 0; i < line.size(); ++i) {
-      const std::string space(widths[i] - characters_in(line[i]), ' ');
-      row += (i > 0 ? "  " : "") + (numbers[i] ? space + line[i] : line[i] + space);
-    }
-    text += row.substr(0, row.find_last_not_of(' ') + 1) + '\n';
-  }
-  return text;
-}
-
 std::string run_table_text(const std::vector<RunSummary>& runs, size_t width) {
   return run_table_text(runs, run_columns(runs), width);
 }
@@ -213,12 +184,13 @@ std::string run_table_text(const std::vector<RunSummary>& runs, const std::vecto
   for (const RunColumn& column : shown) columns.push_back(text_column(column, runs));
   const std::vector<std::string> left_out = fit(columns, width);
   std::vector<std::vector<std::string>> lines(runs.size() + 1);
-  std::vector<bool> numbers;
   for (const TextColumn& column : columns) {
-    numbers.push_back(column.all_numbers);
-    for (size_t i = 0; i < lines.size(); ++i) lines[i].push_back(column.cells[i]);
+    for (size_t i = 0; i < lines.size(); ++i) {
+      const std::string space(column.all_numbers ? column.width - characters_in(column.cells[i]) : 0, ' ');
+      lines[i].push_back(space + column.cells[i]);
+    }
   }
-  std::string text = aligned_columns(lines, numbers);
+  std::string text = aligned(lines, columns.size());
   if (!left_out.empty()) {
     text += fmt::format("{} more setting{} differ{}: {}\n", left_out.size(), left_out.size() == 1 ? "" : "s",
                         left_out.size() == 1 ? "s" : "", printable(join(left_out)));

@@ -33,9 +33,6 @@ std::vector<RunColumn> run_columns(const std::vector<RunSummary>& runs, const st
 /// nearest.
 void sort_runs(std::vector<RunSummary>& runs, const std::string& column, bool descending);
 
-/// Lines of cells as text with aligned columns, each cell printable(); numbers[column]: right-aligned.
-std::string aligned_columns(std::vector<std::vector<std::string>> lines, const std::vector<bool>& numbers);
-
 /// The table as text. To fit into `width` characters (0: no limit), omits settings, starting with those that the fewest
 /// runs have, and names them below the table.
 std::string run_table_text(const std::vector<RunSummary>& runs, const std::vector<RunColumn>& shown, size_t width = 0);

@@ -42,11 +42,11 @@ void check(const StudyConfig& study, const AlongTrainingStudy& part) {
 }
 
 struct WatchedTraining {
-  std::string scheme;
+  std::string arm;
   Duration warm_up;
   Planned<TrainedRun> trained;
 
-  [[nodiscard]] std::string name() const { return display_name(scheme) + ", " + warm_up_name(warm_up); }
+  [[nodiscard]] std::string name() const { return display_name(arm) + ", " + warm_up_name(warm_up); }
 };
 
 double as_number(const std::optional<double>& value) { return value.value_or(std::nan("")); }
@@ -119,8 +119,8 @@ Figure figure_along(const std::string& id, const std::string& title, const std::
           "line",        {"step", true}, {axis, log}};
 }
 
-/// What a figure of one scheme shows of its runs: `name` precedes the warm-up, and without a group a line has the
-/// scheme's color.
+/// What a figure of one arm shows of its runs: `name` precedes the warm-up, and without a group a line has the
+/// arm's color.
 struct DrawnNumber {
   std::string name, group;
   RecordValue value;
@@ -129,12 +129,12 @@ struct DrawnNumber {
 /// The figures of a report.
 struct Drawing {
   const std::vector<WatchedTraining>& runs;
-  std::vector<std::string> schemes;
+  std::vector<std::string> arms;
   std::vector<Figure> figures{};
 
   /// A line for each run. `at_one`: the name of a line at 1 over all of them; "": none.
   void by_run(Figure figure, const RecordValue& value, const std::string& at_one = "") {
-    for (const WatchedTraining& run : runs) add_line(figure, run, run.name(), run.scheme, value);
+    for (const WatchedTraining& run : runs) add_line(figure, run, run.name(), run.arm, value);
     if (!at_one.empty()) {
       Series& line = figure.add(at_one, "threshold");
       for (const WatchedTraining& run : runs) {
@@ -147,28 +147,28 @@ struct Drawing {
     if (!figure.series.empty()) figures.push_back(std::move(figure));
   }
 
-  /// A figure for each scheme, with a line for each run and quantity.
-  void by_scheme(const Figure& of_all, const std::vector<DrawnNumber>& quantities) {
-    for (const std::string& scheme : schemes) {
+  /// A figure for each arm, with a line for each run and quantity.
+  void by_arm(const Figure& of_all, const std::vector<DrawnNumber>& quantities) {
+    for (const std::string& arm : arms) {
       Figure figure = of_all;
-      figure.id += "_" + file_name(scheme);
-      figure.title += ", " + display_name(scheme);
+      figure.id += "_" + file_name(arm);
+      figure.title += ", " + display_name(arm);
       for (const WatchedTraining& run : runs) {
-        if (run.scheme != scheme) continue;
+        if (run.arm != arm) continue;
         for (const auto& [name, group, value] : quantities)
-          add_line(figure, run, name + warm_up_name(run.warm_up), group.empty() ? scheme : group, value);
+          add_line(figure, run, name + warm_up_name(run.warm_up), group.empty() ? arm : group, value);
       }
       if (!figure.series.empty()) figures.push_back(std::move(figure));
     }
   }
 };
 
-RunRequest watched_run(const StudyContext& context, const AlongTrainingStudy& part, const std::string& scheme,
+RunRequest watched_run(const StudyContext& context, const AlongTrainingStudy& part, const std::string& arm,
                        const Duration& warm_up) {
   RunRequest request;
-  request.name = fmt::format("along-{}-warmup{}", file_name(scheme), warm_up.text());
-  request.label = display_name(scheme) + ", " + warm_up_name(warm_up);
-  request.config = run_config(context, model_for(context, scheme, part.layers), train_for(context, scheme));
+  request.name = fmt::format("along-{}-warmup{}", file_name(arm), warm_up.text());
+  request.label = display_name(arm) + ", " + warm_up_name(warm_up);
+  request.config = run_config(context, model_for(context, arm, part.layers), train_for(context, arm));
   request.config.train = with_warm_up(request.config.train, warm_up, part.warm_ups);
   WatchConfig& watch = request.config.watch;
   CurvatureWatchOptions curvature;
@@ -181,7 +181,7 @@ RunRequest watched_run(const StudyContext& context, const AlongTrainingStudy& pa
 }
 
 void draw_curvature(Drawing& drawing) {
-  drawing.by_scheme(
+  drawing.by_arm(
       figure_along("preconditioned", "Preconditioned sharpness",
                    "λ_max(P⁻¹H), P Adam's divisor, and the threshold of stability, (2 + 2β₁)/((1 − β₁)η): above it, "
                    "oscillations along the eigenvector grow while P and H stay the same.",
@@ -201,7 +201,7 @@ void draw_critical_rate(Drawing& drawing) {
   const std::string meaning =
       "Critical: above this learning rate, the step that the optimizer took would have raised the loss of the watched "
       "examples. Gaps: the step leads uphill from the start, or no rise was found.";
-  drawing.by_scheme(
+  drawing.by_arm(
       figure_along("critical", "Critical learning rate", meaning, "learning rate"),
       {{"critical, ", "", value_of<CriticalRateMeasurement>(&CriticalRateMeasurement::value)},
        {"of the run, ", "threshold", value_of<CriticalRateMeasurement>(&CriticalRateMeasurement::learning_rate)}});
@@ -216,10 +216,10 @@ void draw_gradients(Drawing& drawing) {
                               "the estimate of ‖G‖² is not positive.",
                               "batch size (labels)"),
                  value_of<Noise>(&Noise::tokens));
-  drawing.by_scheme(figure_along("gradients", "Mean square and square mean",
-                                 "E‖g‖² over mini-batches, and ‖E g‖² of their mean.", "squared norm"),
-                    {{"E‖g‖², ", "E‖g‖²", value_of<Noise>(&Noise::mean_square_norm)},
-                     {"‖E g‖², ", "‖E g‖²", value_of<Noise>(&Noise::square_norm_of_mean)}});
+  drawing.by_arm(figure_along("gradients", "Mean square and square mean",
+                              "E‖g‖² over mini-batches, and ‖E g‖² of their mean.", "squared norm"),
+                 {{"E‖g‖², ", "E‖g‖²", value_of<Noise>(&Noise::mean_square_norm)},
+                  {"‖E g‖², ", "‖E g‖²", value_of<Noise>(&Noise::square_norm_of_mean)}});
 }
 
 void draw_updates(Drawing& drawing, const std::vector<StackKind>& stacks, int64_t layers) {
@@ -233,8 +233,8 @@ void draw_updates(Drawing& drawing, const std::vector<StackKind>& stacks, int64_
                           })});
     }
   }
-  drawing.by_scheme(
-      figure_along("updates", "Update-to-weight ratio", "‖Δθ‖/‖θ‖ of single steps, by layer.", "‖Δθ‖/‖θ‖"), by_layer);
+  drawing.by_arm(figure_along("updates", "Update-to-weight ratio", "‖Δθ‖/‖θ‖ of single steps, by layer.", "‖Δθ‖/‖θ‖"),
+                 by_layer);
 }
 
 void draw_activations(Drawing& drawing, const std::vector<StackKind>& stacks) {
@@ -301,9 +301,8 @@ Table watched_runs_table(const std::vector<WatchedTraining>& runs) {
       part = finite_or_null(seen.share);
     }
     const TrainResult& result = run.trained->result;
-    table.row(run.scheme, as_cell(run.warm_up), to_string(result.outcome), result.steps, run.trained->loss(),
-              shares.first, parameter, part, shares.largest, shares.at, shares.last, result.watched.size(), seconds,
-              result.seconds);
+    table.row(run.arm, as_cell(run.warm_up), to_string(result.outcome), result.steps, run.trained->loss(), shares.first,
+              parameter, part, shares.largest, shares.at, shares.last, result.watched.size(), seconds, result.seconds);
   }
   return table;
 }
@@ -328,7 +327,7 @@ Table critical_rate_table(const std::vector<WatchedTraining>& runs) {
       ++(rate->share ? found : rate->slope > 0 ? none : uphill);
       if (rate->share) passes += static_cast<double>(rate->passes.value_or(0));
     }
-    table.row(run.scheme, as_cell(run.warm_up), to_string(run.trained->result.outcome), found + uphill + none,
+    table.row(run.arm, as_cell(run.warm_up), to_string(run.trained->result.outcome), found + uphill + none,
               shares.first, shares.largest, shares.at, shares.last, uphill, none, raised,
               passes / static_cast<double>(found));
   }
@@ -364,7 +363,7 @@ Table reference_table(const std::vector<WatchedTraining>& runs) {
         at = record.step;
       }
       if (differences.empty()) continue;
-      table.row(run.scheme, as_cell(run.warm_up), of_hessian ? "hessian" : "preconditioned", differences.size(),
+      table.row(run.arm, as_cell(run.warm_up), of_hessian ? "hessian" : "preconditioned", differences.size(),
                 median_of(differences), largest, at, median_of(products), median_of(long_products));
     }
   }
@@ -390,9 +389,9 @@ PartResult report_along(const StudyContext& context, const AlongTrainingStudy& p
 PartPlan plan(StudyContext& context, const AlongTrainingStudy& part) {
   PartPlan plan(context);
   std::vector<WatchedTraining> runs;
-  for (const std::string& scheme : arm_names(context)) {
+  for (const std::string& arm : arm_names(context)) {
     for (const Duration& warm_up : part.warm_ups)
-      runs.push_back({scheme, warm_up, planned_run(plan, context, watched_run(context, part, scheme, warm_up))});
+      runs.push_back({arm, warm_up, planned_run(plan, context, watched_run(context, part, arm, warm_up))});
   }
   plan.report = [&context, part, runs] { return report_along(context, part, runs); };
   return plan;

@@ -8,6 +8,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
 #include "plumb/nn/init/init.h"
+#include "plumb/run/run_summary.h"
 
 namespace plumb {
 namespace {
@@ -32,7 +33,7 @@ std::string label_of(const std::string& key, const std::string& value) {
   const bool says_nothing = value.empty() || value == "true" || value == "false" || value == "none" ||
                             value.find_first_not_of("0123456789.+-e%") == std::string::npos;
   if (!says_nothing) return value;
-  std::string name = key.substr(key.rfind('.') + 1);
+  std::string name = last_key_part(key);
   std::replace(name.begin(), name.end(), '_', ' ');
   return name + ' ' + value;
 }
@@ -67,6 +68,18 @@ void require_model_or_train(const std::string& assignment) {
               "an axis has key = \"model.norm\", and an arm set = [\"model.norm=rmsnorm\"]");
 }
 
+/// A scheme that has an initialization of its own is not itself without it, in either stack.
+void give_own_initialization(StudyArm& arm) {
+  if (arm.settings.contains("model.initialization")) return;
+  ModelConfig& model = arm.model;
+  const auto own = [usual = model.initialization](const std::string& scheme) {
+    return initializations().entries().contains(scheme) ? scheme : usual;
+  };
+  const std::string encoder = own(residual_of(model, StackKind::encoder));
+  model.initialization = own(model.residual);
+  if (encoder != model.initialization && model.encoder_initialization == "same") model.encoder_initialization = encoder;
+}
+
 /// The arm with these values, one of each axis.
 StudyArm combined(const std::vector<std::pair<const ArmAxis*, const AxisValue*>>& chosen, const ModelConfig& model,
                   const TrainConfig& train) {
@@ -91,9 +104,7 @@ StudyArm combined(const std::vector<std::pair<const ArmAxis*, const AxisValue*>>
   } catch (const Error& error) {
     throw Error(fmt::format("[study], the arm '{}': {}", arm.name, error.what()), error.hint());
   }
-  // A scheme that has an initialization of its own is not itself without it.
-  if (initializations().entries().contains(arm.model.residual) && !arm.settings.contains("model.initialization"))
-    arm.model.initialization = arm.model.residual;
+  give_own_initialization(arm);
   return arm;
 }
 

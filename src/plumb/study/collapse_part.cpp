@@ -58,7 +58,7 @@ Curve curve_of(const Profiles& profiles, StackKind stack, const std::string& qua
 
 constexpr int64_t kRepresentation = 2;  // 1: always the stream
 
-/// What is measured of one scheme.
+/// What is measured of one arm.
 struct PlannedCollapse {
   Planned<Profiles> start;
   std::optional<Planned<std::optional<Profile>>> trained;  // without a profile if the run diverged
@@ -127,7 +127,7 @@ std::vector<double> weights_of_input(const Curve& mean_square) {
 }
 
 struct CollapseClaim {
-  const char* scheme;
+  const char* arm;
   const char* id;
   double exponent;
   const char* claim;
@@ -139,9 +139,9 @@ constexpr CollapseClaim kCollapseClaims[] = {
     {"post-ln", "post_ln_collapse", 0, "Post-LN: the change of the representation does not depend on depth"},
 };
 
-using CollapseByScheme = std::map<std::string, PlannedCollapse>;
+using CollapseByArm = std::map<std::string, PlannedCollapse>;
 
-Figure quantity_figure(const StudyContext& context, const CollapseStudy& part, const CollapseByScheme& measured,
+Figure quantity_figure(const StudyContext& context, const CollapseStudy& part, const CollapseByArm& measured,
                        const Quantity& quantity, StackKind stack) {
   Figure figure{fmt::format("collapse_{}_{}", quantity.key, to_string(stack)),
                 fmt::format("{}, {}", quantity.title, to_string(stack)),
@@ -150,12 +150,12 @@ Figure quantity_figure(const StudyContext& context, const CollapseStudy& part, c
                 "line",
                 {"sub-layer k", quantity.log},
                 {quantity.axis, quantity.log}};
-  for (const std::string& scheme : arm_names(context)) {
-    const PlannedCollapse& of_scheme = measured.at(scheme);
-    fill(figure.add(display_name(scheme), scheme), curve_of(*of_scheme.start, stack, quantity.key), quantity.largest);
+  for (const std::string& arm : arm_names(context)) {
+    const PlannedCollapse& of_scheme = measured.at(arm);
+    fill(figure.add(display_name(arm), arm), curve_of(*of_scheme.start, stack, quantity.key), quantity.largest);
     const Profiles trained = of_scheme.after();
     if (trained.empty()) continue;
-    fill(figure.add(display_name(scheme) + ", trained", scheme, "dashed"), curve_of(trained, stack, quantity.key),
+    fill(figure.add(display_name(arm) + ", trained", arm, "dashed"), curve_of(trained, stack, quantity.key),
          quantity.largest);
   }
   if (quantity.key == std::string("change") && measured.count("pre-ln") != 0) {
@@ -166,32 +166,31 @@ Figure quantity_figure(const StudyContext& context, const CollapseStudy& part, c
   return figure;
 }
 
-Table collapse_table(const StudyContext& context, const CollapseByScheme& measured) {
+Table collapse_table(const StudyContext& context, const CollapseByArm& measured) {
   Table table{
       "collapse",
       "How the change decreases with depth",
       "The exponent p of change ~ k^p over the sub-layers of a stack, with its 95% interval over seeds; after "
-      "training, "
-      "one run each. Then of the last sub-layer.",
+      "training, one run each. Then of the last sub-layer.",
       {"scheme", "stack", "when", "exponent", "low", "high", "last change", "last similarity", "last effective rank"}};
-  const auto add_row = [&](const std::string& scheme, StackKind stack, const char* when, const Profiles& profiles) {
+  const auto add_row = [&](const std::string& arm, StackKind stack, const char* when, const Profiles& profiles) {
     if (profiles.empty()) return;
     const auto last = [&](const char* quantity) {
       return confidence_interval(curve_of(profiles, stack, quantity).back()).mean;
     };
-    table.row(scheme, to_string(stack), when, judge(change_exponents(curve_of(profiles, stack, "change")), {}).effect,
+    table.row(arm, to_string(stack), when, judge(change_exponents(curve_of(profiles, stack, "change")), {}).effect,
               last("change"), last("similarity"), last("effective_rank"));
   };
-  for (const std::string& scheme : arm_names(context)) {
+  for (const std::string& arm : arm_names(context)) {
     for (const StackKind stack : stacks_of(context)) {
-      add_row(scheme, stack, "initialization", *measured.at(scheme).start);
-      add_row(scheme, stack, "trained", measured.at(scheme).after());
+      add_row(arm, stack, "initialization", *measured.at(arm).start);
+      add_row(arm, stack, "trained", measured.at(arm).after());
     }
   }
   return table;
 }
 
-PartResult report_collapse(const StudyContext& context, const CollapseStudy& part, const CollapseByScheme& measured) {
+PartResult report_collapse(const StudyContext& context, const CollapseStudy& part, const CollapseByArm& measured) {
   PartResult result;
   for (const StackKind stack : stacks_of(context)) {
     for (const Quantity& quantity : kQuantities)
@@ -201,8 +200,8 @@ PartResult report_collapse(const StudyContext& context, const CollapseStudy& par
 
   const StackKind first = first_stack(context);
   for (const CollapseClaim& claim : kCollapseClaims) {
-    if (measured.count(claim.scheme) == 0) continue;
-    const Profiles& start = *measured.at(claim.scheme).start;
+    if (measured.count(claim.arm) == 0) continue;
+    const Profiles& start = *measured.at(claim.arm).start;
     const Curve curve = curve_of(start, first, "change");
     std::string evidence;
     if (claim.exponent < 0) {
@@ -214,7 +213,7 @@ PartResult report_collapse(const StudyContext& context, const CollapseStudy& par
     }
     result.verdicts.push_back(
         {claim.id, claim.claim, "Xie et al. 2023, arXiv 2304.14802, section 3",
-         setting_of(context, model_for(context, claim.scheme, part.layers)),
+         setting_of(context, model_for(context, claim.arm, part.layers)),
          fmt::format("exponent p of the change of the representation as k^p over {} sub-layers, {}", curve.size(),
                      to_string(first)),
          judge(change_exponents(curve), Region::around(claim.exponent, 0.1)), evidence,
@@ -225,13 +224,13 @@ PartResult report_collapse(const StudyContext& context, const CollapseStudy& par
 
 PartPlan plan(StudyContext& context, const CollapseStudy& part) {
   PartPlan plan(context);
-  const CollapseByScheme measured = by_scheme(context, [&](const std::string& scheme) {
-    OverSeeds what = of_models(context, part, "collapse", scheme);
+  const CollapseByArm measured = by_arm(context, [&](const std::string& arm) {
+    OverSeeds what = of_models(context, part, "collapse", arm);
     what.settings = {{"representation", kRepresentation}};
     PlannedCollapse planned{over_seeds(plan, context, what, measured_profile), {}};
     if (part.steps == 0) return planned;
-    RunRequest run{"collapse-trained-" + file_name(scheme), display_name(scheme),
-                   run_config(context, what.model, train_for(context, scheme))};
+    RunRequest run{"collapse-trained-" + file_name(arm), display_name(arm),
+                   run_config(context, what.model, train_for(context, arm))};
     run.config.train.steps = part.steps;
     planned.trained = plan.add<std::optional<Profile>>(
         question_measurement(context, run,

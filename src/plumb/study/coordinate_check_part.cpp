@@ -94,11 +94,11 @@ std::vector<Batch> first_training_batches(const StudyContext& context, int64_t t
 
 using Coordinates = std::vector<NamedSizes>;  // [seed]
 
-Planned<Coordinates> planned_coordinates(PartPlan& plan, StudyContext& context, const std::string& scheme,
+Planned<Coordinates> planned_coordinates(PartPlan& plan, StudyContext& context, const std::string& arm,
                                          const ScaleAxis& axis, int64_t scale, const CoordinateCheckStudy& part) {
-  const TrainConfig& train = train_for(context, scheme);
+  const TrainConfig& train = train_for(context, arm);
   const ModelConfig& base = context.config.model;
-  ModelConfig config = model_for(context, scheme, axis.measure == ScaleAxis::depth ? scale : part.layers);
+  ModelConfig config = model_for(context, arm, axis.measure == ScaleAxis::depth ? scale : part.layers);
   const int64_t batch_tokens = axis.measure == ScaleAxis::batch ? scale : train.batch_tokens;
   if (axis.measure == ScaleAxis::width) {
     config.d_model = scale;
@@ -112,8 +112,8 @@ Planned<Coordinates> planned_coordinates(PartPlan& plan, StudyContext& context, 
   options.clip_norm = train.clip_norm;
   return over_seeds(
       plan, context,
-      {.name = fmt::format("coordinates-{}-{}-{}", axis.name, scale, file_name(scheme)),
-       .label = fmt::format("coordinates, {} {}, {}", axis.name, scale, display_name(scheme)),
+      {.name = fmt::format("coordinates-{}-{}-{}", axis.name, scale, file_name(arm)),
+       .label = fmt::format("coordinates, {} {}, {}", axis.name, scale, display_name(arm)),
        .model = config,
        .seeds = part.seeds,
        .pairs = part.pairs,
@@ -144,7 +144,7 @@ Planned<Coordinates> planned_coordinates(PartPlan& plan, StudyContext& context, 
 struct AxisPlan {
   ScaleAxis axis;
   std::vector<int64_t> scales;
-  std::map<std::string, std::vector<Planned<Coordinates>>> by_scheme;  // [scale]
+  std::map<std::string, std::vector<Planned<Coordinates>>> by_arm;  // [scale]
 };
 
 /// [seed][scale] of one number of one activation.
@@ -163,7 +163,7 @@ Json rounded_exponent(double value) {
   return finite_or_null(rounded == 0 ? 0.0 : rounded);
 }
 
-/// One axis of the check, for all schemes.
+/// One axis of the check, for all arms.
 void report_axis(const StudyContext& context, const CoordinateCheckStudy& part, const AxisPlan& checked,
                  PartResult& result) {
   const ScaleAxis& axis = checked.axis;
@@ -188,31 +188,31 @@ void report_axis(const StudyContext& context, const CoordinateCheckStudy& part, 
       {"scheme", "activation", "of", "trend", "exponent", "low", "high", "at the end"}};
   const std::vector<double> x(scales.begin(), scales.end());
   std::vector<std::string> trends;
-  for (const std::string& scheme : arm_names(context)) {
-    const std::vector<Planned<Coordinates>>& all = checked.by_scheme.at(scheme);
+  for (const std::string& arm : arm_names(context)) {
+    const std::vector<Planned<Coordinates>>& all = checked.by_arm.at(arm);
     const NamedSizes& names = all.front()->front();
     for (size_t i = 0; i < names.size(); ++i) {
       for (const auto& [word, number] : {std::pair{"start", &NamedSize::before}, {"change", &NamedSize::change}}) {
         if (axis.same_start && number == &NamedSize::before) continue;
         const ScalingExponent found = scaling_exponent(x, sizes_of_activation(all, i, number), part.margin);
         const Interval& exponent = found.exponent;
-        table.row(scheme, names[i].name, word, to_string(found.trend), rounded_exponent(exponent.mean),
+        table.row(arm, names[i].name, word, to_string(found.trend), rounded_exponent(exponent.mean),
                   rounded_exponent(exponent.low), rounded_exponent(exponent.high), rounded_exponent(found.at_the_end));
         if (i + 1 < names.size() || number != &NamedSize::change) continue;
         trends.push_back(
-            fmt::format("{} {}, {}", display_name(scheme), with_interval(exponent, 2), to_string(found.trend)));
+            fmt::format("{} {}, {}", display_name(arm), with_interval(exponent, 2), to_string(found.trend)));
       }
     }
     const size_t logits = names.size() - 1;
     for (const auto& [name, activation] : {std::pair{"logits", logits}, {"last stack", logits - 1}}) {
-      Series& line = figure.add(fmt::format("{}, {}", display_name(scheme), name), scheme,
-                                activation == logits ? "solid" : "dashed");
+      Series& line =
+          figure.add(fmt::format("{}, {}", display_name(arm), name), arm, activation == logits ? "solid" : "dashed");
       for (size_t k = 0; k < scales.size(); ++k) {
         line.point(scales[k], geometric_interval(numbers_in(
                                   *all[k], [i = activation](const NamedSizes& sizes) { return sizes.at(i).change; })));
       }
     }
-    Json& kept = result.measurements[axis.name][scheme];
+    Json& kept = result.measurements[axis.name][arm];
     kept = Json::object();
     for (size_t k = 0; k < scales.size(); ++k) kept[std::to_string(scales[k])] = result_json(all[k]);
   }
@@ -229,9 +229,9 @@ PartPlan plan(StudyContext& context, const CoordinateCheckStudy& part) {
        {std::pair{kWidthAxis, part.widths}, {kDepthAxis, part.depths}, {kBatchAxis, part.batch_tokens}}) {
     if (scales.size() < 2) continue;
     AxisPlan& planned = axes.emplace_back(AxisPlan{axis, sorted(scales), {}});
-    for (const std::string& scheme : arm_names(context)) {
+    for (const std::string& arm : arm_names(context)) {
       for (const int64_t scale : planned.scales)
-        planned.by_scheme[scheme].push_back(planned_coordinates(plan, context, scheme, axis, scale, part));
+        planned.by_arm[arm].push_back(planned_coordinates(plan, context, arm, axis, scale, part));
     }
   }
   plan.report = [&context, part, axes] {

@@ -30,20 +30,20 @@ void describe(Fields& field, CurvatureStudy& part) {
 }
 
 using Splits = Planned<std::vector<CurvatureSplit>>;  // [seed]
-using SplitsByScheme = std::map<std::string, Splits>;
-using ReportsByScheme = std::map<std::string, CurvatureSplitReport>;
+using SplitsByArm = std::map<std::string, Splits>;
+using ReportsByArm = std::map<std::string, CurvatureSplitReport>;
 
 struct SplitMatrix {
   const char* name;
-  CurvatureSplitReport::Matrix CurvatureSplitReport::Split::*report;
+  CurvatureSplitReport::Matrix CurvatureSplitReport::Ends::*report;
 };
 constexpr SplitMatrix kSplitMatrices[] = {
-    {"Hessian", &CurvatureSplitReport::Split::hessian},
-    {"Gauss–Newton part", &CurvatureSplitReport::Split::gauss_newton},
-    {"rest", &CurvatureSplitReport::Split::rest},
+    {"Hessian", &CurvatureSplitReport::Ends::hessian},
+    {"Gauss–Newton part", &CurvatureSplitReport::Ends::gauss_newton},
+    {"rest", &CurvatureSplitReport::Ends::rest},
 };
 
-Figure curvature_figure(const ReportsByScheme& reports, const CurvatureStudy& part, const std::string& layers) {
+Figure curvature_figure(const ReportsByArm& reports, const CurvatureStudy& part, const std::string& layers) {
   Figure figure{"curvature_over_seeds",
                 "Largest curvature at initialization: Hessian, Gauss–Newton part and rest",
                 fmt::format("The largest eigenvalue after {} Lanczos steps; {}. {}, {} examples.", part.steps,
@@ -51,8 +51,8 @@ Figure curvature_figure(const ReportsByScheme& reports, const CurvatureStudy& pa
                 "bar",
                 {""},
                 {"λ_max"}};
-  for (const auto& [scheme, report] : reports) {
-    Series& bars = figure.add(display_name(scheme), scheme);
+  for (const auto& [arm, report] : reports) {
+    Series& bars = figure.add(display_name(arm), arm);
     for (const SplitMatrix& matrix : kSplitMatrices)
       bars.point(matrix.name, (report.whole.*matrix.report).max.over_seeds);
   }
@@ -60,7 +60,7 @@ Figure curvature_figure(const ReportsByScheme& reports, const CurvatureStudy& pa
 }
 
 /// λ_max of the layers' blocks of the Hessian and of its Gauss–Newton part.
-Figure block_curvature_figure(const ReportsByScheme& reports, StackKind stack, const CurvatureStudy& part) {
+Figure block_curvature_figure(const ReportsByArm& reports, StackKind stack, const CurvatureStudy& part) {
   Figure figure{"curvature_by_layer_" + to_string(stack),
                 fmt::format("Largest curvature within a layer at initialization, {}", to_string(stack)),
                 fmt::format("Of each layer's diagonal block, with the other layers held fixed. Solid: Hessian; dashed: "
@@ -69,9 +69,9 @@ Figure block_curvature_figure(const ReportsByScheme& reports, StackKind stack, c
                 "line",
                 {"layer"},
                 {"λ_max of the block", true}};
-  for (const auto& [scheme, report] : reports) {
-    Series& hessian = figure.add(display_name(scheme), scheme);
-    Series& newton = figure.add(display_name(scheme) + ", Gauss–Newton part", scheme, "dashed");
+  for (const auto& [arm, report] : reports) {
+    Series& hessian = figure.add(display_name(arm), arm);
+    Series& newton = figure.add(display_name(arm) + ", Gauss–Newton part", arm, "dashed");
     for (const CurvatureSplitReport::Layer& layer : report.layers) {
       if (layer.id.stack != stack) continue;
       const auto add = [&](Series& series, const Interval& max) {
@@ -84,32 +84,31 @@ Figure block_curvature_figure(const ReportsByScheme& reports, StackKind stack, c
   return figure;
 }
 
-Table curvature_table(const ReportsByScheme& reports) {
+Table curvature_table(const ReportsByArm& reports) {
   Table table{"curvature_split",
               "Curvature at initialization over seeds",
               "Extreme eigenvalues of the Hessian H = G + R, of the Gauss–Newton part G = Jᵀ(∂²ℓ/∂z²)J and of the rest "
               "R, of the whole model or of a layer's diagonal block, with 95% intervals over seeds and the largest "
               "Ritz residual of a seed.",
               {"scheme", "block", "matrix", "λ_max", "low", "high", "residual", "λ_min", "low", "high", "residual"}};
-  const auto add_rows = [&](const std::string& scheme, const std::string& block,
-                            const CurvatureSplitReport::Split& split) {
+  const auto add_rows = [&](const std::string& arm, const std::string& block, const CurvatureSplitReport::Ends& split) {
     for (const SplitMatrix& matrix : kSplitMatrices) {
       const auto& [max, min] = split.*matrix.report;
-      table.row(scheme, block, matrix.name, max.over_seeds, max.error, min.over_seeds, min.error);
+      table.row(arm, block, matrix.name, max.over_seeds, max.error, min.over_seeds, min.error);
     }
   };
-  for (const auto& [scheme, report] : reports) {
-    add_rows(scheme, "all parameters", report.whole);
-    for (const CurvatureSplitReport::Layer& layer : report.layers) add_rows(scheme, to_string(layer.id), layer.split);
+  for (const auto& [arm, report] : reports) {
+    add_rows(arm, "all parameters", report.whole);
+    for (const CurvatureSplitReport::Layer& layer : report.layers) add_rows(arm, to_string(layer.id), layer.split);
   }
   return table;
 }
 
 double sharpness(const CurvatureSplit& split) { return split.whole.hessian.max.value; }
 
-PartResult report_curvature(const StudyContext& context, const CurvatureStudy& part, const SplitsByScheme& measured) {
-  ReportsByScheme reports;
-  for (const auto& [scheme, splits] : measured) reports[scheme] = summarize(*splits);
+PartResult report_curvature(const StudyContext& context, const CurvatureStudy& part, const SplitsByArm& measured) {
+  ReportsByArm reports;
+  for (const auto& [arm, splits] : measured) reports[arm] = summarize(*splits);
   PartResult result;
   result.figures.push_back(
       curvature_figure(reports, part, layers_in_words(model_for(context, context.arms.front().name, part.layers))));
@@ -122,11 +121,11 @@ PartResult report_curvature(const StudyContext& context, const CurvatureStudy& p
   const std::string& base = context.arms.back().name;
   const std::vector<double> of_base = numbers_in(*measured.at(base), sharpness);
   std::vector<std::pair<std::string, Interval>> ratios, shares;
-  for (const std::string& scheme : arm_names(context)) {
-    const std::vector<CurvatureSplit>& splits = *measured.at(scheme);
+  for (const std::string& arm : arm_names(context)) {
+    const std::vector<CurvatureSplit>& splits = *measured.at(arm);
     const std::vector<double> to_base = seed_by_seed(numbers_in(splits, sharpness), of_base, std::divides<>());
-    if (scheme != base) ratios.emplace_back(display_name(scheme), geometric_interval(to_base));
-    shares.emplace_back(display_name(scheme), geometric_interval(numbers_in(splits, [](const CurvatureSplit& each) {
+    if (arm != base) ratios.emplace_back(display_name(arm), geometric_interval(to_base));
+    shares.emplace_back(display_name(arm), geometric_interval(numbers_in(splits, [](const CurvatureSplit& each) {
                           return each.whole.gauss_newton.max.value / sharpness(each);
                         })));
   }
@@ -148,8 +147,8 @@ PartPlan plan(StudyContext& context, const CurvatureStudy& part) {
   options.seed = static_cast<uint64_t>(context.config.study.seed);
   options.graph_memory = static_cast<int64_t>(part.graph_memory_gib * 1073741824.0);
   PartPlan plan(context);
-  const SplitsByScheme measured = by_scheme(context, [&](const std::string& scheme) {
-    OverSeeds what = of_models(context, part, "curvature", scheme);
+  const SplitsByArm measured = by_arm(context, [&](const std::string& arm) {
+    OverSeeds what = of_models(context, part, "curvature", arm);
     what.tokens = static_cast<double>(40 * (3 * part.steps + 6 * part.layer_steps));
     what.batch_tokens = part.batch_tokens;
     what.settings = {{"steps", part.steps}, {"layer_steps", part.layer_steps}, {"batch_tokens", part.batch_tokens}};

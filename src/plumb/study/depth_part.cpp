@@ -27,7 +27,7 @@ void describe(Fields& field, DepthStudy& part) {
 using ByDepth = std::vector<Planned<std::vector<double>>>;  // [depth][seed]: the gradient norm of the last layer's W₂
 
 struct DepthClaim {
-  const char* scheme;
+  const char* arm;
   const char* id;
   double exponent;
   const char* claim;
@@ -53,33 +53,33 @@ PartResult report_depth(const StudyContext& context, const DepthStudy& part,
       {"gradient norm"}};
   double largest = 0;
   double smallest = std::numeric_limits<double>::infinity();
-  for (const std::string& scheme : arm_names(context)) {
-    Series& line = figure.add(display_name(scheme), scheme);
-    const ByDepth& norms = measured.at(scheme);
+  for (const std::string& arm : arm_names(context)) {
+    Series& line = figure.add(display_name(arm), arm);
+    const ByDepth& norms = measured.at(arm);
     for (size_t i = 0; i < part.layers.size(); ++i) {
       const Interval interval = size_interval(*norms[i]);
       line.point(part.layers[i], interval);
       largest = std::max(largest, interval.mean);
       smallest = std::min(smallest, interval.mean);
     }
-    if (scheme == "pre-ln") {
+    if (arm == "pre-ln") {
       Series& theory = figure.add("1/√L, from the first point", "theory", "dashed");
       for (const double depth : depths)
         theory.point(depth, number_of(line.y.front()) * std::sqrt(depths.front() / depth));
     }
-    result.measurements[scheme] = {{"layers", part.layers}, {"norm", result_json(norms)}};
+    result.measurements[arm] = {{"layers", part.layers}, {"norm", result_json(norms)}};
   }
   figure.y.log = largest > 1000 * smallest;  // a scheme that explodes would hide the others
   result.figures.push_back(figure);
 
   if (part.layers.size() < 3) return result;
   for (const DepthClaim& claim : kDepthClaims) {
-    const auto norms = measured.find(claim.scheme);
+    const auto norms = measured.find(claim.arm);
     if (norms == measured.end()) continue;
     std::vector<std::vector<double>> values;  // [depth][seed]
     for (const auto& at_depth : norms->second) values.push_back(*at_depth);
     result.verdicts.push_back({claim.id, claim.claim, "Xiong et al. 2020, Figure 3d, Theorem 1",
-                               setting_of(context, model_for(context, claim.scheme, part.layers.back())),
+                               setting_of(context, model_for(context, claim.arm, part.layers.back())),
                                "exponent p of the norm of the last W₂'s gradient as layers^p",
                                judge(power_exponents(depths, values), Region::around(claim.exponent, kDepthMargin)), "",
                                figure.id});
@@ -90,13 +90,13 @@ PartResult report_depth(const StudyContext& context, const DepthStudy& part,
 PartPlan plan(StudyContext& context, const DepthStudy& part) {
   PartPlan plan(context);
   std::map<std::string, ByDepth> measured;
-  for (const std::string& scheme : arm_names(context)) {
+  for (const std::string& arm : arm_names(context)) {
     for (const int64_t layers : part.layers) {
-      measured[scheme].push_back(over_seeds(
+      measured[arm].push_back(over_seeds(
           plan, context,
-          {.name = fmt::format("depth-{}-{}", file_name(scheme), layers),
-           .label = fmt::format("depth {0}-{0}, {1}", layers, display_name(scheme)),
-           .model = model_for(context, scheme, layers),
+          {.name = fmt::format("depth-{}-{}", file_name(arm), layers),
+           .label = fmt::format("depth {0}-{0}, {1}", layers, display_name(arm)),
+           .model = model_for(context, arm, layers),
            .seeds = part.seeds,
            .pairs = part.pairs},
           [last = LayerId{last_stack(context), layers - 1}](Model& model, const std::vector<Batch>& batches) {

@@ -21,7 +21,7 @@ void describe(Fields& field, FirstStepStudy& part) {
   field("optimizers", part.optimizers, "the optimizers", name_in(optimizers()).at_least_one());
 }
 
-using FirstSteps = std::map<std::string, Planned<std::vector<FirstStep>>>;  // by scheme: [seed]
+using FirstSteps = std::map<std::string, Planned<std::vector<FirstStep>>>;  // by arm: [seed]
 
 /// The change of the logits by the layer that moves.
 Figure logit_change_figure(const std::map<std::string, FirstStepReport>& reports, const std::string& optimizer,
@@ -35,14 +35,14 @@ Figure logit_change_figure(const std::map<std::string, FirstStepReport>& reports
                 "line",
                 {"layer"},
                 {"change of the logits per unit of learning rate", true}};
-  for (const auto& [scheme, report] : reports) {
+  for (const auto& [arm, report] : reports) {
     std::map<StackKind, Series*> lines;
     for (const LogitChangesReport::Layer& layer : report.logits.by_layer) {
       if (!layer.layer) continue;
       const StackKind stack = layer.layer->stack;
       Series*& line = lines[stack];
       if (line == nullptr) {
-        line = &figure.add(fmt::format("{}, {}", display_name(scheme), to_string(stack)), scheme,
+        line = &figure.add(fmt::format("{}, {}", display_name(arm), to_string(stack)), arm,
                            stack == StackKind::decoder ? "solid" : "dashed");
       }
       line->point(layer.layer->number(), layer.change);
@@ -64,7 +64,7 @@ PartResult report_first_steps(const StudyContext& context, const FirstStepStudy&
                "change of the logits", "low", "high", "momentum"}};
   for (const std::string& optimizer : part.optimizers) {
     std::map<std::string, FirstStepReport> reports;
-    for (const auto& [scheme, of_seeds] : steps.at(optimizer)) reports[scheme] = summarize(*of_seeds);
+    for (const auto& [arm, of_seeds] : steps.at(optimizer)) reports[arm] = summarize(*of_seeds);
     result.measurements[optimizer] = result_json(steps.at(optimizer));
     result.figures.push_back(logit_change_figure(reports, optimizer, part));
     Figure& critical =
@@ -75,11 +75,11 @@ PartResult report_first_steps(const StudyContext& context, const FirstStepStudy&
                                            {""},
                                            {"learning rate"}});
     std::vector<std::pair<std::string, Interval>> rates;
-    for (const auto& [scheme, report] : reports) {
+    for (const auto& [arm, report] : reports) {
       const Interval& rate = report.critical_rate;
-      critical.add(display_name(scheme), scheme).point("critical learning rate", rate);
-      table.row(optimizer, scheme, rate, 2 / rate.mean, report.passes, report.logits.total, report.momentum_gain);
-      rates.emplace_back(display_name(scheme), rate);
+      critical.add(display_name(arm), arm).point("critical learning rate", rate);
+      table.row(optimizer, arm, rate, 2 / rate.mean, report.passes, report.logits.total, report.momentum_gain);
+      rates.emplace_back(display_name(arm), rate);
     }
     result.summary.push_back(fmt::format(
         "Learning rate above which the first step of {} raises the loss: {} ({}, {} pairs; {}).", optimizer,
@@ -93,9 +93,9 @@ PartPlan plan(StudyContext& context, const FirstStepStudy& part) {
   PartPlan plan(context);
   std::map<std::string, FirstSteps> steps;  // by optimizer
   for (const std::string& optimizer : part.optimizers) {
-    steps[optimizer] = by_scheme(context, [&](const std::string& scheme) {
-      const TrainConfig& train = train_for(context, scheme);
-      OverSeeds what = of_models(context, part, "first-step-" + optimizer, scheme);
+    steps[optimizer] = by_arm(context, [&](const std::string& arm) {
+      const TrainConfig& train = train_for(context, arm);
+      OverSeeds what = of_models(context, part, "first-step-" + optimizer, arm);
       what.tokens = static_cast<double>(20 * (4 * part.layers + 5));
       what.settings = {{"step", "from the weights, in float64, with the scheme's constraints"},
                        {"optimizer", optimizer},

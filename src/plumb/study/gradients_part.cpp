@@ -18,7 +18,7 @@ struct GradientStudy : InitialModels {
 
 /// Norms of the mean gradient by parameter, one value per seed.
 using Norms = std::map<std::string, std::vector<double>>;
-using NormsByScheme = std::map<std::string, Norms>;
+using NormsByArm = std::map<std::string, Norms>;
 using NormsOfSeeds = Planned<std::vector<std::map<std::string, double>>>;  // as they are measured, [seed]
 
 Norms by_parameter(const NormsOfSeeds& measured) {
@@ -84,24 +84,24 @@ std::vector<QuantityReading> first_layer_readings(const Norms& first, const Norm
 }
 
 /// `theory`: in the theory's setting instead of the study's.
-ModelConfig gradient_model(const StudyContext& context, const std::string& scheme, const GradientStudy& part,
+ModelConfig gradient_model(const StudyContext& context, const std::string& arm, const GradientStudy& part,
                            bool theory) {
-  return theory ? theory_model(context, scheme, context.config.model.d_model, "theory", part.layers)
-                : model_for(context, scheme, part.layers);
+  return theory ? theory_model(context, arm, context.config.model.d_model, "theory", part.layers)
+                : model_for(context, arm, part.layers);
 }
 
-NormsOfSeeds planned_norms(PartPlan& plan, StudyContext& context, const std::string& scheme, const GradientStudy& part,
+NormsOfSeeds planned_norms(PartPlan& plan, StudyContext& context, const std::string& arm, const GradientStudy& part,
                            bool theory) {
-  OverSeeds what = of_models(context, part, "gradients", scheme);
+  OverSeeds what = of_models(context, part, "gradients", arm);
   if (theory) what.name += "-theory";
-  what.model = gradient_model(context, scheme, part, theory);
+  what.model = gradient_model(context, arm, part, theory);
   return over_seeds(plan, context, what, [](Model& model, const std::vector<Batch>& batches) {
     const GradientProfile profile = measure_gradients(model, batches);
     return std::map<std::string, double>(profile.norm_by_parameter.begin(), profile.norm_by_parameter.end());
   });
 }
 
-Figure gradient_figure(StackKind stack, const NormsByScheme& usual, const NormsByScheme& in_theory,
+Figure gradient_figure(StackKind stack, const NormsByArm& usual, const NormsByArm& in_theory,
                        const GradientStudy& part) {
   Figure figure{"gradient_by_layer_" + to_string(stack),
                 fmt::format("Gradient norm by layer, {}", to_string(stack)),
@@ -115,17 +115,17 @@ Figure gradient_figure(StackKind stack, const NormsByScheme& usual, const NormsB
     for (int64_t layer = 0; layer < layers_in(norms, stack); ++layer)
       series.point(layer + 1, size_interval(norms_at(norms, feed_forward_matrix({stack, layer}, matrix))));
   };
-  for (const auto& [scheme, norms] : usual) {
-    fill(figure.add(display_name(scheme) + " W₂", scheme), norms, 2);
-    fill(figure.add(display_name(scheme) + " W₁", scheme, "dashed"), norms, 1);
+  for (const auto& [arm, norms] : usual) {
+    fill(figure.add(display_name(arm) + " W₂", arm), norms, 2);
+    fill(figure.add(display_name(arm) + " W₁", arm, "dashed"), norms, 1);
   }
-  for (const auto& [scheme, norms] : in_theory)
-    fill(figure.add(display_name(scheme) + " W₂, theory's setting", "theory's setting"), norms, 2);
+  for (const auto& [arm, norms] : in_theory)
+    fill(figure.add(display_name(arm) + " W₂, theory's setting", "theory's setting"), norms, 2);
   return figure;
 }
 
 /// The factor per layer by sub-layer, in the study's model and in the theory's setting.
-Table factor_table(const StudyContext& context, const NormsByScheme& usual, const NormsByScheme& in_theory,
+Table factor_table(const StudyContext& context, const NormsByArm& usual, const NormsByArm& in_theory,
                    const GradientStudy& part) {
   Table table{"gradient_factors",
               "Growth of the gradient from layer to layer",
@@ -133,13 +133,13 @@ Table factor_table(const StudyContext& context, const NormsByScheme& usual, cons
               "geometric mean with its 95% interval. For Post-LN's W₂, the appendix of Xiong et al. 2020 predicts "
               "√(3/2) = 1.225 in the theory's setting.",
               {"scheme", "setting", "stack", "sub-layer", "factor per layer", "low", "high"}};
-  const auto add = [&](const NormsByScheme& measured, const char* setting) {
-    for (const auto& [scheme, norms] : measured) {
+  const auto add = [&](const NormsByArm& measured, const char* setting) {
+    for (const auto& [arm, norms] : measured) {
       for (const StackKind stack : stacks_of(context)) {
         for (const SubLayerKind kind :
              {SubLayerKind::self_attention, SubLayerKind::cross_attention, SubLayerKind::feed_forward}) {
           if (norms.count(output_matrix(stack, 0, kind)) == 0) continue;
-          table.row(scheme, setting, to_string(stack), in_words(kind), geometric_interval(factors(norms, stack, kind)));
+          table.row(arm, setting, to_string(stack), in_words(kind), geometric_interval(factors(norms, stack, kind)));
         }
       }
     }
@@ -164,8 +164,8 @@ void judge_factor(const StudyContext& context, const Norms& norms, const Gradien
        "gradient_by_layer_" + to_string(stack)});
 }
 
-PartResult report_gradients(const StudyContext& context, const GradientStudy& part, const NormsByScheme& usual,
-                            const NormsByScheme& in_theory) {
+PartResult report_gradients(const StudyContext& context, const GradientStudy& part, const NormsByArm& usual,
+                            const NormsByArm& in_theory) {
   PartResult result;
   const std::vector<StackKind> stacks = stacks_of(context);
   const StackKind last = stacks.back();
@@ -175,19 +175,19 @@ PartResult report_gradients(const StudyContext& context, const GradientStudy& pa
 
   const std::string ratio =
       fmt::format("norm of W₂'s gradient in {} layer {} / in layer 1", to_string(last), part.layers);
-  const auto add_verdict = [&](const char* id, const char* claim, const char* source, const std::string& scheme,
+  const auto add_verdict = [&](const char* id, const char* claim, const char* source, const std::string& arm,
                                const std::string& quantity, const Judgment& judgment) {
-    result.verdicts.push_back({id, claim, source, setting_of(context, gradient_model(context, scheme, part, false)),
+    result.verdicts.push_back({id, claim, source, setting_of(context, gradient_model(context, arm, part, false)),
                                quantity, judgment, "", "gradient_by_layer_" + to_string(last)});
   };
-  const auto ratios = [&](const char* scheme) { return last_to_first(usual.at(scheme), last); };
+  const auto ratios = [&](const char* arm) { return last_to_first(usual.at(arm), last); };
   const bool has_pre_ln = usual.count("pre-ln") != 0;
   if (usual.count("post-ln") != 0) {
     add_verdict("post_ln_grows", "Post-LN: at initialization the gradient grows toward the output",
                 "Xiong et al. 2020, Figure 3a", "post-ln", ratio,
                 judge(ratios("post-ln"), Region::above(1.1, 1), Scale::logarithmic));
   }
-  for (const auto& [scheme, norms] : in_theory) judge_factor(context, norms, part, result);
+  for (const auto& [arm, norms] : in_theory) judge_factor(context, norms, part, result);
   if (has_pre_ln) {
     add_verdict("pre_ln_flat", "Pre-LN: the gradient is about the same in every layer", "Xiong et al. 2020, Figure 3a",
                 "pre-ln", ratio, judge(ratios("pre-ln"), {1 / 1.5, 1.5}, Scale::logarithmic));
@@ -199,18 +199,17 @@ PartResult report_gradients(const StudyContext& context, const GradientStudy& pa
                 judge_readings(first_layer_readings(usual.at("residual-dual"), usual.at("pre-ln"), last),
                                Region::above(1 / 1.5), Scale::logarithmic));
   }
-  for (const auto& [scheme, norms] : usual) result.measurements[scheme] = norms;
+  for (const auto& [arm, norms] : usual) result.measurements[arm] = norms;
   return result;
 }
 
 PartPlan plan(StudyContext& context, const GradientStudy& part) {
   PartPlan plan(context);
   std::map<std::string, NormsOfSeeds> usual, theory;
-  for (const std::string& scheme : arm_names(context)) {
-    usual.emplace(scheme, planned_norms(plan, context, scheme, part, false));
+  for (const std::string& arm : arm_names(context)) {
+    usual.emplace(arm, planned_norms(plan, context, arm, part, false));
     // The factor that the appendix predicts needs Post-LN and more than one layer.
-    if (scheme == "post-ln" && part.layers > 1)
-      theory.emplace(scheme, planned_norms(plan, context, scheme, part, true));
+    if (arm == "post-ln" && part.layers > 1) theory.emplace(arm, planned_norms(plan, context, arm, part, true));
   }
   const StackKind last = last_stack(context);
   for (const auto& [arm, measured] : usual) {
@@ -221,10 +220,10 @@ PartPlan plan(StudyContext& context, const GradientStudy& part) {
         .figure = "gradient_by_layer_" + to_string(last);
   }
   plan.report = [&context, part, usual, theory] {
-    NormsByScheme by_scheme, in_theory;
-    for (const auto& [scheme, measured] : usual) by_scheme[scheme] = by_parameter(measured);
-    for (const auto& [scheme, measured] : theory) in_theory[scheme] = by_parameter(measured);
-    return report_gradients(context, part, by_scheme, in_theory);
+    NormsByArm by_arm, in_theory;
+    for (const auto& [arm, measured] : usual) by_arm[arm] = by_parameter(measured);
+    for (const auto& [arm, measured] : theory) in_theory[arm] = by_parameter(measured);
+    return report_gradients(context, part, by_arm, in_theory);
   };
   return plan;
 }

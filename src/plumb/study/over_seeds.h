@@ -23,12 +23,12 @@ struct OverSeeds {
   int64_t batch_tokens = 1024;     // of the measured batches
 };
 
-/// Of models with a scheme in a part with these options: `what`, such as "collapse", names it.
+/// Of an arm's models in a part with these options: `what`, such as "collapse", names it.
 inline OverSeeds of_models(const StudyContext& context, const InitialModels& part, const std::string& what,
-                           const std::string& scheme) {
-  return {.name = what + "-" + file_name(scheme),
-          .label = what + ", " + display_name(scheme),
-          .model = model_for(context, scheme, part.layers),
+                           const std::string& arm) {
+  return {.name = what + "-" + file_name(arm),
+          .label = what + ", " + display_name(arm),
+          .model = model_for(context, arm, part.layers),
           .seeds = part.seeds,
           .pairs = part.pairs};
 }

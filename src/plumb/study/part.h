@@ -37,29 +37,29 @@ struct StudyContext {
   RunObserver on_point;
 };
 
-/// The names of the study's arms. Parts call an arm a scheme, since that is what it is without axes.
+/// The names of the study's arms.
 std::vector<std::string> arm_names(const StudyContext& context);
 
 /// The arm of this name, or null.
 const StudyArm* arm_named(const StudyContext& context, const std::string& name);
 
-/// An arm's model with a given number of layers, unless an axis sets that, and the data's vocabularies. `scheme` may
+/// An arm's model with a given number of layers, unless an axis sets that, and the data's vocabularies. `arm` may
 /// also be a residual scheme that is not an arm.
-ModelConfig model_for(const StudyContext& context, const std::string& scheme, int64_t layers);
+ModelConfig model_for(const StudyContext& context, const std::string& arm, int64_t layers);
 
 /// An arm's [train].
-const TrainConfig& train_for(const StudyContext& context, const std::string& scheme);
+const TrainConfig& train_for(const StudyContext& context, const std::string& arm);
 
 /// The setting of the theory of Xiong et al. 2020: one head, all matrices (width, width), inputs N(0, I) without
 /// positions, softmax attention, LayerNorm, ReLU. `initialization`: "theory", with W^Q = W^K = 0, or another.
-ModelConfig theory_model(const StudyContext& context, const std::string& scheme, int64_t width,
+ModelConfig theory_model(const StudyContext& context, const std::string& arm, int64_t width,
                          const std::string& initialization, int64_t layers);
 
 /// make(arm) for each of the study's arms, by name.
 template <typename Make>
-auto by_scheme(const StudyContext& context, const Make& make) {
+auto by_arm(const StudyContext& context, const Make& make) {
   std::map<std::string, std::invoke_result_t<Make, const std::string&>> made;
-  for (const std::string& scheme : arm_names(context)) made.emplace(scheme, make(scheme));
+  for (const std::string& arm : arm_names(context)) made.emplace(arm, make(arm));
   return made;
 }
 
@@ -116,8 +116,10 @@ std::vector<double> power_exponents(const std::vector<double>& sizes, const std:
 /// Why this study cannot test a claim about training on real text; "" if its corpus is not synthetic.
 std::string training_not_testable(const StudyContext& context);
 
-/// The estimated work of measuring or training on `tokens` tokens, comparable between measurements of a study.
+/// The estimated work of measuring on `tokens` tokens, comparable between measurements of a study.
 double work_of(const ModelConfig& model, double tokens);
+/// The same of training on them in steps of `step_tokens`.
+double work_of_training(const ModelConfig& model, double tokens, double step_tokens);
 
 /// The first `pairs` pairs of the measured split (0: all), in batches of at most `batch_tokens` tokens.
 std::vector<Batch> measured_batches(const StudyContext& context, int64_t pairs, int64_t batch_tokens = 1024);

@@ -170,13 +170,13 @@ std::vector<Category> measured_categories(const Tasks& tasks, const ScaleStudy& 
 
 /// Accuracies by category and size, as a figure and a table.
 void report_accuracies(const std::vector<Category>& categories, const std::vector<int64_t>& parameters,
-                       const ScaleStudy& part, const std::string& scheme, PartResult& result) {
+                       const ScaleStudy& part, const std::string& arm, PartResult& result) {
   Figure figure{
       "scale_evaluation",
       "Accuracy by category and parameters",
       fmt::format("Mean accuracy of the tasks of each category, minus that of a random choice; no examples in "
                   "the prompt; {}; {}.",
-                  display_name(scheme), seeds_in_words(part.seeds)),
+                  display_name(arm), seeds_in_words(part.seeds)),
       "line",
       {"parameters", true},
       {"accuracy above chance"}};
@@ -218,14 +218,14 @@ void judge_gains(const StudyContext& context, const ScaleMember& largest, const 
 void report_evaluation(const StudyContext& context, const ScaleStudy& part, const Tasks& tasks,
                        const std::vector<ScaleMember>& members,
                        const std::vector<std::vector<PlannedAccuracies>>& answers, PartResult& result) {
-  const std::string& scheme = context.arms.front().name;
+  const std::string& arm = context.arms.front().name;
   std::vector<int64_t> parameters;
   for (const ScaleMember& member : members)
     parameters.push_back(plan::cost_of(scale_model(context, member)).parameters);
   result.measurements["evaluation"] = result_json(answers);
 
   const std::vector<Category> categories = measured_categories(tasks, part, answers);
-  report_accuracies(categories, parameters, part, scheme, result);
+  report_accuracies(categories, parameters, part, arm, result);
   std::vector<std::pair<std::string, Interval>> gains;
   for (const Category& category : categories) gains.emplace_back(category.name, judge(category.gains(), {}).effect);
   result.summary.push_back(fmt::format("Gain in accuracy from the smallest model to the largest: {} ({}).",

@@ -30,19 +30,19 @@ std::string display_name(Parametrization parametrization) {
   return parametrization == Parametrization::mup ? "µP" : "standard parametrization";
 }
 
-std::vector<ScaleMember> scale_members(const StudyContext& context, const ScaleStudy& part, const std::string& scheme) {
-  const bool first = scheme == context.arms.front().name;
+std::vector<ScaleMember> scale_members(const StudyContext& context, const ScaleStudy& part, const std::string& arm) {
+  const bool first = arm == context.arms.front().name;
   std::vector<ScaleMember> members;
   for (size_t i = 0; i < part.widths.size() - (first ? 0 : 1); ++i) {
-    members.push_back({scheme, part.parametrization == "mup" ? Parametrization::mup : Parametrization::standard,
-                       part.widths[i], part.layers[i], train_for(context, scheme).learning_rate});
+    members.push_back({arm, part.parametrization == "mup" ? Parametrization::mup : Parametrization::standard,
+                       part.widths[i], part.layers[i], train_for(context, arm).learning_rate});
   }
   return members;
 }
 
 ModelConfig scale_model(const StudyContext& context, const ScaleMember& member) {
   const ModelConfig& base = context.config.model;
-  ModelConfig model = model_for(context, member.scheme, member.layers);
+  ModelConfig model = model_for(context, member.arm, member.layers);
   model.d_model = member.width;
   model.feed_forward = std::max<int64_t>(base.feed_forward * member.width / base.d_model, 1);
   model.heads = at_width(base.heads, member.width, base, "heads");
@@ -57,6 +57,7 @@ ModelConfig scale_model(const StudyContext& context, const ScaleMember& member) 
                 "leave it out: embeddings are to be multiplied by √d_model at every width");
   }
   model.initialization = "mup";
+  model.encoder_initialization = "same";
   return model;
 }
 
@@ -80,11 +81,11 @@ std::vector<ParameterGroup> mup_groups(const ModelConfig& model, int64_t base_wi
 
 RunRequest scale_run(const StudyContext& context, const ScaleMember& member) {
   const bool mup = member.parametrization == Parametrization::mup;
-  RunRequest request{fmt::format("scale-{}-{}-width{}-layers{}-lr{:g}", file_name(member.scheme),
-                                 mup ? "mup" : "standard", member.width, member.layers, member.learning_rate),
-                     fmt::format("{}, width {}, {} layers, lr {:g}", display_name(member.scheme), member.width,
+  RunRequest request{fmt::format("scale-{}-{}-width{}-layers{}-lr{:g}", file_name(member.arm), mup ? "mup" : "standard",
+                                 member.width, member.layers, member.learning_rate),
+                     fmt::format("{}, width {}, {} layers, lr {:g}", display_name(member.arm), member.width,
                                  member.layers, member.learning_rate),
-                     run_config(context, scale_model(context, member), train_for(context, member.scheme))};
+                     run_config(context, scale_model(context, member), train_for(context, member.arm))};
   TrainConfig& train = request.config.train;
   train.learning_rate = member.learning_rate;
   if (!mup) return request;

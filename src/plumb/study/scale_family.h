@@ -36,16 +36,16 @@ std::string display_name(Parametrization parametrization);  // "standard paramet
 
 /// A member of a family: everything that determines its runs, apart from the seed.
 struct ScaleMember {
-  std::string scheme;
+  std::string arm;
   Parametrization parametrization = Parametrization::standard;
   int64_t width = 0;
   int64_t layers = 0;
   double learning_rate = 0;  // at the width of [model]
 };
 
-/// The models of a scheme, from smallest to largest. The first scheme has all models; the others lack the largest,
+/// The models of an arm, from smallest to largest. The first arm has all models; the others lack the largest,
 /// which is held out to test the prediction.
-std::vector<ScaleMember> scale_members(const StudyContext& context, const ScaleStudy& part, const std::string& scheme);
+std::vector<ScaleMember> scale_members(const StudyContext& context, const ScaleStudy& part, const std::string& arm);
 
 /// The study's model at another width, with the same head size and ratio of feed_forward to d_model. Throws Error if
 /// the number of heads would not be whole; with µP, if embeddings are shared, since the output matrix needs another

@@ -60,9 +60,9 @@ struct TrainedMember {
   [[nodiscard]] Interval loss() const { return judge(final_losses(by_seed), {}).effect; }
 };
 
-/// The models of one scheme, by size.
-struct SchemeFamily {
-  std::string scheme;
+/// The models of one arm, by size.
+struct ArmFamily {
+  std::string arm;
   std::vector<TrainedMember> members;
 };
 
@@ -136,7 +136,7 @@ double trained_tokens(const TrainedRun& run) {
   return static_cast<double>(run.result.steps * run.config.train.batch_tokens);
 }
 
-FamilyLaw fitted_law(const SchemeFamily& family, const ScaleStudy& part, const SizeAxis& axis) {
+FamilyLaw fitted_law(const ArmFamily& family, const ScaleStudy& part, const SizeAxis& axis) {
   FamilyLaw law;
   for (size_t seed = 0; seed < static_cast<size_t>(part.seeds); ++seed) {
     std::vector<double> sizes;
@@ -150,10 +150,9 @@ FamilyLaw fitted_law(const SchemeFamily& family, const ScaleStudy& part, const S
   return law;
 }
 
-void add_law_line(Figure& figure, const SchemeFamily& family, const FamilyLaw& law, const SizeAxis& axis,
-                  double largest) {
+void add_law_line(Figure& figure, const ArmFamily& family, const FamilyLaw& law, const SizeAxis& axis, double largest) {
   constexpr int kPoints = 24;
-  Series& line = figure.add(fmt::format("{}, fitted", display_name(family.scheme)), family.scheme, "dashed");
+  Series& line = figure.add(fmt::format("{}, fitted", display_name(family.arm)), family.arm, "dashed");
   const double smallest = axis.size(family.members.front());
   for (int k = 0; k <= kPoints; ++k) {
     const double size = smallest * std::pow(largest / smallest, static_cast<double>(k) / kPoints);
@@ -161,9 +160,9 @@ void add_law_line(Figure& figure, const SchemeFamily& family, const FamilyLaw& l
   }
 }
 
-/// Losses and laws of all schemes against one size.
-Figure losses_figure(const std::vector<SchemeFamily>& families, const std::vector<FamilyLaw>& laws,
-                     const ScaleStudy& part, const SizeAxis& axis) {
+/// Losses and laws of all arms against one size.
+Figure losses_figure(const std::vector<ArmFamily>& families, const std::vector<FamilyLaw>& laws, const ScaleStudy& part,
+                     const SizeAxis& axis) {
   Figure figure{axis.id,
                 fmt::format("Final validation loss by {}", axis.words),
                 fmt::format("At equal tokens and one learning rate; {0}. Dashed: L_inf + ({1}_c/{1})^α, fitted to all "
@@ -174,27 +173,27 @@ Figure losses_figure(const std::vector<SchemeFamily>& families, const std::vecto
                 {"validation loss (nats per token)"}};
   const double largest = axis.size(families.front().members.back());
   for (size_t i = 0; i < families.size(); ++i) {
-    const SchemeFamily& family = families[i];
-    Series& points = figure.add(display_name(family.scheme), family.scheme, "points");
+    const ArmFamily& family = families[i];
+    Series& points = figure.add(display_name(family.arm), family.arm, "points");
     for (const TrainedMember& member : family.members) points.point(axis.size(member), member.loss());
     if (laws[i].falls()) add_law_line(figure, family, laws[i], axis, largest);
   }
   return figure;
 }
 
-Table models_table(const std::vector<SchemeFamily>& families, const ScaleStudy& part) {
+Table models_table(const std::vector<ArmFamily>& families, const ScaleStudy& part) {
   Table table{"scale_models",
               "Models by size",
               "On the validation split at the end of training; FLOPs of training as `plumb plan` counts them.",
               {"scheme", "width", "layers", "parameters", "of them in tables", "FLOPs", "seed", "outcome", "loss",
                "perplexity", "seconds", "held out"}};
-  for (const SchemeFamily& family : families) {
+  for (const ArmFamily& family : families) {
     for (size_t i = 0; i < family.members.size(); ++i) {
       const TrainedMember& member = family.members[i];
       for (const Planned<TrainedRun>& run : member.by_seed) {
-        table.row(family.scheme, member.member.width, member.member.layers, member.cost.parameters,
-                  member.cost.embeddings, member.flops, run->config.train.seed, to_string(run->result.outcome),
-                  run->loss(), std::exp(run->loss()), run->result.seconds, i == fitted_models(part) ? "yes" : "no");
+        table.row(family.arm, member.member.width, member.member.layers, member.cost.parameters, member.cost.embeddings,
+                  member.flops, run->config.train.seed, to_string(run->result.outcome), run->loss(),
+                  std::exp(run->loss()), run->result.seconds, i == fitted_models(part) ? "yes" : "no");
       }
     }
   }
@@ -203,31 +202,31 @@ Table models_table(const std::vector<SchemeFamily>& families, const ScaleStudy& 
 
 /// The numbers of a law as rows: exponent, limit, scale and residual, with their intervals over seeds, and how many
 /// seeds have them.
-void add_law(const SchemeFamily& family, const FamilyLaw& law, const SizeAxis& axis, Table& table) {
+void add_law(const ArmFamily& family, const FamilyLaw& law, const SizeAxis& axis, Table& table) {
   for (const auto& [name, number] : {std::pair{"α", &PowerLaw::exponent},
                                      {"L_inf", &PowerLaw::limit},
                                      {"scale", &PowerLaw::scale},
                                      {"residual", &PowerLaw::residual}}) {
     const Interval value = law.of(number);
-    table.row(family.scheme, axis.name, name, value, value.count,
+    table.row(family.arm, axis.name, name, value, value.count,
               number == &PowerLaw::exponent ? law.bounds_in_words() : "");
   }
 }
 
-/// How each scheme's loss differs from the first one's, by size.
-Table schemes_table(const std::vector<SchemeFamily>& families, const ScaleStudy& part) {
-  const SchemeFamily& first = families.front();
+/// How each arm's loss differs from the first one's, by size.
+Table schemes_table(const std::vector<ArmFamily>& families, const ScaleStudy& part) {
+  const ArmFamily& first = families.front();
   Table table{"scale_schemes",
-              fmt::format("Loss by scheme and size, compared with {}", display_name(first.scheme)),
+              fmt::format("Loss by scheme and size, compared with {}", display_name(first.arm)),
               fmt::format("Final validation loss − that of {}, seed by seed; {}; at one learning rate.",
-                          display_name(first.scheme), seeds_in_words(part.seeds)),
+                          display_name(first.arm), seeds_in_words(part.seeds)),
               {"scheme", "parameters", "difference", "low", "high", "note"}};
   for (size_t k = 1; k < families.size(); ++k) {
     for (size_t i = 0; i < families[k].members.size(); ++i) {
       const TrainedMember& member = families[k].members[i];
       const Judgment difference =
           judge_difference(final_losses(member.by_seed), final_losses(first.members[i].by_seed), {});
-      table.row(families[k].scheme, member.cost.parameters, difference.effect, difference.reason);
+      table.row(families[k].arm, member.cost.parameters, difference.effect, difference.reason);
     }
   }
   return table;
@@ -247,8 +246,8 @@ std::string prediction_in_words(const FamilyLaw& law, double size, const std::ve
                      with_interval(mean, 4), with_interval(judge(beyond(law, size, measured), {}).effect));
 }
 
-/// Whether the law against parameters predicts the largest model of the first scheme.
-Verdict prediction_verdict(const StudyContext& context, const SchemeFamily& family, const FamilyLaw& law,
+/// Whether the law against parameters predicts the largest model of the first arm.
+Verdict prediction_verdict(const StudyContext& context, const ArmFamily& family, const FamilyLaw& law,
                            const FamilyLaw& by_compute) {
   const TrainedMember& largest = family.members.back();
   const std::vector<double> measured = final_losses(largest.by_seed);
@@ -263,12 +262,12 @@ Verdict prediction_verdict(const StudyContext& context, const SchemeFamily& fami
           fmt::format("By parameters {}; by compute {}.", prediction_in_words(law, largest.parameters(), measured),
                       prediction_in_words(by_compute, largest.flops, measured)),
           kSizeAxes[0].id,
-          family.scheme};
+          family.arm};
 }
 
-PartResult report_scale(const StudyContext& context, const ScaleStudy& part, std::vector<SchemeFamily> families) {
+PartResult report_scale(const StudyContext& context, const ScaleStudy& part, std::vector<ArmFamily> families) {
   const int64_t length = mean_length(context);
-  for (SchemeFamily& family : families) {
+  for (ArmFamily& family : families) {
     for (TrainedMember& member : family.members) {
       double tokens = 0;  // a run that diverged ended early
       for (const Planned<TrainedRun>& run : member.by_seed) tokens = std::max(tokens, trained_tokens(*run));
@@ -284,10 +283,10 @@ PartResult report_scale(const StudyContext& context, const ScaleStudy& part, std
                   "nor a scale.",
                   seeds_in_words(part.seeds)),
       {"scheme", "against", "number", "value", "low", "high", "seeds", "note"}};
-  std::vector<std::vector<FamilyLaw>> laws;  // [axis][scheme]
+  std::vector<std::vector<FamilyLaw>> laws;  // [axis][arm]
   for (const SizeAxis& axis : kSizeAxes) {
     laws.emplace_back();
-    for (const SchemeFamily& family : families) {
+    for (const ArmFamily& family : families) {
       laws.back().push_back(fitted_law(family, part, axis));
       add_law(family, laws.back().back(), axis, numbers);
     }
@@ -301,10 +300,10 @@ PartResult report_scale(const StudyContext& context, const ScaleStudy& part, std
 
 PartPlan plan(StudyContext& context, const ScaleStudy& part) {
   PartPlan plan(context);
-  std::vector<SchemeFamily> families;
-  for (const std::string& scheme : arm_names(context)) {
-    SchemeFamily& family = families.emplace_back(SchemeFamily{scheme, {}});
-    for (const ScaleMember& member : scale_members(context, part, scheme))
+  std::vector<ArmFamily> families;
+  for (const std::string& arm : arm_names(context)) {
+    ArmFamily& family = families.emplace_back(ArmFamily{arm, {}});
+    for (const ScaleMember& member : scale_members(context, part, arm))
       family.members.push_back({member, plan::cost_of(scale_model(context, member))});
     require_growth(family.members);
     // Longest runs first, so that none runs alone at the end.

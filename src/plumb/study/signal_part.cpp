@@ -48,8 +48,8 @@ std::vector<double> squares_at(const std::vector<Signal>& signals, size_t layer)
   return numbers_in(signals, [layer](const Signal& each) { return each.squares.at(layer); });
 }
 
-/// The measurements of one scheme, in the theory's initialization for each width, and in the usual one.
-struct SchemeSignals {
+/// The measurements of one arm, in the theory's initialization for each width, and in the usual one.
+struct ArmSignals {
   std::vector<Signals> theory;   // by width
   std::optional<Signals> usual;  // at the largest width
 
@@ -58,25 +58,25 @@ struct SchemeSignals {
     return *theory[static_cast<size_t>(std::max_element(widths.begin(), widths.end()) - widths.begin())];
   }
 };
-using SignalsByScheme = std::map<std::string, SchemeSignals>;
+using SignalsByArm = std::map<std::string, ArmSignals>;
 
-Signals planned_signal(PartPlan& plan, StudyContext& context, const std::string& scheme, int64_t width,
+Signals planned_signal(PartPlan& plan, StudyContext& context, const std::string& arm, int64_t width,
                        const std::string& initialization, const SignalStudy& part) {
   return over_seeds(
       plan, context,
-      {.name = fmt::format("signal-{}-{}-{}", scheme, initialization, width),
-       .label = fmt::format("signal, {}, width {}", display_name(scheme), width),
-       .model = theory_model(context, scheme, width, initialization, part.layers),
+      {.name = fmt::format("signal-{}-{}-{}", arm, initialization, width),
+       .label = fmt::format("signal, {}, width {}", display_name(arm), width),
+       .model = theory_model(context, arm, width, initialization, part.layers),
        .seeds = part.seeds,
        .pairs = part.pairs},
-      [scheme, width, layers = part.layers, first = first_stack(context), last = last_stack(context)](
+      [arm, width, layers = part.layers, first = first_stack(context), last = last_stack(context)](
           Model& model, const std::vector<Batch>& batches) {
         const SignalProfile profile = measure_signal(model, batches);
         Signal signal;
         for (int64_t layer = 0; layer < layers; ++layer) {
           // The activation that the lemma is about. Post-LN: the sum before the second norm; Pre-LN: the stream.
-          const LayerPoint& point = profile.at(
-              {{first, layer, SubLayerKind::feed_forward}, scheme == "post-ln" ? Point::sum : Point::stream});
+          const LayerPoint& point =
+              profile.at({{first, layer, SubLayerKind::feed_forward}, arm == "post-ln" ? Point::sum : Point::stream});
           signal.squares.push_back(point.mean_square / static_cast<double>(width));
           signal.delta = std::max(signal.delta, point.delta_at_0_1);
         }
@@ -85,7 +85,7 @@ Signals planned_signal(PartPlan& plan, StudyContext& context, const std::string&
       });
 }
 
-Figure activation_figure(const SignalsByScheme& measured, StackKind stack, int64_t width, const SignalStudy& part) {
+Figure activation_figure(const SignalsByArm& measured, StackKind stack, int64_t width, const SignalStudy& part) {
   Figure figure{
       "activations",
       "Activations by layer, compared with Lemma 2",
@@ -100,9 +100,9 @@ Figure activation_figure(const SignalsByScheme& measured, StackKind stack, int64
     for (size_t layer = 0; layer < signals.front().squares.size(); ++layer)
       series.point(layer + 1, confidence_interval(squares_at(signals, layer)));
   };
-  for (const auto& [scheme, signals] : measured) {
-    fill(figure.add(display_name(scheme), scheme), signals.widest(part.widths));
-    fill(figure.add(display_name(scheme) + ", xavier-normal", scheme, "dashed"), **signals.usual);
+  for (const auto& [arm, signals] : measured) {
+    fill(figure.add(display_name(arm), arm), signals.widest(part.widths));
+    fill(figure.add(display_name(arm) + ", xavier-normal", arm, "dashed"), **signals.usual);
   }
   const auto d = static_cast<double>(width);
   const auto add_bound = [&](const char* name, const char* group, const auto& at_layer) {
@@ -120,45 +120,45 @@ Figure activation_figure(const SignalsByScheme& measured, StackKind stack, int64
 }
 
 /// The constants of Theorem 1 by width, and verdicts on their growth.
-void report_theorem(const StudyContext& context, const SignalStudy& part, const SignalsByScheme& measured,
-                    int64_t widest, PartResult& result) {
+void report_theorem(const StudyContext& context, const SignalStudy& part, const SignalsByArm& measured, int64_t widest,
+                    PartResult& result) {
   Table bounds{"theorem1",
                "Theorem 1: the measured constant",
                "Gradient norm of the last layer's W₂ in the theory's setting, divided by the bound without its "
                "constant: d√ln d for Post-LN, d√(ln d / L) for Pre-LN.",
                {"scheme", "d", "gradient norm", "bound", "constant"}};
   const std::vector<double> widths(part.widths.begin(), part.widths.end());
-  for (const std::string& scheme : arm_names(context)) {
-    if (measured.count(scheme) == 0) continue;
+  for (const std::string& arm : arm_names(context)) {
+    if (measured.count(arm) == 0) continue;
     std::vector<std::vector<double>> constants;  // [width][seed]
     for (size_t i = 0; i < part.widths.size(); ++i) {
       const int64_t width = part.widths[i];
       std::vector<double>& gradients =
-          constants.emplace_back(numbers_in(*measured.at(scheme).theory[i], &Signal::gradient));
+          constants.emplace_back(numbers_in(*measured.at(arm).theory[i], &Signal::gradient));
       const double norm = confidence_interval(gradients).mean;
       const double bound =
-          scheme == "post-ln" ? theory::theorem1_post_ln(width) : theory::theorem1_pre_ln(width, part.layers);
-      bounds.row(scheme, width, norm, bound, norm / bound);
+          arm == "post-ln" ? theory::theorem1_post_ln(width) : theory::theorem1_pre_ln(width, part.layers);
+      bounds.row(arm, width, norm, bound, norm / bound);
       for (double& gradient : gradients) gradient /= bound;
     }
     if (part.widths.size() < 2) continue;
-    result.verdicts.push_back({"theorem1_" + scheme,
-                               fmt::format("{}: the bound of Theorem 1 is tight in d", display_name(scheme)),
+    result.verdicts.push_back({"theorem1_" + arm,
+                               fmt::format("{}: the bound of Theorem 1 is tight in d", display_name(arm)),
                                "Plumb's own question: the theorem is only an upper bound",
-                               setting_of(context, theory_model(context, scheme, widest, "theory", part.layers)),
+                               setting_of(context, theory_model(context, arm, widest, "theory", part.layers)),
                                "exponent p of measured norm / bound as d^p",
                                judge(power_exponents(widths, constants), Region::around(0, 0.1)), "", ""});
   }
   result.tables.push_back(bounds);
 }
 
-void judge_activations(const StudyContext& context, const SignalStudy& part, const SignalsByScheme& measured,
+void judge_activations(const StudyContext& context, const SignalStudy& part, const SignalsByArm& measured,
                        int64_t widest, PartResult& result) {
   const auto d = static_cast<double>(widest);
-  for (const auto& [scheme, all] : measured) {
+  for (const auto& [arm, all] : measured) {
     const std::vector<Signal>& signals = all.widest(part.widths);
-    const std::string setting = setting_of(context, theory_model(context, scheme, widest, "theory", part.layers));
-    const bool post_ln = scheme == "post-ln";
+    const std::string setting = setting_of(context, theory_model(context, arm, widest, "theory", part.layers));
+    const bool post_ln = arm == "post-ln";
     std::vector<Condition> layers;
     for (int64_t layer = 1; layer <= part.layers; ++layer) {
       const auto [low, high] = theory::lemma2_pre_ln(layer, widest);
@@ -178,8 +178,8 @@ void judge_activations(const StudyContext& context, const SignalStudy& part, con
     // The share of tokens that exceed the mean by 10% decreases with width; the claim is about d = 512.
     constexpr int64_t kClaimed = 512;
     result.verdicts.push_back(
-        {fmt::format("bounded_{}", scheme),
-         fmt::format("{}: the squared norms are (0.1, 0.125)-bounded", display_name(scheme)),
+        {fmt::format("bounded_{}", arm),
+         fmt::format("{}: the squared norms are (0.1, 0.125)-bounded", display_name(arm)),
          "Xiong et al. 2020, section 3.3", setting,
          "largest share of a layer's tokens whose ‖x‖² exceeds the mean by more than 10%",
          not_testable_because(judge(numbers_in(signals, &Signal::delta), Region::below(0.125)),
@@ -193,13 +193,13 @@ void judge_activations(const StudyContext& context, const SignalStudy& part, con
 PartPlan plan(StudyContext& context, const SignalStudy& part) {
   PartPlan plan(context);
   const int64_t widest = *std::max_element(part.widths.begin(), part.widths.end());
-  SignalsByScheme measured;
-  for (const std::string& scheme : arm_names(context)) {
-    if (scheme != "post-ln" && scheme != "pre-ln") continue;  // not covered by the theory
-    SchemeSignals& signals = measured[scheme];
+  SignalsByArm measured;
+  for (const std::string& arm : arm_names(context)) {
+    if (arm != "post-ln" && arm != "pre-ln") continue;  // not covered by the theory
+    ArmSignals& signals = measured[arm];
     for (const int64_t width : part.widths)
-      signals.theory.push_back(planned_signal(plan, context, scheme, width, "theory", part));
-    signals.usual = planned_signal(plan, context, scheme, widest, "xavier-normal", part);
+      signals.theory.push_back(planned_signal(plan, context, arm, width, "theory", part));
+    signals.usual = planned_signal(plan, context, arm, widest, "xavier-normal", part);
   }
   plan.report = [&context, part, widest, measured] {
     PartResult result;

@@ -1,4 +1,4 @@
-// Hessian spectra at initialization, by scheme.
+// Hessian spectra at initialization, by arm.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -45,14 +45,14 @@ void describe(Fields& field, SpectrumStudy& part) {
 using PlannedSpectrum = Planned<SpectrumReport>;
 
 /// `what`: "spectrum" of the full Hessian, "layer-spectra" of each layer's block, or "sharpness", only the extremes.
-PlannedSpectrum planned_spectrum(PartPlan& plan, StudyContext& context, const std::string& scheme,
+PlannedSpectrum planned_spectrum(PartPlan& plan, StudyContext& context, const std::string& arm,
                                  const SpectrumStudy& part, const std::string& what, int64_t steps, int64_t probes,
                                  int64_t seed = 0) {
-  const ModelConfig config = model_for(context, scheme, part.layers);
+  const ModelConfig config = model_for(context, arm, part.layers);
   const bool by_layer = what == "layer-spectra";
   MeasurementRequest request;
-  request.name = fmt::format("{}-{}{}", what, file_name(scheme), seed > 0 ? fmt::format("-{}", seed) : "");
-  request.label = fmt::format("{}, {}", what, display_name(scheme));
+  request.name = fmt::format("{}-{}{}", what, file_name(arm), seed > 0 ? fmt::format("-{}", seed) : "");
+  request.label = fmt::format("{}, {}", what, display_name(arm));
   request.settings = {{"data", context.batch_settings},
                       {"model", settings_of(config)},
                       {"pairs", part.pairs},
@@ -78,8 +78,8 @@ PlannedSpectrum planned_spectrum(PartPlan& plan, StudyContext& context, const st
   return plan.add<SpectrumReport>(request);
 }
 
-/// The measurements of one scheme.
-struct SchemeSpectra {
+/// The measurements of one arm.
+struct ArmSpectra {
   PlannedSpectrum whole;
   std::vector<PlannedSpectrum> further;  // the extremes for further seeds
   std::optional<PlannedSpectrum> by_layer;
@@ -92,7 +92,7 @@ struct SchemeSpectra {
     return all;
   }
 };
-using Spectra = std::map<std::string, SchemeSpectra>;  // by scheme
+using Spectra = std::map<std::string, ArmSpectra>;  // by arm
 
 /// The largest absolute eigenvalue.
 double reach(const Spectrum& spectrum) { return std::max(std::abs(spectrum.max.value), std::abs(spectrum.min.value)); }
@@ -101,12 +101,12 @@ double reach(const Spectrum& spectrum) { return std::max(std::abs(spectrum.max.v
 bool off_scale(const Spectrum& spectrum, const Spectra& all) {
   constexpr double kFar = 1000;
   std::vector<double> reaches;
-  for (const auto& [scheme, each] : all) reaches.push_back(reach(each.spectrum()));
+  for (const auto& [arm, each] : all) reaches.push_back(reach(each.spectrum()));
   return !(reach(spectrum) <= kFar * median_of(reaches));
 }
 
 /// λ_max of each layer's block, with the other layers held fixed.
-Figure layers_figure(const Spectra& by_scheme, const std::vector<StackKind>& stacks, const SpectrumStudy& part) {
+Figure layers_figure(const Spectra& by_arm, const std::vector<StackKind>& stacks, const SpectrumStudy& part) {
   Figure figure{"hessian_by_layer",
                 "Curvature by layer at initialization",
                 fmt::format("With the other layers held fixed; {} Lanczos steps; bands are Ritz residuals of the first "
@@ -115,9 +115,9 @@ Figure layers_figure(const Spectra& by_scheme, const std::vector<StackKind>& sta
                 "line",
                 {"layer"},
                 {"λ_max of the block", true}};
-  for (const auto& [scheme, spectra] : by_scheme) {
+  for (const auto& [arm, spectra] : by_arm) {
     for (const StackKind stack : stacks) {
-      Series& line = figure.add(fmt::format("{}, {}", display_name(scheme), to_string(stack)), scheme,
+      Series& line = figure.add(fmt::format("{}, {}", display_name(arm), to_string(stack)), arm,
                                 stack == StackKind::decoder ? "solid" : "dashed");
       for (const BlockSpectrum& block : (*spectra.by_layer)->blocks) {
         if (block.id.stack != stack) continue;
@@ -130,15 +130,15 @@ Figure layers_figure(const Spectra& by_scheme, const std::vector<StackKind>& sta
 }
 
 /// λ_max of every seed, from which the interval of the verdict is computed.
-Table seeds_table(const StudyContext& context, const Spectra& by_scheme, const SpectrumStudy& part) {
+Table seeds_table(const StudyContext& context, const Spectra& by_arm, const SpectrumStudy& part) {
   Table table{"hessian_seeds",
               "Largest eigenvalue by seed",
               "λ_max with its Ritz residual. Intervals over seeds do not include the residuals.",
               {"scheme", "seed", "Lanczos steps", "λ_max", "±"}};
-  for (const auto& [scheme, spectra] : by_scheme) {
+  for (const auto& [arm, spectra] : by_arm) {
     int64_t seed = 0;
     for (const auto& [value, error] : spectra.sharpness()) {
-      table.row(scheme, context.config.study.seed + seed, seed == 0 ? part.steps : part.seed_steps, value, error);
+      table.row(arm, context.config.study.seed + seed, seed == 0 ? part.steps : part.seed_steps, value, error);
       ++seed;
     }
   }
@@ -146,8 +146,7 @@ Table seeds_table(const StudyContext& context, const Spectra& by_scheme, const S
 }
 
 /// The density, the extreme eigenvalues and their table, of the first seed.
-void report_spectra(const StudyContext& context, const SpectrumStudy& part, const Spectra& by_scheme,
-                    PartResult& result) {
+void report_spectra(const StudyContext& context, const SpectrumStudy& part, const Spectra& by_arm, PartResult& result) {
   Figure density{"hessian_density",
                  "Hessian spectrum at initialization",
                  fmt::format("By stochastic Lanczos quadrature: {} steps with full re-orthogonalization, a Gaussian "
@@ -169,15 +168,15 @@ void report_spectra(const StudyContext& context, const SpectrumStudy& part, cons
               "Curvature at initialization",
               "Of the first seed: λ with its Ritz residual, and the trace with its standard error over probes.",
               {"scheme", "λ_max", "±", "λ_min", "±", "trace", "± (s.e.)", "loss", "parameters"}};
-  for (const auto& [scheme, spectra] : by_scheme) {
+  for (const auto& [arm, spectra] : by_arm) {
     const Spectrum& spectrum = spectra.spectrum();
     const auto [top, top_error] = spectrum.max;
     const auto [bottom, bottom_error] = spectrum.min;
-    Series& line = density.add(display_name(scheme), scheme);
-    Series& bars = extremes.add(display_name(scheme), scheme);
-    if (off_scale(spectrum, by_scheme)) {
+    Series& line = density.add(display_name(arm), arm);
+    Series& bars = extremes.add(display_name(arm), arm);
+    if (off_scale(spectrum, by_arm)) {
       const std::string note =
-          fmt::format("{} ranges from {:.2g} to {:.2g} and is not drawn.", display_name(scheme), bottom, top);
+          fmt::format("{} ranges from {:.2g} to {:.2g} and is not drawn.", display_name(arm), bottom, top);
       for (Figure* figure : {&density, &extremes}) figure->notes.push_back(note);
       line.point(0, std::nan(""));
       bars.point("λ_max", std::nan(""));
@@ -187,7 +186,7 @@ void report_spectra(const StudyContext& context, const SpectrumStudy& part, cons
       bars.point("λ_max", top, top - top_error, top + top_error);
       bars.point("λ_min", bottom, bottom - bottom_error, bottom + bottom_error);
     }
-    table.row(scheme, top, top_error, bottom, bottom_error, spectrum.trace.mean,
+    table.row(arm, top, top_error, bottom, bottom_error, spectrum.trace.mean,
               spectrum.trace.error.value_or(std::nan("")), spectra.whole->loss, spectra.whole->parameters);
   }
   result.figures = {density, extremes};
@@ -195,9 +194,9 @@ void report_spectra(const StudyContext& context, const SpectrumStudy& part, cons
 }
 
 /// Compares the largest eigenvalues of Post-LN and Pre-LN, seed by seed.
-void judge_sharpness(const StudyContext& context, const SpectrumStudy& part, const SchemeSpectra& post_ln,
-                     const SchemeSpectra& pre_ln, PartResult& result) {
-  const auto values = [](const SchemeSpectra& spectra) { return numbers_in(spectra.sharpness(), &Extreme::value); };
+void judge_sharpness(const StudyContext& context, const SpectrumStudy& part, const ArmSpectra& post_ln,
+                     const ArmSpectra& pre_ln, PartResult& result) {
+  const auto values = [](const ArmSpectra& spectra) { return numbers_in(spectra.sharpness(), &Extreme::value); };
   const std::vector<double> ratios = seed_by_seed(values(post_ln), values(pre_ln), std::divides<>());
   result.verdicts.push_back({"curvature", "The Post-LN loss has more curvature at initialization than the Pre-LN loss",
                              "Understanding Transformer Models at Initialization (course talk, 2022)",
@@ -208,29 +207,29 @@ void judge_sharpness(const StudyContext& context, const SpectrumStudy& part, con
 
 PartPlan plan(StudyContext& context, const SpectrumStudy& part) {
   PartPlan plan(context);
-  Spectra by_scheme;
-  for (const std::string& scheme : arm_names(context)) {
+  Spectra by_arm;
+  for (const std::string& arm : arm_names(context)) {
     const auto planned = [&](const char* what, int64_t steps, int64_t probes, int64_t seed = 0) {
-      return planned_spectrum(plan, context, scheme, part, what, steps, probes, seed);
+      return planned_spectrum(plan, context, arm, part, what, steps, probes, seed);
     };
-    SchemeSpectra spectra{planned("spectrum", part.steps, part.probes), {}, {}};
+    ArmSpectra spectra{planned("spectrum", part.steps, part.probes), {}, {}};
     if (part.layer_steps > 0) spectra.by_layer = planned("layer-spectra", part.layer_steps, part.probes);
     for (int64_t seed = 1; seed < part.seeds; ++seed)
       spectra.further.push_back(planned("sharpness", part.seed_steps, 1, seed));
-    by_scheme.emplace(scheme, spectra);
+    by_arm.emplace(arm, spectra);
   }
-  for (const auto& [arm, spectra] : by_scheme) {
+  for (const auto& [arm, spectra] : by_arm) {
     plan.quantity("sharpness", "largest absolute eigenvalue of the Hessian", Scale::logarithmic, arm,
                   [spectra = spectra] { return numbers_in(spectra.sharpness(), &Extreme::value); })
         .figure = "hessian_density";
   }
-  plan.report = [&context, part, by_scheme] {
+  plan.report = [&context, part, by_arm] {
     PartResult result;
-    report_spectra(context, part, by_scheme, result);
-    if (part.layer_steps > 0) result.figures.push_back(layers_figure(by_scheme, stacks_of(context), part));
-    if (part.seeds > 1) result.tables.push_back(seeds_table(context, by_scheme, part));
-    const auto post_ln = by_scheme.find("post-ln"), pre_ln = by_scheme.find("pre-ln");
-    if (post_ln != by_scheme.end() && pre_ln != by_scheme.end())
+    report_spectra(context, part, by_arm, result);
+    if (part.layer_steps > 0) result.figures.push_back(layers_figure(by_arm, stacks_of(context), part));
+    if (part.seeds > 1) result.tables.push_back(seeds_table(context, by_arm, part));
+    const auto post_ln = by_arm.find("post-ln"), pre_ln = by_arm.find("pre-ln");
+    if (post_ln != by_arm.end() && pre_ln != by_arm.end())
       judge_sharpness(context, part, post_ln->second, pre_ln->second, result);
     return result;
   };

@@ -29,7 +29,8 @@ Json run_settings(const StudyContext& context, const RunConfig& config) {
 double tokens_of_run(const StudyContext& context, const TrainConfig& config) {
   const auto amount = static_cast<double>(config.steps.amount());
   if (config.steps.unit() == Duration::Unit::tokens) return amount;
-  if (config.steps.unit() == Duration::Unit::steps) return amount * static_cast<double>(config.batch_tokens);
+  if (config.steps.unit() == Duration::Unit::steps)
+    return amount * static_cast<double>(config.batch_tokens * config.accumulate);
   double epoch = 0;
   for (const ExampleCost& cost : context.task.dataset("train")->costs()) epoch += static_cast<double>(cost.larger());
   return epoch * amount / static_cast<double>(Duration::kParts);
@@ -134,10 +135,8 @@ MeasurementRequest run_measurement(StudyContext& context, const RunRequest& requ
   measurement.name = request.name;
   measurement.label = request.label;
   measurement.settings = run_settings(context, config);
-  const double tokens = tokens_of_run(context, config.train);
-  // Timed, relative to measurements: half of their time per token, and a step costs as much as 300 tokens besides.
-  const double step_tokens = static_cast<double>(config.train.batch_tokens * config.train.accumulate);
-  measurement.work = work_of(config.model, 0.5 * tokens * (1 + 300 / step_tokens));
+  measurement.work = work_of_training(config.model, tokens_of_run(context, config.train),
+                                      static_cast<double>(config.train.batch_tokens * config.train.accumulate));
   measurement.alone = config.train.processes > 1;
   measurement.measure = [&context, request, settings = measurement.settings] {
     return trained(context, request.label, request.config, run_directory(context, request.name, settings));

@@ -24,7 +24,7 @@ void describe(Fields& field, TrainingArm& arm);
 
 /// Runs that differ only in learning rate and seed.
 struct ArmId {
-  std::string scheme;
+  std::string study_arm;
   int64_t layers = 0;
   TrainingArm optimizer;
   Duration warm_up;
@@ -47,7 +47,7 @@ struct Arm {
   }
 };
 
-/// Whether two arms are drawn together: they differ only in scheme and warm-up.
+/// Whether two arms are drawn together: they differ only in the arm of the study and warm-up.
 bool same_figure(const ArmId& a, const ArmId& b);
 
 /// Whether the figure that shows this arm has a sweep, with more than one learning rate.

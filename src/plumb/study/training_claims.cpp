@@ -36,11 +36,12 @@ constexpr WarmUpClaim kWarmUpClaims[] = {
 /// The difference that counts as "clearly worse", in nats per token.
 constexpr double kClearlyWorse = 0.1;
 
-/// The arm of this scheme with the longest warm-up, among those in the figure of `id`; null if none has a warm-up.
-const Arm* with_warm_up(const std::vector<Arm>& arms, const ArmId& id, const std::string& scheme) {
+/// The one with the longest warm-up of this arm of the study, among those in the figure of `id`; null without a
+/// warm-up.
+const Arm* with_warm_up(const std::vector<Arm>& arms, const ArmId& id, const std::string& study_arm) {
   const Arm* found = nullptr;
   for (const Arm& arm : arms) {
-    if (arm.id.scheme != scheme || !same_figure(arm.id, id) || arm.id.warm_up.is_zero()) continue;
+    if (arm.id.study_arm != study_arm || !same_figure(arm.id, id) || arm.id.warm_up.is_zero()) continue;
     if (found == nullptr || arm.id.warm_up.amount() > found->id.warm_up.amount()) found = &arm;
   }
   return found;
@@ -53,11 +54,11 @@ void add_verdict(const StudyContext& context, const std::vector<Arm>& arms, cons
   std::replace(id.begin(), id.end(), '-', '_');
   const size_t rates = first.sweep.points.size();
   result.verdicts.push_back(
-      {id, claim, source, setting_of(context, model_for(context, first.id.scheme, first.id.layers)),
+      {id, claim, source, setting_of(context, model_for(context, first.id.study_arm, first.id.layers)),
        fmt::format("final validation loss {} (nats per token), {}, {}", difference, first.id.optimizer.name(),
                    rates > 1 ? fmt::format("each at its best of {} learning rates", rates) : "at one learning rate"),
        not_testable_because(judge_best(first.sweep, second.sweep, region), training_not_testable(context)), evidence,
-       figure_name(is_swept(arms, first.id) ? "sweep" : "loss", first.id), first.id.scheme});
+       figure_name(is_swept(arms, first.id) ? "sweep" : "loss", first.id), first.id.study_arm});
 }
 
 /// Compares an arm without warm-up with the one with the longest.
@@ -66,10 +67,10 @@ void judge_effect(const StudyContext& context, const std::vector<Arm>& arms, con
   const ArmId& id = without.id;
   const std::string& optimizer = id.optimizer.optimizer;
   for (const WarmUpClaim& claim : kWarmUpClaims) {
-    if (id.scheme != claim.scheme || id.optimizer.name() != claim.optimizer) continue;
+    if (id.study_arm != claim.scheme || id.optimizer.name() != claim.optimizer) continue;
     add_verdict(context, arms, without, with,
                 claim.needed ? Region::above(kClearlyWorse, 0) : Region::below(kClearlyWorse),
-                id.scheme + (optimizer == "adam" ? "" : "_" + optimizer) + "_warm_up", claim.claim, claim.source,
+                id.study_arm + (optimizer == "adam" ? "" : "_" + optimizer) + "_warm_up", claim.claim, claim.source,
                 "without warm-up − with",
                 fmt::format("With warm-up {} at a learning rate of {:g}, without {} at {:g} (first seeds).",
                             with.best().front()->summary(), with.sweep.best().learning_rate,
@@ -84,23 +85,22 @@ void judge_warm_up(const StudyContext& context, const std::vector<Arm>& arms, Pa
   Table table{"warm_up",
               "Effect of warm-up",
               "Validation loss without warm-up minus that with the longest warm-up, in nats per token, each at its "
-              "best learning "
-              "rate, over the seeds of which neither run failed.",
+              "best learning rate, over the seeds of which neither run failed.",
               {"scheme", "layers", "optimizer", "rate with", "rate without", "difference", "low", "high", "note"}};
   const ModelConfig& model = context.config.model;
   const bool predicts_masked = model_kind(model.kind).only_encodes() && model.pooling == "none";
   for (const Arm& without : arms) {
     const ArmId& id = without.id;
     if (!id.warm_up.is_zero()) continue;
-    if (const Arm* with = with_warm_up(arms, id, id.scheme)) {
+    if (const Arm* with = with_warm_up(arms, id, id.study_arm)) {
       const Judgment difference =
           judge_difference(without.sweep.best_losses(), with->sweep.best_losses(), Region::above(kClearlyWorse, 0));
-      table.row(id.scheme, id.layers, id.optimizer.name(), with->sweep.best().learning_rate,
+      table.row(id.study_arm, id.layers, id.optimizer.name(), with->sweep.best().learning_rate,
                 without.sweep.best().learning_rate, difference.effect, difference.reason);
       judge_effect(context, arms, *with, without, result);
     }
     const Arm* post_ln = with_warm_up(arms, id, "post-ln");
-    if (!predicts_masked || id.scheme != "pre-ln" || post_ln == nullptr) continue;
+    if (!predicts_masked || id.study_arm != "pre-ln" || post_ln == nullptr) continue;
     // BERT-base with Pre-LN and without warm-up reached the loss of Post-LN with warm-up in about 60% of the steps, so
     // after the same number of steps its loss is smaller.
     add_verdict(context, arms, without, *post_ln, Region::below(0), "pre_ln_learns_faster_" + id.optimizer_id(),

@@ -31,7 +31,7 @@ std::string TrainingArm::name() const {
   return clip_norm > 0 ? fmt::format("{}, clipped at {:g}", optimizer, clip_norm) : optimizer;
 }
 
-std::string ArmId::name() const { return fmt::format("{}, {}", display_name(scheme), warm_up_name(warm_up)); }
+std::string ArmId::name() const { return fmt::format("{}, {}", display_name(study_arm), warm_up_name(warm_up)); }
 
 std::string ArmId::optimizer_id() const {
   return optimizer.clip_norm > 0 ? fmt::format("{}-clipped{:g}", optimizer.optimizer, optimizer.clip_norm)
@@ -114,17 +114,17 @@ void check(const StudyConfig& study, const TrainingStudy& part) {
 
 std::vector<ArmId> arms_of(const StudyContext& context, const TrainingStudy& part) {
   std::vector<ArmId> arms;
-  for (const std::string& scheme : arm_names(context)) {
-    const TrainConfig& train = train_for(context, scheme);
+  for (const std::string& study_arm : arm_names(context)) {
+    const TrainConfig& train = train_for(context, study_arm);
     const std::vector<TrainingArm> the_only_one = {{train.optimizer, part.learning_rates, train.clip_norm}};
     for (const int64_t layers : part.layers) {
-      const ModelDepth of_model = depth_of(model_for(context, scheme, layers));  // an axis may set it
+      const ModelDepth of_model = depth_of(model_for(context, study_arm, layers));  // an axis may set it
       const int64_t depth = std::max(of_model.encoder_layers, of_model.decoder_layers);
       for (TrainingArm optimizer : part.arms.empty() ? the_only_one : part.arms) {
         const std::vector<std::string>& only = optimizer.schemes;
-        if (!only.empty() && std::find(only.begin(), only.end(), scheme) == only.end()) continue;
+        if (!only.empty() && std::find(only.begin(), only.end(), study_arm) == only.end()) continue;
         optimizer.learning_rates = sorted(optimizer.learning_rates);
-        for (const Duration& warm_up : part.warm_ups) arms.push_back({scheme, depth, optimizer, warm_up});
+        for (const Duration& warm_up : part.warm_ups) arms.push_back({study_arm, depth, optimizer, warm_up});
       }
     }
   }
@@ -133,10 +133,11 @@ std::vector<ArmId> arms_of(const StudyContext& context, const TrainingStudy& par
 
 /// The run with the study's seed, which its name leaves out.
 RunRequest arm_run(const StudyContext& context, const TrainingStudy& part, const ArmId& arm, double learning_rate) {
-  RunRequest request{fmt::format("train-{}-layers{}-{}-warmup{}-lr{:g}", file_name(arm.scheme), arm.layers,
-                                 arm.optimizer_id(), arm.warm_up.text(), learning_rate),
-                     fmt::format("{}, {}, lr {:g}", arm.name(), arm.optimizer.name(), learning_rate),
-                     run_config(context, model_for(context, arm.scheme, arm.layers), train_for(context, arm.scheme))};
+  RunRequest request{
+      fmt::format("train-{}-layers{}-{}-warmup{}-lr{:g}", file_name(arm.study_arm), arm.layers, arm.optimizer_id(),
+                  arm.warm_up.text(), learning_rate),
+      fmt::format("{}, {}, lr {:g}", arm.name(), arm.optimizer.name(), learning_rate),
+      run_config(context, model_for(context, arm.study_arm, arm.layers), train_for(context, arm.study_arm))};
   TrainConfig& train = request.config.train;
   train = with_warm_up(train, arm.warm_up, part.warm_ups);
   train.optimizer = arm.optimizer.optimizer;
@@ -211,7 +212,7 @@ Sweep sweep_of(const Arm& arm, double failed_at) {
 Figure loss_figure(const char* id, const char* what, const StudyContext& context, const ArmId& shown,
                    const std::string& caption) {
   return {figure_name(id, shown),
-          fmt::format("{}, {}, {}", what, layers_in_words(model_for(context, shown.scheme, shown.layers)),
+          fmt::format("{}, {}, {}", what, layers_in_words(model_for(context, shown.study_arm, shown.layers)),
                       shown.optimizer.name()),
           caption + " Solid: with warm-up, dashed: without.",
           "line",
@@ -237,9 +238,9 @@ Figure sweep_figure(const StudyContext& context, const std::vector<Arm>& arms, c
   }
   for (const Arm& arm : arms) {
     if (!same_figure(arm.id, shown)) continue;
-    Series& means = figure.add(arm.id.name(), arm.id.scheme, style_of(arm));
+    Series& means = figure.add(arm.id.name(), arm.id.study_arm, style_of(arm));
     means.hollow.emplace();
-    Series runs{arm.id.name() + ", runs", arm.id.scheme};
+    Series runs{arm.id.name() + ", runs", arm.id.study_arm};
     runs.style = "points";
     for (const Sweep::Point& point : arm.sweep.points) {
       if (!arm.sweep.open_end().empty() && &point == &arm.sweep.best()) means.hollow->push_back(means.x.size());
@@ -261,7 +262,7 @@ Figure curves_figure(const StudyContext& context, const std::vector<Arm>& arms, 
   for (const Arm& arm : arms) {
     if (!same_figure(arm.id, shown)) continue;
     figure.series.push_back(arm.best().front()->validation_curve(
-        fmt::format("{}, lr {:g}", arm.id.name(), arm.sweep.best().learning_rate), arm.id.scheme));
+        fmt::format("{}, lr {:g}", arm.id.name(), arm.sweep.best().learning_rate), arm.id.study_arm));
     figure.series.back().style = style_of(arm);
   }
   return figure;
@@ -282,10 +283,10 @@ void report_bleu(StudyContext& context, const std::vector<Arm>& arms, const Trai
   figure.y = {"BLEU"};
   std::string signature;
   int64_t without = 0;
-  for (const std::string& scheme : arm_names(context)) {
-    Series& bars = figure.add(display_name(scheme), scheme);
+  for (const std::string& study_arm : arm_names(context)) {
+    Series& bars = figure.add(display_name(study_arm), study_arm);
     for (const Arm& arm : arms) {
-      if (arm.id.scheme != scheme) continue;
+      if (arm.id.study_arm != study_arm) continue;
       std::vector<double> scores;
       Interval over_sentences;
       for (int64_t seed = 0; seed < part.seeds; ++seed) {
@@ -293,7 +294,7 @@ void report_bleu(StudyContext& context, const std::vector<Arm>& arms, const Trai
         const double none = std::nan("");
         over_sentences =
             run ? Interval{run->score, run->low.value_or(none), run->high.value_or(none)} : Interval{none, none, none};
-        table.row(scheme, arm.id.layers, arm.id.optimizer.name(), as_cell(arm.id.warm_up),
+        table.row(study_arm, arm.id.layers, arm.id.optimizer.name(), as_cell(arm.id.warm_up),
                   arm.sweep.best().learning_rate, context.config.study.seed + seed,
                   run ? Json(run->score) : Json("diverged"), over_sentences.low, over_sentences.high,
                   run ? Json(run->sentences) : Json());
@@ -326,7 +327,7 @@ Table runs_table(const std::vector<Arm>& arms) {
   for (const Arm& arm : arms) {
     for (const auto& at_rate : arm.runs) {
       for (const Planned<TrainedRun>& run : at_rate) {
-        table.row(arm.id.scheme, arm.id.layers, arm.id.optimizer.name(), as_cell(arm.id.warm_up),
+        table.row(arm.id.study_arm, arm.id.layers, arm.id.optimizer.name(), as_cell(arm.id.warm_up),
                   run->config.train.learning_rate, run->config.train.seed, to_string(run->result.outcome),
                   run->result.steps, run->loss(), std::exp(run->loss()), run->result.seconds);
       }
@@ -375,7 +376,7 @@ Table sweeps_table(const std::vector<Arm>& arms) {
         failed += loss < arm.sweep.failed_at ? 0 : 1;
       }
     }
-    table.row(arm.id.scheme, arm.id.layers, arm.id.optimizer.name(), as_cell(arm.id.warm_up), best.learning_rate,
+    table.row(arm.id.study_arm, arm.id.layers, arm.id.optimizer.name(), as_cell(arm.id.warm_up), best.learning_rate,
               judge(best.losses, {}).effect, fmt::format("{} of {}", diverged, runs),
               fmt::format("{} of {}", failed, runs), sensitivity_of(arm, common_rates(ids, arm.id)),
               arm.sweep.open_end());
@@ -411,7 +412,7 @@ std::string setting_suffix(const std::vector<Arm>& arms, const ArmId& id) {
   const auto varies = [&](const auto& setting) {
     return std::any_of(arms.begin(), arms.end(), [&](const Arm& one) {
       return std::any_of(arms.begin(), arms.end(), [&](const Arm& other) {
-        return other.id.scheme == one.id.scheme && setting(other.id) != setting(one.id);
+        return other.id.study_arm == one.id.study_arm && setting(other.id) != setting(one.id);
       });
     });
   };
@@ -437,7 +438,7 @@ void add_same_rates(PartPlan& plan, const std::vector<Arm>& alike, const Arm& ar
         fmt::format("validation_loss{}_rate{:g}", suffix, rate),
         fmt::format("final validation loss at a learning rate of {:g} (nats per token){}", rate,
                     suffix.empty() ? "" : ", " + suffix.substr(1)),
-        Scale::linear, arm.id.scheme,
+        Scale::linear, arm.id.study_arm,
         [runs = arm.runs[i]] { return numbers_in(runs, [](const Planned<TrainedRun>& run) { return run->loss(); }); });
     added.tabled = false;
     added.figure = figure;
@@ -456,7 +457,7 @@ void add_quantities(PartPlan& plan, const StudyContext& context, const std::vect
                                                  const Region& region) {
       const auto sweep = [&](const std::string& name) {
         const auto arm =
-            std::find_if(alike.begin(), alike.end(), [&](const Arm& one) { return one.id.scheme == name; });
+            std::find_if(alike.begin(), alike.end(), [&](const Arm& one) { return one.id.study_arm == name; });
         return sweep_of(*arm, failed_at(context));
       };
       if (against.empty()) return sweep(of).open_end();
@@ -466,7 +467,7 @@ void add_quantities(PartPlan& plan, const StudyContext& context, const std::vect
     for (const Arm& arm : alike) {
       const std::string figure = figure_name(is_swept(arms, arm.id) ? "sweep" : "loss", arm.id);
       plan.quantity(
-              "validation_loss" + suffix, meaning, Scale::linear, arm.id.scheme,
+              "validation_loss" + suffix, meaning, Scale::linear, arm.id.study_arm,
               [&context, arm] { return sweep_of(arm, failed_at(context)).best_losses(); }, doubt)
           .figure = figure;
       add_same_rates(plan, alike, arm, suffix, figure);
@@ -485,8 +486,8 @@ PartPlan plan(StudyContext& context, const TrainingStudy& part) {
       arm.runs.push_back(planned_runs(plan, context, arm_run(context, part, id, rate), part.seeds));
     if (common_rates(ids, id).size() < 2) continue;
     arm.initial = plan.add<std::vector<double>>(
-        initial_loss_request(context, fmt::format("{}-layers{}", file_name(id.scheme), id.layers),
-                             model_for(context, id.scheme, id.layers), part.seeds));
+        initial_loss_request(context, fmt::format("{}-layers{}", file_name(id.study_arm), id.layers),
+                             model_for(context, id.study_arm, id.layers), part.seeds));
   }
   add_quantities(plan, context, arms);
   plan.report = [&context, part, arms] { return report_training(context, part, arms); };

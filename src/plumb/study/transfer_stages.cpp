@@ -178,7 +178,8 @@ StageRun TransferStages::on_text(const TransferModel& model) const {
   run.label = fmt::format("{}, on the task's text", model.kind);
   run.from = pretraining(model);
   run.data = data_.text();
-  run.work = work_of(pretrained_model(model), 0.4 * static_cast<double>(part_.text_epochs * run.data.tokens));
+  run.work = work_of_training(pretrained_model(model), static_cast<double>(part_.text_epochs * run.data.tokens),
+                              static_cast<double>(part_.batch_tokens));
   return following_run(context_, run);
 }
 
@@ -206,7 +207,8 @@ StageRun TransferStages::classifier(const TransferArm& arm, double learning_rate
   run.data = data_.labels(arm.examples, run.training.seed);
   run.weights = recipe.weights;
   run.stage = kLabelStage;
-  run.work = work_of(model, 0.4 * static_cast<double>(epochs * run.data.tokens));
+  run.work =
+      work_of_training(model, static_cast<double>(epochs * run.data.tokens), static_cast<double>(part_.batch_tokens));
   return following_run(context_, run);
 }
 

@@ -132,7 +132,7 @@ Timeline make_timeline(const ExampleCosts& costs, const TrainConfig& config, con
 namespace {
 
 /// Collects the durations among the options of optimizers and schedule factors.
-class Durations final : public Fields {
+class Durations final : public EachField<Durations> {
  public:
   struct Found {
     std::string key;  // "train.step_decay.at"
@@ -147,22 +147,12 @@ class Durations final : public Fields {
   }
   [[nodiscard]] const std::vector<Found>& found() const { return found_; }
 
-  void operator()(std::string_view key, Duration& value) override {
-    found_.push_back({section_ + std::string(key), &value});
+  void take(std::string_view key, Duration& value) { found_.push_back({section_ + std::string(key), &value}); }
+  void take(std::string_view key, std::vector<Duration>& value) {
+    for (Duration& each : value) take(key, each);
   }
-  void operator()(std::string_view key, std::vector<Duration>& value) override {
-    for (Duration& each : value) (*this)(key, each);
-  }
-  void operator()(std::string_view, int64_t&) override {}
-  void operator()(std::string_view, double&) override {}
-  void operator()(std::string_view, bool&) override {}
-  void operator()(std::string_view, std::string&) override {}
-  void operator()(std::string_view, std::vector<int64_t>&) override {}
-  void operator()(std::string_view, std::vector<double>&) override {}
-  void operator()(std::string_view, std::vector<std::string>&) override {}
-  void operator()(std::string_view, std::optional<int64_t>&) override {}
-  void operator()(std::string_view, std::optional<double>&) override {}
-  void operator()(std::string_view, NamedNumbers&) override {}
+  template <typename T>
+  void take(std::string_view, T&) {}
   void section(std::string_view, const std::function<void(Fields&)>& visit, bool) override { visit(*this); }
   void sections(std::string_view, size_t count, const std::function<void(size_t)>&,
                 const std::function<void(size_t, Fields&)>& visit) override {

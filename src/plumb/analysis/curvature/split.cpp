@@ -46,7 +46,7 @@ CurvatureSplitReport::Value value_of(const std::vector<Extreme>& extremes, bool 
   return value;
 }
 
-CurvatureSplitReport::Split report_of_split(const std::vector<SplitExtremes>& splits) {
+CurvatureSplitReport::Ends report_of_split(const std::vector<SplitExtremes>& splits) {
   const auto matrix = [&](Extremes SplitExtremes::*member) {
     std::vector<Extreme> max;
     std::vector<Extreme> min;

@@ -63,10 +63,10 @@ template <typename T>
 struct ModelSplit {
   using Value = T;
   using Matrix = MatrixEnds<Value>;
-  using Split = SplitEnds<Value>;
+  using Ends = SplitEnds<Value>;
   using Layer = LayerSplit<Value>;
 
-  Split whole;
+  Ends whole;
   std::vector<Layer> layers;  // empty if blocks are not measured
 };
 template <typename Value>
@@ -78,7 +78,7 @@ void describe(Fields& field, ModelSplit<Value>& split) {
 /// Of one model: eigenvalues with Ritz residuals as their errors.
 using CurvatureSplit = ModelSplit<Extreme>;
 using Extremes = CurvatureSplit::Matrix;
-using SplitExtremes = CurvatureSplit::Split;
+using SplitExtremes = CurvatureSplit::Ends;
 void describe(Fields& field, Extreme& extreme);
 
 /// Called with the name of each matrix before it is measured.

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "plumb/base/parallel.h"
-#include "plumb/nn/layer_id.h"
 #include "plumb/ops/dispatch.h"
 
 namespace plumb {
@@ -60,18 +59,23 @@ void fill_scaled_xavier(const Parameter& parameter, double scale, Random& random
   });
 }
 
-bool in_decoder(const Parameter& parameter) {
+bool in_stack(const Parameter& parameter, StackKind stack) {
   const std::optional<LayerId> id = LayerId::of_parameter(parameter.name);
-  return id && id->stack == StackKind::decoder;
+  return id && id->stack == stack;
 }
 
-void initialize(const Parameters& parameters, const std::string& kind, const ModelDepth& depth, uint64_t seed) {
-  const Initialization& chosen = initializations().at(kind).make;
+bool in_decoder(const Parameter& parameter) { return in_stack(parameter, StackKind::decoder); }
+
+void initialize(const Parameters& parameters, const std::string& kind, const ModelDepth& depth, uint64_t seed,
+                const std::string& encoder) {
+  const Initialization& usual = initializations().at(kind).make;
+  const Initialization& encoders = encoder == "same" ? usual : initializations().at(encoder).make;
   for (const Parameter& buffer : parameters.buffers()) buffer.value.detach().fill_(buffer.initial);
   const auto& all = parameters.all();
   parallel_items(static_cast<int64_t>(all.size()), [&](int64_t i) {
     const at::NoGradGuard no_graph;  // grad mode is per thread
     const Parameter& parameter = all[static_cast<size_t>(i)];
+    const Initialization& chosen = in_stack(parameter, StackKind::encoder) ? encoders : usual;
     const Tensor value = parameter.value.detach();
     Random random(seed, parameter.name);
     switch (parameter.role) {

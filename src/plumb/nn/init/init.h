@@ -7,6 +7,7 @@
 #include "plumb/base/random.h"
 #include "plumb/base/registry.h"
 #include "plumb/nn/depth.h"
+#include "plumb/nn/layer_id.h"
 #include "plumb/nn/parameters.h"
 
 namespace plumb {
@@ -22,8 +23,10 @@ Registry<Initialization>& initializations();
 /// Initializes each parameter from a separate random stream, named after it: weight matrices as the kind specifies;
 /// embeddings (including an output matrix over a vocabulary) from N(0, 1/d) unless the kind overrides it; positions
 /// from N(0, 0.02²); adapters from N(0, Parameter::initial²); gains 1; biases and shifts 0; constants and buffers their
-/// initial values, or for some constants, draws from the distribution that they were declared with.
-void initialize(const Parameters& parameters, const std::string& kind, const ModelDepth& depth, uint64_t seed);
+/// initial values, or for some constants, draws from the distribution that they were declared with. `encoder`: the kind
+/// for the layers of the encoder, if it is another.
+void initialize(const Parameters& parameters, const std::string& kind, const ModelDepth& depth, uint64_t seed,
+                const std::string& encoder = "same");
 
 /// Calls fill(matrix, fan_in, fan_out) for each matrix of the parameter: the parameter itself, or the matrices stacked
 /// in it, such as query, key and value, each with its own fan_out.
@@ -37,7 +40,8 @@ double xavier_deviation(int64_t fan_in, int64_t fan_out);
 /// multiplied by `scale`; queries and keys, which only determine weights, and all other matrices are unchanged.
 void fill_scaled_xavier(const Parameter& parameter, double scale, Random& random);
 
-/// Whether a parameter belongs to the decoder, according to its name.
+/// Whether a parameter belongs to this stack, or to the decoder, according to its name.
+bool in_stack(const Parameter& parameter, StackKind stack);
 bool in_decoder(const Parameter& parameter);
 
 /// Fills a contiguous tensor with N(0, deviation²) or U(−bound, bound).
