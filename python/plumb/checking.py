@@ -7,9 +7,13 @@ import itertools
 import json
 import math
 import time
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import torch
+from torch import Tensor
+from torch.nn import Module
 
 from . import _plumb
 from ._plumb import Error
@@ -23,6 +27,8 @@ _MEASUREMENTS = 20  # what is measured before any trial costs so many gradients 
 _KEPT = 256  # batches of an iterator that cannot begin anew
 _ENDLESS = 10**15  # steps of a run whose length is not given
 
+_Loss: TypeAlias = Callable[[Any, Any], Tensor]
+
 
 @dataclass(frozen=True)
 class Rate:
@@ -32,10 +38,10 @@ class Rate:
     low: float
     high: float
 
-    def __float__(self):
+    def __float__(self) -> float:
         return self.estimate
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{self.estimate:.2g} (80%: {self.low:.2g} to {self.high:.2g})"
 
 
@@ -51,7 +57,7 @@ class Reason:
     text: str
     advice: str
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{'! ' if self.raised else '  '}{self.text}{'; ' + self.advice if self.raised else ''}"
 
 
@@ -64,8 +70,8 @@ class Trial:
     seed: int
     outcome: str
     reason: str
-    steps: list
-    losses: list
+    steps: list[int]
+    losses: list[float]
     gradients: int
     seconds: float
 
@@ -75,7 +81,7 @@ class Recommendation:
     learning_rate: float
     warm_up: int
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"learning rate {self.learning_rate:.2g}, warm-up {self.warm_up} steps"
 
 
@@ -84,7 +90,7 @@ class Cost:
     gradients: int
     seconds: float
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{self.gradients:,} gradients, {self.seconds:.3g} s"
 
 
@@ -111,14 +117,14 @@ class CheckResult:
     reference_loss: float | None
     cost: Cost
     planned_seconds: float | None
-    reasons: list
-    trials: list
+    reasons: list[Reason]
+    trials: list[Trial]
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return self.verdict == "trains"
 
-    def _numbers(self):
-        rows = []
+    def _numbers(self) -> list[tuple[str, str]]:
+        rows: list[tuple[str, str]] = []
         if self.planned_warm_up and self.largest_stable_rate:
             rows.append(("largest stable rate", f"{self.largest_stable_rate!r}, after a warm-up of {self.tried_warm_up} steps"))
         if self.largest_stable_rate_without_warm_up:
@@ -133,23 +139,25 @@ class CheckResult:
             rows.append(("run", f"{self.planned_steps:,} steps{about}"))
         return [*rows, ("cost", repr(self.cost))]
 
-    def _rows(self):
-        return [("learning rate", "warm-up", "outcome", "why")] + [
-            (f"{trial.learning_rate:.2g}", str(trial.warm_up or ""), trial.outcome, trial.reason) for trial in self.trials]
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [("learning rate", "warm-up", "outcome", "why"), *(
+            (f"{trial.learning_rate:.2g}", str(trial.warm_up or ""), trial.outcome, trial.reason) for trial in self.trials)]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         raised = [repr(reason) for reason in self.reasons if reason.raised]
         trials = as_table(self._rows()) if self.trials else []
         return "\n".join([self.answer, *as_table(self._numbers()), *raised, *trials])
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         notes = [f"{name.strip()}: {text}" for name, text in self._numbers()]
         notes += [repr(reason) for reason in self.reasons if reason.raised]
         return section(f"Will it train? {self.answer}", self._rows() if self.trials else (), rates_figure(self), notes)
 
 
-def check(model, optimizer, loss, batches, *, steps=None, warm_up=0, budget=None, seed=1, reference_loss=None, clip_norm=None,
-          progress=None):
+def check(model: Module, optimizer: torch.optim.Optimizer, loss: Callable[[Any, Any], Tensor], batches: Iterable[Any], *,
+          steps: int | None = None, warm_up: int = 0, budget: int | str | None = None, seed: int = 1,
+          reference_loss: float | None = None, clip_norm: float | None = None,
+          progress: Callable[[str, float], object] | None = None) -> CheckResult:
     """Tells before a run whether it will train, and what its largest stable learning rate is.
 
     loss: loss(model, batch), one number with its graph. It gets a copy of the model, and must compute with that.
@@ -186,28 +194,29 @@ def check(model, optimizer, loss, batches, *, steps=None, warm_up=0, budget=None
         raise Error("the optimizer updates none of the model's parameters\npass the two that belong together")
     begin = time.perf_counter()
     with random_state(model, batches), _gradients_kept(model, optimizer):
-        run = _Run(model, optimizer, loss, _Batches(batches, seed), rates, reference_loss, clip_norm, seed)
+        run = _Run(model, optimizer, loss, _Batches(batches, seed), rates, reference_loss, clip_norm)
         if progress:
             progress("measurements before training", 0.0)
         run.look(steps)
-        planned = dict(planned_rate=max(rates), planned_warm_up=warm_up, planned_steps=steps, first_loss=run.first,
-                       reference_loss=reference_loss, reasons=sorted(run.reasons, key=lambda reason: not reason.raised))
+        planned: dict[str, Any] = dict(
+            planned_rate=max(rates), planned_warm_up=warm_up, planned_steps=steps, first_loss=run.first,
+            reference_loss=reference_loss, reasons=sorted(run.reasons, key=lambda reason: not reason.raised))
         if run.hopeless:
             return CheckResult(
                 verdict="cannot", answer=f"does not train: {run.hopeless}", exit_status=3, tried_warm_up=0,
                 largest_stable_rate=None, largest_stable_rate_without_warm_up=None, critical_rate=None, recommended=None,
                 shortest_warm_up=None, cost=Cost(run.gradients, time.perf_counter() - begin), planned_seconds=None, trials=[],
                 **planned)
-        given = reference_loss is not None
         found = json.loads(_plumb.search_rates(
             budget=_plumb.Budget(budget, steps or _ENDLESS), spent=(run.gradients, time.perf_counter() - begin),
             peak=max(rates), warm_up=warm_up, steps=steps or _ENDLESS, seed=seed,
-            reference=min(run.first, reference_loss) if given else run.first,
-            least_gain=0.2 if given else 0.03 * abs(run.first), clear_gain=0.0 if given else 0.06 * abs(run.first),
+            reference=run.first if reference_loss is None else min(run.first, reference_loss),
+            least_gain=0.03 * abs(run.first) if reference_loss is None else 0.2,
+            clear_gain=0.06 * abs(run.first) if reference_loss is None else 0.0,
             critical_rate=run.critical_rate, momentum_gain=_momentum_gain(optimizer),
             signs=not isinstance(optimizer, torch.optim.SGD), attempt=run.attempt, progress=progress))
-    known = {name: Rate(**found[name]) if name in found else None
-             for name in ("largest_stable_rate", "largest_stable_rate_without_warm_up")}
+    known: dict[str, Any] = {name: Rate(**found[name]) if name in found else None
+                             for name in ("largest_stable_rate", "largest_stable_rate_without_warm_up")}
     recommended = found.get("recommended")
     trials = [Trial(**{name: one[name] for name in Trial.__dataclass_fields__}) for one in found["trials"]]
     for trial in trials:
@@ -223,14 +232,14 @@ def check(model, optimizer, loss, batches, *, steps=None, warm_up=0, budget=None
 class _Batches:
     """Batches in an order of their own for each seed."""
 
-    def __init__(self, batches, seed):
+    def __init__(self, batches: Iterable[Any], seed: int) -> None:
         self._given = list(itertools.islice(batches, _KEPT)) if iter(batches) is batches else batches
         torch.manual_seed(seed)
         self.probe = list(itertools.islice(iter(self._given), _PROBE))
         if not self.probe:
             raise Error("there is nothing to train on\npass at least one batch")
 
-    def __iter__(self):
+    def __iter__(self) -> Generator[Any, None, None]:
         while True:
             if isinstance(self._given, (list, tuple)):
                 yield from (self._given[place] for place in torch.randperm(len(self._given)).tolist())
@@ -241,7 +250,7 @@ class _Batches:
 class _Fork:
     """A copy of model and optimizer, whose steps do not reach the original."""
 
-    def __init__(self, model, optimizer, loss, clip_norm):
+    def __init__(self, model: Module, optimizer: torch.optim.Optimizer, loss: _Loss, clip_norm: float | None) -> None:
         try:
             self.model, self.optimizer = copy.deepcopy((model, optimizer))
         except RuntimeError as error:
@@ -249,19 +258,19 @@ class _Fork:
         if not self.model.training:
             self.model.train()
         self.loss, self.clip_norm = loss, clip_norm
-        self.parameters = [tensor for group in self.optimizer.param_groups for tensor in group["params"]]
+        self.parameters: list[Tensor] = [tensor for group in self.optimizer.param_groups for tensor in group["params"]]
 
-    def loss_of(self, batch, gradient=True):
+    def loss_of(self, batch: Any, gradient: bool = True) -> float:
         """The loss, whose gradient is added to those of the parameters."""
         with torch.enable_grad():  # without a gradient, too: a loss may differentiate within
             value = self.loss(self.model, batch)
             if not isinstance(value, torch.Tensor) or value.numel() != 1:
                 raise Error("the loss is no single number\nreturn a tensor with its graph, such as a mean")
             if gradient and value.requires_grad:
-                value.backward()
+                value.backward()  # type: ignore[no-untyped-call]
         return float(value.detach())
 
-    def step(self, rates):
+    def step(self, rates: list[float]) -> None:
         for group, rate in zip(self.optimizer.param_groups, rates):
             if isinstance(group["lr"], torch.Tensor):
                 group["lr"].fill_(rate)
@@ -276,15 +285,21 @@ class _Fork:
 class _Run:
     """The planned run, and what is known of it before any trial."""
 
-    def __init__(self, model, optimizer, loss, batches, rates, reference, clip_norm, seed):
-        self._model, self._loss, self._batches, self._reference, self._seed = model, loss, batches, reference, seed
+    def __init__(self, model: Module, optimizer: torch.optim.Optimizer, loss: _Loss, batches: _Batches, rates: list[float],
+                 reference: float | None, clip_norm: float | None) -> None:
+        self._model, self._batches, self._reference = model, batches, reference
         self._shares = [rate / max(rates) for rate in rates]
         self._peak = max(rates)
-        self._fork = lambda: _Fork(model, optimizer, loss, clip_norm)
-        self.gradients, self.first, self.critical_rate, self.hopeless = 0, math.nan, None, None
-        self.reasons = []
+        self._optimizer, self._loss, self._clip_norm = optimizer, loss, clip_norm
+        self.gradients, self.first = 0, math.nan
+        self.critical_rate: float | None = None
+        self.hopeless: str | None = None
+        self.reasons: list[Reason] = []
 
-    def attempt(self, rate, warm_up, seed, most, seconds):
+    def _fork(self) -> _Fork:
+        return _Fork(self._model, self._optimizer, self._loss, self._clip_norm)
+
+    def attempt(self, rate: float, warm_up: int, seed: int, most: int, seconds: float) -> str:
         """A trial, as the document of a check::Trial."""
         begin = time.perf_counter()
         fork, batches = self._fork(), iter(self._batches)
@@ -313,7 +328,7 @@ class _Run:
             losses=[value if math.isfinite(value) else None for value in losses], gradients=taken,
             seconds=time.perf_counter() - begin))
 
-    def _probe(self, fork, count=_PROBE, gradient=False):
+    def _probe(self, fork: _Fork, count: int = _PROBE, gradient: bool = False) -> float:
         """The mean loss of the first batches in evaluation mode, with the same random numbers each time."""
         batches, total = self._batches.probe[:count], 0.0
         with _evaluating(fork.model), random_state(fork.model):
@@ -322,7 +337,7 @@ class _Run:
                 total += fork.loss_of(batch, gradient) / len(batches)
         return total
 
-    def look(self, steps):
+    def look(self, steps: int | None) -> None:
         """The loss before the first step, the alarms, and the critical rate of the first step."""
         fork = self._fork()
         self.first = self._probe(fork)
@@ -355,7 +370,7 @@ class _Run:
         self._look_at_updates(fork, names, before, moved, steps)
         self._look_at_epsilon(fork, slopes)
 
-        def rise(rate):
+        def rise(rate: float) -> float:
             with torch.no_grad():
                 for tensor, old, step in zip(fork.parameters, before, moved):
                     tensor.copy_(old + step * (rate / self._peak))
@@ -375,14 +390,15 @@ class _Run:
         self._reason("gradients", bool(zero), where, len(zero), 0, text + (f", the first of them {where[0]}" if where else ""),
                      "connect them to the loss: something between them and the loss passes no gradient")
 
-    def _look_at_loss(self):
+    def _look_at_loss(self) -> None:
         if self._reference is not None:
             most = self._reference + 2
             self._reason("initial_loss", not self.first <= most, [], self.first, most,
                          f"the loss before training is {self.first:.3g} nats; the labels' frequencies alone give "
                          f"{self._reference:.3g}", "a smaller initialization of the output layer, or a norm before it")
 
-    def _look_at_updates(self, fork, names, before, moved, steps):
+    def _look_at_updates(self, fork: _Fork, names: dict[int, str], before: list[Tensor], moved: list[Tensor],
+                         steps: int | None) -> None:
         """As the alarm `updates`: of matrices, relative to their norms."""
         sizes = [(float(step.double().norm() / old.double().norm()), names[id(tensor)])
                  for tensor, old, step in zip(fork.parameters, before, moved)
@@ -398,7 +414,7 @@ class _Run:
                          f"{steps} steps at {self._peak:.3g} change every matrix by at most {100 * size * steps:.3g}% of its "
                          "norm", "a larger learning rate, or more steps")
 
-    def _look_at_epsilon(self, fork, slopes):
+    def _look_at_epsilon(self, fork: _Fork, slopes: list[Tensor | None]) -> None:
         """As the alarm `epsilon`, for Adam and those like it."""
         below = every = 0
         for group in fork.optimizer.param_groups:
@@ -415,11 +431,12 @@ class _Run:
                          f"ε is larger than the gradient of {100 * below / every:.3g}% of all elements, whose root mean square "
                          f"is {size:.2g}", "a smaller eps, or a loss that is not scaled down")
 
-    def _reason(self, alarm, raised, places, value, threshold, text, advice):
+    def _reason(self, alarm: str, raised: bool, places: list[str], value: float, threshold: float, text: str,
+                advice: str) -> None:
         self.reasons.append(Reason(alarm, raised, places[0] if places else "", value, threshold, text, advice))
 
 
-def _momentum_gain(optimizer):
+def _momentum_gain(optimizer: torch.optim.Optimizer) -> float:
     """By how much the steps of a constant gradient grow."""
     group = optimizer.param_groups[0]
     momentum = group.get("momentum", 0.0) if isinstance(optimizer, torch.optim.SGD) else 0.0
@@ -427,7 +444,7 @@ def _momentum_gain(optimizer):
 
 
 @contextlib.contextmanager
-def _evaluating(model):
+def _evaluating(model: Module) -> Iterator[None]:
     modes = [(module, module.training) for module in model.modules()]
     model.eval()
     try:
@@ -438,7 +455,7 @@ def _evaluating(model):
 
 
 @contextlib.contextmanager
-def _gradients_kept(model, optimizer):
+def _gradients_kept(model: Module, optimizer: torch.optim.Optimizer) -> Iterator[None]:
     """A loss may be computed from the original by mistake."""
     tensors = {id(tensor): tensor for tensor in (*model.parameters(), *itertools.chain.from_iterable(
         group["params"] for group in optimizer.param_groups))}

@@ -2,6 +2,8 @@
 
 import contextlib
 import random
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,7 +12,7 @@ from ._plumb import Error
 
 
 @contextlib.contextmanager
-def random_state(model, loader=None):
+def random_state(model: torch.nn.Module, loader: Any = None) -> Iterator[None]:
     """Restores the random numbers of PyTorch, on the model's devices too, of NumPy, of Python, and of a loader's generators."""
     tensors = [*model.parameters(), *model.buffers()]
     devices = sorted({tensor.device.index for tensor in tensors if tensor.device.type == "cuda"})

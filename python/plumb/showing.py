@@ -3,10 +3,14 @@
 import html
 import math
 import pathlib
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ._plumb import Error
+
+if TYPE_CHECKING:
+    from .checking import CheckResult
 
 _TEXT, _MUTED, _AXIS, _GRID, _LINE = "#1d2430", "#586273", "#aab2bf", "#e9ecf1", "#1566c0"
 REACH = 1.25
@@ -121,7 +125,7 @@ def interval_figure(value, error, margin):
         f'<circle cx="{at(value):.1f}" cy="8" r="3.5" fill="{color}"/></svg>')
 
 
-def rates_figure(checked):
+def rates_figure(checked: "CheckResult") -> str:
     """The last loss of each trial of a check against its rate, with the interval of the largest stable rate and the planned
     rate."""
     outcomes = {"fails": "#cf4a0a", "unknown": _MUTED}  # the others count as stable
@@ -136,10 +140,10 @@ def rates_figure(checked):
     low, high = min(losses), min(max(losses), checked.first_loss + max(checked.first_loss - min(losses), 1e-300))
     start, end = math.log10(min(rates)) - 0.1, math.log10(max(rates)) + 0.1
 
-    def across(rate):
+    def across(rate: float) -> float:
         return left + (width - left - right) * (math.log10(rate) - start) / (end - start)
 
-    def up(loss):
+    def up(loss: float) -> float:
         share = (loss - low) / (high - low) if math.isfinite(loss) and high > low else 1.0
         return height - bottom - (height - top - bottom) * min(share, 1.0)
 
