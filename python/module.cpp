@@ -1,15 +1,21 @@
-// The extension module plumb._plumb: the solver, for losses that are computed by Python, and the judge of runs.
+// The extension module plumb._plumb: the solver, for losses that are computed by Python, the judge of runs, and the
+// search of plumb.check.
 #include <pybind11/functional.h>
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
-#include <torch/csrc/Exceptions.h>
-#include <torch/csrc/utils/pybind.h>
 
+#include <algorithm>
 #include <cmath>
 
+#include "errors.h"
 #include "plumb/analysis/curvature/function_hessian.h"
 #include "plumb/analysis/curvature/spectrum.h"
+#include "plumb/analysis/rate_search.h"
 #include "plumb/base/error.h"
+#include "plumb/base/json_fields.h"
+#include "plumb/base/timing.h"
+#include "plumb/check/search.h"
+#include "plumb/check/verdict.h"
 #include "plumb/judge/judge.h"
 
 namespace py = pybind11;
@@ -149,31 +155,78 @@ py::dict judge_values(const ArmValues& values, const std::string& metric, bool l
                   "text"_a = verdicts_text(found));
 }
 
-void translate_exceptions(py::module_& module) {
-  py::exception<Error>(module, "Error", PyExc_RuntimeError).attr("__module__") = "plumb";
-  py::register_local_exception_translator([](std::exception_ptr thrown) {
-    try {
-      std::rethrow_exception(thrown);
-    } catch (const Error& error) {
-      const std::string hint = error.hint().empty() ? "" : "\n" + error.hint();
-      const py::object type = py::module_::import("plumb._plumb").attr("Error");
-      PyErr_SetString(type.ptr(), (error.what() + hint).c_str());
-    } catch (python_error& error) {  // from a function of Python that autograd calls
-      error.restore();
-    } catch (const c10::Error&) {
-      torch::translate_exception_to_python(thrown);
-    }
-  });
+/// (outcome, whether more steps are not needed, why). `reference`: docs/python.md.
+py::tuple judge_trial(const std::vector<int64_t>& steps, const std::vector<double>& losses, int64_t warm_up,
+                      std::optional<double> reference, bool diverged) {
+  const double first = losses.at(0);
+  const check::Judged judged =
+      reference
+          ? check::judge_losses(steps, losses, warm_up, {*reference, std::max(*reference, first), first}, diverged)
+          : check::judge_fall(steps, losses, warm_up, diverged);
+  return py::make_tuple(to_string(judged.outcome), judged.clear, judged.reason);
+}
+
+std::optional<double> critical_rate(double slope, const std::function<double(double)>& rise, double start) {
+  const std::optional<CriticalRate> found = find_critical_rate(slope, rise, {.start = start});
+  return found ? std::optional(found->rate()) : std::nullopt;
+}
+
+/// "250g" or "5%", of which the second needs the planned steps; empty: the usual one.
+check::Budget budget_of(const std::string& text, int64_t steps) {
+  return text.empty() ? check::usual_budget(steps) : check::parse_budget(text, steps);
+}
+
+/// The search, as the document of `plumb check --json`. `attempt`: (learning rate, warm-up, seed, steps, seconds left)
+/// to the document of a check::Trial. `spent`: gradients and seconds of the budget.
+std::string search_rates(const check::Budget& budget, const std::pair<int64_t, double>& spent, double peak,
+                         int64_t warm_up, int64_t steps, double reference, double least_gain, double clear_gain,
+                         uint64_t seed, std::optional<double> critical_rate, double momentum_gain, bool signs,
+                         const py::function& attempt, const std::optional<py::function>& progress) {
+  const check::SearchPlan plan{.schedule = {.peak = peak, .warm_up = warm_up, .steps = steps},
+                               .configured_rate = peak,
+                               .reference = reference,
+                               .least_gain = least_gain,
+                               .clear_gain = clear_gain,
+                               .seed = seed,
+                               .budget = budget,
+                               .seconds = spent.second,
+                               .seconds_per_gradient = spent.second / static_cast<double>(spent.first)};
+  const Stopwatch watch;
+  check::SearchHooks hooks;
+  hooks.attempt = [&](const check::TrialPlan& trial, int64_t most) {
+    const double left = budget.seconds - spent.second - watch.seconds();
+    const py::object found = attempt(trial.learning_rate, trial.warm_up, trial.seed, most, left);
+    return from_described_json<check::Trial>(Json::parse(found.cast<std::string>()));
+  };
+  if (progress) hooks.progress = [&](const std::string& what, double share) { (*progress)(what, share); };
+  check::CheckResult result;
+  result.critical_rate = critical_rate;
+  result.cost.gradients = spent.first;
+  const check::RateBelief before = critical_rate ? check::belief_of_critical_rate(*critical_rate, momentum_gain, signs)
+                                                 : check::belief_of_planned_rate(peak);
+  check::search_rates(plan, before, hooks, result);
+  Json document = described_json(result);
+  document["exit_status"] = check::exit_status(result);
+  return document.dump();
 }
 
 }  // namespace
 
 // NOLINTNEXTLINE(readability-identifier-naming)
 PYBIND11_MODULE(_plumb, module) {
-  translate_exceptions(module);
+  py::exception<Error>(module, "Error", PyExc_RuntimeError).attr("__module__") = "plumb";
+  translate_exceptions();
   module.def("student_t_quantile", &student_t_quantile, py::arg("probability"), py::arg("degrees"));
   module.def("judge", &judge_values, py::arg("values"), py::arg("metric"), py::arg("larger_is_better"),
              py::arg("margin"), py::arg("by_seed"), py::arg("planned_seeds"));
+  py::class_<check::Budget>(module, "Budget").def(py::init(&budget_of), py::arg("text"), py::arg("steps"));
+  module.def("judge_trial", &judge_trial, py::kw_only(), py::arg("steps"), py::arg("losses"), py::arg("warm_up"),
+             py::arg("reference"), py::arg("diverged"));
+  module.def("critical_rate", &critical_rate, py::arg("slope"), py::arg("rise"), py::arg("start"));
+  module.def("search_rates", &search_rates, py::kw_only(), py::arg("budget"), py::arg("spent"), py::arg("peak"),
+             py::arg("warm_up"), py::arg("steps"), py::arg("reference"), py::arg("least_gain"), py::arg("clear_gain"),
+             py::arg("seed"), py::arg("critical_rate"), py::arg("momentum_gain"), py::arg("signs"), py::arg("attempt"),
+             py::arg("progress"));
   py::class_<SpectrumOptions>(module, "Options")
       .def(py::init(&make_options), py::kw_only(), py::arg("steps"), py::arg("probes"), py::arg("seed"),
            py::arg("tolerance"), py::arg("dense"), py::arg("sigma"), py::arg("basis_directory"));

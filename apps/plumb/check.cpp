@@ -18,6 +18,7 @@
 #include "plumb/base/quantity.h"
 #include "plumb/base/text.h"
 #include "plumb/check/report.h"
+#include "plumb/check/schedule.h"
 #include "plumb/interop/import.h"
 #include "plumb/report/html.h"
 #include "plumb/run/directory.h"

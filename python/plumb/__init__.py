@@ -1,5 +1,6 @@
 """Plumb for PyTorch: the curvature of any loss that autograd can differentiate twice, with error bounds; what the modules of a
-model compute, and how that scales; measurements along training; where two models part; whether one arm of runs is better."""
+model compute, and how that scales; whether a run will train; measurements along training; where two
+models part; whether one arm of runs is better."""
 
 # PyTorch first: it loads the libraries that the extension module shares with it.
 try:
@@ -16,9 +17,11 @@ if _torch.__version__ != _build.torch:
     )
 
 from ._plumb import Error
+from .checking import CheckResult, check
 from .curvature import Hessian, hvp, spectrum
 from .difference import Difference, FirstDifference, TensorDifference, diff
 from .judging import ArmSummary, Verdict, Verdicts, judge
+from .loading import Generated, Model, load
 from .probing import ModuleProbe, Probed, probe
 from .results import Density, Measured, Probe, Spectra, Spectrum
 from .runs import Run, runs
@@ -28,8 +31,8 @@ from .watching import Watch, lightning_callback, transformers_callback
 
 __version__ = _build.version
 __all__ = [
-    "ArmSummary", "CoordinateCheck", "Density", "Difference", "Error", "FirstDifference", "Hessian", "Measured", "ModuleProbe",
-    "Probe", "Probed", "Run", "ScalingExponent", "Spectra", "Spectrum", "TensorDifference", "Verdict", "Verdicts", "Watch",
-    "coordinate_check", "diff", "hvp", "judge", "lightning_callback", "probe", "report", "runs", "spectrum",
-    "transformers_callback",
+    "ArmSummary", "CheckResult", "CoordinateCheck", "Density", "Difference", "Error", "FirstDifference", "Generated", "Hessian",
+    "Measured", "Model", "ModuleProbe", "Probe", "Probed", "Run", "ScalingExponent", "Spectra", "Spectrum", "TensorDifference",
+    "Verdict", "Verdicts", "Watch", "check", "coordinate_check", "diff", "hvp", "judge", "lightning_callback", "load", "probe",
+    "report", "runs", "spectrum", "transformers_callback",
 ]

@@ -1,15 +1,39 @@
 """Initializing modules anew, and leaving them as they were found."""
 
 import contextlib
+import random
+from collections.abc import Iterator
+from typing import Any
 
+import numpy as np
 import torch
 
 from ._plumb import Error
 
 
 @contextlib.contextmanager
+def random_state(model: torch.nn.Module, loader: Any = None) -> Iterator[None]:
+    """Restores the random numbers of PyTorch, on the model's devices too, of NumPy, of Python, and of a loader's generators."""
+    tensors = [*model.parameters(), *model.buffers()]
+    devices = sorted({tensor.device.index for tensor in tensors if tensor.device.type == "cuda"})
+    holders = [loader, *(getattr(loader, name, None) for name in ("sampler", "batch_sampler", "dataset"))]
+    generators = [found for found in (getattr(holder, "generator", None) for holder in holders)
+                  if isinstance(found, torch.Generator)]
+    states = [generator.get_state() for generator in generators]
+    of_python, of_numpy = random.getstate(), np.random.get_state()
+    try:
+        with torch.random.fork_rng(devices=devices):
+            yield
+    finally:
+        random.setstate(of_python)
+        np.random.set_state(of_numpy)
+        for generator, state in zip(generators, states):
+            generator.set_state(state)
+
+
+@contextlib.contextmanager
 def as_found(model, *, weights=True):
-    """Restores parameters (with `weights`), buffers, modes and PyTorch's random state, on error too. Tensors stay the same
+    """Restores parameters (with `weights`), buffers, modes and random numbers, on error too. Tensors stay the same
     objects, and those that have not changed are not written, so that graphs made before can still be differentiated."""
     modules = list(model.modules())
     modes = [module.training for module in modules]
@@ -18,10 +42,8 @@ def as_found(model, *, weights=True):
         for held in (module._parameters, module._buffers) if weights else (module._buffers,):
             values = {key: tensor.detach().clone() for key, tensor in held.items() if tensor is not None}
             kept.append((held, dict(held), values))
-    tensors = [*model.parameters(), *model.buffers()]
-    devices = sorted({tensor.device.index for tensor in tensors if tensor.device.type == "cuda"})
     try:
-        with torch.random.fork_rng(devices=devices):
+        with random_state(model):
             yield
     finally:
         for module, training in zip(modules, modes):

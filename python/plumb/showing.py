@@ -3,10 +3,14 @@
 import html
 import math
 import pathlib
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ._plumb import Error
+
+if TYPE_CHECKING:
+    from .checking import CheckResult
 
 _TEXT, _MUTED, _AXIS, _GRID, _LINE = "#1d2430", "#586273", "#aab2bf", "#e9ecf1", "#1566c0"
 REACH = 1.25
@@ -119,3 +123,49 @@ def interval_figure(value, error, margin):
         f'height="{height}"><rect x="{at(-margin):.1f}" width="{at(margin) - at(-margin):.1f}" height="{height}" fill="{_GRID}"/>'
         f'<line x1="{at(value - error):.1f}" x2="{at(value + error):.1f}" y1="8" y2="8" stroke="{color}" stroke-width="2"/>'
         f'<circle cx="{at(value):.1f}" cy="8" r="3.5" fill="{color}"/></svg>')
+
+
+def rates_figure(checked: "CheckResult") -> str:
+    """The last loss of each trial of a check against its rate, with the interval of the largest stable rate and the planned
+    rate."""
+    outcomes = {"fails": "#cf4a0a", "unknown": _MUTED}  # the others count as stable
+    points = [(trial.learning_rate, trial.losses[-1], trial.outcome) for trial in checked.trials]
+    losses = [loss for _, loss, _ in points if math.isfinite(loss)] + [checked.first_loss]
+    if not points or not math.isfinite(checked.first_loss):
+        return ""
+    stable = checked.largest_stable_rate
+    rates = [rate for rate, _, _ in points] + [checked.planned_rate] + ([stable.low, stable.high] if stable else [])
+    left, right, top, bottom, width, height = 58, 10, 12, 40, 640, 240
+    # What has risen far above the first loss stands at the upper edge.
+    low, high = min(losses), min(max(losses), checked.first_loss + max(checked.first_loss - min(losses), 1e-300))
+    start, end = math.log10(min(rates)) - 0.1, math.log10(max(rates)) + 0.1
+
+    def across(rate: float) -> float:
+        return left + (width - left - right) * (math.log10(rate) - start) / (end - start)
+
+    def up(loss: float) -> float:
+        share = (loss - low) / (high - low) if math.isfinite(loss) and high > low else 1.0
+        return height - bottom - (height - top - bottom) * min(share, 1.0)
+
+    marks = []
+    for loss in (low, checked.first_loss):
+        marks.append(f'<line x1="{left}" x2="{width - right}" y1="{up(loss):.1f}" y2="{up(loss):.1f}" stroke="{_GRID}"/>'
+                     f'<text x="{left - 6}" y="{up(loss) + 4:.1f}" text-anchor="end">{loss:.3g}</text>')
+    for rate in sorted(set(rates[:len(points)])):
+        marks.append(f'<line x1="{across(rate):.1f}" x2="{across(rate):.1f}" y1="{height - bottom}" y2="{height - bottom + 4}" '
+                     f'stroke="{_AXIS}"/>')
+    for rate in (min(rates), max(rates)):
+        marks.append(f'<text x="{across(rate):.1f}" y="{height - bottom + 17}" text-anchor="middle">{rate:.2g}</text>')
+    if stable:
+        marks.append(f'<rect x="{across(stable.low):.1f}" width="{across(stable.high) - across(stable.low):.1f}" y="{top}" '
+                     f'height="{height - top - bottom}" fill="{_LINE}" fill-opacity="0.12"/>')
+    marks.append(f'<line x1="{across(checked.planned_rate):.1f}" x2="{across(checked.planned_rate):.1f}" y1="{top}" '
+                 f'y2="{height - bottom}" stroke="{_TEXT}" stroke-dasharray="4 3"/>')
+    marks += [f'<circle cx="{across(rate):.1f}" cy="{up(loss):.1f}" r="4" fill="{outcomes.get(outcome, "#0b8a65")}">'
+              f"<title>{rate:.2g}: {html.escape(outcome)}</title></circle>" for rate, loss, outcome in points]
+    caption = "learning rate (dashed: planned; band: largest stable rate, 80%; orange: failed)"
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="Last loss of each trial against its rate" '
+            f'viewBox="0 0 {width} {height}" width="{width}" style="background: #fff; max-width: 100%" '
+            f'font-family="system-ui, sans-serif" font-size="12" fill="{_MUTED}">{"".join(marks)}<line x1="{left}" '
+            f'x2="{width - right}" y1="{height - bottom}" y2="{height - bottom}" stroke="{_AXIS}"/>'
+            f'<text x="{(left + width - right) / 2}" y="{height - 6}" text-anchor="middle">{caption}</text></svg>')

@@ -36,3 +36,8 @@ def test_layers_of_gpt2():
 def test_watch_a_loop():
     output = output_of("watch_a_loop.py")
     assert output.count("rate / critical rate") == 3
+
+
+def test_will_it_train():
+    output = output_of("will_it_train.py")
+    assert output.startswith("does not train at 0.1") and "\nAt 0.00" in output and "trains as configured" in output

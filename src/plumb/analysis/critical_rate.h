@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "plumb/analysis/loss_function.h"
+#include "plumb/analysis/rate_search.h"
 
 namespace plumb {
 
@@ -23,21 +24,6 @@ struct CriticalRateOptions {
 /// L(w), the mean loss over all target tokens of the batches, without a graph or dropout. Throws Error if there are no
 /// target tokens.
 double loss_of_batches(Model& model, const std::vector<Batch>& batches, const CriticalRateOptions& options = {});
-
-/// η_c, where L(w − η·u) rises above L(w), located between two learning rates that were tried: the smallest such η if
-/// the loss along u falls and then rises, as the search assumes. Otherwise a smaller one may exist: only the rates
-/// tried are known, up to a factor of 30 apart. arXiv 2406.09405 asks for L(w)·(1 + δ) instead, with δ of 0.01 to 0.1,
-/// so that its rates are somewhat larger. For a quadratic loss η_c = 2·gᵀu/uᵀHu, so that 2/η_c is the curvature along
-/// the update divided by gᵀu; for u = g, at most λ_max(H).
-struct CriticalRate {
-  double low = 0;      // the loss does not rise at this rate
-  double high = 0;     // it rises at this one
-  int64_t passes = 0;  // of the loss, including that of L(w)
-
-  [[nodiscard]] double rate() const;                             // √(low·high)
-  [[nodiscard]] double sharpness() const { return 2 / rate(); }  // critical sharpness
-};
-void describe(Fields& field, CriticalRate& rate);
 
 /// `gradient` and `update`: (parameters). The search assumes that the loss falls from 0 to its minimum along the update
 /// and rises from there; a loss that is not finite counts as higher. Forward passes only, without dropout. Empty if the

@@ -3,40 +3,13 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
-#include <vector>
 
-#include "plumb/base/config.h"
-#include "plumb/check/alarm.h"
 #include "plumb/check/budget.h"
-#include "plumb/check/schedule.h"
-#include "plumb/check/stable_rate.h"
+#include "plumb/check/result.h"
 #include "plumb/check/subject.h"
-#include "plumb/check/trial.h"
 
 namespace plumb::check {
-
-/// trains: as configured; other_rate: not at the configured rate; needs_warm_up: at that rate only with a warm-up;
-/// cannot: at no rate that was tried, with or without; unknown: the budget does not suffice to tell.
-enum class Verdict { trains, other_rate, needs_warm_up, cannot, unknown };
-std::string to_string(Verdict verdict);
-
-/// What to set in its place.
-struct Recommendation {
-  double learning_rate = 0;        // train.learning_rate
-  std::optional<int64_t> warm_up;  // train.warm_up, in steps; empty: the schedule has none, or another one
-  std::string schedule;            // train.schedule; empty: as planned
-};
-/// "train.learning_rate = 0.002, train.warm_up = 100".
-std::string to_string(const Recommendation& recommendation);
-void describe(Fields& field, Recommendation& recommendation);
-
-struct Cost {
-  int64_t gradients = 0;
-  double seconds = 0;
-};
-void describe(Fields& field, Cost& cost);
 
 struct CheckOptions {
   Budget budget;
@@ -45,31 +18,6 @@ struct CheckOptions {
   std::function<void(const std::string& what, double share)>
       progress;  // what is done next, and the share of the budget
 };
-
-/// Rates are peak rates of the schedule, in its own unit, unless stated otherwise.
-struct CheckResult {
-  Verdict verdict = Verdict::unknown;
-  std::string answer;  // the verdict as one sentence
-  double planned_rate = 0;
-  int64_t planned_warm_up = 0;  // steps
-  int64_t planned_steps = 0;
-  int64_t tried_warm_up = 0;  // of the trials with warm-up: shorter than planned if the budget asks for it
-  std::optional<RateEstimate> largest_stable_rate;  // with the planned warm-up
-  std::optional<RateEstimate> largest_stable_rate_without_warm_up;
-  std::optional<double> critical_rate;  // of the optimizer's first step (analysis/critical_rate.h)
-  std::optional<Recommendation> recommended;
-  std::optional<int64_t> shortest_warm_up;  // of those tried, the shortest with which the planned rate trains
-  double frequencies = 0;                   // Yardstick::frequencies
-  Cost cost;
-  double planned_seconds = 0;  // of the whole run at the trials' speed; 0 without a trial
-  double peak_memory = 0;      // bytes of this process, which has run the longest batch
-  std::vector<Reason> reasons;
-  std::vector<Trial> trials;
-};
-void describe(Fields& field, CheckResult& result);
-
-/// The exit status of `plumb check`: 0: trains; 3: another rate, a warm-up, or cannot; 4: unknown.
-int exit_status(const CheckResult& result);
 
 /// Throws Error if the run could not begin.
 CheckResult run_check(const Subject& subject, const CheckOptions& options);

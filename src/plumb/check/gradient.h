@@ -14,11 +14,6 @@ namespace plumb::check {
 std::vector<Tensor> gradient_of(const Task& task, double label_smoothing, Model& model,
                                 const std::vector<Batch>& batches, double& loss);
 
-/// Below this share, a run that is on the plateau of the labels' frequencies stays there. Of 8-layer Post-LN decoders
-/// on tiny Shakespeare (AdamW), those with 1% and more after 80 steps at their rate had left it by step 350, and the
-/// one with 0.19% had not after 500.
-constexpr double kGradientAtInput = 0.005;
-
 /// The norm of the gradient of a stack's first layer divided by that of the last layer before the output; the largest
 /// over the stacks. Near 0, nothing that the input tells can be learned: Post-LN at too high a rate makes all tokens
 /// the same, and their differences are what the gradient needs to pass through attention. Empty for fewer than 2

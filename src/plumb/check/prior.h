@@ -13,9 +13,7 @@ struct Prior {
   std::optional<double> critical_rate;  // η_c
 };
 
-/// The belief from the critical rate η_c of the run's first step, above which that step raises the loss of the batches
-/// (analysis/critical_rate.h): η₅₀ ≈ c·η_c with a wide deviation, as η_c alone ranks residual schemes poorly under
-/// Adam. Without a critical rate, the belief is that about the planned peak rate.
+/// From the critical rate of the run's first step if it has one; check/stable_rate.h.
 Prior first_belief(const Evidence& evidence);
 
 }  // namespace plumb::check

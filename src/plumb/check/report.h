@@ -4,7 +4,7 @@
 #include <string>
 
 #include "plumb/base/json.h"
-#include "plumb/check/check.h"
+#include "plumb/check/result.h"
 
 namespace plumb::check {
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "plumb/base/error.h"
+#include "plumb/check/subject.h"
 #include "plumb/train/corpora.h"
 #include "plumb/train/step_source.h"
 #include "plumb/train/timeline.h"

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "plumb/check/subject.h"
-
 namespace plumb::check {
+
+struct Subject;
 
 struct PlannedSchedule {
   double peak = 0;      // the largest learning rate

@@ -41,4 +41,12 @@ class RateBelief {
   std::vector<double> weights_;  // of the values of log₂ η₅₀ on a grid; they sum to 1
 };
 
+/// The belief before any trial, from the critical rate η_c of the optimizer's first step, above which that step raises
+/// the loss (analysis/critical_rate.h): η₅₀ ≈ c·η_c/`momentum_gain` with a wide deviation, as η_c alone ranks residual
+/// schemes poorly under Adam. `signs`: whether the first step is about a sign of the gradient, as that of Adam.
+RateBelief belief_of_critical_rate(double critical_rate, double momentum_gain, bool signs);
+
+/// The same without a critical rate: around the planned one, or a usual one if that is 0.
+RateBelief belief_of_planned_rate(double planned_rate);
+
 }  // namespace plumb::check

@@ -1,0 +1,469 @@
+"""Whether a planned run will train, and at which learning rates: trials of any module, optimizer and loader, from copies of
+them. The rules are those of `plumb check`, in C++ (docs/check.md)."""
+
+import contextlib
+import copy
+import itertools
+import json
+import math
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor
+from torch.nn import Module
+
+from . import _plumb
+from ._plumb import Error
+from .leaving import random_state
+from .results import as_table
+from .showing import rates_figure, section
+
+_EVERY = 10  # steps between two losses
+_PROBE = 2  # batches whose loss judges a trial
+_MEASUREMENTS = 20  # what is measured before any trial costs so many gradients of a batch, as in `plumb check`
+_KEPT = 256  # batches of an iterator that cannot begin anew
+_ENDLESS = 10**15  # steps of a run whose length is not given
+
+_Loss: TypeAlias = Callable[[Any, Any], Tensor]
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A learning rate, and the interval that contains the true one with 80% probability."""
+
+    estimate: float
+    low: float
+    high: float
+
+    def __float__(self) -> float:
+        return self.estimate
+
+    def __repr__(self) -> str:
+        return f"{self.estimate:.2g} (80%: {self.low:.2g} to {self.high:.2g})"
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A measurement before the first step: `raised` if `value` lies beyond `threshold`, where it explains a failure."""
+
+    alarm: str
+    raised: bool
+    place: str
+    value: float
+    threshold: float
+    text: str
+    advice: str
+
+    def __repr__(self) -> str:
+        return f"{'! ' if self.raised else '  '}{self.text}{'; ' + self.advice if self.raised else ''}"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Some tens of steps at one rate, after a linear warm-up. `losses`: at `steps`, of the same batches, in evaluation mode."""
+
+    learning_rate: float
+    warm_up: int
+    seed: int
+    outcome: str
+    reason: str
+    steps: list[int]
+    losses: list[float]
+    gradients: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    learning_rate: float
+    warm_up: int
+
+    def __repr__(self) -> str:
+        return f"learning rate {self.learning_rate:.2g}, warm-up {self.warm_up} steps"
+
+
+@dataclass(frozen=True)
+class Cost:
+    gradients: int
+    seconds: float
+
+    def __repr__(self) -> str:
+        return f"{self.gradients:,} gradients, {self.seconds:.3g} s"
+
+
+@dataclass(frozen=True, repr=False)
+class CheckResult:
+    """The keys of `plumb check --json` (docs/check.md). `verdict`: "trains"; "other_rate": not at the planned rate;
+    "needs_warm_up": at that rate only after a warm-up; "cannot": at none that was tried; "unknown": the budget is too small.
+    Rates are those of the parameter group with the largest one. `exit_status`: 0: trains; 4: unknown; 3: otherwise.
+    True if it trains."""
+
+    verdict: str
+    answer: str
+    exit_status: int
+    planned_rate: float
+    planned_warm_up: int
+    planned_steps: int | None
+    tried_warm_up: int
+    largest_stable_rate: Rate | None
+    largest_stable_rate_without_warm_up: Rate | None
+    critical_rate: float | None
+    recommended: Recommendation | None
+    shortest_warm_up: int | None
+    first_loss: float
+    reference_loss: float | None
+    cost: Cost
+    planned_seconds: float | None
+    reasons: list[Reason]
+    trials: list[Trial]
+
+    def __bool__(self) -> bool:
+        return self.verdict == "trains"
+
+    def _numbers(self) -> list[tuple[str, str]]:
+        rows: list[tuple[str, str]] = []
+        if self.planned_warm_up and self.largest_stable_rate:
+            rows.append(("largest stable rate", f"{self.largest_stable_rate!r}, after a warm-up of {self.tried_warm_up} steps"))
+        if self.largest_stable_rate_without_warm_up:
+            name = "  without warm-up" if self.planned_warm_up else "largest stable rate"
+            rows.append((name, repr(self.largest_stable_rate_without_warm_up)))
+        if self.recommended:
+            rows.append(("recommended", repr(self.recommended)))
+        if self.shortest_warm_up is not None:
+            rows.append(("shortest warm-up", f"{self.shortest_warm_up} steps, of those tried"))
+        if self.planned_steps is not None:
+            about = f", about {self.planned_seconds:.3g} s" if self.planned_seconds else ""
+            rows.append(("run", f"{self.planned_steps:,} steps{about}"))
+        return [*rows, ("cost", repr(self.cost))]
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [("learning rate", "warm-up", "outcome", "why"), *(
+            (f"{trial.learning_rate:.2g}", str(trial.warm_up or ""), trial.outcome, trial.reason) for trial in self.trials)]
+
+    def __repr__(self) -> str:
+        raised = [repr(reason) for reason in self.reasons if reason.raised]
+        trials = as_table(self._rows()) if self.trials else []
+        return "\n".join([self.answer, *as_table(self._numbers()), *raised, *trials])
+
+    def _repr_html_(self) -> str:
+        notes = [f"{name.strip()}: {text}" for name, text in self._numbers()]
+        notes += [repr(reason) for reason in self.reasons if reason.raised]
+        return section(f"Will it train? {self.answer}", self._rows() if self.trials else (), rates_figure(self), notes)
+
+
+def check(model: Module, optimizer: torch.optim.Optimizer, loss: Callable[[Any, Any], Tensor], batches: Iterable[Any], *,
+          steps: int | None = None, warm_up: int = 0, budget: int | str | None = None, seed: int = 1,
+          reference_loss: float | None = None, clip_norm: float | None = None,
+          progress: Callable[[str, float], object] | None = None) -> CheckResult:
+    """Tells before a run whether it will train, and what its largest stable learning rate is.
+
+    loss: loss(model, batch), one number with its graph. It gets a copy of the model, and must compute with that.
+    batches: a loader, or a list of batches; of an iterator that cannot begin anew, the first 256.
+    steps: of the planned run, if known. warm_up: the steps in which its rate rises linearly.
+    budget: what to spend at most: a number of gradients, or as `plumb check --budget` a share of the steps ("5%") or a time
+        ("2min"). Default: 5% of the steps, but at least 250 gradients.
+    seed: of the first trial; the others count up. It decides on dropout and on the order of the batches.
+    reference_loss: what a model reaches that knows only how frequent each label is, in nats per label, where the loss is a
+        cross-entropy. Trials then have to come below it; without, they have to come below the loss before the first step.
+    clip_norm: of all gradients together, as torch.nn.utils.clip_grad_norm_.
+    progress: called with (what is tried next, share of the budget).
+
+    The planned rate is that of the optimizer's groups: `max_lr` or `initial_lr` where a scheduler has set them, otherwise
+    `lr`; a trial at another one multiplies those of all groups alike. Trials begin with the model and optimizer as they are,
+    copied, so that both are left as found, as are all random numbers. Hooks of the optimizer are not called.
+    """
+    rates = [float(group.get("max_lr", group.get("initial_lr", group["lr"]))) for group in optimizer.param_groups]
+    if isinstance(optimizer, torch.optim.LBFGS):
+        raise Error("LBFGS computes the loss several times in a step\n"
+                    "plumb.check needs an optimizer whose step() has no closure")
+    if not max(rates) > 0 or not math.isfinite(max(rates)):
+        raise Error(f"the optimizer's learning rate is {max(rates):g}\nset the rate that the run is to have at its peak")
+    if warm_up < 0 or (steps is not None and steps < 1):
+        raise Error("a run has at least one step, and no fewer than 0 of warm-up")
+    if budget is None:
+        budget = "" if steps else "250g"
+    elif not isinstance(budget, str):
+        budget = f"{budget}g"
+    elif "%" in budget and steps is None:
+        raise Error(f"{budget} of how many steps?\npass steps=, or a number of gradients")
+    own = {id(tensor) for tensor in model.parameters()}
+    if not any(id(tensor) in own for group in optimizer.param_groups for tensor in group["params"]):
+        raise Error("the optimizer updates none of the model's parameters\npass the two that belong together")
+    begin = time.perf_counter()
+    with random_state(model, batches), _gradients_kept(model, optimizer):
+        run = _Run(model, optimizer, loss, _Batches(batches, seed), rates, reference_loss, clip_norm)
+        if progress:
+            progress("measurements before training", 0.0)
+        run.look(steps)
+        planned: dict[str, Any] = dict(
+            planned_rate=max(rates), planned_warm_up=warm_up, planned_steps=steps, first_loss=run.first,
+            reference_loss=reference_loss, reasons=sorted(run.reasons, key=lambda reason: not reason.raised))
+        if run.hopeless:
+            return CheckResult(
+                verdict="cannot", answer=f"does not train: {run.hopeless}", exit_status=3, tried_warm_up=0,
+                largest_stable_rate=None, largest_stable_rate_without_warm_up=None, critical_rate=None, recommended=None,
+                shortest_warm_up=None, cost=Cost(run.gradients, time.perf_counter() - begin), planned_seconds=None, trials=[],
+                **planned)
+        found = json.loads(_plumb.search_rates(
+            budget=_plumb.Budget(budget, steps or _ENDLESS), spent=(run.gradients, time.perf_counter() - begin),
+            peak=max(rates), warm_up=warm_up, steps=steps or _ENDLESS, seed=seed,
+            reference=run.first if reference_loss is None else min(run.first, reference_loss),
+            least_gain=0.03 * abs(run.first) if reference_loss is None else 0.2,
+            clear_gain=0.06 * abs(run.first) if reference_loss is None else 0.0,
+            critical_rate=run.critical_rate, momentum_gain=_momentum_gain(optimizer),
+            signs=not isinstance(optimizer, torch.optim.SGD), attempt=run.attempt, progress=progress))
+    known: dict[str, Any] = {name: Rate(**found[name]) if name in found else None
+                             for name in ("largest_stable_rate", "largest_stable_rate_without_warm_up")}
+    recommended = found.get("recommended")
+    trials = [Trial(**{name: one[name] for name in Trial.__dataclass_fields__}) for one in found["trials"]]
+    for trial in trials:
+        trial.losses[:] = [math.nan if value is None else value for value in trial.losses]
+    return CheckResult(
+        **known, **planned, verdict=found["verdict"], answer=found["answer"], exit_status=found["exit_status"],
+        tried_warm_up=found["tried_warm_up"], critical_rate=found.get("critical_rate"),
+        recommended=Recommendation(recommended["learning_rate"], recommended["warm_up"]) if recommended else None,
+        shortest_warm_up=found.get("shortest_warm_up"), cost=Cost(**found["cost"]),
+        planned_seconds=found["planned_seconds"] if steps and trials else None, trials=trials)
+
+
+class _Batches:
+    """Batches in an order of their own for each seed."""
+
+    def __init__(self, batches: Iterable[Any], seed: int) -> None:
+        self._given = list(itertools.islice(batches, _KEPT)) if iter(batches) is batches else batches
+        torch.manual_seed(seed)
+        self.probe = list(itertools.islice(iter(self._given), _PROBE))
+        if not self.probe:
+            raise Error("there is nothing to train on\npass at least one batch")
+
+    def __iter__(self) -> Generator[Any, None, None]:
+        while True:
+            if isinstance(self._given, (list, tuple)):
+                yield from (self._given[place] for place in torch.randperm(len(self._given)).tolist())
+            else:
+                yield from self._given
+
+
+class _Fork:
+    """A copy of model and optimizer, whose steps do not reach the original."""
+
+    def __init__(self, model: Module, optimizer: torch.optim.Optimizer, loss: _Loss, clip_norm: float | None) -> None:
+        try:
+            self.model, self.optimizer = copy.deepcopy((model, optimizer))
+        except RuntimeError as error:
+            raise Error(f"model and optimizer cannot be copied: {error}\ncheck a new model before its first step") from error
+        if not self.model.training:
+            self.model.train()
+        self.loss, self.clip_norm = loss, clip_norm
+        self.parameters: list[Tensor] = [tensor for group in self.optimizer.param_groups for tensor in group["params"]]
+
+    def loss_of(self, batch: Any, gradient: bool = True) -> float:
+        """The loss, whose gradient is added to those of the parameters."""
+        with torch.enable_grad():  # without a gradient, too: a loss may differentiate within
+            value = self.loss(self.model, batch)
+            if not isinstance(value, torch.Tensor) or value.numel() != 1:
+                raise Error("the loss is no single number\nreturn a tensor with its graph, such as a mean")
+            if gradient and value.requires_grad:
+                value.backward()  # type: ignore[no-untyped-call]
+        return float(value.detach())
+
+    def step(self, rates: list[float]) -> None:
+        for group, rate in zip(self.optimizer.param_groups, rates):
+            if isinstance(group["lr"], torch.Tensor):
+                group["lr"].fill_(rate)
+            else:
+                group["lr"] = rate
+        if self.clip_norm is not None:
+            torch.nn.utils.clip_grad_norm_([tensor for tensor in self.parameters if tensor.grad is not None], self.clip_norm)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+
+
+class _Run:
+    """The planned run, and what is known of it before any trial."""
+
+    def __init__(self, model: Module, optimizer: torch.optim.Optimizer, loss: _Loss, batches: _Batches, rates: list[float],
+                 reference: float | None, clip_norm: float | None) -> None:
+        self._model, self._batches, self._reference = model, batches, reference
+        self._shares = [rate / max(rates) for rate in rates]
+        self._peak = max(rates)
+        self._optimizer, self._loss, self._clip_norm = optimizer, loss, clip_norm
+        self.gradients, self.first = 0, math.nan
+        self.critical_rate: float | None = None
+        self.hopeless: str | None = None
+        self.reasons: list[Reason] = []
+
+    def _fork(self) -> _Fork:
+        return _Fork(self._model, self._optimizer, self._loss, self._clip_norm)
+
+    def attempt(self, rate: float, warm_up: int, seed: int, most: int, seconds: float) -> str:
+        """A trial, as the document of a check::Trial."""
+        begin = time.perf_counter()
+        fork, batches = self._fork(), iter(self._batches)
+        torch.manual_seed(seed)
+        steps, losses, taken, diverged = [0], [self.first], 0, False
+        outcome, clear, reason = "unknown", False, "ended before it could be told"
+        while taken < most and not clear and not diverged:
+            if time.perf_counter() - begin > seconds:
+                if outcome != "trains":
+                    outcome, reason = "unknown", "ended before it could be told"
+                break
+            taken += 1
+            now = rate * min(1.0, taken / warm_up) if warm_up else rate
+            diverged = not math.isfinite(fork.loss_of(next(batches)))
+            if not diverged:
+                fork.step([now * share for share in self._shares])
+            if diverged or taken % _EVERY == 0 or taken == most:
+                steps.append(taken)
+                losses.append(math.nan if diverged else self._probe(fork))
+                diverged = diverged or not math.isfinite(losses[-1])
+                outcome, clear, reason = _plumb.judge_trial(
+                    steps=steps, losses=losses, warm_up=warm_up, reference=self._reference, diverged=diverged)
+        batches.close()
+        return json.dumps(dict(
+            learning_rate=rate, warm_up=warm_up, seed=seed, outcome=outcome, reason=reason, steps=steps,
+            losses=[value if math.isfinite(value) else None for value in losses], gradients=taken,
+            seconds=time.perf_counter() - begin))
+
+    def _probe(self, fork: _Fork, count: int = _PROBE, gradient: bool = False) -> float:
+        """The mean loss of the first batches in evaluation mode, with the same random numbers each time."""
+        batches, total = self._batches.probe[:count], 0.0
+        with _evaluating(fork.model), random_state(fork.model):
+            for place, batch in enumerate(batches):
+                torch.manual_seed(place)
+                total += fork.loss_of(batch, gradient) / len(batches)
+        return total
+
+    def look(self, steps: int | None) -> None:
+        """The loss before the first step, the alarms, and the critical rate of the first step."""
+        fork = self._fork()
+        self.first = self._probe(fork)
+        here = self._probe(fork, 1, gradient=True)
+        self.gradients = _MEASUREMENTS
+        names = {id(copied): name for name, copied in fork.model.named_parameters()}
+        trained = {id(tensor) for tensor in fork.parameters if tensor.requires_grad}
+        frozen = [name for name, tensor in fork.model.named_parameters() if id(tensor) not in trained]
+        if not trained:
+            self.hopeless = "every parameter that the optimizer has is frozen"
+        elif all(tensor.grad is None for tensor in fork.parameters):
+            if any(tensor.grad is not None for tensor in self._model.parameters()):
+                raise Error("the loss is computed from another model than the one that it gets\n"
+                            "write it as a function of model and batch that uses its first argument")
+            self.hopeless = "no gradient of the loss reaches a parameter that the optimizer has"
+        if not math.isfinite(self.first):
+            self.hopeless = f"the loss is {self.first} before the first step"
+        self._look_at_loss()
+        self._reason("frozen", False, frozen, len(frozen) / max(1, len(names)), 0,
+                     f"{len(frozen)} of {len(names)} parameters are frozen, or unknown to the optimizer", "")
+        if self.hopeless:
+            self.reasons.append(Reason("loss", True, "", self.first, math.inf, self.hopeless, "nothing can be learned from it"))
+            return
+        before = [tensor.detach().clone() for tensor in fork.parameters]
+        slopes = [tensor.grad.clone() if tensor.grad is not None else None for tensor in fork.parameters]
+        zero = [tensor for tensor in fork.parameters
+                if id(tensor) in trained and id(tensor) in names and (tensor.grad is None or not tensor.grad.any())]
+        fork.step([self._peak * share for share in self._shares])
+        moved = [tensor.detach() - old for tensor, old in zip(fork.parameters, before)]
+        self._look_at_updates(fork, names, before, moved, steps)
+        self._look_at_epsilon(fork, slopes)
+
+        def rise(rate: float) -> float:
+            with torch.no_grad():
+                for tensor, old, step in zip(fork.parameters, before, moved):
+                    tensor.copy_(old + step * (rate / self._peak))
+            return self._probe(fork, 1) - here  # of the same batch as the step
+
+        slope = -sum(float((g.double() * m.double()).sum()) for g, m in zip(slopes, moved) if g is not None) / self._peak
+        self.critical_rate = _plumb.critical_rate(slope, rise, self._peak)
+        # A matrix behind one that begins at 0 has no gradient until steps have moved that one.
+        rise((self.critical_rate or self._peak) / 10)
+        for _ in range(2):
+            if zero:
+                self._probe(fork, 1, gradient=True)
+                zero = [tensor for tensor in zero if tensor.grad is None or not tensor.grad.any()]
+                fork.step([(self.critical_rate or self._peak) / 10 * share for share in self._shares])
+        where = [names[id(tensor)] for tensor in zero]
+        text = f"{len(zero)} of {len(trained)} parameters have no gradient"
+        self._reason("gradients", bool(zero), where, len(zero), 0, text + (f", the first of them {where[0]}" if where else ""),
+                     "connect them to the loss: something between them and the loss passes no gradient")
+
+    def _look_at_loss(self) -> None:
+        if self._reference is not None:
+            most = self._reference + 2
+            self._reason("initial_loss", not self.first <= most, [], self.first, most,
+                         f"the loss before training is {self.first:.3g} nats; the labels' frequencies alone give "
+                         f"{self._reference:.3g}", "a smaller initialization of the output layer, or a norm before it")
+
+    def _look_at_updates(self, fork: _Fork, names: dict[int, str], before: list[Tensor], moved: list[Tensor],
+                         steps: int | None) -> None:
+        """As the alarm `updates`: of matrices, relative to their norms."""
+        sizes = [(float(step.double().norm() / old.double().norm()), names[id(tensor)])
+                 for tensor, old, step in zip(fork.parameters, before, moved)
+                 if old.dim() >= 2 and old.any() and id(tensor) in names]
+        if not sizes:
+            return
+        size, place = max(sizes)
+        self._reason("updates", not size < 0.4, [place], size, 0.4,
+                     f"a first step at {self._peak:.3g} changes {place} by {100 * size:.3g}% of its norm, more than any other "
+                     "matrix", "a smaller learning rate, or a larger initialization")
+        if steps is not None:
+            self._reason("updates", not size * steps > 0.01, [place], size * steps, 0.01,
+                         f"{steps} steps at {self._peak:.3g} change every matrix by at most {100 * size * steps:.3g}% of its "
+                         "norm", "a larger learning rate, or more steps")
+
+    def _look_at_epsilon(self, fork: _Fork, slopes: list[Tensor | None]) -> None:
+        """As the alarm `epsilon`, for Adam and those like it."""
+        below = every = 0
+        for group in fork.optimizer.param_groups:
+            for tensor in group["params"]:
+                state = fork.optimizer.state.get(tensor, {})
+                if "exp_avg_sq" in state and "betas" in group and "step" in state and "eps" in group:
+                    root = (state["exp_avg_sq"].double() / (1 - group["betas"][1] ** float(state["step"]))).sqrt()
+                    moves = root > 0
+                    below, every = below + int((moves & (root < group["eps"])).sum()), every + int(moves.sum())
+        if every:
+            norm = math.sqrt(sum(float(g.double().square().sum()) for g in slopes if g is not None))
+            size = norm / math.sqrt(sum(g.numel() for g in slopes if g is not None))
+            self._reason("epsilon", below > every / 2, [], below / every, 0.5,
+                         f"ε is larger than the gradient of {100 * below / every:.3g}% of all elements, whose root mean square "
+                         f"is {size:.2g}", "a smaller eps, or a loss that is not scaled down")
+
+    def _reason(self, alarm: str, raised: bool, places: list[str], value: float, threshold: float, text: str,
+                advice: str) -> None:
+        self.reasons.append(Reason(alarm, raised, places[0] if places else "", value, threshold, text, advice))
+
+
+def _momentum_gain(optimizer: torch.optim.Optimizer) -> float:
+    """By how much the steps of a constant gradient grow."""
+    group = optimizer.param_groups[0]
+    momentum = group.get("momentum", 0.0) if isinstance(optimizer, torch.optim.SGD) else 0.0
+    return (1 - group["dampening"]) / (1 - momentum) if momentum else 1.0
+
+
+@contextlib.contextmanager
+def _evaluating(model: Module) -> Iterator[None]:
+    modes = [(module, module.training) for module in model.modules()]
+    model.eval()
+    try:
+        yield
+    finally:
+        for module, training in modes:
+            module.training = training
+
+
+@contextlib.contextmanager
+def _gradients_kept(model: Module, optimizer: torch.optim.Optimizer) -> Iterator[None]:
+    """A loss may be computed from the original by mistake."""
+    tensors = {id(tensor): tensor for tensor in (*model.parameters(), *itertools.chain.from_iterable(
+        group["params"] for group in optimizer.param_groups))}
+    found = [(tensor, tensor.grad) for tensor in tensors.values()]
+    for tensor, _ in found:
+        tensor.grad = None
+    try:
+        yield
+    finally:
+        for tensor, gradient in found:
+            tensor.grad = gradient

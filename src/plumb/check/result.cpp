@@ -1,0 +1,64 @@
+#include "plumb/check/result.h"
+
+#include <fmt/format.h>
+
+#include "plumb/trouble/record_fields.h"
+
+namespace plumb::check {
+namespace {
+
+constexpr EnumNames<Verdict, 5> kVerdictNames = {{{Verdict::trains, "trains"},
+                                                  {Verdict::other_rate, "other_rate"},
+                                                  {Verdict::needs_warm_up, "needs_warm_up"},
+                                                  {Verdict::cannot, "cannot"},
+                                                  {Verdict::unknown, "unknown"}}};
+
+}  // namespace
+
+std::string to_string(Verdict verdict) { return name_of(verdict, kVerdictNames); }
+
+int exit_status(const CheckResult& result) {
+  constexpr int kOtherwise = 3, kUnknown = 4;
+  if (result.verdict == Verdict::trains) return 0;
+  return result.verdict == Verdict::unknown ? kUnknown : kOtherwise;
+}
+
+std::string to_string(const Recommendation& recommendation) {
+  std::string text = fmt::format("train.learning_rate = {:.2g}", recommendation.learning_rate);
+  if (recommendation.warm_up) text += fmt::format(", train.warm_up = {}", *recommendation.warm_up);
+  if (!recommendation.schedule.empty()) text += fmt::format(", train.schedule = \"{}\"", recommendation.schedule);
+  return text;
+}
+
+void describe(Fields& field, Recommendation& recommendation) {
+  field("learning_rate", recommendation.learning_rate);
+  field("warm_up", recommendation.warm_up);
+  field("schedule", recommendation.schedule);
+}
+
+void describe(Fields& field, Cost& cost) {
+  field("gradients", cost.gradients);
+  field("seconds", cost.seconds);
+}
+
+void describe(Fields& field, CheckResult& result) {
+  named(field, "verdict", result.verdict, kVerdictNames);
+  field("answer", result.answer);
+  field("planned_rate", result.planned_rate);
+  field("planned_warm_up", result.planned_warm_up);
+  field("planned_steps", result.planned_steps);
+  field("tried_warm_up", result.tried_warm_up);
+  field.section("largest_stable_rate", result.largest_stable_rate);
+  field.section("largest_stable_rate_without_warm_up", result.largest_stable_rate_without_warm_up);
+  field.section("recommended", result.recommended);
+  field("critical_rate", result.critical_rate);
+  field("shortest_warm_up", result.shortest_warm_up);
+  field("frequencies", result.frequencies);
+  field.section("cost", result.cost);
+  field("planned_seconds", result.planned_seconds);
+  field("peak_memory", result.peak_memory);
+  field.sections("reasons", result.reasons);
+  field.sections("trials", result.trials);
+}
+
+}  // namespace plumb::check

@@ -1,0 +1,319 @@
+#include "plumb/check/search.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "plumb/base/text.h"
+#include "plumb/base/timing.h"
+
+namespace plumb::check {
+namespace {
+
+constexpr int64_t kTrial = 80;           // steps of a trial at its rate, at most
+constexpr int64_t kShortest = 60;        // steps that a trial needs to show anything
+constexpr int64_t kLongestWarmUp = 100;  // steps of a trial's warm-up, at most
+constexpr int64_t kLeastWarmUp = 20;     // and at least, if as many are planned
+constexpr double kNarrow = 1;            // octaves: an interval as narrow as this is not narrowed further
+constexpr double kHopeless = 64;         // the factor by which rates were lowered in vain when nothing trains
+constexpr double kSure = 0.8;            // probability of a verdict
+
+/// The search of one run's rates. The trials without warm-up and those with it share the budget.
+class Search {
+ public:
+  Search(const SearchPlan& plan, RateBelief before, const SearchHooks& hooks, CheckResult& result)
+      : given_(plan), plan_(plan.schedule), hooks_(hooks), result_(result), without_(Belief(std::move(before))) {
+    trial_ = std::min(kTrial, plan_.steps);
+    shortest_ = std::min(kShortest, plan_.steps);
+    result_.planned_rate = plan_.peak;
+    result_.planned_warm_up = plan_.warm_up;
+    result_.planned_steps = plan_.steps;
+    next_seed_ = static_cast<int64_t>(plan.seed);
+  }
+
+  void run() {
+    search(without_, 0, 0.5);
+    if (plan_.warm_up > 0) {
+      begin_warm_up();
+      if (result_.tried_warm_up > 0) search(with_, result_.tried_warm_up, 1);
+    } else {
+      try_warm_up();
+      search(without_, 0, 1);
+    }
+    conclude();
+    result_.cost.seconds = seconds();
+    result_.planned_seconds = seconds_per_step_ * static_cast<double>(plan_.steps);
+  }
+
+ private:
+  [[nodiscard]] double seconds() const { return given_.seconds + watch_.seconds(); }
+  [[nodiscard]] bool stopped() const { return hooks_.stop && hooks_.stop(); }
+
+  /// Gradients that may still be spent.
+  [[nodiscard]] int64_t left() const {
+    int64_t most = given_.budget.gradients - result_.cost.gradients;
+    if (std::isfinite(given_.budget.seconds)) {
+      const double unspent = given_.budget.seconds - seconds();
+      const double each = seconds_per_step_ > 0 ? seconds_per_step_ : given_.seconds_per_gradient;
+      if (each > 0) most = std::min(most, static_cast<int64_t>(std::min(unspent / each, 1e15)));
+    }
+    return stopped() ? 0 : std::max<int64_t>(most, 0);
+  }
+
+  void say_progress(const std::string& what) const {
+    if (!hooks_.progress) return;
+    const double by_gradients =
+        static_cast<double>(result_.cost.gradients) / static_cast<double>(given_.budget.gradients);
+    hooks_.progress(what, std::min(1.0, std::max(by_gradients, seconds() / given_.budget.seconds)));
+  }
+
+  Trial attempt(double rate, int64_t warm_up) {
+    say_progress(fmt::format("trial at {:.2g}{}", rate, warm_up > 0 ? fmt::format(", warm-up {}", warm_up) : ""));
+    const int64_t steps = std::min<int64_t>(left(), trial_ + warm_up);
+    Trial trial = hooks_.attempt({rate, warm_up, next_seed_++}, steps);
+    result_.cost.gradients += trial.gradients;
+    trial_seconds_ += trial.seconds;
+    trial_steps_ += trial.gradients;
+    if (trial_steps_ > 0) seconds_per_step_ = trial_seconds_ / static_cast<double>(trial_steps_);
+    result_.trials.push_back(trial);
+    return trial;
+  }
+
+  /// What is believed before any trial and now.
+  struct Belief {
+    explicit Belief(RateBelief before) : prior(before), now(std::move(before)) {}
+    RateBelief prior, now;
+  };
+
+  /// The loss at the last step that both trials have measured.
+  static std::pair<double, double> last_losses(const Trial& first, const Trial& second) {
+    const size_t at = std::min(first.losses.size(), second.losses.size()) - 1;
+    return {first.losses[at], second.losses[at]};
+  }
+
+  /// Whether a trial is too bad to count as stable: it has failed, or it lies above the best rate and has gained, below
+  /// the reference, less than half of what that has.
+  [[nodiscard]] bool failed(const Trial& trial, const Trial* standard) const {
+    if (trial.outcome == Outcome::fails) return true;
+    if (standard == nullptr || trial.learning_rate <= standard->learning_rate || !given_.compared) return false;
+    const auto [own, other] = last_losses(trial, *standard);
+    const double gain = given_.reference - other;
+    return gain > given_.least_gain && given_.reference - own < gain / 2;
+  }
+
+  /// Whether a trial with this warm-up has told anything.
+  static bool tells(const Trial& trial, int64_t warm_up) {
+    return trial.warm_up == warm_up && trial.outcome != Outcome::unknown;
+  }
+
+  /// The trial with this warm-up that has the lowest loss; null if none is stable.
+  [[nodiscard]] const Trial* best(int64_t warm_up) const {
+    const Trial* best = nullptr;
+    for (const Trial& trial : result_.trials) {
+      if (!tells(trial, warm_up) || trial.outcome == Outcome::fails) continue;
+      if (best == nullptr) {
+        best = &trial;
+      } else if (const auto [own, other] = last_losses(trial, *best); own < other) {
+        best = &trial;
+      }
+    }
+    return best;
+  }
+
+  /// Without a loss that one must come below: the rate of a control, if the best trial has gained so little that a much
+  /// lower rate may gain more, as on a plateau, and no lower one is known to gain less. 0: none is needed.
+  [[nodiscard]] double control(int64_t warm_up) const {
+    constexpr double kLower = 8;
+    const Trial* standard = best(warm_up);
+    if (standard == nullptr) return 0;
+    const Trial* lowest = standard;
+    for (const Trial& trial : result_.trials) {
+      if (tells(trial, warm_up) && trial.learning_rate < lowest->learning_rate) lowest = &trial;
+    }
+    if (lowest->outcome == Outcome::fails || lowest->outcome == Outcome::unmoved) return 0;
+    const auto [own, other] = last_losses(*lowest, *standard);
+    const double gain = given_.reference - other;
+    return gain < given_.clear_gain && given_.reference - own > gain / 2 ? lowest->learning_rate / kLower : 0;
+  }
+
+  /// The belief after all trials with this warm-up.
+  void update(Belief& belief, int64_t warm_up) const {
+    const Trial* standard = best(warm_up);
+    belief.now = belief.prior;
+    for (const Trial& trial : result_.trials) {
+      // What fails with a warm-up would fail without.
+      const bool implied = trial.warm_up > warm_up && trial.outcome == Outcome::fails;
+      if (implied || tells(trial, warm_up)) belief.now.see(trial.learning_rate, implied || failed(trial, standard));
+    }
+  }
+
+  /// Trials at the planned rate, unless it has been tried, and then where the belief is split, until it is narrow or
+  /// its share of what is left is spent.
+  void search(std::optional<Belief>& belief, int64_t warm_up, double share) {
+    const auto reserve = static_cast<int64_t>((1 - share) * static_cast<double>(left()));
+    while (left() - reserve >= shortest_ + warm_up) {
+      const bool first = plan_.peak > 0 && !(warm_up > 0 && trains_at_plan(belief->now)) &&
+                         std::none_of(result_.trials.begin(), result_.trials.end(), [&](const Trial& trial) {
+                           return trial.warm_up == warm_up && trial.learning_rate == plan_.peak;
+                         });
+      const double below = first ? 0 : control(warm_up);
+      if (!first && below == 0 && belief->now.estimate().octaves() < kNarrow) return;
+      const double rate = first ? plan_.peak : below > 0 ? below : belief->now.estimate().estimate;
+      if (attempt(rate, warm_up).outcome == Outcome::unknown) return;
+      update(*belief, warm_up);
+      if (warm_up > 0) update(*without_, 0);
+      ++seen_;
+    }
+  }
+
+  /// The belief with a warm-up before any trial with it: a little above that without, as a warm-up does not lower the
+  /// largest stable rate.
+  void begin_warm_up() {
+    const int64_t most = std::min(plan_.warm_up, kLongestWarmUp);
+    const int64_t steps = std::min(left() - shortest_, most);
+    result_.tried_warm_up = steps >= std::min(most, kLeastWarmUp) ? steps : 0;
+    const RateEstimate without = without_->now.estimate();
+    constexpr double kLift = 1.5, kOctaves = 1, kDeviationsOfInterval = 2.56;
+    with_ =
+        Belief(RateBelief(kLift * without.estimate, std::hypot(kOctaves, without.octaves() / kDeviationsOfInterval)));
+  }
+
+  /// Without a planned warm-up: whether one would let the planned rate train, if it rather does not.
+  void try_warm_up() {
+    if (plan_.warm_up > 0 || given_.continues || without_->now.quantile(0.5) >= plan_.peak) return;
+    for (const int64_t warm_up : {kLongestWarmUp, kLongestWarmUp / 2}) {
+      if (left() < warm_up + shortest_) return;
+      const Trial trial = attempt(plan_.peak, warm_up);
+      if (trial.outcome != Outcome::trains && trial.outcome != Outcome::slow) return;
+      // Without a loss that it must come below, it may still be on the plateau that trials at lower rates have left.
+      const Trial* standard = best(0);
+      if (given_.clear_gain > 0 && standard != nullptr &&
+          given_.reference - trial.losses.back() < (given_.reference - standard->losses.back()) / 2)
+        return;
+      result_.shortest_warm_up = warm_up;
+    }
+  }
+
+  [[nodiscard]] bool trains_at_plan(const RateBelief& belief) const {
+    return plan_.peak > 0 && belief.quantile(1 - kSure) > plan_.peak;
+  }
+  [[nodiscard]] bool fails_at_plan(const RateBelief& belief) const { return belief.quantile(kSure) < plan_.peak; }
+
+  [[nodiscard]] bool any_stable() const {
+    return std::any_of(result_.trials.begin(), result_.trials.end(), [](const Trial& trial) {
+      return trial.outcome == Outcome::trains || trial.outcome == Outcome::slow;
+    });
+  }
+
+  /// Whether every trial has failed, down to rates so low that no lower one would help.
+  [[nodiscard]] bool all_failed() const {
+    const bool all = std::all_of(result_.trials.begin(), result_.trials.end(), [](const Trial& trial) {
+      return trial.outcome == Outcome::fails || trial.outcome == Outcome::unknown;
+    });
+    return all && seen_ > 0 && plan_.peak > 0 && smallest_rate() <= plan_.peak / kHopeless;
+  }
+
+  void conclude() {
+    const bool warms = plan_.warm_up > 0;
+    const RateBelief& belief = warms ? with_->now : without_->now;
+    const bool shortened = result_.tried_warm_up < plan_.warm_up;
+    if (seen_ == 0) {
+      decide(Verdict::unknown, fmt::format("cannot tell within this budget: give at least {} gradients",
+                                           result_.cost.gradients + trial_ + result_.tried_warm_up));
+      return;
+    }
+    result_.largest_stable_rate = belief.estimate();
+    result_.largest_stable_rate_without_warm_up = without_->now.estimate();
+    const double stable = belief.estimate().estimate;
+    recommend(std::min(stable / 2, std::max(plan_.peak, stable / 4)) / plan_.factor, {});
+    const std::string about = fmt::format("the largest stable rate is about {:.2g}", stable);
+    if (all_failed()) {
+      decide(Verdict::cannot,
+             fmt::format("does not train: no trial learned anything, at rates down to {:.2g}", smallest_rate()));
+      result_.recommended.reset();
+    } else if (!any_stable() && fails_at_plan(belief) && !shortened) {
+      decide(Verdict::other_rate, fmt::format("does not train at {:.2g}: no trial learned anything, at rates down to "
+                                              "{:.2g}; lower ones were not tried",
+                                              plan_.peak, smallest_rate()));
+      result_.recommended.reset();
+    } else if (!any_stable()) {
+      decide(Verdict::unknown,
+             fmt::format("cannot tell within this budget: no trial learned anything, at rates down to {:.2g}",
+                         smallest_rate()));
+      result_.recommended.reset();
+    } else if (trains_at_plan(belief)) {
+      decide(Verdict::trains,
+             fmt::format("trains as configured: {}, {:.2g} times the configured one", about, stable / plan_.peak));
+      if (warms && trains_at_plan(without_->now)) result_.shortest_warm_up = 0;
+      if (warms && !result_.shortest_warm_up && result_.tried_warm_up > 0)
+        result_.shortest_warm_up = result_.tried_warm_up;
+      recommend(given_.configured_rate, {});
+    } else if (!warms && result_.shortest_warm_up) {
+      const int64_t steps = *result_.shortest_warm_up;
+      decide(Verdict::needs_warm_up,
+             fmt::format("trains only with warm-up: {} steps were enough at {:.2g}; without, {}", steps, plan_.peak,
+                         about));
+      recommend(given_.configured_rate, 2 * steps);
+    } else if (fails_at_plan(belief) && !shortened) {
+      decide(Verdict::other_rate, fmt::format("does not train at {:.2g}: {}", plan_.peak, about));
+    } else if (fails_at_plan(belief)) {
+      decide(
+          Verdict::unknown,
+          fmt::format("cannot tell within this budget: {}, {}, below {:.2g}, but the planned warm-up of {} steps may "
+                      "be enough",
+                      result_.tried_warm_up > 0 ? fmt::format("after one of {} steps", result_.tried_warm_up)
+                                                : "without warm-up",
+                      about, plan_.peak, with_thousands(plan_.warm_up)));
+    } else {
+      decide(Verdict::unknown,
+             fmt::format("cannot tell within this budget: the largest stable rate lies between {:.2g} and {:.2g}, and "
+                         "the configured one is {:.2g}",
+                         belief.estimate().low, belief.estimate().high, plan_.peak));
+    }
+  }
+
+  void decide(Verdict verdict, std::string answer) {
+    result_.verdict = verdict;
+    result_.answer = std::move(answer);
+  }
+
+  /// `warm_up`: in place of the planned one. A run that goes on keeps its settings.
+  void recommend(double rate, std::optional<int64_t> warm_up) {
+    if (given_.continues) return;
+    result_.recommended = Recommendation{.learning_rate = rate, .warm_up = warm_up, .schedule = {}};
+    if (!warm_up && given_.schedule_with_warm_up.empty()) result_.recommended->warm_up = plan_.warm_up;
+    if (warm_up) result_.recommended->schedule = given_.schedule_with_warm_up;
+  }
+
+  [[nodiscard]] double smallest_rate() const {
+    double smallest = std::numeric_limits<double>::infinity();
+    for (const Trial& trial : result_.trials) {
+      if (trial.outcome != Outcome::unknown) smallest = std::min(smallest, trial.learning_rate);
+    }
+    return smallest;
+  }
+
+  const SearchPlan& given_;
+  const PlannedSchedule& plan_;
+  const SearchHooks& hooks_;
+  CheckResult& result_;
+  const Stopwatch watch_;
+  std::optional<Belief> with_, without_;  // with the tried warm-up, and without
+  int64_t next_seed_ = 1;
+  int64_t trial_ = 0, shortest_ = 0;  // steps: kTrial and kShortest, or all of a shorter run
+  int64_t seen_ = 0;                  // trials that said something
+  double trial_seconds_ = 0;
+  int64_t trial_steps_ = 0;
+  double seconds_per_step_ = 0;
+};
+
+}  // namespace
+
+void search_rates(const SearchPlan& plan, RateBelief before, const SearchHooks& hooks, CheckResult& result) {
+  Search(plan, std::move(before), hooks, result).run();
+}
+
+}  // namespace plumb::check

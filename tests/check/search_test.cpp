@@ -1,0 +1,165 @@
+// The search on simulated trials: runs that train exactly below a known rate.
+#include "plumb/check/search.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "plumb/analysis/rate_search.h"
+
+namespace plumb::check {
+namespace {
+
+constexpr double kFirstLoss = 6;
+
+struct Simulated {
+  double stable = 0;               // rates above fail
+  double stable_with_warm_up = 0;  // after a warm-up
+  SearchPlan plan{
+      .schedule = {.peak = 1e-3, .warm_up = 0, .steps = 5000}, .configured_rate = 1e-3, .reference = kFirstLoss};
+
+  [[nodiscard]] CheckResult search(double believed = 1e-3) {
+    CheckResult result;
+    const SearchHooks hooks{.attempt = [this](const TrialPlan& trial, int64_t steps) {
+      const double limit = trial.warm_up > 0 ? stable_with_warm_up : stable;
+      Trial found{.learning_rate = trial.learning_rate, .warm_up = trial.warm_up, .seed = trial.seed};
+      found.outcome = trial.learning_rate > limit ? Outcome::fails : Outcome::trains;
+      found.steps = {0, steps};
+      found.losses = {kFirstLoss, found.outcome == Outcome::fails ? 7.0 : 4.0};
+      found.gradients = steps;
+      found.seconds = 0.5 * static_cast<double>(steps);
+      return found;
+    }};
+    search_rates(plan, RateBelief(believed, 3), hooks, result);
+    return result;
+  }
+};
+
+TEST(RateSearch, FindsTheRateAboveWhichTrialsFail) {
+  for (const double stable : {2e-4, 1.3e-3, 9e-3}) {
+    Simulated runs{.stable = stable};
+    runs.plan.budget.gradients = 2000;
+    const CheckResult result = runs.search();
+    ASSERT_TRUE(result.largest_stable_rate);
+    EXPECT_LT(result.largest_stable_rate->low, stable);
+    EXPECT_GT(result.largest_stable_rate->high, stable);
+    EXPECT_NEAR(std::log2(result.largest_stable_rate->estimate / stable), 0, 0.7);
+    EXPECT_LE(result.cost.gradients, 2000);
+    EXPECT_EQ(result.planned_seconds, 2500);
+  }
+}
+
+TEST(RateSearch, ComesToEachVerdict) {
+  Simulated runs{.stable = 1};
+  runs.plan.budget.gradients = 600;
+  EXPECT_EQ(runs.search().verdict, Verdict::trains);
+  EXPECT_EQ(runs.search().recommended->learning_rate, 1e-3);
+
+  runs.stable = runs.stable_with_warm_up = 1e-5;
+  const CheckResult other = runs.search();
+  EXPECT_EQ(other.verdict, Verdict::other_rate) << other.answer;
+  EXPECT_LT(other.recommended->learning_rate, 1e-4);
+
+  runs.stable_with_warm_up = 1;
+  runs.plan.budget.gradients = 900;  // for warm-ups of 100 and of 50 steps
+  const CheckResult warm = runs.search();
+  EXPECT_EQ(warm.verdict, Verdict::needs_warm_up) << warm.answer;
+  EXPECT_EQ(warm.recommended->warm_up, 100);
+
+  runs.stable = runs.stable_with_warm_up = 0;
+  runs.plan.budget.gradients = 4000;
+  EXPECT_EQ(runs.search().verdict, Verdict::cannot);
+  EXPECT_FALSE(runs.search().recommended);
+
+  runs.plan.budget.gradients = 50;
+  const CheckResult little = runs.search();
+  EXPECT_EQ(little.verdict, Verdict::unknown);
+  EXPECT_EQ(little.answer, "cannot tell within this budget: give at least 80 gradients");
+  EXPECT_TRUE(little.trials.empty());
+}
+
+TEST(RateSearch, TrialsWithLessThanHalfOfTheBestGainAreNotStable) {
+  SearchPlan plan{.schedule = {.peak = 1e-4, .warm_up = 0, .steps = 5000}, .reference = kFirstLoss};
+  plan.budget.gradients = 1000;
+  const SearchHooks hooks{.attempt = [](const TrialPlan& trial, int64_t steps) {
+    const bool stuck = trial.learning_rate > 2e-4;  // ends below the reference all the same
+    return Trial{.learning_rate = trial.learning_rate,
+                 .warm_up = trial.warm_up,
+                 .outcome = Outcome::trains,
+                 .steps = {0, steps},
+                 .losses = {kFirstLoss, stuck ? 5.7 : 4.0},
+                 .gradients = steps};
+  }};
+  const auto estimate = [&] {
+    CheckResult result;
+    search_rates(plan, RateBelief(1e-4, 3), hooks, result);
+    return result.largest_stable_rate->estimate;
+  };
+  EXPECT_LT(estimate(), 4e-4);
+  plan.compared = false;
+  EXPECT_GT(estimate(), 1e-3);
+}
+
+TEST(RateSearch, TriesAControlWhereEveryTrialHasGainedLittle) {
+  SearchPlan plan{.schedule = {.peak = 1, .warm_up = 0, .steps = 5000}, .reference = kFirstLoss};
+  plan.budget.gradients = 800;
+  const SearchHooks hooks{.attempt = [](const TrialPlan& trial, int64_t steps) {
+    const bool stuck = trial.learning_rate > 0.01;  // on a plateau a little below the first loss
+    return Trial{.learning_rate = trial.learning_rate,
+                 .warm_up = trial.warm_up,
+                 .outcome = Outcome::trains,
+                 .steps = {0, steps},
+                 .losses = {kFirstLoss, stuck ? 5.8 : 4.0},
+                 .gradients = steps};
+  }};
+  const auto search = [&] {
+    CheckResult result;
+    search_rates(plan, RateBelief(1, 3), hooks, result);
+    return result;
+  };
+  EXPECT_EQ(search().verdict, Verdict::trains);
+  plan.clear_gain = 0.4;
+  const CheckResult found = search();
+  EXPECT_EQ(found.verdict, Verdict::other_rate) << found.answer;
+  EXPECT_LT(found.largest_stable_rate->estimate, 0.03);
+}
+
+/// A quadratic loss of curvature 1 under gradient descent: w ← (1 − η)·w.
+std::vector<double> descent(double rate, double scale, double offset) {
+  std::vector<double> losses;
+  for (int64_t step = 0; step <= 80; step += 10)
+    losses.push_back(offset + scale * std::pow(1 - rate, 2 * static_cast<double>(step)));
+  return losses;
+}
+
+TEST(FallVerdict, HasNoUnit) {
+  const std::vector<int64_t> steps = {0, 10, 20, 30, 40, 50, 60, 70, 80};
+  for (const double scale : {1e-6, 1.0, 1e6}) {
+    for (const double offset : {0.0, -1.5 * scale}) {  // such as a likelihood, of either sign
+      const auto outcome = [&](double rate) {
+        return judge_fall(steps, descent(rate, scale, offset), 0, false).outcome;
+      };
+      EXPECT_EQ(outcome(1.9), Outcome::trains);
+      EXPECT_EQ(outcome(2.01), Outcome::fails);
+      EXPECT_EQ(outcome(1e-6), Outcome::unmoved);
+    }
+  }
+  EXPECT_EQ(judge_fall({0, 3}, {1, INFINITY}, 0, true).outcome, Outcome::fails);
+  EXPECT_EQ(judge_fall({0, 10}, {1, 0.5}, 0, false).outcome, Outcome::unknown);
+  // Falls, and loses it again.
+  EXPECT_EQ(judge_fall(steps, {5, 3, 2, 2, 2, 3, 4, 4.5, 4.6}, 0, false).outcome, Outcome::fails);
+}
+
+TEST(CriticalRateSearch, OfAQuadraticLossIsExact) {
+  // L(w − η·u) − L(w) = −η·gᵀu + η²·uᵀHu/2 with gᵀu = 3 and uᵀHu = 12.
+  for (const double start : {1e-6, 1e-3, 40.0}) {
+    const auto found = find_critical_rate(3, [](double rate) { return -3 * rate + 6 * rate * rate; }, {start});
+    ASSERT_TRUE(found);
+    EXPECT_NEAR(found->rate(), 0.5, 0.5 * 0.03);
+  }
+  EXPECT_FALSE(find_critical_rate(3, [](double rate) { return -rate; }));
+}
+
+}  // namespace
+}  // namespace plumb::check

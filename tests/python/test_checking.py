@@ -1,0 +1,307 @@
+"""plumb.check: stable rates that are known exactly, each verdict, and without a trace in the run."""
+
+import copy
+import math
+import random
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import plumb
+
+CURVATURES = torch.tensor([0.5, 1.0, 4.0], dtype=torch.float64)
+
+
+class Quadratic(nn.Module):
+    """½ Σ λᵢ wᵢ²."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.tensor([[1.0, -2.0, 0.5]], dtype=torch.float64))
+
+    def forward(self, scale):
+        return 0.5 * scale * (CURVATURES * self.weight.square()).sum()
+
+
+def quadratic(rate, momentum=0.0, **options):
+    model = Quadratic()
+    optimizer = torch.optim.SGD(model.parameters(), lr=rate, momentum=momentum)
+    return plumb.check(model, optimizer, lambda model, batch: model(batch), [1.0], budget=2000, **options)
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+@pytest.mark.parametrize("rate", [0.01, 0.3, 20.0])
+def test_gradient_descent_on_a_quadratic_loss(momentum, rate):
+    """Polyak 1964: it converges below (2 + 2μ)/λ, and diverges above."""
+    largest = (2 + 2 * momentum) / 4
+    found = quadratic(rate, momentum)
+    stable = found.largest_stable_rate
+    assert stable.low < largest < stable.high and stable.high < 2.01 * stable.low
+    assert float(stable) == pytest.approx(largest, rel=0.3)
+    for trial in found.trials:
+        assert (trial.outcome == "fails") == (trial.learning_rate > largest), (trial, largest)
+    assert found.verdict == ("trains" if rate < largest else "other_rate") and bool(found) == (rate < largest)
+    assert found.exit_status == (0 if rate < largest else 3)
+    assert found.recommended.learning_rate == (rate if rate < largest else pytest.approx(float(stable) / 2))
+    # The first step's critical rate: 2 gᵀg/gᵀHg.
+    gradient = CURVATURES * Quadratic().weight.detach()[0]
+    expected = 2 * gradient.square().sum() / (CURVATURES * gradient.square()).sum()
+    assert found.critical_rate == pytest.approx(expected.item(), rel=0.05)
+    assert found.first_loss == pytest.approx(0.5 * (0.5 + 4 + 1)) and found.planned_steps is None
+
+
+def test_the_unit_of_the_loss_does_not_matter():
+    rates = []
+    for scale in (1e-6, 1.0, 1e6):
+        model = Quadratic()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1 / scale)
+        rates.append(float(plumb.check(model, optimizer, lambda m, b: m(b) - 3 * scale, [scale]).largest_stable_rate) * scale)
+    assert rates == pytest.approx([rates[0]] * 3, rel=0.02)
+
+
+def transformer(rate, optimizer=torch.optim.AdamW, **settings):
+    """Says which token stood before; 16 kinds, each as frequent as any other."""
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(16, 2, 32, dropout=0.1, batch_first=True)
+    model = nn.ModuleDict({"embed": nn.Embedding(16, 16), "body": nn.TransformerEncoder(layer, 2), "head": nn.Linear(16, 16)})
+    place = nn.Parameter(torch.randn(8, 16))
+    model.register_parameter("place", place)
+    batches = [torch.randint(16, (16, 8)) for _ in range(20)]
+    return model, optimizer(model.parameters(), lr=rate, **settings), batches
+
+
+def loss_of(model, tokens):
+    hidden = model["body"](model["embed"](tokens) + model.place)
+    return nn.functional.cross_entropy(model["head"](hidden[:, 1:]).flatten(0, 1), tokens[:, :-1].flatten())
+
+
+@pytest.mark.parametrize("reference", [None, math.log(16)])
+def test_a_transformer(reference):
+    model, optimizer, batches = transformer(1.0)
+    absurd = plumb.check(model, optimizer, loss_of, batches, steps=2000, budget=600, reference_loss=reference)
+    assert absurd.verdict == "other_rate", absurd
+    assert 1e-4 < absurd.recommended.learning_rate < 0.1 and absurd.planned_seconds > 0
+    assert any(reason.raised and reason.alarm == "updates" for reason in absurd.reasons)
+    model, optimizer, batches = transformer(3e-3)
+    sane = plumb.check(model, optimizer, loss_of, batches, steps=2000, budget=600, reference_loss=reference)
+    assert sane.verdict == "trains" and sane.cost.gradients <= 600, sane
+    assert not any(reason.raised for reason in sane.reasons), sane
+    # What the answer promises: 300 steps of the run itself.
+    for rate, learns in ((absurd.recommended.learning_rate, True), (1.0, False)):
+        model, optimizer, batches = transformer(rate)
+        for step in range(300):
+            optimizer.zero_grad()
+            loss = loss_of(model, batches[step % 20])
+            loss.backward()
+            optimizer.step()
+        assert (loss.item() < math.log(16) - 0.5) == learns, (rate, loss.item())
+
+
+def test_a_small_budget_says_what_is_needed():
+    found = quadratic(0.1)
+    assert found.verdict == "trains"
+    model = Quadratic()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    found = plumb.check(model, optimizer, lambda m, b: m(b), [1.0], budget=30)
+    assert found.verdict == "unknown" and found.exit_status == 4 and not found.trials
+    assert "give at least 100 gradients" in found.answer and found.largest_stable_rate is None  # measurements and 80 steps
+    again = plumb.check(model, optimizer, lambda m, b: m(b), [1.0], budget=100)
+    assert len(again.trials) == 1
+    assert plumb.check(model, optimizer, lambda m, b: m(b), [1.0], steps=4000, budget="5%").cost.gradients <= 200
+    assert plumb.check(model, optimizer, lambda m, b: m(b), [1.0], budget="0.0001s").verdict == "unknown"
+
+
+def test_a_warm_up_is_recommended_where_it_suffices():
+    """A step of gradient descent at w = 3 is too large above 2/181, but the curvature at w = 0 is 1."""
+
+    class Steep(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.tensor([3.0], dtype=torch.float64))
+
+        def forward(self, batch):
+            return (0.5 * self.weight.square() + 5 * self.weight**4).sum()
+
+    model = Steep()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    found = plumb.check(model, optimizer, lambda m, b: m(b), [0], budget=1500)
+    assert found.verdict == "needs_warm_up" and found.shortest_warm_up in (50, 100), found
+    assert found.recommended.warm_up == 2 * found.shortest_warm_up and found.recommended.learning_rate == 0.1
+    warm = plumb.check(model, optimizer, lambda m, b: m(b), [0], budget=4000, warm_up=100)
+    assert warm.verdict == "trains" and warm.tried_warm_up == 100 and "without warm-up" in str(warm), warm
+    assert float(warm.largest_stable_rate) > 2 * float(warm.largest_stable_rate_without_warm_up)
+
+
+def test_what_cannot_train():
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    broken = plumb.check(model, optimizer, lambda m, x: m(x).sum() * math.nan, [torch.ones(2, 3)])
+    assert broken.verdict == "cannot" and "the loss is nan" in broken.answer and broken.exit_status == 3
+    for tensor in model.parameters():
+        tensor.requires_grad_(False)
+    frozen = plumb.check(model, optimizer, lambda m, x: m(x).sum(), [torch.ones(2, 3)])
+    assert frozen.verdict == "cannot" and "frozen" in frozen.answer and not frozen.trials
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    detached = plumb.check(model, optimizer, lambda m, x: m(x.requires_grad_()).detach().sum() + x.sum(), [torch.ones(2, 3)])
+    assert detached.verdict == "cannot" and "no gradient" in detached.answer
+
+
+def reason(found, alarm):
+    return next(one for one in found.reasons if one.alarm == alarm)
+
+
+def test_reasons():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 2), nn.Linear(5, 5))  # the last is not used
+    model[0].bias.requires_grad_(False)
+    batches = [(torch.randn(16, 3), torch.randint(2, (16,))) for _ in range(6)]
+
+    def loss(model, batch):
+        return nn.functional.cross_entropy(model[2](model[1](model[0](batch[0]))), batch[1])
+
+    def checked(optimizer, **options):
+        return plumb.check(model, optimizer, loss, batches, budget=60, **options)
+
+    found = checked(torch.optim.Adam(model.parameters(), lr=1e-3), reference_loss=math.log(2))
+    unused = reason(found, "gradients")
+    assert unused.raised and unused.value == 2 and unused.place == "3.weight" and "2 of 5" in unused.text
+    assert reason(found, "frozen").value == pytest.approx(1 / 6) and reason(found, "frozen").place == "0.bias"
+    assert not reason(found, "epsilon").raised and not reason(found, "initial_loss").raised
+    assert found.reasons[0] is unused and str(found).split("\n")[0] == found.answer and "! 2 of 5" in str(found)
+    # Adam's first step is the rate in each element.
+    size = 1e-3 * math.sqrt(16) / model[2].weight.detach().norm().item()
+    assert reason(found, "updates").value == pytest.approx(size, rel=1e-3) and reason(found, "updates").place == "2.weight"
+    found = checked(torch.optim.Adam(model.parameters(), lr=1e-3, eps=1e3), reference_loss=math.log(2) - 4)
+    assert reason(found, "epsilon").raised and reason(found, "epsilon").value == 1 and reason(found, "initial_loss").raised
+    found = checked(torch.optim.SGD(model.parameters(), lr=1e-9), steps=100)
+    assert [one.raised for one in found.reasons if one.alarm == "updates"] == [True, False]  # raised ones first
+
+
+def test_a_matrix_behind_one_that_begins_at_zero_has_a_gradient_later():
+    model = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 1))
+    nn.init.zeros_(model[1].weight)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    found = plumb.check(model, optimizer, lambda m, x: (m(x) - 1).square().mean(), [torch.randn(8, 3)], budget=20)
+    assert reason(found, "gradients").value == 0
+
+
+class Interrupted(nn.Module):
+    def __init__(self, after):
+        super().__init__()
+        self.inner, self.calls, self.after = nn.Linear(3, 1), [], after
+
+    def forward(self, x):
+        self.calls.append(1)
+        if len(self.calls) == self.after:
+            raise KeyboardInterrupt
+        return self.inner(x)
+
+
+def everything(model, optimizer, loader):
+    scheduled = [{name: value for name, value in group.items() if name != "params"} for group in optimizer.param_groups]
+    return copy.deepcopy((model.state_dict(), [p.grad for p in model.parameters()], optimizer.state_dict()["state"], scheduled,
+                          [module.training for module in model.modules()], torch.get_rng_state(), random.getstate(),
+                          np.random.get_state()[1], loader.generator.get_state()))
+
+
+def same(a, b):
+    if isinstance(a, torch.Tensor):
+        return torch.equal(a, b)
+    if isinstance(a, np.ndarray):
+        return np.array_equal(a, b)
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(map(same, a, b))
+    return a == b
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_leaves_everything_as_found(interrupted):
+    torch.manual_seed(1)
+    model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Dropout(0.3), nn.Linear(4, 3), Interrupted(40))
+    model[-1].after = 0
+    model[1].eval()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1, (step + 1) / 10))
+    data = torch.utils.data.TensorDataset(torch.randn(32, 3), torch.randn(32, 1))
+    loader = torch.utils.data.DataLoader(data, 8, shuffle=True, generator=torch.Generator().manual_seed(3))
+
+    def loss(model, batch):
+        return nn.functional.mse_loss(model(batch[0]), batch[1]) + 0 * random.random() + 0 * np.random.rand()
+
+    for batch in loader:
+        loss(model, batch).backward()
+        optimizer.step()
+        scheduler.step()
+    before, objects = everything(model, optimizer, loader), [(p, p.grad) for p in model.parameters()]
+    if interrupted:
+        model[-1].after = len(model[-1].calls) + 40
+        with pytest.raises(KeyboardInterrupt):
+            plumb.check(model, optimizer, loss, loader, budget=300)
+    else:
+        found = plumb.check(model, optimizer, loss, loader, budget=300)
+        assert found.planned_rate == 1e-2 and found.trials  # the scheduler's peak, not its present rate
+    assert same(before, everything(model, optimizer, loader))
+    assert all(p is q and g is p.grad for (p, g), q in zip(objects, model.parameters()))
+    optimizer.step()  # still that of the model
+    assert not same(before[0], model.state_dict())
+
+
+def test_answers_do_not_depend_on_chance():
+    answers = []
+    for _ in range(2):
+        model, optimizer, batches = transformer(3e-3)
+        found = plumb.check(model, optimizer, loss_of, iter(batches), budget=200)
+        answers.append([trial.losses for trial in found.trials])
+        torch.randn(3)
+    assert answers[0] == answers[1] and answers[0]
+
+
+def test_groups_and_clipping():
+    """Two groups with curvatures 4 and 1: the second's rate is four times the first's, so that both are as close."""
+    model = nn.ParameterList([nn.Parameter(torch.ones(1, dtype=torch.float64)) for _ in range(2)])
+    groups = [{"params": [model[0]], "lr": 0.1}, {"params": [model[1]], "lr": torch.tensor(0.4)}]
+
+    def loss(model, batch):
+        return (2 * model[0].square() + 0.5 * model[1].square()).sum()
+
+    found = plumb.check(model, torch.optim.SGD(groups, lr=1.0), loss, [0], budget=1500)
+    assert found.planned_rate == pytest.approx(0.4)
+    assert found.largest_stable_rate.low < 2 < found.largest_stable_rate.high  # of the second group: 2/1
+    assert groups[1]["lr"] == torch.tensor(0.4)
+    # With clipping, nothing diverges to infinity: it stays where steps of the length rate·1 lead to and fro.
+    clipped = plumb.check(model, torch.optim.SGD(groups, lr=1.0), loss, [0], budget=1500, clip_norm=1e-9)
+    assert all(trial.outcome == "unmoved" for trial in clipped.trials if trial.learning_rate < 1e3)
+
+
+def test_shows_itself():
+    found = quadratic(0.01)
+    page = found._repr_html_()
+    assert "Will it train?" in page and page.count("<circle") == len(found.trials) and "80%" in page
+    assert "largest stable rate" in repr(found) and "recommended" in repr(found)
+
+
+def test_errors():
+    model = Quadratic()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with pytest.raises(plumb.Error, match="none of the model's parameters"):
+        plumb.check(Quadratic(), optimizer, lambda m, b: m(b), [1.0])
+    with pytest.raises(plumb.Error, match="at least one batch"):
+        plumb.check(model, optimizer, lambda m, b: m(b), [])
+    with pytest.raises(plumb.Error, match="another model"):
+        plumb.check(model, optimizer, lambda _, b: model(b), [1.0])
+    assert model.weight.grad is None
+    with pytest.raises(plumb.Error, match="no single number"):
+        plumb.check(model, optimizer, lambda m, b: m.weight, [1.0])
+    with pytest.raises(plumb.Error, match="is no budget"):
+        plumb.check(model, optimizer, lambda m, b: m(b), [1.0], budget="much")
+    with pytest.raises(plumb.Error, match="of how many steps"):
+        plumb.check(model, optimizer, lambda m, b: m(b), [1.0], budget="5%")
+    with pytest.raises(plumb.Error, match="learning rate is 0"):
+        plumb.check(model, torch.optim.SGD(model.parameters(), lr=0.0), lambda m, b: m(b), [1.0])
+    with pytest.raises(plumb.Error, match="closure"):
+        plumb.check(model, torch.optim.LBFGS(model.parameters()), lambda m, b: m(b), [1.0])
