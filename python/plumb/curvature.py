@@ -4,13 +4,34 @@ import contextlib
 import math
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from os import PathLike
+from typing import Any, TypeAlias, TypedDict, Unpack, overload
 
 import torch
+from torch import Tensor
 
 from . import _plumb
 from ._plumb import Error
 from .results import Spectra, Spectrum
+
+Loss: TypeAlias = Callable[..., Tensor] | Iterable[Callable[[], Tensor]]
+Parameters: TypeAlias = torch.nn.Module | Tensor | Iterable[Tensor] | Iterable[tuple[str, Tensor]] | Mapping[str, Tensor]
+By: TypeAlias = str | Mapping[str, str | Tensor | Iterable[str | Tensor]]
+Vector: TypeAlias = Tensor | Sequence[Tensor] | Mapping[str, Tensor]
+Progress: TypeAlias = Callable[[int, int, str], object]
+
+
+class _Options(TypedDict, total=False):
+    steps: int
+    probes: int
+    seed: int
+    tolerance: float
+    dense: bool
+    sigma: float
+    basis_directory: str | PathLike[str]
+    progress: Progress | None
+
 
 _GRAPH_MEMORY = 6 << 30
 
@@ -28,12 +49,27 @@ _ONCE = (
 )
 
 
-def spectrum(loss, parameters, *, batches=None, graph_memory=_GRAPH_MEMORY, **options):
+@overload
+def spectrum(loss: Loss, parameters: Parameters, *, batches: Iterable[Any] | None = None, graph_memory: int = _GRAPH_MEMORY,
+             by: None = None, **options: Unpack[_Options]) -> Spectrum: ...
+@overload
+def spectrum(loss: Loss, parameters: Parameters, *, batches: Iterable[Any] | None = None, graph_memory: int = _GRAPH_MEMORY,
+             by: By, **options: Unpack[_Options]) -> Spectra: ...
+def spectrum(loss: Loss, parameters: Parameters, *, batches: Iterable[Any] | None = None, graph_memory: int = _GRAPH_MEMORY,
+             **options: Any) -> Any:
     """The spectrum of a loss's Hessian: `Hessian(loss, parameters, …).spectrum(…)`, which explain the arguments."""
     return Hessian(loss, parameters, batches=batches, graph_memory=graph_memory).spectrum(**options)
 
 
-def hvp(loss, parameters, vector, *, batches=None):
+@overload
+def hvp(loss: Loss, parameters: Parameters, vector: Tensor, *, batches: Iterable[Any] | None = None) -> Tensor: ...
+@overload
+def hvp(loss: Loss, parameters: Parameters, vector: Sequence[Tensor], *,
+        batches: Iterable[Any] | None = None) -> list[Tensor]: ...
+@overload
+def hvp(loss: Loss, parameters: Parameters, vector: Mapping[str, Tensor], *,
+        batches: Iterable[Any] | None = None) -> dict[str, Tensor]: ...
+def hvp(loss: Loss, parameters: Parameters, vector: Vector, *, batches: Iterable[Any] | None = None) -> Any:
     """The product of a loss's Hessian with a vector. For several products keep a `Hessian`, which keeps the graph."""
     return Hessian(loss, parameters, batches=batches) @ vector
 
@@ -50,7 +86,8 @@ class Hessian:
     The parameters must not change while the object is in use. `loss` and `gradient` (n) are those at the parameters.
     """
 
-    def __init__(self, loss, parameters, *, batches=None, graph_memory=_GRAPH_MEMORY):
+    def __init__(self, loss: Loss, parameters: Parameters, *, batches: Iterable[Any] | None = None,
+                 graph_memory: int = _GRAPH_MEMORY) -> None:
         self.parameters = _named(parameters)
         tensors = list(self.parameters.values())
         terms = _terms(loss, batches)
@@ -73,7 +110,13 @@ class Hessian:
         self.dtype, self.device = self.gradient.dtype, self.gradient.device
         self._versions = [tensor._version for tensor in tensors]
 
-    def __matmul__(self, vector):
+    @overload
+    def __matmul__(self, vector: Tensor) -> Tensor: ...
+    @overload
+    def __matmul__(self, vector: Sequence[Tensor]) -> list[Tensor]: ...
+    @overload
+    def __matmul__(self, vector: Mapping[str, Tensor]) -> dict[str, Tensor]: ...
+    def __matmul__(self, vector: Vector) -> Any:
         """H·v for v of shape (n), H·V for V of shape (n, k), or for tensors with the parameters' shapes (a list or a dict),
         which then give the same."""
         if isinstance(vector, torch.Tensor):
@@ -89,13 +132,18 @@ class Hessian:
         product = {name: piece.reshape(shapes[name]) for name, piece in zip(shapes, split)}
         return product if isinstance(vector, Mapping) else list(product.values())
 
-    def _multiply(self, vectors):
+    def _multiply(self, vectors: list[Tensor]) -> list[Tensor]:
         self._require_unchanged()
         with _explained():
             return self._operator.multiply(vectors)
 
-    def spectrum(self, *, by=None, steps=80, probes=3, seed=0, tolerance=0.0, dense=False, sigma=0.0, basis_directory="",
-                 progress=None):
+    @overload
+    def spectrum(self, *, by: None = None, **options: Unpack[_Options]) -> Spectrum: ...
+    @overload
+    def spectrum(self, *, by: By, **options: Unpack[_Options]) -> Spectra: ...
+    def spectrum(self, *, by: By | None = None, steps: int = 80, probes: int = 3, seed: int = 0, tolerance: float = 0.0,
+                 dense: bool = False, sigma: float = 0.0, basis_directory: str | PathLike[str] = "",
+                 progress: Progress | None = None) -> Any:
         """Extreme eigenvalues, trace and density by the Lanczos process, from `probes` random starts of `steps` products.
 
         by: groups of parameters, for the spectra of all their diagonal blocks in one pass, as `Spectra`: a regular
@@ -114,7 +162,7 @@ class Hessian:
                                  basis_directory=str(basis_directory))
         begin = time.perf_counter()
         names = list(self.parameters)
-        groups = {None: range(len(names))} if by is None else _groups(by, self.parameters)
+        groups = {"": list(range(len(names)))} if by is None else _groups(by, self.parameters)
         with _explained():
             if by is None:
                 found = [self._operator.spectrum(options, progress)]
@@ -129,23 +177,24 @@ class Hessian:
                 one, parameters=gradient.numel(), dtype=str(self.dtype).removeprefix("torch."), loss=self.loss,
                 gradient_norm=gradient.norm().item(), seed=seed, seconds=seconds,
             )
-        return spectra[None] if by is None else spectra
+        return spectra[""] if by is None else spectra
 
-    def _require_unchanged(self):
+    def _require_unchanged(self) -> None:
         if self._versions != [tensor._version for tensor in self.parameters.values()]:
             raise _error("the parameters have changed since this Hessian was made", "make a new one after each step")
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Hessian of {self.shape[0]:,} parameters ({str(self.dtype).removeprefix('torch.')}, {self.device})"
 
 
 class _Term:
     """A loss, checked at each call, as a share of the mean."""
 
-    def __init__(self, closure, share):
-        self.closure, self.share, self.first = closure, share, None
+    def __init__(self, closure: Callable[[], Tensor], share: float) -> None:
+        self.closure, self.share = closure, share
+        self.first: float | None = None
 
-    def __call__(self):
+    def __call__(self) -> Tensor:
         loss = self.closure()
         if not isinstance(loss, torch.Tensor):
             raise _error(f"the loss is of type {type(loss).__name__}", "return a tensor with its graph, not loss.item()")
@@ -167,7 +216,7 @@ class _Term:
         return loss * self.share
 
 
-def _terms(loss, batches):
+def _terms(loss: Loss, batches: Iterable[Any] | None) -> list[_Term]:
     if batches is not None:
         closures = [lambda batch=batch: loss(batch) for batch in batches]
     else:
@@ -177,7 +226,7 @@ def _terms(loss, batches):
     return [_Term(closure, 1 / len(closures)) for closure in closures]
 
 
-def _named(parameters):
+def _named(parameters: Any) -> dict[str, Tensor]:
     """The parameters by name, all fit to be differentiated."""
     if isinstance(parameters, torch.nn.Module):
         parameters = parameters.named_parameters()
@@ -203,10 +252,10 @@ def _named(parameters):
     return named
 
 
-def _groups(by, parameters):
+def _groups(by: By, parameters: dict[str, Tensor]) -> dict[str, list[int]]:
     """The places of each group's parameters."""
     names = list(parameters)
-    groups = {}
+    groups: dict[str, list[int]] = {}
     if isinstance(by, str):
         for place, name in enumerate(names):
             if match := re.search(by, name):
@@ -226,18 +275,19 @@ def _groups(by, parameters):
     return groups
 
 
-def _some(names):
+def _some(names: list[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def _error(what, hint=""):
+def _error(what: str, hint: str = "") -> Error:
     return Error(f"{what}\n{hint}" if hint else what)
 
 
-def _require_twice(loss):
+def _require_twice(loss: Tensor) -> None:
     """A function marked as differentiable once gives no error, but wrong second derivatives, where the gradient that reaches
     it is a constant."""
-    seen, nodes = set(), [loss.grad_fn]
+    seen: set[Any] = set()
+    nodes: list[Any] = [loss.grad_fn]
     while nodes:
         node = nodes.pop()
         if node is None or node in seen:
@@ -252,7 +302,7 @@ def _require_twice(loss):
 
 
 @contextlib.contextmanager
-def _explained():
+def _explained() -> Iterator[None]:
     """Computes graphs, also within torch.no_grad(), and says what to do if PyTorch cannot differentiate a loss twice."""
     try:
         with torch.enable_grad():

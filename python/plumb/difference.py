@@ -2,9 +2,13 @@
 
 import contextlib
 import copy
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
+from torch import Tensor
+from torch.nn import Module
 
 from ._plumb import Error
 
@@ -21,7 +25,7 @@ class TensorDifference:
     difference: float | None
     why: str = ""
 
-    def differs(self):
+    def differs(self) -> bool:
         return self.difference is None or not self.difference <= ROUNDING
 
 
@@ -34,8 +38,8 @@ class FirstDifference:
     module: str
     where: str
     difference: float | None
-    parameters: list = field(default_factory=list)
-    attributes: list = field(default_factory=list)
+    parameters: list[str] = field(default_factory=list)
+    attributes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, repr=False)
@@ -44,14 +48,14 @@ class Difference:
     module, in the order in which the first model finishes them. `gradients`: of the parameters, if there is a loss."""
 
     first: FirstDifference | None
-    parameters: list
-    outputs: list
-    gradients: list
+    parameters: list[TensorDifference]
+    outputs: list[TensorDifference]
+    gradients: list[TensorDifference]
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return self.first is not None or any(one.differs() for one in self.gradients)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         lines = []
         for heading, tensors in (("parameter", self.parameters), ("output of", self.outputs), ("gradient of", self.gradients)):
             apart = [one for one in tensors if one.differs()]
@@ -78,7 +82,9 @@ class Difference:
         return "\n".join(lines)
 
 
-def diff(first, second, batch, loss=None, *, call=None, map=None):
+def diff(first: Module, second: Module, batch: Any, loss: Callable[[Any, Any], Tensor] | None = None, *,
+         call: Callable[[Any, Any], object] | None = None,
+         map: Mapping[str, str] | Callable[[str], str] | None = None) -> Difference:
     """Computes two modules on the same batch, in float64 on the CPU and in evaluation mode, and compares them.
 
     loss: loss(model, batch), a number with its graph, for gradients as well.
@@ -87,7 +93,8 @@ def diff(first, second, batch, loss=None, *, call=None, map=None):
 
     The models are left alone: copies are compared.
     """
-    rename = map if callable(map) else lambda name: (map or {}).get(name, name)
+    names = map or {}
+    rename = names if callable(names) else lambda name: names.get(name, name)
     call = call or (lambda model, inputs: model(**inputs) if isinstance(inputs, dict) else model(inputs))
     batch = _converted(batch)
     traces = [_trace(model, batch, call, loss) for model in (first, second)]
@@ -100,14 +107,14 @@ def diff(first, second, batch, loss=None, *, call=None, map=None):
 
 @dataclass
 class _Trace:
-    model: torch.nn.Module
-    tensors: dict  # parameters and buffers
-    events: list  # (module, call, inputs), in the order in which modules finish
-    outputs: dict  # (module, call): tensor
-    gradients: dict
+    model: Module
+    tensors: dict[str, Tensor]  # parameters and buffers
+    events: list[tuple[str, int, list[Tensor]]]  # (module, call, inputs), in the order in which modules finish
+    outputs: dict[tuple[str, int], Tensor]  # (module, call): tensor
+    gradients: dict[str, Tensor]
 
 
-def _converted(value):
+def _converted(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         value = value.detach().cpu()
         return value.double() if value.is_floating_point() else value
@@ -118,7 +125,7 @@ def _converted(value):
     return value
 
 
-def _tensors_in(value):
+def _tensors_in(value: Any) -> list[Tensor]:
     """The tensors of floating point in what a module reads or returns, in order."""
     if isinstance(value, torch.Tensor):
         return [value.detach().clone()] if value.is_floating_point() or value.dtype in (torch.bool, torch.int64) else []
@@ -130,7 +137,7 @@ def _tensors_in(value):
 
 
 @contextlib.contextmanager
-def _no_fast_path():
+def _no_fast_path() -> Iterator[None]:
     """PyTorch's encoder computes whole layers at once in evaluation, without calling its modules, unless told otherwise."""
     enabled = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
@@ -140,14 +147,18 @@ def _no_fast_path():
         torch.backends.mha.set_fastpath_enabled(enabled)
 
 
-def _trace(model, batch, call, loss):
+def _trace(model: Module, batch: Any, call: Callable[[Any, Any], object], loss: Callable[[Any, Any], Tensor] | None) -> _Trace:
     model = copy.deepcopy(model).cpu().double().eval()
-    events, outputs, calls, handles, read = [], {}, {}, [], {}
+    events: list[tuple[str, int, list[Tensor]]] = []
+    outputs: dict[tuple[str, int], Tensor] = {}
+    calls: dict[str, int] = {}
+    read: dict[str, list[list[Tensor]]] = {}
+    handles = []
 
-    def begun(module, inputs, keywords, name):  # before a module changes its input in place
+    def begun(module: Module, inputs: Any, keywords: Any, name: str) -> None:  # before a module changes its input in place
         read.setdefault(name, []).append(_tensors_in(list(inputs)) + _tensors_in(keywords))
 
-    def finished(module, inputs, output, name):
+    def finished(module: Module, inputs: Any, output: Any, name: str) -> None:
         number = calls[name] = calls.get(name, 0) + 1
         before = read[name].pop()
         tensors = [tensor for tensor in _tensors_in(output) if tensor.is_floating_point()]
@@ -175,7 +186,7 @@ def _trace(model, batch, call, loss):
     return _Trace(model, tensors, events, outputs, gradients)
 
 
-def _apart(first, second):
+def _apart(first: Tensor, second: Tensor) -> float | None:
     """The relative difference of two tensors; None if their shapes differ."""
     if first.shape != second.shape:
         return None
@@ -185,7 +196,7 @@ def _apart(first, second):
     return float((first.double() - second.double()).norm()) / larger if larger else 0.0
 
 
-def _compare(first, second, rename):
+def _compare(first: dict[Any, Tensor], second: dict[Any, Tensor], rename: Callable[[Any], Any]) -> list[TensorDifference]:
     found, matched = [], set()
     for key, tensor in first.items():
         other = second.get(rename(key))
@@ -204,10 +215,11 @@ def _compare(first, second, rename):
     return found
 
 
-def _first(one, other, parameters, rename):
+def _first(one: _Trace, other: _Trace, parameters: list[TensorDifference],
+           rename: Callable[[str], str]) -> FirstDifference | None:
     read_by = [{(name, number): inputs for name, number, inputs in trace.events} for trace in (one, other)]
 
-    def reads_the_same(name, number):
+    def reads_the_same(name: str, number: int) -> bool:
         pair = read_by[0].get((name, number)), read_by[1].get((rename(name), number))
         if None in pair:
             return False  # a list of modules, which its parent calls
@@ -233,7 +245,7 @@ def _first(one, other, parameters, rename):
     return None
 
 
-def _attributes(first, second, name, rename):
+def _attributes(first: Module, second: Module, name: str, rename: Callable[[str], str]) -> list[str]:
     try:
         a, b = first.get_submodule(name), second.get_submodule(rename(name))
     except AttributeError:
@@ -251,5 +263,5 @@ def _attributes(first, second, name, rename):
     return texts
 
 
-def _named(function):
+def _named(function: Any) -> str:
     return getattr(function, "__qualname__", type(function).__name__)

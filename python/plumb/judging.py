@@ -1,10 +1,13 @@
 """Is one arm of runs better than another, and how sure is that? The rules are Plumb's, in C++."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any, SupportsFloat, TypeAlias
 
 from . import _plumb
 from ._plumb import Error
+
+Arm: TypeAlias = Iterable[SupportsFloat] | Mapping[float, Iterable[SupportsFloat]]
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,7 @@ class Verdict:
     reason: str
     seeds_needed: int | None
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return self.outcome == "supported"
 
 
@@ -47,22 +50,23 @@ class Verdicts:
     """`pairs`: a Verdict on each arm but the first, which is the baseline. `noise_floor`: 95 of 100 pairs of runs that
     differ in the seed alone differ by less."""
 
-    arms: list
-    pairs: list
+    arms: list[ArmSummary]
+    pairs: list[Verdict]
     noise_floor: float
     text: str
 
-    def __getitem__(self, arm):
+    def __getitem__(self, arm: str) -> Verdict:
         for pair in self.pairs:
             if pair.arm == arm:
                 return pair
         raise KeyError(arm)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.text.rstrip()
 
 
-def judge(arms, *, metric="loss", larger_is_better=False, margin=0.0, by_seed=False, looks=0):
+def judge(arms: Mapping[Any, Arm], *, metric: str = "loss", larger_is_better: bool = False, margin: float = 0.0,
+          by_seed: bool = False, looks: int = 0) -> Verdicts:
     """Judges every arm against the first, as `plumb judge` does (docs/verdicts.md has its error rates).
 
     arms: a dict from names to final values, one per seed, or to a dict from learning rates to those: each arm is then judged
@@ -77,6 +81,6 @@ def judge(arms, *, metric="loss", larger_is_better=False, margin=0.0, by_seed=Fa
     for name, found in arms.items():
         rates = sorted(found.items()) if isinstance(found, Mapping) else [(0.0, found)]
         values.append((str(name), [(float(rate), [float(value) for value in losses]) for rate, losses in rates]))
-    found = _plumb.judge(values, metric, larger_is_better, margin, by_seed, looks)
-    return Verdicts(arms=[ArmSummary(**arm) for arm in found["arms"]], pairs=[Verdict(**pair) for pair in found["pairs"]],
-                    noise_floor=found["noise_floor"], text=found["text"])
+    judged = _plumb.judge(values, metric, larger_is_better, margin, by_seed, looks)
+    return Verdicts(arms=[ArmSummary(**arm) for arm in judged["arms"]], pairs=[Verdict(**pair) for pair in judged["pairs"]],
+                    noise_floor=judged["noise_floor"], text=judged["text"])

@@ -2,7 +2,7 @@
 
 import contextlib
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ def random_state(model: torch.nn.Module, loader: Any = None) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def as_found(model, *, weights=True):
+def as_found(model: torch.nn.Module, *, weights: bool = True) -> Iterator[None]:
     """Restores parameters (with `weights`), buffers, modes and random numbers, on error too. Tensors stay the same
     objects, and those that have not changed are not written, so that graphs made before can still be differentiated."""
     modules = list(model.modules())
@@ -58,12 +58,12 @@ def as_found(model, *, weights=True):
                         objects[key].copy_(value)
 
 
-def reset_of(model):
+def reset_of(model: torch.nn.Module) -> Callable[[torch.nn.Module, int], None]:
     """reset(model, seed), by the modules' own methods: `reset_parameters()`, inner modules first, and of models of
     transformers `init_weights()`."""
-    without = []
+    without: list[str] = []
 
-    def search(module, name, covered):
+    def search(module: torch.nn.Module, name: str, covered: bool) -> None:
         covered = covered or _initializer(module) is not None
         without.extend(f"{name}{key}" for key, tensor in module._parameters.items() if tensor is not None and not covered)
         for key, child in module.named_children():
@@ -75,7 +75,7 @@ def reset_of(model):
         what = f"no reset_parameters() initializes {some}" if without else "no module has reset_parameters() or parameters"
         raise Error(f"{what}\npass reset=, a function of model and seed, or seeds=1 to measure the model as it stands")
 
-    def initialize(module):
+    def initialize(module: torch.nn.Module) -> None:
         method = _initializer(module)
         if method is None or method.__name__ != "init_weights":  # which does so itself
             for child in module.children():
@@ -87,14 +87,14 @@ def reset_of(model):
         if method is not None:
             method()
 
-    def reset(model, seed):
+    def reset(model: torch.nn.Module, seed: int) -> None:
         torch.manual_seed(seed)
         initialize(model)
 
     return reset
 
 
-def _initializer(module):
+def _initializer(module: torch.nn.Module) -> Any:
     if callable(getattr(module, "_init_weights", None)) and callable(getattr(module, "init_weights", None)):
         return module.init_weights
     for name in ("reset_parameters", "_reset_parameters"):  # the latter: of nn.Transformer and nn.MultiheadAttention

@@ -3,9 +3,13 @@
 import contextlib
 import math
 import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
+from torch import Tensor
+from torch.nn import Module
 
 from . import _plumb
 from ._plumb import Error
@@ -13,6 +17,10 @@ from .leaving import as_found, reset_of
 from .results import Measured, as_table
 from .showing import section
 
+if TYPE_CHECKING:
+    import pandas
+
+_Seen: TypeAlias = dict[str, dict[str, float]]  # by module
 _COLUMNS = ("output", "gradient", "parameter_gradient", "backward_gain")
 
 
@@ -35,24 +43,24 @@ class ModuleProbe:
 class Probed:
     """`rows`: a ModuleProbe each. `loss`: mean over batches and seeds. `notes`: what looks wrong, in sentences."""
 
-    rows: list
+    rows: list[ModuleProbe]
     loss: Measured
     seeds: int
-    notes: list = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
-    def __getitem__(self, module):
+    def __getitem__(self, module: str) -> ModuleProbe:
         for row in self.rows:
             if row.module == module:
                 return row
         raise KeyError(module)
 
-    def to_pandas(self):
+    def to_pandas(self) -> "pandas.DataFrame":
         """The rows as a data frame: numbers, with a column `…_error` for each if there are several seeds."""
         import pandas
 
         rows = []
         for row in self.rows:
-            cells = {"module": row.module, "kind": row.kind}
+            cells: dict[str, Any] = {"module": row.module, "kind": row.kind}
             for name in _COLUMNS:
                 value = getattr(row, name)
                 cells[name] = math.nan if value is None else value.value
@@ -61,25 +69,26 @@ class Probed:
             rows.append(cells)
         return pandas.DataFrame(rows)
 
-    def _title(self):
+    def _title(self) -> str:
         over = f"{self.seeds} initializations, ± half the 95% interval" if self.seeds > 1 else "the model as it stands"
         return f"loss {self.loss!r} ({over})"
 
-    def _table(self):
-        lines = [("module", "kind", "output RMS", "‖∂L/∂output‖", "‖∂L/∂parameters‖", "backward gain")]
+    def _table(self) -> list[tuple[str, ...]]:
+        lines: list[tuple[str, ...]] = [("module", "kind", "output RMS", "‖∂L/∂output‖", "‖∂L/∂parameters‖", "backward gain")]
         for row in self.rows:
             values = [getattr(row, name) for name in _COLUMNS]
             lines.append((row.module, row.kind, *("–" if value is None else repr(value) for value in values)))
         return lines
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "\n".join([self._title(), *as_table(self._table()), *(f"note: {note}" for note in self.notes)])
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         return section(f"Modules: {self._title()}", self._table(), notes=self.notes)
 
 
-def probe(model, loss, batches, *, seeds=1, reset=None, modules=None):
+def probe(model: Module, loss: Callable[[Any, Any], Tensor], batches: Iterable[Any], *, seeds: int = 1,
+          reset: Callable[[Any, int], object] | None = None, modules: str | None = None) -> Probed:
     """Measures every leaf module of `model` in passes of `loss(model, batch)`, which returns a number with its graph.
 
     seeds: 1 measures the model at its weights; more re-initialize it so often.
@@ -109,7 +118,7 @@ def probe(model, loss, batches, *, seeds=1, reset=None, modules=None):
     return Probed(rows, _over_seeds([run.loss for run in runs]), seeds, _notes(rows, runs))
 
 
-def _chosen(model, pattern):
+def _chosen(model: Module, pattern: str | None) -> dict[str, Module]:
     """The modules by name: those in whose names the pattern is found, or without one all leaves."""
     if pattern is None:
         return {name: module for name, module in model.named_modules() if next(module.children(), None) is None}
@@ -123,17 +132,20 @@ def _chosen(model, pattern):
 @dataclass
 class _Run:
     loss: float
-    values: dict  # module: [output, gradient, parameter gradient, backward gain], None where there is none
-    unreached: set  # parameters without a gradient
+    # By module: output, gradient, parameter gradient, backward gain; None where there is none.
+    values: dict[str, list[float | None]]
+    unreached: set[str]  # parameters without a gradient
 
 
-def _measure(model, loss, batches, chosen):
-    sums, counts = {}, {}
-    total, unreached = 0.0, None
+def _measure(model: Module, loss: Callable[[Any, Any], Tensor], batches: list[Any], chosen: dict[str, Module]) -> _Run:
+    sums: dict[tuple[str, int], float] = {}
+    counts: dict[tuple[str, int], int] = {}
+    total = 0.0
+    unreached: set[str] | None = None
     parameters = dict(model.named_parameters())
     trained = {name: tensor for name, tensor in parameters.items() if tensor.requires_grad}
     for batch in batches:
-        seen = {}
+        seen: _Seen = {}
         with torch.enable_grad(), _hooks(chosen, seen):
             value = loss(model, batch)
             if not isinstance(value, torch.Tensor) or value.numel() != 1 or not value.requires_grad:
@@ -143,7 +155,7 @@ def _measure(model, loss, batches, chosen):
         total += float(value.detach()) / len(batches)
         without = {name for name, gradient in zip(trained, gradients) if gradient is None}
         unreached = without if unreached is None else unreached & without
-        squares = {}
+        squares: dict[int, float] = {}
         for parameter, gradient in zip(trained.values(), gradients):
             if gradient is not None:
                 squares[id(parameter)] = float(gradient.double().square().sum())
@@ -157,25 +169,25 @@ def _measure(model, loss, batches, chosen):
                     key = (name, column)
                     sums[key], counts[key] = sums.get(key, 0.0) + number, counts.get(key, 0) + 1
             sums.setdefault((name, 0), math.nan), counts.setdefault((name, 0), 1)
-    values = {}
+    values: dict[str, list[float | None]] = {}
     for (name, column), number in sums.items():
         values.setdefault(name, [None] * 4)[column] = number / counts[name, column]
-    return _Run(total, values, unreached)
+    return _Run(total, values, unreached or set())
 
 
 @contextlib.contextmanager
-def _hooks(chosen, seen):
+def _hooks(chosen: dict[str, Module], seen: _Seen) -> Iterator[None]:
     """Fills seen[module] in a pass: "output", and once the graph is differentiated "gradient" and "inside", the gradient with
     respect to the input through the module alone: what it reads is a view that nothing else does. Of a module that is called
     several times, the squares are added."""
     handles = []
 
-    def norm_into(found, key):
-        def take(gradient):
+    def norm_into(found: dict[str, float], key: str) -> Callable[[Tensor], None]:
+        def take(gradient: Tensor) -> None:
             found[key] = math.hypot(found.get(key, 0.0), float(gradient.detach().double().norm()))
         return take
 
-    def before(module, inputs, named, name):
+    def before(module: Module, inputs: tuple[Any, ...], named: dict[str, Any], name: str) -> Any:
         read = inputs[0] if inputs else next(iter(named.values()), None)
         if not isinstance(read, torch.Tensor) or not read.requires_grad:
             return None
@@ -183,7 +195,7 @@ def _hooks(chosen, seen):
         view.register_hook(norm_into(seen.setdefault(name, {}), "inside"))
         return ((view, *inputs[1:]), named) if inputs else (inputs, named | {next(iter(named)): view})
 
-    def after(module, inputs, output, name):
+    def after(module: Module, inputs: Any, output: Any, name: str) -> None:
         if isinstance(output, (tuple, list)) and output:
             output = output[0]
         if not isinstance(output, torch.Tensor) or not output.is_floating_point():
@@ -204,7 +216,7 @@ def _hooks(chosen, seen):
             handle.remove()
 
 
-def _over_seeds(values):
+def _over_seeds(values: Iterable[float | None]) -> Measured | None:
     """The mean, and half the 95% interval if there are several values."""
     values = [value for value in values if value is not None]
     if not values:
@@ -216,7 +228,7 @@ def _over_seeds(values):
     return Measured(mean, _plumb.student_t_quantile(0.975, len(values) - 1) * math.sqrt(variance / len(values)))
 
 
-def _notes(rows, runs):
+def _notes(rows: list[ModuleProbe], runs: list[_Run]) -> list[str]:
     notes = []
     broken = [row.module for row in rows if row.output is not None and not math.isfinite(row.output.value)]
     if broken:

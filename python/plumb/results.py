@@ -1,11 +1,16 @@
 """What a measurement found: plain values that say in words what they are."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import floor, isfinite, log10
+from typing import Any, Self, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .showing import Cell, density_figure, section
+
+Array: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -15,10 +20,10 @@ class Measured:
     value: float
     error: float | None
 
-    def __float__(self):
+    def __float__(self) -> float:
         return self.value
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         if self.error is None:
             return f"{self.value:.4g}"
         if not (isfinite(self.value) and isfinite(self.error)) or self.error == 0 or self.value == 0:
@@ -33,13 +38,13 @@ class Density:
     """The density y of the eigenvalues at x, smoothed by a Gaussian of standard deviation `sigma`. `low` and `high` are the
     ends of its 95% confidence interval over the probes (Student's t); None for a single probe."""
 
-    x: np.ndarray
-    y: np.ndarray
-    low: np.ndarray | None
-    high: np.ndarray | None
+    x: Array
+    y: Array
+    low: Array | None
+    high: Array | None
     sigma: float
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         band = "no band: one probe" if self.low is None else "95% band"
         return f"Density of eigenvalues at {len(self.x)} points from {self.x[0]:.4g} to {self.x[-1]:.4g} ({band})"
 
@@ -53,9 +58,9 @@ class Probe:
     steps: int
     exhausted: bool
     rounding: float
-    values: np.ndarray
-    weights: np.ndarray
-    residuals: np.ndarray
+    values: Array
+    weights: Array
+    residuals: Array
 
 
 @dataclass(frozen=True)
@@ -78,21 +83,21 @@ class Spectrum:
     negative: Measured
     positive: Measured
     zero_band: float
-    quantiles: dict
+    quantiles: dict[float, float]
     density: Density
-    probes: list
-    eigenvalues: np.ndarray | None
+    probes: list[Probe]
+    eigenvalues: Array | None
     seed: int
     seconds: float
 
     @classmethod
-    def _of(cls, found, **known):
+    def _of(cls, found: dict[str, Any], **known: Any) -> Self:
         """From the extension module's description."""
         pairs = {name: Measured(*value) for name, value in found.items() if isinstance(value, tuple)}
         density, probes = Density(**found["density"]), [Probe(**probe) for probe in found["probes"]]
         return cls(**(found | pairs | {"density": density, "probes": probes} | known))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         if self.eigenvalues is None:
             steps = max(probe.steps for probe in self.probes)
             method = f"Lanczos: {_count(len(self.probes), 'probe')} of {_count(steps, 'step')}, seed {self.seed}"
@@ -115,34 +120,34 @@ class Spectrum:
                 lines.append("  the extremes have not converged: take more steps")
         return "\n".join(lines)
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         title, *lines = repr(self).split("\n")
         return section(title, notes=lines, figure=density_figure(self.density))
 
 
-class Spectra(dict):
+class Spectra(dict[str, Spectrum]):
     """The spectra of diagonal blocks, by the name of the group of parameters."""
 
     _title = "Diagonal blocks of a Hessian: extreme eigenvalues and trace"
 
-    def _rows(self):
+    def _rows(self) -> list[tuple[str, ...]]:
         return [("group", "parameters", "largest", "smallest", "trace")] + [
             (str(name), f"{one.parameters:,}", repr(one.max), repr(one.min), repr(one.trace)) for name, one in self.items()]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "\n".join([self._title, *as_table(self._rows())])
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         headings, *rows = self._rows()
         figures = [Cell(density_figure(one.density, 300, 130)) for one in self.values()]
         return section(self._title, [(*headings, "density"), *((*row, figure) for row, figure in zip(rows, figures))])
 
 
-def as_table(rows):
+def as_table(rows: Sequence[Sequence[str]]) -> list[str]:
     """Lines of aligned columns from rows of texts."""
     widths = [max(map(len, column)) for column in zip(*rows)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
 
 
-def _count(number, noun):
+def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" + ("" if number == 1 else "s")

@@ -4,15 +4,27 @@
 import copy
 import math
 import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import torch
+from torch import Tensor
+from torch.nn import Module
+from torch.optim import Optimizer
 
 from . import _plumb
 from ._plumb import Error
-from .results import Measured, as_table
+from .results import Array, Measured, as_table
 from .showing import REACH, interval_figure, section
+
+if TYPE_CHECKING:
+    import pandas
+
+Loss: TypeAlias = Callable[[Any, Any], Tensor]
+Rename: TypeAlias = Callable[[str], str | None]
+_Inputs: TypeAlias = dict[str, tuple[Any, Any]]  # by module: the arguments, and those with names
 
 _OUTPUT, _CHANGE, _UPDATE, _DECAY = "output at the start", "change of the output", "change by its update", "decay per step"
 
@@ -37,7 +49,7 @@ class ScalingExponent:
     at_the_end: float
     trend: str
     verdict: str | None
-    sizes: np.ndarray
+    sizes: Array
 
 
 @dataclass(frozen=True, repr=False)
@@ -45,24 +57,24 @@ class CoordinateCheck:
     """`verdict`: "no" if it is in any row, else "undecided" if in any, else "yes". `faults`: what is scaled wrongly, and by how
     much, in sentences. `scales`: a dict from axes to their scales. True if the verdict is "yes"."""
 
-    rows: list
+    rows: list[ScalingExponent]
     verdict: str
-    faults: list
-    scales: dict
+    faults: list[str]
+    scales: dict[str, list[int]]
     seeds: int
     steps: int
     margin: float
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return self.verdict == "yes"
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> list[ScalingExponent]:
         """All rows of a module or parameter."""
         if found := [row for row in self.rows if row.name == name]:
             return found
         raise KeyError(name)
 
-    def to_pandas(self):
+    def to_pandas(self) -> "pandas.DataFrame":
         """The rows as a data frame."""
         import pandas
 
@@ -70,20 +82,20 @@ class CoordinateCheck:
                                   "exponent_error": row.exponent.error, "at_the_end": row.at_the_end, "trend": row.trend,
                                   "verdict": row.verdict} for row in self.rows])
 
-    def _title(self):
+    def _title(self) -> str:
         over = " and ".join(f"{axis} {', '.join(map(str, scales))}" for axis, scales in self.scales.items())
         return (f"Coordinate check over {over}: {self.verdict} ({self.seeds} seeds, {self.steps} steps, ± half the 95% "
                 f"interval, margin {self.margin:g})")
 
-    def _table(self):
+    def _table(self) -> list[tuple[str, ...]]:
         return [("over", "name", "of", "exponent", "trend", "right")] + [
             (row.axis, row.name, row.of, "–" if math.isnan(row.exponent.value) else repr(row.exponent), row.trend,
              row.verdict or "–") for row in self.rows]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "\n".join([self._title(), *self.faults, *as_table(self._table())])
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         headings, *cells = self._table()
         figures = [interval_figure(row.exponent.value, row.exponent.error, self.margin) for row in self.rows]
         table = [(*headings[:4], f"−{REACH} to {REACH}", *headings[4:])]
@@ -91,8 +103,9 @@ class CoordinateCheck:
         return section(self._title(), table, notes=self.faults)
 
 
-def coordinate_check(make_model, loss, batches, widths, *, optimizer=None, steps=3, seeds=5, margin=0.1, depths=None,
-                     modules=None):
+def coordinate_check(make_model: Callable[..., Module], loss: Loss, batches: Iterable[Any], widths: Iterable[int], *,
+                     optimizer: Callable[[Any], Optimizer] | None = None, steps: int = 3, seeds: int = 5, margin: float = 0.1,
+                     depths: Iterable[int] | None = None, modules: str | None = None) -> CoordinateCheck:
     """Trains models of several widths for a few steps, and says whether activations and their changes keep their size.
 
     make_model: make_model(width), or with `depths` make_model(width, depth); PyTorch's seed is set before. Parts of the same
@@ -133,19 +146,19 @@ def coordinate_check(make_model, loss, batches, widths, *, optimizer=None, steps
 
 @dataclass
 class _Run:
-    sizes: dict  # (name, of): root mean square or share, in the order of the forward pass
-    owners: dict  # parameter: the module whose output it changes
+    sizes: dict[tuple[str, str], float]  # (name, of): root mean square or share, in the order of the forward pass
+    owners: dict[str, str | None]  # parameter: the module whose output it changes
 
 
-def _by_place(models):
+def _by_place(models: list[Module]) -> list[Rename]:
     """For each model a function from names to names that all models have: in lists whose lengths differ, the members are
     `first` and `last`, and the name of those between is None."""
     kinds = (torch.nn.ModuleList, torch.nn.Sequential)
     lengths = [{name: len(module) for name, module in model.named_modules() if isinstance(module, kinds)} for model in models]
     varied = [name + "." if name else "" for name in lengths[0] if len({one.get(name) for one in lengths}) > 1]
 
-    def renamer(model):
-        def rename(name):
+    def renamer(model: Module) -> Rename:
+        def rename(name: str) -> str | None:
             for start in varied:
                 if match := re.match(re.escape(start) + r"(\d+)(?=\.|$)", name):
                     place, length = int(match[1]), len(model.get_submodule(start.rstrip(".")))
@@ -158,14 +171,17 @@ def _by_place(models):
     return [renamer(model) for model in models]
 
 
-def _measure(model, loss, batches, optimizer, steps, seed, pattern, rename):
+def _measure(model: Module, loss: Loss, batches: list[Any], optimizer: Optimizer, steps: int, seed: int, pattern: str | None,
+             rename: Rename) -> _Run:
     for module in model.modules():
         if isinstance(module, torch.nn.modules.dropout._DropoutNd):
             module.eval()
     initial = copy.deepcopy(model)
-    inputs, unused = {}, {}
+    inputs: _Inputs = {}
+    unused: _Inputs = {}
     before = _outputs(initial, loss, batches[0], seed, inputs)
-    updates = {}  # of each parameter, in its first step that has a gradient: later ones answer to those of the others, too
+    # Of each parameter, in its first step that has a gradient: later ones answer to those of the others, too.
+    updates: dict[Tensor, Tensor] = {}
     for step in range(steps):
         optimizer.zero_grad()
         with torch.enable_grad():
@@ -175,7 +191,8 @@ def _measure(model, loss, batches, optimizer, steps, seed, pattern, rename):
         optimizer.step()
         updates |= {parameter: parameter.detach() - value for parameter, value in begun.items()}
     after = _outputs(model, loss, batches[0], seed, unused)
-    sizes, owners = {}, {}
+    sizes: dict[tuple[str, str], float] = {}
+    owners: dict[str, str | None] = {}
     for name, output in before.items():
         leaf = next(model.get_submodule(name).children(), None) is None
         if (leaf if pattern is None else re.search(pattern, name)) and rename(name) is not None and name in after:
@@ -204,17 +221,18 @@ def _measure(model, loss, batches, optimizer, steps, seed, pattern, rename):
     return _Run(sizes, owners)
 
 
-def _outputs(model, loss, batch, seed, inputs):
+def _outputs(model: Module, loss: Loss, batch: Any, seed: int, inputs: _Inputs) -> dict[str, Tensor]:
     """The output of each module in its first call, and into `inputs` what those with parameters of their own read."""
-    found, handles = {}, []
+    found: dict[str, Tensor] = {}
+    handles = []
 
-    def kept(value):
+    def kept(value: Any) -> Any:
         return value.detach().clone() if isinstance(value, torch.Tensor) else value
 
-    def before(module, arguments, named, name):
+    def before(module: Module, arguments: Any, named: Any, name: str) -> None:
         inputs.setdefault(name, torch.utils._pytree.tree_map(kept, (arguments, named)))
 
-    def after(module, arguments, output, name):
+    def after(module: Module, arguments: Any, output: Any, name: str) -> None:
         output = _tensor(output)
         if output is not None and name not in found:
             found[name] = output.detach().double()
@@ -234,26 +252,26 @@ def _outputs(model, loss, batch, seed, inputs):
     return found
 
 
-def _tensor(output):
+def _tensor(output: Any) -> Tensor | None:
     if isinstance(output, (tuple, list)) and output:
         output = output[0]
     return output if isinstance(output, torch.Tensor) and output.is_floating_point() else None
 
 
-def _size(tensor):
+def _size(tensor: Tensor) -> float:
     return float(tensor.square().mean().sqrt())
 
 
-def _decays(optimizer):
+def _decays(optimizer: Optimizer) -> dict[int, float]:
     """The share of each parameter that a step's decoupled weight decay takes: learning rate · weight decay."""
-    shares = {}
+    shares: dict[int, float] = {}
     for group in optimizer.param_groups:
         if isinstance(optimizer, torch.optim.AdamW) or group.get("decoupled_weight_decay"):
             shares |= {id(tensor): float(group["lr"]) * group["weight_decay"] for tensor in group["params"]}
     return shares
 
 
-def _rows(axis, scales, runs, margin):
+def _rows(axis: str, scales: list[int], runs: list[list[_Run]], margin: float) -> list[ScalingExponent]:
     keys = list(runs[0][0].sizes)
     for run in (run for of_seed in runs for run in of_seed):
         if different := set(keys) ^ set(run.sizes):
@@ -270,7 +288,7 @@ def _rows(axis, scales, runs, margin):
     return rows
 
 
-def scaling_exponent(scales, sizes, margin):
+def scaling_exponent(scales: Sequence[int], sizes: Array, margin: float) -> tuple[Measured, float, str]:
     """Exponent, slope at the end, and trend, as `scaling_exponent` of coordinate_check.h; sizes: (seeds, scales)."""
     if not sizes.any():
         return Measured(math.nan, math.nan), math.nan, "zero"
@@ -291,9 +309,9 @@ def scaling_exponent(scales, sizes, margin):
     return Measured(mean, half), end, trend
 
 
-def _faults(axis, rows, owners):
+def _faults(axis: str, rows: list[ScalingExponent], owners: dict[str, str | None]) -> list[str]:
     """Sentences on what is wrong by itself: an output follows what is wrong before it."""
-    def power(row, sign=1):
+    def power(row: ScalingExponent, sign: int = 1) -> str:
         return f"{axis}^{sign * row.exponent.value:.2f}"
 
     wrong = {of: [row for row in rows if row.of == of and row.verdict == "no"] for of in (_UPDATE, _DECAY, _OUTPUT, _CHANGE)}
@@ -316,5 +334,5 @@ def _faults(axis, rows, owners):
     return [re.sub(r"\^nan", " to no power (a size is 0 or not finite)", fault) for fault in faults]
 
 
-def _initial(module, owners):
+def _initial(module: str, owners: dict[str, str | None]) -> str:
     return next((name for name, owner in owners.items() if owner == module), module)

@@ -3,7 +3,9 @@
 import html
 import math
 import pathlib
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from os import PathLike
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +13,7 @@ from ._plumb import Error
 
 if TYPE_CHECKING:
     from .checking import CheckResult
+    from .results import Density
 
 _TEXT, _MUTED, _AXIS, _GRID, _LINE = "#1d2430", "#586273", "#aab2bf", "#e9ecf1", "#1566c0"
 REACH = 1.25
@@ -29,7 +32,7 @@ class Cell(str):
     """A cell that is HTML already."""
 
 
-def section(title, rows=(), figure="", notes=()):
+def section(title: str, rows: Iterable[Iterable[str]] = (), figure: str = "", notes: Iterable[str] = ()) -> str:
     """A title, sentences, a figure (SVG) and a table (rows of texts; the first has the headings)."""
     parts = [f"<p><strong>{html.escape(title)}</strong></p>", *(f"<p>{html.escape(note)}</p>" for note in notes), figure]
     if rows:
@@ -42,7 +45,7 @@ def section(title, rows=(), figure="", notes=()):
     return f'{_STYLE}<div class="plumb">{"".join(parts)}</div>'
 
 
-def report(results, path, title="Plumb"):
+def report(results: Any, path: str | PathLike[str], title: str = "Plumb") -> pathlib.Path:
     """Writes one page with all results, in order, which needs no other file or network, and returns its path. Between results
     there may be texts: paragraphs of the page."""
     parts = []
@@ -62,7 +65,7 @@ def report(results, path, title="Plumb"):
     return path
 
 
-def density_figure(density, width=640, height=240):
+def density_figure(density: "Density", width: int = 640, height: int = 240) -> str:
     """The density of eigenvalues, on a logarithmic axis, with its 95% band."""
     left, right, top, bottom = 58, 10, 12, 40
     start, end = float(density.x[0]), float(density.x[-1])
@@ -71,14 +74,14 @@ def density_figure(density, width=640, height=240):
     peak = math.ceil(math.log10(density.y.max()))
     low = peak - 8  # one eigenvalue in millions is visible
 
-    def horizontal(x):
+    def horizontal(x: Any) -> Any:
         return left + (width - left - right) * (x - start) / (end - start)
 
-    def vertical(y):
+    def vertical(y: Any) -> Any:
         height_of = (np.log10(np.maximum(y, 10.0**low)) - low) / (peak - low)
         return height - bottom - (height - top - bottom) * np.minimum(height_of, 1.02)
 
-    def points(x, y):
+    def points(x: Any, y: Any) -> str:
         return " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(horizontal(x), vertical(y)))
 
     step = 10.0 ** math.floor(math.log10((end - start) / 4))
@@ -93,7 +96,7 @@ def density_figure(density, width=640, height=240):
         marks.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{height - bottom}" y2="{height - bottom + 4}" stroke="{_AXIS}"/>'
                      f'<text x="{x:.1f}" y="{height - bottom + 17}" text-anchor="middle">{place * step:.4g}</text>')
     band = ""
-    if density.low is not None:
+    if density.low is not None and density.high is not None:
         outline = points(density.x, density.low) + " " + points(density.x[::-1], density.high[::-1])
         band = f'<polygon points="{outline}" fill="{_LINE}" fill-opacity="0.18"/>'
     name = "Density of eigenvalues" + (" with its 95% band over the probes" if band else "")
@@ -107,13 +110,13 @@ def density_figure(density, width=640, height=240):
             f'text-anchor="middle">{caption}</text></svg>')
 
 
-def interval_figure(value, error, margin):
+def interval_figure(value: float, error: float | None, margin: float) -> Cell:
     """A number's interval beside the region ±margin, from −REACH to REACH, as a cell of a table."""
     if not math.isfinite(value):
         return Cell("")
     width, height = 150, 16
 
-    def at(x):
+    def at(x: float) -> float:
         return width / 2 * (1 + max(-1.0, min(1.0, x / REACH)))
 
     error = error or 0.0

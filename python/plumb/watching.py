@@ -3,8 +3,13 @@
 import math
 import re
 import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
+from torch import Tensor
+from torch.nn import Module
+from torch.optim import Optimizer
 
 from ._plumb import Error
 from .curvature import Hessian
@@ -36,7 +41,9 @@ class Watch:
     random numbers are as without it. `close()` ends watching.
     """
 
-    def __init__(self, model, optimizer, *, every=100, loss=None, examples=1, by=_BLOCK, steps=30):
+    def __init__(self, model: Module, optimizer: Optimizer, *, every: int = 100,
+                 loss: Callable[[], Tensor] | Sequence[Callable[[], Tensor]] | None = None, examples: int = 1, by: str = _BLOCK,
+                 steps: int = 30) -> None:
         if every < 1 or steps < 1 or examples < 1:
             raise Error("a Watch measures every n steps, n ≥ 1, by at least one product, on at least one example")
         self._parameters = {name: tensor for name, tensor in model.named_parameters() if tensor.requires_grad}
@@ -45,31 +52,34 @@ class Watch:
             raise Error("the optimizer updates none of the model's parameters\npass the two that belong together")
         self._model, self._optimizer, self._loss = model, optimizer, loss
         self._every, self._steps, self._examples = every, steps, examples
-        self._block = {}
+        self._block: dict[str, str] = {}
         for name in self._parameters:
             found = re.search(by, name)
             self._block[name] = (found[1] if found.re.groups else found[0]) if found else name
-        self._before, self._taken, self._warned = None, 0, False
-        self.values, self.history, self.new = {}, [], False
+        self._before: dict[str, Tensor] = {}
+        self._taken, self._warned = 0, False
+        self.values: dict[str, float] = {}
+        self.history: list[dict[str, float]] = []
+        self.new = False
         self._handles = [optimizer.register_step_pre_hook(self._prepare), optimizer.register_step_post_hook(self._measure)]
 
-    def close(self):
+    def close(self) -> None:
         for handle in self._handles:
             handle.remove()
 
-    def _due(self, step):
+    def _due(self, step: int) -> bool:
         return step == 1 or step % self._every == 0
 
-    def _prepare(self, optimizer, arguments, keywords):
+    def _prepare(self, optimizer: Optimizer, arguments: Any, keywords: Any) -> None:
         self.new = False
         if self._due(self._taken + 1):
             self._before = {name: tensor.detach().clone() for name, tensor in self._parameters.items()}
 
-    def _measure(self, optimizer, arguments, keywords):
+    def _measure(self, optimizer: Optimizer, arguments: Any, keywords: Any) -> None:
         self._taken += 1
         if not self._due(self._taken):
             return
-        squares = {}
+        squares: dict[str, list[float]] = {}
         for name, tensor in self._parameters.items():
             gradient = tensor.grad
             numbers = (
@@ -79,8 +89,8 @@ class Watch:
             )
             for key in ("", "/" + self._block[name]):
                 squares[key] = [a + b for a, b in zip(squares.get(key, (0.0, 0.0, 0.0)), numbers)]
-        self._before = None
-        values = {"step": self._taken, "learning_rate": optimizer.param_groups[0]["lr"]}
+        self._before = {}
+        values: dict[str, float] = {"step": self._taken, "learning_rate": optimizer.param_groups[0]["lr"]}
         for key, (gradient, update, weights) in squares.items():
             values["gradient_norm" + key] = math.sqrt(gradient)
             values["update_norm" + key] = math.sqrt(update)
@@ -92,9 +102,11 @@ class Watch:
         self.values, self.new = values, True
         self.history.append(values)
 
-    def _of_optimizer(self, finite):
+    def _of_optimizer(self, finite: bool) -> dict[str, float]:
         """What depends on the kind of optimizer: the share of elements at Adam's ε, and the sharpness that it sees."""
-        scales, held, elements, factor = {}, 0.0, 0, None
+        scales: dict[str, Tensor] = {}
+        factor: float | None = None
+        held, elements = 0.0, 0
         for group in self._optimizer.param_groups:
             for name, tensor in self._parameters.items():
                 if not any(tensor is one for one in group["params"]):
@@ -120,7 +132,7 @@ class Watch:
             values["rate_share"] = max(group["lr"] for group in self._optimizer.param_groups) / values["critical_rate"]
         return values
 
-    def _sharpness(self, scales):
+    def _sharpness(self, scales: dict[str, Tensor]) -> tuple[float, float]:
         """λ_max and its error; NaN, after a warning, if the loss has no second derivative."""
         with as_found(self._model, weights=False):
             self._model.eval()
@@ -137,7 +149,7 @@ class Watch:
                 self._warned = True
                 return math.nan, math.nan
 
-    def _noise(self):
+    def _noise(self) -> dict[str, float]:
         """As `noise_scale` of src/plumb/analysis/noise_scale.h, of the mini-batches of `loss`."""
         count, mean, squares = len(self._loss), None, 0.0
         tensors = [tensor for tensor in self._parameters.values() if tensor.grad is not None]
@@ -154,33 +166,34 @@ class Watch:
         return dict(zip(_NOISE, (trace / square_gradient if square_gradient > 0 else math.nan, trace, square_gradient)))
 
 
-def transformers_callback(*, log=None, **options):
+def transformers_callback(*, log: Callable[[dict[str, float]], object] | None = None, **options: Any) -> Any:
     """A callback for transformers' Trainer, `Trainer(…, callbacks=[plumb.transformers_callback(loss=…)])`, that watches its
     optimizer. The options are those of Watch, except that the functions of `loss` get the model. The values go into
     `trainer.state.log_history` with "plumb/" before their names, and to `log`, a function of a dict, if given."""
     import transformers
 
     class WatchCallback(transformers.TrainerCallback):
-        watch = None
+        watch: Any = None
 
-        def on_train_begin(self, args, state, control, model=None, optimizer=None, **others):
+        def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None, optimizer: Any = None,
+                           **others: Any) -> None:
             optimizer = getattr(optimizer, "optimizer", optimizer)  # accelerate's wrapper does not call hooks
             self.watch = Watch(model, optimizer, **_of_model(options, model))
 
-        def on_step_end(self, args, state, control, **others):
+        def on_step_end(self, args: Any, state: Any, control: Any, **others: Any) -> None:
             if self.watch.new:
                 values = _labelled(self.watch.values)
                 state.log_history.append({"step": state.global_step, **values})
                 if log is not None:
                     log(values)
 
-        def on_train_end(self, args, state, control, **others):
+        def on_train_end(self, args: Any, state: Any, control: Any, **others: Any) -> None:
             self.watch.close()
 
     return WatchCallback()
 
 
-def lightning_callback(**options):
+def lightning_callback(**options: Any) -> Any:
     """The same for Lightning, `Trainer(callbacks=[plumb.lightning_callback(loss=…)])`: the values of the first optimizer go to
     the trainer's loggers, and the functions of `loss` get the LightningModule."""
     try:
@@ -189,24 +202,24 @@ def lightning_callback(**options):
         from pytorch_lightning import Callback
 
     class WatchCallback(Callback):
-        watch = None
+        watch: Any = None
 
-        def on_train_start(self, trainer, module):
+        def on_train_start(self, trainer: Any, module: Any) -> None:
             self.watch = Watch(module, trainer.optimizers[0], **_of_model(options, module))
 
-        def on_train_batch_end(self, trainer, module, *others):
+        def on_train_batch_end(self, trainer: Any, module: Any, *others: Any) -> None:
             if self.watch.new:
                 self.watch.new = False  # several batches may be one step
                 for logger in trainer.loggers:
                     logger.log_metrics(_labelled(self.watch.values), step=trainer.global_step)
 
-        def on_train_end(self, trainer, module):
+        def on_train_end(self, trainer: Any, module: Any) -> None:
             self.watch.close()
 
     return WatchCallback()
 
 
-def _of_model(options, model):
+def _of_model(options: dict[str, Any], model: Any) -> dict[str, Any]:
     """The options with losses that need no arguments."""
     loss = options.get("loss")
     if loss is None:
@@ -216,11 +229,11 @@ def _of_model(options, model):
     return options | {"loss": [lambda one=one: one(model) for one in loss]}
 
 
-def _labelled(values):
+def _labelled(values: dict[str, float]) -> dict[str, float]:
     return {"plumb/" + name: value for name, value in values.items()}
 
 
-def _largest(multiply, like, steps):
+def _largest(multiply: Callable[[Tensor], Tensor], like: Tensor, steps: int) -> tuple[float, float]:
     """The largest eigenvalue of a symmetric operator, and how far one may lie from it: Lanczos with all earlier vectors kept,
     from a random vector, until the residual is a hundredth of the value. Not from the last eigenvector, which hides that
     another one has become the largest."""
