@@ -44,3 +44,23 @@ def judge(values: Sequence[tuple[str, Sequence[tuple[float, Sequence[float]]]]],
 
 def student_t_quantile(probability: float, degrees: int) -> float:
     """t with P(T ≤ t) = probability, of Student's distribution."""
+
+class Budget:
+    """What a check may spend: "250g" or "2min", or "5%" of the planned steps; the usual one if the text is empty."""
+
+    def __init__(self, text: str, steps: int) -> None: ...
+
+def judge_trial(*, steps: Sequence[int], losses: Sequence[float], warm_up: int, reference: float | None,
+                diverged: bool) -> tuple[str, bool, str]:
+    """The outcome of a trial with these losses after these steps, whether more steps are not needed, and why."""
+
+def critical_rate(slope: float, rise: Callable[[float], float], start: float) -> float | None:
+    """The rate at which a step no longer lowers the loss: slope is the derivative of the loss along the step, rise(rate) its
+    change; None if no such rate was found."""
+
+def search_rates(*, budget: Budget, spent: tuple[int, float], peak: float, warm_up: int, steps: int, reference: float,
+                 least_gain: float, clear_gain: float, seed: int, critical_rate: float | None, momentum_gain: float,
+                 signs: bool, attempt: Callable[[float, int, int, int, float], str],
+                 progress: Callable[[str, float], object] | None) -> str:
+    """The search for the stable rate, as the document of `plumb check --json`. attempt: learning rate, warm-up, seed, steps and
+    seconds left to the document of a trial. spent: gradients and seconds of the budget."""

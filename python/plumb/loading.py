@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ._plumb import Error
 
+if TYPE_CHECKING:
+    from ._models import Loaded
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,7 @@ class Generated:
 class Model:
     """A model that `plumb.load` has read. `kind`, `parameters` (their number), `checkpoint` (its folder)."""
 
-    def __init__(self, loaded: Any) -> None:
+    def __init__(self, loaded: "Loaded") -> None:
         self._loaded = loaded
         self.kind: str = loaded.kind
         self.parameters: int = loaded.parameters
@@ -42,8 +44,7 @@ class Model:
         """The translation of each text, as `plumb translate`."""
         if isinstance(texts, str):
             raise Error("texts are a list\npass [text]")
-        found: list[str] = self._loaded.translate(lines=list(texts), beam=beam, length_penalty=length_penalty)
-        return found
+        return self._loaded.translate(lines=list(texts), beam=beam, length_penalty=length_penalty)
 
     def __repr__(self) -> str:
         return f"{self.kind} of {self.parameters:,} parameters from {self.checkpoint}"

@@ -73,6 +73,11 @@ with_loss.close()
 plumb.transformers_callback(every=10)
 plumb.lightning_callback(every=10)
 
+answer = plumb.check(model, optimizer, of_model, [x], budget="20g", warm_up=10)
+assert_type(answer, plumb.CheckResult)
+assert_type(answer.exit_status, int)
+assert_type(plumb.load("run").translate(["a text"]), list[str])
+
 verdicts = plumb.judge({"a": [1.0, 2.0], "b": {0.1: [1, 2]}}, margin=0.01)
 assert_type(verdicts["b"], plumb.Verdict)
 assert_type(verdicts.arms, list[plumb.ArmSummary])

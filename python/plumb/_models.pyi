@@ -1,0 +1,32 @@
+"""Plumb's own models and those of others that it reads; there only if the package was built with the whole library."""
+
+from collections.abc import Sequence
+
+class Generated:
+    """A continuation."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def ids(self) -> list[int]: ...
+    @property
+    def log_probability(self) -> float: ...
+    @property
+    def finish(self) -> str: ...
+
+class Loaded:
+    """A model with what its texts are read with."""
+
+    def __init__(self, name: str, data: str) -> None: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def parameters(self) -> int: ...
+    @property
+    def checkpoint(self) -> str: ...
+    def generate(self, *, prompts: Sequence[str], samples: int, max_tokens: int, lines: int, temperature: float, top_k: int,
+                 top_p: float, min_p: float, repetition_penalty: float | None, seed: int,
+                 stop: Sequence[str]) -> list[Generated]:
+        """Continues each prompt, `samples` times."""
+    def translate(self, *, lines: Sequence[str], beam: int, length_penalty: float) -> list[str]:
+        """Translates each line."""
