@@ -57,7 +57,16 @@ TEST(Adapters, ChangeNothingAtTheBeginning) {
 }
 
 TEST(Adapters, AreMergedIntoTheMatrices) {
-  Encoder plain(adapted_encoder(0), at::kDouble), adapted(adapted_encoder(5), at::kDouble);
+  const auto all_adapted = [](int64_t rank) {
+    ModelConfig config = adapted_encoder(rank);
+    config.activation = "swiglu";
+    config.attention_gate = true;
+    for (const char* matrix : {"gate", "feed_forward_in", "feed_forward_out"})
+      config.lora.matrices.emplace_back(matrix);
+    return config;
+  };
+  Encoder plain(all_adapted(0), at::kDouble), adapted(all_adapted(5), at::kDouble);
+  EXPECT_EQ(adapted.parameters().all().size() - plain.parameters().all().size(), 2U * 2 * 8);  // q, k, v, …; 2 layers
   adapted.parameters().flat().copy_(testing::random_tensor({adapted.parameters().count()}, 3, 0.3));
   const NamedTensors saved = named_values(adapted.parameters());
   NamedTensors detached;
@@ -65,7 +74,7 @@ TEST(Adapters, AreMergedIntoTheMatrices) {
   load_parameters(plain.parameters(), merge_adapters(detached, adapted.config().lora, "test"), "test");
   EXPECT_LT((adapted_logits(adapted) - adapted_logits(plain)).abs().max().item<double>(), 1e-11);
   for (size_t i = 0; i < detached.size(); ++i) EXPECT_TRUE(at::equal(detached[i].second, saved[i].second));
-  for (const char* half : {"0.self_attn.k_lora.a", "0.self_attn.k_lora.b"}) {
+  for (const char* half : {"0.self_attn.k_lora.a", "0.self_attn.k_lora.b", "1.linear3_lora.a"}) {
     NamedTensors incomplete = detached;
     std::erase_if(incomplete, [&](const auto& entry) { return entry.first.ends_with(half); });
     EXPECT_THROW((void)merge_adapters(incomplete, adapted.config().lora, "test"), Error) << half;

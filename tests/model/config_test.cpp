@@ -85,6 +85,10 @@ TEST(ModelConfig, ValuesSetByAProgramAreCheckedAsThoseOfAFileAre) {
             "model.attention_bias = \"some\" must be \"all\", \"qkv\" or \"none\"");
   EXPECT_EQ(complaint([](ModelConfig& config) { config.lora.rank = -1; }),
             "model.lora.rank = -1 must lie in [0, 1,048,576]");
+  EXPECT_EQ(complaint([](ModelConfig& config) {
+              config.lora = {2, 8, {"gate"}};
+            }),
+            "model.lora.matrices has \"gate\", and the attentions have no gate");
   EXPECT_EQ(complaint([](ModelConfig& config) { config.options["dpfp"] = Options(DpfpOptions{0}); }),
             "model.dpfp.nu = 0 must lie in [1, 10,000]");
   EXPECT_EQ(complaint([](ModelConfig& config) { config.encoder_layers = 0; }),

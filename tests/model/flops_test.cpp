@@ -122,6 +122,17 @@ TEST(Flops, OfAdapters) {
   EXPECT_DOUBLE_EQ(adapters - FlopCounter(*make_model(config)).forward(longer), 2 * (added + both * 3 * (2 * 2 + 3)));
 }
 
+TEST(Flops, OfAdaptersOfFeedForwardAndGate) {
+  ModelConfig config = counted_model("encoder-decoder");
+  config.attention_gate = true;
+  const double without = FlopCounter(*make_model(config)).forward(two_pairs());
+  config.lora = {2, 8, {"gate", "feed_forward_in", "feed_forward_out"}};
+  const double source = 7, target = 7, gate = 2.0 * 2 * kWidth, feed_forward = 2.0 * (kWidth + kInner) * 2;
+  // The gate of a cross-attention reads the target.
+  const double added = source * 2 * (gate + feed_forward) + target * 3 * (2 * gate + feed_forward);
+  EXPECT_DOUBLE_EQ(FlopCounter(*make_model(config)).forward(two_pairs()), without + 2 * added);
+}
+
 TEST(Flops, OfARecurrentModel) {
   ModelConfig config = counted_model("awd-lstm");
   config.embedding_size = 10;

@@ -1,4 +1,5 @@
-// Adapters of attention, compared with the same attention with dense matrices W + (alpha/rank)·B·A.
+// Adapters of attention and of feed-forward sub-layers, compared with the same with dense matrices
+// W + (alpha/rank)·B·A.
 #include "plumb/nn/lora.h"
 
 #include <gtest/gtest.h>
@@ -8,6 +9,7 @@
 #include "nn/small_heads.h"
 #include "plumb/base/error.h"
 #include "plumb/nn/attention/multi_head.h"
+#include "plumb/nn/feed_forward/feed_forward.h"
 #include "support/gradcheck.h"
 
 namespace plumb {
@@ -51,11 +53,12 @@ std::unique_ptr<AdaptedAttention> with_dense_matrices(const AdaptedAttention& ad
   add("k", "a.in_proj_weight", 12, 6);
   add("v", "a.in_proj_weight", 18, 6);
   add("out", "a.out_proj.weight", 0, kLoraModel);
+  add("gate", "a.gate.weight", 0, 12);
   return plain;
 }
 
 const std::vector<std::vector<std::string>> kLoraChoices = {
-    {"query", "value"}, {"key"}, {"value"}, {"output"}, {"query", "key", "value", "output"}};
+    {"query", "value"}, {"key"}, {"value"}, {"output"}, {"gate"}, {"query", "key", "value", "output", "gate"}};
 
 TEST(Lora, IsTheSumOfTheMatrixAndAProduct) {
   for (const auto& matrices : kLoraChoices) {
@@ -105,6 +108,35 @@ TEST(Lora, GradientsAreThoseOfTheDenseMatrices) {
   EXPECT_LT(distance(found[1], kLoraFactor * at::mm(query, adapted.value("a.q_lora.a").t())), 1e-12);
   EXPECT_LT(distance(found[2], kLoraFactor * at::mm(adapted.value("a.v_lora.b").t(), value)), 1e-12);
   EXPECT_LT(distance(found[3], kLoraFactor * at::mm(value, adapted.value("a.v_lora.a").t())), 1e-12);
+}
+
+TEST(Lora, FeedForwardsAreThoseOfTheDenseMatrices) {
+  const Tensor x = random_tensor({6, kLoraModel}, 1);
+  for (const std::string& kind : feed_forwards().names()) {
+    const bool gated = kind.find("glu") != std::string::npos;
+    for (const auto& matrices : std::vector<std::vector<std::string>>{
+             {"feed_forward_in"}, {"feed_forward_out"}, {"feed_forward_in", "feed_forward_out"}}) {
+      SCOPED_TRACE(kind + " " + matrices.front());
+      Parameters adapted(at::kDouble), dense(at::kDouble);
+      const auto layer = feed_forwards().at(kind).make(adapted, {"l", kLoraModel, 5, true, lora_of(matrices)});
+      const auto expected = feed_forwards().at(kind).make(dense, {"l", kLoraModel, 5, true});
+      adapted.finish();
+      dense.finish();
+      adapted.flat().copy_(random_tensor({adapted.count()}, 8, 0.5));
+      size_t adapters = 0;
+      for (const Parameter& parameter : dense.all()) {
+        const Tensor value = parameter.value.detach();
+        value.copy_(adapted.at(parameter.name).value.detach());
+        const std::string name = parameter.name.substr(0, parameter.name.rfind('.')) + "_lora.";
+        if (!parameter.name.ends_with(".weight") || adapted.find(name + "a") == nullptr) continue;
+        value.add_(at::mm(adapted.at(name + "b").value.detach(), adapted.at(name + "a").value.detach()), kLoraFactor);
+        ++adapters;
+      }
+      const size_t into = gated ? 2 : 1;
+      EXPECT_EQ(adapters, matrices.size() == 2 ? into + 1 : matrices.front() == "feed_forward_in" ? into : 1);
+      EXPECT_LT(distance((*layer)(x), (*expected)(x)), 1e-12);
+    }
+  }
 }
 
 TEST(Lora, WrongOptionsAreErrors) {

@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "plumb/nn/regularization/locked_dropout.h"
-#include "plumb/ops/linear.h"
 
 namespace plumb {
 
@@ -11,8 +10,7 @@ BatchNormHead::BatchNormHead(Parameters& parameters, const Shape& shape)
     : pooled_dropout_(shape.pooled_dropout), dropout_(shape.dropout) {
   const NormFactory& make = norms().at("batchnorm").make;
   first_ = make(parameters, "pooler.norm1", shape.width, shape.eps);
-  weight_ = parameters.add("pooler.weight", {shape.size, shape.width}, Role::weight);
-  bias_ = parameters.add("pooler.bias", {shape.size}, Role::bias);
+  linear_ = Linear(parameters, "pooler", shape.size, shape.width, Role::weight);
   second_ = make(parameters, "pooler.norm2", shape.size, shape.eps);
 }
 
@@ -23,7 +21,7 @@ Tensor BatchNormHead::operator()(const Tensor& pooled, const Ragged& layout, For
   const auto dropped = [&](const Tensor& x, double p) {
     return context.regularizes() ? locked_dropout(x, rows, p, context.mask_key()) : x;
   };
-  const Tensor hidden = at::relu(ops::linear(dropped((*first_)(pooled, context), pooled_dropout_), weight_, bias_));
+  const Tensor hidden = at::relu(linear_(dropped((*first_)(pooled, context), pooled_dropout_)));
   return dropped((*second_)(hidden, context), dropout_);
 }
 

@@ -6,6 +6,7 @@
 
 #include "plumb/base/ragged.h"
 #include "plumb/nn/context.h"
+#include "plumb/nn/linear.h"
 #include "plumb/nn/norm/norm.h"
 #include "plumb/nn/parameters.h"
 
@@ -33,8 +34,7 @@ class BatchNormHead {
  private:
   double pooled_dropout_, dropout_;
   std::unique_ptr<Norm> first_, second_;
-  Tensor weight_;  // (size, width)
-  Tensor bias_;    // (size)
+  Linear linear_;  // W and b: (size, width)
 };
 
 }  // namespace plumb

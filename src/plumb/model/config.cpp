@@ -62,6 +62,10 @@ void check_adapters(const ModelConfig& config) {
                             config.lora.rank, config.residual),
                 "leave out lora, or choose another residual scheme");
   }
+  if (config.lora.adapts("gate") && !config.attention_gate) {
+    throw Error("model.lora.matrices has \"gate\", and the attentions have no gate",
+                "leave it out, or set model.attention_gate = true");
+  }
 }
 
 /// The stacks may differ in their streams, but not in what a scheme prescribes to the model.

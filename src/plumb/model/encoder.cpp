@@ -3,7 +3,6 @@
 #include "plumb/base/error.h"
 #include "plumb/model/kind.h"
 #include "plumb/ops/index.h"
-#include "plumb/ops/linear.h"
 
 namespace plumb {
 namespace {
@@ -38,13 +37,9 @@ Encoder::Encoder(const ModelConfig& config, at::ScalarType type)
                                    Stack::Shape{StackKind::encoder, config.encoder_layers, false, false},
                                    embedding_->positions());
   const int64_t pooled = pooling_.vectors * d;
-  if (config.pooler) {
-    pooler_weight_ = parameters_.add("pooler.weight", {d, pooled}, Role::weight);
-    pooler_bias_ = parameters_.add("pooler.bias", {d}, Role::bias);
-  }
+  if (config.pooler) pooler_ = Linear(parameters_, "pooler", d, pooled, Role::weight);
   if (config.output_transform) {
-    transform_weight_ = parameters_.add("transform.weight", {d, d}, Role::weight);
-    transform_bias_ = parameters_.add("transform.bias", {d}, Role::bias);
+    transform_ = Linear(parameters_, "transform", d, d, Role::weight);
     transform_norm_ = norms().at(config.norm).make(parameters_, "transform_norm", d, config.norm_eps);
   }
   if (config.pooling == "none") {
@@ -64,9 +59,8 @@ Tensor Encoder::hidden(const std::vector<int64_t>& tokens, const std::vector<int
 Tensor Encoder::states(const Batch& batch, ForwardContext& context) {
   Tensor pooled = pooling_(hidden(batch.source, batch.segments, batch.source_layout, context), batch.source_layout);
   if (!batch.places.empty()) pooled = pooled.index_select(0, ops::index_beside(pooled, batch.places));
-  if (transform_norm_)
-    return (*transform_norm_)(at::gelu(ops::linear(pooled, transform_weight_, transform_bias_)), context);
-  return pooler_weight_.defined() ? at::tanh(ops::linear(pooled, pooler_weight_, pooler_bias_)) : pooled;
+  if (transform_) return (*transform_norm_)(at::gelu(transform_(pooled)), context);
+  return pooler_ ? at::tanh(pooler_(pooled)) : pooled;
 }
 
 Tensor Encoder::class_logits(const Batch& batch) {

@@ -9,6 +9,7 @@
 #include "plumb/model/embedding.h"
 #include "plumb/model/model.h"
 #include "plumb/model/stack.h"
+#include "plumb/nn/linear.h"
 #include "plumb/nn/norm/norm.h"
 #include "plumb/nn/pooling.h"
 
@@ -43,10 +44,8 @@ class Encoder final : public Model, public Classifies, public Embeds {
   std::unique_ptr<TokenEmbedding> embedding_;
   std::unique_ptr<Stack> stack_;
   Pooling pooling_;
-  Tensor pooler_weight_;     // (d_model, pooled features), or undefined
-  Tensor pooler_bias_;       // (d_model)
-  Tensor transform_weight_;  // (d_model, d_model), or undefined, like the next two
-  Tensor transform_bias_;    // (d_model)
+  Linear pooler_;     // (d_model, pooled features), or absent
+  Linear transform_;  // (d_model, d_model), or absent, like the next
   std::unique_ptr<Norm> transform_norm_;
 };
 

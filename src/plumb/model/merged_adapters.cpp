@@ -21,10 +21,14 @@ struct AdapterPlace {
 };
 
 /// Keys and values have the same number of rows, at the end of the joint projection.
-constexpr std::array<AdapterPlace, 4> kAdapterPlaces = {{{".q_lora", ".in_proj_weight", 0},
+constexpr std::array<AdapterPlace, 8> kAdapterPlaces = {{{".q_lora", ".in_proj_weight", 0},
                                                          {".k_lora", ".in_proj_weight", 2},
                                                          {".v_lora", ".in_proj_weight", 1},
-                                                         {".out_lora", ".out_proj.weight", 0}}};
+                                                         {".out_lora", ".out_proj.weight", 0},
+                                                         {".gate_lora", ".gate.weight", 0},
+                                                         {".linear1_lora", ".linear1.weight", 0},
+                                                         {".linear2_lora", ".linear2.weight", 0},
+                                                         {".linear3_lora", ".linear3.weight", 0}}};
 
 /// The rows of W that the adapter (A, B) adapts. Throws Error if the shapes do not match.
 Tensor adapted_rows(const Tensor& weight, const Tensor& a, const Tensor& b, int64_t from_end, const std::string& what) {

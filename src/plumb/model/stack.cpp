@@ -100,7 +100,7 @@ Stack::Stack(Parameters& parameters, const ModelConfig& config, const Shape& sha
     layers_.push_back({std::move(self), std::move(cross),
                        feed_forwards()
                            .at(config.activation)
-                           .make(parameters, {prefix, d, config.feed_forward, config.feed_forward_bias})});
+                           .make(parameters, {prefix, d, config.feed_forward, config.feed_forward_bias, config.lora})});
   }
   const int64_t sub_layers = (shape.cross_attention ? 3 : 2) - (parallel_ ? 1 : 0);
   scheme_ = make_residual_scheme(

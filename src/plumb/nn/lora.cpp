@@ -14,8 +14,8 @@ bool LoraOptions::adapts(const std::string& matrix) const {
 void describe(Fields& field, LoraOptions& options) {
   field("rank", options.rank, "rank of B·A; 0: no adapters", within(0, 1 << 20));
   field("alpha", options.alpha, "what adapters add is multiplied by alpha/rank", above(0));
-  field("matrices", options.matrices, "which matrices of an attention have adapters",
-        one_of({"query", "key", "value", "output"}).each_once());
+  field("matrices", options.matrices, "which matrices of the attentions and feed-forward sub-layers have adapters",
+        one_of({"query", "key", "value", "output", "gate", "feed_forward_in", "feed_forward_out"}).each_once());
 }
 
 LoraAdapter::LoraAdapter(Parameters& parameters, const std::string& prefix, int64_t in, int64_t out,

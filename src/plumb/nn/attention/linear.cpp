@@ -5,9 +5,10 @@
 namespace plumb {
 namespace {
 
-class Linear final : public FastWeights {
+class LinearFeatures final : public FastWeights {
  public:
-  explicit Linear(const AttentionShape& shape) : FastWeights(shape, Rule::normalized_sum), size_(shape.heads.size) {}
+  explicit LinearFeatures(const AttentionShape& shape)
+      : FastWeights(shape, Rule::normalized_sum), size_(shape.heads.size) {}
 
  protected:
   int64_t features() const override { return size_; }
@@ -21,7 +22,7 @@ class Linear final : public FastWeights {
 const bool kLinearRegistered = attentions().add(
     "linear", "S ← S + φ(k)vᵀ, z ← z + φ(k), y = Sᵀφ(q)/zᵀφ(q), φ(x) = elu(x) + 1",
     "Katharopoulos et al. 2020, arXiv 2006.16236",
-    [](Parameters&, const AttentionShape& shape, const Options&) { return std::make_unique<Linear>(shape); });
+    [](Parameters&, const AttentionShape& shape, const Options&) { return std::make_unique<LinearFeatures>(shape); });
 
 }  // namespace
 }  // namespace plumb

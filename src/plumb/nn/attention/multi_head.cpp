@@ -5,10 +5,15 @@
 #include <cmath>
 
 #include "plumb/base/error.h"
-#include "plumb/ops/linear.h"
 #include "plumb/ops/norm.h"
 
 namespace plumb {
+namespace {
+
+/// The parts of the joint projection.
+constexpr size_t kQuery = 0, kKey = 1, kValue = 2;
+
+}  // namespace
 
 MultiHeadAttention::MultiHeadAttention(Parameters& parameters, const std::string& prefix, int64_t d_model,
                                        const ops::HeadShape& heads, const MultiHeadOptions& options,
@@ -20,11 +25,12 @@ MultiHeadAttention::MultiHeadAttention(Parameters& parameters, const std::string
   }
   const std::vector<int64_t> parts = {heads.width(), heads.kv_width(), heads.kv_width()};
   const int64_t rows = heads.width() + 2 * heads.kv_width();
-  in_weight_ = parameters.add_stacked(prefix + ".in_proj_weight", {rows, d_model}, parts, Role::stacked_qkv);
-  if (options.bias != "none") in_bias_ = parameters.add(prefix + ".in_proj_bias", {rows}, Role::bias);
-  out_weight_ = parameters.add(prefix + ".out_proj.weight", {d_model, heads.width()}, Role::attention_output);
-  if (options.bias == "all") out_bias_ = parameters.add(prefix + ".out_proj.bias", {d_model}, Role::bias);
-  if (options.gate) gate_weight_ = parameters.add(prefix + ".gate.weight", {heads.width(), d_model}, Role::weight);
+  const Tensor weight = parameters.add_stacked(prefix + ".in_proj_weight", {rows, d_model}, parts, Role::stacked_qkv);
+  const bool biased = options.bias != "none";
+  in_ = Linear(weight, biased ? parameters.add(prefix + ".in_proj_bias", {rows}, Role::bias) : Tensor(), parts);
+  out_ =
+      Linear(parameters, prefix + ".out_proj", d_model, heads.width(), Role::attention_output, options.bias == "all");
+  if (options.gate) gate_ = Linear(parameters, prefix + ".gate", heads.width(), d_model, Role::weight, false);
   attention_ = make_attention(options.kind, parameters, {prefix, d_model, heads, options.options, positions});
   const auto norm_of = [&](const std::string& kind, const char* name) {
     return kind == "none" ? nullptr : norms().at(kind).make(parameters, prefix + name, heads.size, options.norm_eps);
@@ -36,51 +42,15 @@ MultiHeadAttention::MultiHeadAttention(Parameters& parameters, const std::string
     const double initial = 1 / std::sqrt(static_cast<double>(d_model));
     query_key_scale_ = parameters.add_constant(prefix + ".qk_scale", {heads.kv_width()}, initial);
   }
-  add_adapters(parameters, prefix, d_model, options.lora);
-}
-
-void MultiHeadAttention::add_adapters(Parameters& parameters, const std::string& prefix, int64_t d_model,
-                                      const LoraOptions& options) {
-  const int64_t width = heads_.width(), kv_width = heads_.kv_width();
-  const auto add = [&](const char* matrix, const char* name, int64_t first, int64_t columns) {
-    if (!options.adapts(matrix)) return;
-    in_adapters_.push_back({first, LoraAdapter(parameters, prefix + name, d_model, columns, options)});
-  };
-  add("query", ".q", 0, width);
-  add("key", ".k", width, kv_width);
-  add("value", ".v", width + kv_width, kv_width);
-  if (options.adapts("output")) out_adapter_.emplace(parameters, prefix + ".out", width, d_model, options);
+  in_.adapt(parameters, options.lora, "query", prefix + ".q", kQuery);
+  in_.adapt(parameters, options.lora, "key", prefix + ".k", kKey);
+  in_.adapt(parameters, options.lora, "value", prefix + ".v", kValue);
+  out_.adapt(parameters, options.lora, "output", prefix + ".out");
+  if (gate_) gate_.adapt(parameters, options.lora, "gate", prefix + ".gate");
 }
 
 void MultiHeadAttention::add_value_residual(Parameters& parameters, const std::string& prefix) {
   value_residual_.emplace(parameters, prefix);
-}
-
-Tensor MultiHeadAttention::project(const Tensor& x) const {
-  return adapted(ops::linear(x, in_weight_, in_bias_), x, 0);
-}
-
-Tensor MultiHeadAttention::project(const Tensor& x, int64_t begin, int64_t count) const {
-  const Tensor bias = in_bias_.defined() ? in_bias_.narrow(0, begin, count) : Tensor();
-  return adapted(ops::linear(x, in_weight_.narrow(0, begin, count), bias), x, begin);
-}
-
-Tensor MultiHeadAttention::adapted(const Tensor& projected, const Tensor& x, int64_t begin) const {
-  if (in_adapters_.empty()) return projected;
-  const int64_t end = begin + projected.size(1);
-  std::vector<Tensor> columns;
-  int64_t done = begin;
-  const auto keep_until = [&](int64_t column) {
-    if (column > done) columns.push_back(projected.narrow(1, done - begin, column - done));
-  };
-  for (const auto& [first, adapter] : in_adapters_) {
-    if (first < begin || first >= end) continue;
-    keep_until(first);
-    columns.push_back(projected.narrow(1, first - begin, adapter.out()) + adapter(x));
-    done = first + adapter.out();
-  }
-  keep_until(end);
-  return at::cat(columns, 1);
 }
 
 Tensor MultiHeadAttention::normalized(const Tensor& x, const Norm& norm, const ForwardContext& context) const {
@@ -93,15 +63,12 @@ Tensor MultiHeadAttention::scaled_units(const Tensor& x) const {
   const Tensor units =
       ops::rms_norm(x.reshape({x.size(0) * heads, heads_.size}), at::ones({heads_.size}, x.options()), kEpsilon);
   // √d_model·s, repeated for the queries that share a key.
-  const Tensor gains =
-      query_key_scale_.view({heads_.kv_heads, heads_.size}) * std::sqrt(static_cast<double>(in_weight_.size(1)));
+  const Tensor gains = query_key_scale_.view({heads_.kv_heads, heads_.size}) * std::sqrt(static_cast<double>(in_.in()));
   return units.view({x.size(0), x.size(1)}) * gains.repeat_interleave(heads / heads_.kv_heads, 0).view({x.size(1)});
 }
 
-Tensor MultiHeadAttention::out(const Tensor& mixed, const Tensor& x) const {
-  const Tensor read = gate_weight_.defined() ? mixed * at::sigmoid(ops::linear(x, gate_weight_, {})) : mixed;
-  const Tensor projected = ops::linear(read, out_weight_, out_bias_);
-  return out_adapter_ ? projected + (*out_adapter_)(read) : projected;
+Tensor MultiHeadAttention::projected(const Tensor& mixed, const Tensor& x) const {
+  return out_(gate_ ? mixed * at::sigmoid(gate_(x)) : mixed);
 }
 
 Tensor MultiHeadAttention::prepared(const Tensor& packed, AttentionPass& pass, const ForwardContext& context) const {
@@ -132,30 +99,30 @@ Tensor MultiHeadAttention::prepared(const Tensor& packed, AttentionPass& pass, c
 
 Tensor MultiHeadAttention::self(const Tensor& x, AttentionPass& pass, bool causal,
                                 const ForwardContext& context) const {
-  const Tensor projected = project(x);  // (tokens, width + 2·kv_width)
+  const Tensor joint = in_(x);  // (tokens, width + 2·kv_width)
   if (!pass.first_values.defined()) {
-    pass.first_values = projected.narrow(1, heads_.width() + heads_.kv_width(), heads_.kv_width());
+    pass.first_values = joint.narrow(1, heads_.width() + heads_.kv_width(), heads_.kv_width());
   }
-  const Tensor packed = prepares() ? prepared(projected, pass, context) : projected;
-  return out(attention_->self(packed, x, pass.layout, causal, context), x);
+  const Tensor packed = prepares() ? prepared(joint, pass, context) : joint;
+  return projected(attention_->self(packed, x, pass.layout, causal, context), x);
 }
 
 Tensor MultiHeadAttention::read(const Tensor& x, AttentionPass& pass, AttentionState& state) const {
   const int64_t width = heads_.width();
   const int64_t kv_width = heads_.kv_width();
   // One product: the input is rounded or quantized once, and threads synchronize once.
-  const Tensor projected = project(x);
-  if (!pass.first_values.defined()) pass.first_values = projected.narrow(1, width + kv_width, kv_width);
-  const Tensor packed = prepares() ? prepared(projected, pass, {}) : projected;
+  const Tensor joint = in_(x);
+  if (!pass.first_values.defined()) pass.first_values = joint.narrow(1, width + kv_width, kv_width);
+  const Tensor packed = prepares() ? prepared(joint, pass, {}) : joint;
   const Tensor query = packed.narrow(1, 0, width).contiguous();
   const Tensor key_value = packed.narrow(1, width, 2 * kv_width).contiguous();
-  return out(attention_->read(query, key_value, x, pass.layout, state), x);
+  return projected(attention_->read(query, key_value, x, pass.layout, state), x);
 }
 
 AttentionMemory MultiHeadAttention::remember(const Tensor& memory, const Ragged& layout,
                                              const ForwardContext& context) const {
   const int64_t kv_width = heads_.kv_width();
-  Tensor key_value = project(memory, heads_.width(), 2 * kv_width);
+  Tensor key_value = in_.parts(memory, kKey, 2);
   if (key_norm_ || query_key_scale_.defined() || value_norm_) {
     const Tensor key = key_value.narrow(1, 0, kv_width), value = key_value.narrow(1, kv_width, kv_width);
     key_value = at::cat({key_norm_                    ? normalized(key, *key_norm_, context)
@@ -169,10 +136,10 @@ AttentionMemory MultiHeadAttention::remember(const Tensor& memory, const Ragged&
 
 Tensor MultiHeadAttention::cross(const Tensor& x, const Ragged& layout, const AttentionMemory& memory,
                                  const ForwardContext& context) const {
-  Tensor query = project(x, 0, heads_.width());
+  Tensor query = in_.parts(x, kQuery, 1);
   if (query_norm_) query = normalized(query, *query_norm_, context);
   if (query_key_scale_.defined()) query = scaled_units(query);
-  return out(attention_->cross(query, layout, memory, context), x);
+  return projected(attention_->cross(query, layout, memory, context), x);
 }
 
 }  // namespace plumb

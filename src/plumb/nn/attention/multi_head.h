@@ -8,7 +8,7 @@
 
 #include "plumb/nn/attention/attention.h"
 #include "plumb/nn/attention/value_residual.h"
-#include "plumb/nn/lora.h"
+#include "plumb/nn/linear.h"
 #include "plumb/nn/norm/norm.h"
 
 namespace plumb {
@@ -52,8 +52,8 @@ struct AttentionPass {
 /// √size·(s∘n(q))·(s∘n(k)) with n(x) = x/‖x‖; the factor √d_model lets Adam change s as fast as the matrices.
 /// With gate, also gate.weight (width, d_model): W^O reads attention(Q, K, V) ⊙ σ(W_g·x), x the input of the queries
 /// (Qiu et al. 2025, arXiv 2505.06708).
-/// With lora, also q_lora, k_lora, v_lora and out_lora (.a and .b) for the matrices it adapts: adapters add to the
-/// products with these parts of in_proj_weight and with out_proj.weight (nn/lora.h).
+/// With lora, also q_lora, k_lora, v_lora, out_lora and gate_lora (.a and .b) for the matrices it adapts: parts of
+/// in_proj_weight, out_proj.weight and gate.weight (nn/linear.h).
 class MultiHeadAttention {
  public:
   /// `positions` act within self-attention; may be null. Throws Error unless kv_heads is positive and divides heads.
@@ -87,12 +87,6 @@ class MultiHeadAttention {
                              const ForwardContext& context) const;
 
  private:
-  /// The joint projection of query, key and value.
-  [[nodiscard]] Tensor project(const Tensor& x) const;
-  /// Columns [begin, begin + count) of it.
-  [[nodiscard]] Tensor project(const Tensor& x, int64_t begin, int64_t count) const;
-  /// Applies the adapters to columns of the joint projection, the first of which is `begin`.
-  [[nodiscard]] Tensor adapted(const Tensor& projected, const Tensor& x, int64_t begin) const;
   /// Normalizes each head; heads are side by side.
   [[nodiscard]] Tensor normalized(const Tensor& x, const Norm& norm, const ForwardContext& context) const;
   /// Queries or keys, (tokens, heads·size), of length √size in each head times their gains. Only with unit_query_key.
@@ -106,23 +100,12 @@ class MultiHeadAttention {
   [[nodiscard]] Tensor prepared(const Tensor& packed, AttentionPass& pass, const ForwardContext& context) const;
   [[nodiscard]] bool rotates() const { return positions_ && positions_->rotates(); }
   /// The output of attention, (tokens, width), gated by the input x, (tokens, d_model), and projected.
-  [[nodiscard]] Tensor out(const Tensor& mixed, const Tensor& x) const;
-
-  /// Declares the adapters of [model.lora].
-  void add_adapters(Parameters& parameters, const std::string& prefix, int64_t d_model, const LoraOptions& options);
-
-  /// An adapter of query, key or value.
-  struct ColumnAdapter {
-    int64_t first;  // its first column in the joint projection
-    LoraAdapter adapter;
-  };
+  [[nodiscard]] Tensor projected(const Tensor& mixed, const Tensor& x) const;
 
   ops::HeadShape heads_;
-  Tensor in_weight_;                  // (width + 2·kv_width, d_model)
-  Tensor in_bias_;                    // (width + 2·kv_width), or undefined
-  Tensor out_weight_;                 // (d_model, width)
-  Tensor out_bias_;                   // (d_model), or undefined
-  Tensor gate_weight_;                // W_g, (width, d_model), or undefined
+  Linear in_;                         // query, key and value, (width + 2·kv_width, d_model)
+  Linear out_;                        // W^O, (d_model, width)
+  Linear gate_;                       // W_g, (width, d_model), or absent
   std::unique_ptr<Norm> query_norm_;  // both or neither
   std::unique_ptr<Norm> key_norm_;
   std::unique_ptr<Norm> value_norm_;  // or null
@@ -130,8 +113,6 @@ class MultiHeadAttention {
   std::shared_ptr<const RelativePositions> positions_;
   std::unique_ptr<Attention> attention_;
   std::optional<ValueResidual> value_residual_;
-  std::vector<ColumnAdapter> in_adapters_;  // in the order of their columns
-  std::optional<LoraAdapter> out_adapter_;
 };
 
 }  // namespace plumb

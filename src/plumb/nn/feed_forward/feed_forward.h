@@ -6,6 +6,7 @@
 #include <string>
 
 #include "plumb/base/registry.h"
+#include "plumb/nn/linear.h"
 #include "plumb/nn/parameters.h"
 
 namespace plumb {
@@ -23,18 +24,14 @@ struct FeedForwardShape {
   int64_t d_model = 0;
   int64_t width = 0;  // inner width
   bool bias = true;
+  LoraOptions lora{};
 };
 
 using FeedForwardFactory = std::function<std::unique_ptr<FeedForward>(Parameters&, const FeedForwardShape&)>;
 Registry<FeedForwardFactory>& feed_forwards();
 
-/// A matrix with an optional bias: y = W·x + b.
-struct Projection {
-  Tensor weight;  // (out, in)
-  Tensor bias;    // (out), or undefined
-};
-
 /// f(x) = W₂·activation(W₁·x + b₁) + b₂; W₁ and W₂ are linear1 and linear2, as in torch.nn.TransformerEncoderLayer.
+/// Adapters are linear1_lora and linear2_lora.
 class PlainFeedForward : public FeedForward {
  public:
   PlainFeedForward(Parameters& parameters, const FeedForwardShape& shape);
@@ -42,11 +39,11 @@ class PlainFeedForward : public FeedForward {
 
  protected:
   /// activation(W₁·x + b₁): (tokens, d_model) → (tokens, width).
-  [[nodiscard]] virtual Tensor inner(const Tensor& x, const Projection& first) const = 0;
+  [[nodiscard]] virtual Tensor inner(const Tensor& x, const Linear& first) const = 0;
 
  private:
-  Projection first_;
-  Projection second_;
+  Linear first_;
+  Linear second_;
 };
 
 /// A gated linear unit, Dauphin et al. 2017, arXiv 1612.08083; Shazeer 2020, arXiv 2002.05202:
@@ -60,9 +57,9 @@ class GatedFeedForward : public FeedForward {
   [[nodiscard]] virtual Tensor activation(const Tensor& x) const = 0;
 
  private:
-  Projection gate_;
-  Projection content_;
-  Projection second_;
+  Linear gate_;
+  Linear content_;
+  Linear second_;
 };
 
 }  // namespace plumb

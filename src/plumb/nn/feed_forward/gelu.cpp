@@ -1,7 +1,6 @@
 // GELU, Hendrycks & Gimpel 2016, arXiv 1606.08415:  f(x) = W₂·gelu(W₁·x + b₁) + b₂, gelu(x) = x·Φ(x), Φ the normal
 // distribution function.
 #include "plumb/nn/feed_forward/feed_forward.h"
-#include "plumb/ops/linear.h"
 
 namespace plumb {
 namespace {
@@ -11,9 +10,7 @@ class Gelu final : public PlainFeedForward {
   using PlainFeedForward::PlainFeedForward;
 
  private:
-  [[nodiscard]] Tensor inner(const Tensor& x, const Projection& first) const override {
-    return at::gelu(ops::linear(x, first.weight, first.bias));
-  }
+  [[nodiscard]] Tensor inner(const Tensor& x, const Linear& first) const override { return at::gelu(first(x)); }
 };
 
 const bool kGeluRegistered = feed_forwards().add(

@@ -1,7 +1,6 @@
 // The tanh approximation of GELU, Hendrycks & Gimpel 2016, arXiv 1606.08415, used by GPT-2 (Radford et al. 2019):
 //   f(x) = W₂·gelu(W₁·x + b₁) + b₂, gelu(x) ≈ x/2·(1 + tanh(√(2/π)·(x + 0.044715·x³))).
 #include "plumb/nn/feed_forward/feed_forward.h"
-#include "plumb/ops/linear.h"
 
 namespace plumb {
 namespace {
@@ -11,9 +10,7 @@ class GeluTanh final : public PlainFeedForward {
   using PlainFeedForward::PlainFeedForward;
 
  private:
-  [[nodiscard]] Tensor inner(const Tensor& x, const Projection& first) const override {
-    return at::gelu(ops::linear(x, first.weight, first.bias), "tanh");
-  }
+  [[nodiscard]] Tensor inner(const Tensor& x, const Linear& first) const override { return at::gelu(first(x), "tanh"); }
 };
 
 const bool kGeluTanhRegistered =

@@ -1,6 +1,5 @@
 // ReLU, Vaswani et al. 2017, arXiv 1706.03762:  f(x) = W₂·max(W₁·x + b₁, 0) + b₂.
 #include "plumb/nn/feed_forward/feed_forward.h"
-#include "plumb/ops/linear.h"
 
 namespace plumb {
 namespace {
@@ -10,8 +9,8 @@ class Relu final : public PlainFeedForward {
   using PlainFeedForward::PlainFeedForward;
 
  private:
-  [[nodiscard]] Tensor inner(const Tensor& x, const Projection& first) const override {
-    return ops::linear(x, first.weight, first.bias, ops::Activation::relu);
+  [[nodiscard]] Tensor inner(const Tensor& x, const Linear& first) const override {
+    return first(x, ops::Activation::relu);
   }
 };
 

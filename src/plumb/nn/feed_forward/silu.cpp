@@ -1,7 +1,6 @@
 // SiLU, or Swish with β = 1, Ramachandran et al. 2017, arXiv 1710.05941:  f(x) = W₂·silu(W₁·x + b₁) + b₂,
 // silu(x) = x·σ(x).
 #include "plumb/nn/feed_forward/feed_forward.h"
-#include "plumb/ops/linear.h"
 
 namespace plumb {
 namespace {
@@ -11,9 +10,7 @@ class Silu final : public PlainFeedForward {
   using PlainFeedForward::PlainFeedForward;
 
  private:
-  [[nodiscard]] Tensor inner(const Tensor& x, const Projection& first) const override {
-    return at::silu(ops::linear(x, first.weight, first.bias));
-  }
+  [[nodiscard]] Tensor inner(const Tensor& x, const Linear& first) const override { return at::silu(first(x)); }
 };
 
 const bool kSiluRegistered = feed_forwards().add(

@@ -3,17 +3,14 @@
 #include "plumb/nn/residual/highway.h"
 
 #include "plumb/nn/residual/sub_layer_norms.h"
-#include "plumb/ops/linear.h"
 
 namespace plumb {
 
 HighwayGate::HighwayGate(Parameters& parameters, const std::string& prefix, int64_t d_model, double bias)
-    : weight_(parameters.add(prefix + ".weight", {d_model, d_model}, Role::weight)),
-      bias_(parameters.add_constant(prefix + ".bias", {d_model}, bias)) {}
+    : gate_{parameters.add(prefix + ".weight", {d_model, d_model}, Role::weight),
+            parameters.add_constant(prefix + ".bias", {d_model}, bias)} {}
 
-Tensor HighwayGate::operator()(const Tensor& x, const Tensor& y) const {
-  return x + at::sigmoid(ops::linear(x, weight_, bias_)) * (y - x);
-}
+Tensor HighwayGate::operator()(const Tensor& x, const Tensor& y) const { return x + at::sigmoid(gate_(x)) * (y - x); }
 
 namespace {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "plumb/nn/parameters.h"
+#include "plumb/nn/linear.h"
 
 namespace plumb {
 
@@ -15,8 +15,7 @@ class HighwayGate {
   [[nodiscard]] Tensor operator()(const Tensor& x, const Tensor& y) const;
 
  private:
-  Tensor weight_;
-  Tensor bias_;
+  Linear gate_;
 };
 
 }  // namespace plumb

@@ -9,8 +9,8 @@
 // multiply the standard deviation of the last matrix of each sub-layer by √n, which is left to the initialization here.
 #include <fmt/format.h>
 
+#include "plumb/nn/linear.h"
 #include "plumb/nn/residual/hidden_vectors.h"
-#include "plumb/ops/linear.h"
 
 namespace plumb {
 namespace {
@@ -45,7 +45,7 @@ class HyperConnectionsScheme final : public HiddenVectorsScheme {
     Tensor mix;                  // A_r: (n, n)
     Tensor write;                // B: (n)
     std::unique_ptr<Norm> norm;  // of H; null: static
-    Tensor dynamic;              // W_mᵀ, W_rᵀ, W_βᵀ stacked: (n + 2, d)
+    Linear dynamic;              // W_mᵀ, W_rᵀ, W_βᵀ stacked: (n + 2, d)
     Tensor scales;               // s_α, s_β: (2)
   };
 
@@ -61,7 +61,7 @@ class HyperConnectionsScheme final : public HiddenVectorsScheme {
     made.write = parameters.add_constant(prefix + "write", {n}, 1);
     if (!dynamic) return made;
     made.norm = norms().at(shape().norm).make(parameters, prefix + "norm", shape().d_model, shape().norm_eps);
-    made.dynamic = parameters.add_constant(prefix + "dynamic", {n + 2, shape().d_model}, 0);
+    made.dynamic = Linear(parameters.add_constant(prefix + "dynamic", {n + 2, shape().d_model}, 0));
     made.scales = parameters.add_constant(prefix + "scales", {2}, 0.01);
     return made;
   }
@@ -75,7 +75,7 @@ class HyperConnectionsScheme final : public HiddenVectorsScheme {
                        connections.write.expand({tokens, n})};
     if (!connections.norm) return fixed;
     const Tensor rows = (*connections.norm)(hidden.reshape({tokens * n, shape().d_model}), context);
-    const Tensor change = at::tanh(ops::linear(rows, connections.dynamic, {})).view({tokens, n, n + 2});
+    const Tensor change = at::tanh(connections.dynamic(rows)).view({tokens, n, n + 2});
     const Tensor alpha = connections.scales.select(0, 0), beta = connections.scales.select(0, 1);
     return {fixed.read + alpha * change.select(2, 0), fixed.mix + alpha * change.narrow(2, 1, n).transpose(1, 2),
             fixed.write + beta * change.select(2, n + 1)};

@@ -13,8 +13,8 @@
 
 #include <cmath>
 
+#include "plumb/nn/linear.h"
 #include "plumb/nn/residual/hidden_vectors.h"
-#include "plumb/ops/linear.h"
 #include "plumb/ops/norm.h"
 
 namespace plumb {
@@ -45,7 +45,7 @@ class MhcScheme final : public HiddenVectorsScheme {
  private:
   /// The parameters of a sub-layer.
   struct Connections {
-    Tensor weight;          // φ of pre, post and res, stacked: (2n + n², n·d)
+    Linear map;             // φ of pre, post and res, stacked: (2n + n², n·d)
     Tensor alpha;           // of the same: (3)
     Tensor pre, post, res;  // b: (n), (n), (n, n)
   };
@@ -55,7 +55,8 @@ class MhcScheme final : public HiddenVectorsScheme {
     const int64_t n = count();
     const std::vector<int64_t> parts = {n, n, n * n};
     Connections made;
-    made.weight = parameters.add_stacked(prefix + "weight", {2 * n + n * n, n * shape().d_model}, parts, Role::weight);
+    made.map =
+        Linear(parameters.add_stacked(prefix + "weight", {2 * n + n * n, n * shape().d_model}, parts, Role::weight));
     made.alpha = parameters.add_constant(prefix + "alpha", {3}, 0.01);
     made.pre = parameters.add_constant(prefix + "pre_bias", {n}, -std::log(static_cast<double>(n - 1)));  // σ: 1/n
     made.post = parameters.add_constant(prefix + "post_bias", {n}, 0);
@@ -69,7 +70,7 @@ class MhcScheme final : public HiddenVectorsScheme {
     const int64_t tokens = hidden.size(0), n = count();
     const Tensor flat = hidden.reshape({tokens, n * shape().d_model});
     const Tensor normed = ops::rms_norm(flat, at::ones({flat.size(1)}, flat.options()), shape().norm_eps);
-    const Tensor all = ops::linear(normed, connections.weight, {});
+    const Tensor all = connections.map(normed);
     const Tensor& alpha = connections.alpha;
     const Tensor pre = alpha.select(0, 0) * all.narrow(1, 0, n) + connections.pre;
     const Tensor post = alpha.select(0, 1) * all.narrow(1, n, n) + connections.post;
