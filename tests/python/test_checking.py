@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 import plumb
+from plumb.checking import _momentum_gain
 
 CURVATURES = torch.tensor([0.5, 1.0, 4.0], dtype=torch.float64)
 
@@ -276,6 +277,16 @@ def test_groups_and_clipping():
     # With clipping, nothing diverges to infinity: it stays where steps of the length rate·1 lead to and fro.
     clipped = plumb.check(model, torch.optim.SGD(groups, lr=1.0), loss, [0], budget=1500, clip_norm=1e-9)
     assert all(trial.outcome == "unmoved" for trial in clipped.trials if trial.learning_rate < 1e3)
+
+
+@pytest.mark.parametrize("settings, gain", [({}, 1), ({"momentum": 0.9}, 10), ({"momentum": 0.5, "dampening": 0.5}, 1)])
+def test_steps_of_a_constant_gradient_grow_with_momentum(settings, gain):
+    tensor = nn.Parameter(torch.zeros(1, dtype=torch.float64))
+    optimizer = torch.optim.SGD([tensor], lr=1.0, **settings)
+    for _ in range(300):
+        before, tensor.grad = tensor.item(), torch.ones(1, dtype=torch.float64)
+        optimizer.step()
+    assert before - tensor.item() == pytest.approx(gain) and _momentum_gain(optimizer) == pytest.approx(gain)
 
 
 def test_shows_itself():
