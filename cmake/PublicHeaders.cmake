@@ -112,6 +112,7 @@ set(PLUMB_PUBLIC_HEADERS
   analysis/backward_gain.h
   analysis/coordinate_check.h
   analysis/critical_rate.h
+  analysis/rate_search.h
   analysis/curvature/basis.h
   analysis/curvature/dense.h
   analysis/curvature/function_hessian.h
