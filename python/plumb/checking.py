@@ -6,11 +6,13 @@ import copy
 import itertools
 import json
 import math
+import random
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import Module
@@ -125,7 +127,7 @@ class CheckResult:
 
     def _numbers(self) -> list[tuple[str, str]]:
         rows: list[tuple[str, str]] = []
-        if self.planned_warm_up and self.largest_stable_rate:
+        if self.planned_warm_up and self.tried_warm_up and self.largest_stable_rate:
             rows.append(("largest stable rate", f"{self.largest_stable_rate!r}, after a warm-up of {self.tried_warm_up} steps"))
         if self.largest_stable_rate_without_warm_up:
             name = "  without warm-up" if self.planned_warm_up else "largest stable rate"
@@ -229,12 +231,18 @@ def check(model: Module, optimizer: torch.optim.Optimizer, loss: Callable[[Any, 
         planned_seconds=found["planned_seconds"] if steps and trials else None, trials=trials)
 
 
+def _seed(seed: int) -> None:
+    torch.manual_seed(seed)
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+
+
 class _Batches:
     """Batches in an order of their own for each seed."""
 
     def __init__(self, batches: Iterable[Any], seed: int) -> None:
         self._given = list(itertools.islice(batches, _KEPT)) if iter(batches) is batches else batches
-        torch.manual_seed(seed)
+        _seed(seed)
         self.probe = list(itertools.islice(iter(self._given), _PROBE))
         if not self.probe:
             raise Error("there is nothing to train on\npass at least one batch")
@@ -244,15 +252,24 @@ class _Batches:
             if isinstance(self._given, (list, tuple)):
                 yield from (self._given[place] for place in torch.randperm(len(self._given)).tolist())
             else:
-                yield from self._given
+                ended = True
+                for batch in self._given:
+                    ended = False
+                    yield batch
+                if ended:
+                    raise Error("the batches ended, and do not begin anew\npass a list of batches, or iter(batches)")
 
 
 class _Fork:
     """A copy of model and optimizer, whose steps do not reach the original."""
 
     def __init__(self, model: Module, optimizer: torch.optim.Optimizer, loss: _Loss, clip_norm: float | None) -> None:
+        memo: dict[int, Any] = {}
         try:
-            self.model, self.optimizer = copy.deepcopy((model, optimizer))
+            self.model, self.optimizer = copy.deepcopy((model, optimizer), memo)
+            for name, value in vars(optimizer).items():  # those of an optimizer's own, which PyTorch's copy leaves out
+                if name not in vars(self.optimizer) and not callable(value):
+                    setattr(self.optimizer, name, copy.deepcopy(value, memo))
         except RuntimeError as error:
             raise Error(f"model and optimizer cannot be copied: {error}\ncheck a new model before its first step") from error
         if not self.model.training:
@@ -303,7 +320,7 @@ class _Run:
         """A trial, as the document of a check::Trial."""
         begin = time.perf_counter()
         fork, batches = self._fork(), iter(self._batches)
-        torch.manual_seed(seed)
+        _seed(seed)
         steps, losses, taken, diverged = [0], [self.first], 0, False
         outcome, clear, reason = "unknown", False, "ended before it could be told"
         while taken < most and not clear and not diverged:
@@ -331,9 +348,13 @@ class _Run:
     def _probe(self, fork: _Fork, count: int = _PROBE, gradient: bool = False) -> float:
         """The mean loss of the first batches in evaluation mode, with the same random numbers each time."""
         batches, total = self._batches.probe[:count], 0.0
-        with _evaluating(fork.model), random_state(fork.model):
+        cudnn = torch.backends.cudnn  # differentiates no recurrent layer in evaluation mode
+        recurrent = gradient and any(isinstance(module, torch.nn.RNNBase) for module in fork.model.modules())
+        with _evaluating(fork.model), random_state(fork.model), cudnn.flags(
+                enabled=cudnn.enabled and not recurrent, benchmark=cudnn.benchmark, deterministic=cudnn.deterministic,
+                allow_tf32=cudnn.allow_tf32):
             for place, batch in enumerate(batches):
-                torch.manual_seed(place)
+                _seed(place)
                 total += fork.loss_of(batch, gradient) / len(batches)
         return total
 

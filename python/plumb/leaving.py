@@ -13,12 +13,15 @@ from ._plumb import Error
 
 @contextlib.contextmanager
 def random_state(model: torch.nn.Module, loader: Any = None) -> Iterator[None]:
-    """Restores the random numbers of PyTorch, on the model's devices too, of NumPy, of Python, and of a loader's generators."""
+    """Restores the random numbers of PyTorch, on all devices in use, of NumPy, of Python, and of a loader's generators."""
     tensors = [*model.parameters(), *model.buffers()]
     devices = sorted({tensor.device.index for tensor in tensors if tensor.device.type == "cuda"})
+    if torch.cuda.is_initialized():
+        devices = list(range(torch.cuda.device_count()))
     holders = [loader, *(getattr(loader, name, None) for name in ("sampler", "batch_sampler", "dataset"))]
-    generators = [found for found in (getattr(holder, "generator", None) for holder in holders)
-                  if isinstance(found, torch.Generator)]
+    holders.append(getattr(holders[2], "sampler", None))
+    found = (getattr(holder, "generator", None) for holder in holders)
+    generators = list({id(one): one for one in found if isinstance(one, torch.Generator)}.values())
     states = [generator.get_state() for generator in generators]
     of_python, of_numpy = random.getstate(), np.random.get_state()
     try:

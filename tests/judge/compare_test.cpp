@@ -156,16 +156,18 @@ TEST_F(SampleFiles, OfTheHarness) {
 TEST_F(SampleFiles, ListsOfUnknownMeaningAreNoScores) {
   const auto of = [](int item) -> Json {
     return {{"doc_id", item},
-            {"metrics", {"f1", "acc", "word_perplexity", "my_error"}},
+            {"metrics", {"f1", "acc", "word_perplexity", "my_error", "brier_score"}},
             {"f1", {0, 1}},
             {"acc", 1.0},
             {"word_perplexity", {-3.5, 2}},
-            {"my_error", 0.5}};
+            {"my_error", 0.5},
+            {"brier_score", 0.5}};
   };
   write("m/samples_t.jsonl", {of(0), of(1)});
   const std::vector<TaskScores> tasks = read_task_scores(folder_.path());
-  EXPECT_EQ(tasks.at(0).metrics, (std::vector<std::string>{"acc", "word_perplexity", "my_error"}));
-  for (const ScoreDifference& one : compare_models(tasks, tasks, {"acc", "my_error"}, {.samples = 10}).differences)
+  EXPECT_EQ(tasks.at(0).metrics, (std::vector<std::string>{"acc", "word_perplexity", "my_error", "brier_score"}));
+  for (const ScoreDifference& one :
+       compare_models(tasks, tasks, {"acc", "my_error", "brier_score"}, {.samples = 10}).differences)
     EXPECT_EQ(one.larger_is_better, one.metric == "acc") << one.metric;
 }
 

@@ -105,6 +105,26 @@ TEST(RunRecords, HyperparametersOfADirectoryWithinAreTheRuns) {
   EXPECT_EQ(runs[0].series.at("loss")[0].value, 2.5);
 }
 
+// A run that goes on after a fall writes another file, whose first steps are those of the fall.
+TEST(RunRecords, OfEventFilesOfARunThatWasResumed) {
+  const test::TemporaryDirectory folder;
+  const auto write = [&](const char* name, int first, int last, double value) {
+    const fs::path other = folder.path() / ("of-" + std::string(name));
+    {
+      EventWriter writer(other);
+      for (int step = first; step <= last; ++step) writer.scalar("loss", step, value, step);
+    }
+    for (const auto& entry : fs::directory_iterator(other)) fs::rename(entry.path(), folder.path() / name);
+    fs::remove(other);
+  };
+  write("events.out.tfevents.1", 1, 8, 2);
+  write("events.out.tfevents.2", 6, 9, 1);
+  const auto& values = read_run_records(folder.path()).at(0).series.at("loss");
+  ASSERT_EQ(values.size(), 9U);
+  EXPECT_EQ(values[4].value, 2);
+  EXPECT_EQ(values[5].value, 1);
+}
+
 class RunFiles : public testing::Test {
  protected:
   std::string file(const std::string& name, const std::string& content) {
@@ -133,6 +153,23 @@ TEST_F(RunFiles, CellsWithoutAValue) {
   EXPECT_EQ(runs[0].setting("note"), nullptr);
   EXPECT_FALSE(runs[1].series.contains("loss"));
   EXPECT_TRUE(std::isinf(runs[2].series.at("loss")[0].value));
+}
+
+// What is said at the end of a run, or in some of its lines, does not make it two.
+TEST_F(RunFiles, RemarksAndKindsOfLines) {
+  const std::string remarks = file(
+      "remarks.jsonl",
+      "{\"step\": 1, \"loss\": 3}\n{\"step\": 2, \"loss\": 2}\n{\"step\": 3, \"loss\": 1, \"status\": \"finished\"}\n");
+  const std::vector<RunRecord> runs = read_run_records(remarks);
+  ASSERT_EQ(runs.size(), 1U);
+  EXPECT_EQ(runs[0].series.at("loss").size(), 3U);
+  const std::string kinds =
+      file("kinds.jsonl",
+           "{\"step\": 1, \"split\": \"train\", \"loss\": 3}\n{\"step\": 1, \"split\": \"valid\", "
+           "\"loss\": 4}\n{\"step\": 2, \"split\": \"train\", \"loss\": 2}\n{\"step\": 2, "
+           "\"split\": \"valid\", \"loss\": 3}\n");
+  test::expect_error([&] { read_run_records(kinds); }, "--where split=valid");
+  EXPECT_EQ(read_run_records(kinds, {"split"}).size(), 2U);
 }
 
 TEST_F(RunFiles, DamageIsNamed) {

@@ -316,3 +316,66 @@ def test_errors():
         plumb.check(model, torch.optim.SGD(model.parameters(), lr=0.0), lambda m, b: m(b), [1.0])
     with pytest.raises(plumb.Error, match="closure"):
         plumb.check(model, torch.optim.LBFGS(model.parameters()), lambda m, b: m(b), [1.0])
+
+
+class Owning(torch.optim.SGD):
+    """Keeps an option in an attribute, as optimizers outside PyTorch do."""
+
+    def __init__(self, parameters, lr, scale):
+        super().__init__(parameters, lr=lr)
+        self.scale = scale
+
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for tensor in group["params"]:
+                tensor.grad.mul_(self.scale)
+        return super().step(closure)
+
+
+def test_optimizers_with_attributes_of_their_own():
+    model = Quadratic()
+    found = plumb.check(model, Owning(model.parameters(), 0.01, 10.0), lambda model, batch: model(batch), [1.0], budget=2000)
+    assert float(found.largest_stable_rate) == pytest.approx(0.05, rel=0.3)  # 2/λ over the scale
+
+
+def test_batches_that_end_are_an_error():
+    class Stream:
+        def __init__(self):
+            self.stored = iter([1.0] * 5)
+
+        def __iter__(self):
+            return self.stored
+
+    model = Quadratic()
+    with pytest.raises(plumb.Error, match="do not begin anew"):
+        plumb.check(model, torch.optim.SGD(model.parameters(), lr=0.01), lambda model, batch: model(batch), Stream())
+
+
+def test_short_runs_say_so():
+    found = quadratic(0.01, steps=15)
+    assert found.verdict == "unknown" and "15 steps is too short" in found.answer
+
+
+def test_the_probe_is_the_same_each_time():
+    """Also where the loss draws from NumPy's or Python's random numbers."""
+    seen = []
+
+    def loss(model, batch):
+        if not model.training:
+            seen.append((np.random.rand(), random.random()))
+        return model(batch)
+
+    model = Quadratic()
+    plumb.check(model, torch.optim.SGD(model.parameters(), lr=0.01), loss, [1.0], budget=200)
+    assert len(set(seen)) == 1
+
+
+def test_the_sampler_of_a_batch_sampler_is_left_as_found():
+    data = torch.utils.data
+    generator = torch.Generator().manual_seed(3)
+    batches = data.BatchSampler(data.RandomSampler(range(8), generator=generator), 2, False)
+    loader = data.DataLoader(torch.ones(8, dtype=torch.float64), batch_sampler=batches)
+    before = generator.get_state()
+    model = Quadratic()
+    plumb.check(model, torch.optim.SGD(model.parameters(), lr=0.01), lambda model, batch: model(batch.mean()), loader, budget=200)
+    assert torch.equal(generator.get_state(), before)

@@ -38,3 +38,9 @@ def test_errors():
         plumb.judge([FIRST, SECOND])
     with pytest.raises(KeyError):
         plumb.judge({"base": FIRST, "new": SECOND})["old"]
+
+
+def test_arms_without_runs_are_an_error():
+    for by_seed in (False, True):
+        with pytest.raises(plumb.Error, match="no runs"):
+            plumb.judge({"a": [], "b": []}, by_seed=by_seed)

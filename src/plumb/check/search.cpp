@@ -221,8 +221,11 @@ class Search {
     const RateBelief& belief = warms ? with_->now : without_->now;
     const bool shortened = result_.tried_warm_up < plan_.warm_up;
     if (seen_ == 0) {
-      decide(Verdict::unknown, fmt::format("cannot tell within this budget: give at least {} gradients",
-                                           result_.cost.gradients + trial_ + result_.tried_warm_up));
+      constexpr int64_t kTold = 30;  // a trial's outcome takes four losses, ten steps apart
+      decide(Verdict::unknown, plan_.steps < kTold
+                                   ? fmt::format("cannot tell: a run of {} steps is too short to judge", plan_.steps)
+                                   : fmt::format("cannot tell within this budget: give at least {} gradients",
+                                                 result_.cost.gradients + trial_ + result_.tried_warm_up));
       return;
     }
     result_.largest_stable_rate = belief.estimate();

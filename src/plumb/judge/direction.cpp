@@ -20,11 +20,13 @@ std::optional<bool> larger_is_better_by_name(const std::string& metric) {
   const auto holds = [&](const std::set<std::string>& known) {
     return std::any_of(words.begin(), words.end(), [&](const std::string& one) { return known.contains(one); });
   };
-  const bool less = holds({"loss", "nll", "perplexity", "ppl", "error", "bits", "bpb", "bpc", "wer", "cer", "ter",
-                           "mse", "rmse", "mae", "entropy"});
-  const bool more = holds({"acc", "accuracy", "bleu", "chrf", "f", "score", "auc", "auroc", "reward", "return", "match",
-                           "mcc", "precision", "recall", "rouge", "elo"});
-  return less == more ? std::nullopt : std::optional(more);
+  const bool less =
+      holds({"loss", "nll",  "perplexity", "ppl",     "error", "bits", "bpb", "bpc",  "wer", "cer",  "ter",
+             "mse",  "rmse", "mae",        "entropy", "brier", "fid",  "kid", "crps", "ece", "lpips"});
+  const bool more = holds({"acc", "accuracy", "bleu", "chrf", "f", "auc", "auroc", "reward", "return", "match", "mcc",
+                           "precision", "recall", "rouge", "elo"});
+  if (less != more) return more;
+  return !less && holds({"score"}) ? std::optional(true) : std::nullopt;
 }
 
 }  // namespace plumb

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <set>
 #include <string_view>
 
 #include "plumb/base/error.h"
@@ -84,7 +85,9 @@ void restart(RunRecord& record, double step) {
     std::erase_if(values, [&](const RunRecord::Value& value) { return value.step >= step; });
 }
 
-void add_event(RunRecord& record, const tensorboard::Event& event) {
+/// `begun`: the metrics of this file so far. The first value of one replaces what earlier files have from that step on:
+/// a run that was resumed.
+void add_event(RunRecord& record, const tensorboard::Event& event, std::set<std::string>& begun) {
   const auto step = static_cast<double>(event.step());
   if (event.has_session_log() && event.session_log().status() == tensorboard::SessionLog::START) restart(record, step);
   for (const tensorboard::Summary::Value& value : event.summary().value()) {
@@ -93,7 +96,11 @@ void add_event(RunRecord& record, const tensorboard::Event& event) {
     std::optional<double> number;
     if (value.has_simple_value()) number = value.simple_value();
     if (value.has_tensor()) number = scalar_in(value.tensor());
-    if (number) record.series[value.tag()].push_back({step, *number});
+    if (!number) continue;
+    std::vector<RunRecord::Value>& values = record.series[value.tag()];
+    if (begun.insert(value.tag()).second)
+      std::erase_if(values, [&](const RunRecord::Value& one) { return one.step >= step; });
+    values.push_back({step, *number});
   }
 }
 
@@ -111,11 +118,12 @@ RunRecord read_event_files(const fs::path& directory) {
   for (const fs::path& file : files) {
     const std::string content = read_file(file);
     std::string_view bytes = content;
+    std::set<std::string> begun;
     while (const std::optional<std::string_view> data = next_record(bytes, file)) {
       tensorboard::Event event;
       if (!event.ParseFromArray(data->data(), static_cast<int>(data->size())))
         throw Error(fmt::format("{}: a record is no event", file.string()));
-      add_event(record, event);
+      add_event(record, event, begun);
     }
   }
   return record;

@@ -38,6 +38,7 @@ JudgedArm summary_of(const RunArm& arm, bool larger_is_better) {
 }
 
 ArmComparison compare(const RunArm& baseline, const RunArm& arm, const ArmRule& rule) {
+  if (best_seeds(baseline).empty() || best_seeds(arm).empty()) throw Error("an arm has no runs");
   if (rule.by_seed && (best_seeds(baseline) != best_seeds(arm) || best_seeds(arm).front().empty()))
     throw Error(fmt::format("{} and {} have runs of different seeds", baseline.name, arm.name),
                 "--by-seed compares runs of the same seed; leave it out, or name the setting with --seed-key");

@@ -13,6 +13,8 @@
 #include <set>
 #include <string_view>
 
+#include "plumb/base/error.h"
+
 namespace plumb {
 namespace {
 
@@ -65,7 +67,8 @@ std::string step_column(const std::vector<Row>& rows) {
   return {};
 }
 
-/// Columns of text that may tell runs apart: no numbers or truth values in any line, no times, and values that repeat.
+/// Columns of text that may tell runs apart: no numbers or truth values in any line, no times, values that repeat, and
+/// in most lines, since a remark in some of them is none.
 std::set<std::string> describing_columns(const std::vector<Row>& rows) {
   std::map<std::string, std::set<std::string>> values;
   std::map<std::string, size_t> lines;
@@ -80,9 +83,27 @@ std::set<std::string> describing_columns(const std::vector<Row>& rows) {
   }
   std::set<std::string> columns;
   for (const auto& [column, found] : values) {
-    if (!others.contains(column) && (2 * found.size() <= lines[column] || found.size() == 1)) columns.insert(column);
+    const bool repeats = 2 * found.size() <= lines[column] || found.size() == 1;
+    if (!others.contains(column) && repeats && 2 * lines[column] > rows.size()) columns.insert(column);
   }
   return columns;
+}
+
+/// Throws Error if a column that no key names has lines of training and of validation: they are no runs of their own.
+void require_one_part(const std::vector<Row>& rows, const std::set<std::string>& describing,
+                      const std::vector<std::string>& keys, const std::string& name) {
+  static constexpr std::array<std::string_view, 5> kParts = {"split", "phase", "mode", "stage", "subset"};
+  for (const std::string& column : describing) {
+    if (!is_one_of(lower(last_part(column)), kParts) || std::find(keys.begin(), keys.end(), column) != keys.end())
+      continue;
+    std::set<std::string> values;
+    for (const Row& row : rows) {
+      if (const std::string* text = cell(row, column)) values.insert(*text);
+    }
+    if (values.size() > 1)
+      throw Error(fmt::format("{}: its lines are of several kinds, by \"{}\"", name, column),
+                  fmt::format("choose one: --where {}={}", column, *values.rbegin()));
+  }
 }
 
 /// Adds the numbers of a line to the metrics of a run.
@@ -144,6 +165,7 @@ std::vector<RunRecord> records_of(const std::vector<Row>& rows, const std::strin
   }
   // A rate that changes along the run, as schedules have it, does not tell runs apart: it is a metric.
   const std::set<std::string> describing = describing_columns(rows);
+  require_one_part(rows, describing, keys, name);
   const auto tells_runs_apart = [&](const std::string& column) {
     if (column == step) return false;
     return is_one_of(column, kRuns) || is_seed_key(column) || describing.contains(column) ||

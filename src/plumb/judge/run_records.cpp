@@ -63,6 +63,13 @@ std::vector<Row> rows_of_list(const fs::path& file) {
   return rows;
 }
 
+/// The numbers of an object; null stands for one that is not finite.
+void add_numbers(RunRecord& record, double step, const Json& object) {
+  for (const auto& [metric, value] : object.items()) {
+    if (value.is_number() || value.is_null()) record.series[metric].push_back({step, number_of(value)});
+  }
+}
+
 /// A run of Plumb's. It has failed if it diverged or has learned nothing.
 RunRecord record_of(const RunSummary& run) {
   RunRecord record{.name = run.name.empty() ? run.directory.string() : run.name};
@@ -72,11 +79,9 @@ RunRecord record_of(const RunSummary& run) {
   }
   record.failed = run.outcome == "diverged" || (run.learning && run.learning->failed());
   for (const TrainPoint& point : run.history) {
-    for (const auto& [column, text] : row_of(described_json(point))) {
-      const std::string metric = column.starts_with("metrics.") ? column.substr(8) : column;
-      if (const auto value = number_in(text))
-        record.series[metric].push_back({static_cast<double>(point.step), *value});
-    }
+    const Json values = described_json(point);
+    add_numbers(record, static_cast<double>(point.step), values);
+    if (values.contains("metrics")) add_numbers(record, static_cast<double>(point.step), values["metrics"]);
   }
   return record;
 }
