@@ -464,7 +464,7 @@ TEST_F(Sentences, OtherStudies) {
 
 TEST(Findings, OfPostLnAreTheirRegisteredClaims) {
   const std::string pages = all_pages();
-  for (const char* study : {"post_ln_gradient", "post_ln_first_steps"}) {
+  for (const char* study : {"post_ln_gradient", "post_ln_first_steps", "post_ln_memory"}) {
     const Json registered =
         read_json(test::source_directory() / "docs" / "findings" / fmt::format("{}.registration.json", study));
     const Json verdicts = results_of(study)["verdicts"];
