@@ -168,7 +168,7 @@ TEST_F(RunFiles, RemarksAndKindsOfLines) {
            "{\"step\": 1, \"split\": \"train\", \"loss\": 3}\n{\"step\": 1, \"split\": \"valid\", "
            "\"loss\": 4}\n{\"step\": 2, \"split\": \"train\", \"loss\": 2}\n{\"step\": 2, "
            "\"split\": \"valid\", \"loss\": 3}\n");
-  test::expect_error([&] { read_run_records(kinds); }, "--where split=valid");
+  test::expect_error([&] { read_run_records(kinds); }, "several kinds, by \"split\"");
   EXPECT_EQ(read_run_records(kinds, {"split"}).size(), 2U);
 }
 
