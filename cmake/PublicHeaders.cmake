@@ -41,6 +41,7 @@ set(PLUMB_PUBLIC_HEADERS
   nn/feed_forward/feed_forward.h
   nn/init/init.h
   nn/layer_id.h
+  nn/linear.h
   nn/lora.h
   nn/norm/norm.h
   nn/parameters.h

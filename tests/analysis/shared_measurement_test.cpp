@@ -335,6 +335,7 @@ TEST(SharedMeasurements, AnErrorInOneProcessEndsAllWithItsReason) {
           return model_loss(of, batch, how, context);
         };
         try {
+          group.barrier();  // an error before all have joined is one of joining
           telling_others(group, [&] { return measure_spectrum(*model, ragged_batches(4), options); });
         } catch (const Error& error) {
           const std::lock_guard lock(mutex);
