@@ -52,7 +52,7 @@ struct ModelConfig {
   std::string initialization = "xavier-uniform";
   std::string encoder_initialization = "same";  // of an encoder-decoder
   double dropout = 0.1;
-  LoraOptions lora;        // adapters of a Transformer's attentions
+  LoraOptions lora;        // adapters of a Transformer's matrices
   VariantOptions options;  // options of variants: [model.rotary], [model.favor], …
 
   /// Whether both describe the same model; absent options equal their defaults.

@@ -16,9 +16,11 @@ namespace plumb {
 struct LoraOptions {
   int64_t rank = 0;
   double alpha = 8;
+  /// Of every attention: query, key, value, output, gate; of every feed-forward sub-layer: feed_forward_in (W₁ and, if
+  /// it is gated, W₃), feed_forward_out (W₂).
   std::vector<std::string> matrices{"query", "value"};
 
-  /// Whether every attention has an adapter of this matrix.
+  /// Whether this matrix has an adapter wherever it occurs.
   [[nodiscard]] bool adapts(const std::string& matrix) const;
 
   bool operator==(const LoraOptions&) const = default;
@@ -33,8 +35,6 @@ class LoraAdapter {
 
   /// (alpha/rank)·B·A·x. x: (tokens, in) → (tokens, out).
   [[nodiscard]] Tensor operator()(const Tensor& x) const;
-
-  [[nodiscard]] int64_t out() const { return b_.size(0); }
 
  private:
   Tensor a_;
