@@ -25,7 +25,7 @@ from .showing import rates_figure, section
 
 _EVERY = 10  # steps between two losses
 _PROBE = 2  # batches whose loss judges a trial
-_MEASUREMENTS = 20  # what is measured before any trial costs so many gradients of a batch, as in `plumb check`
+_MEASUREMENTS = 20  # gradients that the measurements before the first trial count as, the same in `plumb check`
 _KEPT = 256  # batches of an iterator that cannot begin anew
 _ENDLESS = 10**15  # steps of a run whose length is not given
 

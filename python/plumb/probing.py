@@ -132,7 +132,7 @@ def _chosen(model: Module, pattern: str | None) -> dict[str, Module]:
 @dataclass
 class _Run:
     loss: float
-    # By module: output, gradient, parameter gradient, backward gain; None where there is none.
+    # By module: output, gradient, parameter gradient, backward gain. A quantity that a module lacks is None.
     values: dict[str, list[float | None]]
     unreached: set[str]  # parameters without a gradient
 

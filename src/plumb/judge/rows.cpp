@@ -67,8 +67,8 @@ std::string step_column(const std::vector<Row>& rows) {
   return {};
 }
 
-/// Columns of text that may tell runs apart: no numbers or truth values in any line, no times, values that repeat, and
-/// in most lines, since a remark in some of them is none.
+/// Columns of text that may tell runs apart: values that repeat and are no numbers, truth values or times, in more than
+/// half of the lines. A column that only a few lines have is a remark, such as "status" at the end of a run.
 std::set<std::string> describing_columns(const std::vector<Row>& rows) {
   std::map<std::string, std::set<std::string>> values;
   std::map<std::string, size_t> lines;
