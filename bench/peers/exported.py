@@ -10,6 +10,7 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(description=description)
     made.add_argument('--export', type=pathlib.Path, required=True, metavar='DIR', help='what `plumb bench` exported')
     made.add_argument('--threads', type=int, default=2)
+    made.add_argument('--device', default='cpu', help='cpu or cuda')
     made.add_argument('--runs', type=int, default=3, help='timed runs of a turn, of which the median counts')
     return made
 

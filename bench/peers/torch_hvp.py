@@ -19,8 +19,8 @@ def prepare() -> tuple[Mapping[str, Callable[[], Figures]], Figures]:
     options = arguments(__doc__)
     torch.set_num_threads(options.threads)
     work = read_work(options.export)
-    source, target, labels = torch_model.tensors(work['batch'])
-    model = torch_model.load(options.export, work['sizes'], dropout=0.0)
+    source, target, labels = (ids.to(options.device) for ids in torch_model.tensors(work['batch']))
+    model = torch_model.load(options.export, work['sizes'], dropout=0.0).to(options.device)
     parameters = {name: p.detach().requires_grad_() for name, p in model.named_parameters()}
     leaves = list(parameters.values())
     count = sum(leaf.numel() for leaf in leaves)

@@ -18,15 +18,16 @@ def prepare() -> tuple[Mapping[str, Callable[[], Figures]], Figures]:
     torch.manual_seed(1)
     work = read_work(options.export)
     sizes = work['sizes']
-    source, target, labels = torch_model.tensors(work['batches'][0])
+    device = torch.device(options.device)
+    source, target, labels = (ids.to(device) for ids in torch_model.tensors(work['batches'][0]))
     translates = work['what'] == 'train'
     inputs = (source, target) if translates else (target,)
     bf16 = sizes['precision'] == 'bf16'
 
     def load() -> nn.Module:
         if translates:
-            return torch_model.load(options.export, sizes, work['dropout'])
-        return torch_model.load_language_model(options.export, sizes)
+            return torch_model.load(options.export, sizes, work['dropout']).to(device)
+        return torch_model.load_language_model(options.export, sizes).to(device)
 
     def criterion(logits: Tensor) -> Tensor:
         return F.cross_entropy(logits.flatten(0, 1), labels.flatten(), label_smoothing=work['label_smoothing'])
@@ -42,7 +43,7 @@ def prepare() -> tuple[Mapping[str, Callable[[], Figures]], Figures]:
             model.train()
 
         def loss_of(*inputs: Tensor) -> Tensor:
-            with torch.autocast('cpu', torch.bfloat16, enabled=bf16):
+            with torch.autocast(device.type, torch.bfloat16, enabled=bf16):
                 return criterion(model(*inputs))
 
         loss_of_batch = torch.compile(loss_of, dynamic=False) if compiled else loss_of

@@ -14,13 +14,22 @@ from typing import Any
 Figures = dict[str, Any]
 
 
+def synchronize() -> None:
+    """Waits until a GPU has finished its queued work."""
+    torch = sys.modules.get('torch')
+    if torch is not None and torch.cuda.is_initialized():
+        torch.cuda.synchronize()
+
+
 def median_seconds(work: Callable[[], object], runs: int) -> float:
     """Seconds per call: the median of `runs` calls after a warm-up call."""
     work()
     seconds = []
     for _ in range(runs):
+        synchronize()
         begin = time.perf_counter()
         work()
+        synchronize()
         seconds.append(time.perf_counter() - begin)
     return statistics.median(seconds)
 

@@ -80,6 +80,7 @@ TEST_P(RunsOnDevices, TrainsARunTheSame) {
 
 TEST(SimulatedDevice, AStepOfTrainingReadsItOnceAndABatchCrossesOnce) {
   const at::Device device = test::simulated_device();
+  if (test::other_devices().front() != device) GTEST_SKIP() << "hide the GPU (CUDA_VISIBLE_DEVICES=) to simulate one";
   const ops::DefaultDevice guard(device);
   const test::TemporaryDirectory directory;
   test::make_copy_task(directory / "data");

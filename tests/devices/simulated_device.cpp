@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "plumb/ops/device.h"
+
 namespace plumb::test {
 
 Traffic& traffic() {
@@ -182,8 +184,9 @@ void run(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard);
 #if TORCH_VERSION_MAJOR >= 2
 // Without a name and hooks it would not count as this machine's accelerator, and a LibTorch built for CUDA would look
-// for a GPU instead.
+// for a GPU instead. LibTorch drives one kind of accelerator in a process: a GPU, if there is one.
 [[maybe_unused]] const bool kNamed = [] {
+  if (ops::available_devices().size() > 1) return false;
   static Hooks hooks;
   c10::register_privateuse1_backend("simulated");
   at::RegisterPrivateUse1HooksInterface(&hooks);

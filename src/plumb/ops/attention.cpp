@@ -8,6 +8,7 @@
 #include "plumb/ops/device.h"
 #include "plumb/ops/fallback.h"
 #include "plumb/ops/fused/fused.h"
+#include "plumb/ops/gpu/gpu.h"
 #include "plumb/ops/index.h"
 #include "plumb/ops/reference/reference.h"
 #include "plumb/ops/uses_kernels.h"
@@ -38,6 +39,9 @@ Tensor self_attention(const Tensor& packed, const Ragged& layout, const HeadShap
   if constexpr (kKernelsBuilt) {
     if (uses_kernels(packed)) return fused::self_attention(packed, layout, shape, causal);
   }
+  if constexpr (kGpuBuilt) {
+    if (gpu::attends(packed, shape, layout, layout)) return gpu::self_attention(packed, layout, shape, causal);
+  }
   return reference::self_attention(packed, layout, shape, causal);
 }
 
@@ -52,6 +56,11 @@ Tensor cross_attention(const Tensor& query, const Tensor& packed, const Ragged& 
   }
   if constexpr (kKernelsBuilt) {
     if (uses_kernels(query)) return fused::cross_attention(query, packed, query_layout, key_layout, shape);
+  }
+  if constexpr (kGpuBuilt) {
+    if (gpu::attends(query, shape, query_layout, key_layout)) {
+      return gpu::cross_attention(query, packed, query_layout, key_layout, shape);
+    }
   }
   return reference::cross_attention(query, packed, query_layout, key_layout, shape);
 }

@@ -2,6 +2,7 @@
 
 #include "plumb/ops/device.h"
 #include "plumb/ops/fused/fused.h"
+#include "plumb/ops/gpu/gpu.h"
 #include "plumb/ops/reference/reference.h"
 #include "plumb/ops/uses_kernels.h"
 
@@ -12,6 +13,9 @@ Tensor plus_dropout(const Tensor& residual, const Tensor& x, double p, const Dro
   require_one_device("dropout", x, residual);
   if constexpr (kKernelsBuilt) {
     if (uses_kernels(x)) return fused::add_dropout(residual, x, p, key);
+  }
+  if constexpr (kGpuBuilt) {
+    if (gpu::draws(x, key)) return gpu::add_dropout(residual, x, p, key);
   }
   return reference::add_dropout(residual, x, p, key);
 }

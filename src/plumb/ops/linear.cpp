@@ -4,6 +4,7 @@
 #include "plumb/ops/device.h"
 #include "plumb/ops/fallback.h"
 #include "plumb/ops/fused/fused.h"
+#include "plumb/ops/gpu/gpu.h"
 #include "plumb/ops/packed_linear.h"
 #include "plumb/ops/precision.h"
 #include "plumb/ops/reference/reference.h"
@@ -55,6 +56,11 @@ Tensor gemm(const Tensor& a, const Tensor& b, const GemmOptions& options) {
   require_one_device("matrix product", a, b, options.accumulate_into, options.bias);
   if constexpr (kKernelsBuilt) {
     if (multiplied_by_kernels(a, b)) return fused::gemm(a, b, options);
+  }
+  if constexpr (kGpuBuilt) {
+    if (gpu::serves(a) && a.scalar_type() == at::kBFloat16 && b.scalar_type() == at::kBFloat16) {
+      return gpu::gemm(a, b, options);
+    }
   }
   return reference::gemm(a, b, options);
 }

@@ -2,6 +2,7 @@
 
 #include "plumb/ops/device.h"
 #include "plumb/ops/fused/fused.h"
+#include "plumb/ops/gpu/gpu.h"
 #include "plumb/ops/reference/reference.h"
 #include "plumb/ops/uses_kernels.h"
 
@@ -12,6 +13,9 @@ Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, doub
   if constexpr (kKernelsBuilt) {
     if (uses_kernels(x)) return fused::layer_norm(x, gamma, beta, eps);
   }
+  if constexpr (kGpuBuilt) {
+    if (gpu::serves(x)) return gpu::layer_norm(x, gamma, beta, eps);
+  }
   return reference::layer_norm(x, gamma, beta, eps);
 }
 
@@ -19,6 +23,9 @@ Tensor rms_norm(const Tensor& x, const Tensor& gamma, double eps) {
   require_one_device("RMS norm", x, gamma);
   if constexpr (kKernelsBuilt) {
     if (uses_kernels(x)) return fused::rms_norm(x, gamma, eps);
+  }
+  if constexpr (kGpuBuilt) {
+    if (gpu::serves(x)) return gpu::rms_norm(x, gamma, eps);
   }
   return reference::rms_norm(x, gamma, eps);
 }

@@ -3,6 +3,7 @@
 #include "plumb/base/error.h"
 #include "plumb/ops/device.h"
 #include "plumb/ops/fused/fused.h"
+#include "plumb/ops/gpu/gpu.h"
 #include "plumb/ops/reference/reference.h"
 #include "plumb/ops/uses_kernels.h"
 
@@ -29,6 +30,11 @@ void adam_update(const std::vector<AdamUpdate>& updates, const std::vector<Tenso
   if constexpr (kKernelsBuilt) {
     if (uses_kernels(parameters)) return fused::adam_update(updates, gradients, m, v, parameters);
   }
+  if constexpr (kGpuBuilt) {
+    if (!parameters.empty() && gpu::serves(parameters[0])) {
+      return gpu::adam_update(updates, gradients, m, v, parameters);
+    }
+  }
   reference::adam_update(updates, gradients, m, v, parameters);
 }
 
@@ -45,6 +51,9 @@ void sgd_update(const std::vector<SgdUpdate>& updates, const std::vector<Tensor>
 Number sum_of_squares(const std::vector<Tensor>& tensors) {
   if constexpr (kKernelsBuilt) {
     if (uses_kernels(tensors)) return fused::sum_of_squares(tensors);
+  }
+  if constexpr (kGpuBuilt) {
+    if (!tensors.empty() && gpu::serves(tensors[0])) return gpu::sum_of_squares(tensors);
   }
   return reference::sum_of_squares(tensors);
 }

@@ -24,6 +24,7 @@ struct AdamUpdate {
   double root_scale = 1;
   double decay = 0;
   double gradient_scale = 1;
+  bool operator==(const AdamUpdate&) const = default;
 };
 void adam_update(const std::vector<AdamUpdate>& updates, const std::vector<Tensor>& gradients,
                  const std::vector<Tensor>& m, const std::vector<Tensor>& v, const std::vector<Tensor>& parameters);

@@ -6,13 +6,15 @@
 
 namespace plumb::ops {
 
-bool kernels_serve(const at::Device& device) {
+bool kernels_wanted() {
   static const bool wanted = [] {
     const char* choice = std::getenv("PLUMB_KERNELS");
     return choice == nullptr || std::string_view(choice) != "off";
   }();
-  return kKernelsBuilt && wanted && device.is_cpu();
+  return wanted;
 }
+
+bool kernels_serve(const at::Device& device) { return kKernelsBuilt && kernels_wanted() && device.is_cpu(); }
 
 bool uses_kernels(const Tensor& tensor) {
   const at::ScalarType type = tensor.scalar_type();

@@ -20,6 +20,9 @@ inline constexpr bool kKernelsBuilt = true;
 inline constexpr bool kKernelsBuilt = false;
 #endif
 
+/// False if the environment variable PLUMB_KERNELS is "off": every operation then uses its reference.
+bool kernels_wanted();
+
 /// True if the kernels are compiled in, the environment variable PLUMB_KERNELS is not "off", and the tensor is float32
 /// or float64 in CPU memory.
 bool uses_kernels(const Tensor& tensor);

@@ -85,11 +85,16 @@ struct ArmSpectra {
   std::optional<PlannedSpectrum> by_layer;
 
   [[nodiscard]] const Spectrum& spectrum() const { return whole->whole.value(); }
+  /// [seed]: what `value` takes from its measurement.
+  template <typename Value>
+  [[nodiscard]] auto by_seed(const Value& value) const {
+    std::vector all = {value(*whole)};
+    for (const PlannedSpectrum& each : further) all.push_back(value(*each));
+    return all;
+  }
   /// [seed]: λ_max.
   [[nodiscard]] std::vector<Extreme> sharpness() const {
-    std::vector<Extreme> all = {spectrum().max};
-    for (const PlannedSpectrum& each : further) all.push_back(each->whole.value().max);
-    return all;
+    return by_seed([](const SpectrumReport& report) { return report.whole.value().max; });
   }
 };
 using Spectra = std::map<std::string, ArmSpectra>;  // by arm
@@ -193,6 +198,24 @@ void report_spectra(const StudyContext& context, const SpectrumStudy& part, cons
   result.tables = {table};
 }
 
+/// What claims can be about, by seed.
+void add_quantities(PartPlan& plan, const std::string& arm, const ArmSpectra& spectra) {
+  const auto add = [&](const char* name, const char* meaning, Scale scale, double (*value)(const SpectrumReport&)) {
+    plan.quantity(name, meaning, scale, arm, [spectra, value] { return spectra.by_seed(value); }).figure =
+        "hessian_density";
+  };
+  add("sharpness", "largest eigenvalue of the Hessian", Scale::logarithmic,
+      [](const SpectrumReport& report) { return report.whole->max.value; });
+  add("most_negative_eigenvalue", "magnitude of the Hessian's most negative eigenvalue", Scale::logarithmic,
+      [](const SpectrumReport& report) { return -report.whole->min.value; });
+  add("hessian_trace", "trace of the Hessian", Scale::linear,
+      [](const SpectrumReport& report) { return report.whole->trace.mean; });
+  add("spectrum_width", "root mean square of the Hessian's eigenvalues", Scale::logarithmic,
+      [](const SpectrumReport& report) {
+        return report.whole->frobenius.mean / std::sqrt(static_cast<double>(report.parameters));
+      });
+}
+
 /// Compares the largest eigenvalues of Post-LN and Pre-LN, seed by seed.
 void judge_sharpness(const StudyContext& context, const SpectrumStudy& part, const ArmSpectra& post_ln,
                      const ArmSpectra& pre_ln, PartResult& result) {
@@ -218,11 +241,7 @@ PartPlan plan(StudyContext& context, const SpectrumStudy& part) {
       spectra.further.push_back(planned("sharpness", part.seed_steps, 1, seed));
     by_arm.emplace(arm, spectra);
   }
-  for (const auto& [arm, spectra] : by_arm) {
-    plan.quantity("sharpness", "largest absolute eigenvalue of the Hessian", Scale::logarithmic, arm,
-                  [spectra = spectra] { return numbers_in(spectra.sharpness(), &Extreme::value); })
-        .figure = "hessian_density";
-  }
+  for (const auto& [arm, spectra] : by_arm) add_quantities(plan, arm, spectra);
   plan.report = [&context, part, by_arm] {
     PartResult result;
     report_spectra(context, part, by_arm, result);

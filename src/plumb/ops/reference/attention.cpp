@@ -54,17 +54,21 @@ Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value, const
 
 }  // namespace
 
+Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, const Ragged& queries, const Ragged& keys,
+                 const HeadShape& shape, bool causal) {
+  return attend(query, key, value, queries, keys, shape,
+                [&](int64_t s, int64_t p) { return causal ? p : keys.length(s) - 1; });
+}
+
 Tensor self_attention(const Tensor& packed, const Ragged& layout, const HeadShape& shape, bool causal) {
   const std::vector<Tensor> parts = packed.split_with_sizes({shape.width(), shape.kv_width(), shape.kv_width()}, 1);
-  return attend(parts[0], parts[1], parts[2], layout, layout, shape,
-                [&](int64_t s, int64_t p) { return causal ? p : layout.length(s) - 1; });
+  return attention(parts[0], parts[1], parts[2], layout, layout, shape, causal);
 }
 
 Tensor cross_attention(const Tensor& query, const Tensor& packed, const Ragged& query_layout, const Ragged& key_layout,
                        const HeadShape& shape) {
   const std::vector<Tensor> parts = packed.chunk(2, 1);
-  return attend(query, parts[0], parts[1], query_layout, key_layout, shape,
-                [&](int64_t s, int64_t) { return key_layout.length(s) - 1; });
+  return attention(query, parts[0], parts[1], query_layout, key_layout, shape, /*causal=*/false);
 }
 
 Tensor cached_attention(const Tensor& query, const Ragged& layout, const CachedKeys& cache, const HeadShape& shape) {

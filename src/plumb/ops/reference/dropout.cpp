@@ -18,22 +18,12 @@ std::vector<int64_t> places(const std::vector<RowRun>& runs, int64_t rows) {
   return found;
 }
 
-/// The counters for the elements of x in order, one for eight elements. If x is a subset of the rows, the width must be
-/// a multiple of eight.
-Tensor counters_of(const Tensor& x, const DropoutKey& key) {
-  const auto integers = x.options().dtype(at::kLong);
-  if (key.runs.empty() || x.numel() == 0) return at::arange((x.numel() + 7) / 8, integers);
-  const int64_t width = x.numel() / x.size(0);
-  const Tensor rows = index_beside(x, places(key.runs, x.size(0))).unsqueeze(1);
-  return (rows * (width / 8) + at::arange(width / 8, integers)).flatten();
-}
-
 /// The mask of dropped elements: 16 bits per position, eight positions per counter.
 Tensor dropped(const Tensor& x, int64_t keep_below, const DropoutKey& key) {
   const at::NoGradGuard no_graph;
   const bool aligned = key.runs.empty() || x.numel() == 0 || x.numel() / x.size(0) % 8 == 0;
   if (aligned) {
-    const Tensor words = philox_words(key.seed, key.stream, counters_of(x, key));
+    const Tensor words = philox_words(key.seed, key.stream, dropout_counters(x, key));
     const Tensor bits = at::stack({words.bitwise_and(0xFFFF), words.bitwise_right_shift(16)}, 2);
     return (bits.flatten().narrow(0, 0, x.numel()) >= keep_below).view(x.sizes());
   }
@@ -49,6 +39,14 @@ Tensor dropped(const Tensor& x, int64_t keep_below, const DropoutKey& key) {
 }
 
 }  // namespace
+
+Tensor dropout_counters(const Tensor& x, const DropoutKey& key) {
+  const auto integers = x.options().dtype(at::kLong);
+  if (key.runs.empty() || x.numel() == 0) return at::arange((x.numel() + 7) / 8, integers);
+  const int64_t width = x.numel() / x.size(0);
+  const Tensor rows = index_beside(x, places(key.runs, x.size(0))).unsqueeze(1);
+  return (rows * (width / 8) + at::arange(width / 8, integers)).flatten();
+}
 
 Tensor add_dropout(const Tensor& residual, const Tensor& x, double p, const DropoutKey& key) {
   const auto keep_below = std::lround((1.0 - p) * 65536.0);

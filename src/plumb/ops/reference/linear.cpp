@@ -10,7 +10,11 @@ Tensor gemm(const Tensor& a, const Tensor& b, const GemmOptions& options) {
   const at::NoGradGuard no_graph;
   // A product of two bfloat16 numbers is exact in float32.
   const auto wide = [](const Tensor& x) { return x.scalar_type() == at::kBFloat16 ? x.to(at::kFloat) : x; };
-  Tensor c = matrix_product(wide(a), wide(b), options.transpose_a, options.transpose_b);
+  return finish(matrix_product(wide(a), wide(b), options.transpose_a, options.transpose_b), options);
+}
+
+Tensor finish(const Tensor& product, const GemmOptions& options) {
+  Tensor c = product;
   if (options.accumulate_into.defined()) c = options.accumulate_into.add_(c);
   if (options.bias.defined()) c.add_(options.bias);
   return options.relu ? c.relu_() : c;

@@ -20,6 +20,9 @@
 
 namespace plumb::ops::reference {
 
+/// Attention of `queries` to `keys`, with query, key and value apart: (tokens, width), (key tokens, kv_width) twice.
+Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, const Ragged& queries, const Ragged& keys,
+                 const HeadShape& shape, bool causal);
 Tensor self_attention(const Tensor& packed, const Ragged& layout, const HeadShape& shape, bool causal);
 Tensor cross_attention(const Tensor& query, const Tensor& packed, const Ragged& query_layout, const Ragged& key_layout,
                        const HeadShape& shape);
@@ -36,6 +39,10 @@ CrossEntropy linear_cross_entropy(const Tensor& hidden, const Tensor& weight, co
 /// The four 32-bit words of philox(seed, stream, counter) (base/random.h) for each of `counters`, (n) → (n, 4), int64.
 Tensor philox_words(uint64_t seed, uint64_t stream, const Tensor& counters);
 
+/// The counters for the elements of x in order, one for eight elements. If x is a subset of the rows, the width must be
+/// a multiple of eight.
+Tensor dropout_counters(const Tensor& x, const DropoutKey& key);
+
 /// `residual` may be undefined.
 Tensor add_dropout(const Tensor& residual, const Tensor& x, double p, const DropoutKey& key);
 
@@ -48,6 +55,8 @@ Tensor rms_norm(const Tensor& x, const Tensor& gamma, double eps);
 
 Tensor matrix_product(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose_b);
 Tensor gemm(const Tensor& a, const Tensor& b, const GemmOptions& options);
+/// What gemm() adds to a product and applies to it; writes to the product.
+Tensor finish(const Tensor& product, const GemmOptions& options);
 Tensor column_sums(const Tensor& x);
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation activation);
 /// `start` is defined; at least one token.

@@ -1,0 +1,53 @@
+#include <limits>
+
+#include "plumb/ops/gpu/gpu.h"
+#include "plumb/ops/reference/reference.h"
+
+#ifdef PLUMB_GPU_BUILT
+namespace plumb::ops::gpu {
+namespace {
+
+/// tensors[begin] to tensors[end − 1], in the shapes of `like`.
+std::vector<Tensor> piece(const std::vector<Tensor>& tensors, size_t begin, size_t end,
+                          const std::vector<Tensor>& like) {
+  std::vector<Tensor> found;
+  for (size_t i = begin; i < end; ++i) found.push_back(tensors[i].detach().reshape(like[i].sizes()));
+  return found;
+}
+
+}  // namespace
+
+// LibTorch's operation computes w ← (1 − rate·decay)·w − rate·(m/c₁)/(√v/√c₂ + eps) with c = 1 − βᵗ. At t = ∞, c = 1;
+// rate = step/root_scale and eps/root_scale then give step·m/(√v·root_scale + eps).
+void adam_update(const std::vector<AdamUpdate>& updates, const std::vector<Tensor>& gradients,
+                 const std::vector<Tensor>& m, const std::vector<Tensor>& v, const std::vector<Tensor>& parameters) {
+  for (size_t begin = 0, end = 0; begin < parameters.size(); begin = end) {
+    const AdamUpdate& update = updates[begin];
+    while (end < parameters.size() && updates[end] == update) ++end;
+    std::vector<Tensor> gradient = piece(gradients, begin, end, parameters);
+    if (update.root_scale == 0) {  // RAdam's first steps do not divide by √v
+      reference::adam_update(std::vector<AdamUpdate>(end - begin, update), gradient, piece(m, begin, end, parameters),
+                             piece(v, begin, end, parameters), piece(parameters, begin, end, parameters));
+      continue;
+    }
+    if (update.gradient_scale != 1) gradient = at::_foreach_mul(gradient, update.gradient_scale);
+    const double rate = update.step / update.root_scale;
+    const Tensor forever =
+        at::full({}, std::numeric_limits<double>::infinity(), parameters[begin].options().dtype(at::kFloat));
+    const std::vector<Tensor> first = piece(m, begin, end, parameters), second = piece(v, begin, end, parameters);
+    const std::vector<Tensor> here = piece(parameters, begin, end, parameters);
+    at::_fused_adamw_(here, gradient, first, second, {}, std::vector<Tensor>(end - begin, forever), rate, update.beta1,
+                      update.beta2, rate == 0 ? 0 : update.decay / rate, update.eps / update.root_scale,
+                      /*amsgrad=*/false, /*maximize=*/false);
+  }
+}
+
+Number sum_of_squares(const std::vector<Tensor>& tensors) {
+  if (tensors.empty()) return {};
+  std::vector<Tensor> given;
+  for (const Tensor& tensor : tensors) given.push_back(tensor.detach());
+  return Number(at::stack(at::_foreach_norm(given, 2, at::kDouble)).square().sum());
+}
+
+}  // namespace plumb::ops::gpu
+#endif
