@@ -32,9 +32,10 @@ if(PLUMB_TORCH_CONFIG AND EXISTS ${torch_root}/lib/libtorch_cpu.so)
                    "LINKER:--push-state,--no-as-needed,${DNNL_LIBRARY},--pop-state")
     endif()
     if(EXISTS ${torch_root}/lib/libtorch_cuda.so)
-      # It registers the GPU operations. No symbol of it is referenced, so linkers would drop it.
+      # It registers the GPU operations, and most of its symbols are not referenced, so linkers would drop it.
       set_property(TARGET plumb_libtorch APPEND PROPERTY INTERFACE_LINK_OPTIONS
                    "LINKER:--push-state,--no-as-needed,${torch_root}/lib/libtorch_cuda.so,--pop-state")
+      set_property(TARGET plumb_libtorch APPEND PROPERTY INTERFACE_COMPILE_DEFINITIONS PLUMB_GPU_OPERATIONS)
     endif()
   endif()
   set(TORCH_LIBRARIES plumb_libtorch)

@@ -14,7 +14,6 @@
 namespace plumb::ops {
 
 /// Whether LibTorch has them: from 2.8 on, if it was built for GPUs (PLUMB_GPU_OPERATIONS).
-#define PLUMB_GPU_OPERATIONS  // FIXME temporary
 #if defined(PLUMB_GPU_OPERATIONS) && (TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 8))
 #define PLUMB_GPU_BUILT
 inline constexpr bool kGpuBuilt = true;
