@@ -18,7 +18,7 @@ if _torch.__version__ != _build.torch:
 
 from ._plumb import Error
 from .checking import CheckResult, check
-from .curvature import Hessian, hvp, spectrum
+from .curvature import GaussNewton, Hessian, hvp, spectrum
 from .difference import Difference, FirstDifference, TensorDifference, diff
 from .judging import ArmSummary, Verdict, Verdicts, judge
 from .loading import Classified, Generated, Model, load
@@ -32,7 +32,7 @@ from .watching import Watch, lightning_callback, transformers_callback
 __version__ = _build.version
 __all__ = [
     "ArmSummary", "CheckResult", "Classified", "CoordinateCheck", "Density", "Difference", "Error", "FirstDifference",
-    "Generated", "Hessian", "Measured", "Model", "ModuleProbe", "Probe", "Probed", "Run", "ScalingExponent", "Spectra",
+    "GaussNewton", "Generated", "Hessian", "Measured", "Model", "ModuleProbe", "Probe", "Probed", "Run", "ScalingExponent", "Spectra",
     "Spectrum", "TensorDifference", "Verdict", "Verdicts", "Watch", "check", "coordinate_check", "diff", "hvp", "judge",
     "lightning_callback", "load", "probe", "report", "runs", "spectrum", "transformers_callback",
 ]
