@@ -245,8 +245,7 @@ def _hooks(chosen: dict[str, Module], seen: dict[str, _Sums], copied: set[str]) 
     def after(module: Module, inputs: Any, output: Any, name: str) -> Any:
         original, read, version = reading[name].pop()
         if read._version != version:
-            if name in copied:
-                output = _replaced(output, read, original.copy_(read))
+            output = _replaced(output, read, original.copy_(read) if name in copied else original)
             copied.add(name)
         found, returned = seen.setdefault(name, {}), first_tensor(output)
         if returned is not None:
