@@ -116,11 +116,13 @@ set(PLUMB_PUBLIC_HEADERS
   analysis/rate_search.h
   analysis/curvature/basis.h
   analysis/curvature/dense.h
+  analysis/curvature/function_gauss_newton.h
   analysis/curvature/function_hessian.h
   analysis/curvature/gauss_newton.h
   analysis/curvature/hessian.h
   analysis/curvature/lanczos.h
   analysis/curvature/logit_jacobian.h
+  analysis/curvature/output_jacobian.h
   analysis/curvature/quadrature.h
   analysis/curvature/spectrum.h
   analysis/curvature/spectrum_json.h

@@ -2,54 +2,97 @@
 // library (python/CMakeLists.txt, PLUMB_LIBRARY).
 #include <pybind11/stl.h>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "errors.h"
 #include "plumb/data/directory.h"
 #include "plumb/decode/generate_text.h"
 #include "plumb/decode/translate.h"
+#include "plumb/evaluate/text_loss.h"
+#include "plumb/interop/classifier.h"
+#include "plumb/interop/embedder.h"
 #include "plumb/interop/import.h"
 #include "plumb/interop/opened_model.h"
 #include "plumb/task/direction.h"
+#include "plumb/task/task.h"
 
 namespace py = pybind11;
 
 namespace plumb {
 namespace {
 
-/// A model with what `plumb generate` and `plumb translate` read its texts with.
+/// A model with what the program reads its texts with.
 class Loaded {
  public:
   Loaded(const std::string& name, const std::string& data)
-      : opened_(open_model(name)), data_(data.empty() ? opened_.config.data : data) {}
+      : opened_(std::make_shared<OpenedModel>(open_model(name))), data_(data.empty() ? opened_->config.data : data) {}
 
-  [[nodiscard]] std::string kind() const { return opened_.config.model.kind; }
-  [[nodiscard]] int64_t parameters() const { return opened_.model->parameters().count(); }
-  [[nodiscard]] std::string checkpoint() const { return opened_.place.checkpoint.string(); }
+  [[nodiscard]] std::string kind() const { return opened_->config.model.kind; }
+  [[nodiscard]] int64_t parameters() const { return opened_->model->parameters().count(); }
+  [[nodiscard]] std::string checkpoint() const { return opened_->place.checkpoint.string(); }
 
   std::vector<GeneratedText> generate(const std::vector<std::string>& prompts, GenerateOptions options,
                                       const std::vector<std::string>& stop, std::optional<double> repetition_penalty) {
     validate(options);
-    if (reads_backward(opened_.config.task))
-      throw Error("a backward language model, which predicts what precedes a text", "load one that reads forward");
-    Generates& generator = generator_of(*opened_.model);
+    require_forward();
+    Generates& generator = generator_of(*opened_->model);
     options.whole_texts = data_.empty();  // an imported model with its own tokenizer
-    if (options.whole_texts) options.ends = ends_of_texts(opened_.place.run);
-    options.sampling.repetition_penalty = repetition_penalty.value_or(stated_repetition_penalty(opened_.place.run));
-    const Tokenizer tokenizer =
-        data_.empty() ? Tokenizer::from_file(opened_.place.run) : DataDirectory::open(data_).target_tokenizer();
-    return generate_text(generator, tokenizer, prompts, options, stop);
+    if (options.whole_texts) options.ends = ends_of_texts(opened_->place.run);
+    options.sampling.repetition_penalty = repetition_penalty.value_or(stated_repetition_penalty(opened_->place.run));
+    return generate_text(generator, tokenizer(), prompts, options, stop);
+  }
+
+  /// (Σ −log p, tokens), as `plumb evaluate` computes it from its own tasks of whole texts.
+  std::pair<double, int64_t> loss_of(const std::vector<std::string>& texts) {
+    require_forward();
+    Generates& model = generator_of(*opened_->model);
+    const TextEncoder encoder(tokenizer(), data_.empty() ? EvaluatedText::whole : EvaluatedText::lines);
+    const TextLoss found = text_loss(model, encoder, texts, context_length(model, opened_->place.run));
+    return {found.sum, found.tokens};
+  }
+
+  /// The task's metrics on a split of the data, as `plumb train` computes them.
+  std::map<std::string, double> metrics_on(const std::string& split) {
+    if (data_.empty()) throw Error("an imported model has no data of its own", "pass data, or texts");
+    const RunConfig& config = opened_->config;
+    const std::unique_ptr<Task> task = make_task(config.task, DataDirectory::open(data_), config.model.kind);
+    ModelConfig model = config.model;
+    task->complete(model);
+    const std::vector<std::string> labels = labels_of(opened_->place.run);
+    if (!labels.empty() && labels != task->data().labels())
+      throw Error(data_ + ": its labels are not those of the model, in the same order",
+                  "pass the data of its training");
+    const Sums sums = evaluate(*task, *opened_->model, *task->dataset(split), config.train.batch_tokens,
+                               config.train.label_smoothing, Group());
+    std::map<std::string, double> found;
+    for (const auto& [name, value] : task->metrics(sums)) found[name] = value;
+    return found;
+  }
+
+  Tensor embed(const std::vector<std::string>& texts, const AskedEmbedding& asked) {
+    return embed_texts(make_embedder(opened_, data_, asked), texts).vectors;
+  }
+
+  /// The labels, and p(label) for each of them and each example.
+  std::pair<std::vector<std::string>, std::vector<std::vector<double>>> classify(
+      const std::vector<std::pair<std::string, std::string>>& texts) {
+    std::vector<TextExample> examples;
+    for (const auto& [first, second] : texts) examples.push_back({first, second});
+    const Classifier classifier = make_classifier(opened_, data_);
+    return {classifier.labels, plumb::classify(classifier, examples, ClassifyOptions())};
   }
 
   std::vector<std::string> translate_lines(const std::vector<std::string>& lines, DecodeOptions options) {
     validate(options);
-    Translates& translator = translator_of(*opened_.model);
+    Translates& translator = translator_of(*opened_->model);
     options.imported = data_.empty();
     if (data_.empty()) {
-      const TranslationTokenizers own = translation_tokenizers(opened_.place.run);
+      const TranslationTokenizers own = translation_tokenizers(opened_->place.run);
       return translate(translator, own.source, own.target, lines, options);
     }
     const DataDirectory directory = DataDirectory::open(data_);
@@ -57,7 +100,16 @@ class Loaded {
   }
 
  private:
-  OpenedModel opened_;
+  void require_forward() const {
+    if (reads_backward(opened_->config.task))
+      throw Error("a backward language model, which predicts what precedes a text", "load one that reads forward");
+  }
+
+  [[nodiscard]] Tokenizer tokenizer() const {
+    return data_.empty() ? Tokenizer::from_file(opened_->place.run) : DataDirectory::open(data_).target_tokenizer();
+  }
+
+  std::shared_ptr<OpenedModel> opened_;
   std::string data_;
 };
 
@@ -92,6 +144,17 @@ PYBIND11_MODULE(_models, module) {
           py::kw_only(), py::arg("prompts"), py::arg("samples"), py::arg("max_tokens"), py::arg("lines"),
           py::arg("temperature"), py::arg("top_k"), py::arg("top_p"), py::arg("min_p"), py::arg("repetition_penalty"),
           py::arg("seed"), py::arg("stop"), py::call_guard<py::gil_scoped_release>())
+      .def("loss_of", &Loaded::loss_of, py::arg("texts"), py::call_guard<py::gil_scoped_release>())
+      .def("metrics_on", &Loaded::metrics_on, py::arg("split"), py::call_guard<py::gil_scoped_release>())
+      .def(
+          "embed",
+          [](Loaded& model, const std::vector<std::string>& texts, std::optional<std::string> pooling,
+             std::optional<bool> normalize, std::optional<int64_t> max_tokens) {
+            return model.embed(texts, {std::move(pooling), normalize, max_tokens});
+          },
+          py::kw_only(), py::arg("texts"), py::arg("pooling"), py::arg("normalize"), py::arg("max_tokens"),
+          py::call_guard<py::gil_scoped_release>())
+      .def("classify", &Loaded::classify, py::arg("texts"), py::call_guard<py::gil_scoped_release>())
       .def(
           "translate",
           [](Loaded& model, const std::vector<std::string>& lines, int64_t beam, double length_penalty) {

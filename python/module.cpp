@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "errors.h"
+#include "plumb/analysis/curvature/function_gauss_newton.h"
 #include "plumb/analysis/curvature/function_hessian.h"
 #include "plumb/analysis/curvature/spectrum.h"
 #include "plumb/analysis/rate_search.h"
@@ -89,33 +90,60 @@ SpectrumOptions make_options(int64_t steps, int64_t probes, uint64_t seed, doubl
   return options;
 }
 
-py::dict spectrum(FunctionHessian& hessian, const SpectrumOptions& options, const SpectrumProgress& progress) {
+template <typename Matrix>
+py::dict spectrum(Matrix& matrix, const SpectrumOptions& options, const SpectrumProgress& progress) {
   Spectrum found;
   {
     const py::gil_scoped_release unlocked;
-    const SeveralProducts multiply = [&](const std::vector<Tensor>& vectors) { return hessian.multiply(vectors); };
-    found = measure_spectrum(multiply, hessian.size(), hessian.options(), options, progress);
+    const SeveralProducts multiply = [&](const std::vector<Tensor>& vectors) { return matrix.multiply(vectors); };
+    found = measure_spectrum(multiply, matrix.size(), matrix.options(), options, progress);
   }
   return as_dict(found);
 }
 
-std::vector<py::dict> block_spectra(FunctionHessian& hessian, const std::vector<std::vector<size_t>>& blocks,
+template <typename Matrix>
+std::vector<py::dict> block_spectra(Matrix& matrix, const std::vector<std::vector<size_t>>& blocks,
                                     const SpectrumOptions& options, const SpectrumProgress& progress) {
   std::vector<Spectrum> found;
   {
     const py::gil_scoped_release unlocked;
     std::vector<int64_t> sizes;
-    for (const std::vector<size_t>& block : blocks) sizes.push_back(hessian.size_of(block));
+    for (const std::vector<size_t>& block : blocks) sizes.push_back(matrix.size_of(block));
     const auto multiply = [&](const std::vector<int64_t>& which, const std::vector<Tensor>& vectors) {
       std::vector<std::vector<size_t>> some;
       for (const int64_t i : which) some.push_back(blocks.at(static_cast<size_t>(i)));
-      return hessian.multiply_blocks(some, vectors);
+      return matrix.multiply_blocks(some, vectors);
     };
-    found = measure_spectra(multiply, sizes, hessian.options(), options, progress);
+    found = measure_spectra(multiply, sizes, matrix.options(), options, progress);
   }
   std::vector<py::dict> dicts;
   for (const Spectrum& one : found) dicts.push_back(as_dict(one));
   return dicts;
+}
+
+/// What a matrix of a function is measured with.
+template <typename Matrix>
+void add_measurements(py::class_<Matrix>& type) {
+  type.def("multiply", &Matrix::multiply, py::call_guard<py::gil_scoped_release>())
+      .def("point",
+           [](Matrix& matrix) {
+             FunctionHessian::Point point;
+             {
+               const py::gil_scoped_release unlocked;
+               point = matrix.point();
+             }
+             return py::make_tuple(point.value, point.gradient, point.curved);
+           })
+      .def("spectrum",
+           [](Matrix& matrix, const SpectrumOptions& options, const std::optional<py::function>& progress) {
+             return spectrum(matrix, options, progress_of(progress));
+           })
+      .def("block_spectra",
+           [](Matrix& matrix, const std::vector<std::vector<size_t>>& blocks, const SpectrumOptions& options,
+              const std::optional<py::function>& progress) {
+             return block_spectra(matrix, blocks, options, progress_of(progress));
+           })
+      .def_property_readonly("kept", &Matrix::kept);
 }
 
 /// Final values of runs: by arm, and within one by learning rate (0 if it is no sweep).
@@ -230,34 +258,30 @@ PYBIND11_MODULE(_plumb, module) {
   py::class_<SpectrumOptions>(module, "Options")
       .def(py::init(&make_options), py::kw_only(), py::arg("steps"), py::arg("probes"), py::arg("seed"),
            py::arg("tolerance"), py::arg("dense"), py::arg("sigma"), py::arg("basis_directory"));
-  py::class_<FunctionHessian>(module, "FunctionHessian")
-      .def(py::init([](std::vector<Tensor> variables, const std::vector<py::function>& closures, int64_t memory) {
-             std::vector<FunctionTerm> terms;
-             for (const py::function& closure : closures) terms.push_back(term_of(shared(closure)));
-             const py::gil_scoped_release unlocked;
-             return std::make_unique<FunctionHessian>(std::move(variables), std::move(terms), memory);
-           }),
-           py::arg("variables"), py::arg("terms"), py::arg("graph_memory"))
-      .def("multiply", &FunctionHessian::multiply, py::call_guard<py::gil_scoped_release>())
-      .def("point",
-           [](FunctionHessian& hessian) {
-             FunctionHessian::Point point;
-             {
-               const py::gil_scoped_release unlocked;
-               point = hessian.point();
-             }
-             return py::make_tuple(point.value, point.gradient, point.curved);
-           })
-      .def("spectrum",
-           [](FunctionHessian& hessian, const SpectrumOptions& options, const std::optional<py::function>& progress) {
-             return spectrum(hessian, options, progress_of(progress));
-           })
-      .def("block_spectra",
-           [](FunctionHessian& hessian, const std::vector<std::vector<size_t>>& blocks, const SpectrumOptions& options,
-              const std::optional<py::function>& progress) {
-             return block_spectra(hessian, blocks, options, progress_of(progress));
-           })
-      .def_property_readonly("kept", &FunctionHessian::kept);
+  py::class_<FunctionHessian> hessian(module, "FunctionHessian");
+  hessian.def(py::init([](std::vector<Tensor> variables, const std::vector<py::function>& closures, int64_t memory) {
+                std::vector<FunctionTerm> terms;
+                for (const py::function& closure : closures) terms.push_back(term_of(shared(closure)));
+                const py::gil_scoped_release unlocked;
+                return std::make_unique<FunctionHessian>(std::move(variables), std::move(terms), memory);
+              }),
+              py::arg("variables"), py::arg("terms"), py::arg("graph_memory"));
+  add_measurements(hessian);
+  py::class_<FunctionGaussNewton> gauss_newton(module, "FunctionGaussNewton");
+  gauss_newton.def(py::init([](std::vector<Tensor> variables,
+                               const std::vector<std::pair<py::function, py::function>>& closures, int64_t memory) {
+                     std::vector<ComposedTerm> terms;
+                     for (const auto& [outputs, loss] : closures) {
+                       terms.push_back({term_of(shared(outputs)), [loss = shared(loss)](const Tensor& given) {
+                                          const py::gil_scoped_acquire lock;
+                                          return (*loss)(given).cast<Tensor>();
+                                        }});
+                     }
+                     const py::gil_scoped_release unlocked;
+                     return std::make_unique<FunctionGaussNewton>(std::move(variables), std::move(terms), memory);
+                   }),
+                   py::arg("variables"), py::arg("terms"), py::arg("graph_memory"));
+  add_measurements(gauss_newton);
 }
 
 }  // namespace plumb

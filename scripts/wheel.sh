@@ -20,7 +20,8 @@ cmake --preset release -B "$build" -DPLUMB_BUILD_TESTS=OFF -DPLUMB_BUILD_BENCHMA
 cmake --build "$build" --parallel "$jobs" --target installable
 cmake --install "$build" --prefix "$work/program" --strip > /dev/null
 CMAKE_BUILD_PARALLEL_LEVEL=$jobs pip wheel --no-build-isolation --no-deps -C build-dir="$build/python" \
-  -C cmake.define.PLUMB_PROGRAM="$work/program" -w "$work/built" .
+  -C cmake.define.PLUMB_PROGRAM="$work/program" \
+  -C cmake.define.PLUMB_LIBRARY="$work/program/lib" -w "$work/built" .
 wheel unpack --dest "$work" "$work"/built/*.whl
 package=$(echo "$work"/plumb_lab-*)
 libraries=$package/plumb/program/lib
@@ -38,7 +39,7 @@ for library in libplumb.so libplumb_protobuf.so libplumb_program.so; do
 done
 patchelf --set-soname libplumb_protobuf.so --set-rpath '$ORIGIN' "$libraries/libplumb_protobuf.so"
 
-# Both the extension module and the library work with this version of PyTorch only.
+# Both the extension modules and the library work with this version of PyTorch only.
 version=$(python -c 'import torch; print(torch.__version__.split("+")[0])')
 sed -i "s/^Requires-Dist: torch.*/Requires-Dist: torch==$version/" "$package"/*.dist-info/METADATA
 mkdir "$work/pinned"

@@ -1,13 +1,12 @@
 // plumb classify: a label and its probability for every line of standard input or of a split, or the probability of one
 // label in generated text. Uses one model or the mean of several.
-#include "plumb/decode/classify.h"
+#include "plumb/interop/classifier.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -20,11 +19,8 @@
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
 #include "plumb/data/directory.h"
-#include "plumb/data/sequences.h"
 #include "plumb/interop/opened_model.h"
-#include "plumb/run/data_fingerprint.h"
 #include "plumb/task/classification_metrics.h"
-#include "plumb/task/direction.h"
 #include "verb.h"
 
 namespace plumb::app {
@@ -40,54 +36,6 @@ struct ClassifyArguments {
 
 using Probabilities = std::vector<std::vector<double>>;  // [example][label]
 
-/// A trained classifier with its labels, in the order of its outputs, and what its texts go through.
-struct Classifier {
-  OpenedModel opened;
-  std::vector<std::string> labels;
-  Tokenizer tokenizer;
-  std::optional<DataDirectory> data;  // --data, or what a run was trained on; an imported model may have none
-  std::vector<int64_t> outputs = {};  // of the labels of `data`
-};
-
-/// The data directory with the tokenizer of a run; none for an imported model, which has its own.
-std::optional<DataDirectory> data_of(const std::string& given, const RunConfig& config) {
-  const std::string& data = given.empty() ? config.data : given;
-  return data.empty() ? std::nullopt : std::optional(DataDirectory::open(data));
-}
-
-/// Throws Error unless the classifier has as many labels as the model has outputs, and the vocabulary of the model.
-void require_fit(const Classifier& classifier) {
-  const Classifies& model = classifier_of(*classifier.opened.model);
-  const ModelConfig& config = classifier.opened.config.model;
-  const int64_t labels = std::ssize(classifier.labels), pieces = classifier.tokenizer.vocabulary();
-  const int64_t vocabulary = model.reads_target() ? config.target_vocabulary : source_vocabulary_of(config);
-  if (model.labels() != labels || vocabulary < pieces) {  // an imported model may have more rows than pieces
-    throw Error(fmt::format("the model has {} labels and a vocabulary of {}, but the data have {} and {}",
-                            model.labels(), vocabulary, labels, pieces),
-                "give the data directory that the model was trained on");
-  }
-  const std::string run = classifier.opened.place.run.string();
-  if (!classifier.data || has_vocabulary_of(run, *classifier.data)) return;
-  throw Error(
-      fmt::format("{}: its vocabulary is not the one that {} was trained with", classifier.data->path().string(), run),
-      fmt::format("prepare it with `plumb data labels --tokenizer-from {}`",
-                  classifier.opened.config.data.empty() ? run : classifier.opened.config.data));
-}
-
-Classifier open_classifier(const std::string& name, const std::string& given) {
-  OpenedModel opened = open_model(name);
-  std::optional<DataDirectory> data = data_of(given, opened.config);
-  std::vector<std::string> labels = labels_of(opened.place.run);
-  if (labels.empty() && data) labels = data->labels();  // an old run whose data have moved
-  Tokenizer tokenizer = data ? data->source_tokenizer() : Tokenizer::from_file(opened.place.run);
-  Classifier classifier{std::move(opened), std::move(labels), std::move(tokenizer), std::move(data)};
-  require_fit(classifier);
-  if (classifier.data)
-    classifier.outputs =
-        outputs_of_labels(classifier.labels, classifier.data->labels(), classifier.data->path().string());
-  return classifier;
-}
-
 /// Throws Error unless all classifiers have the same set of labels, so that their probabilities can be averaged.
 void require_equal_labels(const std::vector<Classifier>& classifiers) {
   const auto set_of = [](const Classifier& classifier) {
@@ -96,28 +44,10 @@ void require_equal_labels(const std::vector<Classifier>& classifiers) {
   for (const Classifier& classifier : classifiers) {
     if (set_of(classifier) == set_of(classifiers.front())) continue;
     throw Error(
-        fmt::format("{} has the labels {}, but {} has {}", classifiers.front().opened.place.run.string(),
-                    join(classifiers.front().labels), classifier.opened.place.run.string(), join(classifier.labels)),
+        fmt::format("{} has the labels {}, but {} has {}", classifiers.front().opened->place.run.string(),
+                    join(classifiers.front().labels), classifier.opened->place.run.string(), join(classifier.labels)),
         "give models that were trained on the same labels");
   }
-}
-
-/// Whether the training examples have a second sentence.
-bool has_pairs(const Classifier& classifier) {
-  return classifier.data &&
-         classifier.data->info().at("splits").at("train").at("target").at("tokens").get<int64_t>() > 0;
-}
-
-/// The most tokens of an example, without special ones: as in training, or as many as an imported model has positions;
-/// 0: unlimited.
-int64_t length_limit_of(const Classifier& classifier, const std::vector<TextExample>& examples) {
-  if (classifier.data) return classifier.data->info().value("length_limit", int64_t{0});
-  const ModelConfig& model = classifier.opened.config.model;
-  if (model.positions != "learned") return 0;
-  const bool pair = std::any_of(examples.begin(), examples.end(), [](const auto& one) { return !one.second.empty(); });
-  const int64_t second = pair ? 1 : 0;
-  const int64_t specials = labeled_length(0, second, classifier.tokenizer.specials()) - second;
-  return std::max<int64_t>(1, model.max_positions - specials);
 }
 
 std::vector<TextExample> examples_of(const std::vector<std::string>& lines, bool pair) {
@@ -142,14 +72,11 @@ std::vector<TextExample> examples_of(const DataDirectory& data, const std::strin
 
 /// The probabilities that one model predicts for the examples, in the order of `labels`.
 Probabilities probabilities_of(const Classifier& classifier, const std::vector<std::string>& labels,
-                               const std::vector<TextExample>& examples, ClassifyOptions options) {
-  options.length_limit = length_limit_of(classifier, examples);
-  options.backward = reads_backward(classifier.opened.config.task);
+                               const std::vector<TextExample>& examples, const ClassifyOptions& options) {
   Progress progress("classifying", std::ssize(examples));
-  Probabilities found = classify(classifier_of(*classifier.opened.model), classifier.tokenizer, examples, options,
-                                 [&progress](int64_t done) { progress.update(done); });
+  Probabilities found = classify(classifier, examples, options, [&progress](int64_t done) { progress.update(done); });
   const std::vector<int64_t> outputs =
-      outputs_of_labels(classifier.labels, labels, classifier.opened.place.run.string());
+      outputs_of_labels(classifier.labels, labels, classifier.opened->place.run.string());
   for (std::vector<double>& row : found) {
     const std::vector<double> own = row;
     for (size_t i = 0; i < row.size(); ++i) row[i] = own[static_cast<size_t>(outputs[i])];
@@ -207,12 +134,12 @@ std::string text_of(const Metrics& metrics) {
 /// The part of a document that describes the models.
 Json document_of(const std::vector<Classifier>& classifiers) {
   Json json = make_document("classify", 1);
-  json["run"] = classifiers.front().opened.place.run.string();
-  json["checkpoint"] = classifiers.front().opened.place.checkpoint.string();
+  json["run"] = classifiers.front().opened->place.run.string();
+  json["checkpoint"] = classifiers.front().opened->place.checkpoint.string();
   if (classifiers.size() > 1) {
     json["mean_of"] = Json::array();
     for (const Classifier& classifier : classifiers) {
-      const RunAndCheckpoint& place = classifier.opened.place;
+      const RunAndCheckpoint& place = classifier.opened->place;
       json["mean_of"].push_back({{"run", place.run.string()}, {"checkpoint", place.checkpoint.string()}});
     }
   }
@@ -247,7 +174,7 @@ void classify_generated(const ClassifyArguments& arguments, const std::vector<Cl
   for (const Classifier& classifier : classifiers) {
     if (has_pairs(classifier))
       throw Error(fmt::format("{} was trained on pairs of sentences; generated text is single",
-                              classifier.opened.place.run.string()),
+                              classifier.opened->place.run.string()),
                   "give a classifier of single texts");
   }
   const auto column = static_cast<size_t>(label - labels.begin());
@@ -276,7 +203,8 @@ void classify_generated(const ClassifyArguments& arguments, const std::vector<Cl
 
 void classify_input(const ClassifyArguments& arguments, const Globals& globals) {
   std::vector<Classifier> classifiers;
-  for (const std::string& name : arguments.models) classifiers.push_back(open_classifier(name, arguments.data));
+  for (const std::string& name : arguments.models)
+    classifiers.push_back(make_classifier(std::make_shared<OpenedModel>(open_model(name)), arguments.data));
   require_equal_labels(classifiers);
   if (!arguments.generated.empty()) return classify_generated(arguments, classifiers, globals);
   const Classifier& first = classifiers.front();

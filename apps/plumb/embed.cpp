@@ -1,13 +1,11 @@
 // plumb embed: computes a vector for every line of text.
-#include "plumb/decode/embed.h"
+#include "plumb/interop/embedder.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,13 +15,7 @@
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
-#include "plumb/data/directory.h"
-#include "plumb/interop/import.h"
-#include "plumb/interop/opened_model.h"
-#include "plumb/interop/sentence_encoding.h"
 #include "plumb/io/npy.h"
-#include "plumb/model/kind.h"
-#include "plumb/task/direction.h"
 #include "verb.h"
 
 namespace plumb::app {
@@ -34,9 +26,7 @@ struct EmbedArguments {
   std::string data;
   std::string text = "-";
   std::string out;
-  std::optional<std::string> pooling;
-  std::optional<bool> normalize;
-  std::optional<int64_t> max_tokens;
+  AskedEmbedding asked;
   EmbedOptions options;
 };
 
@@ -48,38 +38,6 @@ VectorFormat format_of(const std::string& out) {
   if (out.empty() || extension == ".jsonl") return VectorFormat::json_lines;
   throw UsageError(fmt::format("--out {}: the format is unknown", out),
                    "name it FILE.npy for NumPy, or FILE.jsonl for JSON Lines");
-}
-
-/// The pooling used if neither the user nor the model's folder specifies one: as in training.
-std::string usual_pooling(const ModelConfig& config) {
-  if (!kind_of(config).only_encodes()) return config.labels > 0 ? config.pooling : "last";
-  return config.pooling == "none" ? "mean" : config.pooling;
-}
-
-/// The most tokens that the model can read; 0: unlimited.
-int64_t most_positions(const ModelConfig& config) { return config.positions == "learned" ? config.max_positions : 0; }
-
-/// The most tokens of a text to read; 0: unlimited. Throws Error if more are asked for than the model has positions.
-int64_t tokens_limit(const ModelConfig& config, const std::optional<int64_t>& asked, int64_t of_encoder) {
-  // Time and memory of attention are quadratic in the length.
-  constexpr int64_t kUsual = 512;
-  const int64_t most = most_positions(config);
-  const bool recurrent = kind_of(config).recurrent;
-  const int64_t wanted = asked.value_or(of_encoder > 0 || most > 0 || recurrent ? of_encoder : kUsual);
-  if (most == 0) return wanted;
-  if (asked && *asked > most)
-    throw Error(fmt::format("--max-tokens {}: the model has only {} positions", *asked, most));
-  return wanted > 0 ? std::min(wanted, most) : most;
-}
-
-EmbedOptions complete(const EmbedArguments& arguments, const RunConfig& config, const std::filesystem::path& run) {
-  const std::optional<SentenceEncoding> stored =
-      is_model_folder(run) ? read_sentence_encoding(run) : sentence_encoding_of(run);
-  EmbedOptions options = arguments.options;
-  options.pooling = arguments.pooling.value_or(stored ? stored->pooling : usual_pooling(config.model));
-  options.normalize = arguments.normalize.value_or(stored && stored->normalize);
-  options.max_tokens = tokens_limit(config.model, arguments.max_tokens, stored ? stored->max_tokens : 0);
-  return options;
 }
 
 /// One line per text: {"text": …, "vector": […]}, with the fewest digits that round-trip in float32.
@@ -119,17 +77,6 @@ Json document(const RunAndCheckpoint& place, const EmbedArguments& arguments, co
   return json;
 }
 
-/// The tokenizer of the data, or of an imported model. Throws Error if it has more pieces than the model's vocabulary.
-Tokenizer tokenizer_of(const ModelConfig& model, const std::string& data, const std::filesystem::path& run) {
-  Tokenizer tokenizer = data.empty() ? Tokenizer::from_file(run) : DataDirectory::open(data).target_tokenizer();
-  const int64_t vocabulary = kind_of(model).only_encodes() ? source_vocabulary_of(model) : model.target_vocabulary;
-  if (tokenizer.vocabulary() > vocabulary) {
-    throw Error(fmt::format("the tokenizer has {} pieces, but the model only {}", tokenizer.vocabulary(), vocabulary),
-                "give the data directory that the model was trained on");
-  }
-  return tokenizer;
-}
-
 std::vector<std::string> read_texts(const std::string& file) {
   const bool from_input = file == "-";
   std::vector<std::string> texts = from_input ? read_standard_input() : read_lines(file);
@@ -154,18 +101,14 @@ std::string write_vectors(const std::string& out, const std::vector<std::string>
 void embed_input(const EmbedArguments& arguments, const Globals& globals) {
   (void)format_of(arguments.out);
   if (!arguments.out.empty()) check_output_file(arguments.out);
-  const auto [place, config, model] = open_model(arguments.model);
-  EmbedOptions options = complete(arguments, config, place.run);
-  Embeds& embedder = embedder_of(*model);
-  const std::string data = arguments.data.empty() ? config.data : arguments.data;
-  options.as_tokenizer_says = data.empty();
-  options.backward = reads_backward(config.task);
-  const Tokenizer tokenizer = tokenizer_of(config.model, data, place.run);
+  const Embedder embedder = make_embedder(std::make_shared<OpenedModel>(open_model(arguments.model)), arguments.data,
+                                          arguments.asked, arguments.options);
+  const EmbedOptions& options = embedder.options;
   const std::vector<std::string> texts = read_texts(arguments.text);
   TextVectors embedded;
   {
     Progress progress("embedding", std::ssize(texts));
-    embedded = embed_texts(embedder, tokenizer, texts, options, [&progress](int64_t done) { progress.update(done); });
+    embedded = embed_texts(embedder, texts, [&progress](int64_t done) { progress.update(done); });
   }
   if (embedded.truncated > 0) {
     say(fmt::format("{} of {} texts were truncated to {} tokens", with_thousands(embedded.truncated),
@@ -173,7 +116,7 @@ void embed_input(const EmbedArguments& arguments, const Globals& globals) {
   }
   const bool printed = arguments.out.empty() && !globals.json.empty();  // the document contains them
   const std::string text = printed ? "" : write_vectors(arguments.out, texts, options, embedded.vectors);
-  emit(globals, document(place, arguments, options, embedded), text);
+  emit(globals, document(embedder.opened->place, arguments, options, embedded), text);
 }
 
 }  // namespace
@@ -191,18 +134,18 @@ void add_embed(CLI::App& app, Globals& globals) {
           "--out", arguments->out,
           "FILE.npy: a float32 matrix for NumPy; FILE.jsonl: JSON Lines (default: JSON Lines to standard output)")
       ->type_name("FILE");
-  verb->add_option("--pooling", arguments->pooling,
+  verb->add_option("--pooling", arguments->asked.pooling,
                    "How token states are pooled (default: as in the sentence encoder's files, or as the model "
                    "was trained; else last for language models, mean for others)")
       ->check(CLI::IsMember({"first", "last", "max", "mean"}));
   CLI::Option* normalize = verb->add_flag_callback(
-      "--normalize", [arguments] { arguments->normalize = true; },
+      "--normalize", [arguments] { arguments->asked.normalize = true; },
       "Divide each vector by its length (default: as the sentence encoder's files say, else no)");
   verb->add_flag_callback(
-          "--no-normalize", [arguments] { arguments->normalize = false; }, "Leave vectors as they are")
+          "--no-normalize", [arguments] { arguments->asked.normalize = false; }, "Leave vectors as they are")
       ->excludes(normalize);
   verb->add_option(
-          "--max-tokens", arguments->max_tokens,
+          "--max-tokens", arguments->asked.max_tokens,
           "Truncate texts to N tokens, including special tokens (default: as in the sentence encoder's files, else "
           "the model's number of positions, else 512; a recurrent model reads whole texts)")
       ->check(positive());

@@ -3,9 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <ctime>
-#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -61,17 +59,13 @@ Evaluated open_evaluated(const EvaluateArguments& arguments) {
           .tokenizer = std::move(tokenizer)};
 }
 
-/// The context length: --max-length; else the model's number of positions or the one in its config.json; else the
-/// harness's default.
+/// The context length: --max-length, or else the model's. Throws UsageError if the model cannot read as much.
 int64_t length_of(const Generates& model, const fs::path& run, int64_t wanted) {
-  constexpr int64_t kUnlimited = 2048;
   if (wanted > model.longest()) {
     throw UsageError(
         fmt::format("--max-length {} is more than the {} tokens that the model can read", wanted, model.longest()));
   }
-  if (wanted > 0) return wanted;
-  if (const auto stated = stated_positions(run)) return std::min(*stated, model.longest());
-  return model.longest() == std::numeric_limits<int64_t>::max() ? kUnlimited : model.longest();
+  return wanted > 0 ? wanted : context_length(model, run);
 }
 
 Json settings_json(const EvaluateArguments& arguments, const Evaluated& evaluated, const Globals& globals) {

@@ -18,10 +18,10 @@ if _torch.__version__ != _build.torch:
 
 from ._plumb import Error
 from .checking import CheckResult, check
-from .curvature import Hessian, hvp, spectrum
+from .curvature import GaussNewton, Hessian, hvp, spectrum
 from .difference import Difference, FirstDifference, TensorDifference, diff
 from .judging import ArmSummary, Verdict, Verdicts, judge
-from .loading import Generated, Model, load
+from .loading import Classified, Generated, Model, load
 from .probing import ModuleProbe, Probed, probe
 from .results import Density, Measured, Probe, Spectra, Spectrum
 from .runs import Run, runs
@@ -31,8 +31,8 @@ from .watching import Watch, lightning_callback, transformers_callback
 
 __version__ = _build.version
 __all__ = [
-    "ArmSummary", "CheckResult", "CoordinateCheck", "Density", "Difference", "Error", "FirstDifference", "Generated", "Hessian",
-    "Measured", "Model", "ModuleProbe", "Probe", "Probed", "Run", "ScalingExponent", "Spectra", "Spectrum", "TensorDifference",
-    "Verdict", "Verdicts", "Watch", "check", "coordinate_check", "diff", "hvp", "judge", "lightning_callback", "load", "probe",
-    "report", "runs", "spectrum", "transformers_callback",
+    "ArmSummary", "CheckResult", "Classified", "CoordinateCheck", "Density", "Difference", "Error", "FirstDifference",
+    "GaussNewton", "Generated", "Hessian", "Measured", "Model", "ModuleProbe", "Probe", "Probed", "Run", "ScalingExponent", "Spectra",
+    "Spectrum", "TensorDifference", "Verdict", "Verdicts", "Watch", "check", "coordinate_check", "diff", "hvp", "judge",
+    "lightning_callback", "load", "probe", "report", "runs", "spectrum", "transformers_callback",
 ]

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from torch import Tensor
+
 class Generated:
     """A continuation."""
 
@@ -28,5 +30,13 @@ class Loaded:
                  top_p: float, min_p: float, repetition_penalty: float | None, seed: int,
                  stop: Sequence[str]) -> list[Generated]:
         """Continues each prompt, `samples` times."""
+    def loss_of(self, texts: Sequence[str]) -> tuple[float, int]:
+        """Σ −log p over the tokens of the texts, and their number."""
+    def metrics_on(self, split: str) -> dict[str, float]:
+        """The task's metrics on a split of the data."""
+    def embed(self, *, texts: Sequence[str], pooling: str | None, normalize: bool | None, max_tokens: int | None) -> Tensor:
+        """(texts, features)"""
+    def classify(self, texts: Sequence[tuple[str, str]]) -> tuple[list[str], list[list[float]]]:
+        """The labels, and their probabilities for each example (of two texts; the second may be empty)."""
     def translate(self, *, lines: Sequence[str], beam: int, length_penalty: float) -> list[str]:
         """Translates each line."""

@@ -38,6 +38,30 @@ class FunctionHessian:
     def kept(self) -> int:
         """How many terms' graphs are kept between products."""
 
+class FunctionGaussNewton:
+    """The Gauss–Newton matrix of the sum of the terms with respect to the variables, flattened: (n, n)."""
+
+    def __init__(self, variables: Sequence[Tensor], terms: Sequence[tuple[Callable[[], Tensor], Callable[[Tensor], Tensor]]],
+                 graph_memory: int) -> None:
+        """terms: outputs of any shape with their graph, and a single number that is computed from them."""
+
+    def multiply(self, vectors: Sequence[Tensor]) -> list[Tensor]:
+        """G·v for each v of shape (n)."""
+
+    def point(self) -> tuple[float, Tensor, list[bool]]:
+        """The sum of the terms, its gradient (n), and for each variable whether some output depends on it."""
+
+    def spectrum(self, options: Options, progress: Callable[[int, int, str], object] | None) -> dict[str, Any]:
+        """The arguments of `plumb.Spectrum` that are measured."""
+
+    def block_spectra(self, blocks: Sequence[Sequence[int]], options: Options,
+                      progress: Callable[[int, int, str], object] | None) -> list[dict[str, Any]]:
+        """The same for diagonal blocks, each given by the places of its variables, in common passes over the graph."""
+
+    @property
+    def kept(self) -> int:
+        """How many terms' graphs are kept between products."""
+
 def judge(values: Sequence[tuple[str, Sequence[tuple[float, Sequence[float]]]]], metric: str, larger_is_better: bool,
           margin: float, by_seed: bool, planned_seeds: int) -> dict[str, Any]:
     """The arguments of `plumb.Verdicts`, of final values by arm and learning rate (0 if there is no sweep)."""

@@ -1,6 +1,7 @@
-"""The Hessian of a loss: its products with vectors, and its spectrum. The solver is Plumb's, in C++."""
+"""The Hessian of a loss and its Gauss–Newton matrix: products with vectors, and spectra. The solver is Plumb's, in C++."""
 
 import contextlib
+import functools
 import math
 import re
 import time
@@ -16,6 +17,7 @@ from ._plumb import Error
 from .results import Spectra, Spectrum
 
 Loss: TypeAlias = Callable[..., Tensor] | Iterable[Callable[[], Tensor]]
+Outputs: TypeAlias = Callable[..., Tensor]
 Parameters: TypeAlias = torch.nn.Module | Tensor | Iterable[Tensor] | Iterable[tuple[str, Tensor]] | Mapping[str, Tensor]
 By: TypeAlias = str | Mapping[str, str | Tensor | Iterable[str | Tensor]]
 Vector: TypeAlias = Tensor | Sequence[Tensor] | Mapping[str, Tensor]
@@ -50,14 +52,17 @@ _ONCE = (
 
 
 @overload
-def spectrum(loss: Loss, parameters: Parameters, *, batches: Iterable[Any] | None = None, graph_memory: int = _GRAPH_MEMORY,
-             by: None = None, **options: Unpack[_Options]) -> Spectrum: ...
+def spectrum(loss: Loss, parameters: Parameters, *, outputs: Outputs | None = None, batches: Iterable[Any] | None = None,
+             graph_memory: int = _GRAPH_MEMORY, by: None = None, **options: Unpack[_Options]) -> Spectrum: ...
 @overload
-def spectrum(loss: Loss, parameters: Parameters, *, batches: Iterable[Any] | None = None, graph_memory: int = _GRAPH_MEMORY,
-             by: By, **options: Unpack[_Options]) -> Spectra: ...
-def spectrum(loss: Loss, parameters: Parameters, *, batches: Iterable[Any] | None = None, graph_memory: int = _GRAPH_MEMORY,
-             **options: Any) -> Any:
-    """The spectrum of a loss's Hessian: `Hessian(loss, parameters, …).spectrum(…)`, which explain the arguments."""
+def spectrum(loss: Loss, parameters: Parameters, *, outputs: Outputs | None = None, batches: Iterable[Any] | None = None,
+             graph_memory: int = _GRAPH_MEMORY, by: By, **options: Unpack[_Options]) -> Spectra: ...
+def spectrum(loss: Loss, parameters: Parameters, *, outputs: Outputs | None = None, batches: Iterable[Any] | None = None,
+             graph_memory: int = _GRAPH_MEMORY, **options: Any) -> Any:
+    """The spectrum of a loss's Hessian: `Hessian(loss, parameters, …).spectrum(…)`, which explain the arguments; with `outputs`
+    that of its Gauss–Newton matrix: `GaussNewton(loss, parameters, outputs=outputs, …).spectrum(…)`."""
+    if outputs is not None:
+        return GaussNewton(loss, parameters, outputs=outputs, batches=batches, graph_memory=graph_memory).spectrum(**options)
     return Hessian(loss, parameters, batches=batches, graph_memory=graph_memory).spectrum(**options)
 
 
@@ -74,41 +79,24 @@ def hvp(loss: Loss, parameters: Parameters, vector: Vector, *, batches: Iterable
     return Hessian(loss, parameters, batches=batches) @ vector
 
 
-class Hessian:
-    """The Hessian of a loss as a linear operator over all parameters in order, n elements.
+class _Matrix:
+    """A symmetric matrix over all parameters in order, n elements, which the extension module multiplies and measures."""
 
-    loss: a function without arguments that returns one number with its graph, computed anew at each call; or several, whose
-        mean is measured, because they do not fit in memory at once. With `batches`: a function of one batch.
-    parameters: a module, tensors, pairs of names and tensors, or a dict of them; float32 or float64, on one device.
-    graph_memory: bytes for graphs kept between products. Each loss whose graph does not fit is computed again for each
-        product, at three gradients instead of two.
+    _name: str
+    _operator: "_plumb.FunctionHessian | _plumb.FunctionGaussNewton"
 
-    The parameters must not change while the object is in use. `loss` and `gradient` (n) are those at the parameters.
-    """
-
-    def __init__(self, loss: Loss, parameters: Parameters, *, batches: Iterable[Any] | None = None,
-                 graph_memory: int = _GRAPH_MEMORY) -> None:
+    def __init__(self, parameters: Parameters) -> None:
         self.parameters = _named(parameters)
-        tensors = list(self.parameters.values())
-        terms = _terms(loss, batches)
-        with _explained():
-            self._operator = _plumb.FunctionHessian(tensors, terms, graph_memory)
-            terms[0]()  # compares the loss with what it was
-            self.loss, self.gradient, curved = self._operator.point()
-        flat = [name for name, curves in zip(self.parameters, curved) if not curves]
-        if len(flat) == len(tensors):
-            raise _error(
-                "the gradient of the loss does not depend on the parameters, so that the Hessian is zero",
-                "the loss is linear in them, or the backward pass of some function of your own is not differentiable",
-            )
-        if flat:
-            raise _error(
-                f"the loss does not depend on {_some(flat)}, or only linearly",
-                "pass only the other parameters; the rows and columns of the Hessian for these are zero",
-            )
+
+    def _measure_point(self, terms: Iterable[Callable[[], object]]) -> list[str]:
+        """Loss and gradient at the parameters; the names of those without a row in the matrix."""
+        for term in terms:
+            term()  # compares the loss with what it was
+        self.loss, self.gradient, curved = self._operator.point()
         self.shape = (self.gradient.numel(),) * 2
         self.dtype, self.device = self.gradient.dtype, self.gradient.device
-        self._versions = [tensor._version for tensor in tensors]
+        self._versions = [tensor._version for tensor in self.parameters.values()]
+        return [name for name, curves in zip(self.parameters, curved) if not curves]
 
     @overload
     def __matmul__(self, vector: Tensor) -> Tensor: ...
@@ -117,7 +105,7 @@ class Hessian:
     @overload
     def __matmul__(self, vector: Mapping[str, Tensor]) -> dict[str, Tensor]: ...
     def __matmul__(self, vector: Vector) -> Any:
-        """H·v for v of shape (n), H·V for V of shape (n, k), or for tensors with the parameters' shapes (a list or a dict),
+        """The product with v of shape (n), or V of shape (n, k), or for tensors with the parameters' shapes (a list or a dict),
         which then give the same."""
         if isinstance(vector, torch.Tensor):
             columns = vector.detach().to(self.device).reshape(len(vector), -1).unbind(1)
@@ -128,7 +116,7 @@ class Hessian:
         if {name: piece.shape for name, piece in pieces.items()} != shapes:
             raise _error("the vector's tensors do not have the names and shapes of the parameters")
         flat = torch.cat([pieces[name].detach().reshape(-1) for name in shapes])
-        split = self._multiply([flat.to(self.device)])[0].split([shape.numel() for shape in shapes.values()])
+        split = torch.split(self._multiply([flat.to(self.device)])[0], [shape.numel() for shape in shapes.values()])
         product = {name: piece.reshape(shapes[name]) for name, piece in zip(shapes, split)}
         return product if isinstance(vector, Mapping) else list(product.values())
 
@@ -169,33 +157,100 @@ class Hessian:
             else:
                 found = self._operator.block_spectra(list(groups.values()), options, progress)
         seconds = time.perf_counter() - begin
-        gradients = self.gradient.double().split([tensor.numel() for tensor in self.parameters.values()])
+        gradients = torch.split(self.gradient.double(), [tensor.numel() for tensor in self.parameters.values()])
         spectra = Spectra()
         for (label, places), one in zip(groups.items(), found):
             gradient = torch.cat([gradients[place] for place in places])
             spectra[label] = Spectrum._of(
-                one, parameters=gradient.numel(), dtype=str(self.dtype).removeprefix("torch."), loss=self.loss,
+                one, matrix=self._name, parameters=gradient.numel(), dtype=str(self.dtype).removeprefix("torch."), loss=self.loss,
                 gradient_norm=gradient.norm().item(), seed=seed, seconds=seconds,
             )
         return spectra[""] if by is None else spectra
 
     def _require_unchanged(self) -> None:
         if self._versions != [tensor._version for tensor in self.parameters.values()]:
-            raise _error("the parameters have changed since this Hessian was made", "make a new one after each step")
+            raise _error(f"the parameters have changed since this {self._name} was made", "make a new one after each step")
 
     def __repr__(self) -> str:
-        return f"Hessian of {self.shape[0]:,} parameters ({str(self.dtype).removeprefix('torch.')}, {self.device})"
+        return f"{self._name} of {self.shape[0]:,} parameters ({str(self.dtype).removeprefix('torch.')}, {self.device})"
+
+
+class Hessian(_Matrix):
+    """The Hessian of a loss as a linear operator over all parameters in order, n elements.
+
+    loss: a function without arguments that returns one number with its graph, computed anew at each call; or several, whose
+        mean is measured, because they do not fit in memory at once. With `batches`: a function of one batch.
+    parameters: a module, tensors, pairs of names and tensors, or a dict of them; float32 or float64, on one device.
+    graph_memory: bytes for graphs kept between products. Each loss whose graph does not fit is computed again for each
+        product, at three gradients instead of two.
+
+    The parameters must not change while the object is in use. `loss` and `gradient` (n) are those at the parameters.
+    """
+
+    _name = "Hessian"
+
+    def __init__(self, loss: Loss, parameters: Parameters, *, batches: Iterable[Any] | None = None,
+                 graph_memory: int = _GRAPH_MEMORY) -> None:
+        super().__init__(parameters)
+        terms = _terms(loss, batches)
+        with _explained():
+            self._operator = _plumb.FunctionHessian(list(self.parameters.values()), terms, graph_memory)
+            flat = self._measure_point(terms[:1])
+        if len(flat) == len(self.parameters):
+            raise _error(
+                "the gradient of the loss does not depend on the parameters, so that the Hessian is zero",
+                "the loss is linear in them, or the backward pass of some function of your own is not differentiable",
+            )
+        if flat:
+            raise _error(
+                f"the loss does not depend on {_some(flat)}, or only linearly",
+                "pass only the other parameters; the rows and columns of the Hessian for these are zero",
+            )
+
+
+class GaussNewton(_Matrix):
+    """The Gauss–Newton matrix of a loss, as a linear operator: G = Jᵀ·(∂²loss/∂z²)·J with z the outputs and J = ∂z/∂θ, which is
+    the Hessian without the curvature of the outputs. For cross-entropy of logits it is the Fisher matrix, and positive
+    semidefinite for any loss that is convex in the outputs.
+
+    loss: a function of the outputs that returns one number. With `batches`: loss(outputs, batch), whose mean is measured.
+    outputs: a function without arguments that returns a tensor of any shape with its graph, computed anew at each call; with
+        `batches`, outputs(batch).
+
+    The rest is as of `Hessian`. A kept graph costs a gradient and a product with J for each product.
+    """
+
+    _name = "Gauss–Newton matrix"
+
+    def __init__(self, loss: Loss, parameters: Parameters, *, outputs: Outputs, batches: Iterable[Any] | None = None,
+                 graph_memory: int = _GRAPH_MEMORY) -> None:
+        super().__init__(parameters)
+        if not callable(loss):
+            raise _error("the loss is no function of the outputs", "for several, pass batches")
+        given: list[tuple[Any, ...]] = [()] if batches is None else [(batch,) for batch in batches]
+        if not given:
+            raise _error("there are no batches to compute a loss from")
+        terms = []
+        for rest in given:
+            terms.append((_outputs(functools.partial(outputs, *rest)), _Term(_of_outputs(loss, rest), 1 / len(given))))
+        with _explained():
+            self._operator = _plumb.FunctionGaussNewton(list(self.parameters.values()), terms, graph_memory)
+            of_outputs, of_loss = terms[0]
+            flat = self._measure_point([lambda: of_loss(of_outputs())])
+        if flat:
+            raise _error(f"the outputs do not depend on {_some(flat)}",
+                         "pass only the other parameters; the rows and columns of the matrix for these are zero")
 
 
 class _Term:
     """A loss, checked at each call, as a share of the mean."""
 
-    def __init__(self, closure: Callable[[], Tensor], share: float) -> None:
+    def __init__(self, closure: Callable[..., Tensor], share: float) -> None:
         self.closure, self.share = closure, share
         self.first: float | None = None
 
-    def __call__(self) -> Tensor:
-        loss = self.closure()
+    def __call__(self, *outputs: Tensor) -> Tensor:
+        loss = self.closure(*outputs)
         if not isinstance(loss, torch.Tensor):
             raise _error(f"the loss is of type {type(loss).__name__}", "return a tensor with its graph, not loss.item()")
         if loss.numel() != 1:
@@ -216,11 +271,31 @@ class _Term:
         return loss * self.share
 
 
+def _of_outputs(loss: Callable[..., Tensor], rest: tuple[Any, ...]) -> Callable[[Tensor], Tensor]:
+    return lambda outputs: loss(outputs, *rest)
+
+
+def _outputs(closure: Callable[[], Tensor]) -> Callable[[], Tensor]:
+    """The outputs, checked at each call."""
+
+    def checked() -> Tensor:
+        outputs = closure()
+        if not isinstance(outputs, torch.Tensor):
+            raise _error(f"the outputs are of type {type(outputs).__name__}", "return a tensor with its graph, such as the logits")
+        if not outputs.requires_grad:
+            raise _error("the outputs have no graph", "compute them from the parameters, without torch.no_grad() and detach()")
+        return outputs
+    return checked
+
+
 def _terms(loss: Loss, batches: Iterable[Any] | None) -> list[_Term]:
-    if batches is not None:
-        closures = [lambda batch=batch: loss(batch) for batch in batches]
+    closures: list[Callable[..., Tensor]]
+    if callable(loss):
+        closures = [loss] if batches is None else [functools.partial(loss, batch) for batch in batches]
+    elif batches is None:
+        closures = list(loss)
     else:
-        closures = [loss] if callable(loss) else list(loss)
+        raise _error("with batches, the loss is one function of a batch")
     if not closures:
         raise _error("there are no batches to compute a loss from")
     return [_Term(closure, 1 / len(closures)) for closure in closures]
@@ -233,7 +308,7 @@ def _named(parameters: Any) -> dict[str, Tensor]:
     if isinstance(parameters, torch.Tensor):
         parameters = [parameters]
     entries = list(parameters.items() if isinstance(parameters, Mapping) else parameters)
-    named = dict(entry if isinstance(entry, tuple) else (str(i), entry) for i, entry in enumerate(entries))
+    named: dict[str, Tensor] = dict(entry if isinstance(entry, tuple) else (str(i), entry) for i, entry in enumerate(entries))
     if not named:
         raise _error("there are no parameters", "pass the module, or list(model.parameters()): a generator is empty once used")
     if len({id(tensor) for tensor in named.values()}) != len(entries):
@@ -294,7 +369,7 @@ def _require_twice(loss: Tensor) -> None:
             continue
         seen.add(node)
         nodes += [following for following, _ in node.next_functions]
-        function = getattr(node, "_forward_cls", None)
+        function: Any = getattr(node, "_forward_cls", None)
         code = getattr(getattr(function, "backward", None), "__code__", None)
         if code is not None and code.co_qualname.startswith("once_differentiable."):
             raise _error(f"the loss cannot be differentiated twice: {function.__name__} is differentiable once",

@@ -71,8 +71,8 @@ class Difference:
                 return "\n".join([*lines, "Their outputs agree, but not their gradients."])
             return "\n".join([*lines, f"They compute the same: no output differs by more than {largest:.1g} of its size."])
         name = self.first.module or "the model itself"
-        apart = "" if self.first.difference is None else f", by {self.first.difference:.2g} of its size"
-        lines.append(f"They part in {name} (seen first in {self.first.where}{apart}).")
+        size = "" if self.first.difference is None else f", by {self.first.difference:.2g} of its size"
+        lines.append(f"They part in {name} (seen first in {self.first.where}{size}).")
         if self.first.parameters:
             lines.append(f"There, these parameters differ: {', '.join(self.first.parameters)}.")
         if self.first.attributes:
@@ -220,11 +220,11 @@ def _first(one: _Trace, other: _Trace, parameters: list[TensorDifference],
     read_by = [{(name, number): inputs for name, number, inputs in trace.events} for trace in (one, other)]
 
     def reads_the_same(name: str, number: int) -> bool:
-        pair = read_by[0].get((name, number)), read_by[1].get((rename(name), number))
-        if None in pair:
+        mine, theirs = read_by[0].get((name, number)), read_by[1].get((rename(name), number))
+        if mine is None or theirs is None:
             return False  # a list of modules, which its parent calls
-        apart = [_apart(a, b) for a, b in zip(*pair)]
-        return len(pair[0]) == len(pair[1]) and all(found is not None and found <= ROUNDING for found in apart)
+        apart = [_apart(a, b) for a, b in zip(mine, theirs)]
+        return len(mine) == len(theirs) and all(found is not None and found <= ROUNDING for found in apart)
 
     for name, number, _ in one.events:
         key = (rename(name), number)

@@ -1,11 +1,13 @@
 """Is one arm of runs better than another, and how sure is that? The rules are Plumb's, in C++."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, SupportsFloat, TypeAlias
 
 from . import _plumb
 from ._plumb import Error
+from .showing import section
 
 Arm: TypeAlias = Iterable[SupportsFloat] | Mapping[float, Iterable[SupportsFloat]]
 
@@ -63,6 +65,11 @@ class Verdicts:
 
     def __repr__(self) -> str:
         return self.text.rstrip()
+
+    def _repr_html_(self) -> str:
+        title, table, *rest = self.text.strip().split("\n\n")
+        rows = [re.split(r"\s{2,}", line.strip()) for line in table.splitlines()]
+        return section(title, rows, notes=[line for paragraph in rest for line in paragraph.splitlines()])
 
 
 def judge(arms: Mapping[Any, Arm], *, metric: str = "loss", larger_is_better: bool = False, margin: float = 0.0,

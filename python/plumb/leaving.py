@@ -16,7 +16,7 @@ def random_state(model: torch.nn.Module, loader: Any = None) -> Iterator[None]:
     """Restores the random numbers of PyTorch, on all devices in use, of NumPy, of Python, and of a loader's generators."""
     tensors = [*model.parameters(), *model.buffers()]
     devices = sorted({tensor.device.index for tensor in tensors if tensor.device.type == "cuda"})
-    if torch.cuda.is_initialized():
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call, unused-ignore]
         devices = list(range(torch.cuda.device_count()))
     holders = [loader, *(getattr(loader, name, None) for name in ("sampler", "batch_sampler", "dataset"))]
     holders.append(getattr(holders[2], "sampler", None))
@@ -40,7 +40,7 @@ def as_found(model: torch.nn.Module, *, weights: bool = True) -> Iterator[None]:
     objects, and those that have not changed are not written, so that graphs made before can still be differentiated."""
     modules = list(model.modules())
     modes = [module.training for module in modules]
-    kept = []
+    kept: list[tuple[dict[str, Any], dict[str, Any], dict[str, torch.Tensor]]] = []
     for module in modules:
         for held in (module._parameters, module._buffers) if weights else (module._buffers,):
             values = {key: tensor.detach().clone() for key, tensor in held.items() if tensor is not None}

@@ -4,12 +4,16 @@ import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+
+from torch import Tensor
 
 from ._plumb import Error
 
 if TYPE_CHECKING:
     from ._models import Loaded
+
+_Text = TypeVar("_Text", str, str | tuple[str, str])
 
 
 @dataclass(frozen=True)
@@ -20,6 +24,15 @@ class Generated:
     ids: list[int]
     log_probability: float
     finish: str
+
+
+@dataclass(frozen=True)
+class Classified:
+    """The most probable label of a text and its probability; `probabilities`: of all labels, by name."""
+
+    label: str
+    probability: float
+    probabilities: dict[str, float]
 
 
 class Model:
@@ -44,12 +57,44 @@ class Model:
 
     def translate(self, texts: Sequence[str], *, beam: int = 5, length_penalty: float = 1.0) -> list[str]:
         """The translation of each text, as `plumb translate`."""
-        if isinstance(texts, str):
-            raise Error("texts are a list\npass [text]")
-        return self._loaded.translate(lines=list(texts), beam=beam, length_penalty=length_penalty)
+        return self._loaded.translate(lines=_several(texts), beam=beam, length_penalty=length_penalty)
+
+    def loss(self, texts: Sequence[str] | None = None, *, split: str = "valid") -> float:
+        """The mean loss in nats. Of a language model on texts: per token, as `plumb evaluate` reads whole texts. Without texts:
+        that of the model's task on a split of its data, per label, as `plumb train` computes it, label smoothing included."""
+        if texts is None:
+            return self._loaded.metrics_on(split)["loss"]
+        total, tokens = self._loaded.loss_of(_several(texts))
+        return total / tokens
+
+    def embed(self, texts: Sequence[str], *, pooling: str | None = None, normalize: bool | None = None,
+              max_tokens: int | None = None) -> Tensor:
+        """A vector for each text, (texts, features), as `plumb embed`.
+
+        pooling: "first", "last", "max" or "mean". What is not given is as the sentence encoder's files say, else as the model
+        was trained; max_tokens then is the model's number of positions, or 512.
+        """
+        return self._loaded.embed(texts=_several(texts), pooling=pooling, normalize=normalize, max_tokens=max_tokens)
+
+    def classify(self, texts: Sequence[str | tuple[str, str]]) -> list[Classified]:
+        """The label of each text, or pair of texts, as `plumb classify`."""
+        pairs = [(one, "") if isinstance(one, str) else one for one in _several(texts)]
+        labels, found = self._loaded.classify(pairs)
+        results = []
+        for row in found:
+            probabilities = dict(zip(labels, row, strict=True))
+            best = max(probabilities, key=probabilities.__getitem__)
+            results.append(Classified(best, probabilities[best], probabilities))
+        return results
 
     def __repr__(self) -> str:
         return f"{self.kind} of {self.parameters:,} parameters from {self.checkpoint}"
+
+
+def _several(texts: Sequence[_Text]) -> list[_Text]:
+    if isinstance(texts, str):
+        raise Error("texts are a list\npass [text]")
+    return list(texts)
 
 
 def load(path: str | PathLike[str], *, data: str | PathLike[str] = "") -> Model:

@@ -3,7 +3,7 @@
 import contextlib
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -18,9 +18,9 @@ from .results import Measured, as_table
 from .showing import section
 
 if TYPE_CHECKING:
-    import pandas
+    import pandas  # type: ignore[import-untyped, unused-ignore]
 
-_Seen: TypeAlias = dict[str, dict[str, float]]  # by module
+_Sums: TypeAlias = dict[str, float]
 _COLUMNS = ("output", "gradient", "parameter_gradient", "backward_gain")
 
 
@@ -29,7 +29,10 @@ class ModuleProbe:
     """One module, in the order of the forward pass. `output`: root mean square of its output's elements. `gradient`:
     norm of the loss's gradient with respect to its output, ‖∂L/∂y‖. `parameter_gradient`: norm of that of its own parameters.
     `backward_gain`: ‖∂L/∂x through the module‖ / ‖∂L/∂y‖, how much it amplifies what flows back. Means over batches, and over
-    seeds with the half width of their 95% interval (Student's t). None where there is no such tensor."""
+    seeds with the half width of their 95% interval (Student's t). None where there is no such tensor.
+
+    x and y are the first tensors that it reads and returns, in tuples and dicts, too; if x is passed several times, as to
+    self-attention, through all of them. Of a module that is called several times in a pass, all calls together."""
 
     module: str
     kind: str
@@ -56,7 +59,7 @@ class Probed:
 
     def to_pandas(self) -> "pandas.DataFrame":
         """The rows as a data frame: numbers, with a column `…_error` for each if there are several seeds."""
-        import pandas
+        import pandas  # type: ignore[import-untyped, unused-ignore]
 
         rows = []
         for row in self.rows:
@@ -89,7 +92,7 @@ class Probed:
 
 def probe(model: Module, loss: Callable[[Any, Any], Tensor], batches: Iterable[Any], *, seeds: int = 1,
           reset: Callable[[Any, int], object] | None = None, modules: str | None = None) -> Probed:
-    """Measures every leaf module of `model` in passes of `loss(model, batch)`, which returns a number with its graph.
+    """Measures every leaf module of `model`, and those with parameters of their own, in passes of `loss(model, batch)`, which returns a number with its graph.
 
     seeds: 1 measures the model at its weights; more re-initialize it so often.
     reset: initializes the model anew, reset(model, seed). Without it, PyTorch's seed is set and `reset_parameters()` of every
@@ -102,26 +105,27 @@ def probe(model: Module, loss: Callable[[Any, Any], Tensor], batches: Iterable[A
     if not batches:
         raise Error("there is nothing to measure on\npass at least one batch")
     chosen = _chosen(model, modules)
-    if seeds > 1 and reset is None:
-        reset = reset_of(model)
+    anew = (reset or reset_of(model)) if seeds > 1 else None
     runs = []
-    with as_found(model, weights=seeds > 1):
+    with as_found(model, weights=anew is not None):
         for seed in range(seeds):
-            if seeds > 1:
-                reset(model, seed)
+            if anew is not None:
+                anew(model, seed)
             runs.append(_measure(model, loss, batches, chosen))
     names = list(dict.fromkeys(name for run in runs for name in run.values))
     rows = []
     for name in names:
         cells = [_over_seeds([run.values[name][column] for run in runs if name in run.values]) for column in range(4)]
         rows.append(ModuleProbe(name, type(chosen[name]).__name__, *cells))
-    return Probed(rows, _over_seeds([run.loss for run in runs]), seeds, _notes(rows, runs))
+    return Probed(rows, _mean([run.loss for run in runs]), seeds, _notes(rows, runs))
 
 
 def _chosen(model: Module, pattern: str | None) -> dict[str, Module]:
-    """The modules by name: those in whose names the pattern is found, or without one all leaves."""
+    """The modules by name: those in whose names the pattern is found, or without one all leaves, and the parts with parameters
+    of their own, such as nn.MultiheadAttention, which does not call what it contains."""
     if pattern is None:
-        return {name: module for name, module in model.named_modules() if next(module.children(), None) is None}
+        return {name: module for name, module in model.named_modules()
+                if next(module.children(), None) is None or name and next(module.parameters(recurse=False), None) is not None}
     found = {name: module for name, module in model.named_modules() if name and re.search(pattern, name)}
     if not found:
         some = ", ".join([name for name, _ in model.named_modules() if name][:5])
@@ -144,10 +148,10 @@ def _measure(model: Module, loss: Callable[[Any, Any], Tensor], batches: list[An
     unreached: set[str] | None = None
     parameters = dict(model.named_parameters())
     trained = {name: tensor for name, tensor in parameters.items() if tensor.requires_grad}
+    copied: set[str] = set()
     for batch in batches:
-        seen: _Seen = {}
-        with torch.enable_grad(), _hooks(chosen, seen):
-            value = loss(model, batch)
+        with torch.enable_grad():
+            value, seen = _forward(model, loss, batch, chosen, copied)
             if not isinstance(value, torch.Tensor) or value.numel() != 1 or not value.requires_grad:
                 raise Error("the loss is no single number with a graph\n"
                             "return a mean or a sum, computed without torch.no_grad()")
@@ -161,10 +165,11 @@ def _measure(model: Module, loss: Callable[[Any, Any], Tensor], batches: list[An
                 squares[id(parameter)] = float(gradient.double().square().sum())
         for name, found in seen.items():
             inside, outside = found.get("inside"), found.get("gradient")
+            output = math.sqrt(found["square"] / found["elements"]) if found.get("elements") else None
             gain = inside / outside if inside is not None and outside else None
             reached = [squares[id(p)] for p in chosen[name].parameters() if id(p) in squares]
             own = math.sqrt(sum(reached)) if reached else None
-            for column, number in enumerate((found.get("output"), outside, own, gain)):
+            for column, number in enumerate((output, outside, own, gain)):
                 if number is not None:
                     key = (name, column)
                     sums[key], counts[key] = sums.get(key, 0.0) + number, counts.get(key, 0) + 1
@@ -175,36 +180,81 @@ def _measure(model: Module, loss: Callable[[Any, Any], Tensor], batches: list[An
     return _Run(total, values, unreached or set())
 
 
-@contextlib.contextmanager
-def _hooks(chosen: dict[str, Module], seen: _Seen) -> Iterator[None]:
-    """Fills seen[module] in a pass: "output", and once the graph is differentiated "gradient" and "inside", the gradient with
-    respect to the input through the module alone: what it reads is a view that nothing else does. Of a module that is called
-    several times, the squares are added."""
-    handles = []
+def _forward(model: Module, loss: Callable[[Any, Any], Tensor], batch: Any, chosen: dict[str, Module],
+             copied: set[str]) -> tuple[Tensor, dict[str, _Sums]]:
+    """The loss, and what the hooks see. Again if a module has changed what it reads and does not get a copy of it yet."""
+    while True:
+        seen: dict[str, _Sums] = {}
+        known = len(copied)
+        with _hooks(chosen, seen, copied):
+            value = loss(model, batch)
+        if len(copied) == known:
+            return value, seen
 
-    def norm_into(found: dict[str, float], key: str) -> Callable[[Tensor], None]:
+
+def first_tensor(value: Any) -> Tensor | None:
+    """The first tensor of floating point in what a module reads or returns: tensors, tuples, lists and dicts of them."""
+    if isinstance(value, torch.Tensor):
+        return value if value.is_floating_point() else None
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, (tuple, list)):
+        return next((found for one in value if (found := first_tensor(one)) is not None), None)
+    return None
+
+
+def _replaced(value: Any, old: Tensor, new: Tensor) -> Any:
+    """The same with another tensor in place of one, wherever it occurs among arguments."""
+    if value is old:
+        return new
+    if type(value) in (tuple, list):
+        return type(value)(_replaced(one, old, new) for one in value)
+    if type(value) is dict:
+        return {key: _replaced(one, old, new) for key, one in value.items()}
+    return value
+
+
+@contextlib.contextmanager
+def _hooks(chosen: dict[str, Module], seen: dict[str, _Sums], copied: set[str]) -> Iterator[None]:
+    """Fills seen[module] in a pass: of its outputs "square" and "elements", and once the graph is differentiated "gradient" and
+    "inside", the gradient with respect to the input through the module alone: what it reads is a view that nothing else does.
+
+    A module that works in place would cut the view off: it is noted in `copied`, and those noted get a copy, from which the
+    original is changed as they would have done."""
+    handles = []
+    reading: dict[str, list[tuple[Tensor, Tensor, int]]] = {}  # by module, of calls that have begun: (original, read, version)
+
+    def norm_into(found: _Sums, key: str) -> Callable[[Tensor], None]:
         def take(gradient: Tensor) -> None:
             found[key] = math.hypot(found.get(key, 0.0), float(gradient.detach().double().norm()))
         return take
 
-    def before(module: Module, inputs: tuple[Any, ...], named: dict[str, Any], name: str) -> Any:
-        read = inputs[0] if inputs else next(iter(named.values()), None)
-        if not isinstance(read, torch.Tensor) or not read.requires_grad:
-            return None
-        view = read.view_as(read)
-        view.register_hook(norm_into(seen.setdefault(name, {}), "inside"))
-        return ((view, *inputs[1:]), named) if inputs else (inputs, named | {next(iter(named)): view})
+    def on_gradient(tensor: Tensor, hook: Callable[[Tensor], None]) -> None:
+        tensor.register_hook(hook)  # type: ignore[no-untyped-call, unused-ignore]
 
-    def after(module: Module, inputs: Any, output: Any, name: str) -> None:
-        if isinstance(output, (tuple, list)) and output:
-            output = output[0]
-        if not isinstance(output, torch.Tensor) or not output.is_floating_point():
-            return
-        found = seen.setdefault(name, {})
-        values = output.detach().double()
-        found["output"] = float(values.square().mean().sqrt()) if values.numel() else 0.0
-        if output.requires_grad:
-            output.register_hook(norm_into(found, "gradient"))
+    def before(module: Module, inputs: tuple[Any, ...], named: dict[str, Any], name: str) -> Any:
+        original = first_tensor((inputs, named))
+        if original is None or not original.requires_grad:
+            reading.setdefault(name, []).append((torch.empty(0),) * 2 + (0,))
+            return None
+        read = original.clone() if name in copied else original.view_as(original)
+        on_gradient(read, norm_into(seen.setdefault(name, {}), "inside"))
+        reading.setdefault(name, []).append((original, read, read._version))
+        return _replaced(inputs, original, read), _replaced(named, original, read)
+
+    def after(module: Module, inputs: Any, output: Any, name: str) -> Any:
+        original, read, version = reading[name].pop()
+        if read._version != version:
+            output = _replaced(output, read, original.copy_(read) if name in copied else original)
+            copied.add(name)
+        found, returned = seen.setdefault(name, {}), first_tensor(output)
+        if returned is not None:
+            values = returned.detach().double()
+            found["square"] = found.get("square", 0.0) + float(values.square().sum())
+            found["elements"] = found.get("elements", 0.0) + values.numel()
+            if returned.requires_grad:
+                on_gradient(returned, norm_into(found, "gradient"))
+        return output
 
     for name, module in chosen.items():
         handles.append(module.register_forward_pre_hook(lambda m, i, k, n=name: before(m, i, k, n), with_kwargs=True))
@@ -216,11 +266,13 @@ def _hooks(chosen: dict[str, Module], seen: _Seen) -> Iterator[None]:
             handle.remove()
 
 
-def _over_seeds(values: Iterable[float | None]) -> Measured | None:
-    """The mean, and half the 95% interval if there are several values."""
-    values = [value for value in values if value is not None]
-    if not values:
-        return None
+def _over_seeds(found: Iterable[float | None]) -> Measured | None:
+    """The mean of those that there are, and half the 95% interval if they are several."""
+    values = [value for value in found if value is not None]
+    return _mean(values) if values else None
+
+
+def _mean(values: list[float]) -> Measured:
     mean = sum(values) / len(values)
     if len(values) < 2:
         return Measured(mean, None)

@@ -65,13 +65,14 @@ class Probe:
 
 @dataclass(frozen=True)
 class Spectrum:
-    """The eigenvalues of a Hessian, or of a diagonal block.
+    """The eigenvalues of a Hessian or Gauss–Newton matrix (`matrix`), or of a diagonal block.
 
     max, min: the extremes; there is an eigenvalue within the error. trace, frobenius: with standard errors over the probes,
     as are the shares of eigenvalues below −zero_band (`negative`) and above it (`positive`). `quantiles`: the eigenvalue by
     share. `eigenvalues`: all, ascending, if dense; else None.
     """
 
+    matrix: str
     parameters: int
     dtype: str
     loss: float
@@ -104,7 +105,7 @@ class Spectrum:
         else:
             method = "all eigenvalues"
         lines = [
-            f"Hessian of {self.parameters:,} parameters ({self.dtype}; {method}; {self.seconds:.1f} s)",
+            f"{self.matrix} of {self.parameters:,} parameters ({self.dtype}; {method}; {self.seconds:.1f} s)",
             f"  loss {self.loss:.6g}, gradient norm {self.gradient_norm:.4g}",
             f"  largest eigenvalue   {self.max!r}",
             f"  smallest eigenvalue  {self.min!r}",
@@ -116,7 +117,7 @@ class Spectrum:
             lines.append("  ± of the extremes: an eigenvalue lies within it; of the trace: its standard error")
             if len(self.probes) == 1:
                 lines.append("  one probe: the trace and the shares have no standard error")
-            if max(self.max.error, self.min.error) > 0.1 * max(abs(float(self.max)), abs(float(self.min))):
+            if max(self.max.error or 0.0, self.min.error or 0.0) > 0.1 * max(abs(float(self.max)), abs(float(self.min))):
                 lines.append("  the extremes have not converged: take more steps")
         return "\n".join(lines)
 
@@ -128,11 +129,15 @@ class Spectrum:
 class Spectra(dict[str, Spectrum]):
     """The spectra of diagonal blocks, by the name of the group of parameters."""
 
-    _title = "Diagonal blocks of a Hessian: extreme eigenvalues and trace"
+    @property
+    def _title(self) -> str:
+        matrix = next(iter(self.values())).matrix if self else "Hessian"
+        return f"Diagonal blocks of a {matrix}: extreme eigenvalues and trace"
 
     def _rows(self) -> list[tuple[str, ...]]:
-        return [("group", "parameters", "largest", "smallest", "trace")] + [
-            (str(name), f"{one.parameters:,}", repr(one.max), repr(one.min), repr(one.trace)) for name, one in self.items()]
+        return [("group", "parameters", "largest", "smallest", "trace"),
+                *((str(name), f"{one.parameters:,}", repr(one.max), repr(one.min), repr(one.trace))
+                  for name, one in self.items())]
 
     def __repr__(self) -> str:
         return "\n".join([self._title, *as_table(self._rows())])

@@ -13,7 +13,7 @@ from ._plumb import Error
 from .results import Array
 
 if TYPE_CHECKING:
-    import pandas
+    import pandas  # type: ignore[import-untyped, unused-ignore]
 
 
 class Run:
@@ -50,7 +50,7 @@ class Run:
 
     def to_pandas(self) -> "pandas.DataFrame":
         """The points as a data frame."""
-        import pandas
+        import pandas  # type: ignore[import-untyped, unused-ignore]
 
         return pandas.DataFrame({column: self[column] for column in self.columns})
 

@@ -16,11 +16,12 @@ from torch.optim import Optimizer
 
 from . import _plumb
 from ._plumb import Error
+from .probing import first_tensor
 from .results import Array, Measured, as_table
 from .showing import REACH, interval_figure, section
 
 if TYPE_CHECKING:
-    import pandas
+    import pandas  # type: ignore[import-untyped, unused-ignore]
 
 Loss: TypeAlias = Callable[[Any, Any], Tensor]
 Rename: TypeAlias = Callable[[str], str | None]
@@ -76,7 +77,7 @@ class CoordinateCheck:
 
     def to_pandas(self) -> "pandas.DataFrame":
         """The rows as a data frame."""
-        import pandas
+        import pandas  # type: ignore[import-untyped, unused-ignore]
 
         return pandas.DataFrame([{"axis": row.axis, "name": row.name, "of": row.of, "exponent": row.exponent.value,
                                   "exponent_error": row.exponent.error, "at_the_end": row.at_the_end, "trend": row.trend,
@@ -88,9 +89,9 @@ class CoordinateCheck:
                 f"interval, margin {self.margin:g})")
 
     def _table(self) -> list[tuple[str, ...]]:
-        return [("over", "name", "of", "exponent", "trend", "right")] + [
-            (row.axis, row.name, row.of, "–" if math.isnan(row.exponent.value) else repr(row.exponent), row.trend,
-             row.verdict or "–") for row in self.rows]
+        return [("over", "name", "of", "exponent", "trend", "right"),
+                *((row.axis, row.name, row.of, "–" if math.isnan(row.exponent.value) else repr(row.exponent), row.trend,
+                   row.verdict or "–") for row in self.rows)]
 
     def __repr__(self) -> str:
         return "\n".join([self._title(), *self.faults, *as_table(self._table())])
@@ -161,7 +162,7 @@ def _by_place(models: list[Module]) -> list[Rename]:
         def rename(name: str) -> str | None:
             for start in varied:
                 if match := re.match(re.escape(start) + r"(\d+)(?=\.|$)", name):
-                    place, length = int(match[1]), len(model.get_submodule(start.rstrip(".")))
+                    place, length = int(match[1]), len(model.get_submodule(start.rstrip("."))._modules)
                     if 0 < place < length - 1:
                         return None
                     name = start + ("first" if place == 0 else "last") + name[match.end():]
@@ -185,7 +186,7 @@ def _measure(model: Module, loss: Loss, batches: list[Any], optimizer: Optimizer
     for step in range(steps):
         optimizer.zero_grad()
         with torch.enable_grad():
-            loss(model, batches[step % len(batches)]).backward()
+            torch.autograd.backward(loss(model, batches[step % len(batches)]))
         begun = {parameter: parameter.detach().clone() for parameter in model.parameters()
                  if parameter not in updates and parameter.grad is not None and parameter.grad.any()}
         optimizer.step()
@@ -195,9 +196,10 @@ def _measure(model: Module, loss: Loss, batches: list[Any], optimizer: Optimizer
     owners: dict[str, str | None] = {}
     for name, output in before.items():
         leaf = next(model.get_submodule(name).children(), None) is None
-        if (leaf if pattern is None else re.search(pattern, name)) and rename(name) is not None and name in after:
-            sizes[rename(name), _OUTPUT] = _size(output)
-            sizes[rename(name), _CHANGE] = _size(after[name] - output)
+        label = rename(name)
+        if (leaf if pattern is None else re.search(pattern, name)) and label is not None and name in after:
+            sizes[label, _OUTPUT] = _size(output)
+            sizes[label, _CHANGE] = _size(after[name] - output)
     shares = _decays(optimizer)
     old, new = (dict(one.named_parameters(remove_duplicate=False)) for one in (initial, model))
     for name, tensor in new.items():
@@ -212,11 +214,11 @@ def _measure(model: Module, loss: Loss, batches: list[Any], optimizer: Optimizer
             module, value = initial.get_submodule(owner), old[name].detach().clone()
             arguments, named = inputs[owner]
             with torch.no_grad(), torch.random.fork_rng():
-                first = _tensor(module(*arguments, **named))
+                first = first_tensor(module(*arguments, **named))
                 old[name].add_(updates.get(tensor, 0))
-                second = _tensor(module(*arguments, **named))
+                second = first_tensor(module(*arguments, **named))
                 old[name].copy_(value)
-            if first is not None:
+            if first is not None and second is not None:
                 sizes[label, _UPDATE], owners[label] = _size(second.double() - first.double()), rename(owner)
     return _Run(sizes, owners)
 
@@ -233,7 +235,7 @@ def _outputs(model: Module, loss: Loss, batch: Any, seed: int, inputs: _Inputs) 
         inputs.setdefault(name, torch.utils._pytree.tree_map(kept, (arguments, named)))
 
     def after(module: Module, arguments: Any, output: Any, name: str) -> None:
-        output = _tensor(output)
+        output = first_tensor(output)
         if output is not None and name not in found:
             found[name] = output.detach().double()
 
@@ -250,12 +252,6 @@ def _outputs(model: Module, loss: Loss, batch: Any, seed: int, inputs: _Inputs) 
         for handle in handles:
             handle.remove()
     return found
-
-
-def _tensor(output: Any) -> Tensor | None:
-    if isinstance(output, (tuple, list)) and output:
-        output = output[0]
-    return output if isinstance(output, torch.Tensor) and output.is_floating_point() else None
 
 
 def _size(tensor: Tensor) -> float:

@@ -4,7 +4,7 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
@@ -14,6 +14,8 @@ from torch.optim import Optimizer
 from ._plumb import Error
 from .curvature import Hessian
 from .leaving import as_found
+
+Losses: TypeAlias = Callable[[], Tensor] | Sequence[Callable[[], Tensor]]
 
 _BLOCK = r"^(.*?\.\d+|[^.]+)"
 _NOISE = ("noise_scale", "noise_trace", "square_gradient")
@@ -42,8 +44,7 @@ class Watch:
     """
 
     def __init__(self, model: Module, optimizer: Optimizer, *, every: int = 100,
-                 loss: Callable[[], Tensor] | Sequence[Callable[[], Tensor]] | None = None, examples: int = 1, by: str = _BLOCK,
-                 steps: int = 30) -> None:
+                 loss: Losses | None = None, examples: int = 1, by: str = _BLOCK, steps: int = 30) -> None:
         if every < 1 or steps < 1 or examples < 1:
             raise Error("a Watch measures every n steps, n ≥ 1, by at least one product, on at least one example")
         self._parameters = {name: tensor for name, tensor in model.named_parameters() if tensor.requires_grad}
@@ -91,14 +92,14 @@ class Watch:
                 squares[key] = [a + b for a, b in zip(squares.get(key, (0.0, 0.0, 0.0)), numbers)]
         self._before = {}
         values: dict[str, float] = {"step": self._taken, "learning_rate": optimizer.param_groups[0]["lr"]}
-        for key, (gradient, update, weights) in squares.items():
-            values["gradient_norm" + key] = math.sqrt(gradient)
+        for key, (of_gradient, update, weights) in squares.items():
+            values["gradient_norm" + key] = math.sqrt(of_gradient)
             values["update_norm" + key] = math.sqrt(update)
             values["update_ratio" + key] = math.sqrt(update / weights) if weights else math.nan
         finite = math.isfinite(values["gradient_norm"] + values["update_norm"])
         values |= self._of_optimizer(finite)
         if isinstance(self._loss, (list, tuple)) and len(self._loss) > 1:
-            values |= self._noise() if finite else dict.fromkeys(_NOISE, math.nan)
+            values |= self._noise(self._loss) if finite else dict.fromkeys(_NOISE, math.nan)
         self.values, self.new = values, True
         self.history.append(values)
 
@@ -125,20 +126,20 @@ class Watch:
         values = {"adam_epsilon_share": held / elements} if elements else {}
         if self._loss is None:
             return values
-        sharpness, error = self._sharpness(scales) if finite else (math.nan, math.nan)
+        sharpness, error = self._sharpness(self._loss, scales) if finite else (math.nan, math.nan)
         values |= {"sharpness": sharpness, "sharpness_error": error}
         if factor is not None and sharpness > 0:
             values["critical_rate"] = factor / sharpness
             values["rate_share"] = max(group["lr"] for group in self._optimizer.param_groups) / values["critical_rate"]
         return values
 
-    def _sharpness(self, scales: dict[str, Tensor]) -> tuple[float, float]:
+    def _sharpness(self, loss: Losses, scales: dict[str, Tensor]) -> tuple[float, float]:
         """λ_max and its error; NaN, after a warning, if the loss has no second derivative."""
         with as_found(self._model, weights=False):
             self._model.eval()
             reached = {name: tensor for name, tensor in self._parameters.items() if tensor.grad is not None}
             try:
-                hessian = Hessian(self._loss, reached)
+                hessian = Hessian(loss, reached)
                 pieces = [scales[name].flatten() if name in scales else torch.ones_like(tensor).flatten().detach()
                           for name, tensor in reached.items()]
                 scale = torch.cat(pieces)
@@ -149,17 +150,17 @@ class Watch:
                 self._warned = True
                 return math.nan, math.nan
 
-    def _noise(self) -> dict[str, float]:
+    def _noise(self, losses: Sequence[Callable[[], Tensor]]) -> dict[str, float]:
         """As `noise_scale` of src/plumb/analysis/noise_scale.h, of the mini-batches of `loss`."""
-        count, mean, squares = len(self._loss), None, 0.0
+        count, mean, squares = len(losses), torch.zeros((), dtype=torch.float64), 0.0
         tensors = [tensor for tensor in self._parameters.values() if tensor.grad is not None]
         with as_found(self._model, weights=False), torch.enable_grad():
             self._model.eval()
-            for loss in self._loss:
+            for loss in losses:
                 pieces = torch.autograd.grad(loss(), tensors, allow_unused=True, materialize_grads=True)
                 gradient = torch.cat([piece.detach().double().flatten() for piece in pieces])
                 squares += float(gradient.square().sum()) / count
-                mean = gradient / count if mean is None else mean + gradient / count
+                mean = mean.to(gradient) + gradient / count
         small, big, of_mean = self._examples, self._examples * count, float(mean.square().sum())
         square_gradient = (big * of_mean - small * squares) / (big - small)
         trace = (squares - of_mean) / (1 / small - 1 / big)
@@ -197,11 +198,11 @@ def lightning_callback(**options: Any) -> Any:
     """The same for Lightning, `Trainer(callbacks=[plumb.lightning_callback(loss=…)])`: the values of the first optimizer go to
     the trainer's loggers, and the functions of `loss` get the LightningModule."""
     try:
-        from lightning.pytorch import Callback
+        from lightning.pytorch import Callback  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
-        from pytorch_lightning import Callback
+        from pytorch_lightning import Callback  # type: ignore[import-not-found, unused-ignore]
 
-    class WatchCallback(Callback):
+    class WatchCallback(Callback):  # type: ignore[misc, unused-ignore]
         watch: Any = None
 
         def on_train_start(self, trainer: Any, module: Any) -> None:
@@ -239,7 +240,9 @@ def _largest(multiply: Callable[[Tensor], Tensor], like: Tensor, steps: int) -> 
     another one has become the largest."""
     generator = torch.Generator().manual_seed(0)
     vector = torch.randn(like.numel(), generator=generator, dtype=torch.float64).to(like)
-    basis, diagonal, beside = [vector / vector.norm()], [], []
+    basis = [vector / vector.norm()]
+    diagonal: list[float] = []
+    beside: list[float] = []
     for _ in range(min(steps, like.numel())):
         product = multiply(basis[-1])
         diagonal.append(float(product @ basis[-1]))

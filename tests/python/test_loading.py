@@ -1,5 +1,7 @@
 """plumb.load: the same answers as transformers, and as the program."""
 
+import json
+import math
 import shutil
 import subprocess
 
@@ -65,16 +67,107 @@ def test_errors(gpt2, tmp_path):
         loaded.generate("the cat", temperature=-1)
 
 
-@pytest.mark.skipif(shutil.which("plumb") is None, reason="there is no program `plumb` to train a run with")
-def test_a_run_translates_as_the_program_says(tmp_path):
-    def program(*arguments, **options):
-        return subprocess.run(["plumb", *arguments], cwd=tmp_path, capture_output=True, text=True, check=True, **options).stdout
+def test_the_loss_of_texts_is_that_of_transformers(gpt2):
+    folder, tokenizer, model = gpt2
+    texts, total, count = ["the cat sees a dog", "a dog, and " * 20], 0.0, 0
+    for text in texts:
+        ids = [0, *tokenizer.encode(text)]  # after <|endoftext|>; then windows of all positions, after the token before each
+        for begin in range(0, len(ids) - 1, 32):
+            scored = len(ids[begin + 1:begin + 33])
+            window = torch.tensor([ids[max(0, begin + scored - 32):begin + scored + 1]])
+            with torch.no_grad():
+                scores = model(window[:, :-1]).logits.log_softmax(-1)[0, -scored:]
+            total -= scores.gather(1, window[0, -scored:, None]).sum().item()
+            count += scored
+    assert count > 64 + 5
+    assert plumb.load(folder).loss(texts) == pytest.approx(total / count, rel=1e-5)
 
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    """Runs the program in a folder, and gives what it prints."""
+    if shutil.which("plumb") is None:
+        pytest.skip("there is no program `plumb` to compare with")
+    folder = tmp_path_factory.mktemp("program")
+
+    def run(*arguments, **options):
+        return subprocess.run(["plumb", *arguments], cwd=folder, capture_output=True, text=True, check=True, **options).stdout
+
+    run.folder = folder
+    return run
+
+
+SMALL = [part for one in ("model.d_model=16", "model.heads=2", "train.steps=10", "train.batch_tokens=256", "train.validate_every=5")
+         for part in ("--set", one)]
+
+
+def last_valid_loss(run):
+    points = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    return [point["metrics"]["valid_loss"] for point in points if "valid_loss" in point.get("metrics", {})][-1]
+
+
+def test_a_run_translates_as_the_program_says(program):
     program("data", "synthesize", "--out", "data", "--pairs", "600", "--vocabulary", "300")
-    settings = ("model.d_model=16", "model.heads=2", "train.steps=10", "train.batch_tokens=256")
-    program("train", "--data", "data", "--out", "run", *(part for one in settings for part in ("--set", one)))
+    program("train", "--data", "data", "--out", "run", *SMALL)
     texts = ["das Haus", "der Mann sieht das Haus"]
     expected = program("translate", "run", "--beam", "2", input="\n".join(texts) + "\n").splitlines()
-    loaded = plumb.load(tmp_path / "run")
+    loaded = plumb.load(program.folder / "run")
     assert loaded.kind == "encoder-decoder" and loaded.translate(texts, beam=2) == expected
-    assert plumb.load(loaded.checkpoint, data=tmp_path / "data").translate(texts[:1], beam=2) == expected[:1]
+    assert plumb.load(loaded.checkpoint, data=program.folder / "data").translate(texts[:1], beam=2) == expected[:1]
+    assert loaded.loss() == pytest.approx(last_valid_loss(program.folder / "run"), rel=1e-6)
+    with pytest.raises(plumb.Error, match="was not trained to classify"):
+        loaded.classify(texts)
+    with pytest.raises(plumb.Error, match="nothing"):
+        loaded.loss(split="nothing")
+
+
+def test_the_loss_of_texts_is_that_of_the_program(program, gpt2):
+    texts = ["the cat sees a dog", "a dog, and " * 20]
+    (program.folder / "texts.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    found = json.loads(program("evaluate", str(gpt2[0]), "--tasks", "texts.jsonl", "--bootstrap-iters", "0", "--json", "-"))
+    bits = next(value for name, value in found["results"]["texts"].items() if name.startswith("bits_per_byte"))
+    tokens = sum(len(gpt2[1].encode(text)) for text in texts)
+    expected = bits * math.log(2) * sum(len(text.encode()) for text in texts) / tokens
+    assert plumb.load(gpt2[0]).loss(texts) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.fixture(scope="module")
+def classifier(program):
+    lines = [f"{label}\t{words} {word}\n" for word in "one two three four five six seven eight".split()
+             for label, words in (("bad", "the dog runs"), ("good", "a cat sees"), ("neither", "nobody is"))]
+    (program.folder / "labels.tsv").write_text("".join(lines * 4))
+    program("data", "labels", "--train", "labels.tsv", "--valid", "labels.tsv", "--vocabulary", "60", "--out", "labels")
+    program("train", "--data", "labels", "--out", "classifier", *SMALL)
+    return program.folder / "classifier"
+
+
+def test_a_run_classifies_as_the_program_says(program, classifier):
+    texts = ["a cat runs", "nobody is nine", "the dog"]
+    expected = json.loads(program("classify", "classifier", "--json", "-", input="\n".join(texts) + "\n"))
+    loaded = plumb.load(classifier)
+    found = loaded.classify(texts)
+    assert list(found[0].probabilities) == expected["labels"] and len(expected["labels"]) == 3
+    for one, other in zip(found, expected["examples"], strict=True):
+        assert one.label == other["label"] and one.probability == pytest.approx(other["probability"], rel=1e-6)
+        assert list(one.probabilities.values()) == pytest.approx(other["probabilities"], rel=1e-6)
+    assert found[0].probabilities != found[1].probabilities
+    assert loaded.classify([("a cat", "runs")])[0].probabilities != found[0].probabilities  # of two texts
+    assert loaded.loss() == pytest.approx(last_valid_loss(classifier), rel=1e-6)
+    with pytest.raises(plumb.Error, match="no language model|cannot"):
+        loaded.loss(texts)
+
+
+def test_a_run_embeds_as_the_program_says(program, classifier, gpt2):
+    texts = ["a cat runs", "nobody is nine", "the dog"]
+    loaded = plumb.load(classifier)
+    for arguments, options in (([], {}), (["--pooling", "mean", "--normalize", "--max-tokens", "3"],
+                                          {"pooling": "mean", "normalize": True, "max_tokens": 3})):
+        expected = json.loads(program("embed", "classifier", *arguments, "--json", "-", input="\n".join(texts) + "\n"))
+        found = loaded.embed(texts, **options)
+        assert found.shape == (3, 16) and found.dtype == torch.float32
+        assert (found - torch.tensor(expected["vectors"])).abs().max() < 1e-6
+    assert (found.norm(dim=1) - 1).abs().max() < 1e-6
+    with pytest.raises(plumb.Error, match="only 32 positions"):
+        plumb.load(gpt2[0]).embed(texts, max_tokens=33)
+    with pytest.raises(plumb.Error, match="texts are a list"):
+        loaded.embed("a cat")

@@ -187,3 +187,97 @@ def test_restores_what_a_pass_changes_also_after_an_error():
     assert model.calls is held and held.item() == 1 and model.inner.weight is weight and model.training
     plumb.probe(model, lambda m, x: m(x).sum(), [x])
     value.backward()
+
+
+class Attends(nn.Module):
+    """A dict, and self-attention, whose input is query, key and value."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.attention = nn.Linear(4, 4), nn.MultiheadAttention(4, 2, batch_first=True)
+        self.named = Named()
+
+    def forward(self, x):
+        x = self.first(x)
+        return self.named(x + self.attention(x, x, x, need_weights=False)[0])["found"]
+
+
+class Named(nn.Module):
+    def forward(self, x):
+        return {"count": torch.tensor(3), "found": 2 * x}
+
+
+def test_modules_that_are_no_leaves_and_dicts():
+    torch.manual_seed(0)
+    model, x, y = Attends().double(), torch.randn(2, 3, 4).double(), torch.randn(2, 3, 4).double()
+    found = plumb.probe(model, loss, [(x, y)])
+    assert [row.module for row in found.rows] == ["first", "attention", "named"]
+    hidden = model.first(x).detach().requires_grad_()
+    attended = model.attention(hidden, hidden, hidden, need_weights=False)[0]
+    passed = torch.autograd.grad(nn.functional.mse_loss(2 * (hidden + attended), y), attended, retain_graph=True)[0]
+    through = torch.autograd.grad(attended, hidden, passed)[0]
+    row = found["attention"]
+    assert float(row.gradient) == pytest.approx(float(passed.norm()), rel=1e-12)
+    assert float(row.backward_gain) == pytest.approx(float(through.norm() / passed.norm()), rel=1e-12)
+    assert float(row.output) == pytest.approx(attended.detach().square().mean().sqrt().item(), rel=1e-12)
+    assert row.parameter_gradient is not None and found["named"].kind == "Named"
+    assert float(found["named"].backward_gain) == pytest.approx(2, rel=1e-12)
+    assert float(found["named"].output) == pytest.approx(2 * (hidden + attended).detach().square().mean().sqrt().item())
+
+
+class Twice(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.again = nn.Linear(3, 3), nn.Linear(3, 3)
+
+    def forward(self, x):
+        return self.again(torch.cat([self.again(self.first(x)), x.flip(0)]))  # of 4 rows, then of 8
+
+
+def test_a_module_that_is_called_twice():
+    torch.manual_seed(0)
+    model, x = Twice().double(), torch.randn(4, 3).double()
+    found = plumb.probe(model, lambda model, x: model(x).square().sum(), [x])["again"]
+    read = model.first(x).detach().requires_grad_()
+    one = model.again(read)
+    inner = torch.cat([one, x.flip(0)])
+    other = model.again(inner)
+    of_other = 2 * other.detach()
+    of_one, into_other = torch.autograd.grad(other, [one, inner], of_other)
+    into_one = torch.autograd.grad(model.again(read), read, of_one)[0]
+    elements = torch.cat([one.detach(), other.detach()])
+    assert float(found.output) == pytest.approx(elements.square().mean().sqrt().item(), rel=1e-12)
+    outside = math.hypot(float(of_one.norm()), float(of_other.norm()))
+    assert float(found.gradient) == pytest.approx(outside, rel=1e-12)
+    # Of the input of the second call, the first rows alone have a graph, but the tensor is one.
+    inside = math.hypot(float(into_one.norm()), float(into_other.norm()))
+    assert float(found.backward_gain) == pytest.approx(inside / outside, rel=1e-12)
+
+
+class InPlace(nn.Module):
+    """The input of `act` is read again after it has changed."""
+
+    def __init__(self, inplace):
+        super().__init__()
+        self.first, self.act, self.last = nn.Linear(4, 4), nn.LeakyReLU(0.2, inplace=inplace), nn.Linear(4, 4)
+        self.inplace = inplace
+
+    def forward(self, x):
+        x = self.first(x)
+        y = self.act(x)
+        assert not self.inplace or y is x
+        return self.last(y) + (x if self.inplace else y)
+
+
+def test_modules_that_work_in_place():
+    torch.manual_seed(0)
+    model, plain = InPlace(True).double(), InPlace(False).double()
+    plain.load_state_dict(model.state_dict())
+    batches = [(torch.randn(5, 4).double(), torch.randn(5, 4).double()) for _ in range(2)]
+    found, expected = plumb.probe(model, loss, batches), plumb.probe(plain, loss, batches)
+    assert float(found.loss) == float(expected.loss)
+    for one, other in zip(found.rows, expected.rows, strict=True):
+        for name in ("output", "gradient", "parameter_gradient", "backward_gain"):
+            values = getattr(one, name), getattr(other, name)
+            assert values == (None, None) or float(values[0]) == pytest.approx(float(values[1]), rel=1e-12), (one.module, name)
+    assert found["act"].backward_gain is not None

@@ -28,7 +28,8 @@ def results():
             plumb.spectrum(lambda: loss(model, x), model, dense=True),
             plumb.spectrum(lambda: loss(model, x), model, by=r"^\d", steps=5),
             plumb.probe(model, loss, [x], seeds=2), plumb.probe(model, loss, [x]),
-            plumb.coordinate_check(make, loss, [x], [4, 8], seeds=2), plumb.coordinate_check(make, loss, [x], [4, 8], seeds=1)]
+            plumb.coordinate_check(make, loss, [x], [4, 8], seeds=2), plumb.coordinate_check(make, loss, [x], [4, 8], seeds=1),
+            plumb.judge({"base": [2.1, 2.3, 2.2], "<new>": [1.1, 1.2, math.nan], "one": [2.0]})]
 
 
 def parsed(text):

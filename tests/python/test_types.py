@@ -54,6 +54,9 @@ assert_type(hessian.spectrum(), plumb.Spectrum)
 assert_type(hessian.spectrum(by={"all": [".*", model.weight]}), plumb.Spectra)
 assert_type(hessian @ torch.ones(3), Tensor)
 assert_type(hessian @ list(model.parameters()), list[Tensor])
+logits = plumb.GaussNewton(lambda z: z.square().mean(), model, outputs=lambda: torch.as_tensor(model(x)))
+assert_type(logits @ torch.ones(3), Tensor)
+assert_type(plumb.spectrum(of_batch, model, outputs=lambda: torch.as_tensor(model(x))), plumb.Spectrum)
 assert_type(plumb.hvp(loss, model.named_parameters(), torch.ones(3)), Tensor)
 assert_type(plumb.hvp(loss, model, dict(model.named_parameters())), dict[str, Tensor])
 
@@ -76,7 +79,11 @@ plumb.lightning_callback(every=10)
 answer = plumb.check(model, optimizer, of_model, [x], budget="20g", warm_up=10)
 assert_type(answer, plumb.CheckResult)
 assert_type(answer.exit_status, int)
-assert_type(plumb.load("run").translate(["a text"]), list[str])
+loaded = plumb.load("run")
+assert_type(loaded.translate(["a text"]), list[str])
+assert_type(loaded.loss(["a text"]), float)
+assert_type(loaded.embed(["a text"]), Tensor)
+assert_type(loaded.classify(["a text", ("one", "another")]), list[plumb.Classified])
 
 verdicts = plumb.judge({"a": [1.0, 2.0], "b": {0.1: [1, 2]}}, margin=0.01)
 assert_type(verdicts["b"], plumb.Verdict)
@@ -95,23 +102,39 @@ print(plumb.__version__)
 FUNCTIONS = [name for name in plumb.__all__ if callable(getattr(plumb, name)) and not isinstance(getattr(plumb, name), type)]
 
 
-def mypy(tmp_path, program):
+@pytest.fixture(scope="module")
+def mypy(tmp_path_factory):
+    """What mypy says, with what it knows of PyTorch kept from one call to the next."""
     if importlib.util.find_spec("mypy") is None:
         pytest.skip("mypy is not installed")
-    (tmp_path / "program.py").write_text(program)
-    done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), "program.py"],
-                          cwd=tmp_path, capture_output=True, text=True)
-    return done.stdout + done.stderr
+    folder = tmp_path_factory.mktemp("mypy")
+
+    def run(*arguments):
+        done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", "cache", *arguments], cwd=folder,
+                              capture_output=True, text=True)
+        return done.stdout + done.stderr
+
+    def check(program):
+        (folder / "program.py").write_text(program)
+        return run("program.py")
+
+    check.run = run
+    return check
 
 
-def test_a_program_that_uses_everything_is_accepted(tmp_path):
-    assert [name for name in FUNCTIONS if f"plumb.{name}(" not in PROGRAM] == []
-    report = mypy(tmp_path, PROGRAM)
+def test_the_package_itself_is_accepted(mypy):
+    report = mypy.run("-p", "plumb")
     assert report.startswith("Success"), report
 
 
-def test_mistakes_are_found(tmp_path):
-    report = mypy(tmp_path, "import torch\nimport plumb\n"
+def test_a_program_that_uses_everything_is_accepted(mypy):
+    assert [name for name in FUNCTIONS if f"plumb.{name}(" not in PROGRAM] == []
+    report = mypy(PROGRAM)
+    assert report.startswith("Success"), report
+
+
+def test_mistakes_are_found(mypy):
+    report = mypy("import torch\nimport plumb\n"
                   "plumb.spectrum(lambda: 1.0, torch.ones(2))\n"
                   "plumb.spectrum(lambda: torch.ones(()), torch.ones(2), step=3)\n"
                   "plumb.judge({'a': [1.0]}).noise + 1\n"

@@ -78,7 +78,7 @@ LogitChanges measure_logit_changes(Model& model, const std::vector<Batch>& batch
   double total = 0;
   double elements = 0;
   for (const Batch& batch : share_of_batches(batches, group)) {
-    const LogitJacobian jacobian(model, batch);
+    const OutputJacobian jacobian = logit_jacobian(model, batch);
     Tensor sum;
     for (size_t i = 0; i < groups.size(); ++i) {
       std::vector<Tensor> some;

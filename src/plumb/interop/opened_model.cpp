@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <string>
 
@@ -57,6 +58,12 @@ std::vector<int64_t> outputs_of_labels(const std::vector<std::string>& of_model,
         "in id2label of its config.json");
   }
   return outputs;
+}
+
+int64_t context_length(const Generates& model, const fs::path& run) {
+  constexpr int64_t kUnlimited = 2048;
+  if (const auto stated = stated_positions(run)) return std::min(*stated, model.longest());
+  return model.longest() == std::numeric_limits<int64_t>::max() ? kUnlimited : model.longest();
 }
 
 Json model_digests(const RunAndCheckpoint& place) {

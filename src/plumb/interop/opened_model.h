@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "plumb/base/json.h"
+#include "plumb/model/capabilities.h"
 #include "plumb/model/model.h"
 #include "plumb/run/config.h"
 #include "plumb/run/directory.h"
@@ -33,6 +34,10 @@ std::vector<std::string> labels_of(const std::filesystem::path& run);
 /// The model's output for each label of some data. Throws Error, naming `data`, unless both have the same set of names.
 std::vector<int64_t> outputs_of_labels(const std::vector<std::string>& of_model,
                                        const std::vector<std::string>& of_data, const std::string& data);
+
+/// The most tokens that a language model reads at once: the number that its config.json states; else that of its
+/// positions; else, as in lm-evaluation-harness, 2048.
+int64_t context_length(const Generates& model, const std::filesystem::path& run);
 
 /// SHA-256, by name, of the files that the model's answers depend on: the weights and, for an imported model or a
 /// Hugging Face folder, the configuration and the tokenizer.

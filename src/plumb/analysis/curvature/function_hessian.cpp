@@ -2,14 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <limits>
 #include <memory>
 #include <utility>
 
+#include "plumb/analysis/curvature/kept_graphs.h"
 #include "plumb/base/error.h"
 #include "plumb/nn/parameters.h"
-#include "plumb/ops/memory.h"
 
 namespace plumb {
 namespace {
@@ -51,7 +50,8 @@ FunctionHessian::FunctionHessian(std::vector<Tensor> variables, std::vector<Func
     : variables_(std::move(variables)), terms_(std::move(terms)) {
   if (variables_.empty()) throw Error("a Hessian needs at least one variable");
   for (const Tensor& variable : variables_) size_ += variable.numel();
-  keep_graphs(graph_memory);
+  keep_graphs(kept_, terms_.size(), graph_memory, variables_.front().device(),
+              [this](size_t i) { return differentiate(terms_[i]); });
 }
 
 FunctionHessian::Differentiated FunctionHessian::differentiate(const FunctionTerm& term) const {
@@ -61,22 +61,6 @@ FunctionHessian::Differentiated FunctionHessian::differentiate(const FunctionTer
                 "sum the losses, and compute them from tensors that require gradients");
   }
   return {value.detach(), gradients({value.reshape({})}, variables_, {}, /*create_graph=*/true)};
-}
-
-void FunctionHessian::keep_graphs(int64_t budget) {
-  const ops::HeldMemory held(variables_.front().device());
-  int64_t largest = 0;  // memory growth caused by one term, an estimate for the next
-  for (const FunctionTerm& term : terms_) {
-    const int64_t before = held.bytes();
-    if (budget <= 0 || before + largest > budget) return;
-    kept_.push_back(differentiate(term));
-    const int64_t after = held.bytes();
-    largest = std::max(largest, after - before);
-    if (after > budget) {
-      kept_.pop_back();
-      return;
-    }
-  }
 }
 
 int64_t FunctionHessian::size_of(const std::vector<size_t>& block) const {

@@ -57,7 +57,6 @@ class FunctionHessian {
   template <typename Work>
   void for_each_term(const Work& work);
   void require_vector(const Tensor& v, int64_t size) const;
-  void keep_graphs(int64_t budget);
 
   std::vector<Tensor> variables_;
   std::vector<FunctionTerm> terms_;

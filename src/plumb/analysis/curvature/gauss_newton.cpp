@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "plumb/analysis/batch_share.h"
+#include "plumb/analysis/curvature/kept_graphs.h"
 #include "plumb/base/error.h"
-#include "plumb/ops/memory.h"
 
 namespace plumb {
 namespace {
@@ -32,24 +31,13 @@ GaussNewtonOperator::GaussNewtonOperator(Model& model, std::vector<Batch> micro_
     micro_batches_ = std::vector<Batch>(share.begin(), share.end());
   }
   graph_memory /= group_.neighbors();
-  const ops::HeldMemory held(model.parameters().device());
-  int64_t largest = 0;  // memory growth caused by one micro-batch, an estimate for the next
-  for (const Batch& batch : micro_batches_) {
-    const int64_t before = held.bytes();
-    if (graph_memory <= 0 || before + largest > graph_memory) return;
-    kept_.push_back(part_of(batch));
-    const int64_t after = held.bytes();
-    largest = std::max(largest, after - before);
-    if (after > graph_memory) {
-      kept_.pop_back();
-      return;
-    }
-  }
+  keep_graphs(kept_, micro_batches_.size(), graph_memory, model.parameters().device(),
+              [this](size_t i) { return part_of(micro_batches_[i]); });
 }
 
 GaussNewtonOperator::Part GaussNewtonOperator::part_of(const Batch& batch) const {
-  LogitJacobian jacobian(model_, batch);
-  Tensor probabilities = at::softmax(jacobian.logits(), 1);
+  OutputJacobian jacobian = logit_jacobian(model_, batch);
+  Tensor probabilities = at::softmax(jacobian.outputs(), 1);
   return {std::move(jacobian), std::move(probabilities),
           column_of_weights(batch, weight_, model_.parameters().options())};
 }

@@ -36,7 +36,7 @@ class GaussNewtonOperator {
  private:
   /// One micro-batch.
   struct Part {
-    LogitJacobian jacobian;
+    OutputJacobian jacobian;
     Tensor probabilities;  // (labels, classes)
     Tensor weights;        // (labels, 1): w_i/Σw
   };

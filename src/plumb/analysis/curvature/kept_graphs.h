@@ -1,0 +1,32 @@
+// Graphs that are kept between products with a curvature matrix, as many as fit into memory.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "plumb/ops/memory.h"
+
+namespace plumb {
+
+/// Fills `kept` with make(0), make(1), … up to make(count - 1), while they hold at most `budget` bytes of the device's
+/// memory.
+template <typename Kept, typename Make>
+void keep_graphs(std::vector<Kept>& kept, size_t count, int64_t budget, const at::Device& device, const Make& make) {
+  const ops::HeldMemory held(device);
+  int64_t largest = 0;  // memory growth caused by one, an estimate for the next
+  while (kept.size() < count) {
+    const int64_t before = held.bytes();
+    if (budget <= 0 || before + largest > budget) return;
+    kept.push_back(make(kept.size()));
+    const int64_t after = held.bytes();
+    largest = std::max(largest, after - before);
+    if (after > budget) {
+      kept.pop_back();
+      return;
+    }
+  }
+}
+
+}  // namespace plumb
