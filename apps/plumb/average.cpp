@@ -40,8 +40,6 @@ void average(const AverageArguments& arguments, const Globals& globals) {
                    join(steps)));
 }
 
-}  // namespace
-
 void add_average(CLI::App& app, Globals& globals) {
   const auto arguments = std::make_shared<AverageArguments>();
   CLI::App* verb = add_verb(app, globals, "average", "Average the weights of several checkpoints of a run",
@@ -59,4 +57,7 @@ void add_average(CLI::App& app, Globals& globals) {
       ->required();
 }
 
+const bool kAverageRegistered = register_verb({Heading::models, 40, add_average});
+
+}  // namespace
 }  // namespace plumb::app

@@ -121,8 +121,6 @@ void run(const CheckArguments& arguments, const Globals& globals) {
   if (const int status = check::exit_status(result); status != 0) throw Ended{status};
 }
 
-}  // namespace
-
 void add_check(CLI::App& app, Globals& globals) {
   const auto arguments = std::make_shared<CheckArguments>();
   CLI::App* verb = add_verb(app, globals, "check", "Tell before training whether a model will train, at which rate",
@@ -146,4 +144,7 @@ void add_check(CLI::App& app, Globals& globals) {
   add_seed_option(*verb, globals);
 }
 
+const bool kCheckRegistered = register_verb({Heading::measure, 10, add_check});
+
+}  // namespace
 }  // namespace plumb::app

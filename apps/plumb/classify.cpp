@@ -230,8 +230,6 @@ void classify_input(const ClassifyArguments& arguments, const Globals& globals) 
   emit(globals, json, text);
 }
 
-}  // namespace
-
 void add_classify(CLI::App& app, Globals& globals) {
   auto arguments = std::make_shared<ClassifyArguments>();
   CLI::App* verb = add_verb(app, globals, "classify", "Label standard input, one text per line, with a trained model",
@@ -271,4 +269,7 @@ void add_classify(CLI::App& app, Globals& globals) {
   verb->add_option("--batch-tokens", arguments->options.batch_tokens, "Tokens per batch")->check(positive());
 }
 
+const bool kClassifyRegistered = register_verb({Heading::models, 90, add_classify});
+
+}  // namespace
 }  // namespace plumb::app

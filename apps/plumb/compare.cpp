@@ -29,8 +29,6 @@ void compare(CompareArguments arguments, const Globals& globals) {
   emit(globals, document, comparison_text(comparison));
 }
 
-}  // namespace
-
 void add_compare(CLI::App& app, Globals& globals) {
   const auto arguments = std::make_shared<CompareArguments>();
   CLI::App* verb =
@@ -54,4 +52,7 @@ void add_compare(CLI::App& app, Globals& globals) {
   add_seed_option(*verb, globals);
 }
 
+const bool kCompareRegistered = register_verb({Heading::models, 130, add_compare});
+
+}  // namespace
 }  // namespace plumb::app

@@ -8,6 +8,8 @@
 
 namespace plumb::app {
 
+namespace {
+
 void add_config(CLI::App& app, Globals& globals) {
   const auto part = std::make_shared<std::string>();
   CLI::App* verb = add_verb(app, globals, "config", "Print a configuration with all defaults and what each key means",
@@ -20,4 +22,7 @@ void add_config(CLI::App& app, Globals& globals) {
           {"run", "finetune", "study"});
 }
 
+const bool kConfigRegistered = register_verb({Heading::tools, 20, add_config});
+
+}  // namespace
 }  // namespace plumb::app

@@ -8,6 +8,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
+#include "plumb/study/config.h"
 #include "sections.h"
 #include "variants.h"
 
@@ -98,6 +99,18 @@ std::map<std::string, std::string> meanings_in(const std::vector<std::string>& r
   return all;
 }
 
+/// What follows the head of a table. `former`: meanings of keys that have none of their own.
+std::string rows_of(const Keys& keys, std::map<std::string, std::string> former,
+                    const std::vector<VariantKind>& kinds) {
+  std::string text = "| --- | --- | --- |\n";
+  for (const KeyList::Key& key : keys) {
+    const std::string meaning = key.meaning.empty() ? former[key.name] : meaning_of(key, kinds);
+    const std::string value = key.value.empty() ? "none" : '`' + key.value + '`';
+    text += fmt::format("| `{}` | {} |{}{} |\n", key.name, value, meaning.empty() ? "" : " ", meaning);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string configuration_page(const std::string& page) {
@@ -115,18 +128,17 @@ std::string configuration_page(const std::string& page) {
     ++written[heading];
     std::vector<std::string> rows;
     while (i + 1 < lines.size() && lines[i + 1].starts_with('|')) rows.push_back(lines[++i]);
-    std::map<std::string, std::string> former = meanings_in(rows);
-    text += "| --- | --- | --- |\n";
-    for (const KeyList::Key& key : section->second) {
-      const std::string meaning = key.meaning.empty() ? former[key.name] : meaning_of(key, kinds);
-      const std::string value = key.value.empty() ? "none" : '`' + key.value + '`';
-      text += fmt::format("| `{}` | {} |{}{} |\n", key.name, value, meaning.empty() ? "" : " ", meaning);
-    }
+    text += rows_of(section->second, meanings_in(rows), kinds);
   }
   for (const auto& [name, keys] : known) {
     const bool of_variants = name.find('.') != std::string::npos && !name.starts_with("[[");  // in docs/variants.md
-    if (!keys.empty() && !of_variants && written[name] != 1)
+    if (keys.empty() || of_variants || written[name] == 1) continue;
+    const auto part = study_parts().entries().find(name.substr(1, name.size() - 2));
+    if (written[name] > 0 || part == study_parts().entries().end())
       throw Error("the page has no table, or several, under the heading ### " + name);
+    std::string summary = part->second.summary;
+    summary[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(summary[0])));
+    text += fmt::format("\n### {}\n{}.\n\n{}\n", name, summary, kTableHead) + rows_of(keys, {}, kinds);
   }
   return text;
 }

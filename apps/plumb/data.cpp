@@ -374,8 +374,6 @@ void add_get(CLI::App& data, Globals& globals) {
       ->type_name("DIR");
 }
 
-}  // namespace
-
 void add_data(CLI::App& app, Globals& globals) {
   CLI::App* data = app.add_subcommand("data", "Build data directories from text");
   data->require_subcommand(1);
@@ -386,4 +384,7 @@ void add_data(CLI::App& app, Globals& globals) {
   add_get(*data, globals);
 }
 
+const bool kDataRegistered = register_verb({Heading::models, 10, add_data});
+
+}  // namespace
 }  // namespace plumb::app

@@ -121,8 +121,6 @@ void diff(const DiffArguments& arguments, const Globals& globals) {
   if (found.first) throw Ended{kDiffer};
 }
 
-}  // namespace
-
 void add_diff(CLI::App& app, Globals& globals) {
   const auto arguments = std::make_shared<DiffArguments>();
   CLI::App* verb =
@@ -137,4 +135,7 @@ void add_diff(CLI::App& app, Globals& globals) {
   add_seed_option(*verb, globals);
 }
 
+const bool kDiffRegistered = register_verb({Heading::measure, 40, add_diff});
+
+}  // namespace
 }  // namespace plumb::app

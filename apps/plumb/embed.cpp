@@ -119,8 +119,6 @@ void embed_input(const EmbedArguments& arguments, const Globals& globals) {
   emit(globals, document(embedder.opened->place, arguments, options, embedded), text);
 }
 
-}  // namespace
-
 void add_embed(CLI::App& app, Globals& globals) {
   auto arguments = std::make_shared<EmbedArguments>();
   CLI::App* verb =
@@ -157,4 +155,7 @@ void add_embed(CLI::App& app, Globals& globals) {
   verb->add_option("--batch-tokens", arguments->options.batch_tokens, "Tokens per batch")->check(positive());
 }
 
+const bool kEmbedRegistered = register_verb({Heading::models, 100, add_embed});
+
+}  // namespace
 }  // namespace plumb::app

@@ -131,8 +131,6 @@ void evaluate_model(EvaluateArguments arguments, const Globals& globals) {
   if (verbosity() == Verbosity::verbose) say(fmt::format("evaluated in {}", duration(watch.seconds())));
 }
 
-}  // namespace
-
 void add_evaluate(CLI::App& app, Globals& globals) {
   auto arguments = std::make_shared<EvaluateArguments>();
   CLI::App* verb = add_verb(app, globals, "evaluate", "Evaluate a language model on benchmarks",
@@ -176,4 +174,7 @@ void add_evaluate(CLI::App& app, Globals& globals) {
       ->check(between(0, 10'000'000));
 }
 
+const bool kEvaluateRegistered = register_verb({Heading::models, 120, add_evaluate});
+
+}  // namespace
 }  // namespace plumb::app

@@ -36,8 +36,6 @@ void export_run(const ExportArguments& arguments, const Globals& globals) {
   emit(globals, json, text);
 }
 
-}  // namespace
-
 void add_export(CLI::App& app, Globals& globals) {
   const auto arguments = std::make_shared<ExportArguments>();
   CLI::App* verb = add_verb(app, globals, "export", "Write a run as a Hugging Face model",
@@ -53,4 +51,7 @@ void add_export(CLI::App& app, Globals& globals) {
   verb->add_option("--format", arguments->format, "Format of the folder")->check(CLI::IsMember({"huggingface"}));
 }
 
+const bool kExportRegistered = register_verb({Heading::models, 60, add_export});
+
+}  // namespace
 }  // namespace plumb::app

@@ -65,8 +65,6 @@ RunConfig requested_run(const FinetuneArguments& arguments, const Globals& globa
   return run;
 }
 
-}  // namespace
-
 void add_finetune(CLI::App& app, Globals& globals) {
   const auto arguments = std::make_shared<FinetuneArguments>();
   CLI::App* verb = add_verb(
@@ -93,4 +91,7 @@ void add_finetune(CLI::App& app, Globals& globals) {
   verb->get_option("--seed")->each([arguments](const std::string&) { arguments->seed_given = true; });
 }
 
+const bool kFinetuneRegistered = register_verb({Heading::models, 30, add_finetune, true});
+
+}  // namespace
 }  // namespace plumb::app

@@ -169,8 +169,6 @@ void generate_samples(GenerateArguments arguments, const Globals& globals) {
   }
 }
 
-}  // namespace
-
 void add_generate(CLI::App& app, Globals& globals) {
   auto arguments = std::make_shared<GenerateArguments>();
   CLI::App* verb = add_verb(app, globals, "generate", "Continue a prompt with a trained language model",
@@ -214,4 +212,7 @@ void add_generate(CLI::App& app, Globals& globals) {
   verb->add_option("--batch-rows", options.batch_rows, "Samples to generate together")->check(positive());
 }
 
+const bool kGenerateRegistered = register_verb({Heading::models, 80, add_generate});
+
+}  // namespace
 }  // namespace plumb::app

@@ -45,8 +45,6 @@ void import_folder(const ImportArguments& arguments, const Globals& globals) {
   emit(globals, json, text_of(imported, arguments.out));
 }
 
-}  // namespace
-
 void add_import(CLI::App& app, Globals& globals) {
   const auto arguments = std::make_shared<ImportArguments>();
   CLI::App* verb =
@@ -62,4 +60,7 @@ void add_import(CLI::App& app, Globals& globals) {
       ->required();
 }
 
+const bool kImportRegistered = register_verb({Heading::models, 50, add_import});
+
+}  // namespace
 }  // namespace plumb::app

@@ -46,8 +46,6 @@ CLI::Option* add_list_option(CLI::App& verb, const char* name, std::vector<std::
   return verb.add_option(name, values, help)->delimiter(',')->allow_extra_args(false);
 }
 
-}  // namespace
-
 void add_judge(CLI::App& app, Globals& globals) {
   const auto arguments = std::make_shared<JudgeArguments>();
   CLI::App* verb =
@@ -84,4 +82,7 @@ void add_judge(CLI::App& app, Globals& globals) {
   add_json_option(*verb, globals);
 }
 
+const bool kJudgeRegistered = register_verb({Heading::measure, 80, add_judge});
+
+}  // namespace
 }  // namespace plumb::app

@@ -84,8 +84,6 @@ void list(const ListArguments& arguments, const Globals& globals) {
   emit(globals, document(kinds), join(texts, "\n"));
 }
 
-}  // namespace
-
 void add_list(CLI::App& app, Globals& globals) {
   auto arguments = std::make_shared<ListArguments>();
   CLI::App* verb = add_verb(app, globals, "list", "List the available variants with their equations and papers",
@@ -103,4 +101,7 @@ void add_list(CLI::App& app, Globals& globals) {
       ->excludes(markdown);
 }
 
+const bool kListRegistered = register_verb({Heading::tools, 10, add_list});
+
+}  // namespace
 }  // namespace plumb::app

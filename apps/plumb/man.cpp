@@ -206,8 +206,6 @@ void print_page(const std::string& name, const ManualVerb& program) {
   if (!found) throw UsageError(fmt::format("unknown command '{}'", name), "see plumb --help");
 }
 
-}  // namespace
-
 void add_man(CLI::App& app, Globals& globals) {
   auto arguments = std::make_shared<ManArguments>();
   CLI::App* verb = add_verb(app, globals, "man", "Print a manual page, or write all of them",
@@ -233,4 +231,7 @@ void add_man(CLI::App& app, Globals& globals) {
       ->type_name("FILE");
 }
 
+const bool kManRegistered = register_verb({Heading::tools, 60, add_man});
+
+}  // namespace
 }  // namespace plumb::app

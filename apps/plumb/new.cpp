@@ -79,8 +79,6 @@ std::vector<std::string> write_plugin(const std::string& name, const fs::path& o
   return written;
 }
 
-}  // namespace
-
 void add_new(CLI::App& app, Globals& globals) {
   struct Arguments {
     std::string kind, name, out;
@@ -105,4 +103,7 @@ void add_new(CLI::App& app, Globals& globals) {
   verb->add_option("--out", arguments->out, "Directory to create (default: NAME)")->type_name("DIR");
 }
 
+const bool kNewRegistered = register_verb({Heading::tools, 30, add_new});
+
+}  // namespace
 }  // namespace plumb::app

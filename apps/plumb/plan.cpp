@@ -171,8 +171,6 @@ void run(PlanArguments& arguments, const Globals& globals) {
   emit(globals, json, text);
 }
 
-}  // namespace
-
 void add_plan(CLI::App& app, Globals& globals) {
   const auto arguments = std::make_shared<PlanArguments>();
   CLI::App* verb = add_verb(app, globals, "plan", "Estimate memory, time and the best division over devices",
@@ -203,4 +201,7 @@ void add_plan(CLI::App& app, Globals& globals) {
   verb->add_option("--show", arguments->show, "Number of divisions to show")->check(positive());
 }
 
+const bool kPlanRegistered = register_verb({Heading::measure, 50, add_plan});
+
+}  // namespace
 }  // namespace plumb::app

@@ -149,8 +149,6 @@ void measure_and_report(const ProbeArguments& arguments, const Subject& subject,
   emit(globals, subject.document(document), text_of(report, subject) + (more ? app::text_of(*more) : ""));
 }
 
-}  // namespace
-
 void add_probe(CLI::App& app, Globals& globals) {
   auto arguments = std::make_shared<ProbeArguments>();
   CLI::App* verb = add_verb(
@@ -183,4 +181,7 @@ void add_probe(CLI::App& app, Globals& globals) {
   add_processes_option(*verb, arguments->processes);
 }
 
+const bool kProbeRegistered = register_verb({Heading::measure, 20, add_probe, true});
+
+}  // namespace
 }  // namespace plumb::app

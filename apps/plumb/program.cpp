@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <exception>
 #include <filesystem>
 #include <iostream>
+#include <map>
+#include <vector>
 
 #include "checks.h"
 #include "console.h"
@@ -47,33 +48,28 @@ UsageError usage_error(const CLI::App& program, const CLI::ParseError& error) {
   return UsageError(message, fmt::format("plumb {}--help lists the {}", name, has_commands ? "commands" : "options"));
 }
 
-using AddVerb = void (*)(CLI::App&, Globals&);
+std::vector<VerbFile>& verb_files() {
+  static std::vector<VerbFile> files;
+  return files;
+}
 
 /// Adds the verbs, grouped as in `plumb --help`.
 void add_verbs(CLI::App& app, Globals& globals) {
-  const std::vector<std::pair<std::string, std::vector<AddVerb>>> groups = {
-      {"Measure and compare",
-       {add_check, add_probe, add_spectrum, add_diff, add_plan, add_study, add_runs, add_judge, add_watch, add_report}},
-      {"Train and use models",
-       {add_data, add_train, add_finetune, add_average, add_import, add_export, add_translate, add_generate,
-        add_classify, add_embed, add_score, add_evaluate, add_compare}},
-      {"Reference and tools", {add_list, add_config, add_new, add_bench, add_completion, add_man}}};
-  for (const auto& [heading, verbs] : groups) {
-    for (const AddVerb add : verbs) add(app, globals);
+  for (const auto& [heading, title] : {std::pair{Heading::measure, "Measure and compare"},
+                                       {Heading::models, "Train and use models"},
+                                       {Heading::tools, "Reference and tools"}}) {
+    add_verbs_of(heading, app, globals);
     for (CLI::App* verb : app.get_subcommands({})) {
-      if (verb->get_group() == "Subcommands") verb->group(heading);  // CLI11's default
+      if (verb->get_group() == "Subcommands") verb->group(title);  // CLI11's default
     }
   }
 }
 
-/// The verbs that all processes of a launcher, such as torchrun, run together.
-constexpr std::array<std::string_view, 4> kJointVerbs = {"train", "finetune", "probe", "spectrum"};
-
 /// Called with the reason after this process has printed an error. Tells the processes of a launcher that wait for this
 /// one, unless it has already begun to join them.
 void tell_others(int argc, const char* const* argv, const Globals& globals, const std::string& reason) {
-  const bool joint = argc > 1 && std::find(kJointVerbs.begin(), kJointVerbs.end(), argv[1]) != kJointVerbs.end();
-  if (!joint || globals.joins) return;
+  const auto& joint = globals.joint_verbs;
+  if (argc < 2 || std::find(joint.begin(), joint.end(), argv[1]) == joint.end() || globals.joins) return;
   try {
     if (const std::optional<Rendezvous> launched = rendezvous_of_environment()) decline(*launched, reason);
   } catch (const Error&) {  // the launcher's variables are invalid: the others cannot be found
@@ -108,6 +104,22 @@ void run(CLI::App& app, int argc, const char* const* argv) {
 }
 
 }  // namespace
+
+bool register_verb(const VerbFile& file) {
+  verb_files().push_back(file);
+  return true;
+}
+
+void add_verbs_of(Heading heading, CLI::App& parent, Globals& globals) {
+  std::multimap<int, VerbFile> by_place;
+  for (const VerbFile& file : verb_files()) {
+    if (file.heading == heading) by_place.emplace(file.place, file);
+  }
+  for (const auto& [place, file] : by_place) {
+    file.add(parent, globals);
+    if (file.joint) globals.joint_verbs.push_back(parent.get_subcommands({}).back()->get_name());
+  }
+}
 
 CLI::App* add_verb(CLI::App& parent, Globals& globals, const std::string& name, const std::string& description,
                    const std::string& example, std::function<void()> run) {

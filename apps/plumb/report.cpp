@@ -37,8 +37,6 @@ void report(const ReportArguments& arguments) {
   if (!arguments.svg.empty()) fmt::print("{}: {} files\n", arguments.svg, write_svg(results, arguments.svg));
 }
 
-}  // namespace
-
 void add_report(CLI::App& app, Globals& globals) {
   const auto arguments = std::make_shared<ReportArguments>();
   CLI::App* verb =
@@ -60,4 +58,7 @@ void add_report(CLI::App& app, Globals& globals) {
       ->type_name("DIR");
 }
 
+const bool kReportRegistered = register_verb({Heading::measure, 100, add_report});
+
+}  // namespace
 }  // namespace plumb::app

@@ -41,8 +41,6 @@ void list_runs(const RunsArguments& arguments, const Globals& globals) {
        arguments.csv ? csv() : run_table_text(runs, columns, all ? terminal_width(STDOUT_FILENO) : 0));
 }
 
-}  // namespace
-
 void add_runs(CLI::App& app, Globals& globals) {
   const auto arguments = std::make_shared<RunsArguments>();
   CLI::App* verb = add_verb(app, globals, "runs", "List and compare training runs: their differences and results",
@@ -67,4 +65,7 @@ void add_runs(CLI::App& app, Globals& globals) {
   add_json_option(*verb, globals);
 }
 
+const bool kRunsRegistered = register_verb({Heading::measure, 70, add_runs});
+
+}  // namespace
 }  // namespace plumb::app

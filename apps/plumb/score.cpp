@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,17 +11,19 @@
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/text.h"
-#include "plumb/metrics/bleu.h"
-#include "plumb/metrics/bleu_smoothing.h"
-#include "plumb/metrics/bleu_tokenizer.h"
-#include "plumb/metrics/chrf.h"
 #include "plumb/metrics/resampling.h"
-#include "plumb/metrics/ter.h"
 #include "plumb/metrics/unicode.h"
+#include "score_metric.h"
 #include "score_report.h"
 #include "verb.h"
 
 namespace plumb::app {
+
+Registry<std::function<std::unique_ptr<ScoreMetric>()>>& score_metrics() {
+  static Registry<std::function<std::unique_ptr<ScoreMetric>()>> registry("metric");
+  return registry;
+}
+
 namespace {
 
 using Sentences = std::vector<std::string>;
@@ -35,9 +38,7 @@ struct ScoreArguments {
   int64_t samples = 1000;
   int64_t trials = 10000;
   bool lowercase = false;
-  BleuOptions bleu;
-  ChrfOptions chrf;
-  TerOptions ter;
+  std::map<std::string, std::shared_ptr<ScoreMetric>> known;  // all that are registered, with their options
 };
 
 // As in sacreBLEU, white space at the end of a line is ignored.
@@ -60,19 +61,17 @@ void require_equal_lengths(const std::string& name, const Sentences& system, con
 /// One of `--metrics`, with its options.
 struct ChosenMetric {
   std::string key;
+  std::shared_ptr<ScoreMetric> known;
   CorpusMetric metric;
-  CorpusMetric of_sentences;  // for single sentences: BLEU leaves out orders without n-grams
+  CorpusMetric of_sentences;
 };
 
 ChosenMetric choose_metric(const std::string& key, const ScoreArguments& arguments) {
-  if (key == "bleu") {
-    BleuOptions of_sentences = arguments.bleu;
-    of_sentences.effective_order = true;
-    return {key, bleu_metric(arguments.bleu), bleu_metric(of_sentences)};
-  }
-  if (key == "chrf") return {key, chrf_metric(arguments.chrf), chrf_metric(arguments.chrf)};
-  if (key == "ter") return {key, ter_metric(arguments.ter), ter_metric(arguments.ter)};
-  throw UsageError(fmt::format("--metrics: unknown metric '{}'", key), "known: bleu, chrf, ter");
+  const auto found = arguments.known.find(key);
+  if (found == arguments.known.end())
+    throw UsageError(fmt::format("--metrics: unknown metric '{}'", key), "known: " + join(score_metrics().names()));
+  const std::shared_ptr<ScoreMetric>& known = found->second;
+  return {key, known, known->metric(arguments.lowercase), known->of_sentences(arguments.lowercase)};
 }
 
 std::vector<ChosenMetric> choose_metrics(const ScoreArguments& arguments) {
@@ -131,8 +130,7 @@ MetricScores score_systems(const ChosenMetric& chosen, const std::vector<Sentenc
     const std::vector<int64_t> sums = counts[i].sum();
     SystemScore& system = scores.systems.emplace_back();
     system.score = metric.score(sums);
-    if (chosen.key == "bleu") system.bleu = bleu_of_counts(sums, arguments.bleu);
-    if (chosen.key == "ter") system.ter = ter_of_counts(sums, references.size());
+    system.details = chosen.known->details(sums, references.size());
     if (!samples.empty()) system.interval = interval_of_samples(samples[i]);
     if (arguments.sentences) system.sentences = sentence_scores(chosen.of_sentences, counts[i]);
   }
@@ -141,7 +139,6 @@ MetricScores score_systems(const ChosenMetric& chosen, const std::vector<Sentenc
 }
 
 void score(ScoreArguments arguments, const Globals& globals) {
-  arguments.bleu.lowercase = arguments.chrf.lowercase = arguments.lowercase;
   if (arguments.hypotheses.empty()) arguments.hypotheses = {"-"};
   for (std::string& path : arguments.hypotheses) {
     if (path.empty()) path = "-";
@@ -178,40 +175,6 @@ void score(ScoreArguments arguments, const Globals& globals) {
   emit(globals, document(report), text_of(report));
 }
 
-void add_bleu_options(CLI::App& verb, ScoreArguments& arguments) {
-  verb.add_option("--tokenize", arguments.bleu.tokenizer, "BLEU tokenizer")
-      ->check(CLI::IsMember(bleu_tokenizers().names()));
-  verb.add_option("--smoothing", arguments.bleu.smoothing, "BLEU smoothing")
-      ->check(CLI::IsMember(bleu_smoothings().names()));
-  verb.add_option("--smoothing-value", arguments.bleu.smoothing_value,
-                  "Value for --smoothing floor (default: 0.1) and add-k (default: 1)")
-      ->check(not_negative());
-  verb.add_option("--order", arguments.bleu.order, "Highest order of n-grams in BLEU")->check(CLI::Range(1, 100));
-  verb.add_flag("--effective-order", arguments.bleu.effective_order,
-                "Leave out of BLEU the orders for which the translations have no n-gram; --sentences always does so");
-}
-
-void add_chrf_options(CLI::App& verb, ScoreArguments& arguments) {
-  verb.add_option("--chrf-character-order", arguments.chrf.character_order,
-                  "Highest order of character n-grams in chrF")
-      ->check(CLI::Range(1, 100));
-  verb.add_option("--chrf-word-order", arguments.chrf.word_order, "Order of word n-grams in chrF; 2 is chrF++")
-      ->check(CLI::Range(0, 9));
-  verb.add_option("--chrf-beta", arguments.chrf.beta, "Weight of recall against precision in chrF")
-      ->check(between(1e-6, 1e6));
-  verb.add_flag("--chrf-whitespace", arguments.chrf.whitespace, "Include white space in chrF's character n-grams");
-  verb.add_flag("--chrf-epsilon-smoothing", arguments.chrf.epsilon_smoothing,
-                "Average chrF over all orders, as chrF++.py, NLTK and Moses do");
-}
-
-void add_ter_options(CLI::App& verb, ScoreArguments& arguments) {
-  verb.add_flag("--ter-normalize", arguments.ter.normalize, "Separate punctuation and replace XML entities in TER");
-  verb.add_flag("--ter-no-punctuation", arguments.ter.remove_punctuation, "Remove punctuation in TER");
-  verb.add_flag("--ter-asian", arguments.ter.asian,
-                "Let the two options above treat Chinese and Japanese characters and punctuation too");
-  verb.add_flag("--ter-case-sensitive", arguments.ter.case_sensitive, "Do not ignore case in TER");
-}
-
 void add_resampling_options(CLI::App& verb, ScoreArguments& arguments) {
   verb.add_flag("--confidence", arguments.confidence, "Give 95% bootstrap intervals");
   verb.add_option(
@@ -222,8 +185,6 @@ void add_resampling_options(CLI::App& verb, ScoreArguments& arguments) {
   verb.add_option("--samples", arguments.samples, "Samples of the bootstrap")->check(between(1, 10'000'000));
   verb.add_option("--trials", arguments.trials, "Trials of approximate randomization")->check(between(1, 10'000'000));
 }
-
-}  // namespace
 
 void add_score(CLI::App& app, Globals& globals) {
   auto arguments = std::make_shared<ScoreArguments>();
@@ -241,13 +202,18 @@ void add_score(CLI::App& app, Globals& globals) {
       ->type_name("FILE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  verb->add_option("--metrics", arguments->metrics, "Metrics, of bleu, chrf and ter")->type_name("NAME,...");
+  verb->add_option("--metrics", arguments->metrics, "Metrics, of " + join(score_metrics().names()))
+      ->type_name("NAME,...");
   verb->add_flag("--sentences", arguments->sentences, "Give the score of each sentence as well");
   add_resampling_options(*verb, *arguments);
   verb->add_flag("--lowercase", arguments->lowercase, "Ignore case in BLEU and chrF; TER ignores it by default");
-  add_bleu_options(*verb, *arguments);
-  add_chrf_options(*verb, *arguments);
-  add_ter_options(*verb, *arguments);
+  for (const auto& [key, entry] : score_metrics().entries()) {
+    arguments->known[key] = entry.make();
+    arguments->known[key]->add_options(*verb);
+  }
 }
 
+const bool kScoreRegistered = register_verb({Heading::models, 110, add_score});
+
+}  // namespace
 }  // namespace plumb::app

@@ -7,26 +7,12 @@
 namespace plumb::app {
 namespace {
 
-double length_ratio(const BleuScore& bleu) {
-  return bleu.reference_length == 0
-             ? 0.0
-             : static_cast<double>(bleu.system_length) / static_cast<double>(bleu.reference_length);
-}
-
-std::string bleu_details(const BleuScore& bleu) {
-  std::vector<std::string> precisions;
-  for (const double precision : bleu.precisions) precisions.push_back(fmt::format("{:.1f}", precision));
-  return fmt::format(" {} (BP = {:.3f} ratio = {:.3f} hyp_len = {} ref_len = {})", join(precisions, "/"),
-                     bleu.brevity_penalty, length_ratio(bleu), bleu.system_length, bleu.reference_length);
-}
-
 // BLEU|nrefs:1|… = 31.2 (μ = 31.1 ± 1.0) 63.0/38.2/24.9/16.8 (BP = …)
 std::string score_line(const MetricScores& metric, const SystemScore& system) {
   std::string line = fmt::format("{}|{} = {:.1f}", metric.name, metric.signature, system.score);
   if (system.interval)
     line += fmt::format(" (μ = {:.1f} ± {:.1f})", system.interval->mean, system.interval->half_width());
-  if (system.bleu) line += bleu_details(*system.bleu);
-  return line + '\n';
+  return line + system.details.text + '\n';
 }
 
 using Rows = std::vector<std::vector<std::string>>;
@@ -109,20 +95,9 @@ Json interval_json(const SampleInterval& interval) {
   return {{"mean", interval.mean}, {"low", interval.low}, {"high", interval.high}};
 }
 
-void add_bleu(Json& json, const BleuScore& bleu) {
-  json["precisions"] = bleu.precisions;
-  json["brevity_penalty"] = bleu.brevity_penalty;
-  json["system_length"] = bleu.system_length;
-  json["reference_length"] = bleu.reference_length;
-}
-
 Json system_json(const SystemScore& system) {
   Json json = {{"score", system.score}};
-  if (system.bleu) add_bleu(json, *system.bleu);
-  if (system.ter) {
-    json["edits"] = system.ter->edits;
-    json["reference_length"] = system.ter->reference_length;
-  }
+  json.update(system.details.keys);
   if (system.interval) json["interval"] = interval_json(*system.interval);
   if (system.comparison) {
     json["difference"] = system.comparison->difference;
@@ -137,8 +112,8 @@ Json system_json(const SystemScore& system) {
 void add_first_system(Json& json, const MetricScores& metric) {
   const SystemScore& first = metric.systems.front();
   json[metric.key] = first.score;
-  if (first.bleu) {
-    add_bleu(json, *first.bleu);
+  if (metric.key == "bleu") {  // the usual metric, whose keys have no prefix
+    json.update(first.details.keys);
     json["signature"] = metric.signature;
     return;
   }

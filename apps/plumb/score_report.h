@@ -7,9 +7,8 @@
 #include <vector>
 
 #include "plumb/base/json.h"
-#include "plumb/metrics/bleu.h"
 #include "plumb/metrics/resampling.h"
-#include "plumb/metrics/ter.h"
+#include "score_metric.h"
 
 namespace plumb::app {
 
@@ -23,8 +22,7 @@ struct ScoreComparison {
 /// One system under one metric.
 struct SystemScore {
   double score = 0;
-  std::optional<BleuScore> bleu;  // with its parts, if this is the metric
-  std::optional<TerScore> ter;
+  ScoreMetric::Details details;
   std::optional<SampleInterval> interval;
   std::optional<ScoreComparison> comparison;  // absent for the first system
   std::vector<double> sentences;              // one score per sentence; empty if not requested

@@ -21,7 +21,8 @@ enum class ConfigurationReader { run, finetuning, study };
 std::vector<ConfigurationSection> sections_of(ConfigurationReader reader);
 
 /// docs/configuration.md with its tables of keys written anew; everything around them stays. A key without a meaning
-/// keeps its own. Throws Error if a section has no heading, or a heading such as "### [train]" is that of no section.
+/// keeps its own. A part of a study without a heading gets one at the end, with the part's summary. Throws Error if
+/// another section has no heading, or a heading such as "### [train]" is that of no section.
 std::string configuration_page(const std::string& page);
 
 }  // namespace plumb::app

@@ -89,8 +89,6 @@ void measure_and_write(const SpectrumArguments& arguments, const Subject& subjec
   if (group.rank() == 0) emit(globals, subject.document(to_json(report)), text_of(report));
 }
 
-}  // namespace
-
 void add_spectrum(CLI::App& app, Globals& globals) {
   const auto arguments = std::make_shared<SpectrumArguments>();
   CLI::App* verb =
@@ -135,4 +133,7 @@ void add_spectrum(CLI::App& app, Globals& globals) {
       ->check(CLI::ExistingDirectory);
 }
 
+const bool kSpectrumRegistered = register_verb({Heading::measure, 30, add_spectrum, true});
+
+}  // namespace
 }  // namespace plumb::app

@@ -75,8 +75,6 @@ std::string text_of_registration(const Json& registration, const StudyConfig& st
                      registration["sha256"].get<std::string>());
 }
 
-}  // namespace
-
 void add_study(CLI::App& app, Globals& globals) {
   auto arguments = std::make_shared<StudyArguments>();
   CLI::App* verb =
@@ -117,4 +115,7 @@ void add_study(CLI::App& app, Globals& globals) {
   verb->get_option("--set")->description("Override a key, such as training.learning_rates=[1e-3]; may be repeated");
 }
 
+const bool kStudyRegistered = register_verb({Heading::measure, 60, add_study});
+
+}  // namespace
 }  // namespace plumb::app

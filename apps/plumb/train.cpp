@@ -39,8 +39,6 @@ RunConfig requested(const TrainArguments& arguments, const Globals& globals) {
   return run;
 }
 
-}  // namespace
-
 void add_train(CLI::App& app, Globals& globals) {
   const auto arguments = std::make_shared<TrainArguments>();
   CLI::App* verb =
@@ -69,4 +67,7 @@ void add_train(CLI::App& app, Globals& globals) {
   verb->get_option("--seed")->each([arguments](const std::string&) { arguments->seed_given = true; });
 }
 
+const bool kTrainRegistered = register_verb({Heading::models, 20, add_train, true});
+
+}  // namespace
 }  // namespace plumb::app

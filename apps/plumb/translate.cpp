@@ -66,8 +66,6 @@ void translate_input(TranslateArguments arguments) {
   }
 }
 
-}  // namespace
-
 void add_translate(CLI::App& app, Globals& globals) {
   auto arguments = std::make_shared<TranslateArguments>();
   CLI::App* verb = add_verb(
@@ -88,4 +86,7 @@ void add_translate(CLI::App& app, Globals& globals) {
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}));
 }
 
+const bool kTranslateRegistered = register_verb({Heading::models, 70, add_translate});
+
+}  // namespace
 }  // namespace plumb::app

@@ -1,4 +1,4 @@
-// A command of the program ("verb"): each has a file that registers its options and its action.
+// A command of the program ("verb"): each has a file with its options and its action, which registers itself.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -24,8 +24,25 @@ struct Globals {
   std::vector<std::string> plugins;  // --load, which plumb_main has loaded
   bool quiet = false;
   bool verbose = false;
-  bool joins = false;  // has begun to join the other processes of a launcher
+  std::vector<std::string> joint_verbs;  // all processes of a launcher, such as torchrun, run these together
+  bool joins = false;                    // has begun to join the other processes of a launcher
 };
+
+/// Where `plumb --help` lists a command, or that it is one of `plumb bench`.
+enum class Heading { measure, models, tools, benchmarks };
+
+/// What declares a command, and its place below the heading: those with smaller numbers come first.
+struct VerbFile {
+  Heading heading;
+  int place;
+  void (*add)(CLI::App& parent, Globals& globals);
+  bool joint = false;  // see Globals::joint_verbs
+};
+/// Called by the file of each command, before the program starts. Returns true.
+bool register_verb(const VerbFile& file);
+
+/// Adds the commands below a heading, and the names of joint ones to `globals`.
+void add_verbs_of(Heading heading, CLI::App& parent, Globals& globals);
 
 /// Adds the options that every verb has, and an example to its help.
 /// `run` is called after parsing; plumb_main() reports the errors that it throws.
@@ -59,35 +76,5 @@ class Diverged : public Error {
 struct Ended {
   int status = 0;
 };
-
-void add_average(CLI::App& app, Globals& globals);
-void add_bench(CLI::App& app, Globals& globals);
-void add_check(CLI::App& app, Globals& globals);
-void add_classify(CLI::App& app, Globals& globals);
-void add_compare(CLI::App& app, Globals& globals);
-void add_completion(CLI::App& app, Globals& globals);
-void add_data(CLI::App& app, Globals& globals);
-void add_diff(CLI::App& app, Globals& globals);
-void add_embed(CLI::App& app, Globals& globals);
-void add_evaluate(CLI::App& app, Globals& globals);
-void add_finetune(CLI::App& app, Globals& globals);
-void add_generate(CLI::App& app, Globals& globals);
-void add_import(CLI::App& app, Globals& globals);
-void add_export(CLI::App& app, Globals& globals);
-void add_judge(CLI::App& app, Globals& globals);
-void add_list(CLI::App& app, Globals& globals);
-void add_config(CLI::App& app, Globals& globals);
-void add_new(CLI::App& app, Globals& globals);
-void add_man(CLI::App& app, Globals& globals);
-void add_plan(CLI::App& app, Globals& globals);
-void add_probe(CLI::App& app, Globals& globals);
-void add_report(CLI::App& app, Globals& globals);
-void add_runs(CLI::App& app, Globals& globals);
-void add_score(CLI::App& app, Globals& globals);
-void add_spectrum(CLI::App& app, Globals& globals);
-void add_study(CLI::App& app, Globals& globals);
-void add_train(CLI::App& app, Globals& globals);
-void add_translate(CLI::App& app, Globals& globals);
-void add_watch(CLI::App& app, Globals& globals);
 
 }  // namespace plumb::app

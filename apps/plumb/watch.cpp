@@ -155,8 +155,6 @@ void watch(const WatchArguments&) {
 
 #endif
 
-}  // namespace
-
 void add_watch(CLI::App& app, Globals& globals) {
   const auto arguments = std::make_shared<WatchArguments>();
   CLI::App* verb = add_verb(app, globals, "watch", "Serve the report of training runs, updated while they train",
@@ -175,4 +173,7 @@ void add_watch(CLI::App& app, Globals& globals) {
       ->type_name("NAME");
 }
 
+const bool kWatchRegistered = register_verb({Heading::measure, 90, add_watch});
+
+}  // namespace
 }  // namespace plumb::app

@@ -30,8 +30,6 @@ Json measure(const AttentionArguments& arguments, uint64_t seed) {
   return json;
 }
 
-}  // namespace
-
 void add_attention(CLI::App& bench, Globals& globals) {
   const auto arguments = std::make_shared<AttentionArguments>();
   CLI::App* verb = add_measurement(bench, globals, "attention", "Time causal self-attention at increasing lengths",
@@ -41,4 +39,7 @@ void add_attention(CLI::App& bench, Globals& globals) {
   verb->add_option("--kind", arguments->kind, "Kind of attention")->check(CLI::IsMember(attentions().names()));
 }
 
+const bool kAttentionRegistered = register_verb({Heading::benchmarks, 60, add_attention});
+
+}  // namespace
 }  // namespace plumb::app::bench

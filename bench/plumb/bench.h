@@ -98,15 +98,4 @@ void add_precision_option(CLI::App& verb, std::string& precision);
 void add_sizes(CLI::App& verb, Sizes& sizes);
 void add_sizes(CLI::App& verb, DecoderSizes& sizes);
 
-/// The measurements, one file each.
-void add_train(CLI::App& bench, Globals& globals);
-void add_decoder(CLI::App& bench, Globals& globals);
-void add_hvp(CLI::App& bench, Globals& globals);
-void add_decode(CLI::App& bench, Globals& globals);
-void add_generate(CLI::App& bench, Globals& globals);
-void add_attention(CLI::App& bench, Globals& globals);
-void add_lstm(CLI::App& bench, Globals& globals);
-void add_optimizer(CLI::App& bench, Globals& globals);
-void add_plan(CLI::App& bench, Globals& globals);
-
 }  // namespace plumb::app::bench

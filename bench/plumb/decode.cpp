@@ -88,8 +88,6 @@ Json measure(const DecodeArguments& arguments, const std::vector<int64_t>& beams
   return json;
 }
 
-}  // namespace
-
 void add_decode(CLI::App& bench, Globals& globals) {
   const auto arguments = std::make_shared<DecodeArguments>();
   CLI::App* verb = add_measurement(
@@ -106,4 +104,7 @@ void add_decode(CLI::App& bench, Globals& globals) {
   add_sizes(*verb, arguments->sizes);
 }
 
+const bool kDecodeRegistered = register_verb({Heading::benchmarks, 40, add_decode});
+
+}  // namespace
 }  // namespace plumb::app::bench

@@ -62,8 +62,6 @@ Json measure(const DecoderArguments& arguments, uint64_t seed) {
   return json;
 }
 
-}  // namespace
-
 void add_decoder(CLI::App& bench, Globals& globals) {
   const auto arguments = std::make_shared<DecoderArguments>();
   CLI::App* verb =
@@ -77,4 +75,7 @@ void add_decoder(CLI::App& bench, Globals& globals) {
   add_export_option(*verb, arguments->directory);
 }
 
+const bool kDecoderRegistered = register_verb({Heading::benchmarks, 20, add_decoder});
+
+}  // namespace
 }  // namespace plumb::app::bench

@@ -169,8 +169,6 @@ Json measure(const GenerateArguments& arguments, uint64_t seed) {
   return json;
 }
 
-}  // namespace
-
 void add_generate(CLI::App& bench, Globals& globals) {
   const auto arguments = std::make_shared<GenerateArguments>();
   CLI::App* verb =
@@ -194,4 +192,7 @@ void add_generate(CLI::App& bench, Globals& globals) {
   add_export_option(*verb, arguments->directory);
 }
 
+const bool kGenerateRegistered = register_verb({Heading::benchmarks, 50, add_generate});
+
+}  // namespace
 }  // namespace plumb::app::bench

@@ -84,8 +84,6 @@ Json measure(const ProductArguments& arguments, uint64_t seed) {
   return json;
 }
 
-}  // namespace
-
 void add_hvp(CLI::App& bench, Globals& globals) {
   const auto arguments = std::make_shared<ProductArguments>();
   CLI::App* verb = add_measurement(bench, globals, "hvp",
@@ -95,4 +93,7 @@ void add_hvp(CLI::App& bench, Globals& globals) {
   add_sizes(*verb, arguments->sizes);
 }
 
+const bool kHvpRegistered = register_verb({Heading::benchmarks, 30, add_hvp});
+
+}  // namespace
 }  // namespace plumb::app::bench

@@ -110,8 +110,6 @@ Json measure(const LstmArguments& arguments, uint64_t seed) {
   return json;
 }
 
-}  // namespace
-
 void add_lstm(CLI::App& bench, Globals& globals) {
   const auto arguments = std::make_shared<LstmArguments>();
   CLI::App* verb = add_measurement(bench, globals, "lstm", "Time LSTM layers, forward and backward",
@@ -126,4 +124,7 @@ void add_lstm(CLI::App& bench, Globals& globals) {
   add_export_option(*verb, arguments->directory);
 }
 
+const bool kLstmRegistered = register_verb({Heading::benchmarks, 70, add_lstm});
+
+}  // namespace
 }  // namespace plumb::app::bench

@@ -149,8 +149,6 @@ Json measure(const OptimizerArguments& arguments, uint64_t seed) {
   return json;
 }
 
-}  // namespace
-
 void add_optimizer(CLI::App& bench, Globals& globals) {
   const auto arguments = std::make_shared<OptimizerArguments>();
   CLI::App* verb =
@@ -167,4 +165,7 @@ void add_optimizer(CLI::App& bench, Globals& globals) {
   add_export_option(*verb, arguments->directory);
 }
 
+const bool kOptimizerRegistered = register_verb({Heading::benchmarks, 80, add_optimizer});
+
+}  // namespace
 }  // namespace plumb::app::bench

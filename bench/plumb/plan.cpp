@@ -88,8 +88,6 @@ Json measure(const PlanArguments& arguments, uint64_t seed) {
   return json;
 }
 
-}  // namespace
-
 void add_plan(CLI::App& bench, Globals& globals) {
   const auto arguments = std::make_shared<PlanArguments>();
   CLI::App* verb = add_measurement(
@@ -100,4 +98,7 @@ void add_plan(CLI::App& bench, Globals& globals) {
   add_size(*verb, "--runs", arguments->runs, "Timed steps; the median is reported");
 }
 
+const bool kPlanRegistered = register_verb({Heading::benchmarks, 90, add_plan});
+
+}  // namespace
 }  // namespace plumb::app::bench

@@ -80,8 +80,6 @@ Json measure(const TrainArguments& arguments, uint64_t seed) {
   return json;
 }
 
-}  // namespace
-
 void add_train(CLI::App& bench, Globals& globals) {
   const auto arguments = std::make_shared<TrainArguments>();
   CLI::App* verb = add_measurement(bench, globals, "train", "Time a training step: forward, backward, Adam",
@@ -95,4 +93,7 @@ void add_train(CLI::App& bench, Globals& globals) {
   add_sizes(*verb, arguments->sizes);
 }
 
+const bool kTrainRegistered = register_verb({Heading::benchmarks, 10, add_train});
+
+}  // namespace
 }  // namespace plumb::app::bench

@@ -1,21 +1,17 @@
 // plumb bench: times training, second derivatives and decoding, relative to the machine's matrix-product throughput.
-#include "bench.h"
+#include "verb.h"
 
 namespace plumb::app {
+namespace {
 
 void add_bench(CLI::App& app, Globals& globals) {
   CLI::App* verb = app.add_subcommand(
       "bench", "Benchmark training, second derivatives, decoding, generation, attention and optimizers");
   verb->require_subcommand(1);
-  bench::add_train(*verb, globals);
-  bench::add_decoder(*verb, globals);
-  bench::add_hvp(*verb, globals);
-  bench::add_decode(*verb, globals);
-  bench::add_generate(*verb, globals);
-  bench::add_attention(*verb, globals);
-  bench::add_lstm(*verb, globals);
-  bench::add_optimizer(*verb, globals);
-  bench::add_plan(*verb, globals);
+  add_verbs_of(Heading::benchmarks, *verb, globals);
 }
 
+const bool kBenchRegistered = register_verb({Heading::tools, 40, add_bench});
+
+}  // namespace
 }  // namespace plumb::app

@@ -92,6 +92,16 @@ TEST(Documentation, TablesAreWrittenAnewInPlace) {
   EXPECT_EQ(test::run_plumb({"list", "--tables", (folder / "page.md").string()}).output, page);
 }
 
+// So a new part needs no edit of the page.
+TEST(Documentation, APartWithoutASectionGetsOne) {
+  const test::TemporaryDirectory folder;
+  const std::string page = document("docs/configuration.md"), own = section(page, "### [depth]");
+  std::string without = page;
+  without.erase(without.find(own), own.size() + 1);
+  write_file_atomic(folder / "page.md", without);
+  EXPECT_EQ(test::run_plumb({"list", "--tables", (folder / "page.md").string()}).output, without + "\n" + own);
+}
+
 TEST(Documentation, VariantsAreWhatTheRegistriesSay) {
   EXPECT_EQ(document("docs/variants.md"), test::run_plumb({"list", "--markdown"}).output)
       << "write it anew with `make variants`";

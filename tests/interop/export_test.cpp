@@ -12,6 +12,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/json.h"
+#include "plumb/interop/family.h"
 #include "plumb/interop/fit.h"
 #include "plumb/interop/import.h"
 #include "plumb/io/safetensors.h"
@@ -120,18 +121,19 @@ TEST_P(ExportedFamily, WritesTheKeysOfTheConfiguration) {
   EXPECT_TRUE(compute_the_same(read_model_folder(folder_).config, read_model_folder(folder_of(GetParam())).config));
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, ExportedFamily,
-                         ::testing::Values("gpt2", "llama2", "llama3", "qwen2", "qwen3", "gpt_neox",
-                                           "gpt_neox_sequential", "stablelm", "stablelm_parallel", "bert", "marian",
-                                           "marian_two_vocabularies", "t5", "t5_1.1"),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           std::replace(name.begin(), name.end(), '.', '_');
-                           return name;
-                         });
+/// The folders of language models, translators and classifiers whose families can be exported.
+std::vector<std::string> exportable_folders() {
+  std::vector<std::string> names = test::folders_with({"logits"}, {"hidden"});
+  std::erase_if(names, [](const std::string& name) {
+    return families().at(read_json(folder_of(name) / "config.json")["model_type"]).make.settings == nullptr;
+  });
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, ExportedFamily, ::testing::ValuesIn(exportable_folders()), test::name_of_test);
 
 TEST(ExportedTranslator, IsATaskOfTranslation) {
-  for (const char* name : {"t5", "t5_1.1", "marian", "marian_two_vocabularies"}) {
+  for (const std::string& name : test::folders_with({"sources"}, {})) {
     const test::TemporaryDirectory scratch;
     import_model(folder_of(name), scratch / "run");
     EXPECT_EQ(load_run_config(scratch / "run").task.name, "translation");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <memory>
 
 #include "golden_folder.h"
@@ -66,7 +67,7 @@ TEST_P(ImportedLanguageModel, GreedyContinuation) {
 /// The imported run has the same model.
 TEST_P(ImportedLanguageModel, AsARun) {
   const test::TemporaryDirectory scratch;
-  const fs::path out = scratch / "run";
+  const std::filesystem::path out = scratch / "run";
   const ImportedModel imported = import_model(folder_of(GetParam()), out);
   EXPECT_FALSE(imported.tokenizer);
   EXPECT_EQ(load_run_config(out).model, imported.config);
@@ -79,9 +80,7 @@ TEST_P(ImportedLanguageModel, AsARun) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, ImportedLanguageModel,
-                         ::testing::Values("gpt2", "llama2", "llama3", "qwen2", "qwen3", "gpt_neox",
-                                           "gpt_neox_sequential", "stablelm", "stablelm_parallel"),
-                         [](const auto& info) { return info.param; });
+                         ::testing::ValuesIn(test::folders_with({"greedy"}, {"sources"})), test::name_of_test);
 
 class ImportedTranslator : public ::testing::TestWithParam<std::string> {
  protected:
@@ -126,12 +125,8 @@ TEST_P(ImportedTranslator, GreedyTranslation) {
   EXPECT_EQ(found, expected);
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, ImportedTranslator,
-                         ::testing::Values("t5", "t5_1.1", "marian", "marian_two_vocabularies"), [](const auto& info) {
-                           std::string name = info.param;
-                           std::replace(name.begin(), name.end(), '.', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Families, ImportedTranslator, ::testing::ValuesIn(test::folders_with({"sources"}, {})),
+                         test::name_of_test);
 
 class ImportedClassifier : public ::testing::TestWithParam<std::string> {};
 
@@ -153,8 +148,9 @@ TEST_P(ImportedClassifier, Logits) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, ImportedClassifier, ::testing::Values("bert", "roberta"),
-                         [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Families, ImportedClassifier,
+                         ::testing::ValuesIn(test::folders_with({"segments", "logits"}, {"hidden"})),
+                         test::name_of_test);
 
 // RoBERTa has a single segment, which both sentences of a pair share.
 TEST(ImportedRoberta, ReadsPairs) {

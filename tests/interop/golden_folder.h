@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "plumb/base/files.h"
 #include "plumb/base/json.h"
 #include "plumb/interop/import.h"
 #include "plumb/model/model.h"
@@ -20,6 +21,28 @@ using IdRows = std::vector<std::vector<int64_t>>;
 
 inline std::filesystem::path folder_of(const std::string& name) {
   return source_directory() / "tests" / "golden" / "huggingface" / name;
+}
+
+/// The names of the folders whose values.json has all keys of `with` and none of `without`.
+inline std::vector<std::string> folders_with(const std::vector<std::string>& with,
+                                             const std::vector<std::string>& without) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_of(""))) {
+    if (!entry.is_directory()) continue;
+    const Json values = read_json(entry.path() / "values.json");
+    const auto has = [&values](const std::string& key) { return values.contains(key); };
+    if (std::all_of(with.begin(), with.end(), has) && std::none_of(without.begin(), without.end(), has))
+      names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+/// A folder's name as that of a test.
+inline std::string name_of_test(const ::testing::TestParamInfo<std::string>& info) {
+  std::string name = info.param;
+  std::replace(name.begin(), name.end(), '.', '_');
+  return name;
 }
 
 /// The model of a folder with its weights.

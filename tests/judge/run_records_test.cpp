@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/judge/arms.h"
 #include "plumb/judge/judge.h"
 #include "plumb/report/tensorboard.h"
+#include "plumb/run/metrics_file.h"
 #include "support/errors.h"
 #include "support/paths.h"
 
@@ -170,6 +172,30 @@ TEST_F(RunFiles, RemarksAndKindsOfLines) {
            "\"split\": \"valid\", \"loss\": 3}\n");
   test::expect_error([&] { read_run_records(kinds); }, "several kinds, by \"split\"");
   EXPECT_EQ(read_run_records(kinds, {"split"}).size(), 2U);
+}
+
+// A run whose last validation loss is not a number has failed, although an earlier one was measured.
+TEST_F(RunFiles, PlumbsRunsEndWithTheirLastValueEvenIfItIsNaN) {
+  for (const auto& [name, last] : {std::pair{"stays", 2.25}, {"ends", std::nan("")}}) {
+    fs::create_directories(folder_.path() / name);
+    std::vector<TrainPoint> history(2);
+    for (TrainPoint& point : history) {
+      point.step = 10 * (&point - history.data() + 1);
+      point.metrics.set("valid_loss", point.step == 10 ? 2.5 : last);
+    }
+    MetricsFile(folder_.path() / name / "metrics.jsonl", history, {}, {});
+    (void)file(std::string(name) + "/plumb.json", "{\"kind\": \"run\"}");
+  }
+  const std::string ends = (folder_.path() / "ends").string(), stays = (folder_.path() / "stays").string();
+  const auto& values = read_run_records(ends).at(0).series.at("valid_loss");
+  ASSERT_EQ(values.size(), 2U);
+  EXPECT_EQ(values[0].value, 2.5);
+  EXPECT_EQ(values[1].step, 20);
+  EXPECT_TRUE(std::isnan(values[1].value));
+  const RunArms arms = gather_arms({{"ends", ends}, {"stays", stays}}, {});
+  EXPECT_EQ(arms.metric, "valid_loss");
+  EXPECT_EQ(arms.arms.at(0).sweep.points.at(0).losses, std::vector<double>{std::numeric_limits<double>::infinity()});
+  EXPECT_EQ(arms.arms.at(1).sweep.points.at(0).losses, std::vector<double>{2.25});
 }
 
 TEST_F(RunFiles, DamageIsNamed) {

@@ -67,8 +67,6 @@ struct CompletionArguments {
   std::string shell, out;
 };
 
-}  // namespace
-
 void add_completion(CLI::App& app, Globals& globals) {
   auto arguments = std::make_shared<CompletionArguments>();
   CLI::App* verb =
@@ -85,4 +83,7 @@ void add_completion(CLI::App& app, Globals& globals) {
   verb->add_option("--out", arguments->out, "File to write (default: standard output)")->type_name("FILE");
 }
 
+const bool kCompletionRegistered = register_verb({Heading::tools, 50, add_completion});
+
+}  // namespace
 }  // namespace plumb::app

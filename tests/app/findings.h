@@ -1,0 +1,132 @@
+// The results that docs/findings quotes, and how it writes numbers.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "plumb/analysis/sweep.h"
+#include "plumb/base/files.h"
+#include "plumb/base/json.h"
+#include "support/paths.h"
+
+namespace plumb::findings {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+/// The entropy of the validation labels (task/baseline.h) of the studies' data, which the files do not have. That of
+/// BERT's masked tokens is approximate; no verdict depends on it between 6.1 and 6.3.
+inline const std::map<std::string, double> kLabelEntropy = {{"multi30k_warmup", 5.632934602716145},
+                                                            {"bert_warmup", 6.2}};
+
+inline Json results_of(const std::string& name) {
+  return read_json(test::source_directory() / "docs" / "findings" / (name + ".json"));
+}
+
+/// docs/findings.md and all pages in docs/findings.
+inline std::string all_pages() {
+  const std::filesystem::path docs = test::source_directory() / "docs";
+  std::string text = read_file(docs / "findings.md");
+  for (const auto& entry : std::filesystem::directory_iterator(docs / "findings")) {
+    if (entry.path().extension() == ".md") text += read_file(entry.path());
+  }
+  return text;
+}
+
+inline std::string rounded(double number, int decimals = 2) {
+  const std::string text = fmt::format("{:.{}f}", number, decimals);
+  if (!text.starts_with('-')) return text;
+  const std::string size = text.substr(1);
+  return size.find_first_not_of("0.") == std::string::npos ? size : "−" + size;
+}
+
+/// "0.16 (−0.05 to 0.38", without the closing parenthesis.
+inline std::string with_limits(double mean, double low, double high) {
+  return fmt::format("{} ({} to {}", rounded(mean), rounded(low), rounded(high));
+}
+inline std::string with_limits(const Interval& interval) {
+  return with_limits(interval.mean, interval.low, interval.high);
+}
+inline std::string with_limits(const Json& mean, const Json& low, const Json& high) {
+  return with_limits(mean.get<double>(), low.get<double>(), high.get<double>());
+}
+
+inline const Json& with_id(const Json& list, const std::string& id) {
+  const auto found = std::find_if(list.begin(), list.end(), [&](const Json& each) { return each["id"] == id; });
+  if (found == list.end()) throw std::out_of_range(id);
+  return *found;
+}
+
+inline double number_or_infinity(const Json& cell) { return cell.is_null() ? kInfinity : cell.get<double>(); }
+
+/// The runs of an arm as a sweep, from a table of runs whose columns `key` identify the arm.
+class Arms {
+ public:
+  Arms(const Json& table, const std::vector<size_t>& key, size_t rate, size_t loss, double failed_at) {
+    for (const Json& row : table["rows"]) {
+      std::string name;
+      for (const size_t column : key)
+        name += (name.empty() ? "" : "; ") +
+                (row[column].is_string() ? row[column].get<std::string>() : row[column].dump());
+      Sweep& sweep = arms_[name];
+      sweep.failed_at = failed_at;
+      const auto learning_rate = row[rate].get<double>();
+      if (sweep.points.empty() || sweep.points.back().learning_rate != learning_rate)
+        sweep.points.push_back({learning_rate, {}});
+      sweep.points.back().losses.push_back(number_or_infinity(row[loss]));
+    }
+  }
+  [[nodiscard]] const Sweep& at(const std::string& name) const { return arms_.at(name); }
+  [[nodiscard]] const std::vector<double>& at(const std::string& name, double rate) const {
+    for (const Sweep::Point& point : at(name).points) {
+      if (point.learning_rate == rate) return point.losses;
+    }
+    throw std::out_of_range(name);
+  }
+  [[nodiscard]] const std::map<std::string, Sweep>& all() const { return arms_; }
+
+ private:
+  std::map<std::string, Sweep> arms_;  // by "pre-ln; adam; 100" or "encoder; from scratch; 300"
+};
+
+inline Arms training_arms(const std::string& file) {
+  return {with_id(results_of(file)["tables"], "runs"), {0, 2, 3}, 4, 8, kLabelEntropy.at(file)};
+}
+inline Arms transfer_arms(const std::string& file) {
+  return {with_id(results_of(file)["tables"], "transfer_runs"), {0, 1, 2}, 3, 7, kInfinity};
+}
+
+inline std::vector<double> minus(const std::vector<double>& a, const std::vector<double>& b) {
+  std::vector<double> difference;
+  for (size_t i = 0; i < a.size(); ++i) difference.push_back(a[i] - b[i]);
+  return difference;
+}
+
+inline std::vector<double> over(const std::vector<double>& a, const std::vector<double>& b) {
+  std::vector<double> ratio;
+  for (size_t i = 0; i < a.size(); ++i) ratio.push_back(a[i] / b[i]);
+  return ratio;
+}
+
+inline std::vector<double> numbers(const Json& list) { return list.get<std::vector<double>>(); }
+
+/// [seed]: the gradient norm of W₂ in a decoder layer, from 1.
+inline std::vector<double> gradients(const Json& results, const std::string& scheme, int layer) {
+  return numbers(
+      results["measurements"]["gradients"][scheme][fmt::format("decoder.layers.{}.linear2.weight", layer - 1)]);
+}
+
+/// The readings of residual_dual_bounded: layer 1 by itself, and relative to layer 6.
+inline std::vector<QuantityReading> first_layers(const Json& results) {
+  const auto of = [&](const char* scheme, int layer) { return gradients(results, scheme, layer); };
+  const std::vector<double> first = over(of("residual-dual", 1), of("pre-ln", 1));
+  return {{"by itself", first}, {"relative to layer 6", over(first, over(of("residual-dual", 6), of("pre-ln", 6)))}};
+}
+
+}  // namespace plumb::findings
