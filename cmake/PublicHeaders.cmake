@@ -40,6 +40,7 @@ set(PLUMB_PUBLIC_HEADERS
   nn/depth.h
   nn/feed_forward/feed_forward.h
   nn/init/init.h
+  nn/layer_division.h
   nn/layer_id.h
   nn/linear.h
   nn/lora.h

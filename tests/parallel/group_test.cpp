@@ -233,6 +233,26 @@ TEST_P(OverRanks, DifferentiateASumToAnyOrder) {
   });
 }
 
+// With A = Σ over ranks of a_r, the loss (Σ_r a_r·x²)² = A²·x⁴ of every rank has the derivatives 4·A²·x³, 12·A²·x² and
+// 24·A²·x; that by a_r is 2·A·x⁴.
+TEST_P(OverRanks, DifferentiateADividedComputationToAnyOrder) {
+  const double a_of[] = {0.5, 2.0, -0.75}, x_value = 0.7;
+  double a = 0;
+  for (int64_t rank = 0; rank < size(); ++rank) a += a_of[rank];
+  as_ranks(size(), [&](const Group& group) {
+    const Tensor x = at::full({1}, x_value, at::kDouble).requires_grad_(true);
+    const Tensor own = at::full({1}, a_of[group.rank()], at::kDouble).requires_grad_(true);
+    const Tensor loss = group.added(own * group.copied(x).pow(2)).pow(2).sum();
+    EXPECT_NEAR(loss.item<double>(), a * a * std::pow(x_value, 4), 1e-14);
+    const std::vector<Tensor> first = gradients({loss}, {x, own}, {}, true);
+    EXPECT_NEAR(first[0].item<double>(), 4 * a * a * std::pow(x_value, 3), 1e-14);
+    EXPECT_NEAR(first[1].item<double>(), 2 * a * std::pow(x_value, 4), 1e-14);
+    const Tensor second = gradients({first[0].sum()}, {x}, {}, true)[0];
+    EXPECT_NEAR(second.item<double>(), 12 * a * a * x_value * x_value, 1e-13);
+    EXPECT_NEAR(gradients({second.sum()}, {x}, {})[0].item<double>(), 24 * a * a * x_value, 1e-13);
+  });
+}
+
 TEST(Group, AGraphKeepsTheConnection) {
   as_ranks(2, [](Group group) {
     const Tensor x = at::full({1}, 1.0, at::kDouble).requires_grad_(true);
@@ -249,6 +269,8 @@ TEST(Group, OfOneGivesBackWhatItWasGiven) {
   EXPECT_EQ(group.size(), 1);
   const Tensor x = at::ones({2}).requires_grad_(true);
   EXPECT_TRUE(group.summed(x).is_same(x));
+  EXPECT_TRUE(group.copied(x).is_same(x));
+  EXPECT_TRUE(group.added(x).is_same(x));
   EXPECT_TRUE(group.sum_coalesced({x})[0].is_same(x));
   EXPECT_EQ(group.split(7).size(), 1);
   EXPECT_EQ(group.cost().calls, 0);

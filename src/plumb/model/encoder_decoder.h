@@ -42,6 +42,10 @@ class EncoderDecoder final : public Model, public Translates {
 
  private:
   [[nodiscard]] bool profiled() const override { return encoder_->profiled(); }
+  void divide_layers(LayerDivision& division) override {
+    encoder_->divide(division);
+    decoder_->divide(division);
+  }
 
   std::unique_ptr<TokenEmbedding> source_;
   std::unique_ptr<TokenEmbedding> target_;

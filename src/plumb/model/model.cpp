@@ -1,8 +1,11 @@
 #include "plumb/model/model.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
+#include "plumb/base/error.h"
 #include "plumb/base/random.h"
 #include "plumb/model/kind.h"
 #include "plumb/nn/init/init.h"
@@ -48,6 +51,17 @@ void Model::constrain(const std::vector<bool>& frozen) {
 
 Tensor Model::tangent(const Tensor& change) const {
   return prescription_of(config_.residual).unit_matrices ? tangent_to_unit_matrices(parameters_, change) : change;
+}
+
+LayerDivision Model::divide(const Group& group) {
+  LayerDivision division(parameters_, group);
+  divide_layers(division);
+  division.apply(parameters_);
+  return division;
+}
+
+void Model::divide_layers(LayerDivision& /*division*/) {
+  throw Error(fmt::format("a model of kind \"{}\" cannot be divided among processes", config_.kind));
 }
 
 void Model::profile(const Batch& batch) {

@@ -8,6 +8,7 @@
 #include "plumb/base/batch.h"
 #include "plumb/model/config.h"
 #include "plumb/nn/context.h"
+#include "plumb/nn/layer_division.h"
 #include "plumb/nn/parameters.h"
 #include "plumb/ops/number.h"
 
@@ -75,6 +76,12 @@ class Model {
   /// The loss of a batch: the weighted mean cross-entropy of its labels, unless `options` says otherwise.
   virtual Loss loss(const Batch& batch, const LossOptions& options, ForwardContext& context);
 
+  /// Divides every layer among the ranks of a group, which compute the model together from now on: they call everything
+  /// with the same arguments in the same order, and get the same results. Embeddings, norms and the output layer stay
+  /// whole. Call it after `initialize`, with the same parameters in all ranks; it replaces the flat buffer. Throws
+  /// Error if the model cannot be divided so (require_divisible in model/divisible.h).
+  LayerDivision divide(const Group& group);
+
   /// Further capabilities of the model (model/capabilities.h); null if it lacks them.
   [[nodiscard]] virtual Generates* generates() { return nullptr; }
   [[nodiscard]] virtual Translates* translates() { return nullptr; }
@@ -84,6 +91,9 @@ class Model {
  protected:
   /// Whether the residual scheme needs a profiling pass.
   [[nodiscard]] virtual bool profiled() const = 0;
+
+  /// Divides the layers; throws Error if this kind of model cannot be divided.
+  virtual void divide_layers(LayerDivision& division);
 
   /// The loss from the states of a batch.
   Loss loss_of_states(const Tensor& hidden, const Batch& batch, const LossOptions& options) const;

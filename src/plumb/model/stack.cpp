@@ -108,6 +108,14 @@ Stack::Stack(Parameters& parameters, const ModelConfig& config, const Shape& sha
       {shape.stack, shape.layers, sub_layers, d, config.norm, config.norm_eps, depth_of(config), config.options});
 }
 
+void Stack::divide(LayerDivision& division) {
+  for (Layer& layer : layers_) {
+    layer.self_attention.divide(division);
+    if (layer.cross_attention) layer.cross_attention->divide(division);
+    layer.feed_forward->divide(division);
+  }
+}
+
 Tensor Stack::run(const Tensor& x, const Ragged& layout, const Attend& self, const Attend& cross,
                   ForwardContext& context) const {
   Stream stream = scheme_->enter(context.passed({{shape_.stack}, Point::input}, x), context);

@@ -35,6 +35,9 @@ class Stack {
     return (*this)(x, layout, {}, {}, context);
   }
 
+  /// Divides attention and feed-forward of every layer among the ranks; see MultiHeadAttention and FeedForward.
+  void divide(LayerDivision& division);
+
   /// Whether the scheme's initialization ends with a profiling pass.
   [[nodiscard]] bool profiled() const { return scheme_->profiled(); }
 

@@ -3,6 +3,8 @@
 #include <numeric>
 #include <utility>
 
+#include "plumb/base/error.h"
+
 namespace plumb {
 
 Linear::Linear(Tensor weight, Tensor bias, std::vector<int64_t> parts)
@@ -22,9 +24,29 @@ void Linear::adapt(Parameters& parameters, const LoraOptions& options, const std
   adapters_.at(part).emplace(parameters, name, in(), rows_.at(part), options);
 }
 
+void Linear::divide_outputs(LayerDivision& division) {
+  if (!adapters_.empty()) throw Error("a matrix with an adapter cannot be divided among processes");
+  division.cut(weight_, 0, rows_);
+  if (bias_.defined()) division.cut(bias_, 0, rows_);
+  for (int64_t& rows : rows_) rows = division.share(rows);
+}
+
+void Linear::divide_inputs(LayerDivision& division) {
+  if (!adapters_.empty()) throw Error("a matrix with an adapter cannot be divided among processes");
+  division.cut(weight_, 1);
+  columns_ = division.group();
+}
+
+Tensor Linear::product(const Tensor& x, const Tensor& weight, const Tensor& bias, ops::Activation activation) const {
+  if (columns_.size() == 1) return ops::linear(x, weight, bias, activation);
+  Tensor y = columns_.added(ops::linear(x, weight, {}));
+  if (bias.defined()) y = y + bias;
+  return activation == ops::Activation::relu ? at::relu(y) : y;
+}
+
 Tensor Linear::operator()(const Tensor& x, ops::Activation activation) const {
-  if (adapters_.empty()) return ops::linear(x, weight_, bias_, activation);
-  const Tensor y = adapted(ops::linear(x, weight_, bias_), x, 0, rows_.size());
+  if (adapters_.empty()) return product(x, weight_, bias_, activation);
+  const Tensor y = adapted(product(x, weight_, bias_), x, 0, rows_.size());
   return activation == ops::Activation::relu ? at::relu(y) : y;
 }
 
@@ -33,7 +55,7 @@ Tensor Linear::parts(const Tensor& x, size_t first, size_t count) const {
   const int64_t begin = std::accumulate(rows_.begin(), from, int64_t{0});
   const int64_t rows = std::accumulate(from, from + static_cast<std::ptrdiff_t>(count), int64_t{0});
   const Tensor bias = bias_.defined() ? bias_.narrow(0, begin, rows) : Tensor();
-  return adapted(ops::linear(x, weight_.narrow(0, begin, rows), bias), x, first, count);
+  return adapted(product(x, weight_.narrow(0, begin, rows), bias), x, first, count);
 }
 
 Tensor Linear::adapted(const Tensor& y, const Tensor& x, size_t first, size_t count) const {

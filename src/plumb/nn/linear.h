@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "plumb/nn/layer_division.h"
 #include "plumb/nn/lora.h"
 #include "plumb/nn/parameters.h"
 #include "plumb/ops/linear.h"
@@ -29,6 +30,13 @@ class Linear {
   void adapt(Parameters& parameters, const LoraOptions& options, const std::string& matrix, const std::string& name,
              size_t part = 0);
 
+  /// Divides the rows of W and b, those of each part by itself: y is then this rank's share of the features of each
+  /// part. Throws Error if the layer has adapters.
+  void divide_outputs(LayerDivision& division);
+
+  /// Divides the columns of W: x is then this rank's share of the features, and y the same in all ranks.
+  void divide_inputs(LayerDivision& division);
+
   explicit operator bool() const { return weight_.defined(); }
   [[nodiscard]] const Tensor& weight() const { return weight_; }  // W, without adapters
   [[nodiscard]] const Tensor& bias() const { return bias_; }
@@ -42,6 +50,9 @@ class Linear {
   [[nodiscard]] Tensor parts(const Tensor& x, size_t first, size_t count) const;
 
  private:
+  /// W·x + b of these rows, summed over the ranks if the columns are divided.
+  [[nodiscard]] Tensor product(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                               ops::Activation activation = ops::Activation::none) const;
   /// y, the product of these parts, plus what their adapters add.
   [[nodiscard]] Tensor adapted(const Tensor& y, const Tensor& x, size_t first, size_t count) const;
 
@@ -49,6 +60,7 @@ class Linear {
   Tensor bias_;
   std::vector<int64_t> rows_;                         // [part]
   std::vector<std::optional<LoraAdapter>> adapters_;  // [part]; empty: none at all
+  Group columns_;                                     // the ranks that divide the columns of W
 };
 
 }  // namespace plumb

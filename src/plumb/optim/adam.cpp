@@ -25,6 +25,8 @@ class Adam final : public Optimizer {
     moments_.load_state(tensors, origin);
   }
 
+  [[nodiscard]] bool acts_by_element() const override { return true; }
+
   /// For m ← β₁m + (1 − β₁)g, stable_product is (2 + 2β₁)/(1 − β₁): 38 for β₁ = 0.9.
   [[nodiscard]] std::optional<Preconditioning> preconditioning() const override {
     if (!moments_.started()) return std::nullopt;

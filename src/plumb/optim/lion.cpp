@@ -33,6 +33,7 @@ class Lion final : public Optimizer {
   void load_state(const NamedTensors& tensors, const std::string& origin) override {
     set_.load(tensors, "m", mean_, origin);
   }
+  [[nodiscard]] bool acts_by_element() const override { return true; }
 
  private:
   void update(const OptimizerStep& step) override {

@@ -57,6 +57,7 @@ class NtAsgd final : public Optimizer {
   [[nodiscard]] std::optional<Preconditioning> preconditioning() const override { return Preconditioning{{}, {}, 2}; }
 
   [[nodiscard]] bool decay_is_in_direction() const override { return true; }
+  [[nodiscard]] bool acts_by_element() const override { return true; }
   [[nodiscard]] bool averages_weights() const override { return true; }
   [[nodiscard]] Tensor evaluation_weights() const override {
     Tensor weights = average_.clone();

@@ -90,6 +90,10 @@ class Optimizer {
   /// Whether weight decay enters the direction of a step, instead of being subtracted from the parameter separately.
   [[nodiscard]] virtual bool decay_is_in_direction() const { return false; }
 
+  /// Whether the new value of an element depends on that element's gradients and state alone, and on counts that are
+  /// equal for all elements of a parameter. Then pieces of a parameter can be updated by different processes.
+  [[nodiscard]] virtual bool acts_by_element() const { return false; }
+
   /// Shards the state among the processes of a group, and collects it in rank 0 for state(), if the optimizer can
   /// (optim/sharded.h); otherwise nothing happens. Every rank calls each of them at the same time.
   virtual void share(const Group& /*group*/) {}

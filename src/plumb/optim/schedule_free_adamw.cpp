@@ -59,6 +59,7 @@ class ScheduleFreeAdamW final : public Optimizer {
     set_.load(tensors, "v", v_, origin);
   }
 
+  [[nodiscard]] bool acts_by_element() const override { return true; }
   [[nodiscard]] bool averages_weights() const override { return true; }
   /// x, but y for parameters that have taken no step.
   [[nodiscard]] Tensor evaluation_weights() const override {

@@ -31,6 +31,8 @@ class Sgd final : public Optimizer {
     set_.load(tensors, "momentum", momentum_, origin);
   }
 
+  [[nodiscard]] bool acts_by_element() const override { return true; }
+
   /// stable_product is 2 + 2μ for momentum μ; (2 + 2μ)/(1 + 2μ) with Nesterov's.
   [[nodiscard]] std::optional<Preconditioning> preconditioning() const override {
     const double mu = options_.momentum;

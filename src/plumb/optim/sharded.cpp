@@ -17,20 +17,18 @@ bool belongs_to(const std::string& tensor, const std::string& parameter) {
          tensor[tensor.size() - parameter.size() - 1] == '.';
 }
 
-/// The index of the parameter that a tensor belongs to; nullopt for tensors with entries for several parameters. The
-/// longest match wins, since one name may end with another.
+std::map<std::string, Tensor> by_name(const NamedTensors& tensors) { return {tensors.begin(), tensors.end()}; }
+
+}  // namespace
+
 std::optional<size_t> owner_of(const std::string& tensor, const Parameters& parameters) {
-  std::optional<size_t> owner;
+  std::optional<size_t> owner;  // the longest match, since one name may end with another
   for (size_t i = 0; i < parameters.all().size(); ++i) {
     const std::string& name = parameters.all()[i].name;
     if (belongs_to(tensor, name) && (!owner || name.size() > parameters.all()[*owner].name.size())) owner = i;
   }
   return owner;
 }
-
-std::map<std::string, Tensor> by_name(const NamedTensors& tensors) { return {tensors.begin(), tensors.end()}; }
-
-}  // namespace
 
 std::vector<size_t> shares_of(const Parameters& parameters, int64_t ranks) {
   std::vector<int64_t> before{0};  // elements

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,7 @@ class ShardedOptimizer final : public Optimizer {
   /// nullopt once the state is sharded.
   [[nodiscard]] std::optional<Preconditioning> preconditioning() const override;
   [[nodiscard]] Beginning beginning() const override { return own_->beginning(); }
+  [[nodiscard]] bool acts_by_element() const override { return own_->acts_by_element(); }
 
  private:
   void update(const OptimizerStep& step) override;
@@ -59,6 +61,10 @@ class ShardedOptimizer final : public Optimizer {
   std::vector<Shape> shapes_;  // of the state of all parameters
   NamedTensors all_;           // collected, on rank 0
 };
+
+/// The index of the parameter that a tensor of an optimizer's state, such as "m.encoder.layers.0.linear1.weight",
+/// belongs to; nullopt for tensors with entries for several parameters.
+std::optional<size_t> owner_of(const std::string& tensor, const Parameters& parameters);
 
 /// The index of the first parameter of each of `ranks` processes, followed by the number of parameters. The shares are
 /// consecutive, divided where the number of preceding elements is closest to an equal share.

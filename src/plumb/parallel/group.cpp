@@ -43,20 +43,60 @@ struct SharedGroup : torch::CustomClassHolder {
   Group group;
 };
 
+c10::intrusive_ptr<SharedGroup> shared_group(const Group& group) {
+  auto made = c10::make_intrusive<SharedGroup>();
+  made->group = group;
+  return made;
+}
+
+void keep_group(AutogradContext* ctx, const c10::intrusive_ptr<SharedGroup>& shared) {
+  ctx->saved_data["group"] = c10::IValue::make_capsule(shared);
+}
+c10::intrusive_ptr<SharedGroup> kept_group(AutogradContext* ctx) {
+  return c10::static_intrusive_pointer_cast<SharedGroup>(ctx->saved_data["group"].toCapsule());
+}
+
+Tensor sum_over(const c10::intrusive_ptr<SharedGroup>& shared, const Tensor& x) {
+  Tensor sum = x.detach().clone();
+  shared->group.sum(sum);
+  return sum;
+}
+
 /// Linear and self-adjoint, so its derivative is the same operation, to any order.
 class Summed : public torch::autograd::Function<Summed> {
  public:
   static Tensor forward(AutogradContext* ctx, const Tensor& x, const c10::intrusive_ptr<SharedGroup>& shared) {
-    ctx->saved_data["group"] = c10::IValue::make_capsule(shared);
-    Tensor sum = x.detach().clone();
-    shared->group.sum(sum);
-    return sum;
+    keep_group(ctx, shared);
+    return sum_over(shared, x);
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grad) {
-    const auto shared = c10::static_intrusive_pointer_cast<SharedGroup>(ctx->saved_data["group"].toCapsule());
-    return {Summed::apply(grad[0], shared), Tensor()};
+    return {Summed::apply(grad[0], kept_group(ctx)), Tensor()};
   }
 };
+
+/// The ends of a divided computation: Copied passes x on, Added sums it, and each is the derivative of the other.
+class Added;
+class Copied : public torch::autograd::Function<Copied> {
+ public:
+  static Tensor forward(AutogradContext* ctx, const Tensor& x, const c10::intrusive_ptr<SharedGroup>& shared) {
+    keep_group(ctx, shared);
+    return x.detach();
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grad);
+};
+class Added : public torch::autograd::Function<Added> {
+ public:
+  static Tensor forward(AutogradContext* ctx, const Tensor& x, const c10::intrusive_ptr<SharedGroup>& shared) {
+    keep_group(ctx, shared);
+    return sum_over(shared, x);
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grad) {
+    return {Copied::apply(grad[0], kept_group(ctx)), Tensor()};
+  }
+};
+variable_list Copied::backward(AutogradContext* ctx, const variable_list& grad) {
+  return {Added::apply(grad[0], kept_group(ctx)), Tensor()};
+}
 
 }  // namespace
 
@@ -109,10 +149,11 @@ bool Group::any(bool condition) const { return sums({condition ? 1.0 : 0.0})[0] 
 
 Tensor Group::summed(const Tensor& x) const {
   if (!connection_) return x;
-  auto shared = c10::make_intrusive<SharedGroup>();
-  shared->group = *this;
-  return Summed::apply(x, shared);
+  return Summed::apply(x, shared_group(*this));
 }
+
+Tensor Group::copied(const Tensor& x) const { return connection_ ? Copied::apply(x, shared_group(*this)) : x; }
+Tensor Group::added(const Tensor& x) const { return connection_ ? Added::apply(x, shared_group(*this)) : x; }
 
 void Group::broadcast(const Tensor& x, int64_t root) const {
   require_rank(root);

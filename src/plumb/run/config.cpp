@@ -7,6 +7,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/toml_text.h"
+#include "plumb/model/divisible.h"
 
 namespace plumb {
 namespace {
@@ -116,6 +117,11 @@ void describe(Fields& field, TrainConfig& config) {
         "number of processes sharing each batch; `plumb train` starts the others, or joins those that torchrun, Slurm "
         "or Open MPI has started",
         within(1, kMostProcesses));
+  field("tensor_parallel", config.tensor_parallel,
+        "number of adjacent processes that compute the same examples, each with an equal part of the heads and of the "
+        "inner features of every layer (tensor parallelism); `processes` must be a multiple of it; 1: every process "
+        "has the whole model",
+        within(1, kMostProcesses));
   field("timeout", config.timeout, "time without a heartbeat after which another process counts as lost",
         at_least(0.1).in("seconds"));
   field("exchange_precision", config.exchange_precision,
@@ -154,6 +160,11 @@ void validate(const TrainConfig& config) {
   }
   if (config.shard_optimizer && config.trouble.rolls_back())
     throw Error("train.shard_optimizer does not work with rollbacks", "set train.trouble to stop or skip");
+  if (config.processes % config.tensor_parallel != 0) {
+    throw Error(fmt::format("train.processes = {} is not a multiple of train.tensor_parallel = {}", config.processes,
+                            config.tensor_parallel),
+                fmt::format("start {} processes", nearest_multiple(config.processes, config.tensor_parallel)));
+  }
   validate(config.trouble);
 }
 

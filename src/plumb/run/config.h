@@ -65,6 +65,7 @@ struct TrainConfig {
   std::string precision = "float32";
   std::string parameters = "float32";
   int64_t processes = 1;
+  int64_t tensor_parallel = 1;
   double timeout = 60;
   std::string exchange_precision = "float32";
   bool overlap = true;

@@ -26,7 +26,7 @@ class EvaluatedWeights {
   void add(int64_t t);
 
   /// Whether the evaluated weights differ from the trained ones.
-  [[nodiscard]] bool differ() const { return decay_ > 0 || optimizer_.averages_weights(); }
+  [[nodiscard]] bool differ() const { return decay_ > 0 || optimizer_->averages_weights(); }
 
   /// Puts the evaluated weights into the model, or the trained ones back. Both are idempotent.
   void show();
@@ -45,8 +45,8 @@ class EvaluatedWeights {
   [[nodiscard]] Tensor flat() const;  // the evaluated weights
   [[nodiscard]] NamedTensors values_with(const Tensor& flat) const;
 
-  Model& model_;
-  const Optimizer& optimizer_;
+  Model* model_;
+  const Optimizer* optimizer_;
   double decay_;
   bool constrained_;
   Tensor average_;  // undefined before the first step

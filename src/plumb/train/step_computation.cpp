@@ -23,9 +23,10 @@ std::unique_ptr<GradientExchange> StepComputation::make_exchange(const Group& am
   return std::make_unique<GradientExchange>(among, model_.parameters().values(), options);
 }
 
-void StepComputation::join(const Group& group) {
-  group_ = group;
-  exchange_ = make_exchange(group);
+void StepComputation::join(const Mesh& mesh, const LayerDivision* division) {
+  mesh_ = mesh;
+  division_ = division;
+  exchange_ = make_exchange(mesh.data);
 }
 
 ComputedStep StepComputation::compute(const StepShare& share, int64_t number, const CarriedState& carried,
@@ -36,7 +37,7 @@ ComputedStep StepComputation::compute(const StepShare& share, int64_t number, co
   for (const MicroBatch& part : share.micro_batches) {
     const auto& [batch, idle] = part;
     ForwardContext context(model_.config().dropout, static_cast<uint64_t>(config_.seed), number,
-                           config_.synchronize_norms ? group_ : Group());
+                           config_.synchronize_norms ? mesh_.data : Group());
     context.set_idle(idle);
     if (source_.streams()) context.carry(computed.carried);
     if (inspection != nullptr && !idle) inspection->watch(context, batch);
@@ -48,10 +49,11 @@ ComputedStep StepComputation::compute(const StepShare& share, int64_t number, co
     if (idle) continue;
     computed.nlls.push_back(loss.nll);
     computed.tokens += batch.tokens();
-    computed.flops += 3 * flops_.forward(batch);
+    computed.flops += 3 * flops_.forward(batch) / static_cast<double>(mesh_.tensor.size());
   }
+  if (division_ != nullptr) division_->sum_shares(computed.gradient);
   if (!config_.synchronize_norms) {  // every process has averages of its own tokens: those of rank 0 count
-    for (const Parameter& buffer : model_.parameters().buffers()) group_.broadcast(buffer.value);
+    for (const Parameter& buffer : model_.parameters().buffers()) mesh_.data.broadcast(buffer.value);
   }
   return computed;
 }
@@ -86,7 +88,7 @@ void StepComputation::within_memory(const std::string& when, std::span<const std
 }
 
 ExchangeCost StepComputation::exchanged() const {
-  ExchangeCost cost = group_.cost();
+  ExchangeCost cost = mesh_.cost();
   cost.seconds += exchange_->cost().seconds;
   cost.bytes += exchange_->cost().bytes;
   return cost;

@@ -10,9 +10,10 @@
 
 #include "plumb/model/flops.h"
 #include "plumb/model/model.h"
+#include "plumb/nn/layer_division.h"
 #include "plumb/ops/number.h"
 #include "plumb/parallel/gradient_exchange.h"
-#include "plumb/parallel/group.h"
+#include "plumb/parallel/mesh.h"
 #include "plumb/run/config.h"
 #include "plumb/task/task.h"
 #include "plumb/train/step_source.h"
@@ -26,7 +27,7 @@ struct ComputedStep {
   std::vector<ops::Number> nlls;    // summed over labels
   double weight = 0;                // total weight of the labels of all processes
   int64_t tokens = 0;               // of this process; see Batch::tokens
-  double flops = 0;                 // of this process; see model/flops.h
+  double flops = 0;                 // of this process, on average if the model is divided; see model/flops.h
   std::vector<Tensor> gradient;     // one tensor per parameter, summed over the processes
   CarriedState carried;             // of a stream: the initial state of the next step
 };
@@ -39,10 +40,11 @@ class StepComputation {
   StepComputation(Model& model, const Task& task, const TrainConfig& config, const StepSource& source);
 
   /// Computes together with these processes from now on; all of them call this. Initially, it computes alone.
-  void join(const Group& group);
+  /// `division`: of the model among mesh.tensor, which must outlive it; null if every process has the whole model.
+  void join(const Mesh& mesh, const LayerDivision* division = nullptr);
 
-  /// How a step is divided among the processes; `compute` takes the share of this division.
-  [[nodiscard]] Division division() const { return {group_.rank(), group_.size(), config_.micro_batch_tokens}; }
+  /// How the examples of a step are divided among the processes; `compute` takes the share of this division.
+  [[nodiscard]] Division division() const { return {mesh_.data.rank(), mesh_.data.size(), config_.micro_batch_tokens}; }
 
   /// Forward and backward passes of this process's micro-batches, one after another, as step `number`, which determines
   /// the dropout masks. `carried`: of a stream, the state that the previous step left. The inspection, unless null,
@@ -69,7 +71,8 @@ class StepComputation {
   const TrainConfig& config_;
   const StepSource& source_;
   FlopCounter flops_;
-  Group group_;
+  Mesh mesh_;
+  const LayerDivision* division_ = nullptr;
   std::unique_ptr<GradientExchange> exchange_;  // with the other processes
   std::unique_ptr<GradientExchange> alone_;     // without exchange
 };

@@ -14,23 +14,42 @@ std::vector<Tensor> clipped_by_element(const TrainConfig& config, const Paramete
   return gradient;
 }
 
+SquareNorm::SquareNorm(const std::vector<Tensor>& gradients, std::span<const ParameterStep> settings,
+                       const LayerDivision* division) {
+  if (division == nullptr) {
+    common_ = square_norm(gradients, settings);
+    return;
+  }
+  const auto of = [&](bool cut) {
+    std::vector<ParameterStep> some(settings.begin(), settings.end());
+    for (size_t i = 0; i < some.size(); ++i) some[i].frozen = some[i].frozen || division->is_cut(i) != cut;
+    return square_norm(gradients, some);
+  };
+  own_ = of(true);
+  common_ = of(false);
+}
+
 StepReading read_step(const ComputedStep& step, const std::vector<Tensor>* clipped,
                       std::span<const ParameterStep> settings, const std::vector<ops::Number>& square_updates,
-                      const Group& group) {
-  std::vector<ops::Number> asked = {square_norm(step.gradient, settings),
-                                    clipped != nullptr ? square_norm(*clipped, settings) : ops::Number()};
+                      const Mesh& mesh, const LayerDivision* division) {
+  const SquareNorm before(step.gradient, settings, division);
+  const SquareNorm after = clipped != nullptr ? SquareNorm(*clipped, settings, division) : before;
+  std::vector<ops::Number> asked = {before.common(), after.common(), before.own(), after.own()};
+  asked.insert(asked.end(), square_updates.begin(), square_updates.end());
   const std::ptrdiff_t norms = std::ssize(asked);
   asked.insert(asked.end(), step.losses.begin(), step.losses.end());
   asked.insert(asked.end(), step.nlls.begin(), step.nlls.end());
-  asked.insert(asked.end(), square_updates.begin(), square_updates.end());
   const std::vector<double> read = ops::read(asked);
   const auto losses = read.begin() + norms, nlls = losses + std::ssize(step.losses);
-  const auto updates = nlls + std::ssize(step.nlls);
-  const std::vector<double> sums = group.sums(
-      {std::accumulate(losses, nlls, 0.0), std::accumulate(nlls, updates, 0.0), static_cast<double>(step.tokens)});
-  StepReading reading{sums[0], sums[1], static_cast<int64_t>(sums[2]), std::sqrt(read[0]), 0, {updates, read.end()}};
-  reading.clipped_norm = clipped != nullptr ? std::sqrt(read[1]) : reading.gradient_norm;
-  return reading;
+  const std::vector<double> sums = mesh.data.sums(
+      {std::accumulate(losses, nlls, 0.0), std::accumulate(nlls, read.end(), 0.0), static_cast<double>(step.tokens)});
+  const std::vector<double> own = mesh.tensor.sums({read.begin() + 2, losses});  // of the norms, then of the updates
+  return {sums[0],
+          sums[1],
+          static_cast<int64_t>(sums[2]),
+          std::sqrt(read[0] + own[0]),
+          std::sqrt(read[1] + own[1]),
+          {own.begin() + 2, own.end()}};
 }
 
 }  // namespace plumb

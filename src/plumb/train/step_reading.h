@@ -4,7 +4,9 @@
 #include <span>
 #include <vector>
 
+#include "plumb/nn/layer_division.h"
 #include "plumb/optim/optimizer.h"
+#include "plumb/parallel/mesh.h"
 #include "plumb/train/step_computation.h"
 
 namespace plumb {
@@ -28,10 +30,27 @@ struct StepReading {
   std::vector<double> square_updates;
 };
 
+/// The square of the norm of a gradient, from which the processes that divide the model get the same number.
+class SquareNorm {
+ public:
+  /// Leaves out frozen parameters. `division`: null if every process has the whole model.
+  SquareNorm(const std::vector<Tensor>& gradients, std::span<const ParameterStep> settings,
+             const LayerDivision* division);
+
+  /// What has to be summed over the processes that divide the model, and what all of them have.
+  [[nodiscard]] const ops::Number& own() const { return own_; }
+  [[nodiscard]] const ops::Number& common() const { return common_; }
+
+ private:
+  ops::Number own_;
+  ops::Number common_;
+};
+
 /// The only place in a step that waits for the device. `clipped`: the gradient after clipping by value and block, or
-/// null if it is not clipped so. `square_updates`: numbers of the previous step to read at the same time.
+/// null if it is not clipped so. `square_updates`: numbers of the previous step to read at the same time; they are
+/// summed over the processes that divide the model. `division`: null if every process has the whole model.
 StepReading read_step(const ComputedStep& step, const std::vector<Tensor>* clipped,
                       std::span<const ParameterStep> settings, const std::vector<ops::Number>& square_updates,
-                      const Group& group);
+                      const Mesh& mesh, const LayerDivision* division);
 
 }  // namespace plumb

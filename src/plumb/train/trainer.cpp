@@ -6,6 +6,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/json_fields.h"
+#include "plumb/optim/divided_state.h"
 #include "plumb/run/snapshot.h"
 #include "plumb/train/trainer_implementation.h"
 
@@ -39,7 +40,11 @@ std::vector<Trainer::Implementation::Part> Trainer::Implementation::parts() {
 }
 
 Snapshot Trainer::Implementation::snapshot() {
-  Snapshot snapshot{state.step, {}, state_document()};
+  Snapshot snapshot{state.step, collected, state_document()};
+  if (division) {
+    if (collected.empty()) throw Error("the state of a divided model has not been collected");
+    return snapshot;
+  }
   for (const Part& part : parts()) {
     NamedTensors tensors = part.values();
     if (!part.own || !tensors.empty()) snapshot.files.push_back({part.file, std::move(tensors), part.metadata});
@@ -57,21 +62,30 @@ void Trainer::Implementation::restore(const Snapshot& snapshot, const std::strin
   take_state(snapshot.state, origin + "/state.json");
 }
 
-void Trainer::Implementation::share(const Group& with) {
+void Trainer::Implementation::share() {
   std::vector<std::pair<Part, NamedTensors>> received;  // all of it before any is taken, which changes the others
   std::vector<Part> all = parts();
   for (Part& part : all) {
-    if (part.own || with.size() == 1) continue;
+    if (part.own || mesh.all.size() == 1) continue;
     NamedTensors tensors;
     for (const auto& [name, tensor] : part.values()) {
       tensors.emplace_back(name, tensor.contiguous().clone());
-      with.broadcast(tensors.back().second);
+      mesh.all.broadcast(tensors.back().second);
     }
     received.emplace_back(std::move(part), std::move(tensors));
   }
-  for (const auto& [part, tensors] : received) part.take(tensors, "rank 0");
-  optimizer->share(with);
-  take_state(Json::parse(with.broadcast(state_document().dump())), "rank 0");
+  if (mesh.tensor.size() > 1) divide();
+  for (const auto& [part, tensors] : received)
+    part.take(division ? pieces_of(tensors, model.parameters(), *division) : tensors, "rank 0");
+  optimizer->share(mesh.data);
+  take_state(Json::parse(mesh.all.broadcast(state_document().dump())), "rank 0");
+}
+
+void Trainer::Implementation::divide() {
+  division = model.divide(mesh.tensor);
+  optimizer = make_train_optimizer(config, model);
+  weights = EvaluatedWeights(model, *optimizer, config.average_decay);
+  update_norms = UpdateNorms(model.parameters(), UpdateNorms::kSamples, &*division);
 }
 
 Json Trainer::Implementation::state_document() {
@@ -133,14 +147,14 @@ void Trainer::join(const Group& group) {
   Implementation& self = *implementation_;
   if (self.source.streams() && group.size() > 1)
     throw Error("a stream is trained on in one process", "start one process, or set task.language-modeling.stream = 0");
-  self.group = group;
-  self.computation.join(group);
-  self.share(group);
+  self.mesh = Mesh(group, self.config.tensor_parallel);
+  self.share();
+  self.computation.join(self.mesh, self.division_or_null());
 }
 
 void Trainer::leave() {
   implementation_->computation.join({});
-  implementation_->group.leave();
+  implementation_->mesh.leave();
 }
 
 void Trainer::set_history(std::vector<TrainPoint> history, std::vector<WatchRecord> watched) {

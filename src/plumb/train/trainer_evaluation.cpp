@@ -2,6 +2,7 @@
 #include <cmath>
 #include <utility>
 
+#include "plumb/optim/divided_state.h"
 #include "plumb/train/trainer_implementation.h"
 
 namespace plumb {
@@ -30,7 +31,7 @@ void Trainer::Implementation::after_step(const Trainer& trainer, const TrainHook
     report_rank(trainer, hooks, rank);
     state.pending = recorder.point;
     save_to(trainer, hooks);
-    stopping = group.any(stopping || (hooks.stop && hooks.stop()));
+    stopping = mesh.all.any(stopping || (hooks.stop && hooks.stop()));
     if (stopping) return;
     finish_pending(trainer, hooks);
     save_to(trainer, hooks);
@@ -48,20 +49,21 @@ void Trainer::Implementation::after_step(const Trainer& trainer, const TrainHook
 void Trainer::Implementation::validate_now() {
   const ShownWeights shown(weights);
   const Metrics found =
-      task.metrics(evaluate(task, model, *valid_set, computed_tokens(config), config.label_smoothing, group));
+      task.metrics(evaluate(task, model, *valid_set, computed_tokens(config), config.label_smoothing, mesh.data));
   for (const auto& [name, value] : found)
     recorder.point.metrics.set(name == "loss" || name == "nll" ? "valid_" + name : name, value);
 }
 
 void Trainer::Implementation::score_now() {
   Metrics& metrics = recorder.point.metrics;
-  if (group.rank() == 0) {
+  if (mesh.data.rank() == 0) {  // rank 0, and those that compute a divided model with it
     const ShownWeights shown(weights);
     metrics.set(task.score(model, "valid"));
   }
   if (!best.is_slow) return;
-  const std::optional<double> own = metrics.get(best.name);  // every process uses the value of rank 0
-  const std::vector<double> found = group.sums({own ? 1.0 : 0.0, own.value_or(0.0)});
+  // Every process uses the value of rank 0.
+  const std::optional<double> own = mesh.all.rank() == 0 ? metrics.get(best.name) : std::nullopt;
+  const std::vector<double> found = mesh.all.sums({own ? 1.0 : 0.0, own.value_or(0.0)});
   if (found[0] > 0) metrics.set(best.name, found[1]);
 }
 
@@ -113,11 +115,21 @@ void Trainer::Implementation::watch_now(const TrainHooks& hooks) {
   if (hooks.watched) hooks.watched(watched.back());
 }
 
-void Trainer::Implementation::before_saving() { optimizer->collect(); }
+void Trainer::Implementation::before_saving() {
+  optimizer->collect();
+  collected.clear();
+  if (!division || mesh.data.rank() > 0) return;
+  for (const Part& part : parts()) {
+    const NamedTensors pieces = part.values();
+    if (part.own && pieces.empty()) continue;
+    NamedTensors whole = whole_of(pieces, model.parameters(), *division);
+    if (mesh.all.rank() == 0) collected.push_back({part.file, std::move(whole), part.metadata});
+  }
+}
 
 void Trainer::Implementation::settle(const TrainHooks& hooks) {
   before_saving();
-  see_updates(ops::read(moved.square_norms));
+  see_updates(mesh.tensor.sums(ops::read(moved.square_norms)));
   if (due(config.checkpoint_every)) mark(hooks);
 }
 

@@ -9,9 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "plumb/nn/layer_division.h"
 #include "plumb/optim/groups.h"
 #include "plumb/optim/optimizer.h"
 #include "plumb/optim/schedule.h"
+#include "plumb/parallel/mesh.h"
 #include "plumb/run/best_metric.h"
 #include "plumb/run/snapshot.h"
 #include "plumb/run/train_state.h"
@@ -27,6 +29,9 @@
 #include "plumb/trouble/trouble_judge.h"
 
 namespace plumb {
+
+/// The optimizer of a run. Throws Error if the configuration's settings do not go together.
+std::unique_ptr<Optimizer> make_train_optimizer(const TrainConfig& config, const Model& model);
 
 struct Trainer::Implementation {
   Implementation(Model& trained, const TrainConfig& given, const Task& learned, const WatchConfig& watch);
@@ -118,7 +123,7 @@ struct Trainer::Implementation {
   [[nodiscard]] WatchedRun watched_run();
   void watch_now(const TrainHooks& hooks);
 
-  /// Collects a sharded optimizer's state. Every process calls this before rank 0 may save.
+  /// Collects the state of a sharded optimizer or a divided model. Every process calls this before rank 0 may save.
   void before_saving();
   /// Call before saving: passes the last update to the judge and, if a checkpoint is due, marks the state for
   /// rollbacks.
@@ -158,8 +163,12 @@ struct Trainer::Implementation {
   /// part is missing or does not fit.
   [[nodiscard]] Snapshot snapshot();
   void restore(const Snapshot& snapshot, const std::string& origin);
-  /// Takes rank 0's state, except for what is its own.
-  void share(const Group& with);
+  /// Takes rank 0's state, except for what is its own, after dividing the model if processes share its layers.
+  void share();
+
+  /// Divides the model among mesh.tensor, and begins anew with all that holds its parameters.
+  void divide();
+  [[nodiscard]] const LayerDivision* division_or_null() const { return division ? &*division : nullptr; }
 
   /// state.json, and the reverse.
   [[nodiscard]] Json state_document();
@@ -167,7 +176,7 @@ struct Trainer::Implementation {
 
   Model& model;
   const Task& task;
-  Group group;  // this process alone, until it joins others
+  Mesh mesh;  // this process alone, until it joins others
   std::unique_ptr<Dataset> train_set;
   StepSource source;  // of train_set
   Timeline timeline;
@@ -186,10 +195,12 @@ struct Trainer::Implementation {
   std::vector<TrainPoint> history;
   std::vector<WatchRecord> watched;
   PointRecorder recorder;
-  CarriedState carried;                // of a stream: the initial state of the next step; unchanged by skipped steps
-  std::optional<Snapshot> marked;      // the state that a rollback without files returns to
-  std::vector<std::string> diagnosis;  // of a run that diverged
-  int64_t reported_spikes = 0;         // spikes reported by this process without skip or rollback
+  CarriedState carried;                   // of a stream: the initial state of the next step; unchanged by skipped steps
+  std::optional<LayerDivision> division;  // of the model among mesh.tensor; empty: this process has all of it
+  std::vector<Snapshot::File> collected;  // of a divided model, on rank 0: all of its state, until the next update
+  std::optional<Snapshot> marked;         // the state that a rollback without files returns to
+  std::vector<std::string> diagnosis;     // of a run that diverged
+  int64_t reported_spikes = 0;            // spikes reported by this process without skip or rollback
 
   /// The norms of the last update, until the judge sees them.
   struct Moved {

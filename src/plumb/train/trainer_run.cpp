@@ -6,6 +6,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/timing.h"
+#include "plumb/model/divisible.h"
 #include "plumb/nn/residual/residual.h"
 #include "plumb/ops/stochastic_rounding.h"
 #include "plumb/optim/bfloat16_parameters.h"
@@ -24,29 +25,6 @@ constexpr int64_t kSettledStep = 20;
 /// The entropy estimated from 1,000,000 labels of V classes is biased downward by V/2,000,000 nats (Miller 1955): by
 /// 0.025 for the 50,257 of GPT-2.
 constexpr int64_t kCountedLabels = 1'000'000;
-
-std::unique_ptr<Optimizer> make_train_optimizer(const TrainConfig& config, const Model& model) {
-  const Parameters& parameters = model.parameters();
-  const bool rounds = config.parameters != "float32";
-  if (rounds && prescription_of(model.config().residual).unit_matrices) {
-    throw Error(
-        fmt::format("model.residual = \"{}\" changes the weights after every step, which cannot be combined with "
-                    "train.parameters = \"{}\"",
-                    model.config().residual, config.parameters),
-        "set train.parameters to float32");
-  }
-  const auto make = [config, rounds](const Parameters& some) {
-    std::unique_ptr<Optimizer> optimizer = make_optimizer(config.optimizer, some, config.options);
-    if (config.cautious) optimizer = make_cautious(std::move(optimizer), some);
-    if (!rounds) return optimizer;
-    const auto kind = config.parameters == "bf16" ? Bfloat16Parameters::stochastic : Bfloat16Parameters::copy;
-    return with_bfloat16_parameters(std::move(optimizer), some, kind, static_cast<uint64_t>(config.seed));
-  };
-  if (!config.shard_optimizer) return make(parameters);
-  if (make(parameters)->averages_weights())
-    throw Error(fmt::format("train.shard_optimizer: the state of {} cannot be sharded", config.optimizer));
-  return std::make_unique<ShardedOptimizer>(parameters, make);
-}
 
 /// Throws Error if the steps of a stream would be divided among processes or into micro-batches, or accumulated.
 void require_undivided(const TrainConfig& config) {
@@ -71,7 +49,49 @@ void refuse_validation_settings(const TrainConfig& config) {
   require("keep_best", config.keep_best, 1);
 }
 
+/// Throws Error if the configuration has something that a model whose layers are divided among processes cannot have.
+void require_divisible_run(const TrainConfig& config, const Model& model, const Optimizer& optimizer,
+                           const WatchConfig& watch) {
+  if (config.tensor_parallel == 1) return;
+  const auto refuse = [](bool found, const std::string& what, const std::string& instead) {
+    if (found) throw Error(what + " cannot be combined with train.tensor_parallel", instead + ", or set that to 1");
+  };
+  refuse(config.clip_block > 0, fmt::format("train.clip_block = {}", config.clip_block), "set it to 0");
+  refuse(config.trouble.rolls_back(), "the policy `rollback` of [train.trouble]", "choose stop or skip");
+  refuse(config.cautious, "train.cautious", "leave it out");
+  refuse(config.parameters != "float32", fmt::format("train.parameters = \"{}\"", config.parameters),
+         "set it to float32");
+  refuse(!optimizer.acts_by_element(),
+         fmt::format("train.optimizer = \"{}\", which updates each matrix as a whole,", config.optimizer),
+         "choose one that updates each element by itself, such as adamw");
+  refuse(!watch.every.is_zero(), "[watch]", "leave it out");
+  require_divisible(model.config(), config.tensor_parallel);
+}
+
 }  // namespace
+
+std::unique_ptr<Optimizer> make_train_optimizer(const TrainConfig& config, const Model& model) {
+  const Parameters& parameters = model.parameters();
+  const bool rounds = config.parameters != "float32";
+  if (rounds && prescription_of(model.config().residual).unit_matrices) {
+    throw Error(
+        fmt::format("model.residual = \"{}\" changes the weights after every step, which cannot be combined with "
+                    "train.parameters = \"{}\"",
+                    model.config().residual, config.parameters),
+        "set train.parameters to float32");
+  }
+  const auto make = [config, rounds](const Parameters& some) {
+    std::unique_ptr<Optimizer> optimizer = make_optimizer(config.optimizer, some, config.options);
+    if (config.cautious) optimizer = make_cautious(std::move(optimizer), some);
+    if (!rounds) return optimizer;
+    const auto kind = config.parameters == "bf16" ? Bfloat16Parameters::stochastic : Bfloat16Parameters::copy;
+    return with_bfloat16_parameters(std::move(optimizer), some, kind, static_cast<uint64_t>(config.seed));
+  };
+  if (!config.shard_optimizer) return make(parameters);
+  if (make(parameters)->averages_weights())
+    throw Error(fmt::format("train.shard_optimizer: the state of {} cannot be sharded", config.optimizer));
+  return std::make_unique<ShardedOptimizer>(parameters, make);
+}
 
 Trainer::Implementation::Implementation(Model& trained, const TrainConfig& given, const Task& learned,
                                         const WatchConfig& watch)
@@ -97,6 +117,7 @@ Trainer::Implementation::Implementation(Model& trained, const TrainConfig& given
   ModelConfig fitting = model.config();
   task.complete(fitting);  // throws if the model does not match the data
   if (source.streams()) require_undivided(given);
+  require_divisible_run(given, model, *optimizer, watch);
   source.go_to(state.epoch);
   for (const std::string& line : settings_summary(model.parameters(), settings)) say(line);
   if (source.settings().mixture) say(mixture_summary(*source.settings().mixture));
@@ -106,7 +127,7 @@ Trainer::Implementation::Implementation(Model& trained, const TrainConfig& given
 TrainResult Trainer::Implementation::run(Trainer& trainer, const TrainHooks& hooks) {
   weights.hide();
   if (state.step == 0 && config.parameters != "float32") ops::round_to_nearest(model.parameters().flat());
-  if (!state.complete && group.any(group.rank() == 0 && hooks.dry_pass)) computation.try_largest(state.step + 1);
+  if (!state.complete && mesh.all.any(mesh.all.rank() == 0 && hooks.dry_pass)) computation.try_largest(state.step + 1);
   std::unique_ptr<Progress> progress;
   if (!hooks.progress.empty())
     progress = std::make_unique<Progress>(hooks.progress, config.steps.in_steps(), Progress::Unit::steps, state.step);
@@ -122,7 +143,7 @@ TrainResult Trainer::Implementation::run(Trainer& trainer, const TrainHooks& hoo
       return result(RunOutcome::diverged);
     }
     if (progress) progress->update(state.step, progress_parts(recorder.status()));
-    bool stopping = group.any(hooks.stop && hooks.stop());
+    bool stopping = mesh.all.any(hooks.stop && hooks.stop());
     const Stopwatch evaluation;
     watch_now(hooks);
     after_step(trainer, hooks, stopping);
@@ -173,7 +194,7 @@ Trainer::Implementation::Ended Trainer::Implementation::timed_step(const TrainHo
 void Trainer::Implementation::mark(const TrainHooks& hooks) {
   if (!config.trouble.rolls_back() || trouble.suspects()) return;
   trouble.set_anchor(state.step);
-  if (hooks.go_back || group.rank() > 0) return;
+  if (hooks.go_back || mesh.all.rank() > 0) return;
   marked = snapshot().copied();
 }
 
@@ -181,13 +202,13 @@ bool Trainer::Implementation::go_back(Trainer& trainer, const TrainHooks& hooks)
   const double seconds = state.seconds;
   const TroubleJudge now = trouble;
   bool found = true;
-  if (group.rank() == 0) {
+  if (mesh.all.rank() == 0) {
     found = hooks.go_back ? hooks.go_back(trainer, trouble.anchor()) : marked.has_value();
     if (found && !hooks.go_back) restore(*marked, "memory");
   }
-  if (group.any(!found)) return false;
-  if (group.rank() == 0) trouble.continue_from(now);
-  trainer.join(group);
+  if (mesh.all.any(!found)) return false;
+  if (mesh.all.rank() == 0) trouble.continue_from(now);
+  trainer.join(mesh.all);
   state.seconds = seconds;
   trainer.set_history(std::move(history), std::move(watched));
   recorder.begin_anew();
@@ -202,7 +223,7 @@ TrainResult Trainer::Implementation::result(RunOutcome outcome) const {
   result.watched = watched;
   result.troubles = trouble.records();
   result.diagnosis = diagnosis;
-  if (outcome != RunOutcome::stopped && group.rank() == 0) result.learning = learning(outcome);
+  if (outcome != RunOutcome::stopped && mesh.all.rank() == 0) result.learning = learning(outcome);
   return result;
 }
 

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "plumb/base/progress.h"
@@ -25,8 +24,8 @@ Trainer::Implementation::Ended Trainer::Implementation::step(const TrainHooks& h
   const ComputedStep computed = computation.compute(source.take(state.batch, computation.division()), number, carried);
   const std::vector<ParameterStep> steps = parameter_steps(settings, number, recorder.point.learning_rate);
   const std::vector<Tensor> clipped = clipped_by_element(config, model.parameters(), computed.gradient);
-  const StepReading reading =
-      read_step(computed, clips_elements(config) ? &clipped : nullptr, steps, moved.square_norms, group);
+  const StepReading reading = read_step(computed, clips_elements(config) ? &clipped : nullptr, steps,
+                                        moved.square_norms, mesh, division_or_null());
   see_updates(reading.square_updates);
   const StepNumbers numbers{number, reading.loss, reading.gradient_norm, recorder.point.learning_rate};
   const StepJudgment judgment = trouble.judge(numbers);
@@ -81,6 +80,7 @@ void Trainer::Implementation::update(const ComputedStep& computed, const std::ve
     watches.before_step(run);
   }
   if (trouble.watches_spikes()) update_norms.before_step();
+  collected.clear();
   optimizer->step(clipped, steps, clip_scale(reading.clipped_norm, config.clip_norm));
   std::vector<bool> frozen;
   for (const ParameterStep& each : steps) frozen.push_back(each.frozen);
@@ -95,11 +95,11 @@ std::optional<InspectedStep> Trainer::Implementation::inspect(const StepJudgment
   const StepShare share = source.share_of(window(), computation.division());
   const auto again = [&](Inspection* inspection) -> StepTrial {
     ComputedStep computed = computation.compute(share, numbers.step, carried, inspection);
-    const double norm = std::sqrt(square_norm(computed.gradient, parameter_steps(settings, numbers.step, 0)));
-    const double loss = std::accumulate(computed.losses.begin(), computed.losses.end(), 0.0);
-    return {group.sums({loss})[0], norm, std::move(computed.gradient)};
+    const std::vector<ParameterStep> steps = parameter_steps(settings, numbers.step, 0);
+    const StepReading found = read_step(computed, nullptr, steps, {}, mesh, division_or_null());
+    return {found.loss, found.gradient_norm, std::move(computed.gradient)};
   };
-  return inspect_step(again, {numbers.loss, numbers.gradient_norm, gradient}, model, buffers, group, task);
+  return inspect_step(again, {numbers.loss, numbers.gradient_norm, gradient}, model, buffers, mesh.all, task);
 }
 
 void Trainer::Implementation::report_trouble(const StepJudgment& judgment, const StepNumbers& numbers,
@@ -111,7 +111,7 @@ void Trainer::Implementation::report_trouble(const StepJudgment& judgment, const
   const bool trains_on =
       judgment.cause == StepJudgment::Cause::spike && judgment.action == StepJudgment::Action::update;
   if (trains_on) ++reported_spikes;
-  if (group.rank() == 0 && (!trains_on || reported_spikes <= kSpikesSaid)) {
+  if (mesh.all.rank() == 0 && (!trains_on || reported_spikes <= kSpikesSaid)) {
     say(to_string(record));
     if (trains_on && reported_spikes == kSpikesSaid) say("further spikes are only recorded, in metrics.jsonl");
   }
@@ -120,7 +120,7 @@ void Trainer::Implementation::report_trouble(const StepJudgment& judgment, const
 
 void Trainer::Implementation::explain(const StepJudgment& judgment, const StepNumbers& numbers,
                                       const std::vector<Tensor>& gradient, const std::vector<ParameterStep>& steps) {
-  if (group.rank() != 0) return;
+  if (mesh.all.rank() != 0 || division) return;  // rank 0 cannot compute a divided model alone
   constexpr int64_t kExamples = 64;
   const std::vector<Batch> batches = evaluation_batches(*train_set, config.batch_tokens, kExamples);
   const WatchedRun run{model, task, config, *optimizer, *train_set, batches, state.step, numbers.learning_rate, steps};

@@ -12,28 +12,35 @@ namespace {
 /// A group of parameters, as ranges of the flat buffer.
 struct UpdateGroup {
   std::string name;
-  std::vector<std::pair<int64_t, int64_t>> ranges;  // (begin, count)
+  struct Range {
+    int64_t begin, count;
+    double weight;  // 1/(the number of processes that have it)
+  };
+  std::vector<Range> ranges;
   int64_t count = 0;
 
-  /// The position of its i-th element in the flat buffer.
-  [[nodiscard]] int64_t place(int64_t i) const {
-    for (const auto& [begin, size] : ranges) {
-      if (i < size) return begin + i;
-      i -= size;
+  /// The position of its i-th element in the flat buffer, and the element's weight.
+  [[nodiscard]] std::pair<int64_t, double> place(int64_t i) const {
+    for (const Range& range : ranges) {
+      if (i < range.count) return {range.begin + i, range.weight};
+      i -= range.count;
     }
-    return 0;
+    return {0, 0};
   }
 };
 
-std::vector<UpdateGroup> update_groups(const Parameters& parameters) {
+std::vector<UpdateGroup> update_groups(const Parameters& parameters, const LayerDivision* division) {
   std::vector<UpdateGroup> groups;
   int64_t begin = 0;
-  for (const Parameter& parameter : parameters.all()) {
+  for (size_t i = 0; i < parameters.all().size(); ++i) {
+    const Parameter& parameter = parameters.all()[i];
+    const bool common = division != nullptr && !division->is_cut(i);
     const std::optional<LayerId> layer = LayerId::of_parameter(parameter.name);
     const std::string name = layer && layer->layer ? to_string(*layer) : parameter.name;
     auto group = std::find_if(groups.begin(), groups.end(), [&](const UpdateGroup& each) { return each.name == name; });
     if (group == groups.end()) group = groups.insert(groups.end(), {name, {}, 0});
-    group->ranges.emplace_back(begin, parameter.value.numel());
+    group->ranges.push_back(
+        {begin, parameter.value.numel(), common ? 1 / static_cast<double>(division->group().size()) : 1});
     group->count += parameter.value.numel();
     begin += parameter.value.numel();
   }
@@ -43,8 +50,9 @@ std::vector<UpdateGroup> update_groups(const Parameters& parameters) {
 
 }  // namespace
 
-UpdateNorms::UpdateNorms(const Parameters& parameters, int64_t samples) : flat_(parameters.flat().detach()) {
-  const std::vector<UpdateGroup> groups = update_groups(parameters);
+UpdateNorms::UpdateNorms(const Parameters& parameters, int64_t samples, const LayerDivision* division)
+    : flat_(parameters.flat().detach()) {
+  const std::vector<UpdateGroup> groups = update_groups(parameters, division);
   int64_t width = 0;
   for (const UpdateGroup& group : groups) width = std::max(width, std::min(group.count, samples));
   std::vector<int64_t> places;
@@ -56,9 +64,10 @@ UpdateNorms::UpdateNorms(const Parameters& parameters, int64_t samples) : flat_(
     for (int64_t j = 0; j < width; ++j) {
       const int64_t from = j * group.count / sampled, to = (j + 1) * group.count / sampled;
       const bool used = j < sampled;
-      places.push_back(used ? group.place(from + static_cast<int64_t>(random.below(static_cast<uint64_t>(to - from))))
-                            : group.place(0));
-      weights.push_back(used ? static_cast<double>(group.count) / static_cast<double>(sampled) : 0.0);
+      const auto [place, weight] =
+          group.place(used ? from + static_cast<int64_t>(random.below(static_cast<uint64_t>(to - from))) : 0);
+      places.push_back(place);
+      weights.push_back(used ? weight * static_cast<double>(group.count) / static_cast<double>(sampled) : 0.0);
     }
   }
   places_ = at::tensor(places, at::kLong).to(flat_.device());

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "plumb/nn/layer_division.h"
 #include "plumb/nn/parameters.h"
 #include "plumb/ops/number.h"
 
@@ -16,7 +17,10 @@ namespace plumb {
 /// model.
 class UpdateNorms {
  public:
-  explicit UpdateNorms(const Parameters& parameters, int64_t samples = 4096);
+  /// `division`: of the model, whose processes then have to sum the estimates; null if this one has the whole model.
+  static constexpr int64_t kSamples = 4096;
+  explicit UpdateNorms(const Parameters& parameters, int64_t samples = kSamples,
+                       const LayerDivision* division = nullptr);
 
   /// The groups in the order of the model: "encoder.layers.0.self_attention", "encoder.layers.0", "src_embed.weight".
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
@@ -32,7 +36,7 @@ class UpdateNorms {
 
   Tensor flat_;     // the parameters, (count)
   Tensor places_;   // (groups·width): positions in flat_
-  Tensor weights_;  // (groups, width): n/s, or 0 for padding
+  Tensor weights_;  // (groups, width): n/s, or 0 for padding; divided by the processes that have the element
   Tensor before_;   // (groups·width)
   std::vector<std::string> names_;
 };

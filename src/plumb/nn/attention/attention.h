@@ -80,6 +80,10 @@ class Attention {
                                     AttentionState& state) const = 0;
 
   [[nodiscard]] virtual AttentionWork work() const = 0;
+
+  /// Whether some of the heads can be computed without the others; then `keep` leaves this many.
+  [[nodiscard]] virtual bool divisible() const { return false; }
+  virtual void keep(const ops::HeadShape& /*heads*/) {}
 };
 
 /// Makes an attention with its own options, which have been checked.

@@ -32,12 +32,14 @@ MultiHeadAttention::MultiHeadAttention(Parameters& parameters, const std::string
       Linear(parameters, prefix + ".out_proj", d_model, heads.width(), Role::attention_output, options.bias == "all");
   if (options.gate) gate_ = Linear(parameters, prefix + ".gate", heads.width(), d_model, Role::weight, false);
   attention_ = make_attention(options.kind, parameters, {prefix, d_model, heads, options.options, positions});
+  const size_t norms_begin = parameters.all().size();
   const auto norm_of = [&](const std::string& kind, const char* name) {
     return kind == "none" ? nullptr : norms().at(kind).make(parameters, prefix + name, heads.size, options.norm_eps);
   };
   query_norm_ = norm_of(options.qk_norm, ".q_norm");
   key_norm_ = norm_of(options.qk_norm, ".k_norm");
   value_norm_ = norm_of(options.value_norm, ".v_norm");
+  for (size_t i = norms_begin; i < parameters.all().size(); ++i) by_head_.push_back(parameters.all()[i].value);
   if (options.unit_query_key) {
     const double initial = 1 / std::sqrt(static_cast<double>(d_model));
     query_key_scale_ = parameters.add_constant(prefix + ".qk_scale", {heads.kv_width()}, initial);
@@ -51,6 +53,20 @@ MultiHeadAttention::MultiHeadAttention(Parameters& parameters, const std::string
 
 void MultiHeadAttention::add_value_residual(Parameters& parameters, const std::string& prefix) {
   value_residual_.emplace(parameters, prefix);
+  by_head_.push_back(parameters.all().back().value);
+}
+
+void MultiHeadAttention::divide(LayerDivision& division) {
+  if (!attention_->divisible() || (positions_ && !positions_->divisible()) || query_key_scale_.defined())
+    throw Error("this attention cannot be divided among processes");
+  in_.divide_outputs(division);
+  if (gate_) gate_.divide_outputs(division);
+  out_.divide_inputs(division);
+  if (positions_) positions_->divide(division);
+  for (const Tensor& each : by_head_) division.share_gradient(each);
+  heads_ = {division.share(heads_.heads), division.share(heads_.kv_heads), heads_.size};
+  attention_->keep(heads_);
+  group_ = division.group();
 }
 
 Tensor MultiHeadAttention::normalized(const Tensor& x, const Norm& norm, const ForwardContext& context) const {
@@ -97,8 +113,9 @@ Tensor MultiHeadAttention::prepared(const Tensor& packed, AttentionPass& pass, c
   return at::cat({query_key, value}, 1);
 }
 
-Tensor MultiHeadAttention::self(const Tensor& x, AttentionPass& pass, bool causal,
+Tensor MultiHeadAttention::self(const Tensor& input, AttentionPass& pass, bool causal,
                                 const ForwardContext& context) const {
+  const Tensor x = group_.copied(input);
   const Tensor joint = in_(x);  // (tokens, width + 2·kv_width)
   if (!pass.first_values.defined()) {
     pass.first_values = joint.narrow(1, heads_.width() + heads_.kv_width(), heads_.kv_width());
@@ -119,8 +136,9 @@ Tensor MultiHeadAttention::read(const Tensor& x, AttentionPass& pass, AttentionS
   return projected(attention_->read(query, key_value, x, pass.layout, state), x);
 }
 
-AttentionMemory MultiHeadAttention::remember(const Tensor& memory, const Ragged& layout,
+AttentionMemory MultiHeadAttention::remember(const Tensor& input, const Ragged& layout,
                                              const ForwardContext& context) const {
+  const Tensor memory = group_.copied(input);
   const int64_t kv_width = heads_.kv_width();
   Tensor key_value = in_.parts(memory, kKey, 2);
   if (key_norm_ || query_key_scale_.defined() || value_norm_) {
@@ -134,8 +152,9 @@ AttentionMemory MultiHeadAttention::remember(const Tensor& memory, const Ragged&
   return attention_->remember(key_value, memory, layout, context);
 }
 
-Tensor MultiHeadAttention::cross(const Tensor& x, const Ragged& layout, const AttentionMemory& memory,
+Tensor MultiHeadAttention::cross(const Tensor& input, const Ragged& layout, const AttentionMemory& memory,
                                  const ForwardContext& context) const {
+  const Tensor x = group_.copied(input);
   Tensor query = in_.parts(x, kQuery, 1);
   if (query_norm_) query = normalized(query, *query_norm_, context);
   if (query_key_scale_.defined()) query = scaled_units(query);

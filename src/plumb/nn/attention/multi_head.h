@@ -64,6 +64,10 @@ class MultiHeadAttention {
   /// Mixes the first layer's values into the values. Call it after all other parameters of the attention are declared.
   void add_value_residual(Parameters& parameters, const std::string& prefix);
 
+  /// Divides the heads among the ranks. Throws Error if the attention or its positions are not divisible, if there are
+  /// gains by head (unit_query_key), or if the heads or the key-value heads are no multiple of the ranks.
+  void divide(LayerDivision& division);
+
   /// Each sequence attends to itself; x: (tokens, d_model).
   [[nodiscard]] Tensor self(const Tensor& x, AttentionPass& pass, bool causal, const ForwardContext& context) const;
   [[nodiscard]] Tensor self(const Tensor& x, const Ragged& layout, bool causal, const ForwardContext& context) const {
@@ -113,6 +117,8 @@ class MultiHeadAttention {
   std::shared_ptr<const RelativePositions> positions_;
   std::unique_ptr<Attention> attention_;
   std::optional<ValueResidual> value_residual_;
+  std::vector<Tensor> by_head_;  // parameters that act on each head: of the norms and the value residual
+  Group group_;                  // the ranks that divide the heads
 };
 
 }  // namespace plumb

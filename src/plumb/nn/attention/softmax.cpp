@@ -58,6 +58,9 @@ class Softmax final : public Attention {
   /// The score, and the weighted sum of values.
   AttentionWork work() const override { return {.per_pair = 2.0 * static_cast<double>(heads_.width())}; }
 
+  [[nodiscard]] bool divisible() const override { return true; }
+  void keep(const ops::HeadShape& heads) override { heads_ = heads; }
+
   std::unique_ptr<AttentionState> start(int64_t rows) const override {
     if (biased()) return std::make_unique<BiasedCache>(rows);
     auto cache = std::make_unique<KeyValueCache>();

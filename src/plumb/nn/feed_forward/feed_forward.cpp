@@ -1,5 +1,7 @@
 #include "plumb/nn/feed_forward/feed_forward.h"
 
+#include "plumb/base/error.h"
+
 namespace plumb {
 namespace {
 
@@ -30,16 +32,36 @@ Registry<FeedForwardFactory>& feed_forwards() {
   return registry;
 }
 
+void FeedForward::divide(LayerDivision& /*division*/) {
+  throw Error("this feed-forward sub-layer cannot be divided among processes");
+}
+
 PlainFeedForward::PlainFeedForward(Parameters& parameters, const FeedForwardShape& shape)
     : first_(into(parameters, shape, "linear1")), second_(out_of(parameters, shape)) {}
 
-Tensor PlainFeedForward::operator()(const Tensor& x) const { return second_(inner(x, first_)); }
+Tensor PlainFeedForward::operator()(const Tensor& x) const { return second_(inner(group_.copied(x), first_)); }
+
+void PlainFeedForward::divide(LayerDivision& division) {
+  first_.divide_outputs(division);
+  second_.divide_inputs(division);
+  group_ = division.group();
+}
 
 GatedFeedForward::GatedFeedForward(Parameters& parameters, const FeedForwardShape& shape)
     : gate_(into(parameters, shape, "linear1")),
       content_(into(parameters, shape, "linear3")),
       second_(out_of(parameters, shape)) {}
 
-Tensor GatedFeedForward::operator()(const Tensor& x) const { return second_(activation(gate_(x)) * content_(x)); }
+Tensor GatedFeedForward::operator()(const Tensor& input) const {
+  const Tensor x = group_.copied(input);
+  return second_(activation(gate_(x)) * content_(x));
+}
+
+void GatedFeedForward::divide(LayerDivision& division) {
+  gate_.divide_outputs(division);
+  content_.divide_outputs(division);
+  second_.divide_inputs(division);
+  group_ = division.group();
+}
 
 }  // namespace plumb

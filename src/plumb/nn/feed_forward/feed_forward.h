@@ -16,6 +16,9 @@ class FeedForward {
   virtual ~FeedForward() = default;
   /// Acts on each token independently. x: (tokens, d_model) → (tokens, d_model).
   [[nodiscard]] virtual Tensor operator()(const Tensor& x) const = 0;
+  /// Divides the inner features among the ranks. Throws Error if they are no multiple of the ranks, or if this kind
+  /// cannot be divided.
+  virtual void divide(LayerDivision& division);
 };
 
 /// Describes the feed-forward sub-layer to build.
@@ -36,6 +39,7 @@ class PlainFeedForward : public FeedForward {
  public:
   PlainFeedForward(Parameters& parameters, const FeedForwardShape& shape);
   [[nodiscard]] Tensor operator()(const Tensor& x) const override;
+  void divide(LayerDivision& division) override;
 
  protected:
   /// activation(W₁·x + b₁): (tokens, d_model) → (tokens, width).
@@ -44,6 +48,7 @@ class PlainFeedForward : public FeedForward {
  private:
   Linear first_;
   Linear second_;
+  Group group_;  // the ranks that divide the inner features
 };
 
 /// A gated linear unit, Dauphin et al. 2017, arXiv 1612.08083; Shazeer 2020, arXiv 2002.05202:
@@ -52,6 +57,7 @@ class GatedFeedForward : public FeedForward {
  public:
   GatedFeedForward(Parameters& parameters, const FeedForwardShape& shape);
   [[nodiscard]] Tensor operator()(const Tensor& x) const override;
+  void divide(LayerDivision& division) override;
 
  protected:
   [[nodiscard]] virtual Tensor activation(const Tensor& x) const = 0;
@@ -60,6 +66,7 @@ class GatedFeedForward : public FeedForward {
   Linear gate_;
   Linear content_;
   Linear second_;
+  Group group_;  // the ranks that divide the inner features
 };
 
 }  // namespace plumb

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "plumb/base/ragged.h"
+#include "plumb/nn/layer_division.h"
 #include "plumb/ops/attention.h"
 #include "plumb/ops/torch.h"
 
@@ -56,6 +57,10 @@ class RelativePositions {
     (void)query, (void)key_value, (void)layout, (void)heads;
     return {};
   }
+
+  /// Whether some of the heads can be computed without the others; then `divide` says how its parameters are divided.
+  [[nodiscard]] virtual bool divisible() const { return !biased(); }
+  virtual void divide(LayerDivision& /*division*/) const {}
 };
 
 }  // namespace plumb

@@ -27,14 +27,18 @@ class RelativeScores final : public RelativePositions {
   RelativeScores(Parameters& parameters, const std::string& prefix, const PositionShape& shape,
                  std::shared_ptr<const GrowingTable> table)
       : d_(shape.d_model),
-        heads_(shape.heads),
         size_(shape.size()),
-        weight_(parameters.add(prefix + ".r_proj.weight", {heads_ * size_, d_}, Role::weight)),
-        content_(parameters.add(prefix + ".r_content.bias", {heads_, size_}, Role::position)),
-        position_(parameters.add(prefix + ".r_position.bias", {heads_, size_}, Role::position)),
+        weight_(parameters.add(prefix + ".r_proj.weight", {shape.heads * size_, d_}, Role::weight)),
+        content_(parameters.add(prefix + ".r_content.bias", {shape.heads, size_}, Role::position)),
+        position_(parameters.add(prefix + ".r_position.bias", {shape.heads, size_}, Role::position)),
         table_(std::move(table)) {}
 
   bool biased() const override { return true; }
+
+  [[nodiscard]] bool divisible() const override { return true; }
+  void divide(LayerDivision& division) const override {
+    for (const Tensor& each : {weight_, content_, position_}) division.cut(each, 0);
+  }
 
   Tensor bias(const Tensor& query, const Tensor& key, int64_t begin) const override {
     const int64_t queries = query.size(1);
@@ -45,7 +49,7 @@ class RelativeScores final : public RelativePositions {
     const Tensor by_distance = distance_scores(query + position_.unsqueeze(1), distances(lowest, count, query), begin);
     const Tensor from = at::arange(queries, query.options().dtype(at::kLong)).unsqueeze(1) + (begin - lowest);
     const Tensor index = from - at::arange(keys, from.options());
-    const Tensor by_position = by_distance.gather(2, index.unsqueeze(0).expand({heads_, queries, keys}));
+    const Tensor by_position = by_distance.gather(2, index.unsqueeze(0).expand({query.size(0), queries, keys}));
     const Tensor by_content = at::matmul(content_.unsqueeze(1), key.transpose(1, 2));  // (heads, 1, keys)
     return (by_position + by_content) / std::sqrt(static_cast<double>(size_));
   }
@@ -67,10 +71,10 @@ class RelativeScores final : public RelativePositions {
     const int64_t from_r = count * size_ * (d_ + queries);
     const int64_t from_q = queries * d_ * (size_ + count);
     if (begin > 0 && from_q < from_r) {
-      const Tensor projected = at::matmul(q, weight_.reshape({heads_, size_, d_}));  // (heads, queries, d)
+      const Tensor projected = at::matmul(q, weight_.reshape({-1, size_, d_}));  // (heads, queries, d)
       return at::matmul(projected, r.t());
     }
-    const Tensor projected = ops::matrix_product(r, weight_, false, true).view({count, heads_, size_});
+    const Tensor projected = ops::matrix_product(r, weight_, false, true).view({count, -1, size_});
     return at::matmul(q, projected.permute({1, 2, 0}));
   }
 
@@ -90,7 +94,6 @@ class RelativeScores final : public RelativePositions {
   }
 
   int64_t d_;
-  int64_t heads_;
   int64_t size_;
   Tensor weight_;    // (heads·size, d)
   Tensor content_;   // u, (heads, size)

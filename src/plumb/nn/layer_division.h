@@ -1,0 +1,64 @@
+// How the parameters of a model are divided among processes that compute every layer together: tensor parallelism,
+// Shoeybi et al. 2019, "Megatron-LM", arXiv 1909.08053.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "plumb/nn/parameters.h"
+#include "plumb/parallel/group.h"
+
+namespace plumb {
+
+/// Layers say what they divide (`cut`, `share_gradient`), then `apply` replaces the parameters by this rank's pieces.
+/// Everything else, such as embeddings and norms of the stream, is the same in all ranks: they compute it from the same
+/// numbers. Every rank of the group must make the same calls.
+class LayerDivision {
+ public:
+  /// Of these parameters, none of which is divided yet, among the ranks of a group.
+  LayerDivision(const Parameters& parameters, const Group& group);
+
+  [[nodiscard]] const Group& group() const { return group_; }
+
+  /// size/ranks. Throws Error if it is no integer.
+  [[nodiscard]] int64_t share(int64_t size) const;
+
+  /// Each rank keeps an equal part of this parameter along a dimension. `parts`: the sizes of what is divided by
+  /// itself, such as query, key and value; empty: all at once.
+  void cut(const Tensor& value, int64_t dimension, std::vector<int64_t> parts = {});
+
+  /// Each rank keeps the whole parameter, but applies it to its share of the features only, so that the gradients of
+  /// the ranks have to be summed.
+  void share_gradient(const Tensor& value);
+
+  /// Makes the values of all parameters this rank's pieces, which are written into a new flat buffer.
+  void apply(Parameters& parameters) const;
+
+  [[nodiscard]] bool is_cut(size_t parameter) const { return !all_[parameter].parts.empty(); }
+
+  /// This rank's piece of a tensor of the shape that a parameter had; other tensors are returned as they are.
+  [[nodiscard]] Tensor piece(size_t parameter, const Tensor& whole) const;
+
+  /// The reverse, on rank 0 of the group; undefined on the others. Every rank calls it with a tensor of the shape of
+  /// its piece; other tensors are returned as they are.
+  [[nodiscard]] Tensor whole(size_t parameter, const Tensor& piece) const;
+
+  /// Sums the gradients of parameters for which share_gradient was called. `gradients`: one per parameter.
+  void sum_shares(std::vector<Tensor>& gradients) const;
+
+ private:
+  struct Entry {
+    Tensor value;                  // the parameter
+    std::vector<int64_t> sizes;    // of the whole
+    int64_t dimension = 0;         // along which it is cut
+    std::vector<int64_t> parts{};  // of the whole; empty: it is not cut
+    bool shares_gradient = false;
+  };
+  [[nodiscard]] Entry& entry_of(const Tensor& value);
+
+  Group group_;
+  std::vector<Entry> all_;  // [parameter]
+};
+
+}  // namespace plumb

@@ -1,0 +1,17 @@
+// The state of a run whose model is divided among processes (nn/layer_division.h), as files contain it: of the whole
+// model.
+#pragma once
+
+#include "plumb/io/safetensors.h"
+#include "plumb/nn/layer_division.h"
+
+namespace plumb {
+
+/// This rank's pieces of named tensors: of parameters, or of an optimizer that acts by element (Optimizer::state).
+/// Tensors that are not divided are returned as they are. `parameters`: of the model.
+NamedTensors pieces_of(const NamedTensors& whole, const Parameters& parameters, const LayerDivision& division);
+
+/// The reverse, on rank 0 of the division's group; nothing on the others. Every rank calls it. The tensors are copies.
+NamedTensors whole_of(const NamedTensors& pieces, const Parameters& parameters, const LayerDivision& division);
+
+}  // namespace plumb
