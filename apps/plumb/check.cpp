@@ -61,9 +61,12 @@ std::string text_of(const check::CheckResult& result, bool verbose) {
     if (result.planned_warm_up > 0) {
       text += row("largest stable rate",
                   in_words(*result.largest_stable_rate) +
-                      (shortened ? fmt::format(", after a warm-up of {} steps in place of {}", result.tried_warm_up,
-                                               with_thousands(result.planned_warm_up))
-                                 : fmt::format(", after the warm-up of {} steps", result.tried_warm_up)));
+                      (result.tried_warm_up == 0
+                           ? fmt::format("; the planned warm-up of {} steps was not tried, for lack of budget",
+                                         with_thousands(result.planned_warm_up))
+                       : shortened ? fmt::format(", after a warm-up of {} steps in place of {}", result.tried_warm_up,
+                                                 with_thousands(result.planned_warm_up))
+                                   : fmt::format(", after the warm-up of {} steps", result.tried_warm_up)));
     }
     text += row(result.planned_warm_up > 0 ? "  without warm-up" : "largest stable rate",
                 in_words(*result.largest_stable_rate_without_warm_up));

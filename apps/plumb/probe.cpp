@@ -11,6 +11,7 @@
 #include "checks.h"
 #include "in_words.h"
 #include "initialization_text.h"
+#include "measured_page.h"
 #include "plumb/analysis/initialization_json.h"
 #include "plumb/analysis/probe_json.h"
 #include "plumb/base/progress.h"
@@ -31,6 +32,7 @@ struct ProbeArguments {
   int64_t curvature = 0;
   int64_t layer_curvature = 0;
   int64_t processes = 1;
+  std::string html;
 };
 
 /// fmt counts "±" as one column, like a terminal.
@@ -146,6 +148,7 @@ void measure_and_report(const ProbeArguments& arguments, const Subject& subject,
   if (group.rank() > 0) return;
   Json document = to_json(report);
   if (more) document.update(to_json(*more));
+  write_page(arguments.html, page_of(report, more, subject));
   emit(globals, subject.document(document), text_of(report, subject) + (more ? app::text_of(*more) : ""));
 }
 
@@ -160,6 +163,7 @@ void add_probe(CLI::App& app, Globals& globals) {
                              });
       });
   add_json_option(*verb, globals);
+  add_html_option(*verb, arguments->html);
   add_seed_option(*verb, globals);
   add_subject_options(*verb, arguments->subject);
   verb->add_option("--seeds", arguments->seeds,

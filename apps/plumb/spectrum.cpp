@@ -1,6 +1,7 @@
 // plumb spectrum: eigenvalues of the loss's Hessian.
 #include "checks.h"
 #include "in_words.h"
+#include "measured_page.h"
 #include "plumb/analysis/curvature/spectrum_json.h"
 
 #include <fmt/format.h>
@@ -25,6 +26,7 @@ struct SpectrumArguments {
   SpectrumOptions spectrum;
   double graph_gibibytes = 6;
   int64_t processes = 1;
+  std::string html;
 };
 
 std::string with_error(double value, double error) {
@@ -86,7 +88,9 @@ void measure_and_write(const SpectrumArguments& arguments, const Subject& subjec
         bar->update(done, note);
       });
   bar.reset();
-  if (group.rank() == 0) emit(globals, subject.document(to_json(report)), text_of(report));
+  if (group.rank() > 0) return;
+  write_page(arguments.html, page_of(report, subject));
+  emit(globals, subject.document(to_json(report)), text_of(report));
 }
 
 void add_spectrum(CLI::App& app, Globals& globals) {
@@ -101,6 +105,7 @@ void add_spectrum(CLI::App& app, Globals& globals) {
                                       });
                });
   add_json_option(*verb, globals);
+  add_html_option(*verb, arguments->html);
   add_seed_option(*verb, globals);
   add_subject_options(*verb, arguments->subject);
   SpectrumOptions& options = arguments->spectrum;

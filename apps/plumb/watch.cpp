@@ -1,4 +1,5 @@
-// plumb watch: serves the report of training runs on this machine, up to date while they train.
+// plumb watch: serves the report of training runs, up to date while they train: to this machine alone, or with --bind
+// to others, such as a phone.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "plumb/base/error.h"
+#include "plumb/base/progress.h"
 #include "plumb/base/text.h"
 #include "plumb/metrics/unicode.h"
 #include "plumb/report/html.h"
@@ -18,7 +20,10 @@
 #include "watch_page.h"
 
 #ifdef PLUMB_HTTPLIB
+#include <arpa/inet.h>
 #include <httplib.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <mutex>
@@ -32,13 +37,39 @@ namespace fs = std::filesystem;
 struct WatchArguments {
   std::vector<std::string> places;
   std::vector<std::string> hosts;  // further names of this machine
+  std::string bind = "127.0.0.1";  // IPv4 address at which it listens
   int port = 0;
+
+  [[nodiscard]] bool only_here() const { return bind.starts_with("127."); }
 };
 
 #ifdef PLUMB_HTTPLIB
 
-constexpr const char* kHost = "127.0.0.1";
+constexpr const char* kAllAddresses = "0.0.0.0";
 constexpr size_t kThreads = 64;
+
+/// Whether the text is an IPv4 address, such as "192.168.1.5".
+bool is_address(const std::string& text) {
+  in_addr address{};
+  return ::inet_pton(AF_INET, text.c_str(), &address) == 1;
+}
+
+/// The IPv4 addresses by which other machines may reach this one.
+std::vector<std::string> own_addresses() {
+  std::vector<std::string> addresses;
+  ifaddrs* first = nullptr;
+  if (::getifaddrs(&first) != 0) return addresses;
+  for (const ifaddrs* each = first; each != nullptr; each = each->ifa_next) {
+    if (each->ifa_addr == nullptr || each->ifa_addr->sa_family != AF_INET) continue;
+    std::string text(INET_ADDRSTRLEN, '\0');
+    const auto* address = reinterpret_cast<const sockaddr_in*>(each->ifa_addr);
+    if (::inet_ntop(AF_INET, &address->sin_addr, text.data(), INET_ADDRSTRLEN) == nullptr) continue;
+    text.resize(text.find('\0'));
+    if (!text.starts_with("127.")) addresses.push_back(text);
+  }
+  ::freeifaddrs(first);
+  return addresses;
+}
 
 /// Changes whenever a run has new content to show.
 std::string revision_of(const std::vector<std::string>& places) {
@@ -84,11 +115,13 @@ std::string host_of(const httplib::Request& request) {
 }
 
 /// Refuses requests for other host names, a protection against DNS rebinding: a web site whose name is made to mean
-/// this machine could read the runs. The port does not matter, since `ssh -L` may forward another one.
-httplib::Server::HandlerWithResponse refuse_other_hosts(std::vector<std::string> names) {
-  return [names = std::move(names)](const httplib::Request& request, httplib::Response& response) {
+/// this machine could read the runs. The port does not matter, since `ssh -L` may forward another one. With
+/// `any_address`, it may be asked for by any address, since no web site has one in place of its name.
+httplib::Server::HandlerWithResponse refuse_other_hosts(std::vector<std::string> names, bool any_address) {
+  return [names = std::move(names), any_address](const httplib::Request& request, httplib::Response& response) {
     const std::string host = host_of(request);
-    if (std::find(names.begin(), names.end(), host) != names.end()) return httplib::Server::HandlerResponse::Unhandled;
+    if (std::find(names.begin(), names.end(), host) != names.end() || (any_address && is_address(host)))
+      return httplib::Server::HandlerResponse::Unhandled;
     response.status = 403;
     response.set_header("X-Content-Type-Options", "nosniff");
     response.set_content(fmt::format("plumb watch answers to the names {}, not to '{}', so that no other web site can "
@@ -113,7 +146,20 @@ httplib::Server::Handler answer(const char* type, Make make) {
   };
 }
 
+/// The addresses to type into a browser, one a line.
+std::string urls(const WatchArguments& arguments, int port) {
+  std::vector<std::string> addresses = {arguments.bind};
+  if (arguments.bind == kAllAddresses) addresses = own_addresses();
+  if (addresses.empty()) addresses.emplace_back("127.0.0.1");
+  std::string text;
+  for (const std::string& address : addresses) text += fmt::format("http://{}:{}/\n", address, port);
+  return text;
+}
+
 void watch(const WatchArguments& arguments) {
+  if (!is_address(arguments.bind))
+    throw UsageError(fmt::format("--bind {}: not an IPv4 address", arguments.bind),
+                     "give an address of this machine, or 0.0.0.0 for all of them");
   LatestReport report(arguments.places);
   (void)report.page();  // reports mistakes in the request now
   httplib::Server server;
@@ -121,9 +167,9 @@ void watch(const WatchArguments& arguments) {
   server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };  // the server takes ownership
   server.set_keep_alive_timeout(1);
   server.set_read_timeout(1);
-  std::vector<std::string> names = {kHost, "localhost", "[::1]"};
+  std::vector<std::string> names = {arguments.bind, "127.0.0.1", "localhost", "[::1]"};
   for (const std::string& host : arguments.hosts) names.push_back(to_lower(host));
-  server.set_pre_routing_handler(refuse_other_hosts(names));
+  server.set_pre_routing_handler(refuse_other_hosts(names, !arguments.only_here()));
   const char* html = "text/html; charset=utf-8";
   server.Get("/", answer(html, [] { return std::string(kWatchPage); }));
   server.Get("/report", answer(html, [&] { return report.page(); }));
@@ -135,14 +181,17 @@ void watch(const WatchArguments& arguments) {
   });
   int port = arguments.port;
   if (port == 0) {
-    port = server.bind_to_any_port(kHost);
-    if (port < 0) throw Error("no port can be opened on 127.0.0.1");
-  } else if (!server.bind_to_port(kHost, port)) {
-    throw Error(fmt::format("port {} cannot be opened on {}", port, kHost),
+    port = server.bind_to_any_port(arguments.bind);
+    if (port < 0)
+      throw Error(fmt::format("no port can be opened on {}", arguments.bind),
+                  arguments.only_here() ? "" : "--bind takes an address that this machine has, or 0.0.0.0 for all");
+  } else if (!server.bind_to_port(arguments.bind, port)) {
+    throw Error(fmt::format("port {} cannot be opened on {}", port, arguments.bind),
                 "another program may be using it: choose another --port, or omit it to use any free port");
   }
-  fmt::print("http://{}:{}/\n", kHost, port);
+  fmt::print("{}", urls(arguments, port));
   std::fflush(stdout);
+  if (!arguments.only_here()) say("anybody who can reach this address can read these runs; nobody can change them");
   if (!server.listen_after_bind()) throw Error(fmt::format("the server on port {} failed", port));
 }
 
@@ -162,9 +211,13 @@ void add_watch(CLI::App& app, Globals& globals) {
   verb->add_option("RUN", arguments->places, "Run directories, or directories that are searched for them")
       ->type_name("RUN")
       ->required();
-  verb->add_option("--port", arguments->port, "Port on 127.0.0.1 (default: any that is free)")
+  verb->add_option("--port", arguments->port, "Port to listen on (default: any that is free)")
       ->check(CLI::Range(1, 65535))
       ->type_name("N");
+  verb->add_option("--bind", arguments->bind,
+                   "Address at which browsers on other machines or phones can read the page: one of this machine, or "
+                   "0.0.0.0 for all of them (default: 127.0.0.1, this machine alone)")
+      ->type_name("ADDRESS");
   verb->add_option("--host", arguments->hosts,
                    "Another name by which browsers reach this machine, besides localhost; may be repeated")
       ->expected(1)

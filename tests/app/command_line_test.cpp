@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 
 #include "plumb/base/json.h"
 #include "plumb/base/text.h"
@@ -40,6 +41,68 @@ TEST(CommandLine, ProbesAModelThatIsGivenByKeysAlone) {
   EXPECT_EQ(json["model"]["d_model"], 8);
   EXPECT_EQ(json["model"]["target_tokens"], 3);
   EXPECT_NE(run_plumb({"probe"}).errors.find("no model given"), std::string::npos);
+}
+
+/// The document in a page that `plumb VERB --html` wrote, for a tiny model with the further options.
+Json on_page(const std::string& verb, const std::vector<std::string>& options) {
+  const TemporaryDirectory folder;
+  write_file_atomic(folder / "batch.json", R"({"source": [[5, 6, 7], [9, 4]], "target": [[8, 9], [6, 5, 4]]})");
+  std::vector<std::string> arguments = {verb, "--batch", "batch.json", "--html", "page.html", "--json", "result.json"};
+  for (const char* key : {"d_model=8", "heads=2", "feed_forward=8", "encoder_layers=2", "decoder_layers=2",
+                          "source_vocabulary=16", "target_vocabulary=16"})
+    arguments.insert(arguments.end(), {"--set", std::string("model.") + key});
+  arguments.insert(arguments.end(), options.begin(), options.end());
+  const Finished finished = test::succeeded(run_plumb(arguments, folder.path()));
+  EXPECT_NE(finished.errors.find("page.html"), std::string::npos) << finished.errors;
+  const std::string page = read_file(folder / "page.html"), open = "<script type=\"application/json\" id=\"results\">";
+  const size_t begin = page.find(open) + open.size();
+  Json document = Json::parse(page.substr(begin, page.find("</script", begin) - begin));
+  document["result"] = Json::parse(read_file(folder / "result.json"));
+  return document;
+}
+
+/// A figure of such a document, with its series by name.
+std::map<std::string, Json> series_of(const Json& document, const std::string& figure) {
+  std::map<std::string, Json> series;
+  for (const Json& each : document["figures"]) {
+    if (each["id"] != figure) continue;
+    for (const Json& line : each["series"]) series[line["name"]] = line;
+  }
+  return series;
+}
+
+TEST(CommandLine, ThePageOfAProbeShowsItsNumbers) {
+  const Json document = on_page("probe", {"--seeds", "2", "--gains", "--first-step", "--curvature", "4"});
+  const std::map<std::string, Json> gradients = series_of(document, "gradients");
+  for (const Json& matrix : document["result"]["feed_forward"]) {
+    const std::string stack = matrix["stack"], name = matrix["matrix"];
+    const Json& line = gradients.at(stack + ", " + name);
+    const size_t place = matrix["layer"].get<size_t>() - 1;
+    EXPECT_EQ(line["x"][place], matrix["layer"]);
+    EXPECT_EQ(line["y"][place], matrix["batch_mean_gradient_norm"]["mean"]);
+    EXPECT_EQ(line["high"][place], matrix["batch_mean_gradient_norm"]["high"]);
+  }
+  EXPECT_EQ(gradients.count("decoder, W2"), 1);
+  EXPECT_EQ(series_of(document, "signal").count("encoder"), 1);
+  EXPECT_EQ(series_of(document, "gains").at("decoder")["y"].size(), 7);  // three sub-layers a layer, the final norm
+  std::vector<std::string> tables;
+  for (const Json& table : document["tables"]) tables.push_back(table["id"]);
+  EXPECT_EQ(tables, (std::vector<std::string>{"layers", "gains", "first_steps", "curvature"}));
+  EXPECT_NE(document["summary"].dump().find("In the decoder, the gradient of W2"), std::string::npos);
+}
+
+TEST(CommandLine, ThePageOfASpectrumShowsItsNumbers) {
+  const Json whole = on_page("spectrum", {"--steps", "6"});
+  const Json line = series_of(whole, "density").at("Hessian");
+  EXPECT_EQ(line["x"], whole["result"]["density"]["x"]);
+  EXPECT_EQ(line["y"], whole["result"]["density"]["y"]);
+  EXPECT_EQ(whole["tables"][0]["rows"][0][1], whole["result"]["max"]);
+  const Json blocks = on_page("spectrum", {"--steps", "6", "--by-layer"});
+  const std::map<std::string, Json> by_layer = series_of(blocks, "blocks");
+  EXPECT_EQ(by_layer.at("encoder")["x"], (Json{1, 2}));
+  for (const Json& row : blocks["tables"][0]["rows"]) {
+    if (row[0] == "decoder.layers.1") EXPECT_EQ(by_layer.at("decoder")["y"][1], row[2]);
+  }
 }
 
 TEST(CommandLine, ProbesADecoderThatClassifies) {

@@ -103,7 +103,8 @@ class WatchVerb : public ::testing::Test {
   }
   static std::string point(int step) {
     return R"({"step":)" + std::to_string(step) +
-           R"(,"epoch":0,"learning_rate":0.001,"loss":3.5,"nll":3.25,"tokens_per_second":100,"tokens":100,"metrics":{}})" + "\n";
+           R"(,"epoch":0,"learning_rate":0.001,"loss":3.5,"nll":3.25,"tokens_per_second":100,"tokens":100,"metrics":{}})" +
+           "\n";
   }
   /// Waits until the server responds.
   static void wait_for(int port) {
@@ -159,6 +160,27 @@ TEST_F(WatchVerb, AnswersToNamesThatAreAllowed) {
   for (const std::string host : {"lab.example:8000", "lab", "localhost"})
     EXPECT_TRUE(get(port, "/report", host).starts_with("HTTP/1.1 200")) << host;
   EXPECT_TRUE(get(port, "/report", "other.example").starts_with("HTTP/1.1 403"));
+}
+
+TEST_F(WatchVerb, AnswersOtherMachinesAtTheAddressesThatItIsBoundTo) {
+  const int port = free_port();
+  Process server(PLUMB_BINARY, {"watch", "run", "--bind", "0.0.0.0", "--port", std::to_string(port)}, folder_->path());
+  wait_for(port);
+  EXPECT_TRUE(Socket().connect("127.0.0.2", port));  // every address of this machine
+  EXPECT_TRUE(get(port, "/report", "192.0.2.7:" + std::to_string(port)).starts_with("HTTP/1.1 200"));
+  for (const std::string host : {"attacker.example", "192.0.2.7.attacker.example"})
+    EXPECT_TRUE(get(port, "/report", host).starts_with("HTTP/1.1 403")) << host;
+  server.signal(SIGTERM);
+  const Finished ended = server.wait();
+  EXPECT_NE(ended.output.find(":" + std::to_string(port) + "/\n"), std::string::npos) << ended.output;
+  EXPECT_EQ(ended.output.find("0.0.0.0"), std::string::npos) << ended.output;
+  EXPECT_NE(ended.errors.find("anybody who can reach this address can read"), std::string::npos) << ended.errors;
+}
+
+TEST_F(WatchVerb, RefusesWhatIsNoAddress) {
+  const Finished refused = test::run_plumb({"watch", "run", "--bind", "phone"}, folder_->path());
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_NE(refused.errors.find("not an IPv4 address"), std::string::npos) << refused.errors;
 }
 
 TEST_F(WatchVerb, AnswersWhileOthersSendNothing) {

@@ -18,6 +18,7 @@
 #include "plumb/study/study.h"
 #include "study/entry.h"
 #include "study/tiny_scale_study.h"
+#include "support/errors.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -249,6 +250,26 @@ TEST_F(ScaleStudyTest, LossesThatDoNotFallHaveNoLine) {
   std::vector<std::string> names;
   for (const Json& series : entry("figures", "scale_parameters")["series"]) names.push_back(series["name"]);
   EXPECT_EQ(names, (std::vector<std::string>{"Pre-LN", "Pre-LN, fitted", "Post-LN"}));
+}
+
+TEST(ScaleStudy, EachArmKeepsItsShapeAtEveryWidth) {
+  const test::TemporaryDirectory folder;
+  StudyConfig config = test::tiny_scale_study({"study.schemes=['pre-ln']", "scale.seeds=1", "train.steps=2"});
+  config.study.axes = {{"model.feed_forward", {"32", "64"}}};
+  run_study(config, folder / "out");
+  std::vector<int64_t> feed_forward;
+  for (const auto& each : std::filesystem::directory_iterator(folder / "out" / "runs")) {
+    const ModelConfig model = load_run_config(each.path()).model;
+    if (model.d_model == 8) feed_forward.push_back(model.feed_forward);
+  }
+  std::sort(feed_forward.begin(), feed_forward.end());
+  EXPECT_EQ(feed_forward, (std::vector<int64_t>{16, 32}));
+}
+
+TEST(ScaleStudy, RefusesAnAxisOverTheWidth) {
+  StudyConfig config = test::tiny_scale_study({"study.schemes=['pre-ln']"});
+  config.study.axes = {{"model.d_model", {"16", "32"}}};
+  test::expect_error([&] { check_parts(config); }, "[scale] sets the width itself");
 }
 
 TEST(ScaleStudy, RefusesFamiliesThatItCannotCompare) {

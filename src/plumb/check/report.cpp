@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "plumb/report/html.h"
 #include "plumb/report/report_parts.h"
 
 namespace plumb::check {
@@ -92,8 +93,8 @@ Table trials_table(const CheckResult& result) {
 }  // namespace
 
 Json check_report(const CheckResult& result, const std::string& about) {
-  Json document = {{"schema", "plumb.study/1"}, {"title", "Will it train?"}, {"subtitle", about}};
-  document["summary"] = {result.answer};
+  Json document = begin_results("Will it train?", about);
+  document["summary"].push_back(result.answer);
   if (result.recommended) {
     document["summary"].push_back("Recommended: " + to_string(*result.recommended) + ".");
   }

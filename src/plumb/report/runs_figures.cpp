@@ -25,6 +25,7 @@ std::string title_of(const Path& path) {
 }
 
 constexpr size_t kMostTogether = 3;  // the most groups whose training and validation losses share a figure
+constexpr size_t kMostOver = 3;      // the most that each have a figure, whether or not others differ with them
 constexpr size_t kMostKinds = 8;     // the most colors of a figure over a hyperparameter
 constexpr const char* kOverRuns =
     "A curve over several runs that differ in nothing but their seed is their mean; its band reaches from the smallest "
@@ -81,8 +82,20 @@ void add_task(GroupFigures& to, const std::string& task, const Groups& groups, c
   }
 }
 
+/// Whether two groups differ in this setting alone, so that a figure over it compares like with like.
+bool varied_alone(const Groups& groups, const std::string& name) {
+  std::map<std::string, std::set<std::string>> values;  // by the other settings
+  for (const RunGroup* group : groups) {
+    std::string own, others;
+    for (const auto& [key, value] : group->all_settings)
+      (key == name ? own : others) += key + ' ' + value.dump() + '\n';
+    values[others].insert(own);
+  }
+  return std::any_of(values.begin(), values.end(), [](const auto& each) { return each.second.size() > 1; });
+}
+
 /// Adds a figure of the best validation loss over each numeric setting that differs, a point for each run; the color
-/// tells the other settings.
+/// tells the other settings. Where many settings differ, only over those that differ alone somewhere.
 void add_hyperparameters(std::vector<Figure>& figures, const std::string& task, const Groups& groups,
                          const std::string& of) {
   std::map<std::string, std::set<double>> values;
@@ -92,7 +105,7 @@ void add_hyperparameters(std::vector<Figure>& figures, const std::string& task, 
     }
   }
   for (const auto& [name, different] : values) {
-    if (different.size() < 2) continue;
+    if (different.size() < 2 || (values.size() > kMostOver && !varied_alone(groups, name))) continue;
     const bool log = *different.begin() > 0 && *different.rbegin() >= 4 * *different.begin();
     Figure figure{"best_by_" + name + (of.empty() ? "" : "_" + of),
                   "Best validation loss by " + name + (of.empty() ? "" : ", " + of),

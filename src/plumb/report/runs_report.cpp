@@ -1,15 +1,14 @@
 #include "plumb/report/runs_report.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <ctime>
 #include <map>
 #include <utility>
 
 #include "plumb/base/text.h"
+#include "plumb/report/html.h"
 #include "plumb/report/run_groups.h"
 #include "plumb/report/runs_figures.h"
 #include "plumb/report/seed_table.h"
@@ -140,15 +139,11 @@ Table runs_table(const std::vector<RunSummary>& runs, const std::vector<RunColum
 }
 
 Json runs_report(const std::vector<RunSummary>& runs) {
-  Json report = make_document("study", 1);
-  report["title"] = runs.size() == 1 ? runs.front().name : fmt::format("{} training runs", runs.size());
+  Json report = begin_results(runs.size() == 1 ? runs.front().name : fmt::format("{} training runs", runs.size()));
   report["subject"] = "training runs";
-  report["created"] = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
-  report["plumb_version"] = PLUMB_VERSION;
   const std::vector<RunGroup> groups = group_runs(runs);
   report["summary"] = runs_summary(runs, groups);
   report["settings"] = shared_settings(runs);
-  report["figures"] = Json::array();
   for (const Figure& figure : runs_figures(groups)) report["figures"].push_back(figure.to_json());
   report["tables"] = Json::array({runs_table(runs, run_columns(runs)).to_json()});
   return report;

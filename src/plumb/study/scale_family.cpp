@@ -41,8 +41,8 @@ std::vector<ScaleMember> scale_members(const StudyContext& context, const ScaleS
 }
 
 ModelConfig scale_model(const StudyContext& context, const ScaleMember& member) {
-  const ModelConfig& base = context.config.model;
-  ModelConfig model = model_for(context, member.arm, member.layers);
+  const ModelConfig base = model_for(context, member.arm, member.layers);
+  ModelConfig model = base;
   model.d_model = member.width;
   model.feed_forward = std::max<int64_t>(base.feed_forward * member.width / base.d_model, 1);
   model.heads = at_width(base.heads, member.width, base, "heads");

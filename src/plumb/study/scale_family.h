@@ -47,7 +47,7 @@ struct ScaleMember {
 /// which is held out to test the prediction.
 std::vector<ScaleMember> scale_members(const StudyContext& context, const ScaleStudy& part, const std::string& arm);
 
-/// The study's model at another width, with the same head size and ratio of feed_forward to d_model. Throws Error if
+/// The arm's model at another width, with the same head size and ratio of feed_forward to d_model. Throws Error if
 /// the number of heads would not be whole; with µP, if embeddings are shared, since the output matrix needs another
 /// learning rate, or if embeddings are not multiplied by √d.
 ModelConfig scale_model(const StudyContext& context, const ScaleMember& member);

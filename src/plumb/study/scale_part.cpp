@@ -33,7 +33,12 @@ void describe(Fields& field, ScaleStudy& part) {
 
 namespace {
 
-void check(const StudyConfig&, const ScaleStudy& part) {
+void check(const StudyConfig& study, const ScaleStudy& part) {
+  for (const StudyArm& arm : study.arms()) {
+    if (arm.settings.contains("model.d_model"))
+      throw Error(fmt::format("[scale] sets the width itself, and so does the arm '{}' of the study", arm.name),
+                  "leave model.d_model out of the study's axes: scale.widths has the widths");
+  }
   if (part.layers.size() != part.widths.size()) {
     throw Error(fmt::format("scale.widths has {} models and scale.layers {}", part.widths.size(), part.layers.size()),
                 "list the width and the layers of each model");

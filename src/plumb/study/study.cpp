@@ -1,11 +1,9 @@
 #include "plumb/study/study.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <omp.h>
 
 #include <algorithm>
-#include <ctime>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -20,6 +18,7 @@
 #include "plumb/data/prepare_text.h"
 #include "plumb/model/kind.h"
 #include "plumb/report/answers.h"
+#include "plumb/report/html.h"
 #include "plumb/report/split_figure.h"
 #include "plumb/study/changed_keys.h"
 #include "plumb/study/forecast.h"
@@ -244,12 +243,7 @@ Json run_study(const StudyConfig& given, const std::filesystem::path& out, const
                        out,    measurements,  one_at_a_time};
   check_study(context);
 
-  Json results = make_document("study", 1);
-  results["title"] = config.study.title;
-  results["subtitle"] = config.study.subtitle;
-  results["created"] = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
-  results["plumb_version"] = PLUMB_VERSION;
-  for (const char* list : {"summary", "settings", "verdicts", "figures", "tables"}) results[list] = Json::array();
+  Json results = begin_results(config.study.title, config.study.subtitle);
   results["measurements"] = Json::object();
   results["settings"] = settings_groups(toml);
   results["settings"].push_back({{"group", "machine"}, {"items", {{"threads", omp_get_max_threads()}}}});

@@ -1,0 +1,281 @@
+#include "measured_page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "in_words.h"
+#include "plumb/base/files.h"
+#include "plumb/base/progress.h"
+#include "plumb/base/text.h"
+#include "plumb/report/html.h"
+#include "plumb/report/report_parts.h"
+
+namespace plumb::app {
+namespace {
+
+/// With the three columns of an interval.
+std::vector<std::string> with_interval_columns(std::vector<std::string> columns, const std::string& name) {
+  for (const std::string& each : {name, std::string("from"), std::string("to")}) columns.push_back(each);
+  return columns;
+}
+
+void add_sentences(Json& summary, const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.empty()) summary.push_back(line);
+  }
+}
+
+/// The document's head: title, what was measured, the facts of the subject.
+Json page_head(const std::string& title, const Subject& subject) {
+  const ModelConfig& config = subject.config;
+  const auto [encoder_layers, decoder_layers] = depth_of(config);
+  const std::string weights = subject.weights ? subject.weights_origin : "initialized: " + config.initialization;
+  Json document = begin_results(
+      title, fmt::format("{}, {} + {} layers, width {}; {}; {} examples, {} target tokens",
+                         display_name(config.residual), encoder_layers, decoder_layers, width_of(config), weights,
+                         with_thousands(subject.examples()), with_thousands(subject.target_tokens())));
+  document["subject"] = "measurement";
+  return document;
+}
+
+Series& line_of(Figure& figure, StackKind stack, const std::string& what, const std::string& style) {
+  return figure.add(fmt::format("{}, {}", to_string(stack), what), fmt::format("{} {}", to_string(stack), what), style);
+}
+
+/// The line of the theory through the last layer's mean.
+void add_theory(Figure& figure, const ProbeReport& report, const TheoryReport::Slope& slope, int64_t layers) {
+  const FeedForwardReport* last = report.find({slope.stack, layers - 1}, slope.matrix);
+  if (!slope.predicted || last == nullptr) return;
+  Series& line = line_of(figure, slope.stack, fmt::format("W{} by theory", slope.matrix), "dashed");
+  for (int64_t layer = 1; layer <= layers; ++layer) {
+    line.point(layer,
+               last->batch_mean_gradient_norm.mean * std::exp(*slope.predicted * static_cast<double>(layer - layers)));
+  }
+}
+
+Figure gradients_figure(const ProbeReport& report, const ModelDepth& depth) {
+  Figure figure{"gradients",
+                "Gradient by layer",
+                fmt::format("Norm of the gradient of the feed-forward matrices W₁ and W₂, the mean over batches; {}.",
+                            seeds_in_words(report.loss.count)),
+                "line",
+                {"layer"},
+                {"‖∂L/∂W‖", true}};
+  for (const StackKind stack : {StackKind::encoder, StackKind::decoder}) {
+    const int64_t layers = stack == StackKind::encoder ? depth.encoder_layers : depth.decoder_layers;
+    for (const int matrix : {1, 2}) {
+      Series line;
+      for (int64_t layer = 0; layer < layers; ++layer) {
+        if (const FeedForwardReport* found = report.find({stack, layer}, matrix); found != nullptr)
+          line.point(layer + 1, found->batch_mean_gradient_norm);
+      }
+      if (line.x.empty()) continue;
+      line.name = fmt::format("{}, W{}", to_string(stack), matrix);
+      line.group = fmt::format("{} W{}", to_string(stack), matrix);
+      figure.series.push_back(line);
+    }
+    for (const TheoryReport::Slope& slope : report.theory.layer_slopes) {
+      if (slope.stack == stack && slope.matrix == 2) add_theory(figure, report, slope, layers);
+    }
+  }
+  return figure;
+}
+
+Figure signal_figure(const ProbeReport& report, const ModelDepth& depth, double d) {
+  const bool post = report.theory.placement == theory::Placement::post_ln;
+  Figure figure{"signal",
+                "Activations by layer",
+                fmt::format("Mean square of {} per feature; dashed: the bounds of Lemma 2 (Xiong et al. 2020) for this "
+                            "model, where they apply.",
+                            post ? "what each layer's last norm reads" : "the stream after each layer"),
+                "line",
+                {"layer"},
+                {"‖x‖²/d", true}};
+  for (const StackKind stack : {StackKind::encoder, StackKind::decoder}) {
+    const int64_t layers = stack == StackKind::encoder ? depth.encoder_layers : depth.decoder_layers;
+    Series measured, low, high;
+    for (int64_t layer = 0; layer < layers; ++layer) {
+      const SignalReport* point =
+          report.find(ActivationPoint{{stack, layer, SubLayerKind::feed_forward}, post ? Point::sum : Point::stream});
+      if (point == nullptr) continue;
+      const Interval& square = point->mean_square;
+      measured.point(layer + 1, square.mean / d, square.low / d, square.high / d);
+      if (!point->theory) continue;
+      low.point(layer + 1, point->theory->adapted.low / d);
+      high.point(layer + 1, point->theory->adapted.high / d);
+    }
+    if (measured.x.empty()) continue;
+    const auto add = [&](Series line, const std::string& name, const std::string& style) {
+      line.name = name;
+      line.group = to_string(stack);
+      line.style = style;
+      if (!line.x.empty()) figure.series.push_back(line);
+    };
+    add(measured, to_string(stack), "solid");
+    add(low, fmt::format("{}, {}", to_string(stack), low.y == high.y ? "theory" : "at least"), "dashed");
+    if (low.y != high.y) add(high, fmt::format("{}, at most", to_string(stack)), "dashed");
+  }
+  return figure;
+}
+
+Table layers_table(const ProbeReport& report) {
+  Table table{"layers", "Gradients by layer", "Means over the initializations, with 95% intervals.", {}};
+  table.columns = with_interval_columns({"matrix"}, "‖∂L/∂W‖");
+  for (const FeedForwardReport& each : report.feed_forward) table.row(each.parameter, each.batch_mean_gradient_norm);
+  return table;
+}
+
+void add_gains(const BackwardGainReport& report, Json& document) {
+  Figure figure{"gains",
+                "What each part passes back",
+                "Norm of the gradient that a part passes back to the stream, relative to the one that it receives: 1 "
+                "keeps it. From the stack's input on the left to its result on the right.",
+                "line",
+                {"part, from the input"},
+                {"gain"}};
+  Table table{"gains", "What each part passes back", "Geometric means, with 95% intervals.", {}};
+  table.columns = with_interval_columns(with_interval_columns({"part"}, "‖∂L/∂x‖ behind it"), "gain");
+  for (const BackwardGainReport::Stack& stack : report.stacks) {
+    Series& line = figure.add(to_string(stack.stack), to_string(stack.stack));
+    int64_t place = 0;
+    for (const BackwardGainReport::Part& part : stack.parts) {
+      line.point(++place, part.gain);
+      table.row(to_string(part.point), part.gradient, part.gain);
+    }
+  }
+  document["figures"].push_back(figure.to_json());
+  document["tables"].push_back(table.to_json());
+}
+
+void add_first_steps(const std::vector<FirstStepReport>& steps, Json& document) {
+  Table table{"first_steps", "The first step", "The learning rate above which the first step raises the loss.", {}};
+  table.columns = with_interval_columns({"optimizer"}, "critical learning rate");
+  for (const FirstStepReport& step : steps) {
+    table.row(step.optimizer, step.critical_rate);
+    add_sentences(document["summary"], in_words(step));
+  }
+  document["tables"].push_back(table.to_json());
+}
+
+void add_curvature(const CurvatureSplitReport& report, Json& document) {
+  Table table{
+      "curvature", "Curvature", "The largest and the smallest eigenvalue, with 95% intervals.", {"place", "of"}};
+  table.columns = with_interval_columns(with_interval_columns(table.columns, "largest"), "smallest");
+  const auto add = [&](const std::string& place, const CurvatureSplitReport::Ends& split) {
+    table.row(place, "Hessian", split.hessian.max.over_seeds, split.hessian.min.over_seeds);
+    table.row(place, "Gauss-Newton part", split.gauss_newton.max.over_seeds, split.gauss_newton.min.over_seeds);
+    table.row(place, "rest", split.rest.max.over_seeds, split.rest.min.over_seeds);
+  };
+  add("all parameters", report.whole);
+  for (const CurvatureSplitReport::Layer& layer : report.layers) add(to_string(layer.id), layer.split);
+  document["tables"].push_back(table.to_json());
+}
+
+void add_whole(const Spectrum& spectrum, Json& document) {
+  add_sentences(document["summary"], in_words(spectrum));
+  Figure density{"density",
+                 "Spectrum of the Hessian",
+                 fmt::format("The share of eigenvalues by size, smoothed with a Gaussian of width {:.3g}.",
+                             spectrum.density.sigma),
+                 "density",
+                 {"eigenvalue"},
+                 {"density", true}};
+  density.y.floor = 1e-9;  // keeps one eigenvalue in millions visible
+  Series& line = density.add("Hessian", "Hessian");
+  line.x = spectrum.density.x;
+  line.y = spectrum.density.y;
+  line.low = spectrum.density.low;
+  line.high = spectrum.density.high;
+  document["figures"].push_back(density.to_json());
+  Table table{"eigenvalues",
+              "Eigenvalues",
+              "± is the numerical error of the extremes, and the standard error over probes of trace and norm.",
+              {"", "value", "±"}};
+  table.row("largest", spectrum.max.value, spectrum.max.error);
+  table.row("smallest", spectrum.min.value, spectrum.min.error);
+  table.row("trace", spectrum.trace.mean, spectrum.trace.error.value_or(std::nan("")));
+  table.row("Frobenius norm", spectrum.frobenius.mean, spectrum.frobenius.error.value_or(std::nan("")));
+  document["tables"].push_back(table.to_json());
+  Table quantiles{
+      "quantiles", "Quantiles", "The value below which this share of the eigenvalues lies.", {"share", "value"}};
+  for (const auto& [share, value] : spectrum.quantiles) quantiles.row(share, value);
+  document["tables"].push_back(quantiles.to_json());
+}
+
+void add_blocks(const std::vector<BlockSpectrum>& blocks, Json& document) {
+  Figure figure{"blocks",
+                "Curvature by layer",
+                "The largest eigenvalue of each layer's block, with the other layers held fixed; bands are the "
+                "numerical error.",
+                "line",
+                {"layer"},
+                {"λ_max of the block", true}};
+  Table table{"blocks", "Curvature by layer", "± is the numerical error.", {}};
+  table.columns = {"layer", "parameters", "largest", "±", "smallest", "±", "trace"};
+  for (const StackKind stack : {StackKind::encoder, StackKind::decoder}) {
+    Series line;
+    for (const BlockSpectrum& block : blocks) {
+      if (block.id.stack != stack) continue;
+      const auto [top, error] = block.spectrum.max;
+      line.point(block.id.number(), top, std::max(top - error, 1e-3 * top), top + error);  // the axis is logarithmic
+      table.row(to_string(block.id), block.parameters, top, error, block.spectrum.min.value, block.spectrum.min.error,
+                block.spectrum.trace.mean);
+    }
+    if (line.x.empty()) continue;
+    line.name = line.group = to_string(stack);
+    figure.series.push_back(line);
+  }
+  document["figures"].push_back(figure.to_json());
+  document["tables"].push_back(table.to_json());
+}
+
+}  // namespace
+
+void add_html_option(CLI::App& verb, std::string& file) {
+  verb.add_option("--html", file, "Also write a page with the figures to this file")->type_name("FILE");
+}
+
+Json page_of(const ProbeReport& report, const std::optional<InitializationReport>& more, const Subject& subject) {
+  Json document = page_head(
+      subject.weights ? "A model's gradients and activations" : "Gradients and activations at initialization", subject);
+  const ModelDepth depth = depth_of(subject.config);
+  add_sentences(document["summary"], in_words(report.theory, depth, report.loss.count));
+  if (!report.theory.differs.empty())
+    document["summary"].push_back("The model differs from the theory's setting: " + join(report.theory.differs, "; ") +
+                                  ".");
+  for (const Figure& figure :
+       {gradients_figure(report, depth), signal_figure(report, depth, static_cast<double>(width_of(subject.config)))}) {
+    if (!figure.series.empty()) document["figures"].push_back(figure.to_json());
+  }
+  document["tables"].push_back(layers_table(report).to_json());
+  if (more && more->gains) add_gains(*more->gains, document);
+  if (more && !more->first_steps.empty()) add_first_steps(more->first_steps, document);
+  if (more && more->curvature) add_curvature(*more->curvature, document);
+  return document;
+}
+
+Json page_of(const SpectrumReport& report, const Subject& subject) {
+  Json document = page_head("The Hessian's spectrum", subject);
+  document["summary"].push_back(
+      fmt::format("Loss {:.4g}; {} parameters; {}.", report.loss, with_thousands(report.parameters),
+                  report.lanczos ? fmt::format("Lanczos with {} steps from {} start vector{}", report.lanczos->steps,
+                                               report.lanczos->probes, report.lanczos->probes == 1 ? "" : "s")
+                                 : "all eigenvalues"));
+  if (report.whole) add_whole(*report.whole, document);
+  if (!report.blocks.empty()) add_blocks(report.blocks, document);
+  return document;
+}
+
+void write_page(const std::string& file, const Json& document) {
+  if (file.empty()) return;
+  write_file_atomic(file, render_report(document));
+  say(fmt::format("{}: a page with the figures", file));
+}
+
+}  // namespace plumb::app
