@@ -46,24 +46,16 @@ def plumb_tasks(model, criterion, x, y, vector):
                                              probes=1)}
 
 
-def curvlinops_tasks(model, criterion, x, y, vector, compiled=False):
+def curvlinops_tasks(model, criterion, x, y, vector):
     from curvlinops import HessianLinearOperator
     from curvlinops.papyan2020traces.spectrum import fast_lanczos
 
     def operator(parameters):
-        made = HessianLinearOperator(model, criterion, parameters, [(x, y)], check_deterministic=False)
-        if compiled:  # the product with a batch's Hessian, a cached property, as a function that the compiler does not skip
-            product = made._mp
-            made._mp = torch.compile(lambda *arguments: product(*arguments), fullgraph=True)
-        return made
+        return HessianLinearOperator(model, criterion, parameters, [(x, y)], check_deterministic=False)
 
     whole = operator(list(model.parameters()))
     return {'product': lambda: whole @ vector, 'spectrum': lambda: fast_lanczos(whole, STEPS),
             'blocks': lambda: [fast_lanczos(operator(list(layer.parameters())), BLOCK_STEPS) for layer in model.layers]}
-
-
-def compiled_curvlinops_tasks(*problem):
-    return curvlinops_tasks(*problem, compiled=True)
 
 
 def eigenthings_tasks(model, criterion, x, y, vector):
@@ -125,7 +117,6 @@ def main():
     with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
         tools = {}
         for name, make in (('plumb', plumb_tasks), ('curvlinops', curvlinops_tasks),
-                           ('curvlinops, compiled', compiled_curvlinops_tasks),
                            ('hessian-eigenthings', eigenthings_tasks), ('pyhessian', pyhessian_tasks)):
             try:
                 tools[name] = make(model, criterion, x, y, vector)
