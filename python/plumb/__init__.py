@@ -32,7 +32,8 @@ from .watching import Watch, lightning_callback, transformers_callback
 __version__ = _build.version
 __all__ = [
     "ArmSummary", "CheckResult", "Classified", "CoordinateCheck", "Density", "Difference", "Error", "FirstDifference",
-    "GaussNewton", "Generated", "Hessian", "Measured", "Model", "ModuleProbe", "Probe", "Probed", "Run", "ScalingExponent", "Spectra",
+    "GaussNewton", "Generated",
+    "Hessian", "Measured", "Model", "ModuleProbe", "Probe", "Probed", "Run", "ScalingExponent", "Spectra",
     "Spectrum", "TensorDifference", "Verdict", "Verdicts", "Watch", "check", "coordinate_check", "diff", "hvp", "judge",
     "lightning_callback", "load", "probe", "report", "runs", "spectrum", "transformers_callback",
 ]

@@ -92,7 +92,8 @@ class Probed:
 
 def probe(model: Module, loss: Callable[[Any, Any], Tensor], batches: Iterable[Any], *, seeds: int = 1,
           reset: Callable[[Any, int], object] | None = None, modules: str | None = None) -> Probed:
-    """Measures every leaf module of `model`, and those with parameters of their own, in passes of `loss(model, batch)`, which returns a number with its graph.
+    """Measures every leaf module of `model`, and those with parameters of their own, in passes of
+    `loss(model, batch)`, which returns a number with its graph.
 
     seeds: 1 measures the model at its weights; more re-initialize it so often.
     reset: initializes the model anew, reset(model, seed). Without it, PyTorch's seed is set and `reset_parameters()` of every
