@@ -101,7 +101,8 @@ TEST(CommandLine, ThePageOfASpectrumShowsItsNumbers) {
   const std::map<std::string, Json> by_layer = series_of(blocks, "blocks");
   EXPECT_EQ(by_layer.at("encoder")["x"], (Json{1, 2}));
   for (const Json& row : blocks["tables"][0]["rows"]) {
-    if (row[0] == "decoder.layers.1") EXPECT_EQ(by_layer.at("decoder")["y"][1], row[2]);
+    if (row[0] != "decoder.layers.1") continue;
+    EXPECT_EQ(by_layer.at("decoder")["y"][1], row[2]);
   }
 }
 
