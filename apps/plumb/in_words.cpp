@@ -9,21 +9,21 @@
 namespace plumb::app {
 namespace {
 
-/// A gradient that changes by less than this factor over a stack is about the same in all of its layers.
+/// A gradient that changes by less than this factor over a stack is said to change little.
 constexpr double kFlat = 1.5;
 
 /// "grows 2.8-fold from the first layer to the last (1.42 per layer)".
 std::string growth(double per_layer, int64_t layers) {
   const double whole = std::pow(per_layer, static_cast<double>(layers - 1));
   if (whole < kFlat && whole > 1 / kFlat)
-    return fmt::format("is about the same in all layers (a factor of {:.2f} per layer)", per_layer);
+    return fmt::format("changes little over the layers (by a factor of {:.2f} per layer)", per_layer);
   return whole > 1
              ? fmt::format("grows {:.2g}-fold from the first layer to the last ({:.2f} per layer)", whole, per_layer)
              : fmt::format("shrinks to {:.0f}% from the first layer to the last ({:.2f} per layer)", 100 * whole,
                            per_layer);
 }
 
-/// "as the theory has it (1.22)".
+/// "; that agrees with the theory's 1.22".
 std::string against_theory(const TheoryReport::Slope& slope) {
   if (!slope.predicted) return {};
   const Interval& found = slope.over_seeds;
@@ -31,7 +31,8 @@ std::string against_theory(const TheoryReport::Slope& slope) {
   if (!std::isfinite(found.low)) return fmt::format("; the theory has {:.2f}", predicted);
   const bool holds = found.low <= *slope.predicted && *slope.predicted <= found.high;
   return holds ? fmt::format("; that agrees with the theory's {:.2f}", predicted)
-               : fmt::format(", unlike in theory, which has {:.2f}", predicted);
+               : fmt::format("; the interval, {:.2f} to {:.2f}, excludes the theory's {:.2f}", std::exp(found.low),
+                             std::exp(found.high), predicted);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // docs/configuration.md with new tables.
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -11,6 +12,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/text.h"
+#include "plumb/data/download.h"
 #include "plumb/study/config.h"
 #include "sections.h"
 #include "shared_files.h"
@@ -37,18 +39,33 @@ Json document(const std::vector<VariantKind>& kinds) {
   return json;
 }
 
-/// The studies that come with Plumb, with what they ask.
+/// What a study reads: "multi30k, which `plumb data get multi30k --out multi30k` downloads", files of the user's, or
+/// text that Plumb makes.
+std::string data_of(const Config& study) {
+  StudyData data;
+  study.read("data", data);
+  if (data.train.empty()) return "text that Plumb makes";
+  const std::string folder = std::filesystem::path(data.train.front()).parent_path().string();
+  for (const PublicDataSet& set : public_data_sets()) {
+    if (set.name == folder) return fmt::format("{0}, which `plumb data get {0} --out {0}` downloads", folder);
+  }
+  return join(data.train) + ", which you supply";
+}
+
+/// The studies that come with Plumb, with what they ask and read.
 void list_studies(const Globals& globals) {
   Json json = make_document("list", 1);
   json["studies"] = Json::array();
   std::string text;
   for (const auto& [name, file] : studies_of_plumb()) {
+    const Config study = Config::from_file(file);
     StudyHead head;
-    Config::from_file(file).read("study", head);
-    text += fmt::format("{:<18} {}\n{:<18} {}\n", name, head.title, "", head.subtitle);
-    json["studies"].push_back({{"name", name}, {"title", head.title}, {"subtitle", head.subtitle}});
+    study.read("study", head);
+    const std::string data = data_of(study);
+    text += fmt::format("{:<19} {}\n{:<19} {}\n{:<19} Reads {}\n", name, head.title, "", head.subtitle, "", data);
+    json["studies"].push_back({{"name", name}, {"title", head.title}, {"subtitle", head.subtitle}, {"data", data}});
   }
-  emit(globals, json, text + "\nplumb study NAME --out DIR runs one.\n");
+  emit(globals, json, text + "\nplumb study NAME --out DIR runs one, and says first how long it will take.\n");
 }
 
 struct ListArguments {

@@ -385,6 +385,17 @@ TEST(CommandLine, StudyHelpNamesEveryStudy) {
   EXPECT_GT(studies, 5U);
 }
 
+TEST(CommandLine, ListsStudiesWithWhatTheyRead) {
+  const std::string text = run_plumb({"list", "studies"}).output;
+  const auto reads = [&](const std::string& study) {
+    const size_t begin = text.find("Reads ", text.find(study));
+    return text.substr(begin, text.find('\n', begin) - begin);
+  };
+  EXPECT_EQ(reads("layernorm "), "Reads text that Plumb makes");
+  EXPECT_EQ(reads("xiong_figure3 "), "Reads multi30k, which `plumb data get multi30k --out multi30k` downloads");
+  EXPECT_EQ(reads("bert_warmup "), "Reads general.txt, which you supply");
+}
+
 TEST(CommandLine, HelpNamesTheExitStatuses) {
   EXPECT_NE(run_plumb({"--help"}).output.find("Exit status: 0 "), std::string::npos);
 }
