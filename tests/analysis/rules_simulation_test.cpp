@@ -10,6 +10,7 @@
 #include "plumb/analysis/sweep.h"
 #include "plumb/base/files.h"
 #include "plumb/base/random.h"
+#include "support/paths.h"
 
 namespace plumb {
 namespace {
@@ -157,9 +158,9 @@ std::vector<Case> cases() {
     };
     list.push_back({fmt::format("loss worse by 0.1, truly by 0.1; {:g}% of all runs fail, 3 seeds", 100 * failing),
                     false, within(Region::above(0.1))});
-    list.push_back({fmt::format("loss as good within 0.1, truly worse by 0.1; {:g}% of all runs fail, 3 seeds",
-                                100 * failing),
-                    false, within(Region::around(0, 0.1))});
+    list.push_back(
+        {fmt::format("loss as good within 0.1, truly worse by 0.1; {:g}% of all runs fail, 3 seeds", 100 * failing),
+         false, within(Region::around(0, 0.1))});
   }
   list.push_back({"loss worse by 0.1, every run of the first arm fails, 3 seeds", true, [](Random& random) {
                     const std::vector<double> first = losses(random, 3, 3, 1);
@@ -213,7 +214,7 @@ std::vector<Case> cases() {
 }
 
 TEST(Rules, ErrAtMostInOneOfTwentyCasesAsDocumented) {
-  const std::string page = read_file(std::filesystem::path(PLUMB_SOURCE_DIR) / "docs" / "verdicts.md");
+  const std::string page = read_file(test::source_directory() / "docs" / "verdicts.md");
   std::string table;
   for (const Case& one : cases()) {
     const Rates rates = rates_of(one.name, one.trial);
@@ -229,10 +230,9 @@ TEST(Rules, ErrAtMostInOneOfTwentyCasesAsDocumented) {
       EXPECT_LE(rates.contradicted, 5) << one.name;
       EXPECT_GE(rates.supported, 25) << one.name;
     }
-    const std::string row =
-        fmt::format("| {} | {} | {:.1f} | {:.1f} | {:.1f} | {:.1f} | {:.1f} |\n", one.name,
-                    one.claim_is_true ? "yes" : "no", rates.supported, rates.contradicted, rates.smaller,
-                    rates.undecided, rates.not_testable);
+    const std::string row = fmt::format("| {} | {} | {:.1f} | {:.1f} | {:.1f} | {:.1f} | {:.1f} |\n", one.name,
+                                        one.claim_is_true ? "yes" : "no", rates.supported, rates.contradicted,
+                                        rates.smaller, rates.undecided, rates.not_testable);
     table += row;
     EXPECT_NE(page.find(row), std::string::npos) << row;
   }

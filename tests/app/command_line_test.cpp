@@ -138,7 +138,7 @@ TEST(CommandLine, NamesItsVersion) {
 TEST(CommandLine, TooLittleAddressSpaceIsAnErrorThatSaysHowMuchIsNeeded) {
   const auto limited = [](long mebibytes, const std::string& threads) {
     const std::string command = "ulimit -v " + std::to_string(mebibytes * 1024) + "; " + threads + " exec timeout 60 " +
-                                std::string(PLUMB_BINARY) + " man";  // --version needs no library
+                                test::plumb_program() + " man";  // --version needs no library
     return test::Process("sh", {"-c", command}).wait();
   };
   for (const std::string threads : {"", "OMP_NUM_THREADS=1"}) {
@@ -344,7 +344,8 @@ TEST(CommandLine, LostOutputIsAnError) {
   for (const std::string verb : {"list", "list --markdown", "list --json -", "--help", "--version", "score --help",
                                  "score text --hypothesis text", "data synthesize --pairs 10 --raw x"}) {
     const Finished finished =
-        test::Process("/bin/sh", {"-c", "'" PLUMB_BINARY "' " + verb + " > /dev/full"}, directory.path()).wait();
+        test::Process("/bin/sh", {"-c", "'" + test::plumb_program() + "' " + verb + " > /dev/full"}, directory.path())
+            .wait();
     EXPECT_EQ(finished.status, 1) << verb;
     EXPECT_EQ(finished.errors, "plumb: error: cannot write to standard output\n") << verb;
   }

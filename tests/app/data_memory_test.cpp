@@ -36,8 +36,9 @@ Status status_of(pid_t id) {
 /// Runs `plumb` and returns its peak memory. The system's figure for ended processes would include the parent's memory
 /// at the fork.
 int64_t peak_of(const std::vector<std::string>& arguments) {
-  test::Process process(PLUMB_BINARY, arguments);
-  const fs::path program = fs::canonical(PLUMB_BINARY), running = "/proc/" + std::to_string(process.id()) + "/exe";
+  test::Process process(test::plumb_program(), arguments);
+  const fs::path program = fs::canonical(test::plumb_program()),
+                 running = "/proc/" + std::to_string(process.id()) + "/exe";
   int64_t peak = 0;
   for (Status status; !status.ended; std::this_thread::sleep_for(std::chrono::milliseconds(1))) {
     std::error_code gone;

@@ -77,8 +77,8 @@ TEST_F(EmbedVerb, WritesTheVectorsOfSentenceTransformers) {
   EXPECT_EQ(read_file(path("folder.npy")), bytes);
 
   // JSON Lines, from standard input, have the same numbers.
-  Process shell("/bin/sh",
-                {"-c", fmt::format("'{}' embed '{}' -q < '{}'", PLUMB_BINARY, path("run"), path("texts.txt"))});
+  Process shell("/bin/sh", {"-c", fmt::format("'{}' embed '{}' -q < '{}'", test::plumb_program(), path("run"),
+                                              path("texts.txt"))});
   const std::vector<std::string> written = split(shell.wait().output, '\n');
   ASSERT_EQ(written.size(), texts.size() + 1);
   for (size_t i = 0; i < texts.size(); ++i) {
@@ -129,8 +129,8 @@ TEST_F(EmbedVerb, FineTunesTheEncoder) {
   const Json result = read_json(path("classifier/result.json"));
   EXPECT_EQ(result["outcome"], "finished");
   EXPECT_EQ(result["metrics"]["accuracy"], 1.0);
-  Process shell("/bin/sh", {"-c", fmt::format("echo 'the crew sails to port' | '{}' classify '{}' -q", PLUMB_BINARY,
-                                              path("classifier"))});
+  Process shell("/bin/sh", {"-c", fmt::format("echo 'the crew sails to port' | '{}' classify '{}' -q",
+                                              test::plumb_program(), path("classifier"))});
   EXPECT_TRUE(shell.wait().output.starts_with("crew\t"));
   for (const char* command : {"probe", "spectrum"})
     run({command, path("classifier"), "--pairs", "20", "--json", path("measured.json"), "-q"});

@@ -175,10 +175,10 @@ TEST_F(ImportVerb, WritesARunThatTranslates) {
   const std::vector<int64_t> sentence = {7, 3, 11, 19};
   write_file_atomic(path("input"), letters(sentence) + "\n");
   const std::string command =
-      fmt::format("'{}' translate '{}' --beam 1 -q < '{}'", PLUMB_BINARY, path("run"), path("input"));
+      fmt::format("'{}' translate '{}' --beam 1 -q < '{}'", test::plumb_program(), path("run"), path("input"));
   const Finished translated = test::succeeded(test::Process("/bin/sh", {"-c", command}).wait());
   const std::string of_folder =
-      fmt::format("'{}' translate '{}' --beam 1 -q < '{}'", PLUMB_BINARY, path("model"), path("input"));
+      fmt::format("'{}' translate '{}' --beam 1 -q < '{}'", test::plumb_program(), path("model"), path("input"));
   EXPECT_EQ(test::Process("/bin/sh", {"-c", of_folder}).wait().output, translated.output);
 
   const std::unique_ptr<Model> model = load_model(path("run"));

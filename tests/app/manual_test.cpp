@@ -144,7 +144,7 @@ class ShellCompletion : public ::testing::Test {
     if (!fs::exists(file)) write_file_atomic(file, script("bash"));
     std::string program = "COMP_WORDBREAKS=$' \\t\\n\"\\'><=;|&(:'\nsource " + file.string() + '\n';
     for (const auto& line : lines) {
-      program += "COMP_WORDS=(" PLUMB_BINARY;
+      program += "COMP_WORDS=(" + test::plumb_program();
       for (const std::string& word : line) program += " '" + word + '\'';
       program +=
           ")\nCOMP_CWORD=" + std::to_string(line.size()) + "\n_plumb\nprintf '%s\\n' \"${COMPREPLY[@]}\"\necho '#'\n";
@@ -361,11 +361,11 @@ TEST_F(ShellCompletion, ScriptsAreValid) {
 
 // Help, completion and wrong words are answered from what the build wrote, without loading LibTorch.
 TEST(Manual, AnswersWithoutTheLibraries) {
-  const fs::path build = fs::path(PLUMB_BINARY).parent_path(), manual = build / "manual" / "manual.json";
+  const fs::path build = fs::path(test::plumb_program()).parent_path(), manual = build / "manual" / "manual.json";
   ASSERT_TRUE(fs::exists(manual) && fs::last_write_time(manual) >= fs::last_write_time(build / "libplumb.so"))
       << manual << " is older than the library: build everything";
   const auto limited = [](const std::string& words) {  // the libraries need more address space
-    return test::Process("sh", {"-c", "ulimit -v 200000; exec " PLUMB_BINARY " " + words}).wait();
+    return test::Process("sh", {"-c", "ulimit -v 200000; exec " + test::plumb_program() + " " + words}).wait();
   };
   EXPECT_EQ(limited("--help").output, test::all_help().at("").text);
   EXPECT_EQ(limited("help data prepare").output, test::all_help().at("data prepare").text);

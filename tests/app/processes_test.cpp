@@ -61,7 +61,7 @@ class SharedVerb : public test::SharedFolder<SharedVerb> {
 
   /// Starts a process with these environment variables.
   static std::unique_ptr<Process> start(const Arguments& variables, const Arguments& arguments) {
-    return std::make_unique<Process>("env", variables + Arguments{PLUMB_BINARY} + arguments, folder_->path());
+    return std::make_unique<Process>("env", variables + Arguments{test::plumb_program()} + arguments, folder_->path());
   }
   static Arguments rank(int number, int port) {
     return {fmt::format("RANK={}", number), "WORLD_SIZE=2", "MASTER_ADDR=127.0.0.1",

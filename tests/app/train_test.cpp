@@ -88,7 +88,7 @@ TEST_F(TrainVerb, AnInterruptionHasTheStatusOfItsSignal) {
     const std::string out = "interrupted" + std::to_string(signal);
     std::vector<std::string> command = arguments(out, {"--set", "train.steps=1000000", "--set", "train.log_every=1"});
     std::erase(command, "-q");
-    Process process(PLUMB_BINARY, command, folder_->path());
+    Process process(test::plumb_program(), command, folder_->path());
     wait_for_a_step(out);
     process.signal(signal);
     const Finished finished = process.wait();
@@ -113,7 +113,7 @@ std::vector<std::string> slow_steps() {
 TEST_F(TrainVerb, TwoSignalsInARowAreOneDecision) {
   for (const auto& [first, second] : {std::pair{SIGTERM, SIGTERM}, {SIGINT, SIGTERM}}) {
     const std::string out = "in-a-row" + std::to_string(first);
-    Process process(PLUMB_BINARY, arguments(out, slow_steps()), folder_->path());
+    Process process(test::plumb_program(), arguments(out, slow_steps()), folder_->path());
     wait_for_a_step(out);
     process.signal(first);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -129,7 +129,7 @@ TEST_F(TrainVerb, TwoSignalsInARowAreOneDecision) {
 TEST_F(TrainVerb, ASignalIsAcknowledgedAndALaterOneOfAnotherKindEndsItAtOnce) {
   std::vector<std::string> command = arguments("twice", slow_steps());
   std::erase(command, "-q");
-  Process process(PLUMB_BINARY, command, folder_->path());
+  Process process(test::plumb_program(), command, folder_->path());
   wait_for_a_step("twice");
   process.signal(SIGINT);
   while (process.errors().find("interrupted: stops after this step") == std::string::npos)
@@ -144,8 +144,8 @@ TEST_F(TrainVerb, ASignalIsAcknowledgedAndALaterOneOfAnotherKindEndsItAtOnce) {
 }
 
 TEST_F(TrainVerb, ASecondProcessIsRefusedWhileTheFirstLives) {
-  Process process(PLUMB_BINARY, arguments("shared", {"--set", "train.steps=1000000", "--set", "train.log_every=1"}),
-                  folder_->path());
+  Process process(test::plumb_program(),
+                  arguments("shared", {"--set", "train.steps=1000000", "--set", "train.log_every=1"}), folder_->path());
   wait_for_a_step("shared");
   const Finished second = train("shared", {"--set", "train.steps=2"});  // it would finish
   EXPECT_EQ(second.status, 1);
@@ -158,7 +158,7 @@ TEST_F(TrainVerb, ASecondProcessIsRefusedWhileTheFirstLives) {
 TEST_F(TrainVerb, EveryRankHasTheStatusOfTheRun) {
   const auto as_rank = [](int rank, int port, const std::vector<std::string>& command) {
     std::vector<std::string> all = {"RANK=" + std::to_string(rank), "WORLD_SIZE=2", "MASTER_ADDR=127.0.0.1",
-                                    "MASTER_PORT=" + std::to_string(port), PLUMB_BINARY};
+                                    "MASTER_PORT=" + std::to_string(port), test::plumb_program()};
     all.insert(all.end(), command.begin(), command.end());
     return std::make_unique<Process>("env", all, folder_->path());
   };
@@ -189,7 +189,7 @@ TEST_F(TrainVerb, AFullDiskAndAReadOnlyDirectoryAreErrors) {
   if (in_namespace("mkdir -p small && mount -t tmpfs -o size=200k none small").status != 0)
     GTEST_SKIP() << "cannot mount";
   ASSERT_EQ(train("stopped", {"--set", "train.steps=4", "--set", "train.checkpoint_every=2"}).status, 0);
-  const std::string plumb = "'" PLUMB_BINARY "' train -q --out ";
+  const std::string plumb = "'" + test::plumb_program() + "' train -q --out ";
   // Room for the run and half a checkpoint.
   uintmax_t room = 0, checkpoint = 0;
   for (const auto& entry : fs::recursive_directory_iterator(*folder_ / "stopped")) {
@@ -257,7 +257,7 @@ TEST_F(TrainVerb, SaysWhatDurationsComeTo) {
 
 TEST_F(TrainVerb, ALostSummaryIsAnError) {
   ASSERT_EQ(train("short", {"--set", "train.steps=1"}).status, 0);
-  const std::string command = "'" PLUMB_BINARY "' train --out short > /dev/full";
+  const std::string command = "'" + test::plumb_program() + "' train --out short > /dev/full";
   const Finished finished = Process("/bin/sh", {"-c", command}, folder_->path()).wait();
   EXPECT_EQ(finished.status, 1);
   EXPECT_NE(finished.errors.find("cannot write to standard output"), std::string::npos) << finished.errors;

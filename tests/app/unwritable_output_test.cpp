@@ -40,7 +40,7 @@ class UnwritableOutput : public test::SharedFolder<UnwritableOutput> {
     const DeadPipe pipe;
     const int full = ::open("/dev/full", O_WRONLY);
     const int other = how == "full" ? full : pipe.writing();
-    const int status = Process(PLUMB_BINARY, command, folder_->path(),
+    const int status = Process(test::plumb_program(), command, folder_->path(),
                                [&] { how == "closed" ? ::close(descriptor) : ::dup2(other, descriptor); })
                            .wait()
                            .status;
@@ -82,7 +82,7 @@ TEST_F(UnwritableOutput, WithAllDescriptorsClosedNoFileTakesTheirPlaces) {
   const auto close_all = [] {
     for (const int descriptor : {0, 1, 2}) ::close(descriptor);
   };
-  Process process(PLUMB_BINARY, train("closed"), folder_->path(), close_all);
+  Process process(test::plumb_program(), train("closed"), folder_->path(), close_all);
   EXPECT_EQ(process.wait().status, 1);  // the summary is lost
   test::expect_same_files(test::contents_of_run(*folder_ / "closed"), test::contents_of_run(*folder_ / "whole"));
 }

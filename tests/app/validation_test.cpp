@@ -40,8 +40,8 @@ class Validation : public test::SharedFolder<Validation> {
   static Finished act(const std::string& action) {
     return test::Process(
                "/usr/bin/env",
-               {"python3", "driver.py", (test::source_directory() / "scripts/check").string(), "--plumb", PLUMB_BINARY,
-                "--work", ".", "--results", "results", "--jobs", "1", "--horizon", "60", action},
+               {"python3", "driver.py", (test::source_directory() / "scripts/check").string(), "--plumb",
+                test::plumb_program(), "--work", ".", "--results", "results", "--jobs", "1", "--horizon", "60", action},
                folder_->path())
         .wait();
   }

@@ -117,7 +117,7 @@ class WatchVerb : public ::testing::Test {
 
 TEST_F(WatchVerb, ServesTheReportAndTellsWhenThereIsMore) {
   const int port = free_port();
-  Process server(PLUMB_BINARY, {"watch", "run", "--port", std::to_string(port)}, folder_->path());
+  Process server(test::plumb_program(), {"watch", "run", "--port", std::to_string(port)}, folder_->path());
   wait_for(port);
   EXPECT_NE(get(port, "/").find("fetch(\"/revision\""), std::string::npos);
   const std::string report = get(port, "/report");
@@ -137,7 +137,7 @@ TEST_F(WatchVerb, ServesTheReportAndTellsWhenThereIsMore) {
 
 TEST_F(WatchVerb, AnswersThisMachineAlone) {
   const int port = free_port();
-  Process server(PLUMB_BINARY, {"watch", "run", "--port", std::to_string(port)}, folder_->path());
+  Process server(test::plumb_program(), {"watch", "run", "--port", std::to_string(port)}, folder_->path());
   wait_for(port);
   EXPECT_FALSE(Socket().connect("127.0.0.2", port));  // also this machine, but not served
   for (const std::string& own : {"localhost:" + std::to_string(port), std::string("localhost:1"),
@@ -153,7 +153,7 @@ TEST_F(WatchVerb, AnswersThisMachineAlone) {
 
 TEST_F(WatchVerb, AnswersToNamesThatAreAllowed) {
   const int port = free_port();
-  Process server(PLUMB_BINARY,
+  Process server(test::plumb_program(),
                  {"watch", "--host", "Lab.example", "--host", "lab", "run", "--port", std::to_string(port)},
                  folder_->path());
   wait_for(port);
@@ -164,7 +164,8 @@ TEST_F(WatchVerb, AnswersToNamesThatAreAllowed) {
 
 TEST_F(WatchVerb, AnswersOtherMachinesAtTheAddressesThatItIsBoundTo) {
   const int port = free_port();
-  Process server(PLUMB_BINARY, {"watch", "run", "--bind", "0.0.0.0", "--port", std::to_string(port)}, folder_->path());
+  Process server(test::plumb_program(), {"watch", "run", "--bind", "0.0.0.0", "--port", std::to_string(port)},
+                 folder_->path());
   wait_for(port);
   EXPECT_TRUE(Socket().connect("127.0.0.2", port));  // every address of this machine
   EXPECT_TRUE(get(port, "/report", "192.0.2.7:" + std::to_string(port)).starts_with("HTTP/1.1 200"));
@@ -185,7 +186,7 @@ TEST_F(WatchVerb, RefusesWhatIsNoAddress) {
 
 TEST_F(WatchVerb, AnswersWhileOthersSendNothing) {
   const int port = free_port();
-  Process server(PLUMB_BINARY, {"watch", "run", "--port", std::to_string(port)}, folder_->path());
+  Process server(test::plumb_program(), {"watch", "run", "--port", std::to_string(port)}, folder_->path());
   wait_for(port);
   std::vector<std::unique_ptr<Socket>> silent;
   for (int i = 0; i < 40; ++i) {
@@ -202,7 +203,7 @@ TEST_F(WatchVerb, AnswersWhileOthersSendNothing) {
 
 TEST_F(WatchVerb, SaysWhatIsWrong) {
   const int port = free_port();
-  Process first(PLUMB_BINARY, {"watch", "run", "--port", std::to_string(port)}, folder_->path());
+  Process first(test::plumb_program(), {"watch", "run", "--port", std::to_string(port)}, folder_->path());
   wait_for(port);
   const Finished busy = test::run_plumb({"watch", "run", "--port", std::to_string(port)}, folder_->path());
   EXPECT_EQ(busy.status, 1);
@@ -212,7 +213,7 @@ TEST_F(WatchVerb, SaysWhatIsWrong) {
 
 TEST_F(WatchVerb, ARunThatDisappearsIsSaidAndMayComeBack) {
   const int port = free_port();
-  Process server(PLUMB_BINARY, {"watch", "run", "--port", std::to_string(port)}, folder_->path());
+  Process server(test::plumb_program(), {"watch", "run", "--port", std::to_string(port)}, folder_->path());
   wait_for(port);
   fs::rename(*folder_ / "run", *folder_ / "moved");
   const std::string answer = get(port, "/revision");

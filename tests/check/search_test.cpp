@@ -79,6 +79,30 @@ TEST(RateSearch, ComesToEachVerdict) {
   EXPECT_TRUE(little.trials.empty());
 }
 
+TEST(RateSearch, GoesOnWhileThePlannedRateLiesInANarrowInterval) {
+  for (const double stable : {0.75e-3, 1.4e-3}) {
+    Simulated runs{.stable = stable};
+    runs.plan.budget.gradients = 2000;
+    const CheckResult result = runs.search();
+    EXPECT_EQ(result.verdict, stable < 1e-3 ? Verdict::other_rate : Verdict::trains) << result.answer;
+    EXPECT_LT(result.cost.gradients, 2000 - 80);  // a clear answer ends the search
+  }
+  Simulated edge{.stable = 1e-3};
+  edge.plan.budget.gradients = 100000;
+  EXPECT_LT(edge.search().cost.gradients, 10000);
+}
+
+TEST(RateSearch, TrialsWithoutAPlannedWarmUpLeaveTheOthersHalf) {
+  Simulated runs{.stable = 1e-5, .stable_with_warm_up = 1};
+  runs.plan.schedule.warm_up = 20;
+  runs.plan.budget.gradients = 410;  // two trials without and a part of one; two with
+  const CheckResult result = runs.search();
+  int64_t without = 0;
+  for (const Trial& trial : result.trials) without += trial.warm_up == 0 ? trial.gradients : 0;
+  EXPECT_LE(without, 205);
+  EXPECT_EQ(result.verdict, Verdict::trains) << result.answer;
+}
+
 TEST(RateSearch, TrialsWithLessThanHalfOfTheBestGainAreNotStable) {
   SearchPlan plan{.schedule = {.peak = 1e-4, .warm_up = 0, .steps = 5000}, .reference = kFirstLoss};
   plan.budget.gradients = 1000;

@@ -12,6 +12,7 @@
 
 // Written by tests/CMakeLists.txt, which renames each target's function: PLUMB_FUZZ_TARGETS(X) is X(batch) X(config) …
 #include "fuzz_targets.h"
+#include "support/paths.h"
 
 #define PLUMB_DECLARE(target) extern "C" int plumb_fuzz_##target(const uint8_t* data, size_t size);
 PLUMB_FUZZ_TARGETS(PLUMB_DECLARE)
@@ -33,7 +34,7 @@ class FuzzSeeds : public testing::TestWithParam<FuzzTarget> {};
 
 TEST_P(FuzzSeeds, AreReadOrRefused) {
   constexpr size_t kCuts = 8;
-  const std::filesystem::path folder = std::filesystem::path(PLUMB_SOURCE_DIR) / "tests/fuzz/corpus" / GetParam().name;
+  const std::filesystem::path folder = test::source_directory() / "tests/fuzz/corpus" / GetParam().name;
   size_t count = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     SCOPED_TRACE(entry.path().string());
@@ -56,7 +57,7 @@ TEST(FuzzSeedsOfAllTargets, AreFew) {
   constexpr uintmax_t kMost = 200'000;
   uintmax_t bytes = 0;
   for (const auto& entry :
-       std::filesystem::recursive_directory_iterator(std::filesystem::path(PLUMB_SOURCE_DIR) / "tests/fuzz/corpus"))
+       std::filesystem::recursive_directory_iterator(test::source_directory() / "tests/fuzz/corpus"))
     if (entry.is_regular_file()) bytes += entry.file_size();
   EXPECT_LE(bytes, kMost);
 }

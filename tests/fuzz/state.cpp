@@ -14,7 +14,7 @@ using namespace plumb;
 
 /// Reads it as the trainer does.
 Json read_and_written(const Json& json) {
-  TroubleJudge trouble({}, {"a"}, 10, 2);
+  TroubleJudge trouble({}, {{.name = "a"}}, 10, 2);
   const auto state = from_described_json<TrainState>(json);
   JsonReader(json).section(
       "trouble", [&](Fields& field) { describe(field, trouble); }, true);

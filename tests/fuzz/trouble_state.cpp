@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   TroubleConfig config;
   config.window = 8;
   config.on_spike = "skip";
-  const std::vector<std::string> series = {"a", "b"};
+  const std::vector<UpdateSeries> series = {{"a"}, {"b"}};
   const fuzz::MemoryFile file(data, size);
   try {
     TroubleJudge judge(config, series, 10, 2), again(config, series, 10, 2);

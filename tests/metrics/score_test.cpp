@@ -19,7 +19,7 @@ class Score : public ::testing::Test {
   // With `input` as standard input.
   test::Finished score_input(const std::string& input, const std::string& reference) {
     write("input", input);
-    const std::string command = "'" PLUMB_BINARY "' score " + reference + " < input";
+    const std::string command = "'" + test::plumb_program() + "' score " + reference + " < input";
     return test::Process("/bin/sh", {"-c", command}, folder_.path()).wait();
   }
   void expect_error(const test::Finished& finished, const std::string& message) {

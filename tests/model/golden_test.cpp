@@ -14,7 +14,7 @@ namespace {
 class Golden : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Golden, LossAndEveryGradientNorm) {
-  const auto base = std::filesystem::path(PLUMB_SOURCE_DIR) / "tests" / "golden" / GetParam();
+  const auto base = test::source_directory() / "tests" / "golden" / GetParam();
   const auto with = [&](const char* extension) { return std::filesystem::path(base).concat(extension); };
   ModelConfig config;
   Config::from_file(with(".toml")).read("model", config);

@@ -64,7 +64,7 @@ int status_of(const Words& words, const fs::path& folder, const Circumstances& g
     if (stream == Stream::full) ::dup2(full, descriptor);
     if (stream == Stream::unread) ::dup2(pipe.writing(), descriptor);
   };
-  Process process(PLUMB_BINARY, words, folder, [&] {
+  Process process(test::plumb_program(), words, folder, [&] {
     redirect(STDOUT_FILENO, given.output);
     redirect(STDERR_FILENO, given.errors);
   });
@@ -104,9 +104,8 @@ Words prepare(const std::string& out) {
 /// A training run: if it was being trained when the first signal came, its state is saved; it can be resumed, and then
 /// has the files of a run that was left alone.
 void interrupt_training(const fs::path& folder, Random& random) {
-  const Words words =
-      train("run", 4 + static_cast<int64_t>(random.below(20)), random.below(2) == 0 ? 300 : 3000,
-            random.below(2) == 0 ? 16 : 96);
+  const Words words = train("run", 4 + static_cast<int64_t>(random.below(20)), random.below(2) == 0 ? 300 : 3000,
+                            random.below(2) == 0 ? 16 : 96);
   Words whole = words;
   std::replace(whole.begin(), whole.end(), std::string("run"), std::string("whole"));
   const test::Finished left_alone = test::run_plumb(whole, folder);
@@ -130,9 +129,8 @@ void interrupt_training(const fs::path& folder, Random& random) {
   const auto wanted = test::contents_of_run(folder / "whole");
   auto found = test::contents_of_run(folder / "run");
   // The checkpoint with which an interrupted run ended may still be there.
-  std::erase_if(found, [&](const auto& file) {
-    return file.first.starts_with("checkpoints/") && !wanted.contains(file.first);
-  });
+  std::erase_if(
+      found, [&](const auto& file) { return file.first.starts_with("checkpoints/") && !wanted.contains(file.first); });
   test::expect_same_files(found, wanted);
 }
 

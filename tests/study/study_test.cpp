@@ -489,7 +489,7 @@ TEST(Study, HoldsNoFileOpenForEachRun) {
 }
 
 TEST(Study, TrainsWithNormsOverBatchesAndProcesses) {
-  ::setenv("PLUMB_PROGRAM", PLUMB_BINARY, 1);
+  ::setenv("PLUMB_PROGRAM", test::plumb_program().c_str(), 1);
   StudyConfig config = small();
   config.study.schemes = {"pre-ln"};
   config.train.log_every = 1;

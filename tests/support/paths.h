@@ -12,7 +12,10 @@
 namespace plumb::test {
 
 /// The root of the repository.
-inline std::filesystem::path source_directory() { return PLUMB_SOURCE_DIR; }
+const std::filesystem::path& source_directory();
+
+/// The path of this build's `plumb` program.
+const std::string& plumb_program();
 
 /// Material outside the repository: $PLUMB_SHARED, or `shared` next to the repository.
 inline std::filesystem::path shared_directory() {

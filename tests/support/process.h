@@ -104,7 +104,7 @@ inline std::string events_of(const std::filesystem::path& run) {
 
 /// Runs the `plumb` program of this build to its end.
 inline Finished run_plumb(const std::vector<std::string>& arguments, const std::filesystem::path& directory = ".") {
-  return Process(PLUMB_BINARY, arguments, directory).wait();
+  return Process(test::plumb_program(), arguments, directory).wait();
 }
 
 }  // namespace plumb::test

@@ -27,7 +27,7 @@ inline std::vector<std::string> with_keys(std::vector<std::string> words, const 
 
 /// Runs the shell command line "plumb WORDS < INPUT".
 inline Finished run_plumb_on(const std::string& words, const std::string& input) {
-  return Process("/bin/sh", {"-c", "'" PLUMB_BINARY "' " + words + " < '" + input + "'"}).wait();
+  return Process("/bin/sh", {"-c", "'" + test::plumb_program() + "' " + words + " < '" + input + "'"}).wait();
 }
 
 }  // namespace plumb::test

@@ -40,7 +40,7 @@ inline void in_a_process_of_its_own(const std::function<void(const std::filesyst
   const FastDirectory folder;
   prepare(folder.path());
   ::setenv(kFolder, folder.path().c_str(), 1);
-  ::setenv("PLUMB_PROGRAM", PLUMB_BINARY, 1);
+  ::setenv("PLUMB_PROGRAM", test::plumb_program().c_str(), 1);
   const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
   Process again(std::filesystem::read_symlink("/proc/self/exe").string(),
                 {std::string("--gtest_filter=") + test->test_suite_name() + "." + test->name()});

@@ -60,9 +60,9 @@ class LaunchedRun : public ::testing::Test {
     std::vector<std::string> command = std::move(wrapped);
     for (const std::string& word :
          {std::string("env"), fmt::format("RANK={}", rank), std::string("WORLD_SIZE=2"), "MASTER_ADDR=" + master_,
-          fmt::format("MASTER_PORT={}", port_), std::string(PLUMB_BINARY), std::string("train"),
-          std::string("--threads"), std::string("1"), std::string("--quiet"), std::string("--config"),
-          (folder_ / "config.toml").string(), std::string("--out"), out().string()}) {
+          fmt::format("MASTER_PORT={}", port_), test::plumb_program(), std::string("train"), std::string("--threads"),
+          std::string("1"), std::string("--quiet"), std::string("--config"), (folder_ / "config.toml").string(),
+          std::string("--out"), out().string()}) {
       command.push_back(word);
     }
     for (const std::string& assignment : set) {
@@ -356,9 +356,9 @@ class Torchrun : public LaunchedRun {
   void train(const std::vector<std::string>& options) const {
     std::vector<std::string> command = options;
     for (const std::string& word :
-         {std::string("--nproc-per-node=2"), std::string("--no-python"), std::string(PLUMB_BINARY),
-          std::string("train"), std::string("--quiet"), std::string("--config"), (folder_ / "config.toml").string(),
-          std::string("--out"), out().string()}) {
+         {std::string("--nproc-per-node=2"), std::string("--no-python"), test::plumb_program(), std::string("train"),
+          std::string("--quiet"), std::string("--config"), (folder_ / "config.toml").string(), std::string("--out"),
+          out().string()}) {
       command.push_back(word);
     }
     const Finished finished = Process(torchrun_, command).wait();

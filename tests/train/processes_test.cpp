@@ -94,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(Of, SharedTraining,
 class SeveralProcesses : public ::testing::Test {
  protected:
   SeveralProcesses() {
-    ::setenv("PLUMB_PROGRAM", PLUMB_BINARY, 1);
+    ::setenv("PLUMB_PROGRAM", test::plumb_program().c_str(), 1);
     test::make_copy_task(folder_ / "data");
     run_ = test::copy_run(folder_ / "data");
     run_.model.dropout = 0;

@@ -14,6 +14,7 @@
 #include "plumb/train/run_training.h"
 #include "plumb/train/step_source.h"
 #include "run_contents.h"
+#include "support/paths.h"
 
 namespace plumb {
 namespace {
@@ -409,7 +410,7 @@ TEST_F(Lasting, AnInterruptedRunGoesOnToTheSameBytes) {
 }
 
 TEST_F(Lasting, NeitherProcessesNorMicroBatchesChangeTheSteps) {
-  ::setenv("PLUMB_PROGRAM", PLUMB_BINARY, 1);
+  ::setenv("PLUMB_PROGRAM", test::plumb_program().c_str(), 1);
   config_.watch = {};
   const fs::path out = folder_ / "run";
   TrainResult last;

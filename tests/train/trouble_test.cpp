@@ -356,7 +356,7 @@ INSTANTIATE_TEST_SUITE_P(Of, ResumedTrouble, ::testing::Values("skip", "rollback
 TEST_F(Trouble, WhatRoseFirstIsTheFirstReason) {
   TroubleConfig config;
   config.window = 16;  // which the rise does not fill by half
-  TroubleJudge judge(config, {"decoder.layers.0.feed_forward", "src_embed.weight"}, 0, 0);
+  TroubleJudge judge(config, {{"decoder.layers.0.feed_forward"}, {"src_embed.weight"}}, 0, 0);
   for (int64_t step = 1; step <= 20; ++step) {
     const double rise = step < 15 ? 1 : 4.0 * static_cast<double>(step - 14);  // 4, 8, …
     (void)judge.judge({step, step < 18 ? 2.0 : 9.0, 1.0, 0.01});

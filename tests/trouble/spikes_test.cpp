@@ -167,8 +167,9 @@ TEST_F(Updates, OfGroupsThatAreSmallAreExact) {
   const std::vector<double> found = ops::read(norms.square_norms());
   ASSERT_EQ(found.size(), expected.size());
   for (size_t i = 0; i < found.size(); ++i) {
-    ASSERT_TRUE(expected.contains(norms.names()[i])) << norms.names()[i];
-    EXPECT_NEAR(found[i], expected[norms.names()[i]], 1e-9 * found[i]) << norms.names()[i];
+    ASSERT_TRUE(expected.contains(norms.series()[i].name)) << norms.series()[i].name;
+    EXPECT_NEAR(found[i], expected[norms.series()[i].name], 1e-9 * found[i]) << norms.series()[i].name;
+    EXPECT_EQ(norms.series()[i].table, norms.series()[i].name.ends_with("_embed.weight")) << norms.series()[i].name;
   }
 }
 
@@ -186,10 +187,10 @@ TEST_F(Updates, OfLargeGroupsAreEstimatedWithoutBias) {
     for (const Parameter& parameter : model.parameters().all()) {
       const auto layer = LayerId::of_parameter(parameter.name);
       const std::string group = layer && layer->layer ? to_string(*layer) : parameter.name;
-      if (group == norms.names()[i]) count += static_cast<double>(parameter.value.numel());
+      if (group == norms.series()[i].name) count += static_cast<double>(parameter.value.numel());
     }
     // Σ z² over s standard normal numbers has standard deviation √(2s).
-    EXPECT_NEAR(found[i] / count, 1, 5 * std::sqrt(2 / std::min(count, 1024.0))) << norms.names()[i];
+    EXPECT_NEAR(found[i] / count, 1, 5 * std::sqrt(2 / std::min(count, 1024.0))) << norms.series()[i].name;
   }
 }
 

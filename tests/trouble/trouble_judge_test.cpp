@@ -15,13 +15,27 @@ namespace {
 TEST(TroubleJudge, TheFirstUpdateOfAFrozenLayerIsNoSpike) {
   TroubleConfig config;
   config.window = 4;
-  TroubleJudge judge(config, {"encoder.layers.0"}, 0, 0);
+  TroubleJudge judge(config, {{.name = "encoder.layers.0"}}, 0, 0);
   for (int64_t step = 1; step <= 20; ++step) {
     EXPECT_EQ(judge.judge({step, 2, 1, 0.01}).cause, StepJudgment::Cause::none) << step;
     judge.see_updates(step, 0.01, {step < 12 ? 0.0 : 0.5});
   }
   judge.see_updates(21, 0.01, {2.0});
   EXPECT_EQ(judge.judge({22, 2, 1, 0.01}).cause, StepJudgment::Cause::spike);
+}
+
+TEST(TroubleJudge, ATableMayVaryMoreThanAMatrix) {
+  TroubleConfig config;
+  config.window = 8;
+  TroubleJudge judge(config, {{.name = "decoder.layers.0"}, {.name = "position.weight", .table = true}}, 0, 0);
+  const auto cause_after = [&](int64_t step, double matrix, double table) {
+    judge.see_updates(step, 0.01, {matrix, table});
+    return judge.judge({step + 1, 2, 1, 0.01}).cause;
+  };
+  for (int64_t step = 1; step <= 20; ++step) EXPECT_EQ(cause_after(step, 1, 1), StepJudgment::Cause::none) << step;
+  EXPECT_EQ(cause_after(21, 1, 3), StepJudgment::Cause::none);
+  EXPECT_EQ(cause_after(22, 3, 1), StepJudgment::Cause::spike);
+  EXPECT_EQ(cause_after(23, 1, 6), StepJudgment::Cause::spike);
 }
 
 TEST(TroubleJudge, MistakesInTheConfigurationAreErrors) {

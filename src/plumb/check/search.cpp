@@ -17,9 +17,10 @@ constexpr int64_t kTrial = 80;           // steps of a trial at its rate, at mos
 constexpr int64_t kShortest = 60;        // steps that a trial needs to show anything
 constexpr int64_t kLongestWarmUp = 100;  // steps of a trial's warm-up, at most
 constexpr int64_t kLeastWarmUp = 20;     // and at least, if as many are planned
-constexpr double kNarrow = 1;            // octaves: an interval as narrow as this is not narrowed further
-constexpr double kHopeless = 64;         // the factor by which rates were lowered in vain when nothing trains
-constexpr double kSure = 0.8;            // probability of a verdict
+constexpr double kNarrow = 1;       // octaves: an interval as narrow as this is only narrowed further for a verdict
+constexpr double kNarrowest = 0.4;  // octaves: the planned rate lies so near to the edge that trials disagree
+constexpr double kHopeless = 64;    // the factor by which rates were lowered in vain when nothing trains
+constexpr double kSure = 0.8;       // probability of a verdict
 
 /// The search of one run's rates. The trials without warm-up and those with it share the budget.
 class Search {
@@ -70,9 +71,10 @@ class Search {
     hooks_.progress(what, std::min(1.0, std::max(by_gradients, seconds() / given_.budget.seconds)));
   }
 
-  Trial attempt(double rate, int64_t warm_up) {
+  /// A trial that keeps these gradients for others.
+  Trial attempt(double rate, int64_t warm_up, int64_t reserve = 0) {
     say_progress(fmt::format("trial at {:.2g}{}", rate, warm_up > 0 ? fmt::format(", warm-up {}", warm_up) : ""));
-    const int64_t steps = std::min<int64_t>(left(), trial_ + warm_up);
+    const int64_t steps = std::min<int64_t>(left() - reserve, trial_ + warm_up);
     Trial trial = hooks_.attempt({rate, warm_up, next_seed_++}, steps);
     result_.cost.gradients += trial.gradients;
     trial_seconds_ += trial.seconds;
@@ -150,8 +152,8 @@ class Search {
     }
   }
 
-  /// Trials at the planned rate, unless it has been tried, and then where the belief is split, until it is narrow or
-  /// its share of what is left is spent.
+  /// Trials at the planned rate, unless it has been tried, and then where the belief is split, until it is narrow and
+  /// says whether the planned run trains, or its share of what is left is spent.
   void search(std::optional<Belief>& belief, int64_t warm_up, double share) {
     const auto reserve = static_cast<int64_t>((1 - share) * static_cast<double>(left()));
     while (left() - reserve >= shortest_ + warm_up) {
@@ -160,9 +162,9 @@ class Search {
                            return trial.warm_up == warm_up && trial.learning_rate == plan_.peak;
                          });
       const double below = first ? 0 : control(warm_up);
-      if (!first && below == 0 && belief->now.estimate().octaves() < kNarrow) return;
+      if (!first && below == 0 && enough(belief->now, warm_up)) return;
       const double rate = first ? plan_.peak : below > 0 ? below : belief->now.estimate().estimate;
-      if (attempt(rate, warm_up).outcome == Outcome::unknown) return;
+      if (attempt(rate, warm_up, reserve).outcome == Outcome::unknown) return;
       update(*belief, warm_up);
       if (warm_up > 0) update(*without_, 0);
       ++seen_;
@@ -201,6 +203,13 @@ class Search {
     return plan_.peak > 0 && belief.quantile(1 - kSure) > plan_.peak;
   }
   [[nodiscard]] bool fails_at_plan(const RateBelief& belief) const { return belief.quantile(kSure) < plan_.peak; }
+
+  /// Whether further trials with this warm-up are not worth their cost.
+  [[nodiscard]] bool enough(const RateBelief& belief, int64_t warm_up) const {
+    const bool planned = warm_up > 0 || plan_.warm_up == 0;  // the verdict is about this belief
+    const bool open = planned && plan_.peak > 0 && !trains_at_plan(belief) && !fails_at_plan(belief);
+    return belief.estimate().octaves() < (open ? kNarrowest : kNarrow);
+  }
 
   [[nodiscard]] bool any_stable() const {
     return std::any_of(result_.trials.begin(), result_.trials.end(), [](const Trial& trial) {

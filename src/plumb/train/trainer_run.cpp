@@ -109,7 +109,7 @@ Trainer::Implementation::Implementation(Model& trained, const TrainConfig& given
       best(best_metric_of(given, learned)),
       watches(watch, learned, given.batch_tokens),
       update_norms(trained.parameters()),
-      trouble(given.trouble, update_norms.names(), divergence_limit(), kSettledStep) {
+      trouble(given.trouble, update_norms.series(), divergence_limit(), kSettledStep) {
   if (task.data().has_split("valid")) valid_set = task.dataset("valid");
   if (valid_set && valid_set->size() == 0) valid_set = nullptr;
   if (!valid_set) refuse_validation_settings(given);

@@ -18,6 +18,7 @@ struct UpdateGroup {
   };
   std::vector<Range> ranges;
   int64_t count = 0;
+  bool table = false;
 
   /// The position of its i-th element in the flat buffer, and the element's weight.
   [[nodiscard]] std::pair<int64_t, double> place(int64_t i) const {
@@ -42,6 +43,7 @@ std::vector<UpdateGroup> update_groups(const Parameters& parameters, const Layer
     group->ranges.push_back(
         {begin, parameter.value.numel(), common ? 1 / static_cast<double>(division->group().size()) : 1});
     group->count += parameter.value.numel();
+    group->table = !layer && (parameter.role == Role::embedding || parameter.role == Role::position);
     begin += parameter.value.numel();
   }
   std::erase_if(groups, [](const UpdateGroup& group) { return group.count == 0; });
@@ -58,7 +60,7 @@ UpdateNorms::UpdateNorms(const Parameters& parameters, int64_t samples, const La
   std::vector<int64_t> places;
   std::vector<double> weights;
   for (const UpdateGroup& group : groups) {
-    names_.push_back(group.name);
+    series_.push_back({group.name, group.table});
     const int64_t sampled = std::min(group.count, width);
     Random random(0, group.name);
     for (int64_t j = 0; j < width; ++j) {

@@ -8,6 +8,7 @@
 #include "plumb/nn/layer_division.h"
 #include "plumb/nn/parameters.h"
 #include "plumb/ops/number.h"
+#include "plumb/trouble/trouble_judge.h"
 
 namespace plumb {
 
@@ -23,7 +24,7 @@ class UpdateNorms {
                        const LayerDivision* division = nullptr);
 
   /// The groups in the order of the model: "encoder.layers.0.self_attention", "encoder.layers.0", "src_embed.weight".
-  [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
+  [[nodiscard]] const std::vector<UpdateSeries>& series() const { return series_; }
 
   /// Copies the sampled parameters before a step.
   void before_step();
@@ -38,7 +39,7 @@ class UpdateNorms {
   Tensor places_;   // (groups·width): positions in flat_
   Tensor weights_;  // (groups, width): n/s, or 0 for padding; divided by the processes that have the element
   Tensor before_;   // (groups·width)
-  std::vector<std::string> names_;
+  std::vector<UpdateSeries> series_;
 };
 
 }  // namespace plumb

@@ -18,9 +18,9 @@ using Cause = StepJudgment::Cause;
 /// and with Adam they hardly vary from step to step, but drift as the gradients do.
 constexpr double kLeastUpdateSpread = 0.07;
 
-/// Of the logarithms of gradient norms: a spike is four and a half times the median. In healthy runs, some batches of
-/// unusual sentences have two to three times the norm of the others.
-constexpr double kLeastGradientSpread = 0.15;
+/// Of the logarithms of gradient norms and of the updates of tables: a spike is four and a half times the median. In
+/// healthy runs, some batches of unusual sentences have two to three times the norm of the others, or read more rows.
+constexpr double kLeastBatchSpread = 0.15;
 
 /// "the loss is 2.1 times its median (14 MADs)".
 std::string told(const Spike& spike) {
@@ -44,17 +44,19 @@ Action action_of(const std::string& policy) {
 
 }  // namespace
 
-TroubleJudge::TroubleJudge(const TroubleConfig& config, const std::vector<std::string>& series, double loss_limit,
+TroubleJudge::TroubleJudge(const TroubleConfig& config, const std::vector<UpdateSeries>& series, double loss_limit,
                            int64_t limit_from)
     : config_(config),
       loss_limit_(loss_limit),
       limit_from_(limit_from),
       loss_("loss", {.window = config.window, .threshold = config.threshold}),
-      gradient_norm_("gradient norm", {config.window, config.threshold, kLeastGradientSpread}) {
+      gradient_norm_("gradient norm", {config.window, config.threshold, kLeastBatchSpread}) {
   validate(config);
   if (!watches_spikes()) return;
-  for (const std::string& name : series)
-    updates_.emplace_back("update of " + name, SpikeOptions{config.window, config.threshold, kLeastUpdateSpread});
+  for (const auto& [name, table] : series) {
+    const double spread = table ? kLeastBatchSpread : kLeastUpdateSpread;
+    updates_.emplace_back("update of " + name, SpikeOptions{config.window, config.threshold, spread});
+  }
 }
 
 void TroubleJudge::see_updates(int64_t step, double learning_rate, const std::vector<double>& norms) {

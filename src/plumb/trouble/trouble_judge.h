@@ -12,6 +12,12 @@
 
 namespace plumb {
 
+/// A series of updates to watch for spikes. Of a table, a batch reads only some rows.
+struct UpdateSeries {
+  std::string name;
+  bool table = false;
+};
+
 /// The numbers of a step, before its update.
 struct StepNumbers {
   int64_t step = 0;
@@ -33,9 +39,8 @@ struct StepJudgment {
 /// Identical on every process, since all see the same numbers. Its state is part of every checkpoint.
 class TroubleJudge {
  public:
-  /// `series`: names of the updates to watch for spikes. `loss_limit`: limit of the loss after step `limit_from`; 0: no
-  /// limit. Throws Error on an invalid configuration.
-  TroubleJudge(const TroubleConfig& config, const std::vector<std::string>& series, double loss_limit,
+  /// `loss_limit`: limit of the loss after step `limit_from`; 0: no limit. Throws Error on an invalid configuration.
+  TroubleJudge(const TroubleConfig& config, const std::vector<UpdateSeries>& series, double loss_limit,
                int64_t limit_from);
 
   /// Whether spike detection is on.

@@ -1,0 +1,17 @@
+// Linked into every test program. Only this file is compiled with paths of this machine, so that a compiler's cache
+// serves every clone.
+#include "support/paths.h"
+
+namespace plumb::test {
+
+const std::filesystem::path& source_directory() {
+  static const std::filesystem::path path = PLUMB_SOURCE_DIR;
+  return path;
+}
+
+const std::string& plumb_program() {
+  static const std::string path = PLUMB_BINARY;
+  return path;
+}
+
+}  // namespace plumb::test
