@@ -39,14 +39,18 @@ TEST(Launcher, TorchrunServesAStoreOrLeavesThePortToRankZero) {
     const Variables set(values);
     return rendezvous_of_environment().value();
   };
-  EXPECT_FALSE(found().agent_store);
+  EXPECT_EQ(found().port, 29500);
   EXPECT_EQ(found().local_size, 1);
   values["TORCHELASTIC_USE_AGENT_STORE"] = "True";
   const Rendezvous first = found();
-  EXPECT_TRUE(first.agent_store);
-  values["TORCHELASTIC_RESTART_COUNT"] = "1";  // uses the same store as the first attempt
-  EXPECT_NE(found().agent_key, first.agent_key);
+  EXPECT_EQ(first.port, 29501);
+  EXPECT_FALSE(first.restarts);
+  values["TORCHELASTIC_RESTART_COUNT"] = "1";  // the first attempt may still listen at the same port
+  EXPECT_TRUE(found().restarts);
+  EXPECT_EQ(found().port, 29501);
   EXPECT_NE(found().token, first.token);
+  values["MASTER_PORT"] = "65535";  // none is after it
+  EXPECT_THROW(found(), Error);
 }
 
 TEST(Launcher, SrunNamesTheFirstNode) {

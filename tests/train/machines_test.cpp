@@ -315,6 +315,25 @@ TEST_F(TwoMachines, TrainAsOneProcess) {
   EXPECT_LT(difference_from_one_process(), 1e-4);
 }
 
+// A run on one machine cannot be reached from others, nor a run on several at the loopback interface alone.
+TEST_F(TwoMachines, ReachRankZeroOnlyIfTheyShouldJoin) {
+  const auto reaches = [this](size_t machine, const std::string& address) {
+    return Process("ip", {"netns", "exec", names_[machine], "bash", "-c",
+                          fmt::format("exec 3<>/dev/tcp/{}/{}", address, port_)})
+               .wait()
+               .status == 0;
+  };
+  for (const bool alone : {true, false}) {
+    master_ = alone ? "127.0.0.1" : "10.98.0.1";
+    port_ = test::unused_port();
+    const auto zero = start_on(0, 0);
+    ASSERT_TRUE(comes_true([&] { return reaches(0, "127.0.0.1"); }));
+    EXPECT_EQ(reaches(1, "10.98.0.1"), !alone);
+    zero->signal(SIGINT);
+    EXPECT_EQ(zero->wait().status, 128 + SIGINT);
+  }
+}
+
 TEST_F(TwoMachines, TakeTheInterfacesTheyAreTold) {
   const auto zero = start_on(0, 0, {"GLOO_SOCKET_IFNAME=" + interfaces_[0]});
   const auto one = start_on(1, 1, {"GLOO_SOCKET_IFNAME=" + interfaces_[1]});

@@ -102,12 +102,12 @@ variable_list Copied::backward(AutogradContext* ctx, const variable_list& grad) 
 
 int64_t Group::rank() const { return connection_ ? connection_->rank() : 0; }
 int64_t Group::size() const { return connection_ ? connection_->size() : 1; }
-int64_t Group::neighbors() const { return connection_ ? connection_->assembly().neighbors : 1; }
+int64_t Group::neighbors() const { return connection_ ? connection_->membership().neighbors() : 1; }
 void Group::leave() const {
   if (connection_) connection_->leave();
 }
 void Group::fail(const std::string& reason) const {
-  if (connection_) connection_->assembly().membership->fail(reason);
+  if (connection_) connection_->membership().fail(reason);
 }
 ExchangeCost Group::cost() const { return connection_ ? connection_->cost() : ExchangeCost(); }
 
@@ -242,7 +242,6 @@ void Group::scatter(const std::vector<Tensor>& parts, const Tensor& x, int64_t r
 
 void Group::send(const Tensor& x, int64_t to) const {
   require_other(to);
-  connection_->require_present(to);
   if (x.numel() == 0) return;
   const Tensor host = on_host(x);
   std::vector<Tensor> tensors{as_bytes(host)};
@@ -262,10 +261,6 @@ void Group::receive(const Tensor& x, int64_t from) const {
 
 void Group::barrier() const {
   if (connection_) connection_->exchange(0, [](auto& gloo) { return gloo.barrier(); });
-}
-
-void Group::require_same(const Facts& facts) const {
-  if (connection_) connection_->require_same(facts);
 }
 
 Group Group::split(int64_t color) const {

@@ -35,7 +35,7 @@ int64_t integer(const char* name, const std::string& text, int64_t smallest, int
   return value;
 }
 
-int64_t port_in(const std::string& text) { return integer("MASTER_PORT", text, 1, 65535); }
+int64_t port_in(const std::string& text, int64_t largest = 65535) { return integer("MASTER_PORT", text, 1, largest); }
 
 /// A port derived from a job's name, the same in all its processes, below the range of ephemeral ports.
 int64_t port_for(const std::string& job) {
@@ -54,13 +54,14 @@ Rendezvous of_torchrun() {
   rendezvous.size = integer("WORLD_SIZE", variable("WORLD_SIZE"), 1, kMostRanks);
   rendezvous.rank = integer("RANK", required("RANK", "WORLD_SIZE", hint), 0, rendezvous.size - 1);
   rendezvous.host = required("MASTER_ADDR", "WORLD_SIZE", hint);
-  rendezvous.port = port_in(required("MASTER_PORT", "WORLD_SIZE", hint));
+  // torchrun may serve a store of its own at MASTER_PORT.
+  const int64_t after = variable("TORCHELASTIC_USE_AGENT_STORE") == "True" ? 1 : 0;
+  rendezvous.port = port_in(required("MASTER_PORT", "WORLD_SIZE", hint), 65535 - after) + after;
   rendezvous.local_size = optional_count("LOCAL_WORLD_SIZE");
-  rendezvous.agent_store = variable("TORCHELASTIC_USE_AGENT_STORE") == "True";
   rendezvous.token = variable("PLUMB_RUN_TOKEN");
   const std::string run = variable("TORCHELASTIC_RUN_ID"), attempt = variable("TORCHELASTIC_RESTART_COUNT");
   if (rendezvous.token.empty()) rendezvous.token = run + " " + attempt;
-  rendezvous.agent_key = fmt::format("plumb/{}/{}/{}", run, attempt, rendezvous.size);
+  rendezvous.restarts = !attempt.empty() && attempt != "0";
   return rendezvous;
 }
 

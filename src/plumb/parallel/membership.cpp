@@ -1,29 +1,42 @@
 #include "plumb/parallel/membership.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <sched.h>
-#include <sys/eventfd.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
 #include <unistd.h>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
+#include <atomic>
+#include <condition_variable>
+#include <deque>
 #include <fstream>
+#include <limits>
+#include <mutex>
+#include <thread>
+#include <utility>
 
-#include "plumb/base/error.h"
+#include "plumb/base/broken_pipe.h"
+#include "plumb/base/json.h"
 #include "plumb/base/machine.h"
-#include "plumb/parallel/register.h"
+#include "plumb/base/random.h"
+#include "plumb/base/text.h"
+#include "plumb/base/timing.h"
+#include "plumb/parallel/network.h"
 
 namespace plumb {
 namespace {
 
-constexpr std::chrono::milliseconds kAttempt = std::chrono::seconds(3);
-constexpr std::chrono::milliseconds kPause = std::chrono::milliseconds(50);
-constexpr std::chrono::milliseconds kFarewell = std::chrono::seconds(2);
-constexpr double kAnswer = 15;  // seconds within which a register sends its first heartbeat
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+constexpr milliseconds kPause(50);
+constexpr milliseconds kFarewell = std::chrono::seconds(2);
+constexpr milliseconds kServeAfterEnd = std::chrono::seconds(3);
+constexpr double kAnswer = 15;                  // seconds within which a server must answer
+constexpr double kRestart = 30;                 // seconds that an earlier attempt of a run may take to end
+constexpr double kMissed = 3;                   // heartbeats that the dead misses
+constexpr int64_t kGone = -(int64_t{1} << 60);  // a heartbeat: the last one
 
 /// Equal for processes that share processors: the machine's boot and the processors that they may use.
 std::string machine_key() {
@@ -32,252 +45,416 @@ std::string machine_key() {
   std::getline(file, key);
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
-  if (::sched_getaffinity(0, sizeof allowed, &allowed) == 0) {
-    for (size_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-      if (CPU_ISSET(cpu, &allowed)) key += fmt::format(" {}", cpu);
-    }
+  ::sched_getaffinity(0, sizeof allowed, &allowed);
+  for (size_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &allowed)) key += fmt::format(" {}", cpu);
   }
   return key;
 }
 
-/// The fields of a heartbeat that show whether this process is working.
-std::vector<std::string> work_so_far() {
-  rusage used{};
-  ::getrusage(RUSAGE_SELF, &used);
-  int64_t milliseconds = 0;
-  for (const timeval& each : {used.ru_utime, used.ru_stime})
-    milliseconds += static_cast<int64_t>(each.tv_sec) * 1000 + each.tv_usec / 1000;
-  return {std::to_string(milliseconds), std::to_string(used.ru_majflt + used.ru_inblock + used.ru_oublock)};
+/// A client of the store at that place, and its server if `serve`.
+c10::intrusive_ptr<c10d::TCPStore> open_store(const std::string& host, int64_t port, bool serve) {
+  const BrokenPipeGuard guard;  // it starts threads
+  c10d::TCPStoreOptions options;
+  options.port = static_cast<uint16_t>(port);
+  options.isServer = serve;
+  options.waitWorkers = false;
+  [](auto& any) {  // Debian's LibTorch is built without libuv, which newer versions use by default; older ones do not
+    if constexpr (requires { any.useLibUV; }) any.useLibUV = false;
+  }(options);
+  return c10::make_intrusive<c10d::TCPStore>(host, options);
 }
 
-Socket connected(const std::string& host, int64_t port, double limit, const std::function<void()>& waiting) {
-  const auto begin = std::chrono::steady_clock::now();
-  for (;;) {
-    std::string reason = "no address";
-    Socket socket = connect_to(host, port, kAttempt, reason);
-    if (socket.open()) return socket;
-    if (waiting) waiting();
-    if (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > limit)
-      throw Error(fmt::format("no answer within {:.3g} s: {}", limit, reason));
-    std::this_thread::sleep_for(kPause);
-  }
+void set(c10d::Store& store, const std::string& key, const std::string& value) {
+  store.set(key, std::vector<uint8_t>(value.begin(), value.end()));
+}
+
+/// Sets a key unless it is set.
+void set_first(c10d::Store& store, const std::string& key, const std::string& value) {
+  const std::vector<uint8_t> unset, bytes(value.begin(), value.end());
+  store.compareSet(key, unset, bytes);
+}
+
+/// The value of a key; empty if it is not set.
+std::string value_of(c10d::Store& store, const std::string& key) {
+  if (!store.check({key})) return {};
+  const std::vector<uint8_t> value = store.get(key);
+  return {value.begin(), value.end()};
+}
+
+std::string member_key(int64_t rank) { return fmt::format("member {}", rank); }
+std::string beat_key(int64_t rank) { return fmt::format("beat {}", rank); }
+
+std::string silent_for(double seconds) {
+  return fmt::format(" has sent no heartbeat for {:.3g} s: it is stopped, or its machine or network is down", seconds);
 }
 
 }  // namespace
 
-Membership::Membership(const std::string& host, int64_t port, const Settings& settings,
-                       const std::function<void()>& waiting)
-    : settings_(settings),
-      socket_(connected(host, port, settings.join_limit, waiting)),
-      wake_(::eventfd(0, EFD_CLOEXEC)),
-      own_address_(socket_.local_address()) {
-  send({FrameKind::hello,
-        {std::string(kGreeting), settings.token, std::to_string(settings.rank), std::to_string(settings.size),
-         host_name(), std::to_string(::getpid()), machine_key(), PLUMB_VERSION}});
-  thread_ = std::thread([this] { listen(); });
-  const auto limit = Clock::now() + std::chrono::duration<double>(settings.join_limit + kAnswer);
+struct Membership::Shared {
+  explicit Shared(const Rendezvous& rendezvous)
+      : run(rendezvous),
+        name(fmt::format("rank {} (process {} on {})", run.rank, ::getpid(), host_name())),
+        interval(std::clamp(run.timeout / 4, 0.01, 1.0)) {}
+
+  const Rendezvous run;
+  const std::string name;
+  const double interval;  // between two heartbeats, in seconds
+  Route route;            // to the store
+  int64_t port = 0;
+
+  // Only the thread uses these.
+  c10::intrusive_ptr<c10d::TCPStore> server;  // null except on rank 0; set before the thread starts
+  c10::intrusive_ptr<c10d::Store> store;
+  bool heard = false;        // the news
+  bool one_is_dead = false;  // according to the news
+  bool done = false;         // this process needs the store no longer
+  bool counted = false;      // among those that do not
+  int64_t beats = 0;         // of the next rank
+  double silence = 0;        // of the next rank, in seconds
+  Stopwatch since_beat;
+
+  c10::intrusive_ptr<c10d::Store> for_gloo;  // set before `connected`
+
+  std::mutex mutex;  // of the following
+  std::condition_variable changed;
+  std::deque<Task> tasks;
+  std::optional<std::string> lost;
+  std::string rank_zero = "rank 0";
+  int64_t rounds = 0;  // answers of the store
+  bool connected = false, ending = false;
+  bool ended = true;   // the thread
+  bool stuck = false;  // the thread is, in a store that does not answer
+
+  void work();
+  void introduce();
+  void beat();
+  void hear();
+  void report(bool dead, const std::string& what);
+  void lose(const std::string& what);
+};
+
+/// The thread: sends heartbeats and does what the others ask.
+void Membership::Shared::work() {
+  const BrokenPipeGuard guard;
   try {
-    std::unique_lock lock(monitor_->mutex);
-    while (!complete_ && !lost_) {
-      monitor_->changed.wait_for(lock, kPause);
+    introduce();
+    std::unique_lock lock(mutex);
+    connected = true;
+    changed.notify_all();
+    for (auto due = Clock::now(); !ending || !tasks.empty();) {
+      Task task = [this](auto&) { beat(); };
+      if (!tasks.empty() && Clock::now() < due) {
+        task = std::move(tasks.front());
+        tasks.pop_front();
+      } else if (Clock::now() < due) {
+        changed.wait_until(lock, due, [this] { return ending || !tasks.empty(); });
+        continue;
+      } else {
+        due = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(interval));
+      }
       lock.unlock();
-      if (waiting) waiting();
+      task(*store);
+      if ((heard || done) && !std::exchange(counted, true)) store->add("ended", 1);
       lock.lock();
-      if (Clock::now() > limit) lost_ = "the other processes have not joined";
+      ++rounds;
+      changed.notify_all();
     }
-    if (lost_) throw Error(*lost_);
-  } catch (const std::exception& error) {
-    fail(error.what());
-    {
-      const std::lock_guard lock(monitor_->mutex);
-      ending_ = true;
-    }
-    const uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = ::write(wake_.descriptor(), &one, sizeof one);
-    thread_.join();
-    throw;
+  } catch (const Error& error) {
+    lose(error.what());
+  } catch (const std::exception&) {
+    lose(connected ? rank_zero + " has died"
+                   : "the server there is not a Plumb process, or has another version of LibTorch, or it has ended");
   }
+  store.reset();
+  server.reset();
+  const std::lock_guard lock(mutex);
+  ended = true;
+  changed.notify_all();
 }
+
+/// Throws Error unless the store is that of this run.
+void Membership::Shared::introduce() {
+  const c10::intrusive_ptr<c10d::Store> whole = server ? server : open_store(route.other, port, false);
+  const Json own = {{"run", stream_of(run.token)}, {"size", run.size}, {"version", PLUMB_VERSION}, {"name", name}};
+  if (run.rank == 0) set(*whole, "plumb", own.dump());
+  std::string found;
+  for (const Stopwatch watch; found.empty(); std::this_thread::sleep_for(milliseconds(5))) {
+    found = value_of(*whole, "plumb");
+    if (found.empty() && watch.seconds() > kAnswer) throw Error("the server there is not a Plumb process");
+  }
+  const Json theirs = Json::parse(found);
+  if (theirs.at("run") != own.at("run")) throw Error("another run uses this address and port");
+  store = c10::make_intrusive<c10d::PrefixStore>(run.token, whole);
+  for_gloo = c10::make_intrusive<c10d::PrefixStore>(run.token, open_store(route.other, port, false));
+  const auto size = theirs.at("size").get<int64_t>();
+  const auto version = theirs.at("version").get<std::string>();
+  const std::string different =
+      version != PLUMB_VERSION ? fmt::format("{} runs Plumb " PLUMB_VERSION ", but rank 0 runs Plumb {}", name, version)
+      : size != run.size
+          ? fmt::format("{} belongs to a run of {} processes, but rank 0 to one of {}", name, run.size, size)
+          : std::string();
+  if (!different.empty()) {
+    report(false, different);
+    throw Error(different);
+  }
+  if (store->add(fmt::format("joined {}", run.rank), 1) > 1)
+    throw Error(fmt::format("another process has already joined as rank {}", run.rank));
+  store->add("present", 1);
+  set(*store, member_key(run.rank), Json{{"name", name}, {"machine", machine_key()}, {"rank 0", route.other}}.dump());
+  const std::lock_guard lock(mutex);
+  rank_zero = theirs.at("name");
+}
+
+void Membership::Shared::beat() {
+  store->add(beat_key(run.rank), 1);
+  hear();
+  const int64_t next = (run.rank + 1) % run.size, count = store->add(beat_key(next), 0);
+  // If this process was stopped itself, not having heard from others meanwhile says nothing about them.
+  silence = count == beats ? silence + std::min(since_beat.seconds(), 2 * interval) : 0;
+  since_beat = {};
+  beats = count;
+  const bool dead = silence > kMissed * interval && store->add("broken", 0) > 0;
+  if (count <= 0 || heard || (!dead && silence <= run.timeout)) return;
+  const std::string who = Json::parse(value_of(*store, member_key(next))).at("name");
+  report(true, who + (dead ? " has died" : silent_for(run.timeout)));
+}
+
+void Membership::Shared::hear() {
+  const std::string news = heard ? std::string() : value_of(*store, "news");
+  if (news.empty()) return;
+  heard = true;
+  one_is_dead = news.front() == '-';
+  lose(news.substr(1));
+}
+
+/// Tells all others what has happened, unless they know something already.
+void Membership::Shared::report(bool dead, const std::string& what) {
+  const std::string news = (dead ? "-" : "+") + what;
+  set_first(*store, "news", news);
+  hear();
+}
+
+void Membership::Shared::lose(const std::string& what) {
+  const std::lock_guard lock(mutex);
+  if (!lost) lost = what;
+  changed.notify_all();
+}
+
+Membership::Membership(const Rendezvous& rendezvous)
+    : shared_(std::make_shared<Shared>(rendezvous)), own_name_(shared_->name) {}
 
 Membership::~Membership() {
-  {
-    const std::lock_guard lock(monitor_->mutex);
-    ending_ = true;
-  }
-  send({FrameKind::goodbye, {}});
-  const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(wake_.descriptor(), &one, sizeof one);
-  thread_.join();
-}
-
-void Membership::listen() {
-  const auto interval = std::chrono::milliseconds(beat_interval(settings_.timeout));
-  FrameReader in;
-  bool answered = false;
-  auto heard = Clock::now(), beaten = heard, turned = heard;
-  for (;;) {
-    std::array<pollfd, 2> ready = {{{wake_.descriptor(), POLLIN, 0}, {socket_.descriptor(), POLLIN, 0}}};
-    ::poll(ready.data(), ready.size(), static_cast<int>(interval.count()));
-    const auto now = Clock::now();
-    if (std::chrono::duration<double>(now - turned).count() > kStopped) heard += now - turned;
-    turned = now;
-    if (ready[0].revents != 0) return;
-    if (ready[1].revents != 0) {
-      std::array<char, 65536> bytes;
-      const ssize_t got = ::recv(socket_.descriptor(), bytes.data(), bytes.size(), MSG_DONTWAIT);
-      if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN)) {
-        return lose(answered ? rank_zero() + " has died" : "the server there is not a Plumb process, or it has ended");
-      }
-      try {
-        if (got > 0) in.append({bytes.data(), static_cast<size_t>(got)});
-        while (const auto frame = in.next()) {
-          answered = true;
-          handle(*frame);
-        }
-      } catch (const Error&) {
-        return lose("the server there is not a Plumb process");
-      }
-      if (got > 0) heard = now;
-    }
-    const double silence = std::chrono::duration<double>(now - heard).count();
-    if (silence > settings_.timeout || (!answered && silence > kAnswer)) {
-      return lose(answered ? fmt::format("{} has sent no heartbeat for {:.3g} s: it is stopped, or its machine or "
-                                         "network is down",
-                                         rank_zero(), settings_.timeout)
-                           : "the server there does not answer");
-    }
-    if (now - beaten >= interval) {
-      beaten = now;
-      Frame beat{FrameKind::beat, {std::to_string(exchanges_.load()), exchanging_.load() > 0 ? "1" : "0"}};
-      for (std::string& field : work_so_far()) beat.fields.push_back(std::move(field));
-      send(beat);
-    }
-  }
-}
-
-std::string Membership::rank_zero() const {
-  return members_.empty() ? "rank 0" : describe_process(0, members_[0].process, members_[0].host);
-}
-
-void Membership::handle(const Frame& frame) {
-  const std::lock_guard lock(monitor_->mutex);
-  switch (frame.kind) {
-    case FrameKind::refused:
-      if (!lost_ && !frame.fields.empty()) lost_ = frame.fields[0];
-      break;
-    case FrameKind::complete:
-      if (frame.fields.size() != static_cast<size_t>(4 * settings_.size)) throw Error("a register of another size");
-      for (size_t i = 0; i < frame.fields.size(); i += 4)
-        members_.push_back({frame.fields[i], frame.fields[i + 1], frame.fields[i + 2], frame.fields[i + 3]});
-      complete_ = true;
-      break;
-    case FrameKind::value:
-      if (!frame.fields.empty()) answer_ = frame.fields[0];
-      break;
-    case FrameKind::lost:
-      if (!lost_ && frame.fields.size() == 2) lost_ = frame.fields[1];
-      break;
-    case FrameKind::gone:
-      if (frame.fields.size() == 4)
-        gone_[frame.fields[1]][number_in(frame, 0)] = {number_in(frame, 2), number_in(frame, 3)};
-      break;
-    default:
-      break;
-  }
-  monitor_->changed.notify_all();
-}
-
-void Membership::send(const Frame& frame) {
-  const std::lock_guard lock(sending_);
-  [[maybe_unused]] const bool sent = socket_.send(encode(frame));  // a lost connection is noticed when reading
-}
-
-void Membership::lose(const std::string& what) {
-  const std::lock_guard lock(monitor_->mutex);
-  if (!lost_ && !ending_) lost_ = what;
-  monitor_->changed.notify_all();
-}
-
-std::string Membership::answer_to(const Frame& frame) {
-  const std::lock_guard one(asking_);
-  send(frame);
-  std::unique_lock lock(monitor_->mutex);
-  const bool heard = monitor_->changed.wait_for(lock, std::chrono::duration<double>(settings_.join_limit),
-                                                [&] { return answer_ || lost_; });
-  if (lost_ && !answer_) throw Error(*lost_);
-  if (!heard) throw Error(fmt::format("rank 0 has not answered within {:.3g} s", settings_.join_limit));
-  std::string answer = std::move(*answer_);
-  answer_.reset();
-  return answer;
-}
-
-void Membership::set(const std::string& key, const std::string& value) { send({FrameKind::set, {key, value}}); }
-
-std::string Membership::get(const std::string& key) { return answer_to({FrameKind::get, {key}}); }
-
-int64_t Membership::add(const std::string& key, int64_t number) {
-  return std::stoll(answer_to({FrameKind::add, {key, std::to_string(number)}}));
-}
-
-std::optional<std::string> Membership::left_before(const std::string& group, int64_t exchanges) {
-  for (const auto& [rank, gone] : gone_[group]) {
-    if (rank != settings_.rank && gone.exchanges < exchanges) return has_left(rank);
-  }
-  return std::nullopt;
-}
-
-std::optional<std::string> Membership::left(const std::string& group, int64_t rank_in_group) {
-  const std::lock_guard lock(monitor_->mutex);
-  for (const auto& [rank, gone] : gone_[group]) {
-    if (gone.rank_in_group == rank_in_group) return has_left(rank);
-  }
-  return std::nullopt;
-}
-
-std::string Membership::has_left(int64_t rank) const {
-  const Member& member = members_.at(static_cast<size_t>(rank));
-  return describe_process(rank, member.process, member.host) + " has left";
-}
-
-std::optional<std::string> Membership::wait(const std::function<bool()>& done, const std::string& group,
-                                            int64_t exchanges) {
-  std::optional<std::string> what;
-  std::unique_lock lock(monitor_->mutex);
-  monitor_->changed.wait(lock, [&] {
-    if (done()) return true;
-    what = lost_ ? lost_ : left_before(group, exchanges);
-    return what.has_value();
+  tell(kFarewell, [&shared = *shared_](c10d::Store& store) {
+    store.add(beat_key(shared.run.rank), kGone);
+    shared.done = true;
   });
-  return what;
+  if (shared_->run.rank == 0) wait_for_others(false, kServeAfterEnd);
+  end_thread();
 }
 
-std::optional<std::string> Membership::news_within(std::chrono::milliseconds limit, const std::string& group) {
-  std::optional<std::string> what;
-  std::unique_lock lock(monitor_->mutex);
-  monitor_->changed.wait_for(lock, limit, [&] {
-    what = lost_ ? lost_ : left_before(group, INT64_MAX);
-    return what.has_value();
+void Membership::end_thread() {
+  if (!thread_.joinable()) return;
+  std::unique_lock lock(shared_->mutex);
+  shared_->ending = true;
+  shared_->changed.notify_all();
+  shared_->changed.wait_for(lock, kFarewell, [&] { return shared_->ended || shared_->stuck; });
+  const bool ended = shared_->ended;
+  lock.unlock();
+  ended ? thread_.join() : thread_.detach();
+  shared_->for_gloo.reset();  // not by a thread that still holds the notifier while the program ends
+}
+
+void Membership::connect(const Reception& reception) {
+  const Stopwatch watch;
+  while (const std::optional<Error> error = failed_attempt(reception)) {
+    if (!shared_->run.restarts || watch.seconds() > kRestart) throw *error;
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+/// One attempt to connect; returns why it has failed.
+std::optional<Error> Membership::failed_attempt(const Reception& reception) {
+  end_thread();
+  const Rendezvous run = shared_->run;
+  shared_ = std::make_shared<Shared>(run);
+  Shared& shared = *shared_;
+  std::string reason;
+  if (run.rank == 0) {
+    if (run.port != 0 && route_to("127.0.0.1", run.port, reason)) {
+      return Error(fmt::format("port {} of {} is in use by another program", run.port, run.host),
+                   "choose another one with MASTER_PORT, the same for all processes");
+    }
+    shared.server = open_store("127.0.0.1", run.port, true);
+    shared.port = shared.server->getPort();
+    shared.route = {.own = "127.0.0.1", .other = "127.0.0.1"};
+    if (run.local_size == run.size || is_loopback(run.host)) keep_on_loopback(shared.port);
+    if (reception.listening) reception.listening(shared.port);
+  } else {
+    shared.port = run.port;
+    std::optional<Route> route;
+    for (const Stopwatch watch; !(route = route_to(run.host, run.port, reason));) {
+      if (reception.waiting) reception.waiting();
+      if (watch.seconds() > run.join_limit)
+        return Error(fmt::format("no answer within {:.3g} s: {}", run.join_limit, reason));
+      std::this_thread::sleep_for(kPause);
+    }
+    // LibTorch 1.13's client would terminate this process.
+    if (route->speaks_first) return Error("the server there is not a Plumb process, or it has ended");
+    shared.route = *route;
+  }
+  shared.ended = false;
+  thread_ = std::thread([shared = shared_] { shared->work(); });
+  for (const Stopwatch since;;) {
+    {
+      std::unique_lock lock(shared.mutex);
+      shared.changed.wait_for(lock, kPause, [&] { return shared.connected || shared.lost; });
+      if (shared.lost) return Error(*shared.lost);
+      if (shared.connected) return std::nullopt;
+      shared.stuck = since.seconds() > kAnswer;
+      if (shared.stuck) return Error("the server there does not answer");
+    }
+    if (reception.waiting) reception.waiting();
+  }
+}
+
+void Membership::join(const std::function<void()>& waiting) {
+  const Rendezvous& run = shared_->run;
+  const Stopwatch watch;
+  if (run.rank == 0) {
+    Json machines = Json::array();
+    std::string address;  // by which others reach this machine
+    std::vector<std::string> missing;
+    for (int64_t rank = 0; rank < run.size; ++rank) {
+      const std::string found = await(member_key(rank), run.join_limit - watch.seconds(), waiting);
+      if (found.empty()) {
+        missing.push_back(std::to_string(rank));
+        continue;
+      }
+      const Json member = Json::parse(found);
+      machines.push_back(member.at("machine"));
+      if (!is_loopback(member.at("rank 0"))) address = member.at("rank 0");
+    }
+    if (!missing.empty()) {
+      throw Error(fmt::format("{} {} {} not joined within {:.3g} s", missing.size() == 1 ? "rank" : "ranks",
+                              plumb::join(missing), missing.size() == 1 ? "has" : "have", run.join_limit));
+    }
+    const std::string all = Json{{"machines", machines}, {"address", address}}.dump();
+    tell(kFarewell, [all](c10d::Store& store) { set(store, "members", all); });
+  }
+  const std::string found = await("members", run.join_limit + kAnswer, waiting);
+  if (found.empty()) throw Error("the other processes have not joined");
+  const Json members = Json::parse(found), machines = members.at("machines");
+  neighbors_ = std::count(machines.begin(), machines.end(), machines.at(static_cast<size_t>(run.rank)));
+  own_address_ = shared_->route.own;
+  if (is_loopback(own_address_) && members.at("address") != "") own_address_ = members.at("address");
+}
+
+c10::intrusive_ptr<c10d::Store> Membership::store_for(const std::string& group) const {
+  return c10::make_intrusive<c10d::PrefixStore>("gloo " + group, shared_->for_gloo);
+}
+
+std::function<void()> Membership::notifier() const {
+  return [shared = shared_] {
+    const std::lock_guard lock(shared->mutex);
+    shared->changed.notify_all();
+  };
+}
+
+std::optional<std::string> Membership::wait(const std::function<bool()>& done, double limit) {
+  Shared& shared = *shared_;
+  std::unique_lock lock(shared.mutex);
+  const Stopwatch all;
+  double silence = 0;  // of the store
+  for (int64_t rounds = shared.rounds; !done() && !shared.lost && all.seconds() < limit; rounds = shared.rounds) {
+    const Stopwatch watch;
+    shared.changed.wait_for(lock, std::chrono::duration<double>(shared.interval));
+    silence = rounds == shared.rounds ? silence + std::min(watch.seconds(), 2 * shared.interval) : 0;
+    if (silence <= shared.run.timeout || shared.lost) continue;
+    shared.lost = shared.rank_zero + silent_for(shared.run.timeout);
+    shared.stuck = true;
+  }
+  return done() ? std::nullopt : shared.lost;
+}
+
+/// Has the thread do something in the store. What is returned becomes true when it has; the task must own what it uses.
+std::shared_ptr<std::atomic<bool>> Membership::post(const Task& task) {
+  auto done = std::make_shared<std::atomic<bool>>(false);
+  const std::lock_guard lock(shared_->mutex);
+  shared_->tasks.emplace_back([task, done](c10d::Store& store) {
+    task(store);
+    *done = true;
   });
-  return what;
+  shared_->changed.notify_all();
+  return done;
 }
 
-void Membership::begin_exchange() {
-  ++exchanges_;
-  ++exchanging_;
+/// The same, waiting for it even if a process is lost; returns whether it is done within the limit.
+bool Membership::tell(milliseconds limit, const Task& task) {
+  const auto done = post(task);
+  std::unique_lock lock(shared_->mutex);
+  return shared_->changed.wait_for(lock, limit, [&] { return *done || shared_->ended || shared_->stuck; }) && *done;
 }
 
-void Membership::end_exchange() { --exchanging_; }
+/// Waits until the thread finds in the store that something has happened, but not much longer than the limit. Calls
+/// `between` repeatedly, which may throw.
+void Membership::poll(milliseconds limit, const std::function<bool(c10d::Store&)>& happened,
+                      const std::function<void()>& between) {
+  const auto end = Clock::now() + limit;
+  const auto found = std::make_shared<std::atomic<bool>>(false);
+  for (milliseconds pause(1);; pause = std::min(2 * pause, 2 * kPause)) {
+    tell(kFarewell, [=](c10d::Store& store) { *found = *found || happened(store); });
+    if (*found || Clock::now() >= end) return;
+    between();
+    std::this_thread::sleep_for(pause);
+  }
+}
 
-void Membership::leave(const std::string& group, int64_t exchanges, int64_t rank_in_group) {
-  send({FrameKind::left, {group, std::to_string(exchanges), std::to_string(rank_in_group)}});
+/// The value of a key as soon as it is set; empty if it is not within so many seconds. Throws Error if a process is
+/// lost.
+std::string Membership::await(const std::string& key, double limit, const std::function<void()>& waiting) {
+  const auto value = std::make_shared<std::string>();
+  const auto found = [=](c10d::Store& store) { return !(*value = value_of(store, key)).empty(); };
+  poll(milliseconds(static_cast<int64_t>(limit * 1000)), found, [&] {
+    if (const auto lost = wait([] { return false; }, 0)) throw Error(*lost);
+    if (waiting) waiting();
+  });
+  return *value;
+}
+
+std::optional<std::string> Membership::reason_of_break(const std::string& group) {
+  const auto left = std::make_shared<std::string>();
+  const auto done = post([&shared = *shared_, left, group](c10d::Store& store) {
+    shared.hear();
+    if (!shared.heard) *left = value_of(store, "first to leave " + group);
+    if (!shared.heard && left->empty()) store.add("broken", 1);
+  });
+  const auto lost = wait([&] { return *done && !left->empty(); }, shared_->run.timeout + kMissed * shared_->interval);
+  return lost || !*done || left->empty() ? lost : *left + " has left";
+}
+
+void Membership::leave(const std::string& group) {
+  tell(kFarewell, [group, name = own_name_](c10d::Store& store) {
+    set_first(store, "first to leave " + group, name);
+    store.add("left " + group, 1);
+  });
 }
 
 void Membership::wait_for_leaving(const std::string& group, int64_t size) {
-  std::unique_lock lock(monitor_->mutex);
-  monitor_->changed.wait_for(lock, kFarewell,
-                             [&] { return lost_ || static_cast<int64_t>(gone_[group].size()) >= size; });
+  poll(kFarewell,
+       [=, &shared = *shared_](c10d::Store& store) { return shared.heard || store.add("left " + group, 0) >= size; });
 }
 
-void Membership::fail(const std::string& reason) { send({FrameKind::failed, {reason.substr(0, reason.find('\n'))}}); }
+void Membership::wait_for_others(bool absent, milliseconds limit) {
+  poll(limit, [absent, &shared = *shared_](c10d::Store& store) {
+    const int64_t all = absent ? shared.run.size : store.add("present", 0);
+    return store.add("ended", 0) >= all - (shared.one_is_dead ? 1 : 0);
+  });
+}
+
+void Membership::fail(const std::string& reason) {
+  const std::string what = fmt::format("{} has failed: {}", own_name_, reason.substr(0, reason.find('\n')));
+  tell(kFarewell, [what, &shared = *shared_](auto&) { shared.report(false, what); });
+}
 
 }  // namespace plumb
