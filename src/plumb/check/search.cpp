@@ -192,11 +192,11 @@ class Search {
       if (left() < warm_up + shortest_) return;
       const Trial trial = attempt(plan_.peak, warm_up);
       if (trial.outcome != Outcome::trains && trial.outcome != Outcome::slow) return;
-      // Without a loss that it must come below, it may still be on the plateau that trials at lower rates have left.
+      // It may still be on the plateau that trials at lower rates have left.
       const Trial* standard = best(0);
-      if (given_.clear_gain > 0 && standard != nullptr &&
-          given_.reference - trial.losses.back() < (given_.reference - standard->losses.back()) / 2)
-        return;
+      const double gain = standard == nullptr ? 0 : given_.reference - standard->losses.back();
+      const bool gained = given_.clear_gain > 0 || gain > given_.least_gain;
+      if (standard != nullptr && gained && given_.reference - trial.losses.back() < gain / 2) return;
       result_.shortest_warm_up = warm_up;
     }
   }
