@@ -14,6 +14,7 @@ from torch import Tensor
 
 from . import _plumb
 from ._plumb import Error
+from .arguments import require_loss
 from .results import Spectra, Spectrum
 
 Loss: TypeAlias = Callable[..., Tensor] | Iterable[Callable[[], Tensor]]
@@ -311,10 +312,9 @@ def _outputs(closure: Callable[[], Tensor]) -> Callable[[], Tensor]:
 
 def _terms(loss: Loss, batches: Iterable[Any] | None) -> list[_Term]:
     closures: list[Callable[..., Tensor]]
+    require_loss(loss, "lambda: criterion(model(x), y)")
     if callable(loss):
         closures = [loss] if batches is None else [functools.partial(loss, batch) for batch in batches]
-    elif isinstance(loss, torch.Tensor):
-        raise _error("the loss is a tensor", "pass a function that computes it: lambda: criterion(model(x), y)")
     elif batches is None:
         closures = list(loss)
     else:

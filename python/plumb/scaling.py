@@ -16,6 +16,7 @@ from torch.optim import Optimizer
 
 from . import _plumb
 from ._plumb import Error
+from .arguments import require_loss
 from .probing import first_tensor
 from .results import Array, Measured, as_table
 from .showing import REACH, interval_figure, section
@@ -120,6 +121,7 @@ def coordinate_check(make_model: Callable[..., Module], loss: Loss, batches: Ite
     Right is: every change of an output and by an update is constant, as is every output at the start, except that of the last
     module may shrink, or any be zero; decay per step is constant. Random numbers go on as if nothing had been measured.
     """
+    require_loss(loss)
     batches = list(batches)
     axes = {"width": sorted(set(widths))} | ({} if depths is None else {"depth": sorted(set(depths))})
     if not batches or seeds < 1 or steps < 1 or min(map(len, axes.values())) < 2 or min(map(min, axes.values())) < 1:

@@ -128,6 +128,16 @@ def test_a_loss_that_is_no_finite_number():
     expect("is a tensor", "lambda: ", model(x).mean(), model)
 
 
+def test_a_criterion_in_place_of_a_loss():
+    model, x = linear()
+    criterion, optimizer = nn.MSELoss(), torch.optim.SGD(model.parameters(), 0.1)
+    expect("is a MSELoss alone", "lambda: criterion(model(x), y)", criterion, model)
+    for use in (lambda: plumb.check(model, optimizer, criterion, [x]), lambda: plumb.probe(model, criterion, [x]),
+                lambda: plumb.coordinate_check(lambda width: nn.Linear(2, width), criterion, [x], [4, 8])):
+        with pytest.raises(plumb.Error, match="is a MSELoss alone\npass a function that computes it: lambda model, batch: "):
+            use()
+
+
 def test_derivatives_that_are_not_finite():
     x, y = torch.zeros(2, requires_grad=True), torch.ones(2, requires_grad=True)
     expect("gradient of the loss is not finite in x", "square root", lambda: x.norm(2).sqrt() + y.square().sum(),
