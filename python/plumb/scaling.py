@@ -299,8 +299,8 @@ def scaling_exponent(scales: Sequence[int], sizes: Array, margin: float) -> tupl
     if len(slopes) < 2:
         return Measured(mean, None), end, trend
     # To four decimals: what is exactly 0, as after a norm, differs from it by rounding.
-    half = _plumb.student_t_quantile(0.975, len(slopes) - 1) * slopes.std(ddof=1) / math.sqrt(len(slopes))
-    mean, half = round(mean, 4) + 0.0, round(float(half), 4)
+    half = _plumb.student_t_quantile(0.975, len(slopes) - 1) * float(slopes.std(ddof=1)) / math.sqrt(len(slopes))
+    mean, half = round(mean, 4) + 0.0, round(half, 4)
     for name, holds in (("grows", mean - half > margin), ("shrinks", mean + half < -margin),
                         ("constant", abs(mean) + half <= margin)):
         trend = name if holds else trend
