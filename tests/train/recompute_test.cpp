@@ -1,4 +1,4 @@
-// Steps whose layers are computed again in the backward pass: bit for bit those that keep all activations.
+// Steps whose layers are computed again in the backward pass are those that keep all activations.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -17,6 +17,9 @@ namespace {
 struct RecomputedModel {
   std::string name;
   std::function<void(RunConfig&)> set;
+  /// Otherwise only up to rounding: the streams of a scheme begin as one tensor, or layers share a parameter of which
+  /// each uses several parts, so that the gradients of these are added in another order.
+  bool exact = true;
 };
 
 void set_residual(RunConfig& run, const std::string& residual) { run.model.residual = residual; }
@@ -44,13 +47,13 @@ const std::vector<RecomputedModel> kRecomputedModels = {
        run.model.activation = "gelu";
        run.model.positions = "transformer-xl";
      }},
-    {"ResiDual", [](RunConfig& run) { set_residual(run, "residual-dual"); }},
+    {"ResiDual", [](RunConfig& run) { set_residual(run, "residual-dual"); }, false},
     {"HyperConnections", [](RunConfig& run) { set_residual(run, "hyper-connections"); }},
     {"AttnRes", [](RunConfig& run) { set_residual(run, "attnres"); }},
     {"Siamese", [](RunConfig& run) { set_residual(run, "siamesenorm"); }},
     {"Ngpt", [](RunConfig& run) { set_residual(run, "ngpt"); }},
     {"BatchNorm", [](RunConfig& run) { run.model.norm = "batchnorm"; }},
-    {"T5", [](RunConfig& run) { run.model.positions = "t5"; }},
+    {"T5", [](RunConfig& run) { run.model.positions = "t5"; }, false},
     {"ValueResidualInParallel",
      [](RunConfig& run) {
        run.model.kind = "decoder";
@@ -116,6 +119,10 @@ class RecomputedSteps : public ::testing::TestWithParam<RecomputedModel> {
   }
 
   static void expect_same(const Trained& found, const Trained& wanted) {
+    if (!GetParam().exact) {
+      EXPECT_LT((found.parameters - wanted.parameters).abs().max().item<double>(), 1e-10);
+      return;
+    }
     EXPECT_TRUE(at::equal(found.parameters, wanted.parameters))
         << (found.parameters - wanted.parameters).abs().max().item<double>();
     ASSERT_EQ(found.buffers.size(), wanted.buffers.size());
@@ -129,31 +136,13 @@ class RecomputedSteps : public ::testing::TestWithParam<RecomputedModel> {
 };
 
 TEST_P(RecomputedSteps, AreThoseThatKeepAllActivations) {
-  expect_same(trained(true, at::kFloat), trained(false, at::kFloat));
+  if (GetParam().exact) expect_same(trained(true, at::kFloat), trained(false, at::kFloat));
   if (run_.train.precision == "float32") expect_same(trained(true, at::kDouble), trained(false, at::kDouble));
 }
 
 TEST_P(RecomputedSteps, AlsoInTwoProcesses) {
-  expect_same(trained(true, at::kFloat, 2), trained(false, at::kFloat, 2));
-}
-
-/// H·v by reverse over reverse.
-TEST_P(RecomputedSteps, HaveTheSameSecondDerivatives) {
-  if (run_.train.precision != "float32") GTEST_SKIP() << "no second derivatives in bfloat16";
-  const std::unique_ptr<Model> model = make_model(run_.model, at::kDouble);
-  model->initialize(1);
-  const Batch batch = evaluation_batches(*task_->dataset("train"), 64, 8).front();
-  const std::vector<Tensor> values = model->parameters().values();
-  const Tensor v = at::sin(at::arange(model->parameters().count(), at::kDouble));
-  const auto product = [&](bool recompute) {
-    ForwardContext context(0.3, 1, 1);
-    if (recompute) context.recompute();
-    const Loss loss = model->loss(batch, {0.1, std::nullopt, true}, context);
-    const std::vector<Tensor> gradient = gradients({loss.value}, values, {}, true);
-    return joined(gradients(gradient, values, model->parameters().split(v), false, true));
-  };
-  const Tensor wanted = product(false), found = product(true);
-  EXPECT_LT((found - wanted).abs().max().item<double>(), 1e-10 * (1 + wanted.abs().max().item<double>()));
+  const at::ScalarType type = GetParam().exact ? at::kFloat : at::kDouble;
+  expect_same(trained(true, type, 2), trained(false, type, 2));
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, RecomputedSteps, ::testing::ValuesIn(kRecomputedModels),
@@ -193,6 +182,19 @@ TEST_F(Recomputation, KeepsTheInputsOfLayersAlone) {
   const ops::HeldMemory memory(at::kCPU);
   static_cast<void>(held(true));
   EXPECT_LT(memory.bytes(), held(true) / 8);  // the graph does not keep itself
+}
+
+// Measurements, which differentiate twice, do not recompute.
+TEST_F(Recomputation, HasNoSecondDerivatives) {
+  task_->complete(run_.model);
+  const std::unique_ptr<Model> model = make_model(run_.model);
+  model->initialize(1);
+  const Batch batch = evaluation_batches(*task_->dataset("train"), 64, 8).front();
+  ForwardContext context(0.1, 1, 1);
+  context.recompute();
+  const Loss loss = model->loss(batch, {0, std::nullopt, true}, context);
+  EXPECT_EQ(test::message_of([&] { gradients({loss.value}, model->parameters().values(), {}, true); }),
+            "second derivatives of recomputed layers are not available");
 }
 
 TEST_F(Recomputation, IsRefusedWhereAPassCannotBeRepeated) {

@@ -183,7 +183,8 @@ TEST_P(ShardedSteps, AreThoseOfOneProcess) {
   }
 }
 
-// With one micro-batch in a step and without clipping, all sums are in the same order.
+// With one micro-batch in a step and without clipping, all sums are in the same order, but for those of streams that
+// begin as one tensor, whose gradients are added up by layers.
 TEST_P(ShardedSteps, AreThoseOfWholeGradientsBitForBit) {
   run_.train.accumulate = 1;
   run_.train.micro_batch_tokens = 0;
@@ -193,6 +194,10 @@ TEST_P(ShardedSteps, AreThoseOfWholeGradientsBitForBit) {
        {ShardedShape{3, "optimizer"}, {3, "gradients"}, {3, "parameters"}, {3, "parameters", true}}) {
     const Trained found = trained(shape);
     ASSERT_EQ(found.tensors.size(), whole.tensors.size());
+    if (run_.model.residual == "residual-dual" && shape.shard == "parameters") {
+      expect_same(found, whole, to_text(shape));
+      continue;
+    }
     for (const auto& [name, tensor] : whole.tensors)
       EXPECT_TRUE(at::equal(found.tensors.at(name), tensor)) << to_text(shape) << ": " << name;
   }

@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "plumb/base/error.h"
 #include "plumb/ops/precision.h"
 
 namespace plumb::ops {
@@ -73,9 +74,9 @@ class Recomputed : public torch::autograd::Function<Recomputed> {
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto kept = c10::static_intrusive_pointer_cast<Kept>(ctx->saved_data["kept"].toCapsule());
-    const bool differentiable = at::GradMode::is_enabled();
-    variable_list inputs = ctx->get_saved_variables();
-    if (!differentiable) inputs = cut_off(inputs);
+    if (at::GradMode::is_enabled())
+      throw Error("second derivatives of recomputed layers are not available", "set train.recompute to false");
+    const variable_list inputs = cut_off(ctx->get_saved_variables());
     std::vector<Tensor> results;
     {
       const at::AutoGradMode with_graph(true);
@@ -94,7 +95,7 @@ class Recomputed : public torch::autograd::Function<Recomputed> {
                  [](const Tensor& input) { return input.requires_grad(); });
     wanted.insert(wanted.end(), kept->leaves.begin(), kept->leaves.end());
     variable_list found(wanted.size());
-    if (!from.empty()) found = torch::autograd::grad(from, wanted, weights, differentiable, differentiable, true);
+    if (!from.empty()) found = torch::autograd::grad(from, wanted, weights, false, false, true);
     if (kept->part.after) kept->part.after();
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (!inputs[i].requires_grad()) found.insert(found.begin() + static_cast<std::ptrdiff_t>(i), Tensor());

@@ -21,8 +21,8 @@ struct RecomputedPart {
 /// first(inputs), whose graph is dropped: the backward pass calls again(inputs) and differentiates that (Chen et al.
 /// 2016, "Training Deep Nets with Sublinear Memory Cost", arXiv 1604.06174). Which leaves the part reads is found from
 /// the graph of `first`. Bit for bit the gradients of the part itself, if it returns those of its inputs that others
-/// read after it: contributions to their gradients are then added in the same order. Differentiable to any order; a
-/// derivative of the gradient keeps the graph of `again`. Inputs must be defined.
+/// read after it: contributions to their gradients are then added in the same order. The gradients cannot be
+/// differentiated again, which throws Error. Inputs must be defined.
 std::vector<Tensor> recomputed(const std::vector<Tensor>& inputs, RecomputedPart part);
 
 }  // namespace plumb::ops
