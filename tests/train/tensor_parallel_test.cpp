@@ -178,7 +178,7 @@ TEST_P(TensorParallel, ACheckpointDoesNotKnowTheMesh) {
 
 TEST_P(TensorParallel, WithAnAverageOfTheWeightsAndAStateThatIsSharedOut) {
   run_.train.average_decay = 0.6;
-  run_.train.shard_optimizer = true;
+  run_.train.shard = "optimizer";
   expect_same(trained({4, 2}), trained({}), "4 processes, 2 per layer");
 }
 

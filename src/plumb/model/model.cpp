@@ -9,6 +9,7 @@
 #include "plumb/base/random.h"
 #include "plumb/model/kind.h"
 #include "plumb/nn/init/init.h"
+#include "plumb/nn/parameter_shards.h"
 #include "plumb/nn/residual/residual.h"
 #include "plumb/nn/unit_matrices.h"
 #include "plumb/ops/cross_entropy.h"
@@ -58,6 +59,10 @@ LayerDivision Model::divide(const Group& group) {
   divide_layers(division);
   division.apply(parameters_);
   return division;
+}
+
+std::unique_ptr<ParameterShards> Model::shard(const Group& group, bool cuts_values) {
+  return std::make_unique<ParameterShards>(parameters_, group, cuts_values);
 }
 
 void Model::divide_layers(LayerDivision& /*division*/) {

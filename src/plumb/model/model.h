@@ -18,6 +18,7 @@ class Generates;
 class Translates;
 class Classifies;
 class Embeds;
+class ParameterShards;
 
 /// The loss of a batch.
 struct Loss {
@@ -81,6 +82,10 @@ class Model {
   /// whole. Call it after `initialize`, with the same parameters in all ranks; it replaces the flat buffer. Throws
   /// Error if the model cannot be divided so (require_divisible in model/divisible.h).
   LayerDivision divide(const Group& group);
+
+  /// Cuts the parameters among the ranks of a group, which call it with the same values (nn/parameter_shards.h). The
+  /// model must outlive the result.
+  [[nodiscard]] std::unique_ptr<ParameterShards> shard(const Group& group, bool cuts_values);
 
   /// Further capabilities of the model (model/capabilities.h); null if it lacks them.
   [[nodiscard]] virtual Generates* generates() { return nullptr; }

@@ -58,11 +58,28 @@ class Stack {
   };
   /// An attention of layer i: (tokens, d_model) → (tokens, d_model).
   using Attend = std::function<Tensor(size_t layer, const Tensor& x)>;
-  [[nodiscard]] Tensor run(const Tensor& x, const Ragged& layout, const Attend& self, const Attend& cross,
-                           ForwardContext& context) const;
+  struct Attentions {
+    const Attend& self;
+    const Attend& cross;
+  };
+  struct Beside;
+  /// Runs layer i: updates the stream.
+  using Layers = std::function<void(size_t i, Stream& stream, ForwardContext& context)>;
+  [[nodiscard]] Tensor run(const Tensor& x, const Ragged& layout, const Layers& layers, ForwardContext& context) const;
+  void apply_layer(size_t i, Stream& stream, const Attentions& attentions, ForwardContext& context) const;
+  void apply_layer(size_t i, Stream& stream, Beside& beside, ForwardContext& context) const;
+  /// The tensors that a layer reads, and those that others read after it, in one list; and the reverse.
+  struct Form;
+  [[nodiscard]] std::vector<Tensor> taken_apart(Stream& stream, const Beside& beside, Form& form) const;
+  static void put_together(const std::vector<Tensor>& tensors, const Form& form, Stream& stream, Beside& beside);
+  /// Runs a layer that has its parameters from the context's source, forward and backward.
+  void fetch_and_apply(size_t i, Stream& stream, Beside& beside, ForwardContext& context) const;
+  /// The same for any layer, keeping its input instead of its activations.
+  void recompute_layer(size_t i, Stream& stream, Beside& beside, ForwardContext& context) const;
 
   Shape shape_;
   bool parallel_;  // self-attention and feed-forward side by side, as one sub-layer
+  bool value_residual_;
   std::vector<Layer> layers_;
   std::unique_ptr<ResidualScheme> scheme_;
 };

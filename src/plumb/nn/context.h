@@ -15,6 +15,8 @@
 
 namespace plumb {
 
+class LayerSource;
+
 /// Receives activations as they are computed: (where, tensor (tokens, width)).
 using Observer = std::function<void(const ActivationPoint&, const Tensor&)>;
 
@@ -54,6 +56,22 @@ class ForwardContext {
   /// of the statistics of a norm over the batch.
   void set_idle(bool idle) { idle_ = idle; }
   [[nodiscard]] bool idle() const { return idle_; }
+
+  /// Layers keep their inputs instead of their activations, which the backward pass computes again. Not while
+  /// activations are watched or tapped.
+  void recompute() { recomputes_ = true; }
+  [[nodiscard]] bool recomputes() const { return recomputes_ && !observer_ && !tap_ && !score_observer_; }
+
+  /// Where layers get their parameters from, which must outlive the graph; null: they have them.
+  void set_source(LayerSource* source) { source_ = source; }
+  [[nodiscard]] LayerSource* source() const { return source_; }
+
+  /// This context for computing the same again: the same masks and statistics, but no averages of norms are updated.
+  [[nodiscard]] ForwardContext again() const {
+    ForwardContext same = *this;
+    if (pass_ == Pass::training) same.pass_ = Pass::measurement;
+    return same;
+  }
 
   /// The training step; 0 outside training.
   [[nodiscard]] int64_t step() const { return step_; }
@@ -112,6 +130,8 @@ class ForwardContext {
   Pass pass_ = Pass::evaluation;
   bool regularizes_ = false;
   bool idle_ = false;
+  bool recomputes_ = false;
+  LayerSource* source_ = nullptr;
   double p_ = 0;
   uint64_t seed_ = 0;
   int64_t step_ = 0;

@@ -113,6 +113,10 @@ void describe(Fields& field, TrainConfig& config) {
         "number format of the parameters; `bf16`: bfloat16, to which every step is rounded stochastically; "
         "`bf16-copy`: the same, rounded to nearest from a copy that the optimizer keeps in float32",
         one_of({"float32", "bf16", "bf16-copy"}));
+  field(
+      "recompute", config.recompute,
+      "layers keep their inputs instead of their activations, which the backward pass computes again: less memory for "
+      "about a third more computation; the result is the same");
   field("processes", config.processes,
         "number of processes sharing each batch; `plumb train` starts the others, or joins those that torchrun, Slurm "
         "or Open MPI has started",
@@ -129,9 +133,12 @@ void describe(Fields& field, TrainConfig& config) {
         "float32",
         one_of(matrix_precisions));
   field("overlap", config.overlap, "exchange gradients while the backward pass still runs; the result is the same");
-  field("shard_optimizer", config.shard_optimizer,
-        "each process keeps the optimizer's state of its share of the parameters only; the result is the same. Not "
-        "with optimizers that average the weights, nor with the policies `rollback` of `[train.trouble]`");
+  field("shard", config.shard,
+        "what each process keeps of its share of the parameters only: `optimizer`, the optimizer's state (ZeRO-1); "
+        "`gradients`, also the gradients (ZeRO-2); `parameters`, also the parameters, of which a layer is whole only "
+        "while it is computed (ZeRO-3). The result is the same. Not with optimizers that average the weights, nor with "
+        "the policies `rollback` of `[train.trouble]`",
+        one_of({"none", "optimizer", "gradients", "parameters"}));
   field("synchronize_norms", config.synchronize_norms,
         "`batchnorm` and `powernorm` compute statistics over the tokens of all processes rather than separately in "
         "each, where the running averages are those of the first process");
@@ -158,8 +165,8 @@ void validate(const TrainConfig& config) {
     if (std::any_of(config.corpora.begin(), corpus, [&](const auto& other) { return other.name == corpus->name; }))
       throw Error(fmt::format("[[train.corpora]] has two weights for '{}'", corpus->name));
   }
-  if (config.shard_optimizer && config.trouble.rolls_back())
-    throw Error("train.shard_optimizer does not work with rollbacks", "set train.trouble to stop or skip");
+  if (config.shard != "none" && config.trouble.rolls_back())
+    throw Error("train.shard does not work with rollbacks", "set train.trouble to stop or skip");
   if (config.processes % config.tensor_parallel != 0) {
     throw Error(fmt::format("train.processes = {} is not a multiple of train.tensor_parallel = {}", config.processes,
                             config.tensor_parallel),

@@ -13,20 +13,22 @@ StepComputation::StepComputation(Model& model, const Task& task, const TrainConf
       config_(config),
       source_(source),
       flops_(model),
-      exchange_(make_exchange({})),
-      alone_(make_exchange({})) {}
+      exchange_(make_exchange({}, nullptr)),
+      alone_(make_exchange({}, nullptr)) {}
 
-std::unique_ptr<GradientExchange> StepComputation::make_exchange(const Group& among) const {
+std::unique_ptr<GradientExchange> StepComputation::make_exchange(const Group& among, const ShardLayout* pieces) const {
   GradientExchange::Options options;
+  options.pieces = pieces;
   options.overlap = config_.overlap;
   options.half = config_.exchange_precision == "bf16";
   return std::make_unique<GradientExchange>(among, model_.parameters().values(), options);
 }
 
-void StepComputation::join(const Mesh& mesh, const LayerDivision* division) {
+void StepComputation::join(const Mesh& mesh, const LayerDivision* division, ParameterShards* shards) {
   mesh_ = mesh;
   division_ = division;
-  exchange_ = make_exchange(mesh.data);
+  shards_ = shards;
+  exchange_ = make_exchange(mesh.data, shards != nullptr ? &shards->layout() : nullptr);
 }
 
 ComputedStep StepComputation::compute(const StepShare& share, int64_t number, const CarriedState& carried,
@@ -39,12 +41,20 @@ ComputedStep StepComputation::compute(const StepShare& share, int64_t number, co
     ForwardContext context(model_.config().dropout, static_cast<uint64_t>(config_.seed), number,
                            config_.synchronize_norms ? mesh_.data : Group());
     context.set_idle(idle);
+    if (config_.recompute) context.recompute();
+    const bool fetches = shards_ != nullptr && shards_->cuts_values();
+    if (fetches) {
+      context.set_source(shards_);
+      shards_->fetch_rest();
+    }
     if (source_.streams()) context.carry(computed.carried);
     if (inspection != nullptr && !idle) inspection->watch(context, batch);
     const double scale = idle || share.weight == 0 ? 0.0 : 1.0 / share.weight;
     const Loss loss = task_.loss(model_, batch, {config_.label_smoothing, scale, false}, context);
-    const bool last = &part == &share.micro_batches.back();  // its backward pass exchanges the summed gradient
-    computed.gradient = (last ? exchange_ : alone_)->gradients_of(loss.value, computed.gradient);
+    // The last backward pass exchanges the summed gradient, or each exchanges its own, of which pieces are kept.
+    const bool exchanges = shards_ != nullptr || &part == &share.micro_batches.back();
+    computed.gradient = (exchanges ? exchange_ : alone_)->gradients_of(loss.value, computed.gradient);
+    if (fetches) shards_->release_all();
     computed.losses.emplace_back(loss.value);
     if (idle) continue;
     computed.nlls.push_back(loss.nll);

@@ -11,6 +11,7 @@
 #include "plumb/model/flops.h"
 #include "plumb/model/model.h"
 #include "plumb/nn/layer_division.h"
+#include "plumb/nn/parameter_shards.h"
 #include "plumb/ops/number.h"
 #include "plumb/parallel/gradient_exchange.h"
 #include "plumb/parallel/mesh.h"
@@ -28,7 +29,7 @@ struct ComputedStep {
   double weight = 0;                // total weight of the labels of all processes
   int64_t tokens = 0;               // of this process; see Batch::tokens
   double flops = 0;                 // of this process, on average if the model is divided; see model/flops.h
-  std::vector<Tensor> gradient;     // one tensor per parameter, summed over the processes
+  std::vector<Tensor> gradient;     // one tensor per parameter, or this process's piece, summed over the processes
   CarriedState carried;             // of a stream: the initial state of the next step
 };
 
@@ -40,8 +41,9 @@ class StepComputation {
   StepComputation(Model& model, const Task& task, const TrainConfig& config, const StepSource& source);
 
   /// Computes together with these processes from now on; all of them call this. Initially, it computes alone.
-  /// `division`: of the model among mesh.tensor, which must outlive it; null if every process has the whole model.
-  void join(const Mesh& mesh, const LayerDivision* division = nullptr);
+  /// `division`: of the model among mesh.tensor, null if every process has the whole model; `shards`: of its parameters
+  /// among mesh.data, null if every process has the whole gradient. Both must outlive it.
+  void join(const Mesh& mesh, const LayerDivision* division = nullptr, ParameterShards* shards = nullptr);
 
   /// How the examples of a step are divided among the processes; `compute` takes the share of this division.
   [[nodiscard]] Division division() const { return {mesh_.data.rank(), mesh_.data.size(), config_.micro_batch_tokens}; }
@@ -64,7 +66,7 @@ class StepComputation {
   [[nodiscard]] ExchangeCost exchanged() const;
 
  private:
-  [[nodiscard]] std::unique_ptr<GradientExchange> make_exchange(const Group& among) const;
+  [[nodiscard]] std::unique_ptr<GradientExchange> make_exchange(const Group& among, const ShardLayout* pieces) const;
 
   Model& model_;
   const Task& task_;
@@ -73,6 +75,7 @@ class StepComputation {
   FlopCounter flops_;
   Mesh mesh_;
   const LayerDivision* division_ = nullptr;
+  ParameterShards* shards_ = nullptr;
   std::unique_ptr<GradientExchange> exchange_;  // with the other processes
   std::unique_ptr<GradientExchange> alone_;     // without exchange
 };

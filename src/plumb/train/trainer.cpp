@@ -6,6 +6,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/json_fields.h"
+#include "plumb/ops/memory.h"
 #include "plumb/optim/divided_state.h"
 #include "plumb/run/snapshot.h"
 #include "plumb/train/trainer_implementation.h"
@@ -41,7 +42,7 @@ std::vector<Trainer::Implementation::Part> Trainer::Implementation::parts() {
 
 Snapshot Trainer::Implementation::snapshot() {
   Snapshot snapshot{state.step, collected, state_document()};
-  if (division) {
+  if (collects()) {
     if (collected.empty()) throw Error("the state of a divided model has not been collected");
     return snapshot;
   }
@@ -74,18 +75,25 @@ void Trainer::Implementation::share() {
     }
     received.emplace_back(std::move(part), std::move(tensors));
   }
-  if (mesh.tensor.size() > 1) divide();
+  divide();
   for (const auto& [part, tensors] : received)
     part.take(division ? pieces_of(tensors, model.parameters(), *division) : tensors, "rank 0");
+  if (shards) shards->cut();
+  received.clear();
+  if (shards) ops::return_tensor_memory();  // the whole state is not needed again
   optimizer->share(mesh.data);
   take_state(Json::parse(mesh.all.broadcast(state_document().dump())), "rank 0");
 }
 
 void Trainer::Implementation::divide() {
-  division = model.divide(mesh.tensor);
-  optimizer = make_train_optimizer(config, model);
+  const bool cut = mesh.data.size() > 1 && (config.shard == "gradients" || config.shard == "parameters");
+  if (mesh.tensor.size() == 1 && !cut) return;
+  if (mesh.tensor.size() > 1) division = model.divide(mesh.tensor);
+  if (cut) shards = model.shard(mesh.data, config.shard == "parameters");
+  optimizer = make_train_optimizer(config, model, shards.get());
   weights = EvaluatedWeights(model, *optimizer, config.average_decay);
-  update_norms = UpdateNorms(model.parameters(), UpdateNorms::kSamples, &*division);
+  update_norms = UpdateNorms(model.parameters(), UpdateNorms::kSamples, division_or_null(),
+                             cuts_values() ? shards.get() : nullptr);
 }
 
 Json Trainer::Implementation::state_document() {
@@ -149,7 +157,7 @@ void Trainer::join(const Group& group) {
     throw Error("a stream is trained on in one process", "start one process, or set task.language-modeling.stream = 0");
   self.mesh = Mesh(group, self.config.tensor_parallel);
   self.share();
-  self.computation.join(self.mesh, self.division_or_null());
+  self.computation.join(self.mesh, self.division_or_null(), self.shards.get());
 }
 
 void Trainer::leave() {

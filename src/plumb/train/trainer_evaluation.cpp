@@ -13,6 +13,12 @@ int64_t computed_tokens(const TrainConfig& config) {
   return config.micro_batch_tokens > 0 ? std::min(config.micro_batch_tokens, config.batch_tokens) : config.batch_tokens;
 }
 
+NamedTensors copies_of(const NamedTensors& tensors) {
+  NamedTensors copies;
+  for (const auto& [name, tensor] : tensors) copies.emplace_back(name, tensor.detach().clone());
+  return copies;
+}
+
 }  // namespace
 
 void Trainer::Implementation::after_step(const Trainer& trainer, const TrainHooks& hooks, bool& stopping) {
@@ -47,6 +53,7 @@ void Trainer::Implementation::after_step(const Trainer& trainer, const TrainHook
 }
 
 void Trainer::Implementation::validate_now() {
+  const FetchedParameters fetched(shards.get());
   const ShownWeights shown(weights);
   const Metrics found =
       task.metrics(evaluate(task, model, *valid_set, computed_tokens(config), config.label_smoothing, mesh.data));
@@ -56,6 +63,7 @@ void Trainer::Implementation::validate_now() {
 
 void Trainer::Implementation::score_now() {
   Metrics& metrics = recorder.point.metrics;
+  const FetchedParameters fetched(shards.get(), true);
   if (mesh.data.rank() == 0) {  // rank 0, and those that compute a divided model with it
     const ShownWeights shown(weights);
     metrics.set(task.score(model, "valid"));
@@ -118,18 +126,20 @@ void Trainer::Implementation::watch_now(const TrainHooks& hooks) {
 void Trainer::Implementation::before_saving() {
   optimizer->collect();
   collected.clear();
-  if (!division || mesh.data.rank() > 0) return;
+  if (!collects()) return;
+  const FetchedParameters fetched(shards.get(), true);
+  if (mesh.data.rank() > 0) return;
   for (const Part& part : parts()) {
     const NamedTensors pieces = part.values();
     if (part.own && pieces.empty()) continue;
-    NamedTensors whole = whole_of(pieces, model.parameters(), *division);
+    NamedTensors whole = division ? whole_of(pieces, model.parameters(), *division) : copies_of(pieces);
     if (mesh.all.rank() == 0) collected.push_back({part.file, std::move(whole), part.metadata});
   }
 }
 
 void Trainer::Implementation::settle(const TrainHooks& hooks) {
   before_saving();
-  see_updates(mesh.tensor.sums(ops::read(moved.square_norms)));
+  see_updates(sums_of_updates(ops::read(moved.square_norms), mesh, shards.get()));
   if (due(config.checkpoint_every)) mark(hooks);
 }
 

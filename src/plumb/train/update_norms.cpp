@@ -52,8 +52,9 @@ std::vector<UpdateGroup> update_groups(const Parameters& parameters, const Layer
 
 }  // namespace
 
-UpdateNorms::UpdateNorms(const Parameters& parameters, int64_t samples, const LayerDivision* division)
-    : flat_(parameters.flat().detach()) {
+UpdateNorms::UpdateNorms(const Parameters& parameters, int64_t samples, const LayerDivision* division,
+                         const ParameterShards* shards)
+    : flat_((shards != nullptr ? shards->own() : parameters).flat().detach()) {
   const std::vector<UpdateGroup> groups = update_groups(parameters, division);
   int64_t width = 0;
   for (const UpdateGroup& group : groups) width = std::max(width, std::min(group.count, samples));
@@ -68,8 +69,10 @@ UpdateNorms::UpdateNorms(const Parameters& parameters, int64_t samples, const La
       const bool used = j < sampled;
       const auto [place, weight] =
           group.place(used ? from + static_cast<int64_t>(random.below(static_cast<uint64_t>(to - from))) : 0);
-      places.push_back(place);
-      weights.push_back(used ? weight * static_cast<double>(group.count) / static_cast<double>(sampled) : 0.0);
+      const int64_t found = shards != nullptr ? shards->place_in_own(place) : place;
+      places.push_back(std::max<int64_t>(found, 0));
+      weights.push_back(used && found >= 0 ? weight * static_cast<double>(group.count) / static_cast<double>(sampled)
+                                           : 0.0);
     }
   }
   places_ = at::tensor(places, at::kLong).to(flat_.device());
