@@ -82,7 +82,7 @@ int64_t DecoderState::self_bytes() const {
 }
 
 Stack::Stack(Parameters& parameters, const ModelConfig& config, const Shape& shape, Positions& positions)
-    : shape_(shape), parallel_(config.parallel) {
+    : shape_(shape), parallel_(config.parallel), value_residual_(config.value_residual) {
   const int64_t d = config.d_model;
   const ops::HeadShape heads{config.heads, config.kv_heads > 0 ? config.kv_heads : config.heads,
                              config.head_size > 0 ? config.head_size : d / config.heads};
@@ -116,10 +116,13 @@ void Stack::divide(LayerDivision& division) {
   }
 }
 
-Tensor Stack::run(const Tensor& x, const Ragged& layout, const Attend& self, const Attend& cross,
-                  ForwardContext& context) const {
-  Stream stream = scheme_->enter(context.passed({{shape_.stack}, Point::input}, x), context);
-  for (size_t i = 0; i < layers_.size(); ++i) {
+Stream Stack::enter(const Tensor& x, ForwardContext& context) const {
+  return scheme_->enter(context.passed({{shape_.stack}, Point::input}, x), context);
+}
+
+void Stack::run(Stream& stream, size_t first, size_t last, const Attend& self, const Attend& cross,
+                ForwardContext& context) const {
+  for (size_t i = first; i < last; ++i) {
     int64_t position = 0;
     const auto apply = [&](SubLayerKind kind, const std::function<Tensor(const Tensor&)>& forward) {
       const LayerId id{shape_.stack, static_cast<int64_t>(i), kind};
@@ -135,6 +138,9 @@ Tensor Stack::run(const Tensor& x, const Ragged& layout, const Attend& self, con
     if (shape_.cross_attention) apply(SubLayerKind::cross_attention, [&](const Tensor& h) { return cross(i, h); });
     if (!parallel_) apply(SubLayerKind::feed_forward, [&](const Tensor& h) { return feed_forward(h); });
   }
+}
+
+Tensor Stack::leave(const Stream& stream, const Ragged& layout, ForwardContext& context) const {
   Tensor result = scheme_->leave(stream, context);
   if (shape_.center_result) {
     result = centered(result, layout);
@@ -145,18 +151,39 @@ Tensor Stack::run(const Tensor& x, const Ragged& layout, const Attend& self, con
 
 Tensor Stack::operator()(const Tensor& x, const Ragged& layout, const Tensor& memory, const Ragged& memory_layout,
                          ForwardContext& context) const {
-  context.show({{shape_.stack}, Point::input}, x);
+  Course course{.memory = memory};
+  return part(
+      course, 0, [&] { return x; }, layout, memory_layout, context);
+}
+
+Tensor Stack::part(Course& course, int64_t first, const std::function<Tensor()>& input, const Ragged& layout,
+                   const Ragged& memory_layout, ForwardContext& context) const {
+  const auto layers = static_cast<int64_t>(layers_.size());
+  const int64_t begin = std::max<int64_t>(course.first - first, 0), end = std::min(course.last - first, layers);
+  if (begin > end || (begin == end && layers > 0)) return {};
+  if (begin == 0) {
+    const Tensor x = input();
+    context.show({{shape_.stack}, Point::input}, x);
+    course.stream = enter(x, context);
+  }
   AttentionPass pass(layout);
+  pass.first_values = course.first_values;
   const Attend self = [&](size_t i, const Tensor& h) {
     return layers_[i].self_attention.self(h, pass, shape_.causal, context);
   };
   const Attend cross = [&](size_t i, const Tensor& h) {
     const MultiHeadAttention& attention = *layers_[i].cross_attention;
     const LayerId id{shape_.stack, static_cast<int64_t>(i), SubLayerKind::cross_attention};
-    const Tensor read = context.passed({id, Point::memory}, memory);
+    const Tensor read = context.passed({id, Point::memory}, course.memory);
     return attention.cross(h, layout, attention.remember(read, memory_layout, context), context);
   };
-  return run(x, layout, self, cross, context);
+  run(course.stream, static_cast<size_t>(begin), static_cast<size_t>(end), self, cross, context);
+  if (value_residual_) course.first_values = pass.first_values;
+  if (end < layers) return {};
+  Tensor result = leave(course.stream, layout, context);
+  course.stream = {};
+  course.first_values = Tensor();
+  return result;
 }
 
 DecoderState Stack::start(int64_t rows) const {
@@ -193,7 +220,9 @@ Tensor Stack::read(const Tensor& x, const Ragged& layout, const std::vector<int6
   const Attend cross = [&](size_t i, const Tensor& h) {
     return layers_[i].cross_attention->cross(h, by_source, state.memory[i], context);
   };
-  Tensor out = run(x, layout, self, cross, context);
+  Stream stream = enter(x, context);
+  run(stream, 0, layers_.size(), self, cross, context);
+  Tensor out = leave(stream, layout, context);
   for (size_t r = 0; r < state.positions.size(); ++r) state.positions[r] += layout.length(static_cast<int64_t>(r));
   return out;
 }

@@ -10,6 +10,7 @@
 #include "plumb/model/decoder_state.h"
 #include "plumb/nn/attention/multi_head.h"
 #include "plumb/nn/context.h"
+#include "plumb/nn/course.h"
 #include "plumb/nn/feed_forward/feed_forward.h"
 #include "plumb/nn/position/position.h"
 #include "plumb/nn/residual/residual.h"
@@ -35,6 +36,12 @@ class Stack {
     return (*this)(x, layout, {}, {}, context);
   }
 
+  /// Runs those layers of the course that this stack has; its first layer is number `first` of the model. `input`
+  /// returns the stack's input, (tokens, d_model), and is called if its first layer is among them. → the result of the
+  /// stack, (tokens, d_model), if its last layer is among them; else undefined.
+  [[nodiscard]] Tensor part(Course& course, int64_t first, const std::function<Tensor()>& input, const Ragged& layout,
+                            const Ragged& memory_layout, ForwardContext& context) const;
+
   /// Divides attention and feed-forward of every layer among the ranks; see MultiHeadAttention and FeedForward.
   void divide(LayerDivision& division);
 
@@ -58,11 +65,15 @@ class Stack {
   };
   /// An attention of layer i: (tokens, d_model) → (tokens, d_model).
   using Attend = std::function<Tensor(size_t layer, const Tensor& x)>;
-  [[nodiscard]] Tensor run(const Tensor& x, const Ragged& layout, const Attend& self, const Attend& cross,
-                           ForwardContext& context) const;
+  [[nodiscard]] Stream enter(const Tensor& x, ForwardContext& context) const;
+  /// Layers [first, last).
+  void run(Stream& stream, size_t first, size_t last, const Attend& self, const Attend& cross,
+           ForwardContext& context) const;
+  [[nodiscard]] Tensor leave(const Stream& stream, const Ragged& layout, ForwardContext& context) const;
 
   Shape shape_;
-  bool parallel_;  // self-attention and feed-forward side by side, as one sub-layer
+  bool parallel_;        // self-attention and feed-forward side by side, as one sub-layer
+  bool value_residual_;  // layers read the values of the first
   std::vector<Layer> layers_;
   std::unique_ptr<ResidualScheme> scheme_;
 };

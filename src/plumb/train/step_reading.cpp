@@ -22,7 +22,8 @@ SquareNorm::SquareNorm(const std::vector<Tensor>& gradients, std::span<const Par
   }
   const auto of = [&](bool cut) {
     std::vector<ParameterStep> some(settings.begin(), settings.end());
-    for (size_t i = 0; i < some.size(); ++i) some[i].frozen = some[i].frozen || division->is_cut(i) != cut;
+    for (size_t i = 0; i < some.size(); ++i)
+      some[i].frozen = some[i].frozen || division->is_cut(i) != cut || !division->counts(i);
     return square_norm(gradients, some);
   };
   own_ = of(true);
@@ -41,15 +42,19 @@ StepReading read_step(const ComputedStep& step, const std::vector<Tensor>* clipp
   asked.insert(asked.end(), step.nlls.begin(), step.nlls.end());
   const std::vector<double> read = ops::read(asked);
   const auto losses = read.begin() + norms, nlls = losses + std::ssize(step.losses);
-  const std::vector<double> sums = mesh.data.sums(
+  std::vector<double> sums = mesh.data.sums(
       {std::accumulate(losses, nlls, 0.0), std::accumulate(nlls, read.end(), 0.0), static_cast<double>(step.tokens)});
-  const std::vector<double> own = mesh.tensor.sums({read.begin() + 2, losses});  // of the norms, then of the updates
+  std::vector<double> own = mesh.tensor.sums({read.begin() + 2, losses});  // of the norms, then of the updates
+  own[0] += read[0];
+  own[1] += read[1];
+  sums.insert(sums.end(), own.begin(), own.end());
+  sums = mesh.pipeline.sums(sums);  // losses are those of the last stage
   return {sums[0],
           sums[1],
           static_cast<int64_t>(sums[2]),
-          std::sqrt(read[0] + own[0]),
-          std::sqrt(read[1] + own[1]),
-          {own.begin() + 2, own.end()}};
+          std::sqrt(sums[3]),
+          std::sqrt(sums[4]),
+          {sums.begin() + 5, sums.end()}};
 }
 
 }  // namespace plumb

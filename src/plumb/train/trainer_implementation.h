@@ -123,6 +123,9 @@ struct Trainer::Implementation {
   [[nodiscard]] WatchedRun watched_run();
   void watch_now(const TrainHooks& hooks);
 
+  /// These values of a divided model as a whole, on rank 0; nothing on the others. All processes of mesh.data's rank 0
+  /// call it.
+  [[nodiscard]] NamedTensors whole(const NamedTensors& pieces) const;
   /// Collects the state of a sharded optimizer or a divided model. Every process calls this before rank 0 may save.
   void before_saving();
   /// Call before saving: passes the last update to the judge and, if a checkpoint is due, marks the state for
@@ -163,11 +166,14 @@ struct Trainer::Implementation {
   /// part is missing or does not fit.
   [[nodiscard]] Snapshot snapshot();
   void restore(const Snapshot& snapshot, const std::string& origin);
-  /// Takes rank 0's state, except for what is its own, after dividing the model if processes share its layers.
-  void share();
+  /// Takes rank 0's state, except for what is its own, after dividing the model if processes share its layers. Returns
+  /// the stages of the model, if mesh.pipeline has several.
+  std::optional<Stages> share();
 
-  /// Divides the model among mesh.tensor, and begins anew with all that holds its parameters.
-  void divide();
+  /// Divides the model among mesh.tensor and mesh.pipeline, and begins anew with all that holds its parameters.
+  std::optional<Stages> divide();
+  /// The number of stages and micro-batches, and how long stages wait for each other.
+  [[nodiscard]] std::string pipeline_summary() const;
   [[nodiscard]] const LayerDivision* division_or_null() const { return division ? &*division : nullptr; }
 
   /// state.json, and the reverse.
@@ -196,7 +202,7 @@ struct Trainer::Implementation {
   std::vector<WatchRecord> watched;
   PointRecorder recorder;
   CarriedState carried;                   // of a stream: the initial state of the next step; unchanged by skipped steps
-  std::optional<LayerDivision> division;  // of the model among mesh.tensor; empty: this process has all of it
+  std::optional<LayerDivision> division;  // of the model among processes; empty: this one has all of it
   std::vector<Snapshot::File> collected;  // of a divided model, on rank 0: all of its state, until the next update
   std::optional<Snapshot> marked;         // the state that a rollback without files returns to
   std::vector<std::string> diagnosis;     // of a run that diverged
