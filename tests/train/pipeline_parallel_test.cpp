@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <functional>
 
@@ -71,7 +72,7 @@ class PipelineParallel : public test::DividedTraining {};
 
 TEST_P(PipelineParallel, IsThatOfOneProcess) {
   const Trained one = trained({});
-  for (const Shape& shape : {Shape{2, 1, 2}, {4, 1, 4, "gpipe"}, {4, 1, 4}, {2, 1, 2, "1f1b", 2}, {4, 1, 2}, {4, 2, 2}})
+  for (const Shape& shape : {Shape{2, 1, 2}, {4, 1, 4, "gpipe"}, {4, 1, 4}, {2, 1, 2, "1f1b", 2}, {8, 2, 2}})
     expect_same(trained(shape), one, to_string(shape));
 }
 
@@ -141,6 +142,27 @@ TEST_F(PipelineParallelRun, IsThatOfOneProcessWithItsMetricsAndGoesOnInOne) {
   for (size_t i = 0; i < one.history.size(); ++i) EXPECT_NEAR(last.history[i].nll, one.history[i].nll, 1e-4);
   ASSERT_TRUE(one.metrics.get("bleu"));
   EXPECT_NEAR(last.metrics.get("bleu").value(), *one.metrics.get("bleu"), 1e-3);
+}
+
+TEST_F(PipelineParallelRun, NamesWhereNumbersStopBeingFiniteInAnotherStage) {
+  run_.train.steps = 2;
+  run_.train.pipeline_parallel = run_.train.processes = 2;
+  const std::unique_ptr<Task> task = make_task({}, DataDirectory::open(run_.data), run_.model.kind);
+  task->complete(run_.model);
+  test::as_ranks(2, [&](const Group& group) {
+    const std::unique_ptr<Model> model = make_model(run_.model);
+    model->initialize(1);
+    Trainer trainer(*model, run_.train, *task);
+    const char* damaged = "decoder.layers.0.linear1.bias";
+    if (group.rank() == 0) model->parameters().at(damaged).value.detach()[0].fill_(NAN);
+    trainer.join(group);
+    EXPECT_EQ(trainer.run().outcome, RunOutcome::diverged);
+    ASSERT_EQ(trainer.troubles().size(), 1);
+    const Findings found = trainer.troubles().front().findings.value();  // the same in both
+    EXPECT_EQ(found.parameter, damaged);
+    EXPECT_EQ(found.forward.value().where, "decoder.layers.0.feed_forward.output");
+    EXPECT_FALSE(found.again.has_value());
+  });
 }
 
 TEST_F(PipelineParallelRun, RefusesWhatDoesNotFitAndNamesTheNearest) {
