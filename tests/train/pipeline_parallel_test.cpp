@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "copy_task.h"
+#include "disturbed_task.h"
 #include "divided_training.h"
 #include "plumb/base/error.h"
 #include "plumb/run/directory.h"
@@ -142,6 +143,24 @@ TEST_F(PipelineParallelRun, IsThatOfOneProcessWithItsMetricsAndGoesOnInOne) {
   for (size_t i = 0; i < one.history.size(); ++i) EXPECT_NEAR(last.history[i].nll, one.history[i].nll, 1e-4);
   ASSERT_TRUE(one.metrics.get("bleu"));
   EXPECT_NEAR(last.metrics.get("bleu").value(), *one.metrics.get("bleu"), 1e-3);
+}
+
+TEST_F(PipelineParallelRun, AStageThatFailsEndsTheOthersWithItsReason) {
+  run_.train.pipeline_parallel = run_.train.processes = 2;
+  const std::unique_ptr<Task> inner = make_task({}, DataDirectory::open(run_.data), run_.model.kind);
+  inner->complete(run_.model);
+  const test::DisturbedTask task(*inner, [](const Tensor& loss, int64_t step, Model&) {  // in the last stage
+    if (step == 3) throw Error("no paper in the printer");
+    return loss;
+  });
+  test::as_ranks(2, [&](const Group& group) {
+    const std::unique_ptr<Model> model = make_model(run_.model);
+    model->initialize(1);
+    Trainer trainer(*model, run_.train, task);
+    trainer.join(group);
+    test::expect_error([&] { trainer.run(); }, "no paper in the printer");
+    EXPECT_EQ(trainer.step(), 2);
+  });
 }
 
 TEST_F(PipelineParallelRun, NamesWhereNumbersStopBeingFiniteInAnotherStage) {
