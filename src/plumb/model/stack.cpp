@@ -120,6 +120,10 @@ void Stack::divide(LayerDivision& division) {
   }
 }
 
+Stream Stack::enter(const Tensor& x, ForwardContext& context) const {
+  return scheme_->enter(context.passed({{shape_.stack}, Point::input}, x), context);
+}
+
 void Stack::apply_layer(size_t i, Stream& stream, const Attentions& attentions, ForwardContext& context) const {
   const auto& [self, cross] = attentions;
   int64_t position = 0;
@@ -138,9 +142,7 @@ void Stack::apply_layer(size_t i, Stream& stream, const Attentions& attentions, 
   if (!parallel_) apply(SubLayerKind::feed_forward, [&](const Tensor& h) { return feed_forward(h); });
 }
 
-Tensor Stack::run(const Tensor& x, const Ragged& layout, const Layers& layers, ForwardContext& context) const {
-  Stream stream = scheme_->enter(context.passed({{shape_.stack}, Point::input}, x), context);
-  for (size_t i = 0; i < layers_.size(); ++i) layers(i, stream, context);
+Tensor Stack::leave(const Stream& stream, const Ragged& layout, ForwardContext& context) const {
   Tensor result = scheme_->leave(stream, context);
   if (shape_.center_result) {
     result = centered(result, layout);
@@ -250,18 +252,38 @@ void Stack::fetch_and_apply(size_t i, Stream& stream, Beside& beside, ForwardCon
 
 Tensor Stack::operator()(const Tensor& x, const Ragged& layout, const Tensor& memory, const Ragged& memory_layout,
                          ForwardContext& context) const {
-  context.show({{shape_.stack}, Point::input}, x);
-  Beside beside{std::make_shared<const Beside::Layouts>(Beside::Layouts{layout, memory_layout}), memory};
-  const Layers layers = [&](size_t i, Stream& stream, ForwardContext& in) {
-    if (in.recomputes()) {
-      recompute_layer(i, stream, beside, in);
-    } else if (in.source() != nullptr) {
-      fetch_and_apply(i, stream, beside, in);
+  Course course{.memory = memory};
+  return part(
+      course, 0, [&] { return x; }, layout, memory_layout, context);
+}
+
+Tensor Stack::part(Course& course, int64_t first, const std::function<Tensor()>& input, const Ragged& layout,
+                   const Ragged& memory_layout, ForwardContext& context) const {
+  const auto layers = static_cast<int64_t>(layers_.size());
+  const int64_t begin = std::max<int64_t>(course.first - first, 0), end = std::min(course.last - first, layers);
+  if (begin > end || (begin == end && layers > 0)) return {};
+  if (begin == 0) {
+    const Tensor x = input();
+    context.show({{shape_.stack}, Point::input}, x);
+    course.stream = enter(x, context);
+  }
+  Beside beside{std::make_shared<const Beside::Layouts>(Beside::Layouts{layout, memory_layout}), course.memory};
+  beside.pass.first_values = course.first_values;
+  for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
+    if (context.recomputes()) {
+      recompute_layer(i, course.stream, beside, context);
+    } else if (context.source() != nullptr) {
+      fetch_and_apply(i, course.stream, beside, context);
     } else {
-      apply_layer(i, stream, beside, in);
+      apply_layer(i, course.stream, beside, context);
     }
-  };
-  return run(x, layout, layers, context);
+  }
+  if (value_residual_) course.first_values = beside.pass.first_values;
+  if (end < layers) return {};
+  Tensor result = leave(course.stream, layout, context);
+  course.stream = {};
+  course.first_values = Tensor();
+  return result;
 }
 
 DecoderState Stack::start(int64_t rows) const {
@@ -298,10 +320,9 @@ Tensor Stack::read(const Tensor& x, const Ragged& layout, const std::vector<int6
   const Attend cross = [&](size_t i, const Tensor& h) {
     return layers_[i].cross_attention->cross(h, by_source, state.memory[i], context);
   };
-  const Layers layers = [&](size_t i, Stream& stream, ForwardContext& in) {
-    apply_layer(i, stream, {self, cross}, in);
-  };
-  Tensor out = run(x, layout, layers, context);
+  Stream stream = enter(x, context);
+  for (size_t i = 0; i < layers_.size(); ++i) apply_layer(i, stream, {self, cross}, context);
+  Tensor out = leave(stream, layout, context);
   for (size_t r = 0; r < state.positions.size(); ++r) state.positions[r] += layout.length(static_cast<int64_t>(r));
   return out;
 }

@@ -16,6 +16,7 @@
 namespace plumb {
 
 class LayerSource;
+struct Course;
 
 /// Receives activations as they are computed: (where, tensor (tokens, width)).
 using Observer = std::function<void(const ActivationPoint&, const Tensor&)>;
@@ -89,6 +90,15 @@ class ForwardContext {
   void carry(CarriedState& state) { carried_ = &state; }
   [[nodiscard]] CarriedState* carried() const { return carried_; }  // null: sequences start from scratch
 
+  /// Only the layers of `course` are run, before which the pass has come by `sites` dropout sites. `course` must
+  /// outlive the context.
+  void follow(Course& course, uint64_t sites) {
+    course_ = &course;
+    site_ = sites;
+  }
+  [[nodiscard]] Course* course() const { return course_; }  // null: all layers
+  [[nodiscard]] uint64_t sites() const { return site_; }    // so far
+
   void watch(Observer observer) { observer_ = std::move(observer); }
   [[nodiscard]] bool watched() const { return static_cast<bool>(observer_); }
   void show(const ActivationPoint& point, const Tensor& activation) const {
@@ -139,6 +149,7 @@ class ForwardContext {
   std::vector<RowRun> runs_;  // of the layout entered last
   int64_t rows_ = 0;          // its tokens
   CarriedState* carried_ = nullptr;
+  Course* course_ = nullptr;
   Observer observer_;
   Tap tap_;
   ScoreObserver score_observer_;

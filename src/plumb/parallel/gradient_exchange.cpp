@@ -35,6 +35,7 @@ class CompleteHook : public FunctionPostHook {
 /// the number of ranks.
 Tensor piece_of_sum(const Group& group, const Tensor& x, bool half) {
   const int64_t ranks = group.size();
+  if (x.numel() == 0) return x;  // another stage's parameters
   const Tensor pieces = group.all_to_all(half ? x.to(at::kBFloat16) : x).view({ranks, -1}).to(x.scalar_type());
   Tensor sum = pieces[0].clone();
   for (int64_t rank = 1; rank < ranks; ++rank) sum += pieces[rank];
@@ -173,14 +174,29 @@ std::vector<Tensor> GradientExchange::gradients_of(const Tensor& loss, const std
     for (size_t i = 0; i < earlier.size(); ++i) found[i] = earlier[i] + found[i];
     return found;
   }
+  begin();
+  const std::vector<Tensor> unexchanged = backward(loss, earlier);
+  for (size_t i = values_.size(); i-- > 0 && !unexchanged.empty();) take(i, unexchanged[i], earlier);
+  return finish();
+}
+
+std::vector<Tensor> GradientExchange::summed(const std::vector<Tensor>& gradients) {
+  if (!worker_) return gradients;
+  begin();
+  for (size_t i = values_.size(); i-- > 0;) take(i, gradients[i], {});
+  return finish();
+}
+
+void GradientExchange::begin() {
   for (Bucket& bucket : buckets_) {
     bucket.values = Tensor();
     if (earlier.empty()) bucket.kept = Tensor();
     bucket.missing = bucket.parameters.size();
   }
   handed_over_ = 0;
-  const std::vector<Tensor> unexchanged = backward(loss, earlier);
-  for (size_t i = values_.size(); i-- > 0 && !unexchanged.empty();) take(i, unexchanged[i], earlier);
+}
+
+std::vector<Tensor> GradientExchange::finish() {
   const Stopwatch watch;
   worker_->finish();
   waited_ += watch.seconds();

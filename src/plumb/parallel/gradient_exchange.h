@@ -38,6 +38,10 @@ class GradientExchange {
   /// Throws Error if another rank is lost.
   [[nodiscard]] std::vector<Tensor> gradients_of(const Tensor& loss, const std::vector<Tensor>& earlier = {});
 
+  /// Gradients that have been computed, one per leaf, summed over the ranks. In a group of one, the gradients
+  /// themselves.
+  [[nodiscard]] std::vector<Tensor> summed(const std::vector<Tensor>& gradients);
+
   /// The seconds that callers have waited for exchanges after the backward pass, and what has been exchanged.
   [[nodiscard]] ExchangeCost cost() const;
 
@@ -45,6 +49,9 @@ class GradientExchange {
   class Worker;
   struct Bucket;
 
+  void begin();
+  /// The sums, once all gradients have been taken.
+  [[nodiscard]] std::vector<Tensor> finish();
   void take(size_t parameter, const Tensor& gradient, const std::vector<Tensor>& earlier);
   [[nodiscard]] std::vector<Tensor> backward(const Tensor& loss, const std::vector<Tensor>& earlier);
 

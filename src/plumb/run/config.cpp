@@ -126,6 +126,19 @@ void describe(Fields& field, TrainConfig& config) {
         "inner features of every layer (tensor parallelism); `processes` must be a multiple of it; 1: every process "
         "has the whole model",
         within(1, kMostProcesses));
+  field("pipeline_parallel", config.pipeline_parallel,
+        "number of processes that compute the same examples one after another, each with some of the layers (pipeline "
+        "parallelism); `processes` must be a multiple of its product with `tensor_parallel`; 1: every process has all "
+        "layers",
+        within(1, kMostProcesses));
+  field("pipeline_schedule", config.pipeline_schedule,
+        "the order of the passes of a step's micro-batches in each stage of a pipeline; `1f1b`: one forward and one "
+        "backward pass in turn; `gpipe`: first all forward passes. The result is the same",
+        one_of({"1f1b", "gpipe"}));
+  field("pipeline_chunks", config.pipeline_chunks,
+        "number of runs of layers that each stage of a pipeline has: every micro-batch passes the stages that many "
+        "times (interleaved 1F1B), which divides the idle time by it, for as many times the messages",
+        within(1, kMostProcesses));
   field("timeout", config.timeout, "time without a heartbeat after which another process counts as lost",
         at_least(0.1).in("seconds"));
   field("exchange_precision", config.exchange_precision,
@@ -167,10 +180,18 @@ void validate(const TrainConfig& config) {
   }
   if (config.shard != "none" && config.trouble.rolls_back())
     throw Error("train.shard does not work with rollbacks", "set train.trouble to stop or skip");
-  if (config.processes % config.tensor_parallel != 0) {
-    throw Error(fmt::format("train.processes = {} is not a multiple of train.tensor_parallel = {}", config.processes,
-                            config.tensor_parallel),
-                fmt::format("start {} processes", nearest_multiple(config.processes, config.tensor_parallel)));
+  const int64_t dividing = config.tensor_parallel * config.pipeline_parallel;
+  if (config.processes % dividing != 0) {
+    const std::string keys = config.pipeline_parallel == 1 ? "train.tensor_parallel"
+                             : config.tensor_parallel == 1 ? "train.pipeline_parallel"
+                                                           : "train.tensor_parallel · train.pipeline_parallel";
+    throw Error(fmt::format("train.processes = {} is not a multiple of {} = {}", config.processes, keys, dividing),
+                fmt::format("start {} processes", nearest_multiple(config.processes, dividing)));
+  }
+  if (config.pipeline_schedule == "gpipe" && config.pipeline_chunks > 1) {
+    throw Error(fmt::format("train.pipeline_schedule = \"gpipe\" cannot be combined with train.pipeline_chunks = {}",
+                            config.pipeline_chunks),
+                "set the latter to 1, or the former to 1f1b");
   }
   validate(config.trouble);
 }

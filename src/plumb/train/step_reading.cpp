@@ -22,7 +22,8 @@ SquareNorm::SquareNorm(const std::vector<Tensor>& gradients, std::span<const Par
   }
   const auto of = [&](bool cut) {
     std::vector<ParameterStep> some(settings.begin(), settings.end());
-    for (size_t i = 0; i < some.size(); ++i) some[i].frozen = some[i].frozen || division->is_cut(i) != cut;
+    for (size_t i = 0; i < some.size(); ++i)
+      some[i].frozen = some[i].frozen || division->is_cut(i) != cut || !division->counts(i);
     return square_norm(gradients, some);
   };
   own_ = of(true);
@@ -49,17 +50,19 @@ StepReading read_step(const ComputedStep& step, const std::vector<Tensor>* clipp
   sums = mesh.data.sums(sums);
   if (shards != nullptr) squares.assign(sums.begin() + 3, sums.end());
   const std::vector<double> own = mesh.tensor.sums({squares[2], squares[3]});
+  sums = {sums[0], sums[1], sums[2], squares[0] + own[0], squares[1] + own[1]};
+  sums = mesh.pipeline.sums(sums);  // losses are those of the last stage
   return {sums[0],
           sums[1],
           static_cast<int64_t>(sums[2]),
-          std::sqrt(squares[0] + own[0]),
-          std::sqrt(squares[1] + own[1]),
+          std::sqrt(sums[3]),
+          std::sqrt(sums[4]),
           sums_of_updates({read.begin() + kNorms, losses}, mesh, shards)};
 }
 
 std::vector<double> sums_of_updates(const std::vector<double>& own, const Mesh& mesh, const ParameterShards* shards) {
   if (own.empty()) return own;
-  return mesh.tensor.sums(shards != nullptr && shards->cuts_values() ? mesh.data.sums(own) : own);
+  return mesh.pipeline.sums(mesh.tensor.sums(shards != nullptr && shards->cuts_values() ? mesh.data.sums(own) : own));
 }
 
 }  // namespace plumb

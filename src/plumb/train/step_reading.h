@@ -38,7 +38,7 @@ class SquareNorm {
   SquareNorm(const std::vector<Tensor>& gradients, std::span<const ParameterStep> settings,
              const LayerDivision* division);
 
-  /// What has to be summed over the processes that divide the model, and what all of them have.
+  /// What has to be summed over the processes that divide each layer, and what all of them have; both of this stage.
   [[nodiscard]] const ops::Number& own() const { return own_; }
   [[nodiscard]] const ops::Number& common() const { return common_; }
 

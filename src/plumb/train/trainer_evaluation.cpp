@@ -55,8 +55,7 @@ void Trainer::Implementation::after_step(const Trainer& trainer, const TrainHook
 void Trainer::Implementation::validate_now() {
   const FetchedParameters fetched(shards.get());
   const ShownWeights shown(weights);
-  const Metrics found =
-      task.metrics(evaluate(task, model, *valid_set, computed_tokens(config), config.label_smoothing, mesh.data));
+  const Metrics found = task.metrics(computation.evaluate(*valid_set, computed_tokens(config)));
   for (const auto& [name, value] : found)
     recorder.point.metrics.set(name == "loss" || name == "nll" ? "valid_" + name : name, value);
 }
@@ -64,7 +63,14 @@ void Trainer::Implementation::validate_now() {
 void Trainer::Implementation::score_now() {
   Metrics& metrics = recorder.point.metrics;
   const FetchedParameters fetched(shards.get(), true);
-  if (mesh.data.rank() == 0) {  // rank 0, and those that compute a divided model with it
+  if (mesh.data.rank() == 0 && mesh.pipeline.size() > 1) {
+    const NamedTensors values = whole(weights.evaluated());
+    if (mesh.all.rank() == 0) {  // which needs all layers
+      const std::unique_ptr<Model> all = make_model(model.config(), model.parameters().type());
+      load_parameters(all->parameters(), values, "the stages' parameters");
+      metrics.set(task.score(*all, "valid"));
+    }
+  } else if (mesh.data.rank() == 0) {  // rank 0, and those that compute a divided model with it
     const ShownWeights shown(weights);
     metrics.set(task.score(model, "valid"));
   }
@@ -123,6 +129,10 @@ void Trainer::Implementation::watch_now(const TrainHooks& hooks) {
   if (hooks.watched) hooks.watched(watched.back());
 }
 
+NamedTensors Trainer::Implementation::whole(const NamedTensors& pieces) const {
+  return whole_of(pieces, model.parameters(), *division);
+}
+
 void Trainer::Implementation::before_saving() {
   optimizer->collect();
   collected.clear();
@@ -132,8 +142,8 @@ void Trainer::Implementation::before_saving() {
   for (const Part& part : parts()) {
     const NamedTensors pieces = part.values();
     if (part.own && pieces.empty()) continue;
-    NamedTensors whole = division ? whole_of(pieces, model.parameters(), *division) : copies_of(pieces);
-    if (mesh.all.rank() == 0) collected.push_back({part.file, std::move(whole), part.metadata});
+    NamedTensors all = division ? whole(pieces) : copies_of(pieces);
+    if (mesh.all.rank() == 0) collected.push_back({part.file, std::move(all), part.metadata});
   }
 }
 

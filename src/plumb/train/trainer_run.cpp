@@ -9,6 +9,7 @@
 #include "plumb/model/divisible.h"
 #include "plumb/model/kind.h"
 #include "plumb/model/recomputable.h"
+#include "plumb/model/stages.h"
 #include "plumb/nn/residual/residual.h"
 #include "plumb/ops/stochastic_rounding.h"
 #include "plumb/optim/bfloat16_parameters.h"
@@ -52,14 +53,16 @@ void refuse_validation_settings(const TrainConfig& config) {
   require("keep_best", config.keep_best, 1);
 }
 
-/// Throws Error if the configuration has something that a model whose layers are divided among processes cannot have.
+/// Throws Error if the configuration has something that a model which is divided among processes cannot have.
 void require_divisible_run(const TrainConfig& config, const Model& model, const Optimizer& optimizer,
                            const WatchConfig& watch) {
-  if (config.tensor_parallel == 1) return;
-  const auto refuse = [](bool found, const std::string& what, const std::string& instead) {
-    if (found) throw Error(what + " cannot be combined with train.tensor_parallel", instead + ", or set that to 1");
+  if (config.tensor_parallel * config.pipeline_parallel == 1) return;
+  const std::string key = config.tensor_parallel > 1 ? "train.tensor_parallel" : "train.pipeline_parallel";
+  const auto refuse = [&](bool found, const std::string& what, const std::string& instead) {
+    if (found) throw Error(fmt::format("{} cannot be combined with {}", what, key), instead + ", or set that to 1");
   };
-  refuse(config.clip_block > 0, fmt::format("train.clip_block = {}", config.clip_block), "set it to 0");
+  refuse(config.tensor_parallel > 1 && config.clip_block > 0, fmt::format("train.clip_block = {}", config.clip_block),
+         "set it to 0");
   refuse(config.trouble.rolls_back(), "the policy `rollback` of [train.trouble]", "choose stop or skip");
   refuse(config.cautious, "train.cautious", "leave it out");
   refuse(config.parameters != "float32", fmt::format("train.parameters = \"{}\"", config.parameters),
@@ -68,7 +71,15 @@ void require_divisible_run(const TrainConfig& config, const Model& model, const 
          fmt::format("train.optimizer = \"{}\", which updates each matrix as a whole,", config.optimizer),
          "choose one that updates each element by itself, such as adamw");
   refuse(!watch.every.is_zero(), "[watch]", "leave it out");
-  require_divisible(model.config(), config.tensor_parallel);
+  if (config.tensor_parallel > 1) require_divisible(model.config(), config.tensor_parallel);
+  if (config.pipeline_parallel == 1) return;
+  require_stages(model.config(), config.pipeline_parallel, config.pipeline_chunks);
+  if (!model.parameters().buffers().empty()) {
+    throw Error(fmt::format("a norm over the batch, whose averages are in '{}', cannot be combined with "
+                            "train.pipeline_parallel",
+                            model.parameters().buffers().front().name),
+                "choose another norm, such as rmsnorm, or set that to 1");
+  }
 }
 
 /// Throws Error if the configuration has something that a run whose gradients or parameters are cut cannot have.
@@ -81,6 +92,8 @@ void require_cuttable_run(const TrainConfig& config, const Model& model, const O
     throw Error(fmt::format("{} cannot be combined with train.shard = \"{}\"", what, config.shard),
                 instead + ", or choose another train.shard");
   };
+  refuse(config.pipeline_parallel > 1, fmt::format("train.pipeline_parallel = {}", config.pipeline_parallel),
+         "set it to 1");
   refuse(config.clip_block > 0, fmt::format("train.clip_block = {}", config.clip_block), "set it to 0");
   refuse(config.cautious, "train.cautious", "leave it out");
   refuse(config.parameters != "float32", fmt::format("train.parameters = \"{}\"", config.parameters),
