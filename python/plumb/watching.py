@@ -200,7 +200,7 @@ def lightning_callback(**options: Any) -> Any:
     try:
         from lightning.pytorch import Callback  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
-        from pytorch_lightning import Callback  # type: ignore[import-not-found, unused-ignore]
+        from pytorch_lightning import Callback  # type: ignore[assignment, import-not-found, unused-ignore]
 
     class WatchCallback(Callback):  # type: ignore[misc, unused-ignore]
         watch: Any = None
