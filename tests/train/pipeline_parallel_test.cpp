@@ -108,7 +108,7 @@ INSTANTIATE_TEST_SUITE_P(Of, PipelineParallel, ::testing::ValuesIn(kArchitecture
 class PipelineParallelRun : public ::testing::Test {
  protected:
   PipelineParallelRun() : run_(test::copy_run(folder_ / "data")) {
-    ::setenv("PLUMB_PROGRAM", PLUMB_BINARY, 1);
+    ::setenv("PLUMB_PROGRAM", test::plumb_program().c_str(), 1);
     test::make_copy_task(folder_ / "data");
     run_.train.optimizer = "sgd";
     run_.train.learning_rate = 0.05;
