@@ -13,9 +13,9 @@
 
 namespace plumb::test {
 
-/// Removes times and commands from a document, and the checksums that depend on them; also the exchanged bytes, which are
-/// a mean over the steps that this life has taken since the last point, and where parameters are in pieces not every step
-/// exchanges the same.
+/// Removes times and commands from a document, and the checksums that depend on them; also the exchanged bytes, which
+/// are a mean over the steps that this life has taken since the last point, and where parameters are in pieces not
+/// every step exchanges the same.
 inline void drop_times(Json& json) {
   if (json.is_array()) {
     for (Json& each : json) drop_times(each);
