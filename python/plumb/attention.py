@@ -11,11 +11,11 @@ from torch.nn import Module
 from torch.utils._python_dispatch import TorchDispatchMode
 
 
-class _Attention(TorchDispatchMode):
+class _Attention(TorchDispatchMode):  # type: ignore[no-untyped-call, unused-ignore]
     """Calls `see` with the scores of each attention, (…, queries, keys), −∞ where a key is masked."""
 
     def __init__(self, see: Callable[[Tensor], None], in_attention: Callable[[], bool]) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call, unused-ignore]
         self._see, self._in_attention = see, in_attention
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -36,7 +36,7 @@ def _scores(given: dict[str, Any]) -> Tensor:
     query, key = given["query"].detach().float(), given["key"].detach().float()
     key = key.repeat_interleave(query.shape[-3] // key.shape[-3], dim=-3)  # grouped heads
     scale = given.get("scale")
-    scores = query @ key.transpose(-1, -2) * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
+    scores: Tensor = query @ key.transpose(-1, -2) * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
     mask = given.get("attn_mask", given.get("attn_bias"))
     if mask is not None:
         scores = scores.masked_fill(~mask, -math.inf) if mask.dtype == torch.bool else scores + mask.float()

@@ -246,8 +246,8 @@ def test_attention_statistics_are_those_of_the_weights(need_weights):
     with pytest.warns(UserWarning, match="no sharpness") if not need_weights else contextlib.nullcontext():
         model(x).square().mean().backward()
         optimizer.step()
-    assert watch.values["attention_entropy/layers.0"] == pytest.approx(float(expected.mean()), rel=1e-5)
-    assert watch.values["attention_logit/layers.0"] == pytest.approx(float(scores.tril().abs().max()), rel=1e-5)
+    assert watch.values["attention_entropy/layers.0"] == pytest.approx(float(expected.mean().detach()), rel=1e-5)
+    assert watch.values["attention_logit/layers.0"] == pytest.approx(float(scores.tril().abs().max().detach()), rel=1e-5)
     assert 0 < watch.values["attention_entropy"] < 1 and "attention_entropy/layers.1" in watch.values
 
 
