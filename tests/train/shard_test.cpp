@@ -216,7 +216,6 @@ TEST_P(ShardedSteps, GoOnInAnotherForm) {
 
 TEST_P(ShardedSteps, OfADividedModel) {
   run_.model.feed_forward = 20;
-  if (run_.model.residual == "hyper-connections") GTEST_SKIP() << "compared above";
   const Trained one = trained({});
   for (const char* shard : {"gradients", "parameters"}) {
     const ShardedShape shape{4, shard, false, 2};
