@@ -286,7 +286,7 @@ class _Fork:
             if not isinstance(value, torch.Tensor) or value.numel() != 1:
                 raise Error("the loss is no single number\nreturn a tensor with its graph, such as a mean")
             if gradient and value.requires_grad:
-                value.backward()  # type: ignore[no-untyped-call]
+                value.backward()  # type: ignore[no-untyped-call, unused-ignore]
         return float(value.detach())
 
     def step(self, rates: list[float]) -> None:

@@ -16,8 +16,6 @@
 namespace plumb {
 namespace {
 
-using Pass = StageTask::Pass;
-
 std::vector<PipelineSchedule> schedules() {
   std::vector<PipelineSchedule> all;
   for (const int64_t stages : {1, 2, 3, 4, 6}) {
@@ -35,7 +33,7 @@ std::string name_of(const PipelineSchedule& schedule) {
 }
 
 /// What a task sends, and from where: the result of part p forward, or the gradient of its input backward.
-using Message = std::tuple<Pass, int64_t, int64_t>;  // pass, micro-batch, part that computed it
+using Message = std::tuple<StageTask::Pass, int64_t, int64_t>;  // pass, micro-batch, part that computed it
 
 /// The stages as machines, with a line of messages from each to the next, and one back. Messages keep their order: the
 /// first of a line leaves it only when the task that needs it begins, and blocks those behind it. A stage cannot begin
@@ -67,13 +65,13 @@ class Machines {
     Message message;
     double at;
   };
-  using Line = std::tuple<Pass, int64_t>;  // from this stage, forward or backward
+  using Line = std::tuple<StageTask::Pass, int64_t>;  // from this stage, forward or backward
 
   bool step(int64_t stage) {
     const auto s = static_cast<size_t>(stage);
     if (next_[s] == schedule_.tasks[s].size()) return false;
     const StageTask& task = schedule_.tasks[s][next_[s]];
-    const bool forward = task.pass == Pass::forward;
+    const bool forward = task.pass == StageTask::Pass::forward;
     const int64_t part = schedule_.part(stage, task.chunk);
     const int64_t before = forward ? part - 1 : part + 1, after = forward ? part + 1 : part - 1;
     const auto exists = [&](int64_t other) { return other >= 0 && other < schedule_.parts(); };
@@ -107,7 +105,7 @@ TEST(PipelineSchedule, HasEveryPassOnceAndForwardBeforeBackward) {
     for (const std::vector<StageTask>& tasks : schedule.tasks) {
       std::map<std::pair<int64_t, int64_t>, size_t> forward, backward;  // by micro-batch and chunk
       for (size_t i = 0; i < tasks.size(); ++i) {
-        auto& places = tasks[i].pass == Pass::forward ? forward : backward;
+        auto& places = tasks[i].pass == StageTask::Pass::forward ? forward : backward;
         EXPECT_TRUE(places.insert({{tasks[i].micro_batch, tasks[i].chunk}, i}).second) << name_of(schedule);
       }
       ASSERT_EQ(std::ssize(forward), schedule.micro_batches * schedule.chunks) << name_of(schedule);
@@ -159,7 +157,7 @@ TEST(PipelineSchedule, TheBubbleIsThatOfTheFormula) {
 int64_t most_in_flight(const std::vector<StageTask>& tasks) {
   int64_t now = 0, most = 0;
   for (const StageTask& task : tasks) {
-    now += task.pass == Pass::forward ? 1 : -1;
+    now += task.pass == StageTask::Pass::forward ? 1 : -1;
     most = std::max(most, now);
   }
   return most;
@@ -188,7 +186,8 @@ TEST(PipelineSchedule, ActivationsInFlight) {
 TEST(PipelineSchedule, ByName) {
   EXPECT_EQ(make_pipeline_schedule("gpipe", 2, 1, 3).tasks, gpipe(2, 3).tasks);
   EXPECT_EQ(make_pipeline_schedule("1f1b", 2, 2, 4).tasks, one_forward_one_backward(2, 2, 4).tasks);
-  const StageTask f0{Pass::forward, 0, 0}, f1{Pass::forward, 1, 0}, b0{Pass::backward, 0, 0}, b1{Pass::backward, 1, 0};
+  const StageTask f0{StageTask::Pass::forward, 0, 0}, f1{StageTask::Pass::forward, 1, 0},
+      b0{StageTask::Pass::backward, 0, 0}, b1{StageTask::Pass::backward, 1, 0};
   EXPECT_EQ(make_pipeline_schedule("1f1b", 2, 1, 2).tasks,
             (std::vector<std::vector<StageTask>>{{f0, f1, b0, b1}, {f0, b0, f1, b1}}));
   EXPECT_EQ(test::message_of([] { make_pipeline_schedule("zb", 2, 1, 2); }), "unknown schedule of a pipeline 'zb'");

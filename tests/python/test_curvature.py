@@ -150,8 +150,12 @@ def test_trace_and_density_estimate_those_of_all_eigenvalues(problem):
     assert np.abs(exact.eigenvalues - torch.linalg.eigvalsh(expected).numpy()).max() < 1e-10
     assert float(exact.trace) == pytest.approx(torch.trace(expected).item(), abs=1e-10)
     found = plumb.spectrum(loss, model, steps=60, probes=8, sigma=exact.density.sigma)
-    assert abs(float(found.trace) - float(exact.trace)) < 4 * found.trace.error
-    assert abs(float(found.frobenius) - torch.linalg.norm(expected).item()) < 4 * found.frobenius.error
+    # The variance of vᵀAv over v with independent normal elements is 2‖A‖². Errors estimated from eight probes are too small
+    # where one eigenvalue is most of the trace.
+    for estimate, matrix in ((float(found.trace), expected), (float(found.frobenius) ** 2, expected @ expected)):
+        deviation = np.sqrt(2 / 8) * torch.linalg.norm(matrix).item()
+        assert abs(estimate - torch.trace(matrix).item()) < 4 * deviation
+    assert found.trace.error > 0 and found.frobenius.error > 0
     for density in (exact.density, found.density):
         assert np.trapezoid(density.y, density.x) == pytest.approx(1, abs=1e-3)
     assert (found.density.low <= found.density.y).all() and (found.density.y <= found.density.high).all()

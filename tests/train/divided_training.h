@@ -26,11 +26,13 @@ struct Shape {
   int64_t pipeline = 1;
   std::string schedule = "1f1b";
   int64_t chunks = 1;
+  std::string shard = "none";
+  bool recompute = false;
 };
 
 inline std::string to_string(const Shape& shape) {
-  return fmt::format("{} processes, {} per layer, {} stages of {} parts, {}", shape.processes, shape.tensor,
-                     shape.pipeline, shape.chunks, shape.schedule);
+  return fmt::format("{} processes, {} per layer, {} stages of {} parts, {}, shard {}{}", shape.processes, shape.tensor,
+                     shape.pipeline, shape.chunks, shape.schedule, shape.shard, shape.recompute ? ", recomputed" : "");
 }
 
 struct Architecture {
@@ -76,6 +78,7 @@ class DividedTraining : public ::testing::TestWithParam<Architecture> {
 
   struct Trained {
     std::map<std::string, Tensor> tensors;  // of all files of a checkpoint
+    Tensor parameters;                      // of the model of rank 0, after the run
     std::vector<TrainPoint> history;
   };
 
@@ -92,12 +95,19 @@ class DividedTraining : public ::testing::TestWithParam<Architecture> {
       config.pipeline_parallel = shape.pipeline;
       config.pipeline_schedule = shape.schedule;
       config.pipeline_chunks = shape.chunks;
+      if (shape.shard != "none") config.shard = shape.shard;
+      config.recompute = config.recompute || shape.recompute;
       Trainer trainer(*model, config, *task_);
       const int64_t whole = model->parameters().count();
       if (group.rank() == 0 && !before.empty()) trainer.load(before);
       trainer.join(group);
       if (shape.tensor * shape.pipeline > 1) {
         EXPECT_LT(model->parameters().count(), whole);
+      }
+      if (shape.shard == "parameters") {
+        EXPECT_EQ(model->parameters().flat().numel(), 0);
+        for (const Parameter& parameter : model->parameters().all())
+          EXPECT_EQ(parameter.value.storage().nbytes(), 0) << parameter.name;
       }
       TrainHooks hooks;
       hooks.stop = [&] { return trainer.step() == until; };
@@ -107,6 +117,7 @@ class DividedTraining : public ::testing::TestWithParam<Architecture> {
       for (const Snapshot::File& file : snapshot.files) {
         for (const auto& [name, tensor] : file.tensors) found.tensors[file.name + " " + name] = tensor.clone();
       }
+      found.parameters = model->parameters().flat().detach().clone();
       found.history = trainer.history();
       if (!after.empty()) write_snapshot(snapshot, after);
     });

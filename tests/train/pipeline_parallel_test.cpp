@@ -95,13 +95,20 @@ TEST_P(PipelineParallel, WithAnAverageOfTheWeightsAndAStateThatIsSharedOut) {
   expect_same(trained(shape), trained({}), to_string(shape));
 }
 
+TEST_P(PipelineParallel, WithLayersThatAreRecomputed) {
+  const Trained one = trained({});
+  run_.train.recompute = true;
+  for (const Shape& shape : {Shape{2, 1, 2}, {2, 1, 2, "1f1b", 2}, {4, 2, 2}})
+    expect_same(trained(shape), one, to_string(shape));
+}
+
 INSTANTIATE_TEST_SUITE_P(Of, PipelineParallel, ::testing::ValuesIn(kArchitecturesInStages),
                          [](const auto& info) { return info.param.name; });
 
 class PipelineParallelRun : public ::testing::Test {
  protected:
   PipelineParallelRun() : run_(test::copy_run(folder_ / "data")) {
-    ::setenv("PLUMB_PROGRAM", PLUMB_BINARY, 1);
+    ::setenv("PLUMB_PROGRAM", test::plumb_program().c_str(), 1);
     test::make_copy_task(folder_ / "data");
     run_.train.optimizer = "sgd";
     run_.train.learning_rate = 0.05;
@@ -215,6 +222,10 @@ TEST_F(PipelineParallelRun, RefusesWhatCannotBeDivided) {
   refused([](RunConfig& run) { run.train.parameters = "bf16"; }, "train.parameters = \"bf16\"");
   refused([](RunConfig& run) { run.train.trouble.on_spike = "rollback"; }, "the policy `rollback` of [train.trouble]");
   refused([](RunConfig& run) { run.watch.every = 5; }, "[watch]");
+  for (const char* shard : {"gradients", "parameters"}) {
+    EXPECT_EQ(std::string(refusal([&](RunConfig& run) { run.train.shard = shard; }).what()),
+              fmt::format("train.pipeline_parallel = 2 cannot be combined with train.shard = \"{}\"", shard));
+  }
   refused([](RunConfig& run) { run.model.norm = "batchnorm"; },
           "a norm over the batch, whose averages are in 'encoder.layers.0.norm1.running_mean',");
 }

@@ -219,15 +219,6 @@ class Search {
     });
   }
 
-  /// Whether no trial has come below the reference yet, so that one at a lower rate may show that these are stuck.
-  [[nodiscard]] bool all_on_plateau() const {
-    return given_.compared && given_.reference > 0 &&
-           std::none_of(result_.trials.begin(), result_.trials.end(), [&](const Trial& trial) {
-             return trial.outcome == Outcome::trains ||
-                    (!trial.losses.empty() && trial.losses.back() < given_.reference);
-           });
-  }
-
   /// Whether all steps of the planned run change the weights less than a few at the recommended rate.
   [[nodiscard]] bool useless_at_plan(double recommended) const {
     constexpr double kFew = 10;
@@ -281,7 +272,7 @@ class Search {
           Verdict::other_rate,
           fmt::format("learns next to nothing at {:.2g}: its {} steps change the weights less than ten at {:.2g}; {}",
                       plan_.peak, with_thousands(plan_.steps), best_guess, about));
-    } else if (trains_at_plan(belief) && all_on_plateau()) {
+    } else if (trains_at_plan(belief) && given_.clear_gain == 0 && control(result_.tried_warm_up) > 0) {
       decide(Verdict::unknown,
              fmt::format("cannot tell within this budget: no trial has come below {:.2f}, what knowing only how "
                          "frequent each label is gives",

@@ -120,10 +120,6 @@ void Stack::divide(LayerDivision& division) {
   }
 }
 
-Stream Stack::enter(const Tensor& x, ForwardContext& context) const {
-  return scheme_->enter(context.passed({{shape_.stack}, Point::input}, x), context);
-}
-
 void Stack::apply_layer(size_t i, Stream& stream, const Attentions& attentions, ForwardContext& context) const {
   const auto& [self, cross] = attentions;
   int64_t position = 0;
@@ -140,6 +136,10 @@ void Stack::apply_layer(size_t i, Stream& stream, const Attentions& attentions, 
   }
   if (shape_.cross_attention) apply(SubLayerKind::cross_attention, [&](const Tensor& h) { return cross(i, h); });
   if (!parallel_) apply(SubLayerKind::feed_forward, [&](const Tensor& h) { return feed_forward(h); });
+}
+
+Stream Stack::enter(const Tensor& x, ForwardContext& context) const {
+  return scheme_->enter(context.passed({{shape_.stack}, Point::input}, x), context);
 }
 
 Tensor Stack::leave(const Stream& stream, const Ragged& layout, ForwardContext& context) const {
@@ -278,6 +278,7 @@ Tensor Stack::part(Course& course, int64_t first, const std::function<Tensor()>&
       apply_layer(i, course.stream, beside, context);
     }
   }
+  course.memory = beside.memory;
   if (value_residual_) course.first_values = beside.pass.first_values;
   if (end < layers) return {};
   Tensor result = leave(course.stream, layout, context);

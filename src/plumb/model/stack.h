@@ -65,13 +65,13 @@ class Stack {
   };
   /// An attention of layer i: (tokens, d_model) → (tokens, d_model).
   using Attend = std::function<Tensor(size_t layer, const Tensor& x)>;
+  [[nodiscard]] Stream enter(const Tensor& x, ForwardContext& context) const;
+  [[nodiscard]] Tensor leave(const Stream& stream, const Ragged& layout, ForwardContext& context) const;
   struct Attentions {
     const Attend& self;
     const Attend& cross;
   };
   struct Beside;
-  [[nodiscard]] Stream enter(const Tensor& x, ForwardContext& context) const;
-  [[nodiscard]] Tensor leave(const Stream& stream, const Ragged& layout, ForwardContext& context) const;
   /// Runs layer i: updates the stream.
   void apply_layer(size_t i, Stream& stream, const Attentions& attentions, ForwardContext& context) const;
   void apply_layer(size_t i, Stream& stream, Beside& beside, ForwardContext& context) const;

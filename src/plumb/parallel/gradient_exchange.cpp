@@ -174,7 +174,7 @@ std::vector<Tensor> GradientExchange::gradients_of(const Tensor& loss, const std
     for (size_t i = 0; i < earlier.size(); ++i) found[i] = earlier[i] + found[i];
     return found;
   }
-  begin();
+  begin(earlier);
   const std::vector<Tensor> unexchanged = backward(loss, earlier);
   for (size_t i = values_.size(); i-- > 0 && !unexchanged.empty();) take(i, unexchanged[i], earlier);
   return finish();
@@ -182,12 +182,12 @@ std::vector<Tensor> GradientExchange::gradients_of(const Tensor& loss, const std
 
 std::vector<Tensor> GradientExchange::summed(const std::vector<Tensor>& gradients) {
   if (!worker_) return gradients;
-  begin();
+  begin({});
   for (size_t i = values_.size(); i-- > 0;) take(i, gradients[i], {});
   return finish();
 }
 
-void GradientExchange::begin() {
+void GradientExchange::begin(const std::vector<Tensor>& earlier) {
   for (Bucket& bucket : buckets_) {
     bucket.values = Tensor();
     if (earlier.empty()) bucket.kept = Tensor();

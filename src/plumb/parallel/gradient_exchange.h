@@ -49,7 +49,7 @@ class GradientExchange {
   class Worker;
   struct Bucket;
 
-  void begin();
+  void begin(const std::vector<Tensor>& earlier);
   /// The sums, once all gradients have been taken.
   [[nodiscard]] std::vector<Tensor> finish();
   void take(size_t parameter, const Tensor& gradient, const std::vector<Tensor>& earlier);

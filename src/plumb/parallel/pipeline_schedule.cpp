@@ -9,16 +9,14 @@
 namespace plumb {
 namespace {
 
-using Pass = StageTask::Pass;
-
 /// The passes of one kind in the order of a stage: groups of as many micro-batches as there are stages go through the
 /// chunks, the first chunk first in forward passes, the last in backward ones. All groups are complete: the last one
 /// may have more micro-batches than there are.
-std::vector<StageTask> in_groups(Pass pass, int64_t stages, int64_t chunks, int64_t micro_batches) {
+std::vector<StageTask> in_groups(StageTask::Pass pass, int64_t stages, int64_t chunks, int64_t micro_batches) {
   std::vector<StageTask> tasks;
   for (int64_t begin = 0; begin < micro_batches; begin += stages) {
     for (int64_t turn = 0; turn < chunks; ++turn) {
-      const int64_t chunk = pass == Pass::forward ? turn : chunks - 1 - turn;
+      const int64_t chunk = pass == StageTask::Pass::forward ? turn : chunks - 1 - turn;
       for (int64_t i = 0; i < stages; ++i) tasks.push_back({pass, begin + i, chunk});
     }
   }
@@ -30,7 +28,7 @@ std::vector<StageTask> in_groups(Pass pass, int64_t stages, int64_t chunks, int6
 PipelineSchedule gpipe(int64_t stages, int64_t micro_batches) {
   PipelineSchedule schedule{stages, 1, micro_batches, {}};
   std::vector<StageTask> tasks;
-  for (const Pass pass : {Pass::forward, Pass::backward}) {
+  for (const StageTask::Pass pass : {StageTask::Pass::forward, StageTask::Pass::backward}) {
     for (int64_t i = 0; i < micro_batches; ++i) tasks.push_back({pass, i, 0});
   }
   schedule.tasks.assign(static_cast<size_t>(stages), tasks);
@@ -39,8 +37,8 @@ PipelineSchedule gpipe(int64_t stages, int64_t micro_batches) {
 
 PipelineSchedule one_forward_one_backward(int64_t stages, int64_t chunks, int64_t micro_batches) {
   PipelineSchedule schedule{stages, chunks, micro_batches, {}};
-  const std::vector<StageTask> forward = in_groups(Pass::forward, stages, chunks, micro_batches);
-  const std::vector<StageTask> backward = in_groups(Pass::backward, stages, chunks, micro_batches);
+  const std::vector<StageTask> forward = in_groups(StageTask::Pass::forward, stages, chunks, micro_batches);
+  const std::vector<StageTask> backward = in_groups(StageTask::Pass::backward, stages, chunks, micro_batches);
   for (int64_t stage = 0; stage < stages; ++stage) {
     const int64_t after = stages - 1 - stage;
     const int64_t wanted = chunks == 1 ? after : 2 * after + (chunks - 1) * stages;

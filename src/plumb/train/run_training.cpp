@@ -127,8 +127,8 @@ bool ends_later(const Duration& given, const Duration& stored) {
 
 /// Stores `config` as the configuration of the run in `out`. It may differ from the stored one in the location of the
 /// data, or of initial weights that have moved, in [watch], in processes, tensor_parallel, pipeline_*,
-/// micro_batch_tokens, recompute, shard and timeout and, to train longer, in steps and epochs; then the `result` of a run
-/// that has finished is removed. Throws Error on any other difference.
+/// micro_batch_tokens, recompute, shard and timeout and, to train longer, in steps and epochs; then the `result` of a
+/// run that has finished is removed. Throws Error on any other difference.
 void update_config(const RunConfig& config, const fs::path& out, std::optional<TrainResult>& result) {
   RunConfig stored = load_run_config(out);
   stored.data = config.data;  // require_same_data compares the contents

@@ -50,7 +50,10 @@ ComputedStep StepComputation::compute(const StepShare& share, int64_t number, co
                            config_.synchronize_norms ? mesh_.data : Group());
     context.set_idle(part.idle);
     if (config_.recompute) context.recompute();
-    if (fetches) context.set_source(shards_);
+    if (fetches) {
+      context.set_source(shards_);
+      shards_->fetch_rest();
+    }
     if (source_.streams()) context.carry(computed.carried);
     if (inspection != nullptr && !part.idle) inspection->watch(context, part.batch);
     return context;
@@ -69,7 +72,6 @@ ComputedStep StepComputation::compute(const StepShare& share, int64_t number, co
     computed.gradient = exchange_->summed(staged_gradient(share, context_of, loss_of));
   } else {
     for (const MicroBatch& part : share.micro_batches) {
-      if (fetches) shards_->fetch_rest();
       ForwardContext context = context_of(part);
       const Tensor loss = loss_of(part, context);
       // The last backward pass exchanges the summed gradient, or each exchanges its own, of which pieces are kept.

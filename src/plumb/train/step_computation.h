@@ -44,8 +44,8 @@ class StepComputation {
 
   /// Computes together with these processes from now on; all of them call this. Initially, it computes alone.
   /// `division`: of the model among mesh.tensor and mesh.pipeline, null if every process has the whole model; `shards`:
-  /// of its parameters among mesh.data, null if every process has the whole gradient. Both must outlive it. `stages`: of
-  /// the model, if mesh.pipeline has several.
+  /// of its parameters among mesh.data, null if every process has the whole gradient. Both must outlive it. `stages`:
+  /// of the model, if mesh.pipeline has several.
   void join(const Mesh& mesh, const LayerDivision* division = nullptr, ParameterShards* shards = nullptr,
             std::optional<Stages> stages = {});
 

@@ -50,8 +50,8 @@ StepReading read_step(const ComputedStep& step, const std::vector<Tensor>* clipp
   sums = mesh.data.sums(sums);
   if (shards != nullptr) squares.assign(sums.begin() + 3, sums.end());
   const std::vector<double> own = mesh.tensor.sums({squares[2], squares[3]});
-  sums = {sums[0], sums[1], sums[2], squares[0] + own[0], squares[1] + own[1]};
-  sums = mesh.pipeline.sums(sums);  // losses are those of the last stage
+  // Losses are those of the last stage.
+  sums = mesh.pipeline.sums({sums[0], sums[1], sums[2], squares[0] + own[0], squares[1] + own[1]});
   return {sums[0],
           sums[1],
           static_cast<int64_t>(sums[2]),
@@ -62,7 +62,8 @@ StepReading read_step(const ComputedStep& step, const std::vector<Tensor>* clipp
 
 std::vector<double> sums_of_updates(const std::vector<double>& own, const Mesh& mesh, const ParameterShards* shards) {
   if (own.empty()) return own;
-  return mesh.pipeline.sums(mesh.tensor.sums(shards != nullptr && shards->cuts_values() ? mesh.data.sums(own) : own));
+  const bool cut = shards != nullptr && shards->cuts_values();
+  return mesh.pipeline.sums(mesh.tensor.sums(cut ? mesh.data.sums(own) : own));
 }
 
 }  // namespace plumb

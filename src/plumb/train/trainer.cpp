@@ -88,7 +88,7 @@ std::optional<Stages> Trainer::Implementation::share() {
 }
 
 std::optional<Stages> Trainer::Implementation::divide() {
-  const bool divides = mesh.tensor.size() * mesh.pipeline.size() > 1;
+  const bool divides = mesh.tensor.size() > 1 || mesh.pipeline.size() > 1;
   const bool cut = mesh.data.size() > 1 && (config.shard == "gradients" || config.shard == "parameters");
   std::optional<Stages> stages;
   if (!divides && !cut) return stages;

@@ -64,7 +64,7 @@ void Trainer::Implementation::score_now() {
   Metrics& metrics = recorder.point.metrics;
   const FetchedParameters fetched(shards.get(), true);
   if (mesh.data.rank() == 0 && mesh.pipeline.size() > 1) {
-    const NamedTensors values = whole(weights.evaluated());
+    const NamedTensors values = whole_of(weights.evaluated(), model.parameters(), *division);
     if (mesh.all.rank() == 0) {  // which needs all layers
       const std::unique_ptr<Model> all = make_model(model.config(), model.parameters().type());
       load_parameters(all->parameters(), values, "the stages' parameters");
@@ -129,10 +129,6 @@ void Trainer::Implementation::watch_now(const TrainHooks& hooks) {
   if (hooks.watched) hooks.watched(watched.back());
 }
 
-NamedTensors Trainer::Implementation::whole(const NamedTensors& pieces) const {
-  return whole_of(pieces, model.parameters(), *division);
-}
-
 void Trainer::Implementation::before_saving() {
   optimizer->collect();
   collected.clear();
@@ -142,8 +138,8 @@ void Trainer::Implementation::before_saving() {
   for (const Part& part : parts()) {
     const NamedTensors pieces = part.values();
     if (part.own && pieces.empty()) continue;
-    NamedTensors all = division ? whole(pieces) : copies_of(pieces);
-    if (mesh.all.rank() == 0) collected.push_back({part.file, std::move(all), part.metadata});
+    NamedTensors whole = division ? whole_of(pieces, model.parameters(), *division) : copies_of(pieces);
+    if (mesh.all.rank() == 0) collected.push_back({part.file, std::move(whole), part.metadata});
   }
 }
 

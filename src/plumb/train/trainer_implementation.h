@@ -126,9 +126,6 @@ struct Trainer::Implementation {
   [[nodiscard]] WatchedRun watched_run();
   void watch_now(const TrainHooks& hooks);
 
-  /// These values of a divided model as a whole, on rank 0; nothing on the others. All processes of mesh.data's rank 0
-  /// call it.
-  [[nodiscard]] NamedTensors whole(const NamedTensors& pieces) const;
   /// Collects the state of a sharded optimizer or a divided model. Every process calls this before rank 0 may save.
   void before_saving();
   /// Call before saving: passes the last update to the judge and, if a checkpoint is due, marks the state for
@@ -173,7 +170,7 @@ struct Trainer::Implementation {
   /// the stages of the model, if mesh.pipeline has several.
   std::optional<Stages> share();
 
-  /// Divides the model among mesh.tensor and mesh.pipeline and cuts its gradients among mesh.data, each if the run does,
+  /// Divides the model among mesh.tensor and mesh.pipeline, cuts its gradients among mesh.data, each if the run does,
   /// and begins anew with all that holds its parameters.
   std::optional<Stages> divide();
   /// The number of stages and micro-batches, and how long stages wait for each other.
@@ -209,7 +206,7 @@ struct Trainer::Implementation {
   std::vector<WatchRecord> watched;
   PointRecorder recorder;
   CarriedState carried;                   // of a stream: the initial state of the next step; unchanged by skipped steps
-  std::optional<LayerDivision> division;    // of the model among processes; empty: this one has all of it
+  std::optional<LayerDivision> division;  // of the model among processes; empty: this one has all of it
   std::unique_ptr<ParameterShards> shards;  // of its parameters among mesh.data; null: it has the whole gradient
   std::vector<Snapshot::File> collected;    // if collects(), on rank 0: the whole state, until the next update
   std::optional<Snapshot> marked;           // the state that a rollback without files returns to

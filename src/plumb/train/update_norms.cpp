@@ -44,7 +44,7 @@ std::vector<UpdateGroup> update_groups(const Parameters& parameters, const Layer
     group->ranges.push_back(
         {begin, parameter.value.numel(), common ? counted / static_cast<double>(division->group().size()) : counted});
     group->count += parameter.value.numel();
-    group->table = !layer && (parameter.role == Role::embedding || parameter.role == Role::position);
+    group->table = !(layer && layer->layer) && (parameter.role == Role::embedding || parameter.role == Role::position);
     begin += parameter.value.numel();
   }
   if (division == nullptr) std::erase_if(groups, [](const UpdateGroup& group) { return group.count == 0; });
