@@ -79,6 +79,38 @@ TEST(RateSearch, ComesToEachVerdict) {
   EXPECT_TRUE(little.trials.empty());
 }
 
+TEST(RateSearch, AFirstStepOutOfProportionIsNotPassed) {
+  CheckResult result;
+  result.reasons = {{.alarm = "updates", .raised = true}};
+  SearchPlan plan{
+      .schedule = {.peak = 1e-9, .warm_up = 0, .steps = 5000}, .configured_rate = 1e-9, .reference = kFirstLoss};
+  plan.budget.gradients = 600;
+  const auto outcome_below = [](double limit, Outcome below) {
+    return SearchHooks{.attempt = [=](const TrialPlan& trial, int64_t steps) {
+      return Trial{.learning_rate = trial.learning_rate,
+                   .outcome = trial.learning_rate > limit ? Outcome::fails : below,
+                   .steps = {0, steps},
+                   .losses = {kFirstLoss, trial.learning_rate > limit ? 7.0 : 5.9},
+                   .gradients = steps};
+    }};
+  };
+  search_rates(plan, RateBelief(0.05, 1), outcome_below(0.06, Outcome::slow), result);
+  EXPECT_EQ(result.verdict, Verdict::other_rate);
+  EXPECT_TRUE(result.answer.starts_with("does not train at 1e-09: its steps are too small")) << result.answer;
+  EXPECT_GT(result.recommended->learning_rate, 1e-3);
+
+  CheckResult large;
+  large.reasons = result.reasons;
+  plan.schedule.peak = plan.configured_rate = 0.01;
+  search_rates(plan, RateBelief(0.05, 1), outcome_below(0.06, Outcome::slow), large);
+  EXPECT_EQ(large.verdict, Verdict::unknown) << large.answer;
+  EXPECT_FALSE(large.recommended);
+  CheckResult trained;
+  trained.reasons = result.reasons;
+  search_rates(plan, RateBelief(0.05, 1), outcome_below(0.06, Outcome::trains), trained);
+  EXPECT_EQ(trained.verdict, Verdict::trains) << trained.answer;
+}
+
 TEST(RateSearch, GoesOnWhileThePlannedRateLiesInANarrowInterval) {
   for (const double stable : {0.75e-3, 1.4e-3}) {
     Simulated runs{.stable = stable};

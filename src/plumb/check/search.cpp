@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "plumb/base/quantity.h"
 #include "plumb/base/text.h"
 #include "plumb/base/timing.h"
 
@@ -27,8 +28,9 @@ class Search {
  public:
   Search(const SearchPlan& plan, RateBelief before, const SearchHooks& hooks, CheckResult& result)
       : given_(plan), plan_(plan.schedule), hooks_(hooks), result_(result), without_(Belief(std::move(before))) {
-    trial_ = std::min(kTrial, plan_.steps);
-    shortest_ = std::min(kShortest, plan_.steps);
+    const TrialLength length = trial_length(plan_.steps);
+    trial_ = length.whole;
+    shortest_ = length.shortest;
     result_.planned_rate = plan_.peak;
     result_.planned_warm_up = plan_.warm_up;
     result_.planned_steps = plan_.steps;
@@ -217,6 +219,16 @@ class Search {
     });
   }
 
+  /// Whether the first step at the planned rate is far too small or too large for the weights.
+  [[nodiscard]] bool first_step_alarms() const {
+    return std::any_of(result_.reasons.begin(), result_.reasons.end(),
+                       [](const Reason& reason) { return reason.raised && reason.alarm == "updates"; });
+  }
+  [[nodiscard]] bool any_trains() const {
+    return std::any_of(result_.trials.begin(), result_.trials.end(),
+                       [](const Trial& trial) { return trial.outcome == Outcome::trains; });
+  }
+
   /// Whether every trial has failed, down to rates so low that no lower one would help.
   [[nodiscard]] bool all_failed() const {
     const bool all = std::all_of(result_.trials.begin(), result_.trials.end(), [](const Trial& trial) {
@@ -256,9 +268,19 @@ class Search {
              fmt::format("cannot tell within this budget: no trial learned anything, at rates down to {:.2g}",
                          smallest_rate()));
       result_.recommended.reset();
+    } else if (trains_at_plan(belief) && first_step_alarms() && stable > kHopeless * plan_.peak) {
+      decide(
+          Verdict::other_rate,
+          fmt::format("does not train at {:.2g}: its steps are too small to change anything; {}", plan_.peak, about));
+    } else if (trains_at_plan(belief) && first_step_alarms() && !any_trains()) {
+      decide(Verdict::unknown,
+             fmt::format("cannot tell within this budget: the first step at {:.2g} is too large, and no trial came "
+                         "clearly below the labels' frequencies",
+                         plan_.peak));
+      result_.recommended.reset();
     } else if (trains_at_plan(belief)) {
-      decide(Verdict::trains,
-             fmt::format("trains as configured: {}, {:.2g} times the configured one", about, stable / plan_.peak));
+      decide(Verdict::trains, fmt::format("trains as configured: {}, {} times the configured one", about,
+                                          rounded(stable / plan_.peak, 2)));
       if (warms && trains_at_plan(without_->now)) result_.shortest_warm_up = 0;
       if (warms && !result_.shortest_warm_up && result_.tried_warm_up > 0)
         result_.shortest_warm_up = result_.tried_warm_up;
@@ -323,6 +345,10 @@ class Search {
 };
 
 }  // namespace
+
+TrialLength trial_length(int64_t planned_steps) {
+  return {std::min(kShortest, planned_steps), std::min(kTrial, planned_steps)};
+}
 
 void search_rates(const SearchPlan& plan, RateBelief before, const SearchHooks& hooks, CheckResult& result) {
   Search(plan, std::move(before), hooks, result).run();

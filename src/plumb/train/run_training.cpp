@@ -67,7 +67,11 @@ std::optional<TrainResult> read_result(const fs::path& run) {
 std::unique_ptr<MetricsFile> take_up(Trainer& trainer, const RunConfig& config, const fs::path& out) {
   const fs::path file = out / "metrics.jsonl";
   const std::optional<ResumePoint> place = find_resume_point(out);
-  if (!place) return std::make_unique<MetricsFile>(file, trainer.history(), trainer.watched());
+  if (!place) {
+    if (fs::exists(file))
+      say(fmt::format("{}: has no checkpoint yet (train.checkpoint_every), so the run begins again", out.string()));
+    return std::make_unique<MetricsFile>(file, trainer.history(), trainer.watched());
+  }
   trainer.load(place->checkpoint);
   std::unique_ptr<MetricsFile> metrics;
   if (place->metrics) metrics = std::make_unique<MetricsFile>(file, *place->metrics);
