@@ -7,8 +7,14 @@ spectrum of 100 steps from one start, and the spectra of 12 diagonal blocks, one
 
 All are measured in turn, and the medians printed, so that what else the machine does falls on all alike. The last column is
 the relative difference of the product from Plumb's. PyHessian has no blocks.
+
+With --compiled, also curvlinops within torch.compile, which takes minutes before the first product. curvlinops 3.0.1 compiles
+only an eighth of a product's operations, in pieces; its sources since then (commit 63fd690) compile all, in one graph:
+
+    PYTHONPATH=CURVLINOPS scripts/bench_curvature.py --compiled
 """
 import argparse
+import inspect
 import itertools
 import re
 import statistics
@@ -46,16 +52,46 @@ def plumb_tasks(model, criterion, x, y, vector):
                                              probes=1)}
 
 
-def curvlinops_tasks(model, criterion, x, y, vector):
+def curvlinops_operator(model, criterion, x, y, within=''):
+    """The Hessian of the parameters whose names begin so."""
     from curvlinops import HessianLinearOperator
+
+    parameters = {name: tensor for name, tensor in model.named_parameters() if name.startswith(within)}
+    if 'dict' not in str(inspect.signature(HessianLinearOperator).parameters['params'].annotation):  # up to 3.0.1
+        parameters = list(parameters.values())
+    return HessianLinearOperator(model, criterion, parameters, [(x, y)], check_deterministic=False)
+
+
+def curvlinops_tasks(model, criterion, x, y, vector):
     from curvlinops.papyan2020traces.spectrum import fast_lanczos
 
-    def operator(parameters):
-        return HessianLinearOperator(model, criterion, parameters, [(x, y)], check_deterministic=False)
-
-    whole = operator(list(model.parameters()))
+    whole = curvlinops_operator(model, criterion, x, y)
     return {'product': lambda: whole @ vector, 'spectrum': lambda: fast_lanczos(whole, STEPS),
-            'blocks': lambda: [fast_lanczos(operator(list(layer.parameters())), BLOCK_STEPS) for layer in model.layers]}
+            'blocks': lambda: [fast_lanczos(curvlinops_operator(model, criterion, x, y, f'layers.{place}.'), BLOCK_STEPS)
+                               for place in range(LAYERS)]}
+
+
+class Compiled:
+    """An operator whose products are compiled. Those of blocks would be compiled anew for each."""
+
+    def __init__(self, operator):
+        self.shape, self.dtype, self.device = operator.shape, operator.dtype, operator.device
+        self.multiply = torch.compile(lambda vector: operator @ vector)
+
+    def __matmul__(self, vector):
+        return self.multiply(vector)
+
+
+def compiled_curvlinops_tasks(model, criterion, x, y, vector):
+    from curvlinops.papyan2020traces.spectrum import fast_lanczos
+    from torch._dynamo.utils import counters
+
+    whole = Compiled(curvlinops_operator(model, criterion, x, y))
+    begin = time.perf_counter()
+    whole @ vector
+    print(f'compiled in {time.perf_counter() - begin:.0f} s: {counters["stats"]["unique_graphs"]} graphs with '
+          f'{counters["stats"]["calls_captured"]} calls, {sum(counters["graph_break"].values())} interruptions', file=sys.stderr)
+    return {'product': lambda: whole @ vector, 'spectrum': lambda: fast_lanczos(whole, STEPS)}
 
 
 def eigenthings_tasks(model, criterion, x, y, vector):
@@ -103,6 +139,7 @@ def main():
     parser.add_argument('--batch', type=int, default=4)
     parser.add_argument('--length', type=int, default=32)
     parser.add_argument('--threads', type=int, default=torch.get_num_threads())
+    parser.add_argument('--compiled', action='store_true', help='also curvlinops within torch.compile')
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     torch.backends.mha.set_fastpath_enabled(False)  # whole layers in one operation, without second derivatives
@@ -117,7 +154,10 @@ def main():
     with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
         tools = {}
         for name, make in (('plumb', plumb_tasks), ('curvlinops', curvlinops_tasks),
+                           ('curvlinops, compiled', compiled_curvlinops_tasks),
                            ('hessian-eigenthings', eigenthings_tasks), ('pyhessian', pyhessian_tasks)):
+            if make is compiled_curvlinops_tasks and not options.compiled:
+                continue
             try:
                 tools[name] = make(model, criterion, x, y, vector)
             except ImportError as error:

@@ -180,7 +180,7 @@ class Tree:
     """A copy of a commit's sources with its own build directory."""
 
     def __init__(self, directory: pathlib.Path, ref: str, jobs: int, cmake_args: list[str]):
-        self.source, self.binary, self.jobs = directory / 'source', directory / 'build', jobs
+        self.source, self.binary, self.jobs = directory / 'source', directory / 'source' / 'build', jobs
         self.environment = dict(os.environ)
         if (ROOT.parent / 'shared').is_dir():
             self.environment.setdefault('PLUMB_SHARED', str(ROOT.parent / 'shared'))
@@ -191,10 +191,12 @@ class Tree:
                 self.put(member, archive)
             kept = {self.source / member.name for member in members}
         for path in self.source.rglob('*'):  # of another commit
-            if path.is_file() and path not in kept and 'node_modules' not in path.parts and 'dist' not in path.parts:
+            inside = path.relative_to(self.source).parts
+            if path.is_file() and path not in kept and not {'build', 'node_modules', 'dist'}.intersection(inside):
                 path.unlink()
-        subprocess.run(['cmake', '--preset', 'release', '-S', self.source, '-B', self.binary, '-DPLUMB_UNITY_BUILD=OFF',
-                        '-DPLUMB_BUILD_BENCHMARKS=OFF', *cmake_args],
+        # The programs are not linked again when the library changes.
+        subprocess.run(['cmake', '--preset', 'release', '-S', self.source, '-B', self.binary,
+                        '-DPLUMB_BUILD_BENCHMARKS=OFF', '-DCMAKE_LINK_DEPENDS_NO_SHARED=ON', *cmake_args],
                        check=True, cwd=self.source, stdout=subprocess.DEVNULL)
 
     def put(self, member: tarfile.TarInfo, archive: tarfile.TarFile) -> None:

@@ -55,29 +55,6 @@ std::string in_words(const check::RateEstimate& rate) {
 
 std::string row(const char* name, const std::string& text) { return fmt::format("{:<22} {}\n", name, text); }
 
-/// "0.017: 5.08 nats after 80 steps, against 6.24 at 0.001", of the trial that ends lowest, if it ends clearly below
-/// the one at the planned rate with the same warm-up and its rate is no more than half of the largest stable one.
-std::string better_rate(const check::CheckResult& result) {
-  constexpr double kClearly = 0.1;  // nats
-  std::string text;
-  if (!result.largest_stable_rate) return text;
-  for (const check::Trial& planned : result.trials) {
-    if (planned.learning_rate != result.planned_rate || planned.losses.empty()) continue;
-    double least = kClearly;
-    for (const check::Trial& other : result.trials) {
-      if (other.outcome != check::Outcome::trains || other.warm_up != planned.warm_up || other.losses.empty()) continue;
-      if (2 * other.learning_rate > result.largest_stable_rate->estimate) continue;
-      const size_t at = std::min(planned.losses.size(), other.losses.size()) - 1;
-      const double gain = planned.losses[at] - other.losses[at];
-      if (!(gain > least)) continue;
-      least = gain;
-      text = fmt::format("{:.2g}: {:.2f} nats after {} steps, against {:.2f} at {:.2g}", other.learning_rate,
-                         other.losses[at], other.steps[at], planned.losses[at], planned.learning_rate);
-    }
-  }
-  return text;
-}
-
 std::string text_of(const check::CheckResult& result, bool verbose) {
   std::string text = result.answer;
   const auto alarms = std::count_if(result.reasons.begin(), result.reasons.end(),
@@ -101,15 +78,15 @@ std::string text_of(const check::CheckResult& result, bool verbose) {
                 in_words(*result.largest_stable_rate_without_warm_up));
   }
   if (result.recommended) {
-    text += row("recommended",
-                to_string(*result.recommended) + (result.verdict == check::Verdict::trains ? ", as configured" : ""));
+    const bool configured = result.recommended->learning_rate == result.planned_rate &&
+                            result.recommended->warm_up == result.planned_warm_up;
+    text += row("recommended", to_string(*result.recommended) + (configured ? ", as configured" : ""));
   }
   if (result.shortest_warm_up)
     text += row("shortest warm-up",
                 *result.shortest_warm_up > 0
                     ? fmt::format("{} steps, of those tried", *result.shortest_warm_up)
                     : fmt::format("none: {:.2g} trains without one, as far as was tried", result.planned_rate));
-  if (const std::string better = better_rate(result); !better.empty()) text += row("learns faster", better);
   text += row("run", fmt::format("{} steps{}; {} of memory", with_thousands(result.planned_steps),
                                  result.planned_seconds > 0 ? ", about " + duration(result.planned_seconds) : "",
                                  with_bytes(result.peak_memory)));

@@ -162,6 +162,28 @@ void add_tokenizer_options(CLI::App* verb, TokenizerOptions& tokenizer, std::fil
   for (CLI::Option* learning : add_tokenizer_options(verb, tokenizer)) option->excludes(learning);
 }
 
+/// Where a data directory is written.
+struct DataOutput {
+  std::string directory;
+  bool replace = false;
+
+  /// Throws UsageError if the directory holds data that another command has made, unless they are to be replaced.
+  void protect() const {
+    const std::filesystem::path file = std::filesystem::path(directory) / "data.json";
+    if (replace || directory.empty() || !std::filesystem::exists(file)) return;
+    const auto arguments = [](const std::string& command) { return command.substr(command.find(' ') + 1); };
+    const std::string made = read_json(file).value("command", "");
+    if (arguments(made) != arguments(command_line()))
+      throw UsageError(fmt::format("{}: holds the data of another command: {}", directory, made),
+                       "give another --out; or --replace, if no run needs them any more");
+  }
+};
+
+CLI::Option* add_output_options(CLI::App* verb, DataOutput& output) {
+  verb->add_flag("--replace", output.replace, "Replace the data of another command in --out");
+  return verb->add_option("--out", output.directory, "Data directory to create")->type_name("DIR");
+}
+
 void add_joint_option(CLI::App* verb, bool& joint) {
   verb->add_flag("--joint,!--separate", joint, "One vocabulary for both languages (default), or one for each");
 }
@@ -170,7 +192,7 @@ void add_prepare(CLI::App& data, Globals& globals) {
   struct Arguments {
     PrepareOptions prepare;
     std::vector<std::string> train, corpora, valid, tests;
-    std::string out;
+    DataOutput out;
   };
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* verb =
@@ -188,8 +210,9 @@ void add_prepare(CLI::App& data, Globals& globals) {
                  if (!arguments->valid.empty()) prepare.valid = corpus_files(arguments->valid);
                  for (const std::string& text : arguments->tests) prepare.tests.push_back(test_set(text));
                  prepare.seed = globals.seed;
-                 const Json info = prepare_data(prepare, arguments->out);
-                 emit(globals, info, pairs_summary(info, arguments->out));
+                 arguments->out.protect();
+                 const Json info = prepare_data(prepare, arguments->out.directory);
+                 emit(globals, info, pairs_summary(info, arguments->out.directory));
                });
   add_json_option(*verb, globals);
   add_seed_option(*verb, globals);
@@ -203,7 +226,7 @@ void add_prepare(CLI::App& data, Globals& globals) {
       ->type_name("FILE [FILE]")
       ->expected(1, 2);
   add_test_option(verb, arguments->tests, "A test set, NAME=SOURCE,TARGET or NAME=FILE.tsv; may be repeated");
-  verb->add_option("--out", arguments->out, "Data directory to create")->type_name("DIR")->required();
+  add_output_options(verb, arguments->out)->required();
   PrepareOptions& prepare = arguments->prepare;
   add_tokenizer_options(verb, prepare.tokenizer);
   add_joint_option(verb, prepare.joint);
@@ -219,7 +242,8 @@ void add_prepare(CLI::App& data, Globals& globals) {
 void add_text(CLI::App& data, Globals& globals) {
   struct Arguments {
     TextOptions text;
-    std::string valid, out;
+    std::string valid;
+    DataOutput out;
     std::vector<std::string> corpora, tests;
   };
   const auto arguments = std::make_shared<Arguments>();
@@ -232,8 +256,9 @@ void add_text(CLI::App& data, Globals& globals) {
                  require_training_text(!options.train.empty() || !options.corpora.empty());
                  if (!arguments->valid.empty()) options.valid = arguments->valid;
                  for (const std::string& test : arguments->tests) options.tests.emplace_back(named(test));
-                 const Json info = prepare_text(options, arguments->out);
-                 emit(globals, info, text_summary(info, arguments->out));
+                 arguments->out.protect();
+                 const Json info = prepare_text(options, arguments->out.directory);
+                 emit(globals, info, text_summary(info, arguments->out.directory));
                });
   add_json_option(*verb, globals);
   TextOptions& options = arguments->text;
@@ -243,7 +268,7 @@ void add_text(CLI::App& data, Globals& globals) {
   verb->add_option("--valid", arguments->valid, "Validation text (default: the last lines of the training text)")
       ->type_name("FILE");
   add_test_option(verb, arguments->tests, "A test set, NAME=FILE; may be repeated");
-  verb->add_option("--out", arguments->out, "Data directory to create")->type_name("DIR")->required();
+  add_output_options(verb, arguments->out)->required();
   verb->add_option("--block", options.block, "Cut the text into sequences of N tokens; 0: each line is a sequence")
       ->check(not_negative());
   add_tokenizer_options(verb, options.tokenizer, options.tokenizer_from);
@@ -261,7 +286,8 @@ ColumnSeparator separator_named(const std::string& name) {
 void add_labels(CLI::App& data, Globals& globals) {
   struct Arguments {
     LabelOptions labels;
-    std::string valid, out, separator = "tab", encoding = "utf-8";
+    std::string valid, separator = "tab", encoding = "utf-8";
+    DataOutput out;
     std::vector<std::string> tests;
   };
   const auto arguments = std::make_shared<Arguments>();
@@ -276,8 +302,9 @@ void add_labels(CLI::App& data, Globals& globals) {
                  if (!arguments->valid.empty()) options.valid = arguments->valid;
                  for (const std::string& test : arguments->tests) options.tests.emplace_back(named(test));
                  options.seed = globals.seed;
-                 const Json info = prepare_labels(options, arguments->out);
-                 emit(globals, info, label_summary(info, arguments->out));
+                 arguments->out.protect();
+                 const Json info = prepare_labels(options, arguments->out.directory);
+                 emit(globals, info, label_summary(info, arguments->out.directory));
                });
   add_json_option(*verb, globals);
   add_seed_option(*verb, globals);
@@ -286,7 +313,7 @@ void add_labels(CLI::App& data, Globals& globals) {
   verb->add_option("--train", options.train, "Training file, one example per line")->type_name("FILE")->required();
   verb->add_option("--valid", arguments->valid, "Validation file (default: held out from --train)")->type_name("FILE");
   add_test_option(verb, arguments->tests, "A test set, NAME=FILE; may be repeated");
-  verb->add_option("--out", arguments->out, "Data directory to create")->type_name("DIR")->required();
+  add_output_options(verb, arguments->out)->required();
   verb->add_option("--label", format.label, "Column of the label: its number from 1 or, with --header, its name")
       ->type_name("COLUMN");
   verb->add_option("--text", format.text, "Column of the sentence, or columns of the two sentences of a pair")
@@ -310,7 +337,8 @@ void add_labels(CLI::App& data, Globals& globals) {
 void add_synthesize(CLI::App& data, Globals& globals) {
   struct Arguments {
     SyntheticOptions synthetic;
-    std::string out, raw;
+    DataOutput out;
+    std::string raw;
   };
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* verb =
@@ -318,18 +346,19 @@ void add_synthesize(CLI::App& data, Globals& globals) {
                "plumb data synthesize --pairs 20000 --out data/synthetic", [arguments, &globals] {
                  SyntheticOptions& synthetic = arguments->synthetic;
                  synthetic.seed = globals.seed;
-                 if (arguments->out.empty() && arguments->raw.empty()) {
+                 if (arguments->out.directory.empty() && arguments->raw.empty()) {
                    throw UsageError("no output given", "give --out DIR, --raw PREFIX or both");
                  }
-                 if (!arguments->out.empty()) check_output_directory(arguments->out, "data");
+                 arguments->out.protect();
+                 if (!arguments->out.directory.empty()) check_output_directory(arguments->out.directory, "data");
                  const std::string& raw = arguments->raw;
                  const auto write_raw = [&] {
                    if (!raw.empty()) write_synthetic_text(synthetic.pairs, synthetic.seed, raw);
                  };
-                 if (!arguments->out.empty()) {
-                   const Json info = prepare_synthetic(synthetic, arguments->out);
+                 if (!arguments->out.directory.empty()) {
+                   const Json info = prepare_synthetic(synthetic, arguments->out.directory);
                    write_raw();
-                   emit(globals, info, pairs_summary(info, arguments->out));
+                   emit(globals, info, pairs_summary(info, arguments->out.directory));
                    return;
                  }
                  write_raw();
@@ -341,7 +370,7 @@ void add_synthesize(CLI::App& data, Globals& globals) {
                });
   add_json_option(*verb, globals);
   add_seed_option(*verb, globals);
-  verb->add_option("--out", arguments->out, "Data directory to create")->type_name("DIR");
+  add_output_options(verb, arguments->out);
   verb->add_option("--raw", arguments->raw, "Write the text to PREFIX.de and PREFIX.en")->type_name("PREFIX");
   SyntheticOptions& synthetic = arguments->synthetic;
   verb->add_option("--pairs", synthetic.pairs, "Sentence pairs, including validation and test")->check(between(1, 1e8));

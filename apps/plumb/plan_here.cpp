@@ -25,7 +25,7 @@ std::vector<std::pair<const char*, double>> parts_of(const plan::LocalMemory& me
           {"activations", memory.activations.layers},
           {"rounded weights", memory.activations.weights},
           {"output", memory.activations.output},
-          {"working", memory.activations.working},
+          {"working", std::max(memory.activations.working, memory.activations.again)},
           {"library", memory.libraries}};
 }
 
@@ -112,6 +112,7 @@ LocalStep local_step(const RunConfig& run, int64_t sequence) {
   step.batch.length = sequence;
   step.batch.sequences = std::clamp<int64_t>(most, 1, sequences);
   step.batch.rounded = run.train.precision == "bf16";
+  step.batch.recomputed = run.train.recompute;
   step.repetitions = (sequences + step.batch.sequences - 1) / step.batch.sequences * run.train.accumulate;
   return step;
 }

@@ -11,6 +11,7 @@
 #include "plumb/report/data_files.h"
 #include "plumb/report/html.h"
 #include "plumb/report/runs_report.h"
+#include "plumb/study/study.h"
 #include "verb.h"
 
 namespace plumb::app {
@@ -27,8 +28,10 @@ void report(const ReportArguments& arguments) {
   const fs::path first = arguments.places.front();
   if (arguments.out.empty() && arguments.places.size() > 1)
     throw UsageError("a report of several directories needs an output file", "give --out FILE.html");
-  const bool study = arguments.places.size() == 1 && fs::exists(first / "results.json");
-  const Json results = study ? read_results(first) : runs_report(read_runs(arguments.places));
+  const bool alone = arguments.places.size() == 1;
+  const Json results = alone && fs::exists(first / "results.json") ? read_results(first)
+                       : alone && fs::exists(first / "study.toml") ? report_study(first)
+                                                                   : runs_report(read_runs(arguments.places));
   const fs::path page = arguments.out.empty() ? first / "report.html" : fs::path(arguments.out);
   write_file_atomic(page, render_report(results));
   fmt::print("{}\n", page.string());
@@ -43,8 +46,7 @@ void add_report(CLI::App& app, Globals& globals) {
       add_verb(app, globals, "report", "Write the HTML report of a study, or of any set of training runs",
                "plumb report runs/pre-ln runs/post-ln --out comparison.html", [arguments] { report(*arguments); });
   verb->add_option("DIR", arguments->places,
-                   "Directory of a study (with results.json), or training runs and directories that are searched for "
-                   "them")
+                   "Directory of a study, finished or not, or training runs and directories that are searched for them")
       ->type_name("DIR")
       ->required();
   verb->add_option("--out", arguments->out, "File to write (default: report.html in the directory)")->type_name("FILE");

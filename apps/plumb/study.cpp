@@ -9,7 +9,6 @@
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
 #include "plumb/report/html.h"
-#include "plumb/study/registration.h"
 #include "plumb/study/study.h"
 #include "shared_files.h"
 #include "training.h"
@@ -57,6 +56,8 @@ std::string text_of(const Json& results, const fs::path& out) {
   for (const Json& verdict : results["verdicts"]) {
     text += fmt::format("{:<18} {}\n{:<18} {}\n", verdict["verdict"].get<std::string>(),
                         verdict["claim"].get<std::string>(), "", effect_text(verdict));
+    if (const std::string source = verdict.value("source", ""); source.starts_with("registered"))
+      text += fmt::format("{:<18} {}\n", "", source);
   }
   return text + fmt::format("report: {}\n", (out / "report.html").string());
 }
@@ -69,11 +70,15 @@ struct StudyArguments {
   bool registers = false;
 };
 
-std::string text_of_registration(const Json& registration, const StudyConfig& study, const fs::path& out) {
-  const size_t claims = study.study.claims.size();
-  return fmt::format("{}: {} claim{} registered on {}, SHA-256 of the study {}\n", (out / "registration.json").string(),
-                     claims, claims == 1 ? "" : "s", registration["date"].get<std::string>(),
-                     registration["sha256"].get<std::string>());
+std::string text_of_registration(const RegisteredClaims& registered, const StudyConfig& study, const fs::path& out) {
+  std::string text =
+      fmt::format("{}: registered on {}, SHA-256 of the study {}\n", (out / "registration.json").string(),
+                  registered.document["date"].get<std::string>(), registered.document["sha256"].get<std::string>());
+  for (size_t i = 0; i < registered.judged_in.size(); ++i) {
+    text += study.study.claims[i].text + ", judged in:\n";
+    for (const std::string& arms : registered.judged_in[i]) text += "  " + arms + '\n';
+  }
+  return text;
 }
 
 void add_study(CLI::App& app, Globals& globals) {
@@ -87,8 +92,8 @@ void add_study(CLI::App& app, Globals& globals) {
                    file.set(fmt::format("study.seed={}", globals.seed));
                  const StudyConfig study = read_study(file);
                  if (arguments->registers) {
-                   const Json registration = register_study(study, arguments->out);
-                   return emit(globals, registration, text_of_registration(registration, study, arguments->out));
+                   const RegisteredClaims registered = register_claims(study, arguments->out);
+                   return emit(globals, registered.document, text_of_registration(registered, study, arguments->out));
                  }
                  EventFiles events;
                  const Json results = run_study(

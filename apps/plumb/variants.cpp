@@ -58,6 +58,12 @@ std::string wrapped(const std::string& text) {
   return out + '\n';
 }
 
+/// Text as a cell of a table in Markdown, which a bare "|" would end.
+std::string table_cell(std::string text) {
+  replace_all(text, "|", "\\|");
+  return text;
+}
+
 /// The choices, unless the text names all of them; "a" is named as `a`.
 std::string choices_to_name(const std::vector<std::string>& choices, const std::string& text) {
   std::vector<std::string> quoted;
@@ -96,8 +102,7 @@ constexpr const char* kIntroduction =
 
 std::string whole_meaning(const KeyList::Key& key) {
   const Domain& domain = key.domain;
-  std::string text = key.meaning;
-  for (size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at + 2)) text.insert(at, 1, '\\');
+  std::string text = table_cell(key.meaning);
   if (!domain.unit.empty() && text.find(domain.unit) == std::string::npos) text += fmt::format(", in {}", domain.unit);
   const std::string more = domain.choices.empty() ? notable_bounds(domain)
                            : domain.kind.empty()  ? choices_to_name(domain.choices, text)
@@ -155,7 +160,8 @@ std::string variants_page() {
     if (!kind.about.before.empty()) text += wrapped(kind.about.before) + '\n';
     text += "| name | equation | source |\n| --- | --- | --- |\n";
     for (const Variant& v : kind.variants)
-      text += fmt::format("| `{}` | {} |{} |\n", v.name, v.equation, v.source.empty() ? "" : " " + v.source);
+      text += fmt::format("| `{}` | {} |{} |\n", v.name, table_cell(v.equation),
+                          v.source.empty() ? "" : " " + table_cell(v.source));
     text += options_table(kind.variants);
     if (!kind.about.after.empty()) text += '\n' + wrapped(kind.about.after);
   }

@@ -71,9 +71,16 @@ std::vector<std::string> own_addresses() {
   return addresses;
 }
 
+/// Whether directories are there, but no run has begun in them.
+bool waits_for_runs(const std::vector<std::string>& places) {
+  return std::all_of(places.begin(), places.end(),
+                     [](const std::string& place) { return fs::is_directory(place) && !contains_runs(place); });
+}
+
 /// Changes whenever a run has new content to show.
 std::string revision_of(const std::vector<std::string>& places) {
   std::string revision;
+  if (waits_for_runs(places)) return revision;
   for (const fs::path& run : find_runs(places)) {
     for (const char* file : {"config.toml", "metrics.jsonl", "result.json"}) {
       std::error_code absent;
@@ -91,10 +98,11 @@ class LatestReport {
  public:
   explicit LatestReport(std::vector<std::string> places) : places_(std::move(places)) {}
 
-  std::string page() {
+  std::shared_ptr<const std::string> page() {
     const std::lock_guard lock(mutex_);
-    if (std::string now = revision_of(places_); now != revision_ || page_.empty()) {
-      page_ = render_report(runs_report(read_runs(places_)));
+    if (std::string now = revision_of(places_); now != revision_ || !page_) {
+      page_ = std::make_shared<const std::string>(now.empty() ? std::string(kNoRunsPage)
+                                                              : render_report(runs_report(read_runs(places_))));
       revision_ = std::move(now);
     }
     return page_;
@@ -103,7 +111,8 @@ class LatestReport {
  private:
   std::vector<std::string> places_;
   std::mutex mutex_;
-  std::string revision_, page_;
+  std::string revision_;
+  std::shared_ptr<const std::string> page_;
 };
 
 /// The name in a request's header "Host", without its port, in lower case: "localhost:8000" → "localhost".
@@ -132,13 +141,18 @@ httplib::Server::HandlerWithResponse refuse_other_hosts(std::vector<std::string>
   };
 }
 
-/// Responds with the result of `make`, or with the message of its error.
+/// Responds with the text that `make` returns, or with the message of its error. The server does not compress it, as
+/// Brotli at its highest level would take a second for each page.
 template <typename Make>
 httplib::Server::Handler answer(const char* type, Make make) {
   return [type, make](const httplib::Request&, httplib::Response& response) {
     response.set_header("Cache-Control", "no-store");
     try {
-      response.set_content(make(), type);
+      const std::shared_ptr<const std::string> text = make();
+      if (text->empty()) return response.set_content("", type);
+      response.set_content_provider(text->size(), type, [text](size_t offset, size_t length, httplib::DataSink& sink) {
+        return sink.write(text->data() + offset, length);
+      });
     } catch (const std::exception& error) {
       response.status = 500;
       response.set_content(error.what(), "text/plain; charset=utf-8");
@@ -171,9 +185,10 @@ void watch(const WatchArguments& arguments) {
   for (const std::string& host : arguments.hosts) names.push_back(to_lower(host));
   server.set_pre_routing_handler(refuse_other_hosts(names, !arguments.only_here()));
   const char* html = "text/html; charset=utf-8";
-  server.Get("/", answer(html, [] { return std::string(kWatchPage); }));
+  server.Get("/", answer(html, [] { return std::make_shared<const std::string>(kWatchPage); }));
   server.Get("/report", answer(html, [&] { return report.page(); }));
-  server.Get("/revision", answer("text/plain; charset=utf-8", [&] { return revision_of(arguments.places); }));
+  server.Get("/revision", answer("text/plain; charset=utf-8",
+                                 [&] { return std::make_shared<const std::string>(revision_of(arguments.places)); }));
   // Without SO_REUSEPORT, which would let a second server share the port.
   server.set_socket_options([](auto socket) {
     const int yes = 1;

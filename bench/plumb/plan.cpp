@@ -33,6 +33,7 @@ std::vector<Tensor> step_gradient(Model& model, const RunConfig& run, const Loca
   std::vector<Tensor> sum;
   for (int64_t i = 0; i < step.repetitions; ++i) {
     ForwardContext context(run.model.dropout, 1, number);
+    if (step.batch.recomputed) context.recompute();
     const Loss loss = model.loss(batch, {.label_smoothing = run.train.label_smoothing}, context);
     std::vector<Tensor> gradient = gradients({loss.value}, model.parameters().values(), {});
     if (sum.empty()) {

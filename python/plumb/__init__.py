@@ -12,8 +12,8 @@ from . import _build
 
 if _torch.__version__ != _build.torch:
     raise ImportError(
-        f"plumb was built for PyTorch {_build.torch}, and this environment has {_torch.__version__}: in Plumb's sources, run "
-        "`pip install --no-build-isolation --force-reinstall --no-deps .`"
+        f"plumb was built for PyTorch {_build.torch}, and this environment has {_torch.__version__}: install a wheel "
+        "that was made with it, or run `pip install --no-build-isolation --force-reinstall --no-deps .` in Plumb's sources"
     )
 
 from ._plumb import Error

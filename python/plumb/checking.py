@@ -19,6 +19,7 @@ from torch.nn import Module
 
 from . import _plumb
 from ._plumb import Error
+from .arguments import require_loss
 from .leaving import random_state
 from .results import as_table
 from .showing import rates_figure, section
@@ -178,6 +179,7 @@ def check(model: Module, optimizer: torch.optim.Optimizer, loss: Callable[[Any, 
     `lr`; a trial at another one multiplies those of all groups alike. Trials begin with the model and optimizer as they are,
     copied, so that both are left as found, as are all random numbers. Hooks of the optimizer are not called.
     """
+    require_loss(loss)
     rates = [float(group.get("max_lr", group.get("initial_lr", group["lr"]))) for group in optimizer.param_groups]
     if isinstance(optimizer, torch.optim.LBFGS):
         raise Error("LBFGS computes the loss several times in a step\n"
@@ -285,7 +287,7 @@ class _Fork:
             if not isinstance(value, torch.Tensor) or value.numel() != 1:
                 raise Error("the loss is no single number\nreturn a tensor with its graph, such as a mean")
             if gradient and value.requires_grad:
-                value.backward()  # type: ignore[no-untyped-call]
+                value.backward()  # type: ignore[no-untyped-call, unused-ignore]
         return float(value.detach())
 
     def step(self, rates: list[float]) -> None:

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from . import _plumb
 from ._plumb import Error
+from .arguments import require_loss
 from .results import Spectra, Spectrum
 
 Loss: TypeAlias = Callable[..., Tensor] | Iterable[Callable[[], Tensor]]
@@ -45,7 +46,11 @@ _ONCE = (
         "fused attention has no second derivative: compute the loss, or call plumb, within\n"
         "`with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):`",
     ),
-    (r"does not currently support double backward", "compiled functions have none: measure the model before torch.compile"),
+    (
+        r"does not currently support double backward|donated buffer",
+        "compiled functions have none: measure the model before torch.compile, which is ._orig_mod of the compiled one",
+    ),
+    (r"backward through the graph a second time", "return the loss, computed anew at each call, without calling backward()"),
     (r"once_differentiable", _ONCE_DIFFERENTIABLE),
     (r"derivative for .* is not implemented", "replace this operation by others of PyTorch"),
 )
@@ -93,6 +98,7 @@ class _Matrix:
         for term in terms:
             term()  # compares the loss with what it was
         self.loss, self.gradient, curved = self._operator.point()
+        self._require_finite(self.gradient, "gradient of the loss")
         self.shape = (self.gradient.numel(),) * 2
         self.dtype, self.device = self.gradient.dtype, self.gradient.device
         self._versions = [tensor._version for tensor in self.parameters.values()]
@@ -108,6 +114,8 @@ class _Matrix:
         """The product with v of shape (n), or V of shape (n, k), or for tensors with the parameters' shapes (a list or a dict),
         which then give the same."""
         if isinstance(vector, torch.Tensor):
+            if len(vector) != self.shape[0]:
+                raise _error(f"the vector has {len(vector):,} elements, and the {self._name} {self.shape[0]:,} rows")
             columns = vector.detach().to(self.device).reshape(len(vector), -1).unbind(1)
             products = self._multiply([column.contiguous() for column in columns])
             return torch.stack(products, 1).reshape(vector.shape)
@@ -122,8 +130,21 @@ class _Matrix:
 
     def _multiply(self, vectors: list[Tensor]) -> list[Tensor]:
         self._require_unchanged()
+        if not all(vector.isfinite().all() for vector in vectors):
+            raise _error("the vector has elements that are not finite")
         with _explained():
-            return self._operator.multiply(vectors)
+            products = self._operator.multiply(vectors)
+        for product in products:
+            self._require_finite(product, f"product of the {self._name}")
+        return products
+
+    def _require_finite(self, vector: Tensor, what: str) -> None:
+        if vector.isfinite().all():
+            return
+        pieces = torch.split(vector, [tensor.numel() for tensor in self.parameters.values()])
+        names = [name for name, piece in zip(self.parameters, pieces) if not piece.isfinite().all()]
+        raise _error(f"the {what} is not finite in {_some(names)}",
+                     "a derivative overflows there, or is infinite, as those of a square root or a norm at 0")
 
     @overload
     def spectrum(self, *, by: None = None, **options: Unpack[_Options]) -> Spectrum: ...
@@ -252,7 +273,8 @@ class _Term:
     def __call__(self, *outputs: Tensor) -> Tensor:
         loss = self.closure(*outputs)
         if not isinstance(loss, torch.Tensor):
-            raise _error(f"the loss is of type {type(loss).__name__}", "return a tensor with its graph, not loss.item()")
+            raise _error(f"the loss is of type {type(loss).__name__}",
+                         "return a tensor with its graph, such as output.loss of a model of transformers, not loss.item()")
         if loss.numel() != 1:
             raise _error(f"the loss has shape {tuple(loss.shape)}", "return a single number, such as its mean")
         if not loss.requires_grad:
@@ -290,6 +312,7 @@ def _outputs(closure: Callable[[], Tensor]) -> Callable[[], Tensor]:
 
 def _terms(loss: Loss, batches: Iterable[Any] | None) -> list[_Term]:
     closures: list[Callable[..., Tensor]]
+    require_loss(loss, "lambda: criterion(model(x), y)")
     if callable(loss):
         closures = [loss] if batches is None else [functools.partial(loss, batch) for batch in batches]
     elif batches is None:
@@ -305,12 +328,18 @@ def _named(parameters: Any) -> dict[str, Tensor]:
     """The parameters by name, all fit to be differentiated."""
     if isinstance(parameters, torch.nn.Module):
         parameters = parameters.named_parameters()
-    if isinstance(parameters, torch.Tensor):
+    if isinstance(parameters, (torch.Tensor, str)):
         parameters = [parameters]
     entries = list(parameters.items() if isinstance(parameters, Mapping) else parameters)
     named: dict[str, Tensor] = dict(entry if isinstance(entry, tuple) else (str(i), entry) for i, entry in enumerate(entries))
     if not named:
         raise _error("there are no parameters", "pass the module, or list(model.parameters()): a generator is empty once used")
+    for name, tensor in named.items():
+        if not isinstance(tensor, torch.Tensor):
+            raise _error(f"parameter {name} is of type {type(tensor).__name__}", "pass the module, or tensors")
+        if tensor.is_inference():
+            raise _error(f"{name} was made in torch.inference_mode(), where nothing can be differentiated",
+                         "make or load the model outside of it")
     if len({id(tensor) for tensor in named.values()}) != len(entries):
         raise _error("a parameter occurs twice, or two have the same name")
     frozen = [name for name, tensor in named.items() if not tensor.requires_grad]
@@ -369,6 +398,9 @@ def _require_twice(loss: Tensor) -> None:
             continue
         seen.add(node)
         nodes += [following for following, _ in node.next_functions]
+        if node.name() == "CheckpointFunctionBackward":
+            raise _error("the loss cannot be differentiated twice: it has a torch.utils.checkpoint(…, use_reentrant=True)",
+                         "pass use_reentrant=False, or measure without checkpointing")
         function: Any = getattr(node, "_forward_cls", None)
         code = getattr(getattr(function, "backward", None), "__code__", None)
         if code is not None and code.co_qualname.startswith("once_differentiable."):
@@ -378,9 +410,10 @@ def _require_twice(loss: Tensor) -> None:
 
 @contextlib.contextmanager
 def _explained() -> Iterator[None]:
-    """Computes graphs, also within torch.no_grad(), and says what to do if PyTorch cannot differentiate a loss twice."""
+    """Computes graphs, also within torch.no_grad() and torch.inference_mode(), and says what to do if PyTorch cannot
+    differentiate a loss twice."""
     try:
-        with torch.enable_grad():
+        with torch.inference_mode(False), torch.enable_grad():
             yield
     except Error:
         raise

@@ -13,6 +13,7 @@ from torch.nn import Module
 
 from . import _plumb
 from ._plumb import Error
+from .arguments import require_loss
 from .leaving import as_found, reset_of
 from .results import Measured, as_table
 from .showing import section
@@ -102,6 +103,7 @@ def probe(model: Module, loss: Callable[[Any, Any], Tensor], batches: Iterable[A
 
     The model is left as it was found: weights, buffers, gradients, mode, and PyTorch's random state.
     """
+    require_loss(loss)
     batches = list(batches)
     if not batches:
         raise Error("there is nothing to measure on\npass at least one batch")

@@ -16,6 +16,7 @@ from torch.optim import Optimizer
 
 from . import _plumb
 from ._plumb import Error
+from .arguments import require_loss
 from .probing import first_tensor
 from .results import Array, Measured, as_table
 from .showing import REACH, interval_figure, section
@@ -120,6 +121,7 @@ def coordinate_check(make_model: Callable[..., Module], loss: Loss, batches: Ite
     Right is: every change of an output and by an update is constant, as is every output at the start, except that of the last
     module may shrink, or any be zero; decay per step is constant. Random numbers go on as if nothing had been measured.
     """
+    require_loss(loss)
     batches = list(batches)
     axes = {"width": sorted(set(widths))} | ({} if depths is None else {"depth": sorted(set(depths))})
     if not batches or seeds < 1 or steps < 1 or min(map(len, axes.values())) < 2 or min(map(min, axes.values())) < 1:
@@ -297,8 +299,8 @@ def scaling_exponent(scales: Sequence[int], sizes: Array, margin: float) -> tupl
     if len(slopes) < 2:
         return Measured(mean, None), end, trend
     # To four decimals: what is exactly 0, as after a norm, differs from it by rounding.
-    half = _plumb.student_t_quantile(0.975, len(slopes) - 1) * slopes.std(ddof=1) / math.sqrt(len(slopes))
-    mean, half = round(mean, 4) + 0.0, round(float(half), 4)
+    half = _plumb.student_t_quantile(0.975, len(slopes) - 1) * float(slopes.std(ddof=1)) / math.sqrt(len(slopes))
+    mean, half = round(mean, 4) + 0.0, round(half, 4)
     for name, holds in (("grows", mean - half > margin), ("shrinks", mean + half < -margin),
                         ("constant", abs(mean) + half <= margin)):
         trend = name if holds else trend

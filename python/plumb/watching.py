@@ -12,6 +12,7 @@ from torch.nn import Module
 from torch.optim import Optimizer
 
 from ._plumb import Error
+from .attention import attention_statistics
 from .curvature import Hessian
 from .leaving import as_found
 
@@ -35,7 +36,9 @@ class Watch:
         P = (1 − β₁ᵗ)·(√(v/(1 − β₂ᵗ)) + ε); "critical_rate", above which oscillations grow on a quadratic loss: 2/λ for gradient
         descent, (2 + 2μ)/λ with momentum μ, (2 + 2β₁)/((1 − β₁)·λ) for Adam (Cohen et al. 2021, arXiv 2103.00065; Cohen et al.
         2022, arXiv 2207.14484); and "rate_share", the largest learning rate as a share of it. An eigenvalue lies within
-        "sharpness_error" of λ. A loss that cannot be differentiated twice is said once, as a warning, and left out.
+        "sharpness_error" of λ. A loss that cannot be differentiated twice is said once, as a warning, and left out. Of softmax
+        attention, whichever operation computes it, "attention_entropy", of the weights, divided by ln(keys), and
+        "attention_logit", the largest absolute score, with "/BLOCK" of each block.
     history: the values of all measurements. `new`: whether the last step was measured.
     by: a regular expression, of which what it finds in a parameter's name names its block: "layers.3" by default.
 
@@ -53,16 +56,18 @@ class Watch:
             raise Error("the optimizer updates none of the model's parameters\npass the two that belong together")
         self._model, self._optimizer, self._loss = model, optimizer, loss
         self._every, self._steps, self._examples = every, steps, examples
-        self._block: dict[str, str] = {}
-        for name in self._parameters:
-            found = re.search(by, name)
-            self._block[name] = (found[1] if found.re.groups else found[0]) if found else name
+        self._by = by
+        self._block = {name: self._block_of(name) for name in self._parameters}
         self._before: dict[str, Tensor] = {}
         self._taken, self._warned = 0, False
         self.values: dict[str, float] = {}
         self.history: list[dict[str, float]] = []
         self.new = False
         self._handles = [optimizer.register_step_pre_hook(self._prepare), optimizer.register_step_post_hook(self._measure)]
+
+    def _block_of(self, name: str) -> str:
+        found = re.search(self._by, name)
+        return (found[1] if found.re.groups else found[0]) if found else name
 
     def close(self) -> None:
         for handle in self._handles:
@@ -100,6 +105,11 @@ class Watch:
         values |= self._of_optimizer(finite)
         if isinstance(self._loss, (list, tuple)) and len(self._loss) > 1:
             values |= self._noise(self._loss) if finite else dict.fromkeys(_NOISE, math.nan)
+        if self._loss is not None and finite:
+            with as_found(self._model, weights=False):
+                self._model.eval()
+                losses = [self._loss] if callable(self._loss) else list(self._loss)
+                values |= attention_statistics(self._model, losses, self._block_of)
         self.values, self.new = values, True
         self.history.append(values)
 
@@ -200,7 +210,7 @@ def lightning_callback(**options: Any) -> Any:
     try:
         from lightning.pytorch import Callback  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
-        from pytorch_lightning import Callback  # type: ignore[import-not-found, unused-ignore]
+        from pytorch_lightning import Callback  # type: ignore[assignment, import-not-found, unused-ignore]
 
     class WatchCallback(Callback):  # type: ignore[misc, unused-ignore]
         watch: Any = None

@@ -221,7 +221,7 @@ TEST_F(ClassifyVerb, RefusesOtherModelsAndOtherData) {
   const Finished foreign = classify("x\n", "run", "--data " + path("reversed"));
   EXPECT_EQ(foreign.status, 1);
   EXPECT_NE(foreign.errors.find("its vocabulary is not the one that"), std::string::npos) << foreign.errors;
-  ASSERT_EQ(prepare("reversed", {"--tokenizer-from", path("single")}).status, 0);
+  ASSERT_EQ(prepare("reversed", {"--tokenizer-from", path("single"), "--replace"}).status, 0);
   EXPECT_EQ(classify("x\n", "run", "--data " + path("reversed")).status, 0);
   EXPECT_EQ(classify("x\xFF\n", "run").status, 1);
   // As many labels, but others.

@@ -39,6 +39,11 @@ TEST(DataLabels, MakesADirectoryAndSaysWhatIsInIt) {
 
   std::vector<std::string> other_seed = arguments;
   other_seed.insert(other_seed.end(), {"--seed", "2", "--json", "-"});
+  const Finished refused = run_plumb(other_seed);
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_NE(refused.errors.find("holds the data of another command"), std::string::npos) << refused.errors;
+  EXPECT_EQ(run_plumb(arguments).status, 0);  // the same one
+  other_seed.emplace_back("--replace");
   const Json info = Json::parse(run_plumb(other_seed).output);
   EXPECT_EQ(info["schema"], "plumb.data/1");
   EXPECT_EQ(info["seed"], 2);

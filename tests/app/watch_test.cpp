@@ -115,6 +115,18 @@ class WatchVerb : public ::testing::Test {
   std::unique_ptr<test::TemporaryDirectory> folder_ = std::make_unique<test::TemporaryDirectory>();
 };
 
+TEST_F(WatchVerb, WaitsForTheFirstRun) {
+  fs::create_directory(*folder_ / "runs");
+  const int port = free_port();
+  Process server(test::plumb_program(), {"watch", "runs", "--port", std::to_string(port)}, folder_->path());
+  wait_for(port);
+  EXPECT_NE(get(port, "/report").find("No run has begun yet"), std::string::npos);
+  EXPECT_EQ(body(get(port, "/revision")), "");
+  fs::rename(*folder_ / "run", *folder_ / "runs" / "first");
+  EXPECT_NE(body(get(port, "/revision")), "");
+  EXPECT_NE(get(port, "/report").find("<title>first</title>"), std::string::npos);
+}
+
 TEST_F(WatchVerb, ServesTheReportAndTellsWhenThereIsMore) {
   const int port = free_port();
   Process server(test::plumb_program(), {"watch", "run", "--port", std::to_string(port)}, folder_->path());

@@ -51,10 +51,11 @@ TEST(RateSearch, FindsTheRateAboveWhichTrialsFail) {
 }
 
 TEST(RateSearch, ComesToEachVerdict) {
-  Simulated runs{.stable = 1};
+  Simulated runs{.stable = 3e-3};
   runs.plan.budget.gradients = 600;
-  EXPECT_EQ(runs.search().verdict, Verdict::trains);
-  EXPECT_EQ(runs.search().recommended->learning_rate, 1e-3);
+  const CheckResult trains = runs.search();
+  EXPECT_EQ(trains.verdict, Verdict::trains);
+  EXPECT_EQ(trains.recommended->learning_rate, std::max(1e-3, trains.largest_stable_rate->estimate / 4));
 
   runs.stable = runs.stable_with_warm_up = 1e-5;
   const CheckResult other = runs.search();
@@ -79,36 +80,55 @@ TEST(RateSearch, ComesToEachVerdict) {
   EXPECT_TRUE(little.trials.empty());
 }
 
-TEST(RateSearch, AFirstStepOutOfProportionIsNotPassed) {
-  CheckResult result;
-  result.reasons = {{.alarm = "updates", .raised = true}};
-  SearchPlan plan{
-      .schedule = {.peak = 1e-9, .warm_up = 0, .steps = 5000}, .configured_rate = 1e-9, .reference = kFirstLoss};
-  plan.budget.gradients = 600;
-  const auto outcome_below = [](double limit, Outcome below) {
-    return SearchHooks{.attempt = [=](const TrialPlan& trial, int64_t steps) {
-      return Trial{.learning_rate = trial.learning_rate,
-                   .outcome = trial.learning_rate > limit ? Outcome::fails : below,
-                   .steps = {0, steps},
-                   .losses = {kFirstLoss, trial.learning_rate > limit ? 7.0 : 5.9},
-                   .gradients = steps};
-    }};
-  };
-  search_rates(plan, RateBelief(0.05, 1), outcome_below(0.06, Outcome::slow), result);
-  EXPECT_EQ(result.verdict, Verdict::other_rate);
-  EXPECT_TRUE(result.answer.starts_with("does not train at 1e-09: its steps are too small")) << result.answer;
-  EXPECT_GT(result.recommended->learning_rate, 1e-3);
+TEST(RateSearch, ARateAtWhichAllStepsChangeNothingIsNotApproved) {
+  Simulated runs{.stable = 1e-2, .stable_with_warm_up = 1e-2};
+  runs.plan.schedule = {.peak = 2e-9, .warm_up = 60, .steps = 300};
+  runs.plan.budget.gradients = 800;
+  const CheckResult slow = runs.search();
+  EXPECT_EQ(slow.verdict, Verdict::other_rate) << slow.answer;
+  EXPECT_NEAR(std::log2(slow.recommended->learning_rate / 2.5e-3), 0, 1);
+  runs.plan.schedule.peak = 2e-3;
+  EXPECT_EQ(runs.search().verdict, Verdict::trains);
+}
 
-  CheckResult large;
-  large.reasons = result.reasons;
-  plan.schedule.peak = plan.configured_rate = 0.01;
-  search_rates(plan, RateBelief(0.05, 1), outcome_below(0.06, Outcome::slow), large);
-  EXPECT_EQ(large.verdict, Verdict::unknown) << large.answer;
-  EXPECT_FALSE(large.recommended);
-  CheckResult trained;
-  trained.reasons = result.reasons;
-  search_rates(plan, RateBelief(0.05, 1), outcome_below(0.06, Outcome::trains), trained);
-  EXPECT_EQ(trained.verdict, Verdict::trains) << trained.answer;
+TEST(RateSearch, TrainedWeightsKeepTheirPlannedRate) {
+  Simulated runs{.stable = 1};
+  runs.plan.compared = false;
+  runs.plan.budget.gradients = 800;
+  const CheckResult result = runs.search();
+  EXPECT_EQ(result.verdict, Verdict::trains) << result.answer;
+  EXPECT_EQ(result.recommended->learning_rate, 1e-3);
+}
+
+TEST(RateSearch, AWarmUpThatTakesMostOfTheRunIsShortened) {
+  Simulated runs{.stable = 1e-2, .stable_with_warm_up = 1e-2};
+  runs.plan.schedule = {.peak = 2e-3, .warm_up = 300, .steps = 300};
+  runs.plan.budget.gradients = 800;
+  const CheckResult result = runs.search();
+  EXPECT_EQ(result.recommended->warm_up, 30);
+  EXPECT_TRUE(result.answer.ends_with("its warm-up takes 300 of 300 steps, where 30 are usual")) << result.answer;
+}
+
+TEST(RateSearch, TrialsOnThePlateauAreComparedWithOneAtALowerRate) {
+  SearchPlan plan{.schedule = {.peak = 0.2, .warm_up = 0, .steps = 300}, .reference = 5.93};
+  const SearchHooks hooks{.attempt = [](const TrialPlan& trial, int64_t steps) {
+    const bool stuck = trial.learning_rate > 0.05;
+    return Trial{.learning_rate = trial.learning_rate,
+                 .outcome = stuck ? Outcome::slow : Outcome::trains,
+                 .steps = {0, steps},
+                 .losses = {7, stuck ? 6.06 : 5},
+                 .gradients = steps};
+  }};
+  const auto search = [&](int64_t gradients) {
+    plan.budget.gradients = gradients;
+    CheckResult result;
+    search_rates(plan, RateBelief(1, 3), hooks, result);
+    return result;
+  };
+  const CheckResult found = search(400);
+  EXPECT_EQ(found.verdict, Verdict::other_rate) << found.answer;
+  EXPECT_LT(found.largest_stable_rate->estimate, 0.2);
+  EXPECT_NE(search(100).verdict, Verdict::trains);
 }
 
 TEST(RateSearch, GoesOnWhileThePlannedRateLiesInANarrowInterval) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
@@ -198,6 +199,85 @@ TEST_F(RunFiles, PlumbsRunsEndWithTheirLastValueEvenIfItIsNaN) {
   EXPECT_EQ(arms.arms.at(1).sweep.points.at(0).losses, std::vector<double>{2.25});
 }
 
+// A table of packages, a damaged log, or notes among the runs: they are named, and the rest is judged.
+TEST_F(RunFiles, OfADirectoryWhatCannotBeReadIsLeftOutAndNamed) {
+  for (const char* arm : {"a", "b"}) {
+    for (const char* seed : {"1", "2", "3"}) {
+      fs::create_directories(folder_.path() / arm);
+      (void)file(std::string(arm) + "/" + seed + ".csv", "step,loss\n1," + std::string(seed) + "\n");
+    }
+  }
+  (void)file("a/notes.csv", "this is, a text\nwith one, two, and three commas\n");
+  (void)file("b/cut.jsonl", "{\"loss\": 1}\n{\"lo");
+  const std::string folder = folder_.path().string();
+  const RunArms arms = gather_arms(arm_places({"a=" + folder + "/a", "b=" + folder + "/b"}), {.metric = "loss"});
+  ASSERT_EQ(arms.arms.size(), 2U);
+  EXPECT_EQ(arms.arms[0].sweep.points[0].losses.size(), 3U);
+  EXPECT_EQ(arms.arms[1].sweep.points[0].losses.size(), 3U);
+  ASSERT_EQ(arms.notes.size(), 2U);
+  EXPECT_NE(arms.notes[0].find("left out: " + folder + "/a/notes.csv, record 2"), std::string::npos) << arms.notes[0];
+  EXPECT_NE(arms.notes[1].find("left out: " + folder + "/b/cut.jsonl, line 2"), std::string::npos) << arms.notes[1];
+  for (const char* seed : {"1", "2", "3"}) fs::remove(folder_.path() / "a" / (std::string(seed) + ".csv"));
+  test::expect_error([&] { read_run_records(folder_.path() / "a"); }, "notes.csv, record 2");
+}
+
+TEST_F(RunFiles, EventFilesThatAreDamagedAreLeftOutAndNamed) {
+  std::string events = read_file(golden("tensorboard/base-1/events.out.tfevents.0"));
+  for (const char* run : {"good", "bad"}) {
+    fs::create_directories(folder_.path() / run);
+    (void)file(std::string(run) + "/events.out.tfevents.0", events);
+    events[events.size() - 20] ^= 1;
+  }
+  std::vector<std::string> notes;
+  EXPECT_EQ(read_run_records(folder_.path(), {}, notes).size(), 1U);
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_NE(notes[0].find("bad/events.out.tfevents.0"), std::string::npos) << notes[0];
+}
+
+// The page exports the lines that a chart shows.
+TEST_F(RunFiles, ChartsOfWandb) {
+  const std::string chart =
+      "\"Step\",\"wide-seed-1 - val/loss\",\"wide-seed-1 - val/loss__MIN\",\"wide-seed-1 - val/loss__MAX\","
+      "\"base-seed-1 - val/loss\",\"base-seed-1 - val/loss__MIN\",\"base-seed-1 - val/loss__MAX\","
+      "\"base-seed-2 - val/loss\",\"base-seed-2 - val/loss__MIN\",\"base-seed-2 - val/loss__MAX\"\n"
+      "\"10\",\"2.5\",\"2.4\",\"2.6\",\"3.5\",\"3.4\",\"3.6\",\"\",\"\",\"\"\n"
+      "\"20\",\"2\",\"2\",\"2\",\"NaN\",\"NaN\",\"NaN\",\"4\",\"4\",\"4\"\n";
+  const std::vector<RunRecord> runs = read_run_records(file("chart.csv", chart));
+  ASSERT_EQ(runs.size(), 3U);
+  for (const RunRecord& run : runs)
+    EXPECT_EQ(run.series.size(), 2U) << run.name;  // the loss and, as of any table, the seed
+  std::map<std::string, const RunRecord*> by_name;
+  for (const RunRecord& run : runs) by_name[*run.setting("run")] = &run;
+  const RunRecord& wide = *by_name.at("wide-seed-1");
+  EXPECT_EQ(*wide.setting("group"), "wide");
+  EXPECT_EQ(*wide.setting("seed"), "1");
+  ASSERT_EQ(wide.series.at("val/loss").size(), 2U);
+  EXPECT_EQ(wide.series.at("val/loss")[0].step, 10);
+  EXPECT_EQ(wide.series.at("val/loss")[0].value, 2.5);
+  EXPECT_TRUE(std::isnan(by_name.at("base-seed-1")->series.at("val/loss")[1].value));
+  ASSERT_EQ(by_name.at("base-seed-2")->series.at("val/loss").size(), 1U);
+  EXPECT_EQ(by_name.at("base-seed-2")->series.at("val/loss")[0].step, 20);
+  const RunArms arms = gather_arms({{"", file("chart.csv", chart)}}, {});
+  ASSERT_EQ(arms.arms.size(), 2U);
+  EXPECT_EQ(arms.metric, "val/loss");
+
+  // Names that W&B makes end in a number, too, but no two differ in it alone. The axis may be another than the step.
+  const std::vector<RunRecord> made = read_run_records(file(
+      "made.csv",
+      "epoch,dry-sea-4 - _step,dry-sea-4 - _step__MIN,dry-sea-4 - _step__MAX,dry-sea-4 - acc - top 5,dry-sea-4 - acc - "
+      "top 5__MIN,dry-sea-4 - acc - top 5__MAX,"
+      "wet-sun-5 - acc - top 5,wet-sun-5 - acc - top 5__MIN,wet-sun-5 - acc - top 5__MAX\n1.5,70,70,70,1,1,1,2,2,2\n"));
+  ASSERT_EQ(made.size(), 2U);
+  EXPECT_EQ(made[0].setting("group"), nullptr);
+  EXPECT_EQ(*made[0].setting("run"), "dry-sea-4 - acc");  // a metric is named without " - "
+  EXPECT_EQ(made[0].series.at("top 5")[0].step, 1.5);
+  EXPECT_FALSE(made[0].series.contains("_step"));
+  const std::vector<RunRecord> numbered = read_run_records(file(
+      "numbered.csv", "Step,x-1 - a,x-1 - a__MIN,x-1 - a__MAX,x-2 - a,x-2 - a__MIN,x-2 - a__MAX\n1,1,1,1,2,2,2\n"));
+  EXPECT_EQ(numbered.at(1).setting("group"), nullptr);
+  EXPECT_EQ(read_run_records(file("own.csv", "Step,a - b\n1,2\n2,3\n")).at(0).series.count("a - b"), 1U);
+}
+
 TEST_F(RunFiles, DamageIsNamed) {
   test::expect_error([&] { read_run_records(file("short.csv", "a,b\n1\n")); }, "record 2");
   test::expect_error([&] { read_run_records(file("x.jsonl", "{\"a\": 1}\n[1]\n")); }, "line 2");
@@ -329,6 +409,24 @@ TEST_F(RunFiles, SeveralArmsShareTheError) {
             "also undecided (supported by itself, but not among 2 comparisons); ");
   // One that stands leaves the whole error to the other.
   EXPECT_EQ(outcomes({{"base", 0}, {"near", 0.0205}, {"far", 0.1}}), "near supported; far supported; ");
+}
+
+// The interval is that from which the verdict was read: Student's t at 0.975 or 0.95, 8 degrees, times 0.01.
+TEST_F(RunFiles, IntervalsAreThoseOfTheSharedError) {
+  const auto pairs = [&](const std::vector<std::pair<std::string, double>>& gains) {
+    return judge_arms(gather_arms({{"", file("t.csv", table_of(gains))}}, {}), {}).pairs;
+  };
+  for (const JudgedPair& pair : pairs({{"base", 0}, {"near", 0.0205}, {"also", 0.0205}})) {
+    EXPECT_DOUBLE_EQ(pair.confidence, 0.95);
+    EXPECT_NEAR(pair.gain.low, 0.0205 - 0.0230600, 1e-6);
+    EXPECT_NEAR(pair.gain.high, 0.0205 + 0.0230600, 1e-6);
+    EXPECT_EQ(pair.seeds_needed, 11);  // (t(0.975) + t(0.8)) · 0.0158 · √(2/n) ≤ 0.0205 with 2n − 2 degrees
+  }
+  const std::vector<JudgedPair> apart = pairs({{"base", 0}, {"near", 0.0205}, {"far", 0.1}});
+  EXPECT_DOUBLE_EQ(apart[0].confidence, 0.9);
+  EXPECT_NEAR(apart[0].gain.low, 0.0205 - 0.0185955, 1e-6);
+  EXPECT_DOUBLE_EQ(apart[1].confidence, 0.95);
+  EXPECT_NEAR(apart[1].gain.low, 0.1 - 0.0230600, 1e-6);
 }
 
 }  // namespace

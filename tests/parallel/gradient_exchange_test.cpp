@@ -84,6 +84,28 @@ TEST_P(Exchange, AddsTheGradientsOfEarlierMicroBatches) {
   });
 }
 
+TEST(Exchange, KeepsPiecesOfTheSums) {
+  as_ranks(3, [](const Group& group) {
+    for (const bool overlap : {true, false}) {
+      const std::vector<Tensor> x = leaves();
+      std::vector<int64_t> sizes;
+      for (const Tensor& leaf : x) sizes.push_back(leaf.numel());
+      const ShardLayout layout(sizes, {{4, 0}, {1, 2, 3}}, 3);
+      GradientExchange whole(group, x, {overlap}), in_pieces(group, x, {.overlap = overlap, .pieces = &layout});
+      const std::vector<Tensor> sums = whole.gradients_of(loss_of(x, group.rank()));
+      const std::vector<Tensor> once = in_pieces.gradients_of(loss_of(x, group.rank()));
+      std::vector<Tensor> expected;
+      for (size_t i = 0; i < x.size(); ++i) {
+        const ShardLayout::Kept kept = layout.kept(i, group.rank());
+        expected.push_back(sums[i].reshape({-1}).narrow(0, kept.begin, kept.count));
+        EXPECT_TRUE(at::equal(once[i], expected[i])) << i << ", overlap " << overlap;
+      }
+      const std::vector<Tensor> twice = in_pieces.gradients_of(loss_of(x, group.rank()), once);
+      for (size_t i = 0; i < x.size(); ++i) EXPECT_TRUE(at::equal(twice[i], 2 * expected[i])) << i;
+    }
+  });
+}
+
 // Three ranks with 1, 2⁻⁸ and 2⁻⁸: in bfloat16, 1 + 2⁻⁸ is 1, but the sum in float32, rounded once, is 1 + 2⁻⁷.
 TEST(Exchange, InHalfPrecisionSumsInFloatAndRoundsOnce) {
   as_ranks(3, [](const Group& group) {

@@ -50,6 +50,7 @@ double held_bytes(const ModelConfig& config, const LocalBatch& size) {
   const ops::PrecisionGuard guard(precision);
   const auto forward = [&] {
     ForwardContext context(config.dropout, 1, 1);
+    if (size.recomputed) context.recompute();
     return model->loss(batch, {}, context);
   };
   for (int i = 0; i < 2; ++i) static_cast<void>(gradients({forward().value}, model->parameters().values(), {}));
@@ -81,6 +82,17 @@ TEST(KeptActivations, AreWhatTheOperationsSave) {
   EXPECT_NEAR(kept.layers + kept.weights, expected, 0.03 * expected);
 }
 
+TEST(KeptActivations, OfRecomputedLayersAreTheirInputs) {
+  PLUMB_REQUIRE_KERNELS();
+  const ModelConfig config = small_decoder();
+  const double d = 128, f = 384, tokens = 6 * 64;
+  const double layer = tokens * 4 * (2 * (d + 2) + 6 * d + f);
+  const KeptActivations kept = kept_activations(config, {.sequences = 6, .length = 64, .recomputed = true});
+  const double expected = tokens * 4 * (5 * d + d + d + 2);  // inputs, and those of the last norm and the output
+  EXPECT_NEAR(kept.layers + kept.weights, expected, 0.2 * expected);
+  EXPECT_NEAR(kept.again - kept.working, layer, 0.06 * layer);
+}
+
 TEST(KeptActivations, OfALargerModelFollowFromSmallerOnes) {
   for (const char* activation : {"relu", "swiglu"}) {
     SCOPED_TRACE(activation);
@@ -94,6 +106,7 @@ TEST(KeptActivations, OfALargerModelFollowFromSmallerOnes) {
     ModelConfig config = small_decoder();
     config.residual = residual;
     expect_counted(config, {.sequences = 3, .length = 128});
+    expect_counted(config, {.sequences = 3, .length = 128, .recomputed = true});
   }
   for (const char* positions : {"rotary", "transformer-xl"}) {
     SCOPED_TRACE(positions);

@@ -41,7 +41,8 @@ def decoder(**changes):
 def gpt2():
     transformers = pytest.importorskip("transformers")
     torch.manual_seed(0)
-    config = transformers.GPT2Config(vocab_size=19, n_positions=16, n_embd=16, n_layer=3, n_head=2)
+    config = transformers.GPT2Config(vocab_size=19, n_positions=16, n_embd=16, n_layer=3, n_head=2,
+                                     attn_implementation="eager")
     return transformers.GPT2LMHeadModel(config)
 
 

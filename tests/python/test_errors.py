@@ -31,10 +31,60 @@ def test_fused_attention():
         plumb.spectrum(loss, model, steps=3)
 
 
-def test_no_grad_around_a_measurement_does_not_matter():
+def test_scaled_dot_product_attention_in_outputs_and_products():
+    projection, x = nn.Linear(8, 24), torch.randn(2, 3, 8)
+
+    def outputs():
+        return nn.functional.scaled_dot_product_attention(*projection(x)[:, None].chunk(3, -1))
+
+    hint = r"sdpa_kernel\(torch.nn.attention.SDPBackend.MATH\)"
+    with pytest.raises(plumb.Error, match=hint):
+        plumb.hvp(lambda: outputs().square().mean(), projection, list(projection.parameters()))
+    with pytest.raises(plumb.Error, match=hint):
+        plumb.spectrum(lambda z: z.square().mean(), projection, outputs=outputs, steps=3)
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+def test_compiled_modules(backend):
+    model, x = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1)), torch.randn(5, 2)
+    compiled = torch.compile(model, backend=backend)
+    try:
+        compiled(x).sum().backward()
+    except Exception as error:  # without a compiler, or by a PyTorch that does not support this Python
+        pytest.skip(f"torch.compile: {error}")
+    expect("cannot be differentiated twice", "._orig_mod", lambda: compiled(x).square().mean(), compiled)
+    plumb.spectrum(lambda: compiled._orig_mod(x).square().mean(), compiled._orig_mod, steps=3)
+
+
+def test_reentrant_checkpoints():
+    from torch.utils.checkpoint import checkpoint
+
+    model, x = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1)), torch.randn(5, 2)
+
+    def loss(reentrant):  # of the last layers alone, so that the first ones have second derivatives all the same
+        return lambda: checkpoint(model[1:], model[0](x), use_reentrant=reentrant).square().mean()
+
+    expect("cannot be differentiated twice", "use_reentrant=False", loss(True), model)
+    expected = plumb.spectrum(lambda: model(x).square().mean(), model, steps=3).max.value
+    assert plumb.spectrum(loss(False), model, steps=3).max.value == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_loss_that_calls_backward():
+    model, x = linear()
+
+    def loss():
+        value = model(x).square().mean()
+        value.backward()
+        return value
+
+    expect("cannot be differentiated twice", "without calling backward()", loss, model)
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_modes_around_a_measurement_do_not_matter(mode):
     model, x = linear()
     expected = plumb.spectrum(lambda: model(x).square().mean(), model, steps=3).max.value
-    with torch.no_grad():
+    with mode():
         assert plumb.spectrum(lambda: model(x).square().mean(), model, steps=3).max.value == expected
 
 
@@ -75,6 +125,31 @@ def test_a_loss_that_is_no_finite_number():
     expect("shape (5, 1)", "mean", lambda: model(x), model)
     expect("of type float", "tensor", lambda: model(x).mean().item(), model)
     expect("no graph", "detach", lambda: model(x).mean().detach(), model)
+    expect("is a tensor", "lambda: ", model(x).mean(), model)
+
+
+def test_a_criterion_in_place_of_a_loss():
+    model, x = linear()
+    criterion, optimizer = nn.MSELoss(), torch.optim.SGD(model.parameters(), 0.1)
+    expect("is a MSELoss alone", "lambda: criterion(model(x), y)", criterion, model)
+    for use in (lambda: plumb.check(model, optimizer, criterion, [x]), lambda: plumb.probe(model, criterion, [x]),
+                lambda: plumb.coordinate_check(lambda width: nn.Linear(2, width), criterion, [x], [4, 8])):
+        with pytest.raises(plumb.Error, match="is a MSELoss alone\npass a function that computes it: lambda model, batch: "):
+            use()
+
+
+def test_derivatives_that_are_not_finite():
+    x, y = torch.zeros(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    expect("gradient of the loss is not finite in x", "square root", lambda: x.norm(2).sqrt() + y.square().sum(),
+           {"y": y, "x": x})
+    pointed = {"y": y, "x": x}
+    with pytest.raises(plumb.Error, match="product of the Hessian is not finite in x"):
+        plumb.hvp(lambda: (x.abs() ** 1.5).sum() + y.square().sum(), pointed, torch.ones(4))
+    expect("Lanczos step 1 is not finite", "overflow", lambda: (x.abs() ** 1.5).sum() + y.square().sum(), pointed)
+    with pytest.raises(plumb.Error, match="vector has elements that are not finite"):
+        plumb.hvp(lambda: y.square().sum(), [y], torch.full((2,), float("nan")))
+    with pytest.raises(plumb.Error, match="has 3 elements, and the Hessian 2 rows"):
+        plumb.hvp(lambda: y.square().sum(), [y], torch.ones(3))
 
 
 def test_a_loss_that_changes():
@@ -91,6 +166,10 @@ def test_parameters_that_cannot_be_measured():
         return model(x).square().mean()
 
     expect("no parameters", "generator", loss, [])
+    expect("of type str", "module", loss, "weight")
+    with torch.inference_mode():
+        made, _ = linear()
+    expect("made in torch.inference_mode()", "outside", lambda: made(x).square().mean(), made)
     expect("does not depend on 1", "zero", loss, [model.weight, torch.ones(2, requires_grad=True)])
     expect("occurs twice", "", loss, [model.weight, model.weight])
     expect("bfloat16", "model.float()", loss, linear()[0].bfloat16())

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
 import plumb
 from plumb import _plumb
@@ -123,7 +124,9 @@ def mypy(tmp_path_factory):
 
 
 def test_the_package_itself_is_accepted(mypy):
-    report = mypy.run("-p", "plumb")
+    # Functions of older PyTorch, such as enable_grad, have no annotations.
+    older = tuple(map(int, torch.__version__.split(".")[:2])) < (2, 15)
+    report = mypy.run("-p", "plumb", *["--allow-untyped-calls"] * older)
     assert report.startswith("Success"), report
 
 

@@ -1,5 +1,6 @@
 """plumb.Watch: against dense Hessians and formulas, and without a trace in the run."""
 
+import contextlib
 import math
 
 import pytest
@@ -219,3 +220,54 @@ def test_a_loss_without_second_derivative_is_said_once():
             model(x).sum().backward()
             optimizer.step()
     assert len(said) == 1 and math.isnan(watch.values["sharpness"]) and watch.values["update_norm"] > 0
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_attention_statistics_are_those_of_the_weights(need_weights):
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.ModuleList(nn.MultiheadAttention(8, 2, batch_first=True) for _ in range(2))
+
+        def forward(self, x):
+            hidden = torch.ones(5, 5, dtype=torch.bool).triu(1)
+            for layer in self.layers:
+                x = x + layer(x, x, x, attn_mask=hidden, need_weights=need_weights)[0]
+            return x
+
+    torch.manual_seed(0)
+    model, x = Model(), torch.randn(3, 5, 8)
+    weights = model.layers[0](x, x, x, attn_mask=torch.ones(5, 5, dtype=torch.bool).triu(1), average_attn_weights=False)[1]
+    query, key, _ = nn.functional.linear(x, model.layers[0].in_proj_weight).chunk(3, -1)
+    scores = torch.einsum("bihd,bjhd->bhij", query.view(3, 5, 2, 4), key.view(3, 5, 2, 4)) / 2
+    expected = -(weights * weights.clamp_min(1e-30).log()).sum(-1)[..., 1:] / torch.arange(2, 6).log()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    watch = plumb.Watch(model, optimizer, loss=lambda: model(x).square().mean(), steps=2)
+    with pytest.warns(UserWarning, match="no sharpness") if not need_weights else contextlib.nullcontext():
+        model(x).square().mean().backward()
+        optimizer.step()
+    assert watch.values["attention_entropy/layers.0"] == pytest.approx(float(expected.mean().detach()), rel=1e-5)
+    assert watch.values["attention_logit/layers.0"] == pytest.approx(float(scores.tril().abs().max().detach()), rel=1e-5)
+    assert 0 < watch.values["attention_entropy"] < 1 and "attention_entropy/layers.1" in watch.values
+
+
+def test_attention_statistics_of_grouped_heads_and_none_without_attention():
+    class Grouped(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.query, self.key = nn.Linear(8, 16), nn.Linear(8, 8)
+
+        def forward(self, x):
+            query, key = self.query(x).view(2, 6, 4, 4).transpose(1, 2), self.key(x).view(2, 6, 2, 4).transpose(1, 2)
+            return nn.functional.scaled_dot_product_attention(query, key, key, is_causal=True, enable_gqa=True)
+
+    torch.manual_seed(0)
+    model, x = Grouped(), torch.randn(2, 6, 8)
+    found = plumb.attention.attention_statistics(model, [lambda: model(x).sum()], lambda name: name)
+    query, key = model.query(x).view(2, 6, 4, 4).transpose(1, 2), model.key(x).view(2, 6, 2, 4).transpose(1, 2)
+    scores = query @ key.repeat_interleave(2, 1).transpose(-1, -2) / 2
+    weights = scores.masked_fill(torch.ones(6, 6).triu(1).bool(), -math.inf).softmax(-1)
+    expected = torch.special.entr(weights).sum(-1)[..., 1:] / torch.arange(2, 7).log()
+    assert found["attention_entropy"] == pytest.approx(float(expected.mean().detach()), rel=1e-5)
+    plain = nn.Linear(8, 8)
+    assert plumb.attention.attention_statistics(plain, [lambda: plain(x).sum()], lambda name: name) == {}

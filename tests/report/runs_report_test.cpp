@@ -234,6 +234,14 @@ TEST(RunsReport, EndsOfIntervalsAreABand) {
   EXPECT_EQ(report.dump().find("metric_accuracy_low"), std::string::npos);
 }
 
+TEST(RunsReport, TheBestRunIsOneThatHasEnded) {
+  RunSummary ended = made_up("a", 4), going = made_up("b", 6);  // 1.5 and 1.0 nats
+  going.outcome = "running";
+  const auto best = [](const std::vector<RunSummary>& runs) { return runs_report(runs)["summary"].dump(); };
+  EXPECT_NE(best({ended, going}).find("Best validation loss, of learning_rate 0.001: 1.5000"), std::string::npos);
+  EXPECT_NE(best({going}).find("Best validation loss so far: 1.0000"), std::string::npos) << best({going});
+}
+
 TEST(RunsReport, LossesOfDifferentTasksAreApart) {
   RunSummary translation = made_up("a", 4), labels = made_up("b", 4);
   translation.settings.emplace_back("task.name", "\"translation\"");

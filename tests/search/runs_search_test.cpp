@@ -1,5 +1,5 @@
-// Random training runs: killed at random instants and resumed, they end with the same files as when they are left alone;
-// how often they are validated changes nothing that is trained; and none ends early without a reason.
+// Random training runs: killed at random instants and resumed, they end with the same files as when they are left
+// alone; how often they are validated changes nothing that is trained; and none ends early without a reason.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -64,9 +64,9 @@ std::vector<std::string> keys_of_a_run(Random& random) {
   keys.set("data.directory", subject.data);
   keys.set("task.name", subject.task);
   keys.set("model.kind", subject.kind);
-  for (const char* shape : {"model.d_model=16", "model.feed_forward=32", "model.heads=2", "model.encoder_layers=1",
-                            "model.decoder_layers=1", "model.layers=1", "model.hidden_size=14",
-                            "model.embedding_size=10"}) {
+  for (const char* shape :
+       {"model.d_model=16", "model.feed_forward=32", "model.heads=2", "model.encoder_layers=1",
+        "model.decoder_layers=1", "model.layers=1", "model.hidden_size=14", "model.embedding_size=10"}) {
     const std::string text = shape;
     keys.set(text.substr(0, text.find('=')), text.substr(text.find('=') + 1));
   }
@@ -95,7 +95,7 @@ std::vector<std::string> keys_of_a_run(Random& random) {
   keys.maybe("train.parameters", {"bf16", "bf16-copy"});
   keys.maybe("train.exchange_precision", {"bf16"});
   keys.maybe("train.overlap", {"false"});
-  keys.maybe("train.shard_optimizer", {"true"});
+  keys.maybe("train.shard", {"\"optimizer\"", "\"gradients\"", "\"parameters\""});
   keys.maybe("train.synchronize_norms", {"false"});
   keys.maybe("train.average_decay", {"0.9"});
   keys.maybe("train.cautious", {"true"});

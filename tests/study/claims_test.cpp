@@ -252,9 +252,12 @@ TEST(StudyClaims, OfAStudyAreRegisteredAndJudged) {
   const test::TemporaryDirectory folder;
   StudyConfig study = read_study(Config::from_string(kClaiming, "study.toml"));
   EXPECT_EQ(read_study(Config::from_string(write_study(study), "again")).study.claims, study.study.claims);
-  const Json registration = register_study(study, folder / "out");
-  EXPECT_EQ(registration["study"], write_study(study));
-  EXPECT_NE(test::message_of([&] { register_study(study, folder / "out"); }).find("registered already"),
+  const RegisteredClaims registration = register_claims(study, folder / "out");
+  EXPECT_EQ(registration.document["study"], write_study(study));
+  ASSERT_EQ(registration.judged_in.size(), 1U);
+  EXPECT_EQ(registration.judged_in[0].size(), 2U);
+  EXPECT_NE(registration.judged_in[0][0].find(" against "), std::string::npos) << registration.judged_in[0][0];
+  EXPECT_NE(test::message_of([&] { register_claims(study, folder / "out"); }).find("registered already"),
             std::string::npos);
 
   study.study.claims.push_back(study.study.claims.front());
@@ -283,8 +286,33 @@ TEST(StudyClaims, OfAStudyAreRegisteredAndJudged) {
 
   const test::TemporaryDirectory measured;
   run_study(study, measured / "out");
-  EXPECT_NE(test::message_of([&] { register_study(study, measured / "out"); }).find("has been measured"),
+  EXPECT_NE(test::message_of([&] { register_claims(study, measured / "out"); }).find("has been measured"),
             std::string::npos);
+}
+
+TEST(StudyClaims, ThatCannotBeJudgedAreNotRegistered) {
+  const test::TemporaryDirectory folder;
+  StudyConfig study = read_study(Config::from_string(kClaiming, "study.toml"));
+  study.study.claims.front().quantity = "valid_loss";
+  EXPECT_NE(test::message_of([&] { register_claims(study, folder / "out"); }).find("valid_loss"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(folder / "out" / "registration.json"));
+}
+
+TEST(StudyClaims, AStudyThatWasInterruptedHasAReport) {
+  const test::TemporaryDirectory folder;
+  StudyConfig study = read_study(Config::from_string(kClaiming, "study.toml"));
+  const Json whole = run_study(study, folder / "out");
+  EXPECT_EQ(report_study(folder / "out")["verdicts"], whole["verdicts"]);
+  // Without one of the measurements, nothing is claimed, and nothing measured.
+  size_t removed = 0;
+  for (const auto& file : std::filesystem::directory_iterator(folder / "out" / "measurements")) {
+    if (removed == 0 && file.path().filename() != "data.json") removed += std::filesystem::remove(file.path()) ? 1 : 0;
+  }
+  ASSERT_EQ(removed, 1U);
+  const Json partial = report_study(folder / "out");
+  EXPECT_TRUE(partial["verdicts"].empty());
+  EXPECT_NE(partial["summary"][0].get<std::string>().find("not reported yet: gradients"), std::string::npos)
+      << partial["summary"];
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ class Counting final : public Watch {
 class Combined : public test::CopyRun {};
 
 TEST_F(Combined, SlowMetricsThatARunWasLeftWithoutAndAStateThatIsSharedOut) {
-  run_.train.shard_optimizer = true;
+  run_.train.shard = "optimizer";
   run_.train.best_metric = "five";
   run_.train.score_every = 5;
   run_.train.steps = 10;

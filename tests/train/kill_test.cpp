@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 /// A run that uses everything that is stored besides parameters.
-RunConfig eventful_run(const fs::path& data, int64_t processes) {
+RunConfig eventful_run(const fs::path& data, int64_t processes, const std::string& shard) {
   RunConfig run = test::copy_run(data);
   run.model.dropout = 0.1;
   run.train.steps = 90;
@@ -29,13 +29,13 @@ RunConfig eventful_run(const fs::path& data, int64_t processes) {
   run.train.keep_best = 2;
   run.train.patience = 100;
   run.train.processes = processes;
+  run.train.shard = shard;
   Config::from_string("[task.translation]\nbeam = 1\n", "test").read("task", run.task);
   return run;
 }
 
 /// Kills lives of runs `kills` times in total, and compares every finished run.
-void kill_runs(const fs::path& folder, int64_t processes, int64_t kills, std::chrono::microseconds longest_life) {
-  const RunConfig config = eventful_run(folder / "data", processes);
+void kill_runs(const fs::path& folder, const RunConfig& config, int64_t kills, std::chrono::microseconds longest_life) {
   ASSERT_EQ(test::end_of_life(test::begin_life(config, folder / "whole"), std::chrono::minutes(2), true), 0);
   const auto whole = test::contents_of_run(folder / "whole");
   EXPECT_TRUE(whole.contains("best/model.safetensors"));
@@ -59,9 +59,13 @@ void kill_runs(const fs::path& folder, int64_t processes, int64_t kills, std::ch
   std::printf("%ld kills, %ld finished runs\n", static_cast<long>(kills), static_cast<long>(finished));
 }
 
-void kill_runs_of(int64_t processes, int64_t kills, std::chrono::microseconds longest_life) {
+void kill_runs_of(int64_t processes, int64_t kills, std::chrono::microseconds longest_life,
+                  const std::string& shard = "none") {
   test::in_a_process_of_its_own([](const fs::path& folder) { test::make_copy_task(folder / "data"); },
-                                [=](const fs::path& folder) { kill_runs(folder, processes, kills, longest_life); });
+                                [=](const fs::path& folder) {
+                                  const RunConfig config = eventful_run(folder / "data", processes, shard);
+                                  kill_runs(folder, config, kills, longest_life);
+                                });
 }
 
 // `make search` kills more often, at other instants.
@@ -71,6 +75,9 @@ int64_t kills_or(int64_t in_the_suite) {
 
 TEST(Killed, ARunOfOneProcessEndsTheSame) { kill_runs_of(1, kills_or(45), std::chrono::milliseconds(400)); }
 TEST(Killed, ARunOfTwoProcessesEndsTheSame) { kill_runs_of(2, kills_or(15), std::chrono::milliseconds(2500)); }
+TEST(Killed, ARunWhoseParametersAreInPiecesEndsTheSame) {
+  kill_runs_of(2, kills_or(8), std::chrono::milliseconds(2500), "parameters");
+}
 
 }  // namespace
 }  // namespace plumb

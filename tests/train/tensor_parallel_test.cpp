@@ -1,45 +1,24 @@
-// Processes that divide the layers of a model: everything is that of one process, which division_test.cpp compares with
-// an independent loop.
+// Processes that divide the layers of a model: everything is that of one process.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <functional>
-#include <map>
 
 #include "copy_task.h"
+#include "divided_training.h"
 #include "plumb/base/error.h"
 #include "plumb/run/directory.h"
-#include "plumb/run/snapshot.h"
 #include "plumb/train/run_training.h"
-#include "plumb/train/trainer.h"
 #include "support/errors.h"
 #include "support/paths.h"
-#include "support/ranks.h"
 
 namespace plumb {
 namespace {
 
-struct Shape {
-  int64_t processes = 1;
-  int64_t tensor = 1;
-};
-
-struct Architecture {
-  std::string name;
-  std::function<void(RunConfig&)> set;
-};
-
-/// Matrices without biases, whose gradients are never 0 but for rounding, so that Adam can be compared too.
-void without_biases(RunConfig& run) {
-  run.model.kind = "decoder";
-  run.model.norm = "rmsnorm";
-  run.model.attention_bias = "none";
-  run.model.feed_forward_bias = false;
-  run.train.optimizer = "adamw";
-  run.train.learning_rate = 1e-3;
-  run.train.weight_decay = 0.1;
-}
+using test::Architecture;
+using test::Shape;
+using test::without_biases;
 
 const std::vector<Architecture> kArchitectures = {
     {"PostLn",
@@ -73,97 +52,11 @@ const std::vector<Architecture> kArchitectures = {
     {"HybridNorm", [](RunConfig& run) { run.model.residual = "hybridnorm"; }},
 };
 
-/// Steps of two ragged batches in micro-batches, with dropout, clipping and validation.
-class TensorParallel : public ::testing::TestWithParam<Architecture> {
- protected:
-  TensorParallel() : run_(test::copy_run(folder_ / "data")) {
-    test::make_copy_task(folder_ / "data");
-    run_.model.dropout = 0.3;
-    run_.model.d_model = 12;
-    run_.model.heads = 4;
-    run_.model.feed_forward = 20;
-    run_.model.encoder_layers = run_.model.decoder_layers = 2;
-    run_.train.optimizer = "sgd";
-    run_.train.schedule = "constant";
-    run_.train.learning_rate = 0.05;
-    run_.train.clip_norm = 0.5;
-    run_.train.accumulate = 2;
-    run_.train.micro_batch_tokens = 24;
-    run_.train.steps = 12;
-    run_.train.log_every = 1;
-    run_.train.score_every = -1;
-    GetParam().set(run_);
-    task_ = make_task({}, DataDirectory::open(run_.data), run_.model.kind);
-    task_->complete(run_.model);
-  }
-
-  struct Trained {
-    std::map<std::string, Tensor> tensors;  // of all files of a checkpoint
-    std::vector<TrainPoint> history;
-  };
-
-  /// Trains from the checkpoint `before`, or from the start if it is empty, to this step.
-  [[nodiscard]] Trained trained(const Shape& shape, int64_t until = 12, const std::filesystem::path& before = {},
-                                const std::filesystem::path& after = {}) const {
-    Trained found;
-    test::as_ranks(shape.processes, [&](const Group& group) {
-      const std::unique_ptr<Model> model = make_model(run_.model, at::kDouble);
-      model->initialize(1 + static_cast<uint64_t>(group.rank()));
-      TrainConfig config = run_.train;
-      config.processes = shape.processes;
-      config.tensor_parallel = shape.tensor;
-      Trainer trainer(*model, config, *task_);
-      const int64_t whole = model->parameters().count();
-      if (group.rank() == 0 && !before.empty()) trainer.load(before);
-      trainer.join(group);
-      if (shape.tensor > 1) {
-        EXPECT_LT(model->parameters().count(), whole);
-      }
-      TrainHooks hooks;
-      hooks.stop = [&] { return trainer.step() == until; };
-      trainer.run(hooks);
-      if (group.rank() > 0) return;
-      const Snapshot snapshot = trainer.snapshot();
-      for (const Snapshot::File& file : snapshot.files) {
-        for (const auto& [name, tensor] : file.tensors) found.tensors[file.name + " " + name] = tensor.clone();
-      }
-      found.history = trainer.history();
-      if (!after.empty()) write_snapshot(snapshot, after);
-    });
-    return found;
-  }
-
-  static void expect_same(const Trained& found, const Trained& wanted, const std::string& where) {
-    ASSERT_EQ(found.tensors.size(), wanted.tensors.size()) << where;
-    for (const auto& [name, tensor] : wanted.tensors) {
-      ASSERT_TRUE(found.tensors.contains(name)) << where << ": " << name;
-      ASSERT_EQ(found.tensors.at(name).sizes(), tensor.sizes()) << where << ": " << name;
-      EXPECT_LT((found.tensors.at(name) - tensor).abs().max().item<double>(), 1e-10) << where << ": " << name;
-    }
-    ASSERT_LE(found.history.size(), wanted.history.size()) << where;
-    const size_t earlier = wanted.history.size() - found.history.size();  // not kept by a run that goes on
-    for (size_t i = 0; i < found.history.size(); ++i) {
-      const TrainPoint &one = found.history[i], &other = wanted.history[earlier + i];
-      EXPECT_EQ(one.step, other.step) << where;
-      EXPECT_NEAR(one.nll, other.nll, 1e-10) << where << ", step " << one.step;
-      EXPECT_NEAR(one.loss, other.loss, 1e-10) << where << ", step " << one.step;
-      EXPECT_NEAR(one.gradient_norm.value(), other.gradient_norm.value(), 1e-10) << where << ", step " << one.step;
-      ASSERT_EQ(one.metrics.get("valid_nll").has_value(), other.metrics.get("valid_nll").has_value());
-      if (one.metrics.get("valid_nll")) {
-        EXPECT_NEAR(*one.metrics.get("valid_nll"), *other.metrics.get("valid_nll"), 1e-10) << where;
-      }
-    }
-  }
-
-  test::TemporaryDirectory folder_;
-  RunConfig run_;
-  std::unique_ptr<Task> task_;
-};
+class TensorParallel : public test::DividedTraining {};
 
 TEST_P(TensorParallel, IsThatOfOneProcess) {
   const Trained one = trained({});
-  for (const Shape& shape : {Shape{2, 2}, {4, 2}})
-    expect_same(trained(shape), one, fmt::format("{} processes, {} per layer", shape.processes, shape.tensor));
+  for (const Shape& shape : {Shape{2, 2}, {4, 2}}) expect_same(trained(shape), one, to_string(shape));
 }
 
 TEST_P(TensorParallel, ACheckpointDoesNotKnowTheMesh) {
@@ -178,7 +71,7 @@ TEST_P(TensorParallel, ACheckpointDoesNotKnowTheMesh) {
 
 TEST_P(TensorParallel, WithAnAverageOfTheWeightsAndAStateThatIsSharedOut) {
   run_.train.average_decay = 0.6;
-  run_.train.shard_optimizer = true;
+  run_.train.shard = "optimizer";
   expect_same(trained({4, 2}), trained({}), "4 processes, 2 per layer");
 }
 

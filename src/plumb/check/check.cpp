@@ -1,12 +1,9 @@
 #include "plumb/check/check.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "plumb/base/error.h"
 #include "plumb/base/timing.h"
 #include "plumb/check/alarm.h"
 #include "plumb/check/gradient.h"
@@ -71,14 +68,12 @@ class Check {
     int64_t examples = 0, tokens = 0;
     while (examples < std::min(kExamples, train->size()) && (examples == 0 || tokens < of_step))
       tokens += train->cost(examples++).larger();
-    const double share = static_cast<double>(tokens) / static_cast<double>(of_step);  // of a step
-    const int64_t cost = std::llround(std::ceil(kMeasurements * share));
-    require_budget_for(cost);
     const std::vector<Batch> batches = evaluation_batches(*train, config.batch_tokens, examples);
     const Stopwatch watch;
     double loss = 0;
     std::vector<Tensor> gradient =
         gradient_of(*subject_.task, subject_.config.train.label_smoothing, model, batches, loss);
+    const double share = static_cast<double>(tokens) / static_cast<double>(of_step);  // of a step
     first_gradient_seconds_ = watch.seconds() / share;
     Yardstick yardstick = trials_.yardstick();
     yardstick.first = loss;
@@ -96,18 +91,8 @@ class Check {
     result_.reasons = all_reasons(evidence, options_.stop);
     const Prior prior = first_belief(evidence);
     result_.critical_rate = prior.critical_rate;
-    result_.cost.gradients += cost;
+    result_.cost.gradients += std::llround(std::ceil(kMeasurements * share));
     return prior.belief;
-  }
-
-  /// Throws UsageError if no trial fits into the budget beside measurements of this cost.
-  void require_budget_for(int64_t cost) const {
-    const TrialLength trial = trial_length(plan_.steps);
-    const int64_t given = options_.budget.gradients, least = cost + trial.whole;
-    if (given >= cost + trial.shortest) return;
-    throw UsageError(fmt::format("a budget of {} gradient{} is too small: a check takes at least {}", given,
-                                 given == 1 ? "" : "s", least),
-                     fmt::format("give --budget {}g", least));
   }
 
   const Subject& subject_;

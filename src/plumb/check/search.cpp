@@ -28,9 +28,8 @@ class Search {
  public:
   Search(const SearchPlan& plan, RateBelief before, const SearchHooks& hooks, CheckResult& result)
       : given_(plan), plan_(plan.schedule), hooks_(hooks), result_(result), without_(Belief(std::move(before))) {
-    const TrialLength length = trial_length(plan_.steps);
-    trial_ = length.whole;
-    shortest_ = length.shortest;
+    trial_ = std::min(kTrial, plan_.steps);
+    shortest_ = std::min(kShortest, plan_.steps);
     result_.planned_rate = plan_.peak;
     result_.planned_warm_up = plan_.warm_up;
     result_.planned_steps = plan_.steps;
@@ -127,8 +126,8 @@ class Search {
     return best;
   }
 
-  /// Without a loss that one must come below: the rate of a control, if the best trial has gained so little that a much
-  /// lower rate may gain more, as on a plateau, and no lower one is known to gain less. 0: none is needed.
+  /// The rate of a control, if the best trial has gained so little that a much lower rate may gain more, as on a
+  /// plateau, and no lower one is known to gain less. 0: none is needed.
   [[nodiscard]] double control(int64_t warm_up) const {
     constexpr double kLower = 8;
     const Trial* standard = best(warm_up);
@@ -140,7 +139,9 @@ class Search {
     if (lowest->outcome == Outcome::fails || lowest->outcome == Outcome::unmoved) return 0;
     const auto [own, other] = last_losses(*lowest, *standard);
     const double gain = given_.reference - other;
-    return gain < given_.clear_gain && given_.reference - own > gain / 2 ? lowest->learning_rate / kLower : 0;
+    const bool on_plateau = given_.compared && gain <= 0 && gain > -given_.least_gain;
+    const bool little = gain < given_.clear_gain || on_plateau;
+    return little && own - other <= std::abs(gain) / 2 ? lowest->learning_rate / kLower : 0;
   }
 
   /// The belief after all trials with this warm-up.
@@ -192,11 +193,11 @@ class Search {
       if (left() < warm_up + shortest_) return;
       const Trial trial = attempt(plan_.peak, warm_up);
       if (trial.outcome != Outcome::trains && trial.outcome != Outcome::slow) return;
-      // Without a loss that it must come below, it may still be on the plateau that trials at lower rates have left.
+      // It may still be on the plateau that trials at lower rates have left.
       const Trial* standard = best(0);
-      if (given_.clear_gain > 0 && standard != nullptr &&
-          given_.reference - trial.losses.back() < (given_.reference - standard->losses.back()) / 2)
-        return;
+      const double gain = standard == nullptr ? 0 : given_.reference - standard->losses.back();
+      const bool gained = given_.clear_gain > 0 || gain > given_.least_gain;
+      if (standard != nullptr && gained && given_.reference - trial.losses.back() < gain / 2) return;
       result_.shortest_warm_up = warm_up;
     }
   }
@@ -219,14 +220,10 @@ class Search {
     });
   }
 
-  /// Whether the first step at the planned rate is far too small or too large for the weights.
-  [[nodiscard]] bool first_step_alarms() const {
-    return std::any_of(result_.reasons.begin(), result_.reasons.end(),
-                       [](const Reason& reason) { return reason.raised && reason.alarm == "updates"; });
-  }
-  [[nodiscard]] bool any_trains() const {
-    return std::any_of(result_.trials.begin(), result_.trials.end(),
-                       [](const Trial& trial) { return trial.outcome == Outcome::trains; });
+  /// Whether all steps of the planned run change the weights less than a few at the recommended rate.
+  [[nodiscard]] bool useless_at_plan(double recommended) const {
+    constexpr double kFew = 10;
+    return given_.compared && plan_.peak * static_cast<double>(plan_.steps) < kFew * recommended;
   }
 
   /// Whether every trial has failed, down to rates so low that no lower one would help.
@@ -252,7 +249,10 @@ class Search {
     result_.largest_stable_rate = belief.estimate();
     result_.largest_stable_rate_without_warm_up = without_->now.estimate();
     const double stable = belief.estimate().estimate;
-    recommend(std::min(stable / 2, std::max(plan_.peak, stable / 4)) / plan_.factor, {});
+    // Of the runs that validate this search, a quarter of the estimate gives away least (docs/check.md). Weights that
+    // were trained before are not to be changed more than was planned.
+    const double best_guess = std::min(stable / 2, std::max(plan_.peak, stable / 4));
+    recommend(best_guess / plan_.factor, {});
     const std::string about = fmt::format("the largest stable rate is about {:.2g}", stable);
     if (all_failed()) {
       decide(Verdict::cannot,
@@ -268,15 +268,16 @@ class Search {
              fmt::format("cannot tell within this budget: no trial learned anything, at rates down to {:.2g}",
                          smallest_rate()));
       result_.recommended.reset();
-    } else if (trains_at_plan(belief) && first_step_alarms() && stable > kHopeless * plan_.peak) {
+    } else if (trains_at_plan(belief) && useless_at_plan(best_guess)) {
       decide(
           Verdict::other_rate,
-          fmt::format("does not train at {:.2g}: its steps are too small to change anything; {}", plan_.peak, about));
-    } else if (trains_at_plan(belief) && first_step_alarms() && !any_trains()) {
+          fmt::format("learns next to nothing at {:.2g}: its {} steps change the weights less than ten at {:.2g}; {}",
+                      plan_.peak, with_thousands(plan_.steps), best_guess, about));
+    } else if (trains_at_plan(belief) && given_.clear_gain == 0 && control(result_.tried_warm_up) > 0) {
       decide(Verdict::unknown,
-             fmt::format("cannot tell within this budget: the first step at {:.2g} is too large, and no trial came "
-                         "clearly below the labels' frequencies",
-                         plan_.peak));
+             fmt::format("cannot tell within this budget: no trial has come below {:.2f}, what knowing only how "
+                         "frequent each label is gives",
+                         given_.reference));
       result_.recommended.reset();
     } else if (trains_at_plan(belief)) {
       decide(Verdict::trains, fmt::format("trains as configured: {}, {} times the configured one", about,
@@ -284,7 +285,8 @@ class Search {
       if (warms && trains_at_plan(without_->now)) result_.shortest_warm_up = 0;
       if (warms && !result_.shortest_warm_up && result_.tried_warm_up > 0)
         result_.shortest_warm_up = result_.tried_warm_up;
-      recommend(given_.configured_rate, {});
+      if (!given_.compared) recommend(given_.configured_rate, {});
+      shorten_warm_up();
     } else if (!warms && result_.shortest_warm_up) {
       const int64_t steps = *result_.shortest_warm_up;
       decide(Verdict::needs_warm_up,
@@ -307,6 +309,15 @@ class Search {
                          "the configured one is {:.2g}",
                          belief.estimate().low, belief.estimate().high, plan_.peak));
     }
+  }
+
+  /// Recommends a shorter warm-up if the planned one takes most of the run.
+  void shorten_warm_up() {
+    if (!result_.recommended || 2 * plan_.warm_up <= plan_.steps) return;
+    const int64_t usual = std::max<int64_t>(plan_.steps / 10, 1);
+    result_.answer += fmt::format("; but its warm-up takes {} of {} steps, where {} are usual",
+                                  with_thousands(plan_.warm_up), with_thousands(plan_.steps), with_thousands(usual));
+    result_.recommended->warm_up = usual;
   }
 
   void decide(Verdict verdict, std::string answer) {
@@ -345,10 +356,6 @@ class Search {
 };
 
 }  // namespace
-
-TrialLength trial_length(int64_t planned_steps) {
-  return {std::min(kShortest, planned_steps), std::min(kTrial, planned_steps)};
-}
 
 void search_rates(const SearchPlan& plan, RateBelief before, const SearchHooks& hooks, CheckResult& result) {
   Search(plan, std::move(before), hooks, result).run();

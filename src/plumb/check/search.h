@@ -36,12 +36,6 @@ struct SearchHooks {
   std::function<void(const std::string& what, double share)> progress{};  // the next trial; the share of the budget
 };
 
-/// Gradients without which no trial tells anything, and those of a whole one, both without its warm-up.
-struct TrialLength {
-  int64_t shortest, whole;
-};
-TrialLength trial_length(int64_t planned_steps);
-
 /// Tries rates within what the budget leaves after `result.cost`, and fills in `result` from `verdict` to
 /// `shortest_warm_up`, its cost, `planned_seconds` and `trials`. `before`: the belief before any trial.
 void search_rates(const SearchPlan& plan, RateBelief before, const SearchHooks& hooks, CheckResult& result);

@@ -21,7 +21,7 @@ Subject open_subject(RunConfig config, std::filesystem::path checkpoint) {
   run.task.name = subject.task->name();
   subject.task->complete(run.model);
   run.train.processes = 1;  // a trial is a run in this process, which has the same result
-  run.train.shard_optimizer = false;
+  run.train.shard = "none";
   validate(run.model);
   validate(run.train);
   require_short_sequences(*subject.task, run.model);

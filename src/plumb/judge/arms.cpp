@@ -212,7 +212,8 @@ std::string name_of_place(const std::vector<ArmPlace>& places, size_t which) {
 }
 
 /// Reads the runs. Returns the name of each run's arm; empty if its settings make the arm.
-std::vector<std::string> read_places(const std::vector<ArmPlace>& places, const ArmOptions& options, Records& records) {
+std::vector<std::string> read_places(const std::vector<ArmPlace>& places, const ArmOptions& options, Records& records,
+                                     std::vector<std::string>& notes) {
   std::vector<std::string> keys = options.by;
   for (const std::string& key : {options.seed, options.rate}) {
     if (!key.empty()) keys.push_back(key);
@@ -221,7 +222,7 @@ std::vector<std::string> read_places(const std::vector<ArmPlace>& places, const 
   std::vector<size_t> place_of;  // by run
   bool several = false;          // runs at one place
   for (size_t i = 0; i < places.size(); ++i) {
-    Records found = read_run_records(places[i].place, keys);
+    Records found = read_run_records(places[i].place, keys, notes);
     std::erase_if(found, [&](const RunRecord& record) { return !fits(record, options); });
     several |= found.size() > 1;
     place_of.insert(place_of.end(), found.size(), i);
@@ -275,8 +276,9 @@ std::vector<ArmPlace> arm_places(const std::vector<std::string>& arguments) {
 RunArms gather_arms(const std::vector<ArmPlace>& places, const ArmOptions& options) {
   if (places.empty()) throw UsageError("no runs", "name directories or files of runs");
   Records records;
-  const std::vector<std::string> names = read_places(places, options, records);
-  RunArms arms{.metric = metric_of(records, options.metric)};
+  RunArms arms;
+  const std::vector<std::string> names = read_places(places, options, records, arms.notes);
+  arms.metric = metric_of(records, options.metric);
   arms.larger_is_better = options.larger_is_better ? *options.larger_is_better : direction_of(arms.metric);
   const std::string seed = key_of(records, options.seed, is_seed_key);
   const std::string rate = key_of(records, options.rate, is_rate_key);

@@ -65,30 +65,30 @@ ArmComparison compare(const RunArm& baseline, const RunArm& arm, const ArmRule& 
 }
 
 /// Judges the arms against the baseline so that all verdicts together err as often as the rule allows: with n arms,
-/// those decided at error/n stand; with m of them standing, so do those decided at error/(n − m), and so on.
+/// those decided at error/n stand; with m of them standing, so do those decided at error/(n − m), and so on. Each has
+/// the interval of the level at which it was decided, or at which it was not.
 std::vector<ArmComparison> compare_all(const RunArm& baseline, const std::vector<const RunArm*>& arms,
                                        const ArmRule& rule) {
-  std::vector<ArmComparison> judged;
+  std::vector<ArmComparison> judged(arms.size());
   std::vector<bool> stands(arms.size(), false);
-  for (const RunArm* arm : arms) judged.push_back(compare(baseline, *arm, rule));
   for (size_t standing = 0;;) {
-    ArmRule stricter = rule;
-    stricter.error = rule.error / static_cast<double>(arms.size() - standing);
+    ArmRule shared = rule;
+    shared.error = rule.error / static_cast<double>(arms.size() - standing);
     const size_t before = standing;
     for (size_t i = 0; i < arms.size(); ++i) {
-      if (stands[i] || !is_decided(judged[i].judgment.outcome)) continue;
-      if (compare(baseline, *arms[i], stricter).judgment.outcome != judged[i].judgment.outcome) continue;
-      stands[i] = true;
-      ++standing;
+      if (stands[i]) continue;
+      judged[i] = compare(baseline, *arms[i], shared);
+      stands[i] = is_decided(judged[i].judgment.outcome);
+      if (stands[i]) ++standing;
     }
     if (standing == before || standing == arms.size()) break;
   }
   for (size_t i = 0; i < arms.size(); ++i) {
     if (stands[i]) continue;
-    if (is_decided(judged[i].judgment.outcome)) judged[i].deviation = std::nan("");  // by itself it is decided
-    judged[i].judgment = undecided_because(
-        judged[i].judgment,
-        fmt::format("{} by itself, but not among {} comparisons", to_string(judged[i].judgment.outcome), arms.size()));
+    const Outcome alone = compare(baseline, *arms[i], rule).judgment.outcome;
+    if (!is_decided(alone)) continue;
+    judged[i].judgment.reason =
+        fmt::format("{} by itself, but not among {} comparisons", to_string(alone), arms.size());
   }
   return judged;
 }

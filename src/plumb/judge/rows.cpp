@@ -89,7 +89,8 @@ std::set<std::string> describing_columns(const std::vector<Row>& rows) {
   return columns;
 }
 
-/// Throws Error if a column that no key names has lines of training and of validation: they are no runs of their own.
+/// Throws UsageError if a column that no key names has lines of training and of validation: they are no runs of their
+/// own.
 void require_one_part(const std::vector<Row>& rows, const std::set<std::string>& describing,
                       const std::vector<std::string>& keys, const std::string& name) {
   static constexpr std::array<std::string_view, 5> kParts = {"split", "phase", "mode", "stage", "subset"};
@@ -101,8 +102,8 @@ void require_one_part(const std::vector<Row>& rows, const std::set<std::string>&
       if (const std::string* text = cell(row, column)) values.insert(*text);
     }
     if (values.size() > 1)
-      throw Error(fmt::format("{}: its lines are of several kinds, by \"{}\"", name, column),
-                  fmt::format("choose one: --where {}={}", column, *values.rbegin()));
+      throw UsageError(fmt::format("{}: its lines are of several kinds, by \"{}\"", name, column),
+                       fmt::format("choose one: --where {}={}", column, *values.rbegin()));
   }
 }
 

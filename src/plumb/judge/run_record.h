@@ -30,6 +30,7 @@ struct RunRecord {
 ///   - a directory of Plumb's runs (run/run_summary.h), or one of them;
 ///   - TensorBoard's event files, one run for each directory that holds some;
 ///   - a database of trackio (.db), which keeps the runs of a project;
+///   - a chart of W&B's page, exported as a table (judge/wandb_chart.h);
 ///   - a table (.csv, .tsv), a file with an object per line (.jsonl), or one with a list of objects (.json), by itself
 ///   or
 ///     as "log_history", as transformers' Trainer writes it. With a column "step" (or "_step", "global_step",
@@ -37,7 +38,10 @@ struct RunRecord {
 ///     by `keys` and by columns of text; without any, a file is one run. Otherwise a line is a run, and its columns are
 ///     both settings and metrics. Nested objects give keys with dots;
 ///   - any other directory: all such files in it and in the folders within, of .json files only "trainer_state.json".
-/// Throws Error if nothing can be read there.
+///     One that cannot be read is left out, with a sentence in `notes`.
+/// Throws Error if nothing can be read there, and UsageError if lines have to be chosen by a key.
+std::vector<RunRecord> read_run_records(const std::filesystem::path& place, const std::vector<std::string>& keys,
+                                        std::vector<std::string>& notes);
 std::vector<RunRecord> read_run_records(const std::filesystem::path& place, const std::vector<std::string>& keys = {});
 
 }  // namespace plumb

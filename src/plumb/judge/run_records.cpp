@@ -14,6 +14,7 @@
 #include "plumb/judge/rows.h"
 #include "plumb/judge/run_record.h"
 #include "plumb/judge/trackio.h"
+#include "plumb/judge/wandb_chart.h"
 #include "plumb/run/run_summary.h"
 
 namespace plumb {
@@ -33,7 +34,7 @@ std::vector<Row> rows_of_table(const fs::path& file) {
       if (!is_missing(lines[i][column])) row.emplace_back(lines[0][column], lines[i][column]);
     }
   }
-  return rows;
+  return unfolded_chart(std::move(rows), lines.empty() ? std::vector<std::string>() : lines[0]);
 }
 
 std::vector<Row> rows_of_lines(const fs::path& file) {
@@ -110,12 +111,41 @@ bool holds_plumb_runs(const fs::path& directory) {
   return false;
 }
 
+/// What of a directory cannot be read: damaged files, and those that are no logs.
+class LeftOut {
+ public:
+  /// Whether `read` does not throw Error; keeps what it says otherwise.
+  template <typename Read>
+  bool reads(const Read& read) {
+    try {
+      read();
+      return true;
+    } catch (const UsageError&) {
+      throw;
+    } catch (const Error& error) {
+      errors_.push_back(error);
+      return false;
+    }
+  }
+
+  /// Sentences on all of it, of a directory in which other runs were found. Otherwise the first error is that of the
+  /// directory.
+  void add_notes(bool found, std::vector<std::string>& notes) const {
+    if (!found && !errors_.empty()) throw Error(errors_.front());
+    for (const Error& error : errors_) notes.push_back(fmt::format("left out: {}", error.what()));
+  }
+
+ private:
+  std::vector<Error> errors_;
+};
+
 /// Runs from directories of event files. PyTorch's `SummaryWriter.add_hparams` writes a run's hyperparameters and final
 /// metrics into a directory of their own within that of the run, to which they are added.
-std::vector<RunRecord> records_of_events(const std::set<fs::path>& directories) {
+std::vector<RunRecord> records_of_events(const std::set<fs::path>& directories, LeftOut& left_out) {
   std::map<fs::path, RunRecord> records;  // a directory comes before those within
   for (const fs::path& directory : directories) {
-    RunRecord record = read_event_files(directory);
+    RunRecord record;
+    if (!left_out.reads([&] { record = read_event_files(directory); })) continue;
     const auto parent = records.find(directory.parent_path());
     if (parent != records.end() && !record.settings.empty() && parent->second.settings.empty()) {
       parent->second.settings = std::move(record.settings);
@@ -129,7 +159,8 @@ std::vector<RunRecord> records_of_events(const std::set<fs::path>& directories) 
   return runs;
 }
 
-std::vector<RunRecord> records_in_directory(const fs::path& directory, const std::vector<std::string>& keys) {
+std::vector<RunRecord> records_in_directory(const fs::path& directory, const std::vector<std::string>& keys,
+                                            std::vector<std::string>& notes) {
   std::vector<RunRecord> records;
   if (holds_plumb_runs(directory)) {
     for (const RunSummary& run : read_runs({directory.string()})) records.push_back(record_of(run));
@@ -145,23 +176,34 @@ std::vector<RunRecord> records_in_directory(const fs::path& directory, const std
       files.insert(entry.path());
     }
   }
+  LeftOut left_out;
   if (!with_events.empty()) {
-    return records_of_events(with_events);
+    records = records_of_events(with_events, left_out);
+  } else {
+    for (const fs::path& file : files) {
+      left_out.reads([&] {
+        const std::string name = fs::relative(file, directory).string();
+        for (RunRecord& record : records_in_file(file, name, keys)) records.push_back(std::move(record));
+      });
+    }
   }
-  for (const fs::path& file : files) {
-    const std::string name = fs::relative(file, directory).string();
-    for (RunRecord& record : records_in_file(file, name, keys)) records.push_back(std::move(record));
-  }
+  left_out.add_notes(!records.empty(), notes);
   return records;
 }
 
 }  // namespace
 
 std::vector<RunRecord> read_run_records(const fs::path& place, const std::vector<std::string>& keys) {
+  std::vector<std::string> notes;
+  return read_run_records(place, keys, notes);
+}
+
+std::vector<RunRecord> read_run_records(const fs::path& place, const std::vector<std::string>& keys,
+                                        std::vector<std::string>& notes) {
   if (!fs::exists(place)) throw Error(fmt::format("{}: does not exist", place.string()));
   std::vector<RunRecord> records;
   if (fs::is_directory(place)) {
-    records = records_in_directory(place, keys);
+    records = records_in_directory(place, keys, notes);
   } else if (is_event_file(place)) {
     records = {read_event_files(place.parent_path())};
   } else {

@@ -39,7 +39,10 @@ Decoder::Decoder(const ModelConfig& config, at::ScalarType type) : Model(config,
 Tensor Decoder::hidden(const std::vector<int64_t>& tokens, const std::vector<int64_t>& segments, const Ragged& layout,
                        ForwardContext& context) {
   context.enter(layout);
-  return (*stack_)((*embedding_)(tokens, layout.positions(), segments, context), layout, context);
+  Course all;
+  return stack_->part(
+      context.course() != nullptr ? *context.course() : all, 0,
+      [&] { return (*embedding_)(tokens, layout.positions(), segments, context); }, layout, {}, context);
 }
 
 Tensor Decoder::hidden(const std::vector<int64_t>& tokens, const Ragged& layout, ForwardContext& context) {
@@ -48,7 +51,7 @@ Tensor Decoder::hidden(const std::vector<int64_t>& tokens, const Ragged& layout,
 
 Tensor Decoder::states(const Batch& batch, ForwardContext& context) {
   const Tensor all = hidden(batch.target_input, batch.target_layout, context);
-  return config().labels > 0 ? pooling_(all, batch.target_layout) : all;
+  return config().labels > 0 && all.defined() ? pooling_(all, batch.target_layout) : all;
 }
 
 Tensor Decoder::class_logits(const Batch& batch) {

@@ -53,11 +53,16 @@ Encoder::Encoder(const ModelConfig& config, at::ScalarType type)
 Tensor Encoder::hidden(const std::vector<int64_t>& tokens, const std::vector<int64_t>& segments, const Ragged& layout,
                        ForwardContext& context) {
   context.enter(layout);
-  return (*stack_)((*embedding_)(tokens, layout.positions(), segments, context), layout, context);
+  Course all;
+  return stack_->part(
+      context.course() != nullptr ? *context.course() : all, 0,
+      [&] { return (*embedding_)(tokens, layout.positions(), segments, context); }, layout, {}, context);
 }
 
 Tensor Encoder::states(const Batch& batch, ForwardContext& context) {
-  Tensor pooled = pooling_(hidden(batch.source, batch.segments, batch.source_layout, context), batch.source_layout);
+  const Tensor all = hidden(batch.source, batch.segments, batch.source_layout, context);
+  if (!all.defined()) return {};
+  Tensor pooled = pooling_(all, batch.source_layout);
   if (!batch.places.empty()) pooled = pooled.index_select(0, ops::index_beside(pooled, batch.places));
   if (transform_) return (*transform_norm_)(at::gelu(transform_(pooled)), context);
   return pooler_ ? at::tanh(pooler_(pooled)) : pooled;

@@ -59,8 +59,18 @@ Tensor EncoderDecoder::decode(const std::vector<int64_t>& target, const Ragged& 
 }
 
 Tensor EncoderDecoder::states(const Batch& batch, ForwardContext& context) {
-  const Tensor memory = encode(batch.source, batch.source_layout, context, batch.segments);
-  return decode(batch.target_input, batch.target_layout, memory, batch.source_layout, context);
+  Course all;
+  Course& course = context.course() != nullptr ? *context.course() : all;
+  const Ragged &source = batch.source_layout, &target = batch.target_layout;
+  context.enter(source);
+  const Tensor memory = encoder_->part(
+      course, 0, [&] { return (*source_)(batch.source, source.positions(), batch.segments, context); }, source, {},
+      context);
+  if (memory.defined()) course.memory = memory;
+  context.enter(target);
+  return decoder_->part(
+      course, config().encoder_layers, [&] { return (*target_)(batch.target_input, target.positions(), {}, context); },
+      target, source, context);
 }
 
 DecoderState EncoderDecoder::start(const std::vector<int64_t>& source, const Ragged& layout) {

@@ -8,7 +8,9 @@
 #include "plumb/base/error.h"
 #include "plumb/base/random.h"
 #include "plumb/model/kind.h"
+#include "plumb/model/stages.h"
 #include "plumb/nn/init/init.h"
+#include "plumb/nn/parameter_shards.h"
 #include "plumb/nn/residual/residual.h"
 #include "plumb/nn/unit_matrices.h"
 #include "plumb/ops/cross_entropy.h"
@@ -55,9 +57,18 @@ Tensor Model::tangent(const Tensor& change) const {
 
 LayerDivision Model::divide(const Group& group) {
   LayerDivision division(parameters_, group);
+  if (group.size() == 1) return division;
   divide_layers(division);
   division.apply(parameters_);
   return division;
+}
+
+std::unique_ptr<ParameterShards> Model::shard(const Group& group, bool cuts_values) {
+  return std::make_unique<ParameterShards>(parameters_, group, cuts_values);
+}
+
+void Model::keep_stage(LayerDivision& division, const Group& pipeline, const Stages& stages) {
+  division.keep_stage(parameters_, pipeline, stages.users());
 }
 
 void Model::divide_layers(LayerDivision& /*division*/) {
@@ -87,6 +98,11 @@ void Model::add_output_scale() {
   if (!prescription_of(config_.residual).unit_matrices) return;
   output_scale_ =
       parameters_.add_constant("output.scale", {outputs()}, 1 / std::sqrt(static_cast<double>(config_.d_model)));
+}
+
+int64_t Model::outputs() const {
+  if (config_.labels > 0) return config_.labels;
+  return kind_of(config_).only_encodes() ? source_vocabulary_of(config_) : config_.target_vocabulary;
 }
 
 Tensor Model::logit_scales() const { return output_scale_ * std::sqrt(static_cast<double>(config_.d_model)); }

@@ -18,6 +18,8 @@ class Generates;
 class Translates;
 class Classifies;
 class Embeds;
+class ParameterShards;
+class Stages;
 
 /// The loss of a batch.
 struct Loss {
@@ -64,14 +66,15 @@ class Model {
   /// Runs the profiling pass of a scheme that has one (Admin) on a given batch. Call it after `initialize`.
   void profile(const Batch& batch);
 
-  /// The input of the output layer, one row per label of the batch: (labels, features).
+  /// The input of the output layer, one row per label of the batch: (labels, features). If the context has a course
+  /// (ForwardContext::follow), only its layers are run; without the last layer, the result is undefined.
   virtual Tensor states(const Batch& batch, ForwardContext& context) = 0;
 
   /// (rows, features) → (rows, output vocabulary or labels).
   [[nodiscard]] virtual Tensor logits(const Tensor& hidden) const;
 
   /// The number of classes per logit row: the target vocabulary, or the labels of a classifier.
-  [[nodiscard]] int64_t outputs() const { return output_.size(0); }
+  [[nodiscard]] int64_t outputs() const;
 
   /// The loss of a batch: the weighted mean cross-entropy of its labels, unless `options` says otherwise.
   virtual Loss loss(const Batch& batch, const LossOptions& options, ForwardContext& context);
@@ -79,8 +82,17 @@ class Model {
   /// Divides every layer among the ranks of a group, which compute the model together from now on: they call everything
   /// with the same arguments in the same order, and get the same results. Embeddings, norms and the output layer stay
   /// whole. Call it after `initialize`, with the same parameters in all ranks; it replaces the flat buffer. Throws
-  /// Error if the model cannot be divided so (require_divisible in model/divisible.h).
+  /// Error if the model cannot be divided so (require_divisible in model/divisible.h). In a group of one, nothing
+  /// changes.
   LayerDivision divide(const Group& group);
+
+  /// Cuts the parameters among the ranks of a group, which call it with the same values (nn/parameter_shards.h). The
+  /// model must outlive the result.
+  [[nodiscard]] std::unique_ptr<ParameterShards> shard(const Group& group, bool cuts_values);
+
+  /// Leaves only the parameters that this rank's stage uses, rank s of `pipeline` being stage s, in a new flat buffer.
+  /// `division`: from `divide`. From now on, only the stage's layers can be run (ForwardContext::follow).
+  void keep_stage(LayerDivision& division, const Group& pipeline, const Stages& stages);
 
   /// Further capabilities of the model (model/capabilities.h); null if it lacks them.
   [[nodiscard]] virtual Generates* generates() { return nullptr; }

@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "plumb/base/error.h"
+#include "plumb/nn/layer_source.h"
+#include "plumb/ops/backward_call.h"
+#include "plumb/ops/recompute.h"
 
 namespace plumb {
 namespace {
@@ -82,7 +86,7 @@ int64_t DecoderState::self_bytes() const {
 }
 
 Stack::Stack(Parameters& parameters, const ModelConfig& config, const Shape& shape, Positions& positions)
-    : shape_(shape), parallel_(config.parallel) {
+    : shape_(shape), parallel_(config.parallel), value_residual_(config.value_residual) {
   const int64_t d = config.d_model;
   const ops::HeadShape heads{config.heads, config.kv_heads > 0 ? config.kv_heads : config.heads,
                              config.head_size > 0 ? config.head_size : d / config.heads};
@@ -116,25 +120,29 @@ void Stack::divide(LayerDivision& division) {
   }
 }
 
-Tensor Stack::run(const Tensor& x, const Ragged& layout, const Attend& self, const Attend& cross,
-                  ForwardContext& context) const {
-  Stream stream = scheme_->enter(context.passed({{shape_.stack}, Point::input}, x), context);
-  for (size_t i = 0; i < layers_.size(); ++i) {
-    int64_t position = 0;
-    const auto apply = [&](SubLayerKind kind, const std::function<Tensor(const Tensor&)>& forward) {
-      const LayerId id{shape_.stack, static_cast<int64_t>(i), kind};
-      scheme_->apply(stream, {id, position++, forward}, context);
-      stream.for_each([&](Tensor& tensor) { tensor = context.passed({id, Point::stream}, tensor); });
-    };
-    const FeedForward& feed_forward = *layers_[i].feed_forward;
-    if (parallel_) {
-      apply(SubLayerKind::parallel, [&](const Tensor& h) { return self(i, h) + feed_forward(h); });
-    } else {
-      apply(SubLayerKind::self_attention, [&](const Tensor& h) { return self(i, h); });
-    }
-    if (shape_.cross_attention) apply(SubLayerKind::cross_attention, [&](const Tensor& h) { return cross(i, h); });
-    if (!parallel_) apply(SubLayerKind::feed_forward, [&](const Tensor& h) { return feed_forward(h); });
+void Stack::apply_layer(size_t i, Stream& stream, const Attentions& attentions, ForwardContext& context) const {
+  const auto& [self, cross] = attentions;
+  int64_t position = 0;
+  const auto apply = [&](SubLayerKind kind, const std::function<Tensor(const Tensor&)>& forward) {
+    const LayerId id{shape_.stack, static_cast<int64_t>(i), kind};
+    scheme_->apply(stream, {id, position++, forward}, context);
+    stream.for_each([&](Tensor& tensor) { tensor = context.passed({id, Point::stream}, tensor); });
+  };
+  const FeedForward& feed_forward = *layers_[i].feed_forward;
+  if (parallel_) {
+    apply(SubLayerKind::parallel, [&](const Tensor& h) { return self(i, h) + feed_forward(h); });
+  } else {
+    apply(SubLayerKind::self_attention, [&](const Tensor& h) { return self(i, h); });
   }
+  if (shape_.cross_attention) apply(SubLayerKind::cross_attention, [&](const Tensor& h) { return cross(i, h); });
+  if (!parallel_) apply(SubLayerKind::feed_forward, [&](const Tensor& h) { return feed_forward(h); });
+}
+
+Stream Stack::enter(const Tensor& x, ForwardContext& context) const {
+  return scheme_->enter(context.passed({{shape_.stack}, Point::input}, x), context);
+}
+
+Tensor Stack::leave(const Stream& stream, const Ragged& layout, ForwardContext& context) const {
   Tensor result = scheme_->leave(stream, context);
   if (shape_.center_result) {
     result = centered(result, layout);
@@ -143,20 +151,140 @@ Tensor Stack::run(const Tensor& x, const Ragged& layout, const Attend& self, con
   return context.passed({{shape_.stack}, Point::result}, result);
 }
 
+/// What the layers of a pass read besides the stream.
+struct Stack::Beside {
+  struct Layouts {
+    Ragged stream, memory;
+  };
+  std::shared_ptr<const Layouts> layouts;
+  Tensor memory;  // undefined without cross-attention
+  AttentionPass pass{layouts->stream};
+};
+
+void Stack::apply_layer(size_t i, Stream& stream, Beside& beside, ForwardContext& context) const {
+  const Attend self = [&](size_t layer, const Tensor& h) {
+    return layers_[layer].self_attention.self(h, beside.pass, shape_.causal, context);
+  };
+  const Attend cross = [&](size_t layer, const Tensor& h) {
+    const MultiHeadAttention& attention = *layers_[layer].cross_attention;
+    const LayerId id{shape_.stack, static_cast<int64_t>(layer), SubLayerKind::cross_attention};
+    const Tensor read = context.passed({id, Point::memory}, beside.memory);
+    return attention.cross(h, beside.layouts->stream, attention.remember(read, beside.layouts->memory, context),
+                           context);
+  };
+  apply_layer(i, stream, {self, cross}, context);
+}
+
+struct Stack::Form {
+  size_t sources = 0;
+  bool second = false, memory = false, first_values = false;
+};
+
+std::vector<Tensor> Stack::taken_apart(Stream& stream, const Beside& beside, Form& form) const {
+  std::vector<Tensor> tensors;
+  stream.for_each([&](const Tensor& tensor) { tensors.push_back(tensor); });
+  form = {stream.sources.size(), stream.second.defined(), beside.memory.defined(),
+          value_residual_ && beside.pass.first_values.defined()};
+  if (form.memory) tensors.push_back(beside.memory);
+  if (form.first_values) tensors.push_back(beside.pass.first_values);
+  return tensors;
+}
+
+void Stack::put_together(const std::vector<Tensor>& tensors, const Form& form, Stream& stream, Beside& beside) {
+  auto next = tensors.begin();
+  stream.x = *next++;
+  stream.second = form.second ? *next++ : Tensor();
+  const auto sources = next;
+  next += static_cast<std::ptrdiff_t>(form.sources);
+  stream.sources.assign(sources, next);
+  beside.memory = form.memory ? *next++ : Tensor();
+  beside.pass.first_values = form.first_values ? *next++ : Tensor();
+}
+
+void Stack::recompute_layer(size_t i, Stream& stream, Beside& beside, ForwardContext& context) const {
+  const LayerId id{shape_.stack, static_cast<int64_t>(i)};
+  LayerSource* const source = context.source();
+  Form before, after;
+  const std::vector<Tensor> inputs = taken_apart(stream, beside, before);
+  Beside blank = beside;  // what the graph keeps must not refer to the graph
+  blank.memory = blank.pass.first_values = Tensor();
+  const auto apply = [=, this](const std::vector<Tensor>& given, Beside& own, ForwardContext& in, Form& becomes) {
+    if (source != nullptr) source->fetch(id);
+    Stream part;
+    put_together(given, before, part, own);
+    apply_layer(i, part, own, in);
+    return taken_apart(part, own, becomes);
+  };
+  const auto first = [&](const std::vector<Tensor>& given) {
+    Beside own = blank;
+    std::vector<Tensor> results = apply(given, own, context, after);
+    beside.pass.angles_of = own.pass.angles_of;
+    beside.pass.angles = own.pass.angles;
+    if (source != nullptr) source->release(id);
+    return results;
+  };
+  const auto again = [apply, blank, in = context.again()](const std::vector<Tensor>& given) {
+    Beside own = blank;
+    ForwardContext same = in;
+    Form form;
+    return apply(given, own, same, form);
+  };
+  const auto release = [=] {
+    if (source != nullptr) source->release(id);
+  };
+  put_together(ops::recomputed(inputs, {first, again, release}), after, stream, beside);
+}
+
+void Stack::fetch_and_apply(size_t i, Stream& stream, Beside& beside, ForwardContext& context) const {
+  const LayerId id{shape_.stack, static_cast<int64_t>(i)};
+  LayerSource* const source = context.source();
+  Form form;
+  const auto mark = [&](const std::function<void()>& reached) {
+    const std::vector<Tensor> tensors = taken_apart(stream, beside, form);
+    put_together(ops::called_in_backward(tensors, reached), form, stream, beside);
+  };
+  mark([=] { source->release(id); });
+  source->fetch(id);
+  apply_layer(i, stream, beside, context);
+  source->release(id);
+  mark([=] { source->fetch(id); });
+}
+
 Tensor Stack::operator()(const Tensor& x, const Ragged& layout, const Tensor& memory, const Ragged& memory_layout,
                          ForwardContext& context) const {
-  context.show({{shape_.stack}, Point::input}, x);
-  AttentionPass pass(layout);
-  const Attend self = [&](size_t i, const Tensor& h) {
-    return layers_[i].self_attention.self(h, pass, shape_.causal, context);
-  };
-  const Attend cross = [&](size_t i, const Tensor& h) {
-    const MultiHeadAttention& attention = *layers_[i].cross_attention;
-    const LayerId id{shape_.stack, static_cast<int64_t>(i), SubLayerKind::cross_attention};
-    const Tensor read = context.passed({id, Point::memory}, memory);
-    return attention.cross(h, layout, attention.remember(read, memory_layout, context), context);
-  };
-  return run(x, layout, self, cross, context);
+  Course course{.memory = memory};
+  return part(
+      course, 0, [&] { return x; }, layout, memory_layout, context);
+}
+
+Tensor Stack::part(Course& course, int64_t first, const std::function<Tensor()>& input, const Ragged& layout,
+                   const Ragged& memory_layout, ForwardContext& context) const {
+  const auto layers = static_cast<int64_t>(layers_.size());
+  const int64_t begin = std::max<int64_t>(course.first - first, 0), end = std::min(course.last - first, layers);
+  if (begin > end || (begin == end && layers > 0)) return {};
+  if (begin == 0) {
+    const Tensor x = input();
+    context.show({{shape_.stack}, Point::input}, x);
+    course.stream = enter(x, context);
+  }
+  Beside beside{std::make_shared<const Beside::Layouts>(Beside::Layouts{layout, memory_layout}), course.memory};
+  beside.pass.first_values = course.first_values;
+  for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
+    if (context.recomputes()) {
+      recompute_layer(i, course.stream, beside, context);
+    } else if (context.source() != nullptr) {
+      fetch_and_apply(i, course.stream, beside, context);
+    } else {
+      apply_layer(i, course.stream, beside, context);
+    }
+  }
+  course.memory = beside.memory;
+  if (value_residual_) course.first_values = beside.pass.first_values;
+  if (end < layers) return {};
+  Tensor result = leave(course.stream, layout, context);
+  course.stream = {};
+  course.first_values = Tensor();
+  return result;
 }
 
 DecoderState Stack::start(int64_t rows) const {
@@ -193,7 +321,9 @@ Tensor Stack::read(const Tensor& x, const Ragged& layout, const std::vector<int6
   const Attend cross = [&](size_t i, const Tensor& h) {
     return layers_[i].cross_attention->cross(h, by_source, state.memory[i], context);
   };
-  Tensor out = run(x, layout, self, cross, context);
+  Stream stream = enter(x, context);
+  for (size_t i = 0; i < layers_.size(); ++i) apply_layer(i, stream, {self, cross}, context);
+  Tensor out = leave(stream, layout, context);
   for (size_t r = 0; r < state.positions.size(); ++r) state.positions[r] += layout.length(static_cast<int64_t>(r));
   return out;
 }

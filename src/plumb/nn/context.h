@@ -15,6 +15,9 @@
 
 namespace plumb {
 
+class LayerSource;
+struct Course;
+
 /// Receives activations as they are computed: (where, tensor (tokens, width)).
 using Observer = std::function<void(const ActivationPoint&, const Tensor&)>;
 
@@ -55,6 +58,22 @@ class ForwardContext {
   void set_idle(bool idle) { idle_ = idle; }
   [[nodiscard]] bool idle() const { return idle_; }
 
+  /// Layers keep their inputs instead of their activations, which the backward pass computes again. Not while
+  /// activations are watched or tapped.
+  void recompute() { recomputes_ = true; }
+  [[nodiscard]] bool recomputes() const { return recomputes_ && !observer_ && !tap_ && !score_observer_; }
+
+  /// Where layers get their parameters from, which must outlive the graph; null: they have them.
+  void set_source(LayerSource* source) { source_ = source; }
+  [[nodiscard]] LayerSource* source() const { return source_; }
+
+  /// This context for computing the same again: the same masks and statistics, but no averages of norms are updated.
+  [[nodiscard]] ForwardContext again() const {
+    ForwardContext same = *this;
+    if (pass_ == Pass::training) same.pass_ = Pass::measurement;
+    return same;
+  }
+
   /// The training step; 0 outside training.
   [[nodiscard]] int64_t step() const { return step_; }
 
@@ -70,6 +89,15 @@ class ForwardContext {
   /// final state in it. `state` must outlive the context.
   void carry(CarriedState& state) { carried_ = &state; }
   [[nodiscard]] CarriedState* carried() const { return carried_; }  // null: sequences start from scratch
+
+  /// Only the layers of `course` are run, before which the pass has come by `sites` dropout sites. `course` must
+  /// outlive the context.
+  void follow(Course& course, uint64_t sites) {
+    course_ = &course;
+    site_ = sites;
+  }
+  [[nodiscard]] Course* course() const { return course_; }  // null: all layers
+  [[nodiscard]] uint64_t sites() const { return site_; }    // so far
 
   void watch(Observer observer) { observer_ = std::move(observer); }
   [[nodiscard]] bool watched() const { return static_cast<bool>(observer_); }
@@ -112,6 +140,8 @@ class ForwardContext {
   Pass pass_ = Pass::evaluation;
   bool regularizes_ = false;
   bool idle_ = false;
+  bool recomputes_ = false;
+  LayerSource* source_ = nullptr;
   double p_ = 0;
   uint64_t seed_ = 0;
   int64_t step_ = 0;
@@ -119,6 +149,7 @@ class ForwardContext {
   std::vector<RowRun> runs_;  // of the layout entered last
   int64_t rows_ = 0;          // its tokens
   CarriedState* carried_ = nullptr;
+  Course* course_ = nullptr;
   Observer observer_;
   Tap tap_;
   ScoreObserver score_observer_;

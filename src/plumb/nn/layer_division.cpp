@@ -3,11 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "plumb/base/error.h"
 
 namespace plumb {
+namespace {
+
+/// No elements, in a shape with as many dimensions.
+Tensor without_rows(const Tensor& x) {
+  std::vector<int64_t> sizes = x.sizes().vec();
+  if (sizes.empty()) sizes.push_back(0);
+  sizes.front() = 0;
+  return at::empty(sizes, x.options().requires_grad(false));
+}
+
+}  // namespace
 
 LayerDivision::LayerDivision(const Parameters& parameters, const Group& group) : group_(group) {
   for (const Parameter& parameter : parameters.all()) all_.push_back({parameter.value, parameter.value.sizes().vec()});
@@ -43,9 +55,36 @@ void LayerDivision::apply(Parameters& parameters) const {
   for (size_t i = 0; i < all_.size(); ++i) all_[i].value.copy_(pieces[i]);
 }
 
+void LayerDivision::keep_stage(Parameters& parameters, const Group& pipeline, std::vector<std::vector<int64_t>> users) {
+  const at::NoGradGuard no_graph;
+  pipeline_ = pipeline;
+  std::map<std::vector<int64_t>, std::vector<size_t>> by_users;
+  std::vector<Tensor> pieces;
+  for (size_t i = 0; i < all_.size(); ++i) {
+    Entry& entry = all_[i];
+    entry.users = std::move(users[i]);
+    if (entry.users.size() > 1) by_users[entry.users].push_back(i);
+    pieces.push_back(is_used(entry) ? entry.value.detach().clone() : without_rows(entry.value));
+  }
+  for (size_t i = 0; i < all_.size(); ++i) all_[i].value.set_data(pieces[i]);
+  parameters.finish();
+  for (size_t i = 0; i < all_.size(); ++i) all_[i].value.copy_(pieces[i]);
+  for (const auto& [stages, which] : by_users) {
+    const bool member = std::find(stages.begin(), stages.end(), pipeline.rank()) != stages.end();
+    const Group group = pipeline.split(member ? 0 : 1 + pipeline.rank());
+    if (member) shared_.push_back({group, which});
+  }
+}
+
+bool LayerDivision::is_used(const Entry& entry) const {
+  return pipeline_.size() == 1 ||
+         std::find(entry.users.begin(), entry.users.end(), pipeline_.rank()) != entry.users.end();
+}
+
 Tensor LayerDivision::piece(size_t parameter, const Tensor& whole) const {
   const Entry& entry = all_[parameter];
-  if (entry.parts.empty() || whole.sizes() != entry.sizes) return whole;
+  if (whole.sizes() != entry.sizes) return whole;
+  if (entry.parts.empty()) return is_used(entry) ? whole : without_rows(whole);
   std::vector<Tensor> own;
   int64_t begin = 0;
   for (const int64_t part : entry.parts) {
@@ -53,34 +92,47 @@ Tensor LayerDivision::piece(size_t parameter, const Tensor& whole) const {
     own.push_back(whole.narrow(entry.dimension, begin + group_.rank() * size, size));
     begin += part;
   }
-  return at::cat(own, entry.dimension);
+  const Tensor piece = at::cat(own, entry.dimension);
+  return is_used(entry) ? piece : without_rows(piece);
 }
 
 Tensor LayerDivision::whole(size_t parameter, const Tensor& piece) const {
   const Entry& entry = all_[parameter];
-  if (entry.parts.empty() || piece.sizes() != entry.value.sizes()) return piece;
-  std::vector<int64_t> sizes;
-  for (const int64_t part : entry.parts) sizes.push_back(share(part));
-  std::vector<std::vector<Tensor>> by_rank;
-  for (const Tensor& each : group_.gather(piece)) by_rank.push_back(each.split_with_sizes(sizes, entry.dimension));
-  if (by_rank.empty()) return {};
-  std::vector<Tensor> rows;
-  for (size_t part = 0; part < sizes.size(); ++part) {
-    for (const std::vector<Tensor>& pieces : by_rank) rows.push_back(pieces[part]);
+  if (piece.sizes() != entry.value.sizes()) return piece;
+  Tensor found = piece;
+  if (is_used(entry) && !entry.parts.empty()) {
+    std::vector<int64_t> sizes;
+    for (const int64_t part : entry.parts) sizes.push_back(share(part));
+    std::vector<std::vector<Tensor>> by_rank;
+    for (const Tensor& each : group_.gather(piece)) by_rank.push_back(each.split_with_sizes(sizes, entry.dimension));
+    std::vector<Tensor> rows;
+    for (size_t part = 0; part < sizes.size() && !by_rank.empty(); ++part) {
+      for (const std::vector<Tensor>& pieces : by_rank) rows.push_back(pieces[part]);
+    }
+    found = rows.empty() ? Tensor() : at::cat(rows, entry.dimension);
   }
-  return at::cat(rows, entry.dimension);
+  if (pipeline_.size() == 1 || group_.rank() > 0 || entry.users.front() == 0) return found;
+  if (pipeline_.rank() == entry.users.front()) pipeline_.send(found, 0);
+  if (pipeline_.rank() > 0) return found;
+  found = at::empty(entry.sizes, piece.options());
+  pipeline_.receive(found, entry.users.front());
+  return found;
 }
 
 void LayerDivision::sum_shares(std::vector<Tensor>& gradients) const {
-  const at::NoGradGuard no_graph;
   std::vector<size_t> which;
-  std::vector<Tensor> shares;
   for (size_t i = 0; i < all_.size(); ++i) {
-    if (!all_[i].shares_gradient) continue;
-    which.push_back(i);
-    shares.push_back(gradients[i]);
+    if (all_[i].shares_gradient && is_used(all_[i])) which.push_back(i);
   }
-  const std::vector<Tensor> sums = group_.sum_coalesced(shares);
+  sum(gradients, which, group_);
+  for (const Shared& each : shared_) sum(gradients, each.parameters, each.group);
+}
+
+void LayerDivision::sum(std::vector<Tensor>& gradients, const std::vector<size_t>& which, const Group& group) {
+  const at::NoGradGuard no_graph;
+  std::vector<Tensor> shares;
+  for (const size_t i : which) shares.push_back(gradients[i]);
+  const std::vector<Tensor> sums = group.sum_coalesced(shares);
   for (size_t k = 0; k < which.size(); ++k) gradients[which[k]] = sums[k];
 }
 

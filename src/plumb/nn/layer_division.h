@@ -1,5 +1,6 @@
-// How the parameters of a model are divided among processes that compute every layer together: tensor parallelism,
-// Shoeybi et al. 2019, "Megatron-LM", arXiv 1909.08053.
+// How the parameters of a model are divided among processes: within layers, which the processes compute together
+// (tensor parallelism, Shoeybi et al. 2019, "Megatron-LM", arXiv 1909.08053), and by layers, among the stages of a
+// pipeline.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,8 @@ namespace plumb {
 
 /// Layers say what they divide (`cut`, `share_gradient`), then `apply` replaces the parameters by this rank's pieces.
 /// Everything else, such as embeddings and norms of the stream, is the same in all ranks: they compute it from the same
-/// numbers. Every rank of the group must make the same calls.
+/// numbers. Every rank of the group must make the same calls. After that, `keep_stage` leaves each stage of a pipeline
+/// the parameters that it uses; the others have no elements.
 class LayerDivision {
  public:
   /// Of these parameters, none of which is divided yet, among the ranks of a group.
@@ -35,16 +37,29 @@ class LayerDivision {
   /// Makes the values of all parameters this rank's pieces, which are written into a new flat buffer.
   void apply(Parameters& parameters) const;
 
+  /// Keeps the parameters that this rank of `pipeline` uses, in a new flat buffer. `users`: of each parameter, in
+  /// ascending order. Every rank of `pipeline` calls it.
+  void keep_stage(Parameters& parameters, const Group& pipeline, std::vector<std::vector<int64_t>> users);
+
+  /// Whether this process is rank 0 of all that divide the model.
+  [[nodiscard]] bool is_first() const { return group_.rank() == 0 && pipeline_.rank() == 0; }
+
+  /// Whether this process's stage is the first that uses the parameter: in sums over stages, it counts it.
+  [[nodiscard]] bool counts(size_t parameter) const {
+    return pipeline_.size() == 1 || all_[parameter].users.front() == pipeline_.rank();
+  }
+
   [[nodiscard]] bool is_cut(size_t parameter) const { return !all_[parameter].parts.empty(); }
 
   /// This rank's piece of a tensor of the shape that a parameter had; other tensors are returned as they are.
   [[nodiscard]] Tensor piece(size_t parameter, const Tensor& whole) const;
 
-  /// The reverse, on rank 0 of the group; undefined on the others. Every rank calls it with a tensor of the shape of
-  /// its piece; other tensors are returned as they are.
+  /// The reverse, on the first process (is_first); anything on the others. Every process calls it with a tensor of the
+  /// shape of its piece; other tensors are returned as they are.
   [[nodiscard]] Tensor whole(size_t parameter, const Tensor& piece) const;
 
-  /// Sums the gradients of parameters for which share_gradient was called. `gradients`: one per parameter.
+  /// Sums the gradients of parameters for which share_gradient was called, or that several stages use. `gradients`: one
+  /// per parameter.
   void sum_shares(std::vector<Tensor>& gradients) const;
 
  private:
@@ -54,10 +69,22 @@ class LayerDivision {
     int64_t dimension = 0;         // along which it is cut
     std::vector<int64_t> parts{};  // of the whole; empty: it is not cut
     bool shares_gradient = false;
+    std::vector<int64_t> users{};  // stages
   };
   [[nodiscard]] Entry& entry_of(const Tensor& value);
+  [[nodiscard]] bool is_used(const Entry& entry) const;
+  /// Sums these gradients over a group.
+  static void sum(std::vector<Tensor>& gradients, const std::vector<size_t>& which, const Group& group);
+
+  /// Parameters that the same stages use, this one among them.
+  struct Shared {
+    Group group;
+    std::vector<size_t> parameters;
+  };
 
   Group group_;
+  Group pipeline_;
+  std::vector<Shared> shared_;
   std::vector<Entry> all_;  // [parameter]
 };
 

@@ -102,6 +102,32 @@ Parameters Parameters::part(size_t first, size_t last) const {
   return some;
 }
 
+Parameters Parameters::with_values(const std::vector<Tensor>& values, const Tensor& flat) const {
+  Parameters others(type(), device());
+  others.all_ = all_;
+  others.buffers_ = buffers_;
+  for (size_t i = 0; i < all_.size(); ++i) others.all_[i].value = values[i];
+  others.flat_ = flat;
+  return others;
+}
+
+void Parameters::move_to(const std::vector<Tensor>& places) {
+  const at::NoGradGuard no_graph;
+  for (size_t i = 0; i < all_.size(); ++i) {
+    places[i].copy_(all_[i].value);
+    all_[i].value.set_data(places[i]);
+  }
+  flat_ = at::empty({0}, options_);
+}
+
+void Parameters::make_flat() {
+  const at::NoGradGuard no_graph;
+  std::vector<Tensor> values;
+  for (const Parameter& parameter : all_) values.push_back(parameter.value.detach());
+  finish();
+  for (size_t i = 0; i < all_.size(); ++i) all_[i].value.copy_(values[i]);
+}
+
 std::vector<Tensor> split_like(const Tensor& flat, const std::vector<Tensor>& like) {
   std::vector<Tensor> pieces;
   pieces.reserve(like.size());

@@ -32,10 +32,10 @@ enum class Role {
 struct Parameter {
   std::string name;  // as in a PyTorch state dict
   Role role;
-  Tensor value;                  // a leaf that requires gradients, a view of the flat buffer; or a buffer
-  double initial = 0;            // for a constant, an adapter or a buffer
-  std::vector<int64_t> parts{};  // rows of each matrix if several are stacked, else empty
-  Tensor initial_values{};       // for a constant whose elements differ; else undefined
+  Tensor value;                           // a leaf that requires gradients, a view of the flat buffer; or a buffer
+  double initial = 0;                     // for a constant, an adapter or a buffer
+  std::vector<int64_t> parts{};           // rows of each matrix if several are stacked, else empty
+  Tensor initial_values{};                // for a constant whose elements differ; else undefined
   std::function<double(Random&)> draw{};  // of each element of a constant that is random; else empty
 };
 
@@ -97,6 +97,14 @@ class Parameters {
   /// The parameters with indices [first, last), without buffers. They share their values and their part of the flat
   /// buffer.
   [[nodiscard]] Parameters part(size_t first, size_t last) const;
+
+  /// The same parameters with other values, and the same buffers. `flat`: what flat() returns.
+  [[nodiscard]] Parameters with_values(const std::vector<Tensor>& values, const Tensor& flat) const;
+
+  /// Moves the values to these tensors, which then hold them; there is no flat buffer until make_flat(), which
+  /// allocates one and copies the values into it.
+  void move_to(const std::vector<Tensor>& places);
+  void make_flat();
 
   /// Splits a vector of count() elements into views with the parameters' shapes.
   [[nodiscard]] std::vector<Tensor> split(const Tensor& flat) const { return split_like(flat, values()); }

@@ -81,6 +81,13 @@ class Region {
     }
   }
 
+  /// Makes all free blocks untouched pages.
+  void forget_free() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& [block, bytes] : free_) ::madvise(block, bytes, MADV_DONTNEED);
+    ::madvise(begin_ + top_, size_ - top_, MADV_DONTNEED);
+  }
+
  private:
   static constexpr size_t kGrain = 4096;
 
@@ -138,6 +145,10 @@ void keep_tensor_memory() {
   static TensorAllocator allocator;
   if (region().usable()) c10::SetCPUAllocator(&allocator, /*priority=*/1);
 #endif
+}
+
+void return_tensor_memory() {
+  if (region().usable()) region().forget_free();
 }
 
 int64_t memory_in_use() {

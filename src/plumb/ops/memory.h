@@ -14,6 +14,9 @@ namespace plumb::ops {
 /// tensor is created; has no effect if the range is not available, or under the address sanitizer.
 void keep_tensor_memory();
 
+/// Returns freed tensor memory to the system, for use after work that needed more than all that follows.
+void return_tensor_memory();
+
 /// Bytes currently held by tensors and other allocations; 0 if unknown.
 int64_t memory_in_use();
 

@@ -47,6 +47,8 @@ const PackedLinear& MatrixPrecision::packed(const Tensor& weight) {
 PrecisionGuard::PrecisionGuard(MatrixPrecision& precision) : before_(current) { current = &precision; }
 PrecisionGuard::~PrecisionGuard() { current = before_; }
 
+MatrixPrecision* active_precision() { return current; }
+
 bool rounds_to_bfloat16(const Tensor& x) {
   return current != nullptr && current->precision() == Precision::bfloat16 && x.scalar_type() == at::kFloat;
 }

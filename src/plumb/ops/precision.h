@@ -60,6 +60,9 @@ class PrecisionGuard {
   MatrixPrecision* before_;
 };
 
+/// What the innermost guard of this thread has selected; null without one.
+MatrixPrecision* active_precision();
+
 /// Whether products with the float32 matrix x currently round their operands to bfloat16.
 bool rounds_to_bfloat16(const Tensor& x);
 

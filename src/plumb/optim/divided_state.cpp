@@ -29,7 +29,7 @@ NamedTensors whole_of(const NamedTensors& pieces, const Parameters& parameters, 
   for (const auto& [name, tensor] : pieces) {
     const auto parameter = parameter_of(name, parameters);
     const Tensor found = parameter ? division.whole(*parameter, tensor.detach()) : tensor;
-    if (division.group().rank() == 0) whole.emplace_back(name, found.is_alias_of(tensor) ? found.clone() : found);
+    if (division.is_first()) whole.emplace_back(name, found.is_alias_of(tensor) ? found.clone() : found);
   }
   return whole;
 }

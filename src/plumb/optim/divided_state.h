@@ -11,7 +11,7 @@ namespace plumb {
 /// Tensors that are not divided are returned as they are. `parameters`: of the model.
 NamedTensors pieces_of(const NamedTensors& whole, const Parameters& parameters, const LayerDivision& division);
 
-/// The reverse, on rank 0 of the division's group; nothing on the others. Every rank calls it. The tensors are copies.
+/// The reverse, on the division's first process; nothing on the others. Every process calls it. The tensors are copies.
 NamedTensors whole_of(const NamedTensors& pieces, const Parameters& parameters, const LayerDivision& division);
 
 }  // namespace plumb

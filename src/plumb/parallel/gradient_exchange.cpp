@@ -31,13 +31,15 @@ class CompleteHook : public FunctionPostHook {
   std::function<void()> complete_;
 };
 
-/// The sum of x over the ranks, added in rank order; the number of elements must be a multiple of the number of ranks.
-Tensor sum_in_order(const Group& group, const Tensor& x, bool half) {
+/// This rank's piece of the sum of x over the ranks, added in rank order; the number of elements must be a multiple of
+/// the number of ranks.
+Tensor piece_of_sum(const Group& group, const Tensor& x, bool half) {
   const int64_t ranks = group.size();
+  if (x.numel() == 0) return x;  // another stage's parameters
   const Tensor pieces = group.all_to_all(half ? x.to(at::kBFloat16) : x).view({ranks, -1}).to(x.scalar_type());
   Tensor sum = pieces[0].clone();
   for (int64_t rank = 1; rank < ranks; ++rank) sum += pieces[rank];
-  return at::cat(group.all_gather(half ? sum.to(at::kBFloat16) : sum)).to(x.scalar_type());
+  return half ? sum.to(at::kBFloat16) : sum;
 }
 
 }  // namespace
@@ -45,14 +47,16 @@ Tensor sum_in_order(const Group& group, const Tensor& x, bool half) {
 struct GradientExchange::Bucket {
   std::vector<size_t> parameters;
   int64_t count = 0;  // elements, without padding
-  Tensor values;      // with padding: gradients, then their sums
+  Tensor values;      // with padding: gradients, then their sums; undefined before the first gradient
+  Tensor kept;        // with Options::pieces: this rank's piece of the sums
   size_t missing = 0;
 };
 
 /// Sums buckets in the order in which they are handed over.
 class GradientExchange::Worker {
  public:
-  Worker(Group group, bool half) : group_(std::move(group)), half_(half), thread_([this] { work(); }) {}
+  Worker(Group group, bool half, bool in_pieces)
+      : group_(std::move(group)), half_(half), in_pieces_(in_pieces), thread_([this] { work(); }) {}
   ~Worker() {
     {
       const std::lock_guard lock(mutex_);
@@ -64,10 +68,10 @@ class GradientExchange::Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  void add(Tensor& values) {
+  void add(Bucket& bucket) {
     {
       const std::lock_guard lock(mutex_);
-      waiting_.push_back(&values);
+      waiting_.push_back(&bucket);
     }
     changed_.notify_all();
   }
@@ -82,6 +86,21 @@ class GradientExchange::Worker {
   [[nodiscard]] const Group& group() const { return group_; }
 
  private:
+  void sum(Bucket& bucket) const {
+    const at::ScalarType type = bucket.values.scalar_type();
+    const Tensor piece = piece_of_sum(group_, bucket.values, half_);
+    if (!in_pieces_) {
+      bucket.values = at::cat(group_.all_gather(piece)).to(type);
+      return;
+    }
+    bucket.values = Tensor();
+    if (bucket.kept.defined()) {
+      bucket.kept += piece.to(type);
+    } else {
+      bucket.kept = piece.to(type);
+    }
+  }
+
   void work() {
     omp_set_num_threads(1);  // for this thread only, which must not take processors away from the backward pass
     const at::NoGradGuard no_graph;
@@ -89,12 +108,12 @@ class GradientExchange::Worker {
     for (;;) {
       changed_.wait(lock, [this] { return ending_ || !waiting_.empty(); });
       if (waiting_.empty()) return;
-      Tensor& values = *waiting_.front();
+      Bucket& bucket = *waiting_.front();
       const bool failed = error_ != nullptr;
       lock.unlock();
       std::exception_ptr thrown;
       try {
-        if (!failed) values = sum_in_order(group_, values, half_);
+        if (!failed) sum(bucket);
       } catch (...) {
         thrown = std::current_exception();
       }
@@ -107,9 +126,10 @@ class GradientExchange::Worker {
 
   Group group_;
   bool half_;
+  bool in_pieces_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Tensor*> waiting_;
+  std::deque<Bucket*> waiting_;
   std::exception_ptr error_;
   bool ending_ = false;
   std::thread thread_;
@@ -118,8 +138,15 @@ class GradientExchange::Worker {
 GradientExchange::GradientExchange(const Group& group, std::vector<Tensor> values, const Options& options)
     : group_(group), values_(std::move(values)), options_(options), bucket_of_(values_.size()) {
   if (group.size() == 1 || values_.empty()) return;
+  if (options.pieces != nullptr) {
+    const std::vector<ShardLayout::Unit>& units = options.pieces->units();
+    for (auto unit = units.rbegin(); unit != units.rend(); ++unit) {
+      for (const size_t i : unit->tensors) bucket_of_[i] = buckets_.size();
+      buckets_.push_back({unit->tensors, unit->count});
+    }
+  }
   int64_t bytes = options.bucket_bytes;
-  for (size_t i = values_.size(); i-- > 0;) {
+  for (size_t i = values_.size(); i-- > 0 && options.pieces == nullptr;) {
     if (bytes >= options.bucket_bytes) {
       buckets_.emplace_back();
       bytes = 0;
@@ -129,7 +156,7 @@ GradientExchange::GradientExchange(const Group& group, std::vector<Tensor> value
     buckets_.back().count += values_[i].numel();
     bytes += values_[i].numel() * static_cast<int64_t>(values_[i].element_size());
   }
-  worker_ = std::make_unique<Worker>(group.split(0), options.half);
+  worker_ = std::make_unique<Worker>(group.split(0), options.half, options.pieces != nullptr);
 }
 
 GradientExchange::~GradientExchange() = default;
@@ -147,26 +174,46 @@ std::vector<Tensor> GradientExchange::gradients_of(const Tensor& loss, const std
     for (size_t i = 0; i < earlier.size(); ++i) found[i] = earlier[i] + found[i];
     return found;
   }
+  begin(earlier);
+  const std::vector<Tensor> unexchanged = backward(loss, earlier);
+  for (size_t i = values_.size(); i-- > 0 && !unexchanged.empty();) take(i, unexchanged[i], earlier);
+  return finish();
+}
+
+std::vector<Tensor> GradientExchange::summed(const std::vector<Tensor>& gradients) {
+  if (!worker_) return gradients;
+  begin({});
+  for (size_t i = values_.size(); i-- > 0;) take(i, gradients[i], {});
+  return finish();
+}
+
+void GradientExchange::begin(const std::vector<Tensor>& earlier) {
   for (Bucket& bucket : buckets_) {
-    const int64_t ranks = group_.size();
-    bucket.values = at::zeros({(bucket.count + ranks - 1) / ranks * ranks},
-                              values_.front().options().device(at::kCPU).requires_grad(false));
+    bucket.values = Tensor();
+    if (earlier.empty()) bucket.kept = Tensor();
     bucket.missing = bucket.parameters.size();
   }
   handed_over_ = 0;
-  const std::vector<Tensor> unexchanged = backward(loss, earlier);
-  for (size_t i = values_.size(); i-- > 0 && !unexchanged.empty();) take(i, unexchanged[i], earlier);
+}
+
+std::vector<Tensor> GradientExchange::finish() {
   const Stopwatch watch;
   worker_->finish();
   waited_ += watch.seconds();
   std::vector<Tensor> sums(values_.size());
-  for (const Bucket& bucket : buckets_) {
+  for (size_t i = 0; i < sums.size() && options_.pieces != nullptr; ++i) {
+    const ShardLayout::Kept kept = options_.pieces->kept(i, group_.rank());
+    sums[i] = buckets_[bucket_of_[i]].kept.narrow(0, kept.in_piece, kept.count).to(values_.front().device());
+  }
+  for (Bucket& bucket : buckets_) {
+    if (options_.pieces != nullptr) break;
     const Tensor all = bucket.values.to(values_.front().device());
     int64_t begin = 0;
     for (const size_t i : bucket.parameters) {
       sums[i] = all.narrow(0, begin, values_[i].numel()).view(values_[i].sizes());
       begin += values_[i].numel();
     }
+    bucket.values = Tensor();
   }
   return sums;
 }
@@ -216,15 +263,20 @@ void GradientExchange::take(size_t parameter, const Tensor& gradient, const std:
     if (i == parameter) break;
     begin += values_[i].numel();
   }
+  if (!own.values.defined()) {
+    const int64_t ranks = group_.size();
+    own.values = at::zeros({(own.count + ranks - 1) / ranks * ranks},
+                           values_.front().options().device(at::kCPU).requires_grad(false));
+  }
   const Tensor place = own.values.narrow(0, begin, values_[parameter].numel()).view(values_[parameter].sizes());
-  if (!earlier.empty()) {
+  if (!earlier.empty() && options_.pieces == nullptr) {
     place.copy_(gradient.defined() ? earlier[parameter] + gradient.detach() : earlier[parameter]);
   } else if (gradient.defined()) {
     place.copy_(gradient.detach());
   }
   --own.missing;
   for (size_t i = handed_over_; i < buckets_.size() && buckets_[i].missing == 0; ++i) {
-    worker_->add(buckets_[i].values);
+    worker_->add(buckets_[i]);
     ++handed_over_;
   }
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "plumb/parallel/group.h"
+#include "plumb/parallel/shard_layout.h"
 
 namespace plumb {
 
@@ -19,9 +20,10 @@ namespace plumb {
 class GradientExchange {
  public:
   struct Options {
-    bool overlap = true;             // otherwise, buckets are exchanged after the backward pass
-    bool half = false;               // pieces and sums are sent as bfloat16, but added in the gradients' type
-    int64_t bucket_bytes = 1 << 22;  // a bucket is closed when it has at least as many
+    bool overlap = true;                  // otherwise, buckets are exchanged after the backward pass
+    bool half = false;                    // pieces and sums are sent as bfloat16, but added in the gradients' type
+    int64_t bucket_bytes = 1 << 22;       // a bucket is closed when it has at least as many
+    const ShardLayout* pieces = nullptr;  // of the leaves; every rank then keeps its pieces of the sums only
   };
 
   /// For gradients with respect to these leaves. All ranks must pass the same options.
@@ -31,8 +33,14 @@ class GradientExchange {
   GradientExchange& operator=(const GradientExchange&) = delete;
 
   /// The gradient of `loss` (plus `earlier`, unless that is empty), summed over the ranks; zeros for leaves without
-  /// influence. In a group of one, without copies. Throws Error if another rank is lost.
+  /// influence. In a group of one, without copies. With Options::pieces, this rank's pieces of the sums, each
+  /// one-dimensional (ShardLayout::kept); `earlier` has to be the result of the last call, and becomes the new one.
+  /// Throws Error if another rank is lost.
   [[nodiscard]] std::vector<Tensor> gradients_of(const Tensor& loss, const std::vector<Tensor>& earlier = {});
+
+  /// Gradients that have been computed, one per leaf, summed over the ranks. In a group of one, the gradients
+  /// themselves.
+  [[nodiscard]] std::vector<Tensor> summed(const std::vector<Tensor>& gradients);
 
   /// The seconds that callers have waited for exchanges after the backward pass, and what has been exchanged.
   [[nodiscard]] ExchangeCost cost() const;
@@ -41,6 +49,9 @@ class GradientExchange {
   class Worker;
   struct Bucket;
 
+  void begin(const std::vector<Tensor>& earlier);
+  /// The sums, once all gradients have been taken.
+  [[nodiscard]] std::vector<Tensor> finish();
   void take(size_t parameter, const Tensor& gradient, const std::vector<Tensor>& earlier);
   [[nodiscard]] std::vector<Tensor> backward(const Tensor& loss, const std::vector<Tensor>& earlier);
 

@@ -6,20 +6,23 @@
 
 namespace plumb {
 
-Mesh::Mesh(const Group& group, int64_t tensor_size) : all(group), data(group) {
-  if (tensor_size == 1) return;
-  if (tensor_size < 1 || group.size() % tensor_size != 0) {
-    throw Error(fmt::format("{} processes cannot be divided into groups of {}", group.size(), tensor_size),
+Mesh::Mesh(const Group& group, int64_t tensor_size, int64_t pipeline_size) : all(group), data(group) {
+  const int64_t model = tensor_size * pipeline_size;
+  if (model == 1) return;
+  if (tensor_size < 1 || pipeline_size < 1 || group.size() % model != 0) {
+    throw Error(fmt::format("{} processes cannot be divided into groups of {}", group.size(), model),
                 "start a multiple of that number");
   }
-  tensor = group.split(group.rank() / tensor_size);
-  data = group.split(group.rank() % tensor_size);
+  const int64_t rank = group.rank();
+  tensor = group.split(rank / tensor_size);
+  if (pipeline_size > 1) pipeline = group.split(rank / model * tensor_size + rank % tensor_size);
+  data = group.split(rank % model);
 }
 
 ExchangeCost Mesh::cost() const {
   ExchangeCost cost = all.cost();
   if (!divided()) return cost;
-  for (const Group* group : {&data, &tensor}) {
+  for (const Group* group : {&data, &pipeline, &tensor}) {
     const ExchangeCost more = group->cost();
     cost.seconds += more.seconds;
     cost.bytes += more.bytes;
@@ -31,6 +34,7 @@ ExchangeCost Mesh::cost() const {
 void Mesh::leave() const {
   if (divided()) {
     data.leave();
+    pipeline.leave();
     tensor.leave();
   }
   all.leave();

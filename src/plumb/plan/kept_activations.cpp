@@ -47,6 +47,7 @@ struct Held {
       const Batch batch = any_text(sequences, size.length, config.target_vocabulary);
       const auto forward = [&] {
         ForwardContext context(config.dropout, 1, 1);
+        if (size.recomputed) context.recompute();
         return model->loss(batch, {}, context);
       };
       static_cast<void>(forward());  // allocates what is kept for good
@@ -96,6 +97,11 @@ KeptActivations kept_activations(const ModelConfig& config, const LocalBatch& ba
   kept.weights = layers * std::max(by_layer - by_sequence, 0.0);
   kept.output = output_gradients(config, batch.tokens());
   kept.working = working(config, batch);
+  if (!batch.recomputed) return kept;
+  LocalBatch whole = batch;
+  whole.recomputed = false;
+  const Held all_of_one(config, 1, whole), all_of_two(config, 2, whole);
+  kept.again = sequences * (all_of_two.two - all_of_one.two) / 2 + kept.working;
   return kept;
 }
 

@@ -1,6 +1,7 @@
 // Memory that the layers of a decoder keep from the forward pass for the backward pass.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "plumb/model/config.h"
@@ -10,8 +11,9 @@ namespace plumb::plan {
 /// The batch that a process computes in one pass.
 struct LocalBatch {
   int64_t sequences = 1;
-  int64_t length = 1;    // tokens of each
-  bool rounded = false;  // train.precision = "bf16"
+  int64_t length = 1;       // tokens of each
+  bool rounded = false;     // train.precision = "bf16"
+  bool recomputed = false;  // train.recompute
 
   [[nodiscard]] int64_t tokens() const { return sequences * length; }
 };
@@ -22,8 +24,9 @@ struct KeptActivations {
   double weights = 0;  // kept by layers independently of the batch: their matrices rounded to bfloat16
   double output = 0;   // the gradients of the last states and of the output matrix, computed by the cross-entropy
   double working = 0;  // temporary memory of the last layer or of the cross-entropy, whichever needs more
+  double again = 0;    // of the layer whose activations the backward pass computes again
 
-  [[nodiscard]] double total() const { return layers + weights + output + working; }
+  [[nodiscard]] double total() const { return layers + weights + output + std::max(working, again); }
 };
 
 /// Measured on models of one and two layers with a small vocabulary, on one and two sequences: L layers keep

@@ -33,6 +33,7 @@ class Probe {
  public:
   Probe(const ModelConfig& config, const LocalBatch& batch)
       : config_(config),
+        recomputed_(batch.recomputed),
         heads_{config.heads, config.kv_heads > 0 ? config.kv_heads : config.heads,
                config.head_size > 0 ? config.head_size : config.d_model / config.heads},
         parameters_(at::kFloat) {
@@ -63,7 +64,7 @@ class Probe {
     const Parameter& in = parameters_.at("decoder.layers.0.self_attn.in_proj_weight");
     const Parameter& out = parameters_.at("decoder.layers.0.self_attn.out_proj.weight");
     const Tensor x = states(config_.d_model), mixed = states(heads_.width());
-    return seconds_of({x, mixed, in.value, out.value}, [&] {
+    return seconds_of_layer({x, mixed, in.value, out.value}, [&] {
       return std::vector<Tensor>{ops::linear(x, in.value, {}), ops::linear(mixed, out.value, {})};
     });
   }
@@ -71,13 +72,13 @@ class Probe {
   /// Includes the projections.
   [[nodiscard]] double attention() const {
     const Tensor x = states(config_.d_model);
-    return seconds_of(with_parameters("self_attn", x),
-                      [&] { return std::vector<Tensor>{attention_->self(x, layout_, true, ForwardContext())}; });
+    return seconds_of_layer(with_parameters("self_attn", x),
+                            [&] { return std::vector<Tensor>{attention_->self(x, layout_, true, ForwardContext())}; });
   }
 
   [[nodiscard]] double feed_forward() const {
     const Tensor x = states(config_.d_model);
-    return seconds_of(with_parameters("linear", x), [&] { return std::vector<Tensor>{(*feed_forward_)(x)}; });
+    return seconds_of_layer(with_parameters("linear", x), [&] { return std::vector<Tensor>{(*feed_forward_)(x)}; });
   }
 
   /// A norm, dropout and a residual sum.
@@ -85,7 +86,7 @@ class Probe {
     const Tensor x = states(config_.d_model), added = states(config_.d_model);
     std::vector<Tensor> inputs = with_parameters("norm", x);
     inputs.push_back(added);
-    return seconds_of(inputs, [&] {
+    return seconds_of_layer(inputs, [&] {
       ForwardContext context(config_.dropout, 1, 1);
       context.enter(layout_);
       return std::vector<Tensor>{context.add_dropout((*norm_)(x, context), added)};
@@ -116,6 +117,15 @@ class Probe {
     });
   }
 
+  /// The same of a part of a layer, whose forward pass is computed again if layers are recomputed.
+  [[nodiscard]] double seconds_of_layer(const std::vector<Tensor>& inputs,
+                                        const std::function<std::vector<Tensor>()>& forward) const {
+    return seconds_of(inputs, [&] {
+      if (recomputed_) static_cast<void>(forward());
+      return forward();
+    });
+  }
+
   [[nodiscard]] Tensor states(int64_t width) const {
     return at::randn({tokens(), width}, parameters_.options()).requires_grad_(true);
   }
@@ -137,6 +147,7 @@ class Probe {
   }
 
   ModelConfig config_;
+  bool recomputed_;
   ops::HeadShape heads_;
   Parameters parameters_;
   Ragged layout_;

@@ -33,8 +33,9 @@ struct LocalTime {
 /// A step of `repetitions` batches, each in one pass. Times each kind of work on this machine, forward and
 /// backward with Plumb's own layers, on a few whole sequences and some millions of parameters, which takes seconds, and
 /// scales the results: projections, attention and feed-forward by layers and tokens, norms with residual sums and
-/// dropout by sub-layers and tokens, the cross-entropy over the vocabulary and the embedding by tokens, and the
-/// optimizer's step with the gradient norm by parameters. Throws Error for models other than decoders.
+/// dropout by sub-layers and tokens, each with a second forward pass if layers are recomputed, the cross-entropy over
+/// the vocabulary and the embedding by tokens, and the optimizer's step with the gradient norm by parameters. Throws
+/// Error for models other than decoders.
 LocalTime local_time(const ModelConfig& config, const LocalBatch& batch, int64_t repetitions,
                      const std::string& optimizer, const VariantOptions& options);
 

@@ -54,14 +54,23 @@ void check(const ModelCost& model, const TrainingJob& job, const Layout& layout)
 }
 
 /// The parameters of the device with the most: in the first stage, or in the last, which has a copy of a shared output
-/// matrix.
-double parameters_per_device(const ModelCost& model, const Layout& layout) {
-  const int64_t layers_per_stage = model.layers / layout.pipeline;
-  const double layers = model.layer_parameters * static_cast<double>(layers_per_stage);
+/// matrix. Those outside of layers, and those of `layers` layers.
+double parameters_of(const ModelCost& model, const Layout& layout, int64_t layers_of_stage) {
+  const double layers = model.layer_parameters * static_cast<double>(layers_of_stage);
   double rest = static_cast<double>(model.parameters) - model.layer_parameters * static_cast<double>(model.layers);
   const auto output = static_cast<double>(model.output_matrix);
   if (layout.pipeline > 1 && output > 0) rest = std::max(rest - output, output);
   return (layers + rest) / static_cast<double>(layout.tensor);
+}
+
+double parameters_per_device(const ModelCost& model, const Layout& layout) {
+  return parameters_of(model, layout, model.layers / layout.pipeline);
+}
+
+/// Of numbers of which every device keeps a part, those that are whole at once: of the parameters outside of layers and
+/// of a layer, those that the others keep.
+double whole_at_once(const ModelCost& model, const Layout& layout) {
+  return parameters_of(model, layout, 1) * static_cast<double>(layout.data - 1) / static_cast<double>(layout.data);
 }
 
 /// Bytes that each of n devices sends to all-reduce a buffer in a ring; an all-gather or reduce-scatter sends half.
@@ -125,6 +134,9 @@ Estimate estimate(const ModelCost& model, const TrainingJob& job, const Hardware
   result.layout = layout;
   const double parameters = parameters_per_device(model, layout);
   result.memory = state_bytes(parameters, job.precision, layout.zero, layout.data);
+  const Bytes bytes = bytes_of(job.precision);
+  if (layout.zero >= 2) result.memory.gradients += bytes.gradient * whole_at_once(model, layout);
+  if (layout.zero == 3) result.memory.weights += bytes.weight * whole_at_once(model, layout);
 
   const int64_t number = activation_size(job.precision);
   const int64_t count = micro_batches(job, layout);
@@ -169,7 +181,6 @@ Estimate estimate(const ModelCost& model, const TrainingJob& job, const Hardware
     result.time.pipeline = sent / (across ? hardware.network : hardware.node_bandwidth);
   }
   if (layout.data > 1) {
-    const Bytes bytes = bytes_of(job.precision);
     const double gradients = all_reduce_bytes(parameters * bytes.gradient, layout.data);
     const double weights = all_reduce_bytes(parameters * bytes.weight, layout.data);
     // ZeRO stages 2 and 3 keep only a part of the gradients, so they reduce-scatter those of every micro-batch. Stage 2

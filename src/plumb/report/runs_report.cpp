@@ -37,20 +37,37 @@ int64_t diverged_runs(const RunGroup& group) {
   return std::count_if(group.runs.begin(), group.runs.end(), [](const auto& run) { return run.outcome == "diverged"; });
 }
 
+bool is_training(const RunSummary& run) { return run.outcome == "running"; }
+
+/// The runs that have ended, by group; all of them if none has.
+std::vector<RunGroup> ended_groups(const Groups& groups) {
+  std::vector<RunGroup> all, ended;
+  for (const RunGroup* group : groups) {
+    all.push_back(*group);
+    RunGroup kept = *group;
+    std::erase_if(kept.runs, is_training);
+    if (!kept.runs.empty()) ended.push_back(std::move(kept));
+  }
+  return ended.empty() ? all : ended;
+}
+
 /// "Best validation loss, of learning_rate 0.001: 2.3456 nats per token (perplexity 10.4) at step 900."; of runs over
-/// seeds, by the mean. Groups in which no run diverged come first. Empty if nothing was validated.
+/// seeds, by the mean. Groups in which no run diverged come first; runs that are still being trained do not count
+/// unless all are. Empty if nothing was validated.
 std::string best_of(const std::string& task, const Groups& groups, const std::string& of) {
   const RunGroup* best = nullptr;
   Interval least;
-  for (const RunGroup* group : groups) {
-    const Interval found = over_runs(group->runs, "loss");
+  const std::vector<RunGroup> ended = ended_groups(groups);
+  for (const RunGroup& group : ended) {
+    const Interval found = over_runs(group.runs, "loss");
     const auto rank = [](const RunGroup& each, const Interval& loss) {
       return std::pair(diverged_runs(each) > 0, loss.mean);
     };
-    if (found.count > 0 && (best == nullptr || rank(*group, found) < rank(*best, least))) best = group, least = found;
+    if (found.count > 0 && (best == nullptr || rank(group, found) < rank(*best, least))) best = &group, least = found;
   }
   if (best == nullptr) return {};
-  std::string with = (of.empty() ? "" : ", " + of) + (groups.size() > 1 ? ", of " + best->label : "");
+  std::string with = is_training(best->runs.front()) ? " so far" : "";
+  with += (of.empty() ? "" : ", " + of) + (groups.size() > 1 ? ", of " + best->label : "");
   if (const int64_t diverged = diverged_runs(*best); diverged > 0)
     with += fmt::format(", {} of {} diverged", diverged, best->runs.size());
   const std::string perplexity =

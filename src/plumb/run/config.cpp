@@ -113,6 +113,10 @@ void describe(Fields& field, TrainConfig& config) {
         "number format of the parameters; `bf16`: bfloat16, to which every step is rounded stochastically; "
         "`bf16-copy`: the same, rounded to nearest from a copy that the optimizer keeps in float32",
         one_of({"float32", "bf16", "bf16-copy"}));
+  field(
+      "recompute", config.recompute,
+      "layers keep their inputs instead of their activations, which the backward pass computes again: less memory for "
+      "about a third more computation; the result is the same");
   field("processes", config.processes,
         "number of processes sharing each batch; `plumb train` starts the others, or joins those that torchrun, Slurm "
         "or Open MPI has started",
@@ -122,6 +126,19 @@ void describe(Fields& field, TrainConfig& config) {
         "inner features of every layer (tensor parallelism); `processes` must be a multiple of it; 1: every process "
         "has the whole model",
         within(1, kMostProcesses));
+  field("pipeline_parallel", config.pipeline_parallel,
+        "number of processes that compute the same examples one after another, each with some of the layers (pipeline "
+        "parallelism); `processes` must be a multiple of its product with `tensor_parallel`; 1: every process has all "
+        "layers",
+        within(1, kMostProcesses));
+  field("pipeline_schedule", config.pipeline_schedule,
+        "the order of the passes of a step's micro-batches in each stage of a pipeline; `1f1b`: one forward and one "
+        "backward pass in turn; `gpipe`: first all forward passes. The result is the same",
+        one_of({"1f1b", "gpipe"}));
+  field("pipeline_chunks", config.pipeline_chunks,
+        "number of runs of layers that each stage of a pipeline has: every micro-batch passes the stages that many "
+        "times (interleaved 1F1B), which divides the idle time by it, for as many times the messages",
+        within(1, kMostProcesses));
   field("timeout", config.timeout, "time without a heartbeat after which another process counts as lost",
         at_least(0.1).in("seconds"));
   field("exchange_precision", config.exchange_precision,
@@ -129,9 +146,12 @@ void describe(Fields& field, TrainConfig& config) {
         "float32",
         one_of(matrix_precisions));
   field("overlap", config.overlap, "exchange gradients while the backward pass still runs; the result is the same");
-  field("shard_optimizer", config.shard_optimizer,
-        "each process keeps the optimizer's state of its share of the parameters only; the result is the same. Not "
-        "with optimizers that average the weights, nor with the policies `rollback` of `[train.trouble]`");
+  field("shard", config.shard,
+        "what each process keeps of its share of the parameters only: `optimizer`, the optimizer's state (ZeRO-1); "
+        "`gradients`, also the gradients (ZeRO-2); `parameters`, also the parameters, of which a layer is whole only "
+        "while it is computed (ZeRO-3). The result is the same. Not with optimizers that average the weights, nor with "
+        "the policies `rollback` of `[train.trouble]`",
+        one_of({"none", "optimizer", "gradients", "parameters"}));
   field("synchronize_norms", config.synchronize_norms,
         "`batchnorm` and `powernorm` compute statistics over the tokens of all processes rather than separately in "
         "each, where the running averages are those of the first process");
@@ -158,12 +178,20 @@ void validate(const TrainConfig& config) {
     if (std::any_of(config.corpora.begin(), corpus, [&](const auto& other) { return other.name == corpus->name; }))
       throw Error(fmt::format("[[train.corpora]] has two weights for '{}'", corpus->name));
   }
-  if (config.shard_optimizer && config.trouble.rolls_back())
-    throw Error("train.shard_optimizer does not work with rollbacks", "set train.trouble to stop or skip");
-  if (config.processes % config.tensor_parallel != 0) {
-    throw Error(fmt::format("train.processes = {} is not a multiple of train.tensor_parallel = {}", config.processes,
-                            config.tensor_parallel),
-                fmt::format("start {} processes", nearest_multiple(config.processes, config.tensor_parallel)));
+  if (config.shard != "none" && config.trouble.rolls_back())
+    throw Error("train.shard does not work with rollbacks", "set train.trouble to stop or skip");
+  const int64_t dividing = config.tensor_parallel * config.pipeline_parallel;
+  if (config.processes % dividing != 0) {
+    const std::string keys = config.pipeline_parallel == 1 ? "train.tensor_parallel"
+                             : config.tensor_parallel == 1 ? "train.pipeline_parallel"
+                                                           : "train.tensor_parallel · train.pipeline_parallel";
+    throw Error(fmt::format("train.processes = {} is not a multiple of {} = {}", config.processes, keys, dividing),
+                fmt::format("start {} processes", nearest_multiple(config.processes, dividing)));
+  }
+  if (config.pipeline_schedule == "gpipe" && config.pipeline_chunks > 1) {
+    throw Error(fmt::format("train.pipeline_schedule = \"gpipe\" cannot be combined with train.pipeline_chunks = {}",
+                            config.pipeline_chunks),
+                "set the latter to 1, or the former to 1f1b");
   }
   validate(config.trouble);
 }

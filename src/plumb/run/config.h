@@ -64,12 +64,16 @@ struct TrainConfig {
   TroubleConfig trouble;
   std::string precision = "float32";
   std::string parameters = "float32";
+  bool recompute = false;
   int64_t processes = 1;
   int64_t tensor_parallel = 1;
+  int64_t pipeline_parallel = 1;
+  std::string pipeline_schedule = "1f1b";
+  int64_t pipeline_chunks = 1;
   double timeout = 60;
   std::string exchange_precision = "float32";
   bool overlap = true;
-  bool shard_optimizer = false;
+  std::string shard = "none";
   bool synchronize_norms = true;
   int64_t seed = 1;
 

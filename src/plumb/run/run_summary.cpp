@@ -207,6 +207,12 @@ RunSummary summarize_run(const fs::path& run) {
   return alone.front();
 }
 
+bool contains_runs(const fs::path& place) {
+  std::set<fs::path> found;
+  search(place, found);
+  return !found.empty();
+}
+
 std::vector<fs::path> find_runs(const std::vector<std::string>& places) {
   const char* hint = "name runs of `plumb train`, or a directory with runs";
   std::vector<fs::path> runs;

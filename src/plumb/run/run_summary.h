@@ -46,6 +46,9 @@ bool is_run_directory(const std::filesystem::path& directory);
 /// arguments and then by path. Throws Error if a place does not exist or contains no run.
 std::vector<std::filesystem::path> find_runs(const std::vector<std::string>& places);
 
+/// Whether a directory is a run or has one somewhere below.
+bool contains_runs(const std::filesystem::path& place);
+
 /// Summaries of the runs at these places; throws as find_runs does.
 std::vector<RunSummary> read_runs(const std::vector<std::string>& places);
 

@@ -249,6 +249,13 @@ void check_claims(const std::vector<StudyClaim>& claims, const std::vector<Study
   }
 }
 
+std::vector<std::string> compared_by(const StudyClaim& claim, const std::vector<StudyArm>& arms) {
+  std::vector<std::string> names;
+  for (const Pair& pair : pairs_of(claim, arms))
+    names.push_back(pair.of->name + (pair.against == nullptr ? "" : " against " + pair.against->name));
+  return names;
+}
+
 void check_quantity(const StudyClaim& claim, const std::vector<Quantity>& quantities) {
   (void)quantity_of(claim, quantities);
 }

@@ -44,6 +44,9 @@ struct Quantity {
 /// that it compares differs in nothing else.
 void check_claims(const std::vector<StudyClaim>& claims, const std::vector<StudyArm>& arms);
 
+/// The arms that a claim is about, or the pairs that it compares: "pre-ln, layers 2 against post-ln, layers 2".
+std::vector<std::string> compared_by(const StudyClaim& claim, const std::vector<StudyArm>& arms);
+
 /// Throws Error, with the names of the others, if the claim is about a quantity that is not measured.
 void check_quantity(const StudyClaim& claim, const std::vector<Quantity>& quantities);
 

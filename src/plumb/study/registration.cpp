@@ -26,16 +26,20 @@ bool is_measured(const std::filesystem::path& out) {
 
 }  // namespace
 
-Json register_study(const StudyConfig& study, const std::filesystem::path& out) {
+void require_unregistered(const StudyConfig& study, const std::filesystem::path& out) {
   if (study.study.claims.empty())
     throw Error("the study makes no claims, so nothing can be registered", "add [[study.claim]]");
-  claim_output_directory(out, "study");
   if (std::filesystem::exists(registration_of(out)))
     throw Error(fmt::format("{}: the study is registered already", registration_of(out).string()),
                 "register another one in another directory");
   if (is_measured(out))
     throw Error(fmt::format("{}: the study has been measured", out.string()),
                 "claims are registered before: give another --out");
+}
+
+Json register_study(const StudyConfig& study, const std::filesystem::path& out) {
+  require_unregistered(study, out);
+  claim_output_directory(out, "study");
   const std::string toml = write_study(study);
   Json registration = make_document("registration", 1);
   registration["date"] = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)));

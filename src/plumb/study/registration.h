@@ -10,8 +10,11 @@
 
 namespace plumb {
 
+/// Throws Error if the study makes no claims, is registered already, or has been measured in `out`.
+void require_unregistered(const StudyConfig& study, const std::filesystem::path& out);
+
 /// Writes the study with its claims, the date, and the SHA-256 of the study to `out`/registration.json, and returns
-/// this document. Throws Error if the study makes no claims, is registered already, or has been measured in `out`.
+/// this document. Throws Error as require_unregistered does.
 Json register_study(const StudyConfig& study, const std::filesystem::path& out);
 
 /// A claim, and where it comes from: "registered on 2026-03-01, before anything was measured".

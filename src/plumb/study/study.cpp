@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "plumb/base/error.h"
@@ -221,59 +222,125 @@ bool predicts_masked_tokens(const StudyConfig& config) {
                                             [](const auto& model) { return model_kind(model.kind).only_encodes(); });
 }
 
+/// A study in its directory, planned: what it measures is known, and what of that is stored.
+class OpenedStudy {
+ public:
+  OpenedStudy(const StudyConfig& given, const std::filesystem::path& out, RunObserver on_point = {})
+      : given_(given), config_(given), out_(out), on_point_(std::move(on_point)), measurements_(out / "measurements") {
+    claim_output_directory(out, "study");
+    toml_ = write_study(config_);
+    write_file_atomic(out / "study.toml", toml_);
+    data_.emplace(open_data(config_.data, config_.study.seed, predicts_masked_tokens(config_), out));
+    task_ = make_task(config_.task, *data_, config_.model.kind);
+    if (!task_->learned_by(config_.model.kind)) config_.model.kind = task_->model_kind();
+    const Json of_data = data_settings(*data_, config_.data);
+    const RunObserver one_at_a_time = [this](const std::filesystem::path& run, const TrainPoint& point) {
+      const std::lock_guard lock(observing_);
+      if (on_point_) on_point_(run, point);
+    };
+    context_.emplace(StudyContext{config_, config_.arms(), *data_, *task_, of_data,
+                                  batch_settings(of_data, config_.task), out, measurements_, one_at_a_time});
+    check_study(*context_);
+    for (const std::string& name : study_part_names()) {
+      if (config_.parts.count(name) == 0) continue;
+      const auto& [part, plan] =
+          plans_.emplace_back(name, study_parts().at(name).make.plan(*context_, config_.parts.at(name)));
+      requests_.insert(requests_.end(), plan.requests().begin(), plan.requests().end());
+      quantities_.insert(quantities_.end(), plan.quantities().begin(), plan.quantities().end());
+    }
+  }
+  OpenedStudy(const OpenedStudy&) = delete;
+  OpenedStudy& operator=(const OpenedStudy&) = delete;
+
+  [[nodiscard]] const std::vector<StudyArm>& arms() const { return context_->arms; }
+
+  void check(const StudyClaim& claim) const {
+    check_claims({claim}, context_->arms);
+    check_quantity(claim, quantities_);
+  }
+
+  /// Makes the measurements that are missing.
+  void measure(int64_t jobs) {
+    for (const SourcedClaim& each : sourced_claims(given_, out_)) check(each.claim);
+    if (jobs <= 0) jobs = default_jobs(config_);
+    if (const std::string ahead = forecast(*context_, plans_, jobs); !ahead.empty()) say(ahead);
+    const int64_t reused = make_all(measurements_, requests_, jobs);
+    say(fmt::format("{} measurements made, {} reused", measurements_.measured(), reused));
+  }
+
+  /// The results of the parts of which everything is measured, and the claims if that is all of them.
+  Json results() {
+    Json results = begin_results(config_.study.title, config_.study.subtitle);
+    results["measurements"] = Json::object();
+    results["settings"] = settings_groups(toml_);
+    results["settings"].push_back({{"group", "machine"}, {"items", {{"threads", omp_get_max_threads()}}}});
+    std::vector<std::string> unfinished;
+    for (const auto& [name, plan] : plans_) {
+      if (measured(plan.requests()) < std::ssize(plan.requests())) {
+        unfinished.push_back(name);
+      } else {
+        append(results, plan.report(), name, arm_names(*context_));
+      }
+    }
+    if (!unfinished.empty()) {
+      const std::string so_far =
+          fmt::format("{} of {} measurements are made; not reported yet: {}. The same `plumb study` command goes on.",
+                      measured(requests_), requests_.size(), join(unfinished));
+      results["summary"].insert(results["summary"].begin(), so_far);
+      return results;
+    }
+    const PartResult own = compared(*context_, sourced_claims(given_, out_), quantities_);
+    append(results, own, "comparisons", arm_names(*context_));
+    put_answers_first(results, own.verdicts.size(), own.summary.size());
+    return results;
+  }
+
+ private:
+  [[nodiscard]] int64_t measured(const std::vector<MeasurementRequest>& requests) const {
+    return std::count_if(requests.begin(), requests.end(),
+                         [this](const MeasurementRequest& request) { return measurements_.has(request); });
+  }
+
+  StudyConfig given_;   // as it was read
+  StudyConfig config_;  // with the model's kind
+  std::filesystem::path out_;
+  RunObserver on_point_;
+  Measurements measurements_;
+  std::string toml_;
+  std::optional<DataDirectory> data_;
+  std::unique_ptr<Task> task_;
+  std::mutex observing_;  // the points of runs that are trained concurrently come one by one
+  std::optional<StudyContext> context_;
+  PartPlans plans_;
+  std::vector<MeasurementRequest> requests_;
+  std::vector<Quantity> quantities_;
+};
+
 }  // namespace
 
-Json run_study(const StudyConfig& given, const std::filesystem::path& out, const RunObserver& on_point, int64_t jobs) {
-  claim_output_directory(out, "study");
-  StudyConfig config = given;
-  const std::string toml = write_study(config);
-  write_file_atomic(out / "study.toml", toml);
-  const DataDirectory data = open_data(config.data, config.study.seed, predicts_masked_tokens(config), out);
-  const std::unique_ptr<Task> task = make_task(config.task, data, config.model.kind);
-  if (!task->learned_by(config.model.kind)) config.model.kind = task->model_kind();
-  Measurements measurements(out / "measurements");
-  // Serializes the points of runs that are trained concurrently.
-  std::mutex observing;
-  const RunObserver one_at_a_time = [&](const std::filesystem::path& run, const TrainPoint& point) {
-    const std::lock_guard lock(observing);
-    if (on_point) on_point(run, point);
-  };
-  const Json of_data = data_settings(data, config.data);
-  StudyContext context{config, config.arms(), data,         *task, of_data, batch_settings(of_data, config.task),
-                       out,    measurements,  one_at_a_time};
-  check_study(context);
-
-  Json results = begin_results(config.study.title, config.study.subtitle);
-  results["measurements"] = Json::object();
-  results["settings"] = settings_groups(toml);
-  results["settings"].push_back({{"group", "machine"}, {"items", {{"threads", omp_get_max_threads()}}}});
-
-  PartPlans plans;
-  std::vector<MeasurementRequest> requests;
-  for (const std::string& name : study_part_names()) {
-    if (config.parts.count(name) == 0) continue;
-    const auto& [part, plan] =
-        plans.emplace_back(name, study_parts().at(name).make.plan(context, config.parts.at(name)));
-    requests.insert(requests.end(), plan.requests().begin(), plan.requests().end());
-  }
-  std::vector<Quantity> quantities;
-  for (const auto& [name, plan] : plans)
-    quantities.insert(quantities.end(), plan.quantities().begin(), plan.quantities().end());
-  const std::vector<SourcedClaim> claims = sourced_claims(given, out);
-  for (const SourcedClaim& each : claims) {
-    check_claims({each.claim}, context.arms);
-    check_quantity(each.claim, quantities);
-  }
-  if (jobs <= 0) jobs = default_jobs(config);
-  if (const std::string ahead = forecast(context, plans, jobs); !ahead.empty()) say(ahead);
-  const int64_t reused = make_all(measurements, requests, jobs);
-  for (const auto& [name, plan] : plans) append(results, plan.report(), name, arm_names(context));
-  const PartResult own = compared(context, claims, quantities);
-  append(results, own, "comparisons", arm_names(context));
-  put_answers_first(results, own.verdicts.size(), own.summary.size());
+Json run_study(const StudyConfig& config, const std::filesystem::path& out, const RunObserver& on_point, int64_t jobs) {
+  OpenedStudy study(config, out, on_point);
+  study.measure(jobs);
+  Json results = study.results();
   write_json(out / "results.json", results);
-  say(fmt::format("{} measurements made, {} reused", measurements.measured(), reused));
   return results;
+}
+
+Json report_study(const std::filesystem::path& out) {
+  const StudyConfig config = read_study(Config::from_file(out / "study.toml"));
+  return OpenedStudy(config, out).results();
+}
+
+RegisteredClaims register_claims(const StudyConfig& config, const std::filesystem::path& out) {
+  require_unregistered(config, out);
+  const OpenedStudy study(config, out);
+  RegisteredClaims registered;
+  for (const StudyClaim& claim : config.study.claims) {
+    study.check(claim);
+    registered.judged_in.push_back(compared_by(claim, study.arms()));
+  }
+  registered.document = register_study(config, out);
+  return registered;
 }
 
 }  // namespace plumb

@@ -14,4 +14,17 @@ namespace plumb {
 Json run_study(const StudyConfig& config, const std::filesystem::path& out, const RunObserver& on_point = {},
                int64_t jobs = 0);
 
+/// The results of those parts of a study, complete or not, of which everything is measured; measures nothing. Throws
+/// Error if `out` is no study.
+Json report_study(const std::filesystem::path& out);
+
+struct RegisteredClaims {
+  Json document;                                    // study/registration.h
+  std::vector<std::vector<std::string>> judged_in;  // by claim, the arms or the pairs of arms
+};
+
+/// Prepares the study's data, checks that its claims can be judged, and registers them. Throws Error as run_study does,
+/// and if they are registered or measured already.
+RegisteredClaims register_claims(const StudyConfig& config, const std::filesystem::path& out);
+
 }  // namespace plumb

@@ -9,17 +9,23 @@ namespace plumb {
 namespace {
 
 /// Counts the segments in order, each starting with the state that the previous one left.
-void count_stream(const Task& task, Model& model, const Dataset& dataset, const StreamCut& cut, double label_smoothing,
-                  Sums& sums) {
+void count_stream(const Dataset& dataset, const StreamCut& cut, const CountBatch& count, Sums& sums) {
   CarriedState state;
   for (const std::vector<int64_t>& columns : cut_stream(dataset.size(), cut)) {
     ForwardContext context;
     context.carry(state);
-    task.count(model, dataset.batch(columns), label_smoothing, context, sums);
+    count(dataset.batch(columns), context, sums);
   }
 }
 
 }  // namespace
+
+Sums Sums::over(const Group& group) const {
+  std::vector<double> all = {loss, nll, weight};
+  all.insert(all.end(), counts.begin(), counts.end());
+  all = group.sums(all);
+  return {all[0], all[1], all[2], {all.begin() + 3, all.end()}};
+}
 
 void describe(Fields& field, TaskConfig& config) {
   field("name", config.name,
@@ -123,21 +129,25 @@ std::string usual_model_kind(const TaskConfig& config, const DataDirectory& data
 
 Sums evaluate(const Task& task, Model& model, const Dataset& dataset, int64_t batch_tokens, double label_smoothing,
               const Group& group) {
+  return evaluate(task, dataset, batch_tokens, group, [&](const Batch& batch, ForwardContext& context, Sums& sums) {
+    task.count(model, batch, label_smoothing, context, sums);
+  });
+}
+
+Sums evaluate(const Task& task, const Dataset& dataset, int64_t batch_tokens, const Group& group,
+              const CountBatch& count) {
   Sums sums = task.zero();
   if (const std::optional<StreamCut> cut = dataset.stream()) {
-    if (group.rank() == 0) count_stream(task, model, dataset, *cut, label_smoothing, sums);
+    if (group.rank() == 0) count_stream(dataset, *cut, count, sums);
   } else {
     int64_t number = 0;
     for (const auto& examples : plan_evaluation_batches(dataset.costs(), batch_tokens)) {
       if (number++ % group.size() != group.rank()) continue;
       ForwardContext context;
-      task.count(model, dataset.batch(examples), label_smoothing, context, sums);
+      count(dataset.batch(examples), context, sums);
     }
   }
-  std::vector<double> all = {sums.loss, sums.nll, sums.weight};
-  all.insert(all.end(), sums.counts.begin(), sums.counts.end());
-  all = group.sums(all);
-  return {all[0], all[1], all[2], {all.begin() + 3, all.end()}};
+  return sums.over(group);
 }
 
 }  // namespace plumb

@@ -40,6 +40,9 @@ struct Sums {
   double nll = 0;              // Σ weight · −log p(label)
   double weight = 0;           // Σ weight
   std::vector<double> counts;  // what the task's own metrics are computed from
+
+  /// The sums over the ranks of a group.
+  [[nodiscard]] Sums over(const Group& group) const;
 };
 
 class Task {
@@ -126,5 +129,10 @@ std::string usual_model_kind(const TaskConfig& config, const DataDirectory& data
 /// read sequentially, with carried state, by rank 0 alone.
 Sums evaluate(const Task& task, Model& model, const Dataset& dataset, int64_t batch_tokens, double label_smoothing,
               const Group& group);
+
+/// The same, with a function that adds a batch's contribution in place of Task::count.
+using CountBatch = std::function<void(const Batch&, ForwardContext&, Sums&)>;
+Sums evaluate(const Task& task, const Dataset& dataset, int64_t batch_tokens, const Group& group,
+              const CountBatch& count);
 
 }  // namespace plumb

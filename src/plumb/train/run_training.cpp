@@ -68,8 +68,9 @@ std::unique_ptr<MetricsFile> take_up(Trainer& trainer, const RunConfig& config, 
   const fs::path file = out / "metrics.jsonl";
   const std::optional<ResumePoint> place = find_resume_point(out);
   if (!place) {
-    if (fs::exists(file))
-      say(fmt::format("{}: has no checkpoint yet (train.checkpoint_every), so the run begins again", out.string()));
+    if (std::error_code absent; fs::file_size(file, absent) > 0 && !absent)
+      say(fmt::format("{}: ended before its first checkpoint (train.checkpoint_every), so it begins again",
+                      out.string()));
     return std::make_unique<MetricsFile>(file, trainer.history(), trainer.watched());
   }
   trainer.load(place->checkpoint);
@@ -125,9 +126,9 @@ bool ends_later(const Duration& given, const Duration& stored) {
 }
 
 /// Stores `config` as the configuration of the run in `out`. It may differ from the stored one in the location of the
-/// data, or of initial weights that have moved, in [watch], in processes, tensor_parallel, micro_batch_tokens and
-/// timeout and, to train longer, in steps and epochs; then the `result` of a run that has finished is removed. Throws
-/// Error on any other difference.
+/// data, or of initial weights that have moved, in [watch], in processes, tensor_parallel, pipeline_*,
+/// micro_batch_tokens, recompute, shard and timeout and, to train longer, in steps and epochs; then the `result` of a
+/// run that has finished is removed. Throws Error on any other difference.
 void update_config(const RunConfig& config, const fs::path& out, std::optional<TrainResult>& result) {
   RunConfig stored = load_run_config(out);
   stored.data = config.data;  // require_same_data compares the contents
@@ -136,7 +137,12 @@ void update_config(const RunConfig& config, const fs::path& out, std::optional<T
   stored.watch = config.watch;
   stored.train.processes = config.train.processes;
   stored.train.tensor_parallel = config.train.tensor_parallel;
+  stored.train.pipeline_parallel = config.train.pipeline_parallel;
+  stored.train.pipeline_schedule = config.train.pipeline_schedule;
+  stored.train.pipeline_chunks = config.train.pipeline_chunks;
   stored.train.micro_batch_tokens = config.train.micro_batch_tokens;
+  stored.train.shard = config.train.shard;
+  stored.train.recompute = config.train.recompute;
   stored.train.timeout = config.train.timeout;
   const bool more_steps = ends_later(config.train.steps, stored.train.steps);
   const bool more_epochs = ends_later(config.train.epochs, stored.train.epochs);

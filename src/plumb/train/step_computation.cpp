@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "plumb/ops/precision.h"
 #include "plumb/train/memory_error.h"
 
@@ -13,20 +15,28 @@ StepComputation::StepComputation(Model& model, const Task& task, const TrainConf
       config_(config),
       source_(source),
       flops_(model),
-      exchange_(make_exchange({})),
-      alone_(make_exchange({})) {}
+      exchange_(make_exchange({}, nullptr)),
+      alone_(make_exchange({}, nullptr)) {}
 
-std::unique_ptr<GradientExchange> StepComputation::make_exchange(const Group& among) const {
+std::unique_ptr<GradientExchange> StepComputation::make_exchange(const Group& among, const ShardLayout* pieces) const {
   GradientExchange::Options options;
+  options.pieces = pieces;
   options.overlap = config_.overlap;
   options.half = config_.exchange_precision == "bf16";
   return std::make_unique<GradientExchange>(among, model_.parameters().values(), options);
 }
 
-void StepComputation::join(const Mesh& mesh, const LayerDivision* division) {
+void StepComputation::join(const Mesh& mesh, const LayerDivision* division, ParameterShards* shards,
+                           std::optional<Stages> stages) {
   mesh_ = mesh;
   division_ = division;
-  exchange_ = make_exchange(mesh.data);
+  shards_ = shards;
+  stage_.reset();
+  if (stages) {
+    stage_ = std::make_unique<StageComputation>(model_, mesh.pipeline, std::move(*stages), config_.pipeline_schedule,
+                                                config_.pipeline_chunks);
+  }
+  exchange_ = make_exchange(mesh.data, shards != nullptr ? &shards->layout() : nullptr);
 }
 
 ComputedStep StepComputation::compute(const StepShare& share, int64_t number, const CarriedState& carried,
@@ -34,28 +44,71 @@ ComputedStep StepComputation::compute(const StepShare& share, int64_t number, co
   ComputedStep computed;
   computed.carried = carried;
   computed.weight = share.weight;
-  for (const MicroBatch& part : share.micro_batches) {
-    const auto& [batch, idle] = part;
+  const bool fetches = shards_ != nullptr && shards_->cuts_values();
+  const auto context_of = [&](const MicroBatch& part) {
     ForwardContext context(model_.config().dropout, static_cast<uint64_t>(config_.seed), number,
                            config_.synchronize_norms ? mesh_.data : Group());
-    context.set_idle(idle);
+    context.set_idle(part.idle);
+    if (config_.recompute) context.recompute();
+    if (fetches) {
+      context.set_source(shards_);
+      shards_->fetch_rest();
+    }
     if (source_.streams()) context.carry(computed.carried);
-    if (inspection != nullptr && !idle) inspection->watch(context, batch);
-    const double scale = idle || share.weight == 0 ? 0.0 : 1.0 / share.weight;
-    const Loss loss = task_.loss(model_, batch, {config_.label_smoothing, scale, false}, context);
-    const bool last = &part == &share.micro_batches.back();  // its backward pass exchanges the summed gradient
-    computed.gradient = (last ? exchange_ : alone_)->gradients_of(loss.value, computed.gradient);
+    if (inspection != nullptr && !part.idle) inspection->watch(context, part.batch);
+    return context;
+  };
+  const auto loss_of = [&](const MicroBatch& part, ForwardContext& context) {
+    const double scale = part.idle || share.weight == 0 ? 0.0 : 1.0 / share.weight;
+    const Loss loss = task_.loss(model_, part.batch, {config_.label_smoothing, scale, false}, context);
     computed.losses.emplace_back(loss.value);
-    if (idle) continue;
-    computed.nlls.push_back(loss.nll);
-    computed.tokens += batch.tokens();
-    computed.flops += 3 * flops_.forward(batch) / static_cast<double>(mesh_.tensor.size());
+    if (!part.idle) {
+      computed.nlls.push_back(loss.nll);
+      computed.tokens += part.batch.tokens();
+    }
+    return loss.value;
+  };
+  if (stage_) {
+    computed.gradient = exchange_->summed(staged_gradient(share, context_of, loss_of));
+  } else {
+    for (const MicroBatch& part : share.micro_batches) {
+      ForwardContext context = context_of(part);
+      const Tensor loss = loss_of(part, context);
+      // The last backward pass exchanges the summed gradient, or each exchanges its own, of which pieces are kept.
+      const bool exchanges = shards_ != nullptr || &part == &share.micro_batches.back();
+      computed.gradient = (exchanges ? exchange_ : alone_)->gradients_of(loss, computed.gradient);
+      if (fetches) shards_->release_all();
+    }
+  }
+  const auto dividing = static_cast<double>(mesh_.tensor.size() * mesh_.pipeline.size());
+  for (const auto& [batch, idle] : share.micro_batches) {
+    if (!idle) computed.flops += 3 * flops_.forward(batch) / dividing;
   }
   if (division_ != nullptr) division_->sum_shares(computed.gradient);
   if (!config_.synchronize_norms) {  // every process has averages of its own tokens: those of rank 0 count
     for (const Parameter& buffer : model_.parameters().buffers()) mesh_.data.broadcast(buffer.value);
   }
   return computed;
+}
+
+std::vector<Tensor> StepComputation::staged_gradient(
+    const StepShare& share, const std::function<ForwardContext(const MicroBatch&)>& context_of,
+    const std::function<Tensor(const MicroBatch&, ForwardContext&)>& loss_of) const {
+  std::vector<const Batch*> batches;
+  for (const MicroBatch& part : share.micro_batches) batches.push_back(&part.batch);
+  return stage_->gradient(
+      batches, [&](size_t i) { return context_of(share.micro_batches[i]); },
+      [&](size_t i, ForwardContext& context) { return loss_of(share.micro_batches[i], context); });
+}
+
+Sums StepComputation::evaluate(const Dataset& dataset, int64_t batch_tokens) const {
+  if (!stage_) return plumb::evaluate(task_, model_, dataset, batch_tokens, config_.label_smoothing, mesh_.data);
+  const Sums own = plumb::evaluate(
+      task_, dataset, batch_tokens, mesh_.data, [&](const Batch& batch, ForwardContext& context, Sums& sums) {
+        stage_->forward(batch, context, [&] { task_.count(model_, batch, config_.label_smoothing, context, sums); });
+      });
+  stage_->wait();
+  return own.over(mesh_.pipeline);
 }
 
 void StepComputation::try_largest(int64_t number) const {
@@ -89,6 +142,11 @@ void StepComputation::within_memory(const std::string& when, std::span<const std
 
 ExchangeCost StepComputation::exchanged() const {
   ExchangeCost cost = mesh_.cost();
+  if (stage_) {
+    cost.seconds += stage_->cost().seconds;
+    cost.bytes += stage_->cost().bytes;
+    cost.calls += stage_->cost().calls;
+  }
   cost.seconds += exchange_->cost().seconds;
   cost.bytes += exchange_->cost().bytes;
   return cost;

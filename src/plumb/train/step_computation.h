@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,11 +12,13 @@
 #include "plumb/model/flops.h"
 #include "plumb/model/model.h"
 #include "plumb/nn/layer_division.h"
+#include "plumb/nn/parameter_shards.h"
 #include "plumb/ops/number.h"
 #include "plumb/parallel/gradient_exchange.h"
 #include "plumb/parallel/mesh.h"
 #include "plumb/run/config.h"
 #include "plumb/task/task.h"
+#include "plumb/train/stage_computation.h"
 #include "plumb/train/step_source.h"
 #include "plumb/trouble/inspection.h"
 
@@ -26,9 +29,9 @@ struct ComputedStep {
   std::vector<ops::Number> losses;  // parts of the mean over the labels of all processes
   std::vector<ops::Number> nlls;    // summed over labels
   double weight = 0;                // total weight of the labels of all processes
-  int64_t tokens = 0;               // of this process; see Batch::tokens
+  int64_t tokens = 0;               // of this process; see Batch::tokens; of a pipeline, in the last stage
   double flops = 0;                 // of this process, on average if the model is divided; see model/flops.h
-  std::vector<Tensor> gradient;     // one tensor per parameter, summed over the processes
+  std::vector<Tensor> gradient;     // one tensor per parameter, or this process's piece, summed over the processes
   CarriedState carried;             // of a stream: the initial state of the next step
 };
 
@@ -40,8 +43,11 @@ class StepComputation {
   StepComputation(Model& model, const Task& task, const TrainConfig& config, const StepSource& source);
 
   /// Computes together with these processes from now on; all of them call this. Initially, it computes alone.
-  /// `division`: of the model among mesh.tensor, which must outlive it; null if every process has the whole model.
-  void join(const Mesh& mesh, const LayerDivision* division = nullptr);
+  /// `division`: of the model among mesh.tensor and mesh.pipeline, null if every process has the whole model; `shards`:
+  /// of its parameters among mesh.data, null if every process has the whole gradient. Both must outlive it. `stages`:
+  /// of the model, if mesh.pipeline has several.
+  void join(const Mesh& mesh, const LayerDivision* division = nullptr, ParameterShards* shards = nullptr,
+            std::optional<Stages> stages = {});
 
   /// How the examples of a step are divided among the processes; `compute` takes the share of this division.
   [[nodiscard]] Division division() const { return {mesh_.data.rank(), mesh_.data.size(), config_.micro_batch_tokens}; }
@@ -56,6 +62,9 @@ class StepComputation {
   /// averages. Throws Error that names the batch if memory runs out.
   void try_largest(int64_t number) const;
 
+  /// The sums over a split, shared among the processes (task/task.h).
+  [[nodiscard]] Sums evaluate(const Dataset& dataset, int64_t batch_tokens) const;
+
   /// Calls `work`, which computes these batches. Throws Error that names them and `when` if memory runs out.
   void within_memory(const std::string& when, std::span<const std::vector<int64_t>> batches,
                      const std::function<void()>& work) const;
@@ -64,7 +73,11 @@ class StepComputation {
   [[nodiscard]] ExchangeCost exchanged() const;
 
  private:
-  [[nodiscard]] std::unique_ptr<GradientExchange> make_exchange(const Group& among) const;
+  /// The gradient of the micro-batches' losses over all processes of the pipeline.
+  [[nodiscard]] std::vector<Tensor> staged_gradient(
+      const StepShare& share, const std::function<ForwardContext(const MicroBatch&)>& context_of,
+      const std::function<Tensor(const MicroBatch&, ForwardContext&)>& loss_of) const;
+  [[nodiscard]] std::unique_ptr<GradientExchange> make_exchange(const Group& among, const ShardLayout* pieces) const;
 
   Model& model_;
   const Task& task_;
@@ -73,6 +86,8 @@ class StepComputation {
   FlopCounter flops_;
   Mesh mesh_;
   const LayerDivision* division_ = nullptr;
+  ParameterShards* shards_ = nullptr;
+  std::unique_ptr<StageComputation> stage_;     // null: this process computes all layers
   std::unique_ptr<GradientExchange> exchange_;  // with the other processes
   std::unique_ptr<GradientExchange> alone_;     // without exchange
 };

@@ -22,7 +22,8 @@ SquareNorm::SquareNorm(const std::vector<Tensor>& gradients, std::span<const Par
   }
   const auto of = [&](bool cut) {
     std::vector<ParameterStep> some(settings.begin(), settings.end());
-    for (size_t i = 0; i < some.size(); ++i) some[i].frozen = some[i].frozen || division->is_cut(i) != cut;
+    for (size_t i = 0; i < some.size(); ++i)
+      some[i].frozen = some[i].frozen || division->is_cut(i) != cut || !division->counts(i);
     return square_norm(gradients, some);
   };
   own_ = of(true);
@@ -31,7 +32,7 @@ SquareNorm::SquareNorm(const std::vector<Tensor>& gradients, std::span<const Par
 
 StepReading read_step(const ComputedStep& step, const std::vector<Tensor>* clipped,
                       std::span<const ParameterStep> settings, const std::vector<ops::Number>& square_updates,
-                      const Mesh& mesh, const LayerDivision* division) {
+                      const Mesh& mesh, const LayerDivision* division, const ParameterShards* shards) {
   const SquareNorm before(step.gradient, settings, division);
   const SquareNorm after = clipped != nullptr ? SquareNorm(*clipped, settings, division) : before;
   std::vector<ops::Number> asked = {before.common(), after.common(), before.own(), after.own()};
@@ -41,15 +42,28 @@ StepReading read_step(const ComputedStep& step, const std::vector<Tensor>* clipp
   asked.insert(asked.end(), step.nlls.begin(), step.nlls.end());
   const std::vector<double> read = ops::read(asked);
   const auto losses = read.begin() + norms, nlls = losses + std::ssize(step.losses);
-  const std::vector<double> sums = mesh.data.sums(
-      {std::accumulate(losses, nlls, 0.0), std::accumulate(nlls, read.end(), 0.0), static_cast<double>(step.tokens)});
-  const std::vector<double> own = mesh.tensor.sums({read.begin() + 2, losses});  // of the norms, then of the updates
+  std::vector<double> sums = {std::accumulate(losses, nlls, 0.0), std::accumulate(nlls, read.end(), 0.0),
+                              static_cast<double>(step.tokens)};
+  constexpr std::ptrdiff_t kNorms = 4;
+  std::vector<double> squares(read.begin(), read.begin() + kNorms);
+  if (shards != nullptr) sums.insert(sums.end(), squares.begin(), squares.end());  // of pieces
+  sums = mesh.data.sums(sums);
+  if (shards != nullptr) squares.assign(sums.begin() + 3, sums.end());
+  const std::vector<double> own = mesh.tensor.sums({squares[2], squares[3]});
+  // Losses are those of the last stage.
+  sums = mesh.pipeline.sums({sums[0], sums[1], sums[2], squares[0] + own[0], squares[1] + own[1]});
   return {sums[0],
           sums[1],
           static_cast<int64_t>(sums[2]),
-          std::sqrt(read[0] + own[0]),
-          std::sqrt(read[1] + own[1]),
-          {own.begin() + 2, own.end()}};
+          std::sqrt(sums[3]),
+          std::sqrt(sums[4]),
+          sums_of_updates({read.begin() + kNorms, losses}, mesh, shards)};
+}
+
+std::vector<double> sums_of_updates(const std::vector<double>& own, const Mesh& mesh, const ParameterShards* shards) {
+  if (own.empty()) return own;
+  const bool cut = shards != nullptr && shards->cuts_values();
+  return mesh.pipeline.sums(mesh.tensor.sums(cut ? mesh.data.sums(own) : own));
 }
 
 }  // namespace plumb

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "plumb/nn/layer_division.h"
+#include "plumb/nn/parameter_shards.h"
 #include "plumb/optim/optimizer.h"
 #include "plumb/parallel/mesh.h"
 #include "plumb/train/step_computation.h"
@@ -37,7 +38,7 @@ class SquareNorm {
   SquareNorm(const std::vector<Tensor>& gradients, std::span<const ParameterStep> settings,
              const LayerDivision* division);
 
-  /// What has to be summed over the processes that divide the model, and what all of them have.
+  /// What has to be summed over the processes that divide each layer, and what all of them have; both of this stage.
   [[nodiscard]] const ops::Number& own() const { return own_; }
   [[nodiscard]] const ops::Number& common() const { return common_; }
 
@@ -48,9 +49,13 @@ class SquareNorm {
 
 /// The only place in a step that waits for the device. `clipped`: the gradient after clipping by value and block, or
 /// null if it is not clipped so. `square_updates`: numbers of the previous step to read at the same time; they are
-/// summed over the processes that divide the model. `division`: null if every process has the whole model.
+/// summed over the processes that divide the model. `division`: null if every process has the whole model; `shards`:
+/// null if every process has the whole gradient.
 StepReading read_step(const ComputedStep& step, const std::vector<Tensor>* clipped,
                       std::span<const ParameterStep> settings, const std::vector<ops::Number>& square_updates,
-                      const Mesh& mesh, const LayerDivision* division);
+                      const Mesh& mesh, const LayerDivision* division, const ParameterShards* shards);
+
+/// Estimates of updates (train/update_norms.h), summed over the processes that divide the model or cut its parameters.
+std::vector<double> sums_of_updates(const std::vector<double>& own, const Mesh& mesh, const ParameterShards* shards);
 
 }  // namespace plumb

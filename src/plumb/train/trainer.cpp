@@ -6,6 +6,8 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/json_fields.h"
+#include "plumb/base/progress.h"
+#include "plumb/ops/memory.h"
 #include "plumb/optim/divided_state.h"
 #include "plumb/run/snapshot.h"
 #include "plumb/train/trainer_implementation.h"
@@ -41,7 +43,7 @@ std::vector<Trainer::Implementation::Part> Trainer::Implementation::parts() {
 
 Snapshot Trainer::Implementation::snapshot() {
   Snapshot snapshot{state.step, collected, state_document()};
-  if (division) {
+  if (collects()) {
     if (collected.empty()) throw Error("the state of a divided model has not been collected");
     return snapshot;
   }
@@ -62,7 +64,7 @@ void Trainer::Implementation::restore(const Snapshot& snapshot, const std::strin
   take_state(snapshot.state, origin + "/state.json");
 }
 
-void Trainer::Implementation::share() {
+std::optional<Stages> Trainer::Implementation::share() {
   std::vector<std::pair<Part, NamedTensors>> received;  // all of it before any is taken, which changes the others
   std::vector<Part> all = parts();
   for (Part& part : all) {
@@ -74,18 +76,43 @@ void Trainer::Implementation::share() {
     }
     received.emplace_back(std::move(part), std::move(tensors));
   }
-  if (mesh.tensor.size() > 1) divide();
+  std::optional<Stages> stages = divide();
   for (const auto& [part, tensors] : received)
     part.take(division ? pieces_of(tensors, model.parameters(), *division) : tensors, "rank 0");
+  if (shards) shards->cut();
+  received.clear();
+  if (shards) ops::return_tensor_memory();  // the whole state is not needed again
   optimizer->share(mesh.data);
   take_state(Json::parse(mesh.all.broadcast(state_document().dump())), "rank 0");
+  return stages;
 }
 
-void Trainer::Implementation::divide() {
-  division = model.divide(mesh.tensor);
-  optimizer = make_train_optimizer(config, model);
+std::optional<Stages> Trainer::Implementation::divide() {
+  const bool divides = mesh.tensor.size() > 1 || mesh.pipeline.size() > 1;
+  const bool cut = mesh.data.size() > 1 && (config.shard == "gradients" || config.shard == "parameters");
+  std::optional<Stages> stages;
+  if (!divides && !cut) return stages;
+  if (divides) division = model.divide(mesh.tensor);
+  if (mesh.pipeline.size() > 1) {
+    stages.emplace(model, mesh.pipeline.size(), config.pipeline_chunks);
+    model.keep_stage(*division, mesh.pipeline, *stages);
+  }
+  if (cut) shards = model.shard(mesh.data, config.shard == "parameters");
+  optimizer = make_train_optimizer(config, model, shards.get());
   weights = EvaluatedWeights(model, *optimizer, config.average_decay);
-  update_norms = UpdateNorms(model.parameters(), UpdateNorms::kSamples, &*division);
+  update_norms = UpdateNorms(model.parameters(), UpdateNorms::kSamples, division_or_null(),
+                             cuts_values() ? shards.get() : nullptr);
+  return stages;
+}
+
+std::string Trainer::Implementation::pipeline_summary() const {
+  const int64_t stages = mesh.pipeline.size();
+  const auto count = std::ssize(source.share_of(window(), computation.division()).micro_batches);
+  const double bubble = pipeline_bubble(stages, config.pipeline_chunks, count);
+  return fmt::format(
+      "a pipeline of {} stages, with {} micro-batches in the first step: stages idle for {:.0f}% of it{}", stages,
+      count, 100 * bubble,
+      bubble > 0.25 ? "; train.micro_batch_tokens and train.accumulate say how many there are" : "");
 }
 
 Json Trainer::Implementation::state_document() {
@@ -147,9 +174,10 @@ void Trainer::join(const Group& group) {
   Implementation& self = *implementation_;
   if (self.source.streams() && group.size() > 1)
     throw Error("a stream is trained on in one process", "start one process, or set task.language-modeling.stream = 0");
-  self.mesh = Mesh(group, self.config.tensor_parallel);
-  self.share();
-  self.computation.join(self.mesh, self.division_or_null());
+  self.mesh = Mesh(group, self.config.tensor_parallel, self.config.pipeline_parallel);
+  std::optional<Stages> stages = self.share();
+  self.computation.join(self.mesh, self.division_or_null(), self.shards.get(), std::move(stages));
+  if (self.mesh.pipeline.size() > 1 && group.rank() == 0) say(self.pipeline_summary());
 }
 
 void Trainer::leave() {

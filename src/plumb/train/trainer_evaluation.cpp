@@ -13,6 +13,12 @@ int64_t computed_tokens(const TrainConfig& config) {
   return config.micro_batch_tokens > 0 ? std::min(config.micro_batch_tokens, config.batch_tokens) : config.batch_tokens;
 }
 
+NamedTensors copies_of(const NamedTensors& tensors) {
+  NamedTensors copies;
+  for (const auto& [name, tensor] : tensors) copies.emplace_back(name, tensor.detach().clone());
+  return copies;
+}
+
 }  // namespace
 
 void Trainer::Implementation::after_step(const Trainer& trainer, const TrainHooks& hooks, bool& stopping) {
@@ -47,16 +53,24 @@ void Trainer::Implementation::after_step(const Trainer& trainer, const TrainHook
 }
 
 void Trainer::Implementation::validate_now() {
+  const FetchedParameters fetched(shards.get());
   const ShownWeights shown(weights);
-  const Metrics found =
-      task.metrics(evaluate(task, model, *valid_set, computed_tokens(config), config.label_smoothing, mesh.data));
+  const Metrics found = task.metrics(computation.evaluate(*valid_set, computed_tokens(config)));
   for (const auto& [name, value] : found)
     recorder.point.metrics.set(name == "loss" || name == "nll" ? "valid_" + name : name, value);
 }
 
 void Trainer::Implementation::score_now() {
   Metrics& metrics = recorder.point.metrics;
-  if (mesh.data.rank() == 0) {  // rank 0, and those that compute a divided model with it
+  const FetchedParameters fetched(shards.get(), true);
+  if (mesh.data.rank() == 0 && mesh.pipeline.size() > 1) {
+    const NamedTensors values = whole_of(weights.evaluated(), model.parameters(), *division);
+    if (mesh.all.rank() == 0) {  // which needs all layers
+      const std::unique_ptr<Model> all = make_model(model.config(), model.parameters().type());
+      load_parameters(all->parameters(), values, "the stages' parameters");
+      metrics.set(task.score(*all, "valid"));
+    }
+  } else if (mesh.data.rank() == 0) {  // rank 0, and those that compute a divided model with it
     const ShownWeights shown(weights);
     metrics.set(task.score(model, "valid"));
   }
@@ -118,18 +132,20 @@ void Trainer::Implementation::watch_now(const TrainHooks& hooks) {
 void Trainer::Implementation::before_saving() {
   optimizer->collect();
   collected.clear();
-  if (!division || mesh.data.rank() > 0) return;
+  if (!collects()) return;
+  const FetchedParameters fetched(shards.get(), true);
+  if (mesh.data.rank() > 0) return;
   for (const Part& part : parts()) {
     const NamedTensors pieces = part.values();
     if (part.own && pieces.empty()) continue;
-    NamedTensors whole = whole_of(pieces, model.parameters(), *division);
+    NamedTensors whole = division ? whole_of(pieces, model.parameters(), *division) : copies_of(pieces);
     if (mesh.all.rank() == 0) collected.push_back({part.file, std::move(whole), part.metadata});
   }
 }
 
 void Trainer::Implementation::settle(const TrainHooks& hooks) {
   before_saving();
-  see_updates(mesh.tensor.sums(ops::read(moved.square_norms)));
+  see_updates(sums_of_updates(ops::read(moved.square_norms), mesh, shards.get()));
   if (due(config.checkpoint_every)) mark(hooks);
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "plumb/nn/layer_division.h"
+#include "plumb/nn/parameter_shards.h"
 #include "plumb/optim/groups.h"
 #include "plumb/optim/optimizer.h"
 #include "plumb/optim/schedule.h"
@@ -30,8 +31,10 @@
 
 namespace plumb {
 
-/// The optimizer of a run. Throws Error if the configuration's settings do not go together.
-std::unique_ptr<Optimizer> make_train_optimizer(const TrainConfig& config, const Model& model);
+/// The optimizer of a run. `shards`: of the model, if its gradients are cut; else null. Throws Error if the
+/// configuration's settings do not go together.
+std::unique_ptr<Optimizer> make_train_optimizer(const TrainConfig& config, const Model& model,
+                                                const ParameterShards* shards = nullptr);
 
 struct Trainer::Implementation {
   Implementation(Model& trained, const TrainConfig& given, const Task& learned, const WatchConfig& watch);
@@ -163,12 +166,19 @@ struct Trainer::Implementation {
   /// part is missing or does not fit.
   [[nodiscard]] Snapshot snapshot();
   void restore(const Snapshot& snapshot, const std::string& origin);
-  /// Takes rank 0's state, except for what is its own, after dividing the model if processes share its layers.
-  void share();
+  /// Takes rank 0's state, except for what is its own, after dividing the model if processes share its layers. Returns
+  /// the stages of the model, if mesh.pipeline has several.
+  std::optional<Stages> share();
 
-  /// Divides the model among mesh.tensor, and begins anew with all that holds its parameters.
-  void divide();
+  /// Divides the model among mesh.tensor and mesh.pipeline, cuts its gradients among mesh.data, each if the run does,
+  /// and begins anew with all that holds its parameters.
+  std::optional<Stages> divide();
+  /// The number of stages and micro-batches, and how long stages wait for each other.
+  [[nodiscard]] std::string pipeline_summary() const;
   [[nodiscard]] const LayerDivision* division_or_null() const { return division ? &*division : nullptr; }
+  [[nodiscard]] bool cuts_values() const { return shards && shards->cuts_values(); }
+  /// Whether the state has to be collected in rank 0 before it can be saved.
+  [[nodiscard]] bool collects() const { return division || cuts_values(); }
 
   /// state.json, and the reverse.
   [[nodiscard]] Json state_document();
@@ -196,11 +206,12 @@ struct Trainer::Implementation {
   std::vector<WatchRecord> watched;
   PointRecorder recorder;
   CarriedState carried;                   // of a stream: the initial state of the next step; unchanged by skipped steps
-  std::optional<LayerDivision> division;  // of the model among mesh.tensor; empty: this process has all of it
-  std::vector<Snapshot::File> collected;  // of a divided model, on rank 0: all of its state, until the next update
-  std::optional<Snapshot> marked;         // the state that a rollback without files returns to
-  std::vector<std::string> diagnosis;     // of a run that diverged
-  int64_t reported_spikes = 0;            // spikes reported by this process without skip or rollback
+  std::optional<LayerDivision> division;  // of the model among processes; empty: this one has all of it
+  std::unique_ptr<ParameterShards> shards;  // of its parameters among mesh.data; null: it has the whole gradient
+  std::vector<Snapshot::File> collected;    // if collects(), on rank 0: the whole state, until the next update
+  std::optional<Snapshot> marked;           // the state that a rollback without files returns to
+  std::vector<std::string> diagnosis;       // of a run that diverged
+  int64_t reported_spikes = 0;              // spikes reported by this process without skip or rollback
 
   /// The norms of the last update, until the judge sees them.
   struct Moved {

@@ -7,10 +7,14 @@
 #include "plumb/base/progress.h"
 #include "plumb/base/timing.h"
 #include "plumb/model/divisible.h"
+#include "plumb/model/kind.h"
+#include "plumb/model/recomputable.h"
+#include "plumb/model/stages.h"
 #include "plumb/nn/residual/residual.h"
 #include "plumb/ops/stochastic_rounding.h"
 #include "plumb/optim/bfloat16_parameters.h"
 #include "plumb/optim/cautious.h"
+#include "plumb/optim/piecewise.h"
 #include "plumb/optim/sharded.h"
 #include "plumb/task/baseline.h"
 #include "plumb/train/corpora.h"
@@ -49,14 +53,16 @@ void refuse_validation_settings(const TrainConfig& config) {
   require("keep_best", config.keep_best, 1);
 }
 
-/// Throws Error if the configuration has something that a model whose layers are divided among processes cannot have.
+/// Throws Error if the configuration has something that a model which is divided among processes cannot have.
 void require_divisible_run(const TrainConfig& config, const Model& model, const Optimizer& optimizer,
                            const WatchConfig& watch) {
-  if (config.tensor_parallel == 1) return;
-  const auto refuse = [](bool found, const std::string& what, const std::string& instead) {
-    if (found) throw Error(what + " cannot be combined with train.tensor_parallel", instead + ", or set that to 1");
+  if (config.tensor_parallel * config.pipeline_parallel == 1) return;
+  const std::string key = config.tensor_parallel > 1 ? "train.tensor_parallel" : "train.pipeline_parallel";
+  const auto refuse = [&](bool found, const std::string& what, const std::string& instead) {
+    if (found) throw Error(fmt::format("{} cannot be combined with {}", what, key), instead + ", or set that to 1");
   };
-  refuse(config.clip_block > 0, fmt::format("train.clip_block = {}", config.clip_block), "set it to 0");
+  refuse(config.tensor_parallel > 1 && config.clip_block > 0, fmt::format("train.clip_block = {}", config.clip_block),
+         "set it to 0");
   refuse(config.trouble.rolls_back(), "the policy `rollback` of [train.trouble]", "choose stop or skip");
   refuse(config.cautious, "train.cautious", "leave it out");
   refuse(config.parameters != "float32", fmt::format("train.parameters = \"{}\"", config.parameters),
@@ -65,12 +71,53 @@ void require_divisible_run(const TrainConfig& config, const Model& model, const 
          fmt::format("train.optimizer = \"{}\", which updates each matrix as a whole,", config.optimizer),
          "choose one that updates each element by itself, such as adamw");
   refuse(!watch.every.is_zero(), "[watch]", "leave it out");
-  require_divisible(model.config(), config.tensor_parallel);
+  if (config.tensor_parallel > 1) require_divisible(model.config(), config.tensor_parallel);
+  if (config.pipeline_parallel == 1) return;
+  require_stages(model.config(), config.pipeline_parallel, config.pipeline_chunks);
+  if (!model.parameters().buffers().empty()) {
+    throw Error(fmt::format("a norm over the batch, whose averages are in '{}', cannot be combined with "
+                            "train.pipeline_parallel",
+                            model.parameters().buffers().front().name),
+                "choose another norm, such as rmsnorm, or set that to 1");
+  }
+}
+
+/// Throws Error if the configuration has something that a run whose gradients or parameters are cut cannot have.
+void require_cuttable_run(const TrainConfig& config, const Model& model, const Optimizer& optimizer,
+                          const WatchConfig& watch) {
+  const bool parameters = config.shard == "parameters";
+  if (config.shard != "gradients" && !parameters) return;
+  const auto refuse = [&](bool found, const std::string& what, const std::string& instead) {
+    if (!found) return;
+    throw Error(fmt::format("{} cannot be combined with train.shard = \"{}\"", what, config.shard),
+                instead + ", or choose another train.shard");
+  };
+  refuse(config.pipeline_parallel > 1, fmt::format("train.pipeline_parallel = {}", config.pipeline_parallel),
+         "set it to 1");
+  refuse(config.clip_block > 0, fmt::format("train.clip_block = {}", config.clip_block), "set it to 0");
+  refuse(config.cautious, "train.cautious", "leave it out");
+  refuse(config.parameters != "float32", fmt::format("train.parameters = \"{}\"", config.parameters),
+         "set it to float32");
+  refuse(!optimizer.acts_by_element(),
+         fmt::format("train.optimizer = \"{}\", which updates each matrix as a whole,", config.optimizer),
+         "choose one that updates each element by itself, such as adamw");
+  refuse(optimizer.averages_weights(),
+         fmt::format("train.optimizer = \"{}\", which averages the weights,", config.optimizer),
+         "choose another one, such as adamw");
+  refuse(!watch.every.is_zero(), "[watch]", "leave it out");
+  refuse(parameters && config.average_decay > 0, fmt::format("train.average_decay = {}", config.average_decay),
+         "set it to 0");
+  refuse(parameters && kind_of(model.config()).recurrent, fmt::format("model.kind = \"{}\"", model.config().kind),
+         "choose one with attention");
+  refuse(parameters && prescription_of(model.config().residual).unit_matrices,
+         fmt::format("model.residual = \"{}\", which changes the weights after every step,", model.config().residual),
+         "choose another one");
 }
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_train_optimizer(const TrainConfig& config, const Model& model) {
+std::unique_ptr<Optimizer> make_train_optimizer(const TrainConfig& config, const Model& model,
+                                                const ParameterShards* shards) {
   const Parameters& parameters = model.parameters();
   const bool rounds = config.parameters != "float32";
   if (rounds && prescription_of(model.config().residual).unit_matrices) {
@@ -87,9 +134,10 @@ std::unique_ptr<Optimizer> make_train_optimizer(const TrainConfig& config, const
     const auto kind = config.parameters == "bf16" ? Bfloat16Parameters::stochastic : Bfloat16Parameters::copy;
     return with_bfloat16_parameters(std::move(optimizer), some, kind, static_cast<uint64_t>(config.seed));
   };
-  if (!config.shard_optimizer) return make(parameters);
+  if (shards != nullptr) return std::make_unique<PiecewiseOptimizer>(*shards, make(shards->own()));
+  if (config.shard != "optimizer") return make(parameters);
   if (make(parameters)->averages_weights())
-    throw Error(fmt::format("train.shard_optimizer: the state of {} cannot be sharded", config.optimizer));
+    throw Error(fmt::format("train.shard = \"optimizer\": the state of {} cannot be sharded", config.optimizer));
   return std::make_unique<ShardedOptimizer>(parameters, make);
 }
 
@@ -117,7 +165,9 @@ Trainer::Implementation::Implementation(Model& trained, const TrainConfig& given
   ModelConfig fitting = model.config();
   task.complete(fitting);  // throws if the model does not match the data
   if (source.streams()) require_undivided(given);
+  if (given.recompute) require_recomputable(model.config());
   require_divisible_run(given, model, *optimizer, watch);
+  require_cuttable_run(given, model, *optimizer, watch);
   source.go_to(state.epoch);
   for (const std::string& line : settings_summary(model.parameters(), settings)) say(line);
   if (source.settings().mixture) say(mixture_summary(*source.settings().mixture));
@@ -140,6 +190,7 @@ TrainResult Trainer::Implementation::run(Trainer& trainer, const TrainHooks& hoo
     }
     if (ended == Ended::diverged) {
       add_point(hooks);
+      if (shards) shards->restore();
       return result(RunOutcome::diverged);
     }
     if (progress) progress->update(state.step, progress_parts(recorder.status()));
@@ -149,10 +200,12 @@ TrainResult Trainer::Implementation::run(Trainer& trainer, const TrainHooks& hoo
     after_step(trainer, hooks, stopping);
     state.seconds += evaluation.seconds();
     if (stopping && (!state.complete || state.pending)) {
+      if (shards) shards->restore();
       weights.show();
       return result(RunOutcome::stopped);
     }
   }
+  if (shards) shards->restore();
   weights.show();
   return result(RunOutcome::finished);
 }

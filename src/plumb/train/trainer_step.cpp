@@ -25,7 +25,7 @@ Trainer::Implementation::Ended Trainer::Implementation::step(const TrainHooks& h
   const std::vector<ParameterStep> steps = parameter_steps(settings, number, recorder.point.learning_rate);
   const std::vector<Tensor> clipped = clipped_by_element(config, model.parameters(), computed.gradient);
   const StepReading reading = read_step(computed, clips_elements(config) ? &clipped : nullptr, steps,
-                                        moved.square_norms, mesh, division_or_null());
+                                        moved.square_norms, mesh, division_or_null(), shards.get());
   see_updates(reading.square_updates);
   const StepNumbers numbers{number, reading.loss, reading.gradient_norm, recorder.point.learning_rate};
   const StepJudgment judgment = trouble.judge(numbers);
@@ -96,10 +96,11 @@ std::optional<InspectedStep> Trainer::Implementation::inspect(const StepJudgment
   const auto again = [&](Inspection* inspection) -> StepTrial {
     ComputedStep computed = computation.compute(share, numbers.step, carried, inspection);
     const std::vector<ParameterStep> steps = parameter_steps(settings, numbers.step, 0);
-    const StepReading found = read_step(computed, nullptr, steps, {}, mesh, division_or_null());
+    const StepReading found = read_step(computed, nullptr, steps, {}, mesh, division_or_null(), shards.get());
     return {found.loss, found.gradient_norm, std::move(computed.gradient)};
   };
-  return inspect_step(again, {numbers.loss, numbers.gradient_norm, gradient}, model, buffers, mesh.all, task);
+  const Parameters& parameters = cuts_values() ? shards->own() : model.parameters();
+  return inspect_step(again, {numbers.loss, numbers.gradient_norm, gradient}, parameters, buffers, mesh.all, task);
 }
 
 void Trainer::Implementation::report_trouble(const StepJudgment& judgment, const StepNumbers& numbers,
@@ -120,7 +121,7 @@ void Trainer::Implementation::report_trouble(const StepJudgment& judgment, const
 
 void Trainer::Implementation::explain(const StepJudgment& judgment, const StepNumbers& numbers,
                                       const std::vector<Tensor>& gradient, const std::vector<ParameterStep>& steps) {
-  if (mesh.all.rank() != 0 || division) return;  // rank 0 cannot compute a divided model alone
+  if (mesh.all.rank() != 0 || division || shards) return;  // rank 0 cannot compute a divided model alone
   constexpr int64_t kExamples = 64;
   const std::vector<Batch> batches = evaluation_batches(*train_set, config.batch_tokens, kExamples);
   const WatchedRun run{model, task, config, *optimizer, *train_set, batches, state.step, numbers.learning_rate, steps};

@@ -14,7 +14,7 @@ struct UpdateGroup {
   std::string name;
   struct Range {
     int64_t begin, count;
-    double weight;  // 1/(the number of processes that have it)
+    double weight;  // 1/(the number of processes that have it), or 0 in all stages of a pipeline but the first of them
   };
   std::vector<Range> ranges;
   int64_t count = 0;
@@ -40,20 +40,22 @@ std::vector<UpdateGroup> update_groups(const Parameters& parameters, const Layer
     const std::string name = layer && layer->layer ? to_string(*layer) : parameter.name;
     auto group = std::find_if(groups.begin(), groups.end(), [&](const UpdateGroup& each) { return each.name == name; });
     if (group == groups.end()) group = groups.insert(groups.end(), {name, {}, 0});
+    const double counted = division == nullptr || division->counts(i) ? 1 : 0;
     group->ranges.push_back(
-        {begin, parameter.value.numel(), common ? 1 / static_cast<double>(division->group().size()) : 1});
+        {begin, parameter.value.numel(), common ? counted / static_cast<double>(division->group().size()) : counted});
     group->count += parameter.value.numel();
-    group->table = !layer && (parameter.role == Role::embedding || parameter.role == Role::position);
+    group->table = !(layer && layer->layer) && (parameter.role == Role::embedding || parameter.role == Role::position);
     begin += parameter.value.numel();
   }
-  std::erase_if(groups, [](const UpdateGroup& group) { return group.count == 0; });
+  if (division == nullptr) std::erase_if(groups, [](const UpdateGroup& group) { return group.count == 0; });
   return groups;
 }
 
 }  // namespace
 
-UpdateNorms::UpdateNorms(const Parameters& parameters, int64_t samples, const LayerDivision* division)
-    : flat_(parameters.flat().detach()) {
+UpdateNorms::UpdateNorms(const Parameters& parameters, int64_t samples, const LayerDivision* division,
+                         const ParameterShards* shards)
+    : flat_((shards != nullptr ? shards->own() : parameters).flat().detach()) {
   const std::vector<UpdateGroup> groups = update_groups(parameters, division);
   int64_t width = 0;
   for (const UpdateGroup& group : groups) width = std::max(width, std::min(group.count, samples));
@@ -61,15 +63,17 @@ UpdateNorms::UpdateNorms(const Parameters& parameters, int64_t samples, const La
   std::vector<double> weights;
   for (const UpdateGroup& group : groups) {
     series_.push_back({group.name, group.table});
-    const int64_t sampled = std::min(group.count, width);
+    const int64_t sampled = std::min(group.count, width);  // 0: the group belongs to another stage
     Random random(0, group.name);
     for (int64_t j = 0; j < width; ++j) {
-      const int64_t from = j * group.count / sampled, to = (j + 1) * group.count / sampled;
       const bool used = j < sampled;
+      const int64_t from = used ? j * group.count / sampled : 0, to = used ? (j + 1) * group.count / sampled : 0;
       const auto [place, weight] =
           group.place(used ? from + static_cast<int64_t>(random.below(static_cast<uint64_t>(to - from))) : 0);
-      places.push_back(place);
-      weights.push_back(used ? weight * static_cast<double>(group.count) / static_cast<double>(sampled) : 0.0);
+      const int64_t found = shards != nullptr ? shards->place_in_own(place) : place;
+      places.push_back(std::max<int64_t>(found, 0));
+      weights.push_back(used && found >= 0 ? weight * static_cast<double>(group.count) / static_cast<double>(sampled)
+                                           : 0.0);
     }
   }
   places_ = at::tensor(places, at::kLong).to(flat_.device());

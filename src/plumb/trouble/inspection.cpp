@@ -146,25 +146,31 @@ Findings Inspection::findings(const Parameters& parameters, const std::vector<Te
   return findings;
 }
 
-InspectedStep inspect_step(const TryStep& again, const StepTrial& first, Model& model,
+InspectedStep inspect_step(const TryStep& again, const StepTrial& first, const Parameters& parameters,
                            const std::vector<Tensor>& buffers, const Group& group, const Task& task) {
-  restore_buffers(model.parameters(), buffers);
+  restore_buffers(parameters, buffers);
   const StepTrial plain = again(nullptr);
   bool equal = same(plain.loss, first.loss) && same(plain.gradient_norm, first.gradient_norm);
   for (size_t i = 0; equal && i < first.gradients.size(); ++i) {
     const Tensor a = first.gradients[i].detach(), b = plain.gradients[i].detach();
     equal = at::logical_or(a == b, at::logical_and(a.isnan(), b.isnan())).all().item<bool>();
   }
-  restore_buffers(model.parameters(), buffers);
+  restore_buffers(parameters, buffers);
   Inspection inspection;
   const StepTrial checked = again(&inspection);
-  restore_buffers(model.parameters(), buffers);
-  Findings findings = inspection.findings(model.parameters(), checked.gradients);
+  restore_buffers(parameters, buffers);
+  Findings findings = inspection.findings(parameters, checked.gradients);
   if (group.size() > 1) {  // those of the first process with a nonfinite forward pass, or else of rank 0
     const std::string own = described_json(findings).dump();
     for (int64_t rank = 0; rank < group.size(); ++rank) {
       auto theirs = from_described_json<Findings>(Json::parse(group.broadcast(own, rank)));
+      const auto or_theirs = [&](std::string Findings::*name) {
+        return rank == 0 || (findings.*name).empty() ? theirs.*name : findings.*name;
+      };
+      std::string parameter = or_theirs(&Findings::parameter), gradient = or_theirs(&Findings::gradient);  // of pieces
       if (rank == 0 || (!findings.forward && theirs.forward)) findings = std::move(theirs);
+      findings.parameter = std::move(parameter);
+      findings.gradient = std::move(gradient);
     }
   }
   if (group.any(!equal)) findings.again = {plain.loss, plain.gradient_norm};

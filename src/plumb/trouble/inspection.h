@@ -47,8 +47,9 @@ struct InspectedStep {
 
 /// Repeats the step twice: unchanged, to see whether its result is the same bit for bit, and with checks. Every process
 /// of the group calls it. The findings are those of the first process that found something in its forward pass.
-/// `buffers`: the model's buffers before the step, which are restored.
-InspectedStep inspect_step(const TryStep& again, const StepTrial& first, Model& model,
+/// `parameters`: of the model, or the pieces of this process; `buffers`: the model's buffers before the step, which are
+/// restored.
+InspectedStep inspect_step(const TryStep& again, const StepTrial& first, const Parameters& parameters,
                            const std::vector<Tensor>& buffers, const Group& group, const Task& task);
 
 /// Copies the model's buffers, and restores them.

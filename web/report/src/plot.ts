@@ -113,12 +113,16 @@ function scaleFor(axis: AxisSpec, log: boolean, values: number[]): Scale {
   return linearScale(whole);
 }
 
-/** The smallest value that a log axis shows: twelve decades below the largest, or five for a density. */
-function floorOf(figure: Figure, axis: AxisSpec, values: number[]): number {
+/**
+ * The smallest value that a log axis shows: twelve decades below the largest, or five for a density. Intervals that reach
+ * further down than a tenth of the smallest value are cut.
+ */
+function floorOf(figure: Figure, axis: AxisSpec, values: number[], lows: number[]): number {
   const positive = values.filter((value) => value > 0);
   if (positive.length === 0) return 0;
   const decades = figure.kind === "density" && axis === figure.y ? 1e-5 : 1e-12;
-  return axis.floor ?? Math.max(min(positive), max(positive) * decades);
+  const smallest = Math.max(min(positive), max(positive) * decades);
+  return axis.floor ?? Math.min(smallest, Math.max(min(lows), smallest / 10));
 }
 
 /** The limit of axes, so that their lengths are finite. */
@@ -161,7 +165,9 @@ export function makePlot(figure: Figure, view: View, groups: Groups, palette: Pa
   const xScale = categories ? linearScale() : scaleFor(figure.x, view.logX, xs);
   const yScale = scaleFor(figure.y, view.logY, ys);
   const yIsLog = view.logY && !figure.y.symlog && ys.some((value) => value > 0);
-  const floor = yIsLog ? floorOf(figure, figure.y, numbers(source.flatMap((series) => series.y))) : -Infinity;
+  const floor = yIsLog
+    ? floorOf(figure, figure.y, numbers(source.flatMap((series) => series.y)), numbers(source.flatMap((series) => series.low ?? [])))
+    : -Infinity;
   const clamp = (value: number) => (yIsLog ? Math.max(value, floor) : value);
 
   let omitted = 0;

@@ -17,6 +17,9 @@ class Norm {
  public:
   virtual ~Norm() = default;
   [[nodiscard]] virtual Tensor operator()(const Tensor& x, const ForwardContext& context) const = 0;
+
+  /// Whether a training pass can be computed again in its backward pass (ForwardContext::again).
+  [[nodiscard]] virtual bool repeatable() const { return true; }
 };
 
 /// Makes a norm whose parameters are named `prefix`.weight and so on.

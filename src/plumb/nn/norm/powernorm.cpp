@@ -85,6 +85,9 @@ class PowerNorm final : public Norm {
     return x * (tokens->mean(x.square()) + eps_).rsqrt() * gamma_ + beta_;
   }
 
+  /// A pass reads the averages that it updates.
+  [[nodiscard]] bool repeatable() const override { return false; }
+
  private:
   /// Returns the ψ of this step, and adds the batch to the average.
   [[nodiscard]] Tensor advance(const Tensor& x, const BatchTokens& tokens) const {

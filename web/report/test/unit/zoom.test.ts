@@ -51,3 +51,15 @@ test("a run that diverged does not squeeze the others, but is whole when alone",
   assert.ok(alone.y[1] > 500);
   assert.deepEqual(alone.leaving, []);
 });
+
+test("an interval is drawn whole on a log axis, and ends where it reaches zero", () => {
+  const figure = readResults({ figures: [{ y: { log: true }, series: [
+    { name: "a", x: [1, 2], y: [0.142, 0.2], low: [0.058, 0.1], high: [0.347, 0.4] },
+    { name: "b", x: [1, 2], y: [1, 1], low: [-1, 0.9], high: [3, 1.1] },
+  ] }] }).figures[0];
+  const plot = makePlot(figure, firstView(figure), new Groups(["a", "b"]), LIGHT);
+  const low = (series: number) => 10 ** plot.series[series].points[0]!.band![0];
+  assert.ok(Math.abs(low(0) - 0.058) < 1e-9, String(low(0)));
+  assert.ok(plot.y[0] <= Math.log10(0.058) && 10 ** plot.y[0] > 0.005, String(plot.y));
+  assert.ok(10 ** plot.y[0] < low(1) * 1.001, String(low(1)));
+});

@@ -1,0 +1,56 @@
+// The stages of a pipeline: which layers each has, which parameters it uses, and what passes from one to the next.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "plumb/base/batch.h"
+#include "plumb/model/model.h"
+#include "plumb/nn/course.h"
+
+namespace plumb {
+
+/// Throws Error unless a model of this configuration can be cut into this many parts of consecutive layers. If only the
+/// number does not fit, the hint names the nearest that does.
+void require_stages(const ModelConfig& config, int64_t stages, int64_t chunks);
+
+/// A model cut into stages·chunks parts of consecutive layers, whose numbers differ by at most one. Part p belongs to
+/// stage p % stages. Nothing is assumed about layers: a pass over a few tokens, one layer at a time, shows which
+/// parameters the result of each depends on, what tensors pass to the next, and how many dropout sites come before.
+class Stages {
+ public:
+  /// Of a model whose parameters are all there, which must outlive it. If ranks divide its layers, all of them call it.
+  Stages(Model& model, int64_t stages, int64_t chunks);
+
+  /// [parameter]: the stages that use it, in ascending order; stage 0 if none does.
+  [[nodiscard]] const std::vector<std::vector<int64_t>>& users() const { return users_; }
+
+  [[nodiscard]] int64_t parts() const { return stages_ * chunks_; }
+
+  /// The course through a part's layers, without tensors, and the dropout sites before it.
+  [[nodiscard]] Course course(int64_t part) const;
+  [[nodiscard]] uint64_t sites(int64_t part) const { return before_[first(part)].sites; }
+
+  /// The number of elements that pass to this part for a batch; part 0 gets none.
+  [[nodiscard]] int64_t count(int64_t part, const Batch& batch) const;
+
+  /// A vector of that many elements as the tensors of a course through the part: leaves that require gradients, if
+  /// gradients are computed at all.
+  [[nodiscard]] Course received(int64_t part, const Batch& batch, const Tensor& flat) const;
+
+ private:
+  /// What passes to a layer, from the one before.
+  struct Passage {
+    Course sample{};  // of a few tokens
+    uint64_t sites = 0;
+  };
+  [[nodiscard]] size_t first(int64_t part) const;
+  [[nodiscard]] int64_t rows(const Batch& batch, size_t layer) const;
+
+  int64_t stages_, chunks_, layers_;
+  int64_t encoder_layers_;
+  std::vector<std::vector<int64_t>> users_;
+  std::vector<Passage> before_;  // [layer]
+};
+
+}  // namespace plumb

@@ -1,0 +1,116 @@
+#include "plumb/train/stage_computation.h"
+
+#include <exception>
+
+namespace plumb {
+namespace {
+
+std::vector<Tensor> values_of(Course& course) {
+  std::vector<Tensor> values;
+  for (Tensor* tensor : course.tensors()) values.push_back(*tensor);
+  return values;
+}
+
+}  // namespace
+
+StageComputation::StageComputation(Model& model, const Group& pipeline, Stages stages, std::string schedule,
+                                   int64_t chunks)
+    : model_(model),
+      pipeline_(pipeline),
+      stages_(std::move(stages)),
+      schedule_(std::move(schedule)),
+      chunks_(chunks),
+      links_(pipeline, chunks > 1) {}
+
+std::vector<Tensor> StageComputation::gradient(const std::vector<const Batch*>& micro_batches,
+                                               const std::function<ForwardContext(size_t)>& context_of,
+                                               const std::function<Tensor(size_t, ForwardContext&)>& loss_of) {
+  const PipelineSchedule schedule =
+      make_pipeline_schedule(schedule_, pipeline_.size(), chunks_, std::ssize(micro_batches));
+  std::map<std::pair<int64_t, int64_t>, Held> held;  // by micro-batch and part
+  std::vector<Tensor> gradient;
+  telling_others([&] {
+    for (const StageTask& task : schedule.tasks[static_cast<size_t>(pipeline_.rank())]) {
+      const int64_t part = schedule.part(pipeline_.rank(), task.chunk);
+      const auto number = static_cast<size_t>(task.micro_batch);
+      const Batch& batch = *micro_batches[number];
+      if (task.pass == Pass::backward) {
+        backward(part, batch, std::move(held.extract({task.micro_batch, part}).mapped()), gradient);
+        continue;
+      }
+      Course course = arrived(part, batch);
+      Held& kept = held[{task.micro_batch, part}];
+      kept.inputs = values_of(course);
+      ForwardContext context = context_of(number);
+      context.follow(course, stages_.sites(part));
+      if (part == stages_.parts() - 1) {
+        kept.outputs = {loss_of(number, context)};
+        continue;
+      }
+      static_cast<void>(model_.states(batch, context));
+      kept.outputs = values_of(course);
+      links_.send(joined(kept.outputs), Pass::forward);
+    }
+    links_.wait_for_lines();
+  });
+  return gradient;
+}
+
+void StageComputation::telling_others(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const std::exception& error) {
+    pipeline_.fail(error.what());
+    throw;
+  }
+}
+
+Course StageComputation::arrived(int64_t part, const Batch& batch) {
+  if (part == 0) return stages_.course(part);
+  const Tensor flat = at::empty({stages_.count(part, batch)}, model_.parameters().options());
+  links_.receive(flat, Pass::forward);
+  return stages_.received(part, batch, flat);
+}
+
+void StageComputation::backward(int64_t part, const Batch& batch, Held held, std::vector<Tensor>& gradient) {
+  std::vector<Tensor> outputs, weights;
+  if (part == stages_.parts() - 1) {
+    outputs = held.outputs;
+  } else {
+    const Tensor flat = at::empty({stages_.count(part + 1, batch)}, model_.parameters().options());
+    links_.receive(flat, Pass::backward);
+    const std::vector<Tensor> all = split_like(flat, held.outputs);
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (!held.outputs[i].requires_grad()) continue;
+      outputs.push_back(held.outputs[i]);
+      weights.push_back(all[i]);
+    }
+  }
+  std::vector<Tensor> inputs = model_.parameters().values();
+  const auto own = static_cast<std::ptrdiff_t>(inputs.size());
+  inputs.insert(inputs.end(), held.inputs.begin(), held.inputs.end());
+  std::vector<Tensor> found = gradients(outputs, inputs, weights);
+  if (part > 0) links_.send(joined({found.begin() + own, found.end()}), Pass::backward);
+  found.resize(static_cast<size_t>(own));
+  for (size_t i = 0; i < gradient.size(); ++i) found[i] = gradient[i] + found[i];
+  gradient = std::move(found);
+}
+
+void StageComputation::forward(const Batch& batch, ForwardContext& context, const std::function<void()>& finish) {
+  const at::NoGradGuard no_graph;
+  telling_others([&] {
+    for (int64_t part = pipeline_.rank(); part < stages_.parts(); part += pipeline_.size()) {
+      Course course = arrived(part, batch);
+      context.follow(course, stages_.sites(part));
+      if (part == stages_.parts() - 1) {
+        finish();
+      } else {
+        static_cast<void>(model_.states(batch, context));
+        links_.send(joined(values_of(course)), Pass::forward);
+        links_.wait_for_lines(2);  // a stage does not run away from the next
+      }
+    }
+  });
+}
+
+}  // namespace plumb

@@ -1,0 +1,154 @@
+// Training in processes that divide a model, by layers or within them, and in one: everything must be the same.
+// division_test.cpp compares one process with an independent loop.
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "copy_task.h"
+#include "plumb/run/snapshot.h"
+#include "plumb/train/trainer.h"
+#include "support/paths.h"
+#include "support/ranks.h"
+
+namespace plumb::test {
+
+struct Shape {
+  int64_t processes = 1;
+  int64_t tensor = 1;
+  int64_t pipeline = 1;
+  std::string schedule = "1f1b";
+  int64_t chunks = 1;
+  std::string shard = "none";
+  bool recompute = false;
+};
+
+inline std::string to_string(const Shape& shape) {
+  return fmt::format("{} processes, {} per layer, {} stages of {} parts, {}, shard {}{}", shape.processes, shape.tensor,
+                     shape.pipeline, shape.chunks, shape.schedule, shape.shard, shape.recompute ? ", recomputed" : "");
+}
+
+struct Architecture {
+  std::string name;
+  std::function<void(RunConfig&)> set;
+};
+inline void PrintTo(const Architecture& architecture, std::ostream* out) { *out << architecture.name; }
+
+/// Matrices without biases, whose gradients are never 0 but for rounding, so that Adam can be compared too.
+inline void without_biases(RunConfig& run) {
+  run.model.kind = "decoder";
+  run.model.norm = "rmsnorm";
+  run.model.attention_bias = "none";
+  run.model.feed_forward_bias = false;
+  run.train.optimizer = "adamw";
+  run.train.learning_rate = 1e-3;
+  run.train.weight_decay = 0.1;
+}
+
+/// Steps of two ragged batches in micro-batches, with dropout, clipping and validation.
+class DividedTraining : public ::testing::TestWithParam<Architecture> {
+ protected:
+  DividedTraining() : run_(copy_run(folder_ / "data")) {
+    make_copy_task(folder_ / "data");
+    run_.model.dropout = 0.3;
+    run_.model.d_model = 12;
+    run_.model.heads = 4;
+    run_.model.feed_forward = 20;
+    run_.model.encoder_layers = run_.model.decoder_layers = 2;
+    run_.train.optimizer = "sgd";
+    run_.train.schedule = "constant";
+    run_.train.learning_rate = 0.05;
+    run_.train.clip_norm = 0.5;
+    run_.train.accumulate = 2;
+    run_.train.micro_batch_tokens = 24;
+    run_.train.steps = 12;
+    run_.train.log_every = 1;
+    run_.train.score_every = -1;
+    GetParam().set(run_);
+    task_ = make_task({}, DataDirectory::open(run_.data), run_.model.kind);
+    task_->complete(run_.model);
+  }
+
+  struct Trained {
+    std::map<std::string, Tensor> tensors;  // of all files of a checkpoint
+    Tensor parameters;                      // of the model of rank 0, after the run
+    std::vector<TrainPoint> history;
+  };
+
+  /// Trains from the checkpoint `before`, or from the start if it is empty, to this step.
+  [[nodiscard]] Trained trained(const Shape& shape, int64_t until = 12, const std::filesystem::path& before = {},
+                                const std::filesystem::path& after = {}) const {
+    Trained found;
+    as_ranks(shape.processes, [&](const Group& group) {
+      const std::unique_ptr<Model> model = make_model(run_.model, at::kDouble);
+      model->initialize(1 + static_cast<uint64_t>(group.rank()));
+      TrainConfig config = run_.train;
+      config.processes = shape.processes;
+      config.tensor_parallel = shape.tensor;
+      config.pipeline_parallel = shape.pipeline;
+      config.pipeline_schedule = shape.schedule;
+      config.pipeline_chunks = shape.chunks;
+      if (shape.shard != "none") config.shard = shape.shard;
+      config.recompute = config.recompute || shape.recompute;
+      Trainer trainer(*model, config, *task_);
+      const int64_t whole = model->parameters().count();
+      if (group.rank() == 0 && !before.empty()) trainer.load(before);
+      trainer.join(group);
+      if (shape.tensor * shape.pipeline > 1) {
+        EXPECT_LT(model->parameters().count(), whole);
+      }
+      if (shape.shard == "parameters") {
+        EXPECT_EQ(model->parameters().flat().numel(), 0);
+        for (const Parameter& parameter : model->parameters().all())
+          EXPECT_EQ(parameter.value.storage().nbytes(), 0) << parameter.name;
+      }
+      TrainHooks hooks;
+      hooks.stop = [&] { return trainer.step() == until; };
+      trainer.run(hooks);
+      if (group.rank() > 0) return;
+      const Snapshot snapshot = trainer.snapshot();
+      for (const Snapshot::File& file : snapshot.files) {
+        for (const auto& [name, tensor] : file.tensors) found.tensors[file.name + " " + name] = tensor.clone();
+      }
+      found.parameters = model->parameters().flat().detach().clone();
+      found.history = trainer.history();
+      if (!after.empty()) write_snapshot(snapshot, after);
+    });
+    return found;
+  }
+
+  static void expect_same(const Trained& found, const Trained& wanted, const std::string& where) {
+    ASSERT_EQ(found.tensors.size(), wanted.tensors.size()) << where;
+    for (const auto& [name, tensor] : wanted.tensors) {
+      ASSERT_TRUE(found.tensors.contains(name)) << where << ": " << name;
+      ASSERT_EQ(found.tensors.at(name).sizes(), tensor.sizes()) << where << ": " << name;
+      EXPECT_LT((found.tensors.at(name) - tensor).abs().max().item<double>(), 1e-10) << where << ": " << name;
+    }
+    ASSERT_LE(found.history.size(), wanted.history.size()) << where;
+    const size_t earlier = wanted.history.size() - found.history.size();  // not kept by a run that goes on
+    for (size_t i = 0; i < found.history.size(); ++i) {
+      const TrainPoint &one = found.history[i], &other = wanted.history[earlier + i];
+      EXPECT_EQ(one.step, other.step) << where;
+      EXPECT_NEAR(one.nll, other.nll, 1e-10) << where << ", step " << one.step;
+      EXPECT_NEAR(one.loss, other.loss, 1e-10) << where << ", step " << one.step;
+      EXPECT_NEAR(one.gradient_norm.value(), other.gradient_norm.value(), 1e-10) << where << ", step " << one.step;
+      ASSERT_EQ(one.metrics.get("valid_nll").has_value(), other.metrics.get("valid_nll").has_value());
+      if (one.metrics.get("valid_nll")) {
+        EXPECT_NEAR(*one.metrics.get("valid_nll"), *other.metrics.get("valid_nll"), 1e-10) << where;
+      }
+    }
+  }
+
+  TemporaryDirectory folder_;
+  RunConfig run_;
+  std::unique_ptr<Task> task_;
+};
+
+}  // namespace plumb::test

@@ -1,0 +1,234 @@
+// Processes that compute a model one after another, as the stages of a pipeline: everything is that of one process.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+
+#include "copy_task.h"
+#include "disturbed_task.h"
+#include "divided_training.h"
+#include "plumb/base/error.h"
+#include "plumb/run/directory.h"
+#include "plumb/train/run_training.h"
+#include "support/errors.h"
+#include "support/paths.h"
+
+namespace plumb {
+namespace {
+
+using test::Architecture;
+using test::Shape;
+using test::without_biases;
+
+void four_layers(RunConfig& run) {
+  without_biases(run);
+  run.model.decoder_layers = 4;
+}
+
+const std::vector<Architecture> kArchitecturesInStages = {
+    {"Llama",
+     [](RunConfig& run) {
+       four_layers(run);
+       run.model.activation = "swiglu";
+       run.model.positions = "rotary";
+       run.model.kv_heads = 2;
+     }},
+    {"Gopher",  // its output matrix is not the embedding
+     [](RunConfig& run) {
+       four_layers(run);
+       run.model.activation = "gelu";
+       run.model.positions = "transformer-xl";
+       run.model.head_size = 5;
+       run.model.share_embeddings = "none";
+     }},
+    {"ResiDual",
+     [](RunConfig& run) {
+       four_layers(run);
+       run.model.residual = "residual-dual";
+     }},
+    {"HyperConnections",
+     [](RunConfig& run) {
+       four_layers(run);
+       run.model.residual = "hyper-connections";
+     }},
+    {"GatedWithNormsOfHeads",  // values of the first layer pass through all stages
+     [](RunConfig& run) {
+       four_layers(run);
+       run.model.attention_gate = true;
+       run.model.qk_norm = "rmsnorm";
+       run.model.value_residual = true;
+       run.model.parallel = true;
+       run.model.activation = "geglu";
+     }},
+    {"PostLn",  // an encoder-decoder, three of whose stages have the same embedding
+     [](RunConfig& run) {
+       run.model.residual = "post-ln";
+       run.model.share_embeddings = "all";
+     }},
+};
+
+class PipelineParallel : public test::DividedTraining {};
+
+TEST_P(PipelineParallel, IsThatOfOneProcess) {
+  const Trained one = trained({});
+  for (const Shape& shape : {Shape{2, 1, 2}, {4, 1, 4, "gpipe"}, {4, 1, 4}, {2, 1, 2, "1f1b", 2}, {8, 2, 2}})
+    expect_same(trained(shape), one, to_string(shape));
+}
+
+TEST_P(PipelineParallel, ACheckpointDoesNotKnowTheMesh) {
+  const Trained one = trained({});
+  for (const auto& [first, second] :
+       {std::pair<Shape, Shape>{{2, 1, 2}, {1}}, {{1}, {4, 1, 4}}, {{4, 2, 2}, {2, 1, 2, "1f1b", 2}}}) {
+    const auto checkpoint = folder_ / fmt::format("of-{}", first.processes);
+    std::filesystem::create_directory(checkpoint);
+    static_cast<void>(trained(first, 5, {}, checkpoint));
+    expect_same(trained(second, 12, checkpoint), one, to_string(first) + ", then " + to_string(second));
+  }
+}
+
+TEST_P(PipelineParallel, WithAnAverageOfTheWeightsAndAStateThatIsSharedOut) {
+  run_.train.average_decay = 0.6;
+  run_.train.shard = "optimizer";
+  const Shape shape{4, 1, 2};
+  expect_same(trained(shape), trained({}), to_string(shape));
+}
+
+TEST_P(PipelineParallel, WithLayersThatAreRecomputed) {
+  const Trained one = trained({});
+  run_.train.recompute = true;
+  for (const Shape& shape : {Shape{2, 1, 2}, {2, 1, 2, "1f1b", 2}, {4, 2, 2}})
+    expect_same(trained(shape), one, to_string(shape));
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, PipelineParallel, ::testing::ValuesIn(kArchitecturesInStages),
+                         [](const auto& info) { return info.param.name; });
+
+class PipelineParallelRun : public ::testing::Test {
+ protected:
+  PipelineParallelRun() : run_(test::copy_run(folder_ / "data")) {
+    ::setenv("PLUMB_PROGRAM", test::plumb_program().c_str(), 1);
+    test::make_copy_task(folder_ / "data");
+    run_.train.optimizer = "sgd";
+    run_.train.learning_rate = 0.05;
+    run_.train.micro_batch_tokens = 24;
+  }
+  void TearDown() override { ::unsetenv("PLUMB_PROGRAM"); }
+
+  /// The error of a run in 2 stages; it must not have begun.
+  Error refusal(const std::function<void(RunConfig&)>& set) {
+    RunConfig run = run_;
+    run.train.processes = run.train.pipeline_parallel = 2;
+    set(run);
+    Error error = test::error_of([&] { run_training(run, folder_ / "refused"); });
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "refused"));
+    return error;
+  }
+
+  test::TemporaryDirectory folder_;
+  RunConfig run_;
+};
+
+TEST_F(PipelineParallelRun, IsThatOfOneProcessWithItsMetricsAndGoesOnInOne) {
+  run_.model.dropout = 0.2;
+  const TrainResult one = run_training(run_, folder_ / "one");
+  run_.train.processes = 4;
+  run_.train.pipeline_parallel = 2;
+  TrainHooks hooks;
+  hooks.stop = [left = 9]() mutable { return --left == 0; };
+  EXPECT_EQ(run_training(run_, folder_ / "run", hooks).outcome, RunOutcome::stopped);
+  hooks.stop = [left = 6]() mutable { return --left == 0; };
+  run_.train.processes = run_.train.pipeline_parallel = 1;
+  EXPECT_EQ(run_training(run_, folder_ / "run", hooks).outcome, RunOutcome::stopped);
+  run_.train.processes = run_.train.pipeline_parallel = 2;
+  run_.train.pipeline_schedule = "gpipe";
+  const TrainResult last = run_training(run_, folder_ / "run");
+  EXPECT_EQ(last.outcome, RunOutcome::finished);
+  EXPECT_EQ(load_run_config(folder_ / "run").train.pipeline_parallel, 2);
+  ASSERT_EQ(last.history.size(), one.history.size());
+  for (size_t i = 0; i < one.history.size(); ++i) EXPECT_NEAR(last.history[i].nll, one.history[i].nll, 1e-4);
+  ASSERT_TRUE(one.metrics.get("bleu"));
+  EXPECT_NEAR(last.metrics.get("bleu").value(), *one.metrics.get("bleu"), 1e-3);
+}
+
+TEST_F(PipelineParallelRun, AStageThatFailsEndsTheOthersWithItsReason) {
+  run_.train.pipeline_parallel = run_.train.processes = 2;
+  const std::unique_ptr<Task> inner = make_task({}, DataDirectory::open(run_.data), run_.model.kind);
+  inner->complete(run_.model);
+  const test::DisturbedTask task(*inner, [](const Tensor& loss, int64_t step, Model&) {  // in the last stage
+    if (step == 3) throw Error("no paper in the printer");
+    return loss;
+  });
+  test::as_ranks(2, [&](const Group& group) {
+    const std::unique_ptr<Model> model = make_model(run_.model);
+    model->initialize(1);
+    Trainer trainer(*model, run_.train, task);
+    trainer.join(group);
+    test::expect_error([&] { trainer.run(); }, "no paper in the printer");
+    EXPECT_EQ(trainer.step(), 2);
+  });
+}
+
+TEST_F(PipelineParallelRun, NamesWhereNumbersStopBeingFiniteInAnotherStage) {
+  run_.train.steps = 2;
+  run_.train.pipeline_parallel = run_.train.processes = 2;
+  const std::unique_ptr<Task> task = make_task({}, DataDirectory::open(run_.data), run_.model.kind);
+  task->complete(run_.model);
+  test::as_ranks(2, [&](const Group& group) {
+    const std::unique_ptr<Model> model = make_model(run_.model);
+    model->initialize(1);
+    Trainer trainer(*model, run_.train, *task);
+    const char* damaged = "decoder.layers.0.linear1.bias";
+    if (group.rank() == 0) model->parameters().at(damaged).value.detach()[0].fill_(NAN);
+    trainer.join(group);
+    EXPECT_EQ(trainer.run().outcome, RunOutcome::diverged);
+    ASSERT_EQ(trainer.troubles().size(), 1);
+    const Findings found = trainer.troubles().front().findings.value();  // the same in both
+    EXPECT_EQ(found.parameter, damaged);
+    EXPECT_EQ(found.forward.value().where, "decoder.layers.0.feed_forward.output");
+    EXPECT_FALSE(found.again.has_value());
+  });
+}
+
+TEST_F(PipelineParallelRun, RefusesWhatDoesNotFitAndNamesTheNearest) {
+  const Error layers = refusal([](RunConfig& run) { run.train.processes = run.train.pipeline_parallel = 4; });
+  EXPECT_STREQ(layers.what(), "a model of 2 layers cannot be cut into 4 parts: train.pipeline_parallel = 4");
+  EXPECT_EQ(layers.hint(), "the nearest train.pipeline_parallel that fits this model is 2");
+  const Error processes = refusal([](RunConfig& run) { run.train.processes = 3; });
+  EXPECT_STREQ(processes.what(), "train.processes = 3 is not a multiple of train.pipeline_parallel = 2");
+  EXPECT_EQ(processes.hint(), "start 4 processes");
+  EXPECT_STREQ(refusal([](RunConfig& run) {
+                 run.train.processes = 6;
+                 run.train.tensor_parallel = 2;
+               }).what(),
+               "train.processes = 6 is not a multiple of train.tensor_parallel · train.pipeline_parallel = 4");
+  EXPECT_STREQ(refusal([](RunConfig& run) {
+                 run.train.pipeline_schedule = "gpipe";
+                 run.train.pipeline_chunks = 2;
+               }).what(),
+               "train.pipeline_schedule = \"gpipe\" cannot be combined with train.pipeline_chunks = 2");
+}
+
+TEST_F(PipelineParallelRun, RefusesWhatCannotBeDivided) {
+  const std::string end = " cannot be combined with train.pipeline_parallel";
+  const auto refused = [&](const std::function<void(RunConfig&)>& set, const std::string& what) {
+    const std::string message = refusal(set).what();
+    EXPECT_EQ(message.substr(0, what.size() + end.size()), what + end);
+  };
+  refused([](RunConfig& run) { run.train.optimizer = "muon"; },
+          "train.optimizer = \"muon\", which updates each matrix as a whole,");
+  refused([](RunConfig& run) { run.train.cautious = true; }, "train.cautious");
+  refused([](RunConfig& run) { run.train.parameters = "bf16"; }, "train.parameters = \"bf16\"");
+  refused([](RunConfig& run) { run.train.trouble.on_spike = "rollback"; }, "the policy `rollback` of [train.trouble]");
+  refused([](RunConfig& run) { run.watch.every = 5; }, "[watch]");
+  for (const char* shard : {"gradients", "parameters"}) {
+    EXPECT_EQ(std::string(refusal([&](RunConfig& run) { run.train.shard = shard; }).what()),
+              fmt::format("train.pipeline_parallel = 2 cannot be combined with train.shard = \"{}\"", shard));
+  }
+  refused([](RunConfig& run) { run.model.norm = "batchnorm"; },
+          "a norm over the batch, whose averages are in 'encoder.layers.0.norm1.running_mean',");
+}
+
+}  // namespace
+}  // namespace plumb

@@ -1,0 +1,194 @@
+// Processes that keep pieces of the optimizer's state, the gradients and the parameters: everything is that of one
+// process, which division_test.cpp compares with an independent loop.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <functional>
+#include <map>
+
+#include "copy_task.h"
+#include "divided_training.h"
+#include "plumb/run/directory.h"
+#include "plumb/run/snapshot.h"
+#include "plumb/train/run_training.h"
+#include "plumb/train/trainer.h"
+#include "support/errors.h"
+#include "support/paths.h"
+#include "support/ranks.h"
+
+namespace plumb {
+namespace {
+
+using test::Architecture;
+using test::Shape;
+using test::without_biases;
+
+Shape in_pieces(int64_t processes, const std::string& shard, bool recompute = false, int64_t tensor = 1) {
+  return {.processes = processes, .tensor = tensor, .shard = shard, .recompute = recompute};
+}
+
+const std::vector<Architecture> kShardedModels = {
+    {"PostLn",
+     [](RunConfig& run) {
+       run.model.residual = "post-ln";
+       run.model.share_embeddings = "all";
+     }},
+    {"Llama",
+     [](RunConfig& run) {
+       without_biases(run);
+       run.model.activation = "swiglu";
+       run.model.positions = "rotary";
+       run.model.kv_heads = 2;
+     }},
+    {"Gopher",
+     [](RunConfig& run) {
+       without_biases(run);
+       run.model.activation = "gelu";
+       run.model.positions = "transformer-xl";
+       run.model.head_size = 5;
+     }},
+    {"ResiDual", [](RunConfig& run) { run.model.residual = "residual-dual"; }},
+    {"ValueResidualInParallel",
+     [](RunConfig& run) {
+       without_biases(run);
+       run.model.value_residual = true;
+       run.model.parallel = true;
+     }},
+    {"HyperConnections", [](RunConfig& run) { run.model.residual = "hyper-connections"; }},
+};
+
+class ShardedSteps : public test::DividedTraining {
+ protected:
+  ShardedSteps() { run_.model.feed_forward = 21; }  // not a multiple of the processes
+};
+
+TEST_P(ShardedSteps, AreThoseOfOneProcess) {
+  const Trained one = trained({});
+  for (const Shape& shape : {in_pieces(2, "gradients"), in_pieces(4, "gradients", true), in_pieces(2, "parameters"),
+                             in_pieces(2, "parameters", true), in_pieces(4, "parameters")}) {
+    const Trained found = trained(shape);
+    expect_same(found, one, to_string(shape));
+    EXPECT_LT((found.parameters - one.parameters).abs().max().item<double>(), 1e-10) << to_string(shape);
+  }
+}
+
+// With one micro-batch in a step and without clipping, all sums are in the same order, but for those of streams that
+// begin as one tensor, whose gradients are added up by layers.
+TEST_P(ShardedSteps, AreThoseOfWholeGradientsBitForBit) {
+  run_.train.accumulate = 1;
+  run_.train.micro_batch_tokens = 0;
+  run_.train.clip_norm = 0;
+  const Trained whole = trained(in_pieces(3, "none"));
+  for (const Shape& shape : {in_pieces(3, "optimizer"), in_pieces(3, "gradients"), in_pieces(3, "parameters"),
+                             in_pieces(3, "parameters", true)}) {
+    const Trained found = trained(shape);
+    ASSERT_EQ(found.tensors.size(), whole.tensors.size());
+    if (run_.model.residual == "residual-dual" && shape.shard == "parameters") {
+      expect_same(found, whole, to_string(shape));
+      continue;
+    }
+    for (const auto& [name, tensor] : whole.tensors)
+      EXPECT_TRUE(at::equal(found.tensors.at(name), tensor)) << to_string(shape) << ": " << name;
+  }
+}
+
+TEST_P(ShardedSteps, GoOnInAnotherForm) {
+  const Trained one = trained({});
+  const Shape two = in_pieces(2, "parameters"), three = in_pieces(3, "gradients"), alone;
+  for (const auto& [first, second] : {std::pair(two, alone), {alone, two}, {three, two}, {two, three}}) {
+    const auto checkpoint = folder_ / fmt::format("{}-{}", first.processes, second.processes);
+    std::filesystem::create_directory(checkpoint);
+    static_cast<void>(trained(first, 5, {}, checkpoint));
+    expect_same(trained(second, 12, checkpoint), one, to_string(first) + ", then " + to_string(second));
+  }
+}
+
+TEST_P(ShardedSteps, OfADividedModel) {
+  run_.model.feed_forward = 20;
+  const Trained one = trained({});
+  for (const char* shard : {"gradients", "parameters"}) {
+    const Shape shape = in_pieces(4, shard, false, 2);
+    expect_same(trained(shape), one, to_string(shape));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, ShardedSteps, ::testing::ValuesIn(kShardedModels),
+                         [](const auto& info) { return info.param.name; });
+
+class ShardedRun : public ::testing::Test {
+ protected:
+  ShardedRun() : run_(test::copy_run(folder_ / "data")) {
+    ::setenv("PLUMB_PROGRAM", test::plumb_program().c_str(), 1);
+    test::make_copy_task(folder_ / "data");
+    run_.train.optimizer = "sgd";
+    run_.train.learning_rate = 0.05;
+  }
+  void TearDown() override { ::unsetenv("PLUMB_PROGRAM"); }
+
+  test::TemporaryDirectory folder_;
+  RunConfig run_;
+};
+
+TEST_F(ShardedRun, IsThatOfOneProcessWithItsMetricsAndGoesOnInOne) {
+  run_.model.dropout = 0.2;
+  const TrainResult one = run_training(run_, folder_ / "one");
+  run_.train.processes = 2;
+  run_.train.shard = "parameters";
+  run_.train.recompute = true;
+  TrainHooks hooks;
+  hooks.stop = [left = 9]() mutable { return --left == 0; };
+  EXPECT_EQ(run_training(run_, folder_ / "run", hooks).outcome, RunOutcome::stopped);
+  hooks.stop = [left = 6]() mutable { return --left == 0; };
+  run_.train.processes = 1;
+  run_.train.shard = "none";
+  run_.train.recompute = false;
+  EXPECT_EQ(run_training(run_, folder_ / "run", hooks).outcome, RunOutcome::stopped);
+  run_.train.processes = 3;
+  run_.train.shard = "gradients";
+  const TrainResult last = run_training(run_, folder_ / "run");
+  EXPECT_EQ(last.outcome, RunOutcome::finished);
+  EXPECT_EQ(load_run_config(folder_ / "run").train.shard, "gradients");
+  ASSERT_EQ(last.history.size(), one.history.size());
+  for (size_t i = 0; i < one.history.size(); ++i) EXPECT_NEAR(last.history[i].nll, one.history[i].nll, 1e-4);
+  ASSERT_TRUE(one.metrics.get("bleu"));
+  EXPECT_NEAR(last.metrics.get("bleu").value(), *one.metrics.get("bleu"), 1e-3);
+}
+
+TEST_F(ShardedRun, RefusesWhatCannotBeCut) {
+  const auto refused = [&](const char* shard, const std::function<void(RunConfig&)>& set, const std::string& what) {
+    RunConfig run = run_;
+    run.train.processes = 2;
+    run.train.shard = shard;
+    set(run);
+    EXPECT_EQ(test::message_of([&] { run_training(run, folder_ / "refused"); }),
+              fmt::format("{} cannot be combined with train.shard = \"{}\"", what, shard));
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "refused"));
+  };
+  for (const char* shard : {"gradients", "parameters"}) {
+    for (const char* optimizer : {"adafactor", "lamb", "muon", "soap"}) {
+      refused(
+          shard, [&](RunConfig& run) { run.train.optimizer = optimizer; },
+          fmt::format("train.optimizer = \"{}\", which updates each matrix as a whole,", optimizer));
+    }
+    refused(
+        shard, [](RunConfig& run) { run.train.optimizer = "nt-asgd"; },
+        "train.optimizer = \"nt-asgd\", which averages the weights,");
+    refused(
+        shard, [](RunConfig& run) { run.train.clip_block = 0.1; }, "train.clip_block = 0.1");
+    refused(
+        shard, [](RunConfig& run) { run.train.cautious = true; }, "train.cautious");
+    refused(
+        shard, [](RunConfig& run) { run.train.parameters = "bf16"; }, "train.parameters = \"bf16\"");
+    refused(
+        shard, [](RunConfig& run) { run.watch.every = 5; }, "[watch]");
+  }
+  refused(
+      "parameters", [](RunConfig& run) { run.train.average_decay = 0.9; }, "train.average_decay = 0.9");
+  refused(
+      "parameters", [](RunConfig& run) { run.model.residual = "ngpt"; },
+      "model.residual = \"ngpt\", which changes the weights after every step,");
+}
+
+}  // namespace
+}  // namespace plumb
