@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <memory>
@@ -49,13 +50,18 @@ check::Subject planned(const CheckArguments& arguments) {
 }
 
 std::string in_words(const check::RateEstimate& rate) {
-  return fmt::format("{:.2g} (80%: {:.2g} to {:.2g})", rate.estimate, rate.low, rate.high);
+  return fmt::format("{:.2g} (80% interval {:.2g} to {:.2g})", rate.estimate, rate.low, rate.high);
 }
 
 std::string row(const char* name, const std::string& text) { return fmt::format("{:<22} {}\n", name, text); }
 
 std::string text_of(const check::CheckResult& result, bool verbose) {
-  std::string text = result.answer + "\n\n";
+  std::string text = result.answer;
+  const auto alarms = std::count_if(result.reasons.begin(), result.reasons.end(),
+                                    [](const check::Reason& reason) { return reason.raised; });
+  if (result.verdict == check::Verdict::trains && alarms > 0)
+    text += fmt::format("; but see the {} below", alarms == 1 ? "alarm" : fmt::format("{} alarms", alarms));
+  text += "\n\n";
   if (result.largest_stable_rate_without_warm_up) {
     const bool shortened = result.tried_warm_up < result.planned_warm_up;
     if (result.planned_warm_up > 0) {
@@ -64,7 +70,7 @@ std::string text_of(const check::CheckResult& result, bool verbose) {
                       (result.tried_warm_up == 0
                            ? fmt::format("; the planned warm-up of {} steps was not tried, for lack of budget",
                                          with_thousands(result.planned_warm_up))
-                       : shortened ? fmt::format(", after a warm-up of {} steps in place of {}", result.tried_warm_up,
+                       : shortened ? fmt::format(", after a warm-up of {} steps; the run has {}", result.tried_warm_up,
                                                  with_thousands(result.planned_warm_up))
                                    : fmt::format(", after the warm-up of {} steps", result.tried_warm_up)));
     }
@@ -72,10 +78,15 @@ std::string text_of(const check::CheckResult& result, bool verbose) {
                 in_words(*result.largest_stable_rate_without_warm_up));
   }
   if (result.recommended) {
-    text += row("recommended", to_string(*result.recommended));
+    const bool configured = result.recommended->learning_rate == result.planned_rate &&
+                            result.recommended->warm_up == result.planned_warm_up;
+    text += row("recommended", to_string(*result.recommended) + (configured ? ", as configured" : ""));
   }
   if (result.shortest_warm_up)
-    text += row("shortest warm-up", fmt::format("{} steps, of those tried", *result.shortest_warm_up));
+    text += row("shortest warm-up",
+                *result.shortest_warm_up > 0
+                    ? fmt::format("{} steps, of those tried", *result.shortest_warm_up)
+                    : fmt::format("none: {:.2g} trains without one, as far as was tried", result.planned_rate));
   text += row("run", fmt::format("{} steps{}; {} of memory", with_thousands(result.planned_steps),
                                  result.planned_seconds > 0 ? ", about " + duration(result.planned_seconds) : "",
                                  with_bytes(result.peak_memory)));
@@ -101,7 +112,7 @@ void run(const CheckArguments& arguments, const Globals& globals) {
   const check::Subject subject = planned(arguments);
   if (!arguments.out.empty()) claim_output_directory(arguments.out, "check");
   const InterruptGuard guard(
-      "interrupted: stops after this step and says what it knows; to end it at once, interrupt it again in two "
+      "interrupted: stops after this step and says what it knows; to stop at once, press Ctrl-C again after two "
       "seconds");
   check::CheckOptions options;
   const int64_t steps = check::planned_schedule(subject).steps;

@@ -6,15 +6,18 @@
 #include <functional>
 #include <string>
 
+#include "plumb/base/domain.h"
+
 namespace plumb::app {
 namespace {
 
-/// Rejects infinity and NaN, too. Text that is not a number is left to the option's type check.
+/// Rejects infinity and NaN, too. Text that is not a number is left to the option's type check. program.cpp joins what
+/// it says to the option's name.
 CLI::Validator checked(const std::string& what, const std::function<bool(double)>& fits) {
   const auto check = [what, fits](const std::string& text) {
     double number = 0;
     if (!CLI::detail::lexical_cast(text, number) || (std::isfinite(number) && fits(number))) return std::string();
-    return fmt::format("{} is not {}", text, std::isfinite(number) ? what : "a finite number");
+    return fmt::format("must be {}, not {}", std::isfinite(number) ? what : "a finite number", text);
   };
   return {check, ""};
 }
@@ -30,7 +33,7 @@ CLI::Validator not_negative() {
 }
 
 CLI::Validator between(double smallest, double largest) {
-  return checked(fmt::format("from {} to {}", smallest, largest),
+  return checked(fmt::format("from {} to {}", number_text(smallest), number_text(largest)),
                  [=](double number) { return number >= smallest && number <= largest; });
 }
 

@@ -373,8 +373,7 @@ void add_synthesize(CLI::App& data, Globals& globals) {
   add_output_options(verb, arguments->out);
   verb->add_option("--raw", arguments->raw, "Write the text to PREFIX.de and PREFIX.en")->type_name("PREFIX");
   SyntheticOptions& synthetic = arguments->synthetic;
-  verb->add_option("--pairs", synthetic.pairs, "Sentence pairs, including validation and test")
-      ->check(CLI::Range(int64_t{1}, int64_t{100'000'000}));
+  verb->add_option("--pairs", synthetic.pairs, "Sentence pairs, including validation and test")->check(between(1, 1e8));
   verb->add_option("--valid-size", synthetic.valid, "Validation pairs (default: 1,000, at most an eighth of all)");
   verb->add_option("--test-size", synthetic.test, "Test pairs (default: 1,000, at most an eighth of all)");
   add_tokenizer_options(verb, synthetic.tokenizer);

@@ -62,7 +62,9 @@ std::string described(const CLI::Option& option, const std::string& description)
   return fmt::format("{} ({})", description, join(notes, "; "));
 }
 
-ManualOption manual_option(const CLI::Option& option) {
+}  // namespace
+
+ManualOption manual_of(const CLI::Option& option) {
   ManualOption manual;
   const std::string type = option.get_type_name();
   manual.choices = members(type);
@@ -86,11 +88,13 @@ ManualOption manual_option(const CLI::Option& option) {
   return manual;
 }
 
+namespace {
+
 /// Arguments first, then the verb's own options in order of declaration, then the common options.
 std::vector<ManualOption> manual_options(const CLI::App& app) {
   std::vector<ManualOption> options;
   for (const CLI::Option* option : app.get_options()) {
-    if (!option->get_group().empty()) options.push_back(manual_option(*option));
+    if (!option->get_group().empty()) options.push_back(manual_of(*option));
   }
   const auto rank = [](const ManualOption& option) {
     return option.argument ? 0 : option.group == kCommonOptions ? 2 : 1;
@@ -124,12 +128,13 @@ class Help final : public CLI::Formatter {
   }
 };
 
-std::vector<ManualKey> keys_of(ConfigurationReader reader) {
+/// The keys of sections that may be repeated, or of the others, which `--set` can name.
+std::vector<ManualKey> keys_of(ConfigurationReader reader, bool repeated = false) {
   std::vector<ManualKey> keys;
   for (const ConfigurationSection& section : sections_of(reader)) {
-    if (section.repeated) continue;  // `--set` cannot name one of several
+    if (section.repeated != repeated) continue;
     for (const KeyList::Key& key : section.keys) {
-      keys.push_back({section.name + '.' + key.name, key.value, key.meaning, key.domain.choices});
+      keys.push_back({section.name + '.' + key.name, key.value, key.meaning, key.domain.choices, repeated});
       if (key.boolean) keys.back().values = {"true", "false"};
     }
   }
@@ -145,6 +150,7 @@ Manual whole_manual(const CLI::App& app) {
                 keys_of(ConfigurationReader::run),
                 keys_of(ConfigurationReader::finetuning),
                 keys_of(ConfigurationReader::study),
+                keys_of(ConfigurationReader::study, true),
                 {}};
   for (const VariantKind& kind : variant_kinds()) manual.lists.push_back({kind.id, text_of(kind)});
   return manual;

@@ -11,6 +11,7 @@ namespace plumb::app {
 
 /// The program, or one of its verbs.
 ManualVerb manual_of(const CLI::App& app);
+ManualOption manual_of(const CLI::Option& option);
 
 /// Everything that Manual contains.
 Manual whole_manual(const CLI::App& program);

@@ -157,15 +157,14 @@ void add_evaluate(CLI::App& app, Globals& globals) {
       ->check(not_negative());
   verb->add_option("--max-tokens", options.max_tokens,
                    "Maximum tokens of a generated answer; 0: the limit of the task (256)")
-      ->check(CLI::Range(int64_t{0}, int64_t{1'000'000'000}));
+      ->check(between(0, 1e9));
   verb->add_option("--out", arguments->out,
                    "Directory for results and answers; an interrupted evaluation resumes from it")
       ->type_name("DIR");
   verb->add_flag("--samples", arguments->samples, "Also write every prompt and its answers to --out");
   verb->add_option("--precision", options.scoring.precision, "Precision of matrix products")
       ->check(CLI::IsMember({"float32", "bf16", "int8"}));
-  verb->add_option("--batch-tokens", options.scoring.batch_tokens, "Tokens per batch")
-      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}));
+  verb->add_option("--batch-tokens", options.scoring.batch_tokens, "Tokens per batch")->check(between(1, 1e9));
   verb->add_option("--interval-samples", options.metrics.resampling.samples,
                    "Bootstrap samples of the 95% intervals; 0: no intervals")
       ->check(between(0, 10'000'000));

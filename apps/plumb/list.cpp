@@ -49,7 +49,10 @@ std::string data_of(const Config& study) {
   for (const PublicDataSet& set : public_data_sets()) {
     if (set.name == folder) return fmt::format("{0}, which `plumb data get {0} --out {0}` downloads", folder);
   }
-  return join(data.train) + ", which you supply";
+  const std::string form =
+      data.train.size() > 1 ? "text of yours, line by line the same in both languages" : "plain text of yours";
+  return fmt::format("{}, {}: --set '{}'", join(data.train), form,
+                     data.train.size() > 1 ? R"(data.train=["FILE","FILE"])" : R"(data.train=["FILE"])");
 }
 
 /// The studies that come with Plumb, with what they ask and read.
@@ -88,7 +91,9 @@ void list(const ListArguments& arguments, const Globals& globals) {
   if (!arguments.kind.empty()) {
     std::vector<std::string> ids;
     for (const VariantKind& kind : kinds) ids.push_back(kind.id);
-    std::erase_if(kinds, [&](const VariantKind& kind) { return kind.id != arguments.kind; });
+    std::erase_if(kinds, [&](const VariantKind& kind) {
+      return kind.id != arguments.kind && kind.id + "s" != arguments.kind;  // "alarm" or "alarms"
+    });
     if (kinds.empty()) {
       ids.emplace_back("studies");
       const std::string guess = nearest(arguments.kind, ids);
@@ -108,6 +113,7 @@ void add_list(CLI::App& app, Globals& globals) {
   add_json_option(*verb, globals);
   std::vector<std::string> ids;
   for (const VariantKind& kind : variant_kinds()) ids.push_back(kind.id);
+  ids.emplace_back("studies");
   suggest(verb->add_option(
               "KIND", arguments->kind,
               "Kind of variant: residual, norm, position, … (default: all); or studies, those that come with Plumb"),

@@ -74,14 +74,15 @@ std::string configuration_text(const std::vector<ManualKey>& keys, const std::st
     const size_t dot = key.name.rfind('.');
     const std::string section = key.name.substr(0, dot);
     auto own = std::find_if(sections.begin(), sections.end(), [&](const auto& each) { return each.first == section; });
-    if (own == sections.end()) own = sections.insert(own, {section, ""});
+    if (own == sections.end())
+      own = sections.insert(own, {section, key.repeated ? "[[" + section + "]]\n" : "[" + section + "]\n"});
     if (!key.meaning.empty()) own->second += comment(key.meaning);
     if (!key.values.empty() && key.values != std::vector<std::string>{"true", "false"})
       own->second += comment("one of " + join(key.values));
     own->second += fmt::format("{}{} = {}\n", key.value.empty() ? "# " : "", key.name.substr(dot + 1), key.value);
   }
   std::vector<std::string> texts;
-  for (const auto& [section, text] : sections) texts.push_back(fmt::format("[{}]\n{}", section, text));
+  for (const auto& [section, text] : sections) texts.push_back(text);
   return join(texts, "\n");
 }
 
@@ -112,6 +113,7 @@ void describe(Fields& field, ManualKey& key) {
   field("value", key.value);
   field("meaning", key.meaning);
   field("values", key.values);
+  field("repeated", key.repeated);
 }
 
 void describe(Fields& field, ManualList& list) {
@@ -124,6 +126,7 @@ void describe(Fields& field, Manual& manual) {
   field.sections("run_keys", manual.run_keys);
   field.sections("finetuning_keys", manual.finetuning_keys);
   field.sections("study_keys", manual.study_keys);
+  field.sections("repeated_keys", manual.repeated_keys);
   field.sections("lists", manual.lists);
 }
 

@@ -42,12 +42,13 @@ struct ManualVerb {
   [[nodiscard]] const ManualOption* find_option(const std::string& option) const;
 };
 
-/// A configuration key that `--set` takes.
+/// A configuration key.
 struct ManualKey {
   std::string name;   // "model.norm"
   std::string value;  // the default, as TOML; empty: none
   std::string meaning;
   std::vector<std::string> values;  // to choose from; empty: a number, a path or text
+  bool repeated = false;            // of a section that may stand several times, [[study.axis]]: `--set` cannot name it
 };
 
 /// What `plumb list KIND` prints.
@@ -58,7 +59,7 @@ struct ManualList {
 
 struct Manual {
   ManualVerb program;
-  std::vector<ManualKey> run_keys, finetuning_keys, study_keys;
+  std::vector<ManualKey> run_keys, finetuning_keys, study_keys, repeated_keys;
   std::vector<ManualList> lists;
 };
 void describe(Fields& field, ManualOption& option);

@@ -168,7 +168,7 @@ void add_probe(CLI::App& app, Globals& globals) {
   add_subject_options(*verb, arguments->subject);
   verb->add_option("--seeds", arguments->seeds,
                    "Number of initializations, starting at --seed; ignored for given weights")
-      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}));
+      ->check(between(1, 1e6));
   verb->add_option("--label-smoothing", arguments->label_smoothing,
                    "Label smoothing of the loss whose gradient is measured")
       ->check(between(0, 1));
@@ -177,10 +177,10 @@ void add_probe(CLI::App& app, Globals& globals) {
                  "Also measure the first step of Adam and SGD: change of the logits by layer, critical learning rate");
   verb->add_option("--curvature", arguments->curvature,
                    "Also measure the Hessian, its Gauss-Newton part and the rest, with N Lanczos steps each; 0: off")
-      ->check(CLI::Range(int64_t{0}, int64_t{100'000}));
+      ->check(between(0, 1e5));
   verb->add_option("--layer-curvature", arguments->layer_curvature,
                    "With --curvature, also their diagonal blocks, one per layer, with N Lanczos steps each; 0: off")
-      ->check(CLI::Range(int64_t{0}, int64_t{100'000}))
+      ->check(between(0, 1e5))
       ->needs("--curvature");
   add_processes_option(*verb, arguments->processes);
 }

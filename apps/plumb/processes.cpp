@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "checks.h"
 #include "manual.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
@@ -67,7 +68,7 @@ Group with_workers(Workers& workers, const CLI::App& verb, int64_t processes, in
 
 void add_processes_option(CLI::App& verb, int64_t& processes) {
   verb.add_option(kProcesses, processes, "Number of processes sharing the micro-batches and the CPU threads")
-      ->check(CLI::Range(int64_t{1}, int64_t{1024}))
+      ->check(between(1, 1024))
       ->type_name("N");
 }
 

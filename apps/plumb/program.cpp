@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <iostream>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "checks.h"
@@ -31,17 +32,46 @@ namespace {
 /// The message without the stack trace that LibTorch appends.
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
+/// The first value that an option does not take, and what it takes: "--pairs must be a whole number, not 'ten'". Empty
+/// if all values fit the types of their options.
+std::optional<std::string> complaint_about_values(const CLI::App& verb, std::string& hint) {
+  for (const CLI::Option* option : verb.get_options()) {
+    const ManualOption manual = manual_of(*option);
+    for (const std::string& value : option->results()) {
+      std::string wanted;
+      if (!manual.open) {
+        if (std::find(manual.choices.begin(), manual.choices.end(), value) != manual.choices.end()) continue;
+        wanted = "one of " + join(manual.choices);
+        const std::string guess = nearest(value, manual.choices);
+        if (!guess.empty()) hint = fmt::format("did you mean '{}'?", guess);
+      } else if (int64_t whole = 0; manual.value == "N" && !CLI::detail::lexical_cast(value, whole)) {
+        wanted = "a whole number";
+      } else if (double number = 0; manual.value == "X" && !CLI::detail::lexical_cast(value, number)) {
+        wanted = "a number";
+      } else {
+        continue;
+      }
+      return fmt::format("{} must be {}, not '{}'", manual.names.back(), wanted, value);
+    }
+  }
+  return {};
+}
+
 /// Converts an error of CLI11 to the form of all errors.
 UsageError usage_error(const CLI::App& program, const CLI::ParseError& error) {
   const CLI::App* verb = &program;
   while (!verb->get_subcommands().empty()) verb = verb->get_subcommands().front();  // the verb on the command line
   const bool has_commands = !verb->get_subcommands({}).empty();
-  std::string message = error.what();
+  std::string message = error.what(), hint;
+  if (const size_t must = message.find(": must be "); must != std::string::npos) message.erase(must, 1);
   if (has_commands && dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
     message = "a command is missing";
   } else if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
     message = "unexpected: " + join(program.remaining(true), " ");
+  } else if (const auto complaint = complaint_about_values(*verb, hint)) {
+    message = *complaint;
   }
+  if (!hint.empty()) return UsageError(message, hint);
   std::string name;
   for (const CLI::App* app = verb; app->get_parent() != nullptr; app = app->get_parent())
     name.insert(0, app->get_name() + " ");

@@ -21,7 +21,7 @@ class BleuOfScore final : public ScoreMetric {
     verb.add_option("--smoothing-value", options_.smoothing_value,
                     "Value for --smoothing floor (default: 0.1) and add-k (default: 1)")
         ->check(not_negative());
-    verb.add_option("--order", options_.order, "Highest order of n-grams in BLEU")->check(CLI::Range(1, 100));
+    verb.add_option("--order", options_.order, "Highest order of n-grams in BLEU")->check(between(1, 100));
     verb.add_flag("--effective-order", options_.effective_order,
                   "Leave out of BLEU the orders for which the translations have no n-gram; --sentences always does so");
   }

@@ -10,9 +10,9 @@ class ChrfOfScore final : public ScoreMetric {
  public:
   void add_options(CLI::App& verb) override {
     verb.add_option("--chrf-character-order", options_.character_order, "Highest order of character n-grams in chrF")
-        ->check(CLI::Range(1, 100));
+        ->check(between(1, 100));
     verb.add_option("--chrf-word-order", options_.word_order, "Order of word n-grams in chrF; 2 is chrF++")
-        ->check(CLI::Range(0, 9));
+        ->check(between(0, 9));
     verb.add_option("--chrf-beta", options_.beta, "Weight of recall against precision in chrF")
         ->check(between(1e-6, 1e6));
     verb.add_flag("--chrf-whitespace", options_.whitespace, "Include white space in chrF's character n-grams");

@@ -109,7 +109,7 @@ void add_spectrum(CLI::App& app, Globals& globals) {
   add_seed_option(*verb, globals);
   add_subject_options(*verb, arguments->subject);
   SpectrumOptions& options = arguments->spectrum;
-  const CLI::Range count(int64_t{1}, int64_t{1'000'000});
+  const CLI::Validator count = between(1, 1e6);
   verb->add_option("--steps", options.steps, "Lanczos steps per probe")->check(count);
   verb->add_option("--probes", options.probes, "Random start vectors; two or more give error bars")->check(count);
   verb->add_option("--at-once", options.at_once,

@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "checks.h"
 #include "declared_manual.h"
 #include "events.h"
 #include "plumb/base/error.h"
@@ -113,7 +114,7 @@ void add_study(CLI::App& app, Globals& globals) {
   verb->add_option("--jobs", arguments->jobs,
                    "Measurements to run in parallel, sharing the threads; 0: one thread each for small models")
       ->type_name("N")
-      ->check(CLI::Range(0, 1024));
+      ->check(between(0, 1024));
   verb->add_flag("--register", arguments->registers,
                  "Only write down the study's claims, before anything is measured; the report will say so");
   add_set_option(*verb, arguments->set);

@@ -1,12 +1,14 @@
 // plumb train: trains a model in a run directory, or resumes a run.
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "checks.h"
 #include "plumb/base/error.h"
+#include "plumb/base/text.h"
 #include "plumb/run/directory.h"
 #include "training.h"
 #include "verb.h"
@@ -21,6 +23,17 @@ struct TrainArguments {
   bool seed_given = false;
 };
 
+/// ", or did you mean 'runs/base'?", of the run beside `out` with the nearest name; empty if none is near.
+std::string run_like(const std::string& out) {
+  const std::filesystem::path path(out);
+  std::error_code none;
+  std::vector<std::string> runs;
+  for (const auto& other : std::filesystem::directory_iterator(path.has_parent_path() ? path.parent_path() : ".", none))
+    if (std::filesystem::exists(other.path() / "config.toml", none)) runs.push_back(other.path().filename().string());
+  const std::string guess = nearest(path.filename().string(), runs);
+  return guess.empty() ? "" : fmt::format(", or did you mean '{}'?", (path.parent_path() / guess).string());
+}
+
 /// The configuration of the run in --out if no other option is given, else of --config, --set, --data and --seed.
 RunConfig requested(const TrainArguments& arguments, const Globals& globals) {
   const bool stored = std::filesystem::exists(std::filesystem::path(arguments.out) / "config.toml");
@@ -34,6 +47,9 @@ RunConfig requested(const TrainArguments& arguments, const Globals& globals) {
   for (const std::string& assignment : arguments.set) config.set(assignment);
   if (!arguments.precision.empty()) config.set("train.precision=" + arguments.precision);
   if (arguments.processes > 0) config.set(fmt::format("train.processes={}", arguments.processes));
+  if (!stored && nothing_said && !arguments.out.empty())
+    throw UsageError(fmt::format("{}: is no run to resume", arguments.out),
+                     "a new run needs --data DIR" + run_like(arguments.out));
   RunConfig run = new_run(config, arguments.data);
   if (arguments.seed_given) run.train.seed = static_cast<int64_t>(globals.seed);
   return run;

@@ -70,7 +70,9 @@ void train_and_report(const RunConfig& config, const std::string& out, Globals& 
   hooks.went_back = [&](const Trainer& trained) { events.go_back(out, trained.step()); };
   hooks.peak_rate = [&] { return ops::peak_product_rate(ops::precision_of(config.train.precision)); };
   const InterruptGuard guard(
-      "interrupted: stops after this step and saves its state; to end it at once, interrupt it again in two seconds");
+      "interrupted: stops after this step and saves its state; to stop at once without saving, press Ctrl-C again "
+      "after "
+      "two seconds");
   hooks.stop = [] { return InterruptGuard::signal() != 0; };
   hooks.give_up = hooks.stop;
   hooks.share_threads = globals.threads == 0 && std::getenv("OMP_NUM_THREADS") == nullptr;

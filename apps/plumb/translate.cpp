@@ -75,15 +75,14 @@ void add_translate(CLI::App& app, Globals& globals) {
   verb->add_option("--data", arguments->data,
                    "Data directory with the tokenizers (default: the run's, or the tokenizers of an imported model)")
       ->type_name("DIR");
-  verb->add_option("--beam", arguments->decode.beam, "Beam width; 1: greedy")
-      ->check(CLI::Range(int64_t{1}, kLargestBeam));
+  verb->add_option("--beam", arguments->decode.beam, "Beam width; 1: greedy")->check(between(1, kLargestBeam));
   verb->add_option("--length-penalty", arguments->decode.length_penalty,
                    "Divide scores by length to this power; larger values favor longer output")
       ->check(not_negative());
   verb->add_option("--precision", arguments->decode.precision, "Precision of matrix products")
       ->check(CLI::IsMember({"float32", "bf16", "int8"}));
   verb->add_option("--batch-tokens", arguments->decode.batch_tokens, "Source tokens per batch, times beam width")
-      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}));
+      ->check(between(1, 1e9));
 }
 
 const bool kTranslateRegistered = register_verb({Heading::models, 70, add_translate});

@@ -85,11 +85,16 @@ const ManualVerb& verb_in(const Manual& manual, std::vector<std::string>& words)
   return *verb;
 }
 
-/// The keys with this name, or with this last part of their names; empty if there are none.
+/// The keys with this name, or with this last part of their names, or of a section that may be repeated and is called
+/// so: "axis" for [[study.axis]]. Empty if there are none.
 std::string keys_called(const Manual& manual, const std::string& word) {
   const std::string own(name_in_plumb(word));
   Keys found;
-  for (const Keys* keys : {&manual.run_keys, &manual.finetuning_keys, &manual.study_keys}) {
+  for (const ManualKey& key : manual.repeated_keys) {
+    const std::string section = key.name.substr(0, key.name.rfind('.'));
+    if (section == word || last_part(section) == word) found.push_back(key);
+  }
+  for (const Keys* keys : {&manual.run_keys, &manual.finetuning_keys, &manual.study_keys, &manual.repeated_keys}) {
     for (const ManualKey& key : *keys) {
       const bool known =
           std::any_of(found.begin(), found.end(), [&](const ManualKey& other) { return other.name == key.name; });
@@ -98,6 +103,35 @@ std::string keys_called(const Manual& manual, const std::string& word) {
     }
   }
   return configuration_text(found, "");
+}
+
+/// The help of the commands with this option, "register" for --register, or with an argument that may be this word,
+/// "studies" for `plumb list studies`. Empty if there are none.
+std::string verbs_taking(const Manual& manual, const std::string& word) {
+  std::vector<std::string> texts;
+  for_each_verb(manual.program, [&](const ManualVerb& verb) {
+    std::string lines;
+    for (const ManualOption& option : verb.options) {
+      const bool chosen =
+          option.argument && std::find(option.choices.begin(), option.choices.end(), word) != option.choices.end();
+      if (chosen)
+        lines += fmt::format("plumb {} {}: {}\n", verb.name(), word, verb.summary);
+      else if (!option.argument &&
+               std::find(option.names.begin(), option.names.end(), "--" + word) != option.names.end())
+        lines += fmt::format("plumb {} --{}: {}\n", verb.name(), word, option.description);
+    }
+    if (!lines.empty()) texts.push_back(lines);
+  });
+  return join(texts, "");
+}
+
+/// What `plumb help` knows besides commands: keys, and the last parts of their names.
+std::vector<std::string> words_of_keys(const Manual& manual) {
+  std::vector<std::string> words;
+  for (const Keys* keys : {&manual.run_keys, &manual.finetuning_keys, &manual.study_keys, &manual.repeated_keys}) {
+    for (const ManualKey& key : *keys) words.insert(words.end(), {key.name, last_part(key.name)});
+  }
+  return words;
 }
 
 /// What `plumb config` prints.
@@ -114,6 +148,7 @@ std::string configuration(const Manual& manual, const std::vector<std::string>& 
     for (const ManualKey& key : *keys) names.push_back(key.name.substr(0, key.name.rfind('.')));
     for (const ManualKey& key : *keys) names.push_back(key.name);
   }
+  for (const ManualKey& key : manual.repeated_keys) names.push_back(key.name.substr(0, key.name.rfind('.')));
   if (const std::string text = keys_called(manual, words[0]); !text.empty()) return text;
   const std::string guess = nearest(words[0], names);
   throw UsageError(fmt::format("unknown section or key '{}'", words[0]),
@@ -127,10 +162,17 @@ std::string answered(const Manual& manual, std::vector<std::string> words) {
   if (words.empty()) return help_text(manual.program);
   if (words == std::vector<std::string>{"version"} || words == std::vector<std::string>{"--version"})
     return "plumb " PLUMB_VERSION "\n";
-  const bool help = words[0] == "help";  // plumb help VERB, or plumb help KEY
+  const bool help = words[0] == "help";  // plumb help VERB, or plumb help WORD
   if (help) words.erase(words.begin());
-  if (help && words.size() == 1 && manual.program.find_verb(words[0]) == nullptr) {
+  if (help && words.size() == 1 && !words[0].starts_with('-') && manual.program.find_verb(words[0]) == nullptr) {
     if (const std::string text = keys_called(manual, words[0]); !text.empty()) return text;
+    if (const std::string text = verbs_taking(manual, words[0]); !text.empty()) return text;
+    std::vector<std::string> known = words_of_keys(manual);
+    for (const ManualVerb& verb : manual.program.verbs) known.push_back(verb.path.back());
+    const std::string guess = nearest(words[0], known);
+    throw UsageError(fmt::format("unknown command, key or option '{}'", words[0]),
+                     guess.empty() ? "`plumb help` lists the commands, `plumb config` the keys"
+                                   : fmt::format("did you mean '{}'?", guess));
   }
   const ManualVerb& verb = verb_in(manual, words);
   if (help || (words.size() == 1 && (words[0] == "-h" || words[0] == "--help"))) return help_text(verb);

@@ -45,7 +45,7 @@ class Rate:
         return self.estimate
 
     def __repr__(self) -> str:
-        return f"{self.estimate:.2g} (80%: {self.low:.2g} to {self.high:.2g})"
+        return f"{self.estimate:.2g} (80% interval {self.low:.2g} to {self.high:.2g})"
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,8 @@ class CheckResult:
         if self.recommended:
             rows.append(("recommended", repr(self.recommended)))
         if self.shortest_warm_up is not None:
-            rows.append(("shortest warm-up", f"{self.shortest_warm_up} steps, of those tried"))
+            tried = f"{self.shortest_warm_up} steps, of those tried" if self.shortest_warm_up else "none needed, as far as was tried"
+            rows.append(("shortest warm-up", tried))
         if self.planned_steps is not None:
             about = f", about {self.planned_seconds:.3g} s" if self.planned_seconds else ""
             rows.append(("run", f"{self.planned_steps:,} steps{about}"))

@@ -83,7 +83,7 @@ TEST_F(CheckVerb, AlarmsAreMeasuredAlongTraining) {
 TEST_F(CheckVerb, RefusesWhatTrainingRefuses) {
   EXPECT_EQ(run_plumb({"check"}, folder_->path()).status, 2);
   EXPECT_EQ(run_plumb({"check", "--data", "nowhere"}, folder_->path()).status, 1);
-  EXPECT_EQ(check("0.004", {"--budget", "lots"}).status, 1);
+  EXPECT_EQ(check("0.004", {"--budget", "lots"}).status, 2);
   const Finished long_warm_up = run_plumb({"check", "--data", "data", "--set", "train.warm_up=0"}, folder_->path());
   EXPECT_EQ(long_warm_up.status, 1);  // the rate would decay from the first step
   EXPECT_NE(long_warm_up.errors.find("decay_start"), std::string::npos) << long_warm_up.errors;

@@ -183,8 +183,10 @@ TEST(CommandLine, WrongUsageHasStatusTwo) {
 
 TEST(CommandLine, NumbersOutOfRangeAreToldInWords) {
   const auto errors = [](const std::vector<std::string>& arguments) { return run_plumb(arguments).errors; };
-  EXPECT_NE(errors({"score", "--threads", "0", "file"}).find("--threads: 0 is not greater than 0"), std::string::npos);
-  EXPECT_NE(errors({"plan", "x.toml", "--price", "-1"}).find("--price: -1 is not 0 or greater"), std::string::npos);
+  EXPECT_NE(errors({"score", "--threads", "0", "file"}).find("--threads must be greater than 0, not 0"),
+            std::string::npos);
+  EXPECT_NE(errors({"plan", "x.toml", "--price", "-1"}).find("--price must be 0 or greater, not -1"),
+            std::string::npos);
   const Finished seed = run_plumb({"train", "--out", "x", "--seed", "99999999999999999999"});
   EXPECT_EQ(seed.status, 2);
   EXPECT_NE(seed.errors.find("--seed"), std::string::npos) << seed.errors;
@@ -200,7 +202,42 @@ TEST(CommandLine, HelpIsAVerbToo) {
   EXPECT_EQ(run_plumb({"help"}).output, run_plumb({"--help"}).output);
   EXPECT_EQ(run_plumb({"help", "data", "text"}).output, run_plumb({"data", "text", "--help"}).output);
   EXPECT_EQ(run_plumb({"help", "trian"}).errors,
-            "plumb: error: unknown command 'trian'\nhint: did you mean 'train'?\n");
+            "plumb: error: unknown command, key or option 'trian'\nhint: did you mean 'train'?\n");
+}
+
+TEST(CommandLine, HelpFindsSectionsOptionsAndArguments) {
+  const auto help = [](const std::string& word) { return run_plumb({"help", word}).output; };
+  EXPECT_EQ(help("axis").find("[[study.axis]]\n# a key of [model] or [train]"), 0U) << help("axis");
+  EXPECT_EQ(help("study.axis"), help("axis"));
+  EXPECT_EQ(run_plumb({"config", "study.axis"}).output, help("axis"));
+  EXPECT_NE(help("claim").find("\nquantity = "), std::string::npos) << help("claim");
+  EXPECT_EQ(help("register").find("plumb study --register: Only write down"), 0U) << help("register");
+  EXPECT_EQ(help("studies"), "plumb list studies: List the available variants with their equations and papers\n");
+  EXPECT_NE(run_plumb({"help", "learnign_rate"}).errors.find("did you mean 'learning_rate'?"), std::string::npos);
+}
+
+TEST(CommandLine, ValuesOfTheWrongTypeAreToldInOneForm) {
+  const auto errors = [](const std::vector<std::string>& arguments) { return run_plumb(arguments).errors; };
+  EXPECT_EQ(errors({"probe", "--data", "x", "--pairs", "ten"})
+                .find("plumb: error: --pairs must be a whole number, not 'ten'\n"),
+            0U);
+  EXPECT_EQ(
+      errors({"data", "text", "--train", "x", "--out", "y", "--tokenizer", "bp"})
+          .find("plumb: error: --tokenizer must be one of bpe, unigram, word, not 'bp'\nhint: did you mean 'bpe'?\n"),
+      0U);
+  EXPECT_NE(errors({"translate", "x", "--beam", "2000"}).find("--beam must be from 1 to 1,000, not 2000"),
+            std::string::npos);
+  // Equal mistakes end with equal statuses.
+  for (const std::string key : {"model.residual", "model.norm"}) {
+    const Finished finished =
+        run_plumb({"train", "--data", "none", "--out", "x", "--set", key + "=dyt", "--set", "model.heads=2"});
+    EXPECT_EQ(finished.status, 2) << finished.errors;
+    EXPECT_NE(finished.errors.find("--set " + key + "=dyt: unknown "), std::string::npos) << finished.errors;
+  }
+}
+
+TEST(CommandLine, ListsAKindByItsPluralToo) {
+  EXPECT_EQ(run_plumb({"list", "alarms"}).output, run_plumb({"list", "alarm"}).output);
 }
 
 TEST(CommandLine, HelpExplainsKeysToo) {
@@ -394,7 +431,7 @@ TEST(CommandLine, ListsStudiesWithWhatTheyRead) {
   };
   EXPECT_EQ(reads("layernorm "), "Reads text that Plumb makes");
   EXPECT_EQ(reads("xiong_figure3 "), "Reads multi30k, which `plumb data get multi30k --out multi30k` downloads");
-  EXPECT_EQ(reads("bert_warmup "), "Reads general.txt, which you supply");
+  EXPECT_EQ(reads("bert_warmup "), "Reads general.txt, plain text of yours: --set 'data.train=[\"FILE\"]'");
 }
 
 TEST(CommandLine, HelpNamesTheExitStatuses) {

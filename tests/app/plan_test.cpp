@@ -70,7 +70,7 @@ TEST_F(PlanHere, ZerosAndBatchesOfLessThanASequenceAreErrors) {
   for (const std::string option : {"--memory", "--flops", "--network", "--node-bandwidth", "--tokens"}) {
     const test::Finished finished = planned({"plan"}, {option, "0"});
     EXPECT_EQ(finished.status, 2) << option;
-    EXPECT_NE(finished.errors.find(option + ": 0 is not greater than 0"), std::string::npos) << finished.errors;
+    EXPECT_NE(finished.errors.find(option + " must be greater than 0, not 0"), std::string::npos) << finished.errors;
   }
   const test::Finished finished = planned({"plan"}, {"--batch-tokens", "100"});
   EXPECT_NE(finished.errors.find("a step of 100 tokens is less than one sequence of 256"), std::string::npos)

@@ -94,12 +94,21 @@ TEST(Config, ListsTheKnownKeysWhenNoneIsNear) {
 
 TEST(Config, NamesPlaceAndBothTypesOfAWrongOne) {
   const Error error = error_of([] { read("[model]\nlayers = 2.5\n"); });
-  EXPECT_STREQ(error.what(), "model.toml:2:10: 'layers' must be an integer, not floating-point");
+  EXPECT_STREQ(error.what(), "model.toml:2:10: 'layers' must be a whole number, not 2.5");
   const Error in_list = error_of([] { read("[model]\ndepths = [1,\n  'two']\n"); });
-  EXPECT_STREQ(in_list.what(), "model.toml:3:3: 'depths' must be an integer, not string");
+  EXPECT_STREQ(in_list.what(), "model.toml:3:3: 'depths' must be a whole number, not 'two'");
   EXPECT_THROW(read("[model]\ntied = 1\n"), Error);
   EXPECT_THROW(read("[model]\nresidual = 1\n"), Error);
   EXPECT_THROW(read("[model]\ndropout = \"0.1\"\n"), Error);
+}
+
+TEST(Config, NamesPlacesAfterAssignments) {
+  Config config = Config::from_string("[model]\nlayers = 2.5\n", "model.toml");
+  config.set("model.tied=1");
+  config.set("model.dropout=0.1");
+  EXPECT_EQ(test::message_of([&] { read(config); }), "model.toml:2:10: 'layers' must be a whole number, not 2.5");
+  config.set("model.layers=3");
+  EXPECT_EQ(test::message_of([&] { read(config); }), "--set model.tied=1: 'tied' must be true or false, not 1");
 }
 
 TEST(Config, NamesThePlaceOfMalformedToml) {

@@ -90,6 +90,8 @@ TEST(Domain, NamesOfARegistryAreChoices) {
   EXPECT_EQ(complaint->hint, "did you mean 'red'? known: blue, red");
   EXPECT_FALSE(complaint_about(name_in(colors).or_else("none"), "paint.color", std::string("none")));
   EXPECT_FALSE(complaint_about(name_in(colors).among_others(), "paint.color", std::string("red * blue")));
+  EXPECT_FALSE(complaint_about(name_in(colors).among_others("*"), "paint.color", std::string("red * blue")));
+  EXPECT_TRUE(complaint_about(name_in(colors).among_others("*"), "paint.color", std::string("rad")));
 }
 
 TEST(Domain, AnEpsilonIsAFloatAboveZero) {

@@ -137,8 +137,8 @@ TEST(Duration, OverridesNeedNoQuotes) {
 
 TEST(Duration, MistakesInConfigurationsHaveAPlace) {
   EXPECT_EQ(lasting_error("[run]\nlength = \"10M\"\n"), "run.toml:2:10: 'length': '10M' is not a duration");
-  EXPECT_EQ(lasting_error("[run]\nlength = 1.5\n"), "run.toml:2:10: 'length' must be an integer, not floating-point");
-  EXPECT_EQ(lasting_error("[run]\nlength = true\n"), "run.toml:2:10: 'length' must be an integer, not boolean");
+  EXPECT_EQ(lasting_error("[run]\nlength = 1.5\n"), "run.toml:2:10: 'length' must be a whole number, not 1.5");
+  EXPECT_EQ(lasting_error("[run]\nlength = true\n"), "run.toml:2:10: 'length' must be a whole number, not true");
 }
 
 }  // namespace

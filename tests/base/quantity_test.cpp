@@ -2,10 +2,21 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "plumb/base/error.h"
 
 namespace plumb {
 namespace {
+
+TEST(Quantity, RoundsWithoutExponents) {
+  EXPECT_EQ(rounded(0.0341, 2), "0.034");
+  EXPECT_EQ(rounded(34.2, 2), "34");
+  EXPECT_EQ(rounded(110.4, 2), "110");
+  EXPECT_EQ(rounded(32'123'456, 2), "32,000,000");
+  EXPECT_EQ(rounded(-1553, 3), "-1,550");
+  EXPECT_EQ(rounded(INFINITY, 3), "inf");
+}
 
 TEST(Quantity, ReadsUnits) {
   EXPECT_EQ(parse_quantity("2048", "x"), 2048);

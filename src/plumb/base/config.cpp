@@ -59,16 +59,20 @@ const toml::node* descend(const toml::table& root, const std::string& path) {
   return node;
 }
 
-std::string type_name(const toml::node& node) {
-  std::ostringstream name;
-  name << node.type();
-  return name.str();
+/// A value as it is in the file, text in quotes; "a list" or "a table".
+std::string shown(const toml::node& node) {
+  if (node.is_array()) return "a list";
+  if (node.is_table()) return "a table";
+  if (const auto text = node.value_exact<std::string>()) return fmt::format("'{}'", *text);
+  std::ostringstream text;
+  text << toml::node_view<const toml::node>(node);
+  return text.str();
 }
 
 template <typename T>
 constexpr const char* kWanted = "";
 template <>
-constexpr const char* kWanted<int64_t> = "an integer";
+constexpr const char* kWanted<int64_t> = "a whole number";
 template <>
 constexpr const char* kWanted<double> = "a number";
 template <>
@@ -173,7 +177,7 @@ class TableReader final : public EachField<TableReader> {
         return text.str();
       }
     }
-    fail(place(file_, node.source()), fmt::format("'{}' must be {}, not {}", key, kWanted<T>, type_name(node)));
+    fail(place(file_, node.source()), fmt::format("'{}' must be {}, not {}", key, kWanted<T>, shown(node)));
   }
 
   const toml::node* find(std::string_view key) {
@@ -273,6 +277,30 @@ toml::table* table_at(toml::table& root, const std::string& path, const toml::so
   return table;
 }
 
+/// Applies "section.key=value".
+void assign(toml::table& root, const std::string& assignment) {
+  const size_t equals = assignment.find('=');
+  const size_t dot = assignment.substr(0, equals).rfind('.');
+  if (equals == std::string::npos || dot == std::string::npos || dot == 0 || dot + 1 == equals) {
+    throw UsageError(fmt::format("--set {}: expected section.key=value", assignment),
+                     "for example --set model.residual=pre-ln");
+  }
+  if (!is_valid_utf8(assignment)) throw UsageError(fmt::format("--set {}: not valid UTF-8", assignment));
+  const std::string path = assignment.substr(0, dot), key = assignment.substr(dot + 1, equals - dot - 1);
+  const std::string value = assignment.substr(equals + 1);
+  const std::string origin = kOverride + assignment;
+  toml::table parsed;
+  try {
+    parsed = toml::parse("value = " + value, origin);
+  } catch (const toml::parse_error&) {
+    parsed = toml::parse("value = " + toml_text(value), origin);
+  }
+  const toml::source_region source{.begin = {1, 1}, .end = {1, 1}, .path = std::make_shared<const std::string>(origin)};
+  toml::table* table = table_at(root, path, source);
+  if (table == nullptr) throw UsageError(fmt::format("{}: '{}' is not a section", origin, path));
+  table->insert_or_assign(toml::key(key, toml::source_region(source)), std::move(*parsed.get("value")));
+}
+
 class DomainCheck final : public EachField<DomainCheck> {
  public:
   explicit DomainCheck(std::string section) : section_(std::move(section)) {}
@@ -299,16 +327,18 @@ class DomainCheck final : public EachField<DomainCheck> {
 
 }  // namespace
 
+/// A copy of a node forgets where it stood, so a document is read again for each assignment.
 struct Config::Document {
+  std::string text, name;
+  std::vector<std::string> assignments;
   toml::table root;
-  std::string name;
 };
 
 Config::Config() : document_(std::make_shared<Document>()) {}
 
 Config Config::parsed(std::string_view toml, const std::string& name, const std::filesystem::path& folder) {
   Config config;
-  Document document{parse(toml, name), name};
+  Document document{.text = std::string(toml), .name = name, .assignments = {}, .root = parse(toml, name)};
   if (const toml::node* load = document.root.get("load")) {
     LoadSection libraries;
     toml::table only;
@@ -334,27 +364,13 @@ Config Config::from_file(const std::filesystem::path& path) {
 }
 
 void Config::set(const std::string& assignment) {
-  const size_t equals = assignment.find('=');
-  const size_t dot = assignment.substr(0, equals).rfind('.');
-  if (equals == std::string::npos || dot == std::string::npos || dot == 0 || dot + 1 == equals) {
-    throw UsageError(fmt::format("--set {}: expected section.key=value", assignment),
-                     "for example --set model.residual=pre-ln");
-  }
-  if (!is_valid_utf8(assignment)) throw UsageError(fmt::format("--set {}: not valid UTF-8", assignment));
-  const std::string path = assignment.substr(0, dot), key = assignment.substr(dot + 1, equals - dot - 1);
-  const std::string value = assignment.substr(equals + 1);
-  const std::string origin = kOverride + assignment;
-  toml::table parsed;
-  try {
-    parsed = toml::parse("value = " + value, origin);
-  } catch (const toml::parse_error&) {
-    parsed = toml::parse("value = " + toml_text(value), origin);
-  }
-  const toml::source_region source{.begin = {1, 1}, .end = {1, 1}, .path = std::make_shared<const std::string>(origin)};
-  const auto changed = std::make_shared<Document>(*document_);
-  toml::table* table = table_at(changed->root, path, source);
-  if (table == nullptr) throw UsageError(fmt::format("{}: '{}' is not a section", origin, path));
-  table->insert_or_assign(toml::key(key, toml::source_region(source)), std::move(*parsed.get("value")));
+  const auto changed = std::make_shared<Document>(Document{.text = document_->text,
+                                                           .name = document_->name,
+                                                           .assignments = document_->assignments,
+                                                           .root = parse(document_->text, document_->name)});
+  changed->root.erase("load");
+  changed->assignments.push_back(assignment);
+  for (const std::string& each : changed->assignments) assign(changed->root, each);
   document_ = changed;
 }
 

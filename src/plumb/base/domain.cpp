@@ -10,12 +10,13 @@
 #include "plumb/base/toml_text.h"
 
 namespace plumb {
-namespace {
 
 std::string number_text(double value) {
   if (value == std::floor(value) && std::abs(value) < 1e15) return with_thousands(static_cast<int64_t>(value));
   return fmt::format("{}", value);
 }
+
+namespace {
 
 /// "at least 1", "above 0", "at most 1", "in [0, 1)"; empty without bounds.
 std::string bounds(const Domain& domain) {
@@ -59,7 +60,9 @@ Domain Domain::each_once() const { return at_least_one().no_two_equal(); }
 Domain Domain::at_least_one() const { return with(*this, &Domain::filled, true); }
 Domain Domain::no_two_equal() const { return with(*this, &Domain::distinct, true); }
 Domain Domain::of_any_type() const { return with(*this, &Domain::any_type, true); }
-Domain Domain::among_others() const { return with(*this, &Domain::open, true); }
+Domain Domain::among_others(std::string_view the_sign) const {
+  return with(with(*this, &Domain::open, true), &Domain::sign, the_sign);
+}
 Domain Domain::or_else(std::string choice) const {
   Domain changed = *this;
   changed.choices.push_back(std::move(choice));
@@ -92,7 +95,7 @@ std::optional<Complaint> complaint_about(const Domain& domain, std::string_view 
 
 std::optional<Complaint> complaint_about(const Domain& domain, std::string_view key, const std::string& value) {
   const std::vector<std::string>& choices = domain.choices;
-  if (choices.empty() || domain.open) return {};
+  if (choices.empty() || (domain.open && value.find(domain.sign) != std::string::npos)) return {};
   if (std::find(choices.begin(), choices.end(), value) != choices.end()) return {};
   const std::string guess = nearest(value, choices);
   const std::string known = "known: " + join(choices);

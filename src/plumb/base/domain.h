@@ -21,11 +21,12 @@ struct Domain {
   bool below = false;                // the largest is excluded
   std::vector<std::string> choices;  // of a string; empty: any
   std::string kind;                  // the registry that the choices are names of, such as "norm"; empty: none
-  bool open = false;                 // other strings than the choices are checked elsewhere
-  bool filled = false;               // a list has elements
-  bool distinct = false;             // the elements of a list differ
-  bool any_type = false;             // numbers and booleans stand for their text
-  std::string_view unit = {};        // "seconds"
+  bool open = false;                 // other strings than the choices that contain `sign` are checked elsewhere
+  std::string_view sign = {};
+  bool filled = false;         // a list has elements
+  bool distinct = false;       // the elements of a list differ
+  bool any_type = false;       // numbers and booleans stand for their text
+  std::string_view unit = {};  // "seconds"
 
   [[nodiscard]] Domain in(std::string_view the_unit) const;
   /// For lists: at least one element, no two of them equal.
@@ -36,8 +37,8 @@ struct Domain {
   [[nodiscard]] Domain or_else(std::string choice) const;
   /// For strings that stand for values of other types: numbers and booleans are read as their text.
   [[nodiscard]] Domain of_any_type() const;
-  /// The choices are suggestions; whoever uses the string checks it.
-  [[nodiscard]] Domain among_others() const;
+  /// Other strings with `sign` in them are left to whoever uses them; without one, the choices are suggestions.
+  [[nodiscard]] Domain among_others(std::string_view the_sign = {}) const;
 };
 
 /// Counts are at most this, so that no product of two overflows.
@@ -73,6 +74,9 @@ std::optional<Complaint> complaint_about(const Domain& domain, std::string_view 
 std::optional<Complaint> complaint_about(const Domain& domain, std::string_view key, const Duration& value);
 template <typename T>
 std::optional<Complaint> complaint_about(const Domain& domain, std::string_view key, const std::vector<T>& values);
+
+/// A bound as messages have it: "1,000,000" or "0.5".
+std::string number_text(double value);
 
 /// The domain in words, for documentation: "at least 1", "`a`, `b` or `c`"; empty if any value will do.
 std::string in_words(const Domain& domain);

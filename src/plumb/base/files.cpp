@@ -149,8 +149,8 @@ std::string marked_kind(const fs::path& path) {
   return is_ours ? marker["kind"].get<std::string>() : std::string();
 }
 
-/// True if a directory is empty, or holds only an unfinished marker left by a killed process, or the file that says that
-/// it is a temporary one.
+/// True if a directory is empty, or holds only an unfinished marker left by a killed process, or the file that says
+/// that it is a temporary one.
 bool is_unused(const fs::path& path) {
   const std::string unfinished = std::string(kMarker) + std::string(kTemporary);
   return std::all_of(fs::directory_iterator(path), fs::directory_iterator(), [&](const fs::directory_entry& entry) {
@@ -417,6 +417,9 @@ void check_output_directory(const fs::path& path, std::string_view kind) {
 }
 
 void require_directory(const fs::path& path, std::string_view kind) {
+  if (fs::is_regular_file(path) && kind == "data")
+    throw Error(fmt::format("{}: is a file, not a data directory", path.string()),
+                "make one from it: `plumb data text --train " + path.string() + " --out DIR`, or another `plumb data`");
   if (!fs::is_directory(path)) throw Error(fmt::format("{}: no such directory", path.string()), "check the path");
   const std::string found = marked_kind(path);
   if (found == kind) return;

@@ -2,13 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <span>
 #include <utility>
 
 #include "plumb/base/error.h"
+#include "plumb/base/text.h"
 
 namespace plumb {
 namespace {
@@ -69,6 +72,13 @@ std::string with_unit(double value) {
   constexpr std::array kShown = {Unit{"", 1}, Unit{"k", 1e3}, Unit{"M", 1e6}, Unit{"B", 1e9}, Unit{"T", 1e12}};
   if (value >= 1e15) return fmt::format("{:.3g}", value);
   return in_units(value, kShown);
+}
+
+std::string rounded(double value, int digits) {
+  const std::string text = fmt::format("{:.{}g}", value, digits);
+  const double written = std::strtod(text.c_str(), nullptr);
+  const bool large = std::abs(written) >= std::pow(10.0, std::min(digits, 3)) && std::abs(written) < 1e15;
+  return large ? with_thousands(static_cast<int64_t>(written)) : text;
 }
 
 std::string with_bytes(double bytes) {

@@ -31,8 +31,8 @@ Budget parse_budget(const std::string& text, int64_t planned_steps) {
       return budget;
     }
   }
-  throw Error(fmt::format("\"{}\" is no budget", text),
-              "give a share of the planned training (5%), a time (90s, 2min, 1h) or a number of gradients (250g)");
+  throw UsageError(fmt::format("--budget must be a share, a time or a number of gradients, not '{}'", text),
+                   "for example 5% of the planned training, 90s, 2min, 1h, or 250g");
 }
 
 Budget usual_budget(int64_t planned_steps) { return {.gradients = std::max<int64_t>(planned_steps / 20, 250)}; }

@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "plumb/base/quantity.h"
 #include "plumb/base/text.h"
 #include "plumb/base/timing.h"
 
@@ -279,8 +280,8 @@ class Search {
                          given_.reference));
       result_.recommended.reset();
     } else if (trains_at_plan(belief)) {
-      decide(Verdict::trains,
-             fmt::format("trains as configured: {}, {:.2g} times the configured one", about, stable / plan_.peak));
+      decide(Verdict::trains, fmt::format("trains as configured: {}, {} times the configured one", about,
+                                          rounded(stable / plan_.peak, 2)));
       if (warms && trains_at_plan(without_->now)) result_.shortest_warm_up = 0;
       if (warms && !result_.shortest_warm_up && result_.tried_warm_up > 0)
         result_.shortest_warm_up = result_.tried_warm_up;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 
+#include "plumb/base/quantity.h"
 #include "plumb/trouble/failure.h"
 #include "plumb/trouble/record_fields.h"
 
@@ -113,8 +114,8 @@ Judged judge_fall(const std::vector<int64_t>& steps, const std::vector<double>& 
 Judged judge_plateau(Judged judged, double gradient_at_input) {
   const bool passes = gradient_at_input >= kGradientAtInput;
   judged.outcome = passes ? Outcome::slow : Outcome::fails;
-  judged.reason += fmt::format("; {:.2g}% of the last layer's gradient reaches the first{}", 100 * gradient_at_input,
-                               passes ? ", enough to leave this plateau" : "");
+  judged.reason += fmt::format("; {}% of the last layer's gradient reaches the first{}",
+                               rounded(100 * gradient_at_input, 2), passes ? ", enough to leave this plateau" : "");
   return judged;
 }
 

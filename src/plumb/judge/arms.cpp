@@ -25,9 +25,10 @@ using Records = std::vector<RunRecord>;
 
 std::vector<std::string> expanded(const std::string& pattern) {
   if (fs::exists(pattern) || pattern.find_first_of("*?[") == std::string::npos) return {pattern};
+  const char* hint = "check the pattern: `plumb runs DIR` lists the runs in a directory";
   glob_t found{};
   const std::unique_ptr<glob_t, void (*)(glob_t*)> owner(&found, globfree);
-  if (glob(pattern.c_str(), 0, nullptr, &found) != 0) throw Error(fmt::format("{}: nothing matches", pattern));
+  if (glob(pattern.c_str(), 0, nullptr, &found) != 0) throw Error(fmt::format("{}: nothing matches", pattern), hint);
   return {found.gl_pathv, found.gl_pathv + found.gl_pathc};
 }
 

@@ -103,8 +103,12 @@ std::string pair_text(const JudgedPair& pair, const ArmVerdicts& verdicts) {
   const std::string margin = verdicts.margin > 0 ? fmt::format(" by more than {:g}", verdicts.margin) : "";
   std::string text = fmt::format("{} is better than {}{}: {}\n", pair.arm, pair.baseline, margin, pair.outcome);
   if (pair.gain.count > 1) {
-    text += fmt::format("  {} is better by {} ({:.3g}% interval {} to {})\n", pair.arm, signed_number(pair.gain.mean),
-                        100 * pair.confidence, signed_number(pair.gain.low), signed_number(pair.gain.high));
+    const bool worse = pair.gain.mean < 0;
+    const double sign = worse ? -1 : 1;
+    text += fmt::format("  {} is {} by {} ({:.3g}% interval {} to {})\n", pair.arm, worse ? "worse" : "better",
+                        signed_number(sign * pair.gain.mean), 100 * pair.confidence,
+                        signed_number(worse ? -pair.gain.high : pair.gain.low),
+                        signed_number(worse ? -pair.gain.low : pair.gain.high));
   }
   if (!pair.reason.empty()) text += fmt::format("  {}\n", pair.reason);
   if (pair.seeds_needed) {

@@ -104,10 +104,10 @@ void describe(Fields& field, ModelConfig& config) {
         "kind of model; if it is left out, `plumb train` and `plumb check` take the one that learns the data: "
         "`encoder-decoder` for pairs, `decoder` for text, `encoder` for labels",
         name_in(model_kinds()));
-  field("residual", config.residual, "residual scheme; set by a study", name_in(residual_schemes()).among_others());
+  field("residual", config.residual, "residual scheme; set by a study", name_in(residual_schemes()).among_others("/"));
   field("encoder_residual", config.encoder_residual,
         "`encoder-decoder` only: residual scheme of the encoder, if it is another than the decoder's",
-        name_in(residual_schemes()).or_else("same").among_others());
+        name_in(residual_schemes()).or_else("same").among_others("/"));
   field(
       "center_memory", config.center_memory,
       "`encoder-decoder` only: what cross-attention reads are the encoder's states minus their mean over the sentence, "

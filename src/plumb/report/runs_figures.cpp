@@ -54,10 +54,11 @@ void add_task(GroupFigures& to, const std::string& task, const Groups& groups, c
   };
   if (groups.size() > kMostTogether) {
     curves(figure("validation", "Validation loss", several ? kOverRuns : ""), unit_of_loss(task), validation);
-    curves(figure("training", "Training loss", "Mean since the last point." + caption), unit_of_loss(task), training);
+    curves(figure("training", "Training loss", "Averaged since the previous point." + caption), unit_of_loss(task),
+           training);
   } else {
     Figure both = figure("loss", "Loss",
-                         "Of training, the mean since the last point; dashed: on the validation split." + caption);
+                         "Solid: training loss, averaged since the previous point; dashed: validation loss." + caption);
     both.y = {unit_of_loss(task)};
     for (const RunGroup* group : groups) {
       to.add(both, *group, group->label + ", training", training);
@@ -267,7 +268,12 @@ std::vector<Figure> runs_figures(const std::vector<RunGroup>& groups) {
          [](const TrainPoint& point) { return finite(point.learning_rate); });
   curves({"gradient_norm", "Gradient norm", "Global norm of single steps, before clipping.", "", {}, {"norm", true}},
          [](const TrainPoint& point) { return point.gradient_norm; });
-  curves({"throughput", "Target tokens per second", "Evaluation excluded.", "", {}, {"tokens per second"}},
+  curves({"throughput",
+          "Target tokens per second",
+          "The time of validation is not counted.",
+          "",
+          {},
+          {"tokens per second"}},
          [](const TrainPoint& point) { return finite(point.tokens_per_second); });
   WatchedFigures(groups).move_to(to);
   return std::move(to.figures);

@@ -32,10 +32,19 @@ RunAndCheckpoint locate_run(const std::string& name) {
   fs::path path = fs::absolute(name).lexically_normal();
   if (!path.has_filename()) path = path.parent_path();
   const char* hint =
-      "give a run directory made by `plumb train`, a checkpoint in one, or a folder of a Hugging Face model";
+      "give a run directory made by `plumb train`, a checkpoint in one, or a folder of a Hugging Face model, which "
+      "Plumb "
+      "does not download";
   std::error_code none;
   if (!fs::is_directory(path, none)) throw Error(name + " is not a directory", hint);
   if (foreign_model_at(path) != nullptr) return {path, path};
+  if (!fs::exists(path / "config.toml") && !fs::exists(path / "model.safetensors")) {
+    for (const auto& inner : fs::directory_iterator(path, none)) {
+      if (inner.is_directory(none) && foreign_model_at(inner.path()) != nullptr)
+        throw Error(name + " is neither a run nor a model",
+                    fmt::format("give the model in it: {}", inner.path().string()));
+    }
+  }
   // A checkpoint is recognized by its weights; its run is the closest directory with a configuration: a parent or, for
   // an average of checkpoints and an imported model, itself.
   if (!fs::exists(path / "model.safetensors")) return {path, latest_checkpoint(path)};

@@ -100,11 +100,15 @@ const RunColumn& column_named(const std::vector<RunColumn>& columns, const std::
       throw UsageError(fmt::format("'{}' is the last part of several columns", wanted), "name one: " + join(keys));
     if (!found.empty()) return *found.front();
   }
-  std::vector<std::string> names;
-  for (const RunColumn& each : columns) names.insert(names.end(), {each.name, each.key});
+  std::vector<std::string> names, results;  // of results; a setting has the key of the configuration
+  for (const RunColumn& each : columns) {
+    names.insert(names.end(), {each.name, each.key});
+    if (!each.is_setting) results.push_back(each.name);
+  }
   const std::string guess = nearest(wanted, names);
   throw UsageError(fmt::format("there is no column '{}'", wanted),
-                   guess.empty() ? "columns: " + join(names) : fmt::format("did you mean '{}'?", guess));
+                   guess.empty() ? "columns: " + join(results) + "; or a configuration key, such as train.seed"
+                                 : fmt::format("did you mean '{}'?", guess));
 }
 
 }  // namespace

@@ -102,7 +102,9 @@ StudyArm combined(const std::vector<std::pair<const ArmAxis*, const AxisValue*>>
     config.read("model", arm.model);
     config.read("train", arm.train);
   } catch (const Error& error) {
-    throw Error(fmt::format("[study], the arm '{}': {}", arm.name, error.what()), error.hint());
+    const std::string what = error.what();  // "--set model.norm=dyt: unknown norm 'dyt'"
+    throw Error(fmt::format("[study], the arm '{}': {}", arm.name, what.starts_with("--set ") ? what.substr(6) : what),
+                error.hint());
   }
   give_own_initialization(arm);
   return arm;

@@ -348,9 +348,9 @@ std::vector<Table> comparison_tables(const std::vector<StudyArm>& arms, const st
   if (table.rows.empty()) return {};
   table.caption = fmt::format(
       "Every arm against the first one that differs from it in one setting. Mean over seeds, geometric for ratios, "
-      "with its 95% interval, seed by seed. Apart: the interval excludes no effect; of {} comparisons, one in twenty "
-      "does so by chance.",
-      table.rows.size());
+      "with its 95% interval, seed by seed. Apart: the interval leaves out no effect, by chance in one of twenty "
+      "comparisons; here {} {}.",
+      table.rows.size() == 1 ? "is" : "are", table.rows.size());
   return {table};
 }
 

@@ -225,9 +225,9 @@ const char* style_of(const Arm& arm) { return arm.id.warm_up.is_zero() ? "dashed
 /// Final loss by learning rate: the mean of the finished runs, each run as a point, and diverged runs above all others.
 Figure sweep_figure(const StudyContext& context, const std::vector<Arm>& arms, const ArmId& shown) {
   Figure figure = loss_figure("sweep", "Final validation loss by learning rate", context, shown,
-                              "Means over the seeds that finished, and single runs as points; those on the top edge "
-                              "diverged. A hollow marker is a best rate at an end of the rates that were tried: a "
-                              "better one may lie beyond.");
+                              "Lines: means of the runs that finished; points: single runs, at the top edge those that "
+                              "diverged. Hollow: the best rate is the smallest or largest that was tried, so a better "
+                              "one may lie beyond.");
   figure.x = {"learning rate", true};
   figure.y.log = false;
   double highest = 0;

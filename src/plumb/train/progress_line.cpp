@@ -1,4 +1,5 @@
 #include "plumb/train/progress_line.h"
+#include "plumb/base/quantity.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +12,7 @@ std::vector<ProgressPart> progress_parts(const TrainStatus& status) {
   std::vector<ProgressPart> parts = {
       {fmt::format("epoch {}", status.epoch + 1), 2},
       {fmt::format("loss {:.3f}", status.loss), kMost},
-      {fmt::format("ppl {:.3g}", std::exp(status.nll)), 3},
+      {"ppl " + rounded(std::exp(status.nll), 3), 3},
       {fmt::format("lr {:.2e}", status.learning_rate), 5},
   };
   if (status.gradient_norm) parts.push_back({fmt::format("grad {:.3g}", *status.gradient_norm), 4});

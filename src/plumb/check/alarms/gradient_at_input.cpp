@@ -1,8 +1,7 @@
 // How much of the gradient reaches the first layer.
 #include "plumb/check/gradient.h"
 
-#include <fmt/format.h>
-
+#include "plumb/base/quantity.h"
 #include "plumb/check/alarm.h"
 
 namespace plumb::check {
@@ -14,7 +13,7 @@ std::vector<Reason> look_at_gradient_at_input(const Evidence& evidence) {
   Reason reason{.value = *share, .threshold = kGradientAtInput};
   // Where it is exactly 0, it is blocked rather than lost: ReZero begins so.
   reason.raised = *share > 0 && *share < reason.threshold;
-  reason.text = fmt::format("{:.2g}% of the last layer's gradient reaches the first", 100 * *share);
+  reason.text = rounded(100 * *share, 2) + "% of the last layer's gradient reaches the first";
   reason.advice = "a lower rate, a warm-up, or a residual scheme through which gradients pass";
   return {reason};
 }

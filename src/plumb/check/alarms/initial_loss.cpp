@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plumb/base/quantity.h"
 #include "plumb/check/alarm.h"
 
 namespace plumb::check {
@@ -23,8 +24,8 @@ std::vector<Reason> look_at_initial_loss(const Evidence& evidence) {
   Reason reason{.value = first, .threshold = threshold};
   reason.raised = !(first <= threshold);  // NaN too
   reason.text = fmt::format(
-      "the loss before training is {:.3g} nats; a uniform guess has {:.3g}, and the labels' frequencies alone {:.3g}",
-      first, uniform, frequencies);
+      "the loss before training is {} nats; a uniform guess has {:.3g}, and the labels' frequencies alone {:.3g}",
+      rounded(first, 3), uniform, frequencies);
   reason.advice = trained
                       ? "check that the weights belong to this tokenizer and this task"
                       : "a smaller initialization of the embeddings or the output layer, or a norm at the end of the "

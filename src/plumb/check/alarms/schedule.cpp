@@ -14,8 +14,11 @@ Reason look_at_warm_up(const Evidence& evidence) {
   const int64_t warm_up = configured ? train.warm_up.in_steps() : evidence.warm_up;
   Reason reason{.value = static_cast<double>(warm_up), .threshold = static_cast<double>(evidence.steps)};
   reason.raised = warm_up >= evidence.steps && warm_up > 1;
-  reason.text = fmt::format("the warm-up takes {} of {} steps{}", warm_up, evidence.steps,
-                            reason.raised ? ", so the planned rate is never reached" : "");
+  reason.text =
+      reason.raised
+          ? fmt::format("the warm-up of {} steps is not shorter than the run of {}, so the planned rate is never held",
+                        warm_up, evidence.steps)
+          : fmt::format("the warm-up takes {} of {} steps", warm_up, evidence.steps);
   reason.advice = "a train.warm_up of a tenth of the run or less";
   return reason;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "plumb/analysis/first_step.h"
+#include "plumb/base/quantity.h"
 #include "plumb/check/planned_step.h"
 
 namespace plumb::check {
@@ -42,10 +43,10 @@ std::vector<Moved> moved_by_layer(const Evidence& evidence, const std::vector<Te
 Reason too_large(const Moved& most, const Evidence& evidence) {
   Reason reason{.place = most.place, .value = most.relative(), .threshold = 0.4};
   reason.raised = !(reason.value < reason.threshold);
-  reason.text = fmt::format(
-      "a first step at the peak rate of {:.3g} changes {} by {:.3g}% of its norm, more than any "
-      "other layer",
-      evidence.peak_rate, most.place, 100 * reason.value);
+  reason.text =
+      fmt::format("a first step at the peak rate of {:.3g} changes {} by {} its norm, more than any other layer",
+                  evidence.peak_rate, most.place,
+                  reason.value < 10 ? rounded(100 * reason.value, 3) + "% of" : rounded(reason.value, 3) + " times");
   reason.advice = "a smaller train.learning_rate, or a larger initialization";
   return reason;
 }
