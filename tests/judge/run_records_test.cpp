@@ -199,6 +199,25 @@ TEST_F(RunFiles, PlumbsRunsEndWithTheirLastValueEvenIfItIsNaN) {
   EXPECT_EQ(arms.arms.at(1).sweep.points.at(0).losses, std::vector<double>{2.25});
 }
 
+TEST_F(RunFiles, RunsThatAreUnlikeAreSaidToBe) {
+  for (const auto& [name, vocabulary] : {std::pair{"small", 1000}, {"large", 8000}}) {
+    fs::create_directories(folder_.path() / name);
+    TrainPoint point;
+    point.metrics.set("valid_loss", 5);
+    MetricsFile(folder_.path() / name / "metrics.jsonl", {point}, {}, {});
+    (void)file(std::string(name) + "/plumb.json", "{\"kind\": \"run\"}");
+    (void)file(std::string(name) + "/config.toml", "[model]\ntarget_vocabulary = " + std::to_string(vocabulary) + "\n");
+  }
+  const std::string small = (folder_.path() / "small").string(), large = (folder_.path() / "large").string();
+  EXPECT_EQ(gather_arms({{"small", small}, {"large", large}}, {}).notes,
+            (std::vector<std::string>{"2 of 2 runs have not ended; their last values are compared",
+                                      "vocabularies of 1000 to 8000 tokens: a token is not the same for all runs, so "
+                                      "their losses per token differ"}));
+  (void)file("small/result.json", R"({"outcome": "finished"})");
+  EXPECT_EQ(gather_arms({{"small", small}}, {}).notes, std::vector<std::string>{});
+  test::expect_error([&] { gather_arms({{"a", small}, {"b", small + "/"}}, {}); }, "small/: is named twice");
+}
+
 // A table of packages, a damaged log, or notes among the runs: they are named, and the rest is judged.
 TEST_F(RunFiles, OfADirectoryWhatCannotBeReadIsLeftOutAndNamed) {
   for (const char* arm : {"a", "b"}) {

@@ -140,6 +140,11 @@ TEST(StudyArms, MistakesAreErrors) {
             std::string::npos);
   EXPECT_NE(error({}, {{"a", {"model.heads=2"}}, {"a", {"model.heads=4"}}}).find("two arms are called"),
             std::string::npos);
+  EXPECT_EQ(error({{"model.layers", {"2", "6"}}}),
+            "[[study.axis]]: model.layers changes nothing, since model.kind is \"encoder-decoder\"");
+  EXPECT_EQ(error({{"model.kind", {"decoder"}}, {"model.encoder_layers", {"2", "6"}}}),
+            "[[study.axis]]: model.encoder_layers changes nothing, since model.kind is \"decoder\"");
+  EXPECT_FALSE(arms_of({{"model.kind", {"decoder", "awd-lstm"}}, {"model.layers", {"1", "2"}}}).empty());
 }
 
 }  // namespace

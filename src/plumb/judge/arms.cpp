@@ -239,6 +239,33 @@ std::vector<std::string> read_places(const std::vector<ArmPlace>& places, const 
   return names;
 }
 
+/// Throws UsageError if a place is named twice: its runs would be compared with themselves.
+void require_places_once(const std::vector<ArmPlace>& places) {
+  std::set<fs::path> seen;
+  for (const ArmPlace& one : places) {
+    std::error_code absent;
+    const fs::path place = fs::weakly_canonical(one.place, absent);
+    if (!seen.insert(absent ? fs::path(one.place) : place).second)
+      throw UsageError(fmt::format("{}: is named twice", one.place), "each run belongs to one arm");
+  }
+}
+
+/// Notes on what makes losses of Plumb's runs unlike: ends that are none, and vocabularies.
+void note_unlike(RunArms& arms, const Records& records) {
+  const auto open = std::count_if(records.begin(), records.end(), [](const auto& record) { return !record.ended; });
+  if (open > 0)
+    arms.notes.push_back(
+        fmt::format("{} of {} runs have not ended; their last values are compared", open, records.size()));
+  std::set<double> sizes;
+  for (const RunRecord& record : records) {
+    if (const std::string* size = record.setting("model.target_vocabulary")) sizes.insert(number_in(*size).value_or(0));
+  }
+  if (sizes.size() > 1)
+    arms.notes.push_back(fmt::format(
+        "vocabularies of {:g} to {:g} tokens: a token is not the same for all runs, so their losses per token differ",
+        *sizes.begin(), *sizes.rbegin()));
+}
+
 /// Notes on the lengths of runs that did not fail.
 void note_lengths(RunArms& arms, const Records& records) {
   std::set<double> ends;
@@ -275,6 +302,7 @@ std::vector<ArmPlace> arm_places(const std::vector<std::string>& arguments) {
 
 RunArms gather_arms(const std::vector<ArmPlace>& places, const ArmOptions& options) {
   if (places.empty()) throw UsageError("no runs", "name directories or files of runs");
+  require_places_once(places);
   Records records;
   RunArms arms;
   const std::vector<std::string> names = read_places(places, options, records, arms.notes);
@@ -302,6 +330,7 @@ RunArms gather_arms(const std::vector<ArmPlace>& places, const ArmOptions& optio
     add_run(*arm, rate_text == nullptr ? 0 : number_in(*rate_text).value_or(0), seed_text == nullptr ? "" : *seed_text,
             loss_of(record, arms.metric, options.at, arms.larger_is_better), record.name);
   }
+  note_unlike(arms, records);
   note_lengths(arms, records);
   return arms;
 }

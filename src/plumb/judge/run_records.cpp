@@ -79,6 +79,7 @@ RunRecord record_of(const RunSummary& run) {
     record.settings.emplace_back(key, quoted ? toml.substr(1, toml.size() - 2) : toml);
   }
   record.failed = run.outcome == "diverged" || (run.learning && run.learning->failed());
+  record.ended = run.outcome == "finished" || run.outcome == "diverged";
   for (const TrainPoint& point : run.history) {
     const Json values = described_json(point);
     add_numbers(record, static_cast<double>(point.step), values);

@@ -195,6 +195,14 @@ ModelDepth depth_of(const ModelConfig& config) {
   return {kind.reads_source ? config.encoder_layers : 0, kind.reads_target ? config.decoder_layers : 0};
 }
 
+bool has_what_it_sets(const ModelConfig& config, std::string_view key) {
+  const ModelKind& kind = kind_of(config);
+  if (key == "layers" || key == "embedding_size" || key == "hidden_size") return kind.recurrent;
+  if (key == "encoder_layers") return kind.reads_source && !kind.recurrent;
+  if (key == "decoder_layers") return kind.reads_target && !kind.recurrent;
+  return true;
+}
+
 const std::string& residual_of(const ModelConfig& config, StackKind stack) {
   return stack == StackKind::encoder && config.encoder_residual != "same" ? config.encoder_residual : config.residual;
 }

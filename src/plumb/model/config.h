@@ -64,6 +64,10 @@ void describe(Fields& field, ModelConfig& config);
 /// The number of layers in each stack. Recurrent layers count as a decoder's.
 ModelDepth depth_of(const ModelConfig& config);
 
+/// Whether a model of this kind has what a key of [model] counts or sizes: "layers" are an AWD-LSTM's, "encoder_layers"
+/// those of a model with an encoder.
+bool has_what_it_sets(const ModelConfig& config, std::string_view key);
+
 /// The residual scheme of one stack.
 const std::string& residual_of(const ModelConfig& config, StackKind stack);
 

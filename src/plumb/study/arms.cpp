@@ -110,6 +110,18 @@ StudyArm combined(const std::vector<std::pair<const ArmAxis*, const AxisValue*>>
   return arm;
 }
 
+/// Throws Error if an axis changes no arm, which the report would take for "no effect".
+void require_effect(const StudyAxis& axis, const std::vector<StudyArm>& arms) {
+  constexpr std::string_view kModel = "model.";
+  if (!axis.key.starts_with(kModel)) return;
+  const std::string key = axis.key.substr(kModel.size());
+  if (std::any_of(arms.begin(), arms.end(), [&](const auto& arm) { return has_what_it_sets(arm.model, key); })) return;
+  const std::string& kind = arms.front().model.kind;
+  throw Error(fmt::format("[[study.axis]]: {} changes nothing, since model.kind is \"{}\"", axis.key, kind),
+              key == "layers" ? "the depth of a Transformer is model.encoder_layers and model.decoder_layers"
+                              : "`plumb help " + axis.key + "` says what reads it");
+}
+
 }  // namespace
 
 void describe(Fields& field, StudyAxis& axis) {
@@ -154,6 +166,7 @@ std::vector<StudyArm> study_arms(const std::vector<std::string>& schemes, const 
     }
   };
   choose(choose, 0);
+  for (const StudyAxis& axis : axes) require_effect(axis, arms);
   return arms;
 }
 
