@@ -242,6 +242,15 @@ TEST(RunsReport, TheBestRunIsOneThatHasEnded) {
   EXPECT_NE(best({going}).find("Best validation loss so far: 1.0000"), std::string::npos) << best({going});
 }
 
+TEST(RunsReport, RunsInTrainingSayHowFarTheyAre) {
+  RunSummary ended = made_up("a", 4), going = made_up("b", 6);
+  going.outcome = "running";
+  going.history.back().loss = 5.0625;
+  EXPECT_EQ(runs_report({ended, going})["summary"][1], "b trains: step 60 of 100, training loss 5.062.");
+  going.settings[1].second = "\"10e\"";
+  EXPECT_EQ(runs_report({going})["summary"][0], "The run trains: step 60, training loss 5.062.");
+}
+
 TEST(RunsReport, LossesOfDifferentTasksAreApart) {
   RunSummary translation = made_up("a", 4), labels = made_up("b", 4);
   translation.settings.emplace_back("task.name", "\"translation\"");

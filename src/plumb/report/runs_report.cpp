@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <map>
 #include <utility>
 
@@ -118,6 +119,27 @@ std::vector<std::string> notices(const std::vector<RunSummary>& runs) {
   return sentences;
 }
 
+/// "step 187 of 1,040, training loss 5.06" of a run that is being trained.
+std::string progress_of(const RunSummary& run) {
+  std::string text = "step " + with_thousands(run.step);
+  if (const int64_t planned = std::atoll(run.setting("train.steps").c_str()); planned > run.step)
+    text += " of " + with_thousands(planned);
+  if (!run.history.empty() && std::isfinite(run.history.back().loss))
+    text += fmt::format(", training loss {:.4g}", run.history.back().loss);
+  return text;
+}
+
+/// "base-2 trains: step 187 of 1,040, training loss 5.06." of the first few.
+std::vector<std::string> in_training(const std::vector<RunSummary>& runs) {
+  constexpr size_t kNamed = 4;
+  std::vector<std::string> sentences;
+  for (const RunSummary& run : runs) {
+    if (is_training(run) && sentences.size() < kNamed)
+      sentences.push_back(fmt::format("{} trains: {}.", run.name, progress_of(run)));
+  }
+  return sentences;
+}
+
 Json runs_summary(const std::vector<RunSummary>& runs, const std::vector<RunGroup>& groups) {
   Json sentences = Json::array();
   std::map<std::string, int> outcomes;
@@ -126,10 +148,13 @@ Json runs_summary(const std::vector<RunSummary>& runs, const std::vector<RunGrou
   for (const auto& [outcome, count] : outcomes) counts.push_back(fmt::format("{} {}", count, outcome));
   if (runs.size() == 1) {
     const RunSummary& run = runs.front();
-    sentences.push_back(fmt::format("The run is {} at step {}{}.", run.outcome, with_thousands(run.step),
-                                    run.seconds ? " after " + duration(*run.seconds) : ""));
+    const std::string after = run.seconds ? " after " + duration(*run.seconds) : "";
+    sentences.push_back(is_training(run)
+                            ? fmt::format("The run trains: {}{}.", progress_of(run), after)
+                            : fmt::format("The run is {} at step {}{}.", run.outcome, with_thousands(run.step), after));
   } else {
     sentences.push_back(fmt::format("{} runs: {}.", runs.size(), join(counts)));
+    for (const std::string& sentence : in_training(runs)) sentences.push_back(sentence);
   }
   const auto tasks = by_task(groups);
   for (const auto& [task, members] : tasks) {

@@ -154,6 +154,10 @@ void update_config(const RunConfig& config, const fs::path& out, std::optional<T
     if (result && result->outcome == RunOutcome::finished) {
       fs::remove(out / "result.json");
       result.reset();
+      say(
+          fmt::format("{}: had finished, and is trained further; durations that are shares of the run, such as its "
+                      "warm-up, grow with it",
+                      out.string()));
     }
   }
   const std::string text = sealed_text(to_toml(config));
