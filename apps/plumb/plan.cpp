@@ -102,7 +102,7 @@ std::string time_text(const plan::Estimate& best, const plan::TrainingJob& job, 
 double positive_quantity(const std::string& text, const std::string& option) {
   const double value = parse_quantity(text, option);
   if (value > 0) return value;
-  throw UsageError(fmt::format("{}: {} is not greater than 0", option, text));
+  throw UsageError(fmt::format("{} must be greater than 0, not {}", option, text));
 }
 
 /// The tokens that a configuration trains on, with `batch_tokens` tokens per step. Throws Error if that depends

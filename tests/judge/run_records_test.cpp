@@ -122,7 +122,7 @@ TEST(RunRecords, OfEventFilesOfARunThatWasResumed) {
   };
   write("events.out.tfevents.1", 1, 8, 2);
   write("events.out.tfevents.2", 6, 9, 1);
-  const auto& values = read_run_records(folder.path()).at(0).series.at("loss");
+  const auto values = read_run_records(folder.path()).at(0).series.at("loss");
   ASSERT_EQ(values.size(), 9U);
   EXPECT_EQ(values[4].value, 2);
   EXPECT_EQ(values[5].value, 1);
@@ -188,7 +188,7 @@ TEST_F(RunFiles, PlumbsRunsEndWithTheirLastValueEvenIfItIsNaN) {
     (void)file(std::string(name) + "/plumb.json", "{\"kind\": \"run\"}");
   }
   const std::string ends = (folder_.path() / "ends").string(), stays = (folder_.path() / "stays").string();
-  const auto& values = read_run_records(ends).at(0).series.at("valid_loss");
+  const auto values = read_run_records(ends).at(0).series.at("valid_loss");
   ASSERT_EQ(values.size(), 2U);
   EXPECT_EQ(values[0].value, 2.5);
   EXPECT_EQ(values[1].step, 20);

@@ -133,7 +133,7 @@ TEST(StudyArms, MistakesAreErrors) {
   EXPECT_EQ(error({{"data.pairs", {"2"}}}), "study: 'data.pairs' is not a key of [model] or [train]");
   EXPECT_NE(error({{"model.nrm", {"rmsnorm"}}}).find("unknown key 'nrm'"), std::string::npos);
   EXPECT_EQ(error({{"model.norm", {"rmsnrm"}}, {"model.heads", {"2", "4"}}}),
-            "[study], the arm 'pre-ln, heads 2': model.norm=rmsnrm: unknown norm 'rmsnrm'");
+            "[study], the arm 'post-ln, heads 2': model.norm=rmsnrm: unknown norm 'rmsnrm'");
   EXPECT_NE(error({{"model.heads", {"two"}}}).find("must be a whole number, not 'two'"), std::string::npos);
   EXPECT_NE(error({{"model.norm", {"rmsnorm"}}, {"model.norm", {"layernorm"}}}).find("two axes"), std::string::npos);
   EXPECT_NE(error({{"model.norm", {"rmsnorm"}}}, {{"a", {"model.norm=layernorm"}}}).find("sets model.norm too"),
