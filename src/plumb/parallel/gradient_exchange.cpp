@@ -1,17 +1,14 @@
 #include "plumb/parallel/gradient_exchange.h"
 
-#include <omp.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/function_hook.h>
 
-#include <condition_variable>
-#include <deque>
-#include <exception>
 #include <functional>
-#include <mutex>
-#include <thread>
+#include <utility>
 
+#include "plumb/base/job_queue.h"
 #include "plumb/base/timing.h"
+#include "plumb/parallel/exchange_thread.h"
 
 namespace plumb {
 namespace {
@@ -55,33 +52,14 @@ struct GradientExchange::Bucket {
 /// Sums buckets in the order in which they are handed over.
 class GradientExchange::Worker {
  public:
-  Worker(Group group, bool half, bool in_pieces)
-      : group_(std::move(group)), half_(half), in_pieces_(in_pieces), thread_([this] { work(); }) {}
-  ~Worker() {
-    {
-      const std::lock_guard lock(mutex_);
-      ending_ = true;
-    }
-    changed_.notify_all();
-    thread_.join();
-  }
-  Worker(const Worker&) = delete;
-  Worker& operator=(const Worker&) = delete;
+  Worker(Group group, bool half, bool in_pieces) : group_(std::move(group)), half_(half), in_pieces_(in_pieces) {}
 
   void add(Bucket& bucket) {
-    {
-      const std::lock_guard lock(mutex_);
-      waiting_.push_back(&bucket);
-    }
-    changed_.notify_all();
+    queue_.add([this, &bucket] { sum(bucket); });
   }
 
   /// Returns when everything handed over has been summed; rethrows the error of a sum.
-  void finish() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return waiting_.empty(); });
-    if (error_) std::rethrow_exception(error_);
-  }
+  void finish() { queue_.wait(); }
 
   [[nodiscard]] const Group& group() const { return group_; }
 
@@ -101,38 +79,10 @@ class GradientExchange::Worker {
     }
   }
 
-  void work() {
-    omp_set_num_threads(1);  // for this thread only, which must not take processors away from the backward pass
-    const at::NoGradGuard no_graph;
-    std::unique_lock lock(mutex_);
-    for (;;) {
-      changed_.wait(lock, [this] { return ending_ || !waiting_.empty(); });
-      if (waiting_.empty()) return;
-      Bucket& bucket = *waiting_.front();
-      const bool failed = error_ != nullptr;
-      lock.unlock();
-      std::exception_ptr thrown;
-      try {
-        if (!failed) sum(bucket);
-      } catch (...) {
-        thrown = std::current_exception();
-      }
-      lock.lock();
-      if (thrown) error_ = thrown;
-      waiting_.pop_front();
-      changed_.notify_all();
-    }
-  }
-
   Group group_;
   bool half_;
   bool in_pieces_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Bucket*> waiting_;
-  std::exception_ptr error_;
-  bool ending_ = false;
-  std::thread thread_;
+  JobQueue queue_{begin_exchange_thread};
 };
 
 GradientExchange::GradientExchange(const Group& group, std::vector<Tensor> values, const Options& options)

@@ -1,13 +1,6 @@
 #include "plumb/parallel/stage_links.h"
 
-#include <omp.h>
-
-#include <condition_variable>
-#include <deque>
-#include <exception>
-#include <mutex>
-#include <thread>
-#include <utility>
+#include "plumb/parallel/exchange_thread.h"
 
 namespace plumb {
 namespace {
@@ -36,68 +29,6 @@ Neighbors neighbors_in(const Group& stages, bool ring) {
 
 }  // namespace
 
-/// Sends messages in the order in which they are added.
-class StageLinks::Line {
- public:
-  explicit Line(Group to) : to_(std::move(to)), thread_([this] { work(); }) {}
-  ~Line() {
-    {
-      const std::lock_guard lock(mutex_);
-      ending_ = true;
-    }
-    changed_.notify_all();
-    thread_.join();
-  }
-  Line(const Line&) = delete;
-  Line& operator=(const Line&) = delete;
-
-  void add(const Tensor& x) {
-    {
-      const std::lock_guard lock(mutex_);
-      waiting_.push_back(x);
-    }
-    changed_.notify_all();
-  }
-
-  void wait(size_t longest) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return waiting_.size() <= longest || error_; });
-    if (error_) std::rethrow_exception(error_);
-  }
-
- private:
-  void work() {
-    omp_set_num_threads(1);  // for this thread only
-    const at::NoGradGuard no_graph;
-    std::unique_lock lock(mutex_);
-    for (;;) {
-      changed_.wait(lock, [this] { return ending_ || !waiting_.empty(); });
-      if (waiting_.empty()) return;
-      const Tensor x = waiting_.front();
-      const bool failed = error_ != nullptr;
-      lock.unlock();
-      std::exception_ptr thrown;
-      try {
-        if (!failed) to_.send(x, 1 - to_.rank());
-      } catch (...) {
-        thrown = std::current_exception();
-      }
-      lock.lock();
-      if (thrown) error_ = thrown;
-      waiting_.pop_front();
-      changed_.notify_all();
-    }
-  }
-
-  Group to_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Tensor> waiting_;
-  std::exception_ptr error_;
-  bool ending_ = false;
-  std::thread thread_;
-};
-
 StageLinks::StageLinks(const Group& stages, bool ring) {
   for (const Pass direction : {Pass::forward, Pass::backward}) {
     const Neighbors found = neighbors_in(stages, ring);
@@ -105,13 +36,14 @@ StageLinks::StageLinks(const Group& stages, bool ring) {
     Direction& own = of(direction);
     own.from = forward ? found.previous : found.next;
     own.to = forward ? found.next : found.previous;
-    if (own.to.size() > 1) own.line = std::make_unique<Line>(own.to);
+    if (own.to.size() > 1) own.line = std::make_unique<JobQueue>(begin_exchange_thread);
   }
 }
 
-StageLinks::~StageLinks() = default;
-
-void StageLinks::send(const Tensor& x, Pass direction) { of(direction).line->add(x); }
+void StageLinks::send(const Tensor& x, Pass direction) {
+  const Direction& own = of(direction);
+  own.line->add([x, &to = own.to] { to.send(x, 1 - to.rank()); });
+}
 
 void StageLinks::receive(const Tensor& x, Pass direction) {
   const Group& from = of(direction).from;

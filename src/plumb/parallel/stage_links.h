@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "plumb/base/job_queue.h"
 #include "plumb/parallel/group.h"
 #include "plumb/parallel/pipeline_schedule.h"
 
@@ -19,7 +20,6 @@ class StageLinks {
 
   /// Every rank calls it. `ring`: whether the last stage and the first are neighbors.
   StageLinks(const Group& stages, bool ring);
-  ~StageLinks();
   StageLinks(const StageLinks&) = delete;
   StageLinks& operator=(const StageLinks&) = delete;
 
@@ -36,10 +36,9 @@ class StageLinks {
   [[nodiscard]] ExchangeCost cost() const;
 
  private:
-  class Line;
   struct Direction {
     Group from, to;  // each with one neighbor, or a single process
-    std::unique_ptr<Line> line;
+    std::unique_ptr<JobQueue> line;
   };
   [[nodiscard]] Direction& of(Pass direction) { return directions_[direction == Pass::forward ? 0 : 1]; }
 

@@ -1,10 +1,10 @@
-#include "plumb/run/background_writer.h"
+#include "plumb/base/job_queue.h"
 
 #include <utility>
 
 namespace plumb {
 
-BackgroundWriter::~BackgroundWriter() {
+JobQueue::~JobQueue() {
   {
     const std::lock_guard lock(mutex_);
     ending_ = true;
@@ -13,40 +13,39 @@ BackgroundWriter::~BackgroundWriter() {
   if (thread_.joinable()) thread_.join();
 }
 
-void BackgroundWriter::submit(int64_t step, std::function<void()> job) {
+void JobQueue::add(Job job) {
   {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return jobs_.empty() || step_ == step; });
-    throw_failure();
-    step_ = step;
+    const std::lock_guard lock(mutex_);
+    if (failure_) return;
     jobs_.push_back(std::move(job));
     if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
   }
   changed_.notify_all();
 }
 
-void BackgroundWriter::check() {
-  const std::lock_guard lock(mutex_);
-  throw_failure();
-}
-
-void BackgroundWriter::wait() {
+void JobQueue::wait(size_t longest) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return jobs_.empty(); });
-  throw_failure();
+  changed_.wait(lock, [&] { return jobs_.size() <= longest; });
+  rethrow();
 }
 
-void BackgroundWriter::throw_failure() {
+void JobQueue::check() {
+  const std::lock_guard lock(mutex_);
+  rethrow();
+}
+
+void JobQueue::rethrow() {
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
-void BackgroundWriter::work() {
+void JobQueue::work() {
+  if (begin_) begin_();
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [&] { return ending_ || !jobs_.empty(); });
     if (jobs_.empty()) return;
     // Moved out so that the job's data are freed with it; the empty slot marks it as running.
-    std::function<void()> job = std::move(jobs_.front());
+    Job job = std::move(jobs_.front());
     std::exception_ptr failure;
     lock.unlock();
     try {

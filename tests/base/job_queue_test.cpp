@@ -1,0 +1,50 @@
+#include "plumb/base/job_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <string>
+
+#include "plumb/base/error.h"
+
+namespace plumb {
+namespace {
+
+TEST(JobQueue, BeginsInItsThreadAndWaitsForAsManyAsAsked) {
+  std::string done;
+  std::promise<void> go;
+  JobQueue queue([&] { done += "begin "; });
+  queue.add([&] { done += "a"; });
+  queue.add([&done, start = go.get_future().share()] {
+    start.wait();
+    done += "b";
+  });
+  queue.wait(1);  // with none left to wait for, this would not return
+  EXPECT_EQ(done, "begin a");
+  go.set_value();
+  queue.wait();
+  EXPECT_EQ(done, "begin ab");
+}
+
+TEST(JobQueue, DropsWhatFollowsAFailureUntilItIsKnown) {
+  bool later = false, after = false;
+  JobQueue queue;
+  std::promise<void> failing;
+  queue.add([&] {
+    struct Told {
+      std::promise<void>& promise;
+      ~Told() { promise.set_value(); }
+    } told{failing};
+    throw Error("lost");
+  });
+  failing.get_future().wait();
+  queue.add([&] { later = true; });
+  EXPECT_THROW(queue.wait(), Error);
+  queue.add([&] { after = true; });
+  queue.wait();
+  EXPECT_FALSE(later);
+  EXPECT_TRUE(after);
+}
+
+}  // namespace
+}  // namespace plumb
