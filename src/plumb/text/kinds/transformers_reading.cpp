@@ -223,7 +223,9 @@ Document as_transformers_reads(std::string_view bytes, const std::filesystem::pa
   TokenList tokens(file.at("model"));
   for (Document& token : first) tokens.add(std::move(token));
   for (auto& [id, token] : tokens_of_files(file, settings, path.parent_path())) {
-    const auto has_name = [&](const auto& entry) { return content_of(entry.second) == token.at("content"); };
+    const auto has_name = [&](const auto& entry) {
+      return content_of(entry.second) == token.at("content").get<std::string>();
+    };
     if (std::any_of(names.begin(), names.end(), has_name)) token["special"] = true;
     tokens.add(token);
   }
