@@ -79,16 +79,23 @@ struct Landscape {
   double curvature = 0.3;  // loss one step of the sweep away from the minimum, minus the minimum
   double noise = 0.05;     // between runs
   double edge = 9;         // steps beyond the minimum from which the mean is 2 higher and the noise 1
+  double wander = 0;       // deviation of a seed's own minimum from that of the arm, in steps
 };
 
 Sweep swept(Random& random, const Landscape& landscape, int seeds) {
-  const double optimum = 1 + random.uniform() - 0.5;  // in steps from the first rate
+  const double optimum = 1 + random.uniform() - 0.5;       // in steps from the first rate
+  std::vector<double> own(static_cast<size_t>(seeds), 0);  // how far a seed's minimum lies from the arm's
+  if (landscape.wander > 0) own = normal(random, seeds, 0, landscape.wander);
   Sweep sweep;
   for (int step = 0; step < 4; ++step) {
     const double away = step - optimum;
     const bool unstable = away > landscape.edge;
-    const double mean = landscape.minimum + landscape.curvature * away * away + (unstable ? 2 : 0);
-    sweep.points.push_back({1e-3 * std::pow(4, step), normal(random, seeds, mean, unstable ? 1 : landscape.noise)});
+    Sweep::Point point{1e-3 * std::pow(4, step), normal(random, seeds, 0, unstable ? 1 : landscape.noise)};
+    for (size_t seed = 0; seed < own.size(); ++seed) {
+      const double distance = away - own[seed];
+      point.losses[seed] += landscape.minimum + landscape.curvature * distance * distance + (unstable ? 2 : 0);
+    }
+    sweep.points.push_back(point);
   }
   return sweep;
 }
@@ -180,6 +187,22 @@ std::vector<Case> cases() {
     list.push_back(
         {fmt::format("best rates: loss worse by 0.1, truly by 0.5, {} seeds", n), true, best(3.5, Region::above(0.1))});
   }
+  // A law's prediction of one measurement, and what no law would predict: the one before, which is larger by `fall`.
+  const auto predicted = [](double off, double fall) {
+    return [off, fall](Random& random) {
+      const std::vector<double> measured = normal(random, 3, 3, 0.01);
+      const std::vector<double> by_law = normal(random, 3, 3 - off, 0.005), before = normal(random, 3, 3 + fall, 0.01);
+      std::vector<double> errors, guess_errors;
+      for (size_t seed = 0; seed < 3; ++seed) {
+        errors.push_back(measured[seed] - by_law[seed]);
+        guess_errors.push_back(measured[seed] - before[seed]);
+      }
+      return judge_prediction(errors, guess_errors, "a guess", 0.05);
+    };
+  };
+  list.push_back({"prediction within ±0.05, off by 0.05, a guess by 0.2, 3 seeds", false, predicted(0.05, 0.2)});
+  list.push_back({"prediction within ±0.05, right, but a guess off by 0.05, 3 seeds", false, predicted(0, 0.05)});
+  list.push_back({"prediction within ±0.05, right, a guess off by 0.2, 3 seeds", true, predicted(0, 0.2)});
   const struct {
     const char* name;
     Landscape first, second;
@@ -188,6 +211,7 @@ std::vector<Case> cases() {
       {"off the grid, unequal curvature", {3, 0.6}, {3, 0.15}},
       {"off the grid, unequal noise and edge", {3, 0.3, 0.065, 0.8}, {3, 0.3, 0.012, 1.8}},
       {"off the grid, unequal curvature, noise and edge", {3, 0.6, 0.065, 0.8}, {3, 0.15, 0.012, 1.8}},
+      {"off the grid, each seed with its own optimum", {3, 0.3, 0.05, 9, 0.5}, {3, 0.3, 0.05, 9, 0.5}},
   };
   for (const auto& pair : arms) {
     for (const int n : {3, 5}) {

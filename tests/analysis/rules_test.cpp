@@ -39,8 +39,8 @@ TEST(Judge, AnEffectThatGoesTheClaimsWayDoesNotContradictIt) {
     return judge({mean - 0.1 * factor, mean, mean + 0.1 * factor}, Region::above(0.1, 0)).outcome;
   };
   EXPECT_EQ(outcome(0.36, 1), Outcome::supported);
-  EXPECT_EQ(outcome(0.05, 0.1), Outcome::smaller);   // an increase: 0.025 to 0.075
-  EXPECT_EQ(outcome(0.0, 0.1), Outcome::smaller);    // none, or a small one of either sign
+  EXPECT_EQ(outcome(0.05, 0.1), Outcome::smaller);  // an increase: 0.025 to 0.075
+  EXPECT_EQ(outcome(0.0, 0.1), Outcome::smaller);   // none, or a small one of either sign
   EXPECT_EQ(outcome(-0.03, 0.1), Outcome::contradicted);
   EXPECT_EQ(outcome(0.0, 1), Outcome::undecided);
   EXPECT_EQ(outcome(-0.2, 1), Outcome::smaller);  // −0.448 to 0.048: contains a small increase
@@ -51,6 +51,25 @@ TEST(Judge, AnEffectThatGoesTheClaimsWayDoesNotContradictIt) {
   EXPECT_EQ(judge({0.04, 0.05, 0.06}, Region::below(-0.25, 0)).outcome, Outcome::contradicted);
   EXPECT_EQ(judge({0.05, 0.06, 0.07}, Region::above(0.1)).outcome, Outcome::contradicted);  // the claim has no null
   EXPECT_EQ(to_string(Outcome::smaller), "no effect of that size");
+}
+
+// A law that predicts no better than the last measurement tells nothing.
+TEST(JudgePrediction, IsSupportedOnlyWhereNoLawWouldFail) {
+  const std::vector<double> good = {-0.01, 0.0, 0.01}, bad = {0.19, 0.20, 0.21}, vague = {-0.03, 0.02, 0.07};
+  const auto outcome = [](const std::vector<double>& errors, const std::vector<double>& guess) {
+    return judge_prediction(errors, guess, "a guess", 0.05).outcome;
+  };
+  EXPECT_EQ(outcome(good, bad), Outcome::supported);
+  EXPECT_EQ(outcome(good, good), Outcome::undecided);
+  EXPECT_EQ(outcome(good, vague), Outcome::undecided);
+  EXPECT_EQ(outcome(bad, bad), Outcome::contradicted);
+  EXPECT_EQ(outcome(bad, good), Outcome::contradicted);
+  EXPECT_EQ(outcome(vague, bad), Outcome::undecided);
+  const Judgment judged = judge_prediction(good, {-0.02, -0.03, -0.04}, "a guess", 0.05);
+  EXPECT_NEAR(judged.effect.mean, 0, 1e-15);
+  EXPECT_EQ(judged.reason.find("a guess may predict as well: off by −0.03 ("), 0U) << judged.reason;
+  EXPECT_NE(judged.rule.find("supported only if the interval of the errors of a guess lies outside"),
+            std::string::npos);
 }
 
 // Whatever was measured, a claim of an effect is contradicted only if the interval excludes every effect in its
@@ -279,8 +298,8 @@ TEST(Sweep, SensitivityIsTheMeanLossAboveTheBest) {
   EXPECT_NEAR(interval.mean, (13.0 / 3 - 2 + 11.0 / 3 - 1) / 2, 1e-12);
   EXPECT_EQ(interval.count, 2);
   // Among the first and the last rate: (3 + 8)/2 − 3 and (4 + 6)/2 − 4.
-  const Interval some = sweep.among({sweep.points[0].learning_rate, sweep.points[2].learning_rate, 77.0})
-                            .sensitivity({8, 6});
+  const Interval some =
+      sweep.among({sweep.points[0].learning_rate, sweep.points[2].learning_rate, 77.0}).sensitivity({8, 6});
   EXPECT_NEAR(some.mean, (2.5 + 1) / 2, 1e-12);
 }
 

@@ -51,6 +51,18 @@ TEST(ConfidenceInterval, OfAPositiveQuantityEndsAtZero) {
   EXPECT_EQ(size_interval({0, 4}).low, 0);
 }
 
+TEST(MeanCorrelation, IsThatOfAllPairsByHand) {
+  const double kInfinity = std::numeric_limits<double>::infinity();
+  // Deviations (−1, 0, 1), (−1, 1, 0) and (1, 0, −1): 1/2, −1 and −1/2.
+  EXPECT_NEAR(mean_correlation({{1, 2, 3}, {10, 12, 11}}), 0.5, 1e-15);
+  EXPECT_NEAR(mean_correlation({{1, 2, 3}, {10, 12, 11}, {7, 6, 5}}), -1.0 / 3, 1e-15);
+  EXPECT_NEAR(mean_correlation({{1, 2, 3}, {10, 12, 11}, {4, 4, 4}, {1, kInfinity, 2}}), 0.5, 1e-15);
+  EXPECT_TRUE(std::isnan(mean_correlation({{1, 2, 3}, {4, 4, 4}})));
+  EXPECT_TRUE(std::isnan(mean_correlation({{1, 2}, {3, 5}})));
+  EXPECT_TRUE(std::isnan(mean_correlation({})));
+  EXPECT_THROW(mean_correlation({{1, 2, 3}, {1, 2}}), Error);
+}
+
 TEST(FitLine, ExactLine) {
   const LineFit fit = fit_line({1, 2, 3, 4}, {1, -1, -3, -5});
   EXPECT_NEAR(fit.slope, -2, 1e-14);

@@ -178,6 +178,46 @@ TEST_F(Sentences, MeasurementsBesidesTheLoss) {
   expect(fmt::format("by chance in {:.0f}% of cases", 100 * (1 - std::pow(23.0 / 24, 6))));
 }
 
+TEST_F(Sentences, GradientsOfTheFirstMatrix) {
+  const auto grown = [](const char* file, const std::string& scheme, const std::string& stack, int matrix) {
+    const Json all = results_of(file)["measurements"]["gradients"][scheme];
+    const auto of_layer = [&](int layer) {
+      return numbers(all[fmt::format("{}.layers.{}.linear{}.weight", stack, layer - 1, matrix)]);
+    };
+    return geometric_interval(over(of_layer(6), of_layer(1)));
+  };
+  const auto growth = [&](const char* file, const std::string& scheme, const std::string& stack, int matrix) {
+    return with_limits(grown(file, scheme, stack, matrix)) + ")";
+  };
+  const Interval decoder = grown("xiong_figure3", "post-ln", "decoder", 1);
+  expect(fmt::format("a factor of {:.1f} ({:.1f} to {:.1f}) with Post-LN, as W₂'s does, and changes by {} with Pre-LN",
+                     decoder.mean, decoder.low, decoder.high, growth("xiong_figure3", "pre-ln", "decoder", 1)));
+  expect(fmt::format("little beside a decoder's {:.1f}", decoder.mean));
+  const std::string alone = growth("bert_warmup", "post-ln", "encoder", 1);
+  expect(fmt::format(
+      "Over the encoder, Post-LN's W₁ grows by {} and W₂ by {}; in the encoder without a decoder of the "
+      "[BERT study](bert.md), W₁ by {}",
+      growth("xiong_figure3", "post-ln", "encoder", 1), growth("xiong_figure3", "post-ln", "encoder", 2), alone));
+  expect(fmt::format("That of W₁ does, by {}, which is little", alone));
+  expect(fmt::format("small for W₁, {}, and warm-up", alone));
+}
+
+TEST_F(Sentences, CorrelationsBetweenArms) {
+  const auto correlation = [](const Arms& arms) {
+    std::vector<std::vector<double>> losses;
+    for (const auto& [name, sweep] : arms.all()) losses.push_back(sweep.best_losses());
+    return rounded(mean_correlation(losses));
+  };
+  const auto at_one_rate = [&](const std::string& file) {
+    return correlation({with_id(results_of(file)["tables"], "runs"), {0}, 4, 8, kInfinity});
+  };
+  EXPECT_EQ(correlation(training_arms("bert_warmup")), at_one_rate("post_ln_first_steps"));
+  expect(fmt::format(
+      "two arms correlate by {} on average in the study of warm-up, by {} in those of BERT and of the first "
+      "steps, and by {} in that of the memory",
+      correlation(arms_), at_one_rate("post_ln_first_steps"), at_one_rate("post_ln_memory")));
+}
+
 TEST_F(Sentences, OtherStudies) {
   const Json bert = results_of("bert_warmup");
   const Json& effect = with_id(bert["verdicts"], "pre_ln_learns_faster_adamw_clipped1")["effect"];

@@ -140,9 +140,72 @@ TEST(Findings, QuoteAllArmsAndVerdicts) {
                                                "transfer_awd_lstm_pretraining_1000"}));
 }
 
+/// The region that a stored rule names: "lies above 1.1" or "lies between −0.15 and 0.15".
+Region region_of(const std::string& rule) {
+  std::smatch match;
+  const std::regex named(R"(lies (above|below|between) ((?:−)?)([\d.]+)(?: and ((?:−)?)([\d.]+))?)");
+  if (!std::regex_search(rule, match, named)) throw std::invalid_argument(rule);
+  const auto number = [&](size_t at) { return (match[at].length() > 0 ? -1 : 1) * std::stod(match[at + 1]); };
+  if (match[1] == "above") return Region::above(number(2));
+  return match[1] == "below" ? Region::below(number(2)) : Region{number(2), number(4)};
+}
+
+/// An interval of 95% widened to another confidence.
+Interval at_confidence(const Interval& interval, Scale scale, double confidence) {
+  const bool logarithmic = scale == Scale::logarithmic;
+  const auto to = [&](double x) { return logarithmic ? std::log(x) : x; };
+  const auto from = [&](double x) { return logarithmic ? std::exp(x) : x; };
+  const double wider = student_t_quantile((1 + confidence) / 2, interval.count - 1) /
+                       student_t_quantile((1 + kConfidence) / 2, interval.count - 1);
+  const double mean = to(interval.mean);
+  return {interval.mean, from(mean - wider * (mean - to(interval.low))),
+          from(mean + wider * (to(interval.high) - mean)), interval.count};
+}
+
+// How many verdicts are decided by themselves, and how many by Holm's procedure within each study.
+TEST(Findings, ThatStandTogetherAreCounted) {
+  size_t decided = 0, together = 0;
+  std::vector<std::string> falling;
+  for (const std::string name : kFiles) {
+    const Json results = results_of(name);
+    const size_t claims = results["verdicts"].size();
+    std::vector<const Json*> alone;
+    for (const Json& verdict : results["verdicts"]) {
+      if (is_decided(judged_now(name, results, verdict).outcome)) alone.push_back(&verdict);
+    }
+    const auto stands = [](const Json& verdict, double confidence) {
+      const auto rule = verdict["rule"].get<std::string>();
+      const Scale scale = rule.find("of the ratio") == std::string::npos ? Scale::linear : Scale::logarithmic;
+      const Json& effect = verdict["effect"];
+      const Interval interval = {effect["mean"], effect["low"], effect["high"], effect["seeds"]};
+      return outcome_of(at_confidence(interval, scale, confidence), region_of(rule)) != Outcome::undecided;
+    };
+    size_t standing = 0;
+    for (bool more = true; more;) {
+      const double confidence = 1 - 0.05 / static_cast<double>(claims - standing);
+      const auto now = static_cast<size_t>(
+          std::count_if(alone.begin(), alone.end(), [&](const Json* verdict) { return stands(*verdict, confidence); }));
+      more = now > standing && now < claims;
+      standing = std::max(standing, now);
+      if (more) continue;
+      for (const Json* verdict : alone) {
+        EXPECT_TRUE(stands(*verdict, kConfidence)) << (*verdict)["id"];
+        if (!stands(*verdict, confidence)) falling.push_back(name + ": " + (*verdict)["id"].get<std::string>());
+      }
+    }
+    decided += alone.size();
+    together += standing;
+  }
+  EXPECT_EQ(falling, (std::vector<std::string>{"multi30k_warmup: curvature", "bert_warmup: pre_ln_flat"}));
+  const std::string sentence =
+      fmt::format("{} of them are decided. Judged together within each study (Holm), {} would be", decided, together);
+  EXPECT_NE(all_pages().find(sentence), std::string::npos) << sentence;
+}
+
 TEST(Findings, OfRegisteredStudiesAreTheirClaims) {
   const std::string pages = all_pages();
-  for (const char* study : {"post_ln_gradient", "post_ln_first_steps", "post_ln_memory", "talk_curvature"}) {
+  for (const char* study :
+       {"post_ln_gradient", "post_ln_first_steps", "post_ln_memory", "talk_curvature", "inner_rates"}) {
     const auto registered =
         read_json(test::source_directory() / "docs" / "findings" / fmt::format("{}.registration.json", study))["study"]
             .get<std::string>();
@@ -166,7 +229,7 @@ TEST(Findings, OfRegisteredStudiesAreTheirClaims) {
       ++announced;
     }
     EXPECT_EQ(claims, announced) << study;
-    EXPECT_GT(claims, 3U) << study;
+    EXPECT_GE(claims, 2U) << study;
   }
 }
 

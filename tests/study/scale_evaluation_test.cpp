@@ -1,6 +1,7 @@
 // [scale] with tasks: which models are evaluated on which items, and what the report says about their answers.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <string>
 
@@ -70,6 +71,25 @@ TEST_F(ScaleEvaluation, ReportsTheAccuracyOfEachCategoryAndSize) {
   EXPECT_THROW(test::entry(results["verdicts"], "id", "scale_comprehension"), std::out_of_range);  // no reasoning
 }
 
+/// Of one question with two choices, with either as the right one: their probabilities add up to 1.
+TEST_F(ScaleEvaluation, RightAnswersAreProbableAmongTheirChoices) {
+  const std::string question = R"({"query": "Question: sail?", "choices": ["a ship on the sea", "a boat"], "gold": )";
+  write("arc_easy.jsonl", question + "0}\n");
+  write("arc_challenge.jsonl", question + "1}\n");
+  run_study(study("['arc_easy','arc_challenge']"), folder_ / "out");
+  int models = 0;
+  for (const auto& file : std::filesystem::directory_iterator(folder_ / "out" / "measurements")) {
+    if (!file.path().filename().string().starts_with("evaluation-")) continue;
+    ++models;
+    const Json answers = read_json(file.path())["result"];
+    const auto first = answers["arc_easy"]["right"].get<double>();
+    const auto second = answers["arc_challenge"]["right"].get<double>();
+    EXPECT_NEAR(std::exp(first) + std::exp(second), 1, 1e-9);
+    EXPECT_EQ(first > second, answers["arc_easy"]["accuracy"] == 1) << answers;
+  }
+  EXPECT_EQ(models, 8);
+}
+
 /// The report is made from stored measurements, here with accuracies edited by hand.
 TEST_F(ScaleEvaluation, ComparesComprehensionWithReasoningSeedBySeed) {
   write("lambada_openai.jsonl", R"({"context": "the ship is on", "continuation": " the"})");
@@ -79,7 +99,8 @@ TEST_F(ScaleEvaluation, ComparesComprehensionWithReasoningSeedBySeed) {
   const auto put = [&](const std::string& model, double comprehension, double reasoning) {
     const auto file = folder_ / "out" / "measurements" / ("evaluation-scale-pre-ln-standard-" + model + ".json");
     Json measurement = read_json(file);
-    measurement["result"] = {{"lambada_openai", comprehension}, {"leaderboard_bbh_boolean_expressions", reasoning}};
+    measurement["result"] = {{"lambada_openai", {{"accuracy", comprehension}, {"right", 10 * comprehension - 20}}},
+                             {"leaderboard_bbh_boolean_expressions", {{"accuracy", reasoning}, {"right", -reasoning}}}};
     write_json(file, measurement);
   };
   put("width8-layers1-lr0.01-seed1", 0.1, 0.5);
@@ -100,6 +121,13 @@ TEST_F(ScaleEvaluation, ComparesComprehensionWithReasoningSeedBySeed) {
   const Json& rows = test::entry(results["tables"], "id", "scale_evaluation")["rows"];
   EXPECT_NEAR(rows[4][5].get<double>(), 0.45, 1e-12);  // reasoning, smallest model
   EXPECT_NEAR(rows[4][3].get<double>(), 0.5, 1e-12);   // two choices
+  const Json& right = test::entry(results["tables"], "id", "scale_right_answers")["rows"];
+  EXPECT_NEAR(right[0][2].get<double>(), 10 * 0.15 - 20, 1e-12);  // comprehension, smallest model
+  EXPECT_NEAR(right[7][2].get<double>(), -0.575, 1e-12);          // reasoning, largest model
+  const std::string gains = results["summary"].back();
+  EXPECT_TRUE(
+      gains.starts_with("Gain in the log-probability of the right answer, in nats: reading comprehension 3.5 ("))
+      << gains;
   const auto reason = [&] {
     const Json again = run_study(config, folder_ / "out");
     return test::entry(again["verdicts"], "id", "scale_comprehension")["reason"].get<std::string>();

@@ -252,6 +252,31 @@ TEST_F(ScaleStudyTest, LossesThatDoNotFallHaveNoLine) {
   EXPECT_EQ(names, (std::vector<std::string>{"Pre-LN", "Pre-LN, fitted", "Post-LN"}));
 }
 
+/// The report is made from stored measurements, here with losses edited by hand.
+TEST(ScaleStudy, ALawIsToldFromTheLossOfTheNextSmallerModel) {
+  const test::TemporaryDirectory folder;
+  const StudyConfig config = test::tiny_scale_study({"study.schemes=['pre-ln']", "scale.seeds=3", "train.steps=2"});
+  run_study(config, folder / "out");
+  const auto reason_with = [&](double largest) {
+    const std::vector<std::pair<std::string, double>> losses = {
+        {"width8-layers1", 3.06}, {"width16-layers1", 3.03}, {"width24-layers1", 3.02}, {"width32-layers2", largest}};
+    for (const auto& file : std::filesystem::directory_iterator(folder / "out" / "measurements")) {
+      Json measurement = read_json(file.path());
+      for (const auto& [shape, loss] : losses) {
+        if (file.path().filename().string().find(shape + "-") != std::string::npos)
+          measurement["result"]["metrics"]["valid_nll"] = loss;
+      }
+      write_json(file.path(), measurement);
+    }
+    const Json results = run_study(config, folder / "out");
+    return test::entry(results["verdicts"], "id", "scale_held_out")["reason"].get<std::string>();
+  };
+  EXPECT_NE(reason_with(3.015).find("\"the same loss as the next smaller model\" may predict as well: off by −0.005 ("),
+            std::string::npos)
+      << reason_with(3.015);
+  EXPECT_EQ(reason_with(2.5).find("may predict as well"), std::string::npos) << reason_with(2.5);
+}
+
 TEST(ScaleStudy, EachArmKeepsItsShapeAtEveryWidth) {
   const test::TemporaryDirectory folder;
   StudyConfig config = test::tiny_scale_study({"study.schemes=['pre-ln']", "scale.seeds=1", "train.steps=2"});

@@ -1,8 +1,12 @@
 // A study with warm-ups in tokens.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <map>
 
+#include "plumb/analysis/statistics.h"
+#include "plumb/run/directory.h"
 #include "plumb/run/metrics_file.h"
 #include "plumb/study/study.h"
 #include "plumb/study/trained_run.h"
@@ -22,22 +26,42 @@ TEST(WarmUpStudy, ComparesWarmUpsInTokens) {
   config.data.directory = (folder / "data").string();
   config.model = run.model;
   config.train = run.train;
-  config.train.steps = 3;
+  config.train.steps = 60;  // enough to learn something
   config.train.log_every = 1;
   config.parts = test::parts(R"(
 [training]
 warm_ups = [0, "1kt", "10kt"]
-learning_rates = [1e-2]
+learning_rates = [1e-2, 1e-3]
 layers = [1]
+seeds = 3
 )");
   const Json results = run_study(config, folder / "out");
 
   std::vector<Json> warm_ups;
-  for (const Json& row : test::entry(results["tables"], "id", "runs")["rows"]) warm_ups.push_back(row[3]);
+  std::map<std::pair<std::string, double>, std::vector<double>> losses;  // by warm-up and rate
+  for (const Json& row : test::entry(results["tables"], "id", "runs")["rows"]) {
+    if (warm_ups.empty() || warm_ups.back() != row[3]) warm_ups.push_back(row[3]);
+    losses[{row[3].dump(), row[4]}].push_back(row[8]);
+  }
   EXPECT_EQ(warm_ups, (std::vector<Json>{0, "1kt", "10kt"}));
   EXPECT_EQ(test::entry(results["tables"], "id", "warm_up")["rows"].size(), 1U);  // no warm-up against the longest
+  const Json& by_rate = test::entry(results["tables"], "id", "warm_up_by_rate")["rows"];
+  ASSERT_EQ(by_rate.size(), 2U);
+  for (const Json& row : by_rate) {
+    const std::vector<double>&without = losses.at({"0", row[3]}), &with = losses.at({"\"10kt\"", row[3]});
+    std::vector<double> difference;
+    for (size_t seed = 0; seed < 3; ++seed) difference.push_back(without[seed] - with[seed]);
+    const Interval expected = confidence_interval(difference);
+    EXPECT_NEAR(row[4].get<double>(), expected.mean, 1e-12);
+    EXPECT_NEAR(row[5].get<double>(), expected.low, 1e-12);
+  }
+  const Json& summary = results["summary"];
+  EXPECT_TRUE(std::any_of(summary.begin(), summary.end(), [](const Json& sentence) {
+    return sentence.get<std::string>().starts_with(
+        "Over seeds, the final losses of two arms at their best learning rates");
+  })) << summary;
 
-  // Learning rates: the run takes only the first three of the many steps of a linear warm-up over 10,000 tokens.
+  // Learning rates: the run takes only the first of the many steps of a linear warm-up over 10,000 tokens.
   int checked = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder / "out" / "runs")) {
     const std::string name = entry.path().filename();
@@ -46,14 +70,15 @@ layers = [1]
     if (name.find("-warmup0-") != std::string::npos) {
       ++checked;
       // The decay begins where the longest warm-up ends, not at step 1.
-      for (size_t i = 0; i < 3; ++i) EXPECT_DOUBLE_EQ(points[i].learning_rate, 1e-2) << i;
+      const double rate = load_run_config(entry.path()).train.learning_rate;
+      for (size_t i = 0; i < 3; ++i) EXPECT_DOUBLE_EQ(points[i].learning_rate, rate) << i;
     }
     if (name.find("-warmup10kt-") == std::string::npos) continue;
     ++checked;
     EXPECT_LT(points[2].learning_rate, 0.5e-2);
     EXPECT_DOUBLE_EQ(points[2].learning_rate, 3 * points[0].learning_rate);
   }
-  EXPECT_EQ(checked, 2);
+  EXPECT_EQ(checked, 12);
 }
 
 // With every schedule: the runs differ only until the longest warm-up is over.

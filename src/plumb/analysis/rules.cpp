@@ -173,6 +173,17 @@ Judgment judge_readings(const std::vector<QuantityReading>& readings, const Regi
   return judgment;
 }
 
+Judgment judge_prediction(const std::vector<double>& errors, const std::vector<double>& guess_errors,
+                          const std::string& guess, double margin) {
+  const Region close = Region::around(0, margin);
+  Judgment judgment = judge(errors, close);
+  const Judgment without_law = judge(guess_errors, close);
+  judgment.rule += fmt::format("; supported only if the interval of the errors of {} lies outside", guess);
+  if (judgment.outcome != Outcome::supported || without_law.outcome == Outcome::contradicted) return judgment;
+  return undecided_because(judgment,
+                           fmt::format("{} may predict as well: off by {}", guess, in_words(without_law.effect)));
+}
+
 Judgment judge_difference(const std::vector<double>& first, const std::vector<double>& second, const Region& region,
                           double confidence) {
   if (first.size() != second.size())

@@ -84,6 +84,12 @@ struct QuantityReading {
 Judgment judge_readings(const std::vector<QuantityReading>& readings, const Region& region,
                         Scale scale = Scale::linear);
 
+/// Claim: a law predicts a measurement within the margin; `errors`, by seed, are measured − predicted. Supported only
+/// if `guess`, which takes no law and whose errors are `guess_errors`, is off by more than the margin, so that the law
+/// is told from none; where the guess may be as good, the claim is undecided. The effect is that of the law.
+Judgment judge_prediction(const std::vector<double>& errors, const std::vector<double>& guess_errors,
+                          const std::string& guess, double margin);
+
 /// The same as `judge` for differences of final losses between two arms, `first[i] - second[i]`, trained from the same
 /// seed; an infinite loss is a run that failed. Failed runs are counted, not averaged: an arm that fails more often, by
 /// Fisher's exact test at 5%, counts as having the larger loss; otherwise the claim is undecided. Not testable if every

@@ -84,6 +84,28 @@ double student_t_quantile(double probability, int64_t degrees) {
   return high;
 }
 
+double mean_correlation(const std::vector<std::vector<double>>& arms) {
+  std::vector<std::vector<double>> scores;  // of each arm, with mean 0 and length 1
+  for (const std::vector<double>& arm : arms) {
+    if (arm.size() != arms.front().size()) throw Error("arms are correlated over the same seeds");
+    if (arm.size() < 3 || !std::all_of(arm.begin(), arm.end(), [](double x) { return std::isfinite(x); })) continue;
+    std::vector<double> score = arm;
+    const double mean = mean_of(arm);
+    for (double& each : score) each -= mean;
+    const double length = std::sqrt(std::inner_product(score.begin(), score.end(), score.begin(), 0.0));
+    if (length == 0) continue;
+    for (double& each : score) each /= length;
+    scores.push_back(score);
+  }
+  double sum = 0;
+  int64_t pairs = 0;
+  for (size_t i = 0; i < scores.size(); ++i) {
+    for (size_t k = 0; k < i; ++k, ++pairs)
+      sum += std::inner_product(scores[i].begin(), scores[i].end(), scores[k].begin(), 0.0);
+  }
+  return pairs == 0 ? kUndefined : sum / static_cast<double>(pairs);
+}
+
 LineFit fit_line(const std::vector<double>& x, const std::vector<double>& y) {
   if (x.size() != y.size()) throw Error("fitting a line needs equally many values of x and y");
   const double x_mean = mean_of(x);

@@ -36,6 +36,12 @@ double student_t_coverage(double t, int64_t degrees);
 /// The t with P(T ≤ t) = probability; 0.5 ≤ probability < 1, degrees ≥ 1.
 double student_t_quantile(double probability, int64_t degrees);
 
+/// The mean over all pairs of arms of Pearson's correlation over seeds, where arms[i][seed] were measured with the same
+/// seeds. Near 0, differences seed by seed are no more precise than those of independent runs. Arms with equal values
+/// or one that is not finite are left out; NaN with fewer than two others, or fewer than three seeds. Throws Error if
+/// the arms have different numbers of seeds.
+double mean_correlation(const std::vector<std::vector<double>>& arms);
+
 /// y = intercept + slope · x by least squares.
 struct LineFit {
   double slope = 0;

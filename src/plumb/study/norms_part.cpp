@@ -18,7 +18,7 @@ struct NormsStudy {
   int64_t layers = 3;
   int64_t tokens = 300000;
   std::vector<int64_t> batch_tokens = {64, 256, 1024};
-  int64_t seeds = 2;
+  int64_t seeds = 3;
   int64_t shared_batch_tokens = 256;
   std::vector<int64_t> processes = {1, 2, 4};
 };

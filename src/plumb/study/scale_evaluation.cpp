@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -25,8 +26,18 @@ constexpr const char* kComprehension = "reading comprehension";
 constexpr const char* kReasoning = "BIG-bench Hard";
 
 using Tasks = std::vector<EvaluationTask>;
-using Accuracies = std::map<std::string, double>;              // by task
-using PlannedAccuracies = Planned<std::optional<Accuracies>>;  // empty if the run diverged
+
+/// A model's answers to a task.
+struct TaskAnswers {
+  double accuracy = 0;
+  double right = 0;  // mean log-probability of the right answer in nats: among its choices, or of the one text
+};
+void describe(Fields& field, TaskAnswers& answers) {
+  field("accuracy", answers.accuracy);
+  field("right", answers.right);
+}
+using Answers = std::map<std::string, TaskAnswers>;      // by task
+using PlannedAnswers = Planned<std::optional<Answers>>;  // empty if the run diverged
 
 std::shared_ptr<const Tasks> load_tasks(const ScaleStudy& part) {
   try {
@@ -83,6 +94,28 @@ double chance_accuracy(const EvaluationTask& task, size_t items) {
   return sum / static_cast<double>(items);
 }
 
+/// Of an item: log Σ p(right choice) − log Σ p(choice), or log p of the only continuation.
+double right_log_probability(const EvaluationItem& item, const std::vector<Answer>& answers) {
+  if (answers.size() == 1) return answers.front().log_likelihood;
+  double highest = -std::numeric_limits<double>::infinity();
+  for (const Answer& answer : answers) highest = std::max(highest, answer.log_likelihood);
+  double all = 0, right = 0;
+  for (size_t i = 0; i < answers.size(); ++i) {
+    const double share = std::exp(answers[i].log_likelihood - highest);
+    all += share;
+    if (i == item.gold || std::find(item.also_right.begin(), item.also_right.end(), i) != item.also_right.end())
+      right += share;
+  }
+  return std::log(right / all);
+}
+
+double right_log_probability(const TaskResult& result) {
+  double sum = 0;
+  for (size_t i = 0; i < result.items.size(); ++i)
+    sum += right_log_probability(result.task.items[i], result.items[i].answers);
+  return sum / static_cast<double>(result.items.size());
+}
+
 RunQuestion evaluation_question(const StudyContext& context, const ScaleStudy& part,
                                 const std::shared_ptr<const Tasks>& tasks) {
   Json settings = Json::array();
@@ -91,10 +124,12 @@ RunQuestion evaluation_question(const StudyContext& context, const ScaleStudy& p
             Generates& generator = generator_of(model);
             const TextEncoder encoder = encoder_of(context);
             const EvaluateOptions options = options_of(part, generator);
-            Json accuracies = Json::object();
-            for (const EvaluationTask& task : *tasks)
-              accuracies[task.name] = evaluate_task(generator, encoder, task, options).metrics.front().score;
-            return accuracies;
+            Answers answers;
+            for (const EvaluationTask& task : *tasks) {
+              const TaskResult result = evaluate_task(generator, encoder, task, options);
+              answers[task.name] = {result.metrics.front().score, right_log_probability(result)};
+            }
+            return result_json(answers);
           }};
 }
 
@@ -125,6 +160,7 @@ struct Category {
   size_t items = 0;
   double chance = 0;
   std::vector<std::vector<double>> accuracies;  // [size][seed]; NaN if the run diverged
+  std::vector<std::vector<double>> right;       // the same, of log-probabilities of right answers
 
   /// Why accuracies cannot show a difference in ability: no model of any size answers any item. "" if some do.
   [[nodiscard]] std::string floor() const {
@@ -137,18 +173,22 @@ struct Category {
   [[nodiscard]] std::vector<double> gains() const {
     return seed_by_seed(accuracies.back(), accuracies.front(), std::minus<>());
   }
+  [[nodiscard]] std::vector<double> gains_in_right() const {
+    return seed_by_seed(right.back(), right.front(), std::minus<>());
+  }
 };
 
-/// One model's mean accuracy over tasks; NaN if its run diverged.
-double mean_accuracy(const std::optional<Accuracies>& answer, const std::vector<std::string>& tasks) {
-  if (!answer) return std::nan("");
+/// The mean over tasks of a number of one model's answers; NaN if its run diverged.
+double mean_over(const std::vector<std::string>& tasks, const std::optional<Answers>& answers,
+                 double TaskAnswers::*number) {
+  if (!answers) return std::nan("");
   double sum = 0;
-  for (const std::string& task : tasks) sum += answer->at(task);
+  for (const std::string& task : tasks) sum += answers->at(task).*number;
   return sum / static_cast<double>(tasks.size());
 }
 
 std::vector<Category> measured_categories(const Tasks& tasks, const ScaleStudy& part,
-                                          const std::vector<std::vector<PlannedAccuracies>>& answers) {
+                                          const std::vector<std::vector<PlannedAnswers>>& answers) {
   std::vector<const EvaluationTask*> asked;
   for (const EvaluationTask& task : tasks) asked.push_back(&task);
   std::vector<Category> categories;
@@ -160,9 +200,13 @@ std::vector<Category> measured_categories(const Tasks& tasks, const ScaleStudy& 
       category.items += items;
       category.chance += chance_accuracy(tasks[i], items) / static_cast<double>(named.tasks.size());
     }
-    for (const std::vector<PlannedAccuracies>& by_seed : answers) {
-      category.accuracies.push_back(
-          numbers_in(by_seed, [&](const PlannedAccuracies& answer) { return mean_accuracy(*answer, category.tasks); }));
+    for (const std::vector<PlannedAnswers>& by_seed : answers) {
+      for (const auto& [list, number] :
+           {std::pair{&category.accuracies, &TaskAnswers::accuracy}, std::pair{&category.right, &TaskAnswers::right}}) {
+        list->push_back(numbers_in(by_seed, [&, number = number](const PlannedAnswers& each) {
+          return mean_over(category.tasks, *each, number);
+        }));
+      }
     }
   }
   return categories;
@@ -199,6 +243,34 @@ void report_accuracies(const std::vector<Category>& categories, const std::vecto
   result.tables.push_back(table);
 }
 
+/// How probable right answers are, by category and size: it rises before the first item is answered right.
+void report_right_answers(const std::vector<Category>& categories, const std::vector<int64_t>& parameters,
+                          const ScaleStudy& part, const std::string& arm, PartResult& result) {
+  Figure figure{
+      "scale_right_answers",
+      "Log-probability of the right answer by category and parameters",
+      fmt::format("In nats, among the choices of a task with choices, of the text itself in others; mean over "
+                  "the tasks of each category; {}; {}. Categories with and without choices are not comparable.",
+                  display_name(arm), seeds_in_words(part.seeds)),
+      "line",
+      {"parameters", true},
+      {"log-probability of the right answer (nats)"}};
+  Table table{"scale_right_answers",
+              figure.title,
+              fmt::format("Mean over the tasks of a category; {}.", seeds_in_words(part.seeds)),
+              {"category", "parameters", "log-probability", "low", "high"}};
+  for (const Category& category : categories) {
+    Series& line = figure.add(category.name, category.name);
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      const Interval right = judge(category.right[i], {}).effect;
+      line.point(parameters[i], right);
+      table.row(category.name, parameters[i], right);
+    }
+  }
+  result.figures.push_back(figure);
+  result.tables.push_back(table);
+}
+
 void judge_gains(const StudyContext& context, const ScaleMember& largest, const Category& comprehension,
                  const Category& reasoning, PartResult& result) {
   const std::string floor = comprehension.floor().empty() ? reasoning.floor() : comprehension.floor();
@@ -216,8 +288,8 @@ void judge_gains(const StudyContext& context, const ScaleMember& largest, const 
 }
 
 void report_evaluation(const StudyContext& context, const ScaleStudy& part, const Tasks& tasks,
-                       const std::vector<ScaleMember>& members,
-                       const std::vector<std::vector<PlannedAccuracies>>& answers, PartResult& result) {
+                       const std::vector<ScaleMember>& members, const std::vector<std::vector<PlannedAnswers>>& answers,
+                       PartResult& result) {
   const std::string& arm = context.arms.front().name;
   std::vector<int64_t> parameters;
   for (const ScaleMember& member : members)
@@ -226,10 +298,16 @@ void report_evaluation(const StudyContext& context, const ScaleStudy& part, cons
 
   const std::vector<Category> categories = measured_categories(tasks, part, answers);
   report_accuracies(categories, parameters, part, arm, result);
-  std::vector<std::pair<std::string, Interval>> gains;
-  for (const Category& category : categories) gains.emplace_back(category.name, judge(category.gains(), {}).effect);
+  report_right_answers(categories, parameters, part, arm, result);
+  std::vector<std::pair<std::string, Interval>> gains, in_right;
+  for (const Category& category : categories) {
+    gains.emplace_back(category.name, judge(category.gains(), {}).effect);
+    in_right.emplace_back(category.name, judge(category.gains_in_right(), {}).effect);
+  }
   result.summary.push_back(fmt::format("Gain in accuracy from the smallest model to the largest: {} ({}).",
                                        with_intervals(gains), seeds_in_words(part.seeds)));
+  result.summary.push_back(
+      fmt::format("Gain in the log-probability of the right answer, in nats: {}.", with_intervals(in_right)));
   const auto named = [&](const char* name) {
     return std::find_if(categories.begin(), categories.end(), [&](const Category& each) { return each.name == name; });
   };
@@ -246,7 +324,7 @@ Report plan_scale_evaluation(PartPlan& plan, StudyContext& context, const ScaleS
   const std::shared_ptr<const Tasks> tasks = load_tasks(part);
   const RunQuestion question = evaluation_question(context, part, tasks);
   check_models(context, part, *tasks, scale_model(context, members.front()));
-  std::vector<std::vector<PlannedAccuracies>> answers;  // [size][seed]
+  std::vector<std::vector<PlannedAnswers>> answers;  // [size][seed]
   for (const ScaleMember& member : members) {
     auto& by_seed = answers.emplace_back();
     for (int64_t seed = 0; seed < part.seeds; ++seed) {
@@ -254,7 +332,7 @@ Report plan_scale_evaluation(PartPlan& plan, StudyContext& context, const ScaleS
       request.label = "evaluation, " + request.label;
       request.work /= 10;  // the run itself is another measurement
       request.stage = 1;   // after all runs
-      by_seed.push_back(plan.add<std::optional<Accuracies>>(request));
+      by_seed.push_back(plan.add<std::optional<Answers>>(request));
     }
   }
   return [&context, part, tasks, members, answers](PartResult& result) {

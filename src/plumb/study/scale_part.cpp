@@ -251,19 +251,22 @@ std::string prediction_in_words(const FamilyLaw& law, double size, const std::ve
                      with_interval(mean, 4), with_interval(judge(beyond(law, size, measured), {}).effect));
 }
 
-/// Whether the law against parameters predicts the largest model of the first arm.
+/// Whether the law against parameters predicts the largest model of the first arm, better than no law would.
 Verdict prediction_verdict(const StudyContext& context, const ArmFamily& family, const FamilyLaw& law,
                            const FamilyLaw& by_compute) {
   const TrainedMember& largest = family.members.back();
   const std::vector<double> measured = final_losses(largest.by_seed);
+  const std::vector<double> before = final_losses(family.members[family.members.size() - 2].by_seed);
+  const Judgment judgment =
+      judge_prediction(beyond(law, largest.parameters(), measured), seed_by_seed(measured, before, std::minus<>()),
+                       "\"the same loss as the next smaller model\"", kPredictionMargin);
   return {"scale_held_out",
           "A power law of smaller models predicts the loss of the largest",
           "Hoffmann et al. 2022, arXiv 2203.15556, equation 2, at equal tokens",
           setting_of(context, scale_model(context, largest.member)),
           "measured − predicted final validation loss of the largest model (nats per token), each seed's law fitted to "
           "that seed's smaller models",
-          not_testable_because(judge(beyond(law, largest.parameters(), measured), Region::around(0, kPredictionMargin)),
-                               training_not_testable(context)),
+          not_testable_because(judgment, training_not_testable(context)),
           fmt::format("By parameters {}; by compute {}.", prediction_in_words(law, largest.parameters(), measured),
                       prediction_in_words(by_compute, largest.flops, measured)),
           kSizeAxes[0].id,

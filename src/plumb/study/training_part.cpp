@@ -390,6 +390,18 @@ double failed_at(const StudyContext& context) {
                                          : std::numeric_limits<double>::infinity();
 }
 
+/// How much pairing by seed helps; empty with fewer than three seeds or two arms whose runs all trained.
+std::string correlation_in_words(const std::vector<Arm>& arms) {
+  std::vector<std::vector<double>> losses;
+  for (const Arm& arm : arms) losses.push_back(arm.sweep.best_losses());
+  const double correlation = mean_correlation(losses);
+  if (std::isnan(correlation)) return {};
+  return fmt::format(
+      "Over seeds, the final losses of two arms at their best learning rates correlate by {:.2f} on average: near 0, "
+      "comparing them seed by seed is no better than comparing runs with different seeds.",
+      correlation);
+}
+
 PartResult report_training(StudyContext& context, const TrainingStudy& part, std::vector<Arm> arms) {
   const double failing = failed_at(context);
   for (Arm& arm : arms) arm.sweep = sweep_of(arm, failing);
@@ -404,6 +416,8 @@ PartResult report_training(StudyContext& context, const TrainingStudy& part, std
   result.tables = {runs_table(arms), sweeps_table(arms)};
   if (part.bleu_pairs > 0) report_bleu(context, arms, part, result);
   judge_warm_up(context, arms, result);
+  if (const std::string correlation = correlation_in_words(arms); !correlation.empty())
+    result.summary.push_back(correlation);
   return result;
 }
 
