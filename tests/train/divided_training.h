@@ -28,11 +28,13 @@ struct Shape {
   int64_t chunks = 1;
   std::string shard = "none";
   bool recompute = false;
+  bool begins_in_pieces = false;  // no process ever holds the whole model
 };
 
 inline std::string to_string(const Shape& shape) {
-  return fmt::format("{} processes, {} per layer, {} stages of {} parts, {}, shard {}{}", shape.processes, shape.tensor,
-                     shape.pipeline, shape.chunks, shape.schedule, shape.shard, shape.recompute ? ", recomputed" : "");
+  return fmt::format("{} processes, {} per layer, {} stages of {} parts, {}, shard {}{}{}", shape.processes,
+                     shape.tensor, shape.pipeline, shape.chunks, shape.schedule, shape.shard,
+                     shape.recompute ? ", recomputed" : "", shape.begins_in_pieces ? ", from pieces" : "");
 }
 
 struct Architecture {
@@ -87,9 +89,14 @@ class DividedTraining : public ::testing::TestWithParam<Architecture> {
                                 const std::filesystem::path& after = {}) const {
     Trained found;
     as_ranks(shape.processes, [&](const Group& group) {
-      const std::unique_ptr<Model> model = make_model(run_.model, at::kDouble);
-      model->initialize(1 + static_cast<uint64_t>(group.rank()));
+      std::unique_ptr<Model> model;
+      {
+        const WithoutMemory none(shape.begins_in_pieces);
+        model = make_model(run_.model, at::kDouble);
+      }
+      if (!shape.begins_in_pieces) model->initialize(1 + static_cast<uint64_t>(group.rank()));
       TrainConfig config = run_.train;
+      config.seed = 1;
       config.processes = shape.processes;
       config.tensor_parallel = shape.tensor;
       config.pipeline_parallel = shape.pipeline;
@@ -100,6 +107,10 @@ class DividedTraining : public ::testing::TestWithParam<Architecture> {
       Trainer trainer(*model, config, *task_);
       const int64_t whole = model->parameters().count();
       if (group.rank() == 0 && !before.empty()) trainer.load(before);
+      if (shape.begins_in_pieces) {
+        for (const Parameter& parameter : model->parameters().all())
+          EXPECT_EQ(parameter.value.storage().nbytes(), 0) << parameter.name;
+      }
       trainer.join(group);
       if (shape.tensor * shape.pipeline > 1) {
         EXPECT_LT(model->parameters().count(), whole);
@@ -111,7 +122,9 @@ class DividedTraining : public ::testing::TestWithParam<Architecture> {
       }
       TrainHooks hooks;
       hooks.stop = [&] { return trainer.step() == until; };
+      hooks.spills_to = folder_.path();
       trainer.run(hooks);
+      trainer.make_whole();
       if (group.rank() > 0) return;
       const Snapshot snapshot = trainer.snapshot();
       for (const Snapshot::File& file : snapshot.files) {

@@ -24,6 +24,10 @@ using test::Architecture;
 using test::Shape;
 using test::without_biases;
 
+Shape from_pieces(int64_t processes, bool recompute = false) {
+  return {.processes = processes, .shard = "parameters", .recompute = recompute, .begins_in_pieces = true};
+}
+
 Shape in_pieces(int64_t processes, const std::string& shard, bool recompute = false, int64_t tensor = 1) {
   return {.processes = processes, .tensor = tensor, .shard = shard, .recompute = recompute};
 }
@@ -65,8 +69,9 @@ class ShardedSteps : public test::DividedTraining {
 
 TEST_P(ShardedSteps, AreThoseOfOneProcess) {
   const Trained one = trained({});
-  for (const Shape& shape : {in_pieces(2, "gradients"), in_pieces(4, "gradients", true), in_pieces(2, "parameters"),
-                             in_pieces(2, "parameters", true), in_pieces(4, "parameters")}) {
+  for (const Shape& shape :
+       {in_pieces(2, "gradients"), in_pieces(4, "gradients", true), in_pieces(2, "parameters"),
+        in_pieces(2, "parameters", true), in_pieces(4, "parameters"), from_pieces(2), from_pieces(4, true)}) {
     const Trained found = trained(shape);
     expect_same(found, one, to_string(shape));
     EXPECT_LT((found.parameters - one.parameters).abs().max().item<double>(), 1e-10) << to_string(shape);
@@ -81,7 +86,7 @@ TEST_P(ShardedSteps, AreThoseOfWholeGradientsBitForBit) {
   run_.train.clip_norm = 0;
   const Trained whole = trained(in_pieces(3, "none"));
   for (const Shape& shape : {in_pieces(3, "optimizer"), in_pieces(3, "gradients"), in_pieces(3, "parameters"),
-                             in_pieces(3, "parameters", true)}) {
+                             in_pieces(3, "parameters", true), from_pieces(3)}) {
     const Trained found = trained(shape);
     ASSERT_EQ(found.tensors.size(), whole.tensors.size());
     if (run_.model.residual == "residual-dual" && shape.shard == "parameters") {
@@ -96,7 +101,9 @@ TEST_P(ShardedSteps, AreThoseOfWholeGradientsBitForBit) {
 TEST_P(ShardedSteps, GoOnInAnotherForm) {
   const Trained one = trained({});
   const Shape two = in_pieces(2, "parameters"), three = in_pieces(3, "gradients"), alone;
-  for (const auto& [first, second] : {std::pair(two, alone), {alone, two}, {three, two}, {two, three}}) {
+  const Shape begun = from_pieces(3);
+  for (const auto& [first, second] :
+       {std::pair(two, alone), {alone, two}, {three, two}, {two, three}, {begun, alone}, {alone, begun}}) {
     const auto checkpoint = folder_ / fmt::format("{}-{}", first.processes, second.processes);
     std::filesystem::create_directory(checkpoint);
     static_cast<void>(trained(first, 5, {}, checkpoint));

@@ -147,6 +147,25 @@ uint32_t checksum_of(const Tensor& tensor) {
   return tensor.nbytes() == 0 ? 0 : crc32_of(std::string_view(bytes_of(tensor), tensor.nbytes()));
 }
 
+/// The tensors of a header, for data of this many bytes. Throws Error if they do not fill these.
+std::vector<Entry> entries_of(const Json& header, uint64_t size, const std::string& file) {
+  std::vector<Entry> entries;
+  for (const auto& [name, json] : header.items()) {
+    if (name != "__metadata__") entries.push_back(entry_of(name, json, file));
+  }
+  check_places(entries, size, file);
+  return entries;
+}
+
+/// The size of the header, from the first bytes of a file.
+uint64_t header_size_of(std::string_view beginning, uint64_t file_size, const std::string& file) {
+  uint64_t size = 0;
+  if (beginning.size() >= sizeof size) std::memcpy(&size, beginning.data(), sizeof size);
+  if (size == 0 || size > file_size - sizeof size)
+    throw Error(fmt::format("{}: not a safetensors file, or truncated in its header", file), "copy the file again");
+  return size;
+}
+
 /// Throws Error if the header has a checksum for this tensor that does not match the data.
 void check_data(const Json& header, const std::string& name, std::span<const std::byte> data, const std::string& file) {
   const auto metadata = header.find("__metadata__");
@@ -188,27 +207,46 @@ NamedTensors load_safetensors(const std::filesystem::path& path) {
   // Read, not mapped: truncating a mapped file crashes the process that reads it.
   const std::string content = read_file(path);
   const auto bytes = std::as_bytes(std::span(content));
-  uint64_t header_size = 0;
-  if (bytes.size() >= sizeof header_size) std::memcpy(&header_size, bytes.data(), sizeof header_size);
-  if (header_size == 0 || header_size > bytes.size() - sizeof header_size) {
-    throw Error(fmt::format("{}: not a safetensors file, or truncated in its header", file), "copy the file again");
-  }
+  const uint64_t header_size = header_size_of(content, bytes.size(), file);
   const char* begin = reinterpret_cast<const char*>(bytes.data()) + sizeof header_size;
   const Json header = parse_header({begin, header_size}, file);
   const auto data = bytes.subspan(sizeof header_size + header_size);
-  std::vector<Entry> entries;
-  for (const auto& [name, json] : header.items()) {
-    if (name != "__metadata__") entries.push_back(entry_of(name, json, file));
-  }
-  check_places(entries, data.size(), file);
   NamedTensors tensors;
-  for (const Entry& entry : entries) {
+  for (const Entry& entry : entries_of(header, data.size(), file)) {
     check_data(header, entry.name, data.subspan(entry.begin, entry.end - entry.begin), file);
     const Tensor tensor = at::empty(entry.shape, at::TensorOptions(entry.type));
     if (tensor.nbytes() > 0) std::memcpy(tensor.data_ptr(), data.data() + entry.begin, tensor.nbytes());
     tensors.emplace_back(entry.name, tensor);
   }
   return tensors;
+}
+
+SafetensorsReader::SafetensorsReader(const std::filesystem::path& path)
+    : file_(path.string()), in_(path, std::ios::binary) {
+  std::error_code none;
+  const uint64_t size = std::filesystem::file_size(path, none);
+  if (!in_ || none) throw Error(fmt::format("{}: cannot be read", file_), "check the path");
+  std::string beginning(std::min<uint64_t>(size, sizeof(uint64_t)), '\0');
+  in_.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
+  std::string text(header_size_of(beginning, size, file_), '\0');
+  in_.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!in_) throw Error(fmt::format("{}: cannot be read", file_));
+  data_ = beginning.size() + text.size();
+  header_ = parse_header(text, file_);
+  static_cast<void>(entries_of(header_, size - data_, file_));
+}
+
+Tensor SafetensorsReader::read(const std::string& name) {
+  const auto found = header_.find(name);
+  if (found == header_.end()) throw Error(fmt::format("{}: tensor '{}' is missing", file_, name));
+  const Entry entry = entry_of(name, *found, file_);
+  const Tensor tensor = at::empty(entry.shape, at::TensorOptions(entry.type));
+  const auto bytes = std::span(static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes());
+  in_.seekg(static_cast<std::streamoff>(data_ + entry.begin));
+  in_.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  if (!in_) throw Error(fmt::format("{}: tensor '{}' cannot be read", file_, name));
+  check_data(header_, name, bytes, file_);
+  return tensor;
 }
 
 NamedTensors named_values(const Parameters& parameters) {

@@ -2,12 +2,15 @@
 // the data.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "plumb/base/json.h"
 #include "plumb/nn/parameters.h"
 
 namespace plumb {
@@ -23,6 +26,22 @@ void save_safetensors(const std::filesystem::path& path, const NamedTensors& ten
 /// naming the tensor: the tensors must have different names, fill the data without gaps or overlaps, and match any
 /// stored checksums.
 NamedTensors load_safetensors(const std::filesystem::path& path);
+
+/// The same file, of which one tensor is read at a time.
+class SafetensorsReader {
+ public:
+  /// Reads the header. Throws Error as load_safetensors does, and if the path is not a regular file.
+  explicit SafetensorsReader(const std::filesystem::path& path);
+
+  /// The tensor of this name. Throws Error if there is none, or if it does not match its checksum.
+  [[nodiscard]] Tensor read(const std::string& name);
+
+ private:
+  std::string file_;
+  std::ifstream in_;
+  uint64_t data_ = 0;  // where the data begin
+  Json header_;
+};
 
 /// The model's parameters and buffers as named tensors.
 NamedTensors named_values(const Parameters& parameters);

@@ -47,6 +47,13 @@ void Model::initialize(uint64_t seed) {
   if (profiled()) profile(random_batch(config_, seed));
 }
 
+void Model::initialize(uint64_t seed, ParameterShards& shards) {
+  if (profiled()) throw Error("a model that is profiled cannot be initialized in pieces");
+  shards.fill([&](const Parameters& some) {
+    plumb::initialize(some, config_.initialization, depth_of(config_), seed, config_.encoder_initialization);
+  });
+}
+
 void Model::constrain(const std::vector<bool>& frozen) {
   if (prescription_of(config_.residual).unit_matrices) normalize_matrices(parameters_, frozen);
 }

@@ -55,6 +55,13 @@ class Model {
   /// Initializes the parameters by config().initialization. Schemes that need profiling are profiled on random tokens.
   void initialize(uint64_t seed);
 
+  /// The same values, of which each rank keeps its pieces: layer by layer, so that none holds the whole model. The
+  /// shards have been cut. Throws Error if needs_profile().
+  void initialize(uint64_t seed, ParameterShards& shards);
+
+  /// Whether `initialize` profiles the model, which must be whole then.
+  [[nodiscard]] bool needs_profile() const { return profiled(); }
+
   /// Restores the residual scheme's constraints on the parameters (Prescription::unit_matrices). `initialize` calls it;
   /// so must any code that changes parameters. `frozen` [parameter]: whether to leave it unchanged; empty: none.
   void constrain(const std::vector<bool>& frozen = {});

@@ -1,7 +1,5 @@
 #include "plumb/nn/parameter_shards.h"
 
-#include <ATen/native/Resize.h>
-
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -37,11 +35,6 @@ std::vector<int64_t> sizes_of(const Parameters& parameters) {
   return sizes;
 }
 
-/// Gives a tensor memory for all of its elements, or takes it away. Views keep their shapes.
-void set_memory(const Tensor& x, bool present) {
-  at::native::resize_bytes_cpu(x.storage().unsafeGetStorageImpl(), present ? x.nbytes() : 0);
-}
-
 }  // namespace
 
 ParameterShards::ParameterShards(Parameters& parameters, const Group& group, bool cuts_values)
@@ -63,9 +56,8 @@ ParameterShards::ParameterShards(Parameters& parameters, const Group& group, boo
   std::vector<Tensor> values;
   for (size_t i = 0; i < parameters.all().size(); ++i) {
     const ShardLayout::Kept kept = layout_.kept(i, group.rank());
-    const Tensor whole = parameters.all()[i].value.detach().view({-1});
     values.push_back(cuts_values ? flat.narrow(0, pieces_[layout_.unit_of(i)] + kept.in_piece, kept.count)
-                                 : whole.narrow(0, kept.begin, kept.count));
+                                 : piece(i, parameters.all()[i].value.detach()));
   }
   own_ = parameters.with_values(values, flat);
 }
@@ -126,16 +118,32 @@ void ParameterShards::publish() const {
 void ParameterShards::cut() {
   if (!cuts_values_ || !whole_.empty()) return;
   const at::NoGradGuard no_graph;
-  std::vector<Tensor> values = parameters_->values();
-  for (size_t i = 0; i < values.size(); ++i) own_.all()[i].value.detach().copy_(piece(i, values[i].detach()));
-  for (const ShardLayout::Unit& unit : layout_.units())
-    whole_.push_back(at::empty({unit.piece * layout_.ranks()}, parameters_->options()));
-  for (size_t i = 0; i < values.size(); ++i) {
-    const Tensor& unit = whole_[layout_.unit_of(i)];
-    values[i] = unit.narrow(0, layout_.begin(i), values[i].numel()).view(values[i].sizes());
+  const bool present = parameters_->has_flat();
+  const std::vector<Tensor> values = parameters_->values();
+  for (const ShardLayout::Unit& unit : layout_.units()) {
+    const Tensor whole = at::empty({unit.piece * layout_.ranks()}, parameters_->options());
+    for (const size_t i : unit.tensors) {
+      Tensor value = values[i];
+      if (present) own_.all()[i].value.detach().copy_(piece(i, value.detach()));
+      value.set_data(whole.narrow(0, layout_.begin(i), value.numel()).view(value.sizes()));
+    }
+    set_memory(whole, false);
+    whole_.push_back(whole);
   }
-  parameters_->move_to(values);
-  release_all();
+  parameters_->drop_flat();
+}
+
+void ParameterShards::fill(const std::function<void(const Parameters&)>& fill_unit) {
+  const at::NoGradGuard no_graph;
+  for (size_t unit = 0; unit < whole_.size(); ++unit) {
+    const auto& [tensors, count, size] = layout_.units()[unit];
+    const Tensor& whole = whole_[unit];
+    set_memory(whole, true);
+    whole.narrow(0, count, whole.numel() - count).zero_();
+    fill_unit(parameters_->some(tensors));
+    own_.flat().narrow(0, pieces_[unit], size).copy_(whole.narrow(0, group_.rank() * size, size));
+    release_unit(unit);
+  }
 }
 
 void ParameterShards::restore() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "plumb/nn/layer_source.h"
@@ -19,7 +20,8 @@ namespace plumb {
 /// calls.
 class ParameterShards final : public LayerSource {
  public:
-  /// Of parameters that are the same in all ranks, and outlive it. Values are cut by `cut`.
+  /// Of parameters that are the same in all ranks, and outlive it. Values are cut by `cut`, or filled by `fill` if they
+  /// have no memory yet (WithoutMemory).
   ParameterShards(Parameters& parameters, const Group& group, bool cuts_values);
 
   [[nodiscard]] const Group& group() const { return group_; }
@@ -41,9 +43,13 @@ class ParameterShards final : public LayerSource {
   void publish() const;
 
   /// From now on this rank has its pieces alone, until `restore` makes the values whole again. Nothing happens if
-  /// values are not cut.
+  /// values are not cut. Of values without memory, the pieces are then 0.
   void cut();
   void restore();
+
+  /// Makes the values of one unit after another whole, calls `fill_unit` to write them, the same in every rank, and
+  /// keeps this rank's piece. Call it after `cut`.
+  void fill(const std::function<void(const Parameters&)>& fill_unit);
 
   /// Makes the values of a layer whole in every rank, and frees them.
   void fetch(const LayerId& layer) override;
@@ -70,13 +76,13 @@ class ParameterShards final : public LayerSource {
   std::vector<Tensor> whole_;  // the values of each unit, (ranks·piece), without memory while released; empty: not cut
 };
 
-/// All parameters for the duration of a scope, if the values are cut.
+/// All parameters for the duration of a scope, in rank 0 alone, if the values are cut.
 class FetchedParameters {
  public:
   /// `shards` may be null.
-  explicit FetchedParameters(ParameterShards* shards, bool first_only = false)
+  explicit FetchedParameters(ParameterShards* shards)
       : shards_(shards != nullptr && shards->cuts_values() ? shards : nullptr) {
-    if (shards_ != nullptr) shards_->fetch_all(first_only);
+    if (shards_ != nullptr) shards_->fetch_all(true);
   }
   ~FetchedParameters() {
     if (shards_ == nullptr) return;

@@ -1,15 +1,32 @@
 #include "plumb/nn/parameters.h"
 
+#include <ATen/native/Resize.h>
 #include <fmt/format.h>
+
+#include <utility>
 
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
 
 namespace plumb {
+namespace {
+
+thread_local bool without_memory = false;
+
+}  // namespace
+
+WithoutMemory::WithoutMemory(bool applies) : before_(std::exchange(without_memory, applies)) {}
+WithoutMemory::~WithoutMemory() { without_memory = before_; }
+
+void set_memory(const Tensor& x, bool present) {
+  at::native::resize_bytes_cpu(x.storage().unsafeGetStorageImpl(), present ? x.nbytes() : 0);
+}
 
 Tensor Parameters::add(const std::string& name, at::IntArrayRef shape, Role role) {
   if (find(name) != nullptr) throw Error(fmt::format("parameter '{}' is declared twice", name));
-  Tensor value = at::zeros(shape, options_).requires_grad_(true);
+  Tensor value = without_memory ? at::empty(shape, options_) : at::zeros(shape, options_);
+  if (without_memory) set_memory(value, false);
+  value.requires_grad_(true);
   all_.push_back({name, role, value});
   return value;
 }
@@ -55,6 +72,7 @@ Tensor Parameters::add_buffer(const std::string& name, at::IntArrayRef shape, do
 }
 
 void Parameters::finish() {
+  if (without_memory) return drop_flat();
   flat_ = at::zeros({count()}, options_);
   const std::vector<Tensor> views = split(flat_);
   for (size_t i = 0; i < all_.size(); ++i) all_[i].value.set_data(views[i]);
@@ -111,14 +129,15 @@ Parameters Parameters::with_values(const std::vector<Tensor>& values, const Tens
   return others;
 }
 
-void Parameters::move_to(const std::vector<Tensor>& places) {
-  const at::NoGradGuard no_graph;
-  for (size_t i = 0; i < all_.size(); ++i) {
-    places[i].copy_(all_[i].value);
-    all_[i].value.set_data(places[i]);
-  }
-  flat_ = at::empty({0}, options_);
+Parameters Parameters::some(const std::vector<size_t>& indices) const {
+  Parameters some(type(), device());
+  for (const size_t i : indices) some.all_.push_back(all_[i]);
+  some.buffers_ = buffers_;
+  some.drop_flat();
+  return some;
 }
+
+void Parameters::drop_flat() { flat_ = at::empty({0}, options_); }
 
 void Parameters::make_flat() {
   const at::NoGradGuard no_graph;

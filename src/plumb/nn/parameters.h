@@ -12,6 +12,23 @@ namespace plumb {
 
 class Random;
 
+/// While one lives, parameters that this thread declares have shapes but no memory, and there is no flat buffer: they
+/// are filled in pieces (nn/parameter_shards.h).
+class WithoutMemory {
+ public:
+  explicit WithoutMemory(bool applies = true);
+  ~WithoutMemory();
+  WithoutMemory(const WithoutMemory&) = delete;
+  WithoutMemory& operator=(const WithoutMemory&) = delete;
+
+ private:
+  bool before_;
+};
+
+/// Gives a tensor memory for all of its elements, or takes it away, with all views of it, which keep their shapes. On
+/// the CPU only.
+void set_memory(const Tensor& x, bool present);
+
 /// The role of a parameter, for initialization and for optimizers.
 enum class Role {
   weight,
@@ -93,6 +110,11 @@ class Parameters {
 
   /// The buffer, (count()): writing to it writes the parameters.
   [[nodiscard]] const Tensor& flat() const { return flat_; }
+  /// Whether there is that buffer: otherwise, values are there only while they are needed (nn/parameter_shards.h).
+  [[nodiscard]] bool has_flat() const { return flat_.numel() == count(); }
+
+  /// The parameters with these indices and all buffers, sharing their values. There is no flat buffer.
+  [[nodiscard]] Parameters some(const std::vector<size_t>& indices) const;
 
   /// The parameters with indices [first, last), without buffers. They share their values and their part of the flat
   /// buffer.
@@ -101,9 +123,9 @@ class Parameters {
   /// The same parameters with other values, and the same buffers. `flat`: what flat() returns.
   [[nodiscard]] Parameters with_values(const std::vector<Tensor>& values, const Tensor& flat) const;
 
-  /// Moves the values to these tensors, which then hold them; there is no flat buffer until make_flat(), which
-  /// allocates one and copies the values into it.
-  void move_to(const std::vector<Tensor>& places);
+  /// Forgets the flat buffer, whose values have been moved elsewhere, until make_flat() allocates one and copies the
+  /// values into it.
+  void drop_flat();
   void make_flat();
 
   /// Splits a vector of count() elements into views with the parameters' shapes.

@@ -1,19 +1,13 @@
 #include "plumb/optim/divided_state.h"
 
-#include <optional>
-
 #include "plumb/optim/sharded.h"
 
 namespace plumb {
-namespace {
 
-/// The parameter that a tensor is, or belongs to.
 std::optional<size_t> parameter_of(const std::string& tensor, const Parameters& parameters) {
   if (const Parameter* found = parameters.find(tensor)) return static_cast<size_t>(found - parameters.all().data());
   return owner_of(tensor, parameters);
 }
-
-}  // namespace
 
 NamedTensors pieces_of(const NamedTensors& whole, const Parameters& parameters, const LayerDivision& division) {
   NamedTensors pieces;

@@ -12,18 +12,15 @@
 namespace plumb {
 
 /// Updates this rank's pieces (ParameterShards::own) from pieces of the gradients. The inner optimizer must act by
-/// element; the values are then those of one optimizer of all parameters. Its state, as others see it, is that of whole
-/// parameters.
+/// element; the values are then those of one optimizer of all parameters.
 class PiecewiseOptimizer final : public Optimizer {
  public:
   /// `inner`: of shards.own(). The shards must outlive it.
   PiecewiseOptimizer(const ParameterShards& shards, std::unique_ptr<Optimizer> inner);
 
-  /// Every rank calls this at the same time. Until the next step, rank 0 then has the state().
-  void collect() override;
-  /// Throws Error unless it has been collected.
-  [[nodiscard]] NamedTensors state() const override;
-  /// Takes this rank's pieces of the state of whole parameters.
+  /// This rank's pieces, which ParameterShards::whole puts together.
+  [[nodiscard]] NamedTensors state() const override { return inner_->state(); }
+  /// Takes this rank's pieces of the state of whole parameters, or these pieces.
   void load_state(const NamedTensors& tensors, const std::string& origin) override;
 
   [[nodiscard]] Beginning beginning() const override { return inner_->beginning(); }
@@ -34,7 +31,6 @@ class PiecewiseOptimizer final : public Optimizer {
 
   const ParameterShards* shards_;
   std::unique_ptr<Optimizer> inner_;
-  NamedTensors all_;  // collected, on rank 0
 };
 
 }  // namespace plumb

@@ -1,6 +1,7 @@
 #include "plumb/run/snapshot.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "plumb/base/json_fields.h"
 #include "plumb/run/about_file.h"
@@ -15,6 +16,7 @@ const Snapshot::File* Snapshot::find(const std::string& name) const {
 Snapshot Snapshot::copied() const {
   Snapshot copy = *this;
   for (File& file : copy.files) {
+    if (std::exchange(file.lasts, true)) continue;
     for (auto& [name, tensor] : file.tensors) {
       tensor = tensor.detach()
                    .to(at::kCPU, tensor.scalar_type(), /*non_blocking=*/false, /*copy=*/true)
@@ -37,12 +39,14 @@ void write_snapshot(const Snapshot& snapshot, const std::filesystem::path& direc
   write_json(directory / "state.json", state);
 }
 
+Json read_snapshot_state(const std::filesystem::path& directory) { return read_sealed(directory / "state.json"); }
+
 Snapshot read_snapshot(const std::filesystem::path& directory) {
   const std::filesystem::path document = directory / "state.json";
-  Snapshot snapshot{0, {}, read_sealed(document)};
+  Snapshot snapshot{0, {}, read_snapshot_state(directory)};
   about_file(document.string(), [&] {
     snapshot.step = count_of(snapshot.state.at("step"));
-    for (const auto& [name, mark] : snapshot.state.at("files").items()) snapshot.files.push_back({name, {}, {}});
+    for (const auto& [name, mark] : snapshot.state.at("files").items()) snapshot.files.push_back({name, {}, {}, false});
   });
   for (Snapshot::File& file : snapshot.files) file.tensors = load_safetensors(directory / file.name);
   return snapshot;

@@ -20,6 +20,7 @@ struct Snapshot {
     std::string name;
     NamedTensors tensors;
     std::map<std::string, std::string> metadata;
+    bool lasts = false;  // later steps do not change the tensors
   };
 
   int64_t step = 0;
@@ -29,7 +30,7 @@ struct Snapshot {
   /// The file of this name, or null.
   [[nodiscard]] const File* find(const std::string& name) const;
 
-  /// A copy with its own tensors in CPU memory, which later steps do not change.
+  /// A copy whose tensors are in CPU memory, and which later steps do not change.
   [[nodiscard]] Snapshot copied() const;
 };
 
@@ -37,6 +38,9 @@ struct Snapshot {
 /// if given, of metrics.jsonl up to this step; it has a checksum itself.
 void write_snapshot(const Snapshot& snapshot, const std::filesystem::path& directory,
                     const std::optional<FileMark>& metrics = {});
+
+/// Reads its state.json. Throws Error if it is missing or damaged.
+Json read_snapshot_state(const std::filesystem::path& directory);
 
 /// Reads what write_snapshot wrote. Throws Error if a file is missing or damaged.
 Snapshot read_snapshot(const std::filesystem::path& directory);

@@ -135,16 +135,20 @@ Sums evaluate(const Task& task, Model& model, const Dataset& dataset, int64_t ba
 }
 
 Sums evaluate(const Task& task, const Dataset& dataset, int64_t batch_tokens, const Group& group,
-              const CountBatch& count) {
+              const CountBatch& count, bool together) {
   Sums sums = task.zero();
   if (const std::optional<StreamCut> cut = dataset.stream()) {
     if (group.rank() == 0) count_stream(dataset, *cut, count, sums);
   } else {
-    int64_t number = 0;
-    for (const auto& examples : plan_evaluation_batches(dataset.costs(), batch_tokens)) {
-      if (number++ % group.size() != group.rank()) continue;
+    const auto plan = plan_evaluation_batches(dataset.costs(), batch_tokens);
+    const int64_t batches = std::ssize(plan);
+    for (int64_t first = 0; first < batches; first += group.size()) {
+      const int64_t number = first + group.rank();
+      if (number >= batches && !together) break;
       ForwardContext context;
-      count(dataset.batch(examples), context, sums);
+      Sums dropped = task.zero();
+      const auto& examples = plan[static_cast<size_t>(number < batches ? number : 0)];
+      count(dataset.batch(examples), context, number < batches ? sums : dropped);
     }
   }
   return sums.over(group);

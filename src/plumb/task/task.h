@@ -130,9 +130,10 @@ std::string usual_model_kind(const TaskConfig& config, const DataDirectory& data
 Sums evaluate(const Task& task, Model& model, const Dataset& dataset, int64_t batch_tokens, double label_smoothing,
               const Group& group);
 
-/// The same, with a function that adds a batch's contribution in place of Task::count.
+/// The same, with a function that adds a batch's contribution in place of Task::count. If `together`, every process
+/// calls it as often as the others, because they exchange something in it: some compute a batch that does not count.
 using CountBatch = std::function<void(const Batch&, ForwardContext&, Sums&)>;
 Sums evaluate(const Task& task, const Dataset& dataset, int64_t batch_tokens, const Group& group,
-              const CountBatch& count);
+              const CountBatch& count, bool together = false);
 
 }  // namespace plumb

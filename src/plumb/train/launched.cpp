@@ -10,6 +10,7 @@
 #include "plumb/parallel/rendezvous.h"
 #include "plumb/run/data_fingerprint.h"
 #include "plumb/train/agreement.h"
+#include "plumb/train/begun_model.h"
 
 namespace plumb {
 
@@ -47,7 +48,7 @@ std::optional<RunOutcome> ended_before(const Group& group, std::optional<RunOutc
 
 TrainResult train_as_worker(const RunConfig& config, const Task& task, const Group& group, const TrainHooks& hooks) {
   group.require_same(facts_of(config, fingerprint_of(task.data())));
-  const std::unique_ptr<Model> model = make_model(config.model);
+  const std::unique_ptr<Model> model = make_begun_model(config);
   Trainer trainer(*model, config.train, task);
   if (const auto ended = ended_before(group, std::nullopt)) return {.outcome = *ended};
   trainer.join(group);

@@ -23,6 +23,7 @@
 #include "plumb/run/metrics_file.h"
 #include "plumb/run/seal.h"
 #include "plumb/train/agreement.h"
+#include "plumb/train/begun_model.h"
 #include "plumb/train/data_lengths.h"
 #include "plumb/train/launched.h"
 #include "plumb/train/run_writer.h"
@@ -207,6 +208,7 @@ TrainHooks writing_hooks(const fs::path& out, RunWriter& writer, const TrainHook
   hooks.checkpoint = written(&RunWriter::checkpoint, given.checkpoint);
   hooks.best = written(&RunWriter::best, given.best);
   hooks.one_of_the_best = written(&RunWriter::one_of_the_best, given.one_of_the_best);
+  hooks.spills_to = out;
   hooks.go_back = [&writer, &out](Trainer& trained, int64_t step) {
     writer.wait();
     const auto all = checkpoints_of(out);
@@ -233,7 +235,7 @@ TrainResult train_in(const fs::path& out, const RunConfig& given, const std::opt
   require_short_sequences(*task, config.model);
   if (launched && launched->rank() > 0) return train_as_worker(config, *task, *launched, given_hooks);
   if (!fs::exists(out / "config.toml")) require_decay_start(config.train);
-  const std::unique_ptr<Model> built = make_model(config.model);
+  const std::unique_ptr<Model> built = make_begun_model(config);
   Model& model = *built;
   Trainer trainer(model, config.train, *task, config.watch);
   if (begins_elsewhere(config, out))  // to throw if they do not fit
@@ -258,7 +260,7 @@ TrainResult train_in(const fs::path& out, const RunConfig& given, const std::opt
   }
   say_what_exceeds_micro_batches(*task, config.train);
   for (const fs::path& directory : {out, out / "checkpoints", out / "best-checkpoints"}) clear_unfinished(directory);
-  model.initialize(static_cast<uint64_t>(config.train.seed));
+  if (model.parameters().has_flat()) model.initialize(static_cast<uint64_t>(config.train.seed));
   RunWriter writer(out, config.train, take_up(trainer, config, out));
   if (begins_elsewhere(config, out)) {
     const std::string moved = load_initial_weights(model, config.initial_weights, task->data());

@@ -44,13 +44,12 @@ ComputedStep StepComputation::compute(const StepShare& share, int64_t number, co
   ComputedStep computed;
   computed.carried = carried;
   computed.weight = share.weight;
-  const bool fetches = shards_ != nullptr && shards_->cuts_values();
   const auto context_of = [&](const MicroBatch& part) {
     ForwardContext context(model_.config().dropout, static_cast<uint64_t>(config_.seed), number,
                            config_.synchronize_norms ? mesh_.data : Group());
     context.set_idle(part.idle);
     if (config_.recompute) context.recompute();
-    if (fetches) {
+    if (fetches()) {
       context.set_source(shards_);
       shards_->fetch_rest();
     }
@@ -77,7 +76,7 @@ ComputedStep StepComputation::compute(const StepShare& share, int64_t number, co
       // The last backward pass exchanges the summed gradient, or each exchanges its own, of which pieces are kept.
       const bool exchanges = shards_ != nullptr || &part == &share.micro_batches.back();
       computed.gradient = (exchanges ? exchange_ : alone_)->gradients_of(loss, computed.gradient);
-      if (fetches) shards_->release_all();
+      if (fetches()) shards_->release_all();
     }
   }
   const auto dividing = static_cast<double>(mesh_.tensor.size() * mesh_.pipeline.size());
@@ -102,6 +101,16 @@ std::vector<Tensor> StepComputation::staged_gradient(
 }
 
 Sums StepComputation::evaluate(const Dataset& dataset, int64_t batch_tokens) const {
+  if (fetches()) {
+    shards_->fetch_rest();
+    const CountBatch count = [&](const Batch& batch, ForwardContext& context, Sums& sums) {
+      context.set_source(shards_);
+      task_.count(model_, batch, config_.label_smoothing, context, sums);
+    };
+    Sums sums = plumb::evaluate(task_, dataset, batch_tokens, mesh_.data, count, /*together=*/true);
+    shards_->release_all();
+    return sums;
+  }
   if (!stage_) return plumb::evaluate(task_, model_, dataset, batch_tokens, config_.label_smoothing, mesh_.data);
   const Sums own = plumb::evaluate(
       task_, dataset, batch_tokens, mesh_.data, [&](const Batch& batch, ForwardContext& context, Sums& sums) {

@@ -77,6 +77,8 @@ class StepComputation {
   [[nodiscard]] std::vector<Tensor> staged_gradient(
       const StepShare& share, const std::function<ForwardContext(const MicroBatch&)>& context_of,
       const std::function<Tensor(const MicroBatch&, ForwardContext&)>& loss_of) const;
+  /// Whether the parameters of a layer are there only while it is computed.
+  [[nodiscard]] bool fetches() const { return shards_ != nullptr && shards_->cuts_values(); }
   [[nodiscard]] std::unique_ptr<GradientExchange> make_exchange(const Group& among, const ShardLayout* pieces) const;
 
   Model& model_;

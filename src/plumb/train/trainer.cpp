@@ -9,6 +9,7 @@
 #include "plumb/base/progress.h"
 #include "plumb/ops/memory.h"
 #include "plumb/optim/divided_state.h"
+#include "plumb/optim/parameter_set.h"
 #include "plumb/run/snapshot.h"
 #include "plumb/train/trainer_implementation.h"
 
@@ -16,9 +17,12 @@ namespace plumb {
 
 std::vector<Trainer::Implementation::Part> Trainer::Implementation::parts() {
   std::vector<Part> all;
-  all.push_back({.file = "model.safetensors", .values = [this] { return weights.evaluated(); }});
-  all.back().take = [this](const NamedTensors& tensors, const std::string& origin) {
-    load_parameters(model.parameters(), tensors, origin);
+  const bool held = cuts_values() && !model.parameters().has_flat();
+  all.push_back({.file = "model.safetensors", .pieces = held, .values = [this, held] {
+                   return held ? named_values(shards->own()) : weights.evaluated();
+                 }});
+  all.back().take = [this, held](const NamedTensors& tensors, const std::string& origin) {
+    load_parameters(held ? shards->own() : model.parameters(), tensors, origin);
   };
   if (weights.differ()) {
     all.push_back({.file = "trained.safetensors", .values = [this] { return weights.trained(); }});
@@ -26,7 +30,8 @@ std::vector<Trainer::Implementation::Part> Trainer::Implementation::parts() {
       weights.load_trained(tensors, origin);
     };
   }
-  all.push_back({.file = "optimizer.safetensors", .values = [this] { return optimizer->state(); }});
+  all.push_back(
+      {.file = "optimizer.safetensors", .pieces = shards != nullptr, .values = [this] { return optimizer->state(); }});
   all.back().take = [this](const NamedTensors& tensors, const std::string& origin) {
     optimizer->load_state(tensors, origin);
   };
@@ -49,7 +54,7 @@ Snapshot Trainer::Implementation::snapshot() {
   }
   for (const Part& part : parts()) {
     NamedTensors tensors = part.values();
-    if (!part.own || !tensors.empty()) snapshot.files.push_back({part.file, std::move(tensors), part.metadata});
+    if (!part.own || !tensors.empty()) snapshot.files.push_back({part.file, std::move(tensors), part.metadata, false});
   }
   return snapshot;
 }
@@ -65,6 +70,10 @@ void Trainer::Implementation::restore(const Snapshot& snapshot, const std::strin
 }
 
 std::optional<Stages> Trainer::Implementation::share() {
+  if (!model.parameters().has_flat()) {
+    share_pieces();
+    return {};
+  }
   std::vector<std::pair<Part, NamedTensors>> received;  // all of it before any is taken, which changes the others
   std::vector<Part> all = parts();
   for (Part& part : all) {
@@ -85,6 +94,42 @@ std::optional<Stages> Trainer::Implementation::share() {
   optimizer->share(mesh.data);
   take_state(Json::parse(mesh.all.broadcast(state_document().dump())), "rank 0");
   return stages;
+}
+
+void Trainer::Implementation::share_pieces() {
+  const at::NoGradGuard no_graph;
+  divide();
+  if (!shards) throw Error("a model without memory needs several processes that keep pieces of it");
+  shards->cut();
+  const bool resumes = mesh.all.any(!beginning.empty());
+  if (!resumes) model.initialize(static_cast<uint64_t>(config.seed), *shards);
+  for (const Part& part : parts()) {
+    if (!resumes || part.own) continue;
+    std::optional<SafetensorsReader> file;
+    if (mesh.all.rank() == 0) file.emplace(beginning / part.file);
+    NamedTensors pieces;
+    for (const auto& [name, piece] : part.values()) {
+      const std::optional<size_t> owner = parameter_of(name, model.parameters());
+      const bool cut = owner && piece.sizes() == shards->own().all()[*owner].value.sizes();
+      const Tensor whole = at::empty(cut ? model.parameters().all()[*owner].value.sizes() : piece.sizes(),
+                                     piece.options().requires_grad(false));
+      if (file) load_tensor({{name, file->read(name)}}, name, whole, (beginning / part.file).string());
+      mesh.all.broadcast(whole);
+      piece.copy_(cut ? shards->piece(*owner, whole)
+                      : whole);  // mostly where it belongs, so that `take` copies nothing
+      pieces.emplace_back(name, piece);
+    }
+    part.take(pieces, "rank 0");
+  }
+  ops::return_tensor_memory();
+  take_state(Json::parse(mesh.all.broadcast(state_document().dump())), "rank 0");
+}
+
+Tensor Trainer::Implementation::whole_of(const Part& part, const std::string& name, const Tensor& piece) const {
+  const std::optional<size_t> owner = parameter_of(name, model.parameters());
+  if (!owner) return piece;
+  const Tensor whole = part.pieces ? shards->whole(*owner, piece) : piece;
+  return division && mesh.data.rank() == 0 ? division->whole(*owner, whole.detach()) : whole;
 }
 
 std::optional<Stages> Trainer::Implementation::divide() {
@@ -167,7 +212,10 @@ std::vector<int64_t> Trainer::kept_steps() const {
 }
 
 void Trainer::load(const std::filesystem::path& directory) {
-  implementation_->restore(read_snapshot(directory), directory.string());
+  Implementation& self = *implementation_;
+  if (self.model.parameters().has_flat()) return self.restore(read_snapshot(directory), directory.string());
+  self.beginning = directory;  // join() reads its tensors
+  self.take_state(read_snapshot_state(directory), (directory / "state.json").string());
 }
 
 void Trainer::join(const Group& group) {
@@ -178,6 +226,10 @@ void Trainer::join(const Group& group) {
   std::optional<Stages> stages = self.share();
   self.computation.join(self.mesh, self.division_or_null(), self.shards.get(), std::move(stages));
   if (self.mesh.pipeline.size() > 1 && group.rank() == 0) say(self.pipeline_summary());
+}
+
+void Trainer::make_whole() {
+  if (implementation_->shards) implementation_->shards->restore();
 }
 
 void Trainer::leave() {

@@ -51,6 +51,8 @@ struct TrainHooks {
   /// Whether to try a forward and backward pass on the epoch's largest batches first, without an update, so that memory
   /// runs out immediately or not at all. Only rank 0's value counts.
   bool dry_pass = false;
+  /// Where a state that is too large for one process is kept until it is saved; empty: in memory.
+  std::filesystem::path spills_to;
   /// Whether launched processes that may use the same processors divide the threads among themselves.
   bool share_threads = false;
 };
@@ -72,7 +74,7 @@ class Trainer {
 
   /// Trains to the end. Divergence is an outcome, not an error. Throws Error that names the batch if memory runs out.
   /// Afterward, unless the run diverged, the model holds the evaluated weights: with train.average_decay or an
-  /// averaging optimizer, the average.
+  /// averaging optimizer, the average. With train.shard = "parameters", it holds them after make_whole().
   TrainResult run(const TrainHooks& hooks = {});
 
   /// Write and read a directory with model.safetensors (the evaluated weights), optimizer.safetensors and state.json;
@@ -83,8 +85,13 @@ class Trainer {
   void load(const std::filesystem::path& directory);
 
   /// Trains together with other processes, all of which call this before `run`: takes process 0's parameters, optimizer
-  /// state and progress. Throws Error if a stream would be divided among several processes.
+  /// state and progress. A model whose parameters have no memory yet (WithoutMemory) is initialized by train.seed, or
+  /// takes what process 0 has loaded, in pieces; this needs train.shard = "parameters". Throws Error if a stream would
+  /// be divided among several processes.
   void join(const Group& group);
+
+  /// Makes the model whole in this process if its parameters are cut among several, all of which call this after `run`.
+  void make_whole();
 
   /// Ends the exchange with the other processes, all of which call this after `run`.
   void leave();

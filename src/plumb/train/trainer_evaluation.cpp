@@ -2,6 +2,7 @@
 #include <cmath>
 #include <utility>
 
+#include "plumb/io/spilled_tensors.h"
 #include "plumb/optim/divided_state.h"
 #include "plumb/train/trainer_implementation.h"
 
@@ -11,12 +12,6 @@ namespace {
 /// The maximum number of tokens that a process computes at once.
 int64_t computed_tokens(const TrainConfig& config) {
   return config.micro_batch_tokens > 0 ? std::min(config.micro_batch_tokens, config.batch_tokens) : config.batch_tokens;
-}
-
-NamedTensors copies_of(const NamedTensors& tensors) {
-  NamedTensors copies;
-  for (const auto& [name, tensor] : tensors) copies.emplace_back(name, tensor.detach().clone());
-  return copies;
 }
 
 }  // namespace
@@ -53,7 +48,6 @@ void Trainer::Implementation::after_step(const Trainer& trainer, const TrainHook
 }
 
 void Trainer::Implementation::validate_now() {
-  const FetchedParameters fetched(shards.get());
   const ShownWeights shown(weights);
   const Metrics found = task.metrics(computation.evaluate(*valid_set, computed_tokens(config)));
   for (const auto& [name, value] : found)
@@ -61,10 +55,11 @@ void Trainer::Implementation::validate_now() {
 }
 
 void Trainer::Implementation::score_now() {
+  if (!has_slow_metrics(task)) return;
   Metrics& metrics = recorder.point.metrics;
-  const FetchedParameters fetched(shards.get(), true);
+  const FetchedParameters fetched(shards.get());
   if (mesh.data.rank() == 0 && mesh.pipeline.size() > 1) {
-    const NamedTensors values = whole_of(weights.evaluated(), model.parameters(), *division);
+    const NamedTensors values = plumb::whole_of(weights.evaluated(), model.parameters(), *division);
     if (mesh.all.rank() == 0) {  // which needs all layers
       const std::unique_ptr<Model> all = make_model(model.config(), model.parameters().type());
       load_parameters(all->parameters(), values, "the stages' parameters");
@@ -132,14 +127,16 @@ void Trainer::Implementation::watch_now(const TrainHooks& hooks) {
 void Trainer::Implementation::before_saving() {
   optimizer->collect();
   collected.clear();
-  if (!collects()) return;
-  const FetchedParameters fetched(shards.get(), true);
-  if (mesh.data.rank() > 0) return;
+  if (!collects() || (!shards && mesh.data.rank() > 0)) return;
   for (const Part& part : parts()) {
     const NamedTensors pieces = part.values();
     if (part.own && pieces.empty()) continue;
-    NamedTensors whole = division ? whole_of(pieces, model.parameters(), *division) : copies_of(pieces);
-    if (mesh.all.rank() == 0) collected.push_back({part.file, std::move(whole), part.metadata});
+    SpilledTensors whole(mesh.all.rank() == 0 ? spills_to : std::filesystem::path());
+    for (const auto& [name, piece] : pieces) {
+      const Tensor found = whole_of(part, name, piece);
+      if (mesh.all.rank() == 0) whole.add(name, found);
+    }
+    if (mesh.all.rank() == 0) collected.push_back({part.file, whole.all(), part.metadata, /*lasts=*/true});
   }
 }
 

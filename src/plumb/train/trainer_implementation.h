@@ -2,6 +2,7 @@
 // trainer_evaluation.cpp the evaluation after a step, and trainer.cpp saving, loading and joining other processes.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -153,7 +154,8 @@ struct Trainer::Implementation {
   /// Tensors of the run's state, a file of a checkpoint.
   struct Part {
     const char* file;
-    bool own = false;  // of this process alone, and may be absent
+    bool own = false;     // of this process alone, and may be absent
+    bool pieces = false;  // `values` are this process's pieces of what is cut among mesh.data (`shards`)
     std::function<NamedTensors()> values;
     /// `origin` names them in errors.
     std::function<void(const NamedTensors&, const std::string& origin)> take{};
@@ -169,6 +171,12 @@ struct Trainer::Implementation {
   /// Takes rank 0's state, except for what is its own, after dividing the model if processes share its layers. Returns
   /// the stages of the model, if mesh.pipeline has several.
   std::optional<Stages> share();
+  /// The same for a model without memory (train/begun_model.h): one tensor after another, so that no process holds all
+  /// of them.
+  void share_pieces();
+  /// Of a tensor of this process's pieces: the whole, on rank 0 of mesh.all; anything on the others. Every process with
+  /// such a piece calls it.
+  [[nodiscard]] Tensor whole_of(const Part& part, const std::string& name, const Tensor& piece) const;
 
   /// Divides the model among mesh.tensor and mesh.pipeline, cuts its gradients among mesh.data, each if the run does,
   /// and begins anew with all that holds its parameters.
@@ -178,7 +186,7 @@ struct Trainer::Implementation {
   [[nodiscard]] const LayerDivision* division_or_null() const { return division ? &*division : nullptr; }
   [[nodiscard]] bool cuts_values() const { return shards && shards->cuts_values(); }
   /// Whether the state has to be collected in rank 0 before it can be saved.
-  [[nodiscard]] bool collects() const { return division || cuts_values(); }
+  [[nodiscard]] bool collects() const { return division || shards; }
 
   /// state.json, and the reverse.
   [[nodiscard]] Json state_document();
@@ -209,6 +217,8 @@ struct Trainer::Implementation {
   std::optional<LayerDivision> division;  // of the model among processes; empty: this one has all of it
   std::unique_ptr<ParameterShards> shards;  // of its parameters among mesh.data; null: it has the whole gradient
   std::vector<Snapshot::File> collected;    // if collects(), on rank 0: the whole state, until the next update
+  std::filesystem::path spills_to;          // the folder for these; empty: memory
+  std::filesystem::path beginning;          // of a model without memory, on rank 0: its checkpoint; empty: a new run
   std::optional<Snapshot> marked;           // the state that a rollback without files returns to
   std::vector<std::string> diagnosis;       // of a run that diverged
   int64_t reported_spikes = 0;              // spikes reported by this process without skip or rollback

@@ -6,10 +6,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/timing.h"
-#include "plumb/model/divisible.h"
-#include "plumb/model/kind.h"
 #include "plumb/model/recomputable.h"
-#include "plumb/model/stages.h"
 #include "plumb/nn/residual/residual.h"
 #include "plumb/ops/stochastic_rounding.h"
 #include "plumb/optim/bfloat16_parameters.h"
@@ -18,6 +15,7 @@
 #include "plumb/optim/sharded.h"
 #include "plumb/task/baseline.h"
 #include "plumb/train/corpora.h"
+#include "plumb/train/mesh_requirements.h"
 #include "plumb/train/trainer_implementation.h"
 
 namespace plumb {
@@ -53,72 +51,18 @@ void refuse_validation_settings(const TrainConfig& config) {
   require("keep_best", config.keep_best, 1);
 }
 
-/// Throws Error if the configuration has something that a model which is divided among processes cannot have.
-void require_divisible_run(const TrainConfig& config, const Model& model, const Optimizer& optimizer,
-                           const WatchConfig& watch) {
-  if (config.tensor_parallel * config.pipeline_parallel == 1) return;
-  const std::string key = config.tensor_parallel > 1 ? "train.tensor_parallel" : "train.pipeline_parallel";
-  const auto refuse = [&](bool found, const std::string& what, const std::string& instead) {
-    if (found) throw Error(fmt::format("{} cannot be combined with {}", what, key), instead + ", or set that to 1");
-  };
-  refuse(config.tensor_parallel > 1 && config.clip_block > 0, fmt::format("train.clip_block = {}", config.clip_block),
-         "set it to 0");
-  refuse(config.trouble.rolls_back(), "the policy `rollback` of [train.trouble]", "choose stop or skip");
-  refuse(config.cautious, "train.cautious", "leave it out");
-  refuse(config.parameters != "float32", fmt::format("train.parameters = \"{}\"", config.parameters),
-         "set it to float32");
-  refuse(!optimizer.acts_by_element(),
-         fmt::format("train.optimizer = \"{}\", which updates each matrix as a whole,", config.optimizer),
-         "choose one that updates each element by itself, such as adamw");
-  refuse(!watch.every.is_zero(), "[watch]", "leave it out");
-  if (config.tensor_parallel > 1) require_divisible(model.config(), config.tensor_parallel);
-  if (config.pipeline_parallel == 1) return;
-  require_stages(model.config(), config.pipeline_parallel, config.pipeline_chunks);
-  if (!model.parameters().buffers().empty()) {
-    throw Error(fmt::format("a norm over the batch, whose averages are in '{}', cannot be combined with "
-                            "train.pipeline_parallel",
-                            model.parameters().buffers().front().name),
-                "choose another norm, such as rmsnorm, or set that to 1");
-  }
-}
-
-/// Throws Error if the configuration has something that a run whose gradients or parameters are cut cannot have.
-void require_cuttable_run(const TrainConfig& config, const Model& model, const Optimizer& optimizer,
-                          const WatchConfig& watch) {
-  const bool parameters = config.shard == "parameters";
-  if (config.shard != "gradients" && !parameters) return;
-  const auto refuse = [&](bool found, const std::string& what, const std::string& instead) {
-    if (!found) return;
-    throw Error(fmt::format("{} cannot be combined with train.shard = \"{}\"", what, config.shard),
-                instead + ", or choose another train.shard");
-  };
-  refuse(config.pipeline_parallel > 1, fmt::format("train.pipeline_parallel = {}", config.pipeline_parallel),
-         "set it to 1");
-  refuse(config.clip_block > 0, fmt::format("train.clip_block = {}", config.clip_block), "set it to 0");
-  refuse(config.cautious, "train.cautious", "leave it out");
-  refuse(config.parameters != "float32", fmt::format("train.parameters = \"{}\"", config.parameters),
-         "set it to float32");
-  refuse(!optimizer.acts_by_element(),
-         fmt::format("train.optimizer = \"{}\", which updates each matrix as a whole,", config.optimizer),
-         "choose one that updates each element by itself, such as adamw");
-  refuse(optimizer.averages_weights(),
-         fmt::format("train.optimizer = \"{}\", which averages the weights,", config.optimizer),
-         "choose another one, such as adamw");
-  refuse(!watch.every.is_zero(), "[watch]", "leave it out");
-  refuse(parameters && config.average_decay > 0, fmt::format("train.average_decay = {}", config.average_decay),
-         "set it to 0");
-  refuse(parameters && kind_of(model.config()).recurrent, fmt::format("model.kind = \"{}\"", model.config().kind),
-         "choose one with attention");
-  refuse(parameters && prescription_of(model.config().residual).unit_matrices,
-         fmt::format("model.residual = \"{}\", which changes the weights after every step,", model.config().residual),
-         "choose another one");
+/// These parameters without values.
+Parameters of_shapes(const Parameters& parameters) {
+  const at::TensorOptions nowhere = parameters.options().device(at::kMeta);
+  std::vector<Tensor> values;
+  for (const Parameter& parameter : parameters.all()) values.push_back(at::empty(parameter.value.sizes(), nowhere));
+  return parameters.with_values(values, at::empty({parameters.count()}, nowhere));
 }
 
 }  // namespace
 
 std::unique_ptr<Optimizer> make_train_optimizer(const TrainConfig& config, const Model& model,
                                                 const ParameterShards* shards) {
-  const Parameters& parameters = model.parameters();
   const bool rounds = config.parameters != "float32";
   if (rounds && prescription_of(model.config().residual).unit_matrices) {
     throw Error(
@@ -135,6 +79,8 @@ std::unique_ptr<Optimizer> make_train_optimizer(const TrainConfig& config, const
     return with_bfloat16_parameters(std::move(optimizer), some, kind, static_cast<uint64_t>(config.seed));
   };
   if (shards != nullptr) return std::make_unique<PiecewiseOptimizer>(*shards, make(shards->own()));
+  const Parameters& parameters = model.parameters();
+  if (!parameters.has_flat()) return make(of_shapes(parameters));  // replaced when the model gets memory
   if (config.shard != "optimizer") return make(parameters);
   if (make(parameters)->averages_weights())
     throw Error(fmt::format("train.shard = \"optimizer\": the state of {} cannot be sharded", config.optimizer));
@@ -175,6 +121,7 @@ Trainer::Implementation::Implementation(Model& trained, const TrainConfig& given
 }
 
 TrainResult Trainer::Implementation::run(Trainer& trainer, const TrainHooks& hooks) {
+  spills_to = hooks.spills_to;
   weights.hide();
   if (state.step == 0 && config.parameters != "float32") ops::round_to_nearest(model.parameters().flat());
   if (!state.complete && mesh.all.any(mesh.all.rank() == 0 && hooks.dry_pass)) computation.try_largest(state.step + 1);
@@ -190,7 +137,6 @@ TrainResult Trainer::Implementation::run(Trainer& trainer, const TrainHooks& hoo
     }
     if (ended == Ended::diverged) {
       add_point(hooks);
-      if (shards) shards->restore();
       return result(RunOutcome::diverged);
     }
     if (progress) progress->update(state.step, progress_parts(recorder.status()));
@@ -200,12 +146,10 @@ TrainResult Trainer::Implementation::run(Trainer& trainer, const TrainHooks& hoo
     after_step(trainer, hooks, stopping);
     state.seconds += evaluation.seconds();
     if (stopping && (!state.complete || state.pending)) {
-      if (shards) shards->restore();
       weights.show();
       return result(RunOutcome::stopped);
     }
   }
-  if (shards) shards->restore();
   weights.show();
   return result(RunOutcome::finished);
 }
