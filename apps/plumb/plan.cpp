@@ -10,9 +10,11 @@
 #include "declared_manual.h"
 #include "plan_here.h"
 #include "plumb/base/error.h"
+#include "plumb/base/files.h"
 #include "plumb/base/quantity.h"
 #include "plumb/plan/training.h"
 #include "plumb/run/config.h"
+#include "plumb/train/mesh_requirements.h"
 #include "verb.h"
 
 namespace plumb::app {
@@ -27,6 +29,7 @@ struct PlanArguments {
   std::string flops = "312T";
   std::string node_bandwidth = "300GB";
   std::string network = "25GB";
+  std::string write;
   int64_t show = 5;
   plan::Hardware hardware;
 };
@@ -117,6 +120,30 @@ double tokens_of(const TrainConfig& config, int64_t batch_tokens) {
   return unit == Duration::Unit::tokens ? amount : amount * static_cast<double>(batch_tokens);
 }
 
+/// The run with the first of these divisions that `plumb train` can carry out; among these, `none` and `attention` are
+/// the same to it. Throws Error if there is none.
+RunConfig with_mesh(RunConfig run, const std::vector<plan::Estimate>& found, int64_t sequence) {
+  const MeshCheck check(run);
+  for (const plan::Estimate& each : found) {
+    if (!each.fits) break;
+    constexpr const char* kShard[] = {"none", "optimizer", "gradients", "parameters"};
+    run.train.processes = each.layout.devices();
+    run.train.tensor_parallel = each.layout.tensor;
+    run.train.pipeline_parallel = each.layout.pipeline;
+    run.train.pipeline_chunks = 1;
+    run.train.shard = kShard[each.layout.zero];
+    run.train.micro_batch_tokens = each.layout.micro_batch * sequence;
+    run.train.recompute = each.layout.recompute == plan::Recompute::layers;
+    try {
+      check(run.train);
+      return run;
+    } catch (const Error&) {
+    }
+  }
+  throw Error("none of the divisions that fit can be carried out by `plumb train`",
+              "plumb train --dry-run says why one cannot");
+}
+
 void run(PlanArguments& arguments, const Globals& globals) {
   const RunConfig run = planned_run(arguments.file);
   if (arguments.here) {
@@ -141,6 +168,11 @@ void run(PlanArguments& arguments, const Globals& globals) {
   hardware.node_bandwidth = positive_quantity(arguments.node_bandwidth, "--node-bandwidth");
   hardware.network = positive_quantity(arguments.network, "--network");
   std::vector<plan::Estimate> found = search(cost, job, hardware);
+  if (!arguments.write.empty()) {
+    if (job.precision != plan::Precision::float32)
+      throw UsageError("--write: `plumb train` keeps weights in float32", "give --precision float32");
+    write_file_atomic(arguments.write, to_toml(with_mesh(run, found, job.sequence)));
+  }
   found.resize(std::min(found.size(), static_cast<size_t>(arguments.show)));
 
   const double per_token = cost.training_flops(job.sequence);
@@ -198,6 +230,9 @@ void add_plan(CLI::App& app, Globals& globals) {
   verb->add_option("--network", arguments->network, "Bytes per second of a device to other nodes")
       ->type_name("QUANTITY");
   verb->add_option("--price", hardware.price, "Price of a device-hour")->check(not_negative());
+  verb->add_option("--write", arguments->write,
+                   "Write the configuration with the first division that `plumb train` can carry out")
+      ->type_name("FILE");
   verb->add_option("--show", arguments->show, "Number of divisions to show")->check(positive());
 }
 

@@ -79,8 +79,7 @@ RunConfig planned_run(const PlannedFile& file) {
     run.model.target_vocabulary = *file.vocabulary;
     if (!kind_of(run.model).models_language()) run.model.source_vocabulary = *file.vocabulary;
   }
-  if (run.model.target_vocabulary == 0 && !kind_of(run.model).only_encodes())
-    throw Error(file.config + ": the vocabulary is left to the data", "give its size with --vocabulary");
+  require_known_vocabulary(run.model);
   if (!file.batch_tokens.empty()) {
     const double tokens = parse_quantity(file.batch_tokens, "--batch-tokens");
     if (!(tokens >= 1 && tokens <= 1e9))
@@ -90,6 +89,11 @@ RunConfig planned_run(const PlannedFile& file) {
   }
   validate(run.train);
   return run;
+}
+
+void require_known_vocabulary(const ModelConfig& model) {
+  if (model.target_vocabulary == 0 && !kind_of(model).only_encodes())
+    throw Error("the vocabulary is left to the data", "give its size with --set model.target_vocabulary=SIZE");
 }
 
 int64_t planned_sequence(const PlannedFile& file, const ModelConfig& model) {

@@ -29,6 +29,9 @@ void add_planned_file(CLI::App& verb, PlannedFile& file);
 /// The run that `file` describes. Throws Error if its vocabulary is left to the data.
 RunConfig planned_run(const PlannedFile& file);
 
+/// Throws Error if the vocabulary is left to the data.
+void require_known_vocabulary(const ModelConfig& model);
+
 /// Tokens per sequence. Throws Error if --sequence asks for more than the model has positions.
 int64_t planned_sequence(const PlannedFile& file, const ModelConfig& model);
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "copy_task.h"
+#include "plumb/plan/mesh_plan.h"
 #include "plumb/run/snapshot.h"
 #include "plumb/train/trainer.h"
 #include "support/paths.h"
@@ -88,6 +89,7 @@ class DividedTraining : public ::testing::TestWithParam<Architecture> {
   [[nodiscard]] Trained trained(const Shape& shape, int64_t until = 12, const std::filesystem::path& before = {},
                                 const std::filesystem::path& after = {}) const {
     Trained found;
+    const std::vector<plan::RankKind> kinds = planned(shape);
     as_ranks(shape.processes, [&](const Group& group) {
       std::unique_ptr<Model> model;
       {
@@ -114,6 +116,7 @@ class DividedTraining : public ::testing::TestWithParam<Architecture> {
       trainer.join(group);
       if (shape.tensor * shape.pipeline > 1) {
         EXPECT_LT(model->parameters().count(), whole);
+        if (shape.chunks == 1) expect_planned(*model, kinds, group.rank() / shape.tensor % shape.pipeline);
       }
       if (shape.shard == "parameters") {
         EXPECT_EQ(model->parameters().flat().numel(), 0);
@@ -135,6 +138,25 @@ class DividedTraining : public ::testing::TestWithParam<Architecture> {
       if (!after.empty()) write_snapshot(snapshot, after);
     });
     return found;
+  }
+
+  /// What `plumb train --dry-run` says of the processes.
+  [[nodiscard]] std::vector<plan::RankKind> planned(const Shape& shape) const {
+    if (shape.tensor * shape.pipeline == 1) return {};
+    return plan::rank_kinds(run_.model, {.sequence = 4, .batch_tokens = 1024},
+                            {.data = shape.processes / (shape.tensor * shape.pipeline),
+                             .tensor = shape.tensor,
+                             .pipeline = shape.pipeline});
+  }
+  static void expect_planned(const Model& model, const std::vector<plan::RankKind>& kinds, int64_t stage) {
+    for (const plan::RankKind& kind : kinds) {
+      if (stage < kind.first_stage || stage > kind.last_stage) continue;
+      EXPECT_EQ(kind.parameters, model.parameters().count()) << stage;
+      int64_t tensors = 0, there = 0;
+      for (const plan::HeldParameter& held : kind.held) tensors += held.count;
+      for (const Parameter& parameter : model.parameters().all()) there += parameter.value.numel() > 0 ? 1 : 0;
+      EXPECT_EQ(tensors, there) << stage;
+    }
   }
 
   static void expect_same(const Trained& found, const Trained& wanted, const std::string& where) {

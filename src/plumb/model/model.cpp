@@ -70,6 +70,12 @@ LayerDivision Model::divide(const Group& group) {
   return division;
 }
 
+LayerDivision Model::planned_division(int64_t ranks) {
+  LayerDivision division(parameters_, ranks);
+  if (ranks > 1) divide_layers(division);
+  return division;
+}
+
 std::unique_ptr<ParameterShards> Model::shard(const Group& group, bool cuts_values) {
   return std::make_unique<ParameterShards>(parameters_, group, cuts_values);
 }

@@ -93,6 +93,10 @@ class Model {
   /// changes.
   LayerDivision divide(const Group& group);
 
+  /// What the first of `ranks` that divide every layer would have (LayerDivision::piece). Afterward, the model cannot
+  /// compute anything. Throws Error if it cannot be divided so.
+  [[nodiscard]] LayerDivision planned_division(int64_t ranks);
+
   /// Cuts the parameters among the ranks of a group, which call it with the same values (nn/parameter_shards.h). The
   /// model must outlive the result.
   [[nodiscard]] std::unique_ptr<ParameterShards> shard(const Group& group, bool cuts_values);

@@ -27,6 +27,9 @@ class Stages {
 
   [[nodiscard]] int64_t parts() const { return stages_ * chunks_; }
 
+  /// The number of layers of a part.
+  [[nodiscard]] int64_t layers(int64_t part) const { return static_cast<int64_t>(first(part + 1) - first(part)); }
+
   /// The course through a part's layers, without tensors, and the dropout sites before it.
   [[nodiscard]] Course course(int64_t part) const;
   [[nodiscard]] uint64_t sites(int64_t part) const { return before_[first(part)].sites; }

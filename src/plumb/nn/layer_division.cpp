@@ -21,13 +21,18 @@ Tensor without_rows(const Tensor& x) {
 
 }  // namespace
 
-LayerDivision::LayerDivision(const Parameters& parameters, const Group& group) : group_(group) {
+LayerDivision::LayerDivision(const Parameters& parameters, const Group& group)
+    : LayerDivision(parameters, group.size()) {
+  group_ = group;
+}
+
+LayerDivision::LayerDivision(const Parameters& parameters, int64_t ranks) : ranks_(ranks) {
   for (const Parameter& parameter : parameters.all()) all_.push_back({parameter.value, parameter.value.sizes().vec()});
 }
 
 int64_t LayerDivision::share(int64_t size) const {
-  if (size % group_.size() == 0) return size / group_.size();
-  throw Error(fmt::format("a layer of {} features or heads cannot be divided among {} processes", size, group_.size()));
+  if (size % ranks_ == 0) return size / ranks_;
+  throw Error(fmt::format("a layer of {} features or heads cannot be divided among {} processes", size, ranks_));
 }
 
 LayerDivision::Entry& LayerDivision::entry_of(const Tensor& value) {

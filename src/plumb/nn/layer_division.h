@@ -21,6 +21,9 @@ class LayerDivision {
   /// Of these parameters, none of which is divided yet, among the ranks of a group.
   LayerDivision(const Parameters& parameters, const Group& group);
 
+  /// The same without processes, to see what the first of `ranks` would have: nothing can be exchanged.
+  LayerDivision(const Parameters& parameters, int64_t ranks);
+
   [[nodiscard]] const Group& group() const { return group_; }
 
   /// size/ranks. Throws Error if it is no integer.
@@ -83,6 +86,7 @@ class LayerDivision {
   };
 
   Group group_;
+  int64_t ranks_;
   Group pipeline_;
   std::vector<Shared> shared_;
   std::vector<Entry> all_;  // [parameter]

@@ -67,12 +67,6 @@ double parameters_per_device(const ModelCost& model, const Layout& layout) {
   return parameters_of(model, layout, model.layers / layout.pipeline);
 }
 
-/// Of numbers of which every device keeps a part, those that are whole at once: of the parameters outside of layers and
-/// of a layer, those that the others keep.
-double whole_at_once(const ModelCost& model, const Layout& layout) {
-  return parameters_of(model, layout, 1) * static_cast<double>(layout.data - 1) / static_cast<double>(layout.data);
-}
-
 /// Bytes that each of n devices sends to all-reduce a buffer in a ring; an all-gather or reduce-scatter sends half.
 double all_reduce_bytes(double bytes, int64_t n) {
   return 2 * bytes * static_cast<double>(n - 1) / static_cast<double>(n);
@@ -128,35 +122,78 @@ Memory state_bytes(double parameters, Precision precision, int zero, int64_t dat
           parameters * bytes.optimizer * share(1), 0};
 }
 
+Memory stage_memory(const ModelCost& model, const TrainingJob& job, const Layout& layout, const StageShare& share) {
+  Memory memory = state_bytes(share.parameters, job.precision, layout.zero, layout.data);
+  const Bytes bytes = bytes_of(job.precision);
+  // Of numbers of which every device keeps a part, those that are whole at once, and that the others keep.
+  const double of_others = static_cast<double>(layout.data - 1) / static_cast<double>(layout.data);
+  if (layout.zero >= 2) memory.gradients += bytes.gradient * share.whole_at_once * of_others;
+  if (layout.zero == 3) memory.weights += bytes.weight * share.whole_at_once * of_others;
+
+  const int64_t number = activation_size(job.precision);
+  const double tokens = static_cast<double>(layout.micro_batch * job.sequence);
+  const auto layer = [&](Recompute recompute) {
+    return activation_bytes(model, job.sequence, layout.micro_batch, layout.tensor, recompute, number);
+  };
+  // One forward and one backward pass in turn: the first stage has one micro-batch for every stage, the last a single
+  // one.
+  const int64_t in_flight = std::min(layout.pipeline - share.stage, micro_batches(job, layout));
+  memory.activations = static_cast<double>(in_flight * share.layers) * layer(layout.recompute);
+  // Layers are recomputed one at a time; the current one holds all of its activations.
+  if (layout.recompute == Recompute::layers) memory.activations += layer(Recompute::none);
+  // The inputs of the final norm and of the output matrix, and the float32 logits.
+  if (share.stage == layout.pipeline - 1) {
+    const auto width = static_cast<double>(model.d_model), outputs = static_cast<double>(model.outputs);
+    memory.activations +=
+        tokens * (2 * static_cast<double>(number) * width + 4 * outputs) / static_cast<double>(layout.tensor);
+  }
+  return memory;
+}
+
+StageMessages stage_messages(const ModelCost& model, const TrainingJob& job, const Layout& layout,
+                             const StageShare& share) {
+  StageMessages messages;
+  messages.micro_batches = micro_batches(job, layout);
+  const auto count = static_cast<double>(messages.micro_batches);
+  const double activation = static_cast<double>(layout.micro_batch * job.sequence) *
+                            static_cast<double>(model.d_model) * static_cast<double>(activation_size(job.precision));
+  if (layout.tensor > 1) {
+    const int64_t passes = layout.recompute == Recompute::layers ? 6 : 4;  // all-reduces per layer: two in each pass
+    messages.tensor = messages.micro_batches * share.layers * passes;
+    messages.tensor_bytes = static_cast<double>(messages.tensor) * all_reduce_bytes(activation, layout.tensor);
+  }
+  const int64_t neighbors = (share.stage > 0 ? 1 : 0) + (share.stage + 1 < layout.pipeline ? 1 : 0);
+  messages.pipeline = neighbors * messages.micro_batches;
+  messages.pipeline_bytes = static_cast<double>(messages.pipeline) * activation / static_cast<double>(layout.tensor);
+  if (layout.data > 1) {
+    const Bytes bytes = bytes_of(job.precision);
+    const double gradients = all_reduce_bytes(share.parameters * bytes.gradient, layout.data);
+    const double weights = all_reduce_bytes(share.parameters * bytes.weight, layout.data);
+    // ZeRO stages 2 and 3 keep only a part of the gradients, so they reduce-scatter those of every micro-batch. Stage 2
+    // gathers the weights after the step, stage 3 in every forward and every backward pass.
+    messages.data_bytes = layout.zero == 0   ? gradients
+                          : layout.zero == 1 ? gradients / 2 + weights / 2
+                          : layout.zero == 2 ? count * gradients / 2 + weights / 2
+                                             : count * (gradients / 2 + weights);
+  }
+  return messages;
+}
+
 Estimate estimate(const ModelCost& model, const TrainingJob& job, const Hardware& hardware, const Layout& layout) {
   check(model, job, layout);
   Estimate result;
   result.layout = layout;
-  const double parameters = parameters_per_device(model, layout);
-  result.memory = state_bytes(parameters, job.precision, layout.zero, layout.data);
-  const Bytes bytes = bytes_of(job.precision);
-  if (layout.zero >= 2) result.memory.gradients += bytes.gradient * whole_at_once(model, layout);
-  if (layout.zero == 3) result.memory.weights += bytes.weight * whole_at_once(model, layout);
+  // The device with the most of everything: the first stage has the most micro-batches, the last one the output.
+  const StageShare first{parameters_per_device(model, layout), parameters_of(model, layout, 1),
+                         model.layers / layout.pipeline, 0};
+  StageShare last = first;
+  last.stage = layout.pipeline - 1;
+  result.memory = stage_memory(model, job, layout, first);
+  result.memory.activations = std::max(result.memory.activations, stage_memory(model, job, layout, last).activations);
 
-  const int64_t number = activation_size(job.precision);
   const int64_t count = micro_batches(job, layout);
-  const int64_t in_flight = std::min(layout.pipeline, count);  // micro-batches in the first stage; one in the last
   const double tokens = static_cast<double>(layout.micro_batch * job.sequence);
   const auto tensor = static_cast<double>(layout.tensor);
-  const int64_t layers = model.layers / layout.pipeline;
-  const auto width = static_cast<double>(model.d_model);
-  // Layers are recomputed one at a time; the current one holds all of its activations.
-  const double recomputed =
-      layout.recompute == Recompute::layers
-          ? activation_bytes(model, job.sequence, layout.micro_batch, layout.tensor, Recompute::none, number)
-          : 0;
-  // The inputs of the final norm and of the output matrix, and the float32 logits, in the last stage.
-  const double output =
-      tokens * (2 * static_cast<double>(number) * width + 4 * static_cast<double>(model.outputs)) / tensor;
-  const double stage = static_cast<double>(layers) * activation_bytes(model, job.sequence, layout.micro_batch,
-                                                                      layout.tensor, layout.recompute, number);
-  result.memory.activations = recomputed + std::max(static_cast<double>(in_flight) * stage, stage + output);
-
   const double forward = model.layers_flops(job.sequence) + model.output_flops;
   double operations = 3 * forward;
   if (layout.recompute == Recompute::layers) operations += model.layers_flops(job.sequence);
@@ -167,31 +204,17 @@ Estimate estimate(const ModelCost& model, const TrainingJob& job, const Hardware
   result.time.compute = static_cast<double>(count) * micro;
   result.time.bubble = static_cast<double>(layout.pipeline - 1) * micro;
 
+  const StageMessages messages = stage_messages(model, job, layout, first);
+  const auto rate_among = [&](int64_t devices) {
+    return devices <= hardware.devices_per_node ? hardware.node_bandwidth : hardware.network;
+  };
   // Tensor parallelism uses devices of the same node first.
-  const bool in_node = layout.tensor <= hardware.devices_per_node;
-  const double activation = tokens * width * static_cast<double>(number);
-  if (layout.tensor > 1) {
-    const double passes = layout.recompute == Recompute::layers ? 6 : 4;  // all-reduces per layer: two in each pass
-    result.tensor_bytes = static_cast<double>(count * layers) * passes * all_reduce_bytes(activation, layout.tensor);
-    result.time.tensor = result.tensor_bytes / (in_node ? hardware.node_bandwidth : hardware.network);
-  }
-  if (layout.pipeline > 1) {
-    const bool across = layout.tensor * layout.pipeline > hardware.devices_per_node;
-    const double sent = 2 * static_cast<double>(count) * activation / tensor;
-    result.time.pipeline = sent / (across ? hardware.network : hardware.node_bandwidth);
-  }
-  if (layout.data > 1) {
-    const double gradients = all_reduce_bytes(parameters * bytes.gradient, layout.data);
-    const double weights = all_reduce_bytes(parameters * bytes.weight, layout.data);
-    // ZeRO stages 2 and 3 keep only a part of the gradients, so they reduce-scatter those of every micro-batch. Stage 2
-    // gathers the weights after the step, stage 3 in every forward and every backward pass.
-    result.data_bytes = layout.zero == 0   ? gradients
-                        : layout.zero == 1 ? gradients / 2 + weights / 2
-                        : layout.zero == 2 ? static_cast<double>(count) * gradients / 2 + weights / 2
-                                           : static_cast<double>(count) * (gradients / 2 + weights);
-    const bool across = layout.devices() > hardware.devices_per_node;
-    result.time.data = result.data_bytes / (across ? hardware.network : hardware.node_bandwidth);
-  }
+  result.tensor_bytes = messages.tensor_bytes;
+  result.time.tensor = messages.tensor_bytes / rate_among(layout.tensor);
+  const double there_and_back = messages.pipeline_bytes + stage_messages(model, job, layout, last).pipeline_bytes;
+  result.time.pipeline = there_and_back / rate_among(layout.tensor * layout.pipeline);
+  result.data_bytes = messages.data_bytes;
+  result.time.data = messages.data_bytes / rate_among(layout.devices());
   const double useful = 3 * forward * static_cast<double>(job.batch_tokens);
   result.utilization = useful / (result.time.total() * hardware.flops * static_cast<double>(layout.devices()));
   result.fits = result.memory.total() <= hardware.memory;

@@ -97,6 +97,30 @@ double activation_bytes(const ModelCost& model, int64_t sequence, int64_t micro_
 /// figure 1.
 Memory state_bytes(double parameters, Precision precision, int zero, int64_t data);
 
+/// What each device of one stage of a pipeline has.
+struct StageShare {
+  double parameters = 0;
+  double whole_at_once =
+      0;  // of these, in its largest layer and outside of layers: whole while used, if they are sharded
+  int64_t layers = 0;
+  int64_t stage = 0;
+};
+
+/// What such a device sends in a step.
+struct StageMessages {
+  int64_t micro_batches = 0;
+  int64_t tensor = 0;       // sums of activations among the devices that share matrices
+  double tensor_bytes = 0;  // of all of these
+  int64_t pipeline = 0;     // to the next stage and, of gradients, to the one before
+  double pipeline_bytes = 0;
+  double data_bytes = 0;  // gradients and weights, to devices that have other examples
+};
+
+/// Bytes on each device of a stage.
+Memory stage_memory(const ModelCost& model, const TrainingJob& job, const Layout& layout, const StageShare& share);
+StageMessages stage_messages(const ModelCost& model, const TrainingJob& job, const Layout& layout,
+                             const StageShare& share);
+
 /// Throws Error if the model or the batch cannot be divided this way.
 Estimate estimate(const ModelCost& model, const TrainingJob& job, const Hardware& hardware, const Layout& layout);
 

@@ -12,7 +12,7 @@
 namespace plumb {
 namespace {
 
-constexpr double kMostProcesses = 1000;
+constexpr double kMostProcesses = 100'000;
 
 }  // namespace
 

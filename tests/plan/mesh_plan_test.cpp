@@ -1,0 +1,104 @@
+// What each process of a mesh holds, against formulas. tests/train compares it with processes that train.
+#include "plumb/plan/mesh_plan.h"
+
+#include <gtest/gtest.h>
+
+namespace plumb::plan {
+namespace {
+
+constexpr int64_t kWidth = 12, kInner = 20, kVocabulary = 30, kLayers = 6;
+
+ModelConfig decoder() {
+  ModelConfig config;
+  config.kind = "decoder";
+  config.norm = "rmsnorm";
+  config.residual = "pre-ln";
+  config.positions = "rotary";
+  config.attention_bias = "none";
+  config.feed_forward_bias = false;
+  config.share_embeddings = "none";
+  config.output_bias = false;
+  config.decoder_layers = kLayers;
+  config.d_model = kWidth;
+  config.feed_forward = kInner;
+  config.heads = 4;
+  config.target_vocabulary = kVocabulary;
+  return config;
+}
+
+const TrainingJob kJob{.sequence = 8, .batch_tokens = 8 * 24, .precision = Precision::float32};
+
+/// A layer's matrices on one of `tensor` processes, and its norms, which are whole.
+int64_t layer(int64_t tensor) { return (4 * kWidth * kWidth + 2 * kWidth * kInner) / tensor + 2 * kWidth; }
+
+TEST(RankKinds, HoldTheirStagesAndTheirPartOfEveryLayer) {
+  const auto kinds = rank_kinds(decoder(), kJob, {.data = 4, .tensor = 2, .pipeline = 3});
+  ASSERT_EQ(kinds.size(), 3U);
+  const int64_t table = kWidth * kVocabulary;
+  const int64_t expected[] = {2 * layer(2) + table, 2 * layer(2), 2 * layer(2) + kWidth + table};
+  for (size_t stage = 0; stage < 3; ++stage) {
+    EXPECT_EQ(kinds[stage].first_stage, static_cast<int64_t>(stage));
+    EXPECT_EQ(kinds[stage].parameters, expected[stage]) << stage;
+    EXPECT_EQ(kinds[stage].layers, 2);
+    EXPECT_EQ(kinds[stage].ranks, 8);
+    int64_t held = 0;
+    for (const HeldParameter& each : kinds[stage].held) {
+      int64_t elements = each.count;
+      for (const int64_t size : each.shape) elements *= size;
+      held += elements;
+    }
+    EXPECT_EQ(held, expected[stage]) << stage;
+  }
+}
+
+TEST(RankKinds, OfStagesThatDoNotDivideTheLayers) {
+  ModelConfig config = decoder();
+  config.decoder_layers = 5;
+  int64_t layers = 0, ranks = 0;
+  for (const RankKind& kind : rank_kinds(config, kJob, {.data = 2, .pipeline = 3})) {
+    layers += kind.layers * (kind.last_stage - kind.first_stage + 1);
+    ranks += kind.ranks;
+  }
+  EXPECT_EQ(layers, 5);
+  EXPECT_EQ(ranks, 6);
+}
+
+TEST(RankKinds, HaveTheMemoryAndTheMessagesOfThePlan) {
+  const Layout layout{.data = 4, .tensor = 2, .pipeline = 6, .zero = 1};
+  const auto kinds = rank_kinds(decoder(), kJob, layout);
+  ASSERT_EQ(kinds.size(), 3U);  // the first, those in between, and the last
+  EXPECT_EQ(kinds[1].first_stage, 1);
+  EXPECT_EQ(kinds[1].last_stage, 4);
+  EXPECT_EQ(kinds[1].ranks, 4 * 4 * 2);
+  for (const RankKind& kind : kinds) {
+    const auto parameters = static_cast<double>(kind.parameters);
+    EXPECT_DOUBLE_EQ(kind.memory.weights, 4 * parameters);
+    EXPECT_DOUBLE_EQ(kind.memory.gradients, 4 * parameters);
+    EXPECT_DOUBLE_EQ(kind.memory.optimizer, 8 * parameters / 4);
+    EXPECT_EQ(kind.messages.micro_batches, 6);   // of 24 sequences over 4
+    EXPECT_EQ(kind.messages.tensor, 6 * 1 * 4);  // two sums forward and two backward in a layer
+    EXPECT_DOUBLE_EQ(kind.messages.tensor_bytes, 24 * 2 * 0.5 * (4 * 8 * kWidth));
+    EXPECT_DOUBLE_EQ(kind.messages.data_bytes, 2 * 0.75 * 4 * parameters);
+  }
+  const double activations = activation_bytes(cost_of(decoder()), 8, 1, 2, Recompute::none, 4);
+  EXPECT_DOUBLE_EQ(kinds[0].memory.activations, 6 * activations);
+  EXPECT_DOUBLE_EQ(kinds[1].memory.activations, 5 * activations);
+  EXPECT_DOUBLE_EQ(kinds[2].memory.activations, activations + 8 * (2 * 4 * kWidth + 4 * kVocabulary) / 2.0);
+  EXPECT_EQ(kinds[0].messages.pipeline, 6);
+  EXPECT_EQ(kinds[1].messages.pipeline, 12);
+  EXPECT_EQ(kinds[2].messages.pipeline, 6);
+}
+
+// Rajbhandari et al. 2020: with ZeRO 3, each has its share, and what it uses at once.
+TEST(RankKinds, KeepPiecesAndWhatIsWholeAtOnce) {
+  const auto kinds = rank_kinds(decoder(), kJob, {.data = 4, .zero = 3});
+  ASSERT_EQ(kinds.size(), 1U);
+  const int64_t outside = 2 * kWidth * kVocabulary + kWidth;
+  const int64_t all = kLayers * layer(1) + outside;
+  EXPECT_EQ(kinds[0].parameters, all);
+  EXPECT_DOUBLE_EQ(kinds[0].memory.weights, static_cast<double>(all + 3 * (layer(1) + outside)));  // 4 bytes, over 4
+  EXPECT_DOUBLE_EQ(kinds[0].memory.optimizer, 2 * static_cast<double>(all));
+}
+
+}  // namespace
+}  // namespace plumb::plan

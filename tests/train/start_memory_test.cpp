@@ -1,0 +1,125 @@
+// A model that fits into no single process: each of several begins with its pieces, saves, loads and ends with them.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <memory>
+#include <thread>
+
+#include "copy_task.h"
+#include "plumb/base/files.h"
+#include "plumb/run/checkpoints.h"
+#include "plumb/run/directory.h"
+#include "support/port.h"
+#include "support/process.h"
+
+namespace plumb {
+namespace {
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they use memory of their own
+using test::Process;
+
+struct Status {
+  bool ended = false;
+  int64_t peak = 0;  // most resident memory so far, in bytes
+};
+
+Status status_of(pid_t id) {
+  Status status{.ended = true};
+  std::ifstream file("/proc/" + std::to_string(id) + "/status");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("State:")) status.ended = line.find('Z') != std::string::npos;
+    if (line.starts_with("VmHWM:")) status.peak = int64_t{1024} * std::stoll(line.substr(6));
+  }
+  return status;
+}
+
+/// 16 layers of width 512: 50 million parameters, in float32 with gradients and Adam's moments 0.81 GB.
+class StartMemory : public ::testing::Test {
+ protected:
+  StartMemory() : config_(test::copy_run(folder_ / "data")) {
+    test::make_copy_task(folder_ / "data");
+    config_.model.kind = "decoder";
+    config_.model.d_model = 512;
+    config_.model.feed_forward = 2048;
+    config_.model.heads = 8;
+    config_.train.optimizer = "adam";
+    config_.train.shard = "parameters";
+    config_.train.validate_every = 1000;
+    config_.train.checkpoint_every = 2;
+  }
+  void write() { write_file_atomic(folder_ / "config.toml", to_toml(config_)); }
+
+  static constexpr int64_t kLayers = 16, kLayer = 12 * 512 * 512;
+
+  /// Trains in four processes, and returns the peak memory of each. That of rank 0 is taken until the first
+  /// step, since the pages of files that it reads and writes count too.
+  std::vector<int64_t> peaks(const std::string& steps) {
+    const int port = test::unused_port();
+    std::vector<std::unique_ptr<Process>> all;
+    for (int64_t rank = 0; rank < kProcesses; ++rank) {
+      std::vector<std::string> command = {fmt::format("RANK={}", rank),
+                                          fmt::format("WORLD_SIZE={}", kProcesses),
+                                          "MASTER_ADDR=127.0.0.1",
+                                          fmt::format("MASTER_PORT={}", port),
+                                          "OMP_NUM_THREADS=1",
+                                          test::plumb_program(),
+                                          "train",
+                                          "--quiet",
+                                          "--config",
+                                          (folder_ / "config.toml").string(),
+                                          "--out",
+                                          run_.string(),
+                                          "--set",
+                                          "train.steps=" + steps};
+      all.push_back(std::make_unique<Process>("env", command));
+    }
+    std::vector<int64_t> peaks(kProcesses);
+    for (bool running = true; running; std::this_thread::sleep_for(std::chrono::milliseconds(5))) {
+      running = false;
+      for (size_t rank = 0; rank < kProcesses; ++rank) {
+        const auto [ended, peak] = status_of(all[rank]->id());
+        running = running || !ended;
+        if (rank > 0 || !has_step()) peaks[rank] = std::max(peaks[rank], peak);
+      }
+    }
+    for (const auto& each : all) test::succeeded(each->wait());
+    return peaks;
+  }
+
+  [[nodiscard]] bool has_step() const {
+    const std::filesystem::path metrics = run_ / "metrics.jsonl";
+    return std::filesystem::exists(metrics) && read_file(metrics).find("\"step\":1,") != std::string::npos;
+  }
+
+  static constexpr int64_t kProcesses = 4;
+  test::TemporaryDirectory folder_;
+  std::filesystem::path run_ = folder_ / "run";
+  RunConfig config_;
+};
+
+TEST_F(StartMemory, IsThatOfPieces) {
+  config_.model.decoder_layers = 1;
+  write();
+  const std::vector<int64_t> small = peaks("2");
+  std::filesystem::remove_all(run_);
+  config_.model.decoder_layers = kLayers;
+  write();
+  // Weights, gradients and moments, of which a quarter is held, and a layer with its gradients.
+  const int64_t more = (kLayers - 1) * kLayer * 16, allowed = more / kProcesses + kLayer * 8;
+  const std::vector<int64_t> begun = peaks("2"), resumed = peaks("4");
+  EXPECT_EQ(step_of(latest_checkpoint(run_)), 4);
+  for (size_t rank = 0; rank < kProcesses; ++rank) {
+    EXPECT_GT(small[rank], 0);
+    EXPECT_LT(begun[rank] - small[rank], allowed * 5 / 4) << rank;
+    if (rank > 0) {
+      EXPECT_LT(resumed[rank] - small[rank], allowed * 5 / 4) << rank;
+    }
+  }
+}
+#endif
+
+}  // namespace
+}  // namespace plumb
