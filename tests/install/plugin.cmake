@@ -19,7 +19,7 @@ expect(0 "" data synthesize --pairs 200 --vocabulary 200 --out data -q)
 # By an option, in commands that list, measure and train.
 expect(0 "y = x/(mean(|x|) + eps)" list norm --load ${PLUGIN})
 expect(0 "" probe --data data --load ${PLUGIN} --set model.norm=absolute --seeds 1 --pairs 2 -q ${tiny})
-expect(1 "unknown norm 'absolute'" probe --data data --set model.norm=absolute ${tiny})
+expect(2 "unknown norm 'absolute'" probe --data data --set model.norm=absolute ${tiny})
 expect(0 "finished at step 2" train --data data --out run --load ${PLUGIN} --set model.norm=absolute
   --set train.steps=2 -q ${tiny})
 

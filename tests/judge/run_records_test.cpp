@@ -14,6 +14,7 @@
 #include "plumb/judge/judge.h"
 #include "plumb/report/tensorboard.h"
 #include "plumb/run/metrics_file.h"
+#include "plumb/run/point.h"
 #include "support/errors.h"
 #include "support/paths.h"
 
@@ -213,7 +214,7 @@ TEST_F(RunFiles, RunsThatAreUnlikeAreSaidToBe) {
             (std::vector<std::string>{"2 of 2 runs have not ended; their last values are compared",
                                       "vocabularies of 1000 to 8000 tokens: a token is not the same for all runs, so "
                                       "their losses per token differ"}));
-  (void)file("small/result.json", R"({"outcome": "finished"})");
+  (void)file("small/result.json", TrainResult{.steps = 1}.to_json().dump());
   EXPECT_EQ(gather_arms({{"small", small}}, {}).notes, std::vector<std::string>{});
   test::expect_error([&] { gather_arms({{"a", small}, {"b", small + "/"}}, {}); }, "small/: is named twice");
 }

@@ -106,7 +106,7 @@ TEST(TrainConfig, CountsBeyondEveryRunAreRefusedByName) {
   for (const char* key : {"warm_up", "decay_start", "batch_tokens", "steps", "epochs", "log_every", "validate_every",
                           "patience", "score_every", "checkpoint_every", "keep_checkpoints"})
     EXPECT_EQ(refusal(key), "be at most 1,000,000,000") << key;
-  EXPECT_EQ(refusal("processes"), "lie in [1, 1,000]");
+  EXPECT_EQ(refusal("processes"), "lie in [1, 100,000]");
   EXPECT_TRUE(error_of("[train]\noptimizer = \"muon\"\n[train.muon]\niterations = " + count)
                   .starts_with("run.toml:4:14: train.muon.iterations = " + count + " must lie in ["));
 }

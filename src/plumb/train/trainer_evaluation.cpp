@@ -55,7 +55,7 @@ void Trainer::Implementation::validate_now() {
 }
 
 void Trainer::Implementation::score_now() {
-  if (!has_slow_metrics(task)) return;
+  if (shards && !has_slow_metrics(task)) return;  // fetches nothing in vain
   Metrics& metrics = recorder.point.metrics;
   const FetchedParameters fetched(shards.get());
   if (mesh.data.rank() == 0 && mesh.pipeline.size() > 1) {
