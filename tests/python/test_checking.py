@@ -308,7 +308,7 @@ def test_errors():
     assert model.weight.grad is None
     with pytest.raises(plumb.Error, match="no single number"):
         plumb.check(model, optimizer, lambda m, b: m.weight, [1.0])
-    with pytest.raises(plumb.Error, match="is no budget"):
+    with pytest.raises(plumb.Error, match="the budget must be"):
         plumb.check(model, optimizer, lambda m, b: m(b), [1.0], budget="much")
     with pytest.raises(plumb.Error, match="of how many steps"):
         plumb.check(model, optimizer, lambda m, b: m(b), [1.0], budget="5%")

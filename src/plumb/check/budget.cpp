@@ -31,7 +31,7 @@ Budget parse_budget(const std::string& text, int64_t planned_steps) {
       return budget;
     }
   }
-  throw UsageError(fmt::format("--budget must be a share, a time or a number of gradients, not '{}'", text),
+  throw UsageError(fmt::format("the budget must be a share, a time or a number of gradients, not '{}'", text),
                    "for example 5% of the planned training, 90s, 2min, 1h, or 250g");
 }
 
