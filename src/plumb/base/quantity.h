@@ -13,7 +13,7 @@ double parse_quantity(std::string_view text, const std::string& what);
 /// The reverse, for people, with up to three digits: "1.37 B", "312 T".
 std::string with_unit(double value);
 
-/// Rounded to so many digits, without an exponent unless it is tiny: "0.034", "220", "31,000,000".
+/// Rounded to `digits` significant digits, with an exponent only for tiny numbers: "0.034", "220", "31,000,000".
 std::string rounded(double value, int digits);
 
 /// Bytes: "2.55 TiB", "640 MiB".

@@ -33,7 +33,7 @@ class SafetensorsReader {
   /// Reads the header. Throws Error as load_safetensors does, and if the path is not a regular file.
   explicit SafetensorsReader(const std::filesystem::path& path);
 
-  /// The tensor of this name. Throws Error if there is none, or if it does not match its checksum.
+  /// The tensor with this name. Throws Error if the file lacks it or its checksum differs.
   [[nodiscard]] Tensor read(const std::string& name);
 
  private:

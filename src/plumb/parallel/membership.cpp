@@ -410,8 +410,8 @@ void Membership::poll(milliseconds limit, const std::function<bool(c10d::Store&)
   }
 }
 
-/// The value of a key as soon as it is set; empty if it is not within so many seconds. Throws Error if a process is
-/// lost.
+/// Waits at most `limit` seconds for a key, and returns its value; empty if it is still not set. Throws Error if a
+/// process is lost.
 std::string Membership::await(const std::string& key, double limit, const std::function<void()>& waiting) {
   const auto value = std::make_shared<std::string>();
   const auto found = [=](c10d::Store& store) { return !(*value = value_of(store, key)).empty(); };

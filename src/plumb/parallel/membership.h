@@ -48,8 +48,8 @@ class Membership {
   /// A client of the store for Gloo, which may wait in it.
   [[nodiscard]] c10::intrusive_ptr<c10d::Store> store_for(const std::string& group) const;
 
-  /// Waits until `done` returns true, which is checked after each call of `notifier()`, or for so many seconds. Returns
-  /// early, with what has happened, if a process is lost.
+  /// Waits until `done` returns true, which is checked after each call of `notifier()`, but at most `limit` seconds.
+  /// Returns early, with what has happened, if a process is lost.
   std::optional<std::string> wait(const std::function<bool()>& done,
                                   double limit = std::numeric_limits<double>::infinity());
   /// May be called after the membership has ended.
