@@ -120,8 +120,8 @@ double tokens_of(const TrainConfig& config, int64_t batch_tokens) {
   return unit == Duration::Unit::tokens ? amount : amount * static_cast<double>(batch_tokens);
 }
 
-/// The run with the first of these divisions that `plumb train` can carry out; among these, `none` and `attention` are
-/// the same to it. Throws Error if there is none.
+/// The run with the first of these divisions that `plumb train` can carry out, which recomputes layers or nothing: `none`
+/// and `attention` are the same run. Throws Error if it can carry out none of them.
 RunConfig with_mesh(RunConfig run, const std::vector<plan::Estimate>& found, int64_t sequence) {
   const MeshCheck check(run);
   for (const plan::Estimate& each : found) {
