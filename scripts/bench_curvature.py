@@ -101,7 +101,7 @@ def eigenthings_tasks(model, criterion, x, y, vector):
         return HessianOperator(model, [(x, y)], supervised_loss(criterion), **options)
 
     def spectrum(of, steps):
-        return lanczos_tridiagonal(of, torch.randn(of.size), steps)
+        return lanczos_tridiagonal(of, torch.randn(of.size, device=x.device), steps)
 
     def block(place):
         return operator(param_filter=lambda name, _: bool(re.match(rf'layers\.{place}\.', name)))
@@ -120,7 +120,7 @@ def pyhessian_tasks(model, criterion, x, y, vector):
         return torch.stack([values, torch.zeros_like(values)], 1), vectors
 
     torch.eig = eig
-    found = hessian(model, criterion, data=(x, y), cuda=False)
+    found = hessian(model, criterion, data=(x, y), cuda=x.is_cuda)
     model.zero_grad()
     pieces = [piece.reshape(tensor.shape) for piece, tensor in
               zip(vector.split([tensor.numel() for tensor in found.params]), found.params)]
@@ -129,7 +129,12 @@ def pyhessian_tasks(model, criterion, x, y, vector):
         return torch.cat([piece.flatten() for piece in hessian_vector_product(found.gradsH, found.params, pieces)])
 
     return {'product': product,
-            'spectrum': lambda: hessian(model, criterion, data=(x, y), cuda=False).density(iter=STEPS, n_v=1)}
+            'spectrum': lambda: hessian(model, criterion, data=(x, y), cuda=x.is_cuda).density(iter=STEPS, n_v=1)}
+
+
+def finish(device):
+    if device != 'cpu':
+        torch.cuda.synchronize()
 
 
 def main():
@@ -138,6 +143,7 @@ def main():
     parser.add_argument('--width', type=int, default=64)
     parser.add_argument('--batch', type=int, default=4)
     parser.add_argument('--length', type=int, default=32)
+    parser.add_argument('--device', default='cpu')
     parser.add_argument('--threads', type=int, default=torch.get_num_threads())
     parser.add_argument('--compiled', action='store_true', help='also curvlinops within torch.compile')
     options = parser.parse_args()
@@ -145,11 +151,11 @@ def main():
     torch.backends.mha.set_fastpath_enabled(False)  # whole layers in one operation, without second derivatives
     torch.manual_seed(0)
     vocabulary = 256
-    model, criterion = Model(options.width, vocabulary).eval(), nn.CrossEntropyLoss()
-    tokens = torch.randint(vocabulary, (options.batch, options.length + 1))
+    model, criterion = Model(options.width, vocabulary).eval().to(options.device), nn.CrossEntropyLoss()
+    tokens = torch.randint(vocabulary, (options.batch, options.length + 1)).to(options.device)
     x, y = tokens[:, :-1].contiguous(), tokens[:, 1:].flatten()
     count = sum(tensor.numel() for tensor in model.parameters())
-    vector = torch.randn(count)
+    vector = torch.randn(count).to(options.device)
 
     with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
         tools = {}
@@ -169,10 +175,12 @@ def main():
             if task in tools[name]:
                 begin = time.perf_counter()
                 tools[name][task]()
+                finish(options.device)
                 seconds.setdefault((name, task), []).append(time.perf_counter() - begin)
                 print(f'{repetition} {name} {task} {seconds[name, task][-1]:.3f} s', file=sys.stderr)
 
-    print(f'{count:,} parameters, {y.numel()} tokens, {options.threads} threads, PyTorch {torch.__version__}; '
+    where = f'{options.threads} threads' if options.device == 'cpu' else torch.cuda.get_device_name()
+    print(f'{count:,} parameters, {y.numel()} tokens, {where}, PyTorch {torch.__version__}; '
           f'medians of {options.repetitions}\n')
     print('| | product | spectrum, 100 steps | 12 blocks, 20 steps | differs by |\n| --- | --- | --- | --- | --- |')
     for name in tools:
