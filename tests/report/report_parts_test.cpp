@@ -35,6 +35,26 @@ TEST(Intervals, AreListedByName) {
   EXPECT_EQ(with_intervals(many, 2), "from 1 (0.5 to 1.5) for arm 1 to 5 (4.5 to 5.5) for arm 0");
 }
 
+TEST(Figures, NamesLeaveOutWhatAllShare) {
+  const auto shortened = [](const std::vector<std::string>& names) {
+    Figure figure;
+    figure.caption = "Losses.";
+    for (const std::string& name : names) figure.add(name, "group");
+    figure.shorten_names();
+    std::vector<std::string> found;
+    for (const Series& one : figure.series) found.push_back(one.name);
+    found.push_back(figure.caption);
+    return found;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(shortened({"Post-LN, layers 6, warm-up 20", "Pre-LN, layers 6, warm-up 20", "Pre-LN, layers 6, runs"}),
+            (Names{"Post-LN, warm-up 20", "Pre-LN, warm-up 20", "Pre-LN, runs", "Losses. All of it: layers 6."}));
+  EXPECT_EQ(shortened({"a (2 runs, one seed)", "b (2 runs, one seed)"}),
+            (Names{"a (2 runs, one seed)", "b (2 runs, one seed)", "Losses."}));
+  EXPECT_EQ(shortened({"Post-LN", "Post-LN, theory"}), (Names{"Post-LN", "Post-LN, theory", "Losses."}));
+  EXPECT_EQ(shortened({"Post-LN, warm-up 20"}), (Names{"Post-LN, warm-up 20", "Losses."}));
+}
+
 TEST(Figures, SeriesStayValidWhileOthersAreAdded) {
   Figure figure;
   Series& first = figure.add("first", "group", "dashed");

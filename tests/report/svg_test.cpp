@@ -104,6 +104,10 @@ TEST(Svg, DrawsPointsHollowMarkersAndDensities) {
   const std::string hollow =
       drawn("line", R"([{"name": "s", "group": "pre-ln", "x": [1, 2, 3], "y": [3, 2, 1], "hollow": [2]}])");
   EXPECT_EQ(count_of(hollow, "stroke=\"#1566c0\" stroke-width=\"2\"/>"), 2U);  // the marker; and the legend's line
+  const std::string runs = drawn("line", R"([{"name": "mean", "group": "a", "x": [1, 2], "y": [1, 2]},
+      {"name": "mean, runs", "group": "a", "x": [1, 1], "y": [0, 2], "style": "points", "companion": true}])");
+  EXPECT_NE(runs.find(">mean</text>"), std::string::npos);
+  EXPECT_EQ(runs.find("mean, runs"), std::string::npos);  // they are of the mean's entry
   const std::string density = drawn("density", R"([{"name": "d", "x": [0, 1, 2], "y": [1e-30, 1, 1e-30]}])",
                                     R"({"label": "density", "log": true, "floor": 1e-9})");
   EXPECT_EQ(count_of(density, "opacity=\"0.15\""), 1U);

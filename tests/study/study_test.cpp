@@ -205,7 +205,7 @@ seeds = 1
     }
   }
   const Json& figure = entry(results["figures"], "id", "gradient_by_layer_decoder");
-  for (const auto& [scheme, name] : {std::pair{"post-ln", "Post-LN W₂"}, {"pre-ln", "Pre-LN W₂"}}) {
+  for (const auto& [scheme, name] : {std::pair{"post-ln", "Post-LN"}, {"pre-ln", "Pre-LN"}}) {
     const Json& series = entry(figure["series"], "name", name);
     EXPECT_EQ(series["group"], scheme);
     for (size_t i = 0; i < 3; ++i)

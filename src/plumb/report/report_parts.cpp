@@ -27,6 +27,26 @@ std::string as_sentence(std::string reason) {
   return reason;
 }
 
+/// "Post-LN, warm-up 20" → {"Post-LN", "warm-up 20"}; a comma in parentheses does not separate.
+std::vector<std::string> name_parts(const std::string& name) {
+  std::vector<std::string> parts(1);
+  int64_t depth = 0;
+  for (size_t i = 0; i < name.size(); ++i) {
+    depth += name[i] == '(' ? 1 : name[i] == ')' ? -1 : 0;
+    if (depth == 0 && name.compare(i, 2, ", ") == 0) {
+      parts.emplace_back();
+      ++i;
+    } else {
+      parts.back() += name[i];
+    }
+  }
+  return parts;
+}
+
+bool has_part(const std::vector<std::string>& parts, const std::string& part) {
+  return std::find(parts.begin(), parts.end(), part) != parts.end();
+}
+
 }  // namespace
 
 Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
@@ -77,6 +97,24 @@ Series& Figure::add(std::string name, std::string group, std::string style) {
   return added;
 }
 
+void Figure::shorten_names() {
+  if (series.size() < 2) return;
+  std::vector<std::vector<std::string>> names;
+  for (const Series& one : series) names.push_back(name_parts(one.name));
+  std::vector<std::string> shared;
+  for (const std::string& part : names.front()) {
+    if (std::all_of(names.begin(), names.end(), [&](const auto& name) { return has_part(name, part); }))
+      shared.push_back(part);
+  }
+  for (std::vector<std::string>& name : names) {
+    std::erase_if(name, [&](const std::string& part) { return has_part(shared, part); });
+    if (name.empty()) return;
+  }
+  if (shared.empty()) return;
+  for (size_t i = 0; i < series.size(); ++i) series[i].name = join(names[i]);
+  caption += fmt::format("{}All of it: {}.", caption.empty() ? "" : " ", join(shared));
+}
+
 Json Figure::to_json() const {
   Json json = {{"id", id},     {"title", title},    {"caption", caption},
                {"kind", kind}, {"x", axis_json(x)}, {"y", axis_json(y)}};
@@ -90,6 +128,7 @@ Json Figure::to_json() const {
     entry["style"] = one.style;
     if (!one.other_x.empty()) entry["other_x"] = one.other_x;
     if (one.hollow) entry["hollow"] = *one.hollow;
+    if (one.companion) entry["companion"] = true;
     json["series"].push_back(entry);
   }
   for (const Axis& axis : other_x) json["other_x"].push_back(axis_json(axis));
@@ -126,12 +165,8 @@ Json Table::to_json() const {
 }
 
 std::string display_name(const std::string& arm) {
-  std::vector<std::string> parts;
-  for (size_t begin = 0; begin <= arm.size();) {
-    const size_t end = std::min(arm.find(", ", begin), arm.size());
-    parts.push_back(residual_schemes().title(arm.substr(begin, end - begin)));
-    begin = end + 2;
-  }
+  std::vector<std::string> parts = name_parts(arm);
+  for (std::string& part : parts) part = residual_schemes().title(part);
   return join(parts);
 }
 

@@ -41,7 +41,7 @@ class Drawing {
     size_t shape = 0;
     std::vector<Place> places;
     std::vector<size_t> hollow;
-    bool ended = false, empty = true;
+    bool ended = false, empty = true, companion = false;
     size_t length = 0;
   };
 
@@ -89,9 +89,10 @@ Drawing::Drawing(const Json& figure, const std::vector<std::string>& groups)
     for (const Json& series : figure.at("series")) {
       const double width =
           52 + width_of(series.value("name", "")) + (ends(series.at("y")) ? width_of(text_of("ended")) + 60 : 0);
-      if (x > 0 && x + width > kWidth) x = 0, top_ += kRow;
+      const bool apart = !series.value("companion", false);
+      if (apart && x > 0 && x + width > kWidth) x = 0, top_ += kRow;
       keys_.emplace_back(x, top_);
-      x += width;
+      if (apart) x += width;
     }
     top_ += kRow + 8;
   }
@@ -168,6 +169,7 @@ void Drawing::read_curves(const std::vector<std::string>& groups) {
     one.shape = color + k;
     one.length = series.at("y").size();
     one.hollow = series.value("hollow", std::vector<size_t>());
+    one.companion = series.value("companion", false);
     one.ended = kind_ == "line" && ends(series.at("y"));
     const Json low = series.value("low", Json::array()), high = series.value("high", Json::array());
     for (size_t i = 0; i < one.length; ++i) {
@@ -288,6 +290,7 @@ std::string Drawing::legend() const {
   for (size_t i = 0; i < keys_.size(); ++i) {
     const auto [x, y] = keys_[i];
     const Curve& one = curves_[i];
+    if (one.companion) continue;
     const std::string ended = text_of("ended").empty() ? "diverged" : text_of("ended");
     const std::string note = one.empty ? " (no finite value)" : one.ended ? fmt::format(" ({})", ended) : "";
     text += swatch(one, x, y + 5) + svg_text(x + 34, y + 9, "start", one.name + note, kSvgText);

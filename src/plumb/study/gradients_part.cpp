@@ -116,11 +116,13 @@ Figure gradient_figure(StackKind stack, const NormsByArm& usual, const NormsByAr
       series.point(layer + 1, size_interval(norms_at(norms, feed_forward_matrix({stack, layer}, matrix))));
   };
   for (const auto& [arm, norms] : usual) {
-    fill(figure.add(display_name(arm) + " W₂", arm), norms, 2);
-    fill(figure.add(display_name(arm) + " W₁", arm, "dashed"), norms, 1);
+    fill(figure.add(display_name(arm), arm), norms, 2);
+    Series& first = figure.add(display_name(arm) + ", W₁", arm, "dashed");
+    first.companion = true;
+    fill(first, norms, 1);
   }
   for (const auto& [arm, norms] : in_theory)
-    fill(figure.add(display_name(arm) + " W₂, theory's setting", "theory's setting"), norms, 2);
+    fill(figure.add(display_name(arm) + ", theory's setting", "theory's setting"), norms, 2);
   return figure;
 }
 

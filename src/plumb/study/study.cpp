@@ -158,7 +158,8 @@ Json settings_groups(const std::string& toml) {
 
 void append(Json& results, const PartResult& part, const std::string& name, const std::vector<std::string>& schemes) {
   std::map<std::string, std::vector<Figure>> figures;  // by id before division
-  for (const Figure& figure : part.figures) {
+  for (Figure figure : part.figures) {
+    figure.shorten_names();
     figures[figure.id] = split_by_scheme(figure, schemes);
     for (const Figure& each : figures[figure.id]) results["figures"].push_back(each.to_json());
   }

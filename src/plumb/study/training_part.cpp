@@ -242,6 +242,7 @@ Figure sweep_figure(const StudyContext& context, const std::vector<Arm>& arms, c
     means.hollow.emplace();
     Series runs{arm.id.name() + ", runs", arm.id.study_arm};
     runs.style = "points";
+    runs.companion = true;
     for (const Sweep::Point& point : arm.sweep.points) {
       if (!arm.sweep.open_end().empty() && &point == &arm.sweep.best()) means.hollow->push_back(means.x.size());
       means.point(point.learning_rate, judge(point.losses, {}).effect.mean);

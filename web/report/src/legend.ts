@@ -33,18 +33,24 @@ export interface LegendEvents {
 
 /** Fills `holder`; `view.hidden` is changed in place. */
 export function drawLegend(holder: HTMLElement, figure: Figure, looks: Look[], drawn: DrawnSeries[], view: View, events: LegendEvents): void {
-  const count = figure.series.length;
+  const all = [...figure.series.keys()];
+  // A series with those that have no entry of their own.
+  const entry = (index: number) => all.filter((other) => other === index ||
+    (other > index && figure.series.slice(index + 1, other + 1).every((series) => series.companion)));
   const alone = (index: number) => {
-    const already = !view.hidden.has(index) && view.hidden.size === count - 1;
-    view.hidden = new Set(already ? [] : [...Array(count).keys()].filter((other) => other !== index));
+    const others = all.filter((other) => !entry(index).includes(other));
+    const already = !view.hidden.has(index) && others.every((other) => view.hidden.has(other));
+    view.hidden = new Set(already ? [] : others);
     events.changed();
   };
-  const buttons = figure.series.map((series, index) => {
+  const buttons = all.filter((index) => index === 0 || !figure.series[index].companion).map((index) => {
+    const series = figure.series[index];
     const ended = drawn.find((one) => one.index === index)?.ended;
     const empty = series.y.every((value) => value === null);
     const toggle = (event: Event) => {
       if ((event as MouseEvent).shiftKey) return alone(index);
-      if (!view.hidden.delete(index)) view.hidden.add(index);
+      const shown = view.hidden.has(index);
+      for (const each of entry(index)) shown ? view.hidden.delete(each) : view.hidden.add(each);
       events.changed();
     };
     return h("button", {

@@ -25,6 +25,8 @@ export interface Series {
   high?: (number | null)[];
   /** The indices of points with hollow markers; the others then have filled ones, on dashed lines as well. */
   hollow?: number[];
+  /** It belongs to the series before it: both are one entry of the legend. */
+  companion: boolean;
   /** The places on the figure's other axes. */
   otherX: (number | null)[][];
   /** What `y` was before it was smoothed. */
@@ -143,6 +145,7 @@ function readSeries(raw: Raw, axes: number): Series {
     low: high && low,
     high: low && high,
     hollow: Array.isArray(raw.hollow) ? raw.hollow.map(Number) : undefined,
+    companion: raw.companion === true,
     otherX: Array.from({ length: axes }, (_, axis) => {
       const at = list(list(raw.other_x)[axis]);
       return y.map((_, index) => finite(at[index]));

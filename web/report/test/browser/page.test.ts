@@ -140,6 +140,21 @@ test("the legend hides and shows series", () => visit(sample, async (page) => {
   assert.deepEqual(await all(), ["true", "true", "true"]);
 }));
 
+test("runs are hidden and shown with their mean", () => visit({ figures: [{ id: "sweep", title: "Sweep", kind: "line", series: [
+  { name: "first", x: [1, 2], y: [1, 2] }, { name: "first, runs", x: [1, 1], y: [0, 2], style: "points", companion: true },
+  { name: "second", x: [1, 2], y: [3, 4] }] }] }, async (page) => {
+  assert.deepEqual(await figure(page, "sweep").locator(".key").allTextContents(), ["first", "second"]);
+  const drawings = () => figure(page, "sweep").locator(".canvas svg path").count();
+  const all = await drawings();
+  await key(page, "sweep", "first").click();
+  await page.waitForFunction((before) => document.querySelectorAll("#figure-sweep .canvas svg path").length <= before - 5, all);
+  await key(page, "sweep", "first").click();
+  await page.waitForFunction((before) => document.querySelectorAll("#figure-sweep .canvas svg path").length === before, all);
+  await key(page, "sweep", "second").dblclick();
+  assert.deepEqual(await figure(page, "sweep").locator(".key").evaluateAll((keys) => keys.map((one) => one.getAttribute("aria-pressed"))),
+    ["false", "true"]);
+}));
+
 test("an axis turns logarithmic and says what it cannot show", () => visit(sample, async (page) => {
   const button = figure(page, "growth").getByRole("button", { name: "log y" });
   const linear = await numbers(page, "growth");
