@@ -55,6 +55,38 @@ inline void without_biases(RunConfig& run) {
   run.train.weight_decay = 0.1;
 }
 
+/// An encoder-decoder with one table of embeddings.
+inline const Architecture kPostLn = {"PostLn", [](RunConfig& run) {
+                                       run.model.residual = "post-ln";
+                                       run.model.share_embeddings = "all";
+                                     }};
+
+/// Gated, with rotary positions and grouped keys.
+inline const Architecture kLlama = {"Llama", [](RunConfig& run) {
+                                      without_biases(run);
+                                      run.model.activation = "swiglu";
+                                      run.model.positions = "rotary";
+                                      run.model.kv_heads = 2;
+                                    }};
+
+/// With relative positions, and heads that are not d_model / heads wide.
+inline const Architecture kGopher = {"Gopher", [](RunConfig& run) {
+                                       without_biases(run);
+                                       run.model.activation = "gelu";
+                                       run.model.positions = "transformer-xl";
+                                       run.model.head_size = 5;
+                                     }};
+
+/// Whose later layers read the values of the first.
+inline const Architecture kGated = {"GatedWithNormsOfHeads", [](RunConfig& run) {
+                                      without_biases(run);
+                                      run.model.attention_gate = true;
+                                      run.model.qk_norm = "rmsnorm";
+                                      run.model.value_residual = true;
+                                      run.model.parallel = true;
+                                      run.model.activation = "geglu";
+                                    }};
+
 /// Steps of two ragged batches in micro-batches, with dropout, clipping and validation.
 class DividedTraining : public ::testing::TestWithParam<Architecture> {
  protected:

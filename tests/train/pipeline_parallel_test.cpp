@@ -22,51 +22,32 @@ using test::Architecture;
 using test::Shape;
 using test::without_biases;
 
-void four_layers(RunConfig& run) {
-  without_biases(run);
-  run.model.decoder_layers = 4;
+/// The same decoder with four layers, a stage each.
+Architecture of_four_layers(const Architecture& decoder) {
+  return {decoder.name, [set = decoder.set](RunConfig& run) {
+            set(run);
+            run.model.decoder_layers = 4;
+          }};
+}
+
+Architecture of_residual(const std::string& name, const std::string& residual) {
+  return of_four_layers({name, [residual](RunConfig& run) {
+                           without_biases(run);
+                           run.model.residual = residual;
+                         }});
 }
 
 const std::vector<Architecture> kArchitecturesInStages = {
-    {"Llama",
-     [](RunConfig& run) {
-       four_layers(run);
-       run.model.activation = "swiglu";
-       run.model.positions = "rotary";
-       run.model.kv_heads = 2;
-     }},
-    {"Gopher",  // its output matrix is not the embedding
-     [](RunConfig& run) {
-       four_layers(run);
-       run.model.activation = "gelu";
-       run.model.positions = "transformer-xl";
-       run.model.head_size = 5;
-       run.model.share_embeddings = "none";
-     }},
-    {"ResiDual",
-     [](RunConfig& run) {
-       four_layers(run);
-       run.model.residual = "residual-dual";
-     }},
-    {"HyperConnections",
-     [](RunConfig& run) {
-       four_layers(run);
-       run.model.residual = "hyper-connections";
-     }},
-    {"GatedWithNormsOfHeads",  // values of the first layer pass through all stages
-     [](RunConfig& run) {
-       four_layers(run);
-       run.model.attention_gate = true;
-       run.model.qk_norm = "rmsnorm";
-       run.model.value_residual = true;
-       run.model.parallel = true;
-       run.model.activation = "geglu";
-     }},
-    {"PostLn",  // an encoder-decoder, three of whose stages have the same embedding
-     [](RunConfig& run) {
-       run.model.residual = "post-ln";
-       run.model.share_embeddings = "all";
-     }},
+    of_four_layers(test::kLlama),
+    of_four_layers({"Gopher",
+                    [](RunConfig& run) {
+                      test::kGopher.set(run);
+                      run.model.share_embeddings = "none";  // its output matrix is not the embedding
+                    }}),
+    of_residual("ResiDual", "residual-dual"),
+    of_residual("HyperConnections", "hyper-connections"),
+    of_four_layers(test::kGated),
+    test::kPostLn,  // three of its stages have the same embedding
 };
 
 class PipelineParallel : public test::DividedTraining {};

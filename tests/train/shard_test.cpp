@@ -33,25 +33,9 @@ Shape in_pieces(int64_t processes, const std::string& shard, bool recompute = fa
 }
 
 const std::vector<Architecture> kShardedModels = {
-    {"PostLn",
-     [](RunConfig& run) {
-       run.model.residual = "post-ln";
-       run.model.share_embeddings = "all";
-     }},
-    {"Llama",
-     [](RunConfig& run) {
-       without_biases(run);
-       run.model.activation = "swiglu";
-       run.model.positions = "rotary";
-       run.model.kv_heads = 2;
-     }},
-    {"Gopher",
-     [](RunConfig& run) {
-       without_biases(run);
-       run.model.activation = "gelu";
-       run.model.positions = "transformer-xl";
-       run.model.head_size = 5;
-     }},
+    test::kPostLn,
+    test::kLlama,
+    test::kGopher,
     {"ResiDual", [](RunConfig& run) { run.model.residual = "residual-dual"; }},
     {"ValueResidualInParallel",
      [](RunConfig& run) {

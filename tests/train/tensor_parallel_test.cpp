@@ -21,34 +21,10 @@ using test::Shape;
 using test::without_biases;
 
 const std::vector<Architecture> kArchitectures = {
-    {"PostLn",
-     [](RunConfig& run) {
-       run.model.residual = "post-ln";
-       run.model.share_embeddings = "all";
-     }},
-    {"Llama",
-     [](RunConfig& run) {
-       without_biases(run);
-       run.model.activation = "swiglu";
-       run.model.positions = "rotary";
-       run.model.kv_heads = 2;
-     }},
-    {"Gopher",
-     [](RunConfig& run) {
-       without_biases(run);
-       run.model.activation = "gelu";
-       run.model.positions = "transformer-xl";
-       run.model.head_size = 5;
-     }},
-    {"GatedWithNormsOfHeads",
-     [](RunConfig& run) {
-       without_biases(run);
-       run.model.attention_gate = true;
-       run.model.qk_norm = "rmsnorm";
-       run.model.value_residual = true;
-       run.model.parallel = true;
-       run.model.activation = "geglu";
-     }},
+    test::kPostLn,
+    test::kLlama,
+    test::kGopher,
+    test::kGated,
     {"HybridNorm", [](RunConfig& run) { run.model.residual = "hybridnorm"; }},
 };
 
