@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <array>
+#include <cmath>
 
 #include "plumb/base/parallel.h"
 #include "plumb/ops/dispatch.h"
@@ -30,44 +32,67 @@ std::vector<Tensor> contiguous(const std::vector<Tensor>& tensors) {
   return dense;
 }
 
+/// One matrix or vector. The second pass goes backward, so that it begins with what the cache still holds.
+template <typename T>
+void lamb_piece(const LambUpdate& u, const T* gradient, T* m, T* v, T* w, int64_t n) {
+  constexpr int64_t kChunk = 16384;
+  const int64_t chunks = (n + kChunk - 1) / kChunk;
+  std::vector<kernels::LambSquares> squares(static_cast<size_t>(chunks));
+  parallel_ranges(chunks, 1, [&](int64_t first, int64_t end) {
+    for (int64_t c = first; c < end; ++c) {
+      const int64_t at = c * kChunk;
+      squares[static_cast<size_t>(c)] =
+          kernels::lamb_moments<T>(u, gradient + at, m + at, v + at, w + at, std::min(kChunk, n - at));
+    }
+  });
+  kernels::LambSquares sum;  // in an order independent of the number of threads
+  for (const kernels::LambSquares& each : squares) sum = {sum.w + each.w, sum.u + each.u};
+  const bool scaled = u.adapts && sum.w != 0 && sum.u != 0;  // NaN is not 0
+  const kernels::LambStep step{.step = u.step,
+                               .root_scale = u.root_scale,
+                               .eps = u.eps,
+                               .decay = u.decay,
+                               .rate = u.rate * (scaled ? std::sqrt(sum.w / sum.u) : 1)};
+  parallel_ranges(chunks, 1, [&](int64_t first, int64_t end) {
+    for (int64_t c = end - 1; c >= first; --c) {
+      const int64_t at = c * kChunk;
+      kernels::update<kernels::LambStep, T>(step, m + at, {v + at, w + at}, std::min(kChunk, n - at));
+    }
+  });
+}
+
 }  // namespace
 
-void adam_update(const std::vector<AdamUpdate>& updates, const std::vector<Tensor>& gradients,
-                 const std::vector<Tensor>& m, const std::vector<Tensor>& v, const std::vector<Tensor>& parameters) {
-  if (parameters.empty()) return;
+template <typename Update>
+void update(const std::vector<Update>& updates, const std::vector<Tensor>& gradients,
+            const UpdatedPieces<Update::kVectors>& pieces) {
+  if (updates.empty()) return;
   const std::vector<Tensor> dense = contiguous(gradients);
-  dispatch(parameters[0], [&]<typename T>() {
-    for_each_range(parameters, [&](size_t i, int64_t begin, int64_t n) {
-      const AdamUpdate& update = updates[i];
-      const kernels::AdamStep step{.beta1 = update.beta1,
-                                   .beta2 = update.beta2,
-                                   .eps = update.eps,
-                                   .step = update.step,
-                                   .root_scale = update.root_scale,
-                                   .decay = update.decay,
-                                   .gradient_scale = update.gradient_scale};
-      kernels::adam<T>(step, dense[i].data_ptr<T>(), m[i].data_ptr<T>(), v[i].data_ptr<T>(),
-                       parameters[i].data_ptr<T>(), begin, begin + n);
+  dispatch(dense[0], [&]<typename T>() {
+    for_each_range(dense, [&](size_t i, int64_t begin, int64_t n) {
+      std::array<T*, Update::kVectors> vectors;
+      for (size_t k = 0; k < vectors.size(); ++k) vectors[k] = pieces[k][i].template data_ptr<T>() + begin;
+      kernels::update<Update, T>(updates[i], dense[i].template data_ptr<T>() + begin, vectors, n);
     });
   });
 }
 
-void sgd_update(const std::vector<SgdUpdate>& updates, const std::vector<Tensor>& gradients,
-                const std::vector<Tensor>& momentum, const std::vector<Tensor>& parameters) {
-  if (parameters.empty()) return;
+template void update(const std::vector<AdamUpdate>&, const std::vector<Tensor>&, const UpdatedPieces<3>&);
+template void update(const std::vector<SgdUpdate>&, const std::vector<Tensor>&, const UpdatedPieces<2>&);
+template void update(const std::vector<AveragedUpdate>&, const std::vector<Tensor>&, const UpdatedPieces<2>&);
+template void update(const std::vector<LionUpdate>&, const std::vector<Tensor>&, const UpdatedPieces<2>&);
+template void update(const std::vector<ScheduleFreeUpdate>&, const std::vector<Tensor>&, const UpdatedPieces<4>&);
+
+template <>
+void update(const std::vector<LambUpdate>& updates, const std::vector<Tensor>& gradients,
+            const UpdatedPieces<3>& pieces) {
   const std::vector<Tensor> dense = contiguous(gradients);
-  dispatch(parameters[0], [&]<typename T>() {
-    for_each_range(parameters, [&](size_t i, int64_t begin, int64_t n) {
-      const SgdUpdate& update = updates[i];
-      const kernels::SgdStep step{.rate = update.rate,
-                                  .momentum = update.momentum,
-                                  .decay = update.decay,
-                                  .gradient_scale = update.gradient_scale,
-                                  .nesterov = update.nesterov};
-      kernels::sgd<T>(step, dense[i].data_ptr<T>() + begin, momentum[i].data_ptr<T>() + begin,
-                      parameters[i].data_ptr<T>() + begin, n);
+  for (size_t i = 0; i < updates.size(); ++i) {
+    dispatch(dense[i], [&]<typename T>() {
+      lamb_piece<T>(updates[i], dense[i].data_ptr<T>(), pieces[0][i].data_ptr<T>(), pieces[1][i].data_ptr<T>(),
+                    pieces[2][i].data_ptr<T>(), dense[i].numel());
     });
-  });
+  }
 }
 
 double sum_of_squares(const std::vector<Tensor>& tensors) {
