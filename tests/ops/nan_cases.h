@@ -353,6 +353,14 @@ inline std::vector<NanCase> others() {
                    },
                    1, both});
   }
+  all.push_back({"symmetric product",
+                 [](const Tensors& x) {
+                   return Tensors{ops::symmetric_product(x[0], x[0], {.scale = 0.5, .plus = x[1] + x[1].t()})};
+                 },
+                 [] {
+                   return Tensors{random_tensor({20, 6}, 1), random_tensor({20, 20}, 2)};
+                 },
+                 0});
   const auto piece = [](uint64_t seed) { return random_tensor({37}, seed); };
   // g, then the vectors that the rule names, of which a nonnegative one is squared here
   const auto update = [&]<typename Update>(const std::string& name, const Update& rule, size_t squared) {

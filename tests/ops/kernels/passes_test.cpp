@@ -15,6 +15,7 @@
 #include "plumb/ops/kernels/optimizer.h"
 #include "plumb/ops/kernels/top_values.h"
 #include "plumb/ops/linear.h"
+#include "plumb/ops/precision.h"
 
 namespace plumb::testing {
 namespace {
@@ -319,6 +320,32 @@ TYPED_TEST(PassKernels, LogPartition) {
       this->expect_close(kernels::log_partition(x.template data_ptr<TypeParam>(), n, TypeParam(52)),
                          at::logsumexp(this->wide(x), {0}).template item<double>());
     });
+  }
+}
+
+TEST(SymmetricProductKernel, IsTheProductAndExactlySymmetric) {
+  for (const auto& [n, k] : {std::pair<int64_t, int64_t>{1, 1}, {5, 70}, {16, 3}, {17, 17}, {128, 40}, {300, 33}}) {
+    SCOPED_TRACE(::testing::Message() << n << 'x' << k);
+    const Tensor a = random_tensor({n, k + 3}, 1).to(at::kFloat).narrow(1, 0, k);  // part of a wider matrix
+    const Tensor rounded = ops::to_bfloat16(a.contiguous());
+    const Tensor some = random_tensor({n, n}, 2).to(at::kFloat), plus = some + some.t();
+    for (const std::string& name : kernels::instruction_sets()) {
+      SCOPED_TRACE(name);
+      kernels::use_instruction_set(name);
+      for (const Tensor& factor : {a, rounded}) {
+        const Tensor wide = factor.to(at::kDouble), square = at::mm(wide, wide.t());
+        const auto expect = [&](const Tensor& found, const Tensor& expected) {
+          EXPECT_TRUE(found.equal(found.t()));
+          EXPECT_LE((found.to(at::kDouble) - expected).abs().max().item<double>(),
+                    3e-6 * (1 + expected.abs().max().item<double>()));
+        };
+        expect(ops::symmetric_product(factor, factor), square);
+        expect(
+            ops::symmetric_product(factor, factor, {.scale = 2.5, .plus = plus, .plus_scale = -0.5, .diagonal = 0.25}),
+            2.5 * square - 0.5 * plus.to(at::kDouble) + 0.25 * at::eye(n, at::kDouble));
+      }
+    }
+    kernels::use_instruction_set("");
   }
 }
 

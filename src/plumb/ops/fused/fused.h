@@ -46,6 +46,7 @@ Tensor to_bfloat16(const Tensor& x);
 
 Tensor matrix_product(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose_b);
 Tensor gemm(const Tensor& a, const Tensor& b, const GemmOptions& options);
+Tensor symmetric_product(const Tensor& a, const Tensor& b, const SymmetricOptions& options);
 Tensor column_sums(const Tensor& x);
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation activation);
 /// `start` is defined; at least one token.

@@ -55,6 +55,7 @@ Tensor rms_norm(const Tensor& x, const Tensor& gamma, double eps);
 
 Tensor matrix_product(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose_b);
 Tensor gemm(const Tensor& a, const Tensor& b, const GemmOptions& options);
+Tensor symmetric_product(const Tensor& a, const Tensor& b, const SymmetricOptions& options);
 /// What gemm() adds to a product and applies to it; writes to the product.
 Tensor finish(const Tensor& product, const GemmOptions& options);
 Tensor column_sums(const Tensor& x);
