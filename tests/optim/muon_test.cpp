@@ -62,7 +62,7 @@ TEST(NewtonSchulz, KeepsSmallSingularValuesInFloat32) {
   const Tensor x = at::matmul(u * at::logspace(0, -4, 64, 10, at::kDouble), vh);
   for (const int64_t steps : {5, 8}) {
     EXPECT_LT(difference(newton_schulz(x, steps), by_singular_values(x, steps)), 1e-10);
-    EXPECT_LT(difference(newton_schulz(x.to(at::kFloat), steps).to(at::kDouble), by_singular_values(x, steps)), 2e-3);
+    EXPECT_LT(difference(newton_schulz(x.to(at::kFloat), steps).to(at::kDouble), by_singular_values(x, steps)), 1e-4);
   }
 }
 

@@ -32,31 +32,28 @@ std::vector<Tensor> contiguous(const std::vector<Tensor>& tensors) {
   return dense;
 }
 
-/// One matrix or vector. The second pass goes backward, so that it begins with what the cache still holds.
-template <typename T>
-void lamb_piece(const LambUpdate& u, const T* gradient, T* m, T* v, T* w, int64_t n) {
+/// Part of a tensor. The division into chunks, and so a sum over them, does not depend on the number of threads.
+struct Chunk {
+  size_t tensor;
+  int64_t begin, size;
+};
+std::vector<Chunk> chunks_of(const std::vector<Tensor>& tensors) {
   constexpr int64_t kChunk = 16384;
-  const int64_t chunks = (n + kChunk - 1) / kChunk;
-  std::vector<kernels::LambSquares> squares(static_cast<size_t>(chunks));
-  parallel_ranges(chunks, 1, [&](int64_t first, int64_t end) {
-    for (int64_t c = first; c < end; ++c) {
-      const int64_t at = c * kChunk;
-      squares[static_cast<size_t>(c)] =
-          kernels::lamb_moments<T>(u, gradient + at, m + at, v + at, w + at, std::min(kChunk, n - at));
-    }
-  });
-  kernels::LambSquares sum;  // in an order independent of the number of threads
-  for (const kernels::LambSquares& each : squares) sum = {sum.w + each.w, sum.u + each.u};
-  const bool scaled = u.adapts && sum.w != 0 && sum.u != 0;  // NaN is not 0
-  const kernels::LambStep step{.step = u.step,
-                               .root_scale = u.root_scale,
-                               .eps = u.eps,
-                               .decay = u.decay,
-                               .rate = u.rate * (scaled ? std::sqrt(sum.w / sum.u) : 1)};
-  parallel_ranges(chunks, 1, [&](int64_t first, int64_t end) {
-    for (int64_t c = end - 1; c >= first; --c) {
-      const int64_t at = c * kChunk;
-      kernels::update<kernels::LambStep, T>(step, m + at, {v + at, w + at}, std::min(kChunk, n - at));
+  std::vector<Chunk> chunks;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    for (int64_t begin = 0; begin < tensors[i].numel(); begin += kChunk)
+      chunks.push_back({i, begin, std::min(kChunk, tensors[i].numel() - begin)});
+  }
+  return chunks;
+}
+
+/// Calls work(chunk, its number) in parallel, backward in each thread's part if so wanted.
+template <typename Work>
+void for_each_chunk(const std::vector<Chunk>& chunks, bool backward, const Work& work) {
+  parallel_ranges(std::ssize(chunks), 2, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const auto c = static_cast<size_t>(backward ? begin + end - 1 - i : i);
+      work(chunks[c], c);
     }
   });
 }
@@ -86,36 +83,47 @@ template void update(const std::vector<ScheduleFreeUpdate>&, const std::vector<T
 template <>
 void update(const std::vector<LambUpdate>& updates, const std::vector<Tensor>& gradients,
             const UpdatedPieces<3>& pieces) {
+  if (updates.empty()) return;
   const std::vector<Tensor> dense = contiguous(gradients);
-  for (size_t i = 0; i < updates.size(); ++i) {
-    dispatch(dense[i], [&]<typename T>() {
-      lamb_piece<T>(updates[i], dense[i].data_ptr<T>(), pieces[0][i].data_ptr<T>(), pieces[1][i].data_ptr<T>(),
-                    pieces[2][i].data_ptr<T>(), dense[i].numel());
+  const std::vector<Chunk> chunks = chunks_of(dense);
+  std::vector<kernels::LambSquares> squares(chunks.size()), sums(updates.size());
+  dispatch(dense[0], [&]<typename T>() {
+    const auto at = [](const std::vector<Tensor>& tensors, const Chunk& chunk) {
+      return tensors[chunk.tensor].data_ptr<T>() + chunk.begin;
+    };
+    const auto& [m, v, w] = pieces;
+    for_each_chunk(chunks, false, [&](const Chunk& chunk, size_t c) {
+      squares[c] = kernels::lamb_moments<T>(updates[chunk.tensor], at(dense, chunk), at(m, chunk), at(v, chunk),
+                                            at(w, chunk), chunk.size);
     });
-  }
+    for (size_t c = 0; c < chunks.size(); ++c) {
+      kernels::LambSquares& sum = sums[chunks[c].tensor];
+      sum = {sum.w + squares[c].w, sum.u + squares[c].u};
+    }
+    // Backward, to begin with what the cache still holds
+    for_each_chunk(chunks, true, [&](const Chunk& chunk, size_t) {
+      const LambUpdate& u = updates[chunk.tensor];
+      const kernels::LambSquares& sum = sums[chunk.tensor];
+      const bool scaled = u.adapts && sum.w != 0 && sum.u != 0;  // NaN is not 0
+      const kernels::LambStep step{.step = u.step,
+                                   .root_scale = u.root_scale,
+                                   .eps = u.eps,
+                                   .decay = u.decay,
+                                   .rate = u.rate * (scaled ? std::sqrt(sum.w / sum.u) : 1)};
+      kernels::update<kernels::LambStep, T>(step, at(m, chunk), {at(v, chunk), at(w, chunk)}, chunk.size);
+    });
+  });
 }
 
 double sum_of_squares(const std::vector<Tensor>& tensors) {
-  struct Chunk {
-    size_t tensor;
-    int64_t begin, size;
-  };
-  constexpr int64_t kChunk = 16384;
   const std::vector<Tensor> dense = contiguous(tensors);
-  std::vector<Chunk> chunks;
-  for (size_t i = 0; i < dense.size(); ++i) {
-    for (int64_t begin = 0; begin < dense[i].numel(); begin += kChunk) {
-      chunks.push_back({i, begin, std::min(kChunk, dense[i].numel() - begin)});
-    }
-  }
+  const std::vector<Chunk> chunks = chunks_of(dense);
   std::vector<double> sums(chunks.size());
-  parallel_ranges(static_cast<int64_t>(chunks.size()), 2, [&](int64_t begin, int64_t end) {
-    for (auto c = static_cast<size_t>(begin); c < static_cast<size_t>(end); ++c) {
-      const Tensor& tensor = dense[chunks[c].tensor];
-      dispatch(tensor, [&]<typename T>() {
-        sums[c] = kernels::sum_of_squares<T>(tensor.data_ptr<T>() + chunks[c].begin, chunks[c].size);
-      });
-    }
+  for_each_chunk(chunks, false, [&](const Chunk& chunk, size_t c) {
+    const Tensor& tensor = dense[chunk.tensor];
+    dispatch(tensor, [&]<typename T>() {
+      sums[c] = kernels::sum_of_squares<T>(tensor.data_ptr<T>() + chunk.begin, chunk.size);
+    });
   });
   double total = 0;
   for (const double sum : sums) total += sum;
