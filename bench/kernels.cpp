@@ -232,8 +232,8 @@ void adam(benchmark::State& state) {
   auto m = values(kParameters), w = values(kParameters);
   std::vector<float> v(w.size(), 0.1F);
   while (state.KeepRunning()) {
-    kernels::adam<float>({0.9, 0.98, 1e-9, 1e-4, 1.0, 0.0, 1.0}, gradient.data(), m.data(), v.data(), w.data(), 0,
-                         kParameters);
+    kernels::update<ops::AdamUpdate, float>({0.9, 0.98, 1e-9, 1e-4, 1.0, 0.0, 1.0}, gradient.data(),
+                                            {m.data(), v.data(), w.data()}, kParameters);
     benchmark::ClobberMemory();
   }
   count_floats(state, 7 * kParameters);

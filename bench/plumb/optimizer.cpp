@@ -9,6 +9,7 @@
 #include "declared_manual.h"
 #include "plumb/base/timing.h"
 #include "plumb/ops/device.h"
+#include "plumb/ops/precision.h"
 #include "plumb/optim/cautious.h"
 #include "plumb/plan/local_memory.h"
 
@@ -25,12 +26,13 @@ struct OptimizerArguments {
   int64_t runs = 10;
   std::vector<std::string> names;  // empty: all
   bool cautious = false;
+  std::string precision = "float32";
   std::string directory;  // to export to, if any
 };
 
 Json sizes_of(const OptimizerArguments& a) {
   Json json = sizes_json(a.model);
-  json.update({{"cautious", a.cautious}, {"runs", a.runs}});
+  json.update({{"cautious", a.cautious}, {"runs", a.runs}, {"precision", a.precision}});
   return json;
 }
 
@@ -121,6 +123,8 @@ Json measure(const OptimizerArguments& arguments, uint64_t seed) {
   const std::unique_ptr<Model> model = make_model(decoder_config(arguments.model));
   model->initialize(seed);
   UpdatedParameters updated(model->parameters(), seed);
+  ops::MatrixPrecision precision(ops::precision_of(arguments.precision));
+  const ops::PrecisionGuard guard(precision);
   Json json = result_document("optimizer", sizes_of(arguments));
   json["parameters"] = updated.parameters().count();
   json["optimizers"] = Json::array();
@@ -160,6 +164,7 @@ void add_optimizer(CLI::App& bench, Globals& globals) {
           optimizers().names());
   verb->add_flag("--cautious", arguments->cautious,
                  "Take cautious steps (train.cautious); leaves out optimizers that average the weights");
+  add_precision_option(*verb, arguments->precision);
   add_sizes(*verb, arguments->model);
   add_size(*verb, "--runs", arguments->runs, "Timed updates; the median and the mean are reported");
   add_export_option(*verb, arguments->directory);

@@ -53,6 +53,19 @@ TEST(BenchOptimizer, ReportsEveryOptimizer) {
   }
 }
 
+TEST(BenchOptimizer, RoundsProductsIfWanted) {
+  const auto moved = [](const std::string& precision) {
+    const TemporaryDirectory directory;
+    const std::string folder = (directory / "work").string();
+    test::succeeded(
+        run_plumb(small_decoder({"--optimizer", "adam,muon", "--precision", precision, "--export", folder})));
+    return read_json(folder + "/work.json")["moved"];
+  };
+  const Json exact = moved("float32"), rounded = moved("bf16");
+  EXPECT_EQ(exact["adam"], rounded["adam"]);  // which multiplies nothing
+  EXPECT_NE(exact["muon"], rounded["muon"]);
+}
+
 TEST(BenchOptimizer, TakesTheOptimizersAskedForInTheirOrder) {
   const Finished finished = test::succeeded(run_plumb(small_decoder({"--optimizer", "sgd,adam"})));
   EXPECT_EQ(names_of(Json::parse(finished.output)), (std::vector<std::string>{"sgd", "adam"}));

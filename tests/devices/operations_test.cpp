@@ -65,8 +65,8 @@ TEST_P(OperationsOnDevices, NoOperationMixesThem) {
       ops::relative_attention(make({4, 2}, one), make({4, 2}, one), make({4, 4}, other), make({4, 2}, other), layout,
                               shape);
     });
-    refuses("sgd", [&] { ops::sgd_update({ops::SgdUpdate{}}, {foreign}, {row.clone()}, {row}); });
-    refuses("adam", [&] { ops::adam_update({ops::AdamUpdate{}}, {row}, {row.clone()}, {foreign}, {row}); });
+    refuses("sgd", [&] { ops::update(std::vector{ops::SgdUpdate{}}, {foreign}, {{{row.clone()}, {row}}}); });
+    refuses("adam", [&] { ops::update(std::vector{ops::AdamUpdate{}}, {row}, {{{row.clone()}, {foreign}, {row}}}); });
     refuses("Gram-Schmidt", [&] {
       Tensor w1 = row.clone();
       ops::gram_schmidt({foreign}, {1.0}, true, w1);

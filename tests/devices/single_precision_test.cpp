@@ -139,7 +139,7 @@ TEST_P(SinglePrecision, Updates) {
     second.decay = 0;
     third.root_scale = 0;  // as in the first steps of RAdam
     third.eps = 1;
-    ops::adam_update({first, second, third}, g, m, v, w);
+    ops::update(std::vector{first, second, third}, g, {m, v, w});
     std::vector<Tensor> found{at::full({1}, double(ops::sum_of_squares(g)), at::kDouble)};
     for (const std::vector<Tensor>& pieces : {w, m, v, g}) {
       for (const Tensor& piece : pieces) found.push_back(piece.cpu().to(at::kDouble));

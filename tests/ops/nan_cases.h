@@ -353,29 +353,43 @@ inline std::vector<NanCase> others() {
                    },
                    1, both});
   }
-  const auto piece = [](uint64_t seed) { return random_tensor({37}, seed); };
-  all.push_back({"Adam",
+  all.push_back({"symmetric product",
                  [](const Tensors& x) {
-                   const Tensor m = x[1].clone(), v = x[2].square(), w = x[3].clone();
-                   ops::adam_update({{0.9, 0.98, 1e-9, 0.01, 1.3, 0.001, 0.5}}, {x[0]}, {m}, {v}, {w});
-                   return Tensors{m, v, w};
+                   return Tensors{ops::symmetric_product(x[0], x[0], {.scale = 0.5, .plus = x[1] + x[1].t()})};
                  },
-                 [=] {
-                   return Tensors{piece(1), piece(2), piece(3), piece(4)};
+                 [] {
+                   return Tensors{random_tensor({20, 6}, 1), random_tensor({20, 20}, 2)};
                  },
                  0});
-  for (const bool nesterov : {false, true}) {
-    all.push_back({"SGD",
+  const auto piece = [](uint64_t seed) { return random_tensor({37}, seed); };
+  // g, then the vectors that the rule names, of which a nonnegative one is squared here
+  const auto update = [&]<typename Update>(const std::string& name, const Update& rule, size_t squared) {
+    all.push_back({name,
                    [=](const Tensors& x) {
-                     const Tensor b = x[1].clone(), w = x[2].clone();
-                     ops::sgd_update({{0.01, 0.9, 0.001, 0.5, nesterov}}, {x[0]}, {b}, {w});
-                     return Tensors{b, w};
+                     ops::UpdatedPieces<Update::kVectors> pieces;
+                     Tensors changed;
+                     for (size_t k = 0; k < pieces.size(); ++k) {
+                       changed.push_back(k == squared ? x[k + 1].square() : x[k + 1].clone());
+                       pieces[k] = {changed.back()};
+                     }
+                     ops::update(std::vector<Update>{rule}, {x[0]}, pieces);
+                     return changed;
                    },
                    [=] {
-                     return Tensors{piece(1), piece(2), piece(3)};
+                     Tensors inputs;
+                     for (uint64_t i = 0; i <= Update::kVectors; ++i) inputs.push_back(piece(i + 1));
+                     return inputs;
                    },
                    0});
-  }
+  };
+  const ops::AdamUpdate adam{0.9, 0.98, 1e-9, 0.01, 1.3, 0.001, 0.5};
+  constexpr size_t kNone = 9;
+  update("Adam", adam, 1);
+  for (const bool nesterov : {false, true}) update("SGD", ops::SgdUpdate{0.01, 0.9, 0.001, 0.5, nesterov}, kNone);
+  update("averaged SGD", ops::AveragedUpdate{0.01, 0.001, 0.2, 0.5}, kNone);
+  update("Lion", ops::LionUpdate{0.9, 0.99, 0.01, 0.001, 0.5}, kNone);
+  update("Schedule-Free AdamW", ops::ScheduleFreeUpdate{0.9, 0.98, 1e-9, 0.01, 1.3, 0.001, 0.2, 0.5}, 2);
+  for (const bool adapts : {false, true}) update("LAMB", ops::LambUpdate{adam, 0.01, adapts}, 1);
   all.push_back(
       {"sum of squares",
        [](const Tensors& x) { return Tensors{at::full({}, static_cast<double>(ops::sum_of_squares(x)), at::kDouble)}; },

@@ -56,6 +56,28 @@ TEST(NewtonSchulz, MakesAMatrixNearlyOrthogonal) {
   EXPECT_EQ(newton_schulz(at::zeros({3, 4}), 5).abs().max().item<double>(), 0);
 }
 
+TEST(NewtonSchulz, KeepsSmallSingularValuesInFloat32) {
+  // Singular values from 1 down to 1e-4 of the norm; of a long matrix, whose steps are taken several at once.
+  const auto [u, s, vh] = at::linalg_svd(testing::random_tensor({64, 256}, 6), /*full_matrices=*/false);
+  const Tensor x = at::matmul(u * at::logspace(0, -4, 64, 10, at::kDouble), vh);
+  for (const int64_t steps : {5, 8}) {
+    EXPECT_LT(difference(newton_schulz(x, steps), by_singular_values(x, steps)), 1e-10);
+    EXPECT_LT(difference(newton_schulz(x.to(at::kFloat), steps).to(at::kDouble), by_singular_values(x, steps)), 1e-4);
+  }
+}
+
+TEST(NewtonSchulz, RoundsIfWanted) {
+  for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>{24, 64}, {64, 24}, {48, 48}}) {
+    const Tensor x = testing::random_tensor({rows, columns}, 5).to(at::kFloat);
+    const Tensor exact = newton_schulz(x, 5), rounded = newton_schulz(x, 5, /*bfloat16=*/true);
+    EXPECT_EQ(rounded.scalar_type(), at::kFloat);
+    EXPECT_GT(difference(exact, rounded), 1e-4);
+    EXPECT_LT(difference(exact, rounded), 0.05);
+    const Tensor wide = x.to(at::kDouble);
+    EXPECT_EQ(difference(newton_schulz(wide, 5), newton_schulz(wide, 5, /*bfloat16=*/true)), 0);
+  }
+}
+
 const std::vector<int64_t> kParts = {8, 4, 2};  // query, key and value
 
 /// One parameter of every kind that Muon treats differently.
@@ -141,6 +163,21 @@ TEST_P(Muon, FollowsItsFormulaWithOptions) {
 
 INSTANTIATE_TEST_SUITE_P(Types, Muon, ::testing::Values(at::kFloat, at::kDouble),
                          [](const auto& info) { return std::string(at::toString(info.param)); });
+
+TEST(MuonPrecision, IsAnOption) {
+  const auto after_a_step = [](const std::string& toml) {
+    const Parameters parameters = make_parameters(at::kFloat);
+    std::vector<Tensor> gradients;
+    for (const Tensor& value : parameters.values()) gradients.push_back(at::ones_like(value) + value.detach());
+    make_optimizer("muon", parameters, test::options(toml))->step(gradients, 0.1);
+    return parameters.at("linear1.weight").value.detach().clone();
+  };
+  const Tensor exact = after_a_step("");
+  const double moved = difference(exact, after_a_step("[train.muon]\nbfloat16 = true\n"));
+  EXPECT_GT(moved, 0);
+  EXPECT_LT(moved, 0.01);
+  EXPECT_EQ(difference(exact, after_a_step("[train.muon]\nbfloat16 = false\n")), 0);
+}
 
 TEST(MuonState, HasMomentumForMatricesAndAdamsForTheRest) {
   std::vector<std::string> names;

@@ -65,6 +65,15 @@ Tensor gemm(const Tensor& a, const Tensor& b, const GemmOptions& options) {
   return reference::gemm(a, b, options);
 }
 
+Tensor symmetric_product(const Tensor& a, const Tensor& b, const SymmetricOptions& options) {
+  require_one_device("symmetric product", a, b, options.plus);
+  const at::NoGradGuard no_graph;
+  if constexpr (kKernelsBuilt) {
+    if (multiplied_by_kernels(a, b)) return fused::symmetric_product(a, b, options);
+  }
+  return reference::symmetric_product(a, b, options);
+}
+
 Tensor matrix_product(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose_b) {
   require_one_device("matrix product", a, b);
   if constexpr (kKernelsBuilt) {

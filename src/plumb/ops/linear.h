@@ -20,6 +20,18 @@ struct GemmOptions {
 };
 Tensor gemm(const Tensor& a, const Tensor& b, const GemmOptions& options = {});
 
+/// scale·a·bᵀ + plus_scale·plus + diagonal·I for a product that the caller knows to be symmetric, such as that of a
+/// matrix with itself, or of two polynomials of one symmetric matrix. Half of a large product is computed and mirrored,
+/// so that the result is exactly symmetric. Without an autograd graph. a, b: (n, k), with types as for gemm(); plus:
+/// (n, n), symmetric and of the result's type, or undefined.
+struct SymmetricOptions {
+  double scale = 1;
+  Tensor plus = {};
+  double plus_scale = 1;
+  double diagonal = 0;
+};
+Tensor symmetric_product(const Tensor& a, const Tensor& b, const SymmetricOptions& options = {});
+
 /// The sum of the rows of x: (rows, width) → (width). Differentiable to any order.
 Tensor column_sums(const Tensor& x);
 

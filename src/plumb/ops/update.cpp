@@ -1,5 +1,8 @@
 #include "plumb/ops/update.h"
 
+#include <algorithm>
+#include <type_traits>
+
 #include "plumb/base/error.h"
 #include "plumb/ops/device.h"
 #include "plumb/ops/fused/fused.h"
@@ -23,30 +26,27 @@ void check(size_t updates, const std::vector<Tensor>& pieces, const std::vector<
 
 }  // namespace
 
-void adam_update(const std::vector<AdamUpdate>& updates, const std::vector<Tensor>& gradients,
-                 const std::vector<Tensor>& m, const std::vector<Tensor>& v, const std::vector<Tensor>& parameters) {
-  for (const std::vector<Tensor>* pieces : {&m, &v, &parameters}) check(updates.size(), *pieces, gradients);
+template <typename Update>
+void update(const std::vector<Update>& updates, const std::vector<Tensor>& gradients,
+            const UpdatedPieces<Update::kVectors>& pieces) {
+  for (const std::vector<Tensor>& list : pieces) check(updates.size(), list, gradients);
+  if (updates.empty()) return;
   const at::NoGradGuard no_graph;
   if constexpr (kKernelsBuilt) {
-    if (uses_kernels(parameters)) return fused::adam_update(updates, gradients, m, v, parameters);
+    if (uses_kernels(pieces.back())) return fused::update(updates, gradients, pieces);
   }
-  if constexpr (kGpuBuilt) {
-    if (!parameters.empty() && gpu::serves(parameters[0])) {
-      return gpu::adam_update(updates, gradients, m, v, parameters);
-    }
+  if constexpr (kGpuBuilt && std::is_same_v<Update, AdamUpdate>) {
+    if (gpu::serves(gradients[0])) return gpu::update(updates, gradients, pieces);
   }
-  reference::adam_update(updates, gradients, m, v, parameters);
+  reference::update(updates, gradients, pieces);
 }
 
-void sgd_update(const std::vector<SgdUpdate>& updates, const std::vector<Tensor>& gradients,
-                const std::vector<Tensor>& momentum, const std::vector<Tensor>& parameters) {
-  for (const std::vector<Tensor>* pieces : {&momentum, &parameters}) check(updates.size(), *pieces, gradients);
-  const at::NoGradGuard no_graph;
-  if constexpr (kKernelsBuilt) {
-    if (uses_kernels(parameters)) return fused::sgd_update(updates, gradients, momentum, parameters);
-  }
-  reference::sgd_update(updates, gradients, momentum, parameters);
-}
+template void update(const std::vector<AdamUpdate>&, const std::vector<Tensor>&, const UpdatedPieces<3>&);
+template void update(const std::vector<SgdUpdate>&, const std::vector<Tensor>&, const UpdatedPieces<2>&);
+template void update(const std::vector<AveragedUpdate>&, const std::vector<Tensor>&, const UpdatedPieces<2>&);
+template void update(const std::vector<LionUpdate>&, const std::vector<Tensor>&, const UpdatedPieces<2>&);
+template void update(const std::vector<ScheduleFreeUpdate>&, const std::vector<Tensor>&, const UpdatedPieces<4>&);
+template void update(const std::vector<LambUpdate>&, const std::vector<Tensor>&, const UpdatedPieces<3>&);
 
 Number sum_of_squares(const std::vector<Tensor>& tensors) {
   if constexpr (kKernelsBuilt) {

@@ -66,21 +66,12 @@ AdamMoments::AdamMoments(ParameterSet set, const AdamOptions& options, AdamRule 
       rule_(std::move(rule)) {}
 
 void AdamMoments::update(const OptimizerStep& step) {
-  const std::vector<size_t> moving = set_.moving(step);
-  update(step, moving, set_.values(moving));
+  const Next own = next(step);
+  ops::update(own.updates, own.gradients, own.pieces);
 }
 
-Tensor AdamMoments::directions(const OptimizerStep& step) {
-  // w ← 0 − 1·direction, without decay
+AdamMoments::Next AdamMoments::next(const OptimizerStep& step) {
   const std::vector<size_t> moving = set_.moving(step);
-  std::vector<ParameterStep> settings(step.parameters.begin(), step.parameters.end());
-  for (ParameterStep& each : settings) each = {.learning_rate = 1, .weight_decay = 0, .frozen = each.frozen};
-  Tensor negative = set_.zeros();
-  update({step.gradients, settings, step.gradient_scale}, moving, set_.pieces(negative, moving));
-  return negative.neg_();
-}
-
-void AdamMoments::update(const OptimizerStep& step, const std::vector<size_t>& moving, const std::vector<Tensor>& w) {
   std::vector<ops::AdamUpdate> updates;
   for (const size_t k : moving) {
     const ParameterStep& settings = step.parameters[set_.members()[k].index];
@@ -89,7 +80,10 @@ void AdamMoments::update(const OptimizerStep& step, const std::vector<size_t>& m
     update.gradient_scale = step.gradient_scale;
     updates.push_back(update);
   }
-  ops::adam_update(updates, set_.gradients(step, moving), set_.pieces(m_, moving), set_.pieces(v_, moving), w);
+  return {moving,
+          updates,
+          set_.gradients(step, moving),
+          {set_.pieces(m_, moving), set_.pieces(v_, moving), set_.values(moving)}};
 }
 
 ops::AdamUpdate AdamMoments::coefficients(int64_t t, double learning_rate) const {

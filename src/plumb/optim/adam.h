@@ -31,9 +31,14 @@ class AdamMoments {
   /// One step of the members that are not frozen.
   void update(const OptimizerStep& step);
 
-  /// The same without moving the parameters: returns the direction that the learning rate multiplies,
-  /// (m/(1 − β₁ᵗ))/(√(v/(1 − β₂ᵗ)) + eps), as a flat vector (see ParameterSet); 0 for frozen parameters.
-  [[nodiscard]] Tensor directions(const OptimizerStep& step);
+  /// The same without moving anything: counts the step, and returns what ops::update takes for these members.
+  struct Next {
+    std::vector<size_t> members;
+    std::vector<ops::AdamUpdate> updates;
+    std::vector<Tensor> gradients;
+    ops::UpdatedPieces<3> pieces;
+  };
+  [[nodiscard]] Next next(const OptimizerStep& step);
 
   /// `m.NAME`, `v.NAME`, and `step`: the number of steps t that each parameter has taken, not counting those in which
   /// it was frozen.
@@ -52,8 +57,6 @@ class AdamMoments {
  private:
   /// For step t of a parameter, without weight decay.
   [[nodiscard]] ops::AdamUpdate coefficients(int64_t t, double learning_rate) const;
-  /// w ← w − lr·[direction + weight_decay·w] for the tensors `w` of the members `moving`.
-  void update(const OptimizerStep& step, const std::vector<size_t>& moving, const std::vector<Tensor>& w);
 
   ParameterSet set_;
   AdamOptions options_;

@@ -20,12 +20,6 @@ void describe(Fields& field, LambOptions& options) {
         "BERT");
 }
 
-/// ‖w‖/‖u‖, as a tensor; 1 if either is 0.
-Tensor trust_ratio(const Tensor& w, const Tensor& u) {
-  const Tensor length = w.norm(), step = u.norm();
-  return at::where(at::logical_and(length > 0, step > 0), length / step, at::ones_like(length));
-}
-
 class Lamb final : public Optimizer {
  public:
   Lamb(const Parameters& parameters, const LambOptions& options)
@@ -44,18 +38,25 @@ class Lamb final : public Optimizer {
 
  private:
   void update(const OptimizerStep& step) override {
-    const Tensor directions = moments_.directions(step);
-    for (const size_t k : set_.moving(step)) {
-      const ParameterSet::Member& member = set_.members()[k];
-      const ParameterStep& settings = step.parameters[member.index];
-      const std::vector<Tensor> weights = matrices_of(member.parameter, member.parameter.value.detach());
-      const std::vector<Tensor> updates = matrices_of(member.parameter, ParameterSet::piece(member, directions));
-      for (size_t i = 0; i < weights.size(); ++i) {
-        updates[i].add_(weights[i], settings.weight_decay);
-        if (adapt_vectors_ || weights[i].dim() >= 2) updates[i].mul_(trust_ratio(weights[i], updates[i]));
-        weights[i].sub_(updates[i], settings.learning_rate);
-      }
+    // Adam's coefficients at a learning rate of 1 are those of u
+    std::vector<ParameterStep> unscaled(step.parameters.begin(), step.parameters.end());
+    for (ParameterStep& each : unscaled) each.learning_rate = 1;
+    const AdamMoments::Next own = moments_.next({step.gradients, unscaled, step.gradient_scale});
+    std::vector<ops::LambUpdate> updates;
+    std::vector<Tensor> gradients;
+    ops::UpdatedPieces<3> pieces;
+    for (size_t i = 0; i < own.members.size(); ++i) {
+      const ParameterSet::Member& member = set_.members()[own.members[i]];
+      const auto split = [&](const Tensor& whole, std::vector<Tensor>& into) {
+        for (const Tensor& matrix : matrices_of(member.parameter, whole.view(member.parameter.value.sizes())))
+          into.push_back(matrix);
+      };
+      split(own.gradients[i], gradients);
+      for (size_t k = 0; k < pieces.size(); ++k) split(own.pieces[k][i], pieces[k]);
+      const bool adapts = adapt_vectors_ || member.parameter.value.dim() >= 2;
+      updates.resize(gradients.size(), {own.updates[i], step.parameters[member.index].learning_rate, adapts});
     }
+    ops::update(updates, gradients, pieces);
   }
 
   bool adapt_vectors_;

@@ -3,6 +3,7 @@
 // larger.
 //   u = sign(β₁m + (1 − β₁)g);  m ← β₂m + (1 − β₂)g
 //   w ← w − lr·(u + weight_decay·w)
+#include "plumb/ops/update.h"
 #include "plumb/optim/parameter_set.h"
 
 namespace plumb {
@@ -16,9 +17,6 @@ void describe(Fields& field, LionOptions& options) {
   field("beta1", options.beta1, "β₁, weight of the running mean in the update direction", below_one());
   field("beta2", options.beta2, "β₂, decay rate of the running mean of gradients", below_one());
 }
-
-/// The sign of each element; NaN stays NaN, whereas at::sign makes it 0.
-Tensor sign_of(const Tensor& x) { return at::where(x.isnan(), x, x.sign()); }
 
 class Lion final : public Optimizer {
  public:
@@ -37,12 +35,17 @@ class Lion final : public Optimizer {
 
  private:
   void update(const OptimizerStep& step) override {
-    set_.for_each_slice(step, [&](const ParameterSet::Slice& slice) {
-      const Tensor m = slice.of(mean_);
-      const Tensor direction = sign_of((m * options_.beta1).add_(slice.gradient, 1 - options_.beta1));
-      m.mul_(options_.beta2).add_(slice.gradient, 1 - options_.beta2);
-      slice.value.sub_(direction.add_(slice.value, slice.settings.weight_decay), slice.settings.learning_rate);
-    });
+    const std::vector<size_t> moving = set_.moving(step);
+    std::vector<ops::LionUpdate> updates;
+    for (const size_t k : moving) {
+      const ParameterStep& settings = step.parameters[set_.members()[k].index];
+      updates.push_back({.beta1 = options_.beta1,
+                         .beta2 = options_.beta2,
+                         .rate = settings.learning_rate,
+                         .decay = settings.weight_decay,
+                         .gradient_scale = step.gradient_scale});
+    }
+    ops::update(updates, set_.gradients(step, moving), {set_.pieces(mean_, moving), set_.values(moving)});
   }
 
   LionOptions options_;

@@ -5,8 +5,11 @@
 //   w ← w − lr·[scale·orthogonal(u) + weight_decay·w],  orthogonal(u) ≈ U·Vᵀ of u = U·S·Vᵀ (newton_schulz.h)
 // The scale is √max(1, rows/columns), or with `moonlight` 0.2·√max(rows, columns), which gives the step the root mean
 // square of an Adam step, so that Adam's learning rates and weight decay apply (Liu et al. 2025, arXiv 2502.16982).
+#include <algorithm>
 #include <cmath>
 
+#include "plumb/base/parallel.h"
+#include "plumb/ops/precision.h"
 #include "plumb/optim/adam.h"
 #include "plumb/optim/newton_schulz.h"
 
@@ -18,6 +21,7 @@ struct MuonOptions {
   bool nesterov = true;
   int64_t iterations = 5;
   std::string scale = "jordan";
+  bool bfloat16 = false;
   double adam_rate_factor = 1;
   AdamOptions adam{.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-10};
 };
@@ -27,6 +31,8 @@ void describe(Fields& field, MuonOptions& options) {
   field("iterations", options.iterations, "Newton–Schulz iterations", within(1, 1000));
   field("scale", options.scale, "`jordan`: √max(1, rows/columns); `moonlight`: 0.2·√max(rows, columns)",
         one_of({"jordan", "moonlight"}));
+  field("bfloat16", options.bfloat16,
+        "whether Newton–Schulz rounds the operands of its products to bfloat16 even if `train.precision` is float32");
   field("adam_rate_factor", options.adam_rate_factor, "multiplies lr for the parameters that Adam trains", at_least(0));
   field.section("adam", options.adam);
 }
@@ -60,26 +66,52 @@ class Muon final : public Optimizer {
   }
 
  private:
+  /// A matrix to update, with its gradient and momentum (views).
+  struct Matrix {
+    Tensor weight, gradient, momentum;
+    ParameterStep settings;
+  };
+
   void update(const OptimizerStep& step) override {
-    for (const ParameterSet::Member& member : matrices_.members()) {
-      const ParameterStep& settings = step.parameters[member.index];
-      if (!settings.frozen) update_matrices(member, step.gradients[member.index] * step.gradient_scale, settings);
+    std::vector<Matrix> matrices;
+    for (const size_t k : matrices_.moving(step)) {
+      const ParameterSet::Member& member = matrices_.members()[k];
+      const auto parts = [&](const Tensor& whole) { return matrices_of(member.parameter, whole); };
+      const std::vector<Tensor> weights = parts(member.parameter.value.detach());
+      const std::vector<Tensor> gradients = parts(step.gradients[member.index]);
+      const std::vector<Tensor> momenta = parts(ParameterSet::piece(member, momentum_));
+      for (size_t i = 0; i < weights.size(); ++i)
+        matrices.push_back({weights[i], gradients[i], momenta[i], step.parameters[member.index]});
     }
+    update_all(matrices, step.gradient_scale);
     std::vector<ParameterStep> settings(step.parameters.begin(), step.parameters.end());
     for (ParameterStep& each : settings) each.learning_rate *= options_.adam_rate_factor;
     rest_.update({step.gradients, settings, step.gradient_scale});
   }
 
-  void update_matrices(const ParameterSet::Member& member, const Tensor& gradient, const ParameterStep& settings) {
-    const Tensor m = ParameterSet::piece(member, momentum_);
-    m.lerp_(gradient, 1 - options_.momentum);
-    const Tensor u = options_.nesterov ? gradient.lerp(m, options_.momentum) : m;
-    const std::vector<Tensor> weights = matrices_of(member.parameter, member.parameter.value.detach());
-    const std::vector<Tensor> momenta = matrices_of(member.parameter, u);
-    for (size_t i = 0; i < weights.size(); ++i) {
-      const Tensor direction = newton_schulz(momenta[i], options_.iterations) * scale(weights[i]);
-      weights[i].sub_(direction.add_(weights[i], settings.weight_decay), settings.learning_rate);
+  /// With enough matrices, each thread takes whole ones: it waits for no other, and finds them in its cache.
+  void update_all(std::vector<Matrix>& matrices, double gradient_scale) const {
+    const bool bfloat16 = options_.bfloat16 || (!matrices.empty() && ops::rounds_to_bfloat16(matrices[0].weight));
+    const auto work = [&](int64_t i) {
+      const at::NoGradGuard no_graph;  // grad mode and precision are per thread
+      update_matrix(matrices[static_cast<size_t>(i)], gradient_scale, bfloat16);
+    };
+    const auto count = std::ssize(matrices);
+    if (momentum_.device().is_cpu() && count >= 4 * omp_get_max_threads()) {
+      std::stable_sort(matrices.begin(), matrices.end(),
+                       [](const Matrix& a, const Matrix& b) { return a.weight.numel() > b.weight.numel(); });
+      return parallel_items(count, work);
     }
+    for (int64_t i = 0; i < count; ++i) work(i);
+  }
+
+  void update_matrix(const Matrix& matrix, double gradient_scale, bool bfloat16) const {
+    const auto& [w, gradient, m, settings] = matrix;
+    const Tensor g = gradient_scale == 1 ? gradient : gradient * gradient_scale;
+    m.lerp_(g, 1 - options_.momentum);
+    const Tensor u = options_.nesterov ? g.lerp(m, options_.momentum) : m;
+    const Tensor direction = newton_schulz(u, options_.iterations, bfloat16) * scale(w);
+    w.sub_(direction.add_(w, settings.weight_decay), settings.learning_rate);
   }
 
   [[nodiscard]] double scale(const Tensor& matrix) const {

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "plumb/ops/update.h"
 #include "plumb/optim/parameter_set.h"
 #include "plumb/optim/step_counts.h"
 
@@ -89,15 +90,17 @@ class NtAsgd final : public Optimizer {
   }
 
   void update(const OptimizerStep& step) override {
-    std::vector<double> share(set_.members().size());  // weight of the new w in the mean; 0: not averaged
-    if (averaged_.started()) {
-      for (const size_t k : set_.moving(step)) share[k] = 1 / static_cast<double>(averaged_.next(k));
+    const bool averages = averaged_.started();
+    const std::vector<size_t> moving = set_.moving(step);
+    std::vector<ops::AveragedUpdate> updates;
+    for (const size_t k : moving) {
+      const ParameterStep& settings = step.parameters[set_.members()[k].index];
+      updates.push_back({.rate = settings.learning_rate,
+                         .decay = settings.weight_decay,
+                         .share = averages ? 1 / static_cast<double>(averaged_.next(k)) : 0,
+                         .gradient_scale = step.gradient_scale});
     }
-    set_.for_each_slice(step, [&](const ParameterSet::Slice& slice) {
-      const Tensor& w = slice.value;
-      w.sub_(slice.gradient.add(w, slice.settings.weight_decay), slice.settings.learning_rate);
-      if (share[slice.member] > 0) slice.of(average_).lerp_(w, share[slice.member]);
-    });
+    ops::update(updates, set_.gradients(step, moving), {set_.pieces(average_, moving), set_.values(moving)});
   }
 
   ParameterSet set_;

@@ -1,13 +1,11 @@
 // The parameters that an optimizer treats alike, and its state for them in flat vectors.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "plumb/base/parallel.h"
 #include "plumb/optim/optimizer.h"
 
 namespace plumb {
@@ -35,7 +33,7 @@ class ParameterSet {
   }
 
   /// The members that are not frozen, their gradients, and their pieces of a flat vector or of the parameters (as
-  /// vectors): the lists that the updates in ops/update.h take.
+  /// vectors): the lists that ops::update takes.
   [[nodiscard]] std::vector<size_t> moving(const OptimizerStep& step) const;
   [[nodiscard]] std::vector<Tensor> gradients(const OptimizerStep& step, const std::vector<size_t>& members) const;
   [[nodiscard]] std::vector<Tensor> pieces(const Tensor& flat, const std::vector<size_t>& members) const;
@@ -46,21 +44,6 @@ class ParameterSet {
   void append(NamedTensors& tensors, const std::string& prefix, const Tensor& flat) const;
   void load(const NamedTensors& tensors, const std::string& prefix, const Tensor& flat,
             const std::string& origin) const;
-
-  /// Part of a member, short enough that its intermediate results stay in the cache.
-  struct Slice {
-    const ParameterStep& settings;
-    Tensor gradient;  // (n), scaled
-    Tensor value;     // (n): writing to it writes the parameter
-    int64_t begin;    // its offset in a flat vector
-    size_t member;    // the member it is part of, in members()
-    /// The same part of a flat vector (a view).
-    [[nodiscard]] Tensor of(const Tensor& flat) const { return flat.narrow(0, begin, value.numel()); }
-  };
-  /// Calls work(slice), in parallel on the CPU, until each element of each member that is not frozen has been visited
-  /// once. So an element-wise formula can be written with tensor operations and still pass over memory only once.
-  template <typename Work>
-  void for_each_slice(const OptimizerStep& step, const Work& work) const;
 
  private:
   std::vector<Member> members_;
@@ -76,32 +59,5 @@ void load_tensor(const NamedTensors& tensors, const std::string& name, const Ten
 
 /// The matrices in a parameter, or in a tensor of its shape (views): query, key and value are three stacked in one.
 std::vector<Tensor> matrices_of(const Parameter& parameter, const Tensor& whole);
-
-template <typename Work>
-void ParameterSet::for_each_slice(const OptimizerStep& step, const Work& work) const {
-  const std::vector<size_t> members = moving(step);
-  std::vector<int64_t> begins{0};  // offsets of these among all their elements
-  for (const size_t k : members) begins.push_back(begins.back() + members_[k].flat.numel());
-  const bool parallel = options_.device().is_cpu();
-  const int64_t longest = parallel ? 32768 : INT64_MAX;
-  const auto visit = [&](int64_t begin, int64_t end) {
-    const at::NoGradGuard no_graph;  // grad mode is per thread
-    auto i = static_cast<size_t>(std::upper_bound(begins.begin(), begins.end(), begin) - begins.begin() - 1);
-    while (begin < end) {
-      const Member& member = members_[members[i]];
-      const int64_t offset = begin - begins[i], n = std::min(std::min(end, begins[i + 1]) - begin, longest);
-      if (n > 0) {
-        const Tensor gradient = step.gradients[member.index].view({-1}).narrow(0, offset, n);
-        work(Slice{step.parameters[member.index], step.gradient_scale == 1 ? gradient : gradient * step.gradient_scale,
-                   member.flat.narrow(0, offset, n), member.begin + offset, members[i]});
-      }
-      begin += n;
-      if (begin == begins[i + 1]) ++i;
-    }
-  };
-  if (!parallel) return visit(0, begins.back());
-  constexpr int64_t kGrain = 16384;
-  parallel_ranges(begins.back(), kGrain, visit);
-}
 
 }  // namespace plumb

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plumb/ops/update.h"
 #include "plumb/optim/parameter_set.h"
 #include "plumb/optim/step_counts.h"
 
@@ -80,27 +81,27 @@ class ScheduleFreeAdamW final : public Optimizer {
   }
 
   void update(const OptimizerStep& step) override {
-    std::vector<double> share(set_.members().size()), correction(set_.members().size());  // c and 1 − β₂ᵗ
-    for (const size_t k : set_.moving(step)) {
-      const double rate = step.parameters[set_.members()[k].index].learning_rate;
-      correction[k] = 1 - std::pow(options_.beta2, static_cast<double>(steps_.next(k)));
-      largest_[k] = std::max(largest_[k], rate);
+    const std::vector<size_t> moving = set_.moving(step);
+    std::vector<ops::ScheduleFreeUpdate> updates;
+    for (const size_t k : moving) {
+      const ParameterStep& settings = step.parameters[set_.members()[k].index];
+      const int64_t t = steps_.next(k);
+      largest_[k] = std::max(largest_[k], settings.learning_rate);
       sum_[k] += largest_[k] * largest_[k];
-      share[k] = sum_[k] > 0 ? largest_[k] * largest_[k] / sum_[k] : 1;
+      updates.push_back({.beta1 = options_.beta1,
+                         .beta2 = options_.beta2,
+                         .eps = options_.eps,
+                         .rate = settings.learning_rate,
+                         .root_scale = 1 / std::sqrt(1 - std::pow(options_.beta2, static_cast<double>(t))),
+                         .decay = settings.weight_decay,
+                         .share = sum_[k] > 0 ? largest_[k] * largest_[k] / sum_[k] : 1,
+                         .gradient_scale = step.gradient_scale});
+      if (t > 1) continue;
+      for (const Tensor& start : {z_, x_})
+        ParameterSet::piece(set_.members()[k], start).copy_(set_.members()[k].parameter.value);
     }
-    set_.for_each_slice(step, [&](const ParameterSet::Slice& slice) {
-      const Tensor& y = slice.value;
-      const Tensor z = slice.of(z_), x = slice.of(x_), v = slice.of(v_);
-      if (steps_[slice.member] == 1) {
-        z.copy_(y);
-        x.copy_(y);
-      }
-      v.mul_(options_.beta2).addcmul_(slice.gradient, slice.gradient, 1 - options_.beta2);
-      const Tensor divisor = (v / correction[slice.member]).sqrt_().add_(options_.eps);
-      z.sub_((slice.gradient / divisor).add_(y, slice.settings.weight_decay), slice.settings.learning_rate);
-      x.lerp_(z, share[slice.member]);
-      y.copy_(z.lerp(x, options_.beta1));
-    });
+    ops::update(updates, set_.gradients(step, moving),
+                {set_.pieces(z_, moving), set_.pieces(x_, moving), set_.pieces(v_, moving), set_.values(moving)});
   }
 
   ScheduleFreeOptions options_;

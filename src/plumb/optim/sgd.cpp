@@ -56,7 +56,7 @@ class Sgd final : public Optimizer {
                          .gradient_scale = step.gradient_scale,
                          .nesterov = options_.nesterov});
     }
-    ops::sgd_update(updates, set_.gradients(step, moving), set_.pieces(momentum_, moving), set_.values(moving));
+    ops::update(updates, set_.gradients(step, moving), {set_.pieces(momentum_, moving), set_.values(moving)});
   }
 
   SgdOptions options_;

@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
+#include <limits>
 #include <numeric>
 
 #include "ops/kernels/kernel_check.h"
@@ -13,6 +15,7 @@
 #include "plumb/ops/kernels/optimizer.h"
 #include "plumb/ops/kernels/top_values.h"
 #include "plumb/ops/linear.h"
+#include "plumb/ops/precision.h"
 
 namespace plumb::testing {
 namespace {
@@ -117,35 +120,64 @@ TYPED_TEST(PassKernels, DropoutOfAPartIsThatPartOfDropout) {
   });
 }
 
-TYPED_TEST(PassKernels, AdamAndSgd) {
+TYPED_TEST(PassKernels, UpdatesFollowTheirEquations) {
   using T = TypeParam;
   for (const int64_t n : kWidths) {
-    const Tensor g = this->values({n}, 1), m = this->values({n}, 2), v = this->values({n}, 3).abs() + 0.1,
-                 w = this->values({n}, 4);
-    const kernels::AdamStep adam{0.9, 0.98, 1e-3, 0.02, 1.1, 0.01, 0.5};
-    const kernels::SgdStep sgd{0.1, 0.9, 0.01, 0.5};
-    const Tensor gradient = 0.5 * this->wide(g);
-    const Tensor mean = 0.9 * this->wide(m) + (1 - 0.9) * gradient;
-    const Tensor square = 0.98 * this->wide(v) + (1 - 0.98) * gradient.square();
-    const Tensor velocity = 0.9 * this->wide(m) + gradient + 0.01 * this->wide(w);
+    const Tensor given = this->values({n}, 1), a = this->values({n}, 2), b = this->values({n}, 3).abs() + 0.1,
+                 c = this->values({n}, 4), d = this->values({n}, 5);
+    const Tensor g = 0.5 * this->wide(given), w = this->wide(c);
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    // In two parts, as for threads. `start`: the vectors before the update.
+    const auto expect = [&]<typename Update>(const Update& rule, const std::vector<Tensor>& start,
+                                             const std::vector<Tensor>& expected) {
+      std::vector<Guarded<T>> found(start.begin(), start.end());
+      for (const auto& [begin, end] : {std::pair<int64_t, int64_t>{0, n / 2}, {n / 2, n}}) {
+        std::array<T*, Update::kVectors> vectors;
+        for (size_t k = 0; k < vectors.size(); ++k) vectors[k] = found[k].data() + begin;
+        kernels::update<Update, T>(rule, given.data_ptr<T>() + begin, vectors, end - begin);
+      }
+      for (size_t k = 0; k < found.size(); ++k) this->expect_close(*found[k], expected[k]);
+    };
+    const Tensor mean = 0.9 * this->wide(a) + (1 - 0.9) * g, square = 0.98 * this->wide(b) + (1 - 0.98) * g.square();
+    const Tensor velocity = 0.9 * this->wide(a) + g + 0.01 * w;
+    const Tensor averaged = w - 0.1 * (g + 0.01 * w);
+    const Tensor change = 0.02 * mean / (square.sqrt() * 1.1 + 1e-3) + 0.01 * w;
+    const Tensor z = this->wide(a) - 0.1 * (g / (square.sqrt() * 1.1 + 1e-3) + 0.01 * w);
+    const Tensor x = this->wide(d) + 0.3 * (z - this->wide(d));
+    const ops::AdamUpdate adam{0.9, 0.98, 1e-3, 0.02, 1.1, 0.01, 0.5};
     this->on_every_instruction_set([&] {
-      Guarded<T> mean_found(m), square_found(v), weight(w), velocity_found(m), weight_of_sgd(w);
-      kernels::adam<T>(adam, g.data_ptr<T>(), mean_found.data(), square_found.data(), weight.data(), 0, n / 2);
-      kernels::adam<T>(adam, g.data_ptr<T>(), mean_found.data(), square_found.data(), weight.data(), n / 2, n);
-      this->expect_close(*mean_found, mean);
-      this->expect_close(*square_found, square);
-      this->expect_close(*weight, this->wide(w) * 0.99 - 0.02 * mean / (square.sqrt() * 1.1 + 1e-3));
-      kernels::sgd<T>(sgd, g.data_ptr<T>(), velocity_found.data(), weight_of_sgd.data(), n);
-      this->expect_close(*velocity_found, velocity);
-      this->expect_close(*weight_of_sgd, this->wide(w) - 0.1 * velocity);
-      Guarded<T> nesterov_velocity(m), nesterov_weight(w);
-      kernels::sgd<T>({0.1, 0.9, 0.01, 0.5, true}, g.data_ptr<T>(), nesterov_velocity.data(), nesterov_weight.data(),
-                      n);
-      this->expect_close(*nesterov_velocity, velocity);
-      const Tensor direction = gradient + 0.01 * this->wide(w) + 0.9 * velocity;
-      this->expect_close(*nesterov_weight, this->wide(w) - 0.1 * direction);
-      EXPECT_NEAR(kernels::sum_of_squares<T>(g.data_ptr<T>(), n) / this->wide(g).square().sum().template item<double>(),
-                  1, 1e-13);
+      expect(adam, {a, b, c}, {mean, square, w - change});
+      expect(ops::SgdUpdate{0.1, 0.9, 0.01, 0.5}, {a, c}, {velocity, w - 0.1 * velocity});
+      expect(ops::SgdUpdate{0.1, 0.9, 0.01, 0.5, true}, {a, c}, {velocity, w - 0.1 * (g + 0.01 * w + 0.9 * velocity)});
+      expect(ops::AveragedUpdate{0.1, 0.01, 0.3, 0.5}, {a, c},
+             {this->wide(a) + 0.3 * (averaged - this->wide(a)), averaged});
+      expect(ops::LionUpdate{0.9, 0.8, 0.1, 0.01, 0.5}, {a, c},
+             {0.8 * this->wide(a) + (1 - 0.8) * g, w - 0.1 * (mean.sign() + 0.01 * w)});
+      expect(ops::ScheduleFreeUpdate{0.9, 0.98, 1e-3, 0.1, 1.1, 0.01, 0.3, 0.5}, {a, d, b, c},
+             {z, x, square, 0.1 * z + 0.9 * x});
+      // Lion's sign of 0 is 0, and of NaN is NaN
+      Guarded<T> still(at::zeros_like(a)), damaged(at::full_like(a, nan)), weight(c), lost(c);
+      const Tensor nothing = at::zeros_like(a);
+      kernels::update<ops::LionUpdate, T>({0.9, 0.8, 0.1, 0, 1}, nothing.data_ptr<T>(), {still.data(), weight.data()},
+                                          n);
+      kernels::update<ops::LionUpdate, T>({0.9, 0.8, 0.1, 0, 1}, nothing.data_ptr<T>(), {damaged.data(), lost.data()},
+                                          n);
+      EXPECT_TRUE((*weight).equal(c));
+      EXPECT_TRUE((*lost).isnan().all().template item<bool>());
+      // LAMB's two passes
+      Guarded<T> m(a), v(b), scaled(c);
+      const auto squares =
+          kernels::lamb_moments<T>({adam, 0.3, true}, given.data_ptr<T>(), m.data(), v.data(), scaled.data(), n);
+      this->expect_close(*m, mean);
+      this->expect_close(*v, square);
+      const double tolerance = std::is_same_v<T, float> ? 1e-5 : 1e-13;
+      EXPECT_NEAR(squares.w / w.square().sum().template item<double>(), 1, 1e-13);
+      EXPECT_NEAR(squares.u / change.square().sum().template item<double>(), 1, tolerance);
+      kernels::update<kernels::LambStep, T>({0.02, 1.1, 1e-3, 0.01, 0.7}, m.data(), {v.data(), scaled.data()}, n);
+      this->expect_close(*scaled, w - 0.7 * change);
+      EXPECT_NEAR(
+          kernels::sum_of_squares<T>(given.data_ptr<T>(), n) / this->wide(given).square().sum().template item<double>(),
+          1, 1e-13);
     });
   }
 }
@@ -288,6 +320,32 @@ TYPED_TEST(PassKernels, LogPartition) {
       this->expect_close(kernels::log_partition(x.template data_ptr<TypeParam>(), n, TypeParam(52)),
                          at::logsumexp(this->wide(x), {0}).template item<double>());
     });
+  }
+}
+
+TEST(SymmetricProductKernel, IsTheProductAndExactlySymmetric) {
+  for (const auto& [n, k] : {std::pair<int64_t, int64_t>{1, 1}, {5, 70}, {16, 3}, {17, 17}, {128, 40}, {300, 33}}) {
+    SCOPED_TRACE(::testing::Message() << n << 'x' << k);
+    const Tensor a = random_tensor({n, k + 3}, 1).to(at::kFloat).narrow(1, 0, k);  // part of a wider matrix
+    const Tensor rounded = ops::to_bfloat16(a.contiguous());
+    const Tensor some = random_tensor({n, n}, 2).to(at::kFloat), plus = some + some.t();
+    for (const std::string& name : kernels::instruction_sets()) {
+      SCOPED_TRACE(name);
+      kernels::use_instruction_set(name);
+      for (const Tensor& factor : {a, rounded}) {
+        const Tensor wide = factor.to(at::kDouble), square = at::mm(wide, wide.t());
+        const auto expect = [&](const Tensor& found, const Tensor& expected) {
+          EXPECT_TRUE(found.equal(found.t()));
+          EXPECT_LE((found.to(at::kDouble) - expected).abs().max().item<double>(),
+                    3e-6 * (1 + expected.abs().max().item<double>()));
+        };
+        expect(ops::symmetric_product(factor, factor), square);
+        expect(
+            ops::symmetric_product(factor, factor, {.scale = 2.5, .plus = plus, .plus_scale = -0.5, .diagonal = 0.25}),
+            2.5 * square - 0.5 * plus.to(at::kDouble) + 0.25 * at::eye(n, at::kDouble));
+      }
+    }
+    kernels::use_instruction_set("");
   }
 }
 

@@ -262,35 +262,35 @@ TEST(Reference, TopScores) {
 
 TEST(Reference, Updates) {
   const auto pieces = [](uint64_t seed) {
-    return Tensors{random_tensor({40, 30}, seed), random_tensor({7}, seed + 1), random_tensor({20000}, seed + 2)};
-  };
-  const auto copies = [](const Tensors& tensors) {
-    Tensors all;
-    for (const Tensor& tensor : tensors) all.push_back(tensor.clone());
-    return all;
-  };
-  const auto expect_pieces = [](const Tensors& found, const Tensors& expected) {
-    for (size_t i = 0; i < found.size(); ++i) expect_close(found[i], expected[i], fmt::format("piece {}", i), 1e-14);
+    return Tensors{random_tensor({40, 30}, seed), random_tensor({7}, seed + 1), random_tensor({40000}, seed + 2)};
   };
   Tensors gradients = pieces(1);
   gradients[0] = random_tensor({30, 40}, 1).t();  // not contiguous
-  const Tensors m = pieces(11), w = pieces(31);
-  Tensors v;
-  for (const Tensor& piece : pieces(21)) v.push_back(piece.square());
-
-  const Tensors m1 = copies(m), v1 = copies(v), w1 = copies(w), m2 = copies(m), v2 = copies(v), w2 = copies(w);
+  const auto agree = [&]<typename Update>(const std::string& name, const Update& rule) {
+    ops::UpdatedPieces<Update::kVectors> found, expected;
+    for (size_t k = 0; k < found.size(); ++k) {
+      for (const Tensor& piece : pieces(10 * (k + 1))) {
+        found[k].push_back(piece.abs());
+        expected[k].push_back(piece.abs());
+      }
+    }
+    const std::vector<Update> rules(gradients.size(), rule);
+    fused::update(rules, gradients, found);
+    reference::update(rules, gradients, expected);
+    for (size_t k = 0; k < found.size(); ++k) {
+      for (size_t i = 0; i < gradients.size(); ++i)
+        expect_close(found[k][i], expected[k][i], fmt::format("{}: vector {} of piece {}", name, k, i), 1e-14);
+    }
+  };
   const ops::AdamUpdate adam{0.9, 0.98, 1e-9, 0.01, 1.3, 0.001, 0.5};
-  fused::adam_update(std::vector(gradients.size(), adam), gradients, m1, v1, w1);
-  reference::adam_update(std::vector(gradients.size(), adam), gradients, m2, v2, w2);
-  expect_pieces(m1, m2);
-  expect_pieces(v1, v2);
-  expect_pieces(w1, w2);
-
-  const ops::SgdUpdate sgd{0.01, 0.9, 0.001, 0.5};
-  fused::sgd_update(std::vector(gradients.size(), sgd), gradients, m1, w1);
-  reference::sgd_update(std::vector(gradients.size(), sgd), gradients, m2, w2);
-  expect_pieces(m1, m2);
-  expect_pieces(w1, w2);
+  agree("Adam", adam);
+  agree("SGD", ops::SgdUpdate{0.01, 0.9, 0.001, 0.5});
+  agree("SGD, Nesterov", ops::SgdUpdate{0.01, 0.9, 0.001, 0.5, true});
+  agree("averaged SGD", ops::AveragedUpdate{0.01, 0.001, 0.2, 0.5});
+  agree("Lion", ops::LionUpdate{0.9, 0.99, 0.01, 0.001, 0.5});
+  agree("Schedule-Free AdamW", ops::ScheduleFreeUpdate{0.9, 0.98, 1e-9, 0.01, 1.3, 0.001, 0.2, 0.5});
+  agree("LAMB", ops::LambUpdate{adam, 0.01, true});
+  agree("LAMB without ratio", ops::LambUpdate{adam, 0.01, false});
 
   const double expected = reference::sum_of_squares(gradients);
   EXPECT_NEAR(fused::sum_of_squares(gradients), expected, 1e-12 * expected);

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "plumb/base/parallel.h"
 #include "plumb/ops/dispatch.h"
 #include "plumb/ops/fallback.h"
@@ -147,6 +149,42 @@ Tensor gemm(const Tensor& a_in, const Tensor& b_in, const GemmOptions& options) 
     kernels::gemm(product, static_cast<const float*>(a.data_ptr<float>()),
                   static_cast<const float*>(b.data_ptr<float>()), c.data_ptr<float>());
   }
+  return c;
+}
+
+Tensor symmetric_product(const Tensor& a_in, const Tensor& b_in, const SymmetricOptions& options) {
+  const Tensor a = with_contiguous_rows(a_in);
+  const Tensor b = with_contiguous_rows(b_in);
+  const int64_t n = a.size(0);
+  Tensor c = at::empty({n, n}, a.options().dtype(at::kFloat));
+  const auto multiply = [&]<typename T>(const T* left, const T* right) {
+    constexpr int64_t kRows = 128;  // fewer would slow the product more than they save
+    for (int64_t begin = 0; begin < n; begin += kRows) {
+      const int64_t end = std::min(n, begin + kRows);
+      kernels::gemm<T>({.transpose_b = true,
+                        .m = end - begin,
+                        .n = end,
+                        .k = a.size(1),
+                        .lda = a.stride(0),
+                        .ldb = b.stride(0),
+                        .ldc = n},
+                       left + begin * a.stride(0), right, c.data_ptr<float>() + begin * n);
+    }
+  };
+  if (a.scalar_type() == at::kBFloat16) {
+    multiply(static_cast<const kernels::Bfloat16*>(a.data_ptr()), static_cast<const kernels::Bfloat16*>(b.data_ptr()));
+  } else {
+    multiply(static_cast<const float*>(a.data_ptr<float>()), static_cast<const float*>(b.data_ptr<float>()));
+  }
+  const kernels::Completion completion{.scale = static_cast<float>(options.scale),
+                                       .plus_scale = static_cast<float>(options.plus_scale),
+                                       .diagonal = static_cast<float>(options.diagonal)};
+  const Tensor plus = options.plus.defined() ? as_contiguous(options.plus, "symmetric product") : Tensor();
+  parallel_items((n + kernels::kCompletedRows - 1) / kernels::kCompletedRows, [&](int64_t item) {
+    const int64_t begin = item * kernels::kCompletedRows;
+    kernels::complete_symmetric(completion, plus.defined() ? plus.data_ptr<float>() : nullptr, c.data_ptr<float>(), n,
+                                begin, std::min(n, begin + kernels::kCompletedRows));
+  });
   return c;
 }
 

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <array>
+#include <cmath>
 
 #include "plumb/base/parallel.h"
 #include "plumb/ops/dispatch.h"
@@ -30,67 +32,98 @@ std::vector<Tensor> contiguous(const std::vector<Tensor>& tensors) {
   return dense;
 }
 
+/// Part of a tensor. The division into chunks, and so a sum over them, does not depend on the number of threads.
+struct Chunk {
+  size_t tensor;
+  int64_t begin, size;
+};
+std::vector<Chunk> chunks_of(const std::vector<Tensor>& tensors) {
+  constexpr int64_t kChunk = 16384;
+  std::vector<Chunk> chunks;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    for (int64_t begin = 0; begin < tensors[i].numel(); begin += kChunk)
+      chunks.push_back({i, begin, std::min(kChunk, tensors[i].numel() - begin)});
+  }
+  return chunks;
+}
+
+/// Calls work(chunk, its number) in parallel, backward in each thread's part if so wanted.
+template <typename Work>
+void for_each_chunk(const std::vector<Chunk>& chunks, bool backward, const Work& work) {
+  parallel_ranges(std::ssize(chunks), 2, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const auto c = static_cast<size_t>(backward ? begin + end - 1 - i : i);
+      work(chunks[c], c);
+    }
+  });
+}
+
 }  // namespace
 
-void adam_update(const std::vector<AdamUpdate>& updates, const std::vector<Tensor>& gradients,
-                 const std::vector<Tensor>& m, const std::vector<Tensor>& v, const std::vector<Tensor>& parameters) {
-  if (parameters.empty()) return;
+template <typename Update>
+void update(const std::vector<Update>& updates, const std::vector<Tensor>& gradients,
+            const UpdatedPieces<Update::kVectors>& pieces) {
+  if (updates.empty()) return;
   const std::vector<Tensor> dense = contiguous(gradients);
-  dispatch(parameters[0], [&]<typename T>() {
-    for_each_range(parameters, [&](size_t i, int64_t begin, int64_t n) {
-      const AdamUpdate& update = updates[i];
-      const kernels::AdamStep step{.beta1 = update.beta1,
-                                   .beta2 = update.beta2,
-                                   .eps = update.eps,
-                                   .step = update.step,
-                                   .root_scale = update.root_scale,
-                                   .decay = update.decay,
-                                   .gradient_scale = update.gradient_scale};
-      kernels::adam<T>(step, dense[i].data_ptr<T>(), m[i].data_ptr<T>(), v[i].data_ptr<T>(),
-                       parameters[i].data_ptr<T>(), begin, begin + n);
+  dispatch(dense[0], [&]<typename T>() {
+    for_each_range(dense, [&](size_t i, int64_t begin, int64_t n) {
+      std::array<T*, Update::kVectors> vectors;
+      for (size_t k = 0; k < vectors.size(); ++k) vectors[k] = pieces[k][i].template data_ptr<T>() + begin;
+      kernels::update<Update, T>(updates[i], dense[i].template data_ptr<T>() + begin, vectors, n);
     });
   });
 }
 
-void sgd_update(const std::vector<SgdUpdate>& updates, const std::vector<Tensor>& gradients,
-                const std::vector<Tensor>& momentum, const std::vector<Tensor>& parameters) {
-  if (parameters.empty()) return;
+template void update(const std::vector<AdamUpdate>&, const std::vector<Tensor>&, const UpdatedPieces<3>&);
+template void update(const std::vector<SgdUpdate>&, const std::vector<Tensor>&, const UpdatedPieces<2>&);
+template void update(const std::vector<AveragedUpdate>&, const std::vector<Tensor>&, const UpdatedPieces<2>&);
+template void update(const std::vector<LionUpdate>&, const std::vector<Tensor>&, const UpdatedPieces<2>&);
+template void update(const std::vector<ScheduleFreeUpdate>&, const std::vector<Tensor>&, const UpdatedPieces<4>&);
+
+template <>
+void update(const std::vector<LambUpdate>& updates, const std::vector<Tensor>& gradients,
+            const UpdatedPieces<3>& pieces) {
+  if (updates.empty()) return;
   const std::vector<Tensor> dense = contiguous(gradients);
-  dispatch(parameters[0], [&]<typename T>() {
-    for_each_range(parameters, [&](size_t i, int64_t begin, int64_t n) {
-      const SgdUpdate& update = updates[i];
-      const kernels::SgdStep step{.rate = update.rate,
-                                  .momentum = update.momentum,
-                                  .decay = update.decay,
-                                  .gradient_scale = update.gradient_scale,
-                                  .nesterov = update.nesterov};
-      kernels::sgd<T>(step, dense[i].data_ptr<T>() + begin, momentum[i].data_ptr<T>() + begin,
-                      parameters[i].data_ptr<T>() + begin, n);
+  const std::vector<Chunk> chunks = chunks_of(dense);
+  std::vector<kernels::LambSquares> squares(chunks.size()), sums(updates.size());
+  dispatch(dense[0], [&]<typename T>() {
+    const auto at = [](const std::vector<Tensor>& tensors, const Chunk& chunk) {
+      return tensors[chunk.tensor].data_ptr<T>() + chunk.begin;
+    };
+    const auto& [m, v, w] = pieces;
+    for_each_chunk(chunks, false, [&](const Chunk& chunk, size_t c) {
+      squares[c] = kernels::lamb_moments<T>(updates[chunk.tensor], at(dense, chunk), at(m, chunk), at(v, chunk),
+                                            at(w, chunk), chunk.size);
+    });
+    for (size_t c = 0; c < chunks.size(); ++c) {
+      kernels::LambSquares& sum = sums[chunks[c].tensor];
+      sum = {sum.w + squares[c].w, sum.u + squares[c].u};
+    }
+    // Backward, to begin with what the cache still holds
+    for_each_chunk(chunks, true, [&](const Chunk& chunk, size_t) {
+      const LambUpdate& u = updates[chunk.tensor];
+      const kernels::LambSquares& sum = sums[chunk.tensor];
+      const bool scaled = u.adapts && sum.w != 0 && sum.u != 0;  // NaN is not 0
+      const kernels::LambStep step{.step = u.step,
+                                   .root_scale = u.root_scale,
+                                   .eps = u.eps,
+                                   .decay = u.decay,
+                                   .rate = u.rate * (scaled ? std::sqrt(sum.w / sum.u) : 1)};
+      kernels::update<kernels::LambStep, T>(step, at(m, chunk), {at(v, chunk), at(w, chunk)}, chunk.size);
     });
   });
 }
 
 double sum_of_squares(const std::vector<Tensor>& tensors) {
-  struct Chunk {
-    size_t tensor;
-    int64_t begin, size;
-  };
-  constexpr int64_t kChunk = 16384;
   const std::vector<Tensor> dense = contiguous(tensors);
-  std::vector<Chunk> chunks;
-  for (size_t i = 0; i < dense.size(); ++i) {
-    for (int64_t begin = 0; begin < dense[i].numel(); begin += kChunk) {
-      chunks.push_back({i, begin, std::min(kChunk, dense[i].numel() - begin)});
-    }
-  }
+  const std::vector<Chunk> chunks = chunks_of(dense);
   std::vector<double> sums(chunks.size());
-  parallel_ranges(static_cast<int64_t>(chunks.size()), 2, [&](int64_t begin, int64_t end) {
-    for (auto c = static_cast<size_t>(begin); c < static_cast<size_t>(end); ++c) {
-      const Tensor& tensor = dense[chunks[c].tensor];
-      dispatch(tensor, [&]<typename T>() {
-        sums[c] = kernels::sum_of_squares<T>(tensor.data_ptr<T>() + chunks[c].begin, chunks[c].size);
-      });
-    }
+  for_each_chunk(chunks, false, [&](const Chunk& chunk, size_t c) {
+    const Tensor& tensor = dense[chunk.tensor];
+    dispatch(tensor, [&]<typename T>() {
+      sums[c] = kernels::sum_of_squares<T>(tensor.data_ptr<T>() + chunk.begin, chunk.size);
+    });
   });
   double total = 0;
   for (const double sum : sums) total += sum;

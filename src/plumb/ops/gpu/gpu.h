@@ -45,8 +45,8 @@ Tensor add_dropout(const Tensor& residual, const Tensor& x, double p, const Drop
 Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps);
 Tensor rms_norm(const Tensor& x, const Tensor& gamma, double eps);
 
-void adam_update(const std::vector<AdamUpdate>& updates, const std::vector<Tensor>& gradients,
-                 const std::vector<Tensor>& m, const std::vector<Tensor>& v, const std::vector<Tensor>& parameters);
+void update(const std::vector<AdamUpdate>& updates, const std::vector<Tensor>& gradients,
+            const UpdatedPieces<3>& pieces);
 Number sum_of_squares(const std::vector<Tensor>& tensors);
 
 }  // namespace gpu

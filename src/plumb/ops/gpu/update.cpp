@@ -19,15 +19,17 @@ std::vector<Tensor> piece(const std::vector<Tensor>& tensors, size_t begin, size
 
 // LibTorch's operation computes w ← (1 − rate·decay)·w − rate·(m/c₁)/(√v/√c₂ + eps) with c = 1 − βᵗ. At t = ∞, c = 1;
 // rate = step/root_scale and eps/root_scale then give step·m/(√v·root_scale + eps).
-void adam_update(const std::vector<AdamUpdate>& updates, const std::vector<Tensor>& gradients,
-                 const std::vector<Tensor>& m, const std::vector<Tensor>& v, const std::vector<Tensor>& parameters) {
+void update(const std::vector<AdamUpdate>& updates, const std::vector<Tensor>& gradients,
+            const UpdatedPieces<3>& pieces) {
+  const auto& [m, v, parameters] = pieces;
   for (size_t begin = 0, end = 0; begin < parameters.size(); begin = end) {
     const AdamUpdate& update = updates[begin];
     while (end < parameters.size() && updates[end] == update) ++end;
     std::vector<Tensor> gradient = piece(gradients, begin, end, parameters);
     if (update.root_scale == 0) {  // RAdam's first steps do not divide by √v
-      reference::adam_update(std::vector<AdamUpdate>(end - begin, update), gradient, piece(m, begin, end, parameters),
-                             piece(v, begin, end, parameters), piece(parameters, begin, end, parameters));
+      reference::update(std::vector<AdamUpdate>(end - begin, update), gradient,
+                        {piece(m, begin, end, parameters), piece(v, begin, end, parameters),
+                         piece(parameters, begin, end, parameters)});
       continue;
     }
     if (update.gradient_scale != 1) gradient = at::_foreach_mul(gradient, update.gradient_scale);

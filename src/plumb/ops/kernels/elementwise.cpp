@@ -52,6 +52,33 @@ void round_to_bfloat16(const float* x, int64_t count, Bfloat16* out) {
   }
 }
 
+void complete_symmetric(const Completion& completion, const float* plus, float* c, int64_t n, int64_t begin,
+                        int64_t end) {
+  constexpr int64_t kTile = kCompletedRows;
+  float tile[kTile][kTile];
+  const int64_t rows = end - begin;
+  for (int64_t left = 0; left < end; left += kTile) {
+    const bool whole = left + kTile <= begin && rows == kTile;  // below the diagonal
+    for (int64_t i = 0; i < rows; ++i) {
+      float* row = c + (begin + i) * n + left;
+      const float* other = plus == nullptr ? nullptr : plus + (begin + i) * n + left;
+      const int64_t columns = whole ? kTile : std::min(kTile, begin + i + 1 - left);
+      for (int64_t j = 0; j < columns; ++j) {
+        float value = completion.scale * row[j];
+        if (other != nullptr) value += completion.plus_scale * other[j];
+        if (left + j == begin + i) value += completion.diagonal;
+        row[j] = value;
+        tile[i][j] = value;
+      }
+    }
+    for (int64_t j = 0; j < kTile; ++j) {
+      const int64_t first = std::max<int64_t>(0, left + j + 1 - begin);  // rows below the diagonal
+      float* mirrored = c + (left + j) * n + begin;
+      for (int64_t i = first; i < rows; ++i) mirrored[i] = tile[i][j];
+    }
+  }
+}
+
 template <typename T>
 void column_sums(const T* x, int64_t width, int64_t begin, int64_t end, T* sums) {
   int64_t row = begin;
@@ -136,6 +163,7 @@ HWY_EXPORT(add_bias_f64);
 HWY_EXPORT(relu_backward_f32);
 HWY_EXPORT(relu_backward_f64);
 HWY_EXPORT(round_to_bfloat16);
+HWY_EXPORT(complete_symmetric);
 HWY_EXPORT(column_sums_f32);
 HWY_EXPORT(column_sums_f64);
 HWY_EXPORT(gather_rows_f32);
@@ -158,6 +186,10 @@ void relu_backward(const float* dy, const float* y, float* dx, int64_t begin, in
 template <>
 void relu_backward(const double* dy, const double* y, double* dx, int64_t begin, int64_t end) {
   HWY_DYNAMIC_DISPATCH(relu_backward_f64)(dy, y, dx, begin, end);
+}
+void complete_symmetric(const Completion& completion, const float* plus, float* c, int64_t n, int64_t begin,
+                        int64_t end) {
+  HWY_DYNAMIC_DISPATCH(complete_symmetric)(completion, plus, c, n, begin, end);
 }
 void round_to_bfloat16(const float* x, int64_t count, Bfloat16* out) {
   HWY_DYNAMIC_DISPATCH(round_to_bfloat16)(x, count, out);

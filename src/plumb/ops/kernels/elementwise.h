@@ -1,4 +1,5 @@
-// Element-wise passes: bias and ReLU, their gradient, column sums and embedding rows.
+// Element-wise passes: bias and ReLU, their gradient, column sums, embedding rows and the other half of symmetric
+// matrices.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,16 @@ void round_to_bfloat16(const float* x, int64_t count, Bfloat16* out);
 /// sums[c] += Σ over rows [begin, end) of x[row, c].
 template <typename T>
 void column_sums(const T* x, int64_t width, int64_t begin, int64_t end, T* sums);
+
+/// Completes C (n, n), of which the rows [begin, end) have been computed up to the diagonal: for these rows and j ≤ i,
+///   C[i, j] = C[j, i] = scale·C[i, j] + plus_scale·plus[i, j] + (diagonal if i = j).
+/// `plus` (n, n) may be null. `begin` is a multiple of kCompletedRows, and end − begin is at most that.
+struct Completion {
+  float scale, plus_scale, diagonal;
+};
+inline constexpr int64_t kCompletedRows = 16;
+void complete_symmetric(const Completion& completion, const float* plus, float* c, int64_t n, int64_t begin,
+                        int64_t end);
 
 /// out[i] = scale · table[ids[i]] for rows [begin, end).
 template <typename T>

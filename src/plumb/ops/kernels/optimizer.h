@@ -1,27 +1,31 @@
 // The memory-bound passes of the optimizers, and the sum of squares for gradient norms.
 #pragma once
 
+#include <array>
 #include <cstdint>
+
+#include "plumb/ops/update_rules.h"
 
 namespace plumb::kernels {
 
-/// Adam, Kingma & Ba 2015, in one pass over elements [begin, end). With g = gradient_scale·gradient:
-/// m ← β₁m + (1−β₁)g; v ← β₂v + (1−β₂)g²; w ← w − [step·m/(√v·root_scale + eps) + decay·w], where step = lr/(1−β₁ᵗ)
-/// and root_scale = 1/√(1−β₂ᵗ).
-struct AdamStep {
-  double beta1, beta2, eps, step, root_scale, decay, gradient_scale;
+/// The second pass of LAMB, of w: w ← w − rate·(step·m/(√v·root_scale + eps) + decay·w). Takes m for the gradient, and
+/// v and w, of which it changes only w.
+struct LambStep {
+  static constexpr size_t kVectors = 2;
+  double step, root_scale, eps, decay, rate;
 };
-template <typename T>
-void adam(const AdamStep& step, const T* gradient, T* m, T* v, T* w, int64_t begin, int64_t end);
 
-/// Stochastic gradient descent with momentum (Polyak 1964; Sutskever et al. 2013) in one pass over n elements:
-/// d = gradient_scale·g + decay·w; b ← momentum·b + d; w ← w − rate·b, or w − rate·(d + momentum·b) with `nesterov`.
-struct SgdStep {
-  double rate, momentum, decay, gradient_scale;
-  bool nesterov = false;
+/// One pass over n elements. `Update`: LambStep, or a rule of ops/update_rules.h other than LambUpdate. `vectors`:
+/// those that it changes, in the order in which the rule names them.
+template <typename Update, typename T>
+void update(const Update& update, const T* gradient, const std::array<T*, Update::kVectors>& vectors, int64_t n);
+
+/// The first pass of LAMB over n elements: updates m and v, and returns Σw² and Σu², in double precision.
+struct LambSquares {
+  double w = 0, u = 0;
 };
 template <typename T>
-void sgd(const SgdStep& step, const T* gradient, T* b, T* w, int64_t n);
+LambSquares lamb_moments(const ops::LambUpdate& update, const T* gradient, T* m, T* v, const T* w, int64_t n);
 
 /// Σ x², in double precision.
 template <typename T>

@@ -13,6 +13,13 @@ Tensor gemm(const Tensor& a, const Tensor& b, const GemmOptions& options) {
   return finish(matrix_product(wide(a), wide(b), options.transpose_a, options.transpose_b), options);
 }
 
+Tensor symmetric_product(const Tensor& a, const Tensor& b, const SymmetricOptions& options) {
+  Tensor c = ops::gemm(a, b, {.transpose_b = true}).mul_(options.scale);
+  if (options.plus.defined()) c.add_(options.plus, options.plus_scale);
+  c.diagonal().add_(options.diagonal);
+  return c;
+}
+
 Tensor finish(const Tensor& product, const GemmOptions& options) {
   Tensor c = product;
   if (options.accumulate_into.defined()) c = options.accumulate_into.add_(c);

@@ -55,6 +55,7 @@ Tensor rms_norm(const Tensor& x, const Tensor& gamma, double eps);
 
 Tensor matrix_product(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose_b);
 Tensor gemm(const Tensor& a, const Tensor& b, const GemmOptions& options);
+Tensor symmetric_product(const Tensor& a, const Tensor& b, const SymmetricOptions& options);
 /// What gemm() adds to a product and applies to it; writes to the product.
 Tensor finish(const Tensor& product, const GemmOptions& options);
 Tensor column_sums(const Tensor& x);
@@ -66,10 +67,9 @@ std::unique_ptr<PackedLinear::Weight> pack(const Tensor& weight, Precision preci
 
 TopScores top_scores(const Tensor& logits, int64_t k, int64_t first_id, bool normalize);
 
-void adam_update(const std::vector<AdamUpdate>& updates, const std::vector<Tensor>& gradients,
-                 const std::vector<Tensor>& m, const std::vector<Tensor>& v, const std::vector<Tensor>& parameters);
-void sgd_update(const std::vector<SgdUpdate>& updates, const std::vector<Tensor>& gradients,
-                const std::vector<Tensor>& momentum, const std::vector<Tensor>& parameters);
+template <typename Update>
+void update(const std::vector<Update>& updates, const std::vector<Tensor>& gradients,
+            const UpdatedPieces<Update::kVectors>& pieces);
 Number sum_of_squares(const std::vector<Tensor>& tensors);
 
 std::vector<double> gram_schmidt(const std::vector<Tensor>& vectors, const std::vector<double>& subtract, bool products,

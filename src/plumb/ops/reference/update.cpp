@@ -1,32 +1,77 @@
+#include <utility>
+
 #include "plumb/ops/reference/reference.h"
 
 namespace plumb::ops::reference {
+namespace {
 
-void adam_update(const std::vector<AdamUpdate>& updates, const std::vector<Tensor>& gradients,
-                 const std::vector<Tensor>& m, const std::vector<Tensor>& v, const std::vector<Tensor>& parameters) {
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    const AdamUpdate& update = updates[i];
-    const Tensor g = update.gradient_scale * gradients[i].reshape(parameters[i].sizes());
-    const Tensor first = m[i].view_as(g), second = v[i].view_as(g);
-    first.mul_(update.beta1).add_(g, 1 - update.beta1);
-    second.mul_(update.beta2).addcmul_(g, g, 1 - update.beta2);
-    const Tensor change = first / (second.sqrt() * update.root_scale + update.eps);
-    const Tensor w = parameters[i].detach();
-    w.sub_(update.step * change + update.decay * w);
+// One step of one piece. g is scaled; all tensors have the parameter's shape.
+
+Tensor adam_change(const AdamUpdate& u, const Tensor& g, const Tensor& m, const Tensor& v, const Tensor& w) {
+  m.mul_(u.beta1).add_(g, 1 - u.beta1);
+  v.mul_(u.beta2).addcmul_(g, g, 1 - u.beta2);
+  return u.step * (m / (v.sqrt() * u.root_scale + u.eps)) + u.decay * w;
+}
+
+void step(const AdamUpdate& u, const Tensor& g, const Tensor& m, const Tensor& v, const Tensor& w) {
+  w.sub_(adam_change(u, g, m, v, w));
+}
+
+void step(const LambUpdate& u, const Tensor& g, const Tensor& m, const Tensor& v, const Tensor& w) {
+  const Tensor change = adam_change(u, g, m, v, w);
+  if (!u.adapts) return static_cast<void>(w.sub_(change, u.rate));
+  const Tensor length = w.norm(), moved = change.norm();
+  const Tensor ratio = at::where(at::logical_or(length == 0, moved == 0), at::ones_like(length), length / moved);
+  w.sub_(change * ratio, u.rate);
+}
+
+void step(const SgdUpdate& u, const Tensor& g, const Tensor& b, const Tensor& w) {
+  const Tensor d = g + u.decay * w;
+  b.mul_(u.momentum).add_(d);
+  w.sub_(u.nesterov ? d + u.momentum * b : b, u.rate);
+}
+
+void step(const AveragedUpdate& u, const Tensor& g, const Tensor& a, const Tensor& w) {
+  w.sub_(g + u.decay * w, u.rate);
+  a.add_(w - a, u.share);
+}
+
+void step(const LionUpdate& u, const Tensor& g, const Tensor& m, const Tensor& w) {
+  const Tensor mean = m * u.beta1 + (1 - u.beta1) * g;
+  m.mul_(u.beta2).add_(g, 1 - u.beta2);
+  const Tensor sign = at::where(mean.isnan(), mean, mean.sign());  // at::sign makes NaN 0
+  w.sub_(sign + u.decay * w, u.rate);
+}
+
+void step(const ScheduleFreeUpdate& u, const Tensor& g, const Tensor& z, const Tensor& x, const Tensor& v,
+          const Tensor& w) {
+  v.mul_(u.beta2).addcmul_(g, g, 1 - u.beta2);
+  z.sub_(g / (v.sqrt() * u.root_scale + u.eps) + u.decay * w, u.rate);
+  x.add_(z - x, u.share);
+  w.copy_(z + u.beta1 * (x - z));
+}
+
+}  // namespace
+
+template <typename Update>
+void update(const std::vector<Update>& updates, const std::vector<Tensor>& gradients,
+            const UpdatedPieces<Update::kVectors>& pieces) {
+  for (size_t i = 0; i < updates.size(); ++i) {
+    const auto like = pieces.back()[i].sizes();
+    const Tensor g = updates[i].gradient_scale * gradients[i].reshape(like);
+    const auto take = [&]<size_t... kVector>(std::index_sequence<kVector...>) {
+      step(updates[i], g, pieces[kVector][i].detach().view(like)...);
+    };
+    take(std::make_index_sequence<Update::kVectors>());
   }
 }
 
-void sgd_update(const std::vector<SgdUpdate>& updates, const std::vector<Tensor>& gradients,
-                const std::vector<Tensor>& momentum, const std::vector<Tensor>& parameters) {
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    const SgdUpdate& update = updates[i];
-    const Tensor w = parameters[i].detach();
-    const Tensor b = momentum[i].view_as(w);
-    const Tensor d = update.gradient_scale * gradients[i].reshape(w.sizes()) + update.decay * w;
-    b.mul_(update.momentum).add_(d);
-    w.sub_(update.nesterov ? d + update.momentum * b : b, update.rate);
-  }
-}
+template void update(const std::vector<AdamUpdate>&, const std::vector<Tensor>&, const UpdatedPieces<3>&);
+template void update(const std::vector<SgdUpdate>&, const std::vector<Tensor>&, const UpdatedPieces<2>&);
+template void update(const std::vector<AveragedUpdate>&, const std::vector<Tensor>&, const UpdatedPieces<2>&);
+template void update(const std::vector<LionUpdate>&, const std::vector<Tensor>&, const UpdatedPieces<2>&);
+template void update(const std::vector<ScheduleFreeUpdate>&, const std::vector<Tensor>&, const UpdatedPieces<4>&);
+template void update(const std::vector<LambUpdate>&, const std::vector<Tensor>&, const UpdatedPieces<3>&);
 
 Number sum_of_squares(const std::vector<Tensor>& tensors) {
   std::vector<Tensor> sums;
