@@ -4,9 +4,9 @@
 #include <array>
 #include <vector>
 
+#include "plumb/ops/kernels/update_rules.h"
 #include "plumb/ops/number.h"
 #include "plumb/ops/torch.h"
-#include "plumb/ops/update_rules.h"
 
 namespace plumb::ops {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-#include "plumb/ops/update_rules.h"
+#include "plumb/ops/kernels/update_rules.h"
 
 namespace plumb::kernels {
 
@@ -15,7 +15,7 @@ struct LambStep {
   double step, root_scale, eps, decay, rate;
 };
 
-/// One pass over n elements. `Update`: LambStep, or a rule of ops/update_rules.h other than LambUpdate. `vectors`:
+/// One pass over n elements. `Update`: LambStep, or a rule of update_rules.h other than LambUpdate. `vectors`:
 /// those that it changes, in the order in which the rule names them.
 template <typename Update, typename T>
 void update(const Update& update, const T* gradient, const std::array<T*, Update::kVectors>& vectors, int64_t n);
