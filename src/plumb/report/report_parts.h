@@ -47,7 +47,7 @@ struct Series {
   std::string style = "solid";                  // "solid", "dashed", "points"
   std::vector<Json> other_x;                    // of each of the figure's other axes, a list as long as x
   std::optional<std::vector<size_t>> hollow{};  // points with hollow markers; the others then have filled ones
-  bool companion = false;  // belongs to the series before it: both are one entry of the legend
+  bool companion = false;                       // belongs to the series before it: both are one entry of the legend
 
   /// Adds a point; values that are not finite become null.
   void point(const Json& at, double value);
@@ -73,8 +73,8 @@ struct Figure {
   Series& add(std::string name, std::string group, std::string style = "solid");
 
   /// Leaves out of the series' names the parts, separated by ", ", that all of them share, and adds these to the
-  /// caption: "Post-LN, warm-up 20" and "Pre-LN, warm-up 20" become "Post-LN" and "Pre-LN". Names stay as they are where
-  /// nothing would be left of one.
+  /// caption: "Post-LN, warm-up 20" and "Pre-LN, warm-up 20" become "Post-LN" and "Pre-LN". Names stay as they are
+  /// where nothing would be left of one.
   void shorten_names();
 
   [[nodiscard]] Json to_json() const;
