@@ -55,10 +55,13 @@ std::optional<Parabola> parabola(const Sweep& sweep) {
 /// Why a finer sweep could change the outcome.
 std::string between_rates(double first, double second) {
   const auto gain = [](double value) {
-    return std::isfinite(value) ? fmt::format("{:.2g}", value) : std::string("an unknown amount, beside failed runs,");
+    return std::isfinite(value) ? fmt::format("{:.2g}", value) : std::string("an unknown amount");
   };
-  return fmt::format("between the rates of their sweeps, the first arm may gain {} and the second {}", gain(first),
-                     gain(second));
+  const bool failed = !std::isfinite(first) || !std::isfinite(second);
+  return fmt::format(
+      "between the rates of their sweeps, the first arm may gain {} and the second {}{}; rates that lie "
+      "closer together would tell",
+      gain(first), gain(second), failed ? ", as runs failed beside the best rate" : "");
 }
 
 }  // namespace
