@@ -16,9 +16,9 @@ using UpdatedPieces = std::array<std::vector<Tensor>, kVectors>;
 
 /// One step of an optimizer over a list of pieces, such as one per parameter. The gradient, optimizer state and
 /// parameter of piece i have the same number of elements, and each piece has its own settings. State and parameters
-/// must be contiguous. The pieces are divided among threads as if they were one vector, so many small pieces cost no
-/// more than a large one. Throws Error if the lists do not match or the element types differ. `Update`: one of
-/// update_rules.h.
+/// must be contiguous. Threads share the work evenly, whatever the sizes of the pieces: one large piece takes as long
+/// as many small ones with as many elements. Throws Error if the lists do not match or the element types differ.
+/// `Update`: one of update_rules.h.
 template <typename Update>
 void update(const std::vector<Update>& updates, const std::vector<Tensor>& gradients,
             const UpdatedPieces<Update::kVectors>& pieces);
