@@ -51,6 +51,7 @@ set(PLUMB_PUBLIC_HEADERS
   nn/position/relative.h
   nn/residual/residual.h
   nn/residual/sub_layer_norms.h
+  nn/vocabulary_rows.h
   # Models
   interop/export.h
   interop/import.h

@@ -34,7 +34,7 @@ int64_t layer(int64_t tensor) { return (4 * kWidth * kWidth + 2 * kWidth * kInne
 TEST(RankKinds, HoldTheirStagesAndTheirPartOfEveryLayer) {
   const auto kinds = rank_kinds(decoder(), kJob, {.data = 4, .tensor = 2, .pipeline = 3});
   ASSERT_EQ(kinds.size(), 3U);
-  const int64_t table = kWidth * kVocabulary;
+  const int64_t table = kWidth * kVocabulary / 2;
   const int64_t expected[] = {2 * layer(2) + table, 2 * layer(2), 2 * layer(2) + kWidth + table};
   for (size_t stage = 0; stage < 3; ++stage) {
     EXPECT_EQ(kinds[stage].first_stage, static_cast<int64_t>(stage));

@@ -35,7 +35,7 @@ TokenEmbedding::TokenEmbedding(Parameters& parameters, const ModelConfig& config
 
 Tensor TokenEmbedding::operator()(const std::vector<int64_t>& tokens, const std::vector<int64_t>& positions,
                                   const std::vector<int64_t>& segments, ForwardContext& context) const {
-  Tensor sum = ops::embedding(table_, tokens, factor_);
+  Tensor sum = rows_.embedding(table_, tokens, factor_);
   const int64_t length = positions.empty() ? 0 : *std::max_element(positions.begin(), positions.end()) + 1;
   const Tensor of_positions = positions_->table(length);
   if (of_positions.defined()) sum = sum + ops::embedding(of_positions, positions, 1.0);

@@ -12,6 +12,7 @@
 #include "plumb/nn/norm/norm.h"
 #include "plumb/nn/parameters.h"
 #include "plumb/nn/position/position.h"
+#include "plumb/nn/vocabulary_rows.h"
 
 namespace plumb {
 
@@ -33,10 +34,14 @@ class TokenEmbedding {
   [[nodiscard]] Tensor operator()(const std::vector<int64_t>& tokens, const std::vector<int64_t>& positions,
                                   const std::vector<int64_t>& segments, ForwardContext& context) const;
 
+  /// Divides the rows of the table (nn/vocabulary_rows.h).
+  void divide(LayerDivision& division) { rows_ = VocabularyRows(division, {table_}); }
+
   [[nodiscard]] Positions& positions() const { return *positions_; }
 
  private:
   Tensor table_;
+  VocabularyRows rows_;  // of the table
   double factor_;
   std::unique_ptr<Positions> positions_;
   Tensor segments_;             // (segments, d_model), or undefined

@@ -40,7 +40,10 @@ class Encoder final : public Model, public Classifies, public Embeds {
 
  private:
   [[nodiscard]] bool profiled() const override { return stack_->profiled(); }
-  void divide_layers(LayerDivision& division) override { stack_->divide(division); }
+  void divide_layers(LayerDivision& division) override {
+    embedding_->divide(division);
+    stack_->divide(division);
+  }
 
   std::unique_ptr<TokenEmbedding> embedding_;
   std::unique_ptr<Stack> stack_;

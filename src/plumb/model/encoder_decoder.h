@@ -43,6 +43,8 @@ class EncoderDecoder final : public Model, public Translates {
  private:
   [[nodiscard]] bool profiled() const override { return encoder_->profiled(); }
   void divide_layers(LayerDivision& division) override {
+    source_->divide(division);
+    target_->divide(division);
     encoder_->divide(division);
     decoder_->divide(division);
   }

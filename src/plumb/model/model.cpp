@@ -65,15 +65,20 @@ Tensor Model::tangent(const Tensor& change) const {
 LayerDivision Model::divide(const Group& group) {
   LayerDivision division(parameters_, group);
   if (group.size() == 1) return division;
-  divide_layers(division);
+  divide_all(division);
   division.apply(parameters_);
   return division;
 }
 
 LayerDivision Model::planned_division(int64_t ranks) {
   LayerDivision division(parameters_, ranks);
-  if (ranks > 1) divide_layers(division);
+  if (ranks > 1) divide_all(division);
   return division;
+}
+
+void Model::divide_all(LayerDivision& division) {
+  divide_layers(division);
+  if (config_.labels == 0) output_rows_ = VocabularyRows(division, {output_, output_bias_});
 }
 
 std::unique_ptr<ParameterShards> Model::shard(const Group& group, bool cuts_values) {
@@ -121,7 +126,7 @@ int64_t Model::outputs() const {
 Tensor Model::logit_scales() const { return output_scale_ * std::sqrt(static_cast<double>(config_.d_model)); }
 
 Tensor Model::logits(const Tensor& hidden) const {
-  if (!output_scale_.defined()) return ops::linear(hidden, output_, output_bias_);
+  if (!output_scale_.defined()) return output_rows_.logits(hidden, output_, output_bias_);
   const Tensor scaled = ops::linear(hidden, output_, {}) * logit_scales();
   return output_bias_.defined() ? scaled + output_bias_ : scaled;
 }
@@ -142,8 +147,8 @@ Loss Model::loss_of_states(const Tensor& hidden, const Batch& batch, const LossO
   const double weight = batch.weight();
   const Tensor matrix = output_scale_.defined() ? output_ * logit_scales().unsqueeze(1) : output_;
   const ops::CrossEntropy result =
-      ops::linear_cross_entropy(hidden, matrix, output_bias_, batch.labels, batch.weights, options.label_smoothing,
-                                options.scale.value_or(1.0 / weight));
+      output_rows_.cross_entropy(hidden, matrix, output_bias_, batch.labels, batch.weights, options.label_smoothing,
+                                 options.scale.value_or(1.0 / weight));
   return {result.loss, result.nll, std::ssize(batch.labels), weight};
 }
 

@@ -10,6 +10,7 @@
 #include "plumb/nn/context.h"
 #include "plumb/nn/layer_division.h"
 #include "plumb/nn/parameters.h"
+#include "plumb/nn/vocabulary_rows.h"
 #include "plumb/ops/number.h"
 
 namespace plumb {
@@ -87,10 +88,10 @@ class Model {
   virtual Loss loss(const Batch& batch, const LossOptions& options, ForwardContext& context);
 
   /// Divides every layer among the ranks of a group, which compute the model together from now on: they call everything
-  /// with the same arguments in the same order, and get the same results. Embeddings, norms and the output layer stay
-  /// whole. Call it after `initialize`, with the same parameters in all ranks; it replaces the flat buffer. Throws
-  /// Error if the model cannot be divided so (require_divisible in model/divisible.h). In a group of one, nothing
-  /// changes.
+  /// with the same arguments in the same order, and get the same results. Norms stay whole, as do embeddings and the
+  /// output layer if the number of ranks does not divide the vocabulary. Call it after `initialize`, with the same
+  /// parameters in all ranks; it replaces the flat buffer. Throws Error if the model cannot be divided so
+  /// (require_divisible in model/divisible.h). In a group of one, nothing changes.
   LayerDivision divide(const Group& group);
 
   /// What the first of `ranks` that divide every layer would have (LayerDivision::piece). Afterward, the model cannot
@@ -115,7 +116,7 @@ class Model {
   /// Whether the residual scheme needs a profiling pass.
   [[nodiscard]] virtual bool profiled() const = 0;
 
-  /// Divides the layers; throws Error if this kind of model cannot be divided.
+  /// Divides the layers and embeddings; throws Error if this kind of model cannot be divided.
   virtual void divide_layers(LayerDivision& division);
 
   /// The loss from the states of a batch.
@@ -131,8 +132,9 @@ class Model {
   /// layer.
   void add_output_scale();
 
-  Tensor output_;        // (output vocabulary or labels, features)
-  Tensor output_bias_;   // (output vocabulary or labels), or undefined
+  Tensor output_;               // (output vocabulary or labels, features)
+  Tensor output_bias_;          // (output vocabulary or labels), or undefined
+  VocabularyRows output_rows_;  // of both
   Tensor output_scale_;  // (output vocabulary or labels): the scales of the logits divided by √d_model, or undefined
   ModelConfig config_;
   Parameters parameters_;
@@ -140,6 +142,7 @@ class Model {
  private:
   /// The scale of each logit: √d_model·output_scale_, so that Adam changes it as fast as the matrices (nGPT).
   [[nodiscard]] Tensor logit_scales() const;
+  void divide_all(LayerDivision& division);
 };
 
 /// A model of config.kind with all parameters 0; `type` is at::kFloat or at::kDouble. Throws Error if the configuration

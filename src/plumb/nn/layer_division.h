@@ -13,9 +13,9 @@
 namespace plumb {
 
 /// Layers say what they divide (`cut`, `share_gradient`), then `apply` replaces the parameters by this rank's pieces.
-/// Everything else, such as embeddings and norms of the stream, is the same in all ranks: they compute it from the same
-/// numbers. Every rank of the group must make the same calls. After that, `keep_stage` leaves each stage of a pipeline
-/// the parameters that it uses; the others have no elements.
+/// Everything else, such as norms of the stream, is the same in all ranks: they compute it from the same numbers. Every
+/// rank of the group must make the same calls. After that, `keep_stage` leaves each stage of a pipeline the parameters
+/// that it uses; the others have no elements.
 class LayerDivision {
  public:
   /// Of these parameters, none of which is divided yet, among the ranks of a group.
@@ -25,6 +25,7 @@ class LayerDivision {
   LayerDivision(const Parameters& parameters, int64_t ranks);
 
   [[nodiscard]] const Group& group() const { return group_; }
+  [[nodiscard]] int64_t ranks() const { return ranks_; }
 
   /// size/ranks. Throws Error if it is no integer.
   [[nodiscard]] int64_t share(int64_t size) const;

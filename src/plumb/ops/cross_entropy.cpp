@@ -7,9 +7,9 @@
 #include "plumb/ops/uses_kernels.h"
 
 namespace plumb::ops {
-namespace {
 
-void check(const std::vector<int64_t>& labels, const std::vector<double>& weights, int64_t tokens, int64_t vocabulary) {
+void require_labels(const std::vector<int64_t>& labels, const std::vector<double>& weights, int64_t tokens,
+                    int64_t vocabulary) {
   if (static_cast<int64_t>(labels.size()) != tokens)
     throw Error("the number of labels must equal the number of tokens");
   if (!weights.empty() && weights.size() != labels.size())
@@ -20,11 +20,9 @@ void check(const std::vector<int64_t>& labels, const std::vector<double>& weight
   }
 }
 
-}  // namespace
-
 CrossEntropy cross_entropy(const Tensor& logits, const std::vector<int64_t>& labels, const std::vector<double>& weights,
                            double smoothing, double scale) {
-  check(labels, weights, logits.size(0), logits.size(1));
+  require_labels(labels, weights, logits.size(0), logits.size(1));
   if constexpr (kKernelsBuilt) {
     if (uses_kernels(logits)) return fused::cross_entropy(logits, labels, weights, smoothing, scale);
   }
@@ -34,7 +32,7 @@ CrossEntropy cross_entropy(const Tensor& logits, const std::vector<int64_t>& lab
 CrossEntropy linear_cross_entropy(const Tensor& hidden, const Tensor& weight, const Tensor& bias,
                                   const std::vector<int64_t>& labels, const std::vector<double>& weights,
                                   double smoothing, double scale) {
-  check(labels, weights, hidden.size(0), weight.size(0));
+  require_labels(labels, weights, hidden.size(0), weight.size(0));
   require_one_device("linear cross-entropy", hidden, weight, bias);
   if constexpr (kKernelsBuilt) {
     if (uses_kernels(hidden))

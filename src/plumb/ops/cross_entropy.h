@@ -14,6 +14,10 @@ struct CrossEntropy {
   Number nll;  // Σ −weight·log p(label), without scale
 };
 
+/// Throws Error unless there is one label of the vocabulary per token, and one weight, or none at all.
+void require_labels(const std::vector<int64_t>& labels, const std::vector<double>& weights, int64_t tokens,
+                    int64_t vocabulary);
+
 /// From logits (tokens, vocabulary), with one label per row. `weights`: one per label, or empty for all 1; a row with
 /// weight 0 is ignored, even if its logits are NaN. Twice differentiable; keeps the logits for the backward pass.
 /// Throws Error if labels or weights do not match the logits.

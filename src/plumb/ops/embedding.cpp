@@ -9,13 +9,17 @@
 
 namespace plumb::ops {
 
-Tensor embedding(const Tensor& table, const std::vector<int64_t>& ids, double scale) {
+void require_tokens(const std::vector<int64_t>& ids, int64_t vocabulary) {
   for (const int64_t id : ids) {
-    if (id < 0 || id >= table.size(0)) {
-      throw Error(fmt::format("token id {} is outside the vocabulary of {}", id, table.size(0)),
+    if (id < 0 || id >= vocabulary) {
+      throw Error(fmt::format("token id {} is outside the vocabulary of {}", id, vocabulary),
                   "was the data prepared for this model?");
     }
   }
+}
+
+Tensor embedding(const Tensor& table, const std::vector<int64_t>& ids, double scale) {
+  require_tokens(ids, table.size(0));
   if constexpr (kKernelsBuilt) {
     if (uses_kernels(table)) return fused::embedding(table, ids, scale);
   }
