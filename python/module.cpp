@@ -215,6 +215,7 @@ std::string search_rates(const check::Budget& budget, const std::pair<int64_t, d
                                .reference = reference,
                                .least_gain = least_gain,
                                .clear_gain = clear_gain,
+                               .signs = signs,
                                .seed = seed,
                                .budget = budget,
                                .seconds = spent.second,

@@ -54,12 +54,12 @@ std::string effect_text(const Json& verdict) {
 std::string text_of(const Json& results, const fs::path& out) {
   std::string text;
   for (const Json& verdict : results["verdicts"]) {
-    text += fmt::format("{:<18} {}\n{:<18} {}\n", verdict["verdict"].get<std::string>(),
+    text += fmt::format("{:<22} {}\n{:<22} {}\n", verdict["verdict"].get<std::string>(),
                         verdict["claim"].get<std::string>(), "", effect_text(verdict));
     const std::string reason = verdict["effect"]["mean"].is_null() ? "" : verdict.value("reason", "");
-    if (!reason.empty()) text += fmt::format("{:<18} {}\n", "", reason);
+    if (!reason.empty()) text += fmt::format("{:<22} {}\n", "", reason);
     if (const std::string source = verdict.value("source", ""); source.starts_with("registered"))
-      text += fmt::format("{:<18} {}\n", "", source);
+      text += fmt::format("{:<22} {}\n", "", source);
   }
   return text + fmt::format("report: {}\n", (out / "report.html").string());
 }

@@ -83,6 +83,7 @@ class Trial:
 class Recommendation:
     learning_rate: float
     warm_up: int
+    loss_above_best: float | None = None  # nats by which such rates ended above the best one, on average
 
     def __repr__(self) -> str:
         return f"learning rate {self.learning_rate:.2g}, warm-up {self.warm_up} steps"
@@ -223,13 +224,15 @@ def check(model: Module, optimizer: torch.optim.Optimizer, loss: Callable[[Any, 
     known: dict[str, Any] = {name: Rate(**found[name]) if name in found else None
                              for name in ("largest_stable_rate", "largest_stable_rate_without_warm_up")}
     recommended = found.get("recommended")
+    # Without a reference, the loss may have any unit.
+    told = ("learning_rate", "warm_up") + (() if reference_loss is None else ("loss_above_best",))
     trials = [Trial(**{name: one[name] for name in Trial.__dataclass_fields__}) for one in found["trials"]]
     for trial in trials:
         trial.losses[:] = [math.nan if value is None else value for value in trial.losses]
     return CheckResult(
         **known, **planned, verdict=found["verdict"], answer=found["answer"], exit_status=found["exit_status"],
         tried_warm_up=found["tried_warm_up"], critical_rate=found.get("critical_rate"),
-        recommended=Recommendation(recommended["learning_rate"], recommended["warm_up"]) if recommended else None,
+        recommended=Recommendation(**{key: recommended.get(key) for key in told}) if recommended else None,
         shortest_warm_up=found.get("shortest_warm_up"), cost=Cost(**found["cost"]),
         planned_seconds=found["planned_seconds"] if steps and trials else None, trials=trials)
 

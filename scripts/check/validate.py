@@ -350,6 +350,30 @@ def given_away(one, rate):
     return y0 + (y1 - y0) * (rate - x0) / (x1 - x0) - min(y for _, y in points)
 
 
+# Of the rate that `plumb check` recommends (check/stable_rate.cpp): octaves below the estimate of the largest stable rate
+# are first + share x the octaves between that and the planned rate, within least and most.
+RULE = {'sgd': (0, 0.4, 1.5, 3), 'adamw': (1.2, 0.4, 2.5, 4.5)}
+
+
+def recommended(one, first, share, least, most):
+    estimate = one['interval'][1]
+    between = estimate - math.log2(planned_rate(one['cell']))
+    if not 0 <= between <= 9:
+        return estimate - (1.5 if one['cell']['optimizer'] == 'sgd' else 3)
+    return estimate - min(max(first + share * between, least), most)
+
+
+def recommend(known, teachers):
+    """Each scheme with the first and the share that suit the others best, by optimizer."""
+    for one in known:
+        _, _, least, most = RULE[one['cell']['optimizer']]
+        alike = [o for o in teachers if o['cell']['optimizer'] == one['cell']['optimizer'] and
+                 (o['cell']['scheme'] != one['cell']['scheme'] or one['cell'].get('held_out'))]
+        best = min(itertools.product((0, 0.4, 0.8, 1.2, 1.6, 2), (0, 0.2, 0.4, 0.6)), key=lambda constants: sum(
+            given_away(o, recommended(o, *constants, least, most)) for o in alike))
+        one['recommended'] = recommended(one, *best, least, most)
+
+
 def clustered(known, statistic, draws=2000):
     """A 95% interval of a mean over cells, by drawing whole schemes."""
     schemes = sorted({one['cell']['scheme'] for one in known})
@@ -411,6 +435,7 @@ def table(arguments):
     known, hopeless = collect(arguments)
     teachers = [one for one in known if 'held_out' not in one['cell']]
     estimate(known, teachers)
+    recommend(known, teachers)
     print(f'{len(known) + hopeless} of {len(cells())} cells; {hopeless} without a usable rate')
     held_out_cells = [one for one in known if 'held_out' in one['cell']]
     for title, part in (('Each scheme from the others', teachers), ('Held out', held_out_cells)):
@@ -450,10 +475,14 @@ def accuracy(known):
               f'{wide} of {len(conformal)}.')
     print('\n| rate | within 0.05 nats of the best | mean nats given away |')
     print('| --- | --- | --- |')
-    for below in (1, 2, 3, 4):
-        lost = [given_away(one, one['interval'][1] - below) for one in known]
+    rates = {f'estimate / {2**below}': [one['interval'][1] - below for one in known] for below in (1, 2, 3, 4)}
+    rates['planned'] = [math.log2(planned_rate(one['cell'])) for one in known]
+    rates['recommended'] = [recommended(one, *RULE[one['cell']['optimizer']]) for one in known]
+    rates['recommended, with the constants of the other schemes'] = [one['recommended'] for one in known]
+    for name, chosen in rates.items():
+        lost = [given_away(one, rate) for one, rate in zip(known, chosen)]
         close = sum(v <= 0.05 for v in lost) / len(lost)
-        print(f'| estimate / {2**below} | {close:.0%} | {statistics.mean(lost):.2f} |')
+        print(f'| {name} | {close:.0%} | {statistics.mean(lost):.3f} |')
     pairs = {}
     for one in known:
         key = tuple(v for k, v in one['cell'].items() if k != 'warm_up')

@@ -55,7 +55,9 @@ TEST(RateSearch, ComesToEachVerdict) {
   runs.plan.budget.gradients = 600;
   const CheckResult trains = runs.search();
   EXPECT_EQ(trains.verdict, Verdict::trains);
-  EXPECT_EQ(trains.recommended->learning_rate, std::max(1e-3, trains.largest_stable_rate->estimate / 4));
+  EXPECT_EQ(trains.recommended->learning_rate,
+            rate_to_recommend(trains.largest_stable_rate->estimate, 1e-3, runs.plan.signs));
+  EXPECT_GT(trains.recommended->loss_above_best, 0);
 
   runs.stable = runs.stable_with_warm_up = 1e-5;
   const CheckResult other = runs.search();
@@ -86,7 +88,7 @@ TEST(RateSearch, ARateAtWhichAllStepsChangeNothingIsNotApproved) {
   runs.plan.budget.gradients = 800;
   const CheckResult slow = runs.search();
   EXPECT_EQ(slow.verdict, Verdict::other_rate) << slow.answer;
-  EXPECT_NEAR(std::log2(slow.recommended->learning_rate / 2.5e-3), 0, 1);
+  EXPECT_NEAR(std::log2(slow.recommended->learning_rate / 1.25e-3), 0, 1);
   runs.plan.schedule.peak = 2e-3;
   EXPECT_EQ(runs.search().verdict, Verdict::trains);
 }

@@ -55,5 +55,21 @@ TEST(RateBelief, QuantilesAreOrdered) {
   }
 }
 
+TEST(RateToRecommend, LiesBetweenThePlannedAndTheLargestStableRate) {
+  const auto octaves = [](double planned, bool signs) { return -std::log2(rate_to_recommend(1, planned, signs)); };
+  // 1.2 + 0.4·6 and 0.4·6, where the planned rate lies 6 octaves lower.
+  EXPECT_NEAR(octaves(std::exp2(-6), true), 3.6, 1e-12);
+  EXPECT_NEAR(octaves(std::exp2(-6), false), 2.4, 1e-12);
+  // A planned rate that is near stays as it is.
+  EXPECT_EQ(octaves(std::exp2(-3.5), true), 3.5);
+  EXPECT_EQ(octaves(std::exp2(-2), false), 2);
+  EXPECT_NEAR(octaves(std::exp2(-3.75), true), 2.7, 1e-12);
+  // One that is too large, or far too small, says nothing.
+  EXPECT_NEAR(octaves(1e3, true), 3, 1e-12);
+  EXPECT_NEAR(octaves(1e3, false), 1.5, 1e-12);
+  EXPECT_NEAR(octaves(1e-30, true), 3, 1e-12);
+  EXPECT_NEAR(octaves(0, false), 1.5, 1e-12);
+}
+
 }  // namespace
 }  // namespace plumb::check

@@ -85,9 +85,9 @@ TEST(TrialVerdict, NothingIsSaidBeforeTheFullRateHasBeenTried) {
   EXPECT_EQ(judged(8, 5, 60, 20, yardstick).outcome, Outcome::trains);
 }
 
-// An 8-layer Post-LN decoder on tiny Shakespeare (AdamW, rate 0.001) after 80 steps at its rate: without a warm-up, 0.19%
-// of the last layer's gradient reached the first, and the loss was still 5.88 after 500 steps; with one of 100 steps, 1.5%
-// did, and the loss was 5.43 to 5.55 (three seeds).
+// An 8-layer Post-LN decoder on tiny Shakespeare (AdamW, rate 0.001) after 80 steps at its rate: without a warm-up,
+// 0.19% of the last layer's gradient reached the first, and the loss was still 5.88 after 500 steps; with one of 100
+// steps, 1.5% did, and the loss was 5.43 to 5.55 (three seeds).
 TEST(TrialVerdict, OnThePlateauTheGradientDecides) {
   const Yardstick yardstick{.frequencies = 5.83, .uniform = 6.9, .first = 7.3};
   const Judged stuck = judged(7.3, 5.85, 80, 0, yardstick);

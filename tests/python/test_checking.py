@@ -45,7 +45,10 @@ def test_gradient_descent_on_a_quadratic_loss(momentum, rate):
         assert (trial.outcome == "fails") == (trial.learning_rate > largest), (trial, largest)
     assert found.verdict == ("trains" if rate < largest else "other_rate") and bool(found) == (rate < largest)
     assert found.exit_status == (0 if rate < largest else 3)
-    assert found.recommended.learning_rate == pytest.approx(min(float(stable) / 2, max(rate, float(stable) / 4)))
+    between = math.log2(float(stable) / rate)
+    below = min(max(0.4 * between, 1.5), 3) if between >= 0 else 1.5  # octaves; docs/check.md
+    near = -0.5 <= between - below <= 1
+    assert found.recommended.learning_rate == pytest.approx(rate if near else float(stable) / 2**below)
     # The first step's critical rate: 2 gᵀg/gᵀHg.
     gradient = CURVATURES * Quadratic().weight.detach()[0]
     expected = 2 * gradient.square().sum() / (CURVATURES * gradient.square()).sum()

@@ -48,7 +48,7 @@ TEST(Figures, NamesLeaveOutWhatAllShare) {
   };
   using Names = std::vector<std::string>;
   EXPECT_EQ(shortened({"Post-LN, layers 6, warm-up 20", "Pre-LN, layers 6, warm-up 20", "Pre-LN, layers 6, runs"}),
-            (Names{"Post-LN, warm-up 20", "Pre-LN, warm-up 20", "Pre-LN, runs", "Losses. All of it: layers 6."}));
+            (Names{"Post-LN, warm-up 20", "Pre-LN, warm-up 20", "Pre-LN, runs", "Losses. Common to all: layers 6."}));
   EXPECT_EQ(shortened({"a (2 runs, one seed)", "b (2 runs, one seed)"}),
             (Names{"a (2 runs, one seed)", "b (2 runs, one seed)", "Losses."}));
   EXPECT_EQ(shortened({"Post-LN", "Post-LN, theory"}), (Names{"Post-LN", "Post-LN, theory", "Losses."}));

@@ -32,7 +32,7 @@ class Check {
   }
 
   CheckResult run() {
-    const RateBelief before = look();
+    const Prior prior = look();
     const TrainConfig& train = subject_.config.train;
     const bool linear = has_schedule_factor(train.schedule, "linear_warmup");
     const SearchPlan plan{.schedule = plan_,
@@ -41,6 +41,7 @@ class Check {
                           .continues = subject_.first_step > 0,
                           .reference = result_.frequencies,
                           .compared = begins_at_random(subject_),
+                          .signs = prior.signs,
                           .seed = options_.seed,
                           .budget = options_.budget,
                           .seconds = watch_.seconds(),
@@ -49,7 +50,7 @@ class Check {
         .attempt = [this](const TrialPlan& trial, int64_t steps) { return trials_.run(trial, steps); },
         .stop = options_.stop,
         .progress = options_.progress};
-    search_rates(plan, before, hooks, result_);
+    search_rates(plan, prior.belief, hooks, result_);
     result_.peak_memory = plan::peak_resident_memory();
     return std::move(result_);
   }
@@ -58,7 +59,7 @@ class Check {
   [[nodiscard]] bool stopped() const { return options_.stop && options_.stop(); }
 
   /// The alarms, and the belief before any trial.
-  RateBelief look() {
+  Prior look() {
     if (options_.progress) options_.progress("measurements before training", 0);
     Model& model = trials_.model();
     set_first_weights(subject_, model, options_.seed);
@@ -92,7 +93,7 @@ class Check {
     const Prior prior = first_belief(evidence);
     result_.critical_rate = prior.critical_rate;
     result_.cost.gradients += std::llround(std::ceil(kMeasurements * share));
-    return prior.belief;
+    return prior;
   }
 
   const Subject& subject_;

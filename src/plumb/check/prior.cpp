@@ -10,6 +10,9 @@ namespace plumb::check {
 Prior first_belief(const Evidence& evidence) {
   const TrainConfig& train = evidence.config;
   const Parameters& parameters = evidence.model.parameters();
+  const std::unique_ptr<Optimizer> optimizer = make_optimizer(train.optimizer, parameters, train.options);
+  const std::optional<Preconditioning> scaled = optimizer->preconditioning();
+  const bool signs = !scaled || !scaled->diagonal.empty();
   CriticalRateOptions options{.label_smoothing = train.label_smoothing, .loss = loss_of(evidence.task)};
   try {
     const Tensor gradient = clipped_gradient(evidence);
@@ -22,12 +25,11 @@ Prior first_belief(const Evidence& evidence) {
     }
     if (const auto found = critical_learning_rate(evidence.model, evidence.batches, gradient, joined(parts), options)) {
       const double critical = found->rate();
-      const double gain = make_optimizer(train.optimizer, parameters, train.options)->beginning().momentum_gain;
-      return {belief_of_critical_rate(critical, gain, train.optimizer != "sgd"), critical};
+      return {belief_of_critical_rate(critical, optimizer->beginning().momentum_gain, signs), critical, signs};
     }
   } catch (const Error&) {  // an optimizer without such a step
   }
-  return {belief_of_planned_rate(evidence.peak_rate), std::nullopt};
+  return {belief_of_planned_rate(evidence.peak_rate), std::nullopt, signs};
 }
 
 }  // namespace plumb::check

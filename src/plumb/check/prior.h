@@ -11,6 +11,7 @@ namespace plumb::check {
 struct Prior {
   RateBelief belief;
   std::optional<double> critical_rate;  // η_c
+  bool signs = true;                    // the optimizer's (SearchPlan::signs)
 };
 
 /// From the critical rate of the run's first step if it has one; check/stable_rate.h.

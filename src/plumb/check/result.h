@@ -23,6 +23,8 @@ struct Recommendation {
   double learning_rate = 0;        // train.learning_rate
   std::optional<int64_t> warm_up;  // train.warm_up, in steps; empty: the schedule has none, or another one
   std::string schedule;            // train.schedule; empty: as planned
+  /// By how much the training loss ends above that of the best rate, in nats per label; empty if no measured run tells.
+  std::optional<double> loss_above_best;
 };
 /// "train.learning_rate = 0.002, train.warm_up = 100".
 std::string to_string(const Recommendation& recommendation);

@@ -249,10 +249,9 @@ class Search {
     result_.largest_stable_rate = belief.estimate();
     result_.largest_stable_rate_without_warm_up = without_->now.estimate();
     const double stable = belief.estimate().estimate;
-    // Of the runs that validate this search, a quarter of the estimate gives away least (docs/check.md). Weights that
-    // were trained before are not to be changed more than was planned.
-    const double best_guess = std::min(stable / 2, std::max(plan_.peak, stable / 4));
+    const double best_guess = rate_to_recommend(stable, plan_.peak, given_.signs);
     recommend(best_guess / plan_.factor, {});
+    if (given_.compared && result_.recommended) result_.recommended->loss_above_best = kLossAboveBest;
     const std::string about = fmt::format("the largest stable rate is about {:.2g}", stable);
     if (all_failed()) {
       decide(Verdict::cannot,
@@ -285,7 +284,7 @@ class Search {
       if (warms && trains_at_plan(without_->now)) result_.shortest_warm_up = 0;
       if (warms && !result_.shortest_warm_up && result_.tried_warm_up > 0)
         result_.shortest_warm_up = result_.tried_warm_up;
-      if (!given_.compared) recommend(given_.configured_rate, {});
+      if (!given_.compared) recommend(given_.configured_rate, {});  // trained weights are to change as was planned
       shorten_warm_up();
     } else if (!warms && result_.shortest_warm_up) {
       const int64_t steps = *result_.shortest_warm_up;

@@ -24,6 +24,7 @@ struct SearchPlan {
   double least_gain = 0.2;            // they are not compared before the best has gained as much
   double clear_gain = 0;              // controls at lower rates are tried while the best has gained less
   bool compared = true;               // whether a trial with less than half of the best one's gain counts as failed
+  bool signs = true;                  // the optimizer steps along a sign of the gradient, rather than the gradient
   uint64_t seed = 1;                  // of the first trial; the others count up
   Budget budget;
   double seconds = 0;               // of the budget, spent before

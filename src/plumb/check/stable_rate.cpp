@@ -74,6 +74,16 @@ RateBelief belief_of_critical_rate(double critical_rate, double momentum_gain, b
   return {ratio.factor * critical_rate / momentum_gain, ratio.octaves};
 }
 
+double rate_to_recommend(double largest_stable, double planned, bool signs) {
+  const double between = std::log2(largest_stable / planned);
+  constexpr double kTelling = 9;
+  if (!(between >= 0 && between <= kTelling)) return largest_stable * std::exp2(signs ? -3 : -1.5);
+  const double below = signs ? std::clamp(1.2 + 0.4 * between, 2.5, 4.5) : std::clamp(0.4 * between, 1.5, 3.0);
+  constexpr double kNearBelow = 1, kNearAbove = 0.5;
+  const bool near = between - below <= kNearBelow && below - between <= kNearAbove;
+  return near ? planned : largest_stable * std::exp2(-below);
+}
+
 RateBelief belief_of_planned_rate(double planned_rate) {
   constexpr double kUsual = 1e-3;
   return {planned_rate > 0 ? planned_rate : kUsual, kUnmeasured};

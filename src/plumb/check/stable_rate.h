@@ -49,4 +49,13 @@ RateBelief belief_of_critical_rate(double critical_rate, double momentum_gain, b
 /// The same without a critical rate: around the planned one, or a usual one if that is 0.
 RateBelief belief_of_planned_rate(double planned_rate);
 
+/// A rate to train with: octaves below the largest stable one, about half as many as lie between that and the planned
+/// one. Their numbers are those with which the runs that validate the search give away least (docs/check.md), for
+/// optimizers whose steps are about a sign of the gradient (`signs`) and others. The planned rate itself if it is near;
+/// it says nothing if it is larger than the stable one, or over 500 times smaller.
+double rate_to_recommend(double largest_stable, double planned, bool signs);
+
+/// By how much a recommended rate ended above the best one on average of those runs, in nats per label.
+inline constexpr double kLossAboveBest = 0.08;
+
 }  // namespace plumb::check

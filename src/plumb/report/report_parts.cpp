@@ -112,7 +112,7 @@ void Figure::shorten_names() {
   }
   if (shared.empty()) return;
   for (size_t i = 0; i < series.size(); ++i) series[i].name = join(names[i]);
-  caption += fmt::format("{}All of it: {}.", caption.empty() ? "" : " ", join(shared));
+  caption += fmt::format("{}Common to all: {}.", caption.empty() ? "" : " ", join(shared));
 }
 
 Json Figure::to_json() const {

@@ -138,7 +138,7 @@ PartPlan plan(StudyContext& context, const BackwardGainStudy& part) {
   PartPlan plan(context);
   const GainsByArm measured = by_arm(context, [&](const std::string& arm) {
     OverSeeds what = of_models(context, part, "backward-gain", arm);
-    what.tokens = 40;
+    what.gradients = 2;
     return over_seeds(plan, context, what, measure_gains);
   });
   if (stacks_of(context).size() > 1) plan_cross_attention(plan, measured);

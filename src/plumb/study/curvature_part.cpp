@@ -149,7 +149,7 @@ PartPlan plan(StudyContext& context, const CurvatureStudy& part) {
   PartPlan plan(context);
   const SplitsByArm measured = by_arm(context, [&](const std::string& arm) {
     OverSeeds what = of_models(context, part, "curvature", arm);
-    what.tokens = static_cast<double>(40 * (3 * part.steps + 6 * part.layer_steps));
+    what.gradients = static_cast<double>(6 * part.steps + 12 * part.layer_steps);
     what.batch_tokens = part.batch_tokens;
     what.settings = {{"steps", part.steps}, {"layer_steps", part.layer_steps}, {"batch_tokens", part.batch_tokens}};
     return over_seeds(plan, context, what, [options](Model& model, const std::vector<Batch>& batches) {

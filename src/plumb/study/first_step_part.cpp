@@ -96,7 +96,7 @@ PartPlan plan(StudyContext& context, const FirstStepStudy& part) {
     steps[optimizer] = by_arm(context, [&](const std::string& arm) {
       const TrainConfig& train = train_for(context, arm);
       OverSeeds what = of_models(context, part, "first-step-" + optimizer, arm);
-      what.tokens = static_cast<double>(20 * (4 * part.layers + 5));
+      what.gradients = static_cast<double>(4 * part.layers + 5);
       what.settings = {{"step", "from the weights, in float64, with the scheme's constraints"},
                        {"optimizer", optimizer},
                        {"options", changed_options(optimizers(), train.options)},

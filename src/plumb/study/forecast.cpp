@@ -20,7 +20,7 @@ namespace {
 /// Work (work_of) per second of one of `jobs` measurements that divide the threads; 0 where the study's model and data
 /// have no gradient, since an estimate is no reason to end.
 double speed(const StudyContext& context, int64_t jobs) {
-  constexpr int64_t kPairs = 8, kLayers = 2, kTokens = 20;  // per pair, as in OverSeeds
+  constexpr int64_t kPairs = 8, kLayers = 2;
   const int threads = omp_get_max_threads();
   double seconds = 0;
   const ModelConfig config = model_for(context, context.arms.front().name, kLayers);
@@ -32,7 +32,7 @@ double speed(const StudyContext& context, int64_t jobs) {
   } catch (const Error&) {
   }
   ops::set_threads(threads);
-  return seconds > 0 ? work_of(config, static_cast<double>(kPairs * kTokens)) / seconds : 0;
+  return seconds > 0 ? work_of(config, measured_tokens(context, kPairs)) / seconds : 0;
 }
 
 }  // namespace

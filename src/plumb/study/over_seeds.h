@@ -18,7 +18,7 @@ struct OverSeeds {
   ModelConfig model;
   int64_t seeds = 1;
   int64_t pairs = 0;               // the first of the measured split; 0: all
-  double tokens = 20;              // that one model processes per pair, forward and backward: the cost
+  double gradients = 1;            // of the pairs, that one model costs
   Json settings = Json::object();  // what results depend on besides data, pairs, model and seeds
   int64_t batch_tokens = 1024;     // of the measured batches
 };
@@ -46,7 +46,8 @@ auto over_seeds(PartPlan& plan, StudyContext& context, const OverSeeds& what, co
                            {"pairs", what.pairs},
                            {"seeds", what.seeds},
                            {"first_seed", context.config.study.seed}});
-  request.work = work_of(what.model, static_cast<double>(what.seeds * what.pairs) * what.tokens);
+  request.work =
+      work_of(what.model, static_cast<double>(what.seeds) * what.gradients * measured_tokens(context, what.pairs));
   request.measure = [&context, what, measure] {
     const std::vector<Batch> batches = measured_batches(context, what.pairs, what.batch_tokens);
     Progress progress(what.label, what.seeds);

@@ -77,6 +77,16 @@ std::vector<Batch> measured_batches(const StudyContext& context, int64_t pairs, 
   return evaluation_batches(*context.task.dataset(context.config.data.measured_split), batch_tokens, pairs);
 }
 
+double measured_tokens(const StudyContext& context, int64_t pairs) {
+  constexpr int64_t kCounted = 1000;
+  const std::unique_ptr<Dataset> dataset = context.task.dataset(context.config.data.measured_split);
+  const int64_t all = pairs > 0 ? std::min(pairs, dataset->size()) : dataset->size();
+  const int64_t counted = std::min(all, kCounted);
+  double tokens = 0;
+  for (int64_t i = 0; i < counted; ++i) tokens += static_cast<double>(dataset->cost(i).larger());
+  return counted > 0 ? tokens * static_cast<double>(all) / static_cast<double>(counted) : 0;
+}
+
 std::string file_names(const std::vector<std::string>& paths) {
   std::vector<std::string> names;
   for (const std::string& path : paths) {

@@ -116,13 +116,17 @@ std::vector<double> power_exponents(const std::vector<double>& sizes, const std:
 /// Why this study cannot test a claim about training on real text; "" if its corpus is not synthetic.
 std::string training_not_testable(const StudyContext& context);
 
-/// The estimated work of measuring on `tokens` tokens, comparable between measurements of a study.
+/// The estimated work of a gradient on `tokens` tokens, comparable between measurements of a study.
 double work_of(const ModelConfig& model, double tokens);
 /// The same of training on them in steps of `step_tokens`.
 double work_of_training(const ModelConfig& model, double tokens, double step_tokens);
 
 /// The first `pairs` pairs of the measured split (0: all), in batches of at most `batch_tokens` tokens.
 std::vector<Batch> measured_batches(const StudyContext& context, int64_t pairs, int64_t batch_tokens = 1024);
+
+/// The tokens of the first `pairs` pairs of the measured split (0: all), on the longer side of each; those of more than
+/// a thousand are estimated from the first thousand.
+double measured_tokens(const StudyContext& context, int64_t pairs);
 
 /// What identifies a model in the settings of a measurement.
 Json settings_of(const ModelConfig& model);

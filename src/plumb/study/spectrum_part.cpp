@@ -61,7 +61,8 @@ PlannedSpectrum planned_spectrum(PartPlan& plan, StudyContext& context, const st
                       {"batch_tokens", part.batch_tokens},
                       {"seed", context.config.study.seed + seed}};
   // A step costs as much as two gradients; all blocks together, about three times as much.
-  request.work = work_of(config, static_cast<double>(part.pairs * steps * probes * 40)) * (by_layer ? 3 : 1);
+  request.work = work_of(config, 2 * static_cast<double>(steps * probes) * measured_tokens(context, part.pairs)) *
+                 (by_layer ? 3 : 1);
   request.measure = [&context, config, part, by_layer, steps, probes, seed, label = request.label] {
     const std::unique_ptr<Model> model = initialized_model(context, config, seed);
     SpectrumOptions options;
