@@ -23,37 +23,37 @@ struct Targets {
   double scale;
 };
 
-/// The sums over a chunk of tokens; replaces its logits by their derivatives.
-struct ChunkLoss {
+struct LossSums {
   Tensor smoothed, nll;  // scalars
-
-  ChunkLoss(const Targets& all, const Tensor& logits, int64_t first) {
-    const int64_t count = logits.size(0);
-    const Tensor rows = all.rows.narrow(0, first, count).unsqueeze(1);
-    const Tensor own = all.own.narrow(0, first, count);
-    const Tensor factors = all.factors.narrow(0, first, count);
-    const Tensor ignored = factors.eq(0);  // even if their logits are NaN
-    const Tensor largest = at::stack(all.group.all_gather(logits.amax(1))).amax(0);
-    logits.sub_(largest.unsqueeze(1));
-    const Tensor of_label = at::where(own.eq(1), logits.gather(1, rows).squeeze(1), at::zeros_like(own));
-    const Tensor sum = logits.sum(1);
-    logits.exp_();
-    const Tensor sums = at::stack({logits.sum(1), of_label, sum});
-    all.group.sum(sums);
-    const Tensor log_partition = sums[0].log();
-    const Tensor each_nll = log_partition - sums[1];
-    const Tensor each = (1 - all.smoothing) * each_nll + all.smoothing * (log_partition - sums[2] / all.vocabulary);
-    const auto total = [&](const Tensor& losses) {
-      return (factors * losses).masked_fill(ignored, 0).sum(at::kDouble);
-    };
-    smoothed = total(each);
-    nll = total(each_nll);
-    // softmax − target, where the target is (1 − ε)·[label] + ε/vocabulary.
-    logits.div_(sums[0].unsqueeze(1)).sub_(all.smoothing / all.vocabulary);
-    logits.scatter_add_(1, rows, ((all.smoothing - 1) * own).unsqueeze(1));
-    logits.mul_((all.scale * factors).unsqueeze(1)).masked_fill_(ignored.unsqueeze(1), 0);
-  }
 };
+
+/// The losses of the tokens from `first` on, of which `logits` are this rank's logits, and then their derivatives.
+LossSums replace_by_derivatives(const Targets& all, const Tensor& logits, int64_t first) {
+  const int64_t count = logits.size(0);
+  const Tensor rows = all.rows.narrow(0, first, count).unsqueeze(1);
+  const Tensor own = all.own.narrow(0, first, count);
+  const Tensor factors = all.factors.narrow(0, first, count);
+  const Tensor ignored = factors.eq(0);  // even if their logits are NaN
+  const Tensor largest = at::stack(all.group.all_gather(logits.amax(1))).amax(0);
+  logits.sub_(largest.unsqueeze(1));
+  const Tensor of_label = at::where(own.eq(1), logits.gather(1, rows).squeeze(1), at::zeros_like(own));
+  const Tensor sum = logits.sum(1);
+  logits.exp_();
+  const Tensor sums = at::stack({logits.sum(1), of_label, sum});
+  all.group.sum(sums);
+  const Tensor log_partition = sums[0].log();
+  const Tensor each_nll = log_partition - sums[1];
+  const Tensor each = (1 - all.smoothing) * each_nll + all.smoothing * (log_partition - sums[2] / all.vocabulary);
+  const auto total = [&](const Tensor& of_tokens) {
+    return (factors * of_tokens).masked_fill(ignored, 0).sum(at::kDouble);
+  };
+  const LossSums losses{total(each), total(each_nll)};
+  // softmax − target, where the target is (1 − ε)·[label] + ε/vocabulary.
+  logits.div_(sums[0].unsqueeze(1)).sub_(all.smoothing / all.vocabulary);
+  logits.scatter_add_(1, rows, ((all.smoothing - 1) * own).unsqueeze(1));
+  logits.mul_((all.scale * factors).unsqueeze(1)).masked_fill_(ignored.unsqueeze(1), 0);
+  return losses;
+}
 
 /// About 16 MB of float32 logits at a time.
 int64_t chunk_tokens(int64_t rows) { return std::clamp<int64_t>((int64_t{1} << 22) / rows, 64, 1024); }
@@ -72,7 +72,7 @@ class DividedCrossEntropy : public torch::autograd::Function<DividedCrossEntropy
       const int64_t count = std::min(step, hidden.size(0) - first);
       const Tensor some = hidden.narrow(0, first, count);
       const Tensor logits = ops::linear(some, weight, bias);
-      const ChunkLoss found(targets, logits, first);
+      const LossSums found = replace_by_derivatives(targets, logits, first);
       loss += found.smoothed;
       *nll += found.nll;
       if (dbias.defined()) dbias.add_(logits.sum(0));

@@ -122,8 +122,9 @@ void describe(Fields& field, TrainConfig& config) {
         "or Open MPI has started",
         within(1, kMostProcesses));
   field("tensor_parallel", config.tensor_parallel,
-        "number of adjacent processes that compute the same examples, each with an equal part of the heads and of the "
-        "inner features of every layer (tensor parallelism); `processes` must be a multiple of it; 1: every process "
+        "number of adjacent processes that compute the same examples, each with an equal part of the heads and "
+        "inner features of every layer, and of the vocabulary (tensor parallelism); `processes` must be a multiple of "
+        "it; 1: every process "
         "has the whole model",
         within(1, kMostProcesses));
   field("pipeline_parallel", config.pipeline_parallel,
