@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "plumb/analysis/model_difference.h"
-#include "plumb/base/error.h"
 #include "plumb/base/json_fields.h"
 #include "plumb/base/text.h"
 #include "plumb/base/toml_text.h"

@@ -4,8 +4,6 @@
 
 #include <cmath>
 
-#include "plumb/base/text.h"
-
 namespace plumb::app {
 namespace {
 

@@ -7,7 +7,6 @@
 
 #include "checks.h"
 #include "plumb/base/json_fields.h"
-#include "plumb/base/text.h"
 #include "verb.h"
 
 namespace plumb::app {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <sstream>
-#include <string>
 #include <vector>
 
 #include "in_words.h"

@@ -5,9 +5,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "events.h"
 #include "interruption.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "corpus/grammar.h"
-#include "plumb/base/text.h"
 
 namespace plumb::corpus {
 namespace {

@@ -1,7 +1,5 @@
 #include "corpus/grammar.h"
 
-#include <algorithm>
-
 #include "plumb/base/error.h"
 
 namespace plumb::corpus {

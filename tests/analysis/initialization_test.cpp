@@ -3,12 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "plumb/base/error.h"
 #include "plumb/base/json_fields.h"
+#include "plumb/data/sequences.h"
 #include "plumb/io/safetensors.h"
-#include "support/batches.h"
 #include "support/paths.h"
 #include "support/process.h"
 

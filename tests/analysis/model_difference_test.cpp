@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "plumb/data/sequences.h"
 #include "plumb/nn/layer_id.h"
 #include "plumb/run/config.h"
 #include "support/errors.h"

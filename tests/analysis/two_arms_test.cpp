@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <functional>
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"

@@ -1,8 +1,6 @@
 // plumb runs and plumb report on training runs, as people and scripts use them.
 #include <gtest/gtest.h>
 
-#include <fstream>
-
 #include "plumb/base/json.h"
 #include "plumb/base/text.h"
 #include "support/shared_folder.h"

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 
-#include "plumb/base/error.h"
 #include "support/errors.h"
 
 namespace plumb {

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <fstream>
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"

@@ -4,7 +4,6 @@
 
 #include <set>
 
-#include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/text.h"
 #include "support/errors.h"

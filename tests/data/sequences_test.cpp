@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "plumb/base/error.h"
 #include "support/errors.h"
 
 namespace plumb {

@@ -1,8 +1,6 @@
 // Generation from real models: incremental decoding compared with rereading the whole sequence for every token.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "plumb/base/random.h"
 #include "plumb/decode/generate.h"
 #include "plumb/model/model.h"

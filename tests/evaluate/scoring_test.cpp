@@ -9,7 +9,6 @@
 #include "decode/random_model.h"
 #include "plumb/base/error.h"
 #include "plumb/base/random.h"
-#include "plumb/evaluate/request_batches.h"
 
 namespace plumb {
 namespace {

@@ -3,7 +3,6 @@
 #include "plumb/data/directory.h"
 
 #include <cstring>
-#include <span>
 #include <string>
 
 #include "folder.h"

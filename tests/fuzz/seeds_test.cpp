@@ -1,11 +1,9 @@
 // Runs the targets of `make fuzz` on the stored inputs, whole and truncated. A target that fails ends the program.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "plumb/base/files.h"

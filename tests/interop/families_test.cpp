@@ -1,13 +1,11 @@
 // Hugging Face models, read from disk, compared with `transformers` on the same weights: logits and hidden states in
 // float64 and float32, and greedy continuations; see tests/golden/README.md for the origin of the values.
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <memory>
 
 #include "golden_folder.h"
-#include "plumb/base/files.h"
 #include "plumb/base/json.h"
 #include "plumb/interop/import.h"
 #include "plumb/model/capabilities.h"

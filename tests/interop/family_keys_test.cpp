@@ -3,20 +3,16 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <set>
 
 #include "golden_folder.h"
 #include "plumb/base/error.h"
-#include "plumb/base/files.h"
 #include "plumb/base/json.h"
 #include "plumb/interop/export.h"
 #include "plumb/interop/family.h"
 #include "plumb/interop/fit.h"
-#include "plumb/run/directory.h"
-#include "plumb/train/run_training.h"
 #include "support/errors.h"
 
 namespace plumb {

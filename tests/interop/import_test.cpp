@@ -1,12 +1,10 @@
 // Modified Hugging Face folders: errors name what is unknown or missing, and older formats are read.
 #include "plumb/interop/import.h"
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <fstream>
-#include <memory>
 
 #include "golden_folder.h"
 #include "plumb/base/error.h"

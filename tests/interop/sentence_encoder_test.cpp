@@ -19,7 +19,6 @@
 #include "plumb/interop/export.h"
 #include "plumb/interop/import.h"
 #include "plumb/run/directory.h"
-#include "plumb/train/run_training.h"
 #include "support/errors.h"
 #include "support/paths.h"
 

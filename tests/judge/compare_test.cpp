@@ -1,7 +1,6 @@
 // Two models on the same items: p-values against statsmodels and SciPy.
 #include "plumb/judge/compare.h"
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>

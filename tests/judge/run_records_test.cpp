@@ -3,12 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
 
-#include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/judge/arms.h"
 #include "plumb/judge/judge.h"

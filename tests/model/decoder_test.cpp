@@ -12,7 +12,6 @@
 #include "plumb/io/safetensors.h"
 #include "plumb/nn/attention/attention.h"
 #include "plumb/nn/attention/dpfp.h"
-#include "plumb/nn/norm/norm.h"
 #include "support/batches.h"
 #include "support/gradcheck.h"
 #include "support/paths.h"

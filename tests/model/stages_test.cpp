@@ -1,7 +1,6 @@
 // A model computed in parts, as the stages of a pipeline do, and as a whole: with dropout, by every residual scheme.
 #include "plumb/model/stages.h"
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

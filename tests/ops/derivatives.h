@@ -1,8 +1,6 @@
 // A function's value, gradients and Hessian-vector products at one point, to compare implementations.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
 

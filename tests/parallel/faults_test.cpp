@@ -10,7 +10,6 @@
 #include <cstring>
 #include <future>
 #include <mutex>
-#include <optional>
 #include <thread>
 
 #include "plumb/base/error.h"

@@ -4,7 +4,6 @@
 
 #include <future>
 #include <string>
-#include <vector>
 
 #include "plumb/base/error.h"
 

@@ -1,7 +1,6 @@
 // Records of a run with values that no run writes: they are errors, and nothing overflows later.
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <limits>
 #include <string>
 #include <utility>

@@ -1,7 +1,6 @@
 // Random tokenizer folders beside `transformers`, in the virtual environment that PLUMB_PEERS names.
 #include <cstdlib>
 
-#include "plumb/base/files.h"
 #include "search/search.h"
 #include "support/paths.h"
 #include "support/tokenizer_case.h"

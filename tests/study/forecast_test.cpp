@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "parts.h"
-#include "plumb/base/files.h"
 #include "plumb/base/progress.h"
 #include "plumb/study/study.h"
 #include "support/paths.h"

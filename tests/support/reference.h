@@ -2,7 +2,6 @@
 // sequence and head by head, usually in float64, with LibTorch's derivatives.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>

@@ -4,7 +4,6 @@
 
 #include <set>
 
-#include "plumb/base/files.h"
 #include "support/tokenizer_case.h"
 
 namespace plumb {

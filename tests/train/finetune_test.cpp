@@ -4,9 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <fstream>
-#include <functional>
 #include <set>
 
 #include "plumb/base/error.h"

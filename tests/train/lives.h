@@ -18,7 +18,6 @@
 
 #include "fast_directory.h"
 #include "plumb/base/error.h"
-#include "plumb/run/directory.h"
 #include "plumb/train/run_training.h"
 #include "support/process.h"
 

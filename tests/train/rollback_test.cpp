@@ -2,10 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <set>
 
-#include "plumb/base/error.h"
-#include "plumb/base/files.h"
 #include "plumb/run/metrics_file.h"
 #include "plumb/train/trainer.h"
 #include "plumb/trouble/trouble.h"

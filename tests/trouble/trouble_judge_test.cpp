@@ -5,7 +5,6 @@
 
 #include <string>
 
-#include "plumb/base/error.h"
 #include "plumb/run/config.h"
 #include "support/errors.h"
 

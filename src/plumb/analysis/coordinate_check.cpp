@@ -1,7 +1,5 @@
 #include "plumb/analysis/coordinate_check.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -2,7 +2,6 @@
 // depth or batch size (Yang et al. 2022, arXiv 2203.03466, appendix D.1).
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -4,7 +4,6 @@
 
 #include "plumb/analysis/batch_share.h"
 #include "plumb/analysis/moved_parameters.h"
-#include "plumb/base/error.h"
 
 namespace plumb {
 namespace {

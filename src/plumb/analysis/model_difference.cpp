@@ -6,7 +6,6 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <set>
 
 #include "plumb/base/error.h"
 #include "plumb/base/json.h"

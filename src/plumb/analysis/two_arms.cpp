@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "plumb/base/error.h"
 #include "plumb/base/random.h"

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <span>
-#include <utility>
 
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"

@@ -1,7 +1,6 @@
 // [watch] "alarms": those of plumb check that tell, along a run, that it has stopped learning.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <set>
 
 #include "plumb/base/progress.h"

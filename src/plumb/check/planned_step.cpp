@@ -1,6 +1,5 @@
 #include "plumb/check/planned_step.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "plumb/nn/layer_id.h"

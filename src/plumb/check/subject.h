@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <string>
 
 #include "plumb/model/model.h"
 #include "plumb/run/config.h"

@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <numeric>
-#include <utility>
 
 #include "plumb/base/error.h"
 #include "plumb/base/random.h"

@@ -8,7 +8,6 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "plumb/base/error.h"

@@ -6,7 +6,6 @@
 #include <iterator>
 #include <ostream>
 #include <string_view>
-#include <utility>
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"

@@ -1,5 +1,4 @@
 // The public data sets that `plumb data get` knows: addresses, licenses, and checksums of what is published.
-#include <algorithm>
 
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"

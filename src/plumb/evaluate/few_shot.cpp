@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "plumb/base/error.h"
 #include "plumb/evaluate/python_random.h"
 

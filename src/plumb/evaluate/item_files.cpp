@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "plumb/base/error.h"
 #include "plumb/base/line_reader.h"
 #include "plumb/metrics/unicode.h"
 

@@ -3,13 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "plumb/base/error.h"
-#include "plumb/base/line_reader.h"
 #include "plumb/evaluate/big_bench.h"
 #include "plumb/evaluate/item_files.h"
-#include "plumb/metrics/unicode.h"
 
 namespace plumb {
 namespace {

@@ -5,7 +5,6 @@
 #include <map>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"

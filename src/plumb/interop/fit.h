@@ -1,8 +1,6 @@
 // Finds a family of `transformers` that can express a model.
 #pragma once
 
-#include <string>
-
 #include "plumb/base/json.h"
 #include "plumb/model/config.h"
 

@@ -5,7 +5,6 @@
 
 #include <limits>
 #include <memory>
-#include <vector>
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
@@ -17,11 +16,9 @@
 #include "plumb/interop/tokenizer_files.h"
 #include "plumb/model/kind.h"
 #include "plumb/model/model.h"
-#include "plumb/run/config.h"
 #include "plumb/run/foreign_models.h"
 #include "plumb/run/point.h"
 #include "plumb/run/seal.h"
-#include "plumb/text/tokenizer.h"
 #include "plumb/text/tokenizer_model.h"
 
 namespace plumb {

@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <limits>
 #include <map>
-#include <string>
 
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"

@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-#include <vector>
-
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
 #include "plumb/interop/settings.h"

@@ -14,7 +14,6 @@
 #include "plumb/base/crc32.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
-#include "plumb/base/json.h"
 #include "plumb/base/text.h"
 
 namespace plumb {

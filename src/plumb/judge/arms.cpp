@@ -4,13 +4,11 @@
 #include <glob.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <set>
-#include <utility>
 
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"

@@ -1,7 +1,6 @@
 // Runs gathered into arms: what they end with, by learning rate and seed.
 #pragma once
 
-#include <limits>
 #include <optional>
 #include <string>
 #include <utility>

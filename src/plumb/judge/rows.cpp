@@ -5,13 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cmath>
 #include <cstdlib>
 #include <limits>
 #include <map>
 #include <regex>
 #include <set>
-#include <string_view>
 
 #include "plumb/base/error.h"
 

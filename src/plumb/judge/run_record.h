@@ -1,10 +1,8 @@
 // A training run of any program: what was set, and what was measured along it.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>

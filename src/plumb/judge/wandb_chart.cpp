@@ -1,6 +1,5 @@
 #include "plumb/judge/wandb_chart.h"
 
-#include <algorithm>
 #include <map>
 #include <regex>
 #include <set>

@@ -6,7 +6,6 @@
 // is ignored. With several references, the one with the best sentence score counts.
 #pragma once
 
-#include <span>
 #include <string>
 #include <vector>
 

@@ -1,9 +1,6 @@
 // Substitutions used by tokenization rules, on bytes or code points.
 #pragma once
 
-#include <string>
-#include <string_view>
-
 namespace plumb {
 
 /// s/(X)/ $1 /g

@@ -1,6 +1,5 @@
 #include "plumb/metrics/ter_tokenizer.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "plumb/base/text.h"

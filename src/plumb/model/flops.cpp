@@ -3,7 +3,6 @@
 #include <optional>
 
 #include "plumb/model/kind.h"
-#include "plumb/nn/attention/attention.h"
 #include "plumb/nn/layer_id.h"
 
 namespace plumb {

@@ -1,7 +1,5 @@
 #include "plumb/ops/backward_call.h"
 
-#include <utility>
-
 namespace plumb::ops {
 namespace {
 

@@ -5,7 +5,6 @@
 #include "plumb/ops/fallback.h"
 #include "plumb/ops/fused/fused.h"
 #include "plumb/ops/gpu/gpu.h"
-#include "plumb/ops/packed_linear.h"
 #include "plumb/ops/precision.h"
 #include "plumb/ops/reference/reference.h"
 #include "plumb/ops/uses_kernels.h"

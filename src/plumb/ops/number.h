@@ -1,7 +1,6 @@
 // Scalar results of operations, which may still be on a device.
 #pragma once
 
-#include <utility>
 #include <vector>
 
 #include "plumb/ops/torch.h"

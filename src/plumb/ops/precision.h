@@ -6,7 +6,6 @@
 #include <mutex>
 #include <string>
 #include <tuple>
-#include <utility>
 
 #include "plumb/ops/torch.h"
 

@@ -7,13 +7,10 @@
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <fstream>
-#include <limits>
 #include <mutex>
-#include <thread>
 #include <utility>
 
 #include "plumb/base/broken_pipe.h"

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "plumb/base/random.h"
 #include "plumb/base/timing.h"

@@ -7,7 +7,6 @@
 #include <map>
 #include <set>
 #include <string_view>
-#include <vector>
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <string>
 
 #include "plumb/base/crc32.h"
 #include "plumb/base/error.h"

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
-#include <utility>
 
 #include "plumb/base/error.h"
 #include "plumb/base/json_fields.h"

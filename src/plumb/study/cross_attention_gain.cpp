@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "plumb/analysis/token_similarity.h"
-
 namespace plumb {
 namespace {
 

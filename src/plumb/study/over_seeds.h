@@ -3,7 +3,6 @@
 
 #include <string>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "plumb/base/progress.h"

@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-
 #include "plumb/analysis/statistics.h"
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "plumb/base/error.h"
 #include "plumb/model/kind.h"

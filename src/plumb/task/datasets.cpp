@@ -1,7 +1,6 @@
 #include "plumb/task/datasets.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "plumb/base/error.h"
 #include "plumb/data/sequences.h"

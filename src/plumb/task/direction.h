@@ -2,8 +2,6 @@
 // (ULMFiT averages a forward and a backward model: Howard & Ruder 2018, arXiv 1801.06146, section 3.3).
 #pragma once
 
-#include <string>
-
 #include "plumb/task/task.h"
 
 namespace plumb {

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "plumb/base/error.h"
-#include "plumb/base/text.h"
 #include "plumb/text/kinds/pipeline.h"
 #include "plumb/text/sentencepiece/model.h"
 #include "plumb/text/tokenizer_model.h"

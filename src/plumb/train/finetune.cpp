@@ -7,7 +7,6 @@
 #include <map>
 
 #include "plumb/base/error.h"
-#include "plumb/base/text.h"
 #include "plumb/data/directory.h"
 #include "plumb/model/kind.h"
 #include "plumb/nn/layer_id.h"

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <string>
 
-#include "plumb/base/error.h"
 #include "plumb/ops/threads.h"
 #include "plumb/parallel/rendezvous.h"
 #include "plumb/run/data_fingerprint.h"

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "plumb/base/files.h"
-
 namespace plumb {
 
 RunWriter::RunWriter(std::filesystem::path run, const TrainConfig& config, std::unique_ptr<MetricsFile> metrics)

@@ -3,12 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <numeric>
-#include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "plumb/base/config.h"
 #include "plumb/base/error.h"

@@ -4,7 +4,6 @@
 
 #include <bit>
 #include <cmath>
-#include <optional>
 
 #include "plumb/base/files.h"
 #include "plumb/base/json_fields.h"

@@ -1,7 +1,6 @@
 // Finds where numbers stop being finite, by repeating a step with checks.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>

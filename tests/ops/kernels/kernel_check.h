@@ -5,7 +5,6 @@
 
 #include <string>
 #include <type_traits>
-#include <vector>
 
 #include "plumb/ops/kernels/instruction_set.h"
 #include "support/gradcheck.h"

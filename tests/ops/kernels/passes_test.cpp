@@ -6,7 +6,6 @@
 #include <array>
 #include <cstdlib>
 #include <limits>
-#include <numeric>
 
 #include "ops/kernels/kernel_check.h"
 #include "plumb/ops/kernels/dropout.h"

@@ -1,7 +1,6 @@
 #include "plumb/analysis/curvature/hessian.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "plumb/analysis/batch_share.h"
 

@@ -1,5 +1,4 @@
 // The spectrum of a model's Hessian, and how long its products take.
-#include <fmt/format.h>
 #include <omp.h>
 
 #include <algorithm>

@@ -1,7 +1,6 @@
 // Whether a decoder sees tokens that it is to predict.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <optional>
 
 #include "plumb/check/alarm.h"

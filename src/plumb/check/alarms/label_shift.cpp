@@ -1,7 +1,6 @@
 // Whether each label is the next token.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 
 #include "plumb/check/alarm.h"

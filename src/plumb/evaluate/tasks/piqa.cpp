@@ -1,6 +1,5 @@
 // PIQA: which of two ways to reach a practical goal works (Bisk et al. 2020, arXiv 1911.11641).
 #include "plumb/evaluate/item_files.h"
-#include "plumb/metrics/unicode.h"
 
 namespace plumb {
 namespace {

@@ -2,8 +2,6 @@
 // before detokenization.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/text.h"

@@ -1,8 +1,6 @@
 // The common part of schemes with several hidden vectors per token: hyper-connections and mHC.
 #pragma once
 
-#include <memory>
-
 #include "plumb/nn/residual/sub_layer_norms.h"
 
 namespace plumb {

@@ -1,7 +1,5 @@
 #include "plumb/ops/lstm.h"
 
-#include <algorithm>
-#include <utility>
 #include <variant>
 #include <vector>
 

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <memory>
 #include <new>
 #include <unordered_map>
 #include <vector>

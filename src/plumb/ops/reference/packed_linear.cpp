@@ -1,4 +1,3 @@
-#include <limits>
 #include <utility>
 
 #include "plumb/ops/reference/reference.h"

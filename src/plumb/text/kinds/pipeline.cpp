@@ -9,7 +9,6 @@
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/json.h"
-#include "plumb/text/kinds/special_tokens.h"
 #include "plumb/text/kinds/transformers_reading.h"
 #include "plumb/text/pipeline/added_tokens.h"
 #include "plumb/text/pipeline/components.h"

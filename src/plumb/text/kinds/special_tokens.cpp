@@ -5,9 +5,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "plumb/base/error.h"
-#include "plumb/base/json.h"
-
 namespace plumb {
 namespace {
 

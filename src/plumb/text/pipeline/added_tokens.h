@@ -1,7 +1,6 @@
 // Added tokens: tokens such as "<|endoftext|>" that are matched in the text before anything else.
 #pragma once
 
-#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <unordered_map>

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <queue>
-#include <set>
 #include <tuple>
 
 #include "plumb/text/pipeline/settings.h"

@@ -1,7 +1,6 @@
 // A trie over bytes.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string_view>

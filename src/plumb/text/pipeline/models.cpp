@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 
 #include "plumb/text/pipeline/components.h"
 #include "plumb/text/pipeline/settings.h"

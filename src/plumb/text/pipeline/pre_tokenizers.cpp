@@ -1,5 +1,4 @@
 // Pre-tokenizers. Names and settings are those of Hugging Face's `tokenizers`.
-#include <algorithm>
 #include <optional>
 
 #include "plumb/text/pipeline/byte_alphabet.h"

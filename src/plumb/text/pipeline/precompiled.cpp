@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <optional>
 
 #include "plumb/base/base64.h"
 #include "plumb/base/error.h"

@@ -2,7 +2,6 @@
 // `tokenizers` uses.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>

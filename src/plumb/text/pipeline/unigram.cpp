@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "plumb/text/pipeline/byte_tokens.h"
 #include "plumb/text/pipeline/byte_trie.h"

@@ -1,7 +1,6 @@
 // The content of a SentencePiece model: its pieces and its normalization.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
