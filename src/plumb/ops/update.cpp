@@ -1,6 +1,5 @@
 #include "plumb/ops/update.h"
 
-#include <algorithm>
 #include <type_traits>
 
 #include "plumb/base/error.h"
@@ -41,12 +40,8 @@ void update(const std::vector<Update>& updates, const std::vector<Tensor>& gradi
   reference::update(updates, gradients, pieces);
 }
 
-template void update(const std::vector<AdamUpdate>&, const std::vector<Tensor>&, const UpdatedPieces<3>&);
-template void update(const std::vector<SgdUpdate>&, const std::vector<Tensor>&, const UpdatedPieces<2>&);
-template void update(const std::vector<AveragedUpdate>&, const std::vector<Tensor>&, const UpdatedPieces<2>&);
-template void update(const std::vector<LionUpdate>&, const std::vector<Tensor>&, const UpdatedPieces<2>&);
-template void update(const std::vector<ScheduleFreeUpdate>&, const std::vector<Tensor>&, const UpdatedPieces<4>&);
-template void update(const std::vector<LambUpdate>&, const std::vector<Tensor>&, const UpdatedPieces<3>&);
+PLUMB_FOR_EACH_UPDATE(PLUMB_INSTANTIATE_UPDATE);
+PLUMB_INSTANTIATE_UPDATE(LambUpdate, lamb);
 
 Number sum_of_squares(const std::vector<Tensor>& tensors) {
   if constexpr (kKernelsBuilt) {

@@ -74,11 +74,7 @@ void update(const std::vector<Update>& updates, const std::vector<Tensor>& gradi
   });
 }
 
-template void update(const std::vector<AdamUpdate>&, const std::vector<Tensor>&, const UpdatedPieces<3>&);
-template void update(const std::vector<SgdUpdate>&, const std::vector<Tensor>&, const UpdatedPieces<2>&);
-template void update(const std::vector<AveragedUpdate>&, const std::vector<Tensor>&, const UpdatedPieces<2>&);
-template void update(const std::vector<LionUpdate>&, const std::vector<Tensor>&, const UpdatedPieces<2>&);
-template void update(const std::vector<ScheduleFreeUpdate>&, const std::vector<Tensor>&, const UpdatedPieces<4>&);
+PLUMB_FOR_EACH_UPDATE(PLUMB_INSTANTIATE_UPDATE);
 
 template <>
 void update(const std::vector<LambUpdate>& updates, const std::vector<Tensor>& gradients,

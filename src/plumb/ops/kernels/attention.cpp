@@ -246,18 +246,10 @@ void double_backward(const AttentionHead<T>& head, const AttentionDoubleBackward
   });
 }
 
-void forward_f32(const AttentionHead<float>& head, float* out, int64_t stride) { forward(head, out, stride); }
-void forward_f64(const AttentionHead<double>& head, double* out, int64_t stride) { forward(head, out, stride); }
-void cached_f32(const CachedHead<float>& head, float* out) { cached(head, out); }
-void cached_f64(const CachedHead<double>& head, double* out) { cached(head, out); }
-void backward_f32(const AttentionHead<float>& head, const AttentionBackward<float>& g) { backward(head, g); }
-void backward_f64(const AttentionHead<double>& head, const AttentionBackward<double>& g) { backward(head, g); }
-void double_backward_f32(const AttentionHead<float>& head, const AttentionDoubleBackward<float>& g) {
-  double_backward(head, g);
-}
-void double_backward_f64(const AttentionHead<double>& head, const AttentionDoubleBackward<double>& g) {
-  double_backward(head, g);
-}
+PLUMB_KERNEL_TYPES(forward);
+PLUMB_KERNEL_TYPES(cached);
+PLUMB_KERNEL_TYPES(backward);
+PLUMB_KERNEL_TYPES(double_backward);
 
 }  // namespace plumb::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -265,14 +257,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace plumb::kernels {
 
-HWY_EXPORT(forward_f32);
-HWY_EXPORT(forward_f64);
-HWY_EXPORT(cached_f32);
-HWY_EXPORT(cached_f64);
-HWY_EXPORT(backward_f32);
-HWY_EXPORT(backward_f64);
-HWY_EXPORT(double_backward_f32);
-HWY_EXPORT(double_backward_f64);
+PLUMB_EXPORT_TYPES(forward);
+PLUMB_EXPORT_TYPES(cached);
+PLUMB_EXPORT_TYPES(backward);
+PLUMB_EXPORT_TYPES(double_backward);
 
 template <>
 void attention_forward(const AttentionHead<float>& head, float* out, int64_t stride) {

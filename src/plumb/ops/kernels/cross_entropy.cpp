@@ -54,23 +54,9 @@ T curvature(const CrossEntropyRow<T>& row, const T* logits, T log_partition, T s
   return mean - (T{1} - row.smoothing) * c[row.label] - row.smoothing / static_cast<T>(n) * sum;
 }
 
-RowLoss<float> loss_f32(const CrossEntropyRow<float>& row, const float* x) { return loss(row, x); }
-RowLoss<double> loss_f64(const CrossEntropyRow<double>& row, const double* x) { return loss(row, x); }
-void gradient_f32(const CrossEntropyRow<float>& row, const float* x, float log_partition, float scale, float* out) {
-  gradient(row, x, log_partition, scale, out);
-}
-void gradient_f64(const CrossEntropyRow<double>& row, const double* x, double log_partition, double scale,
-                  double* out) {
-  gradient(row, x, log_partition, scale, out);
-}
-float curvature_f32(const CrossEntropyRow<float>& row, const float* x, float log_partition, float scale, const float* c,
-                    float* out) {
-  return curvature(row, x, log_partition, scale, c, out);
-}
-double curvature_f64(const CrossEntropyRow<double>& row, const double* x, double log_partition, double scale,
-                     const double* c, double* out) {
-  return curvature(row, x, log_partition, scale, c, out);
-}
+PLUMB_KERNEL_TYPES(loss);
+PLUMB_KERNEL_TYPES(gradient);
+PLUMB_KERNEL_TYPES(curvature);
 
 }  // namespace plumb::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -78,12 +64,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace plumb::kernels {
 
-HWY_EXPORT(loss_f32);
-HWY_EXPORT(loss_f64);
-HWY_EXPORT(gradient_f32);
-HWY_EXPORT(gradient_f64);
-HWY_EXPORT(curvature_f32);
-HWY_EXPORT(curvature_f64);
+PLUMB_EXPORT_TYPES(loss);
+PLUMB_EXPORT_TYPES(gradient);
+PLUMB_EXPORT_TYPES(curvature);
 
 RowLoss<float> cross_entropy_loss(const CrossEntropyRow<float>& row, const float* x) {
   return HWY_DYNAMIC_DISPATCH(loss_f32)(row, x);

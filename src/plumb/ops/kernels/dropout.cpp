@@ -8,6 +8,8 @@
 
 #include <algorithm>
 
+#include "plumb/ops/kernels/element_types.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace plumb::kernels::HWY_NAMESPACE {
 
@@ -68,14 +70,7 @@ void dropout_range(const DropoutMask& mask, T scale, const T* residual, const T*
   }
 }
 
-void dropout_f32(const DropoutMask& mask, float scale, const float* residual, const float* x, float* out, int64_t begin,
-                 int64_t end) {
-  dropout_range(mask, scale, residual, x, out, begin, end);
-}
-void dropout_f64(const DropoutMask& mask, double scale, const double* residual, const double* x, double* out,
-                 int64_t begin, int64_t end) {
-  dropout_range(mask, scale, residual, x, out, begin, end);
-}
+PLUMB_KERNEL_TYPES(dropout_range);
 
 }  // namespace plumb::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -83,16 +78,15 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace plumb::kernels {
 
-HWY_EXPORT(dropout_f32);
-HWY_EXPORT(dropout_f64);
+PLUMB_EXPORT_TYPES(dropout_range);
 
 void dropout(const DropoutMask& mask, float scale, const float* residual, const float* x, float* out, int64_t begin,
              int64_t end) {
-  HWY_DYNAMIC_DISPATCH(dropout_f32)(mask, scale, residual, x, out, begin, end);
+  HWY_DYNAMIC_DISPATCH(dropout_range_f32)(mask, scale, residual, x, out, begin, end);
 }
 void dropout(const DropoutMask& mask, double scale, const double* residual, const double* x, double* out, int64_t begin,
              int64_t end) {
-  HWY_DYNAMIC_DISPATCH(dropout_f64)(mask, scale, residual, x, out, begin, end);
+  HWY_DYNAMIC_DISPATCH(dropout_range_f64)(mask, scale, residual, x, out, begin, end);
 }
 
 }  // namespace plumb::kernels

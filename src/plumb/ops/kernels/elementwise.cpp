@@ -118,39 +118,11 @@ void scatter_add_rows(const T* rows, const int64_t* ids, int64_t count, T scale,
   }
 }
 
-void add_bias_f32(float* x, const float* bias, bool relu, int64_t width, int64_t b, int64_t e) {
-  add_bias(x, bias, relu, width, b, e);
-}
-void add_bias_f64(double* x, const double* bias, bool relu, int64_t width, int64_t b, int64_t e) {
-  add_bias(x, bias, relu, width, b, e);
-}
-void relu_backward_f32(const float* dy, const float* y, float* dx, int64_t b, int64_t e) {
-  relu_backward(dy, y, dx, b, e);
-}
-void relu_backward_f64(const double* dy, const double* y, double* dx, int64_t b, int64_t e) {
-  relu_backward(dy, y, dx, b, e);
-}
-void column_sums_f32(const float* x, int64_t width, int64_t b, int64_t e, float* sums) {
-  column_sums(x, width, b, e, sums);
-}
-void column_sums_f64(const double* x, int64_t width, int64_t b, int64_t e, double* sums) {
-  column_sums(x, width, b, e, sums);
-}
-void gather_rows_f32(const float* t, const int64_t* ids, float scale, int64_t width, float* out, int64_t b, int64_t e) {
-  gather_rows(t, ids, scale, width, out, b, e);
-}
-void gather_rows_f64(const double* t, const int64_t* ids, double scale, int64_t width, double* out, int64_t b,
-                     int64_t e) {
-  gather_rows(t, ids, scale, width, out, b, e);
-}
-void scatter_add_rows_f32(const float* rows, const int64_t* ids, int64_t n, float scale, int64_t width, float* t,
-                          int64_t b, int64_t e) {
-  scatter_add_rows(rows, ids, n, scale, width, t, b, e);
-}
-void scatter_add_rows_f64(const double* rows, const int64_t* ids, int64_t n, double scale, int64_t width, double* t,
-                          int64_t b, int64_t e) {
-  scatter_add_rows(rows, ids, n, scale, width, t, b, e);
-}
+PLUMB_KERNEL_TYPES(add_bias);
+PLUMB_KERNEL_TYPES(relu_backward);
+PLUMB_KERNEL_TYPES(column_sums);
+PLUMB_KERNEL_TYPES(gather_rows);
+PLUMB_KERNEL_TYPES(scatter_add_rows);
 
 }  // namespace plumb::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -158,18 +130,13 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace plumb::kernels {
 
-HWY_EXPORT(add_bias_f32);
-HWY_EXPORT(add_bias_f64);
-HWY_EXPORT(relu_backward_f32);
-HWY_EXPORT(relu_backward_f64);
+PLUMB_EXPORT_TYPES(add_bias);
+PLUMB_EXPORT_TYPES(relu_backward);
 HWY_EXPORT(round_to_bfloat16);
 HWY_EXPORT(complete_symmetric);
-HWY_EXPORT(column_sums_f32);
-HWY_EXPORT(column_sums_f64);
-HWY_EXPORT(gather_rows_f32);
-HWY_EXPORT(gather_rows_f64);
-HWY_EXPORT(scatter_add_rows_f32);
-HWY_EXPORT(scatter_add_rows_f64);
+PLUMB_EXPORT_TYPES(column_sums);
+PLUMB_EXPORT_TYPES(gather_rows);
+PLUMB_EXPORT_TYPES(scatter_add_rows);
 
 template <>
 void add_bias(float* x, const float* bias, bool relu, int64_t width, int64_t begin, int64_t end) {

@@ -6,6 +6,8 @@
 // Highway's order of includes: foreach_target.h first.
 #include <hwy/highway.h>
 
+#include "plumb/ops/kernels/element_types.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace plumb::kernels::HWY_NAMESPACE {
 
@@ -99,14 +101,7 @@ void gram_schmidt(const T* const* vectors, size_t count, int64_t begin, int64_t 
   sums[count] += square(x, n);
 }
 
-void gram_schmidt_f32(const float* const* v, size_t count, int64_t begin, int64_t end, const double* subtract,
-                      bool products, float* w, double* sums) {
-  gram_schmidt(v, count, begin, end, subtract, products, w, sums);
-}
-void gram_schmidt_f64(const double* const* v, size_t count, int64_t begin, int64_t end, const double* subtract,
-                      bool products, double* w, double* sums) {
-  gram_schmidt(v, count, begin, end, subtract, products, w, sums);
-}
+PLUMB_KERNEL_TYPES(gram_schmidt);
 
 }  // namespace plumb::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -114,8 +109,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace plumb::kernels {
 
-HWY_EXPORT(gram_schmidt_f32);
-HWY_EXPORT(gram_schmidt_f64);
+PLUMB_EXPORT_TYPES(gram_schmidt);
 
 template <>
 void gram_schmidt(const float* const* vectors, size_t count, int64_t begin, int64_t end, const double* subtract,

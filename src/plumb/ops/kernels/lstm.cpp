@@ -85,10 +85,8 @@ void cell_backward_row(const LstmCellBackward<T>& p) {
   });
 }
 
-void cell_f32(const LstmCell<float>& pass) { cell_row(pass); }
-void cell_f64(const LstmCell<double>& pass) { cell_row(pass); }
-void cell_backward_f32(const LstmCellBackward<float>& pass) { cell_backward_row(pass); }
-void cell_backward_f64(const LstmCellBackward<double>& pass) { cell_backward_row(pass); }
+PLUMB_KERNEL_TYPES(cell_row);
+PLUMB_KERNEL_TYPES(cell_backward_row);
 
 }  // namespace plumb::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -96,26 +94,24 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace plumb::kernels {
 
-HWY_EXPORT(cell_f32);
-HWY_EXPORT(cell_f64);
-HWY_EXPORT(cell_backward_f32);
-HWY_EXPORT(cell_backward_f64);
+PLUMB_EXPORT_TYPES(cell_row);
+PLUMB_EXPORT_TYPES(cell_backward_row);
 
 template <>
 void lstm_cell(const LstmCell<float>& pass) {
-  HWY_DYNAMIC_DISPATCH(cell_f32)(pass);
+  HWY_DYNAMIC_DISPATCH(cell_row_f32)(pass);
 }
 template <>
 void lstm_cell(const LstmCell<double>& pass) {
-  HWY_DYNAMIC_DISPATCH(cell_f64)(pass);
+  HWY_DYNAMIC_DISPATCH(cell_row_f64)(pass);
 }
 template <>
 void lstm_cell_backward(const LstmCellBackward<float>& pass) {
-  HWY_DYNAMIC_DISPATCH(cell_backward_f32)(pass);
+  HWY_DYNAMIC_DISPATCH(cell_backward_row_f32)(pass);
 }
 template <>
 void lstm_cell_backward(const LstmCellBackward<double>& pass) {
-  HWY_DYNAMIC_DISPATCH(cell_backward_f64)(pass);
+  HWY_DYNAMIC_DISPATCH(cell_backward_row_f64)(pass);
 }
 
 }  // namespace plumb::kernels

@@ -110,16 +110,9 @@ void double_backward(const NormDoubleBackward<T>& p, int64_t begin, int64_t end)
   }
 }
 
-void forward_f32(const NormForward<float>& p, int64_t begin, int64_t end) { forward(p, begin, end); }
-void forward_f64(const NormForward<double>& p, int64_t begin, int64_t end) { forward(p, begin, end); }
-void backward_f32(const NormBackward<float>& p, int64_t begin, int64_t end) { backward(p, begin, end); }
-void backward_f64(const NormBackward<double>& p, int64_t begin, int64_t end) { backward(p, begin, end); }
-void double_backward_f32(const NormDoubleBackward<float>& p, int64_t begin, int64_t end) {
-  double_backward(p, begin, end);
-}
-void double_backward_f64(const NormDoubleBackward<double>& p, int64_t begin, int64_t end) {
-  double_backward(p, begin, end);
-}
+PLUMB_KERNEL_TYPES(forward);
+PLUMB_KERNEL_TYPES(backward);
+PLUMB_KERNEL_TYPES(double_backward);
 
 }  // namespace plumb::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -127,12 +120,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace plumb::kernels {
 
-HWY_EXPORT(forward_f32);
-HWY_EXPORT(forward_f64);
-HWY_EXPORT(backward_f32);
-HWY_EXPORT(backward_f64);
-HWY_EXPORT(double_backward_f32);
-HWY_EXPORT(double_backward_f64);
+PLUMB_EXPORT_TYPES(forward);
+PLUMB_EXPORT_TYPES(backward);
+PLUMB_EXPORT_TYPES(double_backward);
 
 void norm_forward(const NormForward<float>& p, int64_t begin, int64_t end) {
   HWY_DYNAMIC_DISPATCH(forward_f32)(p, begin, end);

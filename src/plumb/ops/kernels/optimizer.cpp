@@ -11,6 +11,8 @@
 #include <cmath>
 #include <utility>
 
+#include "plumb/ops/kernels/element_types.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace plumb::kernels::HWY_NAMESPACE {
 
@@ -190,15 +192,6 @@ double sum_of_squares(const T* x, int64_t n) {
   return sum;
 }
 
-/// The updates, each with a name for its functions.
-#define PLUMB_FOR_EACH_UPDATE(visit)             \
-  visit(ops::AdamUpdate, adam);                  \
-  visit(ops::SgdUpdate, sgd);                    \
-  visit(ops::AveragedUpdate, averaged);          \
-  visit(ops::LionUpdate, lion);                  \
-  visit(ops::ScheduleFreeUpdate, schedule_free); \
-  visit(LambStep, lamb_step)
-
 #define PLUMB_UPDATE_FOR_TARGET(Update, name)                                                                          \
   void name##_f32(const Update& u, const float* g, const std::array<float*, Update::kVectors>& vectors, int64_t n) {   \
     pass(u, g, vectors, n, std::make_index_sequence<Update::kVectors>());                                              \
@@ -208,16 +201,10 @@ double sum_of_squares(const T* x, int64_t n) {
   }                                                                                                                    \
   static_assert(true)
 PLUMB_FOR_EACH_UPDATE(PLUMB_UPDATE_FOR_TARGET);
+PLUMB_UPDATE_FOR_TARGET(LambStep, lamb_step);
 
-LambSquares lamb_moments_f32(const ops::LambUpdate& u, const float* g, float* m, float* v, const float* w, int64_t n) {
-  return lamb_moments(u, g, m, v, w, n);
-}
-LambSquares lamb_moments_f64(const ops::LambUpdate& u, const double* g, double* m, double* v, const double* w,
-                             int64_t n) {
-  return lamb_moments(u, g, m, v, w, n);
-}
-double sum_of_squares_f32(const float* x, int64_t n) { return sum_of_squares(x, n); }
-double sum_of_squares_f64(const double* x, int64_t n) { return sum_of_squares(x, n); }
+PLUMB_KERNEL_TYPES(lamb_moments);
+PLUMB_KERNEL_TYPES(sum_of_squares);
 
 }  // namespace plumb::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -238,11 +225,10 @@ namespace plumb::kernels {
   }                                                                                                                \
   static_assert(true)
 PLUMB_FOR_EACH_UPDATE(PLUMB_DISPATCHED_UPDATE);
+PLUMB_DISPATCHED_UPDATE(LambStep, lamb_step);
 
-HWY_EXPORT(lamb_moments_f32);
-HWY_EXPORT(lamb_moments_f64);
-HWY_EXPORT(sum_of_squares_f32);
-HWY_EXPORT(sum_of_squares_f64);
+PLUMB_EXPORT_TYPES(lamb_moments);
+PLUMB_EXPORT_TYPES(sum_of_squares);
 
 template <>
 LambSquares lamb_moments(const ops::LambUpdate& u, const float* g, float* m, float* v, const float* w, int64_t n) {

@@ -15,6 +15,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "plumb/ops/kernels/element_types.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace plumb::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;

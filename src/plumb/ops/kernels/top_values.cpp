@@ -62,14 +62,8 @@ T partition(const T* x, int64_t n, T shift) {
          std::log(reduce_sum<T>(n, [&](auto load) HWY_ATTR { return exponential(d, hn::Sub(load(x), offset)); }));
 }
 
-int64_t top_f32(const float* x, int64_t n, int64_t k, float* values, int32_t* indices) {
-  return top(x, n, k, values, indices);
-}
-int64_t top_f64(const double* x, int64_t n, int64_t k, double* values, int32_t* indices) {
-  return top(x, n, k, values, indices);
-}
-float partition_f32(const float* x, int64_t n, float shift) { return partition(x, n, shift); }
-double partition_f64(const double* x, int64_t n, double shift) { return partition(x, n, shift); }
+PLUMB_KERNEL_TYPES(top);
+PLUMB_KERNEL_TYPES(partition);
 
 }  // namespace plumb::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -77,10 +71,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace plumb::kernels {
 
-HWY_EXPORT(top_f32);
-HWY_EXPORT(top_f64);
-HWY_EXPORT(partition_f32);
-HWY_EXPORT(partition_f64);
+PLUMB_EXPORT_TYPES(top);
+PLUMB_EXPORT_TYPES(partition);
 
 int64_t top_values(const float* x, int64_t n, int64_t k, float* values, int32_t* indices) {
   return HWY_DYNAMIC_DISPATCH(top_f32)(x, n, k, values, indices);

@@ -66,12 +66,8 @@ void update(const std::vector<Update>& updates, const std::vector<Tensor>& gradi
   }
 }
 
-template void update(const std::vector<AdamUpdate>&, const std::vector<Tensor>&, const UpdatedPieces<3>&);
-template void update(const std::vector<SgdUpdate>&, const std::vector<Tensor>&, const UpdatedPieces<2>&);
-template void update(const std::vector<AveragedUpdate>&, const std::vector<Tensor>&, const UpdatedPieces<2>&);
-template void update(const std::vector<LionUpdate>&, const std::vector<Tensor>&, const UpdatedPieces<2>&);
-template void update(const std::vector<ScheduleFreeUpdate>&, const std::vector<Tensor>&, const UpdatedPieces<4>&);
-template void update(const std::vector<LambUpdate>&, const std::vector<Tensor>&, const UpdatedPieces<3>&);
+PLUMB_FOR_EACH_UPDATE(PLUMB_INSTANTIATE_UPDATE);
+PLUMB_INSTANTIATE_UPDATE(LambUpdate, lamb);
 
 Number sum_of_squares(const std::vector<Tensor>& tensors) {
   std::vector<Tensor> sums;
