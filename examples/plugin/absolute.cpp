@@ -21,9 +21,6 @@ class AbsoluteNorm final : public plumb::Norm {
 };
 
 const bool registered =
-    plumb::norms().add("absolute", "y = x/(mean(|x|) + eps)·γ", "a plug-in",
-                       [](plumb::Parameters& parameters, const std::string& prefix, int64_t width, double eps) {
-                         return std::make_unique<AbsoluteNorm>(parameters, prefix, width, eps);
-                       });
+    plumb::norms().add("absolute", "y = x/(mean(|x|) + eps)·γ", "a plug-in", plumb::makes<AbsoluteNorm>);
 
 }  // namespace

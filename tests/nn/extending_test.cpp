@@ -27,10 +27,7 @@ class HalfwayScheme final : public ResidualScheme {
 };
 
 const bool kHalfwayRegistered =
-    residual_schemes().add("halfway", "x ← norm(x/2 + dropout(f(x)))", "this page",
-                           [](Parameters& parameters, const StackShape& shape, const Options&) {
-                             return std::make_unique<HalfwayScheme>(parameters, shape);
-                           });
+    add_residual_scheme<HalfwayScheme>("halfway", "Halfway", "x ← norm(x/2 + dropout(f(x)))", "this page");
 
 TEST(Extending, HalfwayIsItsEquation) {
   Parameters parameters(at::kDouble);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -87,5 +88,10 @@ class Registry {
   About about_;
   std::map<std::string, Entry> entries_;
 };
+
+/// A factory that passes its arguments on to the variant's constructor.
+template <typename Variant>
+inline constexpr auto makes =
+    [](auto&&... arguments) { return std::make_unique<Variant>(std::forward<decltype(arguments)>(arguments)...); };
 
 }  // namespace plumb

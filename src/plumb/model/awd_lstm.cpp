@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <limits>
-#include <memory>
 
 #include "plumb/base/error.h"
 #include "plumb/model/kind.h"
@@ -60,11 +58,7 @@ void check_awd_lstm(const ModelConfig& config) {
 
 const bool kAwdLstmRegistered = model_kinds().add(
     "awd-lstm", "a recurrent language model of the target side", "Merity et al. 2018, arXiv 1708.02182",
-    {.reads_target = true,
-     .recurrent = true,
-     .pooling = "concat",
-     .check = check_awd_lstm,
-     .make = [](const ModelConfig& config, at::ScalarType type) { return std::make_unique<AwdLstm>(config, type); }},
+    {.reads_target = true, .recurrent = true, .pooling = "concat", .check = check_awd_lstm, .make = makes<AwdLstm>},
     Options(AwdLstmOptions{}));
 
 /// "lstm.0.hidden": the name of a part of a layer's state in CarriedState.

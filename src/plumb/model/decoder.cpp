@@ -12,10 +12,7 @@ void check_decoder(const ModelConfig& config) {
 
 const bool kDecoderRegistered = model_kinds().add(
     "decoder", "the decoder alone, without cross-attention: a causal language model of the data's target side", "",
-    {.reads_target = true,
-     .pooling = "last",
-     .check = check_decoder,
-     .make = [](const ModelConfig& config, at::ScalarType type) { return std::make_unique<Decoder>(config, type); }});
+    {.reads_target = true, .pooling = "last", .check = check_decoder, .make = makes<Decoder>});
 
 }  // namespace
 

@@ -18,10 +18,7 @@ const bool kEncoderRegistered = model_kinds().add(
     "encoder",
     "the encoder alone, which reads the source side bidirectionally and predicts one of `model.labels` labels",
     "Devlin et al. 2019, arXiv 1810.04805",
-    {.reads_source = true,
-     .pooling = "first",
-     .check = check_encoder,
-     .make = [](const ModelConfig& config, at::ScalarType type) { return std::make_unique<Encoder>(config, type); }});
+    {.reads_source = true, .pooling = "first", .check = check_encoder, .make = makes<Encoder>});
 
 }  // namespace
 

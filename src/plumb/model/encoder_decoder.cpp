@@ -15,14 +15,9 @@ void check_encoder_decoder(const ModelConfig& config) {
               "prepare the data with one joint vocabulary, or set model.share_embeddings = \"target\"");
 }
 
-const bool kEncoderDecoderRegistered =
-    model_kinds().add("encoder-decoder", "translates", "Vaswani et al. 2017, arXiv 1706.03762",
-                      {.reads_source = true,
-                       .reads_target = true,
-                       .check = check_encoder_decoder,
-                       .make = [](const ModelConfig& config, at::ScalarType type) {
-                         return std::make_unique<EncoderDecoder>(config, type);
-                       }});
+const bool kEncoderDecoderRegistered = model_kinds().add(
+    "encoder-decoder", "translates", "Vaswani et al. 2017, arXiv 1706.03762",
+    {.reads_source = true, .reads_target = true, .check = check_encoder_decoder, .make = makes<EncoderDecoder>});
 
 }  // namespace
 

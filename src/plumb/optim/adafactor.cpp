@@ -143,16 +143,12 @@ class Adafactor final : public Optimizer {
   Tensor mean_;                                // m; undefined if β₁ = 0
 };
 
-const bool kAdafactorRegistered = optimizers().add(
+const bool kAdafactorRegistered = add_optimizer<Adafactor, AdafactorOptions>(
     "adafactor",
     "r, c ← β₂ₜ·(r, c) + (1 − β₂ₜ)·means of g² over columns and rows, β₂ₜ = 1 − t^−0.8; v = r·cᵀ/mean(r); u = g/√v; "
     "w ← w − lr·[RMS(w)·u/max(1, RMS(u)) + weight_decay·w] for each matrix or vector; the paper's lr is "
     "min(0.01, 1/√t)",
-    "Shazeer & Stern 2018, arXiv 1804.04235",
-    [](const Parameters& parameters, const Options& options) {
-      return std::make_unique<Adafactor>(parameters, options.as<AdafactorOptions>());
-    },
-    Options(AdafactorOptions{}));
+    "Shazeer & Stern 2018, arXiv 1804.04235");
 
 }  // namespace
 }  // namespace plumb

@@ -64,15 +64,11 @@ class Lamb final : public Optimizer {
   AdamMoments moments_;
 };
 
-const bool kLambRegistered = optimizers().add(
+const bool kLambRegistered = add_optimizer<Lamb, LambOptions>(
     "lamb",
     "m and v as in `adam`; u = (m/(1 − β₁ᵗ))/(√(v/(1 − β₂ᵗ)) + eps) + weight_decay·w; w ← w − lr·(‖w‖/‖u‖)·u for each "
     "matrix or vector",
-    "You et al. 2020, arXiv 1904.00962",
-    [](const Parameters& parameters, const Options& options) {
-      return std::make_unique<Lamb>(parameters, options.as<LambOptions>());
-    },
-    Options(LambOptions{}));
+    "You et al. 2020, arXiv 1904.00962");
 
 }  // namespace
 }  // namespace plumb

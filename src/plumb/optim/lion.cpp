@@ -53,13 +53,9 @@ class Lion final : public Optimizer {
   Tensor mean_;  // m
 };
 
-const bool kLionRegistered = optimizers().add(
+const bool kLionRegistered = add_optimizer<Lion, LionOptions>(
     "lion", "u = sign(β₁m + (1 − β₁)g); m ← β₂m + (1 − β₂)g; w ← w − lr·(u + weight_decay·w)",
-    "Chen et al. 2023, arXiv 2302.06675",
-    [](const Parameters& parameters, const Options& options) {
-      return std::make_unique<Lion>(parameters, options.as<LionOptions>());
-    },
-    Options(LionOptions{}));
+    "Chen et al. 2023, arXiv 2302.06675");
 
 }  // namespace
 }  // namespace plumb

@@ -125,15 +125,11 @@ class Muon final : public Optimizer {
   AdamMoments rest_;
 };
 
-const bool kMuonRegistered = optimizers().add(
+const bool kMuonRegistered = add_optimizer<Muon, MuonOptions>(
     "muon",
     "for matrices within the model: m ← μm + (1 − μ)g; u = μm + (1 − μ)g; w ← w − lr·[scale·U·Vᵀ + weight_decay·w] "
     "with U·S·Vᵀ = u, by Newton–Schulz; for embeddings, the output matrix, biases, norms and so on: `adam`",
-    "Jordan et al. 2024; `moonlight`: Liu et al. 2025, arXiv 2502.16982",
-    [](const Parameters& parameters, const Options& options) {
-      return std::make_unique<Muon>(parameters, options.as<MuonOptions>());
-    },
-    Options(MuonOptions{}));
+    "Jordan et al. 2024; `moonlight`: Liu et al. 2025, arXiv 2502.16982");
 
 }  // namespace
 }  // namespace plumb

@@ -110,15 +110,11 @@ class NtAsgd final : public Optimizer {
   std::vector<double> recent_;
 };
 
-const bool kNtAsgdRegistered = optimizers().add(
+const bool kNtAsgdRegistered = add_optimizer<NtAsgd, NtAsgdOptions>(
     "nt-asgd",
     "g ← g + weight_decay·w; w ← w − lr·g; once a validation is worse than the best one before the last n, the mean of "
     "the weights since then is evaluated and saved",
-    "Merity et al. 2018, arXiv 1708.02182",
-    [](const Parameters& parameters, const Options& options) {
-      return std::make_unique<NtAsgd>(parameters, options.as<NtAsgdOptions>());
-    },
-    Options(NtAsgdOptions{}));
+    "Merity et al. 2018, arXiv 1708.02182");
 
 }  // namespace
 }  // namespace plumb

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plumb/base/registry.h"
@@ -109,6 +110,15 @@ class Optimizer {
 /// Makes an optimizer of these parameters. Options have been checked.
 using OptimizerFactory = std::function<std::unique_ptr<Optimizer>(const Parameters&, const Options&)>;
 Registry<OptimizerFactory>& optimizers();
+
+/// Registers an optimizer that is constructed from the parameters and its own options.
+template <typename Kind, typename OwnOptions>
+bool add_optimizer(const std::string& name, std::string summary, std::string reference) {
+  const auto make = [](const Parameters& parameters, const Options& options) {
+    return std::make_unique<Kind>(parameters, options.as<OwnOptions>());
+  };
+  return optimizers().add(name, std::move(summary), std::move(reference), make, Options(OwnOptions()));
+}
 
 /// The optimizer of this name, with its options from `options`, or its defaults. Throws Error on an unknown name or
 /// options out of range.

@@ -111,15 +111,11 @@ class ScheduleFreeAdamW final : public Optimizer {
   std::vector<double> largest_, sum_;  // l and Σl² of each parameter
 };
 
-const bool kScheduleFreeAdamwRegistered = optimizers().add(
+const bool kScheduleFreeAdamwRegistered = add_optimizer<ScheduleFreeAdamW, ScheduleFreeOptions>(
     "schedule-free-adamw",
     "gradients at y = (1 − β₁)z + β₁x; v ← β₂v + (1 − β₂)g²; z ← z − lr·[g/(√(v/(1 − β₂ᵗ)) + eps) + weight_decay·y]; "
     "x ← (1 − c)x + c·z, c = lr²/Σlr², which is evaluated and saved; with `constant * linear_warmup`",
-    "Defazio et al. 2024, arXiv 2405.15682",
-    [](const Parameters& parameters, const Options& options) {
-      return std::make_unique<ScheduleFreeAdamW>(parameters, options.as<ScheduleFreeOptions>());
-    },
-    Options(ScheduleFreeOptions{}));
+    "Defazio et al. 2024, arXiv 2405.15682");
 
 }  // namespace
 }  // namespace plumb

@@ -64,13 +64,9 @@ class Sgd final : public Optimizer {
   Tensor momentum_;  // b
 };
 
-const bool kSgdRegistered = optimizers().add(
+const bool kSgdRegistered = add_optimizer<Sgd, SgdOptions>(
     "sgd", "g ← g + weight_decay·w; b ← momentum·b + g; w ← w − lr·b, or w ← w − lr·(g + momentum·b) with `nesterov`",
-    "Polyak 1964; Sutskever et al. 2013",
-    [](const Parameters& parameters, const Options& options) {
-      return std::make_unique<Sgd>(parameters, options.as<SgdOptions>());
-    },
-    Options(SgdOptions{}));
+    "Polyak 1964; Sutskever et al. 2013");
 
 }  // namespace
 }  // namespace plumb

@@ -193,15 +193,11 @@ class Soap final : public Optimizer {
   AdamMoments rest_;
 };
 
-const bool kSoapRegistered = optimizers().add(
+const bool kSoapRegistered = add_optimizer<Soap, SoapOptions>(
     "soap",
     "for matrices: G′ = Pᵀ·G·Q, P and Q the eigenvectors of running means of G·Gᵀ and Gᵀ·G; `adam`'s step from the "
     "running means of G, rotated, and G′², rotated back; the first step only sets P and Q; for the rest: `adam`",
-    "Vyas et al. 2024, arXiv 2409.11321",
-    [](const Parameters& parameters, const Options& options) {
-      return std::make_unique<Soap>(parameters, options.as<SoapOptions>());
-    },
-    Options(SoapOptions{}));
+    "Vyas et al. 2024, arXiv 2409.11321");
 
 }  // namespace
 }  // namespace plumb

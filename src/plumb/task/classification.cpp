@@ -109,13 +109,9 @@ class Classification final : public Task {
   Reading reading_;
 };
 
-const bool kClassificationRegistered = tasks().add(
+const bool kClassificationRegistered = add_task<Classification, ClassificationOptions>(
     "classification", "encoder reads BOS + first + EOS [+ second + EOS]; its pooled state predicts the label",
-    "Devlin et al. 2019, arXiv 1810.04805",
-    [](const DataDirectory& data, const Options& options) {
-      return std::make_unique<Classification>(data, options.as<ClassificationOptions>());
-    },
-    Options(ClassificationOptions{}));
+    "Devlin et al. 2019, arXiv 1810.04805");
 
 }  // namespace
 }  // namespace plumb

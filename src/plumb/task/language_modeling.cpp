@@ -110,13 +110,9 @@ class LanguageModeling final : public Task {
   LanguageModelingOptions options_;
 };
 
-const bool kLanguageModelingRegistered = tasks().add(
+const bool kLanguageModelingRegistered = add_task<LanguageModeling, LanguageModelingOptions>(
     "language-modeling", "decoder reads BOS + tokens; position i predicts token i + 1",
-    "Bengio et al. 2003; Radford et al. 2019",
-    [](const DataDirectory& data, const Options& options) {
-      return std::make_unique<LanguageModeling>(data, options.as<LanguageModelingOptions>());
-    },
-    Options(LanguageModelingOptions{}));
+    "Bengio et al. 2003; Radford et al. 2019");
 
 }  // namespace
 }  // namespace plumb

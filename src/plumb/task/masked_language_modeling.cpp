@@ -93,14 +93,10 @@ class MaskedLanguageModeling final : public Task {
   Masker masker_;
 };
 
-const bool kMaskedLanguageModelingRegistered = tasks().add(
+const bool kMaskedLanguageModelingRegistered = add_task<MaskedLanguageModeling, MaskedLanguageModelingOptions>(
     "masked-language-modeling",
     "encoder reads BOS + tokens + EOS, of which some are masked, and predicts what those were",
-    "Devlin et al. 2019, arXiv 1810.04805; Liu et al. 2019, arXiv 1907.11692",
-    [](const DataDirectory& data, const Options& options) {
-      return std::make_unique<MaskedLanguageModeling>(data, options.as<MaskedLanguageModelingOptions>());
-    },
-    Options(MaskedLanguageModelingOptions{}));
+    "Devlin et al. 2019, arXiv 1810.04805; Liu et al. 2019, arXiv 1907.11692");
 
 }  // namespace
 }  // namespace plumb

@@ -117,6 +117,15 @@ class Task {
 using TaskFactory = std::function<std::unique_ptr<Task>(const DataDirectory&, const Options&)>;
 Registry<TaskFactory>& tasks();
 
+/// Registers a task that is constructed from the data and its own options.
+template <typename Kind, typename OwnOptions>
+bool add_task(const std::string& name, std::string summary, std::string reference) {
+  const auto make = [](const DataDirectory& data, const Options& options) {
+    return std::make_unique<Kind>(data, options.as<OwnOptions>());
+  };
+  return tasks().add(name, std::move(summary), std::move(reference), make, Options(OwnOptions()));
+}
+
 /// The configured task or, if the name is empty, the data's, for a model of this kind: a language model learns the
 /// target side of pairs, and an encoder learns masked tokens of text.
 std::unique_ptr<Task> make_task(const TaskConfig& config, const DataDirectory& data, const std::string& kind_name);

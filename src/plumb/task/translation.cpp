@@ -67,13 +67,9 @@ class Translation final : public Task {
   TranslationOptions options_;
 };
 
-const bool kTranslationRegistered = tasks().add(
+const bool kTranslationRegistered = add_task<Translation, TranslationOptions>(
     "translation", "encoder reads source + EOS, decoder reads BOS + target and predicts target + EOS",
-    "Vaswani et al. 2017, arXiv 1706.03762",
-    [](const DataDirectory& data, const Options& options) {
-      return std::make_unique<Translation>(data, options.as<TranslationOptions>());
-    },
-    Options(TranslationOptions{}));
+    "Vaswani et al. 2017, arXiv 1706.03762");
 
 }  // namespace
 }  // namespace plumb

@@ -12,9 +12,8 @@ class GeGlu final : public GatedFeedForward {
   [[nodiscard]] Tensor activation(const Tensor& x) const override { return at::gelu(x); }
 };
 
-const bool kGegluRegistered = feed_forwards().add(
-    "geglu", "W₂·(gelu(W₁x + b₁) ⊙ (W₃x + b₃)) + b₂, gelu(x) = x·Φ(x)", "Shazeer 2020, arXiv 2002.05202",
-    [](Parameters& parameters, const FeedForwardShape& shape) { return std::make_unique<GeGlu>(parameters, shape); });
+const bool kGegluRegistered = feed_forwards().add("geglu", "W₂·(gelu(W₁x + b₁) ⊙ (W₃x + b₃)) + b₂, gelu(x) = x·Φ(x)",
+                                                  "Shazeer 2020, arXiv 2002.05202", makes<GeGlu>);
 
 }  // namespace
 }  // namespace plumb

@@ -14,10 +14,7 @@ class GeGluTanh final : public GatedFeedForward {
 };
 
 const bool kGegluTanhRegistered = feed_forwards().add("geglu-tanh", "as `geglu`, with the gelu of `gelu-tanh`",
-                                                      "Shazeer 2020, arXiv 2002.05202; T5 1.1",
-                                                      [](Parameters& parameters, const FeedForwardShape& shape) {
-                                                        return std::make_unique<GeGluTanh>(parameters, shape);
-                                                      });
+                                                      "Shazeer 2020, arXiv 2002.05202; T5 1.1", makes<GeGluTanh>);
 
 }  // namespace
 }  // namespace plumb

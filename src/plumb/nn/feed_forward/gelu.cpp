@@ -13,9 +13,8 @@ class Gelu final : public PlainFeedForward {
   [[nodiscard]] Tensor inner(const Tensor& x, const Linear& first) const override { return at::gelu(first(x)); }
 };
 
-const bool kGeluRegistered = feed_forwards().add(
-    "gelu", "W₂·gelu(W₁x + b₁) + b₂, gelu(x) = x·Φ(x)", "Hendrycks & Gimpel 2016, arXiv 1606.08415",
-    [](Parameters& parameters, const FeedForwardShape& shape) { return std::make_unique<Gelu>(parameters, shape); });
+const bool kGeluRegistered = feed_forwards().add("gelu", "W₂·gelu(W₁x + b₁) + b₂, gelu(x) = x·Φ(x)",
+                                                 "Hendrycks & Gimpel 2016, arXiv 1606.08415", makes<Gelu>);
 
 }  // namespace
 }  // namespace plumb

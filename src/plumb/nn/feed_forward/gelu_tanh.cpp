@@ -15,10 +15,7 @@ class GeluTanh final : public PlainFeedForward {
 
 const bool kGeluTanhRegistered =
     feed_forwards().add("gelu-tanh", "as `gelu`, with gelu(x) ≈ x/2·(1 + tanh(√(2/π)·(x + 0.044715·x³)))",
-                        "Hendrycks & Gimpel 2016, arXiv 1606.08415; GPT-2: Radford et al. 2019",
-                        [](Parameters& parameters, const FeedForwardShape& shape) {
-                          return std::make_unique<GeluTanh>(parameters, shape);
-                        });
+                        "Hendrycks & Gimpel 2016, arXiv 1606.08415; GPT-2: Radford et al. 2019", makes<GeluTanh>);
 
 }  // namespace
 }  // namespace plumb

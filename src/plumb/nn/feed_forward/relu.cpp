@@ -14,9 +14,8 @@ class Relu final : public PlainFeedForward {
   }
 };
 
-const bool kReluRegistered = feed_forwards().add(
-    "relu", "W₂·max(W₁x + b₁, 0) + b₂", "Vaswani et al. 2017, arXiv 1706.03762",
-    [](Parameters& parameters, const FeedForwardShape& shape) { return std::make_unique<Relu>(parameters, shape); });
+const bool kReluRegistered =
+    feed_forwards().add("relu", "W₂·max(W₁x + b₁, 0) + b₂", "Vaswani et al. 2017, arXiv 1706.03762", makes<Relu>);
 
 }  // namespace
 }  // namespace plumb

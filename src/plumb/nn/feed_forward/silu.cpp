@@ -13,9 +13,8 @@ class Silu final : public PlainFeedForward {
   [[nodiscard]] Tensor inner(const Tensor& x, const Linear& first) const override { return at::silu(first(x)); }
 };
 
-const bool kSiluRegistered = feed_forwards().add(
-    "silu", "W₂·silu(W₁x + b₁) + b₂, silu(x) = x·σ(x)", "Ramachandran et al. 2017, arXiv 1710.05941",
-    [](Parameters& parameters, const FeedForwardShape& shape) { return std::make_unique<Silu>(parameters, shape); });
+const bool kSiluRegistered = feed_forwards().add("silu", "W₂·silu(W₁x + b₁) + b₂, silu(x) = x·σ(x)",
+                                                 "Ramachandran et al. 2017, arXiv 1710.05941", makes<Silu>);
 
 }  // namespace
 }  // namespace plumb

@@ -12,9 +12,8 @@ class SwiGlu final : public GatedFeedForward {
   [[nodiscard]] Tensor activation(const Tensor& x) const override { return at::silu(x); }
 };
 
-const bool kSwigluRegistered = feed_forwards().add(
-    "swiglu", "W₂·(silu(W₁x + b₁) ⊙ (W₃x + b₃)) + b₂, silu(x) = x·σ(x)", "Shazeer 2020, arXiv 2002.05202",
-    [](Parameters& parameters, const FeedForwardShape& shape) { return std::make_unique<SwiGlu>(parameters, shape); });
+const bool kSwigluRegistered = feed_forwards().add("swiglu", "W₂·(silu(W₁x + b₁) ⊙ (W₃x + b₃)) + b₂, silu(x) = x·σ(x)",
+                                                   "Shazeer 2020, arXiv 2002.05202", makes<SwiGlu>);
 
 }  // namespace
 }  // namespace plumb

@@ -61,10 +61,7 @@ const bool kBatchnormRegistered = norms().add(
     "batchnorm",
     "y = (x − μ)/√(σ² + eps)·γ + β for each feature, μ and σ² over the tokens of the batch; running averages in "
     "evaluation and decoding",
-    "Ioffe & Szegedy 2015, arXiv 1502.03167",
-    [](Parameters& parameters, const std::string& prefix, int64_t width, double eps) {
-      return std::make_unique<BatchNorm>(parameters, prefix, width, eps);
-    });
+    "Ioffe & Szegedy 2015, arXiv 1502.03167", makes<BatchNorm>);
 
 }  // namespace
 }  // namespace plumb

@@ -22,10 +22,7 @@ class LayerNorm final : public Norm {
 };
 
 const bool kLayernormRegistered =
-    norms().add("layernorm", "y = (x − μ)/√(σ² + eps)·γ + β", "Ba et al. 2016, arXiv 1607.06450",
-                [](Parameters& parameters, const std::string& prefix, int64_t width, double eps) {
-                  return std::make_unique<LayerNorm>(parameters, prefix, width, eps);
-                });
+    norms().add("layernorm", "y = (x − μ)/√(σ² + eps)·γ + β", "Ba et al. 2016, arXiv 1607.06450", makes<LayerNorm>);
 
 }  // namespace
 }  // namespace plumb

@@ -113,10 +113,7 @@ const bool kPowernormRegistered = norms().add(
     "y = x/√(ψ² + eps)·γ + β for each feature, ψ² the running average over steps of mean(x²) over the batch's tokens, "
     "with the paper's approximate gradient; at initialization, ψ² of the batch; without the authors' code's 10,000 "
     "steps of batch statistics and its scaling of each token before",
-    "Shen et al. 2020, arXiv 2003.07845",
-    [](Parameters& parameters, const std::string& prefix, int64_t width, double eps) {
-      return std::make_unique<PowerNorm>(parameters, prefix, width, eps);
-    });
+    "Shen et al. 2020, arXiv 2003.07845", makes<PowerNorm>);
 
 }  // namespace
 }  // namespace plumb

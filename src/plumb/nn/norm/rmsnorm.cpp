@@ -19,10 +19,7 @@ class RmsNorm final : public Norm {
 };
 
 const bool kRmsnormRegistered =
-    norms().add("rmsnorm", "y = x/√(mean(x²) + eps)·γ", "Zhang & Sennrich 2019, arXiv 1910.07467",
-                [](Parameters& parameters, const std::string& prefix, int64_t width, double eps) {
-                  return std::make_unique<RmsNorm>(parameters, prefix, width, eps);
-                });
+    norms().add("rmsnorm", "y = x/√(mean(x²) + eps)·γ", "Zhang & Sennrich 2019, arXiv 1910.07467", makes<RmsNorm>);
 
 }  // namespace
 }  // namespace plumb

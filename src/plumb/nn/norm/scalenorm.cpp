@@ -26,11 +26,8 @@ class ScaleNorm final : public Norm {
   double eps_;
 };
 
-const bool kScalenormRegistered = norms().add(
-    "scalenorm", "y = g·x/√(‖x‖² + eps), g a trained scalar, initially √d", "Nguyen & Salazar 2019, arXiv 1910.05895",
-    [](Parameters& parameters, const std::string& prefix, int64_t width, double eps) {
-      return std::make_unique<ScaleNorm>(parameters, prefix, width, eps);
-    });
+const bool kScalenormRegistered = norms().add("scalenorm", "y = g·x/√(‖x‖² + eps), g a trained scalar, initially √d",
+                                              "Nguyen & Salazar 2019, arXiv 1910.05895", makes<ScaleNorm>);
 
 }  // namespace
 }  // namespace plumb

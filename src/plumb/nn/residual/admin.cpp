@@ -42,15 +42,12 @@ class AdminScheme final : public ResidualScheme {
   std::vector<Tensor> omegas_;  // [sub-layer]: (d_model)
 };
 
-const bool kAdminRegistered = residual_schemes().add(
-    "admin",
+const bool kAdminRegistered = add_residual_scheme<AdminScheme>(
+    "admin", "Admin",
     "x ← norm(ω∘x + dropout(f(x))), ω a trained vector per sub-layer, 1 in the first and set by a profiling "
     "pass in the others: ω² ← Var[ω·x] + Var[f(x)] of the previous sub-layer; the pass has random tokens and no "
     "dropout (the authors' code: a batch of the data, with dropout), so that ω depends on the seed alone",
-    "Liu et al. 2020, arXiv 2004.08249", [](Parameters& parameters, const StackShape& shape, const Options&) {
-      return std::make_unique<AdminScheme>(parameters, shape);
-    });
-const bool kAdminNamed = residual_schemes().named("admin", "Admin");
+    "Liu et al. 2020, arXiv 2004.08249");
 
 }  // namespace
 }  // namespace plumb

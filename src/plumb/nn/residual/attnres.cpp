@@ -82,16 +82,11 @@ class AttnResScheme final : public ResidualScheme {
   FinalNorm final_norm_;
 };
 
-const bool kAttnResRegistered = residual_schemes().add(
-    "attnres",
+const bool kAttnResRegistered = add_residual_scheme<AttnResScheme, AttnResOptions>(
+    "attnres", "AttnRes",
     "h = Σ_i softmax_i(w·rmsnorm(v_i))·v_i over the stack's input v₀ and the outputs v of all earlier sub-layers; v ← "
     "dropout(f(norm(h))); a stack returns norm(h); w a trained vector for each h, initially 0",
-    "Attention residuals: Kimi Team 2026, arXiv 2603.15031",
-    [](Parameters& parameters, const StackShape& shape, const Options& options) {
-      return std::make_unique<AttnResScheme>(parameters, shape, options.as<AttnResOptions>());
-    },
-    Options(AttnResOptions()));
-const bool kAttnResNamed = residual_schemes().named("attnres", "AttnRes");
+    "Attention residuals: Kimi Team 2026, arXiv 2603.15031");
 
 }  // namespace
 }  // namespace plumb

@@ -40,14 +40,11 @@ class DeepnormScheme final : public ResidualScheme {
   SubLayerNorms norms_;
 };
 
-const bool kDeepnormRegistered = residual_schemes().add(
-    "deepnorm",
+const bool kDeepnormRegistered = add_residual_scheme<DeepnormScheme>(
+    "deepnorm", "DeepNorm",
     "x ← norm(α·x + dropout(f(x))); α = (2N)^(1/4) in a single stack of N layers; with N encoder and M decoder layers "
     "0.81·(N⁴M)^(1/16) in the encoder, (3M)^(1/4) in the decoder; with the initialization `deepnorm`",
-    "Wang et al. 2022, arXiv 2203.00555", [](Parameters& parameters, const StackShape& shape, const Options&) {
-      return std::make_unique<DeepnormScheme>(parameters, shape);
-    });
-const bool kDeepnormNamed = residual_schemes().named("deepnorm", "DeepNorm");
+    "Wang et al. 2022, arXiv 2203.00555");
 
 }  // namespace
 }  // namespace plumb

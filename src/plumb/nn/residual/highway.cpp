@@ -36,12 +36,9 @@ class HighwayScheme final : public ResidualScheme {
   std::vector<HighwayGate> gates_;  // [sub-layer]
 };
 
-const bool kHighwayRegistered = residual_schemes().add(
-    "highway", "x ← T∘dropout(f(x)) + (1 − T)∘x, T = σ(W·x + b), b initially −1; no norm",
-    "Srivastava et al. 2015, arXiv 1505.00387", [](Parameters& parameters, const StackShape& shape, const Options&) {
-      return std::make_unique<HighwayScheme>(parameters, shape);
-    });
-const bool kHighwayNamed = residual_schemes().named("highway", "Highway");
+const bool kHighwayRegistered = add_residual_scheme<HighwayScheme>(
+    "highway", "Highway", "x ← T∘dropout(f(x)) + (1 − T)∘x, T = σ(W·x + b), b initially −1; no norm",
+    "Srivastava et al. 2015, arXiv 1505.00387");
 
 }  // namespace
 }  // namespace plumb

@@ -84,17 +84,12 @@ class HyperConnectionsScheme final : public HiddenVectorsScheme {
   std::vector<Connections> connections_;  // [sub-layer]
 };
 
-const bool kHyperConnectionsRegistered = residual_schemes().add(
-    "hyper-connections",
+const bool kHyperConnectionsRegistered = add_residual_scheme<HyperConnectionsScheme, HyperConnectionsOptions>(
+    "hyper-connections", "Hyper-Connections",
     "y = dropout(f(norm(A_mᵀH))); H ← A_rᵀH + B·yᵀ for n hidden vectors H of each token, initially copies; a stack "
     "returns norm(Σ rows of H); A_m, A_r and B trained, initially e_(i mod n), I and 1, plus s·tanh(norm(H)·W), W "
     "initially 0, s 0.01",
-    "Zhu et al. 2024, arXiv 2409.19606",
-    [](Parameters& parameters, const StackShape& shape, const Options& options) {
-      return std::make_unique<HyperConnectionsScheme>(parameters, shape, options.as<HyperConnectionsOptions>());
-    },
-    Options(HyperConnectionsOptions()));
-const bool kHyperConnectionsNamed = residual_schemes().named("hyper-connections", "Hyper-Connections");
+    "Zhu et al. 2024, arXiv 2409.19606");
 
 }  // namespace
 }  // namespace plumb

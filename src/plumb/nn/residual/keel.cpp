@@ -27,14 +27,11 @@ class KeelScheme final : public ResidualScheme {
   SubLayerNorms outer_;
 };
 
-const bool kKeelRegistered = residual_schemes().add(
-    "keel",
+const bool kKeelRegistered = add_residual_scheme<KeelScheme>(
+    "keel", "Keel",
     "x ← norm(α·x + dropout(f(inner_norm(x)))), α the number of sub-layers of the stack (from summaries "
     "of the paper, not checked against its text)",
-    "Chen & Wei 2026, arXiv 2601.19895", [](Parameters& parameters, const StackShape& shape, const Options&) {
-      return std::make_unique<KeelScheme>(parameters, shape);
-    });
-const bool kKeelNamed = residual_schemes().named("keel", "Keel");
+    "Chen & Wei 2026, arXiv 2601.19895");
 
 }  // namespace
 }  // namespace plumb

@@ -35,14 +35,11 @@ class LayerScaleScheme final : public ResidualScheme {
   std::vector<Tensor> scales_;  // [sub-layer]: (d_model)
 };
 
-const bool kLayerscaleRegistered = residual_schemes().add(
-    "layerscale",
+const bool kLayerscaleRegistered = add_residual_scheme<LayerScaleScheme>(
+    "layerscale", "LayerScale",
     "x ← x + λ∘dropout(f(norm(x))), λ a trained vector per sub-layer, initially 0.1 (1e-5 above 18 layers, 1e-6 above "
     "24), and one norm at the end of each stack",
-    "Touvron et al. 2021, arXiv 2103.17239", [](Parameters& parameters, const StackShape& shape, const Options&) {
-      return std::make_unique<LayerScaleScheme>(parameters, shape);
-    });
-const bool kLayerscaleNamed = residual_schemes().named("layerscale", "LayerScale");
+    "Touvron et al. 2021, arXiv 2103.17239");
 
 }  // namespace
 }  // namespace plumb

@@ -27,13 +27,10 @@ class LnsScheme final : public ResidualScheme {
   FinalNorm final_norm_;
 };
 
-const bool kLnsRegistered = residual_schemes().add(
-    "lns", "x ← x + dropout(f(norm(x)/√l)) in layer l = 1, 2, …, and one norm, not divided, at the end of each stack",
-    "LayerNorm scaling: Sun et al. 2025, arXiv 2502.05795",
-    [](Parameters& parameters, const StackShape& shape, const Options&) {
-      return std::make_unique<LnsScheme>(parameters, shape);
-    });
-const bool kLnsNamed = residual_schemes().named("lns", "LNS");
+const bool kLnsRegistered = add_residual_scheme<LnsScheme>(
+    "lns", "LNS",
+    "x ← x + dropout(f(norm(x)/√l)) in layer l = 1, 2, …, and one norm, not divided, at the end of each stack",
+    "LayerNorm scaling: Sun et al. 2025, arXiv 2502.05795");
 
 }  // namespace
 }  // namespace plumb

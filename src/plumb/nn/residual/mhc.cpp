@@ -91,17 +91,12 @@ class MhcScheme final : public HiddenVectorsScheme {
   std::vector<Connections> connections_;  // [sub-layer]
 };
 
-const bool kMhcRegistered = residual_schemes().add(
-    "mhc",
+const bool kMhcRegistered = add_residual_scheme<MhcScheme, MhcOptions>(
+    "mhc", "mHC",
     "y = dropout(f(norm(H_pre·X))); X ← H_res·X + H_postᵀ·yᵀ for n hidden vectors X of each token, initially copies; a "
     "stack returns norm(Σ rows of X); H_pre = σ(h), H_post = 2σ(h), H_res = Sinkhorn(exp(h)), each with h = "
     "α·(x̂·φ) + b, x̂ = vec(X)/rms(X)",
-    "Manifold-constrained hyper-connections: Xie et al. 2025, arXiv 2512.24880",
-    [](Parameters& parameters, const StackShape& shape, const Options& options) {
-      return std::make_unique<MhcScheme>(parameters, shape, options.as<MhcOptions>());
-    },
-    Options(MhcOptions()));
-const bool kMhcNamed = residual_schemes().named("mhc", "mHC");
+    "Manifold-constrained hyper-connections: Xie et al. 2025, arXiv 2512.24880");
 
 }  // namespace
 }  // namespace plumb

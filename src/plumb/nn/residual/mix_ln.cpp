@@ -29,14 +29,11 @@ class MixLnScheme final : public ResidualScheme {
   FinalNorm final_norm_;
 };
 
-const bool kMixLnRegistered = residual_schemes().add(
-    "mix-ln",
+const bool kMixLnRegistered = add_residual_scheme<MixLnScheme>(
+    "mix-ln", "Mix-LN",
     "`post-ln` in the first ⌊L/4⌋ of L layers, none of fewer than 4, `pre-ln` in the others, and one norm at the end "
     "of each stack",
-    "Li et al. 2024, arXiv 2412.13795", [](Parameters& parameters, const StackShape& shape, const Options&) {
-      return std::make_unique<MixLnScheme>(parameters, shape);
-    });
-const bool kMixLnNamed = residual_schemes().named("mix-ln", "Mix-LN");
+    "Li et al. 2024, arXiv 2412.13795");
 
 }  // namespace
 }  // namespace plumb

@@ -69,19 +69,13 @@ class NgptScheme final : public ResidualScheme {
   std::vector<Tensor> rates_;  // [sub-layer]: a, (d)
 };
 
-const bool kNgptRegistered = residual_schemes().add(
-    "ngpt",
+const bool kNgptRegistered = add_residual_scheme<NgptScheme, NgptOptions>(
+    "ngpt", "nGPT",
     "h ← n(h + α∘(n(dropout(f(√d·h))) − h)), n(x) = x/‖x‖, h₀ = n(x), α = abs(a)·α₀·√d with a trained vector a per "
     "sub-layer, initially 1/√d; no norm; rows or columns of length d of all matrices have length 1 after every step, "
     "queries and keys of length 1 in each head times a trained vector, after their rotation, and a trained scale for "
     "each logit",
-    "Loshchilov et al. 2024, arXiv 2410.01131",
-    {[](Parameters& parameters, const StackShape& shape, const Options& options) {
-       return std::make_unique<NgptScheme>(parameters, shape, options.as<NgptOptions>());
-     },
-     Prescription{.unit_matrices = true}},
-    Options(NgptOptions()));
-const bool kNgptNamed = residual_schemes().named("ngpt", "nGPT");
+    "Loshchilov et al. 2024, arXiv 2410.01131", Prescription{.unit_matrices = true});
 
 }  // namespace
 }  // namespace plumb

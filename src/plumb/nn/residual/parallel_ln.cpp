@@ -27,15 +27,11 @@ class ParallelLnScheme final : public ResidualScheme {
   FinalNorm final_norm_;
 };
 
-const bool kParallelLnRegistered = residual_schemes().add(
-    "parallel-ln",
+const bool kParallelLnRegistered = add_residual_scheme<ParallelLnScheme>(
+    "parallel-ln", "Parallel-LN",
     "x ← x + Σ dropout(f(norm(x))) over the sub-layers of a layer, which all read the layer's input, each through its "
     "own norm, and one norm at the end of each stack",
-    "GPT-NeoX: Black et al. 2022, arXiv 2204.06745",
-    [](Parameters& parameters, const StackShape& shape, const Options&) {
-      return std::make_unique<ParallelLnScheme>(parameters, shape);
-    });
-const bool kParallelLnNamed = residual_schemes().named("parallel-ln", "Parallel-LN");
+    "GPT-NeoX: Black et al. 2022, arXiv 2204.06745");
 
 }  // namespace
 }  // namespace plumb

@@ -104,6 +104,19 @@ class ResidualFactory {
 };
 Registry<ResidualFactory>& residual_schemes();
 
+/// Registers a scheme that is constructed from its parameters, the shape of its stack and its own options, if it has
+/// any. `title`: as reports call it.
+template <typename Scheme, typename... OwnOptions>
+bool add_residual_scheme(const std::string& name, std::string title, std::string summary, std::string reference,
+                         const Prescription& prescribes = {}) {
+  const auto make = [](Parameters& parameters, const StackShape& shape, [[maybe_unused]] const Options& options) {
+    return std::make_unique<Scheme>(parameters, shape, options.as<OwnOptions>()...);
+  };
+  return residual_schemes().add(name, std::move(summary), std::move(reference), {make, prescribes},
+                                Options(OwnOptions())...) &&
+         residual_schemes().named(name, std::move(title));
+}
+
 /// By name, or as tensor2tensor's two strings separated by a slash: "n/da" is Pre-LN, "/dan" Post-LN. Throws Error on
 /// an unknown name or options out of range.
 std::unique_ptr<ResidualScheme> make_residual_scheme(const std::string& name, Parameters& parameters,

@@ -45,14 +45,11 @@ class ResidualDualScheme final : public ResidualScheme {
   std::unique_ptr<Norm> final_norm_;
 };
 
-const bool kResidualDualRegistered = residual_schemes().add(
-    "residual-dual",
+const bool kResidualDualRegistered = add_residual_scheme<ResidualDualScheme>(
+    "residual-dual", "ResiDual",
     "y = dropout(f(x)); r ← r + y; x ← norm(x + y); r₀ = x₀; a stack returns x + norm(r), where the last norm has "
     "eps 1e-7",
-    "ResiDual: Xie et al. 2023, arXiv 2304.14802", [](Parameters& parameters, const StackShape& shape, const Options&) {
-      return std::make_unique<ResidualDualScheme>(parameters, shape);
-    });
-const bool kResidualDualNamed = residual_schemes().named("residual-dual", "ResiDual");
+    "ResiDual: Xie et al. 2023, arXiv 2304.14802");
 
 }  // namespace
 }  // namespace plumb

@@ -47,14 +47,11 @@ class SiameseNormScheme final : public ResidualScheme {
   FinalNorm final_norm_;
 };
 
-const bool kSiameseNormRegistered = residual_schemes().add(
-    "siamesenorm",
+const bool kSiameseNormRegistered = add_residual_scheme<SiameseNormScheme>(
+    "siamesenorm", "SiameseNorm",
     "x ← N₁(x); z = dropout(f(N₃(x + N₂(y)))); x ← x + z/√(2l) in layer l = 1, 2, …; y ← y + z; x₀ = y₀; a stack "
     "returns norm(N(x) + N′(y)); each N is a separate norm",
-    "Li et al. 2026, arXiv 2602.08064", [](Parameters& parameters, const StackShape& shape, const Options&) {
-      return std::make_unique<SiameseNormScheme>(parameters, shape);
-    });
-const bool kSiameseNormNamed = residual_schemes().named("siamesenorm", "SiameseNorm");
+    "Li et al. 2026, arXiv 2602.08064");
 
 }  // namespace
 }  // namespace plumb
