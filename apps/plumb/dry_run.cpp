@@ -11,7 +11,6 @@
 #include "plumb/base/quantity.h"
 #include "plumb/base/text.h"
 #include "plumb/model/divisible.h"
-#include "plumb/model/kind.h"
 #include "plumb/parallel/pipeline_schedule.h"
 #include "plumb/plan/mesh_plan.h"
 #include "plumb/train/mesh_requirements.h"
@@ -27,12 +26,11 @@ plan::TrainingJob job_of(const RunConfig& run) {
 }
 
 plan::Layout layout_of(const TrainConfig& train, const plan::TrainingJob& job) {
-  const std::vector<std::string> zero = {"none", "optimizer", "gradients", "parameters"};
   plan::Layout layout;
   layout.tensor = train.tensor_parallel;
   layout.pipeline = train.pipeline_parallel;
   layout.data = train.processes / (layout.tensor * layout.pipeline);
-  layout.zero = static_cast<int>(std::find(zero.begin(), zero.end(), train.shard) - zero.begin());
+  layout.zero = static_cast<int>(std::find(kShards.begin(), kShards.end(), train.shard) - kShards.begin());
   const int64_t share = job.batch_tokens / layout.data;
   const int64_t most = train.micro_batch_tokens > 0 ? std::min(train.micro_batch_tokens, share) : share;
   layout.micro_batch = std::max<int64_t>(most / job.sequence, 1);
@@ -118,12 +116,7 @@ Json to_json(const plan::RankKind& kind) {
           {"ranks", kind.ranks},
           {"layers", kind.layers},
           {"parameters", kind.parameters},
-          {"memory",
-           {{"weights", kind.memory.weights},
-            {"gradients", kind.memory.gradients},
-            {"optimizer", kind.memory.optimizer},
-            {"activations", kind.memory.activations},
-            {"total", kind.memory.total()}}},
+          {"memory", memory_json(kind.memory)},
           {"messages",
            {{"tensor", kind.messages.tensor},
             {"tensor_bytes", kind.messages.tensor_bytes},

@@ -51,12 +51,7 @@ Json to_json(const plan::Estimate& found) {
             {"zero", layout.zero},
             {"micro_batch", layout.micro_batch},
             {"recompute", to_string(layout.recompute)}}},
-          {"memory",
-           {{"weights", memory.weights},
-            {"gradients", memory.gradients},
-            {"optimizer", memory.optimizer},
-            {"activations", memory.activations},
-            {"total", memory.total()}}},
+          {"memory", memory_json(memory)},
           {"step_seconds",
            {{"compute", time.compute},
             {"bubble", time.bubble},
@@ -120,18 +115,17 @@ double tokens_of(const TrainConfig& config, int64_t batch_tokens) {
   return unit == Duration::Unit::tokens ? amount : amount * static_cast<double>(batch_tokens);
 }
 
-/// The run with the first of these divisions that `plumb train` can carry out, which recomputes layers or nothing: `none`
-/// and `attention` are the same run. Throws Error if it can carry out none of them.
+/// The run with the first of these divisions that `plumb train` can carry out, which recomputes layers or nothing:
+/// `none` and `attention` are the same run. Throws Error if it can carry out none of them.
 RunConfig with_mesh(RunConfig run, const std::vector<plan::Estimate>& found, int64_t sequence) {
   const MeshCheck check(run);
   for (const plan::Estimate& each : found) {
     if (!each.fits) break;
-    constexpr const char* kShard[] = {"none", "optimizer", "gradients", "parameters"};
     run.train.processes = each.layout.devices();
     run.train.tensor_parallel = each.layout.tensor;
     run.train.pipeline_parallel = each.layout.pipeline;
     run.train.pipeline_chunks = 1;
-    run.train.shard = kShard[each.layout.zero];
+    run.train.shard = kShards.at(static_cast<size_t>(each.layout.zero));
     run.train.micro_batch_tokens = each.layout.micro_batch * sequence;
     run.train.recompute = each.layout.recompute == plan::Recompute::layers;
     try {

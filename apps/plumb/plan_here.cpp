@@ -130,6 +130,14 @@ plan::LocalRun local_run(const TrainConfig& train, const LocalStep& step) {
           .copies_in_step = train.cautious};
 }
 
+Json memory_json(const plan::Memory& memory) {
+  return {{"weights", memory.weights},
+          {"gradients", memory.gradients},
+          {"optimizer", memory.optimizer},
+          {"activations", memory.activations},
+          {"total", memory.total()}};
+}
+
 Json to_json(const plan::LocalMemory& memory) {
   Json json;
   for (const auto& [name, bytes] : parts_of(memory)) json[name] = bytes;

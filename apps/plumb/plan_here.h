@@ -1,4 +1,5 @@
-// The common part of `plumb plan --here` and `plumb bench plan`: a configuration, and its cost on this machine.
+// The common part of `plumb plan`, `plumb train --dry-run` and `plumb bench plan`: a configuration, and its cost on
+// this machine.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,6 +11,7 @@
 #include "plumb/base/json.h"
 #include "plumb/plan/local_memory.h"
 #include "plumb/plan/local_time.h"
+#include "plumb/plan/training.h"
 #include "plumb/run/config.h"
 
 namespace plumb::app {
@@ -46,6 +48,7 @@ LocalStep local_step(const RunConfig& run, int64_t sequence);
 /// The settings of the run that determine its memory in the step.
 plan::LocalRun local_run(const TrainConfig& train, const LocalStep& step);
 
+Json memory_json(const plan::Memory& memory);
 Json to_json(const plan::LocalMemory& memory);
 Json to_json(const plan::LocalTime& time);
 

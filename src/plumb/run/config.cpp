@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "plumb/base/error.h"
 #include "plumb/base/toml_text.h"
@@ -152,7 +151,7 @@ void describe(Fields& field, TrainConfig& config) {
         "`gradients`, also the gradients (ZeRO-2); `parameters`, also the parameters, of which a layer is whole only "
         "while it is computed (ZeRO-3). The result is the same. Not with optimizers that average the weights, nor with "
         "the policies `rollback` of `[train.trouble]`",
-        one_of({"none", "optimizer", "gradients", "parameters"}));
+        one_of({kShards.begin(), kShards.end()}));
   field("synchronize_norms", config.synchronize_norms,
         "`batchnorm` and `powernorm` compute statistics over the tokens of all processes rather than separately in "
         "each, where the running averages are those of the first process");

@@ -1,10 +1,9 @@
 // The configuration of a training run: the [train] section, and the complete configuration with all sections.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <filesystem>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "plumb/base/config.h"
@@ -26,6 +25,9 @@ struct CorpusWeight {
   bool operator==(const CorpusWeight&) const = default;
 };
 void describe(Fields& field, CorpusWeight& corpus);
+
+/// The values of train.shard, by the stage of ZeRO that each is.
+inline constexpr std::array<const char*, 4> kShards = {"none", "optimizer", "gradients", "parameters"};
 
 /// [train]. `describe` says what the keys mean; a duration is in steps unless it states another unit.
 struct TrainConfig {
