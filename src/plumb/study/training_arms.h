@@ -56,6 +56,18 @@ bool is_swept(const std::vector<Arm>& arms, const ArmId& shown);
 /// A figure's id, such as "sweep_adam_layers6" for "sweep".
 std::string figure_name(const char* what, const ArmId& arm);
 
+/// The learning rates that all arms with this arm's optimizer and depth have in common.
+std::vector<double> common_rates(const std::vector<ArmId>& arms, const ArmId& id);
+
+// Of trained arms; the figures have those that are drawn together with `shown`.
+
+/// Final loss by learning rate: the mean of the finished runs, each run as a point, and diverged runs above all others.
+Figure sweep_figure(const StudyContext& context, const std::vector<Arm>& arms, const ArmId& shown);
+/// Loss by step at the best learning rates.
+Figure curves_figure(const StudyContext& context, const std::vector<Arm>& arms, const ArmId& shown);
+Table runs_table(const std::vector<Arm>& arms);
+Table sweeps_table(const std::vector<Arm>& arms);
+
 /// Judges what papers claim about training without warm-up, and adds a table of its effect.
 void judge_warm_up(const StudyContext& context, const std::vector<Arm>& arms, PartResult& result);
 

@@ -1,0 +1,139 @@
+// The figures and tables of [training].
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "plumb/study/training_arms.h"
+
+namespace plumb {
+namespace {
+
+/// "WHAT, 6+6 layers, adam", with losses on the y-axis.
+Figure loss_figure(const char* id, const char* what, const StudyContext& context, const ArmId& shown,
+                   const std::string& caption) {
+  return {figure_name(id, shown),
+          fmt::format("{}, {}, {}", what, layers_in_words(model_for(context, shown.study_arm, shown.layers)),
+                      shown.optimizer.name()),
+          caption + " Solid: with warm-up, dashed: without.",
+          "line",
+          {"step"},
+          {"validation loss (nats per token)", true}};
+}
+
+const char* style_of(const Arm& arm) { return arm.id.warm_up.is_zero() ? "dashed" : "solid"; }
+
+/// NaN if there are fewer than two rates at which all arms that it is compared with were trained.
+double sensitivity_of(const Arm& arm, const std::vector<double>& rates) {
+  return rates.size() < 2 ? std::nan("") : arm.sweep.among(rates).sensitivity(**arm.initial).mean;
+}
+
+}  // namespace
+
+Figure sweep_figure(const StudyContext& context, const std::vector<Arm>& arms, const ArmId& shown) {
+  Figure figure = loss_figure("sweep", "Final validation loss by learning rate", context, shown,
+                              "Lines: means of the runs that finished; points: single runs, at the top edge those that "
+                              "diverged. Hollow: the best rate is the smallest or largest that was tried, so a better "
+                              "one may lie beyond.");
+  figure.x = {"learning rate", true};
+  figure.y.log = false;
+  double highest = 0;
+  for (const Arm& arm : arms) {
+    for (const Sweep::Point& point : arm.sweep.points) {
+      for (const double loss : point.losses) highest = std::isfinite(loss) ? std::max(highest, loss) : highest;
+    }
+  }
+  for (const Arm& arm : arms) {
+    if (!same_figure(arm.id, shown)) continue;
+    Series& means = figure.add(arm.id.name(), arm.id.study_arm, style_of(arm));
+    means.hollow.emplace();
+    Series runs{arm.id.name() + ", runs", arm.id.study_arm};
+    runs.style = "points";
+    runs.companion = true;
+    for (const Sweep::Point& point : arm.sweep.points) {
+      if (!arm.sweep.open_end().empty() && &point == &arm.sweep.best()) means.hollow->push_back(means.x.size());
+      means.point(point.learning_rate, judge(point.losses, {}).effect.mean);
+      for (const double loss : point.losses) {
+        // With one seed, a finished run is the mean itself.
+        if (point.losses.size() > 1 || !std::isfinite(loss))
+          runs.point(point.learning_rate, std::isfinite(loss) ? loss : 1.05 * highest);
+      }
+    }
+    if (!runs.x.empty()) figure.series.push_back(runs);
+  }
+  return figure;
+}
+
+Figure curves_figure(const StudyContext& context, const std::vector<Arm>& arms, const ArmId& shown) {
+  Figure figure = loss_figure("loss", "Validation loss during training", context, shown,
+                              "Each arm at its best learning rate, first seed; a cross marks a run that diverged.");
+  for (const Arm& arm : arms) {
+    if (!same_figure(arm.id, shown)) continue;
+    figure.series.push_back(arm.best().front()->validation_curve(
+        fmt::format("{}, lr {:g}", arm.id.name(), arm.sweep.best().learning_rate), arm.id.study_arm));
+    figure.series.back().style = style_of(arm);
+  }
+  return figure;
+}
+
+Table runs_table(const std::vector<Arm>& arms) {
+  Table table{"runs",
+              "Training runs",
+              "Loss and perplexity on the validation split at the end.",
+              {"scheme", "layers", "optimizer", "warm-up", "learning rate", "seed", "outcome", "steps",
+               "validation loss", "perplexity", "seconds"}};
+  for (const Arm& arm : arms) {
+    for (const auto& at_rate : arm.runs) {
+      for (const Planned<TrainedRun>& run : at_rate) {
+        table.row(arm.id.study_arm, arm.id.layers, arm.id.optimizer.name(), as_cell(arm.id.warm_up),
+                  run->config.train.learning_rate, run->config.train.seed, to_string(run->result.outcome),
+                  run->result.steps, run->loss(), std::exp(run->loss()), run->result.seconds);
+      }
+    }
+  }
+  return table;
+}
+
+std::vector<double> common_rates(const std::vector<ArmId>& arms, const ArmId& id) {
+  std::vector<double> rates = id.optimizer.learning_rates;
+  for (const ArmId& other : arms) {
+    if (!same_figure(id, other)) continue;
+    const std::vector<double>& theirs = other.optimizer.learning_rates;
+    std::erase_if(rates, [&](double rate) { return std::find(theirs.begin(), theirs.end(), rate) == theirs.end(); });
+  }
+  return rates;
+}
+
+Table sweeps_table(const std::vector<Arm>& arms) {
+  Table table{
+      "sweeps",
+      "Best learning rates",
+      fmt::format("The mean loss over the seeds that finished, with its 95% interval. Failed: diverged or ended no "
+                  "lower than {:.2f}, the least loss of a model that ignores its input. Sensitivity (Wortsman et al. "
+                  "2023): how much larger the loss is on average over the rates than at the best one, where no loss "
+                  "counts for more than that before training; over the rates of all arms with the same optimizer and "
+                  "depth.",
+                  arms.front().sweep.failed_at),
+      {"scheme", "layers", "optimizer", "warm-up", "best learning rate", "loss", "low", "high", "diverged", "failed",
+       "sensitivity", "note"}};
+  std::vector<ArmId> ids;
+  for (const Arm& arm : arms) ids.push_back(arm.id);
+  for (const Arm& arm : arms) {
+    const Sweep::Point& best = arm.sweep.best();
+    int64_t diverged = 0, failed = 0, runs = 0;
+    for (const Sweep::Point& point : arm.sweep.points) {
+      for (const double loss : point.losses) {
+        ++runs;
+        diverged += std::isinf(loss) ? 1 : 0;
+        failed += loss < arm.sweep.failed_at ? 0 : 1;
+      }
+    }
+    table.row(arm.id.study_arm, arm.id.layers, arm.id.optimizer.name(), as_cell(arm.id.warm_up), best.learning_rate,
+              judge(best.losses, {}).effect, fmt::format("{} of {}", diverged, runs),
+              fmt::format("{} of {}", failed, runs), sensitivity_of(arm, common_rates(ids, arm.id)),
+              arm.sweep.open_end());
+  }
+  return table;
+}
+
+}  // namespace plumb
