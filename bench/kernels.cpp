@@ -4,7 +4,6 @@
 //   PLUMB_INSTRUCTIONS=AVX2 build/bench/kernels      with other instructions than the machine's best
 #include <benchmark/benchmark.h>
 
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -35,23 +34,33 @@ std::vector<float> values(int64_t count) {
   return all;
 }
 
-/// Reports the throughput for `count` floats read or written per iteration.
-void count_floats(benchmark::State& state, int64_t count) {
+template <typename Work>
+void repeat(benchmark::State& state, const Work& work) {
+  while (state.KeepRunning()) {
+    work();
+    benchmark::ClobberMemory();
+  }
+}
+
+/// Times work that reads or writes `count` floats, or has `flops` operations, and reports the throughput.
+template <typename Work>
+void time_floats(benchmark::State& state, int64_t count, const Work& work) {
+  repeat(state, work);
   state.SetBytesProcessed(state.iterations() * count * static_cast<int64_t>(sizeof(float)));
 }
-void count_flops(benchmark::State& state, double flops) {
+template <typename Work>
+void time_flops(benchmark::State& state, double flops, const Work& work) {
+  repeat(state, work);
   state.counters["FLOP/s"] = benchmark::Counter(flops, benchmark::Counter::kIsIterationInvariantRate);
 }
 
 void norm_forward(benchmark::State& state) {
   const auto x = values(kTokens * kWidth), gamma = values(kWidth), beta = values(kWidth);
   std::vector<float> y(x.size()), statistics(2 * kTokens);
-  while (state.KeepRunning()) {
+  time_floats(state, 2 * kTokens * kWidth, [&] {
     kernels::norm_forward({kWidth, true, 1e-5F, x.data(), gamma.data(), beta.data(), y.data(), statistics.data()}, 0,
                           kTokens);
-    benchmark::ClobberMemory();
-  }
-  count_floats(state, 2 * kTokens * kWidth);
+  });
 }
 BENCHMARK(norm_forward);
 
@@ -59,13 +68,11 @@ void norm_backward(benchmark::State& state) {
   const auto x = values(kTokens * kWidth), gamma = values(kWidth), dy = values(kTokens * kWidth);
   const std::vector<float> statistics(2 * kTokens, 1.0F);
   std::vector<float> dx(x.size()), dgamma(kWidth), dbeta(kWidth);
-  while (state.KeepRunning()) {
+  time_floats(state, 3 * kTokens * kWidth, [&] {
     kernels::norm_backward(
         {kWidth, true, x.data(), gamma.data(), statistics.data(), dy.data(), dx.data(), dgamma.data(), dbeta.data()}, 0,
         kTokens);
-    benchmark::ClobberMemory();
-  }
-  count_floats(state, 3 * kTokens * kWidth);
+  });
 }
 BENCHMARK(norm_backward);
 
@@ -73,13 +80,11 @@ void norm_double_backward(benchmark::State& state) {
   const auto x = values(kTokens * kWidth), gamma = values(kWidth), dy = values(kTokens * kWidth);
   const std::vector<float> statistics(2 * kTokens, 1.0F);
   std::vector<float> ddy(x.size()), dx(x.size()), dgamma(kWidth);
-  while (state.KeepRunning()) {
+  time_floats(state, 5 * kTokens * kWidth, [&] {
     kernels::norm_double_backward({kWidth, true, x.data(), gamma.data(), statistics.data(), dy.data(), x.data(),
                                    gamma.data(), gamma.data(), ddy.data(), dx.data(), dgamma.data()},
                                   0, kTokens);
-    benchmark::ClobberMemory();
-  }
-  count_floats(state, 5 * kTokens * kWidth);
+  });
 }
 BENCHMARK(norm_double_backward);
 
@@ -99,11 +104,8 @@ struct Head {
 void attention_forward(benchmark::State& state) {
   const Head head(state.range(0));
   std::vector<float> out(static_cast<size_t>(head.length * kWidth));
-  while (state.KeepRunning()) {
-    kernels::attention_forward<float>(head(), out.data(), kWidth);
-    benchmark::ClobberMemory();
-  }
-  count_flops(state, 2.0 * static_cast<double>(head.length * head.length * Head::kSize));
+  time_flops(state, 2.0 * static_cast<double>(head.length * head.length * Head::kSize),
+             [&] { kernels::attention_forward<float>(head(), out.data(), kWidth); });
 }
 BENCHMARK(attention_forward)->Arg(8)->Arg(32)->Arg(256);
 
@@ -111,12 +113,10 @@ void attention_backward(benchmark::State& state) {
   const Head head(state.range(0));
   const auto dout = values(head.length * kWidth);
   std::vector<float> gradient(head.packed.size());
-  while (state.KeepRunning()) {
+  time_flops(state, 5.0 * static_cast<double>(head.length * head.length * Head::kSize), [&] {
     kernels::attention_backward<float>(
         head(), {dout.data(), kWidth, gradient.data(), gradient.data() + kWidth, gradient.data() + 2 * kWidth});
-    benchmark::ClobberMemory();
-  }
-  count_flops(state, 5.0 * static_cast<double>(head.length * head.length * Head::kSize));
+  });
 }
 BENCHMARK(attention_backward)->Arg(8)->Arg(32)->Arg(256);
 
@@ -124,13 +124,11 @@ void attention_double_backward(benchmark::State& state) {
   const Head head(state.range(0));
   const auto dout = values(head.length * kWidth), cotangent = values(head.length * Head::kStride);
   std::vector<float> ddout(dout.size()), bar(head.packed.size());
-  while (state.KeepRunning()) {
+  time_flops(state, 12.0 * static_cast<double>(head.length * head.length * Head::kSize), [&] {
     kernels::attention_double_backward<float>(
         head(), {dout.data(), kWidth, cotangent.data(), cotangent.data() + kWidth, cotangent.data() + 2 * kWidth,
                  ddout.data(), bar.data(), bar.data() + kWidth, bar.data() + 2 * kWidth});
-    benchmark::ClobberMemory();
-  }
-  count_flops(state, 12.0 * static_cast<double>(head.length * head.length * Head::kSize));
+  });
 }
 BENCHMARK(attention_double_backward)->Arg(8)->Arg(32)->Arg(256);
 
@@ -140,11 +138,9 @@ void cached_attention(benchmark::State& state) {
   std::vector<const float*> keys;
   for (int64_t i = 0; i < length; ++i) keys.push_back(rows.data() + i * 2 * kWidth);
   std::vector<float> out(Head::kSize);
-  while (state.KeepRunning()) {
+  time_flops(state, 4.0 * static_cast<double>(length * Head::kSize), [&] {
     kernels::cached_attention<float>({length, Head::kSize, 0.088F, q.data(), keys.data(), 0, kWidth}, out.data());
-    benchmark::ClobberMemory();
-  }
-  count_flops(state, 4.0 * static_cast<double>(length * Head::kSize));
+  });
 }
 BENCHMARK(cached_attention)->Arg(8)->Arg(32);
 
@@ -154,14 +150,12 @@ void cross_entropy(benchmark::State& state) {
   const auto logits = values(kLogitRows * kVocabulary);
   std::vector<float> out(logits.size());
   const kernels::CrossEntropyRow<float> row{kVocabulary, 7, 0.1F};
-  while (state.KeepRunning()) {
+  time_floats(state, 3 * kLogitRows * kVocabulary, [&] {
     for (int64_t i = 0; i < kLogitRows * kVocabulary; i += kVocabulary) {
       const auto loss = kernels::cross_entropy_loss(row, logits.data() + i);
       kernels::cross_entropy_gradient(row, logits.data() + i, loss.log_partition, 1.0F, out.data() + i);
     }
-    benchmark::ClobberMemory();
-  }
-  count_floats(state, 3 * kLogitRows * kVocabulary);
+  });
 }
 BENCHMARK(cross_entropy);
 
@@ -169,46 +163,36 @@ void cross_entropy_curvature(benchmark::State& state) {
   const auto logits = values(kLogitRows * kVocabulary), c = values(kLogitRows * kVocabulary);
   std::vector<float> out(logits.size());
   const kernels::CrossEntropyRow<float> row{kVocabulary, 7, 0.1F};
-  while (state.KeepRunning()) {
+  time_floats(state, 3 * kLogitRows * kVocabulary, [&] {
     for (int64_t i = 0; i < kLogitRows * kVocabulary; i += kVocabulary) {
       benchmark::DoNotOptimize(
           kernels::cross_entropy_curvature(row, logits.data() + i, 9.0F, 1.0F, c.data() + i, out.data() + i));
     }
-  }
-  count_floats(state, 3 * kLogitRows * kVocabulary);
+  });
 }
 BENCHMARK(cross_entropy_curvature);
 
 void add_dropout(benchmark::State& state) {
   const auto x = values(kTokens * kWidth), residual = values(kTokens * kWidth);
   std::vector<float> out(x.size());
-  while (state.KeepRunning()) {
+  time_floats(state, 3 * kTokens * kWidth, [&] {
     kernels::dropout({1, 2, 58982, 0}, 1.1F, residual.data(), x.data(), out.data(), 0, kTokens * kWidth);
-    benchmark::ClobberMemory();
-  }
-  count_floats(state, 3 * kTokens * kWidth);
+  });
 }
 BENCHMARK(add_dropout);
 
 void add_bias_relu(benchmark::State& state) {
   auto x = values(kTokens * kWidth);
   const auto bias = values(kWidth);
-  while (state.KeepRunning()) {
-    kernels::add_bias<float>(x.data(), bias.data(), true, kWidth, 0, kTokens);
-    benchmark::ClobberMemory();
-  }
-  count_floats(state, 2 * kTokens * kWidth);
+  time_floats(state, 2 * kTokens * kWidth,
+              [&] { kernels::add_bias<float>(x.data(), bias.data(), true, kWidth, 0, kTokens); });
 }
 BENCHMARK(add_bias_relu);
 
 void column_sums(benchmark::State& state) {
   const auto x = values(kTokens * kWidth);
   std::vector<float> sums(kWidth);
-  while (state.KeepRunning()) {
-    kernels::column_sums<float>(x.data(), kWidth, 0, kTokens, sums.data());
-    benchmark::ClobberMemory();
-  }
-  count_floats(state, kTokens * kWidth);
+  time_floats(state, kTokens * kWidth, [&] { kernels::column_sums<float>(x.data(), kWidth, 0, kTokens, sums.data()); });
 }
 BENCHMARK(column_sums);
 
@@ -217,11 +201,9 @@ void embedding_gradient(benchmark::State& state) {
   std::vector<float> table(static_cast<size_t>(kVocabulary * kWidth));
   std::vector<int64_t> ids;
   for (int64_t i = 0; i < kTokens; ++i) ids.push_back(i * 7919 % kVocabulary);
-  while (state.KeepRunning()) {
+  time_floats(state, 3 * kTokens * kWidth, [&] {
     kernels::scatter_add_rows<float>(rows.data(), ids.data(), kTokens, 1.0F, kWidth, table.data(), 0, kWidth);
-    benchmark::ClobberMemory();
-  }
-  count_floats(state, 3 * kTokens * kWidth);
+  });
 }
 BENCHMARK(embedding_gradient);
 
@@ -231,12 +213,10 @@ void adam(benchmark::State& state) {
   const auto gradient = values(kParameters);
   auto m = values(kParameters), w = values(kParameters);
   std::vector<float> v(w.size(), 0.1F);
-  while (state.KeepRunning()) {
+  time_floats(state, 7 * kParameters, [&] {
     kernels::update<ops::AdamUpdate, float>({0.9, 0.98, 1e-9, 1e-4, 1.0, 0.0, 1.0}, gradient.data(),
                                             {m.data(), v.data(), w.data()}, kParameters);
-    benchmark::ClobberMemory();
-  }
-  count_floats(state, 7 * kParameters);
+  });
 }
 BENCHMARK(adam);
 
@@ -248,14 +228,12 @@ void gram_schmidt(benchmark::State& state) {
   for (int64_t k = 0; k < kVectors; ++k) vectors.push_back(basis.data() + k * kSize);
   const std::vector<double> factors(kVectors, 1e-6);
   std::vector<double> sums(kVectors + 1);
-  while (state.KeepRunning()) {
+  time_floats(state, (kVectors + 2) * kSize, [&] {
     for (int64_t i = 0; i < kSize; i += kernels::kGramSchmidtBlock) {
       kernels::gram_schmidt<float>(vectors.data(), kVectors, i, i + kernels::kGramSchmidtBlock, factors.data(), true,
                                    w.data(), sums.data());
     }
-    benchmark::ClobberMemory();
-  }
-  count_floats(state, (kVectors + 2) * kSize);
+  });
 }
 BENCHMARK(gram_schmidt);
 
@@ -263,11 +241,10 @@ void top_values(benchmark::State& state) {
   const auto logits = values(kVocabulary);
   std::vector<float> best(10);
   std::vector<int32_t> ids(10);
-  while (state.KeepRunning()) {
+  time_floats(state, 2 * kVocabulary, [&] {
     benchmark::DoNotOptimize(kernels::top_values(logits.data(), kVocabulary, 10, best.data(), ids.data()));
     benchmark::DoNotOptimize(kernels::log_partition(logits.data(), kVocabulary, best[0]));
-  }
-  count_floats(state, 2 * kVocabulary);
+  });
 }
 BENCHMARK(top_values);
 
@@ -275,8 +252,8 @@ BENCHMARK(top_values);
 void matrix_product(benchmark::State& state) {
   const int64_t m = state.range(0), k = state.range(1), n = state.range(2);
   const Tensor a = at::ones({m, k}), b = at::ones({n, k});
-  while (state.KeepRunning()) benchmark::DoNotOptimize(ops::gemm(a, b, {.transpose_b = true}).data_ptr<float>());
-  count_flops(state, 2.0 * static_cast<double>(m * n * k));
+  time_flops(state, 2.0 * static_cast<double>(m * n * k),
+             [&] { benchmark::DoNotOptimize(ops::gemm(a, b, {.transpose_b = true}).data_ptr<float>()); });
 }
 BENCHMARK(matrix_product)
     ->Args({2048, 2048, 2048})
