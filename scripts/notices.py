@@ -10,7 +10,6 @@ DIR is not repeated. Writes the table of docs/check.md to standard output, and e
 import argparse
 import concurrent.futures
 import json
-import os
 import re
 import subprocess
 import time

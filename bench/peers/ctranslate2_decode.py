@@ -5,7 +5,7 @@ from typing import Any
 
 import ctranslate2
 
-from ctranslate2_model import BOS, PAD, convert, open_translator
+from ctranslate2_model import convert, open_translator
 from exported import arguments, read_work
 from turns import Figures, median_seconds, take_turns
 

@@ -243,10 +243,6 @@ RULES = {'\t': ' ', '\n': ' ', '\r': ' ', '\u00a0': ' ', '\u3000': ' ', '\u200b'
          '😀': ':)', '\u0301': '', 'Ⅷ': 'VIII'}
 
 
-def normalizer_of(rules):
-    return json.dumps({'type': 'Precompiled', 'precompiled_charsmap': precompiled(rules)})
-
-
 def t5(text, size):
     """As in T5 and XLM-R: unigram."""
     tokenizer = Tokenizer(models.Unigram())
