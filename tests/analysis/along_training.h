@@ -13,19 +13,16 @@
 
 namespace plumb::test {
 
-class AlongTraining : public ::testing::Test {
+class AlongTraining : public ::testing::Test, protected CopyTaskFolder {
  protected:
   AlongTraining() {
-    make_copy_task(folder_ / "data");
-    run_ = copy_run(folder_ / "data");
     run_.model.d_model = 4;
     run_.model.feed_forward = 4;
     run_.model.heads = 2;
     run_.model.residual = "post-ln";
     run_.train.steps = 4;
     run_.train.warm_up = 10;
-    task_ = make_task({}, DataDirectory::open(folder_ / "data"), run_.model.kind);
-    task_->complete(run_.model);
+    task_ = completed_task();
     run_.watch.every = 4;
     run_.watch.examples = 10;
   }
@@ -42,8 +39,6 @@ class AlongTraining : public ::testing::Test {
     Config::from_string("[watch]\n" + toml, "test").read("watch", run_.watch);
   }
 
-  TemporaryDirectory folder_;
-  RunConfig run_;
   std::unique_ptr<Task> task_;
 };
 

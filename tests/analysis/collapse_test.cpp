@@ -87,17 +87,22 @@ TEST(Collapse, MeasuresTheStreamOfEverySubLayer) {
   EXPECT_NEAR(profile.encoder[2].mean_square, square / count, 1e-9);
 }
 
-TEST(Collapse, OfResiDualIsThatOfBothStreamsTogether) {
+std::unique_ptr<Model> decoder_of(const std::string& residual) {
   ModelConfig config;
   config.kind = "decoder";
-  config.residual = "residual-dual";
+  config.residual = residual;
   config.d_model = 8;
   config.feed_forward = 12;
   config.heads = 2;
   config.decoder_layers = 3;
   config.target_vocabulary = 20;
-  const std::unique_ptr<Model> model = make_model(config, at::kDouble);
+  std::unique_ptr<Model> model = make_model(config, at::kDouble);
   model->initialize(1);
+  return model;
+}
+
+TEST(Collapse, OfResiDualIsThatOfBothStreamsTogether) {
+  const std::unique_ptr<Model> model = decoder_of("residual-dual");
   Batch batch;
   append_running_text(batch, std::vector<int32_t>{4, 5, 6, 7, 8}, {}, 0);
   // The plain sum r of the input and all outputs, and the stream x, combined after every sub-layer.
@@ -139,15 +144,7 @@ TEST(Collapse, OfResiDualIsThatOfBothStreamsTogether) {
 }
 
 TEST(Collapse, OfAStackByItself) {
-  ModelConfig config;
-  config.kind = "decoder";
-  config.d_model = 8;
-  config.feed_forward = 12;
-  config.heads = 2;
-  config.decoder_layers = 3;
-  config.target_vocabulary = 20;
-  const std::unique_ptr<Model> model = make_model(config, at::kDouble);
-  model->initialize(1);
+  const std::unique_ptr<Model> model = decoder_of("post-ln");
   Batch batch;
   append_running_text(batch, std::vector<int32_t>{4, 5, 6, 7, 8}, {}, 0);
   const CollapseProfile profile = measure_collapse(*model, {batch});

@@ -12,6 +12,7 @@
 #include "plumb/model/encoder_decoder.h"
 #include "plumb/nn/norm/norm.h"
 #include "support/batches.h"
+#include "support/entries.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -283,12 +284,6 @@ TEST_P(Curvature, ProbesThatAdvanceTogetherFindTheSame) {
   EXPECT_EQ(together.products, 18);
 }
 
-std::vector<std::string> keys(const Json& json) {
-  std::vector<std::string> names;
-  for (const auto& [name, value] : json.items()) names.push_back(name);
-  return names;
-}
-
 TEST_P(Curvature, DocumentHasWhatItsFormatSaysAndIsReadBack) {
   using Keys = std::vector<std::string>;
   SpectrumOptions options;
@@ -296,47 +291,49 @@ TEST_P(Curvature, DocumentHasWhatItsFormatSaysAndIsReadBack) {
   options.seed = 5;
   SpectrumReport report = measure_spectrum(model_, batches(), options);
   const Json json = to_json(report);
-  EXPECT_EQ(keys(json), (Keys{"schema",
-                              "command",
-                              "method",
-                              "dtype",
-                              "parameters",
-                              "tokens",
-                              "label_smoothing",
-                              "loss",
-                              "gradient_norm",
-                              "steps",
-                              "probes",
-                              "seed",
-                              "max",
-                              "max_error",
-                              "min",
-                              "min_error",
-                              "trace",
-                              "trace_error",
-                              "frobenius",
-                              "frobenius_error",
-                              "mass",
-                              "quantiles",
-                              "density",
-                              "ritz",
-                              "micro_batches",
-                              "graphs_kept",
-                              "products",
-                              "threads",
-                              "processes",
-                              "gradient_seconds",
-                              "hvp_seconds",
-                              "seconds"}));
+  EXPECT_EQ(test::keys_of(json), (Keys{"schema",
+                                       "command",
+                                       "method",
+                                       "dtype",
+                                       "parameters",
+                                       "tokens",
+                                       "label_smoothing",
+                                       "loss",
+                                       "gradient_norm",
+                                       "steps",
+                                       "probes",
+                                       "seed",
+                                       "max",
+                                       "max_error",
+                                       "min",
+                                       "min_error",
+                                       "trace",
+                                       "trace_error",
+                                       "frobenius",
+                                       "frobenius_error",
+                                       "mass",
+                                       "quantiles",
+                                       "density",
+                                       "ritz",
+                                       "micro_batches",
+                                       "graphs_kept",
+                                       "products",
+                                       "threads",
+                                       "processes",
+                                       "gradient_seconds",
+                                       "hvp_seconds",
+                                       "seconds"}));
   EXPECT_EQ(json["schema"], "plumb.spectrum/1");
   EXPECT_EQ(json["method"], "lanczos");
   EXPECT_EQ(json["seed"], 5);
   EXPECT_EQ(json["max"], report.whole->max.value);
   EXPECT_TRUE(json["trace_error"].is_null());
   EXPECT_TRUE(json["density"]["high"].is_null());
-  EXPECT_EQ(keys(json["mass"]), (Keys{"zero_band", "negative", "negative_error", "positive", "positive_error"}));
-  EXPECT_EQ(keys(json["quantiles"]), (Keys{"0.01", "0.05", "0.25", "0.5", "0.75", "0.95", "0.99"}));
-  EXPECT_EQ(keys(json["ritz"][0]), (Keys{"probe", "steps", "exhausted", "rounding", "values", "weights", "residuals"}));
+  EXPECT_EQ(test::keys_of(json["mass"]),
+            (Keys{"zero_band", "negative", "negative_error", "positive", "positive_error"}));
+  EXPECT_EQ(test::keys_of(json["quantiles"]), (Keys{"0.01", "0.05", "0.25", "0.5", "0.75", "0.95", "0.99"}));
+  EXPECT_EQ(test::keys_of(json["ritz"][0]),
+            (Keys{"probe", "steps", "exhausted", "rounding", "values", "weights", "residuals"}));
   report.whole->min.error = std::nan("");  // null in a file
   const auto through_a_file = [](const SpectrumReport& written) {
     return Json::parse(to_json(written).dump()).get<SpectrumReport>();

@@ -16,16 +16,13 @@
 namespace plumb {
 namespace {
 
-class DiagnosisOfARun : public ::testing::Test {
+class DiagnosisOfARun : public ::testing::Test, protected test::CopyTaskFolder {
  protected:
   DiagnosisOfARun() {
-    test::make_copy_task(folder_ / "data");
-    run_ = test::copy_run(folder_ / "data");
     run_.model.encoder_layers = 2;
     run_.train.optimizer = "sgd";
     Config::from_string("[train.sgd]\nmomentum = 0\n", "test").read("train", run_.train);
-    task_ = make_task({}, DataDirectory::open(folder_ / "data"), run_.model.kind);
-    task_->complete(run_.model);
+    task_ = completed_task();
     model_ = make_model(run_.model, at::kDouble);
     model_->initialize(1);
     train_ = task_->dataset("train");
@@ -60,8 +57,6 @@ class DiagnosisOfARun : public ::testing::Test {
     return sum / weight;
   }
 
-  test::TemporaryDirectory folder_;
-  RunConfig run_;
   std::unique_ptr<Task> task_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<Dataset> train_;

@@ -18,6 +18,7 @@
 #include "plumb/train/trainer.h"
 #include "support/batches.h"
 #include "support/paths.h"
+#include "support/test_names.h"
 #include "train/copy_task.h"
 
 namespace plumb {
@@ -173,11 +174,9 @@ TEST(FirstUpdate, GrowsWithMomentumWhileTheGradientStays) {
 }
 
 /// A run of one step on all examples at once, without dropout.
-class FirstSteps : public ::testing::TestWithParam<std::string> {
+class FirstSteps : public ::testing::TestWithParam<std::string>, protected test::CopyTaskFolder {
  protected:
   FirstSteps() {
-    test::make_copy_task(folder_ / "data");
-    run_ = test::copy_run(folder_ / "data");
     run_.model.dropout = 0;
     run_.model.attention_bias = "none";  // the gradient of a key's bias is only rounding error
     run_.model.share_embeddings = "none";
@@ -186,8 +185,7 @@ class FirstSteps : public ::testing::TestWithParam<std::string> {
     run_.train.schedule = "constant";
     run_.train.learning_rate = 0.05;
     run_.train.label_smoothing = 0.1;
-    task_ = make_task({}, DataDirectory::open(folder_ / "data"), run_.model.kind);
-    task_->complete(run_.model);
+    task_ = completed_task();
   }
 
   [[nodiscard]] std::unique_ptr<Model> model() const {
@@ -210,8 +208,6 @@ class FirstSteps : public ::testing::TestWithParam<std::string> {
     return learner.parameters().flat().clone();
   }
 
-  test::TemporaryDirectory folder_;
-  RunConfig run_;
   std::unique_ptr<Task> task_;
 };
 
@@ -257,12 +253,7 @@ TEST_P(FirstSteps, AreWhatTheTrainerDoes) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Optimizers, FirstSteps, ::testing::ValuesIn(optimizers().names()),
-                         [](const ::testing::TestParamInfo<std::string>& info) {
-                           std::string name = info.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Optimizers, FirstSteps, ::testing::ValuesIn(optimizers().names()), test::name_of_test);
 
 /// The root mean square of the logits' derivative along `direction`, without its mean over classes, by a fourth-order
 /// central difference.

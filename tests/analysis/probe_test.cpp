@@ -9,9 +9,10 @@
 #include "plumb/analysis/curvature/hessian.h"
 #include "plumb/analysis/theory.h"
 #include "plumb/base/error.h"
+#include "plumb/data/sequences.h"
 #include "plumb/model/encoder_decoder.h"
 #include "plumb/ops/cross_entropy.h"
-#include "support/batches.h"
+#include "support/entries.h"
 #include "support/paths.h"
 #include "support/process.h"
 
@@ -304,12 +305,6 @@ TEST(Report, AStackByItself) {
   EXPECT_EQ(stream->theory.value().paper.high, 4 * 16.0);  // (1 + 3l/2)·d
 }
 
-std::vector<std::string> keys(const Json& json) {
-  std::vector<std::string> names;
-  for (const auto& [name, value] : json.items()) names.push_back(name);
-  return names;
-}
-
 TEST(Document, HasWhatItsFormatSays) {
   using Keys = std::vector<std::string>;
   const Case c("post_tiny");
@@ -318,16 +313,16 @@ TEST(Document, HasWhatItsFormatSays) {
   options.label_smoothing = 0.1;
   const ProbeReport report = probe(small("post-ln"), {}, {c.batch}, options);
   const Json json = to_json(report);
-  EXPECT_EQ(keys(json),
+  EXPECT_EQ(test::keys_of(json),
             (Keys{"schema", "command", "loss", "loss_label_smoothing", "gradient_norm_total", "gradient_norm",
                   "intervals", "signal", "feed_forward", "theory", "seeds", "label_smoothing"}));
   EXPECT_EQ(json["schema"], "plumb.probe/1");
   EXPECT_EQ(json["loss"], report.loss.mean);
-  EXPECT_EQ(keys(json["intervals"]["loss"]), (Keys{"mean", "low", "high", "count"}));
+  EXPECT_EQ(test::keys_of(json["intervals"]["loss"]), (Keys{"mean", "low", "high", "count"}));
   EXPECT_EQ(json["intervals"]["gradient_norm_total"]["high"], report.gradient_norm_total.high);
   EXPECT_EQ(json["gradient_norm"]["encoder.layers.1.norm2.bias"].is_number(), true);
   const Json& sum = json["signal"][4];  // after the stack's input, and input, output and sum of a sub-layer
-  EXPECT_EQ(keys(sum),
+  EXPECT_EQ(test::keys_of(sum),
             (Keys{"name", "layer", "mean_square", "delta_at_0_1", "epsilon_at_0_125", "layer_norm_ratio", "theory"}));
   EXPECT_EQ(sum["name"], "encoder.layers.0.self_attention.stream");
   EXPECT_EQ(sum["layer"], 1);
@@ -335,12 +330,12 @@ TEST(Document, HasWhatItsFormatSays) {
   EXPECT_EQ(json["signal"][7]["theory"]["lemma_2"], Json::array({24.0, 24.0}));
   EXPECT_EQ(json["feed_forward"][3]["parameter"], "encoder.layers.1.linear2.weight");
   EXPECT_EQ(json["feed_forward"][3]["matrix"], "W2");
-  EXPECT_EQ(keys(json["theory"]), (Keys{"placement", "setting", "theorem_1", "layer_slopes"}));
+  EXPECT_EQ(test::keys_of(json["theory"]), (Keys{"placement", "setting", "theorem_1", "layer_slopes"}));
   EXPECT_EQ(json["theory"]["setting"], Json({{"holds", true}, {"differs", Json::array()}}));
   EXPECT_EQ(json["theory"]["placement"], "post-ln");
-  EXPECT_EQ(keys(json["theory"]["theorem_1"]),
+  EXPECT_EQ(test::keys_of(json["theory"]["theorem_1"]),
             (Keys{"parameter", "bound", "norm", "constant", "bounded_point", "probability"}));
-  EXPECT_EQ(keys(json["theory"]["layer_slopes"][0]),
+  EXPECT_EQ(test::keys_of(json["theory"]["layer_slopes"][0]),
             (Keys{"stack", "matrix", "predicted", "slope", "slope_error", "intercept", "r_squared", "over_seeds"}));
   EXPECT_EQ(json["seeds"], Json::array({7, 8}));
 

@@ -157,18 +157,22 @@ TEST(RateSearch, TrialsWithoutAPlannedWarmUpLeaveTheOthersHalf) {
   EXPECT_EQ(result.verdict, Verdict::trains) << result.answer;
 }
 
-TEST(RateSearch, TrialsWithLessThanHalfOfTheBestGainAreNotStable) {
-  SearchPlan plan{.schedule = {.peak = 1e-4, .warm_up = 0, .steps = 5000}, .reference = kFirstLoss};
-  plan.budget.gradients = 1000;
-  const SearchHooks hooks{.attempt = [](const TrialPlan& trial, int64_t steps) {
-    const bool stuck = trial.learning_rate > 2e-4;  // ends below the reference all the same
+/// Trials that all train, to a loss of 4, but with larger rates than this only to `plateau`.
+SearchHooks stuck_above(double largest, double plateau) {
+  return {.attempt = [=](const TrialPlan& trial, int64_t steps) {
     return Trial{.learning_rate = trial.learning_rate,
                  .warm_up = trial.warm_up,
                  .outcome = Outcome::trains,
                  .steps = {0, steps},
-                 .losses = {kFirstLoss, stuck ? 5.7 : 4.0},
+                 .losses = {kFirstLoss, trial.learning_rate > largest ? plateau : 4.0},
                  .gradients = steps};
   }};
+}
+
+TEST(RateSearch, TrialsWithLessThanHalfOfTheBestGainAreNotStable) {
+  SearchPlan plan{.schedule = {.peak = 1e-4, .warm_up = 0, .steps = 5000}, .reference = kFirstLoss};
+  plan.budget.gradients = 1000;
+  const SearchHooks hooks = stuck_above(2e-4, 5.7);  // ends below the reference all the same
   const auto estimate = [&] {
     CheckResult result;
     search_rates(plan, RateBelief(1e-4, 3), hooks, result);
@@ -182,15 +186,7 @@ TEST(RateSearch, TrialsWithLessThanHalfOfTheBestGainAreNotStable) {
 TEST(RateSearch, TriesAControlWhereEveryTrialHasGainedLittle) {
   SearchPlan plan{.schedule = {.peak = 1, .warm_up = 0, .steps = 5000}, .reference = kFirstLoss};
   plan.budget.gradients = 800;
-  const SearchHooks hooks{.attempt = [](const TrialPlan& trial, int64_t steps) {
-    const bool stuck = trial.learning_rate > 0.01;  // on a plateau a little below the first loss
-    return Trial{.learning_rate = trial.learning_rate,
-                 .warm_up = trial.warm_up,
-                 .outcome = Outcome::trains,
-                 .steps = {0, steps},
-                 .losses = {kFirstLoss, stuck ? 5.8 : 4.0},
-                 .gradients = steps};
-  }};
+  const SearchHooks hooks = stuck_above(0.01, 5.8);  // on a plateau a little below the first loss
   const auto search = [&] {
     CheckResult result;
     search_rates(plan, RateBelief(1, 3), hooks, result);

@@ -10,6 +10,7 @@
 
 #include "plumb/base/error.h"
 #include "support/errors.h"
+#include "support/small_tokenizer.h"
 
 namespace plumb {
 namespace {
@@ -52,13 +53,6 @@ class Sums final : public Classifies {
   std::mutex mutex_;
 };
 
-Tokenizer trained() {
-  TokenizerOptions options;
-  options.vocabulary = 40;
-  return Tokenizer::train({"the cat sat on the mat", "the dog sees the cat and the mat", "a cat and a dog sat"},
-                          options);
-}
-
 /// BOS + first + EOS [+ second + EOS].
 std::vector<double> expected(const std::vector<int32_t>& first, const std::vector<int32_t>& second) {
   std::vector<int64_t> tokens = {1};
@@ -78,7 +72,7 @@ std::vector<double> expected(const std::vector<int32_t>& first, const std::vecto
 }
 
 TEST(Classify, GivesTheProbabilitiesOfEveryExampleInOrder) {
-  const Tokenizer tokenizer = trained();
+  const Tokenizer tokenizer = test::small_tokenizer();
   const std::vector<TextExample> examples = {{"the cat sat on the mat and sees the dog", ""},
                                              {"a dog", ""},
                                              {"", ""},
@@ -104,7 +98,7 @@ TEST(Classify, GivesTheProbabilitiesOfEveryExampleInOrder) {
 }
 
 TEST(Classify, CutsAsTrainingDoes) {
-  const Tokenizer tokenizer = trained();
+  const Tokenizer tokenizer = test::small_tokenizer();
   Sums model;
   ClassifyOptions options;
   options.length_limit = 5;
@@ -118,7 +112,7 @@ TEST(Classify, CutsAsTrainingDoes) {
 }
 
 TEST(Classify, WhatCannotBe) {
-  const Tokenizer tokenizer = trained();
+  const Tokenizer tokenizer = test::small_tokenizer();
   Sums model;
   EXPECT_TRUE(classify(model, tokenizer, {}, {}).empty());
   ClassifyOptions options;

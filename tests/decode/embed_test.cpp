@@ -7,8 +7,8 @@
 #include <limits>
 #include <mutex>
 
-#include "plumb/base/error.h"
 #include "support/errors.h"
+#include "support/small_tokenizer.h"
 
 namespace plumb {
 namespace {
@@ -44,13 +44,6 @@ class Places final : public Embeds {
 
 class Embedding : public ::testing::Test {
  protected:
-  static Tokenizer trained() {
-    TokenizerOptions options;
-    options.vocabulary = 40;
-    return Tokenizer::train({"the cat sat on the mat", "the dog sees the cat and the mat", "a cat and a dog sat"},
-                            options);
-  }
-
   /// BOS, the tokens of a text, and EOS.
   [[nodiscard]] std::vector<double> ids_of(const std::string& text) const {
     std::vector<double> ids = {static_cast<double>(tokenizer_.specials().bos)};
@@ -63,7 +56,7 @@ class Embedding : public ::testing::Test {
     return test::message_of([&] { (void)embed_texts(model_, tokenizer_, texts_, options); });
   }
 
-  const Tokenizer tokenizer_ = trained();
+  const Tokenizer tokenizer_ = test::small_tokenizer();
   const std::vector<std::string> texts_ = {"the cat sat on the mat", "", "a dog", "the dog sees the cat"};
   Places model_;
 };

@@ -7,19 +7,13 @@
 
 #include "decode/random_model.h"
 #include "plumb/base/error.h"
+#include "support/small_tokenizer.h"
 
 namespace plumb {
 namespace {
 
 using test::RandomModel;
 using Ids = std::vector<int32_t>;
-
-Tokenizer trained() {
-  TokenizerOptions options;
-  options.vocabulary = 40;
-  return Tokenizer::train({"the cat sat on the mat", "the dog sees the cat and the mat", "a cat and a dog sat"},
-                          options);
-}
 
 /// The text of ids, with EOS as the end of a line.
 std::string text_of(const Tokenizer& tokenizer, const Ids& ids) {
@@ -37,7 +31,7 @@ std::string text_of(const Tokenizer& tokenizer, const Ids& ids) {
 }
 
 TEST(GenerateText, IsTheTextOfTheIdsBehindThePrompt) {
-  const Tokenizer tokenizer = trained();
+  const Tokenizer tokenizer = test::small_tokenizer();
   RandomModel model(1, tokenizer.vocabulary());
   model.eos = 1;
   GenerateOptions options;
@@ -65,7 +59,7 @@ TEST(GenerateText, IsTheTextOfTheIdsBehindThePrompt) {
 }
 
 TEST(GenerateText, StopsBeforeAStopString) {
-  const Tokenizer tokenizer = trained();
+  const Tokenizer tokenizer = test::small_tokenizer();
   RandomModel model(2, tokenizer.vocabulary());
   model.eos = -100;
   GenerateOptions options;
@@ -100,7 +94,7 @@ TEST(GenerateText, StopsBeforeAStopString) {
 
 /// A model of whole texts may have more tokens than the tokenizer; it never generates the extra ones.
 TEST(GenerateText, WholeTexts) {
-  const Tokenizer tokenizer = trained();
+  const Tokenizer tokenizer = test::small_tokenizer();
   RandomModel model(4, tokenizer.vocabulary() + 3);
   GenerateOptions options;
   options.whole_texts = true;
@@ -115,7 +109,7 @@ TEST(GenerateText, WholeTexts) {
 }
 
 TEST(GenerateText, RefusesWhatDoesNotFit) {
-  const Tokenizer tokenizer = trained();
+  const Tokenizer tokenizer = test::small_tokenizer();
   RandomModel other(3, tokenizer.vocabulary() + 1);
   EXPECT_THROW(generate_text(other, tokenizer, {"the"}, {}), Error);
   RandomModel model(3, tokenizer.vocabulary());

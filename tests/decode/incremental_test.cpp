@@ -327,27 +327,17 @@ TEST(Incremental, EveryKindOfRotation) {
   }
 }
 
-TEST(Incremental, ValueResidualOfEveryAttention) {
+TEST(Incremental, ValueResidualAndGateOfEveryAttention) {
   for (const std::string& attention : attentions().names()) {
-    SCOPED_TRACE(attention);
-    ModelConfig config = small();
-    config.attention = attention;
-    config.value_residual = true;
-    config.options = all_rotations();
-    ASSERT_NO_FATAL_FAILURE(expect_pieces_equal(config));
-    ASSERT_NO_FATAL_FAILURE(expect_equal(config));
-  }
-}
-
-TEST(Incremental, GateOfEveryAttention) {
-  for (const std::string& attention : attentions().names()) {
-    SCOPED_TRACE(attention);
-    ModelConfig config = small();
-    config.attention = attention;
-    config.attention_gate = true;
-    config.options = all_rotations();
-    ASSERT_NO_FATAL_FAILURE(expect_pieces_equal(config));
-    ASSERT_NO_FATAL_FAILURE(expect_equal(config));
+    for (bool ModelConfig::*part : {&ModelConfig::value_residual, &ModelConfig::attention_gate}) {
+      SCOPED_TRACE(attention);
+      ModelConfig config = small();
+      config.attention = attention;
+      config.*part = true;
+      config.options = all_rotations();
+      ASSERT_NO_FATAL_FAILURE(expect_pieces_equal(config));
+      ASSERT_NO_FATAL_FAILURE(expect_equal(config));
+    }
   }
 }
 

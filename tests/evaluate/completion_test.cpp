@@ -7,6 +7,7 @@
 
 #include "decode/random_model.h"
 #include "plumb/base/error.h"
+#include "support/small_tokenizer.h"
 
 namespace plumb {
 namespace {
@@ -15,13 +16,6 @@ using test::RandomModel;
 using Ids = std::vector<int32_t>;
 
 constexpr int64_t kMaxTokens = 12;
-
-Tokenizer trained() {
-  TokenizerOptions options;
-  options.vocabulary = 40;
-  return Tokenizer::train({"the cat sat on the mat", "the dog sees the cat and the mat", "a cat and a dog sat"},
-                          options);
-}
 
 /// Prompts of different lengths, more than fit into one batch.
 std::vector<std::string> prompts() {
@@ -70,7 +64,7 @@ std::vector<std::string> completed(RandomModel& model, const TextEncoder& encode
 }
 
 TEST(Completion, OfWholeTextsIsTheTextOfTheNewTokens) {
-  const Tokenizer tokenizer = trained();
+  const Tokenizer tokenizer = test::small_tokenizer();
   RandomModel model(5, tokenizer.vocabulary());
   const std::vector<std::string> until = {"at", "d "};
   const std::vector<std::string> found = completed(model, TextEncoder(tokenizer, EvaluatedText::whole), until);
@@ -100,7 +94,7 @@ std::string text_before(const RandomModel& model, const Tokenizer& tokenizer, co
 
 /// Special tokens have no text in which a stop string could be found.
 TEST(Completion, EndsAtSpecialTokens) {
-  const Tokenizer tokenizer = trained();
+  const Tokenizer tokenizer = test::small_tokenizer();
   const Specials& specials = tokenizer.specials();
   RandomModel model(7, tokenizer.vocabulary());
   const int32_t other = tokenizer.encode("the").front();
@@ -115,7 +109,7 @@ TEST(Completion, EndsAtSpecialTokens) {
 }
 
 TEST(Completion, EndsAreEOSAndSpecialStopStrings) {
-  const Tokenizer tokenizer = trained();
+  const Tokenizer tokenizer = test::small_tokenizer();
   const Specials& specials = tokenizer.specials();
   const auto ends = [&](const Ids& given, const std::vector<std::string>& until) {
     return ends_of_answers(tokenizer, given, until);
@@ -131,7 +125,7 @@ TEST(Completion, EndsAreEOSAndSpecialStopStrings) {
 }
 
 TEST(Completion, OfModelsOfLinesEndsWithTheLine) {
-  const Tokenizer tokenizer = trained();
+  const Tokenizer tokenizer = test::small_tokenizer();
   const Specials& specials = tokenizer.specials();
   RandomModel model(6, tokenizer.vocabulary());
   const std::vector<std::string> found = completed(model, TextEncoder(tokenizer, EvaluatedText::lines), {"\n"});
@@ -150,7 +144,7 @@ TEST(Completion, PromptsLeaveRoomForAnswers) {
   EXPECT_EQ(room_for_prompt(48, 6), 42);
   EXPECT_EQ(room_for_prompt(7, 6), 1);
   EXPECT_THROW(room_for_prompt(6, 6), Error);
-  const Tokenizer tokenizer = trained();
+  const Tokenizer tokenizer = test::small_tokenizer();
   const Ids ids = tokenizer.encode("the cat sat on the mat");
   ASSERT_GT(ids.size(), 4U);
   const TextEncoder whole(tokenizer, EvaluatedText::whole), lines(tokenizer, EvaluatedText::lines);

@@ -1,8 +1,6 @@
 // The folders of tests/golden/huggingface, and their models.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -14,6 +12,7 @@
 #include "plumb/interop/import.h"
 #include "plumb/model/model.h"
 #include "support/paths.h"
+#include "support/test_names.h"
 
 namespace plumb::test {
 
@@ -36,13 +35,6 @@ inline std::vector<std::string> folders_with(const std::vector<std::string>& wit
   }
   std::sort(names.begin(), names.end());
   return names;
-}
-
-/// A folder's name as that of a test.
-inline std::string name_of_test(const ::testing::TestParamInfo<std::string>& info) {
-  std::string name = info.param;
-  std::replace(name.begin(), name.end(), '.', '_');
-  return name;
 }
 
 /// The model of a folder with its weights.

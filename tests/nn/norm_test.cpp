@@ -9,6 +9,7 @@
 #include "plumb/io/safetensors.h"
 #include "support/gradcheck.h"
 #include "support/ranks.h"
+#include "support/test_names.h"
 
 namespace plumb {
 namespace {
@@ -222,11 +223,7 @@ TEST_P(EveryNorm, CanBeDifferentiatedTwice) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Norm, EveryNorm, ::testing::ValuesIn(norms().names()), [](const auto& info) {
-  std::string name = info.param;
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Norm, EveryNorm, ::testing::ValuesIn(norms().names()), test::name_of_test);
 
 }  // namespace
 }  // namespace plumb

@@ -5,11 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <map>
 
 #include "plumb/nn/residual/deepnorm.h"
 #include "residual_stack.h"
 #include "support/gradcheck.h"
+#include "support/test_names.h"
 
 namespace plumb {
 namespace {
@@ -188,11 +188,7 @@ TEST_P(EveryScheme, CanBeDifferentiatedTwice) {
                        {random_tensor({3, kWidth}, 7)});
 }
 
-INSTANTIATE_TEST_SUITE_P(Residual, EveryScheme, ::testing::ValuesIn(residual_schemes().names()), [](const auto& info) {
-  std::string name = info.param;
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Residual, EveryScheme, ::testing::ValuesIn(residual_schemes().names()), test::name_of_test);
 
 }  // namespace
 }  // namespace plumb

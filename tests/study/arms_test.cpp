@@ -6,7 +6,7 @@
 #include <set>
 
 #include "plumb/study/study.h"
-#include "study/entry.h"
+#include "support/entries.h"
 #include "support/errors.h"
 #include "support/paths.h"
 

@@ -12,8 +12,8 @@
 #include "plumb/metrics/bleu.h"
 #include "plumb/run/directory.h"
 #include "plumb/study/study.h"
-#include "study/entry.h"
 #include "study/parts.h"
+#include "support/entries.h"
 #include "train/copy_task.h"
 
 namespace plumb {

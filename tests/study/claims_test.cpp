@@ -7,7 +7,7 @@
 
 #include "plumb/study/registration.h"
 #include "plumb/study/study.h"
-#include "study/entry.h"
+#include "support/entries.h"
 #include "support/errors.h"
 #include "support/paths.h"
 

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <map>
 
-#include "plumb/base/files.h"
 #include "plumb/data/directory.h"
 #include "plumb/study/study.h"
 #include "study/parts.h"
@@ -14,10 +13,8 @@
 namespace plumb {
 namespace {
 
-TEST(EncoderStudy, PreparesAMaskTokenMeasuresAndTrains) {
-  const test::TemporaryDirectory folder;
+StudyConfig small_study() {
   StudyConfig config;
-  config.study.schemes = {"post-ln", "pre-ln"};
   config.data.pairs = 200;
   config.data.block = 14;
   config.data.vocabulary = 100;
@@ -26,6 +23,13 @@ TEST(EncoderStudy, PreparesAMaskTokenMeasuresAndTrains) {
   config.model.d_model = 8;
   config.model.feed_forward = 12;
   config.model.heads = 2;
+  return config;
+}
+
+TEST(EncoderStudy, PreparesAMaskTokenMeasuresAndTrains) {
+  const test::TemporaryDirectory folder;
+  StudyConfig config = small_study();
+  config.study.schemes = {"post-ln", "pre-ln"};
   config.train.label_smoothing = 0;
   config.train.batch_tokens = 128;
   config.train.steps = 4;
@@ -84,16 +88,8 @@ seeds = 2
 // Other masked positions are another batch: what was measured on the first one is not reused.
 TEST(EncoderStudy, MeasuresAgainWithAnotherTask) {
   const test::TemporaryDirectory folder;
-  StudyConfig config;
+  StudyConfig config = small_study();
   config.study.schemes = {"pre-ln"};
-  config.data.pairs = 200;
-  config.data.block = 14;
-  config.data.vocabulary = 100;
-  config.model.kind = "encoder";
-  config.model.pooling = "none";
-  config.model.d_model = 8;
-  config.model.feed_forward = 12;
-  config.model.heads = 2;
   config.parts = test::parts("[gradients]\nlayers = 1\nseeds = 1\npairs = 8\n");
   const Json usual = run_study(config, folder / "out");
   EXPECT_EQ(run_study(config, folder / "out")["measurements"], usual["measurements"]);

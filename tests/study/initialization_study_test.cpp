@@ -1,5 +1,4 @@
 // The parts of a study that measure initialization and first steps, compared with direct measurements.
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,8 +10,8 @@
 #include "plumb/base/error.h"
 #include "plumb/optim/optimizer.h"
 #include "plumb/study/study.h"
-#include "study/entry.h"
 #include "study/parts.h"
+#include "support/entries.h"
 #include "support/paths.h"
 #include "train/copy_task.h"
 

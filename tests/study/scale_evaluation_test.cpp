@@ -9,8 +9,8 @@
 #include "plumb/base/files.h"
 #include "plumb/base/json.h"
 #include "plumb/study/study.h"
-#include "study/entry.h"
 #include "study/tiny_scale_study.h"
+#include "support/entries.h"
 #include "support/errors.h"
 #include "support/paths.h"
 

@@ -10,8 +10,8 @@
 #include "plumb/run/metrics_file.h"
 #include "plumb/study/study.h"
 #include "plumb/study/trained_run.h"
-#include "study/entry.h"
 #include "study/parts.h"
+#include "support/entries.h"
 #include "train/copy_task.h"
 
 namespace plumb {

@@ -27,8 +27,8 @@ inline std::filesystem::path shared_directory() {
 /// An empty directory that is removed with its contents at the end of the scope.
 class TemporaryDirectory {
  public:
-  TemporaryDirectory() {
-    std::string name = (std::filesystem::temp_directory_path() / "plumb-test-XXXXXX").string();
+  explicit TemporaryDirectory(const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
+    std::string name = (parent / "plumb-test-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) throw std::system_error(errno, std::generic_category(), name);
     path_ = name;
   }

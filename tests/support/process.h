@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <string>
 #include <system_error>
@@ -93,6 +94,22 @@ class Process {
   pid_t child_ = 0;
 };
 
+struct ProcessStatus {
+  bool ended = false;
+  int64_t peak = 0;  // most resident memory so far, in bytes
+};
+
+/// From the system; a process that it does not know has ended.
+inline ProcessStatus status_of(pid_t id) {
+  ProcessStatus status{.ended = true};
+  std::ifstream file("/proc/" + std::to_string(id) + "/status");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("State:")) status.ended = line.find('Z') != std::string::npos;
+    if (line.starts_with("VmHWM:")) status.peak = int64_t{1024} * std::stoll(line.substr(6));
+  }
+  return status;
+}
+
 /// The contents of a run's TensorBoard files, concatenated.
 inline std::string events_of(const std::filesystem::path& run) {
   std::string events;
@@ -100,6 +117,12 @@ inline std::string events_of(const std::filesystem::path& run) {
     if (entry.path().filename().string().starts_with("events.out.tfevents.")) events += read_file(entry.path());
   }
   return events;
+}
+
+/// The words of a command line, and `more` of them.
+inline std::vector<std::string> with(std::vector<std::string> words, const std::vector<std::string>& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
 }
 
 /// Runs the `plumb` program of this build to its end.

@@ -340,10 +340,7 @@ TEST_F(Tasks, AccuracyAndF1CountWhatIsPredicted) {
   EXPECT_NEAR(*metrics.get("nll"), nll_by_formula(*model, batch) / static_cast<double>(all.size()), 1e-12);
 }
 
-TEST_F(Tasks, AClassifierLearnsItsLabels) {
-  const auto task = make_task({}, labeled_data(), "encoder");
-  ModelConfig config = small("encoder");
-  task->complete(config);
+TrainResult trained_to_classify(const Task& task, const ModelConfig& config) {
   const auto model = make_model(config);
   model->initialize(1);
   TrainConfig training;
@@ -351,7 +348,14 @@ TEST_F(Tasks, AClassifierLearnsItsLabels) {
   training.batch_tokens = 128;
   training.learning_rate = 5e-3;
   training.warm_up = 10;
-  const TrainResult result = train(*model, training, *task);
+  return train(*model, training, task);
+}
+
+TEST_F(Tasks, AClassifierLearnsItsLabels) {
+  const auto task = make_task({}, labeled_data(), "encoder");
+  ModelConfig config = small("encoder");
+  task->complete(config);
+  const TrainResult result = trained_to_classify(*task, config);
   EXPECT_EQ(result.outcome, RunOutcome::finished);
   EXPECT_GT(*result.metrics.get("accuracy"), 0.95);
 }
@@ -390,14 +394,7 @@ TEST_F(Tasks, ADecoderClassifiesFromItsLastState) {
       EXPECT_LT((logits[s] - expected).abs().max().item<double>(), 1e-12);
     }
   }
-  const auto model = make_model(config);
-  model->initialize(1);
-  TrainConfig training;
-  training.steps = 150;
-  training.batch_tokens = 128;
-  training.learning_rate = 5e-3;
-  training.warm_up = 10;
-  const TrainResult result = train(*model, training, *task);
+  const TrainResult result = trained_to_classify(*task, config);
   EXPECT_GT(*result.metrics.get("accuracy"), 0.9);
   EXPECT_LT(*result.metrics.get("accuracy_low"), *result.metrics.get("accuracy"));
   EXPECT_LE(*result.metrics.get("mcc_low"), *result.metrics.get("mcc"));

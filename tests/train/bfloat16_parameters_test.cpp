@@ -43,9 +43,7 @@ TEST_F(Bfloat16Run, ResumesByteForByte) {
     const std::filesystem::path whole = folder_ / (std::string("whole-") + parameters),
                                 interrupted = folder_ / (std::string("interrupted-") + parameters);
     EXPECT_EQ(run_training(run_, whole).outcome, RunOutcome::finished);
-    TrainHooks hooks;
-    hooks.stop = [left = 11]() mutable { return --left == 0; };
-    EXPECT_EQ(run_training(run_, interrupted, hooks).outcome, RunOutcome::stopped);
+    EXPECT_EQ(run_training(run_, interrupted, test::stop_after(11)).outcome, RunOutcome::stopped);
     EXPECT_EQ(run_training(run_, interrupted).outcome, RunOutcome::finished);
     for (const char* name : {"model.safetensors", "optimizer.safetensors"}) {
       const std::filesystem::path file = std::filesystem::path("checkpoints") / "step-000020" / name;

@@ -21,13 +21,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class CheckpointAverage : public ::testing::Test {
+class CheckpointAverage : public ::testing::Test, protected test::CopyTaskFolder {
  protected:
   CheckpointAverage() {
-    test::make_copy_task(folder_ / "data");
-    config_ = test::copy_run(folder_ / "data");
-    config_.train.checkpoint_every = config_.train.validate_every = 4;
-    config_.train.keep_checkpoints = 4;  // of steps 8, 12, 16 and 20
+    run_.train.checkpoint_every = run_.train.validate_every = 4;
+    run_.train.keep_checkpoints = 4;  // of steps 8, 12, 16 and 20
   }
 
   [[nodiscard]] fs::path checkpoint(int64_t step) const {
@@ -51,14 +49,11 @@ class CheckpointAverage : public ::testing::Test {
       }
     }
   }
-
-  test::TemporaryDirectory folder_;
-  RunConfig config_;
 };
 
 TEST_F(CheckpointAverage, OfTheLast) {
   const fs::path run = folder_ / "run", out = folder_ / "averaged";
-  run_training(config_, run);
+  run_training(run_, run);
   EXPECT_EQ(last_checkpoints(run, 3), (std::vector<fs::path>{checkpoint(12), checkpoint(16), checkpoint(20)}));
   average_checkpoints(run, last_checkpoints(run, 3), out);
   expect_mean(out, {checkpoint(12), checkpoint(16), checkpoint(20)});
@@ -79,7 +74,7 @@ TEST_F(CheckpointAverage, OfTheLast) {
 
 TEST_F(CheckpointAverage, OfTheBest) {
   const fs::path run = folder_ / "run";
-  run_training(config_, run);
+  run_training(run_, run);
   // As if the validations had found these values: the best are neither the last nor the first.
   const fs::path metrics = run / "metrics.jsonl";
   const std::map<int64_t, double> found = {{4, 0.1}, {8, 2.0}, {12, 1.0}, {16, NAN}, {20, 1.5}};
@@ -97,9 +92,9 @@ TEST_F(CheckpointAverage, OfTheBest) {
 
 TEST_F(CheckpointAverage, OfTheBestByAnotherMetric) {
   const fs::path run = folder_ / "run";
-  config_.train.best_metric = "bleu";
-  config_.train.score_every = 20;
-  run_training(config_, run);
+  run_.train.best_metric = "bleu";
+  run_.train.score_every = 20;
+  run_training(run_, run);
   const std::map<int64_t, double> found = {{4, 90.0}, {8, 1.0}, {12, 8.0}, {16, 2.0}, {20, 7.0}};
   std::string text = read_lines(run / "metrics.jsonl").front() + "\n";
   for (TrainPoint point : read_metrics(run / "metrics.jsonl")) {
@@ -112,17 +107,17 @@ TEST_F(CheckpointAverage, OfTheBestByAnotherMetric) {
 
 // For example, on a machine to which only the run was copied.
 TEST_F(CheckpointAverage, OfTheBestByLossNeedsNoData) {
-  config_.train.best_metric = "valid_loss";
-  run_training(config_, folder_ / "run");
+  run_.train.best_metric = "valid_loss";
+  run_training(run_, folder_ / "run");
   const std::vector<fs::path> best = best_checkpoints(folder_ / "run", 2);
-  fs::remove_all(config_.data);
+  fs::remove_all(run_.data);
   EXPECT_EQ(best_checkpoints(folder_ / "run", 2), best);
 }
 
 TEST_F(CheckpointAverage, SatisfiesTheConstraintsOfTheModel) {
-  config_.model.residual = "ngpt";
-  config_.model.share_embeddings = "none";
-  run_training(config_, folder_ / "run");
+  run_.model.residual = "ngpt";
+  run_.model.share_embeddings = "none";
+  run_training(run_, folder_ / "run");
   average_checkpoints(folder_ / "run", last_checkpoints(folder_ / "run", 3), folder_ / "out");
   const RunAndCheckpoint place = locate_run((folder_ / "out").string());
   const std::unique_ptr<Model> model = load_model(place.run, place.checkpoint);
@@ -132,8 +127,8 @@ TEST_F(CheckpointAverage, SatisfiesTheConstraintsOfTheModel) {
 
 TEST_F(CheckpointAverage, RefusesMoreThanThereAreAndDirectoriesInUse) {
   const fs::path run = folder_ / "run";
-  config_.train.validate_every = 8;
-  run_training(config_, run);
+  run_.train.validate_every = 8;
+  run_training(run_, run);
   EXPECT_EQ(test::message_of([&] { (void)last_checkpoints(run, 5); }), run.string() + ": has 4 checkpoints, not 5");
   EXPECT_EQ(test::message_of([&] { (void)best_checkpoints(run, 4); }),
             run.string() + ": has 3 checkpoints with a value of valid_nll at their step, not 4");

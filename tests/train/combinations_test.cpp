@@ -121,9 +121,7 @@ TEST_F(Combined, ProcessesThatJoinTakeTheTrainedWeightsAndTheirAverage) {
   EncoderDecoder whole = model(), begun = model();
   train(whole, run_.train, *task_);
   Trainer first(begun, run_.train, *task_);
-  TrainHooks hooks;
-  hooks.stop = [left = 5]() mutable { return --left == 0; };
-  EXPECT_EQ(first.run(hooks).outcome, RunOutcome::stopped);
+  EXPECT_EQ(first.run(test::stop_after(5)).outcome, RunOutcome::stopped);
   fs::create_directories(folder_ / "saved");
   first.save(folder_ / "saved");
   test::as_ranks(2, [&](const Group& group) {
@@ -176,9 +174,7 @@ TEST_F(Combined, ARunThatGoesOnWithASuspectUpdateHasNothingToReturnTo) {
   run_.train.trouble.on_spike = "rollback";
   EncoderDecoder before = model(), after = model();
   Trainer first(before, run_.train, *task_);
-  TrainHooks hooks;
-  hooks.stop = [left = 5]() mutable { return --left == 0; };
-  EXPECT_EQ(first.run(hooks).outcome, RunOutcome::stopped);
+  EXPECT_EQ(first.run(test::stop_after(5)).outcome, RunOutcome::stopped);
   Snapshot snapshot = first.snapshot();
   const Spike spike{"update of src_embed.weight", 5, 2, 1, 20, 5, 1};
   snapshot.state["trouble"]["update_spikes"] = Json::array({described_json(spike)});

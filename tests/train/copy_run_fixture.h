@@ -7,18 +7,12 @@
 
 #include "copy_task.h"
 #include "plumb/model/encoder_decoder.h"
-#include "plumb/run/directory.h"
 
 namespace plumb::test {
 
-class CopyRun : public ::testing::Test {
+class CopyRun : public ::testing::Test, protected CopyTaskFolder {
  protected:
-  CopyRun() {
-    make_copy_task(folder_ / "data");
-    run_ = copy_run(folder_ / "data");
-    task_ = make_task({}, DataDirectory::open(folder_ / "data"), run_.model.kind);
-    task_->complete(run_.model);
-  }
+  CopyRun() : task_(completed_task()) {}
 
   [[nodiscard]] EncoderDecoder model() const {
     EncoderDecoder model(run_.model, at::kDouble);
@@ -26,8 +20,6 @@ class CopyRun : public ::testing::Test {
     return model;
   }
 
-  TemporaryDirectory folder_;
-  RunConfig run_;
   std::unique_ptr<Task> task_;
 };
 

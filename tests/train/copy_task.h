@@ -1,11 +1,13 @@
-// A tiny data directory for the copy task, and a tiny model for it.
+// A tiny data directory for the copy task, and runs of a tiny model on it.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "plumb/base/random.h"
 #include "plumb/data/prepare.h"
 #include "plumb/run/config.h"
+#include "plumb/train/trainer.h"
 #include "support/paths.h"
 
 namespace plumb::test {
@@ -45,5 +47,28 @@ inline RunConfig copy_run(const std::filesystem::path& data) {
   run.train.checkpoint_every = 7;
   return run;
 }
+
+/// Hooks that stop a run after so many steps.
+inline TrainHooks stop_after(int64_t steps) {
+  TrainHooks hooks;
+  hooks.stop = [left = steps]() mutable { return --left == 0; };
+  return hooks;
+}
+
+/// What fixtures for such runs have: a folder with `data`, and the configuration of a run on them.
+class CopyTaskFolder {
+ protected:
+  CopyTaskFolder() : run_(copy_run(folder_ / "data")) { make_copy_task(folder_ / "data"); }
+
+  /// The task, which completes the configuration of the model.
+  [[nodiscard]] std::unique_ptr<Task> completed_task() {
+    std::unique_ptr<Task> task = make_task({}, DataDirectory::open(run_.data), run_.model.kind);
+    task->complete(run_.model);
+    return task;
+  }
+
+  TemporaryDirectory folder_;
+  RunConfig run_;
+};
 
 }  // namespace plumb::test

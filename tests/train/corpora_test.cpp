@@ -7,7 +7,6 @@
 #include <map>
 
 #include "copy_task.h"
-#include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/run/directory.h"
 #include "plumb/train/run_training.h"
@@ -146,9 +145,7 @@ TEST_F(SeveralCorpora, ARunGoesOnToTheSameBits) {
     EXPECT_EQ(test::contents_of_run(killed), test::contents_of_run(whole)) << kind;
     // Stopped twice within an epoch.
     for (const int64_t steps : {5, 8}) {
-      TrainHooks stopping;
-      stopping.stop = [left = steps]() mutable { return --left == 0; };
-      EXPECT_EQ(run_training(config_, stopped, stopping).outcome, RunOutcome::stopped);
+      EXPECT_EQ(run_training(config_, stopped, test::stop_after(steps)).outcome, RunOutcome::stopped);
     }
     EXPECT_EQ(run_training(config_, stopped).outcome, RunOutcome::finished);
     for (const char* file : {"model.safetensors", "optimizer.safetensors"})

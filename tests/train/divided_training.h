@@ -88,10 +88,9 @@ inline const Architecture kGated = {"GatedWithNormsOfHeads", [](RunConfig& run) 
                                     }};
 
 /// Steps of two ragged batches in micro-batches, with dropout, clipping and validation.
-class DividedTraining : public ::testing::TestWithParam<Architecture> {
+class DividedTraining : public ::testing::TestWithParam<Architecture>, protected CopyTaskFolder {
  protected:
-  DividedTraining() : run_(copy_run(folder_ / "data")) {
-    make_copy_task(folder_ / "data");
+  DividedTraining() {
     run_.model.dropout = 0.3;
     run_.model.d_model = 12;
     run_.model.heads = 4;
@@ -107,8 +106,7 @@ class DividedTraining : public ::testing::TestWithParam<Architecture> {
     run_.train.log_every = 1;
     run_.train.score_every = -1;
     GetParam().set(run_);
-    task_ = make_task({}, DataDirectory::open(run_.data), run_.model.kind);
-    task_->complete(run_.model);
+    task_ = completed_task();
   }
 
   struct Trained {
@@ -213,8 +211,13 @@ class DividedTraining : public ::testing::TestWithParam<Architecture> {
     }
   }
 
-  TemporaryDirectory folder_;
-  RunConfig run_;
+  /// Expects the result of `one` process from five steps in the first shape and the rest in the second.
+  void expect_goes_on(const Shape& first, const Shape& second, const Trained& one) const {
+    const TemporaryDirectory checkpoint;
+    static_cast<void>(trained(first, 5, {}, checkpoint.path()));
+    expect_same(trained(second, 12, checkpoint.path()), one, to_string(first) + ", then " + to_string(second));
+  }
+
   std::unique_ptr<Task> task_;
 };
 

@@ -21,10 +21,9 @@ struct Divided {
 };
 
 /// 120 ragged pairs, some of weight 0, in about eight batches of 64 tokens; the last of an epoch is smaller.
-class DividedSteps : public ::testing::Test {
+class DividedSteps : public ::testing::Test, protected test::CopyTaskFolder {
  protected:
-  DividedSteps() : run_(test::copy_run(folder_ / "data")) {
-    test::make_copy_task(folder_ / "data");
+  DividedSteps() {
     run_.model.dropout = 0.3;
     run_.model.d_model = 12;  // rows do not start at multiples of eight
     run_.model.heads = 2;
@@ -34,8 +33,7 @@ class DividedSteps : public ::testing::Test {
     run_.train.label_smoothing = kSmoothing;
     run_.train.steps = 20;
     run_.train.log_every = 1;
-    inner_ = make_task({}, DataDirectory::open(run_.data), run_.model.kind);
-    inner_->complete(run_.model);
+    inner_ = completed_task();
     task_ = std::make_unique<test::WeightedTask>(*inner_);
   }
 
@@ -112,8 +110,6 @@ class DividedSteps : public ::testing::Test {
     }
   }
 
-  test::TemporaryDirectory folder_;
-  RunConfig run_;
   std::unique_ptr<Task> inner_;
   std::unique_ptr<test::WeightedTask> task_;
 };

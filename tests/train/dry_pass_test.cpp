@@ -18,15 +18,13 @@
 namespace plumb {
 namespace {
 
-class DryPass : public ::testing::Test {
+class DryPass : public ::testing::Test, protected test::CopyTaskFolder {
  protected:
-  DryPass() : run_(test::copy_run(folder_ / "data")) {
-    test::make_copy_task(folder_ / "data");
+  DryPass() {
     run_.model.norm = "batchnorm";  // has running averages
     run_.train.steps = 6;
     run_.train.log_every = 2;
-    inner_ = make_task({}, DataDirectory::open(run_.data), run_.model.kind);
-    inner_->complete(run_.model);
+    inner_ = completed_task();
     task_ = std::make_unique<test::WeightedTask>(*inner_);
     task_->before_loss = [this](const Batch& batch, const ForwardContext& context) {
       if (context.pass() != Pass::training) return;
@@ -58,8 +56,6 @@ class DryPass : public ::testing::Test {
     return {learner.parameters().flat().detach().clone(), at::cat(averages), history};
   }
 
-  test::TemporaryDirectory folder_;
-  RunConfig run_;
   std::unique_ptr<Task> inner_;
   std::unique_ptr<test::WeightedTask> task_;
   std::vector<int64_t> computed_;  // the tokens of each training batch

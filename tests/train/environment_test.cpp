@@ -19,9 +19,7 @@ TEST(Environment, EveryStartOfARunIsNoted) {
   test::make_copy_task(folder / "data");
   RunConfig config = test::copy_run(folder / "data");
   config.train.score_every = -1;
-  TrainHooks hooks;
-  hooks.stop = [left = 7]() mutable { return --left == 0; };
-  (void)run_training(config, folder / "run", hooks);
+  (void)run_training(config, folder / "run", test::stop_after(7));
   (void)run_training(config, folder / "run");
   (void)run_training(config, folder / "run");  // already ended: nothing is trained
   const std::vector<std::string> lines = read_lines(folder / "run" / "environment.jsonl");

@@ -8,7 +8,6 @@
 
 #include "copy_run_fixture.h"
 #include "disturbed_task.h"
-#include "plumb/base/error.h"
 #include "plumb/base/progress.h"
 #include "plumb/model/encoder_decoder.h"
 #include "plumb/run/directory.h"
@@ -171,9 +170,7 @@ TEST_F(Evaluated, GoOnToTheSameBits) {
     run_.train.groups = {{.pattern = {"encoder.*"}, .frozen_until = 14}};
     const fs::path one = folder_ / optimizer / "one", two = folder_ / optimizer / "two";
     const TrainResult whole = run_training(run_, one);
-    TrainHooks stop;
-    stop.stop = [left = 10]() mutable { return --left == 0; };
-    EXPECT_EQ(run_training(run_, two, stop).outcome, RunOutcome::stopped);
+    EXPECT_EQ(run_training(run_, two, test::stop_after(10)).outcome, RunOutcome::stopped);
     const TrainResult resumed = run_training(run_, two);
     EXPECT_EQ(resumed.metrics.get("valid_nll"), whole.metrics.get("valid_nll"));
     EXPECT_EQ(resumed.best->value, whole.best->value);
@@ -191,9 +188,7 @@ TEST_F(Evaluated, GoOnInMemoryAfterTheyWereShown) {
   EncoderDecoder whole = model(), halves = model();
   train(whole, run_.train, *task_);
   Trainer trainer(halves, run_.train, *task_);
-  TrainHooks stop;
-  stop.stop = [left = 7]() mutable { return --left == 0; };
-  EXPECT_EQ(trainer.run(stop).outcome, RunOutcome::stopped);  // leaves the average in the model
+  EXPECT_EQ(trainer.run(test::stop_after(7)).outcome, RunOutcome::stopped);  // leaves the average in the model
   EXPECT_EQ(trainer.run().outcome, RunOutcome::finished);
   EXPECT_TRUE(at::equal(whole.parameters().flat(), halves.parameters().flat()));
   fs::create_directories(folder_ / "saved");

@@ -13,6 +13,7 @@
 #include "plumb/optim/optimizer.h"
 #include "support/batches.h"
 #include "support/kernels.h"
+#include "support/test_names.h"
 
 namespace plumb {
 namespace {
@@ -121,11 +122,7 @@ TEST_P(FastPath, GivesTheSameForOneAndTwoThreads) {
   expect_same(product, hessian_product(model));
 }
 
-INSTANTIATE_TEST_SUITE_P(Schemes, FastPath, ::testing::ValuesIn(residual_schemes().names()), [](const auto& test) {
-  std::string name = test.param;
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Schemes, FastPath, ::testing::ValuesIn(residual_schemes().names()), test::name_of_test);
 
 TEST(FallbackCounter, CountsCopiesOfFloat32FromItsMakingOn) {
   PLUMB_REQUIRE_KERNELS();

@@ -35,9 +35,7 @@ class Faults : public ::testing::Test {
     config_.train.keep_best = 2;
     config_.train.score_every = -1;
     run_training(config_, whole_);
-    TrainHooks hooks;
-    hooks.stop = [left = 9]() mutable { return --left == 0; };
-    run_training(config_, stopped_, hooks);
+    run_training(config_, stopped_, test::stop_after(9));
   }
 
   fs::path copy_of_stopped() const {
@@ -178,9 +176,7 @@ TEST_F(Faults, ParametersWithAFlippedBitAreNotLoaded) {
 TEST_F(Faults, TheOnlyGoodCheckpointIsNeverRemoved) {
   config_.train.keep_checkpoints = 1;
   fs::path run = folder_ / "one";
-  TrainHooks hooks;
-  hooks.stop = [left = 6]() mutable { return --left == 0; };
-  run_training(config_, run, hooks);
+  run_training(config_, run, test::stop_after(6));
   // A later damaged checkpoint does not count as the one to keep.
   fs::copy(run / "checkpoints" / "step-000006", run / "checkpoints" / "step-000013");
   fs::resize_file(run / "checkpoints" / "step-000013" / "optimizer.safetensors", 100);

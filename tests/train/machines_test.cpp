@@ -37,18 +37,16 @@ bool comes_true(const std::function<bool()>& done) {
   return true;
 }
 
-class LaunchedRun : public ::testing::Test {
+class LaunchedRun : public ::testing::Test, protected test::CopyTaskFolder {
  protected:
   LaunchedRun() {
-    test::make_copy_task(folder_ / "data");
-    config_ = test::copy_run(folder_ / "data");
-    config_.model.dropout = 0;
-    config_.train.optimizer = "sgd";
-    config_.train.learning_rate = 0.05;
-    config_.train.score_every = -1;
-    config_.train.steps = 12;
-    config_.train.checkpoint_every = 4;
-    config_.train.validate_every = 1000000;
+    run_.model.dropout = 0;
+    run_.train.optimizer = "sgd";
+    run_.train.learning_rate = 0.05;
+    run_.train.score_every = -1;
+    run_.train.steps = 12;
+    run_.train.checkpoint_every = 4;
+    run_.train.validate_every = 1000000;
   }
 
   /// Starts `plumb train` as one rank of two. `wrapped`: a command that runs it, such as `ip netns exec NAME`;
@@ -56,7 +54,7 @@ class LaunchedRun : public ::testing::Test {
   [[nodiscard]] std::unique_ptr<Process> start(int64_t rank, const std::vector<std::string>& set = {},
                                                std::vector<std::string> wrapped = {},
                                                const std::vector<std::string>& options = {}) const {
-    write_file_atomic(folder_ / "config.toml", to_toml(config_));
+    write_file_atomic(folder_ / "config.toml", to_toml(run_));
     std::vector<std::string> command = std::move(wrapped);
     for (const std::string& word :
          {std::string("env"), fmt::format("RANK={}", rank), std::string("WORLD_SIZE=2"), "MASTER_ADDR=" + master_,
@@ -77,9 +75,9 @@ class LaunchedRun : public ::testing::Test {
 
   /// Makes the run long enough to be disturbed, and quick to notice lost processes.
   void make_long() {
-    config_.train.steps = 1000000;
-    config_.train.log_every = 1000;
-    config_.train.timeout = 3;
+    run_.train.steps = 1000000;
+    run_.train.log_every = 1000;
+    run_.train.timeout = 3;
   }
   [[nodiscard]] bool has_checkpoint() const { return std::filesystem::exists(out() / "checkpoints" / "step-000008"); }
 
@@ -87,16 +85,14 @@ class LaunchedRun : public ::testing::Test {
   [[nodiscard]] TrainResult resumed() const {
     RunConfig more = load_run_config(out());
     more.train.processes = 1;
-    TrainHooks hooks;
-    hooks.stop = [left = 3]() mutable { return --left == 0; };
-    return run_training(more, out(), hooks);
+    return run_training(more, out(), test::stop_after(3));
   }
 
   [[nodiscard]] std::filesystem::path out() const { return folder_ / "run"; }
 
   /// The largest difference between the parameters of this run and of a run in one process.
   [[nodiscard]] double difference_from_one_process() const {
-    static_cast<void>(run_training(config_, folder_ / "one"));
+    static_cast<void>(run_training(run_, folder_ / "one"));
     const NamedTensors ours = load_safetensors(latest_checkpoint(out()) / "model.safetensors");
     const NamedTensors theirs = load_safetensors(latest_checkpoint(folder_ / "one") / "model.safetensors");
     double largest = ours.size() == theirs.size() ? 0 : 1e9;
@@ -105,8 +101,6 @@ class LaunchedRun : public ::testing::Test {
     return largest;
   }
 
-  test::TemporaryDirectory folder_;
-  RunConfig config_;
   std::string master_ = "127.0.0.1";
   int64_t port_ = test::unused_port();
 };
@@ -370,7 +364,7 @@ class Torchrun : public LaunchedRun {
     torchrun_ = named == nullptr ? "torchrun" : named;
     if (Process(torchrun_, {"--help"}).wait().status != 0)
       GTEST_SKIP() << "torchrun is not installed; name it with PLUMB_TORCHRUN";
-    write_file_atomic(folder_ / "config.toml", to_toml(config_));
+    write_file_atomic(folder_ / "config.toml", to_toml(run_));
   }
   void train(const std::vector<std::string>& options) const {
     std::vector<std::string> command = options;

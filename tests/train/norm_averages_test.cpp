@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "copy_run_fixture.h"
 #include "plumb/nn/norm/norm.h"
 #include "plumb/train/trainer.h"
@@ -41,8 +39,8 @@ class NormAverages : public test::CopyRun, public ::testing::WithParamInterface<
     return at::cat(all).clone();
   }
 
-  /// Parameters and averages at the end of a run of `processes` processes, as each process has them, which is interrupted
-  /// and resumed after the step `interrupted` unless that is 0.
+  /// Parameters and averages at the end of a run of `processes` processes, as each process has them, which is
+  /// interrupted and resumed after the step `interrupted` unless that is 0.
   [[nodiscard]] std::vector<Tensor> ends(int64_t processes, int64_t validate_every, int64_t interrupted = 0) const {
     TrainConfig config = run_.train;
     config.validate_every = validate_every;

@@ -3,17 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <functional>
 
-#include "copy_task.h"
 #include "disturbed_task.h"
 #include "divided_training.h"
-#include "plumb/base/error.h"
 #include "plumb/run/directory.h"
-#include "plumb/train/run_training.h"
-#include "support/errors.h"
-#include "support/paths.h"
+#include "run_in_processes.h"
 
 namespace plumb {
 namespace {
@@ -61,12 +56,8 @@ TEST_P(PipelineParallel, IsThatOfOneProcess) {
 TEST_P(PipelineParallel, ACheckpointDoesNotKnowTheMesh) {
   const Trained one = trained({});
   for (const auto& [first, second] :
-       {std::pair<Shape, Shape>{{2, 1, 2}, {1}}, {{1}, {4, 1, 4}}, {{4, 2, 2}, {2, 1, 2, "1f1b", 2}}}) {
-    const auto checkpoint = folder_ / fmt::format("of-{}", first.processes);
-    std::filesystem::create_directory(checkpoint);
-    static_cast<void>(trained(first, 5, {}, checkpoint));
-    expect_same(trained(second, 12, checkpoint), one, to_string(first) + ", then " + to_string(second));
-  }
+       {std::pair<Shape, Shape>{{2, 1, 2}, {1}}, {{1}, {4, 1, 4}}, {{4, 2, 2}, {2, 1, 2, "1f1b", 2}}})
+    expect_goes_on(first, second, one);
 }
 
 TEST_P(PipelineParallel, WithAnAverageOfTheWeightsAndAStateThatIsSharedOut) {
@@ -86,51 +77,28 @@ TEST_P(PipelineParallel, WithLayersThatAreRecomputed) {
 INSTANTIATE_TEST_SUITE_P(Of, PipelineParallel, ::testing::ValuesIn(kArchitecturesInStages),
                          [](const auto& info) { return info.param.name; });
 
-class PipelineParallelRun : public ::testing::Test {
+class PipelineParallelRun : public test::RunInProcesses {
  protected:
-  PipelineParallelRun() : run_(test::copy_run(folder_ / "data")) {
-    ::setenv("PLUMB_PROGRAM", test::plumb_program().c_str(), 1);
-    test::make_copy_task(folder_ / "data");
-    run_.train.optimizer = "sgd";
-    run_.train.learning_rate = 0.05;
-    run_.train.micro_batch_tokens = 24;
-  }
-  void TearDown() override { ::unsetenv("PLUMB_PROGRAM"); }
+  PipelineParallelRun() { run_.train.micro_batch_tokens = 24; }
 
-  /// The error of a run in 2 stages; it must not have begun.
+  /// Of a run in 2 stages.
   Error refusal(const std::function<void(RunConfig&)>& set) {
-    RunConfig run = run_;
-    run.train.processes = run.train.pipeline_parallel = 2;
-    set(run);
-    Error error = test::error_of([&] { run_training(run, folder_ / "refused"); });
-    EXPECT_FALSE(std::filesystem::exists(folder_ / "refused"));
-    return error;
+    run_.train.processes = run_.train.pipeline_parallel = 2;
+    return RunInProcesses::refusal(set);
   }
-
-  test::TemporaryDirectory folder_;
-  RunConfig run_;
 };
 
 TEST_F(PipelineParallelRun, IsThatOfOneProcessWithItsMetricsAndGoesOnInOne) {
-  run_.model.dropout = 0.2;
-  const TrainResult one = run_training(run_, folder_ / "one");
-  run_.train.processes = 4;
-  run_.train.pipeline_parallel = 2;
-  TrainHooks hooks;
-  hooks.stop = [left = 9]() mutable { return --left == 0; };
-  EXPECT_EQ(run_training(run_, folder_ / "run", hooks).outcome, RunOutcome::stopped);
-  hooks.stop = [left = 6]() mutable { return --left == 0; };
-  run_.train.processes = run_.train.pipeline_parallel = 1;
-  EXPECT_EQ(run_training(run_, folder_ / "run", hooks).outcome, RunOutcome::stopped);
-  run_.train.processes = run_.train.pipeline_parallel = 2;
-  run_.train.pipeline_schedule = "gpipe";
-  const TrainResult last = run_training(run_, folder_ / "run");
-  EXPECT_EQ(last.outcome, RunOutcome::finished);
+  expect_goes_on_in_one(
+      [](TrainConfig& train) {
+        train.processes = 4;
+        train.pipeline_parallel = 2;
+      },
+      [](TrainConfig& train) {
+        train.processes = train.pipeline_parallel = 2;
+        train.pipeline_schedule = "gpipe";
+      });
   EXPECT_EQ(load_run_config(folder_ / "run").train.pipeline_parallel, 2);
-  ASSERT_EQ(last.history.size(), one.history.size());
-  for (size_t i = 0; i < one.history.size(); ++i) EXPECT_NEAR(last.history[i].nll, one.history[i].nll, 1e-4);
-  ASSERT_TRUE(one.metrics.get("bleu"));
-  EXPECT_NEAR(last.metrics.get("bleu").value(), *one.metrics.get("bleu"), 1e-3);
 }
 
 TEST_F(PipelineParallelRun, AStageThatFailsEndsTheOthersWithItsReason) {

@@ -4,14 +4,9 @@
 
 #include <cstdlib>
 
-#include "copy_task.h"
-#include "plumb/base/error.h"
 #include "plumb/model/encoder_decoder.h"
 #include "plumb/run/directory.h"
-#include "plumb/train/run_training.h"
-#include "plumb/train/trainer.h"
-#include "support/errors.h"
-#include "support/paths.h"
+#include "run_in_processes.h"
 #include "support/ranks.h"
 
 namespace plumb {
@@ -19,11 +14,10 @@ namespace {
 
 using test::as_ranks;
 
-class SharedTraining : public ::testing::TestWithParam<std::tuple<std::string, int64_t>> {
+class SharedTraining : public ::testing::TestWithParam<std::tuple<std::string, int64_t>>,
+                       protected test::CopyTaskFolder {
  protected:
   SharedTraining() {
-    test::make_copy_task(folder_ / "data");
-    run_ = test::copy_run(folder_ / "data");
     run_.model.dropout = 0;
     run_.model.norm = std::get<0>(GetParam());
     // Adam would turn rounding errors in zero gradients, such as those of biases before BatchNorm, into steps.
@@ -46,9 +40,6 @@ class SharedTraining : public ::testing::TestWithParam<std::tuple<std::string, i
     TrainResult result = trainer.run();
     return {model.parameters().flat().detach().clone(), std::move(result)};
   }
-
-  test::TemporaryDirectory folder_;
-  RunConfig run_;
 };
 
 TEST_P(SharedTraining, IsThatOfOneProcess) {
@@ -91,33 +82,19 @@ INSTANTIATE_TEST_SUITE_P(Of, SharedTraining,
                            return fmt::format("{}{}", std::get<0>(info.param), std::get<1>(info.param));
                          });
 
-class SeveralProcesses : public ::testing::Test {
+class SeveralProcesses : public test::RunInProcesses {
  protected:
   SeveralProcesses() {
-    ::setenv("PLUMB_PROGRAM", test::plumb_program().c_str(), 1);
-    test::make_copy_task(folder_ / "data");
-    run_ = test::copy_run(folder_ / "data");
     run_.model.dropout = 0;
-    run_.train.optimizer = "sgd";
-    run_.train.learning_rate = 0.05;
     run_.train.score_every = -1;
   }
-  void TearDown() override { ::unsetenv("PLUMB_PROGRAM"); }
-
-  test::TemporaryDirectory folder_;
-  RunConfig run_;
 };
 
 TEST_F(SeveralProcesses, TrainAsOneAlsoAfterAnInterruption) {
   const TrainResult one = run_training(run_, folder_ / "one");
   run_.train.processes = 2;
-  TrainHooks hooks;
-  hooks.stop = [left = 9]() mutable { return --left == 0; };
-  EXPECT_EQ(run_training(run_, folder_ / "two", hooks).outcome, RunOutcome::stopped);
-  const TrainResult two = run_training(run_, folder_ / "two");
-  EXPECT_EQ(two.outcome, RunOutcome::finished);
-  ASSERT_EQ(two.history.size(), one.history.size());
-  for (size_t i = 0; i < one.history.size(); ++i) EXPECT_NEAR(two.history[i].nll, one.history[i].nll, 1e-4);
+  EXPECT_EQ(run_training(run_, folder_ / "two", test::stop_after(9)).outcome, RunOutcome::stopped);
+  expect_same_losses(run_training(run_, folder_ / "two"), one);
 }
 
 TEST_F(SeveralProcesses, TheirNumberMayChangeWhenARunGoesOn) {
@@ -136,9 +113,7 @@ TEST_F(SeveralProcesses, TheirNumberMayChangeWhenARunGoesOn) {
     EXPECT_EQ(last.steps, std::min<int64_t>(until, 20));
     EXPECT_EQ(load_run_config(folder_ / "run").train.processes, processes);
   }
-  EXPECT_EQ(last.outcome, RunOutcome::finished);
-  ASSERT_EQ(last.history.size(), one.history.size());
-  for (size_t i = 0; i < one.history.size(); ++i) EXPECT_NEAR(last.history[i].nll, one.history[i].nll, 1e-4);
+  expect_same_losses(last, one);
 }
 
 TEST_F(SeveralProcesses, AProcessThatCannotStartIsAnError) {

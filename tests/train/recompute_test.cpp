@@ -1,5 +1,4 @@
 // Steps whose layers are computed again in the backward pass are those that keep all activations.
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -71,10 +70,9 @@ const std::vector<RecomputedModel> kRecomputedModels = {
 };
 
 /// Steps of two ragged batches in micro-batches, with dropout and clipping.
-class RecomputedSteps : public ::testing::TestWithParam<RecomputedModel> {
+class RecomputedSteps : public ::testing::TestWithParam<RecomputedModel>, protected test::CopyTaskFolder {
  protected:
-  RecomputedSteps() : run_(test::copy_run(folder_ / "data")) {
-    test::make_copy_task(folder_ / "data");
+  RecomputedSteps() {
     run_.model.dropout = 0.3;
     run_.model.d_model = 16;
     run_.model.heads = 4;
@@ -90,8 +88,7 @@ class RecomputedSteps : public ::testing::TestWithParam<RecomputedModel> {
     run_.train.log_every = 1;
     run_.train.score_every = -1;
     GetParam().set(run_);
-    task_ = make_task({}, DataDirectory::open(run_.data), run_.model.kind);
-    task_->complete(run_.model);
+    task_ = completed_task();
   }
 
   struct Trained {
@@ -130,8 +127,6 @@ class RecomputedSteps : public ::testing::TestWithParam<RecomputedModel> {
     EXPECT_EQ(found.losses, wanted.losses);
   }
 
-  test::TemporaryDirectory folder_;
-  RunConfig run_;
   std::unique_ptr<Task> task_;
 };
 
@@ -148,16 +143,13 @@ TEST_P(RecomputedSteps, AlsoInTwoProcesses) {
 INSTANTIATE_TEST_SUITE_P(Of, RecomputedSteps, ::testing::ValuesIn(kRecomputedModels),
                          [](const auto& info) { return info.param.name; });
 
-class Recomputation : public ::testing::Test {
+class Recomputation : public ::testing::Test, protected test::CopyTaskFolder {
  protected:
-  Recomputation() : run_(test::copy_run(folder_ / "data")) {
-    test::make_copy_task(folder_ / "data");
+  Recomputation() {
     task_ = make_task({}, DataDirectory::open(run_.data), run_.model.kind);
     run_.train.recompute = true;
   }
 
-  test::TemporaryDirectory folder_;
-  RunConfig run_;
   std::unique_ptr<Task> task_;
 };
 

@@ -6,7 +6,6 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include <cmath>
 #include <fstream>
 
 #include "copy_task.h"
@@ -32,9 +31,7 @@ class RunSummaries : public ::testing::Test {
     RunConfig config = test::copy_run(*folder_ / "data");
     config.train.score_every = -1;
     (void)run_training(config, *folder_ / "runs" / "a");
-    TrainHooks hooks;
-    hooks.stop = [left = 7]() mutable { return --left == 0; };
-    (void)run_training(config, *folder_ / "runs" / "deep" / "stopped", hooks);
+    (void)run_training(config, *folder_ / "runs" / "deep" / "stopped", test::stop_after(7));
     config.train.learning_rate = 1e-4;
     config.train.optimizer = "lion";
     (void)run_training(config, *folder_ / "runs" / "b");

@@ -26,19 +26,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class Run : public ::testing::Test {
+class Run : public ::testing::Test, protected test::CopyTaskFolder {
  protected:
-  Run() {
-    test::make_copy_task(folder_ / "data");
-    config_ = test::copy_run(folder_ / "data");
-  }
-
-  static TrainHooks stop_after(int64_t steps) {
-    TrainHooks hooks;
-    hooks.stop = [left = steps]() mutable { return --left == 0; };
-    return hooks;
-  }
-
   static void expect_equal_tensors(const fs::path& a, const fs::path& b) {
     const NamedTensors first = load_safetensors(a), second = load_safetensors(b);
     ASSERT_EQ(first.size(), second.size());
@@ -75,14 +64,11 @@ class Run : public ::testing::Test {
   std::string error_of(const RunConfig& config, const fs::path& out) {
     return test::message_of([&] { run_training(config, out); });
   }
-
-  test::TemporaryDirectory folder_;
-  RunConfig config_;
 };
 
 TEST_F(Run, LeavesConfigurationMetricsCheckpointsAndResult) {
   const fs::path out = folder_ / "run";
-  const TrainResult result = run_training(config_, out);
+  const TrainResult result = run_training(run_, out);
   EXPECT_EQ(result.outcome, RunOutcome::finished);
   EXPECT_EQ(result.steps, 20);
   std::vector<int64_t> steps, validated;
@@ -102,36 +88,36 @@ TEST_F(Run, LeavesConfigurationMetricsCheckpointsAndResult) {
   const RunConfig stored = load_run_config(out);
   EXPECT_EQ(stored.model.d_model, 16);
   EXPECT_GT(stored.model.source_vocabulary, 6);  // taken from the data
-  EXPECT_EQ(stored.train, config_.train);
+  EXPECT_EQ(stored.train, run_.train);
 
   EXPECT_EQ(latest_checkpoint(out), out / "checkpoints" / "step-000020");
   for (const char* file : {"model.safetensors", "optimizer.safetensors", "state.json"}) {
     EXPECT_TRUE(fs::exists(latest_checkpoint(out) / file)) << file;
   }
   // The checkpoint contains the trained model.
-  const auto task = make_task({}, DataDirectory::open(folder_ / "data"), config_.model.kind);
+  const auto task = make_task({}, DataDirectory::open(folder_ / "data"), run_.model.kind);
   const auto nll = [&](Model& model) {
-    return task->metrics(evaluate(*task, model, *task->dataset("valid"), config_.train.batch_tokens, 0, {})).get("nll");
+    return task->metrics(evaluate(*task, model, *task->dataset("valid"), run_.train.batch_tokens, 0, {})).get("nll");
   };
   EXPECT_EQ(nll(*load_model(out)), result.valid_nll());
   EXPECT_EQ(nll(*load_model(out, out / "best")), result.best->value);
 
-  const TrainResult again = run_training(config_, out);  // already ended: nothing is trained
+  const TrainResult again = run_training(run_, out);  // already ended: nothing is trained
   EXPECT_EQ(again.to_json()["history"], result.to_json()["history"]);
 }
 
 TEST_F(Run, GoesOnToTheSameBits) {
-  config_.train.weight_decay = 0.01;
-  config_.train.groups = {{.pattern = {"encoder.*"}, .learning_rate_factor = 0.5, .frozen_until = 14},
-                          {.pattern = {"*norm*"}, .frozen_until = 5}};
+  run_.train.weight_decay = 0.01;
+  run_.train.groups = {{.pattern = {"encoder.*"}, .learning_rate_factor = 0.5, .frozen_until = 14},
+                       {.pattern = {"*norm*"}, .frozen_until = 5}};
   for (const std::string& optimizer : optimizers().names()) {
-    config_.train.optimizer = optimizer;
+    run_.train.optimizer = optimizer;
     const fs::path one = folder_ / optimizer / "one", two = folder_ / optimizer / "two";
-    const TrainResult whole = run_training(config_, one);
-    const TrainResult stopped = run_training(config_, two, stop_after(10));
+    const TrainResult whole = run_training(run_, one);
+    const TrainResult stopped = run_training(run_, two, test::stop_after(10));
     EXPECT_EQ(stopped.outcome, RunOutcome::stopped);
     EXPECT_EQ(stopped.steps, 10);
-    const TrainResult resumed = run_training(config_, two);
+    const TrainResult resumed = run_training(run_, two);
     EXPECT_EQ(resumed.outcome, RunOutcome::finished);
     for (const char* file : {"model.safetensors", "optimizer.safetensors"}) {
       expect_equal_tensors(one / "checkpoints" / "step-000020" / file, two / "checkpoints" / "step-000020" / file);
@@ -143,19 +129,19 @@ TEST_F(Run, GoesOnToTheSameBits) {
 }
 
 TEST_F(Run, GoesOnAfterAKill) {
-  const TrainResult whole = run_training(config_, folder_ / "whole");
+  const TrainResult whole = run_training(run_, folder_ / "whole");
   const fs::path out = folder_ / "killed";
   struct Kill {};
   TrainHooks hooks;
   hooks.point = [](const TrainPoint& point) {
     if (point.step == 12) throw Kill();
   };
-  EXPECT_THROW(run_training(config_, out, hooks), Kill);
+  EXPECT_THROW(run_training(run_, out, hooks), Kill);
   EXPECT_EQ(latest_checkpoint(out), out / "checkpoints" / "step-000007");
   // A line and a checkpoint that were only partly written.
   std::ofstream(out / "metrics.jsonl", std::ios::app) << R"({"step":13,"lo)";
   fs::create_directories(out / "checkpoints" / "step-000014.tmp-1");
-  const TrainResult resumed = run_training(config_, out);
+  const TrainResult resumed = run_training(run_, out);
   expect_equal_history(resumed.history, whole.history);
   expect_equal_history(read_metrics(out / "metrics.jsonl"), whole.history);
   EXPECT_FALSE(fs::exists(out / "checkpoints" / "step-000014.tmp-1"));
@@ -164,9 +150,9 @@ TEST_F(Run, GoesOnAfterAKill) {
 }
 
 TEST_F(Run, KeepsTheNewestCheckpoints) {
-  config_.train.checkpoint_every = 4;
-  config_.train.keep_checkpoints = 2;
-  run_training(config_, folder_ / "run");
+  run_.train.checkpoint_every = 4;
+  run_.train.keep_checkpoints = 2;
+  run_training(run_, folder_ / "run");
   std::vector<std::string> kept;
   for (const auto& entry : fs::directory_iterator(folder_ / "run" / "checkpoints"))
     kept.push_back(entry.path().filename());
@@ -176,34 +162,34 @@ TEST_F(Run, KeepsTheNewestCheckpoints) {
 
 TEST_F(Run, RefusesAnotherConfigurationAndForeignDirectories) {
   const fs::path out = folder_ / "run";
-  config_.train.steps = 2;
-  run_training(config_, out);
-  RunConfig other = config_;
+  run_.train.steps = 2;
+  run_training(run_, out);
+  RunConfig other = run_;
   other.train.clip_norm = 1.5;
   EXPECT_EQ(error_of(other, out),
             out.string() + ": contains a run with a different configuration: train.clip_norm = 0.0 there, 1.5 here");
-  other = config_;
+  other = run_;
   other.train.groups = {{.pattern = {"*"}}};
   EXPECT_EQ(error_of(other, out), out.string() +
                                       ": contains a run with a different configuration: train.groups.0.pattern = "
                                       "(default) there, [\"*\"] here");
-  other = config_;
+  other = run_;
   Config::from_string("[train.sgd]\nmomentum = 0\n", "test").read("train", other.train);
   EXPECT_EQ(
       error_of(other, out),
       out.string() + ": contains a run with a different configuration: train.sgd.momentum = (default) there, 0.0 here");
-  other = config_;
+  other = run_;
   other.model.residual = "post-ln";
   EXPECT_EQ(error_of(other, out),
             out.string() +
                 ": contains a run with a different configuration: model.residual = \"pre-ln\" there, \"post-ln\" here");
-  EXPECT_EQ(error_of(config_, folder_ / "data"),
+  EXPECT_EQ(error_of(run_, folder_ / "data"),
             (folder_ / "data").string() + ": is a data directory, not a run directory");
   write_file_atomic(folder_ / "mine" / "letter", "dear");
-  EXPECT_NE(error_of(config_, folder_ / "mine"), "accepted");
+  EXPECT_NE(error_of(run_, folder_ / "mine"), "accepted");
   EXPECT_EQ(read_file(folder_ / "mine" / "letter"), "dear");
   // An invalid request leaves no directory behind.
-  other = config_;
+  other = run_;
   other.train.steps = 0;
   EXPECT_EQ(error_of(other, folder_ / "never"), "train.steps = 0 must be at least 1");
   EXPECT_FALSE(fs::exists(folder_ / "never"));
@@ -211,48 +197,48 @@ TEST_F(Run, RefusesAnotherConfigurationAndForeignDirectories) {
 }
 
 TEST_F(Run, DataThatMovedAreTakenFromWhereTheyAre) {
-  const TrainResult whole = run_training(config_, folder_ / "whole");
-  run_training(config_, folder_ / "first", stop_after(10));
+  const TrainResult whole = run_training(run_, folder_ / "whole");
+  run_training(run_, folder_ / "first", test::stop_after(10));
   fs::rename(folder_ / "first", folder_ / "second");
   fs::rename(folder_ / "data", folder_ / "moved");
-  config_.data = (folder_ / "moved").string();
-  const TrainResult resumed = run_training(config_, folder_ / "second");
+  run_.data = (folder_ / "moved").string();
+  const TrainResult resumed = run_training(run_, folder_ / "second");
   EXPECT_EQ(resumed.outcome, RunOutcome::finished);
   expect_equal_history(resumed.history, whole.history);
   EXPECT_EQ(load_run_config(folder_ / "second").data, fs::canonical(folder_ / "moved").string());
   // A copy has the same data; different data are rejected.
   fs::copy(folder_ / "moved", folder_ / "copy", fs::copy_options::recursive);
-  config_.data = (folder_ / "copy").string();
-  EXPECT_EQ(error_of(config_, folder_ / "second"), "accepted");
+  run_.data = (folder_ / "copy").string();
+  EXPECT_EQ(error_of(run_, folder_ / "second"), "accepted");
   PrepareOptions options;
   options.tokenizer.vocabulary = 24;
   prepare_corpora({test::copy_text(100, 1), test::copy_text(20, 2), {}}, options, folder_ / "other");
-  config_.data = (folder_ / "other").string();
-  EXPECT_EQ(error_of(config_, folder_ / "second"),
+  run_.data = (folder_ / "other").string();
+  EXPECT_EQ(error_of(run_, folder_ / "second"),
             (folder_ / "other").string() + ": split 'train' has changed since the run was started: train.source");
   // Also in the same place, and if only the validation split differs.
-  config_.data = (folder_ / "copy").string();
+  run_.data = (folder_ / "copy").string();
   const std::string tokenizer = read_file(folder_ / "copy" / "tokenizer.model");
   fs::copy(folder_ / "moved" / "splits" / "train.tokens", folder_ / "copy" / "splits" / "valid.tokens",
            fs::copy_options::overwrite_existing);
-  EXPECT_NE(error_of(config_, folder_ / "second"), "accepted");
+  EXPECT_NE(error_of(run_, folder_ / "second"), "accepted");
   fs::copy(folder_ / "moved" / "splits", folder_ / "copy" / "splits",
            fs::copy_options::overwrite_existing | fs::copy_options::recursive);
   write_file_atomic(folder_ / "copy" / "splits" / "valid.target",
                     read_file(folder_ / "copy" / "splits" / "valid.source") + "\n");
-  EXPECT_EQ(error_of(config_, folder_ / "second"),
+  EXPECT_EQ(error_of(run_, folder_ / "second"),
             (folder_ / "copy").string() + ": split 'valid' has changed since the run was started: valid.target");
   fs::copy(folder_ / "moved" / "splits", folder_ / "copy" / "splits",
            fs::copy_options::overwrite_existing | fs::copy_options::recursive);
-  EXPECT_EQ(error_of(config_, folder_ / "second"), "accepted");
+  EXPECT_EQ(error_of(run_, folder_ / "second"), "accepted");
 }
 
 // Otherwise, a run would end at the first batch, or the first validation, with such an example.
 TEST_F(Run, DataLongerThanTheLearnedPositionsAreRefusedAtOnce) {
-  config_.model.positions = "learned";
+  run_.model.positions = "learned";
   const auto longest_of = [&](const char* split) {
     int64_t longest = 0;
-    const DataDirectory data = DataDirectory::open(config_.data);
+    const DataDirectory data = DataDirectory::open(run_.data);
     for (int64_t i = 0; i < data.split(split).size(); ++i) {
       longest = std::max<int64_t>(longest, std::ssize(data.split(split).source(i)) + 1);
       longest = std::max<int64_t>(longest, std::ssize(data.split(split).target(i)) + 1);
@@ -260,24 +246,24 @@ TEST_F(Run, DataLongerThanTheLearnedPositionsAreRefusedAtOnce) {
     return longest;
   };
   const int64_t train = longest_of("train"), valid = longest_of("valid");
-  config_.model.max_positions = train - 1;
-  const std::string error = error_of(config_, folder_ / "short");
+  run_.model.max_positions = train - 1;
+  const std::string error = error_of(run_, folder_ / "short");
   EXPECT_TRUE(error.starts_with("split 'train': example ")) << error;
   EXPECT_TRUE(error.ends_with(
       fmt::format("is a sequence of {} tokens, but the model has {} learned positions", train, train - 1)))
       << error;
   EXPECT_FALSE(fs::exists(folder_ / "short"));
-  config_.model.max_positions = std::max(train, valid);
-  EXPECT_EQ(error_of(config_, folder_ / "enough"), "accepted");
+  run_.model.max_positions = std::max(train, valid);
+  EXPECT_EQ(error_of(run_, folder_ / "enough"), "accepted");
 }
 
 TEST_F(Run, ADamagedResultIsSaidOnceAndComputedAgain) {
   const fs::path out = folder_ / "run";
-  const TrainResult before = run_training(config_, out);
+  const TrainResult before = run_training(run_, out);
   write_file_atomic(out / "result.json", "{");
-  config_.train.steps = 24;  // longer, too
+  run_.train.steps = 24;  // longer, too
   ::testing::internal::CaptureStderr();
-  const TrainResult after = run_training(config_, out);
+  const TrainResult after = run_training(run_, out);
   const std::string said = ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(after.steps, 24);
   const size_t first = said.find("it is computed again");
@@ -286,12 +272,12 @@ TEST_F(Run, ADamagedResultIsSaidOnceAndComputedAgain) {
 }
 
 TEST_F(Run, SaysThatAnExampleExceedsMicroBatches) {
-  config_.train.steps = 1;
+  run_.train.steps = 1;
   const auto said = [&](int64_t tokens) {
-    config_.train.micro_batch_tokens = tokens;
+    run_.train.micro_batch_tokens = tokens;
     set_verbosity(Verbosity::normal);
     ::testing::internal::CaptureStderr();
-    run_training(config_, folder_ / std::to_string(tokens));
+    run_training(run_, folder_ / std::to_string(tokens));
     set_verbosity(Verbosity::quiet);
     return ::testing::internal::GetCapturedStderr();
   };
@@ -301,13 +287,13 @@ TEST_F(Run, SaysThatAnExampleExceedsMicroBatches) {
 }
 
 TEST_F(Run, AnyMetricDecidesWhichCheckpointIsTheBest) {
-  config_.train.best_metric = "valid_loss";
-  config_.train.validate_every = 4;
-  config_.train.keep_best = 2;
-  config_.train.keep_every = 6;
-  config_.train.keep_checkpoints = 1;
+  run_.train.best_metric = "valid_loss";
+  run_.train.validate_every = 4;
+  run_.train.keep_best = 2;
+  run_.train.keep_every = 6;
+  run_.train.keep_checkpoints = 1;
   const fs::path out = folder_ / "run";
-  const TrainResult result = run_training(config_, out);
+  const TrainResult result = run_training(run_, out);
   std::vector<std::pair<double, int64_t>> by_loss;
   for (const TrainPoint& point : result.history)
     if (const auto loss = point.metrics.get("valid_loss")) by_loss.emplace_back(*loss, point.step);
@@ -323,42 +309,41 @@ TEST_F(Run, AnyMetricDecidesWhichCheckpointIsTheBest) {
   EXPECT_EQ(names_in(out / "checkpoints"), step_names({6, 12, 18, 20}));  // 7 and 14 have been removed
 
   // Larger BLEU is better, and it is computed at other steps.
-  config_.train.best_metric = "bleu";
-  config_.train.score_every = 5;
-  config_.train.patience = 2;
-  config_.train.learning_rate = 0;  // never better than the first value
-  Config::from_string("[task.translation]\nbeam = 1\n", "test").read("task", config_.task);
-  const TrainResult stopped = run_training(config_, folder_ / "bleu");
+  run_.train.best_metric = "bleu";
+  run_.train.score_every = 5;
+  run_.train.patience = 2;
+  run_.train.learning_rate = 0;  // never better than the first value
+  Config::from_string("[task.translation]\nbeam = 1\n", "test").read("task", run_.task);
+  const TrainResult stopped = run_training(run_, folder_ / "bleu");
   EXPECT_EQ(stopped.steps, 15);
   EXPECT_EQ(stopped.best_step(), 5);
   EXPECT_EQ(read_json(folder_ / "bleu" / "best" / "state.json")["step"], 5);
-  config_.train.best_metric = "blue";
-  EXPECT_EQ(error_of(config_, folder_ / "never"),
-            "train.best_metric = \"blue\" is not a metric of the task translation");
-  config_.train.best_metric = "bleu";
-  config_.train.score_every = -1;
-  EXPECT_EQ(error_of(config_, folder_ / "never"),
+  run_.train.best_metric = "blue";
+  EXPECT_EQ(error_of(run_, folder_ / "never"), "train.best_metric = \"blue\" is not a metric of the task translation");
+  run_.train.best_metric = "bleu";
+  run_.train.score_every = -1;
+  EXPECT_EQ(error_of(run_, folder_ / "never"),
             "train.best_metric = \"bleu\" is never computed with train.score_every = -1");
 }
 
 TEST_F(Run, TheLastStepIsSavedBeforeItsSlowMetrics) {
-  Config::from_string("[task.translation]\nbeam = 1\n", "test").read("task", config_.task);
-  config_.train.score_every = 10;
+  Config::from_string("[task.translation]\nbeam = 1\n", "test").read("task", run_.task);
+  run_.train.score_every = 10;
   const fs::path whole = folder_ / "whole", out = folder_ / "parts";
-  run_training(config_, whole);
+  run_training(run_, whole);
   // Stopped at an intermediate step that is scored, and at the last step.
   for (const int64_t step : {10, 20}) {
     TrainHooks hooks;
     int64_t last = 0;
     hooks.stop = [&, left = step - (step == 10 ? 0 : 10)]() mutable { return --left == 0; };
     hooks.checkpoint = [&](const Trainer& trainer) { last = trainer.step(); };
-    const TrainResult stopped = run_training(config_, out, hooks);
+    const TrainResult stopped = run_training(run_, out, hooks);
     EXPECT_EQ(stopped.outcome, RunOutcome::stopped);
     EXPECT_EQ(last, step);
     EXPECT_EQ(stopped.history.back().step, step == 10 ? 9 : 18);  // a point is added once it is complete
     EXPECT_EQ(read_json(out / "result.json")["outcome"], "stopped");
   }
-  EXPECT_EQ(run_training(config_, out).outcome, RunOutcome::finished);
+  EXPECT_EQ(run_training(run_, out).outcome, RunOutcome::finished);
   auto a = test::contents_of_run(whole), b = test::contents_of_run(out);
   for (auto* each : {&a, &b})
     std::erase_if(*each, [](const auto& entry) {
@@ -368,11 +353,11 @@ TEST_F(Run, TheLastStepIsSavedBeforeItsSlowMetrics) {
 }
 
 TEST_F(Run, AFinishedRunTrainsOnWhenItsStepsAreRaised) {
-  RunConfig longer = config_;
+  RunConfig longer = run_;
   longer.train.steps = 30;
   const TrainResult whole = run_training(longer, folder_ / "whole");
   const fs::path out = folder_ / "run";
-  run_training(config_, out);
+  run_training(run_, out);
   const TrainResult raised = run_training(longer, out);
   EXPECT_EQ(raised.outcome, RunOutcome::finished);
   EXPECT_EQ(raised.steps, 30);
@@ -380,24 +365,24 @@ TEST_F(Run, AFinishedRunTrainsOnWhenItsStepsAreRaised) {
   expect_equal_tensors(folder_ / "whole" / "checkpoints" / "step-000030" / "model.safetensors",
                        out / "checkpoints" / "step-000030" / "model.safetensors");
   EXPECT_EQ(read_json(out / "result.json")["steps"], 30);
-  EXPECT_EQ(error_of(config_, out),
+  EXPECT_EQ(error_of(run_, out),
             out.string() + ": contains a run with a different configuration: train.steps = 30 there, 20 here");
   // The same for epochs.
-  config_.train.epochs = 1;
-  config_.train.steps = 1000;
-  const TrainResult one = run_training(config_, folder_ / "epochs");
-  config_.train.epochs = 2;
-  EXPECT_EQ(run_training(config_, folder_ / "epochs").steps, 2 * one.steps);
+  run_.train.epochs = 1;
+  run_.train.steps = 1000;
+  const TrainResult one = run_training(run_, folder_ / "epochs");
+  run_.train.epochs = 2;
+  EXPECT_EQ(run_training(run_, folder_ / "epochs").steps, 2 * one.steps);
 }
 
 TEST_F(Run, ADamagedResultIsComputedAgain) {
   const fs::path out = folder_ / "run";
-  run_training(config_, out);
+  run_training(run_, out);
   const std::string intact = read_file(out / "result.json");
   for (const char* damaged : {"[]", "3", "{\"outcome\": 3}", "{"}) {
     write_file_atomic(out / "result.json", damaged);
     testing::internal::CaptureStderr();
-    EXPECT_EQ(run_training(config_, out).outcome, RunOutcome::finished) << damaged;
+    EXPECT_EQ(run_training(run_, out).outcome, RunOutcome::finished) << damaged;
     const std::string warnings = testing::internal::GetCapturedStderr();
     EXPECT_NE(warnings.find("result.json"), std::string::npos) << warnings;
     EXPECT_EQ(warnings.find("json.exception"), std::string::npos) << warnings;
@@ -405,11 +390,11 @@ TEST_F(Run, ADamagedResultIsComputedAgain) {
 }
 
 TEST_F(Run, DivergenceIsAResult) {
-  config_.train.optimizer = "sgd";
-  config_.train.schedule = "constant";
-  config_.train.learning_rate = 1e3;
-  config_.train.steps = 1000;
-  const TrainResult result = run_training(config_, folder_ / "run");
+  run_.train.optimizer = "sgd";
+  run_.train.schedule = "constant";
+  run_.train.learning_rate = 1e3;
+  run_.train.steps = 1000;
+  const TrainResult result = run_training(run_, folder_ / "run");
   EXPECT_EQ(result.outcome, RunOutcome::diverged);
   EXPECT_LT(result.steps, 100);
   EXPECT_EQ(result.history.back().step, result.steps + 1);  // the step that was not taken
@@ -419,15 +404,15 @@ TEST_F(Run, DivergenceIsAResult) {
 }
 
 TEST_F(Run, ADecoderIsTrainedAndTakenUpAsAnyModel) {
-  config_.model.kind = "decoder";
-  config_.model.attention = "favor";
+  run_.model.kind = "decoder";
+  run_.model.attention = "favor";
   // A resumed run draws the same random features as an uninterrupted one.
-  config_.model.options = {{"favor", Options(FavorOptions{0, 6})}};
-  const TrainResult whole = run_training(config_, folder_ / "whole");
+  run_.model.options = {{"favor", Options(FavorOptions{0, 6})}};
+  const TrainResult whole = run_training(run_, folder_ / "whole");
   EXPECT_EQ(whole.outcome, RunOutcome::finished);
   EXPECT_LT(whole.history.back().nll, whole.history.front().nll);
-  run_training(config_, folder_ / "parts", stop_after(9));
-  const TrainResult parts = run_training(config_, folder_ / "parts");
+  run_training(run_, folder_ / "parts", test::stop_after(9));
+  const TrainResult parts = run_training(run_, folder_ / "parts");
   expect_equal_history(whole.history, parts.history);
   expect_equal_tensors(latest_checkpoint(folder_ / "whole") / "model.safetensors",
                        latest_checkpoint(folder_ / "parts") / "model.safetensors");

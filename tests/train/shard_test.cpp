@@ -3,19 +3,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <functional>
-#include <map>
 
-#include "copy_task.h"
 #include "divided_training.h"
 #include "plumb/run/directory.h"
-#include "plumb/run/snapshot.h"
-#include "plumb/train/run_training.h"
-#include "plumb/train/trainer.h"
-#include "support/errors.h"
-#include "support/paths.h"
-#include "support/ranks.h"
+#include "run_in_processes.h"
 
 namespace plumb {
 namespace {
@@ -87,12 +79,8 @@ TEST_P(ShardedSteps, GoOnInAnotherForm) {
   const Shape two = in_pieces(2, "parameters"), three = in_pieces(3, "gradients"), alone;
   const Shape begun = from_pieces(3);
   for (const auto& [first, second] :
-       {std::pair(two, alone), {alone, two}, {three, two}, {two, three}, {begun, alone}, {alone, begun}}) {
-    const auto checkpoint = folder_ / fmt::format("{}-{}", first.processes, second.processes);
-    std::filesystem::create_directory(checkpoint);
-    static_cast<void>(trained(first, 5, {}, checkpoint));
-    expect_same(trained(second, 12, checkpoint), one, to_string(first) + ", then " + to_string(second));
-  }
+       {std::pair(two, alone), {alone, two}, {three, two}, {two, three}, {begun, alone}, {alone, begun}})
+    expect_goes_on(first, second, one);
 }
 
 TEST_P(ShardedSteps, OfADividedModel) {
@@ -107,54 +95,28 @@ TEST_P(ShardedSteps, OfADividedModel) {
 INSTANTIATE_TEST_SUITE_P(Of, ShardedSteps, ::testing::ValuesIn(kShardedModels),
                          [](const auto& info) { return info.param.name; });
 
-class ShardedRun : public ::testing::Test {
- protected:
-  ShardedRun() : run_(test::copy_run(folder_ / "data")) {
-    ::setenv("PLUMB_PROGRAM", test::plumb_program().c_str(), 1);
-    test::make_copy_task(folder_ / "data");
-    run_.train.optimizer = "sgd";
-    run_.train.learning_rate = 0.05;
-  }
-  void TearDown() override { ::unsetenv("PLUMB_PROGRAM"); }
-
-  test::TemporaryDirectory folder_;
-  RunConfig run_;
-};
+class ShardedRun : public test::RunInProcesses {};
 
 TEST_F(ShardedRun, IsThatOfOneProcessWithItsMetricsAndGoesOnInOne) {
-  run_.model.dropout = 0.2;
-  const TrainResult one = run_training(run_, folder_ / "one");
-  run_.train.processes = 2;
-  run_.train.shard = "parameters";
-  run_.train.recompute = true;
-  TrainHooks hooks;
-  hooks.stop = [left = 9]() mutable { return --left == 0; };
-  EXPECT_EQ(run_training(run_, folder_ / "run", hooks).outcome, RunOutcome::stopped);
-  hooks.stop = [left = 6]() mutable { return --left == 0; };
-  run_.train.processes = 1;
-  run_.train.shard = "none";
-  run_.train.recompute = false;
-  EXPECT_EQ(run_training(run_, folder_ / "run", hooks).outcome, RunOutcome::stopped);
-  run_.train.processes = 3;
-  run_.train.shard = "gradients";
-  const TrainResult last = run_training(run_, folder_ / "run");
-  EXPECT_EQ(last.outcome, RunOutcome::finished);
+  expect_goes_on_in_one(
+      [](TrainConfig& train) {
+        train.processes = 2;
+        train.shard = "parameters";
+        train.recompute = true;
+      },
+      [](TrainConfig& train) {
+        train.processes = 3;
+        train.shard = "gradients";
+      });
   EXPECT_EQ(load_run_config(folder_ / "run").train.shard, "gradients");
-  ASSERT_EQ(last.history.size(), one.history.size());
-  for (size_t i = 0; i < one.history.size(); ++i) EXPECT_NEAR(last.history[i].nll, one.history[i].nll, 1e-4);
-  ASSERT_TRUE(one.metrics.get("bleu"));
-  EXPECT_NEAR(last.metrics.get("bleu").value(), *one.metrics.get("bleu"), 1e-3);
 }
 
 TEST_F(ShardedRun, RefusesWhatCannotBeCut) {
   const auto refused = [&](const char* shard, const std::function<void(RunConfig&)>& set, const std::string& what) {
-    RunConfig run = run_;
-    run.train.processes = 2;
-    run.train.shard = shard;
-    set(run);
-    EXPECT_EQ(test::message_of([&] { run_training(run, folder_ / "refused"); }),
+    run_.train.processes = 2;
+    run_.train.shard = shard;
+    EXPECT_EQ(std::string(refusal(set).what()),
               fmt::format("{} cannot be combined with train.shard = \"{}\"", what, shard));
-    EXPECT_FALSE(std::filesystem::exists(folder_ / "refused"));
   };
   for (const char* shard : {"gradients", "parameters"}) {
     for (const char* optimizer : {"adafactor", "lamb", "muon", "soap"}) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <memory>
 #include <thread>
 
@@ -21,36 +20,20 @@ namespace {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they use memory of their own
 using test::Process;
 
-struct Status {
-  bool ended = false;
-  int64_t peak = 0;  // most resident memory so far, in bytes
-};
-
-Status status_of(pid_t id) {
-  Status status{.ended = true};
-  std::ifstream file("/proc/" + std::to_string(id) + "/status");
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("State:")) status.ended = line.find('Z') != std::string::npos;
-    if (line.starts_with("VmHWM:")) status.peak = int64_t{1024} * std::stoll(line.substr(6));
-  }
-  return status;
-}
-
 /// 16 layers of width 512: 50 million parameters, in float32 with gradients and Adam's moments 0.81 GB.
-class StartMemory : public ::testing::Test {
+class StartMemory : public ::testing::Test, protected test::CopyTaskFolder {
  protected:
-  StartMemory() : config_(test::copy_run(folder_ / "data")) {
-    test::make_copy_task(folder_ / "data");
-    config_.model.kind = "decoder";
-    config_.model.d_model = 512;
-    config_.model.feed_forward = 2048;
-    config_.model.heads = 8;
-    config_.train.optimizer = "adam";
-    config_.train.shard = "parameters";
-    config_.train.validate_every = 1000;
-    config_.train.checkpoint_every = 2;
+  StartMemory() {
+    run_.model.kind = "decoder";
+    run_.model.d_model = 512;
+    run_.model.feed_forward = 2048;
+    run_.model.heads = 8;
+    run_.train.optimizer = "adam";
+    run_.train.shard = "parameters";
+    run_.train.validate_every = 1000;
+    run_.train.checkpoint_every = 2;
   }
-  void write() { write_file_atomic(folder_ / "config.toml", to_toml(config_)); }
+  void write() { write_file_atomic(folder_ / "config.toml", to_toml(run_)); }
 
   static constexpr int64_t kLayers = 16, kLayer = 12 * 512 * 512;
 
@@ -71,7 +54,7 @@ class StartMemory : public ::testing::Test {
                                           "--config",
                                           (folder_ / "config.toml").string(),
                                           "--out",
-                                          run_.string(),
+                                          out_.string(),
                                           "--set",
                                           "train.steps=" + steps};
       all.push_back(std::make_unique<Process>("env", command));
@@ -80,7 +63,7 @@ class StartMemory : public ::testing::Test {
     for (bool running = true; running; std::this_thread::sleep_for(std::chrono::milliseconds(5))) {
       running = false;
       for (size_t rank = 0; rank < kProcesses; ++rank) {
-        const auto [ended, peak] = status_of(all[rank]->id());
+        const auto [ended, peak] = test::status_of(all[rank]->id());
         running = running || !ended;
         if (rank > 0 || !has_step()) peaks[rank] = std::max(peaks[rank], peak);
       }
@@ -90,27 +73,25 @@ class StartMemory : public ::testing::Test {
   }
 
   [[nodiscard]] bool has_step() const {
-    const std::filesystem::path metrics = run_ / "metrics.jsonl";
+    const std::filesystem::path metrics = out_ / "metrics.jsonl";
     return std::filesystem::exists(metrics) && read_file(metrics).find("\"step\":1,") != std::string::npos;
   }
 
   static constexpr int64_t kProcesses = 4;
-  test::TemporaryDirectory folder_;
-  std::filesystem::path run_ = folder_ / "run";
-  RunConfig config_;
+  std::filesystem::path out_ = folder_ / "run";
 };
 
 TEST_F(StartMemory, IsThatOfPieces) {
-  config_.model.decoder_layers = 1;
+  run_.model.decoder_layers = 1;
   write();
   const std::vector<int64_t> small = peaks("2");
-  std::filesystem::remove_all(run_);
-  config_.model.decoder_layers = kLayers;
+  std::filesystem::remove_all(out_);
+  run_.model.decoder_layers = kLayers;
   write();
   // Weights, gradients and moments, of which a quarter is held, and a layer with its gradients.
   const int64_t more = (kLayers - 1) * kLayer * 16, allowed = more / kProcesses + kLayer * 8;
   const std::vector<int64_t> begun = peaks("2"), resumed = peaks("4");
-  EXPECT_EQ(step_of(latest_checkpoint(run_)), 4);
+  EXPECT_EQ(step_of(latest_checkpoint(out_)), 4);
   for (size_t rank = 0; rank < kProcesses; ++rank) {
     EXPECT_GT(small[rank], 0);
     EXPECT_LT(begun[rank] - small[rank], allowed * 5 / 4) << rank;

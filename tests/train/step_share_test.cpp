@@ -3,11 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 
 #include "copy_task.h"
-#include "plumb/base/error.h"
 #include "plumb/task/datasets.h"
 #include "weighted_task.h"
 
@@ -115,12 +113,15 @@ TEST_F(StepShares, AnUndividedBatchIsTakenAsItIs) {
   EXPECT_EQ(share.micro_batches[0].batch, set_->batch(std::vector<int64_t>{3, 50, 7}));
 }
 
+/// Blocks of lines that are separated by EOS (id 2), each line a sequence.
+TextDataset lines_in_blocks(const std::filesystem::path& split) {
+  write_split(split, std::vector<std::vector<int32_t>>(3), {{5, 6, 2, 7, 8, 9}, {5, 5, 5, 5}, {6, 2, 7, 2, 8}});
+  return {ParallelSplit::open(split).as_running_text(), {}, {0, true}};
+}
+
 TEST(StepSharesOfText, ExamplesMayHaveSeveralSequences) {
   test::TemporaryDirectory folder;
-  // Blocks of lines that are separated by EOS (id 2), each line a sequence.
-  write_split(folder / "split", std::vector<std::vector<int32_t>>(3),
-              {{5, 6, 2, 7, 8, 9}, {5, 5, 5, 5}, {6, 2, 7, 2, 8}});
-  const TextDataset set(ParallelSplit::open(folder / "split").as_running_text(), {}, {0, true});
+  const TextDataset set = lines_in_blocks(folder / "split");
   const auto costs = set.costs();
   for (const int64_t rank : {0, 1}) {
     const StepShare share = step_share(set, costs, Plan{{2, 0, 1}}, {rank, 2, 0});
@@ -135,9 +136,7 @@ TEST(StepSharesOfText, ExamplesMayHaveSeveralSequences) {
 // For example, with a corpus that is sampled more than once per epoch.
 TEST(StepSharesOfText, AnExampleMayOccurTwiceInARow) {
   test::TemporaryDirectory folder;
-  write_split(folder / "split", std::vector<std::vector<int32_t>>(3),
-              {{5, 6, 2, 7, 8, 9}, {5, 5, 5, 5}, {6, 2, 7, 2, 8}});
-  const TextDataset set(ParallelSplit::open(folder / "split").as_running_text(), {}, {0, true});
+  const TextDataset set = lines_in_blocks(folder / "split");
   const auto costs = set.costs();
   for (const int64_t rank : {0, 1}) {
     const StepShare share = step_share(set, costs, Plan{{2, 2, 0, 1}}, {rank, 2, 0});

@@ -269,22 +269,20 @@ TEST(Timeline, ResolvesWhenTheRateDecays) {
             "durations: train.step_decay.at = 2e (6 steps), train.step_decay.at = 130t (7 steps)");
 }
 
-class Lasting : public ::testing::Test {
+class Lasting : public ::testing::Test, protected test::CopyTaskFolder {
  protected:
   Lasting() {
-    test::make_copy_task(folder_ / "data");
-    config_ = test::copy_run(folder_ / "data");
-    config_.train.accumulate = 2;
-    config_.train.log_every = 1;
-    config_.train.score_every = -1;
-    config_.train.keep_checkpoints = 1;
-    config_.train.steps = Duration::parse("3e");
-    config_.train.warm_up = Duration::parse("0.2kt");
-    config_.train.validate_every = Duration::parse("0.5e");
-    config_.train.checkpoint_every = Duration::parse("150t");
-    config_.train.keep_every = Duration::parse("0.75e");
-    config_.watch.every = Duration::parse("1.5e");
-    config_.watch.what = {"updates"};
+    run_.train.accumulate = 2;
+    run_.train.log_every = 1;
+    run_.train.score_every = -1;
+    run_.train.keep_checkpoints = 1;
+    run_.train.steps = Duration::parse("3e");
+    run_.train.warm_up = Duration::parse("0.2kt");
+    run_.train.validate_every = Duration::parse("0.5e");
+    run_.train.checkpoint_every = Duration::parse("150t");
+    run_.train.keep_every = Duration::parse("0.75e");
+    run_.watch.every = Duration::parse("1.5e");
+    run_.watch.what = {"updates"};
   }
 
   /// The number of steps of each epoch, from the plan of its batches.
@@ -292,11 +290,11 @@ class Lasting : public ::testing::Test {
     const auto costs = task()->dataset("train")->costs();
     std::vector<int64_t> steps;
     for (int64_t e = 0; e < epochs; ++e)
-      steps.push_back((std::ssize(plan_batches(costs, config_.train.batch_tokens, 1, e)) + 1) / 2);
+      steps.push_back((std::ssize(plan_batches(costs, run_.train.batch_tokens, 1, e)) + 1) / 2);
     return steps;
   }
   [[nodiscard]] std::unique_ptr<Task> task() const {
-    return make_task({}, DataDirectory::open(folder_ / "data"), config_.model.kind);
+    return make_task({}, DataDirectory::open(folder_ / "data"), run_.model.kind);
   }
 
   /// The first steps by whose ends these numbers of quarter epochs have been seen.
@@ -331,16 +329,13 @@ class Lasting : public ::testing::Test {
     }
     return names;
   }
-
-  test::TemporaryDirectory folder_;
-  RunConfig config_;
 };
 
 TEST_F(Lasting, ARunDoesEverythingAtItsStep) {
   std::vector<int64_t> saved;
   TrainHooks hooks;
   hooks.checkpoint = [&](const Trainer& trainer) { saved.push_back(trainer.step()); };
-  const TrainResult result = run_training(config_, folder_ / "run", hooks);
+  const TrainResult result = run_training(run_, folder_ / "run", hooks);
   EXPECT_EQ(result.outcome, RunOutcome::finished);
   EXPECT_EQ(result.steps, at_quarters({12}).front());
   EXPECT_EQ(validated(result), at_quarters({2, 4, 6, 8, 10, 12}));
@@ -378,7 +373,7 @@ TEST_F(Lasting, ARunDoesEverythingAtItsStep) {
   EXPECT_EQ(checkpoints_in(folder_ / "run"), checkpoint_names({left.begin(), left.end()}));
 
   // The same as a run with these durations in steps.
-  RunConfig plain = config_;
+  RunConfig plain = run_;
   plain.watch = {};
   plain.train.steps = result.steps;
   plain.train.warm_up = warm_up;
@@ -390,12 +385,12 @@ TEST_F(Lasting, ARunDoesEverythingAtItsStep) {
     EXPECT_EQ(again.history[i].learning_rate, result.history[i].learning_rate);
   }
   // config.toml has the durations as given.
-  EXPECT_EQ(load_run_config(folder_ / "run").train, config_.train);
-  EXPECT_EQ(load_run_config(folder_ / "run").watch, config_.watch);
+  EXPECT_EQ(load_run_config(folder_ / "run").train, run_.train);
+  EXPECT_EQ(load_run_config(folder_ / "run").watch, run_.watch);
 }
 
 TEST_F(Lasting, AnInterruptedRunGoesOnToTheSameBytes) {
-  const TrainResult whole = run_training(config_, folder_ / "whole");
+  const TrainResult whole = run_training(run_, folder_ / "whole");
   struct Kill {};
   for (const int64_t at : {int64_t{3}, whole.steps - 2}) {
     TrainHooks hooks;
@@ -403,24 +398,24 @@ TEST_F(Lasting, AnInterruptedRunGoesOnToTheSameBytes) {
       if (point.step == at) throw Kill();
     };
     const fs::path out = folder_ / ("killed-" + std::to_string(at));
-    EXPECT_THROW(run_training(config_, out, hooks), Kill);
-    EXPECT_EQ(run_training(config_, out).steps, whole.steps);
+    EXPECT_THROW(run_training(run_, out, hooks), Kill);
+    EXPECT_EQ(run_training(run_, out).steps, whole.steps);
     EXPECT_EQ(test::contents_of_run(out), test::contents_of_run(folder_ / "whole"));
   }
 }
 
 TEST_F(Lasting, NeitherProcessesNorMicroBatchesChangeTheSteps) {
   ::setenv("PLUMB_PROGRAM", test::plumb_program().c_str(), 1);
-  config_.watch = {};
+  run_.watch = {};
   const fs::path out = folder_ / "run";
   TrainResult last;
   const std::vector<std::pair<int64_t, int64_t>> divisions = {{2, 0}, {1, 20}, {3, 0}, {1, 0}};
   for (const auto& division : divisions) {
-    config_.train.processes = division.first;
-    config_.train.micro_batch_tokens = division.second;
+    run_.train.processes = division.first;
+    run_.train.micro_batch_tokens = division.second;
     TrainHooks hooks;
     hooks.stop = [stops = &division != &divisions.back(), left = 4]() mutable { return stops && --left == 0; };
-    last = run_training(config_, out, hooks);
+    last = run_training(run_, out, hooks);
   }
   ::unsetenv("PLUMB_PROGRAM");
   EXPECT_EQ(last.outcome, RunOutcome::finished);
@@ -432,13 +427,13 @@ TEST_F(Lasting, NeitherProcessesNorMicroBatchesChangeTheSteps) {
 }
 
 TEST_F(Lasting, ARunMayBeMadeLongerInItsUnit) {
-  config_.train.steps = Duration::parse("2e");
+  run_.train.steps = Duration::parse("2e");
   const fs::path out = folder_ / "run";
-  EXPECT_EQ(run_training(config_, out).steps, at_quarters({8}).front());
-  config_.train.steps = 1000;
-  EXPECT_THROW(run_training(config_, out), Error);
-  config_.train.steps = Duration::parse("3e");
-  EXPECT_EQ(run_training(config_, out).steps, at_quarters({12}).front());
+  EXPECT_EQ(run_training(run_, out).steps, at_quarters({8}).front());
+  run_.train.steps = 1000;
+  EXPECT_THROW(run_training(run_, out), Error);
+  run_.train.steps = Duration::parse("3e");
+  EXPECT_EQ(run_training(run_, out).steps, at_quarters({12}).front());
   EXPECT_EQ(load_run_config(out).train.steps, Duration::parse("3e"));
 }
 

@@ -14,22 +14,13 @@
 namespace plumb {
 namespace {
 
-class Training : public ::testing::Test {
+class Training : public ::testing::Test, protected test::CopyTaskFolder {
  protected:
-  Training() : data_(make(folder_ / "data")), run_(test::copy_run(folder_ / "data")) {
-    task_ = make_task({}, data_, run_.model.kind);
-    task_->complete(run_.model);
-    train_ = task_->dataset("train");
-  }
+  Training() : task_(completed_task()), train_(task_->dataset("train")) {}
 
   /// The mean negative log-likelihood of the validation split.
   double valid_nll(Model& model) const {
     return *task_->metrics(evaluate(*task_, model, *task_->dataset("valid"), 64, 0, {})).get("nll");
-  }
-
-  static DataDirectory make(const std::filesystem::path& path) {
-    test::make_copy_task(path);
-    return DataDirectory::open(path);
   }
 
   EncoderDecoder model(at::ScalarType type = at::kFloat) const {
@@ -38,9 +29,6 @@ class Training : public ::testing::Test {
     return model;
   }
 
-  test::TemporaryDirectory folder_;
-  DataDirectory data_;
-  RunConfig run_;
   std::unique_ptr<Task> task_;
   std::unique_ptr<Dataset> train_;
 };
@@ -360,7 +348,8 @@ TEST_F(Training, TheLossOfASplitDoesNotDependOnTheBatches) {
   EncoderDecoder any = model(at::kDouble);
   const Sums whole = evaluate(*task_, any, *task_->dataset("valid"), 100000, 0.1, {});
   const Sums parts = evaluate(*task_, any, *task_->dataset("valid"), 20, 0.1, {});
-  EXPECT_EQ(whole.weight, static_cast<double>(data_.split("valid").target_tokens() + data_.split("valid").size()));
+  const ParallelSplit& valid = task_->data().split("valid");
+  EXPECT_EQ(whole.weight, static_cast<double>(valid.target_tokens() + valid.size()));
   EXPECT_EQ(parts.weight, whole.weight);
   EXPECT_NEAR(parts.nll / parts.weight, whole.nll / whole.weight, 1e-12);
   EXPECT_NEAR(parts.loss / parts.weight, whole.loss / whole.weight, 1e-12);

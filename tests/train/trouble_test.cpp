@@ -1,17 +1,14 @@
 // Numerical trouble: what is found out about it, and the response.
 #include "plumb/trouble/trouble.h"
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <set>
 
 #include "copy_task.h"
 #include "disturbed_task.h"
-#include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/json_fields.h"
 #include "plumb/base/progress.h"
@@ -67,7 +64,8 @@ TEST_F(Trouble, ADamagedParameterIsNamedWithTheSubLayerAndTheSentencesItReaches)
   EXPECT_FALSE(record.findings->again);
   const std::string& text = record.text;
   EXPECT_NE(text.find("src_embed.weight"), std::string::npos) << text;
-  EXPECT_NE(text.find(data_.raw_source("train")[static_cast<size_t>(containing[0])].substr(0, 1)), std::string::npos);
+  EXPECT_NE(text.find(task_->data().raw_source("train")[static_cast<size_t>(containing[0])].substr(0, 1)),
+            std::string::npos);
   const Json found = result.to_json()["troubles"][0]["trouble"];
   EXPECT_EQ(found["kind"], "nonfinite");
   EXPECT_EQ(found["action"], "stop");
@@ -325,9 +323,7 @@ TEST_P(ResumedTrouble, IsThatOfAnUninterruptedRun) {
   EXPECT_FALSE(whole.troubles.empty());
   const fs::path out = folder_ / "parts";
   for (const int64_t steps : {10, 2, 1, 4, 9, 3}) {
-    TrainHooks hooks;
-    hooks.stop = [left = steps]() mutable { return --left == 0; };
-    if (run_training(run_, out, hooks).outcome != RunOutcome::stopped) break;
+    if (run_training(run_, out, test::stop_after(steps)).outcome != RunOutcome::stopped) break;
   }
   const TrainResult resumed = run_training(run_, out);
   EXPECT_EQ(resumed.outcome, whole.outcome);

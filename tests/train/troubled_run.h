@@ -13,23 +13,12 @@
 #include "disturbed_task.h"
 #include "plumb/data/batches.h"
 #include "plumb/model/encoder_decoder.h"
-#include "plumb/run/directory.h"
 
 namespace plumb::test {
 
-class TroubledRun : public ::testing::Test {
+class TroubledRun : public ::testing::Test, protected CopyTaskFolder {
  protected:
-  TroubledRun() : data_(make(folder_ / "data")), run_(copy_run(folder_ / "data")) {
-    task_ = make_task({}, data_, run_.model.kind);
-    task_->complete(run_.model);
-    train_ = task_->dataset("train");
-    run_.train.learning_rate = 0.05;
-  }
-
-  static DataDirectory make(const std::filesystem::path& path) {
-    make_copy_task(path);
-    return DataDirectory::open(path);
-  }
+  TroubledRun() : task_(completed_task()), train_(task_->dataset("train")) { run_.train.learning_rate = 0.05; }
 
   EncoderDecoder model(at::ScalarType type = at::kFloat) const {
     EncoderDecoder model(run_.model, type);
@@ -56,9 +45,6 @@ class TroubledRun : public ::testing::Test {
 
   [[nodiscard]] DisturbedTask nan_at(std::set<int64_t> steps) const { return nan_in_steps(*task_, std::move(steps)); }
 
-  TemporaryDirectory folder_;
-  DataDirectory data_;
-  RunConfig run_;
   std::unique_ptr<Task> task_;
   std::unique_ptr<Dataset> train_;
 };

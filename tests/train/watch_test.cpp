@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
 
 #include "copy_task.h"
 #include "plumb/analysis/watch/critical_rate.h"
@@ -13,7 +12,6 @@
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/json_fields.h"
-#include "plumb/base/text.h"
 #include "plumb/io/safetensors.h"
 #include "plumb/run/directory.h"
 #include "plumb/run/metrics_file.h"
@@ -26,17 +24,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class Watched : public ::testing::Test {
+class Watched : public ::testing::Test, protected test::CopyTaskFolder {
  protected:
   Watched() {
-    test::make_copy_task(folder_ / "data");
-    config_ = test::copy_run(folder_ / "data");
-    config_.watch.every = 4;
-    config_.watch.examples = 6;
+    run_.watch.every = 4;
+    run_.watch.examples = 6;
     Config::from_string(
         "[watch.gradient_noise]\nbatches = 2\nexamples = 3\n[watch.curvature]\nproducts = 3\nfirst_products = 5\n",
         "test")
-        .read("watch", config_.watch);
+        .read("watch", run_.watch);
   }
 
   static std::vector<int64_t> steps_of(const std::vector<WatchRecord>& records) {
@@ -65,7 +61,7 @@ class Watched : public ::testing::Test {
   }
 
   std::string error_of(const std::string& toml) {
-    RunConfig config = config_;
+    RunConfig config = run_;
     const std::string message = test::message_of([&] {
       Config::from_string(toml, "run.toml").read("watch", config.watch);
       run_training(config, folder_ / "refused");
@@ -73,22 +69,19 @@ class Watched : public ::testing::Test {
     EXPECT_FALSE(fs::exists(folder_ / "refused"));
     return message;
   }
-
-  test::TemporaryDirectory folder_;
-  RunConfig config_;
 };
 
 TEST_F(Watched, BeforeTrainingAfterTheFirstStepAndEveryN) {
   std::vector<int64_t> seen;
   TrainHooks hooks;
   hooks.watched = [&](const WatchRecord& record) { seen.push_back(record.step); };
-  const TrainResult result = run_training(config_, folder_ / "run", hooks);
+  const TrainResult result = run_training(run_, folder_ / "run", hooks);
   const std::vector<int64_t> expected = {0, 1, 4, 8, 12, 16, 20};
   EXPECT_EQ(seen, expected);
   EXPECT_EQ(steps_of(result.watched), expected);
   EXPECT_EQ(steps_of(read_watch_records(folder_ / "run" / "metrics.jsonl")), expected);
   for (const WatchRecord& record : result.watched) {
-    for (const std::string& name : config_.watch.what) {
+    for (const std::string& name : run_.watch.what) {
       const auto found = record.watches.find(name);
       ASSERT_EQ(found != record.watches.end(), record.step > 0 || name != "updates") << record.step << name;
       if (found == record.watches.end()) continue;
@@ -114,7 +107,7 @@ TEST_F(Watched, TheRunIsTheSameBitForBit) {
                         {"favor", "attention = \"favor\"\n[model.favor]\nredraw = 3\n", "optimizer = \"muon\"\n"}};
   for (const Case& each : cases) {
     SCOPED_TRACE(each.name);
-    RunConfig watched = config_;
+    RunConfig watched = run_;
     Config::from_string(std::string("[model]\n") + each.model, "test").read("model", watched.model);
     Config::from_string(std::string("[train]\n") + each.train, "test").read("train", watched.train);
     RunConfig plain = watched;
@@ -153,23 +146,21 @@ TEST_F(Watched, TheRunIsTheSameBitForBit) {
 }
 
 TEST_F(Watched, AResumedRunMeasuresTheSame) {
-  const TrainResult whole = run_training(config_, folder_ / "whole");
+  const TrainResult whole = run_training(run_, folder_ / "whole");
   // Interrupted between measurements, then at one, then killed after a measurement without a checkpoint.
   const fs::path out = folder_ / "parts";
   for (const int64_t steps : {3, 5}) {
-    TrainHooks hooks;
-    hooks.stop = [left = steps]() mutable { return --left == 0; };
-    EXPECT_EQ(run_training(config_, out, hooks).outcome, RunOutcome::stopped);
+    EXPECT_EQ(run_training(run_, out, test::stop_after(steps)).outcome, RunOutcome::stopped);
   }
   struct Kill {};
   TrainHooks hooks;
   hooks.watched = [](const WatchRecord& record) {
     if (record.step == 12) throw Kill();
   };
-  EXPECT_THROW(run_training(config_, out, hooks), Kill);
+  EXPECT_THROW(run_training(run_, out, hooks), Kill);
   EXPECT_EQ(steps_of(read_watch_records(out / "metrics.jsonl")).back(), 12);
   EXPECT_EQ(latest_checkpoint(out).filename(), "step-000008");
-  const TrainResult resumed = run_training(config_, out);
+  const TrainResult resumed = run_training(run_, out);
   EXPECT_EQ(timeless(resumed.watched), timeless(whole.watched));
   EXPECT_EQ(timeless(read_watch_records(out / "metrics.jsonl")), timeless(whole.watched));
   expect_same_tensors(latest_checkpoint(folder_ / "whole") / "watch.safetensors",
@@ -187,28 +178,26 @@ TEST_F(Watched, AResumedRunMeasuresTheSame) {
 }
 
 TEST_F(Watched, ARunThatGoesOnFromItsBeginningMeasuresThatOnce) {
-  config_.train.trouble.on_nonfinite = "rollback";  // requires a checkpoint before the first step
-  const TrainResult whole = run_training(config_, folder_ / "whole");
+  run_.train.trouble.on_nonfinite = "rollback";  // requires a checkpoint before the first step
+  const TrainResult whole = run_training(run_, folder_ / "whole");
   const fs::path out = folder_ / "parts";
   struct Kill {};
   TrainHooks hooks;
   hooks.checkpoint = [](const Trainer&) { throw Kill(); };  // after it is written
-  EXPECT_THROW(run_training(config_, out, hooks), Kill);
+  EXPECT_THROW(run_training(run_, out, hooks), Kill);
   EXPECT_EQ(latest_checkpoint(out).filename(), "step-000000");
-  EXPECT_EQ(timeless(run_training(config_, out).watched), timeless(whole.watched));
+  EXPECT_EQ(timeless(run_training(run_, out).watched), timeless(whole.watched));
   EXPECT_EQ(timeless(read_watch_records(out / "metrics.jsonl")), timeless(whole.watched));
 }
 
 TEST_F(Watched, AResumedRunMayBeWatchedOtherwise) {
-  TrainHooks hooks;
-  hooks.stop = [left = 10]() mutable { return --left == 0; };
-  RunConfig plain = config_;
+  RunConfig plain = run_;
   plain.watch = {};
-  run_training(plain, folder_ / "run", hooks);
-  const TrainResult resumed = run_training(config_, folder_ / "run");
+  run_training(plain, folder_ / "run", test::stop_after(10));
+  const TrainResult resumed = run_training(run_, folder_ / "run");
   EXPECT_EQ(steps_of(resumed.watched), (std::vector<int64_t>{12, 16, 20}));
-  EXPECT_EQ(load_run_config(folder_ / "run").watch, config_.watch);
-  EXPECT_NE(config_.watch, WatchConfig());
+  EXPECT_EQ(load_run_config(folder_ / "run").watch, run_.watch);
+  EXPECT_NE(run_.watch, WatchConfig());
 }
 
 TEST_F(Watched, MistakesAreFoundBeforeTraining) {
@@ -221,7 +210,7 @@ TEST_F(Watched, MistakesAreFoundBeforeTraining) {
             "run.toml:2:11: watch.gradient_noise.batches = 1 must lie in [2, 100,000]");
   EXPECT_NE(error_of("[watch]\nsplit = \"traln\"\n"), "accepted");
   // The same for a program that fills the structs.
-  config_.watch.options["curvature"] = Options(CurvatureWatchOptions{.first_products = 0});
+  run_.watch.options["curvature"] = Options(CurvatureWatchOptions{.first_products = 0});
   EXPECT_EQ(error_of(""), "watch.curvature.first_products = 0 must lie in [1, 100,000]");
 }
 
@@ -242,8 +231,8 @@ class Failing final : public Watch {
 TEST_F(Watched, AMeasurementThatFailsIsRecordedAndTheRunGoesOn) {
   static const bool registered = watches().add("failing", "", "", watch_factory<Failing, FailingMeasurement>());
   EXPECT_TRUE(registered);
-  config_.watch.what = {"failing"};
-  const TrainResult result = run_training(config_, folder_ / "run");
+  run_.watch.what = {"failing"};
+  const TrainResult result = run_training(run_, folder_ / "run");
   EXPECT_EQ(result.outcome, RunOutcome::finished);
   const std::vector<WatchRecord> read = read_watch_records(folder_ / "run" / "metrics.jsonl");
   for (const std::vector<WatchRecord>& records : {result.watched, read}) {
