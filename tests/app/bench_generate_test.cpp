@@ -14,11 +14,10 @@ using test::run_plumb;
 using test::TemporaryDirectory;
 
 std::vector<std::string> small(const std::vector<std::string>& more) {
-  std::vector<std::string> all = {"bench",    "generate", "--d-model",    "16", "--feed-forward", "32", "--heads",  "2",
-                                  "--layers", "2",        "--vocabulary", "50", "--length",       "6",  "--tokens", "4",
-                                  "--runs",   "1",        "--json",       "-"};
-  all.insert(all.end(), more.begin(), more.end());
-  return all;
+  return test::with(
+      {"bench",        "generate", "--d-model", "16", "--feed-forward", "32", "--heads", "2", "--layers", "2",
+       "--vocabulary", "50",       "--length",  "6",  "--tokens",       "4",  "--runs",  "1", "--json",   "-"},
+      more);
 }
 
 TEST(BenchGenerate, ReportsBatchesAndWhatAnotherProgramNeeds) {

@@ -17,11 +17,9 @@ using test::run_plumb;
 using test::TemporaryDirectory;
 
 std::vector<std::string> small_decoder(const std::vector<std::string>& more) {
-  std::vector<std::string> all = {"bench",   "optimizer", "--d-model", "16", "--feed-forward", "32",
-                                  "--heads", "2",         "--layers",  "2",  "--vocabulary",   "50",
-                                  "--runs",  "2",         "--json",    "-"};
-  all.insert(all.end(), more.begin(), more.end());
-  return all;
+  return test::with({"bench", "optimizer", "--d-model", "16", "--feed-forward", "32", "--heads", "2", "--layers", "2",
+                     "--vocabulary", "50", "--runs", "2", "--json", "-"},
+                    more);
 }
 
 std::vector<std::string> names_of(const Json& json) {

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include "plumb/base/json.h"
-#include "plumb/base/text.h"
 #include "support/shared_folder.h"
 
 namespace plumb {
@@ -22,13 +21,12 @@ class CheckVerb : public test::SharedFolder<CheckVerb> {
   }
 
   /// The check of a small encoder-decoder at this rate.
-  static Finished check(const std::string& rate, std::vector<std::string> more = {}) {
-    std::vector<std::string> arguments = {"check", "--data", "data", "-q"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return run_plumb(test::with_keys(arguments, {"model.d_model=32", "model.heads=2", "model.feed_forward=64",
-                                                 "model.encoder_layers=1", "model.decoder_layers=1", "model.dropout=0",
-                                                 "train.batch_tokens=500", "train.warm_up=0", "train.decay_start=1000",
-                                                 "train.steps=5000", "train.learning_rate=" + rate}),
+  static Finished check(const std::string& rate, const std::vector<std::string>& more = {}) {
+    const std::vector<std::string> words = test::with({"check", "--data", "data", "-q"}, more);
+    return run_plumb(test::with_keys(words, {"model.d_model=32", "model.heads=2", "model.feed_forward=64",
+                                             "model.encoder_layers=1", "model.decoder_layers=1", "model.dropout=0",
+                                             "train.batch_tokens=500", "train.warm_up=0", "train.decay_start=1000",
+                                             "train.steps=5000", "train.learning_rate=" + rate}),
                      folder_->path());
   }
 };

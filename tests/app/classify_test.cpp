@@ -39,10 +39,9 @@ class ClassifyVerb : public test::SharedFolder<ClassifyVerb> {
   }
 
   static Finished prepare(const std::string& name, const std::vector<std::string>& options) {
-    std::vector<std::string> arguments = {
-        "data", "labels", "--train", path(name + ".tsv"), "--valid", path(name + ".tsv"), "--out", path(name), "-q"};
-    arguments.insert(arguments.end(), options.begin(), options.end());
-    return run_plumb(arguments);
+    const std::string file = path(name + ".tsv");
+    return run_plumb(
+        test::with({"data", "labels", "--train", file, "--valid", file, "--out", path(name), "-q"}, options));
   }
 
   static void train(const std::string& data, const std::string& run, int steps) {
@@ -65,10 +64,9 @@ TEST_F(ClassifyVerb, AnEncoderReadsAtMost512TokensOfATextForItsVector) {
   for (int i = 0; i < 700; ++i) text += " bad";
   write_file_atomic(path("long.txt"), text + '\n');
   const auto embed = [&](const std::vector<std::string>& options) {
-    std::vector<std::string> arguments = {"embed", path("run"), "--text", path("long.txt"), "--out", path("long.npy")};
-    arguments.insert(arguments.end(), options.begin(), options.end());
-    const Finished finished = test::succeeded(run_plumb(arguments));
-    return finished.errors;
+    return test::succeeded(run_plumb(test::with(
+                               {"embed", path("run"), "--text", path("long.txt"), "--out", path("long.npy")}, options)))
+        .errors;
   };
   EXPECT_NE(embed({}).find("were truncated to 512 tokens"), std::string::npos);
   EXPECT_NE(embed({"--max-tokens", "600"}).find("were truncated to 600 tokens"), std::string::npos);

@@ -1,4 +1,5 @@
-// The program from the user's perspective: exit status, and what goes to standard output and standard error.
+// The program from the user's perspective: exit status, and what goes to standard output and standard error. Help is in
+// help_test.cpp.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,8 +8,7 @@
 #include "plumb/base/json.h"
 #include "plumb/base/text.h"
 #include "plumb/ops/device.h"
-#include "plumb/run/config.h"
-#include "support/process.h"
+#include "support/shared_folder.h"
 
 namespace plumb {
 namespace {
@@ -17,14 +17,19 @@ using test::Finished;
 using test::run_plumb;
 using test::TemporaryDirectory;
 
+std::vector<std::string> with_tiny_model(const std::vector<std::string>& words, int layers) {
+  return test::with_keys(
+      words,
+      {"model.d_model=8", "model.heads=2", "model.feed_forward=8", "model.encoder_layers=" + std::to_string(layers),
+       "model.decoder_layers=" + std::to_string(layers), "model.source_vocabulary=16", "model.target_vocabulary=16"});
+}
+
 /// The result of `plumb probe` on a batch, with a tiny model and these keys.
 Json probed(const std::string& batch, const std::vector<std::string>& keys, std::string* refusal = nullptr) {
   const TemporaryDirectory folder;
   write_file_atomic(folder / "batch.json", batch);
-  std::vector<std::string> arguments = {"probe", "--batch", "batch.json", "--seeds", "1", "--json", "-", "-q"};
-  for (const char* key : {"d_model=8", "heads=2", "feed_forward=8", "encoder_layers=1", "decoder_layers=1",
-                          "source_vocabulary=16", "target_vocabulary=16"})
-    arguments.insert(arguments.end(), {"--set", std::string("model.") + key});
+  std::vector<std::string> arguments =
+      with_tiny_model({"probe", "--batch", "batch.json", "--seeds", "1", "--json", "-", "-q"}, 1);
   for (const std::string& key : keys) arguments.insert(arguments.end(), {"--set", "model." + key});
   const Finished finished = run_plumb(arguments, folder.path());
   if (refusal != nullptr) {
@@ -47,12 +52,9 @@ TEST(CommandLine, ProbesAModelThatIsGivenByKeysAlone) {
 Json on_page(const std::string& verb, const std::vector<std::string>& options) {
   const TemporaryDirectory folder;
   write_file_atomic(folder / "batch.json", R"({"source": [[5, 6, 7], [9, 4]], "target": [[8, 9], [6, 5, 4]]})");
-  std::vector<std::string> arguments = {verb, "--batch", "batch.json", "--html", "page.html", "--json", "result.json"};
-  for (const char* key : {"d_model=8", "heads=2", "feed_forward=8", "encoder_layers=2", "decoder_layers=2",
-                          "source_vocabulary=16", "target_vocabulary=16"})
-    arguments.insert(arguments.end(), {"--set", std::string("model.") + key});
-  arguments.insert(arguments.end(), options.begin(), options.end());
-  const Finished finished = test::succeeded(run_plumb(arguments, folder.path()));
+  const std::vector<std::string> words =
+      with_tiny_model({verb, "--batch", "batch.json", "--html", "page.html", "--json", "result.json"}, 2);
+  const Finished finished = test::succeeded(run_plumb(test::with(words, options), folder.path()));
   EXPECT_NE(finished.errors.find("page.html"), std::string::npos) << finished.errors;
   const std::string page = read_file(folder / "page.html"), open = "<script type=\"application/json\" id=\"results\">";
   const size_t begin = page.find(open) + open.size();
@@ -127,12 +129,6 @@ TEST(CommandLine, ProbesADecoderThatClassifies) {
   EXPECT_NE(refusal.find("or with model.labels {\"tokens\", \"labels\"}"), std::string::npos) << refusal;
 }
 
-TEST(CommandLine, NamesItsVersion) {
-  const Finished finished = test::succeeded(run_plumb({"--version"}));
-  EXPECT_TRUE(finished.output.starts_with("plumb 0.")) << finished.output;
-  EXPECT_EQ(finished.errors, "");
-}
-
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they reserve address space themselves
 // OpenBLAS would try forever to allocate its buffers.
 TEST(CommandLine, TooLittleAddressSpaceIsAnErrorThatSaysHowMuchIsNeeded) {
@@ -159,17 +155,6 @@ TEST(CommandLine, TooLittleAddressSpaceIsAnErrorThatSaysHowMuchIsNeeded) {
   }
 }
 #endif
-
-TEST(CommandLine, HelpGoesToStandardOutput) {
-  const Finished finished = test::succeeded(run_plumb({"--help"}));
-  EXPECT_NE(finished.output.find("score"), std::string::npos);
-  EXPECT_EQ(finished.errors, "");
-}
-
-TEST(CommandLine, HelpOfAVerbHasAnExample) {
-  const Finished finished = test::succeeded(run_plumb({"score", "--help"}));
-  EXPECT_NE(finished.output.find("Example:\n  plumb score "), std::string::npos) << finished.output;
-}
 
 TEST(CommandLine, WrongUsageHasStatusTwo) {
   for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
@@ -198,24 +183,6 @@ TEST(CommandLine, AMisspelledVerbIsAnsweredWithTheNearest) {
             "plumb: error: unknown command 'prepar' of plumb data\nhint: did you mean 'prepare'?\n");
 }
 
-TEST(CommandLine, HelpIsAVerbToo) {
-  EXPECT_EQ(run_plumb({"help"}).output, run_plumb({"--help"}).output);
-  EXPECT_EQ(run_plumb({"help", "data", "text"}).output, run_plumb({"data", "text", "--help"}).output);
-  EXPECT_EQ(run_plumb({"help", "trian"}).errors,
-            "plumb: error: unknown command, key or option 'trian'\nhint: did you mean 'train'?\n");
-}
-
-TEST(CommandLine, HelpFindsSectionsOptionsAndArguments) {
-  const auto help = [](const std::string& word) { return run_plumb({"help", word}).output; };
-  EXPECT_EQ(help("axis").find("[[study.axis]]\n# a key of [model] or [train]"), 0U) << help("axis");
-  EXPECT_EQ(help("study.axis"), help("axis"));
-  EXPECT_EQ(run_plumb({"config", "study.axis"}).output, help("axis"));
-  EXPECT_NE(help("claim").find("\nquantity = "), std::string::npos) << help("claim");
-  EXPECT_EQ(help("register").find("plumb study --register: Only write down"), 0U) << help("register");
-  EXPECT_EQ(help("studies"), "plumb list studies: List the available variants with their equations and papers\n");
-  EXPECT_NE(run_plumb({"help", "learnign_rate"}).errors.find("did you mean 'learning_rate'?"), std::string::npos);
-}
-
 TEST(CommandLine, ValuesOfTheWrongTypeAreToldInOneForm) {
   const auto errors = [](const std::vector<std::string>& arguments) { return run_plumb(arguments).errors; };
   EXPECT_EQ(errors({"probe", "--data", "x", "--pairs", "ten"})
@@ -236,37 +203,6 @@ TEST(CommandLine, ValuesOfTheWrongTypeAreToldInOneForm) {
   }
 }
 
-TEST(CommandLine, ListsAKindByItsPluralToo) {
-  EXPECT_EQ(run_plumb({"list", "alarms"}).output, run_plumb({"list", "alarm"}).output);
-}
-
-TEST(CommandLine, HelpExplainsKeysToo) {
-  const std::string rate = run_plumb({"help", "train.learning_rate"}).output;
-  EXPECT_EQ(rate.find("[train]\n# peak learning rate"), 0U) << rate;
-  EXPECT_NE(rate.find("\nlearning_rate = 0.0005\n"), std::string::npos) << rate;
-  EXPECT_EQ(run_plumb({"help", "lr"}).output, run_plumb({"help", "learning_rate"}).output);
-  EXPECT_NE(run_plumb({"help", "norm"}).output.find("one of batchnorm"), std::string::npos);
-  EXPECT_EQ(run_plumb({"help", "nonsense"}).status, 2);
-}
-
-TEST(CommandLine, ConfigPrintsAConfigurationThatIsTheDefault) {
-  const TemporaryDirectory directory;
-  const Finished printed = run_plumb({"config"});
-  EXPECT_EQ(printed.status, 0) << printed.errors;
-  write_file_atomic(directory / "all.toml", printed.output);
-  const Config config = Config::from_file(directory / "all.toml");
-  const RunConfig read = read_run_config(config);
-  EXPECT_EQ(to_toml(read), to_toml(RunConfig{}));
-
-  const std::string part = run_plumb({"config", "train.trouble"}).output;
-  EXPECT_EQ(part.find("[train.trouble]\n"), 0U) << part;
-  EXPECT_EQ(part.find("[model]"), std::string::npos);
-  EXPECT_NE(run_plumb({"config", "study"}).output.find("[training]"), std::string::npos);
-  const Finished wrong = run_plumb({"config", "trian"});
-  EXPECT_EQ(wrong.status, 2);
-  EXPECT_NE(wrong.errors.find("did you mean 'train'?"), std::string::npos) << wrong.errors;
-}
-
 TEST(CommandLine, WordsOfOtherToolsAreUnderstood) {
   const auto errors = [](const std::vector<std::string>& arguments) { return run_plumb(arguments).errors; };
   EXPECT_NE(errors({"train", "--out", "x", "--steps", "10"}).find("it is a key: --set train.steps=…"),
@@ -280,12 +216,6 @@ TEST(CommandLine, WordsOfOtherToolsAreUnderstood) {
   EXPECT_NE(of_key("model.n_head=2").find("did you mean 'heads'?"), std::string::npos);
   EXPECT_EQ(errors({"hlep"}), "plumb: error: unknown command 'hlep'\nhint: did you mean 'help'?\n");
   EXPECT_EQ(run_plumb({"version"}).output, run_plumb({"--version"}).output);
-}
-
-TEST(CommandLine, WithoutWordsItPrintsHelp) {
-  const Finished finished = run_plumb({});
-  EXPECT_EQ(finished.status, 0);
-  EXPECT_EQ(finished.output, run_plumb({"--help"}).output);
 }
 
 TEST(CommandLine, AMisspelledOptionIsAnsweredWithTheNearest) {
@@ -410,32 +340,6 @@ TEST(CommandLine, JsonOfTheWrongStructureIsReportedPlainly) {
     EXPECT_EQ(finished.status, 1) << batch;
     EXPECT_EQ(finished.errors.find("[json"), std::string::npos) << finished.errors;
   }
-}
-
-TEST(CommandLine, StudyHelpNamesEveryStudy) {
-  const std::string help = run_plumb({"study", "--help"}).output;
-  size_t studies = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(test::source_directory() / "studies")) {
-    if (entry.path().extension() != ".toml") continue;
-    EXPECT_NE(help.find(entry.path().stem().string()), std::string::npos) << entry.path();
-    ++studies;
-  }
-  EXPECT_GT(studies, 5U);
-}
-
-TEST(CommandLine, ListsStudiesWithWhatTheyRead) {
-  const std::string text = run_plumb({"list", "studies"}).output;
-  const auto reads = [&](const std::string& study) {
-    const size_t begin = text.find("Reads ", text.find(study));
-    return text.substr(begin, text.find('\n', begin) - begin);
-  };
-  EXPECT_EQ(reads("layernorm "), "Reads text that Plumb makes");
-  EXPECT_EQ(reads("xiong_figure3 "), "Reads multi30k, which `plumb data get multi30k --out multi30k` downloads");
-  EXPECT_EQ(reads("bert_warmup "), "Reads general.txt, plain text of yours: --set 'data.train=[\"FILE\"]'");
-}
-
-TEST(CommandLine, HelpNamesTheExitStatuses) {
-  EXPECT_NE(run_plumb({"--help"}).output.find("Exit status: 0 "), std::string::npos);
 }
 
 TEST(CommandLine, ADeviceThatIsNotThereIsAnErrorBeforeAnythingElse) {

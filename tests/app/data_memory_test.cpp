@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <thread>
 
@@ -17,22 +16,6 @@ namespace {
 #ifndef __SANITIZE_ADDRESS__  // it keeps freed memory
 namespace fs = std::filesystem;
 
-/// The system's information about a process.
-struct Status {
-  bool ended = false;
-  int64_t peak = 0;  // most memory so far, in bytes
-};
-
-Status status_of(pid_t id) {
-  Status status;
-  std::ifstream file("/proc/" + std::to_string(id) + "/status");
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("State:")) status.ended = line.find('Z') != std::string::npos;
-    if (line.starts_with("VmHWM:")) status.peak = int64_t{1024} * std::stoll(line.substr(6));
-  }
-  return status;
-}
-
 /// Runs `plumb` and returns its peak memory. The system's figure for ended processes would include the parent's memory
 /// at the fork.
 int64_t peak_of(const std::vector<std::string>& arguments) {
@@ -40,10 +23,10 @@ int64_t peak_of(const std::vector<std::string>& arguments) {
   const fs::path program = fs::canonical(test::plumb_program()),
                  running = "/proc/" + std::to_string(process.id()) + "/exe";
   int64_t peak = 0;
-  for (Status status; !status.ended; std::this_thread::sleep_for(std::chrono::milliseconds(1))) {
+  for (test::ProcessStatus status; !status.ended; std::this_thread::sleep_for(std::chrono::milliseconds(1))) {
     std::error_code gone;
     const bool begun = fs::read_symlink(running, gone) == program;
-    status = status_of(process.id());
+    status = test::status_of(process.id());
     if (begun) peak = std::max(peak, status.peak);
   }
   test::succeeded(process.wait());

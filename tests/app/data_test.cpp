@@ -61,9 +61,8 @@ TEST(DataLabels, SaysWhichOptionHelps) {
       << finished.errors;
   for (const std::vector<std::string>& wrong : std::vector<std::vector<std::string>>{
            {"--separator", "semicolon"}, {"--encoding", "ebcdic"}, {"--tokenizer-from", "x", "--vocabulary", "9"}}) {
-    std::vector<std::string> arguments = {"data", "labels", "--train", "x", "--out", "y"};
-    arguments.insert(arguments.end(), wrong.begin(), wrong.end());
-    EXPECT_EQ(run_plumb(arguments).status, 2) << wrong.front();
+    EXPECT_EQ(run_plumb(test::with({"data", "labels", "--train", "x", "--out", "y"}, wrong)).status, 2)
+        << wrong.front();
   }
 }
 

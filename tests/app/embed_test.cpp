@@ -102,9 +102,7 @@ TEST_F(EmbedVerb, OptionsComeBeforeTheFolders) {
   EXPECT_GT(std::abs(square - 1), 1e-3);
 
   const auto refused = [](const std::vector<std::string>& options, const std::string& part) {
-    std::vector<std::string> arguments = {"embed", path("run"), "--text", path("one.txt")};
-    arguments.insert(arguments.end(), options.begin(), options.end());
-    const Finished finished = run_plumb(arguments);
+    const Finished finished = run_plumb(test::with({"embed", path("run"), "--text", path("one.txt")}, options));
     EXPECT_NE(finished.status, 0);
     EXPECT_NE(finished.errors.find(part), std::string::npos) << finished.errors;
   };

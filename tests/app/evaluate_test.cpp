@@ -1,5 +1,4 @@
 // plumb evaluate: from an imported model to results, including resumption after an interruption.
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "plumb/base/files.h"
@@ -24,9 +23,7 @@ class EvaluateVerb : public ::testing::Test {
   [[nodiscard]] std::string items(const std::string& name) const { return (golden_ / name).string(); }
 
   [[nodiscard]] Finished evaluate(const std::string& tasks, const std::vector<std::string>& options) const {
-    std::vector<std::string> arguments = {"evaluate", path("run"), "--tasks", tasks, "-q"};
-    arguments.insert(arguments.end(), options.begin(), options.end());
-    return run_plumb(arguments);
+    return run_plumb(test::with({"evaluate", path("run"), "--tasks", tasks, "-q"}, options));
   }
 
   const test::TemporaryDirectory scratch_;

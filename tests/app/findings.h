@@ -4,20 +4,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <limits>
 #include <map>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "plumb/analysis/sweep.h"
 #include "plumb/base/files.h"
 #include "plumb/base/json.h"
+#include "support/entries.h"
 #include "support/paths.h"
 
 namespace plumb::findings {
+
+using test::with_id;
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// The entropy of the validation labels (task/baseline.h) of the studies' data, which the files do not have. That of
@@ -55,12 +56,6 @@ inline std::string with_limits(const Interval& interval) {
 }
 inline std::string with_limits(const Json& mean, const Json& low, const Json& high) {
   return with_limits(mean.get<double>(), low.get<double>(), high.get<double>());
-}
-
-inline const Json& with_id(const Json& list, const std::string& id) {
-  const auto found = std::find_if(list.begin(), list.end(), [&](const Json& each) { return each["id"] == id; });
-  if (found == list.end()) throw std::out_of_range(id);
-  return *found;
 }
 
 inline double number_or_infinity(const Json& cell) { return cell.is_null() ? kInfinity : cell.get<double>(); }

@@ -6,10 +6,8 @@
 #include <set>
 #include <utility>
 
-#include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/json.h"
-#include "plumb/base/text.h"
 #include "plumb/data/directory.h"
 #include "support/shared_folder.h"
 
@@ -46,9 +44,7 @@ class GenerateVerb : public test::SharedFolder<GenerateVerb> {
   }
 
   static Finished generate(const std::vector<std::string>& options, const std::string& run = "run") {
-    std::vector<std::string> arguments = {"generate", path(run), "-q"};
-    arguments.insert(arguments.end(), options.begin(), options.end());
-    return run_plumb(arguments);
+    return run_plumb(test::with({"generate", path(run), "-q"}, options));
   }
 
   /// The samples in the --json output.
@@ -105,11 +101,7 @@ TEST_F(GenerateVerb, WhatItLearned) {
 
 TEST_F(GenerateVerb, IsAFunctionOfSeedAndSample) {
   const std::vector<std::string> options = {"--prompt", "the", "--samples", "4", "--max-tokens", "12"};
-  const auto with = [&](const std::vector<std::string>& more) {
-    std::vector<std::string> all = options;
-    all.insert(all.end(), more.begin(), more.end());
-    return samples(all);
-  };
+  const auto with = [&](const std::vector<std::string>& more) { return samples(test::with(options, more)); };
   const Json first = samples(options);
   EXPECT_EQ(with({"--batch-rows", "3", "--threads", "1"}), first);
   EXPECT_EQ(with({"--seed", "1"}), first);

@@ -27,12 +27,11 @@ class TrainVerb : public test::SharedFolder<TrainVerb> {
 
   /// The arguments to train a tiny model, followed by `more`.
   static std::vector<std::string> arguments(const std::string& out, const std::vector<std::string>& more) {
-    std::vector<std::string> all =
+    return test::with(
         test::with_keys({"train", "--data", "data", "--out", out, "-q"},
                         {"model.d_model=16", "model.heads=2", "model.feed_forward=16", "model.encoder_layers=1",
-                         "model.decoder_layers=1", "train.batch_tokens=500", "task.translation.beam=0"});
-    all.insert(all.end(), more.begin(), more.end());
-    return all;
+                         "model.decoder_layers=1", "train.batch_tokens=500", "task.translation.beam=0"}),
+        more);
   }
   static Finished train(const std::string& out, const std::vector<std::string>& more) {
     return run_plumb(arguments(out, more), folder_->path());
