@@ -10,6 +10,7 @@
 #include "plumb/analysis/watch/curvature.h"
 #include "plumb/analysis/watch/updates.h"
 #include "plumb/train/trainer.h"
+#include "support/contains.h"
 #include "support/paths.h"
 #include "train/copy_task.h"
 
@@ -77,18 +78,17 @@ TEST_F(DiagnosisOfARun, HoldsTheLastWatchesCurvatureAgainstTheThreshold) {
   watched_.push_back({410, {{"updates", {.result = Described(UpdateMeasurement{{}, 1.0})}}}});
   std::string text = said("curvature");
   EXPECT_TRUE(text.starts_with("λ_max(H)·η was 6.1 at the last watch, step 400, above 2, ")) << text;
-  EXPECT_NE(text.find("50% of that direction is tgt_embed.weight→a learning rate below 0.0033 "), std::string::npos)
-      << text;
+  EXPECT_CONTAINS(text, "50% of that direction is tgt_embed.weight→a learning rate below 0.0033 ");
   found.hessian.found.value = 100;
   watched_[0].watches["curvature"].result = Described(found);
   text = said("curvature");
   EXPECT_TRUE(text.starts_with("λ_max(H)·η was 1 at the last watch, step 400, below 2, ")) << text;
-  EXPECT_NE(text.find("→\n"), std::string::npos) << text;  // not a reason, so no advice
+  EXPECT_CONTAINS(text, "→\n");  // not a reason, so no advice
 }
 
 TEST_F(DiagnosisOfARun, MeasuresTheCurvatureWhereNoWatchHas) {
   const std::string text = said("curvature");
-  EXPECT_NE(text.find(" at the end, "), std::string::npos) << text;
+  EXPECT_CONTAINS(text, " at the end, ");
   model_->parameters().flat().detach()[0] = NAN;
   EXPECT_EQ(said("curvature"), "");
   EXPECT_EQ(said("critical_rate"), "");
@@ -123,14 +123,14 @@ TEST_F(DiagnosisOfARun, TheCriticalRateIsWhereAStepBeginsToRaiseTheLoss) {
 }
 
 TEST_F(DiagnosisOfARun, NamesTheAttentionWithTheLargestLogit) {
-  EXPECT_NE(said("attention").find("→\n"), std::string::npos);
+  EXPECT_CONTAINS(said("attention"), "→\n");
   ActivationMeasurement found;
   found.largest_logit = {{"decoder.layers.0.self_attention", 3.5}};
   watched_.push_back({400, {{"activations", {.result = Described(found)}}}});
   model_->parameters().at("decoder.layers.0.self_attn.in_proj_weight").value.detach().mul_(100);
   const std::string text = said("attention");
-  EXPECT_NE(text.find(" (decoder.layers.0.self_attention), and the lowest"), std::string::npos) << text;
-  EXPECT_NE(text.find("; at step 400 that logit was 3.5→model.qk_norm"), std::string::npos) << text;
+  EXPECT_CONTAINS(text, " (decoder.layers.0.self_attention), and the lowest");
+  EXPECT_CONTAINS(text, "; at step 400 that logit was 3.5→model.qk_norm");
 }
 
 TEST_F(DiagnosisOfARun, ComparesTheGradientsOfTheFirstAndTheLastLayer) {

@@ -116,7 +116,7 @@ TEST(Initialization, ProbeMeasuresWhatItsOptionsSay) {
   for (const char* expected :
        {"\nbackward gain:", "decoder.layers.0.cross_attention.stream", "multiply out",
         "\nfirst step of adam:", "critical learning rate", "momentum makes steps 10 times as long", "\ncurvature:"})
-    EXPECT_NE(text.output.find(expected), std::string::npos) << expected << '\n' << text.output;
+    EXPECT_CONTAINS(text.output, expected);
   const test::Finished alone = test::run_plumb({"probe", "--config", golden_file(".toml").string(), "--batch",
                                                 golden_file(".json").string(), "--layer-curvature", "5"});
   EXPECT_EQ(alone.status, 2) << alone.errors;

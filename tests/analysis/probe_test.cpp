@@ -352,9 +352,9 @@ TEST(Program, PrintsATableOfLayers) {
   const Case c("post_deep");
   const test::Finished run = test::succeeded(
       test::run_plumb({"probe", "--config", c.file(".toml"), "--batch", c.file(".json"), "--seeds", "3"}));
-  EXPECT_NE(run.output.find("3 measurements"), std::string::npos) << run.output;
-  EXPECT_NE(run.output.find("theory: 0.2027"), std::string::npos) << run.output;
-  EXPECT_NE(run.output.find("\n      6 "), std::string::npos) << run.output;
+  EXPECT_CONTAINS(run.output, "3 measurements");
+  EXPECT_CONTAINS(run.output, "theory: 0.2027");
+  EXPECT_CONTAINS(run.output, "\n      6 ");
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "plumb/analysis/sweep.h"
 #include "plumb/base/files.h"
 #include "plumb/base/random.h"
+#include "support/contains.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -258,7 +259,7 @@ TEST(Rules, ErrAtMostInOneOfTwentyCasesAsDocumented) {
                                         one.claim_is_true ? "yes" : "no", rates.supported, rates.contradicted,
                                         rates.smaller, rates.undecided, rates.not_testable);
     table += row;
-    EXPECT_NE(page.find(row), std::string::npos) << row;
+    EXPECT_CONTAINS(page, row);
   }
   if (HasFailure()) ADD_FAILURE() << "the table for docs/verdicts.md:\n" << table;
 }

@@ -11,6 +11,7 @@
 #include "plumb/analysis/sweep.h"
 #include "plumb/base/error.h"
 #include "plumb/base/random.h"
+#include "support/contains.h"
 
 namespace plumb {
 namespace {
@@ -68,8 +69,7 @@ TEST(JudgePrediction, IsSupportedOnlyWhereNoLawWouldFail) {
   const Judgment judged = judge_prediction(good, {-0.02, -0.03, -0.04}, "a guess", 0.05);
   EXPECT_NEAR(judged.effect.mean, 0, 1e-15);
   EXPECT_EQ(judged.reason.find("a guess may predict as well: off by −0.03 ("), 0U) << judged.reason;
-  EXPECT_NE(judged.rule.find("supported only if the interval of the errors of a guess lies outside"),
-            std::string::npos);
+  EXPECT_CONTAINS(judged.rule, "supported only if the interval of the errors of a guess lies outside");
 }
 
 // Whatever was measured, a claim of an effect is contradicted only if the interval excludes every effect in its
@@ -154,7 +154,7 @@ TEST(JudgeEach, EveryConditionHasToHold) {
   const Judgment shown = judge_each({{{-1, 0, 1}, Region::above(0.4)}, {three, Region::above(3.4)}});
   EXPECT_EQ(shown.outcome, Outcome::contradicted);
   EXPECT_NEAR(shown.effect.mean, 3, 1e-12);
-  EXPECT_NE(both.rule.find("in each of 2 conditions, of which this is the worst"), std::string::npos) << both.rule;
+  EXPECT_CONTAINS(both.rule, "in each of 2 conditions, of which this is the worst");
 }
 
 TEST(JudgeReadings, ADenominatorCannotTurnTheVerdict) {

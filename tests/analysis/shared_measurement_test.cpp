@@ -13,6 +13,7 @@
 #include "plumb/base/error.h"
 #include "plumb/train/launched.h"
 #include "support/batches.h"
+#include "support/contains.h"
 #include "support/processor_time.h"
 #include "support/ranks.h"
 #include "tiny_translator.h"
@@ -343,8 +344,7 @@ TEST(SharedMeasurements, AnErrorInOneProcessEndsAllWithItsReason) {
         }
       });
       ASSERT_EQ(messages.size(), 3U);
-      for (const std::string& message : messages)
-        EXPECT_NE(message.find("the sentences are too long"), std::string::npos) << message;
+      for (const std::string& message : messages) EXPECT_CONTAINS(message, "the sentences are too long");
     }
   }
   // Messages sent to a rank that no longer receives do not keep one of its threads busy.

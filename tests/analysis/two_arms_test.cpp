@@ -63,7 +63,7 @@ TEST(TwoArms, FailedRunsAreCounted) {
 TEST(TwoArms, RepetitionsOfOneSeedDecideNothing) {
   const Judgment judgment = compare_arms({1, 1, 1}, {0.5, 0.5, 0.5}, {}).judgment;
   EXPECT_EQ(judgment.outcome, Outcome::undecided);
-  EXPECT_NE(judgment.reason.find("repeated with one seed"), std::string::npos) << judgment.reason;
+  EXPECT_CONTAINS(judgment.reason, "repeated with one seed");
 }
 
 // By the noncentral t distribution (scipy.stats.nct): at 5%, 80 of 100 comparisons are decided with 4, 14 and 51 seeds
@@ -182,7 +182,7 @@ TEST(TwoArms, ErrAtMostInOneOfTwentyCasesAsDocumented) {
     const bool better = one.gain > one.rule.margin;
     const std::string row = fmt::format("| {} | {} | {:.1f} | {:.1f} |\n", one.name, better ? "yes" : "no",
                                         shares.supported, shares.contradicted);
-    EXPECT_NE(page.find(row), std::string::npos) << row;
+    EXPECT_CONTAINS(page, row);
     EXPECT_LE(shares.contradicted, 5 + kNoise) << row;
     EXPECT_LE(better ? 0 : shares.supported, 5 + kNoise) << row;
     EXPECT_GE(one.gain == 2 && one.first == 5 ? shares.supported : 100, 80) << row;

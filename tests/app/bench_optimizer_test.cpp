@@ -69,7 +69,7 @@ TEST(BenchOptimizer, TakesTheOptimizersAskedForInTheirOrder) {
   EXPECT_EQ(names_of(Json::parse(finished.output)), (std::vector<std::string>{"sgd", "adam"}));
   const Finished unknown = run_plumb(small_decoder({"--optimizer", "sgd,adan"}));
   EXPECT_NE(unknown.status, 0);
-  EXPECT_NE(unknown.errors.find("unknown optimizer 'adan'"), std::string::npos) << unknown.errors;
+  EXPECT_CONTAINS(unknown.errors, "unknown optimizer 'adan'");
 }
 
 TEST(BenchOptimizer, CautiousStepsExcludeOptimizersThatAverage) {

@@ -61,7 +61,7 @@ TEST_F(CheckVerb, WritesAPage) {
   ASSERT_EQ(check("0.004", {"--out", "checked", "--budget", "100g"}).status, 0);
   const Json document = read_json(*folder_ / "checked/check.json");
   EXPECT_EQ(document["schema"], "plumb.check/1");
-  EXPECT_NE(read_file(*folder_ / "checked/report.html").find("Loss against learning rate"), std::string::npos);
+  EXPECT_CONTAINS(read_file(*folder_ / "checked/report.html"), "Loss against learning rate");
   EXPECT_EQ(check("0.004", {"--out", "data"}).status, 1);  // holds something else
 }
 
@@ -74,8 +74,8 @@ TEST_F(CheckVerb, AlarmsAreMeasuredAlongTraining) {
   ASSERT_EQ(finished.status, 0) << finished.errors;
   const std::string metrics = read_file(*folder_ / "watched/metrics.jsonl");
   for (const char* alarm : {"backward_gain", "epsilon", "gradient_at_input"})
-    EXPECT_NE(metrics.find(std::string("\"alarm\":\"") + alarm + '"'), std::string::npos) << alarm;
-  EXPECT_EQ(metrics.find("\"alarm\":\"duplicates\""), std::string::npos) << "looks at the data, once";
+    EXPECT_CONTAINS(metrics, std::string("\"alarm\":\"") + alarm + '"') << alarm;
+  EXPECT_LACKS(metrics, "\"alarm\":\"duplicates\"") << "looks at the data, once";
 }
 
 TEST_F(CheckVerb, RefusesWhatTrainingRefuses) {
@@ -84,7 +84,7 @@ TEST_F(CheckVerb, RefusesWhatTrainingRefuses) {
   EXPECT_EQ(check("0.004", {"--budget", "lots"}).status, 2);
   const Finished long_warm_up = run_plumb({"check", "--data", "data", "--set", "train.warm_up=0"}, folder_->path());
   EXPECT_EQ(long_warm_up.status, 1);  // the rate would decay from the first step
-  EXPECT_NE(long_warm_up.errors.find("decay_start"), std::string::npos) << long_warm_up.errors;
+  EXPECT_CONTAINS(long_warm_up.errors, "decay_start");
 }
 
 }  // namespace

@@ -68,9 +68,9 @@ TEST_F(ClassifyVerb, AnEncoderReadsAtMost512TokensOfATextForItsVector) {
                                {"embed", path("run"), "--text", path("long.txt"), "--out", path("long.npy")}, options)))
         .errors;
   };
-  EXPECT_NE(embed({}).find("were truncated to 512 tokens"), std::string::npos);
-  EXPECT_NE(embed({"--max-tokens", "600"}).find("were truncated to 600 tokens"), std::string::npos);
-  EXPECT_EQ(embed({"--max-tokens", "5000"}).find("truncated"), std::string::npos);
+  EXPECT_CONTAINS(embed({}), "were truncated to 512 tokens");
+  EXPECT_CONTAINS(embed({"--max-tokens", "600"}), "were truncated to 600 tokens");
+  EXPECT_LACKS(embed({"--max-tokens", "5000"}), "truncated");
 }
 
 TEST_F(ClassifyVerb, ALabelAndItsProbabilityForEveryLine) {
@@ -122,8 +122,8 @@ TEST_F(ClassifyVerb, SeveralModelsVoteWithTheMeanOfTheirProbabilities) {
   }
   const Finished other = classify(input, "run", path("pair-run"));
   EXPECT_EQ(other.status, 1);
-  EXPECT_NE(other.errors.find("blame, praise"), std::string::npos) << other.errors;
-  EXPECT_NE(other.errors.find("other, same"), std::string::npos) << other.errors;
+  EXPECT_CONTAINS(other.errors, "blame, praise");
+  EXPECT_CONTAINS(other.errors, "other, same");
 }
 
 TEST_F(ClassifyVerb, MeasuresASplit) {
@@ -173,20 +173,20 @@ TEST_F(ClassifyVerb, FindsALabelInGeneratedText) {
   EXPECT_NEAR(rates["expected_maximum"].get<double>(), (bad(1) + std::max(bad(2), bad(3))) / 2, 1e-6);
   EXPECT_DOUBLE_EQ(rates["at_least_once"].get<double>(), 0.5);
   EXPECT_LE(rates["mean_low"].get<double>(), rates["mean"].get<double>());
-  EXPECT_NE(classify("", "run", options).output.find("\nat_least_once\t0.5000\t0.0000 to 1.0000\n"), std::string::npos);
+  EXPECT_CONTAINS(classify("", "run", options).output, "\nat_least_once\t0.5000\t0.0000 to 1.0000\n");
 
   EXPECT_EQ(classify("", "run", "--generated " + path("generated.json")).status, 2);
   EXPECT_EQ(classify("", "run", options + " --split valid").status, 2);
   const Finished unknown = classify("", "run", "--label toxic --generated " + path("generated.json"));
   EXPECT_EQ(unknown.status, 2);
-  EXPECT_NE(unknown.errors.find("the model has no label 'toxic', only blame, praise"), std::string::npos);
+  EXPECT_CONTAINS(unknown.errors, "the model has no label 'toxic', only blame, praise");
   const Finished pairs = classify("", "pair-run", "--label same --generated " + path("generated.json"));
-  EXPECT_NE(pairs.errors.find("was trained on pairs of sentences"), std::string::npos) << pairs.errors;
+  EXPECT_CONTAINS(pairs.errors, "was trained on pairs of sentences");
   file["schema"] = "plumb.score/1";
   write_json(path("generated.json"), file);
   const Finished other = classify("", "run", options);
   EXPECT_EQ(other.status, 1);
-  EXPECT_NE(other.errors.find("was not written by `plumb generate --json`"), std::string::npos) << other.errors;
+  EXPECT_CONTAINS(other.errors, "was not written by `plumb generate --json`");
 }
 
 TEST_F(ClassifyVerb, APairHasATab) {
@@ -196,8 +196,7 @@ TEST_F(ClassifyVerb, APairHasATab) {
   EXPECT_EQ(examples[0]["second"], "it was bad");
   const Finished lacks = classify("x\ty\nthe film was good\n", "pair-run");
   EXPECT_EQ(lacks.status, 1);
-  EXPECT_NE(lacks.errors.find("standard input:2: expected a pair of sentences, found one\nhint: "), std::string::npos)
-      << lacks.errors;
+  EXPECT_CONTAINS(lacks.errors, "standard input:2: expected a pair of sentences, found one\nhint: ");
   EXPECT_EQ(classify("the film\n", "run", "--pair").status, 1);
   EXPECT_EQ(classify("a\tb\n", "run", "--pair").status, 0);
 }
@@ -205,12 +204,12 @@ TEST_F(ClassifyVerb, APairHasATab) {
 TEST_F(ClassifyVerb, RefusesOtherModelsAndOtherData) {
   const Finished other = classify("x\n", "run", "--data " + path("pairs"));
   EXPECT_EQ(other.status, 1);
-  EXPECT_NE(other.errors.find("its vocabulary is not the one that"), std::string::npos) << other.errors;
+  EXPECT_CONTAINS(other.errors, "its vocabulary is not the one that");
   EXPECT_EQ(classify("x\n", "single").status, 1);
   const Finished itself =
       run_plumb({"finetune", "--from", path("run"), "--data", path("single"), "--out", path("run"), "-q"});
   EXPECT_EQ(itself.status, 2);
-  EXPECT_NE(itself.errors.find("the run to start from"), std::string::npos) << itself.errors;
+  EXPECT_CONTAINS(itself.errors, "the run to start from");
   // The same numbers of labels and pieces, but different ones.
   std::string reversed;
   for (const std::string& line : read_lines(*folder_ / "single.tsv")) reversed += fmt::format("{} never ever\n", line);
@@ -218,7 +217,7 @@ TEST_F(ClassifyVerb, RefusesOtherModelsAndOtherData) {
   ASSERT_EQ(prepare("reversed", {"--vocabulary", "50"}).status, 0);
   const Finished foreign = classify("x\n", "run", "--data " + path("reversed"));
   EXPECT_EQ(foreign.status, 1);
-  EXPECT_NE(foreign.errors.find("its vocabulary is not the one that"), std::string::npos) << foreign.errors;
+  EXPECT_CONTAINS(foreign.errors, "its vocabulary is not the one that");
   ASSERT_EQ(prepare("reversed", {"--tokenizer-from", path("single"), "--replace"}).status, 0);
   EXPECT_EQ(classify("x\n", "run", "--data " + path("reversed")).status, 0);
   EXPECT_EQ(classify("x\xFF\n", "run").status, 1);
@@ -230,9 +229,7 @@ TEST_F(ClassifyVerb, RefusesOtherModelsAndOtherData) {
   ASSERT_EQ(prepare("renamed", {"--tokenizer-from", path("single")}).status, 0);
   const Finished others = classify("", "run", "--split valid --data " + path("renamed"));
   EXPECT_EQ(others.status, 1);
-  EXPECT_NE(others.errors.find("its labels are down, up, but those of the model are blame, praise\nhint: "),
-            std::string::npos)
-      << others.errors;
+  EXPECT_CONTAINS(others.errors, "its labels are down, up, but those of the model are blame, praise\nhint: ");
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ TEST(CommandLine, ProbesAModelThatIsGivenByKeysAlone) {
   EXPECT_EQ(json["model"]["residual"], "post-ln");
   EXPECT_EQ(json["model"]["d_model"], 8);
   EXPECT_EQ(json["model"]["target_tokens"], 3);
-  EXPECT_NE(run_plumb({"probe"}).errors.find("no model given"), std::string::npos);
+  EXPECT_CONTAINS(run_plumb({"probe"}).errors, "no model given");
 }
 
 /// The document in a page that `plumb VERB --html` wrote, for a tiny model with the further options.
@@ -55,7 +55,7 @@ Json on_page(const std::string& verb, const std::vector<std::string>& options) {
   const std::vector<std::string> words =
       with_tiny_model({verb, "--batch", "batch.json", "--html", "page.html", "--json", "result.json"}, 2);
   const Finished finished = test::succeeded(run_plumb(test::with(words, options), folder.path()));
-  EXPECT_NE(finished.errors.find("page.html"), std::string::npos) << finished.errors;
+  EXPECT_CONTAINS(finished.errors, "page.html");
   const std::string page = read_file(folder / "page.html"), open = "<script type=\"application/json\" id=\"results\">";
   const size_t begin = page.find(open) + open.size();
   Json document = Json::parse(page.substr(begin, page.find("</script", begin) - begin));
@@ -90,7 +90,7 @@ TEST(CommandLine, ThePageOfAProbeShowsItsNumbers) {
   std::vector<std::string> tables;
   for (const Json& table : document["tables"]) tables.push_back(table["id"]);
   EXPECT_EQ(tables, (std::vector<std::string>{"layers", "gains", "first_steps", "curvature"}));
-  EXPECT_NE(document["summary"].dump().find("In the decoder, the gradient of W2"), std::string::npos);
+  EXPECT_CONTAINS(document["summary"].dump(), "In the decoder, the gradient of W2");
 }
 
 TEST(CommandLine, ThePageOfASpectrumShowsItsNumbers) {
@@ -123,10 +123,9 @@ TEST(CommandLine, ProbesADecoderThatClassifies) {
   }
   std::string refusal;
   probed(R"({"tokens": [[5, 6, 7]]})", {"kind=decoder", "labels=3", "pooling=last"}, &refusal);
-  EXPECT_NE(refusal.find("a model of kind \"decoder\" with labels cannot read this batch"), std::string::npos)
-      << refusal;
+  EXPECT_CONTAINS(refusal, "a model of kind \"decoder\" with labels cannot read this batch");
   probed(labeled, {"kind=decoder"}, &refusal);
-  EXPECT_NE(refusal.find("or with model.labels {\"tokens\", \"labels\"}"), std::string::npos) << refusal;
+  EXPECT_CONTAINS(refusal, "or with model.labels {\"tokens\", \"labels\"}");
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they reserve address space themselves
@@ -144,14 +143,14 @@ TEST(CommandLine, TooLittleAddressSpaceIsAnErrorThatSaysHowMuchIsNeeded) {
     const size_t found = finished.errors.find(before);
     ASSERT_NE(found, std::string::npos) << finished.errors;
     const long needed = std::stol(finished.errors.substr(found + before.size()));
-    EXPECT_NE(finished.errors.find("hint: raise the limit (ulimit -v"), std::string::npos) << finished.errors;
+    EXPECT_CONTAINS(finished.errors, "hint: raise the limit (ulimit -v");
     for (const long limit : {needed - 1, needed - 100, needed - 200, 600L, 500L}) {
       const Finished small = limited(limit, threads);
       EXPECT_EQ(small.status, 1) << limit;
-      EXPECT_NE(small.errors.find("the address space is limited to"), std::string::npos) << limit << small.errors;
+      EXPECT_CONTAINS(small.errors, "the address space is limited to") << limit << small.errors;
     }
     const Finished enough = test::succeeded(limited(needed, threads));
-    EXPECT_NE(enough.output.find("SYNOPSIS"), std::string::npos) << enough.output;
+    EXPECT_CONTAINS(enough.output, "SYNOPSIS");
   }
 }
 #endif
@@ -168,13 +167,11 @@ TEST(CommandLine, WrongUsageHasStatusTwo) {
 
 TEST(CommandLine, NumbersOutOfRangeAreToldInWords) {
   const auto errors = [](const std::vector<std::string>& arguments) { return run_plumb(arguments).errors; };
-  EXPECT_NE(errors({"score", "--threads", "0", "file"}).find("--threads must be greater than 0, not 0"),
-            std::string::npos);
-  EXPECT_NE(errors({"plan", "x.toml", "--price", "-1"}).find("--price must be 0 or greater, not -1"),
-            std::string::npos);
+  EXPECT_CONTAINS(errors({"score", "--threads", "0", "file"}), "--threads must be greater than 0, not 0");
+  EXPECT_CONTAINS(errors({"plan", "x.toml", "--price", "-1"}), "--price must be 0 or greater, not -1");
   const Finished seed = run_plumb({"train", "--out", "x", "--seed", "99999999999999999999"});
   EXPECT_EQ(seed.status, 2);
-  EXPECT_NE(seed.errors.find("--seed"), std::string::npos) << seed.errors;
+  EXPECT_CONTAINS(seed.errors, "--seed");
 }
 
 TEST(CommandLine, AMisspelledVerbIsAnsweredWithTheNearest) {
@@ -192,28 +189,26 @@ TEST(CommandLine, ValuesOfTheWrongTypeAreToldInOneForm) {
       errors({"data", "text", "--train", "x", "--out", "y", "--tokenizer", "bp"})
           .find("plumb: error: --tokenizer must be one of bpe, unigram, word, not 'bp'\nhint: did you mean 'bpe'?\n"),
       0U);
-  EXPECT_NE(errors({"translate", "x", "--beam", "2000"}).find("--beam must be from 1 to 1,000, not 2000"),
-            std::string::npos);
+  EXPECT_CONTAINS(errors({"translate", "x", "--beam", "2000"}), "--beam must be from 1 to 1,000, not 2000");
   // Equal mistakes end with equal statuses.
   for (const std::string key : {"model.residual", "model.norm"}) {
     const Finished finished =
         run_plumb({"train", "--data", "none", "--out", "x", "--set", key + "=dyt", "--set", "model.heads=2"});
     EXPECT_EQ(finished.status, 2) << finished.errors;
-    EXPECT_NE(finished.errors.find("--set " + key + "=dyt: unknown "), std::string::npos) << finished.errors;
+    EXPECT_CONTAINS(finished.errors, "--set " + key + "=dyt: unknown ");
   }
 }
 
 TEST(CommandLine, WordsOfOtherToolsAreUnderstood) {
   const auto errors = [](const std::vector<std::string>& arguments) { return run_plumb(arguments).errors; };
-  EXPECT_NE(errors({"train", "--out", "x", "--steps", "10"}).find("it is a key: --set train.steps=…"),
-            std::string::npos);
-  EXPECT_NE(errors({"train", "--out", "x", "--max-grad-norm", "1"}).find("--set train.clip_norm=…"), std::string::npos);
+  EXPECT_CONTAINS(errors({"train", "--out", "x", "--steps", "10"}), "it is a key: --set train.steps=…");
+  EXPECT_CONTAINS(errors({"train", "--out", "x", "--max-grad-norm", "1"}), "--set train.clip_norm=…");
   const auto of_key = [&](const std::string& setting) {
     return errors({"train", "--data", "none", "--out", "x", "--set", setting});
   };
-  EXPECT_NE(of_key("train.lr=1").find("did you mean 'learning_rate'?"), std::string::npos);
-  EXPECT_NE(of_key("train.optimizer=adamW").find("did you mean 'adamw'?"), std::string::npos);
-  EXPECT_NE(of_key("model.n_head=2").find("did you mean 'heads'?"), std::string::npos);
+  EXPECT_CONTAINS(of_key("train.lr=1"), "did you mean 'learning_rate'?");
+  EXPECT_CONTAINS(of_key("train.optimizer=adamW"), "did you mean 'adamw'?");
+  EXPECT_CONTAINS(of_key("model.n_head=2"), "did you mean 'heads'?");
   EXPECT_EQ(errors({"hlep"}), "plumb: error: unknown command 'hlep'\nhint: did you mean 'help'?\n");
   EXPECT_EQ(run_plumb({"version"}).output, run_plumb({"--version"}).output);
 }
@@ -253,8 +248,8 @@ TEST(CommandLine, EveryUsageErrorHasTheFormOfErrors) {
 TEST(CommandLine, AValueMayLookLikeAnOption) {
   for (const std::string prompt : {"--- Chapter 1", "--chapter", "-x"}) {
     const Finished finished = run_plumb({"generate", "nowhere", "--prompt", prompt});
-    EXPECT_NE(finished.errors.find("nowhere"), std::string::npos) << finished.errors;
-    EXPECT_EQ(finished.errors.find("option"), std::string::npos) << finished.errors;
+    EXPECT_CONTAINS(finished.errors, "nowhere");
+    EXPECT_LACKS(finished.errors, "option");
   }
 }
 
@@ -325,7 +320,7 @@ TEST(CommandLine, AnUnwritableResultFileIsDetectedFirst) {
     const Finished finished =
         run_plumb({"data", "synthesize", "--pairs", "10", "--raw", "raw", "--json", wrong}, directory.path());
     EXPECT_EQ(finished.status, 1) << wrong;
-    EXPECT_NE(finished.errors.find(wrong), std::string::npos) << finished.errors;
+    EXPECT_CONTAINS(finished.errors, wrong);
     EXPECT_FALSE(std::filesystem::exists(directory / "raw.de")) << wrong;
   }
 }
@@ -338,7 +333,7 @@ TEST(CommandLine, JsonOfTheWrongStructureIsReportedPlainly) {
     write_file_atomic(directory / "batch.json", batch);
     const Finished finished = run_plumb({"probe", "--config", "model.toml", "--batch", "batch.json"}, directory.path());
     EXPECT_EQ(finished.status, 1) << batch;
-    EXPECT_EQ(finished.errors.find("[json"), std::string::npos) << finished.errors;
+    EXPECT_LACKS(finished.errors, "[json");
   }
 }
 
@@ -350,14 +345,14 @@ TEST(CommandLine, ADeviceThatIsNotThereIsAnErrorBeforeAnythingElse) {
     EXPECT_EQ(finished.status, 1) << device;
     EXPECT_EQ(finished.output, "");
     EXPECT_TRUE(finished.errors.starts_with("plumb: error: ")) << finished.errors;
-    EXPECT_NE(finished.errors.find("device '" + device + "'"), std::string::npos) << finished.errors;
-    EXPECT_NE(finished.errors.find("\nhint: "), std::string::npos) << finished.errors;
+    EXPECT_CONTAINS(finished.errors, "device '" + device + "'");
+    EXPECT_CONTAINS(finished.errors, "\nhint: ");
   }
   EXPECT_FALSE(std::filesystem::exists(out));
   if (ops::available_devices().size() > 1) GTEST_SKIP() << "there is a GPU";
   const Finished finished = run_plumb({"list", "--device", "cuda"});
   EXPECT_EQ(finished.status, 1);
-  EXPECT_NE(finished.errors.find("there is no device 'cuda'"), std::string::npos) << finished.errors;
+  EXPECT_CONTAINS(finished.errors, "there is no device 'cuda'");
 }
 
 TEST(CommandLine, TheDeviceIsTheCpuUnlessSaidOtherwise) {
@@ -388,7 +383,7 @@ TEST(CommandLine, SetTakesOneValueAndLeavesTheNextArgumentAlone) {
   const std::string absent = (directory / "no-such-run").string();
   const Finished finished = run_plumb({"probe", "--set", "model.dropout=0", absent});
   EXPECT_EQ(finished.status, 1);
-  EXPECT_NE(finished.errors.find(absent), std::string::npos) << finished.errors;
+  EXPECT_CONTAINS(finished.errors, absent);
 }
 
 TEST(CommandLine, AResultGoesToTheFileThatJsonNames) {

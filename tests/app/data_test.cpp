@@ -32,8 +32,8 @@ TEST(DataLabels, MakesADirectoryAndSaysWhatIsInIt) {
                                               "--vocabulary", "60",
                                               "--out",        (directory / "out").string()};
   const Finished finished = test::succeeded(run_plumb(arguments));
-  EXPECT_NE(finished.output.find("2 labels"), std::string::npos) << finished.output;
-  EXPECT_NE(finished.output.find("HUM 1, NUM 0"), std::string::npos) << finished.output;
+  EXPECT_CONTAINS(finished.output, "2 labels");
+  EXPECT_CONTAINS(finished.output, "HUM 1, NUM 0");
   EXPECT_EQ(read_file(directory / "out" / "splits" / "mine.labels"), "HUM\n");
   EXPECT_EQ(read_file(directory / "out" / "splits" / "mine.source"), "who else\n");
 
@@ -41,7 +41,7 @@ TEST(DataLabels, MakesADirectoryAndSaysWhatIsInIt) {
   other_seed.insert(other_seed.end(), {"--seed", "2", "--json", "-"});
   const Finished refused = run_plumb(other_seed);
   EXPECT_EQ(refused.status, 2);
-  EXPECT_NE(refused.errors.find("holds the data of another command"), std::string::npos) << refused.errors;
+  EXPECT_CONTAINS(refused.errors, "holds the data of another command");
   EXPECT_EQ(run_plumb(arguments).status, 0);  // the same one
   other_seed.emplace_back("--replace");
   const Json info = Json::parse(run_plumb(other_seed).output);
@@ -56,9 +56,7 @@ TEST(DataLabels, SaysWhichOptionHelps) {
   const Finished finished =
       run_plumb({"data", "labels", "--train", (directory / "train").string(), "--out", (directory / "out").string()});
   EXPECT_EQ(finished.status, 1);
-  EXPECT_NE(finished.errors.find("train:1: not valid UTF-8\nhint: if the file is Latin-1, pass --encoding latin-1"),
-            std::string::npos)
-      << finished.errors;
+  EXPECT_CONTAINS(finished.errors, "train:1: not valid UTF-8\nhint: if the file is Latin-1, pass --encoding latin-1");
   for (const std::vector<std::string>& wrong : std::vector<std::vector<std::string>>{
            {"--separator", "semicolon"}, {"--encoding", "ebcdic"}, {"--tokenizer-from", "x", "--vocabulary", "9"}}) {
     EXPECT_EQ(run_plumb(test::with({"data", "labels", "--train", "x", "--out", "y"}, wrong)).status, 2)
@@ -79,8 +77,7 @@ TEST(DataPrepare, JoinsSeveralCorpora) {
                                     "news=" + path("news.de") + "," + path("news.en"), "--valid", path("web.tsv"),
                                     "--vocabulary", "40", "--out", path("pairs")});
   ASSERT_EQ(pairs.status, 0) << pairs.errors;
-  EXPECT_NE(pairs.output.find("    web               40 pairs\n    news              20 pairs\n"), std::string::npos)
-      << pairs.output;
+  EXPECT_CONTAINS(pairs.output, "    web               40 pairs\n    news              20 pairs\n");
   const Finished text =
       run_plumb({"data", "text", "--corpus", "de=" + path("news.de"), "--corpus", "en=" + path("news.en"), "--block",
                  "0", "--vocabulary", "40", "--out", path("text"), "--json", "-"});
@@ -130,7 +127,7 @@ TEST(DataFiles, ShortenedWhileInUseAreAnError) {
   std::filesystem::resize_file(directory / "data" / "splits" / "train.tokens", 0);
   const Finished finished = training.wait();
   EXPECT_EQ(finished.status, 1) << finished.errors;
-  EXPECT_NE(finished.errors.find("plumb: error: a data file was shortened"), std::string::npos) << finished.errors;
+  EXPECT_CONTAINS(finished.errors, "plumb: error: a data file was shortened");
 }
 
 TEST(DataSynthesize, TextHasAResultToo) {

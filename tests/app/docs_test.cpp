@@ -45,7 +45,7 @@ TEST(Documentation, HasEveryKeyWithItsDefault) {
     if (line.starts_with('#')) heading = line;
     EXPECT_FALSE(heading.starts_with("### [") && line.ends_with("` | |")) << heading << ": " << line;
   }
-  EXPECT_NE(section(printed.output, "### [train]").find("\n| `steps` | `10000` | "), std::string::npos);
+  EXPECT_CONTAINS(section(printed.output, "### [train]"), "\n| `steps` | `10000` | ");
 }
 
 // Each table is compared with what the struct's `describe` says, not with the list of sections that the program has.
@@ -54,8 +54,7 @@ TEST(Documentation, TablesHaveTheKeysOfTheirStructs) {
     const std::string table = section(document("docs/configuration.md"), heading);
     for (const KeyList::Key& key : keys) {
       if (key.name.find('.') != std::string::npos) continue;  // of a nested section
-      EXPECT_NE(table.find(fmt::format("\n| `{}` | `{}` | ", key.name, key.value)), std::string::npos)
-          << heading << ": " << key.name;
+      EXPECT_CONTAINS(table, fmt::format("\n| `{}` | `{}` | ", key.name, key.value)) << heading << ": " << key.name;
     }
   };
   expect_keys("### [model]", list_keys(ModelConfig()));
@@ -76,8 +75,7 @@ TEST(Documentation, AKeyThatHasNoTableIsAnError) {
   write_file_atomic(folder / "page.md", page);
   const test::Finished printed = test::run_plumb({"list", "--tables", (folder / "page.md").string()});
   EXPECT_EQ(printed.status, 1);
-  EXPECT_NE(printed.errors.find("no section of a configuration is called [wacth]"), std::string::npos)
-      << printed.errors;
+  EXPECT_CONTAINS(printed.errors, "no section of a configuration is called [wacth]");
 }
 
 // A table whose rows are wrong is put right, and what stands around it stays.
@@ -168,7 +166,7 @@ TEST(Documentation, HasEveryVerb) {
   EXPECT_GE(test::all_help().size(), 20U);
   for (const auto& [verb, help] : test::all_help()) {
     if (!help.verbs.empty()) continue;  // a group of verbs
-    EXPECT_NE(table.find("\n| `plumb " + verb + "` |"), std::string::npos) << verb;
+    EXPECT_CONTAINS(table, "\n| `plumb " + verb + "` |") << verb;
   }
 }
 
@@ -181,7 +179,7 @@ void expect_quoted(const std::string& page, const std::string& source, const std
     for (size_t begin = text.find(fence); begin != std::string::npos; begin = text.find(fence, begin + 1), ++blocks) {
       const size_t end = text.find("```", begin + fence.size());
       const std::string code = text.substr(begin + fence.size(), end - begin - fence.size());
-      EXPECT_NE(source.find(code), std::string::npos) << page << ":\n" << code;
+      EXPECT_CONTAINS(source, code) << page << ":\n" << code;
     }
     EXPECT_GT(blocks, 0U) << page << ", " << language;
   }
@@ -195,7 +193,7 @@ TEST(Documentation, HasEveryTargetOfMakeAndEveryOptionOfTheBuild) {
     int found = 0;
     for (std::sregex_iterator name(text.begin(), text.end(), names), end; name != end; ++name, ++found) {
       const std::string start = fmt::format(fmt::runtime(row), (*name)[1].str());
-      EXPECT_NE(page.find(start), std::string::npos) << "docs/building.md has no row" << start;
+      EXPECT_CONTAINS(page, start) << "docs/building.md has no row" << start;
     }
     EXPECT_GT(found, 3) << file;
   };

@@ -82,9 +82,8 @@ TEST(DryRun, FindsWhatDoesNotFitAndTheNearestMesh) {
     for (const std::string& each : set) options.insert(options.end(), {"--set", each});
     const test::Finished found = looked_at(options);
     EXPECT_EQ(found.status, 1);
-    EXPECT_NE(found.errors.find(error), std::string::npos) << found.errors;
-    EXPECT_NE(found.errors.find("the nearest mesh of 4096 processes that fits: " + nearest), std::string::npos)
-        << found.errors;
+    EXPECT_CONTAINS(found.errors, error);
+    EXPECT_CONTAINS(found.errors, "the nearest mesh of 4096 processes that fits: " + nearest);
   };
   refused({"train.tensor_parallel=256", "train.pipeline_parallel=8"},
           "model.heads = 128 cannot be divided among the 256 processes of train.tensor_parallel",

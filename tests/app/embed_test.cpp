@@ -26,10 +26,8 @@ class EmbedVerb : public test::SharedFolder<EmbedVerb> {
     folder_.emplace();
     const Finished imported =
         test::succeeded(run_plumb({"import", (golden() / "model").string(), "--out", path("run")}));
-    EXPECT_NE(imported.output.find("left out: pooler\n"), std::string::npos) << imported.output;
-    EXPECT_NE(imported.output.find("sentence vectors: mean pooling, normalized, of at most 40 tokens\n"),
-              std::string::npos)
-        << imported.output;
+    EXPECT_CONTAINS(imported.output, "left out: pooler\n");
+    EXPECT_CONTAINS(imported.output, "sentence vectors: mean pooling, normalized, of at most 40 tokens\n");
   }
 
   static fs::path golden() { return test::source_directory() / "tests" / "golden" / "sentence_encoder"; }
@@ -61,10 +59,8 @@ TEST_F(EmbedVerb, WritesTheVectorsOfSentenceTransformers) {
   ASSERT_GT(texts.size(), 60U);
   write_file_atomic(path("texts.txt"), join(texts, "\n") + '\n');
   const Finished saved = run({"embed", path("run"), "--text", path("texts.txt"), "--out", path("vectors.npy")});
-  EXPECT_NE(saved.output.find(fmt::format("{} vectors of 12 features: mean pooling, normalized", texts.size())),
-            std::string::npos)
-      << saved.output;
-  EXPECT_NE(saved.errors.find("were truncated to 40 tokens"), std::string::npos) << saved.errors;
+  EXPECT_CONTAINS(saved.output, fmt::format("{} vectors of 12 features: mean pooling, normalized", texts.size()));
+  EXPECT_CONTAINS(saved.errors, "were truncated to 40 tokens");
   const std::string bytes = read_file(path("vectors.npy"));
   const auto values = static_cast<size_t>(expected.numel());
   ASSERT_EQ(bytes.size(), 128 + values * sizeof(float));
@@ -104,13 +100,13 @@ TEST_F(EmbedVerb, OptionsComeBeforeTheFolders) {
   const auto refused = [](const std::vector<std::string>& options, const std::string& part) {
     const Finished finished = run_plumb(test::with({"embed", path("run"), "--text", path("one.txt")}, options));
     EXPECT_NE(finished.status, 0);
-    EXPECT_NE(finished.errors.find(part), std::string::npos) << finished.errors;
+    EXPECT_CONTAINS(finished.errors, part);
   };
   refused({"--out", path("vectors.csv")}, "the format is unknown");
   refused({"--max-tokens", "49"}, "only 48 positions");
   refused({"--max-tokens", "2"}, "besides the 2 special tokens");
   refused({"--pooling", "sum"}, "sum");
-  EXPECT_NE(run_plumb({"embed", path("run")}).errors.find("standard input contains no text"), std::string::npos);
+  EXPECT_CONTAINS(run_plumb({"embed", path("run")}).errors, "standard input contains no text");
 }
 
 /// Prepares data with the encoder's tokenizer in one step, then trains a classifier and computes its vectors, too.
@@ -140,7 +136,7 @@ TEST_F(EmbedVerb, FineTunesTheEncoder) {
   run({"data", "labels", "--train", path("labels.tsv"), "--vocabulary", "40", "--out", path("other"), "-q"});
   const Finished refused =
       run_plumb({"finetune", "--from", path("run"), "--data", path("other"), "--out", path("none"), "-q"});
-  EXPECT_NE(refused.errors.find("its vocabulary is not the one"), std::string::npos) << refused.errors;
+  EXPECT_CONTAINS(refused.errors, "its vocabulary is not the one");
 }
 
 TEST_F(EmbedVerb, MeasuresTheEncoderAsAMaskedLanguageModel) {
@@ -161,7 +157,7 @@ TEST_F(EmbedVerb, MeasuresTheEncoderAsAMaskedLanguageModel) {
   }
   write_json(path("classes.json"), {{"tokens", {{2, 4, 9, 3}}}, {"labels", {1}}});
   const Finished refused = run_plumb({"probe", path("run"), "--batch", path("classes.json")});
-  EXPECT_NE(refused.errors.find("has no class for a sequence"), std::string::npos) << refused.errors;
+  EXPECT_CONTAINS(refused.errors, "has no class for a sequence");
 }
 
 }  // namespace

@@ -136,7 +136,7 @@ TEST_F(EvaluateVerb, RefusesAFolderWhoseSpecialTokensAreUnknown) {
   write_file_atomic(path("folder/tokenizer.model"), "pieces");
   const Finished finished = run_plumb({"evaluate", path("folder"), "--tasks", items("choices.jsonl"), "-q"});
   EXPECT_NE(finished.status, 0);
-  EXPECT_NE(finished.errors.find("a SentencePiece model alone"), std::string::npos) << finished.errors;
+  EXPECT_CONTAINS(finished.errors, "a SentencePiece model alone");
 }
 
 TEST_F(EvaluateVerb, KeepsAnswersThatAreWritten) {
@@ -163,7 +163,7 @@ TEST_F(EvaluateVerb, SaysWhatIsWrong) {
                          const std::string& message) {
     const Finished finished = evaluate(tasks, options);
     EXPECT_NE(finished.status, 0);
-    EXPECT_NE(finished.errors.find(message), std::string::npos) << finished.errors;
+    EXPECT_CONTAINS(finished.errors, message);
   };
   fails("lambda_openai", {}, "did you mean 'lambada_openai'?");
   fails(items("choices.jsonl"), {"--few-shot", "10"}, "task choices has 9 examples");

@@ -4,6 +4,7 @@
 #include <regex>
 
 #include "app/findings.h"
+#include "support/contains.h"
 
 namespace plumb {
 namespace {
@@ -16,7 +17,7 @@ std::string flowing(const std::string& page) { return std::regex_replace(page, s
 /// Sentences of the page, made from the results.
 class Sentences : public ::testing::Test {
  protected:
-  void expect(const std::string& text) const { EXPECT_NE(page_.find(text), std::string::npos) << text; }
+  void expect(const std::string& text) const { EXPECT_CONTAINS(page_, text); }
 
   const std::string page_ = flowing(all_pages());
   const Json multi30k_ = results_of("multi30k_warmup");

@@ -1,6 +1,7 @@
 // Compares the pages of findings with the results that they quote: verdicts, judged anew by the present rules, tables,
 // and all numbers.
 #include "app/findings.h"
+#include "support/contains.h"
 
 #include <gtest/gtest.h>
 
@@ -97,7 +98,7 @@ Judgment judged_now(const std::string& file, const Json& results, const Json& ve
 // Every verdict, every arm at its best and every difference is quoted with its interval.
 TEST(Findings, QuoteAllArmsAndVerdicts) {
   const std::string page = all_pages();
-  const auto expect = [&page](const std::string& text) { EXPECT_NE(page.find(text), std::string::npos) << text; };
+  const auto expect = [&page](const std::string& text) { EXPECT_CONTAINS(page, text); };
   size_t verdicts = 0;
   std::vector<std::string> changed;
   for (const std::string name : kFiles) {
@@ -199,7 +200,7 @@ TEST(Findings, ThatStandTogetherAreCounted) {
   EXPECT_EQ(falling, (std::vector<std::string>{"multi30k_warmup: curvature", "bert_warmup: pre_ln_flat"}));
   const std::string sentence =
       fmt::format("{} of them are decided. Judged together within each study (Holm), {} would be", decided, together);
-  EXPECT_NE(all_pages().find(sentence), std::string::npos) << sentence;
+  EXPECT_CONTAINS(all_pages(), sentence);
 }
 
 TEST(Findings, OfRegisteredStudiesAreTheirClaims) {
@@ -215,13 +216,13 @@ TEST(Findings, OfRegisteredStudiesAreTheirClaims) {
       if (!verdict["source"].get<std::string>().starts_with("registered")) continue;  // a part's own
       ++claims;
       const auto claim = verdict["claim"].get<std::string>();
-      EXPECT_NE(registered.find("text = \"" + claim + "\""), std::string::npos) << claim;
+      EXPECT_CONTAINS(registered, "text = \"" + claim + "\"") << claim;
       const Json& effect = verdict["effect"];
       const std::string row =
           fmt::format("| {} | {}: {}, {} seeds) | {} |", claim, verdict["quantity"].get<std::string>(),
                       with_limits(effect["mean"], effect["low"], effect["high"]), effect["seeds"].get<int>(),
                       verdict["verdict"].get<std::string>());
-      EXPECT_NE(pages.find(row), std::string::npos) << row;
+      EXPECT_CONTAINS(pages, row);
     }
     size_t announced = 0;
     for (size_t at = registered.find("[[study.claim]]"); at != std::string::npos;

@@ -96,7 +96,7 @@ TEST_F(GenerateVerb, WritesSamplesAsJson) {
 
 TEST_F(GenerateVerb, WhatItLearned) {
   const std::string text = samples({"--prompt", "the", "--greedy", "--max-tokens", "40"})[0]["text"];
-  EXPECT_NE(text.find(" the "), std::string::npos) << text;  // as in every line of the text
+  EXPECT_CONTAINS(text, " the ");  // as in every line of the text
 }
 
 TEST_F(GenerateVerb, IsAFunctionOfSeedAndSample) {
@@ -179,8 +179,8 @@ TEST_F(GenerateVerb, WrongInput) {
     EXPECT_EQ(finished.status, 1);
     EXPECT_EQ(finished.output, "");
     EXPECT_TRUE(finished.errors.starts_with("plumb: error: ")) << finished.errors;
-    EXPECT_NE(finished.errors.find(message), std::string::npos) << finished.errors;
-    EXPECT_NE(finished.errors.find("\nhint: "), std::string::npos) << finished.errors;
+    EXPECT_CONTAINS(finished.errors, message);
+    EXPECT_CONTAINS(finished.errors, "\nhint: ");
   };
   fails(generate({"--top-p", "0"}), "top_p = 0");
   fails(generate({"--temperature", "nan"}), "temperature = nan");
@@ -205,10 +205,8 @@ TEST_F(GenerateVerb, ATranslationModelDoesNotGenerate) {
   train("pairs", "translation", {"train.steps=1"});
   const Finished finished = generate({"--prompt", "the"}, "translation");
   EXPECT_EQ(finished.status, 1);
-  EXPECT_NE(finished.errors.find(
-                "a model of kind \"encoder-decoder\" cannot generate text\nhint: a decoder and an AWD-LSTM can"),
-            std::string::npos)
-      << finished.errors;
+  EXPECT_CONTAINS(finished.errors,
+                  "a model of kind \"encoder-decoder\" cannot generate text\nhint: a decoder and an AWD-LSTM can");
 }
 
 TEST_F(GenerateVerb, ALearnedPositionIsTheLast) {
@@ -218,8 +216,7 @@ TEST_F(GenerateVerb, ALearnedPositionIsTheLast) {
   for (int i = 0; i < 24; ++i) prompt += "the ";
   const Finished finished = generate({"--prompt", prompt}, "learned");
   EXPECT_EQ(finished.status, 1);
-  EXPECT_NE(finished.errors.find("including BOS, but the model reads at most 24"), std::string::npos)
-      << finished.errors;
+  EXPECT_CONTAINS(finished.errors, "including BOS, but the model reads at most 24");
   const Finished cut =
       test::succeeded(generate({"--prompt", "the", "--lines", "0", "--max-tokens", "500", "--json", "-"}, "learned"));
   const Json sample = Json::parse(cut.output)["samples"][0];

@@ -18,13 +18,13 @@ TEST(CommandLineHelp, NamesItsVersion) {
 
 TEST(CommandLineHelp, HelpGoesToStandardOutput) {
   const Finished finished = test::succeeded(run_plumb({"--help"}));
-  EXPECT_NE(finished.output.find("score"), std::string::npos);
+  EXPECT_CONTAINS(finished.output, "score");
   EXPECT_EQ(finished.errors, "");
 }
 
 TEST(CommandLineHelp, HelpOfAVerbHasAnExample) {
   const Finished finished = test::succeeded(run_plumb({"score", "--help"}));
-  EXPECT_NE(finished.output.find("Example:\n  plumb score "), std::string::npos) << finished.output;
+  EXPECT_CONTAINS(finished.output, "Example:\n  plumb score ");
 }
 
 TEST(CommandLineHelp, HelpIsAVerbToo) {
@@ -39,10 +39,10 @@ TEST(CommandLineHelp, HelpFindsSectionsOptionsAndArguments) {
   EXPECT_EQ(help("axis").find("[[study.axis]]\n# a key of [model] or [train]"), 0U) << help("axis");
   EXPECT_EQ(help("study.axis"), help("axis"));
   EXPECT_EQ(run_plumb({"config", "study.axis"}).output, help("axis"));
-  EXPECT_NE(help("claim").find("\nquantity = "), std::string::npos) << help("claim");
+  EXPECT_CONTAINS(help("claim"), "\nquantity = ");
   EXPECT_EQ(help("register").find("plumb study --register: Only write down"), 0U) << help("register");
   EXPECT_EQ(help("studies"), "plumb list studies: List the available variants with their equations and papers\n");
-  EXPECT_NE(run_plumb({"help", "learnign_rate"}).errors.find("did you mean 'learning_rate'?"), std::string::npos);
+  EXPECT_CONTAINS(run_plumb({"help", "learnign_rate"}).errors, "did you mean 'learning_rate'?");
 }
 
 TEST(CommandLineHelp, ListsAKindByItsPluralToo) {
@@ -52,9 +52,9 @@ TEST(CommandLineHelp, ListsAKindByItsPluralToo) {
 TEST(CommandLineHelp, HelpExplainsKeysToo) {
   const std::string rate = run_plumb({"help", "train.learning_rate"}).output;
   EXPECT_EQ(rate.find("[train]\n# peak learning rate"), 0U) << rate;
-  EXPECT_NE(rate.find("\nlearning_rate = 0.0005\n"), std::string::npos) << rate;
+  EXPECT_CONTAINS(rate, "\nlearning_rate = 0.0005\n");
   EXPECT_EQ(run_plumb({"help", "lr"}).output, run_plumb({"help", "learning_rate"}).output);
-  EXPECT_NE(run_plumb({"help", "norm"}).output.find("one of batchnorm"), std::string::npos);
+  EXPECT_CONTAINS(run_plumb({"help", "norm"}).output, "one of batchnorm");
   EXPECT_EQ(run_plumb({"help", "nonsense"}).status, 2);
 }
 
@@ -69,11 +69,11 @@ TEST(CommandLineHelp, ConfigPrintsAConfigurationThatIsTheDefault) {
 
   const std::string part = run_plumb({"config", "train.trouble"}).output;
   EXPECT_EQ(part.find("[train.trouble]\n"), 0U) << part;
-  EXPECT_EQ(part.find("[model]"), std::string::npos);
-  EXPECT_NE(run_plumb({"config", "study"}).output.find("[training]"), std::string::npos);
+  EXPECT_LACKS(part, "[model]");
+  EXPECT_CONTAINS(run_plumb({"config", "study"}).output, "[training]");
   const Finished wrong = run_plumb({"config", "trian"});
   EXPECT_EQ(wrong.status, 2);
-  EXPECT_NE(wrong.errors.find("did you mean 'train'?"), std::string::npos) << wrong.errors;
+  EXPECT_CONTAINS(wrong.errors, "did you mean 'train'?");
 }
 
 TEST(CommandLineHelp, WithoutWordsItPrintsHelp) {
@@ -87,7 +87,7 @@ TEST(CommandLineHelp, StudyHelpNamesEveryStudy) {
   size_t studies = 0;
   for (const auto& entry : std::filesystem::directory_iterator(test::source_directory() / "studies")) {
     if (entry.path().extension() != ".toml") continue;
-    EXPECT_NE(help.find(entry.path().stem().string()), std::string::npos) << entry.path();
+    EXPECT_CONTAINS(help, entry.path().stem().string()) << entry.path();
     ++studies;
   }
   EXPECT_GT(studies, 5U);
@@ -104,9 +104,7 @@ TEST(CommandLineHelp, ListsStudiesWithWhatTheyRead) {
   EXPECT_EQ(reads("bert_warmup "), "Reads general.txt, plain text of yours: --set 'data.train=[\"FILE\"]'");
 }
 
-TEST(CommandLineHelp, HelpNamesTheExitStatuses) {
-  EXPECT_NE(run_plumb({"--help"}).output.find("Exit status: 0 "), std::string::npos);
-}
+TEST(CommandLineHelp, HelpNamesTheExitStatuses) { EXPECT_CONTAINS(run_plumb({"--help"}).output, "Exit status: 0 "); }
 
 }  // namespace
 }  // namespace plumb

@@ -96,7 +96,7 @@ TEST_F(ImportVerb, ThePromptIsNotPrintedBeforeAnError) {
   const Finished finished = run_plumb({"generate", path("model"), "--prompt", "AB", "--stop", "", "-q"});
   EXPECT_EQ(finished.status, 1);
   EXPECT_EQ(finished.output, "");
-  EXPECT_NE(finished.errors.find("a stop string is empty"), std::string::npos) << finished.errors;
+  EXPECT_CONTAINS(finished.errors, "a stop string is empty");
 }
 
 TEST_F(ImportVerb, SeveralTokensEndAText) {
@@ -116,8 +116,7 @@ TEST_F(ImportVerb, SeveralTokensEndAText) {
   EXPECT_EQ(sample["tokens"], Json(std::vector<int64_t>(greedy.begin(), end)));
   EXPECT_EQ(sample["finish"], "end");
   write_json(path("model/generation_config.json"), {{"eos_token_id", "1"}});
-  EXPECT_NE(run_plumb({"import", path("model"), "--out", path("run"), "-q"}).errors.find("eos_token_id"),
-            std::string::npos);
+  EXPECT_CONTAINS(run_plumb({"import", path("model"), "--out", path("run"), "-q"}).errors, "eos_token_id");
 }
 
 /// The penalty of generation_config.json applies unless the command line gives another one.
@@ -145,8 +144,7 @@ TEST_F(ImportVerb, RepetitionsArePenalizedAsTheModelSays) {
   EXPECT_EQ(continued({}), penalized);
   EXPECT_EQ(continued({"--repetition-penalty", "1"}), greedy);
   write_json(path("model/generation_config.json"), {{"repetition_penalty", -1}});
-  EXPECT_NE(run_plumb({"generate", path("model"), "--prompt", "a"}).errors.find("repetition_penalty"),
-            std::string::npos);
+  EXPECT_CONTAINS(run_plumb({"generate", path("model"), "--prompt", "a"}).errors, "repetition_penalty");
 }
 
 TEST_F(ImportVerb, IsUndoneByExport) {
@@ -205,7 +203,7 @@ TEST_F(ImportVerb, NamesWhatItDoesNotKnow) {
   write_json(path("model/config.json"), config);
   const Finished refused = run_plumb({"import", path("model"), "--out", path("run")});
   EXPECT_EQ(refused.status, 1);
-  EXPECT_NE(refused.errors.find("mamba"), std::string::npos) << refused.errors;
+  EXPECT_CONTAINS(refused.errors, "mamba");
   EXPECT_FALSE(fs::exists(path("run")));
 }
 

@@ -202,14 +202,12 @@ TEST_F(ImportedClassifierVerb, OtherLabelsAreRefused) {
           classify("run", "-q --data " + path(name + "-data")),
           run_plumb({"probe", path("model"), "--set", "model.labels=0", "--data", path(name + "-data"), "-q"})}) {
       EXPECT_EQ(refused.status, 1);
-      EXPECT_NE(refused.errors.find("but those of the model are positive, neutral, negative\nhint: "),
-                std::string::npos)
-          << refused.errors;
+      EXPECT_CONTAINS(refused.errors, "but those of the model are positive, neutral, negative\nhint: ");
     }
   }
   const Finished split = classify("run", "-q --split valid");
   EXPECT_EQ(split.status, 2);
-  EXPECT_NE(split.errors.find("--split: no data directory given"), std::string::npos) << split.errors;
+  EXPECT_CONTAINS(split.errors, "--split: no data directory given");
 }
 
 /// Without data, the limit is what the model has positions for: 48, of which [CLS] and one or two [SEP] take some.
@@ -218,10 +216,10 @@ TEST_F(ImportedClassifierVerb, LongTextsAreTruncatedToItsPositions) {
   for (int i = 0; i < 100; ++i) words += " ship";
   write_file_atomic(path("long.txt"), words + '\n');
   const Finished one = test::succeeded(classify("model", "", "long.txt"));
-  EXPECT_NE(one.errors.find("1 of 1 texts were truncated to 46 tokens"), std::string::npos) << one.errors;
+  EXPECT_CONTAINS(one.errors, "1 of 1 texts were truncated to 46 tokens");
   write_file_atomic(path("long-pair.txt"), words + '\t' + words + '\n');
   const Finished pair = test::succeeded(classify("model", "--pair", "long-pair.txt"));
-  EXPECT_NE(pair.errors.find("1 of 1 texts were truncated to 45 tokens"), std::string::npos) << pair.errors;
+  EXPECT_CONTAINS(pair.errors, "1 of 1 texts were truncated to 45 tokens");
 }
 
 /// A run that begins with the folder equals one that begins with its import.
@@ -231,13 +229,13 @@ TEST_F(ImportedClassifierVerb, AFolderIsFineTuned) {
         run_plumb({"finetune", "--from", path(from), "--data", path("data"), "--out", path("from-" + from), "--set",
                    "model.pooler=true", "--set", "train.batch_tokens=128"});
     ASSERT_EQ(trained.status, 0) << trained.errors;
-    EXPECT_EQ(trained.errors.find("`plumb export` cannot"), std::string::npos) << trained.errors;
+    EXPECT_LACKS(trained.errors, "`plumb export` cannot");
   }
   EXPECT_EQ(read_file(path("from-model/best/model.safetensors")), read_file(path("from-run/best/model.safetensors")));
   const Finished again =
       run_plumb({"finetune", "--from", path("model"), "--data", path("data"), "--out", path("from-model"), "--set",
                  "model.pooler=true", "--set", "train.batch_tokens=128"});
-  EXPECT_NE(again.errors.find("already finished"), std::string::npos) << again.errors;
+  EXPECT_CONTAINS(again.errors, "already finished");
   // And back to a folder, whose labels have the names of the data.
   ASSERT_EQ(run_plumb({"export", path("from-model"), path("exported"), "-q"}).status, 0);
   const Json expected = classified("from-model"), found = classified("exported");
@@ -254,9 +252,8 @@ TEST_F(ImportedClassifierVerb, AFolderIsFineTuned) {
   const Finished refused =
       run_plumb({"finetune", "--from", path("model"), "--data", path("other"), "--out", path("none"), "-q"});
   EXPECT_EQ(refused.status, 1);
-  EXPECT_NE(refused.errors.find("its vocabulary is not the one"), std::string::npos) << refused.errors;
-  EXPECT_NE(classify("model", "-q --data " + path("other")).errors.find("its vocabulary is not the one"),
-            std::string::npos);
+  EXPECT_CONTAINS(refused.errors, "its vocabulary is not the one");
+  EXPECT_CONTAINS(classify("model", "-q --data " + path("other")).errors, "its vocabulary is not the one");
   const Finished mean = run_plumb({"finetune", "--from", path("model"), "--data", path("data"), "--out", path("mean"),
                                    "--set", "model.pooling=mean", "--set", "train.steps=1"});
   ASSERT_EQ(mean.status, 0) << mean.errors;
@@ -279,11 +276,11 @@ TEST_F(ImportedClassifierVerb, NoWeightsThatAreNoNumbers) {
   for (const Finished& refused :
        {run_plumb({"import", path("broken"), "--out", path("none"), "-q"}), classify("broken", "-q")}) {
     EXPECT_EQ(refused.status, 1);
-    EXPECT_NE(refused.errors.find("contains NaN\nhint: "), std::string::npos) << refused.errors;
+    EXPECT_CONTAINS(refused.errors, "contains NaN\nhint: ");
   }
   set_last(-std::numeric_limits<double>::infinity());
   const Finished warned = test::succeeded(run_plumb({"import", path("broken"), "--out", path("infinite"), "-q"}));
-  EXPECT_NE(warned.errors.find("contains infinite weights"), std::string::npos) << warned.errors;
+  EXPECT_CONTAINS(warned.errors, "contains infinite weights");
 }
 
 }  // namespace

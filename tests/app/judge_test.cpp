@@ -23,8 +23,8 @@ TEST(JudgeVerb, AnswersAndItsStatusSaysSo) {
   };
   const Finished better = judge({});
   EXPECT_EQ(better.status, 0) << better.errors;
-  EXPECT_NE(better.output.find("eval/loss at the end; less is better"), std::string::npos) << better.output;
-  EXPECT_NE(better.output.find("wide is better than base: supported"), std::string::npos) << better.output;
+  EXPECT_CONTAINS(better.output, "eval/loss at the end; less is better");
+  EXPECT_CONTAINS(better.output, "wide is better than base: supported");
   EXPECT_EQ(judge({"--baseline", "wide"}).status, 3);
   EXPECT_EQ(judge({"--margin", "0.1875"}).status, 4);
   EXPECT_EQ(judge({"--metric", "grad", "--better", "less"}).status, 4);  // every run failed
@@ -87,7 +87,7 @@ TEST(DiffVerb, NamesWhereModelsPart) {
   const std::string model = golden("huggingface/gpt2");
   const Finished same = run_plumb({"diff", model, model}, folder.path());
   EXPECT_EQ(same.status, 0) << same.errors;
-  EXPECT_NE(same.output.find("They compute the same"), std::string::npos) << same.output;
+  EXPECT_CONTAINS(same.output, "They compute the same");
   std::filesystem::copy(model, folder.path() / "changed");
   std::string config = read_file(folder.path() / "changed" / "config.json");
   const size_t at = config.find("\"layer_norm_epsilon\": ");
@@ -97,9 +97,8 @@ TEST(DiffVerb, NamesWhereModelsPart) {
   write_file_atomic(folder.path() / "changed" / "config.json", config);
   const Finished parted = run_plumb({"diff", model, "changed"}, folder.path());
   EXPECT_EQ(parted.status, 3) << parted.errors;
-  EXPECT_NE(parted.output.find("model.norm_eps"), std::string::npos) << parted.output;
-  EXPECT_NE(parted.output.find("They part at decoder.layers.0.self_attention.input"), std::string::npos)
-      << parted.output;
+  EXPECT_CONTAINS(parted.output, "model.norm_eps");
+  EXPECT_CONTAINS(parted.output, "They part at decoder.layers.0.self_attention.input");
   EXPECT_EQ(run_plumb({"diff", model, golden("huggingface/bert_body")}, folder.path()).status, 1);
 }
 

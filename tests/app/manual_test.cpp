@@ -53,7 +53,7 @@ TEST(Help, SaysWhatEveryVerbAndOptionIsFor) {
   for (const auto& [verb, help] : test::all_help()) {
     EXPECT_EQ(help.options.count("--help"), 1U) << verb;
     EXPECT_EQ(help.options.contains("--device"), help.verbs.empty()) << verb;
-    EXPECT_NE(help.text.find("Usage: plumb" + (verb.empty() ? "" : ' ' + verb)), std::string::npos) << help.text;
+    EXPECT_CONTAINS(help.text, "Usage: plumb" + (verb.empty() ? "" : ' ' + verb));
     EXPECT_EQ(help.headings.back(), help.verbs.empty() ? "Example" : "Options") << verb;
     const std::vector<std::string> lines = split(help.text, '\n');
     for (size_t i = 0; i < lines.size(); ++i) {
@@ -95,7 +95,7 @@ TEST_F(ManPages, HaveEveryVerbAndEveryOption) {
     EXPECT_EQ(options, help.options) << verb;
     for (const std::string& inner : help.verbs) {
       const std::string name = page(verb.empty() ? inner : verb + ' ' + inner).stem().string();
-      EXPECT_NE(without(text, "\\").find("fB" + name + "fR(1)"), std::string::npos) << verb << ": " << name;
+      EXPECT_CONTAINS(without(text, "\\"), "fB" + name + "fR(1)") << verb << ": " << name;
     }
   }
   size_t pages = 0;
@@ -122,7 +122,7 @@ TEST_F(ManPages, AreRoffWithoutAWarning) {
     const test::Finished groff =
         test::succeeded(test::Process("groff", {"-ww", "-man", "-P-cbou", "-Tutf8", entry.path().string()}).wait());
     EXPECT_EQ(groff.errors, "") << entry.path();
-    EXPECT_NE(groff.output.find("EXIT STATUS"), std::string::npos) << entry.path();
+    EXPECT_CONTAINS(groff.output, "EXIT STATUS") << entry.path();
   }
 }
 
@@ -352,7 +352,7 @@ TEST_F(ShellCompletion, ScriptsAreValid) {
   for (const auto& [shell, check] :
        {std::pair{"bash", "-n"}, std::pair{"zsh", "-n"}, std::pair{"fish", "--no-execute"}}) {
     const std::string text = script(shell);
-    EXPECT_NE(text.find(std::string("__complete ") + shell), std::string::npos) << shell;
+    EXPECT_CONTAINS(text, std::string("__complete ") + shell) << shell;
     if (!is_installed(shell)) continue;
     write_file_atomic(folder / shell, text);
     EXPECT_EQ(test::Process(shell, {check, (folder / shell).string()}).wait().errors, "") << shell;
@@ -369,11 +369,11 @@ TEST(Manual, AnswersWithoutTheLibraries) {
   };
   EXPECT_EQ(limited("--help").output, test::all_help().at("").text);
   EXPECT_EQ(limited("help data prepare").output, test::all_help().at("data prepare").text);
-  EXPECT_NE(limited("list norm").output.find("layernorm"), std::string::npos);
+  EXPECT_CONTAINS(limited("list norm").output, "layernorm");
   EXPECT_EQ(limited("__complete bash train --set model.d_m").output, "key\nmodel.d_m\nmodel.d_model=\n");
   const test::Finished wrong = limited("trian");
   EXPECT_EQ(wrong.status, 2);
-  EXPECT_NE(wrong.errors.find("did you mean 'train'?"), std::string::npos) << wrong.errors;
+  EXPECT_CONTAINS(wrong.errors, "did you mean 'train'?");
 }
 
 }  // namespace

@@ -70,11 +70,10 @@ TEST_F(PlanHere, ZerosAndBatchesOfLessThanASequenceAreErrors) {
   for (const std::string option : {"--memory", "--flops", "--network", "--node-bandwidth", "--tokens"}) {
     const test::Finished finished = planned({"plan"}, {option, "0"});
     EXPECT_EQ(finished.status, 2) << option;
-    EXPECT_NE(finished.errors.find(option + " must be greater than 0, not 0"), std::string::npos) << finished.errors;
+    EXPECT_CONTAINS(finished.errors, option + " must be greater than 0, not 0");
   }
   const test::Finished finished = planned({"plan"}, {"--batch-tokens", "100"});
-  EXPECT_NE(finished.errors.find("a step of 100 tokens is less than one sequence of 256"), std::string::npos)
-      << finished.errors;
+  EXPECT_CONTAINS(finished.errors, "a step of 100 tokens is less than one sequence of 256");
 }
 
 TEST_F(PlanHere, RefusesSequencesLongerThanTheLearnedPositions) {
@@ -83,8 +82,7 @@ TEST_F(PlanHere, RefusesSequencesLongerThanTheLearnedPositions) {
   for (const std::vector<std::string>& command : commands) {
     const test::Finished finished = planned(command, learned);
     EXPECT_EQ(finished.status, 1);
-    EXPECT_NE(finished.errors.find("--sequence 256: the model has only 255 positions"), std::string::npos)
-        << finished.errors;
+    EXPECT_CONTAINS(finished.errors, "--sequence 256: the model has only 255 positions");
   }
   EXPECT_EQ(planned({"plan"}, {"--set", "model.positions=learned", "--set", "model.max_positions=256"}).status, 0);
   EXPECT_EQ(planned({"plan"}, {"--set", "model.max_positions=255"}).status, 0);  // its positions are not learned
@@ -106,7 +104,7 @@ TEST_F(PlanHere, PlansSequencesOf2048OrAllPositionsByDefault) {
 TEST_F(PlanHere, RefusesSeveralProcesses) {
   const test::Finished finished = planned({"plan", "--here"}, {"--set", "train.processes=2"});
   EXPECT_EQ(finished.status, 1);
-  EXPECT_NE(finished.errors.find("only one process is planned here"), std::string::npos) << finished.errors;
+  EXPECT_CONTAINS(finished.errors, "only one process is planned here");
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they change memory use

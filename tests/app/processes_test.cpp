@@ -179,7 +179,7 @@ TEST_F(SharedVerb, ProcessesThatMeasureDifferentThingsSayWhich) {
     for (const Finished& finished : {first->wait(), second->wait()}) {
       EXPECT_EQ(finished.status, 1);
       EXPECT_EQ(finished.output, "");
-      EXPECT_NE(finished.errors.find(expected), std::string::npos) << finished.errors;
+      EXPECT_CONTAINS(finished.errors, expected);
     }
   }
 }
@@ -195,12 +195,12 @@ TEST_F(SharedVerb, AnErrorInOneProcessEndsAllWithItsReason) {
   for (const Finished& finished : {first->wait(), second->wait()}) {
     EXPECT_EQ(finished.status, 1);
     EXPECT_EQ(finished.output, "");
-    EXPECT_NE(finished.errors.find("absent"), std::string::npos) << finished.errors;
+    EXPECT_CONTAINS(finished.errors, "absent");
   }
   // If this program starts the others, it finds its data first: one process, one message.
   const Finished alone = run(without_data + Arguments{"--processes", "2"});
   EXPECT_EQ(alone.status, 1);
-  EXPECT_NE(alone.errors.find("plumb: error: "), std::string::npos) << alone.errors;
+  EXPECT_CONTAINS(alone.errors, "plumb: error: ");
   EXPECT_EQ(alone.errors.find("plumb: error: "), alone.errors.rfind("plumb: error: ")) << alone.errors;
 }
 

@@ -41,7 +41,7 @@ TEST_F(RunVerbs, ListsAndSorts) {
   EXPECT_EQ(json["runs"][1]["directory"], "runs/0.01");
   const Finished unknown = plumb({"runs", "runs", "--sort", "learningrate"});
   EXPECT_EQ(unknown.status, 2);
-  EXPECT_NE(unknown.errors.find("learning_rate"), std::string::npos) << unknown.errors;
+  EXPECT_CONTAINS(unknown.errors, "learning_rate");
   EXPECT_EQ(plumb({"runs", "data"}).status, 1);
 }
 
@@ -57,20 +57,20 @@ TEST_F(RunVerbs, ListChosenColumnsAlsoAsCsv) {
   EXPECT_TRUE(plumb({"runs", "runs", "--csv"}).output.starts_with("run,learning_rate,outcome,step,"));
   const Finished unknown = plumb({"runs", "runs", "--columns", "run,learningrate"});
   EXPECT_EQ(unknown.status, 2);
-  EXPECT_NE(unknown.errors.find("did you mean 'learning_rate'?"), std::string::npos) << unknown.errors;
+  EXPECT_CONTAINS(unknown.errors, "did you mean 'learning_rate'?");
 }
 
 TEST_F(RunVerbs, ReportWritesDataForOtherPrograms) {
   const Finished done = test::succeeded(
       plumb({"report", "runs", "--out", "c.html", "--csv", "c/csv", "--latex", "c/tex", "--svg", "c/svg"}));
-  EXPECT_NE(done.output.find("c/tex: 1 files"), std::string::npos) << done.output;
+  EXPECT_CONTAINS(done.output, "c/tex: 1 files");
   EXPECT_TRUE(read("c/csv/table-runs.csv").starts_with("run,learning_rate,"));
   const std::vector<std::string> loss = split(read("c/csv/figure-loss.csv"), '\n');
   EXPECT_TRUE(loss[0].starts_with("series,step,nats per token,low,high,epochs,target tokens,\"seconds of training,"))
       << loss[0];
   EXPECT_TRUE(loss[1].starts_with("\"learning_rate 0.001, training\",1,")) << loss[1];
-  EXPECT_NE(read("c/tex/table-runs.tex").find("learning\\_rate"), std::string::npos);
-  EXPECT_NE(read("c/svg/figure-loss.svg").find(">nats per token</text>"), std::string::npos);
+  EXPECT_CONTAINS(read("c/tex/table-runs.tex"), "learning\\_rate");
+  EXPECT_CONTAINS(read("c/svg/figure-loss.svg"), ">nats per token</text>");
 }
 
 TEST_F(RunVerbs, LeaveOutWhatAKilledCommandHasLeft) {
@@ -85,7 +85,7 @@ TEST_F(RunVerbs, LeaveOutWhatAKilledCommandHasLeft) {
   ::waitpid(child, nullptr, 0);
   const std::string left = "averaged.tmp-" + std::to_string(child);
   ASSERT_TRUE(fs::exists(*folder_ / "runs" / left / "result.json"));
-  EXPECT_EQ(plumb({"runs", "runs"}).output.find(left), std::string::npos);
+  EXPECT_LACKS(plumb({"runs", "runs"}).output, left);
   EXPECT_EQ(Json::parse(plumb({"runs", "runs", "--json", "-"}).output)["runs"].size(), 2U);
   EXPECT_EQ(plumb({"average", "runs/0.001", "--last", "1", "--out", "runs/averaged"}).status, 0);
   EXPECT_FALSE(fs::exists(*folder_ / "runs" / left));
@@ -95,12 +95,12 @@ TEST_F(RunVerbs, LeaveOutWhatAKilledCommandHasLeft) {
 TEST_F(RunVerbs, ReportsOneRunInItsDirectoryAndSeveralWhereTold) {
   const Finished one = test::succeeded(plumb({"report", "runs/0.001"}));
   EXPECT_EQ(one.output, "runs/0.001/report.html\n");
-  EXPECT_NE(read("runs/0.001/report.html").find("target tokens"), std::string::npos);
+  EXPECT_CONTAINS(read("runs/0.001/report.html"), "target tokens");
   const Finished nowhere = plumb({"report", "runs/0.001", "runs/0.01"});
   EXPECT_EQ(nowhere.status, 2);
-  EXPECT_NE(nowhere.errors.find("--out"), std::string::npos);
+  EXPECT_CONTAINS(nowhere.errors, "--out");
   const Finished both = test::succeeded(plumb({"report", "runs/0.001", "runs/0.01", "--out", "both.html"}));
-  EXPECT_NE(read("both.html").find("2 training runs"), std::string::npos);
+  EXPECT_CONTAINS(read("both.html"), "2 training runs");
   EXPECT_EQ(plumb({"report", "data"}).status, 1);
 }
 
@@ -113,7 +113,7 @@ TEST_F(RunVerbs, ReportsAStudyWhereverItIsWritten) {
   EXPECT_EQ(elsewhere.output, "elsewhere.html\n");
   EXPECT_EQ(read("elsewhere.html"), read("study/report.html"));
   const Finished runs = test::succeeded(plumb({"report", "study/runs", "--out", "runs.html"}));
-  EXPECT_NE(read("runs.html").find("2 training runs"), std::string::npos);
+  EXPECT_CONTAINS(read("runs.html"), "2 training runs");
 }
 
 TEST_F(RunVerbs, MetricsAndEventsSayTheSame) {
@@ -129,7 +129,7 @@ TEST_F(RunVerbs, MetricsAndEventsSayTheSame) {
   for (const char* tag :
        {"train/loss", "train/nll", "train/perplexity", "train/learning_rate", "train/gradient_norm",
         "train/tokens_per_second", "train/tokens", "train/epoch", "train/ceiling_fraction", "valid/perplexity"})
-    EXPECT_NE(events.find(std::string(tag) + '\x15'), std::string::npos) << tag;  // the whole tag: its value follows
+    EXPECT_CONTAINS(events, std::string(tag) + '\x15') << tag;  // the whole tag: its value follows
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ TEST_F(TrainVerb, DivergenceIsAFailure) {
   for (const char* time : {"first", "again"}) {  // the second call only reports the outcome
     const Finished finished = train("wild", wild);
     EXPECT_EQ(finished.status, 3) << time;
-    EXPECT_NE(finished.output.find("wild: diverged at step "), std::string::npos) << finished.output;
+    EXPECT_CONTAINS(finished.output, "wild: diverged at step ");
     EXPECT_TRUE(finished.errors.starts_with("plumb: error: wild: training diverged at step ")) << finished.errors;
   }
 }
@@ -63,7 +63,7 @@ TEST_F(TrainVerb, AFinishedRunIsReportedAgainInTheSameWords) {
                                            "--set", "train.score_every=1",    "--set", "train.best_metric=bleu",
                                            "--set", "task.translation.beam=1"};
   const Finished first = train("scored", scored), again = train("scored", scored);
-  EXPECT_NE(first.output.find(", BLEU "), std::string::npos) << first.output << first.errors;
+  EXPECT_CONTAINS(first.output, ", BLEU ") << first.output << first.errors;
   EXPECT_EQ(again.output, first.output);
 }
 
@@ -92,8 +92,8 @@ TEST_F(TrainVerb, AnInterruptionHasTheStatusOfItsSignal) {
     process.signal(signal);
     const Finished finished = process.wait();
     EXPECT_EQ(finished.status, 128 + signal) << finished.errors;
-    EXPECT_NE(finished.output.find(out + ": stopped at step "), std::string::npos) << finished.output;
-    EXPECT_NE(finished.errors.find("continue with `plumb train --out " + out + "`"), std::string::npos);
+    EXPECT_CONTAINS(finished.output, out + ": stopped at step ");
+    EXPECT_CONTAINS(finished.errors, "continue with `plumb train --out " + out + "`");
     EXPECT_EQ(read_json(*folder_ / out / "result.json")["outcome"], "stopped");
     EXPECT_FALSE(fs::is_empty(*folder_ / out / "checkpoints"));
   }
@@ -148,7 +148,7 @@ TEST_F(TrainVerb, ASecondProcessIsRefusedWhileTheFirstLives) {
   wait_for_a_step("shared");
   const Finished second = train("shared", {"--set", "train.steps=2"});  // it would finish
   EXPECT_EQ(second.status, 1);
-  EXPECT_NE(second.errors.find("shared: another process is training here"), std::string::npos) << second.errors;
+  EXPECT_CONTAINS(second.errors, "shared: another process is training here");
   process.signal(SIGKILL);
   (void)process.wait();
 }
@@ -200,14 +200,13 @@ TEST_F(TrainVerb, AFullDiskAndAReadOnlyDirectoryAreErrors) {
   const std::string size = std::to_string(room + checkpoint / 2) + "k";
   const Finished full = in_namespace("mount -t tmpfs -o size=" + size + " none small && cp -r stopped small/run && " +
                                      plumb + "small/run --set train.steps=400; echo status $?");
-  EXPECT_NE(full.output.find("status 1"), std::string::npos) << full.output << full.errors;
-  EXPECT_NE(full.errors.find("No space left on device"), std::string::npos) << full.errors;
-  EXPECT_NE(full.errors.find("the last good checkpoint is small/run/checkpoints/step-"), std::string::npos)
-      << full.errors;
+  EXPECT_CONTAINS(full.output, "status 1") << full.output << full.errors;
+  EXPECT_CONTAINS(full.errors, "No space left on device");
+  EXPECT_CONTAINS(full.errors, "the last good checkpoint is small/run/checkpoints/step-");
   const Finished fixed = in_namespace("mount --bind stopped stopped && mount -o remount,bind,ro stopped && " + plumb +
                                       "stopped --set train.steps=6");
   EXPECT_EQ(fixed.status, 1);
-  EXPECT_NE(fixed.errors.find("Read-only file system"), std::string::npos) << fixed.errors;
+  EXPECT_CONTAINS(fixed.errors, "Read-only file system");
   EXPECT_EQ(read_json(*folder_ / "stopped" / "result.json")["outcome"], "finished");
 }
 
@@ -218,10 +217,10 @@ TEST_F(TrainVerb, WritesWhatIsWatchedForTensorBoard) {
   const std::string events = test::events_of(*folder_ / "watched");
   for (const char* tag : {"train/loss", "watch/updates/total", "watch/updates/ratio/encoder.layers.0",
                           "watch/activations/largest_logit/decoder.layers.0.cross_attention"}) {
-    EXPECT_NE(events.find(tag), std::string::npos) << tag;
+    EXPECT_CONTAINS(events, tag);
   }
-  EXPECT_EQ(events.find("watch/curvature"), std::string::npos);
-  EXPECT_NE(read_file(*folder_ / "watched" / "metrics.jsonl").find("{\"step\":2,\"watch\":{"), std::string::npos);
+  EXPECT_LACKS(events, "watch/curvature");
+  EXPECT_CONTAINS(read_file(*folder_ / "watched" / "metrics.jsonl"), "{\"step\":2,\"watch\":{");
   // The commands that measure a run accept its configuration.
   EXPECT_EQ(run_plumb({"probe", "watched", "--pairs", "2", "-q"}, folder_->path()).status, 0);
 }
@@ -245,13 +244,11 @@ TEST_F(TrainVerb, SaysWhatDurationsComeTo) {
   std::erase(all, "-q");
   const Finished finished = test::succeeded(run_plumb(all, folder_->path()));
   const std::string steps = read_json(*folder_ / "lasting" / "result.json")["steps"].dump();
-  EXPECT_NE(finished.errors.find("durations: train.warm_up = 10t (1 step), train.steps = 0.5e (" + steps +
-                                 " steps), train.validate_every = 1e (not within the run)\n"),
-            std::string::npos)
-      << finished.errors;
+  EXPECT_CONTAINS(finished.errors, "durations: train.warm_up = 10t (1 step), train.steps = 0.5e (" + steps +
+                                       " steps), train.validate_every = 1e (not within the run)\n");
   const Finished wrong = train("wrong", {"--set", "train.steps=2ee"});
   EXPECT_EQ(wrong.status, 2);
-  EXPECT_NE(wrong.errors.find("'2ee' is not a duration"), std::string::npos) << wrong.errors;
+  EXPECT_CONTAINS(wrong.errors, "'2ee' is not a duration");
 }
 
 TEST_F(TrainVerb, ALostSummaryIsAnError) {
@@ -259,7 +256,7 @@ TEST_F(TrainVerb, ALostSummaryIsAnError) {
   const std::string command = "'" + test::plumb_program() + "' train --out short > /dev/full";
   const Finished finished = Process("/bin/sh", {"-c", command}, folder_->path()).wait();
   EXPECT_EQ(finished.status, 1);
-  EXPECT_NE(finished.errors.find("cannot write to standard output"), std::string::npos) << finished.errors;
+  EXPECT_CONTAINS(finished.errors, "cannot write to standard output");
 }
 
 TEST_F(TrainVerb, ContinuesWithDataAtANewLocation) {
@@ -268,7 +265,7 @@ TEST_F(TrainVerb, ContinuesWithDataAtANewLocation) {
   fs::copy(*folder_ / "data", *folder_ / "copy", fs::copy_options::recursive);
   const Finished finished = test::succeeded(
       run_plumb({"train", "--out", "after", "--data", "copy", "--set", "train.steps=4", "-q"}, folder_->path()));
-  EXPECT_NE(finished.output.find("after: finished at step 4 "), std::string::npos) << finished.output;
+  EXPECT_CONTAINS(finished.output, "after: finished at step 4 ");
 }
 
 // Control characters must not make config.toml unreadable.
@@ -285,7 +282,7 @@ TEST_F(TrainVerb, PathsMayContainAnyCharacterButMustBeUtf8) {
        std::vector<std::vector<std::string>>{{"caf\xE9", "never"}, {"data", "r\xE9"}}) {
     const Finished finished = run_plumb({"train", "--data", places[0], "--out", places[1]}, folder_->path());
     EXPECT_EQ(finished.status, 1);
-    EXPECT_NE(finished.errors.find("not valid UTF-8"), std::string::npos) << finished.errors;
+    EXPECT_CONTAINS(finished.errors, "not valid UTF-8");
     EXPECT_FALSE(fs::exists(*folder_ / places[1]));
   }
 }

@@ -54,15 +54,15 @@ TEST_F(TranslateVerb, TakesTheLatestCheckpointOrTheOneNamed) {
 
 TEST_F(TranslateVerb, SaysHowFastItWas) {
   const Finished finished = test::succeeded(translate("Ein Hund schläft.\nEin Mann läuft.\n", run(), "-v --beam 1"));
-  EXPECT_NE(finished.errors.find("2 sentences, "), std::string::npos) << finished.errors;
-  EXPECT_NE(finished.errors.find("tokens/s"), std::string::npos) << finished.errors;
+  EXPECT_CONTAINS(finished.errors, "2 sentences, ");
+  EXPECT_CONTAINS(finished.errors, "tokens/s");
 }
 
 TEST_F(TranslateVerb, NamesTheLineThatIsNoUtf8) {
   const Finished finished = translate("Ein Hund\nein\xFF\n", run());
   EXPECT_EQ(finished.status, 1);
   EXPECT_EQ(finished.output, "");
-  EXPECT_NE(finished.errors.find("standard input:2: not valid UTF-8"), std::string::npos) << finished.errors;
+  EXPECT_CONTAINS(finished.errors, "standard input:2: not valid UTF-8");
 }
 
 TEST_F(TranslateVerb, RefusesWhatIsNoRun) {

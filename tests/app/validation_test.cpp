@@ -55,11 +55,11 @@ TEST_F(Validation, PredictsSealsTrainsAndCompares) {
     ASSERT_EQ(finished.status, 0) << finished.errors;
   }
   const std::string sealed = read_file(prediction);
-  EXPECT_EQ(sealed.find(folder_->path().string()), std::string::npos) << "names a folder of this machine";
+  EXPECT_LACKS(sealed, folder_->path().string()) << "names a folder of this machine";
 
   // What was changed after it was sealed is not compared.
   write_file_atomic(prediction, sealed + " ");
-  EXPECT_NE(act("truth").output.find("is not sealed"), std::string::npos);
+  EXPECT_CONTAINS(act("truth").output, "is not sealed");
   EXPECT_FALSE(std::filesystem::exists(truth));
   write_file_atomic(prediction, sealed);
 
@@ -76,8 +76,8 @@ TEST_F(Validation, PredictsSealsTrainsAndCompares) {
 
   const Finished table = act("table");
   ASSERT_EQ(table.status, 0) << table.errors;
-  EXPECT_NE(table.output.find("1 of 1 cells"), std::string::npos) << table.output;
-  EXPECT_NE(table.output.find("| plumb check | 1 | "), std::string::npos) << table.output;
+  EXPECT_CONTAINS(table.output, "1 of 1 cells");
+  EXPECT_CONTAINS(table.output, "| plumb check | 1 | ");
 }
 
 }  // namespace

@@ -120,28 +120,28 @@ TEST_F(WatchVerb, WaitsForTheFirstRun) {
   const int port = free_port();
   Process server(test::plumb_program(), {"watch", "runs", "--port", std::to_string(port)}, folder_->path());
   wait_for(port);
-  EXPECT_NE(get(port, "/report").find("No run has begun yet"), std::string::npos);
+  EXPECT_CONTAINS(get(port, "/report"), "No run has begun yet");
   EXPECT_EQ(body(get(port, "/revision")), "");
   fs::rename(*folder_ / "run", *folder_ / "runs" / "first");
   EXPECT_NE(body(get(port, "/revision")), "");
-  EXPECT_NE(get(port, "/report").find("<title>first</title>"), std::string::npos);
+  EXPECT_CONTAINS(get(port, "/report"), "<title>first</title>");
 }
 
 TEST_F(WatchVerb, ServesTheReportAndTellsWhenThereIsMore) {
   const int port = free_port();
   Process server(test::plumb_program(), {"watch", "run", "--port", std::to_string(port)}, folder_->path());
   wait_for(port);
-  EXPECT_NE(get(port, "/").find("fetch(\"/revision\""), std::string::npos);
+  EXPECT_CONTAINS(get(port, "/"), "fetch(\"/revision\"");
   const std::string report = get(port, "/report");
   EXPECT_TRUE(report.starts_with("HTTP/1.1 200")) << report.substr(0, 100);
-  EXPECT_NE(report.find("<title>run</title>"), std::string::npos);
-  EXPECT_EQ(report.find("\"x\":[10,20]"), std::string::npos);
+  EXPECT_CONTAINS(report, "<title>run</title>");
+  EXPECT_LACKS(report, "\"x\":[10,20]");
   const std::string revision = body(get(port, "/revision"));
   EXPECT_NE(revision, "");
   EXPECT_EQ(body(get(port, "/revision")), revision);
   write("metrics.jsonl", point(20));
   EXPECT_NE(body(get(port, "/revision")), revision);
-  EXPECT_NE(get(port, "/report").find("\"x\":[10,20]"), std::string::npos);
+  EXPECT_CONTAINS(get(port, "/report"), "\"x\":[10,20]");
   EXPECT_TRUE(get(port, "/../plumb.json").starts_with("HTTP/1.1 404"));
   server.signal(SIGTERM);
   EXPECT_EQ(server.wait().output, "http://127.0.0.1:" + std::to_string(port) + "/\n");
@@ -158,8 +158,8 @@ TEST_F(WatchVerb, AnswersThisMachineAlone) {
   for (const std::string host : {"attacker.example", "localhost.attacker.example", "127.0.0.1.attacker.example"}) {
     const std::string answer = get(port, "/report", host + ":" + std::to_string(port));
     EXPECT_TRUE(answer.starts_with("HTTP/1.1 403")) << answer;
-    EXPECT_NE(body(answer).find("not to '" + host + "'"), std::string::npos) << answer;
-    EXPECT_NE(body(answer).find("plumb watch --host " + host), std::string::npos) << answer;
+    EXPECT_CONTAINS(body(answer), "not to '" + host + "'") << answer;
+    EXPECT_CONTAINS(body(answer), "plumb watch --host " + host) << answer;
   }
 }
 
@@ -185,15 +185,15 @@ TEST_F(WatchVerb, AnswersOtherMachinesAtTheAddressesThatItIsBoundTo) {
     EXPECT_TRUE(get(port, "/report", host).starts_with("HTTP/1.1 403")) << host;
   server.signal(SIGTERM);
   const Finished ended = server.wait();
-  EXPECT_NE(ended.output.find(":" + std::to_string(port) + "/\n"), std::string::npos) << ended.output;
-  EXPECT_EQ(ended.output.find("0.0.0.0"), std::string::npos) << ended.output;
-  EXPECT_NE(ended.errors.find("anybody who can reach this address can read"), std::string::npos) << ended.errors;
+  EXPECT_CONTAINS(ended.output, ":" + std::to_string(port) + "/\n");
+  EXPECT_LACKS(ended.output, "0.0.0.0");
+  EXPECT_CONTAINS(ended.errors, "anybody who can reach this address can read");
 }
 
 TEST_F(WatchVerb, RefusesWhatIsNoAddress) {
   const Finished refused = test::run_plumb({"watch", "run", "--bind", "phone"}, folder_->path());
   EXPECT_EQ(refused.status, 2);
-  EXPECT_NE(refused.errors.find("not an IPv4 address"), std::string::npos) << refused.errors;
+  EXPECT_CONTAINS(refused.errors, "not an IPv4 address");
 }
 
 TEST_F(WatchVerb, AnswersWhileOthersSendNothing) {
@@ -219,7 +219,7 @@ TEST_F(WatchVerb, SaysWhatIsWrong) {
   wait_for(port);
   const Finished busy = test::run_plumb({"watch", "run", "--port", std::to_string(port)}, folder_->path());
   EXPECT_EQ(busy.status, 1);
-  EXPECT_NE(busy.errors.find("cannot be opened on 127.0.0.1"), std::string::npos) << busy.errors;
+  EXPECT_CONTAINS(busy.errors, "cannot be opened on 127.0.0.1");
   EXPECT_EQ(test::run_plumb({"watch", "absent"}, folder_->path()).status, 1);
 }
 
@@ -230,7 +230,7 @@ TEST_F(WatchVerb, ARunThatDisappearsIsSaidAndMayComeBack) {
   fs::rename(*folder_ / "run", *folder_ / "moved");
   const std::string answer = get(port, "/revision");
   EXPECT_TRUE(answer.starts_with("HTTP/1.1 500")) << answer;
-  EXPECT_NE(answer.find("run: no such directory"), std::string::npos) << answer;
+  EXPECT_CONTAINS(answer, "run: no such directory");
   fs::rename(*folder_ / "moved", *folder_ / "run");
   EXPECT_TRUE(get(port, "/report").starts_with("HTTP/1.1 200"));
 }

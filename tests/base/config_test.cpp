@@ -127,8 +127,7 @@ TEST(Config, ReadsAFileAndReportsOneThatIsAbsent) {
 TEST(Config, NamesThePlaceOfALibraryThatCannotBeLoaded) {
   EXPECT_EQ(test::message_of([] { Config::from_string("load = [\"missing.so\"]\n", "a.toml"); }),
             "a.toml:1:8: missing.so: No such file or directory");
-  EXPECT_NE(test::message_of([] { Config::from_string("load = 3\n", "a.toml"); }).find("'load' must be a string"),
-            std::string::npos);
+  EXPECT_CONTAINS(test::message_of([] { Config::from_string("load = 3\n", "a.toml"); }), "'load' must be a string");
   EXPECT_EQ(ConfigWriter().plugins().text(), "");  // none is loaded
 }
 
@@ -223,8 +222,7 @@ TEST(Config, RefusesNumbersThatAreNotFinite) {
   for (const char* value : {"nan", "inf", "-inf", "[0.1, nan]"}) {
     const std::string key = value[0] == '[' ? "rates" : "dropout";
     const Error error = error_of([&] { read("[model]\n" + key + " = " + value + "\n"); });
-    EXPECT_NE(std::string(error.what()).find("'" + key + "' must be a finite number, not "), std::string::npos)
-        << error.what();
+    EXPECT_CONTAINS(error.what(), "'" + key + "' must be a finite number, not ");
   }
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "check/planned_run.h"
+#include "support/contains.h"
 
 namespace plumb {
 namespace {
@@ -108,8 +109,8 @@ TEST(Alarms, WeightsInBfloat16DoNotReachTheNextNumber) {
     for (const Reason& each : reasons_for(run)) all += each.alarm == "updates" ? each.text : "";
     return all;
   };
-  EXPECT_NE(text_at(1e-7).find("bfloat16"), std::string::npos);
-  EXPECT_EQ(text_at(1e-4).find("bfloat16"), std::string::npos);
+  EXPECT_CONTAINS(text_at(1e-7), "bfloat16");
+  EXPECT_LACKS(text_at(1e-4), "bfloat16");
 }
 
 TEST(Alarms, ADecayIsTheRateTimesTheDecay) {

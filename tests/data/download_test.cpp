@@ -46,8 +46,8 @@ class Download : public testing::Test {
     try {
       get_data_set(set_, from, directory_ / "out");
     } catch (const Error& error) {
-      EXPECT_NE(error.hint().find("a.de.gz"), std::string::npos);
-      EXPECT_NE(error.hint().find("--from"), std::string::npos);
+      EXPECT_CONTAINS(error.hint(), "a.de.gz");
+      EXPECT_CONTAINS(error.hint(), "--from");
       EXPECT_FALSE(fs::exists(directory_ / "out"));
       return error.what();
     }
@@ -116,12 +116,11 @@ TEST_F(Download, ReplacesNoOtherDataSet) {
 TEST_F(Download, RefusesOtherContent) {
   write_file_atomic(directory_ / "from" / "a.de", "Hallo!\n");
   const std::string message = failure(directory_ / "from");
-  EXPECT_NE(message.find("not the a.de of tiny: 1 lines and 7 bytes where 2 and 12 are expected"), std::string::npos)
-      << message;
+  EXPECT_CONTAINS(message, "not the a.de of tiny: 1 lines and 7 bytes where 2 and 12 are expected");
 }
 
 TEST_F(Download, SaysWhatIsMissing) {
-  EXPECT_NE(failure(directory_ / "net").find("contains neither a.de nor a.de.gz"), std::string::npos);
+  EXPECT_CONTAINS(failure(directory_ / "net"), "contains neither a.de nor a.de.gz");
 }
 
 TEST_F(Download, FetchesWithCurl) {

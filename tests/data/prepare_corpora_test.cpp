@@ -155,7 +155,7 @@ TEST_F(PrepareSeveral, WhatIsWrongNamesTheCorpus) {
   pairs_.corpora.back().first = "../web";
   EXPECT_EQ(refused(), "'../web' is not a valid name for a corpus");
   pairs_.corpora.back() = {"empty", pair_of("empty", {}, {})};
-  EXPECT_NE(refused().find("empty.de: "), std::string::npos) << refused();
+  EXPECT_CONTAINS(refused(), "empty.de: ");
   pairs_.corpora.back() = {"half", pair_of("half", {"a", ""}, {"", "b"})};
   EXPECT_EQ(refused(), "the corpus 'half' contains no pair with text on both sides");
   pairs_.length_limit = 60;

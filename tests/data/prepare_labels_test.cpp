@@ -150,7 +150,7 @@ TEST_F(PrepareLabels, TheTokenizerOfAModelsFolder) {
   const auto ids = data.split("train").source(0);
   EXPECT_EQ(std::vector<int32_t>(ids.begin(), ids.end()), tokenizer.encode(data.raw_source("train")[0]));
   options_.tokenizer_from = directory_ / "nowhere";
-  EXPECT_NE(failure().find("nowhere"), std::string::npos);
+  EXPECT_CONTAINS(failure(), "nowhere");
 }
 
 TEST_F(PrepareLabels, ATokenizerOfSeveralFilesIsRefused) {
@@ -161,7 +161,7 @@ TEST_F(PrepareLabels, ATokenizerOfSeveralFilesIsRefused) {
     Tokenizer::train(lines, {.kind = "unigram", .vocabulary = 40}).save(model / name);
   write_json(model / "vocab.json", {{"</s>", 0}, {"<unk>", 1}});  // where Marian has the ids
   options_.tokenizer_from = model;
-  EXPECT_NE(failure().find("a tokenizer of Marian"), std::string::npos) << failure();
+  EXPECT_CONTAINS(failure(), "a tokenizer of Marian");
 }
 
 TEST_F(PrepareLabels, ExamplesWithoutTextAreDroppedFromTrainingAlone) {
@@ -213,9 +213,9 @@ TEST_F(PrepareLabels, DamagedLabelsAreNoticed) {
   };
   EXPECT_EQ(message(), "accepted");
   write_file_atomic(labels, "answer\n");
-  EXPECT_NE(message().find("valid.labels: 1 lines, but 10 pairs"), std::string::npos) << message();
+  EXPECT_CONTAINS(message(), "valid.labels: 1 lines, but 10 pairs");
   write_file_atomic(labels, "answer\nother\n3\n4\n5\n6\n7\n8\n9\n10\n");
-  EXPECT_NE(message().find("valid.labels:2: 'other' is not among the labels"), std::string::npos) << message();
+  EXPECT_CONTAINS(message(), "valid.labels:2: 'other' is not among the labels");
   EXPECT_THROW((void)DataDirectory::open(directory_ / "out").labels_of("tset"), Error);
 }
 

@@ -39,7 +39,7 @@ class Prepare : public testing::Test {
   void expect_nothing_new() const {
     for (const auto& entry : fs::directory_iterator(directory_.path())) {
       EXPECT_FALSE(entry.is_directory()) << entry.path();
-      EXPECT_EQ(entry.path().string().find(".tmp"), std::string::npos) << entry.path();
+      EXPECT_LACKS(entry.path().string(), ".tmp") << entry.path();
     }
   }
   std::string failure() {
@@ -167,7 +167,7 @@ TEST_F(Prepare, FailuresLeaveNothing) {
   EXPECT_EQ(failure(), "200 pairs cannot be held out of 200");
   options_ = good;
   options_.tokenizer.vocabulary = 6;
-  EXPECT_NE(failure().find("a vocabulary of 6 is too small"), std::string::npos);
+  EXPECT_CONTAINS(failure(), "a vocabulary of 6 is too small");
   options_ = good;
   options_.tests = {{"train", options_.train}};
   EXPECT_EQ(failure(), "the name 'train' is not free for a test set");
@@ -213,19 +213,19 @@ TEST_F(Prepare, ReplacesItsOwnDirectoryOnlyAtTheEnd) {
   prepare_data(options_, out / "");  // with a trailing slash
   EXPECT_EQ(DataDirectory::open(out).info()["length_limit"], 100);
   for (const auto& entry : fs::directory_iterator(directory_.path())) {
-    EXPECT_EQ(entry.path().string().find(".tmp"), std::string::npos);
-    EXPECT_EQ(entry.path().string().find(".old"), std::string::npos);
+    EXPECT_LACKS(entry.path().string(), ".tmp");
+    EXPECT_LACKS(entry.path().string(), ".old");
   }
 }
 
 TEST_F(Prepare, TouchesNothingOfOthers) {
   fs::create_directory(directory_ / "out");
   file("out/thesis.tex", "important");
-  EXPECT_NE(failure().find("was not created by Plumb"), std::string::npos);
+  EXPECT_CONTAINS(failure(), "was not created by Plumb");
   EXPECT_EQ(read_file(directory_ / "out" / "thesis.tex"), "important");
   fs::remove_all(directory_ / "out");
   file("out", "a file");
-  EXPECT_NE(failure().find("is a file"), std::string::npos);
+  EXPECT_CONTAINS(failure(), "is a file");
   EXPECT_EQ(read_file(directory_ / "out"), "a file");
 }
 
@@ -241,25 +241,25 @@ TEST_F(Prepare, DamagedDirectoriesAreNoticed) {
     return test::message_of([&] { (void)DataDirectory::open(out).raw_source("valid"); });
   };
   const auto renewed = [&] { prepare_data(options_, out); };
-  EXPECT_NE(message().find("no such directory"), std::string::npos);
+  EXPECT_CONTAINS(message(), "no such directory");
   renewed();
   EXPECT_EQ(message(), "accepted");
   fs::remove(out / "splits" / "train.tokens");
-  EXPECT_NE(message().find("train.tokens: cannot be read"), std::string::npos);
+  EXPECT_CONTAINS(message(), "train.tokens: cannot be read");
   renewed();
   fs::copy_file(out / "splits" / "valid.tokens", out / "splits" / "train.tokens", fs::copy_options::overwrite_existing);
-  EXPECT_NE(message().find("10 pairs, but data.json says 190"), std::string::npos);
+  EXPECT_CONTAINS(message(), "10 pairs, but data.json says 190");
   renewed();
   write_file_atomic(out / "splits" / "valid.source", "one line\n");
-  EXPECT_NE(message().find("1 lines, but 10 pairs"), std::string::npos);
+  EXPECT_CONTAINS(message(), "1 lines, but 10 pairs");
   renewed();
   write_file_atomic(out / "data.json", R"({"schema": "plumb.data/1"})");
-  EXPECT_NE(message().find("malformed"), std::string::npos);
+  EXPECT_CONTAINS(message(), "malformed");
   write_file_atomic(out / "data.json", R"({"schema": "plumb.data/99"})");
-  EXPECT_NE(message().find("schema \"plumb.data/99\""), std::string::npos);
+  EXPECT_CONTAINS(message(), "schema \"plumb.data/99\"");
   renewed();
   write_file_atomic(out / "tokenizer.model", "no model");
-  EXPECT_NE(message().find("not a SentencePiece model"), std::string::npos);
+  EXPECT_CONTAINS(message(), "not a SentencePiece model");
   renewed();
   EXPECT_THROW((void)DataDirectory::open(out).split("tset"), Error);
 }

@@ -56,10 +56,10 @@ TEST(Split, EveryTruncationIsNoticed) {
   const std::string whole = read_file(directory / "s");
   for (size_t size = 0; size < whole.size(); ++size) {
     write_file_atomic(directory / "cut", whole.substr(0, size));
-    EXPECT_NE(message_of_open(directory / "cut").find("truncated"), std::string::npos) << size;
+    EXPECT_CONTAINS(message_of_open(directory / "cut"), "truncated") << size;
   }
   write_file_atomic(directory / "long", whole + "x");
-  EXPECT_NE(message_of_open(directory / "long").find("damaged"), std::string::npos);
+  EXPECT_CONTAINS(message_of_open(directory / "long"), "damaged");
 }
 
 TEST(Split, EveryDamagedByteIsNoticed) {
@@ -91,8 +91,8 @@ TEST(Split, ReadsTheWholeFileOnlyToVerifyIt) {
 TEST(Split, OtherFiles) {
   const TemporaryDirectory directory;
   write_file_atomic(directory / "text", std::string(200, 'x'));
-  EXPECT_NE(message_of_open(directory / "text").find("not a file of token sequences"), std::string::npos);
-  EXPECT_NE(message_of_open(directory / "none").find("cannot be read"), std::string::npos);
+  EXPECT_CONTAINS(message_of_open(directory / "text"), "not a file of token sequences");
+  EXPECT_CONTAINS(message_of_open(directory / "none"), "cannot be read");
 }
 
 }  // namespace

@@ -128,19 +128,19 @@ TEST_F(Embedding, ABackwardModelReadsTextsFromTheirEnds) {
 TEST_F(Embedding, SaysWhatIsWrong) {
   EmbedOptions options;
   options.pooling = "none";
-  EXPECT_NE(error(options).find("yields no vector for a text"), std::string::npos);
+  EXPECT_CONTAINS(error(options), "yields no vector for a text");
   options = {};
   options.max_tokens = 2;
-  EXPECT_NE(error(options).find("besides the 2 special tokens"), std::string::npos);
+  EXPECT_CONTAINS(error(options), "besides the 2 special tokens");
   options = {};
   options.batch_tokens = 0;
-  EXPECT_NE(error(options).find("batch_tokens"), std::string::npos);
+  EXPECT_CONTAINS(error(options), "batch_tokens");
   options = {};
   options.as_tokenizer_says = true;  // this tokenizer adds none
-  EXPECT_NE(error(options).find("text 2 has no tokens"), std::string::npos);
+  EXPECT_CONTAINS(error(options), "text 2 has no tokens");
   options = {};
   model_.broken = true;
-  EXPECT_NE(error(options).find("not finite"), std::string::npos);
+  EXPECT_CONTAINS(error(options), "not finite");
 }
 
 }  // namespace

@@ -40,8 +40,8 @@ TEST_P(OperationsOnDevices, NoOperationMixesThem) {
     const auto refuses = [&](const std::string& what, const std::function<void()>& work) {
       const Error error = test::error_of([&] { work(); });
       const std::string text = error.what();
-      EXPECT_NE(text.find(one.str()), std::string::npos) << what << ": " << text;
-      EXPECT_NE(text.find(other.str()), std::string::npos) << what << ": " << text;
+      EXPECT_CONTAINS(text, one.str()) << what << ": " << text;
+      EXPECT_CONTAINS(text, other.str()) << what << ": " << text;
     };
     const Ragged layout({4});
     const ops::HeadShape shape{1, 1, 2};

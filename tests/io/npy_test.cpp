@@ -7,6 +7,7 @@
 #include <string>
 
 #include "plumb/base/files.h"
+#include "support/contains.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -29,7 +30,7 @@ TEST(Npy, HasAHeaderThatEndsAtAMultipleOf64) {
 TEST(Npy, WritesOtherShapes) {
   const test::TemporaryDirectory scratch;
   save_npy(scratch / "vector.npy", at::ones({7}));
-  EXPECT_NE(read_file(scratch / "vector.npy").find("'shape': (7,), }"), std::string::npos);
+  EXPECT_CONTAINS(read_file(scratch / "vector.npy"), "'shape': (7,), }");
   save_npy(scratch / "empty.npy", at::ones({0, 5}));
   EXPECT_EQ(read_file(scratch / "empty.npy").size(), 128U);
 }

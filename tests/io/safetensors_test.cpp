@@ -110,7 +110,7 @@ TEST_F(Safetensors, ShapesThatAreNoneAreRefused) {
 
 TEST_F(Safetensors, HeadersThatAreNoneAreRefused) {
   for (const char* header : {"", "[]", "{", "null", "{\"a\":1}x"})
-    EXPECT_NE(error_of(header, 8).find("not a safetensors file"), std::string::npos) << header;
+    EXPECT_CONTAINS(error_of(header, 8), "not a safetensors file") << header;
   EXPECT_EQ(error_of(R"({"a":[]})", 0), "malformed header entry of tensor 'a'");
   EXPECT_EQ(error_of(R"({"a":{"shape":[1],"data_offsets":[0,4]}})", 4), "malformed header entry of tensor 'a'");
   EXPECT_EQ(error_of("{" + entry("a", "[1]", "[0,1]", "F8_E4M3") + "}", 1),
@@ -123,7 +123,7 @@ TEST_F(Safetensors, EveryTensorHasAChecksum) {
   ASSERT_EQ(load_safetensors(path).size(), 3U);
   std::string content = read_file(path);
   // CRC-32 of three float32 ones, by Python's zlib.
-  EXPECT_NE(content.find(R"("crc32.a":"dc7c4e94")"), std::string::npos) << content;
+  EXPECT_CONTAINS(content, R"("crc32.a":"dc7c4e94")");
   content.back() = 1;
   write_file_atomic(path, content);
   EXPECT_EQ(test::message_of([&] { load_safetensors(path); }),

@@ -55,7 +55,7 @@ TEST(SpilledTensors, MakeTheSameFile) {
 
 TEST(SpilledTensors, NeedAFolder) {
   const std::string message = test::message_of([] { SpilledTensors spilled("/nonexistent/folder"); });
-  EXPECT_NE(message.find("/nonexistent/folder: no file can be created"), std::string::npos) << message;
+  EXPECT_CONTAINS(message, "/nonexistent/folder: no file can be created");
 }
 
 TEST(SafetensorsReader, ReadsOneTensorAtATime) {
@@ -67,8 +67,7 @@ TEST(SafetensorsReader, ReadsOneTensorAtATime) {
       if (wanted == name) expect_equal({{name, reader.read(name)}}, {{name, tensor}});
     }
   }
-  EXPECT_NE(test::message_of([&] { static_cast<void>(reader.read("other")); }).find("tensor 'other' is missing"),
-            std::string::npos);
+  EXPECT_CONTAINS(test::message_of([&] { static_cast<void>(reader.read("other")); }), "tensor 'other' is missing");
 }
 
 TEST(SafetensorsReader, FindsDamage) {
@@ -79,10 +78,9 @@ TEST(SafetensorsReader, FindsDamage) {
   write_file_atomic(folder / "file", content);
   SafetensorsReader reader(folder / "file");
   static_cast<void>(reader.read("matrix"));
-  EXPECT_NE(test::message_of([&] { static_cast<void>(reader.read("column")); }).find("'column' is damaged"),
-            std::string::npos);
+  EXPECT_CONTAINS(test::message_of([&] { static_cast<void>(reader.read("column")); }), "'column' is damaged");
   write_file_atomic(folder / "file", content.substr(0, content.size() - 1));
-  EXPECT_NE(test::message_of([&] { SafetensorsReader shorter(folder / "file"); }).find("truncated"), std::string::npos);
+  EXPECT_CONTAINS(test::message_of([&] { SafetensorsReader shorter(folder / "file"); }), "truncated");
 }
 
 }  // namespace

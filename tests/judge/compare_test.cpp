@@ -121,7 +121,7 @@ TEST(Compare, TasksArePooledAndOthersNamed) {
   EXPECT_EQ(found.only_in_one, std::vector<std::string>{"c"});
   EXPECT_NEAR(found.differences[0].p_value, 2 / 32.0, 1e-12);
   EXPECT_NEAR(found.differences[0].adjusted_p_value, 4 / 32.0, 1e-12);
-  EXPECT_NE(comparison_text(found).find("is better in all tasks (acc)"), std::string::npos);
+  EXPECT_CONTAINS(comparison_text(found), "is better in all tasks (acc)");
 }
 
 class SampleFiles : public testing::Test {

@@ -233,8 +233,8 @@ TEST_F(RunFiles, OfADirectoryWhatCannotBeReadIsLeftOutAndNamed) {
   EXPECT_EQ(arms.arms[0].sweep.points[0].losses.size(), 3U);
   EXPECT_EQ(arms.arms[1].sweep.points[0].losses.size(), 3U);
   ASSERT_EQ(arms.notes.size(), 2U);
-  EXPECT_NE(arms.notes[0].find("left out: " + folder + "/a/notes.csv, record 2"), std::string::npos) << arms.notes[0];
-  EXPECT_NE(arms.notes[1].find("left out: " + folder + "/b/cut.jsonl, line 2"), std::string::npos) << arms.notes[1];
+  EXPECT_CONTAINS(arms.notes[0], "left out: " + folder + "/a/notes.csv, record 2");
+  EXPECT_CONTAINS(arms.notes[1], "left out: " + folder + "/b/cut.jsonl, line 2");
   for (const char* seed : {"1", "2", "3"}) fs::remove(folder_.path() / "a" / (std::string(seed) + ".csv"));
   test::expect_error([&] { read_run_records(folder_.path() / "a"); }, "notes.csv, record 2");
 }
@@ -249,7 +249,7 @@ TEST_F(RunFiles, EventFilesThatAreDamagedAreLeftOutAndNamed) {
   std::vector<std::string> notes;
   EXPECT_EQ(read_run_records(folder_.path(), {}, notes).size(), 1U);
   ASSERT_EQ(notes.size(), 1U);
-  EXPECT_NE(notes[0].find("bad/events.out.tfevents.0"), std::string::npos) << notes[0];
+  EXPECT_CONTAINS(notes[0], "bad/events.out.tfevents.0");
 }
 
 // The page exports the lines that a chart shows.
@@ -358,7 +358,7 @@ TEST_F(RunFiles, BestRatesAreCompared) {
   }
   const ArmVerdicts ends = judge_arms(gather_arms({{"", file("two.csv", two)}}, {}), {});
   EXPECT_EQ(ends.pairs[0].outcome, "undecided");
-  EXPECT_NE(ends.pairs[0].reason.find("largest of the sweep"), std::string::npos) << ends.pairs[0].reason;
+  EXPECT_CONTAINS(ends.pairs[0].reason, "largest of the sweep");
 }
 
 TEST_F(RunFiles, WhatIsNotClearIsAsked) {

@@ -106,8 +106,8 @@ TEST(Bleu, SmoothsWithTheGivenValue) {
   EXPECT_NEAR(score("floor", 0.25).score, geometric(4 / 5.0, 2 / 4.0, 0.25 / 3, 0.25 / 2), 1e-12);
   EXPECT_NEAR(score("add-k", 0.5).score, geometric(4 / 5.0, 2.5 / 4.5, 0.5 / 3.5, 0.5 / 2.5), 1e-12);
   EXPECT_EQ(score("floor", 0).score, 0);
-  EXPECT_NE(score("floor", 0.25).signature.find("|smooth:floor[0.25]|"), std::string::npos);
-  EXPECT_NE(score("add-k", 0.125).signature.find("|smooth:add-k[0.125]|"), std::string::npos);
+  EXPECT_CONTAINS(score("floor", 0.25).signature, "|smooth:floor[0.25]|");
+  EXPECT_CONTAINS(score("add-k", 0.125).signature, "|smooth:add-k[0.125]|");
 }
 
 TEST(Bleu, GoesToTheGivenOrder) {
@@ -118,8 +118,8 @@ TEST(Bleu, GoesToTheGivenOrder) {
   EXPECT_NEAR(score(2).score, 100 * std::sqrt(5 / 6.0 * 3 / 5.0), 1e-12);
   EXPECT_EQ(score(2).precisions.size(), 2U);
   EXPECT_NEAR(score(5).score, 100 * std::pow(5 / 6.0 * 3 / 5.0 * 2 / 4.0 * 1 / 3.0 * 0.5 / 2.0, 0.2), 1e-12);
-  EXPECT_NE(score(5).signature.find("|order:5|"), std::string::npos);
-  EXPECT_EQ(score(4).signature.find("order"), std::string::npos);
+  EXPECT_CONTAINS(score(5).signature, "|order:5|");
+  EXPECT_LACKS(score(4).signature, "order");
 }
 
 TEST(Bleu, OfTheEffectiveOrderIgnoresOrdersWithoutNgrams) {
@@ -130,7 +130,7 @@ TEST(Bleu, OfTheEffectiveOrderIgnoresOrdersWithoutNgrams) {
   EXPECT_NEAR(score("a b c", "exp").score, 100, 1e-12);
   EXPECT_NEAR(score("a x c", "exp").score, 100 * std::cbrt(2 / 3.0 * 1 / 2.0 / 2 * 1 / 4.0), 1e-12);
   EXPECT_EQ(score("a x c", "none").score, 0);
-  EXPECT_NE(score("a", "exp").signature.find("|eff:yes|"), std::string::npos);
+  EXPECT_CONTAINS(score("a", "exp").signature, "|eff:yes|");
 }
 
 TEST(Bleu, OfSentencesTooShortForAnOrderIsZeroUnlessCountsAreAdded) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "plumb/base/error.h"
+#include "support/contains.h"
 
 namespace plumb {
 namespace {
@@ -100,7 +101,7 @@ TEST(Chrf, CountsWhiteSpaceWhenAsked) {
   // "a b" against "ab": characters 2 of 3 and 2 of 2; bigrams "a ", " b" against "ab".
   const ChrfScore score = corpus_chrf({"a b"}, {{"ab"}}, {.character_order = 2, .whitespace = true});
   EXPECT_NEAR(score.score, f_score(1 / 3.0, 1 / 2.0), 1e-12);
-  EXPECT_NE(score.signature.find("|space:yes|"), std::string::npos);
+  EXPECT_CONTAINS(score.signature, "|space:yes|");
 }
 
 TEST(Chrf, AveragesTheScoresOfTheOrdersWithEpsilonSmoothing) {
@@ -108,7 +109,7 @@ TEST(Chrf, AveragesTheScoresOfTheOrdersWithEpsilonSmoothing) {
   const ChrfScore score = corpus_chrf({"abcd"}, {{"abcxyz"}}, {.character_order = 3, .epsilon_smoothing = true});
   EXPECT_NEAR(score.score, (f_score(3 / 4.0, 3 / 6.0) + f_score(2 / 3.0, 2 / 5.0) + f_score(1 / 2.0, 1 / 4.0)) / 3,
               1e-12);
-  EXPECT_NE(score.signature.find("|eff:no|"), std::string::npos);
+  EXPECT_CONTAINS(score.signature, "|eff:no|");
   // Orders that neither side reaches count as wrong.
   EXPECT_NEAR(corpus_chrf({"ab"}, {{"ab"}}, {.character_order = 4, .epsilon_smoothing = true}).score, 50, 1e-12);
 }

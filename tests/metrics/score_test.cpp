@@ -157,10 +157,9 @@ TEST_F(Score, TestsSystemsAgainstTheFirst) {
   }
   const test::Finished finished = score(
       {"reference", "--hypothesis", "base", "--hypothesis", "better", "--paired", "randomization", "--confidence"});
-  EXPECT_NE(finished.output.find("|bs:1000|ar:10000|seed:1|"), std::string::npos) << finished.output;
-  EXPECT_NE(finished.output.find("system  score  95% interval  difference  95% interval       p\n"), std::string::npos)
-      << finished.output;
-  EXPECT_NE(finished.output.find("against base, by approximate randomization with 10,000 trials."), std::string::npos);
+  EXPECT_CONTAINS(finished.output, "|bs:1000|ar:10000|seed:1|");
+  EXPECT_CONTAINS(finished.output, "system  score  95% interval  difference  95% interval       p\n");
+  EXPECT_CONTAINS(finished.output, "against base, by approximate randomization with 10,000 trials.");
 }
 
 TEST_F(Score, GivesTheIntervalOfOneSystem) {
@@ -169,8 +168,8 @@ TEST_F(Score, GivesTheIntervalOfOneSystem) {
   const test::Finished finished =
       score({"reference", "--hypothesis", "translation", "--confidence", "--samples", "200"});
   EXPECT_EQ(finished.status, 0) << finished.errors;
-  EXPECT_NE(finished.output.find("|bs:200|seed:1|"), std::string::npos) << finished.output;
-  EXPECT_NE(finished.output.find(" (μ = "), std::string::npos) << finished.output;
+  EXPECT_CONTAINS(finished.output, "|bs:200|seed:1|");
+  EXPECT_CONTAINS(finished.output, " (μ = ");
   write("reference", "a\n");
   write("translation", "a\n");
   expect_error(score({"reference", "--hypothesis", "translation", "--confidence"}), "a bootstrap of 1 sentence");

@@ -28,12 +28,12 @@ ModelConfig parsed(const std::string& toml) {
 std::string text(const ModelConfig& config) { return ConfigWriter().section("model", config).text(); }
 
 TEST(ModelConfig, OptionsOfTheChosenVariantsAreWritten) {
-  EXPECT_EQ(text(ModelConfig()).find("[model."), std::string::npos);
+  EXPECT_LACKS(text(ModelConfig()), "[model.");
   const std::string rotary = text(parsed("positions = \"rotary\""));
-  EXPECT_NE(rotary.find("[model.rotary]\ntheta = 10000.0\ninterleaved = true\n"), std::string::npos) << rotary;
-  EXPECT_EQ(rotary.find("[model.favor]"), std::string::npos) << rotary;
+  EXPECT_CONTAINS(rotary, "[model.rotary]\ntheta = 10000.0\ninterleaved = true\n");
+  EXPECT_LACKS(rotary, "[model.favor]");
   const std::string other = text(parsed("[model.favor]\nredraw = 5"));
-  EXPECT_NE(other.find("[model.favor]\nfeatures = 0\nredraw = 5\n"), std::string::npos) << other;
+  EXPECT_CONTAINS(other, "[model.favor]\nfeatures = 0\nredraw = 5\n");
 }
 
 TEST(ModelConfig, WhatIsWrittenReadsTheSame) {

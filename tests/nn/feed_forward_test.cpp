@@ -8,6 +8,7 @@
 #include <numbers>
 
 #include "plumb/base/error.h"
+#include "support/contains.h"
 #include "support/gradcheck.h"
 
 namespace plumb {
@@ -113,7 +114,7 @@ TEST(FeedForward, AnUnknownKindNamesTheNearest) {
     (void)feed_forwards().at("swigul");
     FAIL();
   } catch (const Error& error) {
-    EXPECT_NE(error.hint().find("'swiglu'"), std::string::npos) << error.hint();
+    EXPECT_CONTAINS(error.hint(), "'swiglu'");
   }
 }
 

@@ -24,6 +24,7 @@
 #include "plumb/ops/precision.h"
 #include "plumb/ops/qrnn.h"
 #include "plumb/ops/update.h"
+#include "support/contains.h"
 #include "support/gradcheck.h"
 
 namespace plumb::testing {
@@ -419,7 +420,7 @@ inline void expect_all(const std::vector<NanCase>& cases) {
       try {
         expect_that_nan_is_passed_on(test, type);
       } catch (const Error& error) {
-        EXPECT_NE(std::string(error.what()).find("oneDNN refused"), std::string::npos) << test.name << error.what();
+        EXPECT_CONTAINS(error.what(), "oneDNN refused") << test.name << error.what();
       }
     }
   }

@@ -203,7 +203,7 @@ TEST(Schedule, WithoutOrWithTwiceTheLearningRateIsAnError) {
 TEST(Schedule, AWrongNameIsAnErrorThatNamesTheNearest) {
   const Error error = test::error_of([&] { const Schedule schedule("constant * linear_warm_up", {}); });
   EXPECT_STREQ(error.what(), "unknown schedule factor 'linear_warm_up'");
-  EXPECT_NE(error.hint().find("did you mean 'linear_warmup'?"), std::string::npos) << error.hint();
+  EXPECT_CONTAINS(error.hint(), "did you mean 'linear_warmup'?");
   EXPECT_THROW(Schedule("constant * ", {}), Error);
   EXPECT_THROW(Schedule("", {}), Error);
 }

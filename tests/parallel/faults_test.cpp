@@ -15,6 +15,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/json.h"
 #include "plumb/parallel/rendezvous.h"
+#include "support/contains.h"
 #include "support/ranks.h"
 
 namespace plumb {
@@ -56,8 +57,8 @@ TEST(Facts, ThatDifferAreNamedToAllRanks) {
   ASSERT_EQ(messages.size(), 3U);
   for (const std::string& message : messages) {
     EXPECT_EQ(message, messages[0]);
-    EXPECT_NE(message.find("train.seed = 7 in rank 2 (process "), std::string::npos) << message;
-    EXPECT_NE(message.find("but 1 in rank 0 (process "), std::string::npos) << message;
+    EXPECT_CONTAINS(message, "train.seed = 7 in rank 2 (process ");
+    EXPECT_CONTAINS(message, "but 1 in rank 0 (process ");
   }
 }
 
@@ -66,8 +67,8 @@ TEST(Facts, ThatOnlyOneRankHasDiffer) {
     Facts facts = {{"a", "1"}};
     if (group.rank() == 1) facts.emplace_back("train.lion.beta1", "0.9");
     const std::string message = message_of([&] { group.require_same(facts); });
-    EXPECT_NE(message.find("train.lion.beta1 = 0.9 in rank 1"), std::string::npos) << message;
-    EXPECT_NE(message.find("but (none) in rank 0"), std::string::npos) << message;
+    EXPECT_CONTAINS(message, "train.lion.beta1 = 0.9 in rank 1");
+    EXPECT_CONTAINS(message, "but (none) in rank 0");
   });
 }
 
@@ -77,7 +78,7 @@ TEST(Joining, AnotherRunIsRefused) {
         2, [](const Group&) { FAIL() << "a group of two runs"; },
         changed(1, [](Rendezvous& one) { one.token = "other"; }));
   });
-  EXPECT_NE(message.find("another run uses this address and port"), std::string::npos) << message;
+  EXPECT_CONTAINS(message, "another run uses this address and port");
 }
 
 TEST(Joining, AnotherNumberOfProcessesIsRefused) {
@@ -85,14 +86,14 @@ TEST(Joining, AnotherNumberOfProcessesIsRefused) {
     as_ranks(
         2, [](const Group&) { FAIL() << "a group of two sizes"; }, changed(1, [](Rendezvous& one) { one.size = 3; }));
   });
-  EXPECT_NE(message.find("belongs to a run of 3 processes, but rank 0 to one of 2"), std::string::npos) << message;
+  EXPECT_CONTAINS(message, "belongs to a run of 3 processes, but rank 0 to one of 2");
 }
 
 TEST(Joining, TheRankThatDoesNotComeIsNamed) {
   Rendezvous alone{0, 3};
   alone.join_limit = 0.2;
   const std::string message = message_of([&] { static_cast<void>(meet(alone)); });
-  EXPECT_NE(message.find("ranks 1, 2 have not joined within 0.2 s"), std::string::npos) << message;
+  EXPECT_CONTAINS(message, "ranks 1, 2 have not joined within 0.2 s");
 }
 
 /// A listening socket on the loopback interface, like that of another program.
@@ -129,7 +130,7 @@ class OtherProgram {
 TEST(Joining, APortInUseIsAnErrorAtOnce) {
   const OtherProgram other;
   const std::string message = message_of([&] { static_cast<void>(meet({0, 2, "127.0.0.1", other.port()})); });
-  EXPECT_NE(message.find("is in use by another program"), std::string::npos) << message;
+  EXPECT_CONTAINS(message, "is in use by another program");
 }
 
 TEST(Joining, AnotherProgramAtThePortIsAnErrorAtOnce) {
@@ -138,7 +139,7 @@ TEST(Joining, AnotherProgramAtThePortIsAnErrorAtOnce) {
     std::thread server([&] { other.answer(answer); });
     const std::string message = message_of([&] { static_cast<void>(meet({1, 2, "127.0.0.1", other.port()})); });
     server.join();
-    EXPECT_NE(message.find("not a Plumb process"), std::string::npos) << message;
+    EXPECT_CONTAINS(message, "not a Plumb process");
   }
 }
 
@@ -197,8 +198,7 @@ TEST(Losing, ADeathBeforeTheConnectionsAreMadeIsNoticed) {
     static_cast<void>(meet(impatient, {[&](int64_t number) { port.set_value(number); }, {}}));
   });
   other.join();
-  EXPECT_NE(message.find("rank 1 (process 4711 on elsewhere) has sent no heartbeat for 1 s"), std::string::npos)
-      << message;
+  EXPECT_CONTAINS(message, "rank 1 (process 4711 on elsewhere) has sent no heartbeat for 1 s");
 }
 
 TEST(Joining, AnotherVersionIsRefusedAndNamed) {
@@ -211,14 +211,14 @@ TEST(Joining, AnotherVersionIsRefusedAndNamed) {
     description["version"] = "0.0.1";
     set(*store, "plumb", description.dump());
     const std::string message = message_of([&] { static_cast<void>(meet({1, 2, "127.0.0.1", number})); });
-    EXPECT_NE(message.find("runs Plumb " PLUMB_VERSION ", but rank 0 runs Plumb 0.0.1"), std::string::npos) << message;
+    EXPECT_CONTAINS(message, "runs Plumb " PLUMB_VERSION ", but rank 0 runs Plumb 0.0.1");
   });
   const std::string message = message_of([&] {
     static_cast<void>(meet({0, 2}, {[&](int64_t number) { port.set_value(number); }, {}}));
   });
   other.join();
-  EXPECT_NE(message.find("rank 1 (process "), std::string::npos) << message;
-  EXPECT_NE(message.find("runs Plumb " PLUMB_VERSION ", but rank 0 runs Plumb 0.0.1"), std::string::npos) << message;
+  EXPECT_CONTAINS(message, "rank 1 (process ");
+  EXPECT_CONTAINS(message, "runs Plumb " PLUMB_VERSION ", but rank 0 runs Plumb 0.0.1");
 }
 
 TEST(Losing, TheReasonOfAFailureReachesAll) {

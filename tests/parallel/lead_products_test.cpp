@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "plumb/base/error.h"
+#include "support/contains.h"
 #include "support/ranks.h"
 
 namespace plumb {
@@ -86,8 +87,7 @@ TEST(LeadProducts, WhenTheLeaderFailsNobodyWaits) {
     }
   });
   ASSERT_EQ(messages.size(), 3U);
-  for (const std::string& message : messages)
-    EXPECT_NE(message.find("the product is not finite"), std::string::npos) << message;
+  for (const std::string& message : messages) EXPECT_CONTAINS(message, "the product is not finite");
 }
 
 }  // namespace

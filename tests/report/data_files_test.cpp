@@ -5,6 +5,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "support/contains.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -31,12 +32,11 @@ TEST(DataFiles, AsLatex) {
   const test::TemporaryDirectory folder;
   EXPECT_EQ(write_latex(kResults, folder.path()), 1U);
   const std::string table = read_file(folder.path() / "table-..-a-b.tex");
-  EXPECT_NE(table.find("\\caption{Rates \\& losses. 50\\% of d\\_model.}"), std::string::npos) << table;
-  EXPECT_NE(table.find("\\begin{tabular}{lr}\n\\toprule\nscheme & loss \\\\\n\\midrule\n"
-                       "post-ln, \"n/da\" & $1.235$ \\\\\nx\\textasciicircum{}2 & -- \\\\\n"
-                       "c & $2.5\\cdot10^{-7}$ \\\\\nd & $3$ \\\\\n\\bottomrule"),
-            std::string::npos)
-      << table;
+  EXPECT_CONTAINS(table, "\\caption{Rates \\& losses. 50\\% of d\\_model.}");
+  EXPECT_CONTAINS(table,
+                  "\\begin{tabular}{lr}\n\\toprule\nscheme & loss \\\\\n\\midrule\n"
+                  "post-ln, \"n/da\" & $1.235$ \\\\\nx\\textasciicircum{}2 & -- \\\\\n"
+                  "c & $2.5\\cdot10^{-7}$ \\\\\nd & $3$ \\\\\n\\bottomrule");
 }
 
 TEST(DataFiles, DamagedResultsAreRefused) {

@@ -7,6 +7,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "support/contains.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -33,7 +34,7 @@ std::string hint_of(const fs::path& directory) {
   try {
     write_report(directory);
   } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("results.json"), std::string::npos) << error.what();
+    EXPECT_CONTAINS(error.what(), "results.json");
     return error.hint();
   }
   return "no error";
@@ -62,19 +63,17 @@ TEST(RenderReport, DataThatLooksLikeAMarkStaysData) {
   results["subtitle"] = "@PLUMB_TITLE@";
   const std::string html = render_report(results);
   EXPECT_EQ(Json::parse(embedded(html)), results);
-  EXPECT_NE(html.find("<title>@PLUMB_RESULTS@</title>"), std::string::npos);
+  EXPECT_CONTAINS(html, "<title>@PLUMB_RESULTS@</title>");
 }
 
-TEST(RenderReport, TitleIsEscaped) {
-  EXPECT_NE(render_report(small()).find("<title>A &lt; B &amp; C</title>"), std::string::npos);
-}
+TEST(RenderReport, TitleIsEscaped) { EXPECT_CONTAINS(render_report(small()), "<title>A &lt; B &amp; C</title>"); }
 
 TEST(RenderReport, NeedsNoNetwork) {
   const std::string html = render_report(small());
   for (const char* part : {"src=\"http", "href=\"http", "@import", "url(http", "fetch("}) {
-    EXPECT_EQ(html.find(part), std::string::npos) << part;
+    EXPECT_LACKS(html, part);
   }
-  EXPECT_NE(html.find("Apache License"), std::string::npos) << "the license of ECharts goes with it";
+  EXPECT_CONTAINS(html, "Apache License") << "the license of ECharts goes with it";
 }
 
 TEST(RenderReport, WrongSchemaIsAnError) {
@@ -91,11 +90,11 @@ TEST(WriteReport, WritesThePageBesideTheResults) {
 
 TEST(WriteReport, MissingOrBrokenResultsAreNamed) {
   const test::TemporaryDirectory directory;
-  EXPECT_NE(hint_of(directory.path()).find("plumb study"), std::string::npos);
+  EXPECT_CONTAINS(hint_of(directory.path()), "plumb study");
   write_file_atomic(directory / "results.json", "{\"schema\": \"plumb.st");
   EXPECT_NE(hint_of(directory.path()), "no error");
   write_file_atomic(directory / "results.json", "{}");
-  EXPECT_NE(hint_of(directory.path()).find("plumb study"), std::string::npos);
+  EXPECT_CONTAINS(hint_of(directory.path()), "plumb study");
   EXPECT_FALSE(fs::exists(directory / "report.html"));
 }
 

@@ -9,6 +9,7 @@
 #include "plumb/analysis/watch/updates.h"
 #include "plumb/report/html.h"
 #include "plumb/run/run_table.h"
+#include "support/contains.h"
 #include "support/entries.h"
 
 namespace plumb {
@@ -80,8 +81,8 @@ TEST(RunsReport, ShowsNumbersWhateverTheirNames) {
 TEST(RunsReport, SaysWhichRunsHaveFailed) {
   RunSummary good = made_up("a", 4), bad = made_up("b", 4);
   good.learning = LearningJudgment{.learning = Learning::learned, .text = "it learned"};
-  EXPECT_EQ(runs_report({good}).dump().find("it learned"), std::string::npos);
-  EXPECT_EQ(run_table_text({good}).find("learned"), std::string::npos);
+  EXPECT_LACKS(runs_report({good}).dump(), "it learned");
+  EXPECT_LACKS(run_table_text({good}), "learned");
   bad.learning = LearningJudgment{.learning = Learning::worse_than_uniform, .text = "it ends at 7.91"};
   const Json report = runs_report({good, bad});
   EXPECT_EQ(report["summary"].back(), "b has failed: it ends at 7.91.");
@@ -92,7 +93,7 @@ TEST(RunsReport, SaysWhichRunsHaveFailed) {
   EXPECT_EQ(run_table_json({good, bad})["runs"][1]["learning"]["failed"], true);
   // A diverged run says so as its outcome.
   bad.outcome = "diverged";
-  EXPECT_EQ(runs_report({good, bad}).dump().find("has failed"), std::string::npos);
+  EXPECT_LACKS(runs_report({good, bad}).dump(), "has failed");
 }
 
 TEST(RunsReport, DrawsLossesByStepTokensAndTime) {
@@ -117,8 +118,7 @@ TEST(RunsReport, DrawsLossesByStepTokensAndTime) {
   EXPECT_EQ(numbers(watched["series"][0]["y"]).size(), 4U);
   EXPECT_FALSE(watched.contains("other_x"));
   EXPECT_EQ(figure(report, "watch_updates_ratio")["series"].size(), 2U);  // a curve for each layer
-  for (const Json& each : report["figures"])
-    EXPECT_EQ(each["id"].get<std::string>().find("seconds"), std::string::npos);
+  for (const Json& each : report["figures"]) EXPECT_LACKS(each["id"].get<std::string>(), "seconds");
 }
 
 TEST(RunsReport, DrawsEpochsWhereEveryRunHasThem) {
@@ -181,7 +181,7 @@ TEST(RunsReport, ComparesManyRuns) {
   EXPECT_EQ(table["rows"][3].back(), "config.toml is broken");
   EXPECT_EQ(report["settings"][0]["items"][0], Json({"steps", "100"}));  // shared by all readable runs
   EXPECT_EQ(report["summary"][0], "4 runs: 1 diverged, 2 finished, 1 unreadable.");
-  EXPECT_NE(render_report(report).find("4 training runs"), std::string::npos);
+  EXPECT_CONTAINS(render_report(report), "4 training runs");
   const Json best = figure(report, "best_by_learning_rate");
   EXPECT_EQ(numbers(best["series"][0]["x"]), (std::vector<double>{0.001, 0.004}));
   EXPECT_EQ(numbers(best["series"][0]["y"]), (std::vector<double>{1.5, 3}));
@@ -207,9 +207,9 @@ TEST(RunsReport, RunsThatDifferInTheirSeedAreAMeanWithABand) {
   EXPECT_EQ(numbers(loss["series"][0]["y"]), (std::vector<double>{10, 2.5, 5.0 / 3, 1.25}));
   EXPECT_EQ(numbers(loss["series"][0]["low"])[0], 5);
   EXPECT_EQ(numbers(loss["series"][0]["high"])[0], 15);
-  EXPECT_NE(loss["caption"].get<std::string>().find("from the smallest to the largest"), std::string::npos);
+  EXPECT_CONTAINS(loss["caption"].get<std::string>(), "from the smallest to the largest");
   EXPECT_FALSE(loss["series"][2].contains("low"));
-  EXPECT_NE(report["summary"][1].get<std::string>().find("of learning_rate 0.001 (2 runs): "), std::string::npos);
+  EXPECT_CONTAINS(report["summary"][1].get<std::string>(), "of learning_rate 0.001 (2 runs): ");
   EXPECT_EQ(report["tables"][0]["rows"].size(), 3U);
 
   // Nothing is a mean once a run has diverged.
@@ -231,15 +231,15 @@ TEST(RunsReport, EndsOfIntervalsAreABand) {
   const Json accuracy = figure(report, "metric_accuracy")["series"][0];
   EXPECT_EQ(accuracy["low"], Json({0.4}));
   EXPECT_EQ(accuracy["high"], Json({0.7}));
-  EXPECT_EQ(report.dump().find("metric_accuracy_low"), std::string::npos);
+  EXPECT_LACKS(report.dump(), "metric_accuracy_low");
 }
 
 TEST(RunsReport, TheBestRunIsOneThatHasEnded) {
   RunSummary ended = made_up("a", 4), going = made_up("b", 6);  // 1.5 and 1.0 nats
   going.outcome = "running";
   const auto best = [](const std::vector<RunSummary>& runs) { return runs_report(runs)["summary"].dump(); };
-  EXPECT_NE(best({ended, going}).find("Best validation loss, of learning_rate 0.001: 1.5000"), std::string::npos);
-  EXPECT_NE(best({going}).find("Best validation loss so far: 1.0000"), std::string::npos) << best({going});
+  EXPECT_CONTAINS(best({ended, going}), "Best validation loss, of learning_rate 0.001: 1.5000");
+  EXPECT_CONTAINS(best({going}), "Best validation loss so far: 1.0000");
 }
 
 TEST(RunsReport, RunsInTrainingSayHowFarTheyAre) {

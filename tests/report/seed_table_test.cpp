@@ -1,5 +1,6 @@
 // Runs over seeds: groups, means, and Student's t intervals.
 #include "plumb/report/seed_table.h"
+#include "support/contains.h"
 
 #include <gtest/gtest.h>
 
@@ -41,8 +42,8 @@ TEST(SeedTable, AveragesRunsThatDifferInTheirSeedAlone) {
   EXPECT_FALSE(json["configurations"][1]["metrics"]["accuracy"].contains("low"));
   EXPECT_FALSE(json["configurations"][0]["metrics"].contains("accuracy_low"));
   const std::string text = seed_table_text(runs);
-  EXPECT_NE(text.find("first run  runs  learning_rate"), std::string::npos) << text;
-  EXPECT_NE(text.find("0.7 (0.4516 to 0.9484)"), std::string::npos) << text;
+  EXPECT_CONTAINS(text, "first run  runs  learning_rate");
+  EXPECT_CONTAINS(text, "0.7 (0.4516 to 0.9484)");
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "plumb/base/files.h"
 #include "plumb/report/data_files.h"
 #include "plumb/report/svg_axis.h"
+#include "support/contains.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -82,8 +83,8 @@ TEST(Svg, DrawsLinesWithGapsBandsAndTheirEnd) {
   EXPECT_TRUE(
       std::regex_search(svg, std::regex("d=\"M[^\"]*M[^\"]*\" fill=\"none\"")));  // the pen is lifted at the gap
   EXPECT_EQ(count_of(svg, "opacity=\"0.16\""), 2U);                               // and so is the band
-  EXPECT_NE(svg.find(">&lt;a&gt; (diverged)<"), std::string::npos);
-  EXPECT_NE(svg.find("<title>T &amp; t</title>"), std::string::npos);
+  EXPECT_CONTAINS(svg, ">&lt;a&gt; (diverged)<");
+  EXPECT_CONTAINS(svg, "<title>T &amp; t</title>");
   EXPECT_EQ(count_of(svg, "stroke-dasharray"), 2U);  // the line, and in the legend
   EXPECT_EQ(count_of(svg, "<circle"), 6U);           // five points, and in the legend
 }
@@ -106,8 +107,8 @@ TEST(Svg, DrawsPointsHollowMarkersAndDensities) {
   EXPECT_EQ(count_of(hollow, "stroke=\"#1566c0\" stroke-width=\"2\"/>"), 2U);  // the marker; and the legend's line
   const std::string runs = drawn("line", R"([{"name": "mean", "group": "a", "x": [1, 2], "y": [1, 2]},
       {"name": "mean, runs", "group": "a", "x": [1, 1], "y": [0, 2], "style": "points", "companion": true}])");
-  EXPECT_NE(runs.find(">mean</text>"), std::string::npos);
-  EXPECT_EQ(runs.find("mean, runs"), std::string::npos);  // they are of the mean's entry
+  EXPECT_CONTAINS(runs, ">mean</text>");
+  EXPECT_LACKS(runs, "mean, runs");  // they are of the mean's entry
   const std::string density = drawn("density", R"([{"name": "d", "x": [0, 1, 2], "y": [1e-30, 1, 1e-30]}])",
                                     R"({"label": "density", "log": true, "floor": 1e-9})");
   EXPECT_EQ(count_of(density, "opacity=\"0.15\""), 1U);
@@ -120,8 +121,8 @@ TEST(Svg, HoldsWithNothingToDraw) {
           R"([{"name": "n", "x": [1, 2], "y": [-1, 0]}])"}) {
       const std::string svg = drawn(kind, series, R"({"log": true})");
       EXPECT_TRUE(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
-      EXPECT_EQ(svg.find("nan"), std::string::npos) << kind << series << svg;
-      EXPECT_EQ(svg.find("inf"), std::string::npos);
+      EXPECT_LACKS(svg, "nan") << kind << series << svg;
+      EXPECT_LACKS(svg, "inf");
     }
   }
 }
@@ -132,7 +133,7 @@ TEST(Svg, OfEveryFigureOfAStudy) {
   EXPECT_EQ(write_svg(results, folder.path()), results["figures"].size());
   for (const Json& figure : results["figures"]) {
     const std::string svg = read_file(folder / ("figure-" + figure["id"].get<std::string>() + ".svg"));
-    EXPECT_NE(svg.find(figure["y"]["label"].get<std::string>()), std::string::npos);
+    EXPECT_CONTAINS(svg, figure["y"]["label"].get<std::string>());
   }
 }
 

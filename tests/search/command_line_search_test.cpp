@@ -152,7 +152,7 @@ void interrupt_output(const fs::path& folder, Random& random) {
   EXPECT_EQ(test::run_plumb(words, folder).status, 0);
   test::expect_same_files(test::contents_of_run(folder / "new"), wanted);
   for (const auto& entry : fs::directory_iterator(folder))
-    EXPECT_EQ(entry.path().filename().string().find(".tmp-"), std::string::npos) << entry.path();
+    EXPECT_LACKS(entry.path().filename().string(), ".tmp-") << entry.path();
 }
 
 /// Any other command, right or wrong: it has the status that it has without an audience, or an error if its result is

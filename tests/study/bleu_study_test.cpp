@@ -13,6 +13,7 @@
 #include "plumb/run/directory.h"
 #include "plumb/study/study.h"
 #include "study/parts.h"
+#include "support/contains.h"
 #include "support/entries.h"
 #include "train/copy_task.h"
 
@@ -105,7 +106,7 @@ TEST_F(BleuStudy, OneSeedHasTheIntervalOverSentences) {
   EXPECT_NEAR(series["y"][0].get<double>(), score, 1e-9);
   EXPECT_EQ(series["low"][0], low);
   EXPECT_EQ(series["high"][0], high);
-  EXPECT_NE(figure["caption"].get<std::string>().find("over sentences"), std::string::npos);
+  EXPECT_CONTAINS(figure["caption"].get<std::string>(), "over sentences");
 }
 
 TEST_F(BleuStudy, SeveralSeedsHaveTheIntervalOverSeeds) {
@@ -120,8 +121,8 @@ TEST_F(BleuStudy, SeveralSeedsHaveTheIntervalOverSeeds) {
   EXPECT_NEAR(series["y"][0].get<double>(), (a + b) / 2, 1e-9);
   // Student's t with one degree of freedom: 12.706.
   EXPECT_NEAR(series["high"][0].get<double>() - series["low"][0].get<double>(), 12.706205 * std::abs(a - b), 1e-4);
-  EXPECT_EQ(figure["caption"].get<std::string>().find("over sentences"), std::string::npos);
-  EXPECT_NE(figure["caption"].get<std::string>().find("over 2 seeds"), std::string::npos);
+  EXPECT_LACKS(figure["caption"].get<std::string>(), "over sentences");
+  EXPECT_CONTAINS(figure["caption"].get<std::string>(), "over 2 seeds");
 }
 
 TEST_F(BleuStudy, RunsThatDivergeHaveNone) {
@@ -132,7 +133,7 @@ TEST_F(BleuStudy, RunsThatDivergeHaveNone) {
   EXPECT_TRUE(row[7].is_null() && row[8].is_null());
   const Json figure = test::entry(results["figures"], "id", "bleu");
   EXPECT_TRUE(figure["series"][0]["y"][0].is_null());
-  EXPECT_NE(figure["caption"].get<std::string>().find("1 run diverged"), std::string::npos);
+  EXPECT_CONTAINS(figure["caption"].get<std::string>(), "1 run diverged");
 }
 
 }  // namespace

@@ -80,8 +80,8 @@ TEST(StudyClaims, PairingsThatDifferInMoreAreNotCompared) {
       {}, {});
   const auto check = [&](const char* of, const char* against) { check_claims({claim_that(1, of, against)}, arms); };
   EXPECT_NO_THROW(check("arm=ours", "arm=theirs"));
-  EXPECT_NE(test::message_of([&] { check("model.norm=rmsnorm", "model.norm=layernorm"); }).find("compares no two arms"),
-            std::string::npos);
+  EXPECT_CONTAINS(test::message_of([&] { check("model.norm=rmsnorm", "model.norm=layernorm"); }),
+                  "compares no two arms");
 }
 
 TEST(StudyClaims, OnePairAndRatios) {
@@ -197,13 +197,12 @@ TEST(StudyClaims, MistakesAreErrors) {
   EXPECT_NO_THROW(check_claims({good}, four_arms()));
   StudyClaim claim = good;
   claim.above.reset();
-  EXPECT_NE(error(claim).find("does not say what it expects"), std::string::npos);
+  EXPECT_CONTAINS(error(claim), "does not say what it expects");
   claim.within = 0.1;
   claim.below = 1;
-  EXPECT_NE(error(claim).find("does not say what it expects"), std::string::npos);
-  EXPECT_NE(error(claim_that(1, "model.norm=none", "")).find("no arm has 'model.norm=none'"), std::string::npos);
-  EXPECT_NE(error(claim_that(1, "model.norm=rmsnorm", "model.norm=rmsnorm")).find("compares no two arms"),
-            std::string::npos);
+  EXPECT_CONTAINS(error(claim), "does not say what it expects");
+  EXPECT_CONTAINS(error(claim_that(1, "model.norm=none", "")), "no arm has 'model.norm=none'");
+  EXPECT_CONTAINS(error(claim_that(1, "model.norm=rmsnorm", "model.norm=rmsnorm")), "compares no two arms");
   EXPECT_EQ(test::message_of([&] { check_quantity(good, {}); }),
             "[[study.claim]] \"it is larger\": the study does not measure 'size'");
 }
@@ -256,9 +255,8 @@ TEST(StudyClaims, OfAStudyAreRegisteredAndJudged) {
   EXPECT_EQ(registration.document["study"], write_study(study));
   ASSERT_EQ(registration.judged_in.size(), 1U);
   EXPECT_EQ(registration.judged_in[0].size(), 2U);
-  EXPECT_NE(registration.judged_in[0][0].find(" against "), std::string::npos) << registration.judged_in[0][0];
-  EXPECT_NE(test::message_of([&] { register_claims(study, folder / "out"); }).find("registered already"),
-            std::string::npos);
+  EXPECT_CONTAINS(registration.judged_in[0][0], " against ");
+  EXPECT_CONTAINS(test::message_of([&] { register_claims(study, folder / "out"); }), "registered already");
 
   study.study.claims.push_back(study.study.claims.front());
   study.study.claims.back().text = "an afterthought";
@@ -286,15 +284,14 @@ TEST(StudyClaims, OfAStudyAreRegisteredAndJudged) {
 
   const test::TemporaryDirectory measured;
   run_study(study, measured / "out");
-  EXPECT_NE(test::message_of([&] { register_claims(study, measured / "out"); }).find("has been measured"),
-            std::string::npos);
+  EXPECT_CONTAINS(test::message_of([&] { register_claims(study, measured / "out"); }), "has been measured");
 }
 
 TEST(StudyClaims, ThatCannotBeJudgedAreNotRegistered) {
   const test::TemporaryDirectory folder;
   StudyConfig study = read_study(Config::from_string(kClaiming, "study.toml"));
   study.study.claims.front().quantity = "valid_loss";
-  EXPECT_NE(test::message_of([&] { register_claims(study, folder / "out"); }).find("valid_loss"), std::string::npos);
+  EXPECT_CONTAINS(test::message_of([&] { register_claims(study, folder / "out"); }), "valid_loss");
   EXPECT_FALSE(std::filesystem::exists(folder / "out" / "registration.json"));
 }
 
@@ -311,8 +308,7 @@ TEST(StudyClaims, AStudyThatWasInterruptedHasAReport) {
   ASSERT_EQ(removed, 1U);
   const Json partial = report_study(folder / "out");
   EXPECT_TRUE(partial["verdicts"].empty());
-  EXPECT_NE(partial["summary"][0].get<std::string>().find("not reported yet: gradients"), std::string::npos)
-      << partial["summary"];
+  EXPECT_CONTAINS(partial["summary"][0].get<std::string>(), "not reported yet: gradients") << partial["summary"];
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "plumb/data/directory.h"
 #include "plumb/study/study.h"
 #include "study/parts.h"
+#include "support/contains.h"
 #include "support/entries.h"
 #include "support/paths.h"
 
@@ -82,7 +83,7 @@ seeds = 2
     EXPECT_NEAR(effect["mean"].get<double>(), (loss[name + " without"] - loss[name + " with"]) / 2, 1e-12) << scheme;
   }
   const std::string title = test::with_id(results["figures"], "loss_adamw-clipped1_layers1")["title"];
-  EXPECT_NE(title.find(", 1 layer, "), std::string::npos) << title;
+  EXPECT_CONTAINS(title, ", 1 layer, ");
 }
 
 // Other masked positions are another batch: what was measured on the first one is not reused.
@@ -93,14 +94,14 @@ TEST(EncoderStudy, MeasuresAgainWithAnotherTask) {
   config.parts = test::parts("[gradients]\nlayers = 1\nseeds = 1\npairs = 8\n");
   const Json usual = run_study(config, folder / "out");
   EXPECT_EQ(run_study(config, folder / "out")["measurements"], usual["measurements"]);
-  EXPECT_EQ(write_study(config).find("[task"), std::string::npos);
+  EXPECT_LACKS(write_study(config), "[task");
 
   config.task =
       read_study(Config::from_string("[gradients]\n[task.masked-language-modeling]\nshare = 0.5", "study.toml")).task;
   const Json again = run_study(config, folder / "out");
   EXPECT_NE(again["measurements"], usual["measurements"]);
   EXPECT_EQ(run_study(config, folder / "fresh")["measurements"], again["measurements"]);
-  EXPECT_NE(write_study(config).find("share = 0.5"), std::string::npos);
+  EXPECT_CONTAINS(write_study(config), "share = 0.5");
 }
 
 }  // namespace

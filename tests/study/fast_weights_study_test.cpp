@@ -4,6 +4,7 @@
 #include "plumb/base/files.h"
 #include "plumb/ops/threads.h"
 #include "plumb/study/study.h"
+#include "support/contains.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -62,7 +63,7 @@ TEST(FastWeightsStudy, MeasuresJudgesAndFindsWhatItMeasured) {
   Json before = results;
   for (Json* each : {&again, &before}) each->erase("created");
   EXPECT_EQ(again, before);  // including times: nothing was measured again
-  EXPECT_NE(read_file(directory / "out" / "study.toml").find("keys = [3, 12]"), std::string::npos);
+  EXPECT_CONTAINS(read_file(directory / "out" / "study.toml"), "keys = [3, 12]");
 }
 
 }  // namespace

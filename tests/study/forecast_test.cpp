@@ -6,6 +6,7 @@
 #include "parts.h"
 #include "plumb/base/progress.h"
 #include "plumb/study/study.h"
+#include "support/contains.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -49,11 +50,10 @@ seeds = 1
 pairs = 5
 )",
                                                       "study.toml"));
-  EXPECT_NE(said_by(config, folder / "out").find("6 measurements to make: 2 of gradients, 4 of depth; less than a"),
-            std::string::npos);
-  EXPECT_EQ(said_by(config, folder / "out").find("to make"), std::string::npos);  // all are stored
+  EXPECT_CONTAINS(said_by(config, folder / "out"), "6 measurements to make: 2 of gradients, 4 of depth; less than a");
+  EXPECT_LACKS(said_by(config, folder / "out"), "to make");  // all are stored
   config.study.schemes.emplace_back("post-ln");
-  EXPECT_NE(said_by(config, folder / "out").find(" to make: 2 of gradients, 2 of depth; "), std::string::npos);
+  EXPECT_CONTAINS(said_by(config, folder / "out"), " to make: 2 of gradients, 2 of depth; ");
 }
 
 }  // namespace

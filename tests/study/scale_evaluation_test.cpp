@@ -132,14 +132,14 @@ TEST_F(ScaleEvaluation, ComparesComprehensionWithReasoningSeedBySeed) {
     const Json again = run_study(config, folder_ / "out");
     return test::entry(again["verdicts"], "id", "scale_comprehension")["reason"].get<std::string>();
   };
-  EXPECT_EQ(reason().find("no model answers"), std::string::npos) << reason();
+  EXPECT_LACKS(reason(), "no model answers");
   // Accuracies of 0 at every size do not show that nothing was gained.
   for (const auto& entry : std::filesystem::directory_iterator(folder_ / "out" / "measurements")) {
     const std::string name = entry.path().stem();
     const std::string prefix = "evaluation-scale-pre-ln-standard-";
     if (name.starts_with(prefix)) put(name.substr(prefix.size()), 0, 0.5);
   }
-  EXPECT_NE(reason().find("no model answers any item of reading comprehension"), std::string::npos) << reason();
+  EXPECT_CONTAINS(reason(), "no model answers any item of reading comprehension");
 }
 
 TEST_F(ScaleEvaluation, AnswersAreKeptUntilTheItemsChange) {
@@ -159,8 +159,7 @@ TEST_F(ScaleEvaluation, AnswersAreKeptUntilTheItemsChange) {
 TEST_F(ScaleEvaluation, MistakesAreFoundBeforeTraining) {
   const auto expect_error = [&](const StudyConfig& config, const std::string& part) {
     const Error error = test::error_of([&] { run_study(config, folder_ / "out"); });
-    EXPECT_NE((std::string(error.what()) + "; " + error.hint()).find(part), std::string::npos)
-        << error.what() << "; " << error.hint();
+    EXPECT_CONTAINS((std::string(error.what()) + "; " + error.hint()), part) << error.what() << "; " << error.hint();
     EXPECT_FALSE(std::filesystem::exists(folder_ / "out" / "runs")) << part;
   };
   write_choices();

@@ -158,9 +158,8 @@ TEST_F(ScaleStudyTest, ComparesThePredictionWithTheLargestModel) {
   EXPECT_EQ(verdict["effect"]["seeds"], 2);
   EXPECT_EQ(verdict["verdict"], "not testable here");  // generated text
   const std::string evidence = verdict["evidence"];
-  EXPECT_NE(evidence.find("By parameters predicted "), std::string::npos) << evidence;
-  EXPECT_NE(evidence.find("; measured − predicted, seed by seed: " + with_interval(interval)), std::string::npos)
-      << evidence;
+  EXPECT_CONTAINS(evidence, "By parameters predicted ");
+  EXPECT_CONTAINS(evidence, "; measured − predicted, seed by seed: " + with_interval(interval));
 
   const Json& schemes = entry("tables", "scale_schemes")["rows"];
   ASSERT_EQ(schemes.size(), 3U);
@@ -270,10 +269,9 @@ TEST(ScaleStudy, ALawIsToldFromTheLossOfTheNextSmallerModel) {
     const Json results = run_study(config, folder / "out");
     return test::entry(results["verdicts"], "id", "scale_held_out")["reason"].get<std::string>();
   };
-  EXPECT_NE(reason_with(3.015).find("\"the same loss as the next smaller model\" may predict as well: off by −0.005 ("),
-            std::string::npos)
-      << reason_with(3.015);
-  EXPECT_EQ(reason_with(2.5).find("may predict as well"), std::string::npos) << reason_with(2.5);
+  EXPECT_CONTAINS(reason_with(3.015),
+                  "\"the same loss as the next smaller model\" may predict as well: off by −0.005 (");
+  EXPECT_LACKS(reason_with(2.5), "may predict as well");
 }
 
 TEST(ScaleStudy, EachArmKeepsItsShapeAtEveryWidth) {

@@ -10,6 +10,7 @@
 #include "plumb/model/model.h"
 #include "plumb/study/study.h"
 #include "study/parts.h"
+#include "support/contains.h"
 #include "support/entries.h"
 #include "train/copy_task.h"
 
@@ -146,8 +147,7 @@ TEST_F(SignalStudyTest, VerdictsFollowFromTheActivations) {
   }
   EXPECT_NEAR(verdict("lemma2_post")["effect"]["mean"].get<double>(), furthest, 1e-5);
   EXPECT_EQ(verdict("lemma2_post")["effect"]["seeds"], kSeeds);
-  EXPECT_NE(verdict("lemma2_pre")["evidence"].get<std::string>().find(fmt::format("is {:.2f}.", pre.square.at(2))),
-            std::string::npos);
+  EXPECT_CONTAINS(verdict("lemma2_pre")["evidence"].get<std::string>(), fmt::format("is {:.2f}.", pre.square.at(2)));
   for (const auto& [id, one] : {std::pair{"bounded_post-ln", post}, {"bounded_pre-ln", pre}}) {
     double mean = 0;
     for (const auto& [seed, share] : one.exceeding) mean += share / kSeeds;
@@ -184,7 +184,7 @@ TEST_F(SignalStudyTest, TheTheorysSettingIsTheTheorys) {
   for (const auto& file : std::filesystem::directory_iterator(folder_ / "out" / "measurements")) {
     if (!file.path().filename().string().starts_with("signal-")) continue;
     const std::string model = read_json(file.path())["settings"]["model"];
-    EXPECT_NE(model.find("positions = \"none\""), std::string::npos) << file.path();
+    EXPECT_CONTAINS(model, "positions = \"none\"") << file.path();
   }
 }
 

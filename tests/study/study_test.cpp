@@ -106,7 +106,7 @@ steps = 3
   EXPECT_TRUE(results.dump() == read_json(directory / "out" / "results.json").dump());
   // A claim about one layer's gradient does not hang on the layer that it is divided by.
   const Json& early = entry(results["verdicts"], "id", "residual_dual_bounded");
-  EXPECT_NE(early["reason"].get<std::string>().find("elative to layer 2: "), std::string::npos) << early;
+  EXPECT_CONTAINS(early["reason"].get<std::string>(), "elative to layer 2: ") << early;
   // Four steps teach nothing: these runs did not diverge, but failed.
   for (const Json& row : entry(results["tables"], "id", "sweeps")["rows"]) {
     EXPECT_EQ(row[8], "0 of 1") << row;
@@ -325,7 +325,7 @@ TEST(Study, LeavesOutEveryTrickAndEveryPair) {
   const Json again = run_study(config, directory / "out");
   EXPECT_EQ(again["figures"], results["figures"]);
   const std::string run = read_file(directory / "out" / "study.toml");
-  EXPECT_NE(run.find("[tricks]"), std::string::npos);
+  EXPECT_CONTAINS(run, "[tricks]");
 }
 
 TEST(Study, MeasuresTheSameSideBySide) {
@@ -373,10 +373,10 @@ TEST(Study, FindsMistakesBeforeItMeasures) {
   EXPECT_EQ(mistake("split", split), "the data has no split 'tset'");
   StudyConfig scheme = good;
   scheme.study.schemes.emplace_back("pre-lm");
-  EXPECT_NE(mistake("scheme", scheme).find("pre-lm"), std::string::npos);
+  EXPECT_CONTAINS(mistake("scheme", scheme), "pre-lm");
   StudyConfig schedule = good;
   schedule.train.schedule = "constant * cosine";
-  EXPECT_NE(mistake("schedule", schedule).find("cosine"), std::string::npos);
+  EXPECT_CONTAINS(mistake("schedule", schedule), "cosine");
 }
 
 TEST(Study, ReadsNoValuesThatCannotBeMeasured) {
@@ -419,7 +419,7 @@ TEST(Study, ReadsNoValuesThatCannotBeMeasured) {
   EXPECT_THROW(read("[along_training]\nevery = 0"), Error);
   EXPECT_NO_THROW(read("[along_training]\nevery = '1e'\nwarm_ups = [0, '0.5e']"));
   const StudyConfig arms = read("[training]\n[[training.arm]]\noptimizer = 'sgd'\nlearning_rates = [0.1]\n");
-  EXPECT_NE(write_study(arms).find("[[training.arm]]\noptimizer = \"sgd\""), std::string::npos) << write_study(arms);
+  EXPECT_CONTAINS(write_study(arms), "[[training.arm]]\noptimizer = \"sgd\"");
   const std::string schemes = "[study]\nschemes = ['post-ln']\n[training]\n";
   EXPECT_THROW(read(schemes + "[[training.arm]]\nschemes = ['pre-ln']\n"), Error);  // not one of the study's
   EXPECT_THROW(read(schemes + "[[training.arm]]\n[[training.arm]]\nclip_norm = 0.0\n"), Error);  // the same arm twice

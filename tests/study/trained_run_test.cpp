@@ -11,6 +11,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/study/changed_keys.h"
+#include "support/contains.h"
 #include "train/copy_task.h"
 
 namespace plumb {
@@ -38,7 +39,7 @@ TEST(Measurements, AreIdentifiedByWhatDiffersFromTheDefaults) {
   EXPECT_EQ(changed_keys(model), "positions = \"none\"\nd_model = 24\n");
   TrainConfig train;
   train.groups.push_back({.pattern = {"output.*"}});
-  EXPECT_NE(changed_keys(train).find("groups.pattern = [\"output.*\"]"), std::string::npos) << changed_keys(train);
+  EXPECT_CONTAINS(changed_keys(train), "groups.pattern = [\"output.*\"]");
 }
 
 TEST(Measurements, ResultsAreReadAsTheyWereWritten) {

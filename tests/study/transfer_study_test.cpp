@@ -297,7 +297,7 @@ TEST_F(TransferPart, WhatFollowsADivergedRunDivergedToo) {
     EXPECT_EQ(row[7].is_null(), row[1] == "complete recipe") << row;
   }
   const Json verdict = test::with_id(results["verdicts"], "transfer_decoder_pretraining");
-  EXPECT_NE(verdict["reason"].get<std::string>().find("0 and 2 of 2 runs failed"), std::string::npos) << verdict;
+  EXPECT_CONTAINS(verdict["reason"].get<std::string>(), "0 and 2 of 2 runs failed") << verdict;
   EXPECT_EQ(runs("transfer-decoder-").size(), 3U);
   for (const auto& [name, path] : runs("transfer-decoder-scratch-"))
     EXPECT_TRUE(load_run_config(path).initial_weights.empty()) << name;
@@ -310,24 +310,20 @@ TEST_F(TransferPart, MistakesAreErrorsBeforeAnythingIsTrained) {
   };
   const std::string model = "[[transfer.model]]\nkind = \"decoder\"\n";
   EXPECT_EQ(message("[transfer]\ntrain = \"a.tsv\"\n" + model), "accepted; ");
-  EXPECT_NE(message("[transfer]\n" + model).find("transfer.labels"), std::string::npos);
-  EXPECT_NE(message("[transfer]\ntrain = \"a\"\nlabels = \"b\"\n" + model).find("exactly one source"),
-            std::string::npos);
-  EXPECT_NE(message("[transfer]\ntrain = \"a.tsv\"\n").find("[[transfer.model]]"), std::string::npos);
-  EXPECT_NE(message("[transfer]\ntrain = \"a.tsv\"\n" + model + model).find("twice"), std::string::npos);
-  EXPECT_NE(
-      message("[transfer]\ntrain = \"a.tsv\"\narms = [\"thaw\"]\n" + model).find("transfer.arms = \"thaw\" must be"),
-      std::string::npos);
-  EXPECT_NE(message("[transfer]\ntrain = \"a.tsv\"\nseeds = 0\n" + model).find("transfer.seeds"), std::string::npos);
+  EXPECT_CONTAINS(message("[transfer]\n" + model), "transfer.labels");
+  EXPECT_CONTAINS(message("[transfer]\ntrain = \"a\"\nlabels = \"b\"\n" + model), "exactly one source");
+  EXPECT_CONTAINS(message("[transfer]\ntrain = \"a.tsv\"\n"), "[[transfer.model]]");
+  EXPECT_CONTAINS(message("[transfer]\ntrain = \"a.tsv\"\n" + model + model), "twice");
+  EXPECT_CONTAINS(message("[transfer]\ntrain = \"a.tsv\"\narms = [\"thaw\"]\n" + model),
+                  "transfer.arms = \"thaw\" must be");
+  EXPECT_CONTAINS(message("[transfer]\ntrain = \"a.tsv\"\nseeds = 0\n" + model), "transfer.seeds");
 
   for (const char* line : {"rate_divisor = 0.5", "arms = []", "examples = [20, 10, 20]"}) {
     const std::string key = std::string(line).substr(0, std::string(line).find(' '));
-    EXPECT_NE(message("[transfer]\ntrain = \"a.tsv\"\n" + std::string(line) + "\n" + model).find("transfer." + key),
-              std::string::npos)
+    EXPECT_CONTAINS(message("[transfer]\ntrain = \"a.tsv\"\n" + std::string(line) + "\n" + model), "transfer." + key)
         << line;
   }
-  EXPECT_NE(message("[transfer]\ntrain = \"a.tsv\"\n" + model + "pretraining_rate = inf\n").find("pretraining_rate"),
-            std::string::npos);
+  EXPECT_CONTAINS(message("[transfer]\ntrain = \"a.tsv\"\n" + model + "pretraining_rate = inf\n"), "pretraining_rate");
 
   const auto refused = [&](const std::string& part) {
     const Error error = test::error_of([&] { (void)run(); });

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "plumb/base/error.h"
+#include "support/contains.h"
 
 namespace plumb::test {
 
@@ -29,7 +30,7 @@ std::string message_of(const Action& action) {
 template <typename Action>
 Error expect_error(const Action& action, const std::string& part) {
   Error error = error_of(action);
-  EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+  EXPECT_CONTAINS(error.what(), part);
   return error;
 }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "plumb/base/files.h"
+#include "support/contains.h"
 #include "support/paths.h"
 
 namespace plumb::test {

@@ -11,6 +11,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/json.h"
 #include "plumb/text/tokenizer_model.h"
+#include "support/contains.h"
 #include "support/paths.h"
 
 namespace plumb::test {
@@ -20,8 +21,7 @@ inline const Json& base_tokenizers() {
   static const Json bases = [] {
     const Json document = read_json(source_directory() / "tests/golden/tokenizers.json");
     Json all = Json::object();
-    for (const Json& each : document.at("cases"))
-      all[each.at("name").get<std::string>()] = each.at("tokenizer");
+    for (const Json& each : document.at("cases")) all[each.at("name").get<std::string>()] = each.at("tokenizer");
     return all;
   }();
   return bases;
@@ -71,7 +71,7 @@ inline void expect_as_transformers_reads(const Json& test_case) {
     tokenizer = load_tokenizer_model(folder.path());
   } catch (const Error& error) {
     if (test_case.contains("error")) return;
-    EXPECT_NE(std::string(error.what()).find("split_special_tokens"), std::string::npos) << error.what();
+    EXPECT_CONTAINS(error.what(), "split_special_tokens");
     EXPECT_NE(error.hint(), "");
     return;
   }

@@ -139,8 +139,8 @@ TEST(Masks, OfWholeWords) {
 TEST(Masks, UnsuitableOnesAreErrors) {
   const Error error =
       test::error_of([&] { const Masker masker(Tokenizer::train(training_lines(), {.vocabulary = 24}), {}); });
-  EXPECT_NE(std::string(error.what()).find("no mask token"), std::string::npos);
-  EXPECT_NE(error.hint().find("--mask-token"), std::string::npos);
+  EXPECT_CONTAINS(error.what(), "no mask token");
+  EXPECT_CONTAINS(error.hint(), "--mask-token");
 }
 
 class MaskedLanguageModels : public ::testing::Test {

@@ -20,6 +20,7 @@
 #include "plumb/text/pipeline/unicode.h"
 #include "plumb/text/tokenizer.h"
 #include "plumb/text/tokenizer_model.h"
+#include "support/contains.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -218,8 +219,7 @@ TEST(HuggingFaceTokenizers, VocabularyAndMergesOfGpt2) {
   EXPECT_EQ(files->encode(text), one_file->encode(text));
   EXPECT_EQ(files->decode(files->encode("The ships’ 船"), false), "The ships’ 船");
   std::filesystem::remove(directory / "vocab.json");
-  EXPECT_NE(refusal_of([&] { load_tokenizer_model(directory.path()); }).what.find("there is no vocab.json beside it"),
-            std::string::npos);
+  EXPECT_CONTAINS(refusal_of([&] { load_tokenizer_model(directory.path()); }).what, "there is no vocab.json beside it");
 }
 
 // A classifier reads a pair of sentences as the tokenizer joins them.
@@ -248,7 +248,7 @@ TEST(HuggingFaceTokenizers, FolderWithoutTokenizer) {
   const Refusal refusal = refusal_of([&] { load_tokenizer_model(directory.path()); });
   EXPECT_EQ(refusal.what, directory.path().string() + ": the folder contains no tokenizer");
   for (const char* name : {"tokenizer.json", "tokenizer.model", "merges.txt", "vocab.txt"}) {
-    EXPECT_NE(refusal.hint.find(name), std::string::npos) << name;
+    EXPECT_CONTAINS(refusal.hint, name);
   }
 }
 
@@ -269,7 +269,7 @@ TEST(HuggingFaceTokenizers, UnknownComponentsAreNamedWithTheFile) {
   for (const auto& [section, name] : kSections) {
     const Refusal direct = refusal(section, {{"type", "Frobnicate"}});
     EXPECT_EQ(direct.what, file + ": unknown " + name + " 'Frobnicate'");
-    EXPECT_NE(direct.hint.find("known: "), std::string::npos);
+    EXPECT_CONTAINS(direct.hint, "known: ");
   }
   const Json nested = {{"type", "Sequence"}, {"normalizers", {{{"type", "Lowercase"}}, {{"type", "Uppercase"}}}}};
   EXPECT_EQ(refusal("normalizer", nested).what, file + ": unknown normalizer 'Uppercase'");
@@ -440,7 +440,7 @@ TEST(HuggingFaceTokenizers, ATextThatGrowsWithoutBoundIsRefused) {
   write_file_atomic(directory / "tokenizer.json", document.dump());
   const auto tokenizer = load_tokenizer_model(directory.path());
   EXPECT_EQ(tokenizer->encode("b"), std::vector<int32_t>{0});
-  EXPECT_NE(refusal_of([&] { (void)tokenizer->encode("a"); }).what.find("beyond 32 MiB"), std::string::npos);
+  EXPECT_CONTAINS(refusal_of([&] { (void)tokenizer->encode("a"); }).what, "beyond 32 MiB");
 }
 
 TEST(HuggingFaceTokenizers, DeepNestingIsRefused) {
@@ -448,8 +448,7 @@ TEST(HuggingFaceTokenizers, DeepNestingIsRefused) {
   std::string document = R"({"model": )";
   for (int i = 0; i < 100000; ++i) document += R"({"type": "Sequence", "normalizers": [)";
   write_file_atomic(directory / "tokenizer.json", document);
-  EXPECT_NE(refusal_of([&] { load_tokenizer_model(directory.path()); }).what.find("nested too deeply"),
-            std::string::npos);
+  EXPECT_CONTAINS(refusal_of([&] { load_tokenizer_model(directory.path()); }).what, "nested too deeply");
 }
 
 }  // namespace

@@ -181,7 +181,7 @@ TEST(Tokenizer, UnseenCharacterIsUnknown) {
   const Tokenizer tokenizer = Tokenizer::train(sentences(), {.vocabulary = 80});
   const auto ids = tokenizer.encode("Ω");
   EXPECT_EQ(std::count(ids.begin(), ids.end(), tokenizer.specials().unknown), 1);
-  EXPECT_NE(tokenizer.decode(ids).find("⁇"), std::string::npos);
+  EXPECT_CONTAINS(tokenizer.decode(ids), "⁇");
 }
 
 TEST(Tokenizer, TextThatLooksLikeSpecialsIsText) {
@@ -289,7 +289,7 @@ TEST(Tokenizer, ModelsWithOtherIds) {
     }
     EXPECT_EQ(tokenizer.decode(ids), text);
     ids = {specials.unknown};
-    EXPECT_NE(tokenizer.decode(ids).find("⁇"), std::string::npos);
+    EXPECT_CONTAINS(tokenizer.decode(ids), "⁇");
   }
 }
 
@@ -318,27 +318,21 @@ TEST(Tokenizer, SaveAndLoad) {
 
 TEST(Tokenizer, BadFiles) {
   const TemporaryDirectory directory;
-  EXPECT_NE(test::message_of([&] { Tokenizer::from_file(directory / "none"); }).find("cannot be read"),
-            std::string::npos);
+  EXPECT_CONTAINS(test::message_of([&] { Tokenizer::from_file(directory / "none"); }), "cannot be read");
   write_file_atomic(directory / "text", "this is no model");
-  EXPECT_NE(test::message_of([&] { Tokenizer::from_file(directory / "text"); }).find("not a SentencePiece model"),
-            std::string::npos);
+  EXPECT_CONTAINS(test::message_of([&] { Tokenizer::from_file(directory / "text"); }), "not a SentencePiece model");
   write_file_atomic(directory / "empty", "");
-  EXPECT_NE(test::message_of([&] { Tokenizer::from_file(directory / "empty"); }).find("not a SentencePiece model"),
-            std::string::npos);
+  EXPECT_CONTAINS(test::message_of([&] { Tokenizer::from_file(directory / "empty"); }), "not a SentencePiece model");
   Tokenizer::train(sentences(), {.vocabulary = 80}).save(directory / "model");
   const std::string whole = read_file(directory / "model");
   write_file_atomic(directory / "cut", whole.substr(0, whole.size() / 2));
-  EXPECT_NE(test::message_of([&] { Tokenizer::from_file(directory / "cut"); }).find("not a SentencePiece model"),
-            std::string::npos);
+  EXPECT_CONTAINS(test::message_of([&] { Tokenizer::from_file(directory / "cut"); }), "not a SentencePiece model");
 }
 
 TEST(Tokenizer, BadRequests) {
   // 27 is enough for the special tokens, but not for the distinct characters as well.
-  EXPECT_NE(test::message_of([] {
-              Tokenizer::train(sentences(), {.vocabulary = 27});
-            }).find("a vocabulary of 27 is too small"),
-            std::string::npos);
+  EXPECT_CONTAINS(test::message_of([] { Tokenizer::train(sentences(), {.vocabulary = 27}); }),
+                  "a vocabulary of 27 is too small");
   EXPECT_EQ(test::message_of([] { Tokenizer::train({}, {}); }), "the tokenizer cannot be trained: the text is empty");
   EXPECT_EQ(test::message_of([] {
               Tokenizer::train({" ", ""}, {});
@@ -355,8 +349,7 @@ TEST(Tokenizer, BadRequests) {
             "the character coverage 0.5 is out of range");
   const Tokenizer tokenizer = Tokenizer::train(sentences(), {.vocabulary = 80});
   const std::vector<int32_t> outside = {static_cast<int32_t>(tokenizer.vocabulary())};
-  EXPECT_NE(test::message_of([&] { (void)tokenizer.decode(outside); }).find("outside the vocabulary"),
-            std::string::npos);
+  EXPECT_CONTAINS(test::message_of([&] { (void)tokenizer.decode(outside); }), "outside the vocabulary");
 }
 
 }  // namespace

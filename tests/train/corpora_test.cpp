@@ -214,7 +214,7 @@ TEST_F(SeveralCorpora, ChangedDataNameTheCorpus) {
   other["splits"]["train"]["corpora"][0]["pairs"] = 121;
   other["splits"]["train"]["corpora"][1]["pairs"] = 29;
   write_json(data / "data.json", other);
-  EXPECT_NE(refused(out).find("corpus 'web' of split 'train' has changed"), std::string::npos) << refused(out);
+  EXPECT_CONTAINS(refused(out), "corpus 'web' of split 'train' has changed");
   write_json(data / "data.json", info);
   EXPECT_EQ(refused(out), "accepted");
 }

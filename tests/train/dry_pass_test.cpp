@@ -103,7 +103,7 @@ TEST_F(DryPass, SaysWhichBatchNeedsTooMuch) {
   EXPECT_TRUE(what.starts_with("memory has run out at a dry pass before step 1: ")) << what;
   EXPECT_NE(what.find(" target tokens, longest sequence "), what.npos) << what;
   EXPECT_NE(what.find(", sentences "), what.npos) << what;
-  EXPECT_NE(error.hint().find("set train.micro_batch_tokens"), std::string::npos);
+  EXPECT_CONTAINS(error.hint(), "set train.micro_batch_tokens");
 }
 
 TEST_F(DryPass, StepsSayItToo) {
@@ -112,7 +112,7 @@ TEST_F(DryPass, StepsSayItToo) {
   const Error error = test::error_of([&] { (void)trained(true); });
   const std::string what = error.what();
   EXPECT_TRUE(what.starts_with("memory has run out at step 4: ")) << what;
-  EXPECT_NE(error.hint().find("lower train.micro_batch_tokens"), std::string::npos);
+  EXPECT_CONTAINS(error.hint(), "lower train.micro_batch_tokens");
 }
 
 TEST(MemoryError, IsToldFromOthers) {

@@ -140,8 +140,8 @@ TEST_F(Faults, FilesThatAreCutShortOrMissingAreNoticedOrMakeNoDifference) {
       const bool is_harmless = name.ends_with("state.json") && how == std::string("one byte less");  // only a newline
       if (name.find("step-000009") != std::string::npos && !is_harmless) {
         EXPECT_EQ(message.error, "");
-        EXPECT_NE(message.warnings.find("checkpoint step-000009: "), std::string::npos) << name << ", " << how;
-        EXPECT_NE(message.warnings.find("going back to step-000006"), std::string::npos) << message.warnings;
+        EXPECT_CONTAINS(message.warnings, "checkpoint step-000009: ") << name << ", " << how;
+        EXPECT_CONTAINS(message.warnings, "going back to step-000006");
         EXPECT_TRUE(end_of(run) == wanted) << name << ", " << how;
       }
     }
@@ -190,9 +190,8 @@ TEST_F(Faults, TheOnlyGoodCheckpointIsNeverRemoved) {
   };
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(run_training(config_, run, looking).outcome, RunOutcome::finished);
-  EXPECT_NE(
-      ::testing::internal::GetCapturedStderr().find("checkpoint step-000013: optimizer.safetensors has 100 bytes"),
-      std::string::npos);
+  EXPECT_CONTAINS(::testing::internal::GetCapturedStderr(),
+                  "checkpoint step-000013: optimizer.safetensors has 100 bytes");
   EXPECT_EQ(seen, 3);                                                       // 9, 12, 14
   EXPECT_FALSE(fs::exists(run / "checkpoints" / "step-000013.set-aside"));  // removed once the run has passed it
 
@@ -201,8 +200,8 @@ TEST_F(Faults, TheOnlyGoodCheckpointIsNeverRemoved) {
   run = copy_of_stopped();
   for (const auto& [step, path] : checkpoints_of(run)) fs::resize_file(path / "model.safetensors", 100);
   const std::string message = resume(run).error;
-  EXPECT_NE(message.find("no checkpoint is intact: step-000009: "), std::string::npos) << message;
-  EXPECT_NE(message.find("step-000006: "), std::string::npos) << message;
+  EXPECT_CONTAINS(message, "no checkpoint is intact: step-000009: ");
+  EXPECT_CONTAINS(message, "step-000006: ");
   EXPECT_EQ(checkpoints_of(run).size(), 2U);
 }
 
@@ -224,8 +223,7 @@ TEST_F(Faults, ABestCheckpointThatARollbackUndoesIsReplacedByTheOneBefore) {
             read_file(kept / fmt::format("step-{:06}", others[0]) / "model.safetensors"));
   ::testing::internal::CaptureStderr();
   return_best(run, others[0] - 1, 1);  // never kept
-  EXPECT_NE(::testing::internal::GetCapturedStderr().find("the best of the remaining steps, 1, was not kept"),
-            std::string::npos);
+  EXPECT_CONTAINS(::testing::internal::GetCapturedStderr(), "the best of the remaining steps, 1, was not kept");
   EXPECT_EQ(step_of_best(), others[0]);
   return_best(run, others[0] - 1, 0);
   EXPECT_FALSE(fs::exists(run / "best"));
@@ -248,10 +246,8 @@ TEST_F(Faults, AFullDiskLeavesTheLastGoodCheckpoint) {
   const std::string message = test::message_of([&] { run_training(config_, run, hooks); });
   ::setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, handler);
-  EXPECT_NE(message.find("writing failed"), std::string::npos) << message;
-  EXPECT_NE(message.find("the last good checkpoint is " + (run / "checkpoints" / "step-000003").string()),
-            std::string::npos)
-      << message;
+  EXPECT_CONTAINS(message, "writing failed");
+  EXPECT_CONTAINS(message, "the last good checkpoint is " + (run / "checkpoints" / "step-000003").string());
   EXPECT_EQ(resume(run).all(), "");
   EXPECT_TRUE(end_of(run) == end_of(whole_));
 }

@@ -232,17 +232,17 @@ TEST_F(Finetuning, ShapesThatDoNotFitAreNamed) {
   const RunConfig config = requested("[model]\nfeed_forward = 48\n", from);
   const Error error = test::error_of([&] { run_training(config, folder_ / "run"); });
   const std::string what = error.what();
-  EXPECT_NE(what.find("encoder.layers.0.linear1"), std::string::npos) << what;
-  EXPECT_NE(what.find("32"), std::string::npos) << what;
-  EXPECT_NE(what.find("48"), std::string::npos) << what;
+  EXPECT_CONTAINS(what, "encoder.layers.0.linear1");
+  EXPECT_CONTAINS(what, "32");
+  EXPECT_CONTAINS(what, "48");
   EXPECT_FALSE(fs::exists(folder_ / "run"));
 }
 
 TEST_F(Finetuning, UnsuitableRequestsAreErrors) {
   const fs::path from = pretrained("encoder");
-  EXPECT_NE(std::string(test::error_of([&] { (void)requested("[finetune]\nunfreeze = \"some\"\n", from); }).what())
-                .find("finetune.unfreeze"),
-            std::string::npos);
+  EXPECT_CONTAINS(
+      std::string(test::error_of([&] { (void)requested("[finetune]\nunfreeze = \"some\"\n", from); }).what()),
+      "finetune.unfreeze");
   EXPECT_THROW((void)requested("[finetune]\nrate_divisor = 0.5\n", from), Error);
   EXPECT_THROW((void)requested("[task]\nname = \"translation\"\n", from), Error);
   EXPECT_THROW((void)requested("", ""), UsageError);
@@ -250,13 +250,13 @@ TEST_F(Finetuning, UnsuitableRequestsAreErrors) {
   prepare(folder_ / "other", {});
   const Error other =
       test::error_of([&] { (void)finetuning_run(Config(), from.string(), (folder_ / "other").string()); });
-  EXPECT_NE(std::string(other.what()).find("vocabulary"), std::string::npos);
+  EXPECT_CONTAINS(other.what(), "vocabulary");
   const fs::path classifier = folder_ / "classifier";
   run_training(requested("steps = 1\n", from), classifier);
   const Error unlabeled =
       test::error_of([&] { (void)finetuning_run(Config(), classifier.string(), (folder_ / "text").string()); });
-  EXPECT_NE(std::string(unlabeled.what()).find("is a classifier"), std::string::npos) << unlabeled.what();
-  EXPECT_NE(unlabeled.hint().find("plumb data labels"), std::string::npos);
+  EXPECT_CONTAINS(unlabeled.what(), "is a classifier");
+  EXPECT_CONTAINS(unlabeled.hint(), "plumb data labels");
   EXPECT_THROW((void)requested("[task.classification]\ndirection = \"backward\"\n", from), Error);
   EXPECT_THROW((void)requested("[task.classification]\ndirection = \"sideways\"\n", from), Error);
 }
@@ -375,7 +375,7 @@ TEST_F(FinetuningOnText, AVocabularyThatIsGoneIsNamed) {
   const fs::path from = pretrained("decoder");
   fs::rename(folder_ / "text", folder_ / "moved");
   const Error error = test::error_of([&] { run_training(on_films("steps = 1\n", from), folder_ / "run"); });
-  EXPECT_NE(std::string(error.what()).find((folder_ / "text").string()), std::string::npos) << error.what();
+  EXPECT_CONTAINS(error.what(), (folder_ / "text").string());
   EXPECT_FALSE(fs::exists(folder_ / "run"));
 }
 

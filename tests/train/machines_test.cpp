@@ -127,7 +127,7 @@ TEST_F(LaunchedRun, WithDifferentConfigurationsIsAnErrorInAllRanks) {
   const auto zero = start(0), one = start(1, {"train.seed=7"});
   for (const Finished& finished : {zero->wait(), one->wait()}) {
     EXPECT_EQ(finished.status, 1);
-    EXPECT_NE(finished.errors.find("train.seed = 7 in rank 1 (process "), std::string::npos) << finished.errors;
+    EXPECT_CONTAINS(finished.errors, "train.seed = 7 in rank 1 (process ");
   }
   EXPECT_FALSE(std::filesystem::exists(out()));
 }
@@ -139,8 +139,7 @@ TEST_F(LaunchedRun, WithDifferentDataIsAnErrorInAllRanks) {
   const auto zero = start(0), one = start(1, {"data.directory=" + (folder_ / "other").string()});
   for (const Finished& finished : {zero->wait(), one->wait()}) {
     EXPECT_EQ(finished.status, 1);
-    EXPECT_NE(finished.errors.find("the checksum of the data's splits/valid.tokens = "), std::string::npos)
-        << finished.errors;
+    EXPECT_CONTAINS(finished.errors, "the checksum of the data's splits/valid.tokens = ");
   }
 }
 
@@ -148,8 +147,8 @@ TEST_F(LaunchedRun, AnErrorOfOneRankBeforeTrainingReachesTheOther) {
   const auto zero = start(0), one = start(1, {"data.directory=/nowhere"});
   const Finished first = zero->wait();
   EXPECT_EQ(first.status, 1);
-  EXPECT_NE(first.errors.find("has failed: "), std::string::npos) << first.errors;
-  EXPECT_NE(first.errors.find("/nowhere"), std::string::npos) << first.errors;
+  EXPECT_CONTAINS(first.errors, "has failed: ");
+  EXPECT_CONTAINS(first.errors, "/nowhere");
   EXPECT_EQ(one->wait().status, 1);
 }
 
@@ -160,16 +159,16 @@ TEST_F(LaunchedRun, AnErrorOfOneRankBeforeItJoinsReachesTheOther) {
     const auto failing = start(wrong, {"train.nosuch=1"}), other = start(1 - wrong);
     const Finished told = other->wait();
     EXPECT_EQ(told.status, 1);
-    EXPECT_NE(told.errors.find(fmt::format("rank {} (process ", wrong)), std::string::npos) << told.errors;
-    EXPECT_NE(told.errors.find(") has failed: "), std::string::npos) << told.errors;
-    EXPECT_NE(told.errors.find("nosuch"), std::string::npos) << told.errors;
+    EXPECT_CONTAINS(told.errors, fmt::format("rank {} (process ", wrong));
+    EXPECT_CONTAINS(told.errors, ") has failed: ");
+    EXPECT_CONTAINS(told.errors, "nosuch");
     EXPECT_NE(failing->wait().status, 0);
   }
   port_ = test::unused_port();
   const auto failing = start(1, {}, {}, {"--nosuch"}), other = start(0);
   const Finished told = other->wait();
   EXPECT_EQ(told.status, 1);
-  EXPECT_NE(told.errors.find("--nosuch"), std::string::npos) << told.errors;
+  EXPECT_CONTAINS(told.errors, "--nosuch");
   EXPECT_EQ(failing->wait().status, 2);
   EXPECT_FALSE(std::filesystem::exists(out()));
 }
@@ -178,7 +177,7 @@ TEST_F(LaunchedRun, WithoutAnyRankThatCanReadItsConfigurationEndsAtOnce) {
   const auto zero = start(0, {"train.nosuch=1"}), one = start(1, {"train.nosuch=1"});
   for (const Finished& finished : {zero->wait(), one->wait()}) {
     EXPECT_NE(finished.status, 0);
-    EXPECT_NE(finished.errors.find("nosuch"), std::string::npos) << finished.errors;
+    EXPECT_CONTAINS(finished.errors, "nosuch");
   }
 }
 
@@ -189,8 +188,8 @@ TEST_F(LaunchedRun, NamesAKilledProcessAndGoesOnWithoutIt) {
   one->signal(SIGKILL);
   const Finished first = zero->wait();
   EXPECT_EQ(first.status, 1);
-  EXPECT_NE(first.errors.find("lost another process of this run: rank 1 (process "), std::string::npos) << first.errors;
-  EXPECT_NE(first.errors.find(") has died"), std::string::npos) << first.errors;
+  EXPECT_CONTAINS(first.errors, "lost another process of this run: rank 1 (process ");
+  EXPECT_CONTAINS(first.errors, ") has died");
   const TrainResult result = resumed();
   EXPECT_EQ(result.outcome, RunOutcome::stopped);
   EXPECT_GE(result.steps, 8 + 3);
@@ -203,8 +202,7 @@ TEST_F(LaunchedRun, NamesRankZeroIfThatIsKilled) {
   zero->signal(SIGKILL);
   const Finished second = one->wait();
   EXPECT_EQ(second.status, 1);
-  EXPECT_NE(second.errors.find("lost another process of this run: rank 0 (process "), std::string::npos)
-      << second.errors;
+  EXPECT_CONTAINS(second.errors, "lost another process of this run: rank 0 (process ");
   EXPECT_EQ(resumed().outcome, RunOutcome::stopped);
 }
 
@@ -218,8 +216,8 @@ TEST_F(LaunchedRun, NamesAStoppedProcess) {
     (stopped == 0 ? zero : one)->signal(SIGSTOP);
     const Finished other = (stopped == 0 ? one : zero)->wait();
     EXPECT_EQ(other.status, 1);
-    EXPECT_NE(other.errors.find(fmt::format("rank {} (process ", stopped)), std::string::npos) << other.errors;
-    EXPECT_NE(other.errors.find("has sent no heartbeat for 3 s"), std::string::npos) << other.errors;
+    EXPECT_CONTAINS(other.errors, fmt::format("rank {} (process ", stopped));
+    EXPECT_CONTAINS(other.errors, "has sent no heartbeat for 3 s");
     // When it wakes up, it finds that the run has ended without it.
     (stopped == 0 ? zero : one)->signal(SIGCONT);
     const Finished late = (stopped == 0 ? zero : one)->wait();
@@ -338,7 +336,7 @@ TEST_F(TwoMachines, TakeTheInterfacesTheyAreTold) {
   const auto right = start_on(0, 0), wrong = start_on(1, 1, {"GLOO_SOCKET_IFNAME=nosuch0"});
   for (const Finished& finished : {right->wait(), wrong->wait()}) {
     EXPECT_EQ(finished.status, 1);
-    EXPECT_NE(finished.errors.find("no interface 'nosuch0'"), std::string::npos) << finished.errors;
+    EXPECT_CONTAINS(finished.errors, "no interface 'nosuch0'");
   }
 }
 
@@ -349,10 +347,10 @@ TEST_F(TwoMachines, NoticeACutLink) {
   ASSERT_EQ(Process("ip", {"-n", names_[1], "link", "set", interfaces_[1], "down"}).wait().status, 0);
   const Finished first = zero->wait(), second = one->wait();
   EXPECT_EQ(first.status, 1);
-  EXPECT_NE(first.errors.find("rank 1 (process "), std::string::npos) << first.errors;
-  EXPECT_NE(first.errors.find("has sent no heartbeat for 3 s"), std::string::npos) << first.errors;
+  EXPECT_CONTAINS(first.errors, "rank 1 (process ");
+  EXPECT_CONTAINS(first.errors, "has sent no heartbeat for 3 s");
   EXPECT_EQ(second.status, 1);
-  EXPECT_NE(second.errors.find("rank 0 (process "), std::string::npos) << second.errors;
+  EXPECT_CONTAINS(second.errors, "rank 0 (process ");
   EXPECT_EQ(resumed().outcome, RunOutcome::stopped);
 }
 

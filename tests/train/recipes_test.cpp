@@ -8,6 +8,7 @@
 #include "plumb/model/model.h"
 #include "plumb/ops/device.h"
 #include "plumb/run/config.h"
+#include "support/contains.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -31,7 +32,7 @@ TEST(Recipes, CanAllBeTrained) {
     if (!config.data.empty()) {
       EXPECT_EQ(config.data, "data/" + entry.path().stem().string());
     }
-    EXPECT_NE(page.find("../recipes/" + entry.path().filename().string()), std::string::npos) << "not in the page";
+    EXPECT_CONTAINS(page, "../recipes/" + entry.path().filename().string()) << "not in the page";
     config.model.source_vocabulary = config.model.target_vocabulary = 40;  // as the data would set them
     if (model_kind(config.model.kind).only_encodes()) config.model.labels = 6;
     const std::unique_ptr<Model> model = make_model(config.model);

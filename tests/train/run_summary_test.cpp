@@ -16,6 +16,7 @@
 #include "plumb/run/directory.h"
 #include "plumb/run/run_table.h"
 #include "plumb/train/run_training.h"
+#include "support/contains.h"
 
 namespace plumb {
 namespace {
@@ -114,27 +115,27 @@ TEST_F(RunSummaries, ListsDamagedRunsAsWhatTheyAre) {
   std::map<std::string, RunSummary> by_name;
   for (const RunSummary& run : read_runs({own_.path().string()})) by_name[run.name] = run;
   EXPECT_EQ(by_name.size(), 9U);
-  EXPECT_NE(by_name["no settings"].trouble.find("config.toml: is empty"), std::string::npos);
+  EXPECT_CONTAINS(by_name["no settings"].trouble, "config.toml: is empty");
   EXPECT_EQ(by_name["no settings"].setting("model.d_model"), "");  // not a default
-  EXPECT_NE(by_name["half of the settings"].trouble.find("config.toml: was changed"), std::string::npos);
+  EXPECT_CONTAINS(by_name["half of the settings"].trouble, "config.toml: was changed");
   EXPECT_EQ(by_name["half of the settings"].setting("model.d_model"), "16");
   EXPECT_EQ(by_name["half of the settings"].setting("train.learning_rate"), "");
   EXPECT_EQ(by_name["killed"].outcome, "unfinished");
   EXPECT_EQ(by_name["killed"].trouble, "");
   EXPECT_GE(by_name["killed"].step, 18);
   EXPECT_EQ(by_name["configuration"].outcome, "finished");
-  EXPECT_NE(by_name["configuration"].trouble.find("config.toml"), std::string::npos);
+  EXPECT_CONTAINS(by_name["configuration"].trouble, "config.toml");
   EXPECT_EQ(by_name["newer"].setting("train.learning_rate"), "0.5");
-  EXPECT_NE(by_name["newer"].trouble.find("unheard_of"), std::string::npos);
+  EXPECT_CONTAINS(by_name["newer"].trouble, "unheard_of");
   EXPECT_EQ(by_name["result"].outcome, "finished");  // from the last line of metrics.jsonl
   EXPECT_EQ(by_name["result"].step, 20);
-  EXPECT_NE(by_name["result"].trouble.find("result.json"), std::string::npos);
-  EXPECT_NE(by_name["metrics"].trouble.find("metrics.jsonl"), std::string::npos);
+  EXPECT_CONTAINS(by_name["result"].trouble, "result.json");
+  EXPECT_CONTAINS(by_name["metrics"].trouble, "metrics.jsonl");
   EXPECT_EQ(by_name["metrics"].history.size(), 10U);  // from result.json
   EXPECT_EQ(by_name["empty"].outcome, "unreadable");
   EXPECT_EQ(by_name["mark"].outcome, "finished");
   std::vector<RunSummary> all = read_runs({own_.path().string()});
-  EXPECT_NE(run_table_text(all).find("trouble"), std::string::npos);
+  EXPECT_CONTAINS(run_table_text(all), "trouble");
 }
 
 TEST_F(RunSummaries, SeesWhoIsTraining) {
@@ -205,7 +206,7 @@ TEST_F(RunSummaries, SortsByAnyColumn) {
     sort_runs(found, "learning_rats", false);
     FAIL();
   } catch (const UsageError& error) {
-    EXPECT_NE(error.hint().find("learning_rate"), std::string::npos) << error.hint();
+    EXPECT_CONTAINS(error.hint(), "learning_rate");
   }
 }
 
@@ -214,7 +215,7 @@ TEST_F(RunSummaries, ShowsNamesOnOneLineWithoutControlCharacters) {
   fs::rename(copy("x"), own_ / "b");
   const std::vector<RunSummary> found = read_runs({own_.path().string()});
   for (const std::string& text : {run_table_text(found), seed_table_text(found)}) {
-    EXPECT_NE(text.find("a\\n\\x1b[31mred"), std::string::npos) << text;
+    EXPECT_CONTAINS(text, "a\\n\\x1b[31mred");
     EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
   }
   EXPECT_EQ(split(run_table_text(found), '\n').size(), 4U);  // heading, two runs, the end
@@ -230,7 +231,7 @@ TEST_F(RunSummaries, ANarrowTableNamesTheSettingsThatItLeavesOut) {
   const std::vector<std::string> lines = split(narrow, '\n');
   ASSERT_EQ(lines.size(), 5U) << narrow;
   // It leaves out a setting that only one of the two runs has.
-  EXPECT_NE(lines[0].find("train.lion.beta1  outcome"), std::string::npos) << narrow;
+  EXPECT_CONTAINS(lines[0], "train.lion.beta1  outcome") << narrow;
   EXPECT_EQ(lines[3], "1 more setting differs: train.lion.beta2");
   const std::vector<std::string> narrowest = split(run_table_text(found, 1), '\n');
   EXPECT_TRUE(narrowest[0].starts_with("run  outcome")) << narrowest[0];
@@ -246,7 +247,7 @@ TEST_F(RunSummaries, ShowsFirstWhatDiffers) {
   EXPECT_TRUE(lines[0].starts_with("run  optimizer  learning_rate")) << lines[0];
   EXPECT_TRUE(lines[1].starts_with("a    adam                0.01")) << lines[1];
   EXPECT_TRUE(lines[2].starts_with("b    lion              0.0001")) << lines[2];
-  EXPECT_EQ(lines[0].find("trouble"), std::string::npos);
+  EXPECT_LACKS(lines[0], "trouble");
   const Json json = run_table_json(found);
   EXPECT_EQ(json["schema"], "plumb.runs/1");
   EXPECT_EQ(json["runs"][1]["settings"]["train.optimizer"], "lion");

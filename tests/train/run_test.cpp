@@ -281,9 +281,9 @@ TEST_F(Run, SaysThatAnExampleExceedsMicroBatches) {
     set_verbosity(Verbosity::quiet);
     return ::testing::internal::GetCapturedStderr();
   };
-  EXPECT_NE(said(1).find("train.micro_batch_tokens = 1 is exceeded by 120 examples, of up to "), std::string::npos);
-  EXPECT_EQ(said(32).find("exceeded"), std::string::npos);
-  EXPECT_EQ(said(0).find("exceeded"), std::string::npos);
+  EXPECT_CONTAINS(said(1), "train.micro_batch_tokens = 1 is exceeded by 120 examples, of up to ");
+  EXPECT_LACKS(said(32), "exceeded");
+  EXPECT_LACKS(said(0), "exceeded");
 }
 
 TEST_F(Run, AnyMetricDecidesWhichCheckpointIsTheBest) {
@@ -384,8 +384,8 @@ TEST_F(Run, ADamagedResultIsComputedAgain) {
     testing::internal::CaptureStderr();
     EXPECT_EQ(run_training(run_, out).outcome, RunOutcome::finished) << damaged;
     const std::string warnings = testing::internal::GetCapturedStderr();
-    EXPECT_NE(warnings.find("result.json"), std::string::npos) << warnings;
-    EXPECT_EQ(warnings.find("json.exception"), std::string::npos) << warnings;
+    EXPECT_CONTAINS(warnings, "result.json");
+    EXPECT_LACKS(warnings, "json.exception");
   }
 }
 

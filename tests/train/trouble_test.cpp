@@ -22,6 +22,7 @@
 #include "plumb/train/trainer.h"
 #include "plumb/trouble/inspection.h"
 #include "run_contents.h"
+#include "support/contains.h"
 #include "support/ranks.h"
 #include "troubled_run.h"
 
@@ -63,9 +64,8 @@ TEST_F(Trouble, ADamagedParameterIsNamedWithTheSubLayerAndTheSentencesItReaches)
   EXPECT_EQ(record.findings->batch, batch.examples);
   EXPECT_FALSE(record.findings->again);
   const std::string& text = record.text;
-  EXPECT_NE(text.find("src_embed.weight"), std::string::npos) << text;
-  EXPECT_NE(text.find(task_->data().raw_source("train")[static_cast<size_t>(containing[0])].substr(0, 1)),
-            std::string::npos);
+  EXPECT_CONTAINS(text, "src_embed.weight");
+  EXPECT_CONTAINS(text, task_->data().raw_source("train")[static_cast<size_t>(containing[0])].substr(0, 1));
   const Json found = result.to_json()["troubles"][0]["trouble"];
   EXPECT_EQ(found["kind"], "nonfinite");
   EXPECT_EQ(found["action"], "stop");
@@ -138,7 +138,7 @@ TEST_F(Trouble, AStepThatComesOutOtherwiseTheSecondTimeIsTheHardwares) {
   EXPECT_EQ(result.outcome, RunOutcome::diverged);
   const TroubleRecord& record = result.troubles.at(0);
   EXPECT_TRUE(std::isfinite(record.findings.value().again.value().loss));
-  EXPECT_NE(record.text.find("the hardware is to blame"), std::string::npos) << record.text;
+  EXPECT_CONTAINS(record.text, "the hardware is to blame");
 }
 
 TEST_F(Trouble, ASkippedStepLeavesParametersAndOptimizerAsTheyAre) {
@@ -200,7 +200,7 @@ TEST_F(Trouble, TooManySkippedStepsInARowAreDivergence) {
   EXPECT_EQ(result.outcome, RunOutcome::diverged);
   EXPECT_EQ(result.steps, 7);
   EXPECT_EQ(result.troubles.back().action, TroubleAction::diverge);
-  EXPECT_NE(result.troubles.back().text.find("3 steps in a row"), std::string::npos);
+  EXPECT_CONTAINS(result.troubles.back().text, "3 steps in a row");
 }
 
 TEST_F(Trouble, ASpikeIsReportedWithTheUpdateThatFollowsIt) {

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "plumb/base/json_fields.h"
+#include "support/contains.h"
 
 namespace plumb {
 namespace {
@@ -30,8 +31,9 @@ TEST(Learning, AHealthyRunHasLearned) {
   EXPECT_EQ(found.start, 7.93);
   EXPECT_EQ(found.final, 4.61);  // the median of the last three
   EXPECT_EQ(found.lowest, 4.61);
-  EXPECT_EQ(found.text, "the training loss ends at 4.61 nats, below the 5.74 of a model that knows only how frequent "
-                        "each label is");
+  EXPECT_EQ(found.text,
+            "the training loss ends at 4.61 nats, below the 5.74 of a model that knows only how frequent "
+            "each label is");
 }
 
 TEST(Learning, ARunThatStaysAtTheFrequenciesHasFailed) {
@@ -39,8 +41,9 @@ TEST(Learning, ARunThatStaysAtTheFrequenciesHasFailed) {
       judged({7.90, 6.71, 6.05, 5.86, 5.79, 5.77, 5.75, 5.76, 5.74, 5.75, 5.73, 5.75, 5.74, 5.74, 5.73, 5.74});
   EXPECT_EQ(found.learning, Learning::frequencies_only) << found.text;
   EXPECT_TRUE(found.failed());
-  EXPECT_EQ(found.text, "the training loss ends at 5.74 nats, no better than the 5.74 of a model that knows only how "
-                        "frequent each label is");
+  EXPECT_EQ(found.text,
+            "the training loss ends at 5.74 nats, no better than the 5.74 of a model that knows only how "
+            "frequent each label is");
   // The same with the seven points of a run of 300 steps.
   EXPECT_EQ(judged({8.02, 6.31, 5.87, 5.81, 5.79, 5.78, 5.77}).learning, Learning::frequencies_only);
 }
@@ -101,7 +104,7 @@ TEST(Learning, ARunThatStillFallsIsUnfinished) {
       judged({7.93, 7.91, 7.89, 7.87, 7.86, 7.84, 7.82, 7.80, 7.79, 7.77, 7.75, 7.73, 7.72});
   EXPECT_EQ(low_rate.learning, Learning::unfinished) << low_rate.text;
   EXPECT_FALSE(low_rate.failed());
-  EXPECT_NE(low_rate.text.find("still falling"), std::string::npos);
+  EXPECT_CONTAINS(low_rate.text, "still falling");
   const LearningJudgment cut_short = judged({7.90, 7.21, 6.80, 6.51, 6.35, 6.24, 6.11, 6.02});
   EXPECT_EQ(cut_short.learning, Learning::unfinished) << cut_short.text;
 }
@@ -112,7 +115,7 @@ TEST(Learning, ShortRunsAreNotCalledFailures) {
   curve.steps = {1, 4, 8, 12, 19};
   const LearningJudgment found = judge_learning(curve);
   EXPECT_EQ(found.learning, Learning::unfinished);
-  EXPECT_NE(found.text.find("too short"), std::string::npos);
+  EXPECT_CONTAINS(found.text, "too short");
   EXPECT_EQ(judged({7.9, 8.5, 9.1}).learning, Learning::unfinished);  // three points
   EXPECT_EQ(judged({7.9, 4.0}).learning, Learning::learned);
 }
