@@ -31,10 +31,10 @@ TEST(DryRun, OfGopherOn4096Devices) {
   }
   EXPECT_EQ(ranks, 4096);
   EXPECT_EQ(layers, 80);
-  // 13·d² in the matrices of a layer, relative positions among them, are divided. The table is whole, in the first and
-  // the last stage, and so are norms.
+  // 13·d² in the matrices of a layer, relative positions among them, are divided, and so is the table, in the first and
+  // the last stage. Norms are whole.
   const double d = 16384, matrices = 80 * 13 * d * d, table = 32000 * d;
-  EXPECT_NEAR(parameters, matrices / static_cast<double>(tensor) + 2 * table, 1e-3 * parameters);
+  EXPECT_NEAR(parameters, (matrices + 2 * table) / static_cast<double>(tensor), 1e-3 * parameters);
 }
 
 TEST(DryRun, IsOneOfThePlans) {
