@@ -157,8 +157,9 @@ double work_of(const ModelConfig& model, double tokens) {
 }
 
 double work_of_training(const ModelConfig& model, double tokens, double step_tokens) {
-  // Timed, relative to measurements: half of their time per token, and a step costs as much as 300 tokens besides.
-  return work_of(model, 0.5 * tokens * (1 + 300 / step_tokens));
+  // Timed, relative to measurements: three quarters of their time per token, and a step costs as much as 300 tokens
+  // besides.
+  return work_of(model, 0.75 * tokens * (1 + 300 / step_tokens));
 }
 
 Json settings_of(const ModelConfig& model) { return changed_keys(model); }
