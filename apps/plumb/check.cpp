@@ -82,7 +82,7 @@ std::string text_of(const check::CheckResult& result, bool verbose) {
                             result.recommended->warm_up == result.planned_warm_up;
     text += row("recommended", to_string(*result.recommended) + (configured ? ", as configured" : ""));
     if (const std::optional<double> above = result.recommended->loss_above_best)
-      text += row("", fmt::format("such a rate ended {:.2f} nats above the best one, on average of 45 runs", *above));
+      text += row("", fmt::format("in validation, such rates ended {:.2f} nats above the best on average", *above));
   }
   if (result.shortest_warm_up)
     text += row("shortest warm-up",
