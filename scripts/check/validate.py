@@ -107,8 +107,9 @@ def prepare(arguments):
             sys.exit(done.stderr)
 
 
-def for_each_cell(arguments, work):
-    chosen = [cell for cell in cells() if arguments.only in name_of(cell)]
+def for_each_cell(arguments, work, different=name_of):
+    """work(cell) for each of those that differ in `different`."""
+    chosen = {different(cell): cell for cell in cells() if arguments.only in name_of(cell)}.values()
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         for _ in pool.map(work, chosen):
             pass
@@ -247,9 +248,14 @@ def learns(losses, frequencies):
     return means[3] < frequencies - 0.05 or means[1] - 0.1 > means[2] > means[3] + 0.1
 
 
+def without_warm_up(cell):
+    """What the other methods look at, none of which has a warm-up."""
+    return '{scheme}-{depth}-{optimizer}-{corpus}'.format(**cell)
+
+
 def baselines(arguments):
     def one(cell):
-        path = arguments.results / 'baselines' / f'{name_of(cell)}.json'
+        path = arguments.results / 'baselines' / f'{without_warm_up(cell)}.json'
         if path.exists():
             return
         check = json.loads((arguments.results / 'predictions' / f'{name_of(cell)}.json').read_text())['check']
@@ -303,9 +309,9 @@ def baselines(arguments):
         if done.returncode not in (0, 3, 4):
             sys.exit(f'{name_of(cell)}: {done.stderr}')
         found['half the width'] = json.loads(done.stdout)['largest_stable_rate']['estimate']
-        write(path, {'cell': cell, 'rates': found})
-        print(name_of(cell), found, flush=True)
-    for_each_cell(arguments, one)
+        write(path, {'rates': found})
+        print(without_warm_up(cell), found, flush=True)
+    for_each_cell(arguments, one, without_warm_up)
 
 
 def edge_of(runs, frequencies):
@@ -388,7 +394,8 @@ def collect(arguments):
     """The cells whose truth is complete and has a usable rate, with log2 of each method's estimate."""
     known, hopeless = [], 0
     for cell in cells():
-        files = [arguments.results / kind / f'{name_of(cell)}.json' for kind in ('predictions', 'truth', 'baselines')]
+        files = [arguments.results / kind / f'{name_of(cell)}.json' for kind in ('predictions', 'truth')]
+        files.append(arguments.results / 'baselines' / f'{without_warm_up(cell)}.json')
         if not all(f.exists() for f in files[:2]):
             continue
         check, document = json.loads(files[0].read_text())['check'], json.loads(files[1].read_text())
