@@ -48,7 +48,7 @@ inline RunConfig copy_run(const std::filesystem::path& data) {
   return run;
 }
 
-/// Hooks that stop a run after so many steps.
+/// Hooks that stop a run after `steps` steps.
 inline TrainHooks stop_after(int64_t steps) {
   TrainHooks hooks;
   hooks.stop = [left = steps]() mutable { return --left == 0; };
