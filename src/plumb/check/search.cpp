@@ -322,6 +322,7 @@ class Search {
   void decide(Verdict verdict, std::string answer) {
     result_.verdict = verdict;
     result_.answer = std::move(answer);
+    if (verdict == Verdict::unknown && result_.recommended) result_.recommended->loss_above_best.reset();
   }
 
   /// `warm_up`: in place of the planned one. A run that goes on keeps its settings.
