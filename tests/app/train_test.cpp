@@ -167,13 +167,15 @@ TEST_F(TrainVerb, EveryRankHasTheStatusOfTheRun) {
   for (const bool diverges : {true, false}) {
     const std::string out = diverges ? "ranks-wild" : "ranks-endless";
     const auto command = arguments(out, diverges ? wild : endless);
-    const int port = 20000 + static_cast<int>(::getpid() % 20000) + (diverges ? 0 : 1);
+    // Below the ports that the system gives to sockets of other tests.
+    const int port = 20000 + static_cast<int>(::getpid() % 12000) + (diverges ? 0 : 1);
     const auto first = as_rank(0, port, command), second = as_rank(1, port, command);
     if (!diverges) {
       wait_for_a_step(out);
       first->signal(SIGTERM);
     }
-    EXPECT_EQ(first->wait().status, diverges ? 3 : 128 + SIGTERM);
+    const Finished zero = first->wait();
+    EXPECT_EQ(zero.status, diverges ? 3 : 128 + SIGTERM) << zero.errors;
     const Finished other = second->wait();  // the process without a signal reports an interruption
     EXPECT_EQ(other.status, diverges ? 3 : 128 + SIGINT) << other.errors;
     EXPECT_EQ(other.output, "");

@@ -49,6 +49,12 @@ std::optional<Route> route_to(const std::string& host, int64_t port, std::string
       reason = std::strerror(errno == EINPROGRESS ? ETIMEDOUT : errno);
     } else if (::getsockname(socket, reinterpret_cast<sockaddr*>(&own), &own_size) == 0 &&
                ::getpeername(socket, reinterpret_cast<sockaddr*>(&other), &other_size) == 0) {
+      if (own_size == other_size && std::memcmp(&own, &other, own_size) == 0) {
+        // Nobody listens: the kernel chose the wanted port as this socket's own, which TCP then connects to itself.
+        reason = std::strerror(ECONNREFUSED);
+        ::close(socket);
+        continue;
+      }
       pollfd unasked{socket, POLLIN, 0};
       const bool speaks_first = ::poll(&unasked, 1, kGreetingTime) > 0;
       route = {numeric(own, own_size), numeric(other, other_size), speaks_first};
