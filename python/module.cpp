@@ -107,14 +107,14 @@ std::vector<py::dict> block_spectra(Matrix& matrix, const std::vector<std::vecto
   std::vector<Spectrum> found;
   {
     const py::gil_scoped_release unlocked;
-    std::vector<int64_t> sizes;
-    for (const std::vector<size_t>& block : blocks) sizes.push_back(matrix.size_of(block));
+    std::vector<VectorSpace> spaces;
+    for (const std::vector<size_t>& block : blocks) spaces.emplace_back(matrix.size_of(block));
     const auto multiply = [&](const std::vector<int64_t>& which, const std::vector<Tensor>& vectors) {
       std::vector<std::vector<size_t>> some;
       for (const int64_t i : which) some.push_back(blocks.at(static_cast<size_t>(i)));
       return matrix.multiply_blocks(some, vectors);
     };
-    found = measure_spectra(multiply, sizes, matrix.options(), options, progress);
+    found = measure_spectra(multiply, spaces, matrix.options(), options, progress);
   }
   std::vector<py::dict> dicts;
   for (const Spectrum& one : found) dicts.push_back(as_dict(one));

@@ -73,8 +73,10 @@ void add_processes_option(CLI::App& verb, int64_t& processes) {
 }
 
 void measure_in_processes(const CLI::App& verb, const SubjectArguments& arguments, int64_t processes, Globals& globals,
-                          const std::function<void(const Subject&, const Group&)>& measure_subject) {
+                          const std::function<void(const Subject&, const Group&)>& measure_subject,
+                          const std::function<void(const Subject&, int64_t)>& require) {
   const auto measure = [&](const Subject& subject, const Group& group) {
+    if (require) require(subject, group.size());
     if (group.size() > 1) {
       Facts facts = facts_of_options(verb);
       for (auto& fact : facts_of(subject)) facts.push_back(std::move(fact));
@@ -91,7 +93,9 @@ void measure_in_processes(const CLI::App& verb, const SubjectArguments& argument
     telling_others(group, [&] { measure(open_subject(arguments), group); });
     return;
   }
-  const Subject subject = open_subject(arguments);  // before starting workers, so that mistakes are reported once
+  // Before starting workers, so that mistakes are reported once.
+  const Subject subject = open_subject(arguments);
+  if (require) require(subject, processes);
   const ThreadShare share(processes);
   Workers workers;  // outlives the group, which tells running workers why the measurement failed
   const Group group = processes == 1 ? Group() : with_workers(workers, verb, processes, share.own());

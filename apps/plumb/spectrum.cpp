@@ -14,6 +14,8 @@
 
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
+#include "plumb/model/divisible.h"
+#include "plumb/parallel/mesh.h"
 #include "processes.h"
 #include "subject.h"
 #include "verb.h"
@@ -26,6 +28,7 @@ struct SpectrumArguments {
   SpectrumOptions spectrum;
   double graph_gibibytes = 6;
   int64_t processes = 1;
+  int64_t tensor_parallel = 1;
   std::string html;
 };
 
@@ -76,17 +79,23 @@ std::string text_of(const SpectrumReport& report) {
 /// Measures; rank 0 writes the result.
 void measure_and_write(const SpectrumArguments& arguments, const Subject& subject, const Globals& globals,
                        const Group& group) {
+  const Mesh mesh(group, arguments.tensor_parallel);
   SpectrumOptions options = arguments.spectrum;
   options.hessian.graph_memory = static_cast<int64_t>(arguments.graph_gibibytes * (1 << 30));
-  options.hessian.group = group;
+  options.hessian.group = mesh.data;
   options.seed = globals.seed;
   const auto model = subject.make_model(globals.seed);
+  const LayerDivision division = model->divide(mesh.tensor);
+  if (mesh.tensor.size() > 1) options.hessian.division = &division;
   std::optional<Progress> bar;
-  const SpectrumReport report =
-      measure_spectrum(*model, subject.batches, options, [&](int64_t done, int64_t total, const std::string& note) {
-        if (!bar) bar.emplace("spectrum", total);
-        bar->update(done, note);
-      });
+  SpectrumProgress progress;
+  if (group.rank() == 0) {
+    progress = [&](int64_t done, int64_t total, const std::string& note) {
+      if (!bar) bar.emplace("spectrum", total);
+      bar->update(done, note);
+    };
+  }
+  const SpectrumReport report = measure_spectrum(*model, subject.batches, options, progress);
   bar.reset();
   if (group.rank() > 0) return;
   write_page(arguments.html, page_of(report, subject));
@@ -95,15 +104,20 @@ void measure_and_write(const SpectrumArguments& arguments, const Subject& subjec
 
 void add_spectrum(CLI::App& app, Globals& globals) {
   const auto arguments = std::make_shared<SpectrumArguments>();
-  CLI::App* verb =
-      add_verb(app, globals, "spectrum", "Measure eigenvalues of the loss's Hessian",
-               "plumb spectrum --config post_ln.toml --data data/multi30k --pairs 1000 --steps 80 --json spectrum.json",
-               [arguments, &app, &globals] {
-                 measure_in_processes(*app.get_subcommand("spectrum"), arguments->subject, arguments->processes,
-                                      globals, [&](const Subject& subject, const Group& group) {
-                                        measure_and_write(*arguments, subject, globals, group);
-                                      });
-               });
+  CLI::App* verb = add_verb(
+      app, globals, "spectrum", "Measure eigenvalues of the loss's Hessian",
+      "plumb spectrum --config post_ln.toml --data data/multi30k --pairs 1000 --steps 80 --json spectrum.json",
+      [arguments, &app, &globals] {
+        const int64_t processes = arguments->processes == 1 ? arguments->tensor_parallel : arguments->processes;
+        measure_in_processes(
+            *app.get_subcommand("spectrum"), arguments->subject, processes, globals,
+            [&](const Subject& subject, const Group& group) { measure_and_write(*arguments, subject, globals, group); },
+            [&](const Subject& subject, int64_t started) {
+              Mesh::require(started, arguments->tensor_parallel);
+              if (arguments->tensor_parallel > 1)
+                require_divisible(subject.config, arguments->tensor_parallel, "--tensor-parallel");
+            });
+      });
   add_json_option(*verb, globals);
   add_html_option(*verb, arguments->html);
   add_seed_option(*verb, globals);
@@ -132,6 +146,12 @@ void add_spectrum(CLI::App& app, Globals& globals) {
                    "Memory in GiB for gradient graphs kept between products, of all processes on this machine")
       ->check(between(0, 1e6));
   add_processes_option(*verb, arguments->processes);
+  verb->add_option("--tensor-parallel", arguments->tensor_parallel,
+                   "Processes that compute every layer together, each with its part of the model and of the Lanczos "
+                   "vectors; --processes is a multiple of it")
+      ->check(between(1, 1024))
+      ->excludes(dense)
+      ->type_name("N");
   verb->add_option("--basis-directory", options.basis_directory,
                    "Keep the Lanczos vectors in a file in this directory (default: in memory)")
       ->type_name("DIR")

@@ -103,6 +103,13 @@ TEST(Lanczos, OperatorsThatReturnTheirInputOrZero) {
   EXPECT_EQ(zero.alpha[0], 0);
 }
 
+// A sum of that many squares in float32 is off by about a percent.
+TEST(Lanczos, ALongVectorIsNormalizedToo) {
+  const Tensor start = random_probe(10'000'000, at::kFloat, 1, 0);
+  const Tridiagonal identity = lanczos([](const Tensor& v) { return v; }, start, {});
+  EXPECT_NEAR(identity.alpha[0], 1, 1e-6);
+}
+
 TEST(Lanczos, ReportsWhatIsNotSymmetric) {
   LanczosOptions options;
   options.steps = 20;

@@ -119,14 +119,15 @@ TEST_F(Chain, BlocksAreShorterChains) {
   };
   SpectrumOptions options;
   options.steps = 13;
-  const std::vector<Spectrum> found = measure_spectra(multiply, sizes, at::kDouble, options);
+  const std::vector<VectorSpace> spaces(sizes.begin(), sizes.end());
+  const std::vector<Spectrum> found = measure_spectra(multiply, spaces, at::kDouble, options);
   for (size_t i = 0; i < 2; ++i) {
     const double angle = std::numbers::pi / (2.0 * static_cast<double>(sizes[i] + 1));
     EXPECT_NEAR(found[i].min.value, 4 * std::pow(std::sin(angle), 2), 1e-9);
     EXPECT_NEAR(found[i].max.value, 4 * std::pow(std::cos(angle), 2), 1e-9);
   }
   options.dense = true;
-  EXPECT_THROW(measure_spectra(multiply, sizes, at::kDouble, options), Error);
+  EXPECT_THROW(measure_spectra(multiply, spaces, at::kDouble, options), Error);
 }
 
 TEST_F(Chain, DenseFindsEveryEigenvalue) {

@@ -16,14 +16,9 @@
 namespace plumb {
 namespace {
 
-[[noreturn]] void refuse(const std::string& key, const std::string& value, const std::string& why) {
-  throw Error(fmt::format("{} = {} cannot be combined with train.tensor_parallel: {}", key, value, why),
-              fmt::format("change {}, or set train.tensor_parallel to 1", key));
-}
-
 std::string quoted(const std::string& name) { return '"' + name + '"'; }
 
-void require_sizes(const ModelConfig& config, int64_t processes) {
+void require_sizes(const ModelConfig& config, int64_t processes, const std::string& option) {
   const int64_t kv_heads = config.kv_heads > 0 ? config.kv_heads : config.heads;
   const int64_t common = std::gcd(std::gcd(config.heads, kv_heads), config.feed_forward);
   int64_t fitting = std::min(processes, common);
@@ -31,11 +26,9 @@ void require_sizes(const ModelConfig& config, int64_t processes) {
   const auto require = [&](const char* key, int64_t size) {
     if (size % processes == 0) return;
     throw Error(
-        fmt::format("model.{} = {} cannot be divided among the {} processes of train.tensor_parallel", key, size,
-                    processes),
-        fmt::format("the nearest size that fits is {}; the nearest train.tensor_parallel that fits this model is "
-                    "{}",
-                    nearest_multiple(size, processes), fitting));
+        fmt::format("model.{} = {} cannot be divided among the {} processes of {}", key, size, processes, option),
+        fmt::format("the nearest size that fits is {}; the nearest {} that fits this model is {}",
+                    nearest_multiple(size, processes), option, fitting));
   };
   require("heads", config.heads);
   require("kv_heads", kv_heads);
@@ -54,7 +47,11 @@ bool averages(const std::string& norm, int64_t width) {
 
 int64_t nearest_multiple(int64_t size, int64_t of) { return std::max<int64_t>((size + of / 2) / of, 1) * of; }
 
-void require_divisible(const ModelConfig& config, int64_t processes) {
+void require_divisible(const ModelConfig& config, int64_t processes, const std::string& option) {
+  const auto refuse = [&](const std::string& key, const std::string& value, const std::string& why) {
+    throw Error(fmt::format("{} = {} cannot be combined with {}: {}", key, value, option, why),
+                fmt::format("change {}, or set {} to 1", key, option));
+  };
   if (kind_of(config).recurrent) refuse("model.kind", quoted(config.kind), "it has no heads to divide");
   if (config.lora.rank > 0) refuse("model.lora.rank", std::to_string(config.lora.rank), "adapters are not divided");
   const int64_t size = config.head_size > 0 ? config.head_size : config.d_model / config.heads;
@@ -76,7 +73,7 @@ void require_divisible(const ModelConfig& config, int64_t processes) {
       refuse("model.norm", quoted(config.norm), "within attention, it is over the batch and all heads");
   }
   if (averages(config.qk_norm, size)) refuse("model.qk_norm", quoted(config.qk_norm), "it is over the batch");
-  require_sizes(config, processes);
+  require_sizes(config, processes, option);
 }
 
 }  // namespace plumb

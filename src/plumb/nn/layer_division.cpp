@@ -127,7 +127,7 @@ Tensor LayerDivision::whole(size_t parameter, const Tensor& piece) const {
 void LayerDivision::sum_shares(std::vector<Tensor>& gradients) const {
   std::vector<size_t> which;
   for (size_t i = 0; i < all_.size(); ++i) {
-    if (all_[i].shares_gradient && is_used(all_[i])) which.push_back(i);
+    if (all_[i].shares_gradient && is_used(all_[i]) && gradients[i].defined()) which.push_back(i);
   }
   sum(gradients, which, group_);
   for (const Shared& each : shared_) sum(gradients, each.parameters, each.group);

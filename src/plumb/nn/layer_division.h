@@ -54,6 +54,9 @@ class LayerDivision {
 
   [[nodiscard]] bool is_cut(size_t parameter) const { return !all_[parameter].parts.empty(); }
 
+  /// The shape that a parameter had.
+  [[nodiscard]] const std::vector<int64_t>& whole_sizes(size_t parameter) const { return all_[parameter].sizes; }
+
   /// This rank's piece of a tensor of the shape that a parameter had; other tensors are returned as they are.
   [[nodiscard]] Tensor piece(size_t parameter, const Tensor& whole) const;
 
@@ -62,7 +65,7 @@ class LayerDivision {
   [[nodiscard]] Tensor whole(size_t parameter, const Tensor& piece) const;
 
   /// Sums the gradients of parameters for which share_gradient was called, or that several stages use. `gradients`: one
-  /// per parameter.
+  /// per parameter; without pipelines, undefined ones are left out, the same in all ranks.
   void sum_shares(std::vector<Tensor>& gradients) const;
 
  private:

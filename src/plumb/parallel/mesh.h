@@ -25,6 +25,9 @@ struct Mesh {
   /// Throws Error if that is impossible.
   Mesh(const Group& group, int64_t tensor_size, int64_t pipeline_size = 1);
 
+  /// Throws Error unless so many processes can be divided so.
+  static void require(int64_t processes, int64_t tensor_size, int64_t pipeline_size = 1);
+
   /// What this rank has exchanged in all of them.
   [[nodiscard]] ExchangeCost cost() const;
 

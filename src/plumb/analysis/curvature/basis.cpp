@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "plumb/base/error.h"
 #include "plumb/ops/gram_schmidt.h"
@@ -43,8 +44,9 @@ class Basis::File {
   size_t bytes_;
 };
 
-Basis::Basis(int64_t capacity, int64_t size, const at::TensorOptions& options, const std::filesystem::path& directory)
-    : size_(size), options_(options) {
+Basis::Basis(int64_t capacity, int64_t size, const at::TensorOptions& options, const std::filesystem::path& directory,
+             SumOfParts sum_of_parts)
+    : size_(size), options_(options), sum_of_parts_(std::move(sum_of_parts)) {
   if (directory.empty()) return;
   if (!options.device().is_cpu()) {
     throw Error(fmt::format("the vectors of a basis on {} cannot be in a file", options.device().str()),
@@ -69,12 +71,16 @@ void Basis::append(const Tensor& w, double scale) {
 
 Basis::Projection Basis::orthogonalize(Tensor& w) const {
   Projection result{std::vector<double>(vectors_.size()), 0};
+  const auto pass = [&](const std::vector<double>& subtract, bool products) {
+    const std::vector<double> sums = ops::gram_schmidt(vectors_, subtract, products, w);
+    return sum_of_parts_ ? sum_of_parts_(sums) : sums;
+  };
   // Three passes instead of four: the second products are computed while their block of vectors is in the cache.
-  std::vector<double> sums = ops::gram_schmidt(vectors_, {}, true, w);
+  std::vector<double> sums = pass({}, true);
   for (const bool again : {true, false}) {
     for (size_t k = 0; k < vectors_.size(); ++k) result.coefficients[k] += sums[k];
     sums.resize(vectors_.size());
-    sums = ops::gram_schmidt(vectors_, sums, again, w);
+    sums = pass(sums, again);
   }
   result.norm = std::sqrt(sums.back());
   return result;

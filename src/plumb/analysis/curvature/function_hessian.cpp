@@ -46,12 +46,14 @@ std::vector<Tensor> chosen(const std::vector<Tensor>& all, const std::vector<siz
 
 }  // namespace
 
-FunctionHessian::FunctionHessian(std::vector<Tensor> variables, std::vector<FunctionTerm> terms, int64_t graph_memory)
+FunctionHessian::FunctionHessian(std::vector<Tensor> variables, std::vector<FunctionTerm> terms, int64_t graph_memory,
+                                 const std::function<bool(bool)>& on_any)
     : variables_(std::move(variables)), terms_(std::move(terms)) {
   if (variables_.empty()) throw Error("a Hessian needs at least one variable");
   for (const Tensor& variable : variables_) size_ += variable.numel();
-  keep_graphs(kept_, terms_.size(), graph_memory, variables_.front().device(),
-              [this](size_t i) { return differentiate(terms_[i]); });
+  keep_graphs(
+      kept_, terms_.size(), graph_memory, variables_.front().device(),
+      [this](size_t i) { return differentiate(terms_[i]); }, on_any);
 }
 
 FunctionHessian::Differentiated FunctionHessian::differentiate(const FunctionTerm& term) const {

@@ -20,7 +20,12 @@ class FunctionHessian {
   /// `graph_memory`: bytes for gradient graphs kept between products. A term whose graph is kept costs two gradients
   /// per product; one whose graph does not fit is computed and differentiated again and costs three. Throws Error if
   /// there are no variables; it or a product does if a term is not a single differentiable number.
-  FunctionHessian(std::vector<Tensor> variables, std::vector<FunctionTerm> terms, int64_t graph_memory);
+  ///
+  /// Several processes may compute each term together, by operations that are differentiable twice themselves, each
+  /// with variables of its own. They make the same calls, and get the products for their own variables. `on_any`:
+  /// whether a condition holds on any of them.
+  FunctionHessian(std::vector<Tensor> variables, std::vector<FunctionTerm> terms, int64_t graph_memory,
+                  const std::function<bool(bool)>& on_any = {});
 
   /// The products with several vectors (n). A term whose graph is not kept is differentiated once for all of them.
   /// Throws Error on a vector of the wrong length or type.

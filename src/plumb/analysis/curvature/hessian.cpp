@@ -34,6 +34,12 @@ std::vector<FunctionTerm> terms_of(Model& model, const std::vector<Batch>& micro
   return terms;
 }
 
+/// See FunctionHessian.
+std::function<bool(bool)> on_any_part(const LayerDivision* division) {
+  if (division == nullptr) return {};
+  return [group = division->group()](bool condition) { return group.any(condition); };
+}
+
 }  // namespace
 
 MeanLoss mean_loss(Model& model, const std::vector<Batch>& micro_batches, double label_smoothing,
@@ -73,7 +79,7 @@ HessianOperator::HessianOperator(Model& model, const std::vector<Batch>& micro_b
     : tokens_(count_tokens(micro_batches)),
       group_(options.group),
       hessian_(model.parameters().values(), terms_of(model, micro_batches, options),
-               options.graph_memory / options.group.neighbors()) {}
+               options.graph_memory / options.group.neighbors(), on_any_part(options.division)) {}
 
 std::vector<Tensor> HessianOperator::summed(std::vector<Tensor> products) const {
   for (Tensor& product : products) group_.sum(product);

@@ -6,6 +6,7 @@
 
 #include "plumb/analysis/curvature/function_hessian.h"
 #include "plumb/analysis/loss_function.h"
+#include "plumb/nn/layer_division.h"
 #include "plumb/nn/layer_id.h"
 #include "plumb/parallel/group.h"
 
@@ -34,6 +35,9 @@ struct HessianOptions {
   /// The processes that share each product: each takes its part of the micro-batches. They must have the same
   /// parameters, pass the same micro-batches, and multiply the same vectors in the same order.
   Group group{};
+  /// How the model is divided among processes that compute it together (Model::divide); null: each has all of it. Then
+  /// `group` are processes with the same part. Vectors are over this process's parameters (divided_vectors.h).
+  const LayerDivision* division = nullptr;
 };
 
 /// A subset of a model's parameters: the rows and columns of a diagonal block of the Hessian.

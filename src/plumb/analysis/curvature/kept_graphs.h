@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "plumb/ops/memory.h"
@@ -11,18 +12,21 @@
 namespace plumb {
 
 /// Fills `kept` with make(0), make(1), … up to make(count - 1), while they hold at most `budget` bytes of the device's
-/// memory.
+/// memory. `on_any`: whether a condition holds on any of the processes that make the graphs together and keep the same
+/// ones; empty: this one makes them alone.
 template <typename Kept, typename Make>
-void keep_graphs(std::vector<Kept>& kept, size_t count, int64_t budget, const at::Device& device, const Make& make) {
+void keep_graphs(std::vector<Kept>& kept, size_t count, int64_t budget, const at::Device& device, const Make& make,
+                 const std::function<bool(bool)>& on_any = {}) {
   const ops::HeldMemory held(device);
+  const auto exceeds = [&](bool own) { return on_any ? on_any(own) : own; };
   int64_t largest = 0;  // memory growth caused by one, an estimate for the next
   while (kept.size() < count) {
     const int64_t before = held.bytes();
-    if (budget <= 0 || before + largest > budget) return;
+    if (exceeds(budget <= 0 || before + largest > budget)) return;
     kept.push_back(make(kept.size()));
     const int64_t after = held.bytes();
     largest = std::max(largest, after - before);
-    if (after > budget) {
+    if (exceeds(after > budget)) {
       kept.pop_back();
       return;
     }

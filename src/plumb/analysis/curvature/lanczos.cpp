@@ -10,6 +10,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/random.h"
 #include "plumb/ops/dispatch.h"
+#include "plumb/ops/gram_schmidt.h"
 
 namespace plumb {
 namespace {
@@ -32,20 +33,24 @@ double deviation(const std::vector<double>& column, const std::vector<double>& b
   return sum;
 }
 
+double whole(double part, const SumOfParts& sum) { return sum ? sum({part}).front() : part; }
+
 }  // namespace
 
 Lanczos::Lanczos(const Tensor& start, LanczosOptions options)
     : options_(std::move(options)),
-      steps_(std::min(options_.steps, start.numel())),
-      basis_(steps_, start.numel(), start.options(), options_.basis_directory),
+      size_(std::llround(whole(static_cast<double>(start.numel()), options_.sum_of_parts))),
+      steps_(std::min(options_.steps, size_)),
+      basis_(steps_, start.numel(), start.options(), options_.basis_directory, options_.sum_of_parts),
       done_(steps_ < 1) {
-  const double length = start.norm().item<double>();
+  Tensor unchanged = start;
+  const std::vector<double> square = ops::gram_schmidt({}, {}, false, unchanged);  // in float64, as vectors are long
+  const double length = std::sqrt(whole(square.back(), options_.sum_of_parts));
   if (!(length > 0)) throw Error("Lanczos cannot start from a zero vector");
   if (!done_) basis_.append(start, 1 / length);
 }
 
 void Lanczos::advance(const Tensor& product) {
-  const int64_t n = direction().numel();
   const double epsilon = product.scalar_type() == at::kDouble ? std::numeric_limits<double>::epsilon()
                                                               : std::numeric_limits<float>::epsilon();
   Tensor w = product.contiguous();
@@ -61,7 +66,7 @@ void Lanczos::advance(const Tensor& product) {
   result_.beta.push_back(projection.norm);
   scale_ = std::max(scale_, std::abs(alpha) + projection.norm);
   // The remainder is rounding error; the next direction would be noise.
-  result_.exhausted = basis_.count() == n || projection.norm <= 100 * epsilon * scale_;
+  result_.exhausted = basis_.count() == size_ || projection.norm <= 100 * epsilon * scale_;
   if (options_.on_step) options_.on_step(result_);
   const bool check = options_.tolerance > 0 && result_.alpha.size() % kStepsBetweenChecks == 0;
   done_ = result_.exhausted || (check && converged(result_, options_.tolerance)) || basis_.count() == steps_;

@@ -33,6 +33,8 @@ struct LanczosOptions {
   double tolerance = 0;
   /// Keep the basis in a file in this directory; empty: in memory, n·steps elements.
   std::filesystem::path basis_directory;
+  /// If several processes run Lanczos together, each with its part of every vector; all get the same results.
+  SumOfParts sum_of_parts{};
   /// Called after each step with the number of steps and the results so far.
   std::function<void(const Tridiagonal&)> on_step;
 };
@@ -41,7 +43,8 @@ struct LanczosOptions {
 /// while (!process.done()) process.advance(A·process.direction()).
 class Lanczos {
  public:
-  /// Starts from the vector (n), float32 or float64, which need not be normalized. Throws Error if it is zero.
+  /// Starts from the vector (n), or this process's part of it, float32 or float64, which need not be normalized. Throws
+  /// Error if it is zero.
   Lanczos(const Tensor& start, LanczosOptions options);
 
   [[nodiscard]] bool done() const { return done_; }
@@ -55,6 +58,7 @@ class Lanczos {
 
  private:
   LanczosOptions options_;
+  int64_t size_;  // n
   int64_t steps_;
   Basis basis_;
   Tridiagonal result_;

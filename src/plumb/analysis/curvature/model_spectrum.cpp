@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
+#include "plumb/analysis/curvature/divided_vectors.h"
 #include "plumb/analysis/curvature/spectrum.h"
 #include "plumb/base/error.h"
 #include "plumb/base/timing.h"
@@ -45,6 +47,7 @@ SpectrumReport measure_spectrum(Model& model, const std::vector<Batch>& micro_ba
   const Stopwatch whole;
   const at::TensorOptions& type = model.parameters().options();
   const Group& group = options.hessian.group;
+  const LayerDivision* const division = options.hessian.division;
   const auto loss_and_gradient = [&] {
     return mean_loss(model, micro_batches, options.hessian.label_smoothing, options.hessian.loss, group);
   };
@@ -57,35 +60,45 @@ SpectrumReport measure_spectrum(Model& model, const std::vector<Batch>& micro_ba
 
   HessianOperator hessian(model, micro_batches, options.hessian);
   const std::vector<ParameterBlock> blocks = layer_blocks(model.parameters());
-  const ProductFunction multiply = [&](const std::vector<int64_t>& which, const std::vector<Tensor>& vectors) {
-    if (which.empty()) return hessian.multiply(vectors);
+  const DividedVectors divided(model.parameters(), division);
+  std::vector<size_t> all(model.parameters().all().size());
+  std::iota(all.begin(), all.end(), size_t{0});
+  // The vectors here are parts.
+  const ProductFunction multiply = [&](const std::vector<int64_t>& which, const std::vector<Tensor>& parts) {
     std::vector<ParameterBlock> some;
     for (const int64_t i : which) some.push_back(blocks.at(static_cast<size_t>(i)));
-    return hessian.multiply_blocks(some, vectors);
+    const auto places = [&](size_t i) -> const std::vector<size_t>& { return which.empty() ? all : some[i].places; };
+    std::vector<Tensor> vectors;
+    for (size_t i = 0; i < parts.size(); ++i) vectors.push_back(divided.elements(parts[i], places(i)));
+    std::vector<Tensor> products = which.empty() ? hessian.multiply(vectors) : hessian.multiply_blocks(some, vectors);
+    for (size_t i = 0; i < products.size(); ++i) products[i] = divided.part_of_derivatives(products[i], places(i));
+    return products;
   };
+  const VectorSpace space = divided.space(all);
   report.type = model.parameters().type();
-  report.parameters = hessian.size();
+  report.parameters = space.size;
   report.tokens = hessian.tokens();
   report.label_smoothing = options.hessian.label_smoothing;
   report.loss = mean.loss;
-  report.gradient_norm = mean.gradient.to(at::kDouble).norm().item<double>();
-  if (!options.dense) report.lanczos = {std::min(options.steps, hessian.size()), options.probes, options.seed};
+  const double norm = divided.part_of_derivatives(mean.gradient, all).to(at::kDouble).norm().item<double>();
+  report.gradient_norm = space.sum_of_parts ? std::sqrt(space.sum_of_parts({norm * norm}).front()) : norm;
+  if (!options.dense) report.lanczos = {std::min(options.steps, space.size), options.probes, options.seed};
   lead_products(group, type, multiply, [&](const ProductFunction& products) {
     TimedProducts timed(products);
     if (options.by_layer) {
       const auto of_blocks = [&](const std::vector<int64_t>& which, const std::vector<Tensor>& vectors) {
         return timed.multiply_blocks(which, vectors);
       };
-      std::vector<int64_t> sizes;
-      for (const ParameterBlock& block : blocks) sizes.push_back(block.size);
-      std::vector<Spectrum> spectra = measure_spectra(of_blocks, sizes, type, options, progress);
+      std::vector<VectorSpace> spaces;
+      for (const ParameterBlock& block : blocks) spaces.push_back(divided.space(block.places));
+      std::vector<Spectrum> spectra = measure_spectra(of_blocks, spaces, type, options, progress);
       for (size_t i = 0; i < blocks.size(); ++i)
-        report.blocks.push_back({blocks[i].id, blocks[i].size, std::move(spectra[i])});
+        report.blocks.push_back({blocks[i].id, spaces[i].size, std::move(spectra[i])});
     } else {
       const SeveralProducts whole_products = [&](const std::vector<Tensor>& vectors) {
         return timed.multiply(vectors);
       };
-      report.whole = measure_spectrum(whole_products, hessian.size(), type, options, progress);
+      report.whole = measure_spectrum(whole_products, space, type, options, progress);
     }
     report.products = static_cast<int64_t>(timed.products());
     report.hvp_seconds = timed.median_seconds();
@@ -93,7 +106,7 @@ SpectrumReport measure_spectrum(Model& model, const std::vector<Batch>& micro_ba
   report.micro_batches = std::ssize(micro_batches);
   report.graphs_kept = static_cast<int64_t>(group.sums({static_cast<double>(hessian.kept())})[0]);
   report.threads = omp_get_max_threads();
-  report.processes = group.size();
+  report.processes = group.size() * (division != nullptr ? division->ranks() : 1);
   report.seconds = whole.seconds();
   return report;
 }

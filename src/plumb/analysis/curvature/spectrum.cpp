@@ -67,12 +67,15 @@ Spectrum measure_dense(const LinearOperator& multiply, int64_t n, const at::Tens
   return spectrum;
 }
 
-Lanczos make_lanczos(int64_t size, const at::TensorOptions& type, const SpectrumOptions& options, int64_t probe) {
+Lanczos make_lanczos(const VectorSpace& space, const at::TensorOptions& type, const SpectrumOptions& options,
+                     int64_t probe) {
   LanczosOptions lanczos_options;
+  lanczos_options.sum_of_parts = space.sum_of_parts;
   lanczos_options.steps = options.steps;
   lanczos_options.tolerance = options.tolerance;
   lanczos_options.basis_directory = options.basis_directory;
-  return {random_probe(size, type, options.seed, probe), lanczos_options};
+  const Tensor whole = random_probe(space.size, type, options.seed, probe);
+  return {space.part ? space.part(whole) : whole, lanczos_options};
 }
 
 /// Runs Lanczos processes to completion, one step of each at a time; on_step(steps done, the first process still
@@ -117,14 +120,14 @@ Spectrum spectrum_of(const std::vector<Tridiagonal>& tridiagonals, int64_t n, do
   return spectrum;
 }
 
-Spectrum measure_lanczos(const SeveralProducts& multiply, int64_t n, const at::TensorOptions& type,
+Spectrum measure_lanczos(const SeveralProducts& multiply, const VectorSpace& space, const at::TensorOptions& type,
                          const SpectrumOptions& options, const SpectrumProgress& progress) {
-  const int64_t steps = std::min(options.steps, n);
+  const int64_t steps = std::min(options.steps, space.size);
   std::vector<Tridiagonal> results;
   for (int64_t first = 0; first < options.probes; first += options.at_once) {
     const int64_t count = std::min(options.at_once, options.probes - first);
     std::vector<Lanczos> processes;
-    for (int64_t i = 0; i < count; ++i) processes.push_back(make_lanczos(n, type, options, first + i));
+    for (int64_t i = 0; i < count; ++i) processes.push_back(make_lanczos(space, type, options, first + i));
     const auto products = [&](const std::vector<int64_t>&, const std::vector<Tensor>& directions) {
       return multiply(directions);
     };
@@ -134,7 +137,7 @@ Spectrum measure_lanczos(const SeveralProducts& multiply, int64_t n, const at::T
     for (Tridiagonal& result : run_together(std::move(processes), products, report))
       results.push_back(std::move(result));
   }
-  return spectrum_of(results, n, options.sigma);
+  return spectrum_of(results, space.size, options.sigma);
 }
 
 }  // namespace
@@ -149,42 +152,46 @@ void require_valid(const SpectrumOptions& options, bool blocks) {
       "all must be at least 1");
 }
 
-Spectrum measure_spectrum(const SeveralProducts& multiply, int64_t n, const at::TensorOptions& type,
+Spectrum measure_spectrum(const SeveralProducts& multiply, const VectorSpace& space, const at::TensorOptions& type,
                           const SpectrumOptions& options, const SpectrumProgress& progress) {
   require_valid(options, /*blocks=*/false);
-  if (n < 1) throw Error(fmt::format("an operator on vectors of {} elements has no spectrum", n));
+  if (space.size < 1) throw Error(fmt::format("an operator on vectors of {} elements has no spectrum", space.size));
   if (options.by_layer) throw Error("only a model has layers", "omit by_layer, or pass the model");
-  if (!options.dense) return measure_lanczos(multiply, n, type, options, progress);
+  if (!options.dense) return measure_lanczos(multiply, space, type, options, progress);
+  if (space.part) {
+    throw Error("all eigenvalues need the whole matrix in one process, which divided vectors do not give",
+                "measure by Lanczos, or do not divide the model");
+  }
   const auto one = [&](const Tensor& v) { return multiply({v}).front(); };
-  return measure_dense(one, n, type, options, progress);
+  return measure_dense(one, space.size, type, options, progress);
 }
 
-Spectrum measure_spectrum(const LinearOperator& multiply, int64_t n, const at::TensorOptions& type,
+Spectrum measure_spectrum(const LinearOperator& multiply, const VectorSpace& space, const at::TensorOptions& type,
                           const SpectrumOptions& options, const SpectrumProgress& progress) {
   const SeveralProducts one_by_one = [&](const std::vector<Tensor>& vectors) {
     std::vector<Tensor> products;
     for (const Tensor& v : vectors) products.push_back(multiply(v));
     return products;
   };
-  return measure_spectrum(one_by_one, n, type, options, progress);
+  return measure_spectrum(one_by_one, space, type, options, progress);
 }
 
-std::vector<Spectrum> measure_spectra(const ProductsOfSome& multiply, const std::vector<int64_t>& sizes,
+std::vector<Spectrum> measure_spectra(const ProductsOfSome& multiply, const std::vector<VectorSpace>& spaces,
                                       const at::TensorOptions& type, const SpectrumOptions& options,
                                       const SpectrumProgress& progress) {
   require_valid(options, /*blocks=*/true);
-  std::vector<std::vector<Tridiagonal>> results(sizes.size());
+  std::vector<std::vector<Tridiagonal>> results(spaces.size());
   for (int64_t probe = 0; probe < options.probes; ++probe) {
     std::vector<Lanczos> processes;
-    for (const int64_t size : sizes) processes.push_back(make_lanczos(size, type, options, probe));
+    for (const VectorSpace& space : spaces) processes.push_back(make_lanczos(space, type, options, probe));
     const auto report = [&](int64_t done, const Tridiagonal& so_far) {
       if (progress) progress(probe * options.steps + done, options.probes * options.steps, extremes_so_far(so_far));
     };
     std::vector<Tridiagonal> ended = run_together(std::move(processes), multiply, report);
-    for (size_t i = 0; i < sizes.size(); ++i) results[i].push_back(std::move(ended[i]));
+    for (size_t i = 0; i < spaces.size(); ++i) results[i].push_back(std::move(ended[i]));
   }
   std::vector<Spectrum> spectra;
-  for (size_t i = 0; i < sizes.size(); ++i) spectra.push_back(spectrum_of(results[i], sizes[i], options.sigma));
+  for (size_t i = 0; i < spaces.size(); ++i) spectra.push_back(spectrum_of(results[i], spaces[i].size, options.sigma));
   return spectra;
 }
 

@@ -32,6 +32,17 @@ struct SpectrumOptions {
 /// Throws Error on options that make no sense, of the whole operator or of its diagonal blocks.
 void require_valid(const SpectrumOptions& options, bool blocks);
 
+/// The vectors on which an operator acts.
+struct VectorSpace {
+  VectorSpace(int64_t size) : size(size) {}  // NOLINT: a number of elements is one
+
+  int64_t size;  // elements
+  /// If several processes, each with a part of every vector, call the measurement together: this one's part of a whole
+  /// vector. Both or none.
+  SumOfParts sum_of_parts{};
+  std::function<Tensor(const Tensor& whole)> part{};
+};
+
 /// (products done, products planned, what is known so far).
 using SpectrumProgress = std::function<void(int64_t, int64_t, const std::string&)>;
 
@@ -102,19 +113,21 @@ void describe(Fields& field, SpectrumReport& report);
 /// for each layer, where L is the mean over all target tokens of the micro-batches. Throws Error on invalid options.
 ///
 /// All processes of HessianOptions::group must call it with the same arguments. They share the products; rank 0 runs
-/// Lanczos, holds its basis and reports progress.
+/// Lanczos, holds its basis and reports progress. If the model is divided (HessianOptions::division), so are the
+/// vectors: the first process of each part runs Lanczos together with those of the other parts, and all of them get the
+/// result; not with `dense`.
 SpectrumReport measure_spectrum(Model& model, const std::vector<Batch>& micro_batches, const SpectrumOptions& options,
                                 const SpectrumProgress& progress = {});
 
-/// The spectrum of any symmetric operator on vectors of n elements of this type: the Hessian of your own function
+/// The spectrum of any symmetric operator on vectors of this type: the Hessian of your own function
 /// (function_hessian.h), a Fisher matrix. Options that concern only the model's Hessian are ignored. Throws Error
 /// on invalid options.
-Spectrum measure_spectrum(const LinearOperator& multiply, int64_t n, const at::TensorOptions& type,
+Spectrum measure_spectrum(const LinearOperator& multiply, const VectorSpace& space, const at::TensorOptions& type,
                           const SpectrumOptions& options, const SpectrumProgress& progress = {});
 
 /// The same for an operator whose products with several vectors are cheaper together: `at_once` of them.
 using SeveralProducts = std::function<std::vector<Tensor>(const std::vector<Tensor>& vectors)>;
-Spectrum measure_spectrum(const SeveralProducts& multiply, int64_t n, const at::TensorOptions& type,
+Spectrum measure_spectrum(const SeveralProducts& multiply, const VectorSpace& space, const at::TensorOptions& type,
                           const SpectrumOptions& options, const SpectrumProgress& progress = {});
 
 /// (places of operators, a vector for each) → their products.
@@ -122,9 +135,9 @@ using ProductsOfSome =
     std::function<std::vector<Tensor>(const std::vector<int64_t>& which, const std::vector<Tensor>& vectors)>;
 
 /// The spectra of several symmetric operators whose products are cheaper together, such as the diagonal blocks of a
-/// Hessian: sizes[i] are the elements of the i-th one's vectors. All advance one Lanczos step at a time. Throws Error
-/// on invalid options, `dense` and `at_once` among them.
-std::vector<Spectrum> measure_spectra(const ProductsOfSome& multiply, const std::vector<int64_t>& sizes,
+/// Hessian: spaces[i] are the i-th one's vectors. All advance one Lanczos step at a time. Throws Error on invalid
+/// options, `dense` and `at_once` among them.
+std::vector<Spectrum> measure_spectra(const ProductsOfSome& multiply, const std::vector<VectorSpace>& spaces,
                                       const at::TensorOptions& type, const SpectrumOptions& options,
                                       const SpectrumProgress& progress = {});
 

@@ -1,0 +1,162 @@
+// Spectra of models whose layers processes compute together, compared with those of one process.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "plumb/analysis/curvature/spectrum.h"
+#include "plumb/base/error.h"
+#include "plumb/parallel/mesh.h"
+#include "support/architectures.h"
+#include "support/batches.h"
+#include "support/contains.h"
+#include "support/ranks.h"
+#include "tiny_translator.h"
+
+namespace plumb {
+namespace {
+
+using test::Architecture;
+
+const std::vector<Architecture> kArchitectures = {
+    test::kPostLn,
+    test::kLlama,
+    test::kGopher,
+    test::kGated,
+    {"TwoStreams", [](RunConfig& run) { run.model.residual = "residual-dual"; }},
+    {"HyperConnections", [](RunConfig& run) { run.model.residual = "hyper-connections"; }},
+    {"WholeTables", [](RunConfig& run) { run.model.source_vocabulary = run.model.target_vocabulary = 9; }},
+};
+
+/// Three micro-batches of different sizes.
+std::vector<Batch> micro_batches() {
+  using Words = std::vector<int32_t>;
+  std::vector<Batch> batches(3);
+  append(batches[0], Words{4, 5, 6}, Words{6}, 0);
+  append(batches[0], Words{7}, Words{5, 4}, 1);
+  append(batches[1], Words{5}, Words{4, 4, 5, 7, 6}, 2);
+  append(batches[2], Words{4, 7}, Words{7, 7}, 3);
+  append(batches[2], Words{5, 5}, Words{6, 4, 5}, 4);
+  return batches;
+}
+
+class DividedSpectrum : public ::testing::TestWithParam<Architecture> {
+ protected:
+  DividedSpectrum() {
+    run_.model = test::tiny_translator();
+    run_.model.d_model = 12;
+    run_.model.heads = 4;
+    run_.model.feed_forward = 20;
+    GetParam().set(run_);
+    options_.steps = 12;
+    options_.probes = options_.at_once = 2;
+    options_.hessian.label_smoothing = 0.1;
+  }
+
+  [[nodiscard]] SpectrumReport of_one() const {
+    return measure_spectrum(*test::initialized(run_.model), micro_batches(), options_);
+  }
+
+  /// In `processes` of which each `tensor` compute the model together; rank 0's report.
+  [[nodiscard]] SpectrumReport divided(int64_t processes, int64_t tensor) const {
+    SpectrumReport report;
+    test::as_ranks(processes, [&](const Group& group) {
+      const std::unique_ptr<Model> model = test::initialized(run_.model);
+      const Mesh mesh(group, tensor);
+      const LayerDivision division = model->divide(mesh.tensor);
+      SpectrumOptions own = options_;
+      own.hessian.group = mesh.data;
+      own.hessian.division = &division;
+      SpectrumReport found = measure_spectrum(*model, micro_batches(), own);
+      EXPECT_EQ(found.whole || !found.blocks.empty(), mesh.data.rank() == 0);
+      if (group.rank() == 0) report = std::move(found);
+    });
+    return report;
+  }
+
+  RunConfig run_;
+  SpectrumOptions options_;
+};
+
+/// 1e-10 of the largest magnitude: Lanczos amplifies the rounding of another order of sums a little.
+void expect_same(const Spectrum& found, const Spectrum& one) {
+  const double rounding = 1e-10 * std::max(std::abs(one.max.value), std::abs(one.min.value));
+  ASSERT_EQ(found.probes.size(), one.probes.size());
+  for (size_t i = 0; i < one.probes.size(); ++i) {
+    ASSERT_EQ(found.probes[i].steps, one.probes[i].steps);
+    for (size_t k : {size_t{0}, one.probes[i].ritz.values.size() - 1}) {
+      EXPECT_NEAR(found.probes[i].ritz.values[k], one.probes[i].ritz.values[k], rounding);
+      EXPECT_NEAR(found.probes[i].ritz.weights[k], one.probes[i].ritz.weights[k], 1e-8);
+    }
+  }
+  EXPECT_NEAR(found.trace.mean, one.trace.mean, 1e-10 * one.frobenius.mean);
+  EXPECT_NEAR(found.frobenius.mean, one.frobenius.mean, 1e-10 * one.frobenius.mean);
+}
+
+void expect_same(const SpectrumReport& found, const SpectrumReport& one) {
+  EXPECT_EQ(found.parameters, one.parameters);
+  EXPECT_EQ(found.tokens, one.tokens);
+  EXPECT_NEAR(found.loss, one.loss, 1e-12 * one.loss);
+  EXPECT_NEAR(found.gradient_norm, one.gradient_norm, 1e-12 * one.gradient_norm);
+  EXPECT_EQ(found.whole.has_value(), one.whole.has_value());
+  if (one.whole && found.whole) expect_same(*found.whole, *one.whole);
+  ASSERT_EQ(found.blocks.size(), one.blocks.size());
+  for (size_t i = 0; i < one.blocks.size(); ++i) {
+    SCOPED_TRACE(to_string(one.blocks[i].id));
+    EXPECT_EQ(found.blocks[i].id, one.blocks[i].id);
+    EXPECT_EQ(found.blocks[i].parameters, one.blocks[i].parameters);
+    expect_same(found.blocks[i].spectrum, one.blocks[i].spectrum);
+  }
+}
+
+TEST_P(DividedSpectrum, IsThatOfOneProcess) {
+  const SpectrumReport one = of_one();
+  for (const int64_t processes : {2, 4}) {
+    SCOPED_TRACE(processes);
+    const SpectrumReport found = divided(processes, 2);
+    EXPECT_EQ(found.processes, processes);
+    expect_same(found, one);
+  }
+}
+
+TEST_P(DividedSpectrum, GraphsAreRebuiltByAllOfThem) {
+  options_.probes = options_.at_once = 1;
+  options_.steps = 8;
+  const SpectrumReport one = of_one();
+  options_.hessian.graph_memory = 0;
+  const SpectrumReport found = divided(2, 2);
+  EXPECT_EQ(found.graphs_kept, 0);
+  expect_same(found, one);
+}
+
+TEST_P(DividedSpectrum, OfLayersIsThatOfOneProcess) {
+  options_.by_layer = true;
+  options_.probes = options_.at_once = 1;
+  expect_same(divided(4, 2), of_one());
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, DividedSpectrum, ::testing::ValuesIn(kArchitectures),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(DividedSpectra, NeedLanczos) {
+  test::as_ranks(2, [](const Group& group) {
+    const std::unique_ptr<Model> model = test::initialized([] {
+      ModelConfig config = test::tiny_translator();
+      config.feed_forward = 6;
+      return config;
+    }());
+    const LayerDivision division = model->divide(group);
+    SpectrumOptions options;
+    options.dense = true;
+    options.hessian.division = &division;
+    try {
+      static_cast<void>(measure_spectrum(*model, micro_batches(), options));
+      ADD_FAILURE() << "all eigenvalues of a divided matrix";
+    } catch (const Error& error) {
+      EXPECT_CONTAINS(error.what(), "the whole matrix in one process");
+    }
+  });
+}
+
+}  // namespace
+}  // namespace plumb
