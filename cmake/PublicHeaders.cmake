@@ -118,6 +118,7 @@ set(PLUMB_PUBLIC_HEADERS
   analysis/rate_search.h
   analysis/curvature/basis.h
   analysis/curvature/dense.h
+  analysis/curvature/divided_vectors.h
   analysis/curvature/function_gauss_newton.h
   analysis/curvature/function_hessian.h
   analysis/curvature/gauss_newton.h

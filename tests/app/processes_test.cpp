@@ -95,6 +95,28 @@ TEST_F(SharedVerb, SpectraOfSeveralProcessesAreThoseOfOne) {
   }
 }
 
+TEST_F(SharedVerb, ProcessesThatDivideTheModelMeasureTheSame) {
+  const Arguments spectrum = command("spectrum", {"--steps", "20", "-q"});
+  const Json one = result_of(run(spectrum));
+  for (const auto& [given, processes] : {std::pair<Arguments, int>{{"--tensor-parallel", "2"}, 2},
+                                         {{"--tensor-parallel", "2", "--processes", "4"}, 4}}) {
+    const Finished finished = run(spectrum + given);
+    EXPECT_EQ(finished.errors, "");
+    Json found = result_of(finished);
+    EXPECT_EQ(found["processes"], processes);
+    expect_same_spectrum(found, one);
+  }
+  const auto refused = [&](const Arguments& given, const std::string& error) {
+    const Finished finished = run(spectrum + given);
+    EXPECT_NE(finished.status, 0);
+    EXPECT_TRUE(finished.errors.starts_with("plumb: error: " + error)) << finished.errors;
+    EXPECT_EQ(std::count(finished.errors.begin(), finished.errors.end(), '\n'), 2) << finished.errors;  // said once
+  };
+  refused({"--tensor-parallel", "3"}, "model.heads = 2 cannot be divided among the 3 processes of --tensor-parallel\n");
+  refused({"--tensor-parallel", "2", "--processes", "3"}, "3 processes cannot be divided into groups of 2\n");
+  refused({"--tensor-parallel", "2", "--dense"}, "--dense excludes --tensor-parallel\n");
+}
+
 // With a single micro-batch, so that two of the three processes have none.
 TEST_F(SharedVerb, ProbesOfSeveralProcessesAreThoseOfOne) {
   const auto golden = [](const char* extension) {
