@@ -2,7 +2,7 @@
 """How accurate `plumb check` is: predictions for planned runs, and what those runs then do.
 
     validate.py --data DIR prepare    tokenize DIR's Multi30k, WikiText-2 and tiny Shakespeare (once)
-    validate.py predict               `plumb check` on every cell, at 250 gradients
+    validate.py predict               `plumb check` on every cell, at 250 gradients or --gradients
     validate.py seal                  write ledger.json: hashes of the predictions and of this script
     validate.py truth                 train the cells; hours, goes on where it stopped
     validate.py baselines             what other methods measure, which no truth influences
@@ -13,7 +13,8 @@ A cell is a planned run of 5,000 steps: residual scheme x depth x optimizer x wa
 gains, below the entropy of the labels' frequencies, at least half of what the cell's best rate gains; the largest stable
 rate is where half of the runs are usable, by a logistic fit in log2 of the rate. `truth` refuses cells whose
 predictions are not sealed. Cells that are held out, of another scheme, corpus and depth, are nobody's training data.
-Results: studies/check/. `--only WORD` restricts an action to cells with WORD in their name.
+Results: studies/check/. `--only WORD` restricts an action to cells with WORD in their name; `--gradients N` predicts with
+another budget, which the methods that train get too.
 """
 import argparse
 import concurrent.futures
@@ -32,6 +33,7 @@ import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DESIGN = tomllib.loads((ROOT / 'studies' / 'check' / 'cells.toml').read_text())
+SEALED_GRADIENTS = int(DESIGN['budget'].removesuffix('g'))
 FACTORS = {'scheme': 'schemes', 'depth': 'depths', 'optimizer': 'optimizers', 'corpus': 'corpora',
            'warm_up': 'warm_ups'}
 
@@ -115,6 +117,12 @@ def for_each_cell(arguments, work, different=name_of):
             pass
 
 
+def folder(arguments, kind):
+    """Where the predictions and baselines of this budget are."""
+    sealed = arguments.gradients == SEALED_GRADIENTS
+    return arguments.results / ('' if sealed else f'gradients-{arguments.gradients}') / kind
+
+
 def write(path, document):
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix('.part')
@@ -126,16 +134,21 @@ def rounded(values):
     return [round(v, 3) if v is not None and math.isfinite(v) else None for v in values]
 
 
+def check(arguments, cell, keys):
+    """What `plumb check` answers about a planned run."""
+    done = run(arguments, 'check', '--data', data_of(arguments, cell), '--budget', f'{arguments.gradients}g',
+               '--json', '-', *words({**keys, 'train.steps': DESIGN['planned_steps']}))
+    if done.returncode not in (0, 3, 4):
+        sys.exit(f'{name_of(cell)}: {done.stderr}')
+    return json.loads(done.stdout)
+
+
 def predict(arguments):
     def one(cell):
-        path = arguments.results / 'predictions' / f'{name_of(cell)}.json'
+        path = folder(arguments, 'predictions') / f'{name_of(cell)}.json'
         if path.exists():
             return
-        done = run(arguments, 'check', '--data', data_of(arguments, cell), '--budget', DESIGN['budget'], '--json', '-',
-                   *words({**settings(cell, planned_rate(cell)), 'train.steps': DESIGN['planned_steps']}))
-        if done.returncode not in (0, 3, 4):
-            sys.exit(f'{name_of(cell)}: {done.stderr}')
-        document = json.loads(done.stdout)
+        document = check(arguments, cell, settings(cell, planned_rate(cell)))
         del document['command']  # names folders of this machine
         document['reasons'] = [reason for reason in document['reasons'] if reason['raised']]
         for trial in document['trials']:
@@ -255,63 +268,70 @@ def without_warm_up(cell):
 
 def baselines(arguments):
     def one(cell):
-        path = arguments.results / 'baselines' / f'{without_warm_up(cell)}.json'
+        path = folder(arguments, 'baselines') / f'{without_warm_up(cell)}.json'
         if path.exists():
             return
-        check = json.loads((arguments.results / 'predictions' / f'{name_of(cell)}.json').read_text())['check']
+        sealed = json.loads((arguments.results / 'predictions' / f'{name_of(cell)}.json').read_text())['check']
         low, high = DESIGN['searched'][cell['optimizer']]
         found = {}
-        # A range test: a rate that grows by sqrt(2) every 250/28 steps; the rate of the lowest smoothed loss.
-        at = [round((i + 1) * 250 / (2 * (high - low))) for i in range(2 * (high - low) - 1)]
+        budget = arguments.gradients
+        # A range test: a rate that grows by sqrt(2) every 1/28 of the budget; the rate of the lowest smoothed loss.
+        at = [round((i + 1) * budget / (2 * (high - low))) for i in range(2 * (high - low) - 1)]
         ramp = {'train.schedule': '"constant * step_decay"', 'train.step_decay.at': at, 'train.warm_up': 0,
                 'train.step_decay.factor': 2**0.5}
-        _, losses, points = train(arguments, cell, 2.0**low, 1, 250, ramp)
+        _, losses, points = train(arguments, cell, 2.0**low, 1, budget, ramp)
         rates = [p['learning_rate'] for p in points if 'nll' in p]
         smooth = [statistics.mean(losses[max(i - 9, 0):i + 1]) for i in range(len(losses))]
         finite = [i for i, value in enumerate(smooth) if math.isfinite(value)]
         found['learning-rate range test'] = rates[min(finite, key=lambda i: smooth[i])]
-        # Successive halving: 8 rates for 10 steps, the best 4 for 20, the best 2 for 40, from the beginning each time.
+        # Successive halving: of 250 gradients, 8 rates for 10 steps, the best 4 for 20, the best 2 for 40, from the
+        # beginning each time.
         rates = [2.0**(low + (high - low) * i / 7) for i in range(8)]
-        for steps in (10, 20, 40):
+        for steps in (budget // 25, 2 * (budget // 25), 4 * (budget // 25)):
             ends = {rate: train(arguments, cell, rate, 1, steps, {'train.warm_up': 0})[1][-5:] for rate in rates}
             means = {rate: statistics.mean(end) if end and all(map(math.isfinite, end)) else math.inf
                      for rate, end in ends.items()}
             rates = sorted(rates, key=means.get)[:len(rates) // 2]
         found['successive halving'] = rates[0]
-        # Bisection: three runs of 80 steps.
+        # Bisection: of 250 gradients, three runs of 80 steps; of 700, six of 112.
         below, above = low, high
-        for _ in range(3):
+        runs = 6 if budget >= 500 else 3
+        for _ in range(runs):
             middle = (below + above) / 2
-            losses = train(arguments, cell, 2.0**middle, 1, 80, {'train.warm_up': 0})[1]
-            below, above = (middle, above) if learns(losses, check['frequencies']) else (below, middle)
+            losses = train(arguments, cell, 2.0**middle, 1, budget * 24 // 25 // runs, {'train.warm_up': 0})[1]
+            below, above = (middle, above) if learns(losses, sealed['frequencies']) else (below, middle)
         found['bisection'] = 2.0**((below + above) / 2)
-        # Curvature at initialization, and that of the preconditioned loss at the first steps.
-        measured = ['--data', data_of(arguments, cell), '--split', 'train', '--pairs', 32, '--label-smoothing', 0.1,
-                    '--json', '-', *words(model_settings(cell))]
-        watch = {'watch.what': '["curvature"]', 'watch.every': 10, 'watch.examples': 32, 'train.warm_up': 0}
-        _, _, points = train(arguments, cell, planned_rate(cell), 1, 51, watch)
-        seen = {p['step']: p['watch']['curvature'] for p in points if 'watch' in p}
-        found['2/lambda_max'] = 2 / seen[0]['hessian']['value']
-        for step in (1, 10, 50):
-            if 'preconditioned' in seen.get(step, {}):
-                found[f'38/lambda_max(P^-1 H), step {step}'] = 38 / seen[step]['preconditioned']['value']
-        done = run(arguments, 'probe', '--seeds', 1, '--first-step', *measured)
-        if done.returncode:
-            sys.exit(f'{name_of(cell)}: {done.stderr}')
-        optimizer = 'sgd' if cell['optimizer'] == 'sgd' else 'adam'
-        step = next(s for s in json.loads(done.stdout)['first_step'] if s['optimizer'] == optimizer)
-        found['constant change of the function'] = 1 / step['logit_change']['mean']
         # A model of half the width, with the same cost per answer as one check.
         narrow = {**settings(cell, planned_rate(cell)), 'model.d_model': 32, 'model.feed_forward': 128,
-                  'model.heads': 2, 'train.warm_up': 0, 'train.steps': DESIGN['planned_steps']}
-        done = run(arguments, 'check', '--data', data_of(arguments, cell), '--budget', DESIGN['budget'], '--json', '-',
-                   *words(narrow))
-        if done.returncode not in (0, 3, 4):
-            sys.exit(f'{name_of(cell)}: {done.stderr}')
-        found['half the width'] = json.loads(done.stdout)['largest_stable_rate']['estimate']
+                  'model.heads': 2, 'train.warm_up': 0}
+        found['half the width'] = check(arguments, cell, narrow)['largest_stable_rate']['estimate']
+        if budget == SEALED_GRADIENTS:
+            found.update(curvature_rates(arguments, cell))
         write(path, {'rates': found})
         print(without_warm_up(cell), found, flush=True)
     for_each_cell(arguments, one, without_warm_up)
+
+
+def curvature_rates(arguments, cell):
+    """What needs few gradients, and would not use more."""
+    found = {}
+    # Curvature at initialization, and that of the preconditioned loss at the first steps.
+    measured = ['--data', data_of(arguments, cell), '--split', 'train', '--pairs', 32, '--label-smoothing', 0.1,
+                '--json', '-', *words(model_settings(cell))]
+    watch = {'watch.what': '["curvature"]', 'watch.every': 10, 'watch.examples': 32, 'train.warm_up': 0}
+    _, _, points = train(arguments, cell, planned_rate(cell), 1, 51, watch)
+    seen = {p['step']: p['watch']['curvature'] for p in points if 'watch' in p}
+    found['2/lambda_max'] = 2 / seen[0]['hessian']['value']
+    for step in (1, 10, 50):
+        if 'preconditioned' in seen.get(step, {}):
+            found[f'38/lambda_max(P^-1 H), step {step}'] = 38 / seen[step]['preconditioned']['value']
+    done = run(arguments, 'probe', '--seeds', 1, '--first-step', *measured)
+    if done.returncode:
+        sys.exit(f'{name_of(cell)}: {done.stderr}')
+    optimizer = 'sgd' if cell['optimizer'] == 'sgd' else 'adam'
+    step = next(s for s in json.loads(done.stdout)['first_step'] if s['optimizer'] == optimizer)
+    found['constant change of the function'] = 1 / step['logit_change']['mean']
+    return found
 
 
 def edge_of(runs, frequencies):
@@ -394,8 +414,9 @@ def collect(arguments):
     """The cells whose truth is complete and has a usable rate, with log2 of each method's estimate."""
     known, hopeless = [], 0
     for cell in cells():
-        files = [arguments.results / kind / f'{name_of(cell)}.json' for kind in ('predictions', 'truth')]
-        files.append(arguments.results / 'baselines' / f'{without_warm_up(cell)}.json')
+        files = [folder(arguments, 'predictions') / f'{name_of(cell)}.json',
+                 arguments.results / 'truth' / f'{name_of(cell)}.json',
+                 folder(arguments, 'baselines') / f'{without_warm_up(cell)}.json']
         if not all(f.exists() for f in files[:2]):
             continue
         check, document = json.loads(files[0].read_text())['check'], json.loads(files[1].read_text())
@@ -515,6 +536,7 @@ def main():
     parser.add_argument('--results', type=pathlib.Path, default=ROOT / 'studies' / 'check')
     parser.add_argument('--jobs', type=int, default=2)
     parser.add_argument('--only', default='')
+    parser.add_argument('--gradients', type=int, default=SEALED_GRADIENTS, help='the budget of a prediction')
     parser.add_argument('--horizon', type=int, default=DESIGN['horizon'], help='steps of a run of the truth')
     actions = {'prepare': prepare, 'predict': predict, 'seal': seal, 'truth': truth, 'baselines': baselines,
                'table': table}
