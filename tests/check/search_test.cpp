@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -167,6 +168,25 @@ SearchHooks stuck_above(double largest, double plateau) {
                  .losses = {kFirstLoss, trial.learning_rate > largest ? plateau : 4.0},
                  .gradients = steps};
   }};
+}
+
+TEST(RateSearch, TrialsHaveThePlannedWarmUpOnlyWhereItDecides) {
+  Simulated runs{.stable = 1e-2, .stable_with_warm_up = 1.6e-2};
+  runs.plan.schedule.warm_up = 200;
+  runs.plan.budget.gradients = 250;
+  const CheckResult trains = runs.search();
+  EXPECT_EQ(trains.verdict, Verdict::trains) << trains.answer;
+  ASSERT_EQ(trains.trials.size(), 3U);
+  for (const Trial& trial : trains.trials) EXPECT_EQ(trial.warm_up, 0);
+  EXPECT_NEAR(trains.largest_stable_rate->estimate / trains.largest_stable_rate_without_warm_up->estimate, 1.6, 0.05);
+  EXPECT_GT(trains.largest_stable_rate->octaves(), trains.largest_stable_rate_without_warm_up->octaves());
+
+  runs.stable = 3e-4;
+  runs.plan.budget.gradients = 700;
+  const CheckResult saved = runs.search();
+  EXPECT_EQ(saved.verdict, Verdict::trains) << saved.answer;
+  EXPECT_TRUE(std::any_of(saved.trials.begin(), saved.trials.end(),
+                          [](const Trial& trial) { return trial.warm_up > 0 && trial.learning_rate == 1e-3; }));
 }
 
 TEST(RateSearch, TrialsWithLessThanHalfOfTheBestGainAreNotStable) {
