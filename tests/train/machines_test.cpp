@@ -84,7 +84,7 @@ class LaunchedRun : public ::testing::Test, protected test::CopyTaskFolder {
   /// Resumes the run in one process for a few more steps. Throws Error if it cannot.
   [[nodiscard]] TrainResult resumed() const {
     RunConfig more = load_run_config(out());
-    more.train.processes = 1;
+    more.train.processes = more.train.tensor_parallel = more.train.pipeline_parallel = 1;
     return run_training(more, out(), test::stop_after(3));
   }
 
@@ -354,34 +354,99 @@ TEST_F(TwoMachines, NoticeACutLink) {
   EXPECT_EQ(resumed().outcome, RunOutcome::stopped);
 }
 
-/// torchrun from $PLUMB_TORCHRUN or the PATH.
-class Torchrun : public LaunchedRun {
+/// torchrun from $PLUMB_TORCHRUN or the PATH; empty if there is none.
+std::string find_torchrun() {
+  const char* named = std::getenv("PLUMB_TORCHRUN");
+  const std::string torchrun = named == nullptr ? "torchrun" : named;
+  return Process(torchrun, {"--help"}).wait().status == 0 ? torchrun : std::string();
+}
+
+/// Tests of runs of two processes per machine that torchrun starts; skipped without it.
+template <typename Machines>
+class StartedByTorchrun : public Machines {
  protected:
   void SetUp() override {
-    const char* named = std::getenv("PLUMB_TORCHRUN");
-    torchrun_ = named == nullptr ? "torchrun" : named;
-    if (Process(torchrun_, {"--help"}).wait().status != 0)
-      GTEST_SKIP() << "torchrun is not installed; name it with PLUMB_TORCHRUN";
-    write_file_atomic(folder_ / "config.toml", to_toml(run_));
+    Machines::SetUp();
+    if (this->IsSkipped()) return;
+    torchrun_ = find_torchrun();
+    if (torchrun_.empty()) GTEST_SKIP() << "torchrun is not installed; name it with PLUMB_TORCHRUN";
+    write_file_atomic(this->folder_ / "config.toml", to_toml(this->run_));
   }
-  void train(const std::vector<std::string>& options) const {
-    std::vector<std::string> command = options;
+  /// `prefix`: a command that runs torchrun.
+  [[nodiscard]] std::unique_ptr<Process> launch(std::vector<std::string> prefix,
+                                                const std::vector<std::string>& options,
+                                                const std::vector<std::string>& set = {}) const {
+    std::vector<std::string>& command = prefix;
+    command.push_back(torchrun_);
+    command.insert(command.end(), options.begin(), options.end());
     for (const std::string& word :
          {std::string("--nproc-per-node=2"), std::string("--no-python"), test::plumb_program(), std::string("train"),
-          std::string("--quiet"), std::string("--config"), (folder_ / "config.toml").string(), std::string("--out"),
-          out().string()}) {
+          std::string("--quiet"), std::string("--config"), (this->folder_ / "config.toml").string(),
+          std::string("--out"), this->out().string()}) {
       command.push_back(word);
     }
-    const Finished finished = Process(torchrun_, command).wait();
-    EXPECT_EQ(finished.status, 0) << finished.errors;
-    EXPECT_LT(difference_from_one_process(), 1e-4);
+    for (const std::string& assignment : set) {
+      command.emplace_back("--set");
+      command.push_back(assignment);
+    }
+    const std::string program = command.front();
+    return std::make_unique<Process>(program, std::vector<std::string>(command.begin() + 1, command.end()));
   }
 
   std::string torchrun_;
 };
 
+class Torchrun : public StartedByTorchrun<LaunchedRun> {
+ protected:
+  void train(const std::vector<std::string>& options) const {
+    const Finished finished = launch({}, options)->wait();
+    EXPECT_EQ(finished.status, 0) << finished.errors;
+    EXPECT_LT(difference_from_one_process(), 1e-4);
+  }
+};
+
 TEST_F(Torchrun, StartsRanksByItsStaticRendezvous) { train({fmt::format("--master-port={}", port_)}); }
 TEST_F(Torchrun, StartsRanksByItsOwnRendezvous) { train({"--standalone"}); }
+
+class TorchrunOnTwoMachines : public StartedByTorchrun<TwoMachines> {
+ protected:
+  [[nodiscard]] std::unique_ptr<Process> launch_on(size_t machine, const std::vector<std::string>& set) const {
+    return launch({"ip", "netns", "exec", names_[machine]},
+                  {"--nnodes=2", fmt::format("--node-rank={}", machine), "--master-addr=" + master_,
+                   fmt::format("--master-port={}", port_)},
+                  set);
+  }
+};
+
+// Four processes, of which those of a machine compute each layer together; the machines share the examples, or are the
+// stages of a pipeline.
+TEST_F(TorchrunOnTwoMachines, AMeshAcrossThemIsAsOneProcess) {
+  for (const std::string stages : {"1", "2"}) {
+    std::filesystem::remove_all(out());
+    const std::vector<std::string> mesh = {"train.tensor_parallel=2", "train.pipeline_parallel=" + stages};
+    const auto zero = launch_on(0, mesh), one = launch_on(1, mesh);
+    const Finished first = zero->wait(), second = one->wait();
+    EXPECT_EQ(first.status, 0) << first.errors;
+    EXPECT_EQ(second.status, 0) << second.errors;
+    std::filesystem::remove_all(folder_ / "one");
+    EXPECT_LT(difference_from_one_process(), 1e-4);
+  }
+}
+
+TEST_F(TorchrunOnTwoMachines, ACutLinkEndsAMeshOnBoth) {
+  make_long();
+  write_file_atomic(folder_ / "config.toml", to_toml(run_));
+  const std::vector<std::string> mesh = {"train.tensor_parallel=2", "train.pipeline_parallel=2"};
+  const auto zero = launch_on(0, mesh), one = launch_on(1, mesh);
+  ASSERT_TRUE(comes_true([this] { return has_checkpoint(); }));
+  ASSERT_EQ(Process("ip", {"-n", names_[1], "link", "set", interfaces_[1], "down"}).wait().status, 0);
+  const Finished first = zero->wait();
+  EXPECT_NE(first.status, 0);
+  EXPECT_CONTAINS(first.errors, "has sent no heartbeat for 3 s");
+  one->signal(SIGTERM);  // torchrun itself waits for the other machine
+  EXPECT_NE(one->wait().status, 0);
+  EXPECT_EQ(resumed().outcome, RunOutcome::stopped);
+}
 
 }  // namespace
 }  // namespace plumb
