@@ -65,14 +65,14 @@ std::string text_of(const check::CheckResult& result, bool verbose) {
   if (result.largest_stable_rate_without_warm_up) {
     const bool shortened = result.tried_warm_up < result.planned_warm_up;
     if (result.planned_warm_up > 0) {
-      text += row("largest stable rate",
-                  in_words(*result.largest_stable_rate) +
-                      (result.tried_warm_up == 0
-                           ? fmt::format("; the planned warm-up of {} steps was not tried, for lack of budget",
+      text += row(
+          "largest stable rate",
+          in_words(*result.largest_stable_rate) +
+              (result.tried_warm_up == 0 ? fmt::format(", with the planned warm-up of {} steps, from trials without it",
+                                                       with_thousands(result.planned_warm_up))
+               : shortened ? fmt::format(", after a warm-up of {} steps; the run has {}", result.tried_warm_up,
                                          with_thousands(result.planned_warm_up))
-                       : shortened ? fmt::format(", after a warm-up of {} steps; the run has {}", result.tried_warm_up,
-                                                 with_thousands(result.planned_warm_up))
-                                   : fmt::format(", after the warm-up of {} steps", result.tried_warm_up)));
+                           : fmt::format(", after the warm-up of {} steps", result.tried_warm_up)));
     }
     text += row(result.planned_warm_up > 0 ? "  without warm-up" : "largest stable rate",
                 in_words(*result.largest_stable_rate_without_warm_up));

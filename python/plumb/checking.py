@@ -129,8 +129,9 @@ class CheckResult:
 
     def _numbers(self) -> list[tuple[str, str]]:
         rows: list[tuple[str, str]] = []
-        if self.planned_warm_up and self.tried_warm_up and self.largest_stable_rate:
-            rows.append(("largest stable rate", f"{self.largest_stable_rate!r}, after a warm-up of {self.tried_warm_up} steps"))
+        if self.planned_warm_up and self.largest_stable_rate:
+            tried = f"after a warm-up of {self.tried_warm_up} steps" if self.tried_warm_up else "with the warm-up, from trials without it"
+            rows.append(("largest stable rate", f"{self.largest_stable_rate!r}, {tried}"))
         if self.largest_stable_rate_without_warm_up:
             name = "  without warm-up" if self.planned_warm_up else "largest stable rate"
             rows.append((name, repr(self.largest_stable_rate_without_warm_up)))

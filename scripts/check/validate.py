@@ -14,7 +14,8 @@ gains, below the entropy of the labels' frequencies, at least half of what the c
 rate is where half of the runs are usable, by a logistic fit in log2 of the rate. `truth` refuses cells whose
 predictions are not sealed. Cells that are held out, of another scheme, corpus and depth, are nobody's training data.
 Results: studies/check/. `--only WORD` restricts an action to cells with WORD in their name; `--gradients N` predicts with
-another budget, which the methods that train get too.
+another budget, which the methods that train get too; `--version NAME` keeps and judges the predictions of another version
+of `plumb check`.
 """
 import argparse
 import concurrent.futures
@@ -118,7 +119,9 @@ def for_each_cell(arguments, work, different=name_of):
 
 
 def folder(arguments, kind):
-    """Where the predictions and baselines of this budget are."""
+    """Where the predictions and baselines of this budget are, or the predictions of a later version of `plumb check`."""
+    if arguments.version and kind == 'predictions':
+        return arguments.results / arguments.version / kind
     sealed = arguments.gradients == SEALED_GRADIENTS
     return arguments.results / ('' if sealed else f'gradients-{arguments.gradients}') / kind
 
@@ -536,6 +539,7 @@ def main():
     parser.add_argument('--results', type=pathlib.Path, default=ROOT / 'studies' / 'check')
     parser.add_argument('--jobs', type=int, default=2)
     parser.add_argument('--only', default='')
+    parser.add_argument('--version', default='', help='name of predictions other than those sealed')
     parser.add_argument('--gradients', type=int, default=SEALED_GRADIENTS, help='the budget of a prediction')
     parser.add_argument('--horizon', type=int, default=DESIGN['horizon'], help='steps of a run of the truth')
     actions = {'prepare': prepare, 'predict': predict, 'seal': seal, 'truth': truth, 'baselines': baselines,

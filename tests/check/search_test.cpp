@@ -178,6 +178,7 @@ TEST(RateSearch, TrialsHaveThePlannedWarmUpOnlyWhereItDecides) {
   EXPECT_EQ(trains.verdict, Verdict::trains) << trains.answer;
   ASSERT_EQ(trains.trials.size(), 3U);
   for (const Trial& trial : trains.trials) EXPECT_EQ(trial.warm_up, 0);
+  EXPECT_EQ(trains.tried_warm_up, 0);
   EXPECT_NEAR(trains.largest_stable_rate->estimate / trains.largest_stable_rate_without_warm_up->estimate, 1.6, 0.05);
   EXPECT_GT(trains.largest_stable_rate->octaves(), trains.largest_stable_rate_without_warm_up->octaves());
 

@@ -43,6 +43,8 @@ class Search {
       if (trains_at_plan(without_->now)) search(without_, 0, 1);
       begin_warm_up();
       if (result_.tried_warm_up > 0) search(with_, result_.tried_warm_up, 1);
+      const auto warmed = [](const Trial& trial) { return trial.warm_up > 0; };
+      if (std::none_of(result_.trials.begin(), result_.trials.end(), warmed)) result_.tried_warm_up = 0;
     } else {
       try_warm_up();
       search(without_, 0, 1);
