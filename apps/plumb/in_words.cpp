@@ -62,7 +62,7 @@ std::string in_words(const FirstStepReport& report) {
 std::string in_words(const Spectrum& spectrum) {
   const double sharpness = std::max(spectrum.max.value, -spectrum.min.value);
   if (!(sharpness > 0)) return {};
-  // In percent, without what is rounding.
+  // In percent, rounded so that the rounding errors of the sum do not show.
   const double zero = std::round(1e6 * (1 - spectrum.negative.mean - spectrum.positive.mean)) / 1e4;
   std::string text =
       fmt::format("{:.3g}% of the eigenvalues lie within ±{:.2g}, {:.2g}% below and {:.2g}% above. ",

@@ -97,6 +97,10 @@ void measure_and_write(const SpectrumArguments& arguments, const Subject& subjec
   }
   const SpectrumReport report = measure_spectrum(*model, subject.batches, options, progress);
   bar.reset();
+  if (mesh.tensor.size() > 1) {
+    mesh.data.leave();
+    mesh.tensor.leave();
+  }
   if (group.rank() > 0) return;
   write_page(arguments.html, page_of(report, subject));
   emit(globals, subject.document(to_json(report)), text_of(report));
@@ -108,9 +112,10 @@ void add_spectrum(CLI::App& app, Globals& globals) {
       app, globals, "spectrum", "Measure eigenvalues of the loss's Hessian",
       "plumb spectrum --config post_ln.toml --data data/multi30k --pairs 1000 --steps 80 --json spectrum.json",
       [arguments, &app, &globals] {
-        const int64_t processes = arguments->processes == 1 ? arguments->tensor_parallel : arguments->processes;
+        const CLI::App& spectrum = *app.get_subcommand("spectrum");
+        const bool given = spectrum.get_option("--processes")->count() > 0;
         measure_in_processes(
-            *app.get_subcommand("spectrum"), arguments->subject, processes, globals,
+            spectrum, arguments->subject, given ? arguments->processes : arguments->tensor_parallel, globals,
             [&](const Subject& subject, const Group& group) { measure_and_write(*arguments, subject, globals, group); },
             [&](const Subject& subject, int64_t started) {
               Mesh::require(started, arguments->tensor_parallel);
@@ -148,7 +153,7 @@ void add_spectrum(CLI::App& app, Globals& globals) {
   add_processes_option(*verb, arguments->processes);
   verb->add_option("--tensor-parallel", arguments->tensor_parallel,
                    "Processes that compute every layer together, each with its part of the model and of the Lanczos "
-                   "vectors; --processes is a multiple of it")
+                   "vectors; --processes is a multiple of it, by default the same")
       ->check(between(1, 1024))
       ->excludes(dense)
       ->type_name("N");

@@ -15,7 +15,7 @@ rate is where half of the runs are usable, by a logistic fit in log2 of the rate
 predictions are not sealed. Cells that are held out, of another scheme, corpus and depth, are nobody's training data.
 Results: studies/check/. `--only WORD` restricts an action to cells with WORD in their name; `--gradients N` predicts with
 another budget, which the methods that train get too; `--version NAME` keeps and judges the predictions of another version
-of `plumb check`.
+of `plumb check`, in NAME/, and takes the sealed ones where it has none.
 """
 import argparse
 import concurrent.futures
@@ -120,10 +120,9 @@ def for_each_cell(arguments, work, different=name_of):
 
 def folder(arguments, kind):
     """Where the predictions and baselines of this budget are, or the predictions of a later version of `plumb check`."""
-    if arguments.version and kind == 'predictions':
-        return arguments.results / arguments.version / kind
-    sealed = arguments.gradients == SEALED_GRADIENTS
-    return arguments.results / ('' if sealed else f'gradients-{arguments.gradients}') / kind
+    version = arguments.version if kind == 'predictions' else ''
+    budget = '' if arguments.gradients == SEALED_GRADIENTS else f'gradients-{arguments.gradients}'
+    return arguments.results / version / budget / kind
 
 
 def write(path, document):
@@ -381,7 +380,7 @@ def given_away(one, rate):
 
 # Of the rate that `plumb check` recommends (check/stable_rate.cpp): octaves below the estimate of the largest stable rate
 # are first + share x the octaves between that and the planned rate, within least and most.
-RULE = {'sgd': (0, 0.4, 1.5, 3), 'adamw': (1.2, 0.4, 2.5, 4.5)}
+RULE = {'sgd': (0.4, 0.2, 1, 3), 'adamw': (1.2, 0.4, 2.5, 4.5)}
 
 
 def recommended(one, first, share, least, most):
@@ -417,7 +416,10 @@ def collect(arguments):
     """The cells whose truth is complete and has a usable rate, with log2 of each method's estimate."""
     known, hopeless = [], 0
     for cell in cells():
-        files = [folder(arguments, 'predictions') / f'{name_of(cell)}.json',
+        prediction = folder(arguments, 'predictions') / f'{name_of(cell)}.json'
+        if arguments.version and not prediction.exists():  # the version predicts the same
+            prediction = arguments.results / 'predictions' / f'{name_of(cell)}.json'
+        files = [prediction,
                  arguments.results / 'truth' / f'{name_of(cell)}.json',
                  folder(arguments, 'baselines') / f'{without_warm_up(cell)}.json']
         if not all(f.exists() for f in files[:2]):

@@ -110,6 +110,13 @@ TEST(Lanczos, ALongVectorIsNormalizedToo) {
   EXPECT_NEAR(identity.alpha[0], 1, 1e-6);
 }
 
+TEST(Lanczos, StartsFromAColumnOfAMatrix) {
+  const Tensor start = random_probe(50, at::kDouble, 1, 0);
+  const Tensor column = at::stack({start, at::full_like(start, 7)}, 1).select(1, 0);
+  const LinearOperator multiply = turned(at::arange(50, at::kDouble));
+  EXPECT_EQ(lanczos(multiply, column, {.steps = 5}).alpha, lanczos(multiply, start, {.steps = 5}).alpha);
+}
+
 TEST(Lanczos, ReportsWhatIsNotSymmetric) {
   LanczosOptions options;
   options.steps = 20;

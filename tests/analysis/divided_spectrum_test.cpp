@@ -4,12 +4,14 @@
 
 #include <cmath>
 
+#include "plumb/analysis/curvature/kept_graphs.h"
 #include "plumb/analysis/curvature/spectrum.h"
 #include "plumb/base/error.h"
 #include "plumb/parallel/mesh.h"
 #include "support/architectures.h"
 #include "support/batches.h"
 #include "support/contains.h"
+#include "support/paths.h"
 #include "support/ranks.h"
 #include "tiny_translator.h"
 
@@ -137,6 +139,32 @@ TEST_P(DividedSpectrum, OfLayersIsThatOfOneProcess) {
 
 INSTANTIATE_TEST_SUITE_P(Of, DividedSpectrum, ::testing::ValuesIn(kArchitectures),
                          [](const auto& info) { return info.param.name; });
+
+// Each process decides when Lanczos ends, by the same numbers.
+TEST_P(DividedSpectrum, EndsAtAToleranceAsInOneProcess) {
+  const int64_t parts = run_.model.kv_heads > 0 ? run_.model.kv_heads : 4;
+  options_.probes = options_.at_once = 1;
+  options_.steps = 100;
+  options_.tolerance = 0.05;
+  const SpectrumReport one = of_one();
+  const test::TemporaryDirectory scratch;
+  options_.basis_directory = scratch.path();
+  const SpectrumReport found = divided(parts, parts);
+  EXPECT_LT(found.whole.value().probes[0].steps, 100);
+  expect_same(found, one);
+}
+
+// A process alone would keep all of them.
+TEST(KeptGraphs, AreThoseThatFitIntoEveryProcess) {
+  for (const auto& [exceeded_at, expected] : {std::pair{3, 1}, {4, 1}, {5, 2}, {100, 5}}) {
+    std::vector<size_t> kept;
+    int calls = 0;
+    keep_graphs(
+        kept, 5, int64_t{1} << 40, at::kCPU, [](size_t i) { return i; },
+        [&, at = exceeded_at](bool own) { return own || ++calls == at; });
+    EXPECT_EQ(std::ssize(kept), expected) << exceeded_at;
+  }
+}
 
 TEST(DividedSpectra, NeedLanczos) {
   test::as_ranks(2, [](const Group& group) {

@@ -43,8 +43,8 @@ struct CheckResult {
   double planned_rate = 0;
   int64_t planned_warm_up = 0;  // steps
   int64_t planned_steps = 0;
-  int64_t tried_warm_up =
-      0;  // of the trials with warm-up: shorter than planned if the budget asks for it, 0 if there are none
+  /// Of the trials with warm-up: shorter than planned if the budget asks for it, 0 if there are none.
+  int64_t tried_warm_up = 0;
   std::optional<RateEstimate> largest_stable_rate;  // with the planned warm-up
   std::optional<RateEstimate> largest_stable_rate_without_warm_up;
   std::optional<double> critical_rate;  // of the optimizer's first step (analysis/critical_rate.h)

@@ -40,7 +40,7 @@ class Search {
     search(without_, 0, 0.5);
     if (plan_.warm_up > 0) {
       // Trials without a warm-up are shorter, and tell more as long as they answer the question about the planned rate.
-      if (trains_at_plan(without_->now)) search(without_, 0, 1);
+      if (trains_at_plan(without_->now)) search(without_, 0, 1, true);
       begin_warm_up();
       if (result_.tried_warm_up > 0) search(with_, result_.tried_warm_up, 1);
       const auto warmed = [](const Trial& trial) { return trial.warm_up > 0; };
@@ -160,10 +160,11 @@ class Search {
   }
 
   /// Trials at the planned rate, unless it has been tried, and then where the belief is split, until it is narrow and
-  /// says whether the planned run trains, or its share of what is left is spent.
-  void search(std::optional<Belief>& belief, int64_t warm_up, double share) {
+  /// says whether the planned run trains, or its share of what is left is spent. `while_it_trains`: only as long as the
+  /// belief is that the planned rate trains.
+  void search(std::optional<Belief>& belief, int64_t warm_up, double share, bool while_it_trains = false) {
     const auto reserve = static_cast<int64_t>((1 - share) * static_cast<double>(left()));
-    while (left() - reserve >= shortest_ + warm_up) {
+    while (left() - reserve >= shortest_ + warm_up && (!while_it_trains || trains_at_plan(belief->now))) {
       const bool first = plan_.peak > 0 && !(warm_up > 0 && trains_at_plan(belief->now)) &&
                          std::none_of(result_.trials.begin(), result_.trials.end(), [&](const Trial& trial) {
                            return trial.warm_up == warm_up && trial.learning_rate == plan_.peak;
@@ -178,16 +179,15 @@ class Search {
     }
   }
 
-  /// The belief with a warm-up before any trial with it: a little above that without. In 18 pairs of runs, without and
-  /// with 200 steps of warm-up, the ratio of the largest stable rates was 1.6 in the middle, and log₂ of it varied by
-  /// 0.53 (docs/check.md). Of a run that does not train without one, less is known.
+  /// The belief with a warm-up before any trial with it: a little above that without, as in the 18 pairs of runs of
+  /// docs/check.md. Of a run that does not train without a warm-up, less is known.
   void begin_warm_up() {
     const int64_t most = std::min(plan_.warm_up, kLongestWarmUp);
     const int64_t steps = std::min(left() - shortest_, most);
     result_.tried_warm_up = steps >= std::min(most, kLeastWarmUp) ? steps : 0;
     const RateEstimate without = without_->now.estimate();
     constexpr double kLift = 1.6, kDeviationsOfInterval = 2.56;
-    const double octaves = trains_at_plan(without_->now) ? 0.55 : 1;
+    const double octaves = trains_at_plan(without_->now) ? 0.55 : 1;  // the standard deviation of log₂ of that ratio
     with_ =
         Belief(RateBelief(kLift * without.estimate, std::hypot(octaves, without.octaves() / kDeviationsOfInterval)));
   }
@@ -258,7 +258,8 @@ class Search {
     const double best_guess = rate_to_recommend(stable, plan_.peak, given_.signs);
     recommend(best_guess / plan_.factor, {});
     if (given_.compared && result_.recommended) result_.recommended->loss_above_best = kLossAboveBest;
-    const std::string about = fmt::format("the largest stable rate is about {:.2g}", stable);
+    const auto in_words = [](double rate) { return fmt::format("the largest stable rate is about {:.2g}", rate); };
+    const std::string about = in_words(stable);
     if (all_failed()) {
       decide(Verdict::cannot,
              fmt::format("does not train: no trial learned anything, at rates down to {:.2g}", smallest_rate()));
@@ -303,11 +304,11 @@ class Search {
     } else if (fails_at_plan(belief)) {
       decide(
           Verdict::unknown,
-          fmt::format("cannot tell within this budget: {}, {}, below {:.2g}, but the planned warm-up of {} steps may "
-                      "be enough",
-                      result_.tried_warm_up > 0 ? fmt::format("after one of {} steps", result_.tried_warm_up)
-                                                : "without warm-up",
-                      about, plan_.peak, with_thousands(plan_.warm_up)));
+          fmt::format("cannot tell within this budget: {}, below {:.2g}, but the planned warm-up of {} steps may be "
+                      "enough",
+                      result_.tried_warm_up > 0 ? fmt::format("after one of {} steps, {}", result_.tried_warm_up, about)
+                                                : "without warm-up, " + in_words(without_->now.estimate().estimate),
+                      plan_.peak, with_thousands(plan_.warm_up)));
     } else {
       decide(Verdict::unknown,
              fmt::format("cannot tell within this budget: the largest stable rate lies between {:.2g} and {:.2g}, and "

@@ -78,7 +78,7 @@ double rate_to_recommend(double largest_stable, double planned, bool signs) {
   const double between = std::log2(largest_stable / planned);
   constexpr double kTelling = 9;
   if (!(between >= 0 && between <= kTelling)) return largest_stable * std::exp2(signs ? -3 : -1.5);
-  const double below = signs ? std::clamp(1.2 + 0.4 * between, 2.5, 4.5) : std::clamp(0.4 * between, 1.5, 3.0);
+  const double below = signs ? std::clamp(1.2 + 0.4 * between, 2.5, 4.5) : std::clamp(0.4 + 0.2 * between, 1.0, 3.0);
   constexpr double kNearBelow = 1, kNearAbove = 0.5;
   const bool near = between - below <= kNearBelow && below - between <= kNearAbove;
   return near ? planned : largest_stable * std::exp2(-below);

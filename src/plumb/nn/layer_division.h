@@ -65,7 +65,7 @@ class LayerDivision {
   [[nodiscard]] Tensor whole(size_t parameter, const Tensor& piece) const;
 
   /// Sums the gradients of parameters for which share_gradient was called, or that several stages use. `gradients`: one
-  /// per parameter; without pipelines, undefined ones are left out, the same in all ranks.
+  /// per parameter. Without pipelines, some may be undefined, the same ones in all ranks; they are skipped.
   void sum_shares(std::vector<Tensor>& gradients) const;
 
  private:

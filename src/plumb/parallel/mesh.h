@@ -25,7 +25,7 @@ struct Mesh {
   /// Throws Error if that is impossible.
   Mesh(const Group& group, int64_t tensor_size, int64_t pipeline_size = 1);
 
-  /// Throws Error unless so many processes can be divided so.
+  /// Throws Error unless this number of processes can be divided into such groups.
   static void require(int64_t processes, int64_t tensor_size, int64_t pipeline_size = 1);
 
   /// What this rank has exchanged in all of them.

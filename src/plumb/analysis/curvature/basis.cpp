@@ -47,7 +47,7 @@ class Basis::File {
 Basis::Basis(int64_t capacity, int64_t size, const at::TensorOptions& options, const std::filesystem::path& directory,
              SumOfParts sum_of_parts)
     : size_(size), options_(options), sum_of_parts_(std::move(sum_of_parts)) {
-  if (directory.empty()) return;
+  if (directory.empty() || size == 0) return;
   if (!options.device().is_cpu()) {
     throw Error(fmt::format("the vectors of a basis on {} cannot be in a file", options.device().str()),
                 "leave the directory of the basis out, or measure on the CPU");

@@ -1,6 +1,14 @@
 #include "plumb/analysis/curvature/divided_vectors.h"
 
 namespace plumb {
+namespace {
+
+/// `joined`, also of nothing.
+Tensor all_of(const std::vector<Tensor>& pieces, const at::TensorOptions& options) {
+  return pieces.empty() ? at::empty({0}, options) : joined(pieces);
+}
+
+}  // namespace
 
 DividedVectors::DividedVectors(const Parameters& parameters, const LayerDivision* division)
     : parameters_(parameters), division_(division) {}
@@ -25,7 +33,7 @@ VectorSpace DividedVectors::space(const std::vector<size_t>& places) const {
   VectorSpace space(size(places));
   if (division_ == nullptr) return space;
   space.sum_of_parts = [group = division_->group()](const std::vector<double>& parts) { return group.sums(parts); };
-  space.part = [this, places](const Tensor& whole) { return part(whole, places); };
+  space.part = [self = *this, places](const Tensor& whole) { return self.part(whole, places); };
   return space;
 }
 
@@ -39,7 +47,7 @@ Tensor DividedVectors::part(const Tensor& whole, const std::vector<size_t>& plac
     if (keeps(place)) pieces.push_back(division_->piece(place, whole.narrow(0, begin, count).view(sizes)));
     begin += count;
   }
-  return joined(pieces);
+  return all_of(pieces, parameters_.options());
 }
 
 Tensor DividedVectors::elements(const Tensor& part, const std::vector<size_t>& places) const {
@@ -74,7 +82,7 @@ Tensor DividedVectors::part_of_derivatives(const Tensor& derivatives, const std:
   for (const size_t place : places) {
     if (keeps(place)) kept.push_back(all[place]);
   }
-  return joined(kept);
+  return all_of(kept, parameters_.options());
 }
 
 }  // namespace plumb

@@ -21,7 +21,7 @@ class DividedVectors {
   /// this.
   DividedVectors(const Parameters& parameters, const LayerDivision* division);
 
-  /// Of whole vectors and their parts.
+  /// Of whole vectors and their parts. It outlives this object, but not what that refers to.
   [[nodiscard]] VectorSpace space(const std::vector<size_t>& places) const;
 
   /// This process's part of a whole vector.

@@ -78,8 +78,10 @@ std::vector<ParameterBlock> layer_blocks(const Parameters& parameters) {
 HessianOperator::HessianOperator(Model& model, const std::vector<Batch>& micro_batches, const HessianOptions& options)
     : tokens_(count_tokens(micro_batches)),
       group_(options.group),
-      hessian_(model.parameters().values(), terms_of(model, micro_batches, options),
-               options.graph_memory / options.group.neighbors(), on_any_part(options.division)) {}
+      hessian_(
+          model.parameters().values(), terms_of(model, micro_batches, options),
+          options.graph_memory / (options.division != nullptr ? options.division->group() : options.group).neighbors(),
+          on_any_part(options.division)) {}
 
 std::vector<Tensor> HessianOperator::summed(std::vector<Tensor> products) const {
   for (Tensor& product : products) group_.sum(product);

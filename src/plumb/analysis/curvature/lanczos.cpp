@@ -43,8 +43,8 @@ Lanczos::Lanczos(const Tensor& start, LanczosOptions options)
       steps_(std::min(options_.steps, size_)),
       basis_(steps_, start.numel(), start.options(), options_.basis_directory, options_.sum_of_parts),
       done_(steps_ < 1) {
-  Tensor unchanged = start;
-  const std::vector<double> square = ops::gram_schmidt({}, {}, false, unchanged);  // in float64, as vectors are long
+  Tensor vector = start.contiguous();
+  const std::vector<double> square = ops::gram_schmidt({}, {}, false, vector);  // in float64, as vectors are long
   const double length = std::sqrt(whole(square.back(), options_.sum_of_parts));
   if (!(length > 0)) throw Error("Lanczos cannot start from a zero vector");
   if (!done_) basis_.append(start, 1 / length);

@@ -48,6 +48,7 @@ SpectrumReport measure_spectrum(Model& model, const std::vector<Batch>& micro_ba
   const at::TensorOptions& type = model.parameters().options();
   const Group& group = options.hessian.group;
   const LayerDivision* const division = options.hessian.division;
+  require_undivided(options, division != nullptr);
   const auto loss_and_gradient = [&] {
     return mean_loss(model, micro_batches, options.hessian.label_smoothing, options.hessian.loss, group);
   };

@@ -152,16 +152,19 @@ void require_valid(const SpectrumOptions& options, bool blocks) {
       "all must be at least 1");
 }
 
+void require_undivided(const SpectrumOptions& options, bool divided) {
+  if (!options.dense || !divided) return;
+  throw Error("all eigenvalues need the whole matrix in one process, which divided vectors do not give",
+              "measure by Lanczos, or do not divide the model");
+}
+
 Spectrum measure_spectrum(const SeveralProducts& multiply, const VectorSpace& space, const at::TensorOptions& type,
                           const SpectrumOptions& options, const SpectrumProgress& progress) {
   require_valid(options, /*blocks=*/false);
   if (space.size < 1) throw Error(fmt::format("an operator on vectors of {} elements has no spectrum", space.size));
   if (options.by_layer) throw Error("only a model has layers", "omit by_layer, or pass the model");
   if (!options.dense) return measure_lanczos(multiply, space, type, options, progress);
-  if (space.part) {
-    throw Error("all eigenvalues need the whole matrix in one process, which divided vectors do not give",
-                "measure by Lanczos, or do not divide the model");
-  }
+  require_undivided(options, space.part != nullptr);
   const auto one = [&](const Tensor& v) { return multiply({v}).front(); };
   return measure_dense(one, space.size, type, options, progress);
 }

@@ -32,15 +32,16 @@ struct SpectrumOptions {
 /// Throws Error on options that make no sense, of the whole operator or of its diagonal blocks.
 void require_valid(const SpectrumOptions& options, bool blocks);
 
+/// Throws Error if all eigenvalues are wanted of vectors that are `divided`.
+void require_undivided(const SpectrumOptions& options, bool divided);
+
 /// The vectors on which an operator acts.
 struct VectorSpace {
   VectorSpace(int64_t size) : size(size) {}  // NOLINT: a number of elements is one
 
-  int64_t size;  // elements
-  /// If several processes, each with a part of every vector, call the measurement together: this one's part of a whole
-  /// vector. Both or none.
-  SumOfParts sum_of_parts{};
-  std::function<Tensor(const Tensor& whole)> part{};
+  int64_t size;               // elements
+  SumOfParts sum_of_parts{};  // if several processes, each with a part of every vector, call the measurement together;
+  std::function<Tensor(const Tensor& whole)> part{};  // then also this one's part of a whole vector
 };
 
 /// (products done, products planned, what is known so far).
