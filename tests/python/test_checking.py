@@ -46,7 +46,7 @@ def test_gradient_descent_on_a_quadratic_loss(momentum, rate):
     assert found.verdict == ("trains" if rate < largest else "other_rate") and bool(found) == (rate < largest)
     assert found.exit_status == (0 if rate < largest else 3)
     between = math.log2(float(stable) / rate)
-    below = min(max(0.4 * between, 1.5), 3) if between >= 0 else 1.5  # octaves; docs/check.md
+    below = min(max(0.4 + 0.2 * between, 1), 3) if between >= 0 else 1.5  # octaves; docs/check.md
     near = -0.5 <= between - below <= 1
     assert found.recommended.learning_rate == pytest.approx(rate if near else float(stable) / 2**below)
     # The first step's critical rate: 2 gᵀg/gᵀHg.
