@@ -354,7 +354,7 @@ TEST_F(TwoMachines, NoticeACutLink) {
   EXPECT_EQ(resumed().outcome, RunOutcome::stopped);
 }
 
-/// torchrun from $PLUMB_TORCHRUN or the PATH; empty if there is none.
+/// The command named by $PLUMB_TORCHRUN, or `torchrun`; empty if it cannot be run.
 std::string find_torchrun() {
   const char* named = std::getenv("PLUMB_TORCHRUN");
   const std::string torchrun = named == nullptr ? "torchrun" : named;
