@@ -183,7 +183,7 @@ py::dict judge_values(const ArmValues& values, const std::string& metric, bool l
                   "text"_a = verdicts_text(found));
 }
 
-/// (outcome, whether more steps are not needed, why). `reference`: docs/python.md.
+/// (outcome, why). `reference`: docs/python.md.
 py::tuple judge_trial(const std::vector<int64_t>& steps, const std::vector<double>& losses, int64_t warm_up,
                       std::optional<double> reference, bool diverged) {
   const double first = losses.at(0);
@@ -191,7 +191,7 @@ py::tuple judge_trial(const std::vector<int64_t>& steps, const std::vector<doubl
       reference
           ? check::judge_losses(steps, losses, warm_up, {*reference, std::max(*reference, first), first}, diverged)
           : check::judge_fall(steps, losses, warm_up, diverged);
-  return py::make_tuple(to_string(judged.outcome), judged.clear, judged.reason);
+  return py::make_tuple(to_string(judged.outcome), judged.reason);
 }
 
 std::optional<double> critical_rate(double slope, const std::function<double(double)>& rise, double start) {

@@ -14,8 +14,8 @@ gains, below the entropy of the labels' frequencies, at least half of what the c
 rate is where half of the runs are usable, by a logistic fit in log2 of the rate. `truth` refuses cells whose
 predictions are not sealed. Cells that are held out, of another scheme, corpus and depth, are nobody's training data.
 Results: studies/check/. `--only WORD` restricts an action to cells with WORD in their name; `--gradients N` predicts with
-another budget, which the methods that train get too; `--version NAME` keeps and judges the predictions of another version
-of `plumb check`, in NAME/, and takes the sealed ones where it has none.
+another budget, which the methods that train get too; `--version NAME` keeps, seals and judges the predictions of another
+version of `plumb check`, in NAME/.
 """
 import argparse
 import concurrent.futures
@@ -119,8 +119,8 @@ def for_each_cell(arguments, work, different=name_of):
 
 
 def folder(arguments, kind):
-    """Where the predictions and baselines of this budget are, or the predictions of a later version of `plumb check`."""
-    version = arguments.version if kind == 'predictions' else ''
+    """Where the predictions, their ledger and the baselines of this budget are. Baselines are of no version."""
+    version = arguments.version if kind != 'baselines' else ''
     budget = '' if arguments.gradients == SEALED_GRADIENTS else f'gradients-{arguments.gradients}'
     return arguments.results / version / budget / kind
 
@@ -165,10 +165,10 @@ def digest(path):
 
 
 def seal(arguments):
-    files = sorted((arguments.results / 'predictions').glob('*.json'))
+    files = sorted(folder(arguments, 'predictions').glob('*.json'))
     ledger = {'script': digest(pathlib.Path(__file__)), 'cells': digest(ROOT / 'studies' / 'check' / 'cells.toml'),
               'predictions': {f.stem: digest(f) for f in files}}
-    write(arguments.results / 'ledger.json', ledger)
+    write(folder(arguments, 'ledger.json'), ledger)
     print(f'{len(files)} predictions of {len(cells())} cells are sealed')
 
 
@@ -195,13 +195,17 @@ def gain(one, frequencies):
     return max(frequencies - sum(end) / len(end), 0.0)
 
 
+LEAST_GAIN = 0.1  # nats: the frequencies of the steps' own labels may lie as far below those of the probe
+HOPELESS = 64     # the factor by which a planned rate is lowered in vain before a cell counts as without a usable rate
+
+
 def usable(runs, frequencies):
     """By run, whether it gains half of what the best rate gains (mean over its seeds)."""
     by_rate = {}
     for one in runs:
         by_rate.setdefault(one['rate'], []).append(gain(one, frequencies))
     best = max(sum(g) / len(g) for g in by_rate.values())
-    return [(one['rate'], gain(one, frequencies) >= best / 2 and best > 0) for one in runs]
+    return [(one['rate'], gain(one, frequencies) >= best / 2 and best > LEAST_GAIN) for one in runs]
 
 
 def truth(arguments):
@@ -241,7 +245,7 @@ def truth(arguments):
                 following = rates[-1] * 2
             else:
                 break
-            if not 2.0**-20 < following < 2.0**8:
+            if not 2.0**-20 < following < 2.0**8 or not good and following < planned_rate(cell) / HOPELESS:
                 break
             have(following, 1)
         if good:
@@ -417,8 +421,6 @@ def collect(arguments):
     known, hopeless = [], 0
     for cell in cells():
         prediction = folder(arguments, 'predictions') / f'{name_of(cell)}.json'
-        if arguments.version and not prediction.exists():  # the version predicts the same
-            prediction = arguments.results / 'predictions' / f'{name_of(cell)}.json'
         files = [prediction,
                  arguments.results / 'truth' / f'{name_of(cell)}.json',
                  folder(arguments, 'baselines') / f'{without_warm_up(cell)}.json']

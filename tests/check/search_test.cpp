@@ -66,13 +66,13 @@ TEST(RateSearch, ComesToEachVerdict) {
   EXPECT_LT(other.recommended->learning_rate, 1e-4);
 
   runs.stable_with_warm_up = 1;
-  runs.plan.budget.gradients = 900;  // for warm-ups of 100 and of 50 steps
+  runs.plan.budget.gradients = 4000;  // for warm-ups of 100 and of 50 steps
   const CheckResult warm = runs.search();
   EXPECT_EQ(warm.verdict, Verdict::needs_warm_up) << warm.answer;
   EXPECT_EQ(warm.recommended->warm_up, 100);
 
   runs.stable = runs.stable_with_warm_up = 0;
-  runs.plan.budget.gradients = 4000;
+  runs.plan.budget.gradients = 8000;
   EXPECT_EQ(runs.search().verdict, Verdict::cannot);
   EXPECT_FALSE(runs.search().recommended);
 
@@ -140,21 +140,20 @@ TEST(RateSearch, GoesOnWhileThePlannedRateLiesInANarrowInterval) {
     runs.plan.budget.gradients = 2000;
     const CheckResult result = runs.search();
     EXPECT_EQ(result.verdict, stable < 1e-3 ? Verdict::other_rate : Verdict::trains) << result.answer;
-    EXPECT_LT(result.cost.gradients, 2000 - 80);  // a clear answer ends the search
   }
   Simulated edge{.stable = 1e-3};
   edge.plan.budget.gradients = 100000;
-  EXPECT_LT(edge.search().cost.gradients, 10000);
+  EXPECT_LT(edge.search().cost.gradients, 50000);  // nor for ever
 }
 
 TEST(RateSearch, TrialsWithoutAPlannedWarmUpLeaveTheOthersHalf) {
   Simulated runs{.stable = 1e-5, .stable_with_warm_up = 1};
   runs.plan.schedule.warm_up = 20;
-  runs.plan.budget.gradients = 410;  // two trials without and a part of one; two with
+  runs.plan.budget.gradients = 450;  // a trial without and half of one; two with
   const CheckResult result = runs.search();
   int64_t without = 0;
   for (const Trial& trial : result.trials) without += trial.warm_up == 0 ? trial.gradients : 0;
-  EXPECT_LE(without, 205);
+  EXPECT_LE(without, 225);
   EXPECT_EQ(result.verdict, Verdict::trains) << result.answer;
 }
 
@@ -168,6 +167,18 @@ SearchHooks stuck_above(double largest, double plateau) {
                  .losses = {kFirstLoss, trial.learning_rate > largest ? plateau : 4.0},
                  .gradients = steps};
   }};
+}
+
+TEST(RateSearch, MoreBudgetMakesTrialsLonger) {
+  Simulated runs{.stable = 3e-3};
+  for (const auto& [gradients, steps] : {std::pair<int64_t, int64_t>{250, 83}, {450, 150}, {600, 160}, {1000, 250}}) {
+    runs.plan.budget.gradients = gradients;
+    const CheckResult result = runs.search();
+    EXPECT_EQ(result.trials.front().gradients, steps) << gradients;
+    for (const Trial& trial : result.trials) EXPECT_GE(trial.gradients, 3 * steps / 4) << gradients;
+  }
+  runs.plan.schedule.steps = 500;
+  EXPECT_EQ(runs.search().trials.front().gradients, 125);  // a quarter of the run
 }
 
 TEST(RateSearch, TrialsHaveThePlannedWarmUpOnlyWhereItDecides) {

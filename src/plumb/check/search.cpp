@@ -14,22 +14,29 @@
 namespace plumb::check {
 namespace {
 
-constexpr int64_t kTrial = 80;           // steps of a trial at its rate, at most
-constexpr int64_t kShortest = 60;        // steps that a trial needs to show anything
-constexpr int64_t kLongestWarmUp = 100;  // steps of a trial's warm-up, at most
-constexpr int64_t kLeastWarmUp = 20;     // and at least, if as many are planned
-constexpr double kNarrow = 1;       // octaves: an interval as narrow as this is only narrowed further for a verdict
-constexpr double kNarrowest = 0.4;  // octaves: the planned rate lies so near to the edge that trials disagree
-constexpr double kHopeless = 64;    // the factor by which rates were lowered in vain when nothing trains
-constexpr double kSure = 0.8;       // probability of a verdict
+constexpr int64_t kLeastWarmUp = 20;   // steps of a trial's warm-up, at least, if as many are planned
+constexpr int64_t kUsualWarmUp = 100;  // and at most in a trial of 80 steps; in longer ones, more in proportion
+constexpr double kNarrow = 1;          // octaves: an interval as narrow as this is only narrowed further for a verdict
+constexpr double kNarrowest = 0.4;     // octaves: the planned rate lies so near to the edge that trials disagree
+constexpr double kHopeless = 64;       // the factor by which rates were lowered in vain when nothing trains
+constexpr double kSure = 0.8;          // probability of a verdict
+
+/// Steps of a trial at its rate. Three or four trials find the edge, and the longer they are, the more they tell of the
+/// run: replayed on the runs of docs/check.md, more budget helps as longer trials, and not as more of 80 steps.
+int64_t steps_of_trial(int64_t budget, int64_t run) {
+  constexpr int64_t kLeast = 80, kThreeUpTo = 160;
+  const int64_t steps = std::max({kLeast, std::min(budget / 3, kThreeUpTo), budget / 4});
+  return std::min({steps, std::max(kLeast, run / 4), run});
+}
 
 /// The search of one run's rates. The trials without warm-up and those with it share the budget.
 class Search {
  public:
   Search(const SearchPlan& plan, RateBelief before, const SearchHooks& hooks, CheckResult& result)
       : given_(plan), plan_(plan.schedule), hooks_(hooks), result_(result), without_(Belief(std::move(before))) {
-    trial_ = std::min(kTrial, plan_.steps);
-    shortest_ = std::min(kShortest, plan_.steps);
+    trial_ = steps_of_trial(left(), plan_.steps);
+    shortest_ = trial_ * 3 / 4;
+    longest_warm_up_ = std::max(kUsualWarmUp, trial_ * 5 / 4);
     result_.planned_rate = plan_.peak;
     result_.planned_warm_up = plan_.warm_up;
     result_.planned_steps = plan_.steps;
@@ -148,6 +155,21 @@ class Search {
     return little && own - other <= std::abs(gain) / 2 ? lowest->learning_rate / kLower : 0;
   }
 
+  /// Where trials go on if at least three with this warm-up have failed and none has not: far below, to find a rate
+  /// that trains, or to say that none does.
+  [[nodiscard]] double below_failures(int64_t warm_up) const {
+    constexpr double kLower = 8;
+    double lowest = std::numeric_limits<double>::infinity();
+    int64_t failures = 0;
+    for (const Trial& trial : result_.trials) {
+      if (!tells(trial, warm_up)) continue;
+      if (trial.outcome != Outcome::fails) return std::numeric_limits<double>::infinity();
+      lowest = std::min(lowest, trial.learning_rate);
+      ++failures;
+    }
+    return failures < 3 ? std::numeric_limits<double>::infinity() : lowest / kLower;
+  }
+
   /// The belief after all trials with this warm-up.
   void update(Belief& belief, int64_t warm_up) const {
     const Trial* standard = best(warm_up);
@@ -171,7 +193,9 @@ class Search {
                          });
       const double below = first ? 0 : control(warm_up);
       if (!first && below == 0 && enough(belief->now, warm_up)) return;
-      const double rate = first ? plan_.peak : below > 0 ? below : belief->now.estimate().estimate;
+      const double rate = first       ? plan_.peak
+                          : below > 0 ? below
+                                      : std::min(belief->now.estimate().estimate, below_failures(warm_up));
       if (attempt(rate, warm_up, reserve).outcome == Outcome::unknown) return;
       update(*belief, warm_up);
       if (warm_up > 0) update(*without_, 0);
@@ -182,7 +206,7 @@ class Search {
   /// The belief with a warm-up before any trial with it: a little above that without, as in the 18 pairs of runs of
   /// docs/check.md. Of a run that does not train without a warm-up, less is known.
   void begin_warm_up() {
-    const int64_t most = std::min(plan_.warm_up, kLongestWarmUp);
+    const int64_t most = std::min(plan_.warm_up, longest_warm_up_);
     const int64_t steps = std::min(left() - shortest_, most);
     result_.tried_warm_up = steps >= std::min(most, kLeastWarmUp) ? steps : 0;
     const RateEstimate without = without_->now.estimate();
@@ -195,7 +219,7 @@ class Search {
   /// Without a planned warm-up: whether one would let the planned rate train, if it rather does not.
   void try_warm_up() {
     if (plan_.warm_up > 0 || given_.continues || without_->now.quantile(0.5) >= plan_.peak) return;
-    for (const int64_t warm_up : {kLongestWarmUp, kLongestWarmUp / 2}) {
+    for (const int64_t warm_up : {kUsualWarmUp, kUsualWarmUp / 2}) {
       if (left() < warm_up + shortest_) return;
       const Trial trial = attempt(plan_.peak, warm_up);
       if (trial.outcome != Outcome::trains && trial.outcome != Outcome::slow) return;
@@ -355,7 +379,8 @@ class Search {
   const Stopwatch watch_;
   std::optional<Belief> with_, without_;  // with the tried warm-up, and without
   int64_t next_seed_ = 1;
-  int64_t trial_ = 0, shortest_ = 0;  // steps: kTrial and kShortest, or all of a shorter run
+  int64_t trial_ = 0, shortest_ = 0;  // steps of a trial at its rate: as many as it has, and at least
+  int64_t longest_warm_up_ = 0;       // steps of a trial's warm-up
   int64_t seen_ = 0;                  // trials that said something
   double trial_seconds_ = 0;
   int64_t trial_steps_ = 0;

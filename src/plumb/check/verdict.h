@@ -27,7 +27,6 @@ struct Yardstick {
 /// Losses by step, with the outcome that they show so far and why.
 struct Judged {
   Outcome outcome = Outcome::unknown;
-  bool clear = false;       // it trains by so much that more steps are not needed to tell
   bool on_plateau = false;  // it knows no more than the frequencies yet: see judge_plateau
   std::string reason;
 };
