@@ -201,6 +201,16 @@ TEST(RateSearch, TrialsHaveThePlannedWarmUpOnlyWhereItDecides) {
                           [](const Trial& trial) { return trial.warm_up > 0 && trial.learning_rate == 1e-3; }));
 }
 
+TEST(RateSearch, ARateNearTheEdgeIsAlsoTriedWithItsWarmUp) {
+  Simulated runs{.stable = 1.2e-3, .stable_with_warm_up = 1e-2};
+  runs.plan.schedule.warm_up = 200;
+  runs.plan.budget.gradients = 1500;
+  const CheckResult result = runs.search();
+  EXPECT_TRUE(std::any_of(result.trials.begin(), result.trials.end(),
+                          [](const Trial& trial) { return trial.warm_up > 0 && trial.learning_rate == 1e-3; }));
+  EXPECT_EQ(result.verdict, Verdict::trains) << result.answer;
+}
+
 TEST(RateSearch, TrialsWithLessThanHalfOfTheBestGainAreNotStable) {
   SearchPlan plan{.schedule = {.peak = 1e-4, .warm_up = 0, .steps = 5000}, .reference = kFirstLoss};
   plan.budget.gradients = 1000;

@@ -29,7 +29,7 @@ class Quadratic(nn.Module):
 def quadratic(rate, momentum=0.0, **options):
     model = Quadratic()
     optimizer = torch.optim.SGD(model.parameters(), lr=rate, momentum=momentum)
-    return plumb.check(model, optimizer, lambda model, batch: model(batch), [1.0], budget=2000, **options)
+    return plumb.check(model, optimizer, lambda model, batch: model(batch), [1.0], budget=8000, **options)
 
 
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
