@@ -1,4 +1,5 @@
 #include "manual.h"
+#include "plumb/base/contains.h"
 
 #include <fmt/format.h>
 
@@ -138,8 +139,7 @@ const ManualVerb* ManualVerb::find_verb(const std::string& inner) const {
 
 const ManualOption* ManualVerb::find_option(const std::string& option) const {
   for (const ManualOption& known : options) {
-    if (!known.argument && std::find(known.names.begin(), known.names.end(), option) != known.names.end())
-      return &known;
+    if (!known.argument && contains(known.names, option)) return &known;
   }
   return nullptr;
 }

@@ -13,6 +13,7 @@
 #include "checks.h"
 #include "console.h"
 #include "declared_manual.h"
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/plugins.h"
@@ -40,7 +41,7 @@ std::optional<std::string> complaint_about_values(const CLI::App& verb, std::str
     for (const std::string& value : option->results()) {
       std::string wanted;
       if (!manual.open) {
-        if (std::find(manual.choices.begin(), manual.choices.end(), value) != manual.choices.end()) continue;
+        if (contains(manual.choices, value)) continue;
         wanted = "one of " + join(manual.choices);
         const std::string guess = nearest(value, manual.choices);
         if (!guess.empty()) hint = fmt::format("did you mean '{}'?", guess);
@@ -99,7 +100,7 @@ void add_verbs(CLI::App& app, Globals& globals) {
 /// one, unless it has already begun to join them.
 void tell_others(int argc, const char* const* argv, const Globals& globals, const std::string& reason) {
   const auto& joint = globals.joint_verbs;
-  if (argc < 2 || std::find(joint.begin(), joint.end(), argv[1]) == joint.end() || globals.joins) return;
+  if (argc < 2 || !contains(joint, argv[1]) || globals.joins) return;
   try {
     if (const std::optional<Rendezvous> launched = rendezvous_of_environment()) decline(*launched, reason);
   } catch (const Error&) {  // the launcher's variables are invalid: the others cannot be found

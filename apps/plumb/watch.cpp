@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
@@ -129,8 +130,7 @@ std::string host_of(const httplib::Request& request) {
 httplib::Server::HandlerWithResponse refuse_other_hosts(std::vector<std::string> names, bool any_address) {
   return [names = std::move(names), any_address](const httplib::Request& request, httplib::Response& response) {
     const std::string host = host_of(request);
-    if (std::find(names.begin(), names.end(), host) != names.end() || (any_address && is_address(host)))
-      return httplib::Server::HandlerResponse::Unhandled;
+    if (contains(names, host) || (any_address && is_address(host))) return httplib::Server::HandlerResponse::Unhandled;
     response.status = 403;
     response.set_header("X-Content-Type-Options", "nosniff");
     response.set_content(fmt::format("plumb watch answers to the names {}, not to '{}', so that no other web site can "

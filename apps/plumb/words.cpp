@@ -1,4 +1,5 @@
 #include "words.h"
+#include "plumb/base/contains.h"
 
 #include <fmt/format.h>
 
@@ -112,12 +113,10 @@ std::string verbs_taking(const Manual& manual, const std::string& word) {
   for_each_verb(manual.program, [&](const ManualVerb& verb) {
     std::string lines;
     for (const ManualOption& option : verb.options) {
-      const bool chosen =
-          option.argument && std::find(option.choices.begin(), option.choices.end(), word) != option.choices.end();
+      const bool chosen = option.argument && contains(option.choices, word);
       if (chosen)
         lines += fmt::format("plumb {} {}: {}\n", verb.name(), word, verb.summary);
-      else if (!option.argument &&
-               std::find(option.names.begin(), option.names.end(), "--" + word) != option.names.end())
+      else if (!option.argument && contains(option.names, "--" + word))
         lines += fmt::format("plumb {} --{}: {}\n", verb.name(), word, option.description);
     }
     if (!lines.empty()) texts.push_back(lines);

@@ -1,5 +1,6 @@
 // The Gauss–Newton part of the Hessian compared with dense matrices built from the derivative of each logit.
 #include "plumb/analysis/curvature/gauss_newton.h"
+#include "plumb/base/contains.h"
 
 #include <gtest/gtest.h>
 
@@ -123,7 +124,7 @@ TEST(GaussNewton, BlocksAreThoseOfTheWhole) {
     int64_t begin = 0;
     for (size_t place = 0; place < all.size(); ++place) {
       const int64_t size = all[place].value.numel();
-      const bool inside = std::find(block.places.begin(), block.places.end(), place) != block.places.end();
+      const bool inside = contains(block.places, place);
       for (int64_t i = 0; inside && i < size; ++i) rows.push_back(begin + i);
       begin += size;
     }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <regex>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/files.h"
 #include "plumb/base/text.h"
 #include "support/paths.h"
@@ -85,7 +86,7 @@ class Architecture : public testing::Test {
     if (from == to) return true;
     const Folder& folder = folders_[from];
     if (folder.all_above) return to < from;
-    return std::find(folder.includes.begin(), folder.includes.end(), folders_[to].name) != folder.includes.end();
+    return contains(folder.includes, folders_[to].name);
   }
 
   std::vector<Folder> folders_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/files.h"
 #include "plumb/base/json.h"
 #include "plumb/model/capabilities.h"
@@ -104,7 +105,7 @@ TEST_F(ImportVerb, SeveralTokensEndAText) {
   const auto prompt = values["tokens"][0].get<std::vector<int64_t>>();
   const auto greedy = values["greedy"].get<std::vector<int64_t>>();
   int64_t other = 0;  // not in the continuation
-  while (std::find(greedy.begin(), greedy.end(), other) != greedy.end()) ++other;
+  while (contains(greedy, other)) ++other;
   write_json(path("model/generation_config.json"), {{"eos_token_id", {other, greedy[5]}}});
   ASSERT_EQ(run_plumb({"import", path("model"), "--out", path("run"), "-q"}).status, 0);
   ASSERT_EQ(

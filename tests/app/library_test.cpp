@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <regex>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/files.h"
 #include "plumb/base/text.h"
 #include "support/paths.h"
@@ -36,8 +37,7 @@ TEST(PublicHeaders, IncludeOnlyPublicHeaders) {
     const std::string text = source_of(header);
     for (std::sregex_iterator match(text.begin(), text.end(), include), end; match != end; ++match) {
       const std::string included = (*match)[1];
-      const bool found = included.starts_with("plumb/") &&
-                         std::find(headers.begin(), headers.end(), included.substr(6)) != headers.end();
+      const bool found = included.starts_with("plumb/") && contains(headers, included.substr(6));
       EXPECT_TRUE(found) << header << " includes \"" << included << "\", which is not public";
     }
   }

@@ -15,6 +15,7 @@
 
 #include "plumb/analysis/critical_rate.h"
 #include "plumb/analysis/curvature/hessian.h"
+#include "plumb/base/contains.h"
 #include "plumb/base/progress.h"
 #include "plumb/check/alarm.h"
 #include "plumb/check/gradient.h"
@@ -194,7 +195,7 @@ inline std::vector<check::Reason> reasons_for(const RunConfig& run, const Change
 inline std::vector<std::string> raised(const std::vector<check::Reason>& reasons) {
   std::vector<std::string> names;
   for (const check::Reason& each : reasons) {
-    if (each.raised && std::find(names.begin(), names.end(), each.alarm) == names.end()) names.push_back(each.alarm);
+    if (each.raised && !contains(names, each.alarm)) names.push_back(each.alarm);
   }
   return names;
 }

@@ -1,5 +1,6 @@
 // Generated answers compared with greedy decoding one token at a time.
 #include "plumb/evaluate/completion.h"
+#include "plumb/base/contains.h"
 
 #include <gtest/gtest.h>
 
@@ -35,7 +36,7 @@ Ids greedy_tokens(const RandomModel& model, std::vector<int64_t> sequence, const
     const std::vector<double> logits = model.logits_after(sequence);
     int32_t best = -1;
     for (int32_t id = 0; id < std::ssize(logits); ++id) {
-      if (std::find(never.begin(), never.end(), id) != never.end()) continue;
+      if (contains(never, id)) continue;
       if (best < 0 || logits[static_cast<size_t>(id)] > logits[static_cast<size_t>(best)]) best = id;
     }
     if (best == end) return ids;

@@ -1,5 +1,6 @@
 // A model computed in parts, as the stages of a pipeline do, and as a whole: with dropout, by every residual scheme.
 #include "plumb/model/stages.h"
+#include "plumb/base/contains.h"
 
 #include <gtest/gtest.h>
 
@@ -53,7 +54,7 @@ double loss_in_parts(const ModelConfig& config, int64_t count, int64_t chunks) {
     const std::vector<Parameter>& all = stage->parameters().all();
     for (size_t i = 0; i < all.size(); ++i) {
       const std::vector<int64_t>& users = stages.users()[i];
-      const bool used = std::find(users.begin(), users.end(), part % count) != users.end();
+      const bool used = contains(users, part % count);
       if (!used) all[i].value.detach().fill_(std::numeric_limits<double>::quiet_NaN());
     }
     if (part > 0) {

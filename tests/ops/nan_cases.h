@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/ops/attention.h"
 #include "plumb/ops/cross_entropy.h"
@@ -112,7 +113,7 @@ inline void expect_that_nan_is_passed_on(const NanCase& test, at::ScalarType typ
               << "a number in output " << i << " of derivative " << order;
         }
       }
-      if (std::find(test.infinite.begin(), test.infinite.end(), which) == test.infinite.end()) continue;
+      if (!contains(test.infinite, which)) continue;
       const std::vector<Tensors> infinite = with(std::numeric_limits<double>::infinity());
       for (size_t i = 0; i < base[0].size(); ++i) {
         const Tensor depends = others[2][0][i] != base[0][i];

@@ -1,4 +1,5 @@
 #include "plumb/text/tokenizer.h"
+#include "plumb/base/contains.h"
 
 #include <gtest/gtest.h>
 
@@ -65,7 +66,7 @@ TEST_P(TokenizerKinds, AsTokenizerJson) {
   for (const std::string& line : lines) {
     std::vector<int32_t> ids = pieces.encode(line);
     EXPECT_EQ(json.encode(line), ids) << line;
-    if (std::find(ids.begin(), ids.end(), pieces.specials().unknown) == ids.end()) {
+    if (!contains(ids, pieces.specials().unknown)) {
       EXPECT_EQ(json.decode(ids), pieces.decode(ids));
     }
     ids.insert(ids.begin(), pieces.specials().bos);

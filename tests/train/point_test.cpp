@@ -1,9 +1,9 @@
 // What a run reports survives its file: every field, and the metrics of every task.
 #include "plumb/run/point.h"
+#include "plumb/base/contains.h"
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -45,7 +45,7 @@ std::vector<std::string> names_in_points(const Task& task) {
   std::vector<std::string> names;
   const auto add = [&](const std::string& name) {
     const std::string own = name == "loss" || name == "nll" ? "valid_" + name : name;
-    if (std::find(names.begin(), names.end(), own) == names.end()) names.push_back(own);
+    if (!contains(names, own)) names.push_back(own);
   };
   for (const auto& [name, value] : task.metrics(task.zero())) add(name);
   for (const MetricInfo& info : task.metric_infos()) add(info.name);

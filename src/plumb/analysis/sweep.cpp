@@ -7,6 +7,7 @@
 #include <optional>
 #include <tuple>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 
 namespace plumb {
@@ -119,9 +120,7 @@ int64_t Sweep::unstable_seeds() const {
 
 Sweep Sweep::among(const std::vector<double>& learning_rates) const {
   Sweep some = *this;
-  std::erase_if(some.points, [&](const Point& point) {
-    return std::find(learning_rates.begin(), learning_rates.end(), point.learning_rate) == learning_rates.end();
-  });
+  std::erase_if(some.points, [&](const Point& point) { return !contains(learning_rates, point.learning_rate); });
   return some;
 }
 

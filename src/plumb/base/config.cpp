@@ -9,6 +9,7 @@
 #include <concepts>
 #include <sstream>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/plugins.h"
@@ -138,7 +139,7 @@ class TableReader final : public EachField<TableReader> {
     if (table_ == nullptr) return;
     for (const auto& [key, node] : *table_) {
       const std::string name(key.str());
-      if (std::find(known_.begin(), known_.end(), name) != known_.end()) continue;
+      if (contains(known_, name)) continue;
       const std::string guess = nearest(name, known_);
       fail(place(file_, key.source()),
            fmt::format("unknown {} '{}' in [{}]", node.is_table() ? "section" : "key", name, section_),
@@ -395,7 +396,7 @@ size_t Config::count(const std::string& name) const {
 void Config::allow_only(const std::vector<std::string>& sections) const {
   for (const auto& [key, node] : document_->root) {
     const std::string name(key.str());
-    if (std::find(sections.begin(), sections.end(), name) != sections.end()) continue;
+    if (contains(sections, name)) continue;
     const std::string guess = nearest(name, sections);
     fail(place(document_->name, key.source()),
          fmt::format("unknown {} '{}'", node.is_table() || node.is_array_of_tables() ? "section" : "key", name),

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/text.h"
 #include "plumb/base/toml_text.h"
 
@@ -96,7 +97,7 @@ std::optional<Complaint> complaint_about(const Domain& domain, std::string_view 
 std::optional<Complaint> complaint_about(const Domain& domain, std::string_view key, const std::string& value) {
   const std::vector<std::string>& choices = domain.choices;
   if (choices.empty() || (domain.open && value.find(domain.sign) != std::string::npos)) return {};
-  if (std::find(choices.begin(), choices.end(), value) != choices.end()) return {};
+  if (contains(choices, value)) return {};
   const std::string guess = nearest(value, choices);
   const std::string known = "known: " + join(choices);
   const std::string hint = guess.empty() ? known : fmt::format("did you mean '{}'? {}", guess, known);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/base/registry.h"
 
@@ -37,7 +38,7 @@ void load_plugin(const std::filesystem::path& library) {
   if (missing)
     throw Error(fmt::format("{}: {}", library.string(), missing.message()),
                 "load names a shared library, such as build/libmine.so; `plumb new norm mine` begins one");
-  if (std::find(loaded.begin(), loaded.end(), whole.string()) != loaded.end()) return;
+  if (contains(loaded, whole.string())) return;
   const size_t taken = taken_names().size();
   if (::dlopen(whole.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr)
     throw Error(::dlerror(), "build it against this version of Plumb: " PLUMB_VERSION);

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <utility>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/glossary.h"
 #include "plumb/base/terminal.h"
 
@@ -39,8 +40,7 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
   const std::string_view known = name_in_plumb(word);
-  if (!known.empty() && std::find(candidates.begin(), candidates.end(), known) != candidates.end())
-    return std::string(known);
+  if (!known.empty() && contains(candidates, known)) return std::string(known);
   constexpr size_t kShortestBeginning = 3;
   std::string best;
   size_t best_distance = std::max<size_t>(2, word.size() / 2) + 1;

@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/ops/top_scores.h"
 
@@ -54,7 +55,7 @@ std::vector<Candidate> candidates(const Search& search, const ops::TopScores& to
     const double base = search.active[h].score - (top.log_partition.empty() ? 0.0 : top.log_partition[row]);
     for (size_t i = row * k; i < (row + 1) * k && top.ids[i] >= 0; ++i) {
       const double score = checked(base + top.scores[i]);
-      const bool allowed = std::find(never.begin(), never.end(), top.ids[i]) == never.end();
+      const bool allowed = !contains(never, top.ids[i]);
       if (allowed && std::isfinite(score)) all.push_back({score, static_cast<int64_t>(h), top.ids[i]});
     }
   }
@@ -139,7 +140,7 @@ std::vector<int32_t> never_put_out_from(int32_t first, const DecodeOptions& opti
   std::vector<int32_t> never;
   for (const int32_t id : {options.target.pad, options.target.bos}) {
     const bool known = id < first || id == options.target.eos;
-    if (!known && std::find(never.begin(), never.end(), id) == never.end()) never.push_back(id);
+    if (!known && !contains(never, id)) never.push_back(id);
   }
   for (int64_t id = options.target_pieces; options.target_pieces > 0 && id < vocabulary; ++id)
     never.push_back(static_cast<int32_t>(id));

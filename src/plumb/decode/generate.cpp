@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/base/parallel.h"
 #include "plumb/base/text.h"
@@ -219,7 +220,7 @@ class Generation {
 
   [[nodiscard]] bool ends(int32_t id) const {
     if (options_.ends.empty()) return id == specials_.eos;
-    return std::find(options_.ends.begin(), options_.ends.end(), id) != options_.ends.end();
+    return contains(options_.ends, id);
   }
 
   bool goes_on(const Sample& sample, int32_t id) {

@@ -10,6 +10,7 @@
 #include <numeric>
 #include <utility>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/base/random.h"
 
@@ -156,7 +157,7 @@ int64_t Sampler::deciding() const {
 
 std::optional<int32_t> Sampler::best_of(std::span<const int32_t> ids, std::span<const double> logits) const {
   for (size_t i = 0; i < ids.size() && ids[i] >= 0 && std::isfinite(logits[i]); ++i) {
-    if (std::find(forbidden_.begin(), forbidden_.end(), ids[i]) != forbidden_.end()) continue;
+    if (contains(forbidden_, ids[i])) continue;
     const bool tied = i + 1 < ids.size() && ids[i + 1] >= 0 && logits[i + 1] == logits[i];
     return tied ? std::nullopt : std::optional(ids[i]);
   }

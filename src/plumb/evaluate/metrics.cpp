@@ -5,6 +5,7 @@
 #include <numbers>
 #include <numeric>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/parallel.h"
 #include "plumb/base/text.h"
 #include "plumb/evaluate/python_random.h"
@@ -31,8 +32,7 @@ size_t best_choice(std::span<const Answer> answers, const std::function<double(s
 Terms right(bool yes) { return {yes ? 1.0 : 0.0}; }
 
 Terms right(const EvaluationItem& item, size_t choice) {
-  return right(choice == item.gold ||
-               std::find(item.also_right.begin(), item.also_right.end(), choice) != item.also_right.end());
+  return right(choice == item.gold || contains(item.also_right, choice));
 }
 
 /// acc: the most probable choice is right or, with a single choice, greedy decoding yields it.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/evaluate/big_bench.h"
 #include "plumb/evaluate/item_files.h"
@@ -44,7 +45,7 @@ const LineForm& form_of(const Json& line) {
 void require_keys(const Json& line, const LineForm& form) {
   if (!has_keys(line, form)) throw Error(fmt::format("must have the keys {}", join(form.keys)));
   for (const auto& [key, value] : line.items()) {
-    const bool known = key == "id" || std::find(form.keys.begin(), form.keys.end(), key) != form.keys.end();
+    const bool known = key == "id" || contains(form.keys, key);
     if (!known) throw Error(fmt::format("unknown key '{}'; known: {}, id", key, join(form.keys)));
   }
 }

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/text.h"
 
 namespace plumb {
@@ -104,7 +104,7 @@ GroupResult group_of(const std::string& name, const std::vector<const TaskResult
   }
   const std::vector<std::string>& reported = tasks.front()->task.group_metrics;
   for (const MetricResult& metric : tasks.front()->metrics) {
-    if (!reported.empty() && std::find(reported.begin(), reported.end(), metric.name) == reported.end()) continue;
+    if (!reported.empty() && !contains(reported, metric.name)) continue;
     if (auto found = metric_of_group(metric.name, tasks)) group.metrics.push_back(std::move(*found));
   }
   return group;
@@ -161,7 +161,7 @@ std::vector<GroupResult> groups_of(const std::vector<TaskResult>& tasks) {
   std::vector<std::string> names;
   for (const TaskResult& task : tasks) {
     for (const std::string& name : task.task.groups) {
-      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+      if (!contains(names, name)) names.push_back(name);
     }
   }
   std::vector<GroupResult> groups;
@@ -169,7 +169,7 @@ std::vector<GroupResult> groups_of(const std::vector<TaskResult>& tasks) {
     std::vector<const TaskResult*> members;
     for (const TaskResult& task : tasks) {
       const auto& own = task.task.groups;
-      if (std::find(own.begin(), own.end(), name) != own.end()) members.push_back(&task);
+      if (contains(own, name)) members.push_back(&task);
     }
     groups.push_back(group_of(name, members));
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/evaluate/own_task.h"
 
@@ -50,7 +51,7 @@ std::vector<EvaluationTask> load_evaluation_tasks(const std::string& word, const
   std::vector<EvaluationTask> tasks;
   if (is_file) {
     tasks.push_back(load_own_task(word));
-  } else if (std::find(names.begin(), names.end(), word) != names.end() || whole.empty()) {
+  } else if (contains(names, word) || whole.empty()) {
     tasks = evaluation_tasks().at(word).make(folder);
   } else {
     tasks = evaluation_tasks().at(whole).make(folder);
@@ -79,9 +80,7 @@ std::vector<EvaluationTask> load_evaluation_tasks(const std::vector<std::string>
 }
 
 std::vector<TaskCategory> task_categories(const std::vector<const EvaluationTask*>& tasks) {
-  const auto has_accuracy = [](const EvaluationTask& task) {
-    return std::find(task.metrics.begin(), task.metrics.end(), "acc") != task.metrics.end();
-  };
+  const auto has_accuracy = [](const EvaluationTask& task) { return contains(task.metrics, "acc"); };
   const auto has_whole = [&](const std::string& category) {
     return std::any_of(tasks.begin(), tasks.end(), [&](const EvaluationTask* task) {
       return task->category == category && !task->subset && has_accuracy(*task);

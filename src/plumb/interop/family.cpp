@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
 #include "plumb/nn/position/position.h"
@@ -22,8 +23,7 @@ namespace {
 /// The class that the weights belong to. Throws Error unless it is one of the family's.
 std::string class_of(Settings& settings, const Family& family) {
   const std::vector<std::string> named = settings.texts("architectures");
-  const bool known =
-      named.size() == 1 && std::find(family.classes.begin(), family.classes.end(), named[0]) != family.classes.end();
+  const bool known = named.size() == 1 && contains(family.classes, named[0]);
   if (!known) throw settings.unsupported("architectures", join(family.classes));
   return named[0];
 }
@@ -32,7 +32,7 @@ std::string class_of(Settings& settings, const Family& family) {
 
 DescribedModel described_by(Settings settings) {
   const std::string type = settings.text("model_type");
-  if (const auto known = families().names(); std::find(known.begin(), known.end(), type) == known.end())
+  if (const auto known = families().names(); !contains(known, type))
     throw settings.unsupported("model_type", join(known));
   const Family& family = families().at(type).make;
   DescribedModel described{type, class_of(settings, family), family.configuration(settings)};
@@ -96,7 +96,7 @@ std::vector<std::string> labels_of(Settings& settings) {
   }
   for (size_t i = 0; i < names->size(); ++i) {
     const std::string label = names->text(std::to_string(i));
-    if (std::find(labels.begin(), labels.end(), label) != labels.end())
+    if (contains(labels, label))
       throw settings.unsupported(key, fmt::format("a name of its own for each label; '{}' is there twice", label));
     labels.push_back(label);
   }

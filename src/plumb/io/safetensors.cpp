@@ -11,6 +11,7 @@
 #include <span>
 #include <string_view>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/crc32.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
@@ -95,7 +96,7 @@ Entry entry_of(const std::string& name, const Json& json, const std::string& fil
     bool fits = offsets.size() == 2 && offsets[0] <= offsets[1];
     uint64_t size = at::elementSize(type);  // if empty, without the zeros: LibTorch computes this product too
     const uint64_t room = fits ? offsets[1] - offsets[0] : 0;
-    const bool empty = std::find(shape.begin(), shape.end(), uint64_t{0}) != shape.end();
+    const bool empty = contains(shape, uint64_t{0});
     const uint64_t most = empty ? std::numeric_limits<int64_t>::max() : room;
     for (const uint64_t count : shape) {
       if (count == 0) continue;

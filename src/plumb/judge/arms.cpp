@@ -10,6 +10,7 @@
 #include <memory>
 #include <set>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
 #include "plumb/judge/direction.h"
@@ -45,9 +46,8 @@ std::vector<std::string> common_metrics(const Records& records) {
 
 std::string metric_of(const Records& records, const std::string& wanted) {
   const std::vector<std::string> names = common_metrics(records);
-  const auto has = [&](const std::string& name) { return std::find(names.begin(), names.end(), name) != names.end(); };
   if (!wanted.empty()) {
-    if (has(wanted)) return wanted;
+    if (contains(names, wanted)) return wanted;
     std::vector<std::string> ending;
     std::copy_if(names.begin(), names.end(), std::back_inserter(ending),
                  [&](const std::string& name) { return name.ends_with("." + wanted) || name.ends_with("/" + wanted); });
@@ -58,7 +58,7 @@ std::string metric_of(const Records& records, const std::string& wanted) {
   }
   for (const char* usual : {"valid_loss", "valid_nll", "eval_loss", "eval/loss", "val_loss", "val/loss",
                             "validation_loss", "validation/loss", "test_loss", "loss"}) {
-    if (has(usual)) return usual;
+    if (contains(names, usual)) return usual;
   }
   throw UsageError("which metric?", "name it with --metric; the runs have: " + join(names));
 }
@@ -150,7 +150,7 @@ std::vector<std::string> arm_keys(const Records& records, const ArmOptions& opti
   }
   std::vector<std::string> keys = differing(records);
   for (const char* usual : {"arm", "variant", "group", "method"}) {
-    if (std::find(keys.begin(), keys.end(), usual) != keys.end()) return {usual};
+    if (contains(keys, usual)) return {usual};
   }
   std::erase_if(keys, [&](const std::string& key) {
     // A number that is a metric too is a result, and what names a run does not describe it.
@@ -174,7 +174,7 @@ void add_run(RunArm& arm, double rate, const std::string& seed, double loss, con
     arm.seeds.insert(arm.seeds.begin() + at, std::vector<std::string>{});
   }
   std::vector<std::string>& seeds = arm.seeds[static_cast<size_t>(at)];
-  if (!seed.empty() && std::find(seeds.begin(), seeds.end(), seed) != seeds.end())
+  if (!seed.empty() && contains(seeds, seed))
     throw Error(fmt::format("{}: the arm {} has another run with the seed {}{}", run, arm.name, seed,
                             rate > 0 ? fmt::format(" and the learning rate {:g}", rate) : ""),
                 "name what tells them apart with --by KEY, or leave some out with --where KEY=VALUE");
@@ -310,7 +310,7 @@ RunArms gather_arms(const std::vector<ArmPlace>& places, const ArmOptions& optio
   const std::string rate = key_of(records, options.rate, is_rate_key);
   const std::vector<std::string> by =
       names.front().empty() ? arm_keys(records, options, seed, rate) : std::vector<std::string>{};
-  const bool rates_are_arms = std::find(by.begin(), by.end(), rate) != by.end();
+  const bool rates_are_arms = contains(by, rate);
   for (size_t i = 0; i < records.size(); ++i) {
     const RunRecord& record = records[i];
     require_one_history(record, arms.metric);

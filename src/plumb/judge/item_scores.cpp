@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <regex>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/base/json.h"
 #include "plumb/base/line_reader.h"
@@ -63,8 +64,7 @@ TaskScores read_samples(const fs::path& file) {
         std::vector<double> terms = line.contains(name) ? terms_in(name, line[name]) : std::vector<double>();
         if (terms.empty()) continue;
         const std::string key = filter == "none" ? name : name + "," + filter;
-        if (std::find(scores.metrics.begin(), scores.metrics.end(), key) == scores.metrics.end())
-          scores.metrics.push_back(key);
+        if (!contains(scores.metrics, key)) scores.metrics.push_back(key);
         item.terms[key] = std::move(terms);
       }
     } catch (const nlohmann::json::exception& error) {

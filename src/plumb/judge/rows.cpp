@@ -11,16 +11,11 @@
 #include <regex>
 #include <set>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 
 namespace plumb {
 namespace {
-
-template <size_t N>
-bool is_one_of(std::string_view word, const std::array<std::string_view, N>& words) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
 std::string_view last_part(std::string_view key) { return key.substr(key.find_last_of("./") + 1); }
 
 /// What programs call the place in a history, in any case and after any path: "Step", "trainer/global_step".
@@ -93,8 +88,7 @@ void require_one_part(const std::vector<Row>& rows, const std::set<std::string>&
                       const std::vector<std::string>& keys, const std::string& name) {
   static constexpr std::array<std::string_view, 5> kParts = {"split", "phase", "mode", "stage", "subset"};
   for (const std::string& column : describing) {
-    if (!is_one_of(lower(last_part(column)), kParts) || std::find(keys.begin(), keys.end(), column) != keys.end())
-      continue;
+    if (!contains(kParts, lower(last_part(column))) || contains(keys, column)) continue;
     std::set<std::string> values;
     for (const Row& row : rows) {
       if (const std::string* text = cell(row, column)) values.insert(*text);
@@ -136,7 +130,7 @@ std::optional<double> number_in(const std::string& text) {
 
 bool is_missing(const std::string& text) {
   static constexpr std::array<std::string_view, 6> kMissing = {"", "none", "null", "n/a", "na", "-"};
-  return is_one_of(lower(text), kMissing);
+  return contains(kMissing, lower(text));
 }
 
 Json parse_log(std::string_view text) {
@@ -148,7 +142,7 @@ Json parse_log(std::string_view text) {
 
 bool is_seed_key(const std::string& key) { return last_part(key) == "seed" || last_part(key) == "random_seed"; }
 
-bool is_rate_key(const std::string& key) { return is_one_of(last_part(key), kRates); }
+bool is_rate_key(const std::string& key) { return contains(kRates, last_part(key)); }
 
 std::vector<RunRecord> records_of(const std::vector<Row>& rows, const std::string& name,
                                   const std::vector<std::string>& keys) {
@@ -167,8 +161,7 @@ std::vector<RunRecord> records_of(const std::vector<Row>& rows, const std::strin
   require_one_part(rows, describing, keys, name);
   const auto tells_runs_apart = [&](const std::string& column) {
     if (column == step) return false;
-    return is_one_of(column, kRuns) || is_seed_key(column) || describing.contains(column) ||
-           std::find(keys.begin(), keys.end(), column) != keys.end();
+    return contains(kRuns, column) || is_seed_key(column) || describing.contains(column) || contains(keys, column);
   };
   for (const Row& row : rows) {
     Row settings;

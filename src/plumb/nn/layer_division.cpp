@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 
 namespace plumb {
@@ -75,15 +76,14 @@ void LayerDivision::keep_stage(Parameters& parameters, const Group& pipeline, st
   parameters.finish();
   for (size_t i = 0; i < all_.size(); ++i) all_[i].value.copy_(pieces[i]);
   for (const auto& [stages, which] : by_users) {
-    const bool member = std::find(stages.begin(), stages.end(), pipeline.rank()) != stages.end();
+    const bool member = contains(stages, pipeline.rank());
     const Group group = pipeline.split(member ? 0 : 1 + pipeline.rank());
     if (member) shared_.push_back({group, which});
   }
 }
 
 bool LayerDivision::is_used(const Entry& entry) const {
-  return pipeline_.size() == 1 ||
-         std::find(entry.users.begin(), entry.users.end(), pipeline_.rank()) != entry.users.end();
+  return pipeline_.size() == 1 || contains(entry.users, pipeline_.rank());
 }
 
 Tensor LayerDivision::piece(size_t parameter, const Tensor& whole) const {

@@ -1,15 +1,13 @@
 #include "plumb/nn/lora.h"
 
-#include <algorithm>
 #include <cmath>
 
+#include "plumb/base/contains.h"
 #include "plumb/ops/linear.h"
 
 namespace plumb {
 
-bool LoraOptions::adapts(const std::string& matrix) const {
-  return rank > 0 && std::find(matrices.begin(), matrices.end(), matrix) != matrices.end();
-}
+bool LoraOptions::adapts(const std::string& matrix) const { return rank > 0 && contains(matrices, matrix); }
 
 void describe(Fields& field, LoraOptions& options) {
   field("rank", options.rank, "rank of B·A; 0: no adapters", within(0, 1 << 20));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
 
@@ -34,7 +35,7 @@ double ScheduleFrame::decay_progress(int64_t step) const {
 
 bool has_schedule_factor(const std::string& schedule, const std::string& name) {
   const std::vector<std::string> names = factor_names(schedule);
-  return std::find(names.begin(), names.end(), name) != names.end();
+  return contains(names, name);
 }
 
 Registry<ScheduleFactorFactory>& schedule_factors() {
@@ -80,7 +81,7 @@ void describe_schedule_options(Fields& field, const std::string& text, VariantOp
   for (const auto& [name, entry] : schedule_factors().entries()) {
     if (!entry.options) continue;
     Options& own = options.try_emplace(name, entry.options).first->second;
-    const bool written = !(own == entry.options) || std::find(chosen.begin(), chosen.end(), name) != chosen.end();
+    const bool written = !(own == entry.options) || contains(chosen, name);
     field.section(
         name, [&own](Fields& inner) { own.visit(inner); }, written);
   }

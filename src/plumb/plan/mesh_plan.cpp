@@ -1,9 +1,12 @@
 #include "plumb/plan/mesh_plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <optional>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/model/model.h"
 #include "plumb/model/stages.h"
@@ -15,7 +18,7 @@ namespace {
 
 /// "decoder.layers.*.norm1.weight".
 std::string without_number(std::string name, int64_t layer) {
-  const std::string number = "." + std::to_string(layer) + ".";
+  const std::string number = fmt::format(".{}.", layer);
   if (const size_t at = name.find(number); at != std::string::npos) name.replace(at, number.size(), ".*.");
   return name;
 }
@@ -81,7 +84,7 @@ std::vector<RankKind> rank_kinds(const ModelConfig& config, const TrainingJob& j
     for (size_t i = 0; i < all.size(); ++i) {
       if (stages) {
         const std::vector<int64_t>& users = stages->users[i];
-        if (std::find(users.begin(), users.end(), stage) == users.end()) continue;
+        if (!contains(users, stage)) continue;
       }
       const Tensor piece = division.piece(i, all[i].value.detach());
       kind.parameters += piece.numel();

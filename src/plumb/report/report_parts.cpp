@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cmath>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/text.h"
 #include "plumb/nn/residual/residual.h"
 
@@ -41,10 +42,6 @@ std::vector<std::string> name_parts(const std::string& name) {
     }
   }
   return parts;
-}
-
-bool has_part(const std::vector<std::string>& parts, const std::string& part) {
-  return std::find(parts.begin(), parts.end(), part) != parts.end();
 }
 
 }  // namespace
@@ -103,11 +100,11 @@ void Figure::shorten_names() {
   for (const Series& one : series) names.push_back(name_parts(one.name));
   std::vector<std::string> shared;
   for (const std::string& part : names.front()) {
-    if (std::all_of(names.begin(), names.end(), [&](const auto& name) { return has_part(name, part); }))
+    if (std::all_of(names.begin(), names.end(), [&](const auto& name) { return contains(name, part); }))
       shared.push_back(part);
   }
   for (std::vector<std::string>& name : names) {
-    std::erase_if(name, [&](const std::string& part) { return has_part(shared, part); });
+    std::erase_if(name, [&](const std::string& part) { return contains(shared, part); });
     if (name.empty()) return;
   }
   if (shared.empty()) return;

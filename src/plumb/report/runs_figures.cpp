@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/text.h"
 #include "plumb/nn/layer_id.h"
 #include "plumb/report/group_curves.h"
@@ -69,12 +70,12 @@ void add_task(GroupFigures& to, const std::string& task, const Groups& groups, c
   std::vector<RunSummary> runs;
   for (const RunGroup* group : groups) runs.insert(runs.end(), group->runs.begin(), group->runs.end());
   const std::vector<std::string> names = task_metrics(runs);
-  const auto has = [&](const std::string& name) { return std::find(names.begin(), names.end(), name) != names.end(); };
   for (const std::string& name : names) {
-    if (name.size() > 4 && (name.ends_with("_low") ? has(name.substr(0, name.size() - 4))
-                                                   : name.ends_with("_high") && has(name.substr(0, name.size() - 5))))
+    if (name.size() > 4 &&
+        (name.ends_with("_low") ? contains(names, name.substr(0, name.size() - 4))
+                                : name.ends_with("_high") && contains(names, name.substr(0, name.size() - 5))))
       continue;  // drawn as a band
-    const bool interval = has(name + "_low") && has(name + "_high");
+    const bool interval = contains(names, name + "_low") && contains(names, name + "_high");
     const std::string title = name == "bleu" ? "BLEU" : name == "mcc" ? "MCC" : title_of({name});
     curves(figure("metric_" + name, title,
                   std::string("On the validation split.") +

@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/text.h"
 #include "plumb/report/html.h"
 #include "plumb/report/run_groups.h"
@@ -24,7 +25,7 @@ Json shared_settings(const std::vector<RunSummary>& runs) {
   const auto first = std::find_if(runs.begin(), runs.end(), [](const auto& run) { return !run.settings.empty(); });
   if (first == runs.end()) return groups;
   for (const auto& [key, value] : first->settings) {
-    if (std::find(differing.begin(), differing.end(), key) != differing.end()) continue;
+    if (contains(differing, key)) continue;
     const size_t point = key.rfind('.');
     const std::string section = key.substr(0, point);
     if (groups.empty() || groups.back()["group"] != section)

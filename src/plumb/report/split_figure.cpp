@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/text.h"
 
 namespace plumb {
@@ -11,10 +12,6 @@ namespace {
 
 constexpr size_t kMostSchemes = 8;
 constexpr size_t kOthersInPart = 5;
-
-bool contains(const std::vector<std::string>& list, const std::string& name) {
-  return std::find(list.begin(), list.end(), name) != list.end();
-}
 
 bool shows(const Figure& figure, const std::string& scheme) {
   return std::any_of(figure.series.begin(), figure.series.end(),

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/text.h"
 #include "plumb/report/svg_axis.h"
 #include "plumb/report/svg_marks.h"
@@ -108,7 +109,7 @@ void Drawing::read_categories() {
     if (!named) break;
     for (const Json& x : series.at("x")) {
       const std::string name = x.is_string() ? x.get<std::string>() : x.dump();
-      if (std::find(categories_.begin(), categories_.end(), name) == categories_.end()) categories_.push_back(name);
+      if (!contains(categories_, name)) categories_.push_back(name);
     }
   }
 }
@@ -190,9 +191,7 @@ void Drawing::read_curves(const std::vector<std::string>& groups) {
     }
     curves_.push_back(std::move(one));
   }
-  const auto known = [&](const std::string& name) {
-    return std::find(groups.begin(), groups.end(), group_key(name)) != groups.end();
-  };
+  const auto known = [&](const std::string& name) { return contains(groups, group_key(name)); };
   if (kind_ == "bar" && all.size() == 1 && std::any_of(categories_.begin(), categories_.end(), known)) {
     for (const std::string& name : categories_) category_colors_.push_back(group_shade(group_color(name, groups)));
   }
@@ -253,7 +252,7 @@ std::string Drawing::curve(const Curve& one) const {
     path += fmt::format("{}{:.1f} {:.1f}", pen ? "L" : "M", place.x, *place.y);
     pen = true;
     last = &place;
-    const bool hollow = std::find(one.hollow.begin(), one.hollow.end(), place.index) != one.hollow.end();
+    const bool hollow = contains(one.hollow, place.index);
     if (points) markers += whiskers(place, place.x, one.color);
     if (marked) markers += svg_marker(one.shape, place.x, *place.y, one.color, hollow);
   }

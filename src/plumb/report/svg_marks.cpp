@@ -8,6 +8,8 @@
 #include <cmath>
 #include <utility>
 
+#include "plumb/base/contains.h"
+
 namespace plumb {
 namespace {
 
@@ -93,7 +95,7 @@ std::vector<std::string> groups_of(const Json& figures) {
   for (const Json& figure : figures) {
     for (const Json& series : figure.at("series")) {
       const std::string group = group_key(series.value("group", series.value("name", "")));
-      if (std::find(groups.begin(), groups.end(), group) == groups.end()) groups.push_back(group);
+      if (!contains(groups, group)) groups.push_back(group);
     }
   }
   return groups;

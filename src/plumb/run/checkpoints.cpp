@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/json_fields.h"
@@ -168,7 +169,7 @@ void remove_old_checkpoints(const fs::path& run, int64_t step, const Retention& 
   for (size_t i = static_cast<size_t>(std::max<int64_t>(retention.last, 1)); i < passing.size(); ++i)
     remove_directory(passing[i]);
   for (const auto& [number, path] : best_checkpoints_of(run)) {
-    if (std::find(retention.best.begin(), retention.best.end(), number) == retention.best.end()) remove_directory(path);
+    if (!contains(retention.best, number)) remove_directory(path);
   }
   if (!fs::is_directory(run / "checkpoints")) return;
   std::vector<fs::path> passed;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
 #include "plumb/model/kind.h"
@@ -52,7 +53,7 @@ std::string move_to_vocabulary(NamedTensors& tensors, const Model& model, const 
   const bool encodes = kind_of(model.config()).only_encodes();
   int64_t pieces = 0, kept = 0;
   for (auto& [name, values] : tensors) {
-    if (std::find(kOfVocabulary.begin(), kOfVocabulary.end(), name) == kOfVocabulary.end()) continue;
+    if (!contains(kOfVocabulary, name)) continue;
     const Parameter* parameter = model.parameters().find(name);
     if (parameter == nullptr) continue;
     const bool of_source = encodes || name.starts_with("src_");

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <set>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/text.h"
@@ -241,7 +242,7 @@ std::vector<std::string> differing_keys(const std::vector<RunSummary>& runs) {
   for (const RunSummary& run : runs) {
     if (run.settings.empty()) continue;
     for (const auto& [key, value] : run.settings) {
-      if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
+      if (contains(keys, key)) continue;
       const bool differs = std::any_of(runs.begin(), runs.end(), [&, &key = key, &value = value](const auto& other) {
         return !other.settings.empty() && other.setting(key) != value;
       });
@@ -257,8 +258,7 @@ std::vector<std::string> task_metrics(const std::vector<RunSummary>& runs) {
   std::vector<std::string> names;
   for (const RunSummary& run : runs) {
     for (const auto& [name, value] : run.metrics) {
-      if (!name.starts_with("valid_") && std::find(names.begin(), names.end(), name) == names.end())
-        names.push_back(name);
+      if (!name.starts_with("valid_") && !contains(names, name)) names.push_back(name);
     }
   }
   return names;

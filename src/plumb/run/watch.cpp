@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
@@ -44,8 +45,7 @@ void describe(Fields& field, WatchConfig& config) {
   for (const auto& [name, entry] : watches().entries()) {
     if (!entry.options) continue;
     Options& own = config.options.try_emplace(name, entry.options).first->second;
-    const bool chosen =
-        !config.every.is_zero() && std::find(config.what.begin(), config.what.end(), name) != config.what.end();
+    const bool chosen = !config.every.is_zero() && contains(config.what, name);
     field.section(
         name, [&own](Fields& inner) { own.visit(inner); }, chosen || !(own == entry.options));
   }

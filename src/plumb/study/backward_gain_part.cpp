@@ -5,6 +5,7 @@
 #include <map>
 
 #include "plumb/analysis/token_similarity.h"
+#include "plumb/base/contains.h"
 #include "plumb/study/cross_attention_gain.h"
 #include "plumb/study/over_seeds.h"
 
@@ -25,7 +26,7 @@ std::vector<SubLayerKind> kinds_of(const StackGains& stack) {
   std::vector<SubLayerKind> kinds;
   for (const BackwardGain& part : stack.parts) {
     const std::optional<SubLayerKind> kind = part.point.id.sub_layer;
-    if (kind && std::find(kinds.begin(), kinds.end(), *kind) == kinds.end()) kinds.push_back(*kind);
+    if (kind && !contains(kinds, *kind)) kinds.push_back(*kind);
   }
   return kinds;
 }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/crc32.h"
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
@@ -43,7 +44,7 @@ std::shared_ptr<const Tasks> load_tasks(const ScaleStudy& part) {
   try {
     Tasks tasks = load_evaluation_tasks(part.tasks, part.benchmarks);
     for (EvaluationTask& task : tasks) {
-      if (std::find(task.metrics.begin(), task.metrics.end(), "acc") == task.metrics.end())
+      if (!contains(task.metrics, "acc"))
         throw Error(fmt::format("the task '{}' has no accuracy, only {}", task.name, join(task.metrics)));
       task.metrics = {"acc"};
     }
@@ -103,8 +104,7 @@ double right_log_probability(const EvaluationItem& item, const std::vector<Answe
   for (size_t i = 0; i < answers.size(); ++i) {
     const double share = std::exp(answers[i].log_likelihood - highest);
     all += share;
-    if (i == item.gold || std::find(item.also_right.begin(), item.also_right.end(), i) != item.also_right.end())
-      right += share;
+    if (i == item.gold || contains(item.also_right, i)) right += share;
   }
   return std::log(right / all);
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plumb/base/contains.h"
 #include "plumb/study/training_arms.h"
 
 namespace plumb {
@@ -99,7 +100,7 @@ std::vector<double> common_rates(const std::vector<ArmId>& arms, const ArmId& id
   for (const ArmId& other : arms) {
     if (!same_figure(id, other)) continue;
     const std::vector<double>& theirs = other.optimizer.learning_rates;
-    std::erase_if(rates, [&](double rate) { return std::find(theirs.begin(), theirs.end(), rate) == theirs.end(); });
+    std::erase_if(rates, [&](double rate) { return !contains(theirs, rate); });
   }
   return rates;
 }

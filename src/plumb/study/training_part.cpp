@@ -9,6 +9,7 @@
 #include <set>
 
 #include "plumb/analysis/sweep.h"
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
 #include "plumb/decode/beam_search.h"
@@ -103,7 +104,7 @@ void check(const StudyConfig& study, const TrainingStudy& part) {
   for (const TrainingArm& arm : part.arms) {
     check_rates("training.arm.learning_rates", arm.learning_rates);
     for (const std::string& scheme : arm.schemes.empty() ? all : arm.schemes) {
-      if (std::find(all.begin(), all.end(), scheme) == all.end())
+      if (!contains(all, scheme))
         throw Error(fmt::format("training.arm.schemes: {} is not an arm of the study", scheme),
                     "its arms: " + join(all, "; "));
       if (!trained.emplace(arm.name(), scheme).second)
@@ -122,7 +123,7 @@ std::vector<ArmId> arms_of(const StudyContext& context, const TrainingStudy& par
       const int64_t depth = std::max(of_model.encoder_layers, of_model.decoder_layers);
       for (TrainingArm optimizer : part.arms.empty() ? the_only_one : part.arms) {
         const std::vector<std::string>& only = optimizer.schemes;
-        if (!only.empty() && std::find(only.begin(), only.end(), study_arm) == only.end()) continue;
+        if (!only.empty() && !contains(only, study_arm)) continue;
         optimizer.learning_rates = sorted(optimizer.learning_rates);
         for (const Duration& warm_up : part.warm_ups) arms.push_back({study_arm, depth, optimizer, warm_up});
       }
@@ -319,7 +320,7 @@ void add_same_rates(PartPlan& plan, const std::vector<Arm>& alike, const Arm& ar
     const double rate = arm.id.optimizer.learning_rates[i];
     const bool common = std::all_of(alike.begin(), alike.end(), [rate](const Arm& each) {
       const std::vector<double>& rates = each.id.optimizer.learning_rates;
-      return std::find(rates.begin(), rates.end(), rate) != rates.end();
+      return contains(rates, rate);
     });
     if (!common) continue;
     Quantity& added = plan.quantity(

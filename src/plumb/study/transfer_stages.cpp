@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/model/kind.h"
 #include "plumb/run/directory.h"
@@ -130,9 +131,8 @@ const TransferRecipe& transfer_recipe(const std::string& name) {
 }
 
 std::string usual_recipe(const std::string& kind, const std::vector<std::string>& arms) {
-  const auto has = [&](const char* name) { return std::find(arms.begin(), arms.end(), name) != arms.end(); };
-  if (!model_kind(kind).recurrent && has("all-at-once")) return "all-at-once";
-  return has("complete") ? "complete" : "";
+  if (!model_kind(kind).recurrent && contains(arms, "all-at-once")) return "all-at-once";
+  return contains(arms, "complete") ? "complete" : "";
 }
 
 PlannedStage planned_stage(PartPlan& plan, const StageRun& stage) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/data/directory.h"
 #include "plumb/model/kind.h"
@@ -61,7 +62,7 @@ std::map<int64_t, std::vector<std::string>> patterns_of(const Parameters& parame
     if (is_of_head(name)) number = 0;
     const std::string pattern = in_layer ? pattern_of_layer(name, *id) : name;
     std::vector<std::string>& patterns = groups[number];
-    if (std::find(patterns.begin(), patterns.end(), pattern) == patterns.end()) patterns.push_back(pattern);
+    if (!contains(patterns, pattern)) patterns.push_back(pattern);
   }
   return groups;
 }

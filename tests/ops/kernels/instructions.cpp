@@ -1,12 +1,12 @@
 // Runs one kernel on fixed sizes with AVX2, so that its instructions can be counted: instructions
 // norm|attention|cross-entropy. Exit status 77: the machine has no AVX2.
-#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "plumb/base/contains.h"
 #include "plumb/ops/kernels/attention.h"
 #include "plumb/ops/kernels/cross_entropy.h"
 #include "plumb/ops/kernels/instruction_set.h"
@@ -58,7 +58,7 @@ int main(int argc, char** argv) {
   const auto kernel = kernels.find(argc == 2 ? argv[1] : "");
   if (kernel == kernels.end()) return 2;
   const auto sets = plumb::kernels::instruction_sets();
-  if (std::find(sets.begin(), sets.end(), "AVX2") == sets.end()) return 77;
+  if (!contains(sets, "AVX2")) return 77;
   plumb::kernels::use_instruction_set("AVX2");
   kernel->second();  // warm-up: selects the instruction set and allocates the kernels' memory
   counted(kernel->second);

@@ -4,12 +4,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <map>
 
 #include "plumb/analysis/curvature/hessian.h"
 #include "plumb/analysis/curvature/largest.h"
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/base/glob.h"
 #include "plumb/run/config.h"
@@ -123,7 +123,7 @@ double share_at_epsilon(const Parameters& parameters, const Preconditioning& giv
 
 /// 1 for parameters that move, 0 for those that are held; undefined if none is held.
 Tensor moving_parameters(const WatchedRun& run, const std::vector<bool>& held) {
-  if (std::find(held.begin(), held.end(), true) == held.end()) return {};
+  if (!contains(held, true)) return {};
   const std::vector<Parameter>& all = run.model.parameters().all();
   std::vector<Tensor> pieces;
   for (size_t i = 0; i < all.size(); ++i) pieces.push_back(at::full_like(all[i].value.detach(), held[i] ? 0 : 1));

@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <map>
 
-#include "plumb/base/error.h"
+#include "plumb/base/contains.h"
 #include "plumb/base/csv.h"
+#include "plumb/base/error.h"
 #include "plumb/evaluate/item_files.h"
 #include "plumb/metrics/unicode.h"
 
@@ -35,7 +36,7 @@ const std::map<std::string, std::vector<std::string>>& subjects_by_category() {
 
 std::string category_of_subject(const std::string& subject) {
   for (const auto& [category, subjects] : subjects_by_category()) {
-    if (std::find(subjects.begin(), subjects.end(), subject) != subjects.end()) return category;
+    if (contains(subjects, subject)) return category;
   }
   return "stem";
 }

@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <iterator>
+
+#include "plumb/base/contains.h"
 
 namespace plumb {
 namespace {
@@ -43,10 +44,7 @@ std::string content_of(const Json& token) {
   return {};
 }
 
-bool is_other_token_key(const std::string& key) {
-  return key.ends_with("_token") &&
-         std::find(std::begin(kUsualTokenKeys), std::end(kUsualTokenKeys), key) == std::end(kUsualTokenKeys);
-}
+bool is_other_token_key(const std::string& key) { return key.ends_with("_token") && !contains(kUsualTokenKeys, key); }
 
 Json settings_beside(const std::filesystem::path& tokenizer) {
   const std::filesystem::path path = settings_path(tokenizer);

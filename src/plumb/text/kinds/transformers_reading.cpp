@@ -7,6 +7,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/base/json.h"
 #include "plumb/text/kinds/class_components.h"
@@ -243,8 +244,7 @@ Document as_transformers_reads(std::string_view bytes, const std::filesystem::pa
   }
   if (class_name == "CohereTokenizer") {  // adds those without a usual key once more
     for (const auto& [key, token] : names) {
-      if (std::find(std::begin(kUsualTokenKeys), std::end(kUsualTokenKeys), key) == std::end(kUsualTokenKeys))
-        tokens.add(as_special(token));
+      if (!contains(kUsualTokenKeys, key)) tokens.add(as_special(token));
     }
     for (const Json& token : others) tokens.add(as_special(token));
   }
