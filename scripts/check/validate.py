@@ -10,9 +10,9 @@
 
 A cell is a planned run of 5,000 steps: residual scheme x depth x optimizer x warm-up x corpus. Its truth are its first
 500 steps: runs at rates a factor of 2 apart, and around the edge sqrt(2) apart with three seeds. A run is usable if it
-gains, below the entropy of the labels' frequencies, at least half of what the cell's best rate gains; the largest stable
-rate is where half of the runs are usable, by a logistic fit in log2 of the rate. `truth` refuses cells whose
-predictions are not sealed. Cells that are held out, of another scheme, corpus and depth, are nobody's training data.
+gains, below the entropy of the labels' frequencies, at least half of what the cell's best rate gains, and that half a
+nat; the largest stable rate is where half of the runs are usable, by a logistic fit in log2 of the rate. `truth` refuses
+cells whose predictions are not sealed. Cells that are held out, of another scheme, corpus and depth, are nobody's training data.
 Results: studies/check/. `--only WORD` restricts an action to cells with WORD in their name; `--gradients N` predicts with
 another budget, which the methods that train get too; `--version NAME` keeps, seals and judges the predictions of another
 version of `plumb check`, in NAME/.
@@ -195,7 +195,7 @@ def gain(one, frequencies):
     return max(frequencies - sum(end) / len(end), 0.0)
 
 
-LEAST_GAIN = 0.1  # nats: the frequencies of the steps' own labels may lie as far below those of the probe
+LEAST_GAIN = 0.5  # nats, of the best rate: less is what knowing the frequencies at each position may give
 HOPELESS = 64     # the factor by which a planned rate is lowered in vain before a cell counts as without a usable rate
 
 
@@ -239,8 +239,11 @@ def truth(arguments):
             verdicts = dict(usable(first, frequencies))
             rates = sorted(verdicts)
             good = [r for r in rates if verdicts[r]]
-            if not good or max(first, key=lambda r: gain(r, frequencies))['rate'] == rates[0]:
-                following = rates[0] / 2  # the best rate must not lie at the end of the grid
+            best = max(first, key=lambda r: gain(r, frequencies))['rate']  # which must not lie at the end of the grid
+            if not good and best == rates[-1] != rates[0]:
+                following = rates[-1] * 2
+            elif not good or best == rates[0]:
+                following = rates[0] / 2
             elif len([r for r in rates if r > good[-1]]) < 2:
                 following = rates[-1] * 2
             else:
@@ -417,8 +420,9 @@ def clustered(known, statistic, draws=2000):
 
 
 def collect(arguments):
-    """The cells whose truth is complete and has a usable rate, with log2 of each method's estimate."""
-    known, hopeless = [], 0
+    """The cells whose truth is complete and has a usable rate, with log2 of each method's estimate; the verdicts of
+    the other cells."""
+    known, hopeless = [], []
     for cell in cells():
         prediction = folder(arguments, 'predictions') / f'{name_of(cell)}.json'
         files = [prediction,
@@ -430,7 +434,7 @@ def collect(arguments):
         if not document['complete']:
             continue
         if not any(good for _, good in usable(document['runs'], check['frequencies'])):
-            hopeless += 1
+            hopeless.append(check['verdict'])
             continue
         found = check['largest_stable_rate' if cell['warm_up'] else 'largest_stable_rate_without_warm_up']
         one = {'cell': cell, 'runs': document['runs'], 'check': check, 'estimates': {},
@@ -471,7 +475,8 @@ def table(arguments):
     teachers = [one for one in known if 'held_out' not in one['cell']]
     estimate(known, teachers)
     recommend(known, teachers)
-    print(f'{len(known) + hopeless} of {len(cells())} cells; {hopeless} without a usable rate')
+    print(f'{len(known) + len(hopeless)} of {len(cells())} cells; of those without a usable rate, plumb check says '
+          f'{", ".join(hopeless)}')
     held_out_cells = [one for one in known if 'held_out' in one['cell']]
     for title, part in (('Each scheme from the others', teachers), ('Held out', held_out_cells)):
         if part:
