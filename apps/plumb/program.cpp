@@ -43,8 +43,7 @@ std::optional<std::string> complaint_about_values(const CLI::App& verb, std::str
       if (!manual.open) {
         if (contains(manual.choices, value)) continue;
         wanted = "one of " + join(manual.choices);
-        const std::string guess = nearest(value, manual.choices);
-        if (!guess.empty()) hint = fmt::format("did you mean '{}'?", guess);
+        hint = did_you_mean(value, manual.choices, hint);
       } else if (int64_t whole = 0; manual.value == "N" && !CLI::detail::lexical_cast(value, whole)) {
         wanted = "a whole number";
       } else if (double number = 0; manual.value == "X" && !CLI::detail::lexical_cast(value, number)) {

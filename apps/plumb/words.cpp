@@ -48,9 +48,7 @@ void check_options(const ManualVerb& verb, const std::vector<std::string>& words
       for (const std::string& known : option.names)
         if (known.starts_with("--")) names.push_back(known);
     }
-    const std::string guess = nearest(name, names);
-    throw UsageError("unknown option '" + name + "'",
-                     guess.empty() ? "--help lists the options" : fmt::format("did you mean '{}'?", guess));
+    throw UsageError("unknown option '" + name + "'", did_you_mean(name, names, "--help lists the options"));
   }
 }
 
@@ -73,10 +71,9 @@ const ManualVerb& verb_in(const Manual& manual, std::vector<std::string>& words)
       std::vector<std::string> names;
       for (const ManualVerb& each : verb->verbs) names.push_back(each.path.back());
       if (verb == &manual.program) names.insert(names.end(), {"help", "version"});
-      const std::string guess = nearest(words[0], names);
       throw UsageError(
           fmt::format("unknown command '{}'{}", words[0], verb->path.empty() ? "" : " of plumb " + verb->name()),
-          guess.empty() ? "commands: " + join(names) : fmt::format("did you mean '{}'?", guess));
+          did_you_mean(words[0], names, "commands: " + join(names)));
     }
     verb = inner;
     words.erase(words.begin());
@@ -149,9 +146,8 @@ std::string configuration(const Manual& manual, const std::vector<std::string>& 
   }
   for (const ManualKey& key : manual.repeated_keys) names.push_back(key.name.substr(0, key.name.rfind('.')));
   if (const std::string text = keys_called(manual, words[0]); !text.empty()) return text;
-  const std::string guess = nearest(words[0], names);
   throw UsageError(fmt::format("unknown section or key '{}'", words[0]),
-                   guess.empty() ? "plumb config lists all" : fmt::format("did you mean '{}'?", guess));
+                   did_you_mean(words[0], names, "plumb config lists all"));
 }
 
 }  // namespace
@@ -168,10 +164,8 @@ std::string answered(const Manual& manual, std::vector<std::string> words) {
     if (const std::string text = verbs_taking(manual, words[0]); !text.empty()) return text;
     std::vector<std::string> known = words_of_keys(manual);
     for (const ManualVerb& verb : manual.program.verbs) known.push_back(verb.path.back());
-    const std::string guess = nearest(words[0], known);
     throw UsageError(fmt::format("unknown command, key or option '{}'", words[0]),
-                     guess.empty() ? "`plumb help` lists the commands, `plumb config` the keys"
-                                   : fmt::format("did you mean '{}'?", guess));
+                     did_you_mean(words[0], known, "`plumb help` lists the commands, `plumb config` the keys"));
   }
   const ManualVerb& verb = verb_in(manual, words);
   if (help || (words.size() == 1 && (words[0] == "-h" || words[0] == "--help"))) return help_text(verb);

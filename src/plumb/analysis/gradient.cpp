@@ -17,8 +17,7 @@ double find(const NormByParameter& norms, const std::string& parameter) {
     if (name == parameter) return norm;
     names.push_back(name);
   }
-  throw Error(fmt::format("the model has no parameter '{}'", parameter),
-              fmt::format("did you mean '{}'?", nearest(parameter, names)));
+  throw Error(fmt::format("the model has no parameter '{}'", parameter), did_you_mean(parameter, names));
 }
 
 NormByParameter norms_of(const Parameters& parameters, const std::vector<Tensor>& gradient) {

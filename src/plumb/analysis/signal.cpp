@@ -30,7 +30,7 @@ const LayerPoint& SignalProfile::at(const ActivationPoint& point) const {
   std::vector<std::string> names;
   for (const LayerPoint& each : points) names.push_back(to_string(each.point));
   const std::string name = to_string(point);
-  throw Error(fmt::format("unknown activation '{}'", name), fmt::format("did you mean '{}'?", nearest(name, names)));
+  throw Error(fmt::format("unknown activation '{}'", name), did_you_mean(name, names));
 }
 
 void SignalMeter::see(const ActivationPoint& point, const Tensor& activation) {

@@ -13,11 +13,6 @@ namespace {
 
 constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
 
-double mean_of(const std::vector<double>& values) {
-  if (values.empty()) throw Error("a statistic needs at least one value");
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
 }  // namespace
 
 void describe(Fields& field, Interval& interval) {
@@ -27,14 +22,31 @@ void describe(Fields& field, Interval& interval) {
   field("count", interval.count);
 }
 
+double mean_of(const std::vector<double>& values) {
+  if (values.empty()) throw Error("a statistic needs at least one value");
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+std::vector<double> finite_values(const std::vector<double>& values) {
+  std::vector<double> kept;
+  std::copy_if(values.begin(), values.end(), std::back_inserter(kept), [](double x) { return std::isfinite(x); });
+  return kept;
+}
+
+double variance_of(const std::vector<double>& values) {
+  const double mean = mean_of(values);
+  if (values.size() == 1) return kUndefined;
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return squares / static_cast<double>(values.size() - 1);
+}
+
 Interval confidence_interval(const std::vector<double>& values, double confidence) {
   const double mean = mean_of(values);
   const auto count = static_cast<int64_t>(values.size());
   if (count == 1) return {mean, kUndefined, kUndefined, count};
-  double squares = 0;
-  for (const double value : values) squares += (value - mean) * (value - mean);
-  const auto n = static_cast<double>(count);
-  const double half = student_t_quantile((1 + confidence) / 2, count - 1) * std::sqrt(squares / (n - 1) / n);
+  const double half =
+      student_t_quantile((1 + confidence) / 2, count - 1) * std::sqrt(variance_of(values) / static_cast<double>(count));
   return {mean, mean - half, mean + half, count};
 }
 

@@ -17,6 +17,15 @@ struct Interval {
 };
 void describe(Fields& field, Interval& interval);
 
+/// Throws Error on no values.
+double mean_of(const std::vector<double>& values);
+
+/// Those of the values that are finite.
+std::vector<double> finite_values(const std::vector<double>& values);
+
+/// s² = Σ(x − x̄)²/(n − 1); NaN of a single value. Throws Error on no values.
+double variance_of(const std::vector<double>& values);
+
 /// mean ± t · s/√n with t = student_t_quantile((1 + confidence)/2, n − 1). Throws Error on no values.
 Interval confidence_interval(const std::vector<double>& values, double confidence = 0.95);
 

@@ -23,11 +23,8 @@ struct Sample {
 };
 
 Sample sample_of(const std::vector<double>& values) {
-  Sample sample{.mean = 0, .variance = 0, .count = static_cast<double>(values.size())};
-  for (const double value : values) sample.mean += value / sample.count;
-  for (const double value : values) sample.variance += (value - sample.mean) * (value - sample.mean);
-  sample.variance = values.size() > 1 ? sample.variance / (sample.count - 1) : std::nan("");
-  return sample;
+  if (values.empty()) return {};
+  return {.mean = mean_of(values), .variance = variance_of(values), .count = static_cast<double>(values.size())};
 }
 
 /// An estimated gain, its standard error, and the degrees of freedom of that.
@@ -45,12 +42,6 @@ Gain welch(const Sample& baseline, const Sample& arm) {
   double degrees = fewer - 1;
   if (baseline.count == arm.count && a + b > 0) degrees = std::floor((a + b) * (a + b) / (a * a + b * b) * degrees);
   return {baseline.mean - arm.mean, std::sqrt(a + b), static_cast<int64_t>(degrees), static_cast<int64_t>(fewer)};
-}
-
-std::vector<double> finite(const std::vector<double>& values) {
-  std::vector<double> kept;
-  std::copy_if(values.begin(), values.end(), std::back_inserter(kept), [](double x) { return std::isfinite(x); });
-  return kept;
 }
 
 bool all_equal(const std::vector<double>& values) {
@@ -102,8 +93,8 @@ ArmComparison compare_arms(const std::vector<double>& baseline, const std::vecto
     if (!gains.empty())
       gain = {sample.mean, std::sqrt(sample.variance / sample.count), std::ssize(gains) - 1, std::ssize(gains)};
   } else {
-    const std::vector<double> of_baseline = finite(baseline);
-    const std::vector<double> of_arm = finite(arm);
+    const std::vector<double> of_baseline = finite_values(baseline);
+    const std::vector<double> of_arm = finite_values(arm);
     const Sample first = sample_of(of_baseline);
     const Sample second = sample_of(of_arm);
     comparison.deviation = std::sqrt((first.variance + second.variance) / 2);
@@ -196,7 +187,7 @@ double noise_floor(const std::vector<std::vector<double>>& groups) {
   double squares = 0;
   int64_t degrees = 0;
   for (const std::vector<double>& group : groups) {
-    const std::vector<double> values = finite(group);
+    const std::vector<double> values = finite_values(group);
     if (values.size() < 2) continue;
     squares += sample_of(values).variance * static_cast<double>(values.size() - 1);
     degrees += std::ssize(values) - 1;

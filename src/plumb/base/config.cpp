@@ -140,10 +140,9 @@ class TableReader final : public EachField<TableReader> {
     for (const auto& [key, node] : *table_) {
       const std::string name(key.str());
       if (contains(known_, name)) continue;
-      const std::string guess = nearest(name, known_);
       fail(place(file_, key.source()),
            fmt::format("unknown {} '{}' in [{}]", node.is_table() ? "section" : "key", name, section_),
-           guess.empty() ? "known keys: " + join(known_) : fmt::format("did you mean '{}'?", guess));
+           did_you_mean(name, known_, "known keys: " + join(known_)));
     }
   }
 
@@ -397,10 +396,9 @@ void Config::allow_only(const std::vector<std::string>& sections) const {
   for (const auto& [key, node] : document_->root) {
     const std::string name(key.str());
     if (contains(sections, name)) continue;
-    const std::string guess = nearest(name, sections);
     fail(place(document_->name, key.source()),
          fmt::format("unknown {} '{}'", node.is_table() || node.is_array_of_tables() ? "section" : "key", name),
-         guess.empty() ? "known sections: " + join(sections) : fmt::format("did you mean '{}'?", guess));
+         did_you_mean(name, sections, "known sections: " + join(sections)));
   }
 }
 

@@ -98,17 +98,18 @@ std::optional<Complaint> complaint_about(const Domain& domain, std::string_view 
   const std::vector<std::string>& choices = domain.choices;
   if (choices.empty() || (domain.open && value.find(domain.sign) != std::string::npos)) return {};
   if (contains(choices, value)) return {};
-  const std::string guess = nearest(value, choices);
-  const std::string known = "known: " + join(choices);
-  const std::string hint = guess.empty() ? known : fmt::format("did you mean '{}'? {}", guess, known);
-  if (!domain.kind.empty()) return Complaint{fmt::format("unknown {} '{}'", domain.kind, value), hint};
+  const std::string guess = did_you_mean(value, choices);
+  if (!domain.kind.empty()) {
+    return Complaint{fmt::format("unknown {} '{}'", domain.kind, value),
+                     fmt::format("{}{}known: {}", guess, guess.empty() ? "" : " ", join(choices))};
+  }
   std::vector<std::string> quoted;
   for (const std::string& choice : choices) quoted.push_back(toml_text(choice));
   const std::string last = quoted.back();
   quoted.pop_back();
   return Complaint{
       fmt::format("{} = {} must be {}", key, toml_text(value), quoted.empty() ? last : join(quoted) + " or " + last),
-      guess.empty() ? std::string() : fmt::format("did you mean '{}'?", guess)};
+      guess};
 }
 
 template <typename T>

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -18,6 +17,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/json.h"
+#include "plumb/base/parse_number.h"
 #include "plumb/base/text_encoding.h"
 
 namespace plumb {
@@ -185,12 +185,8 @@ void remove_abandoned(const fs::path& path) {
   for (const auto& entry : fs::directory_iterator(parent_of(path))) {
     const std::string name = entry.path().filename().string();
     if (!name.starts_with(prefix) || !is_unfinished(entry.path())) continue;
-    int64_t process = 0;
-    const char* end = name.data() + name.size();
-    const auto parsed = std::from_chars(name.data() + prefix.size(), end, process);
-    const bool names_process = parsed.ec == std::errc() && parsed.ptr == end && process > 0;
-    if (names_process && ::kill(static_cast<pid_t>(process), 0) != 0 && errno == ESRCH)
-      abandoned.push_back(entry.path());
+    const int64_t process = parse_number<int64_t>(std::string_view(name).substr(prefix.size())).value_or(0);
+    if (process > 0 && ::kill(static_cast<pid_t>(process), 0) != 0 && errno == ESRCH) abandoned.push_back(entry.path());
   }
   for (const fs::path& each : abandoned) remove_unfinished(each);
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <limits>
 
 #include "plumb/base/error.h"
@@ -45,6 +46,10 @@ Json make_document(std::string_view name, int version) {
   document["schema"] = fmt::format("plumb.{}/{}", name, version);
   document["command"] = command_line();
   return document;
+}
+
+Json finite_or_null(std::optional<double> value) {
+  return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
 }
 
 bool nests_too_deeply(std::string_view json) {

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,9 @@ const std::string& command_line();
 
 /// A document that begins with `"schema": "plumb.NAME/VERSION"` and `"command"`.
 Json make_document(std::string_view name, int version);
+
+/// The number, or null if it is not finite or there is none.
+Json finite_or_null(std::optional<double> value);
 
 /// True if the lists and objects of a document nest deeper than 64 levels, which no format that Plumb reads does.
 /// Functions that walk over JSON are recursive, so check the depth first.

@@ -8,7 +8,7 @@
 
 namespace plumb {
 
-Json JsonWriter::json_of(double value) { return std::isfinite(value) ? Json(value) : Json(); }
+Json JsonWriter::json_of(double value) { return finite_or_null(value); }
 
 Json JsonWriter::json_of(const Duration& value) {
   return value.unit() == Duration::Unit::steps ? Json(value.in_steps()) : Json(value.text());

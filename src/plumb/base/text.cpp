@@ -55,6 +55,11 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
   return best;
 }
 
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates, std::string otherwise) {
+  const std::string guess = nearest(word, candidates);
+  return guess.empty() ? otherwise : fmt::format("did you mean '{}'?", guess);
+}
+
 std::string join(const std::vector<std::string>& words, std::string_view separator) {
   return fmt::format("{}", fmt::join(words, separator));
 }

@@ -13,6 +13,9 @@ namespace plumb {
 /// with the smallest edit distance, whatever the case, or one that it begins; empty if none is close enough.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
+/// "did you mean 'X'?" of the nearest candidate; without one, `otherwise`.
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates, std::string otherwise = "");
+
 /// "a, b, c".
 std::string join(const std::vector<std::string>& words, std::string_view separator = ", ");
 

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <set>
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/parse_number.h"
 #include "plumb/base/random.h"
 #include "plumb/base/text.h"
 #include "plumb/base/text_encoding.h"
@@ -72,9 +72,7 @@ size_t column_index(const std::string& column, const std::optional<FieldList>& h
     const auto named = std::find(header->begin(), header->end(), column);
     if (named != header->end()) return static_cast<size_t>(named - header->begin());
   }
-  size_t number = 0;
-  const auto [end, error] = std::from_chars(column.data(), column.data() + column.size(), number);
-  if (error == std::errc() && end == column.data() + column.size() && number > 0) return number - 1;
+  if (const size_t number = parse_number<size_t>(column).value_or(0); number > 0) return number - 1;
   if (!header) {
     throw Error(fmt::format("column '{}' is not a number from 1", column), "to select columns by name, use --header");
   }
@@ -181,11 +179,9 @@ std::vector<std::string> label_set(const LabeledText& text) {
 void check_labels(const LabeledText& text, const std::vector<std::string>& labels) {
   for (const LabeledExample& example : text.examples) {
     if (std::binary_search(labels.begin(), labels.end(), example.label)) continue;
-    const std::string near = nearest(example.label, labels);
     throw Error(
         fmt::format("{}:{}: no training example has the label '{}'", text.file.string(), example.line, example.label),
-        near.empty() ? "the labels of the training text are: " + join(labels)
-                     : fmt::format("did you mean '{}'?", near));
+        did_you_mean(example.label, labels, "the labels of the training text are: " + join(labels)));
   }
 }
 

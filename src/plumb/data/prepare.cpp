@@ -151,13 +151,6 @@ int64_t count_pairs(const PairStream& pairs) {
   return count;
 }
 
-void check_options(const PrepareOptions& options) {
-  if (options.length_limit < 1) {
-    throw Error(fmt::format("the length limit must be at least 1, not {}", options.length_limit));
-  }
-  if (options.valid_size < 0) throw Error(fmt::format("--valid-size must be at least 0, not {}", options.valid_size));
-}
-
 /// The training text: one corpus without a name, or several.
 std::vector<std::pair<std::string, CorpusFiles>> training_files(const PrepareOptions& options) {
   check_corpus_names(names_of(options.corpora), !options.train.source.empty());
@@ -175,7 +168,7 @@ Json describe_input(const CorpusFiles& files) {
 
 /// How many training pairs to hold out.
 int64_t wanted_for_validation(int64_t pairs, const PrepareOptions& options) {
-  const int64_t wanted = options.valid_size > 0 ? options.valid_size : std::clamp<int64_t>(pairs / 20, 1, 1000);
+  const int64_t wanted = options.valid_size > 0 ? options.valid_size : held_out_of(pairs);
   if (wanted >= pairs) {
     throw Error(fmt::format("{} pairs cannot be held out of {}", with_thousands(wanted), with_thousands(pairs)),
                 "give a smaller --valid-size, or validation files with --valid");
@@ -305,8 +298,7 @@ PairStream stream_of_memory(const ParallelText& text) {
 
 Json prepare_data(const PrepareOptions& options, const fs::path& out) {
   check_data_output(out, "translation");
-  check_options(options);
-  check_test_names(names_of(options.tests));
+  check_options(options.length_limit, options.valid_size, names_of(options.tests));
   const auto training = training_files(options);
   Json inputs = Json::object();
   PairStreams streams{{}, names_of(options.corpora), {}, {}, inputs};
@@ -331,7 +323,7 @@ Json prepare_data(const PrepareOptions& options, const fs::path& out) {
 
 Json prepare_corpora(Corpora corpora, const PrepareOptions& options, const fs::path& out) {
   check_data_output(out, "translation");
-  check_options(options);
+  check_options(options.length_limit, options.valid_size, names_of(corpora.tests));
   PairStreams streams{{stream_of_memory(corpora.train)}, {}, {}, {}, corpora.inputs};
   if (corpora.valid) streams.valid = stream_of_memory(*corpora.valid);
   for (const auto& [name, text] : corpora.tests) streams.tests.emplace_back(name, stream_of_memory(text));

@@ -44,7 +44,7 @@ void check_label_set(const std::vector<std::string>& labels, const LabeledText& 
 
 LabeledText take_valid(LabeledText& train, const LabelOptions& options) {
   const int64_t examples = std::ssize(train.examples);
-  const int64_t wanted = options.valid_size > 0 ? options.valid_size : std::clamp<int64_t>(examples / 20, 1, 1000);
+  const int64_t wanted = options.valid_size > 0 ? options.valid_size : held_out_of(examples);
   if (wanted >= examples) {
     throw Error(fmt::format("{} examples cannot be held out of {}", with_thousands(wanted), with_thousands(examples)),
                 "give a smaller --valid-size, or a validation file with --valid");
@@ -98,16 +98,6 @@ void write_labeled(const fs::path& splits, const LabeledSplit& split) {
   write_lines(splits / (split.name + ".labels"), column_of(split.text, &LabeledExample::label));
 }
 
-void check_options(const LabelOptions& options) {
-  if (options.length_limit < 1) {
-    throw Error(fmt::format("the length limit must be at least 1, not {}", options.length_limit));
-  }
-  if (options.valid_size < 0) throw Error(fmt::format("--valid-size must be at least 0, not {}", options.valid_size));
-  std::vector<std::string> names;
-  for (const auto& [name, file] : options.tests) names.push_back(name);
-  check_test_names(names);
-}
-
 }  // namespace
 
 bool cut_to_limit(std::vector<int32_t>& first, std::vector<int32_t>& second, int64_t limit) {
@@ -124,7 +114,7 @@ bool cut_to_limit(std::vector<int32_t>& first, std::vector<int32_t>& second, int
 
 Json prepare_labels(const LabelOptions& options, const fs::path& out) {
   check_data_output(out, "classification");
-  check_options(options);
+  check_options(options.length_limit, options.valid_size, names_of(options.tests));
   Json inputs;
   std::vector<std::pair<std::string, LabeledText>> texts;
   const auto read = [&](const std::string& name, const fs::path& file) {

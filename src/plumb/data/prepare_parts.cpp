@@ -166,6 +166,14 @@ void check_test_names(const std::vector<std::string>& names) {
   check_names(names, {"train", "valid"}, "a test set", "test sets", "--test");
 }
 
+void check_options(int64_t length_limit, int64_t valid_size, const std::vector<std::string>& test_names) {
+  if (length_limit < 1) throw Error(fmt::format("the length limit must be at least 1, not {}", length_limit));
+  if (valid_size < 0) throw Error(fmt::format("--valid-size must be at least 0, not {}", valid_size));
+  check_test_names(test_names);
+}
+
+int64_t held_out_of(int64_t examples) { return std::clamp<int64_t>(examples / 20, 1, 1000); }
+
 void check_corpus_names(const std::vector<std::string>& names, bool other_text) {
   if (other_text && !names.empty())
     throw Error("the training text is given both as one corpus and as several", "give either --train or --corpus");

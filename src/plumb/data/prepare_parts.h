@@ -82,6 +82,12 @@ Json describe_file(const std::filesystem::path& file);
 /// Throws Error if a name of a test set is "train", "valid" or not usable as a file name, or occurs twice.
 void check_test_names(const std::vector<std::string>& names);
 
+/// Throws Error about options that all kinds of data have.
+void check_options(int64_t length_limit, int64_t valid_size, const std::vector<std::string>& test_names);
+
+/// How many of these examples to hold out for validation if that is not given: a twentieth, at most 1,000.
+int64_t held_out_of(int64_t examples);
+
 /// Throws Error if a name of a corpus is not usable as a file name or occurs twice, or if there are corpora and other
 /// training text.
 void check_corpus_names(const std::vector<std::string>& names, bool other_text);

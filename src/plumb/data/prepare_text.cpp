@@ -94,7 +94,7 @@ int64_t count_lines(const LineStream& lines) {
 
 /// How many lines to hold out.
 int64_t wanted_lines(int64_t lines, int64_t wanted) {
-  if (wanted == 0) wanted = std::clamp<int64_t>(lines / 20, 1, 1000);
+  if (wanted == 0) wanted = held_out_of(lines);
   if (wanted >= lines) {
     throw Error(fmt::format("{} lines cannot be held out of {}", with_thousands(wanted), with_thousands(lines)),
                 lines < 2 ? "give text of more than one line, or a validation file with --valid"
@@ -246,10 +246,7 @@ WrittenText write_text_part(const fs::path& splits, const TextPart& part, const 
 void check_text_options(const TextOptions& options, const std::vector<std::string>& test_names) {
   if (options.block < 0 || options.block == 1)
     throw Error(fmt::format("the block size must be 0 or at least 2, not {}", options.block));
-  if (options.length_limit < 1)
-    throw Error(fmt::format("the length limit must be at least 1, not {}", options.length_limit));
-  if (options.valid_size < 0) throw Error(fmt::format("--valid-size must be at least 0, not {}", options.valid_size));
-  check_test_names(test_names);
+  check_options(options.length_limit, options.valid_size, test_names);
 }
 
 DescribedTokenizer learn_from_sample(const TextPart& train, const TokenizerOptions& options) {

@@ -16,6 +16,7 @@
 #include "plumb/interop/tokenizer_files.h"
 #include "plumb/model/kind.h"
 #include "plumb/model/model.h"
+#include "plumb/run/directory.h"
 #include "plumb/run/foreign_models.h"
 #include "plumb/run/point.h"
 #include "plumb/run/seal.h"
@@ -61,16 +62,6 @@ void record_tokenizer(const fs::path& directory) {
   record["splits"] = Json::object();
   seal(record);
   write_json(directory / "data.json", record);
-}
-
-/// Throws Error unless `out` is free or has an earlier import in it.
-void require_free(const fs::path& out) {
-  check_output_directory(out, "run");
-  if (!fs::exists(out / "config.toml")) return;
-  const fs::path result = out / "result.json";
-  const Json found = fs::exists(result) ? read_json(result) : Json();
-  if (found.is_object() && found.value("outcome", Json()) == kImported) return;
-  throw Error(fmt::format("{}: is a training run", out.string()), "choose another --out; nothing was changed");
 }
 
 }  // namespace
@@ -134,7 +125,7 @@ ImportedModel read_model_folder(const fs::path& folder) {
 }
 
 ImportedModel import_model(const fs::path& folder, const fs::path& out) {
-  require_free(out);
+  require_replaceable(out, RunOutcome::imported);
   ImportedModel imported = read_model_folder(folder);
   const std::vector<std::string> tokenizer = tokenizer_files(folder);
   (void)ends_of_texts(folder);

@@ -52,9 +52,8 @@ std::string metric_of(const Records& records, const std::string& wanted) {
     std::copy_if(names.begin(), names.end(), std::back_inserter(ending),
                  [&](const std::string& name) { return name.ends_with("." + wanted) || name.ends_with("/" + wanted); });
     if (ending.size() == 1) return ending.front();
-    const std::string close = nearest(wanted, names);
-    throw UsageError(fmt::format("the runs have no common metric \"{}\"", wanted),
-                     close.empty() ? "they have: " + join(names) : fmt::format("did you mean \"{}\"?", close));
+    throw UsageError(fmt::format("the runs have no common metric '{}'", wanted),
+                     did_you_mean(wanted, names, "they have: " + join(names)));
   }
   for (const char* usual : {"valid_loss", "valid_nll", "eval_loss", "eval/loss", "val_loss", "val/loss",
                             "validation_loss", "validation/loss", "test_loss", "loss"}) {

@@ -11,12 +11,6 @@
 namespace plumb {
 namespace {
 
-std::vector<double> finite(const std::vector<double>& values) {
-  std::vector<double> kept;
-  std::copy_if(values.begin(), values.end(), std::back_inserter(kept), [](double x) { return std::isfinite(x); });
-  return kept;
-}
-
 /// The seeds of the best rate's runs.
 const std::vector<std::string>& best_seeds(const RunArm& arm) {
   return arm.seeds[static_cast<size_t>(&arm.sweep.best() - arm.sweep.points.data())];
@@ -24,15 +18,13 @@ const std::vector<std::string>& best_seeds(const RunArm& arm) {
 
 JudgedArm summary_of(const RunArm& arm, bool larger_is_better) {
   const Sweep::Point& best = arm.sweep.best();
-  const std::vector<double> kept = finite(best.losses);
+  const std::vector<double> kept = finite_values(best.losses);
   constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
   JudgedArm judged{.name = arm.name, .runs = std::ssize(best.losses), .rates = std::ssize(arm.sweep.points)};
   judged.failed = judged.runs - std::ssize(kept);
   const Interval interval = kept.empty() ? Interval{kUnknown, kUnknown, kUnknown, 0} : confidence_interval(kept);
   judged.mean = larger_is_better ? -interval.mean : interval.mean;
-  double squares = 0;
-  for (const double value : kept) squares += (value - interval.mean) * (value - interval.mean);
-  judged.deviation = kept.size() > 1 ? std::sqrt(squares / static_cast<double>(kept.size() - 1)) : kUnknown;
+  judged.deviation = kept.empty() ? kUnknown : std::sqrt(variance_of(kept));
   if (best.learning_rate > 0) judged.learning_rate = best.learning_rate;
   return judged;
 }

@@ -1,8 +1,9 @@
 #include "plumb/nn/layer_id.h"
 
 #include <array>
-#include <charconv>
 #include <utility>
+
+#include "plumb/base/parse_number.h"
 
 namespace plumb {
 namespace {
@@ -39,16 +40,9 @@ std::optional<Kind> kind_of(const std::array<std::string_view, count>& names, st
   return std::nullopt;
 }
 
-std::optional<int64_t> number(std::string_view text) {
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
-  return value;
-}
-
 /// The layer of "3.weight_ih_l0"; empty if it does not begin with a number.
 std::optional<LayerId> recurrent_layer(std::string_view name) {
-  const std::optional<int64_t> layer = number(next_part(name));
+  const std::optional<int64_t> layer = parse_number<uint32_t>(next_part(name));
   if (!layer) return std::nullopt;
   return LayerId{StackKind::decoder, layer};
 }
@@ -60,7 +54,7 @@ std::optional<LayerId> take_layer(std::string_view& name) {
   LayerId id{*stack};
   std::string_view rest = name;
   if (next_part(rest) == kLayers) {
-    id.layer = number(next_part(rest));
+    id.layer = parse_number<uint32_t>(next_part(rest));
     if (!id.layer) return std::nullopt;
     name = rest;
   }

@@ -3,11 +3,11 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cstdlib>
 #include <optional>
 
 #include "plumb/base/error.h"
+#include "plumb/base/parse_number.h"
 
 namespace plumb::ops {
 namespace {
@@ -18,17 +18,11 @@ bool built_with_cuda() { return c10::impl::hasDeviceGuardImpl(at::kCUDA); }
 
 int64_t gpus() { return built_with_cuda() ? c10::impl::getDeviceGuardImpl(at::kCUDA)->deviceCount() : 0; }
 
-std::optional<int64_t> number(std::string_view text) {
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
-  return value;
-}
-
 /// The GPU that "cuda" means.
 int64_t own_gpu() {
   for (const char* variable : {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"}) {
-    if (const char* rank = std::getenv(variable)) return number(rank).value_or(0) % gpus();
+    if (const char* rank = std::getenv(variable))
+      return std::max<int64_t>(parse_number<int64_t>(rank).value_or(0), 0) % gpus();
   }
   return 0;
 }
@@ -40,8 +34,9 @@ at::Device device_named(const std::string& name) {
   constexpr std::string_view kNumbered = "cuda:";
   const bool numbered = name.starts_with(kNumbered);
   constexpr int64_t kNone = -1;
-  const int64_t index = numbered ? number(std::string_view(name).substr(kNumbered.size())).value_or(kNone) : kNone;
-  if (numbered ? index == kNone : name != "cuda") {
+  const int64_t index =
+      numbered ? parse_number<int64_t>(std::string_view(name).substr(kNumbered.size())).value_or(kNone) : kNone;
+  if (numbered ? index < 0 : name != "cuda") {
     throw Error(fmt::format("unknown device '{}'", name), "known: cpu, cuda, cuda:N with N from 0");
   }
   if (!built_with_cuda()) {

@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <cstdlib>
 
 #include "plumb/base/error.h"
+#include "plumb/base/parse_number.h"
 #include "plumb/base/random.h"
 #include "plumb/parallel/rendezvous.h"
 
@@ -28,11 +28,10 @@ std::string required(const char* name, const char* other, const char* hint) {
 }
 
 int64_t integer(const char* name, const std::string& text, int64_t smallest, int64_t largest) {
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < smallest || value > largest)
+  const auto value = parse_number<int64_t>(text);
+  if (!value || *value < smallest || *value > largest)
     throw Error(fmt::format("{}={} must be an integer from {} to {}", name, text, smallest, largest));
-  return value;
+  return *value;
 }
 
 int64_t port_in(const std::string& text, int64_t largest = 65535) { return integer("MASTER_PORT", text, 1, largest); }

@@ -83,8 +83,8 @@ void GroupFigures::add(Figure& figure, const RunGroup& group, const RunReadings&
   Json epochs = Json::array(), tokens = Json::array(), times = Json::array();
   const auto put = [&](const RunReading& at, double value, double low, double high) {
     banded ? series.point(at.step, value, low, high) : series.point(at.step, value);
-    epochs.push_back(finite_or_null(at.epochs.value_or(std::nan(""))));
-    tokens.push_back(finite_or_null(at.tokens.value_or(std::nan(""))));
+    epochs.push_back(finite_or_null(at.epochs));
+    tokens.push_back(finite_or_null(at.tokens));
     times.push_back(finite_or_null(at.seconds.value_or(std::nan("")) / unit_.first));
   };
   const double gap = std::nan("");

@@ -46,8 +46,6 @@ std::vector<std::string> name_parts(const std::string& name) {
 
 }  // namespace
 
-Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
 std::string with_interval(const Interval& interval, int digits) {
   const auto number = [digits](double value) {
     std::string text = fmt::format("{:.{}g}", value, digits);

@@ -14,9 +14,6 @@
 
 namespace plumb {
 
-/// The number, or null if it is not finite.
-Json finite_or_null(double value);
-
 struct Axis {
   std::string label;
   bool log = false;

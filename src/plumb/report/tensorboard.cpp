@@ -4,13 +4,13 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstring>
 #include <fstream>
 
 #include "plumb/base/error.h"
 #include "plumb/base/machine.h"
+#include "plumb/base/parse_number.h"
 #include "plumb/report/crc32c.h"
 #include "plumb/report/tensorboard.pb.h"
 
@@ -84,12 +84,10 @@ void EventWriter::hyperparameters(const std::vector<std::pair<std::string, std::
   auto& values = *data.mutable_session_start_info()->mutable_hparams();
   for (const auto& [name, text] : settings) {
     tensorboard::HyperparameterValue& value = values[name];
-    double number = 0;
-    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
     if (text == "true" || text == "false") {
       value.set_bool_value(text == "true");
-    } else if (failure == std::errc() && end == text.data() + text.size()) {
-      value.set_number_value(number);
+    } else if (const auto number = parse_number<double>(text)) {
+      value.set_number_value(*number);
     } else {
       value.set_string_value(text);
     }

@@ -47,16 +47,6 @@ BestMetric best_metric_of(const fs::path& run) {
                                *make_task(config.task, DataDirectory::open(config.data), config.model.kind));
 }
 
-/// Throws Error unless `out` is free or contains an earlier average.
-void check_free(const fs::path& out) {
-  check_output_directory(out, "run");
-  const fs::path result = out / "result.json";
-  if (!fs::exists(out / "config.toml")) return;
-  const Json found = fs::exists(result) ? read_json(result) : Json();
-  if (found.is_object() && found.value("outcome", Json()) == to_string(RunOutcome::averaged)) return;
-  throw Error(fmt::format("{}: is a training run", out.string()), "choose another --out; nothing was changed");
-}
-
 }  // namespace
 
 std::vector<fs::path> last_checkpoints(const fs::path& run, int64_t count) {
@@ -86,7 +76,7 @@ std::vector<fs::path> best_checkpoints(const fs::path& run, int64_t count) {
 }
 
 void average_checkpoints(const fs::path& run, const std::vector<fs::path>& checkpoints, const fs::path& out) {
-  check_free(out);
+  require_replaceable(out, RunOutcome::averaged);
   const RunConfig config = load_run_config(run);
   const std::unique_ptr<Model> model = make_model(config.model);
   const NamedTensors values = named_values(model->parameters());

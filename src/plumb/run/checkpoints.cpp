@@ -4,12 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/json_fields.h"
+#include "plumb/base/parse_number.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
 
@@ -95,11 +95,8 @@ fs::path copy_to_best(const fs::path& run, int64_t step) {
 std::optional<int64_t> step_of(const fs::path& checkpoint) {
   const std::string name = checkpoint.filename().string();
   if (!name.starts_with(kPrefix)) return {};
-  const std::string_view digits = std::string_view(name).substr(kPrefix.size());
-  if (digits.empty() || digits.find_first_not_of("0123456789") != std::string_view::npos) return {};
-  int64_t step = 0;
-  const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), step);
-  return failure == std::errc() ? std::optional(step) : std::nullopt;  // fails if the number is too large
+  const auto step = parse_number<int64_t>(std::string_view(name).substr(kPrefix.size()));
+  return step && *step >= 0 ? step : std::nullopt;
 }
 
 std::map<int64_t, fs::path> checkpoints_of(const fs::path& run) { return steps_in(run / "checkpoints"); }

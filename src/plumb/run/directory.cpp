@@ -4,6 +4,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/json.h"
 #include "plumb/run/checkpoints.h"
 #include "plumb/run/foreign_models.h"
 #include "plumb/run/seal.h"
@@ -65,6 +66,15 @@ std::unique_ptr<Model> load_model(const fs::path& run, const fs::path& checkpoin
   std::unique_ptr<Model> model = make_model(load_run_config(run).model);
   load_parameters(model->parameters(), weights_in(checkpoint), (checkpoint / "model.safetensors").string());
   return model;
+}
+
+void require_replaceable(const fs::path& out, RunOutcome outcome) {
+  check_output_directory(out, "run");
+  const fs::path result = out / "result.json";
+  if (!fs::exists(out / "config.toml")) return;
+  const Json found = fs::exists(result) ? read_json(result) : Json();
+  if (found.is_object() && found.value("outcome", Json()) == to_string(outcome)) return;
+  throw Error(fmt::format("{}: is a training run", out.string()), "choose another --out; nothing was changed");
 }
 
 }  // namespace plumb

@@ -30,6 +30,9 @@ struct RunAndCheckpoint {
 /// of another library, which is both run and checkpoint. Throws Error if it is none of these.
 RunAndCheckpoint locate_run(const std::string& name);
 
+/// Throws Error unless `out` is free or contains a run with this outcome, which is no training run.
+void require_replaceable(const std::filesystem::path& out, RunOutcome outcome);
+
 /// The weights in a checkpoint, or in a folder with a model of another library.
 NamedTensors weights_in(const std::filesystem::path& checkpoint);
 

@@ -13,10 +13,6 @@
 namespace plumb {
 namespace {
 
-Json cell_of_number(const std::optional<double>& value) {
-  return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
-}
-
 std::string cell_text(const Json& cell, bool is_time) {
   if (cell.is_null()) return "-";
   if (cell.is_string()) return printable(cell.get<std::string>());
@@ -103,10 +99,9 @@ const RunColumn& column_named(const std::vector<RunColumn>& columns, const std::
     names.insert(names.end(), {each.name, each.key});
     if (!each.is_setting) results.push_back(each.name);
   }
-  const std::string guess = nearest(wanted, names);
-  throw UsageError(fmt::format("there is no column '{}'", wanted),
-                   guess.empty() ? "columns: " + join(results) + "; or a configuration key, such as train.seed"
-                                 : fmt::format("did you mean '{}'?", guess));
+  throw UsageError(
+      fmt::format("there is no column '{}'", wanted),
+      did_you_mean(wanted, names, "columns: " + join(results) + "; or a configuration key, such as train.seed"));
 }
 
 }  // namespace
@@ -131,12 +126,12 @@ std::vector<RunColumn> run_columns(const std::vector<RunSummary>& runs) {
   columns.push_back({"outcome", "outcome", [](const RunSummary& run) { return Json(run.outcome); }});
   columns.push_back({"step", "step", [](const RunSummary& run) { return Json(run.step); }});
   columns.push_back(
-      {"best validation loss", "loss", [](const RunSummary& run) { return cell_of_number(run.best_valid_nll); }});
+      {"best validation loss", "loss", [](const RunSummary& run) { return finite_or_null(run.best_valid_nll); }});
   columns.push_back({"at step", "best_step",
                      [](const RunSummary& run) { return run.best_valid_nll ? Json(run.best_step) : Json(nullptr); }});
   for (const std::string& name : task_metrics(runs))
-    columns.push_back({name, name, [name](const RunSummary& run) { return cell_of_number(run.metrics.get(name)); }});
-  columns.push_back({"time", "seconds", [](const RunSummary& run) { return cell_of_number(run.seconds); }, true});
+    columns.push_back({name, name, [name](const RunSummary& run) { return finite_or_null(run.metrics.get(name)); }});
+  columns.push_back({"time", "seconds", [](const RunSummary& run) { return finite_or_null(run.seconds); }, true});
   const auto is_remarkable = [](const RunSummary& run) {
     return run.learning && run.learning->learning != Learning::learned;
   };
@@ -210,11 +205,11 @@ Json run_table_json(const std::vector<RunSummary>& runs) {
     for (const std::string& key : keys) entry["settings"][key] = setting_cell(run.setting(key));
     entry["outcome"] = run.outcome;
     entry["step"] = run.step;
-    entry["best_valid_nll"] = cell_of_number(run.best_valid_nll);
+    entry["best_valid_nll"] = finite_or_null(run.best_valid_nll);
     entry["best_step"] = run.best_valid_nll ? Json(run.best_step) : Json(nullptr);
     entry["metrics"] = Json::object();
-    for (const auto& [name, value] : run.metrics) entry["metrics"][name] = cell_of_number(value);
-    entry["seconds"] = cell_of_number(run.seconds);
+    for (const auto& [name, value] : run.metrics) entry["metrics"][name] = finite_or_null(value);
+    entry["seconds"] = finite_or_null(run.seconds);
     if (run.learning) entry["learning"] = described_json(*run.learning);
     if (!run.trouble.empty()) entry["trouble"] = run.trouble;
     document["runs"].push_back(entry);

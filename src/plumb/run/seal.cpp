@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 #include <limits>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "plumb/base/crc32.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/parse_number.h"
 #include "plumb/trouble/record_fields.h"
 
 namespace plumb {
@@ -34,9 +34,9 @@ void describe(Fields& field, FileMark& mark) {
   count(field, "bytes", bytes);
   field("crc32", text);
   mark.bytes = static_cast<uint64_t>(bytes);
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), mark.checksum, 16);
-  if (failure != std::errc() || end != text.data() + text.size())
-    throw Error(fmt::format("'{}' is not a checksum", text));
+  const auto checksum = parse_number<uint32_t>(text, 16);
+  if (!checksum) throw Error(fmt::format("'{}' is not a checksum", text));
+  mark.checksum = *checksum;
 }
 
 FileMark mark_of_beginning(const std::filesystem::path& file, uint64_t bytes) {

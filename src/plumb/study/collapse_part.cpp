@@ -126,13 +126,7 @@ std::vector<double> weights_of_input(const Curve& mean_square) {
   return weights;
 }
 
-struct CollapseClaim {
-  const char* arm;
-  const char* id;
-  double exponent;
-  const char* claim;
-};
-constexpr CollapseClaim kCollapseClaims[] = {
+constexpr ExponentClaim kCollapseClaims[] = {
     {"pre-ln", "pre_ln_collapse", -0.5, "Pre-LN: the change of the representation decreases with depth as 1/√k"},
     {"residual-dual", "residual_dual_collapse", 0,
      "ResiDual: the change of the representation does not depend on depth"},
@@ -199,7 +193,7 @@ PartResult report_collapse(const StudyContext& context, const CollapseStudy& par
   result.tables.push_back(collapse_table(context, measured));
 
   const StackKind first = first_stack(context);
-  for (const CollapseClaim& claim : kCollapseClaims) {
+  for (const ExponentClaim& claim : kCollapseClaims) {
     if (measured.count(claim.arm) == 0) continue;
     const Profiles& start = *measured.at(claim.arm).start;
     const Curve curve = curve_of(start, first, "change");

@@ -26,13 +26,7 @@ void describe(Fields& field, DepthStudy& part) {
 
 using ByDepth = std::vector<Planned<std::vector<double>>>;  // [depth][seed]: the gradient norm of the last layer's W₂
 
-struct DepthClaim {
-  const char* arm;
-  const char* id;
-  double exponent;
-  const char* claim;
-};
-constexpr DepthClaim kDepthClaims[] = {
+constexpr ExponentClaim kDepthClaims[] = {
     {"post-ln", "post_ln_depth", 0, "Post-LN: the last layer's gradient does not depend on depth"},
     {"pre-ln", "pre_ln_depth", -0.5, "Pre-LN: the last layer's gradient decreases with depth as 1/√L"},
 };
@@ -73,7 +67,7 @@ PartResult report_depth(const StudyContext& context, const DepthStudy& part,
   result.figures.push_back(figure);
 
   if (part.layers.size() < 3) return result;
-  for (const DepthClaim& claim : kDepthClaims) {
+  for (const ExponentClaim& claim : kDepthClaims) {
     const auto norms = measured.find(claim.arm);
     if (norms == measured.end()) continue;
     std::vector<std::vector<double>> values;  // [depth][seed]

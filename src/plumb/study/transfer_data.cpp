@@ -60,9 +60,6 @@ std::vector<std::string> sentences_of(const LabeledText& text) {
   return lines;
 }
 
-/// How many of `examples` to hold out, as in `plumb data labels`.
-int64_t held_out_of(int64_t examples) { return std::clamp<int64_t>(examples / 20, 1, 1000); }
-
 }  // namespace
 
 TransferData::TransferData(StudyContext& context, const TransferStudy& part)

@@ -22,19 +22,14 @@ EvaluationTask arc_task(const std::filesystem::path& folder, const std::string& 
   return task;
 }
 
-std::vector<EvaluationTask> load_arc_easy(const std::filesystem::path& folder) {
-  return {arc_task(folder, "arc_easy", "ARC-Easy")};
-}
-
-std::vector<EvaluationTask> load_arc_challenge(const std::filesystem::path& folder) {
-  return {arc_task(folder, "arc_challenge", "ARC-Challenge")};
-}
-
 const bool kArcRegistered = [] {
   evaluation_tasks().add("arc_easy", "school science questions, mostly with four answers",
-                         "Clark et al. 2018, arXiv 1803.05457", load_arc_easy);
+                         "Clark et al. 2018, arXiv 1803.05457",
+                         [](const auto& folder) { return std::vector{arc_task(folder, "arc_easy", "ARC-Easy")}; });
   evaluation_tasks().add("arc_challenge", "school science questions that word statistics do not answer",
-                         "Clark et al. 2018, arXiv 1803.05457", load_arc_challenge);
+                         "Clark et al. 2018, arXiv 1803.05457", [](const auto& folder) {
+                           return std::vector{arc_task(folder, "arc_challenge", "ARC-Challenge")};
+                         });
   return true;
 }();
 

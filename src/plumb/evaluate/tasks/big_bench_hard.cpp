@@ -79,19 +79,13 @@ std::vector<EvaluationTask> load_parts(const std::filesystem::path& folder,
   return tasks;
 }
 
-std::vector<EvaluationTask> load_big_bench_hard(const std::filesystem::path& folder) {
-  return load_parts(folder, load_hard_part);
-}
-
-std::vector<EvaluationTask> load_written_big_bench_hard(const std::filesystem::path& folder) {
-  return load_parts(folder, load_written_part);
-}
-
 const bool kBigBenchHardRegistered = [] {
   evaluation_tasks().add("leaderboard_bbh", "reasoning that was hard for language models: three of the 27 tasks",
-                         "Suzgun et al. 2022, arXiv 2210.09261", load_big_bench_hard);
+                         "Suzgun et al. 2022, arXiv 2210.09261",
+                         [](const auto& folder) { return load_parts(folder, load_hard_part); });
   evaluation_tasks().add("bbh_zeroshot", "three of the 27 tasks of BIG-bench Hard, with answers that the model writes",
-                         "Suzgun et al. 2022, arXiv 2210.09261", load_written_big_bench_hard);
+                         "Suzgun et al. 2022, arXiv 2210.09261",
+                         [](const auto& folder) { return load_parts(folder, load_written_part); });
   return true;
 }();
 

@@ -6,10 +6,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/parse_number.h"
 #include "plumb/evaluate/item_files.h"
 
 namespace plumb {
@@ -38,8 +38,8 @@ std::vector<EvaluationTask> load_hellaswag(const std::filesystem::path& folder) 
     if (begin + kEndings + 2 > lines.size()) throw error_in_line(file, number - 1, "an item has six lines");
     EvaluationItem item{.context = lines[begin]};
     const std::string& gold = lines[begin + 1];
-    const auto [end, status] = std::from_chars(gold.data(), gold.data() + gold.size(), item.gold);
-    if (status != std::errc() || end != gold.data() + gold.size() || item.gold >= kEndings)
+    item.gold = parse_number<size_t>(gold).value_or(kEndings);
+    if (item.gold >= kEndings)
       throw error_in_line(file, number, fmt::format("'{}' is not the number of an ending, 0 to 3", gold));
     item.choices.assign(lines.begin() + static_cast<int64_t>(begin) + 2,
                         lines.begin() + static_cast<int64_t>(begin + kEndings) + 2);

@@ -2,14 +2,14 @@
 // 2018, arXiv 1804.09301), as GPT-3, Gopher and the harness ask it.
 #include <fmt/format.h>
 
-#include <charconv>
 #include <functional>
 #include <map>
 #include <set>
 
-#include "plumb/base/error.h"
-#include "plumb/base/text.h"
 #include "plumb/base/csv.h"
+#include "plumb/base/error.h"
+#include "plumb/base/parse_number.h"
+#include "plumb/base/text.h"
 #include "plumb/evaluate/item_files.h"
 #include "plumb/metrics/unicode.h"
 
@@ -67,10 +67,8 @@ std::map<std::string, std::string> majorities(const fs::path& file) {
   std::map<std::string, std::string> found;
   each_record(file, read_tsv(file), {"occupation", "bls_pct_female"}, [&](const std::vector<std::string>& columns) {
     const std::string& share = columns[1];
-    double percent = -1;
-    const auto [end, error] = std::from_chars(share.data(), share.data() + share.size(), percent);
-    if (error != std::errc() || end != share.data() + share.size() || !(percent >= 0 && percent <= 100))
-      throw Error(fmt::format("bls_pct_female = '{}' is not a percentage", share));
+    const double percent = parse_number<double>(share).value_or(-1);
+    if (!(percent >= 0 && percent <= 100)) throw Error(fmt::format("bls_pct_female = '{}' is not a percentage", share));
     if (!found.emplace(columns[0], percent >= 50 ? "female" : "male").second)
       throw Error(fmt::format("'{}' is listed twice", columns[0]));
   });
