@@ -183,15 +183,15 @@ py::dict judge_values(const ArmValues& values, const std::string& metric, bool l
                   "text"_a = verdicts_text(found));
 }
 
-/// (outcome, why). `reference`: docs/python.md.
+/// (outcome, whether the trial, of at most `most` steps, need not go on, why). `reference`: docs/python.md.
 py::tuple judge_trial(const std::vector<int64_t>& steps, const std::vector<double>& losses, int64_t warm_up,
-                      std::optional<double> reference, bool diverged) {
+                      int64_t most, std::optional<double> reference, bool diverged) {
   const double first = losses.at(0);
   const check::Judged judged =
       reference
           ? check::judge_losses(steps, losses, warm_up, {*reference, std::max(*reference, first), first}, diverged)
           : check::judge_fall(steps, losses, warm_up, diverged);
-  return py::make_tuple(to_string(judged.outcome), judged.reason);
+  return py::make_tuple(to_string(judged.outcome), judged.clear && most - warm_up <= check::kBriefTrial, judged.reason);
 }
 
 std::optional<double> critical_rate(double slope, const std::function<double(double)>& rise, double start) {
@@ -250,7 +250,7 @@ PYBIND11_MODULE(_plumb, module) {
              py::arg("margin"), py::arg("by_seed"), py::arg("planned_seeds"));
   py::class_<check::Budget>(module, "Budget").def(py::init(&budget_of), py::arg("text"), py::arg("steps"));
   module.def("judge_trial", &judge_trial, py::kw_only(), py::arg("steps"), py::arg("losses"), py::arg("warm_up"),
-             py::arg("reference"), py::arg("diverged"));
+             py::arg("most"), py::arg("reference"), py::arg("diverged"));
   module.def("critical_rate", &critical_rate, py::arg("slope"), py::arg("rise"), py::arg("start"));
   module.def("search_rates", &search_rates, py::kw_only(), py::arg("budget"), py::arg("spent"), py::arg("peak"),
              py::arg("warm_up"), py::arg("steps"), py::arg("reference"), py::arg("least_gain"), py::arg("clear_gain"),

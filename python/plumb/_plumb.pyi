@@ -74,9 +74,9 @@ class Budget:
 
     def __init__(self, text: str, steps: int) -> None: ...
 
-def judge_trial(*, steps: Sequence[int], losses: Sequence[float], warm_up: int, reference: float | None,
-                diverged: bool) -> tuple[str, str]:
-    """The outcome of a trial with these losses after these steps, and why."""
+def judge_trial(*, steps: Sequence[int], losses: Sequence[float], warm_up: int, most: int,
+                reference: float | None, diverged: bool) -> tuple[str, bool, str]:
+    """The outcome of a trial of at most `most` steps with these losses so far, whether it need not go on, and why."""
 
 def critical_rate(slope: float, rise: Callable[[float], float], start: float) -> float | None:
     """The rate at which a step no longer lowers the loss: slope is the derivative of the loss along the step, rise(rate) its

@@ -329,8 +329,8 @@ class _Run:
         fork, batches = self._fork(), iter(self._batches)
         _seed(seed)
         steps, losses, taken, diverged = [0], [self.first], 0, False
-        outcome, reason = "unknown", "ended before it could be told"
-        while taken < most and not diverged:
+        outcome, clear, reason = "unknown", False, "ended before it could be told"
+        while taken < most and not clear and not diverged:
             if time.perf_counter() - begin > seconds:
                 if outcome != "trains":
                     outcome, reason = "unknown", "ended before it could be told"
@@ -344,8 +344,8 @@ class _Run:
                 steps.append(taken)
                 losses.append(math.nan if diverged else self._probe(fork))
                 diverged = diverged or not math.isfinite(losses[-1])
-                outcome, reason = _plumb.judge_trial(
-                    steps=steps, losses=losses, warm_up=warm_up, reference=self._reference, diverged=diverged)
+                outcome, clear, reason = _plumb.judge_trial(
+                    steps=steps, losses=losses, warm_up=warm_up, most=most, reference=self._reference, diverged=diverged)
         batches.close()
         return json.dumps(dict(
             learning_rate=rate, warm_up=warm_up, seed=seed, outcome=outcome, reason=reason, steps=steps,

@@ -24,9 +24,9 @@ constexpr double kSure = 0.8;          // probability of a verdict
 /// Steps of a trial at its rate. Three or four trials find the edge, and the longer they are, the more they tell of the
 /// run: replayed on the runs of docs/check.md, more budget helps as longer trials, and not as more of 80 steps.
 int64_t steps_of_trial(int64_t budget, int64_t run) {
-  constexpr int64_t kLeast = 80, kThreeUpTo = 160;
-  const int64_t steps = std::max({kLeast, std::min(budget / 3, kThreeUpTo), budget / 4});
-  return std::min({steps, std::max(kLeast, run / 4), run});
+  constexpr int64_t kThreeUpTo = 160;
+  const int64_t steps = std::max({kBriefTrial, std::min(budget / 3, kThreeUpTo), budget / 4});
+  return std::min({steps, std::max(kBriefTrial, run / 4), run});
 }
 
 /// The search of one run's rates. The trials without warm-up and those with it share the budget.

@@ -68,18 +68,20 @@ Trial Trials::run(const TrialPlan& plan, int64_t steps) {
     judged = judge_losses(trial.steps, trial.losses, plan.warm_up, yardstick_, diverged);
   };
   look(0, false);
+  const bool brief = steps - plan.warm_up <= kBriefTrial;
   TrainHooks hooks;
   hooks.dry_pass = !tried_;
   tried_ = true;
   hooks.stop = [&] {
     if ((trainer.step() - first) % kEvery == 0) look(trainer.step() - first, false);
-    return trainer.step() - first >= steps || (stop_ && stop_());
+    return (judged.clear && brief) || trainer.step() - first >= steps || (stop_ && stop_());
   };
   const TrainResult result = trainer.run(hooks);
   const bool diverged = result.outcome == RunOutcome::diverged;
   if (diverged) look(trainer.step() - first, true);
   const bool cut = trainer.step() - first < steps && !diverged;
-  if (cut && judged.outcome != Outcome::trains) judged = {Outcome::unknown, false, "ended before it could be told"};
+  if (cut && judged.outcome != Outcome::trains)
+    judged = {Outcome::unknown, false, false, "ended before it could be told"};
   if (judged.on_plateau && !cut) {
     double loss = 0;
     trial.gradient_at_input =

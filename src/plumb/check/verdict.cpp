@@ -20,11 +20,13 @@ constexpr EnumNames<Outcome, 5> kOutcomeNames = {{{Outcome::trains, "trains"},
                                                   {Outcome::unmoved, "unmoved"},
                                                   {Outcome::unknown, "unknown"}}};
 
-constexpr int64_t kEnough = 20;   // steps, at the full rate, that show anything
-constexpr double kPlateau = 0.2;  // nats around the frequencies
-constexpr double kMargin = 0.1;   // nats below the frequencies of weights that know more
-constexpr int64_t kLast = 3;      // the losses that must each be lower than the one before
-constexpr double kFall = 0.03;    // nats that they fall in all, and less than which is no movement
+constexpr int64_t kEnough = 20;     // steps, at the full rate, that show anything
+constexpr int64_t kClear = 40;      // steps at the full rate after which a trial may end because it trains clearly
+constexpr double kClearGain = 0.3;  // nats below the frequencies that are clear
+constexpr double kPlateau = 0.2;    // nats around the frequencies
+constexpr double kMargin = 0.1;     // nats below the frequencies of weights that know more
+constexpr int64_t kLast = 3;        // the losses that must each be lower than the one before
+constexpr double kFall = 0.03;      // nats that they fall in all, and less than which is no movement
 
 /// Whether the last losses fall steadily, if slowly: a run at too low a rate, not one that is stuck.
 bool falls(const std::vector<double>& losses) {
@@ -56,18 +58,18 @@ Judged judge_losses(const std::vector<int64_t>& steps, const std::vector<double>
                         .diverged = diverged};
   const LearningJudgment judgment = judge_learning(curve);
   const int64_t at_rate = steps.back() - warm_up;
-  if (diverged) return {Outcome::fails, false, judgment.text};
+  if (diverged) return {Outcome::fails, false, false, judgment.text};
   if (at_rate < kEnough || std::ssize(losses) < kLast + 1)
-    return {Outcome::unknown, false, fmt::format("only {} steps", steps.back())};
+    return {Outcome::unknown, false, false, fmt::format("only {} steps", steps.back())};
   if (!knows && unmoved(losses)) {
-    return {Outcome::unmoved, false,
+    return {Outcome::unmoved, false, false,
             fmt::format("the loss has hardly moved in {} steps, from {:.2f} nats", steps.back(), losses.front())};
   }
   const bool stuck =
       judgment.learning == Learning::frequencies_only || judgment.learning == Learning::worse_than_uniform;
   const bool at_plateau = !knows && std::abs(losses.back() - yardstick.frequencies) < kPlateau;
   if (judgment.learning == Learning::unfinished || (stuck && falls(losses) && losses.back() < yardstick.first)) {
-    return {Outcome::slow, at_plateau,
+    return {Outcome::slow, false, at_plateau,
             fmt::format("the loss is {:.2f} nats after {} steps and still falling, against {:.2f} of the labels' "
                         "frequencies",
                         losses.back(), steps.back(), yardstick.frequencies)};
@@ -76,8 +78,11 @@ Judged judge_losses(const std::vector<int64_t>& steps, const std::vector<double>
                                ? fmt::format("the loss is {:.2f} nats after {} steps, against {:.2f} before the first",
                                              losses.back(), steps.back(), yardstick.first)
                                : judgment.text;
-  if (judgment.failed()) return {Outcome::fails, at_plateau && stuck, text};
-  return {Outcome::trains, false, text};
+  if (judgment.failed()) return {Outcome::fails, false, at_plateau && stuck, text};
+  const double gain = curve.frequencies - losses.back();
+  const bool clear =
+      !knows && at_rate >= kClear && falls(losses) && gain > std::min(kClearGain, 0.3 * curve.frequencies);
+  return {Outcome::trains, clear, false, text};
 }
 
 Judged judge_fall(const std::vector<int64_t>& steps, const std::vector<double>& losses, int64_t warm_up,

@@ -27,9 +27,15 @@ struct Yardstick {
 /// Losses by step, with the outcome that they show so far and why.
 struct Judged {
   Outcome outcome = Outcome::unknown;
+  bool clear = false;       // it trains by so much that a brief trial need not go on
   bool on_plateau = false;  // it knows no more than the frequencies yet: see judge_plateau
   std::string reason;
 };
+
+/// The steps of a trial at its rate with a small budget, and the least with any. One that is as brief ends once it is
+/// clear, as further trials then tell more than its other steps do; that of a larger budget goes on, since what trains
+/// for 40 steps may lose it by step 200.
+constexpr int64_t kBriefTrial = 80;
 
 /// Judges the losses of a trial, measured on the same examples at these steps, after a warm-up of `warm_up` steps.
 /// `diverged`: the trainer gave up.
