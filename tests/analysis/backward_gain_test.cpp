@@ -11,20 +11,14 @@
 #include "plumb/base/error.h"
 #include "plumb/nn/residual/residual.h"
 #include "support/batches.h"
+#include "support/small_model.h"
 
 namespace plumb {
 namespace {
 
 ModelConfig gain_model(const std::string& kind, const std::string& residual, int64_t layers = 2) {
-  ModelConfig config;
-  config.kind = kind;
+  ModelConfig config = test::small_model(kind, layers);
   config.residual = residual;
-  config.d_model = 4;
-  config.feed_forward = 6;
-  config.heads = 2;
-  config.encoder_layers = config.decoder_layers = layers;
-  config.source_vocabulary = config.target_vocabulary = 9;
-  if (kind == "encoder") config.labels = 3;
   return config;
 }
 

@@ -9,6 +9,7 @@
 #include "plumb/model/encoder_decoder.h"
 #include "support/batches.h"
 #include "support/gradcheck.h"
+#include "support/small_model.h"
 
 namespace plumb {
 namespace {
@@ -40,21 +41,14 @@ TEST(Collapse, PredictionIsThatOfASumOfIndependentTerms) {
 }
 
 TEST(Collapse, MeasuresTheStreamOfEverySubLayer) {
-  ModelConfig config;
-  config.d_model = 8;
-  config.feed_forward = 12;
-  config.heads = 2;
-  config.encoder_layers = 2;
-  config.decoder_layers = 1;
-  config.source_vocabulary = config.target_vocabulary = 20;
-  EncoderDecoder model(config, at::kDouble);
+  EncoderDecoder model(test::small_model("encoder-decoder"), at::kDouble);
   model.initialize(1);
   std::vector<Batch> batches(2);
   append(batches[0], std::vector<int32_t>{4, 5, 6}, std::vector<int32_t>{7, 8}, 0);
-  append(batches[1], std::vector<int32_t>{9, 10}, std::vector<int32_t>{11, 12, 13}, 1);
+  append(batches[1], std::vector<int32_t>{9, 10}, std::vector<int32_t>{11, 5, 6}, 1);
   const CollapseProfile profile = measure_collapse(model, batches);
   ASSERT_EQ(profile.encoder.size(), 4U);
-  ASSERT_EQ(profile.decoder.size(), 3U);
+  ASSERT_EQ(profile.decoder.size(), 6U);
   EXPECT_EQ(profile.encoder[3].id, (LayerId{StackKind::encoder, 1, SubLayerKind::feed_forward}));
 
   // The third sub-layer of the encoder, in plain loops.
@@ -88,14 +82,8 @@ TEST(Collapse, MeasuresTheStreamOfEverySubLayer) {
 }
 
 std::unique_ptr<Model> decoder_of(const std::string& residual) {
-  ModelConfig config;
-  config.kind = "decoder";
+  ModelConfig config = test::small_model("decoder", 3);
   config.residual = residual;
-  config.d_model = 8;
-  config.feed_forward = 12;
-  config.heads = 2;
-  config.decoder_layers = 3;
-  config.target_vocabulary = 20;
   std::unique_ptr<Model> model = make_model(config, at::kDouble);
   model->initialize(1);
   return model;

@@ -9,6 +9,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/random.h"
 #include "support/batches.h"
+#include "support/small_model.h"
 
 namespace plumb {
 namespace {
@@ -86,13 +87,8 @@ TEST(ScalingExponent, IsRarelyWrongAboutNoise) {
 }
 
 TEST(Coordinates, AreThoseOfATrainingLoop) {
-  ModelConfig config;
+  ModelConfig config = test::small_model("encoder-decoder", 1);
   config.residual = "residual-dual";  // of two streams, the first is measured
-  config.d_model = 8;
-  config.feed_forward = 12;
-  config.heads = 2;
-  config.encoder_layers = config.decoder_layers = 1;
-  config.source_vocabulary = config.target_vocabulary = 12;
   std::vector<Batch> steps(2);
   append(steps[0], std::vector<int32_t>{4, 5, 6}, std::vector<int32_t>{7, 8}, 0);
   append(steps[1], std::vector<int32_t>{9, 10}, std::vector<int32_t>{11, 4, 5}, 1);

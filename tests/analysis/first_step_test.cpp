@@ -18,6 +18,7 @@
 #include "plumb/train/trainer.h"
 #include "support/batches.h"
 #include "support/paths.h"
+#include "support/small_model.h"
 #include "support/test_names.h"
 #include "train/copy_task.h"
 
@@ -25,14 +26,9 @@ namespace plumb {
 namespace {
 
 std::unique_ptr<Model> step_model(const std::string& residual, int64_t layers = 2) {
-  ModelConfig config;
+  ModelConfig config = test::small_model("encoder-decoder", layers);
   config.residual = residual;
   config.activation = "gelu";  // smooth, for differences
-  config.d_model = 8;
-  config.feed_forward = 10;
-  config.heads = 2;
-  config.encoder_layers = config.decoder_layers = layers;
-  config.source_vocabulary = config.target_vocabulary = 11;
   std::unique_ptr<Model> model = make_model(config, at::kDouble);
   model->initialize(7);
   return model;

@@ -25,6 +25,7 @@
 #include "plumb/data/prepare_synthetic.h"
 #include "plumb/task/baseline.h"
 #include "support/paths.h"
+#include "support/text_lines.h"
 
 namespace plumb::test {
 
@@ -107,15 +108,9 @@ class SyntheticData {
 
   /// Of Greek text, none of whose letters occur in English.
   static std::filesystem::path foreign_tokenizer(const std::filesystem::path& out) {
-    TextOptions options;
-    options.block = 0;
-    options.tokenizer.vocabulary = 60;
-    TextCorpora corpora;
-    for (int i = 0; i < 40; ++i)
-      corpora.train.push_back(i % 2 == 0 ? "η μικρή γάτα βλέπει το σπίτι" : "ο μεγάλος σκύλος κοιμάται");
-    corpora.valid = {"η γάτα κοιμάται"};
     const std::filesystem::path greek = out.string() + ".greek";
-    prepare_text_lines(corpora, options, greek);
+    prepare_lines(greek, in_turn(40, {"η μικρή γάτα βλέπει το σπίτι", "ο μεγάλος σκύλος κοιμάται"}),
+                  {"η γάτα κοιμάται"}, 0, 60);
     return greek;
   }
 

@@ -24,6 +24,22 @@ class BatchPlanOf : public testing::Test {
   }
   static Batches all_of(const BatchPlan& plan) { return plan.batches(0, plan.size()); }
 
+  /// The examples of all batches in ascending order. Expects that each batch has 100 tokens at most.
+  std::vector<int64_t> examples_that_fit(const BatchPlan& plan) const {
+    std::vector<int64_t> seen;
+    for (const auto& batch : all_of(plan)) {
+      ExampleCost sum;
+      for (const int64_t i : batch) {
+        sum.source += costs_[static_cast<size_t>(i)].source;
+        sum.target += costs_[static_cast<size_t>(i)].target;
+        seen.push_back(i);
+      }
+      EXPECT_LE(sum.larger(), 100);
+    }
+    std::sort(seen.begin(), seen.end());
+    return seen;
+  }
+
   std::vector<ExampleCost> costs_;
 };
 
@@ -38,17 +54,7 @@ TEST_F(BatchPlanOf, UpToItsLimitIsThePlanOfTheWhole) {
 TEST_F(BatchPlanOf, WindowsHaveEveryExampleOnceInBatchesThatFit) {
   const BatchPlan plan(costs_, {.tokens = 100, .seed = 3, .largest = 1002, .window = 100}, 2);
   EXPECT_EQ(plan.windows(), 11);
-  std::vector<int64_t> seen;
-  for (const auto& batch : all_of(plan)) {
-    ExampleCost sum;
-    for (const int64_t i : batch) {
-      sum.source += costs_[static_cast<size_t>(i)].source;
-      sum.target += costs_[static_cast<size_t>(i)].target;
-      seen.push_back(i);
-    }
-    EXPECT_LE(sum.larger(), 100);
-  }
-  std::sort(seen.begin(), seen.end());
+  const std::vector<int64_t> seen = examples_that_fit(plan);
   ASSERT_EQ(seen.size(), costs_.size());
   for (size_t i = 0; i < seen.size(); ++i) EXPECT_EQ(seen[i], static_cast<int64_t>(i));
 }
@@ -105,18 +111,9 @@ TEST_F(BatchPlanOf, AMixtureHasItsDrawsInBatchesThatFit) {
     for (const int64_t epoch : {0, 1, 5}) {
       const BatchPlan plan(costs_, settings, epoch);
       EXPECT_EQ(plan.windows(), largest > 0 ? 1 : 5);
-      std::vector<int64_t> seen, expected;
-      for (const auto& batch : all_of(plan)) {
-        ExampleCost sum;
-        for (const int64_t i : batch) {
-          sum.source += costs_[static_cast<size_t>(i)].source;
-          sum.target += costs_[static_cast<size_t>(i)].target;
-          seen.push_back(i);
-        }
-        EXPECT_LE(sum.larger(), 100);
-      }
+      const std::vector<int64_t> seen = examples_that_fit(plan);
+      std::vector<int64_t> expected;
       for (int64_t draw = 0; draw < 1003; ++draw) expected.push_back(mixture.example(epoch, draw));
-      std::sort(seen.begin(), seen.end());
       std::sort(expected.begin(), expected.end());
       EXPECT_EQ(seen, expected) << epoch;
       const auto of_large = std::lower_bound(seen.begin(), seen.end(), 900) - seen.begin();

@@ -14,6 +14,8 @@
 #include "plumb/model/encoder_decoder.h"
 #include "support/batches.h"
 #include "support/errors.h"
+#include "support/gradcheck.h"
+#include "support/small_model.h"
 
 namespace plumb {
 namespace {
@@ -22,19 +24,12 @@ using Ids = std::vector<int32_t>;
 
 /// A model whose next tokens depend strongly on source and prefix.
 EncoderDecoder random_model(uint64_t seed, int64_t vocabulary = 7, const std::string& positions = "sinusoidal") {
-  ModelConfig config;
-  config.d_model = 8;
-  config.feed_forward = 16;
-  config.heads = 2;
-  config.encoder_layers = config.decoder_layers = 2;
-  config.source_vocabulary = config.target_vocabulary = vocabulary;
+  ModelConfig config = test::small_model("encoder-decoder", 2, vocabulary);
   config.share_embeddings = "none";
   config.positions = positions;
   config.max_positions = 9;
   EncoderDecoder model(config, at::kDouble);
-  Random random(seed, "beam search test");
-  const Tensor flat = model.parameters().flat();
-  for (int64_t i = 0; i < flat.numel(); ++i) flat.data_ptr<double>()[i] = 0.5 * random.normal();
+  model.parameters().flat().copy_(testing::random_tensor({model.parameters().count()}, seed, 0.5));
   return model;
 }
 

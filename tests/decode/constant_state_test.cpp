@@ -7,6 +7,7 @@
 #include "plumb/model/capabilities.h"
 #include "plumb/model/model.h"
 #include "plumb/nn/attention/attention.h"
+#include "support/small_model.h"
 
 namespace plumb {
 namespace {
@@ -44,14 +45,8 @@ Operations operations_of(const Work& work) {
 }
 
 ModelConfig small_decoder() {
-  ModelConfig config;
-  config.kind = "decoder";
+  ModelConfig config = test::small_model("decoder");
   config.positions = "none";
-  config.d_model = 8;
-  config.feed_forward = 8;
-  config.heads = 2;
-  config.decoder_layers = 2;
-  config.target_vocabulary = 11;
   return config;
 }
 
@@ -102,15 +97,7 @@ TEST(ConstantState, OfEveryFastWeight) {
   }
 }
 
-TEST(ConstantState, OfRecurrentLayers) {
-  ModelConfig config;
-  config.kind = "awd-lstm";
-  config.target_vocabulary = 11;
-  config.embedding_size = 8;
-  config.hidden_size = 12;
-  config.layers = 2;
-  expect_constant(config);
-}
+TEST(ConstantState, OfRecurrentLayers) { expect_constant(test::small_model("awd-lstm")); }
 
 TEST(ConstantState, IsNotThatOfSoftmax) {
   const std::unique_ptr<Model> model = make_model(small_decoder());

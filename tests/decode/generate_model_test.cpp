@@ -1,9 +1,10 @@
 // Generation from real models: incremental decoding compared with rereading the whole sequence for every token.
 #include <gtest/gtest.h>
 
-#include "plumb/base/random.h"
 #include "plumb/decode/generate.h"
 #include "plumb/model/model.h"
+#include "support/gradcheck.h"
+#include "support/small_model.h"
 
 namespace plumb {
 namespace {
@@ -11,20 +12,11 @@ namespace {
 using Ids = std::vector<int32_t>;
 
 std::unique_ptr<Model> random_model(const std::string& attention, const std::string& positions) {
-  ModelConfig config;
-  config.kind = "decoder";
+  ModelConfig config = test::small_model("decoder", 2, 15);
   config.attention = attention;
   config.positions = positions;
-  config.max_positions = 20;
-  config.d_model = 12;
-  config.feed_forward = 16;
-  config.heads = 2;
-  config.decoder_layers = 2;
-  config.target_vocabulary = 15;
   std::unique_ptr<Model> model = make_model(config, at::kDouble);
-  Random random(3, "generate model test");
-  const Tensor flat = model->parameters().flat();
-  for (int64_t i = 0; i < flat.numel(); ++i) flat.data_ptr<double>()[i] = 0.4 * random.normal();
+  model->parameters().flat().copy_(testing::random_tensor({model->parameters().count()}, 3, 0.4));
   return model;
 }
 

@@ -13,26 +13,21 @@
 #include "plumb/nn/attention/dpfp.h"
 #include "plumb/nn/norm/norm.h"
 #include "support/batches.h"
+#include "support/gradcheck.h"
+#include "support/small_model.h"
 
 namespace plumb {
 namespace {
 
 /// Random everywhere, including gains and biases: a parameter left at 0 or 1 would hide a mistake.
 void fill(const Model& model) {
-  Random random(5, "incremental test");
-  const Tensor flat = model.parameters().flat();
-  for (int64_t i = 0; i < flat.numel(); ++i) flat.data_ptr<double>()[i] = 0.3 * random.normal();
+  model.parameters().flat().copy_(testing::random_tensor({model.parameters().count()}, 5, 0.3));
 }
 
 ModelConfig small() {
-  ModelConfig config;
-  config.d_model = 12;
-  config.feed_forward = 20;
-  config.heads = 2;
-  config.encoder_layers = 2;
+  ModelConfig config = test::small_model("encoder-decoder");
+  config.d_model = 12;  // heads of six elements, not a whole vector
   config.decoder_layers = 3;
-  config.source_vocabulary = config.target_vocabulary = 11;
-  config.max_positions = 24;
   return config;
 }
 

@@ -9,14 +9,15 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
-#include "plumb/base/random.h"
 #include "plumb/data/directory.h"
 #include "plumb/data/prepare.h"
 #include "plumb/model/encoder_decoder.h"
 #include "plumb/ops/packed_linear.h"
 #include "plumb/ops/threads.h"
 #include "support/contains.h"
+#include "support/gradcheck.h"
 #include "support/paths.h"
+#include "support/small_model.h"
 
 namespace plumb {
 namespace {
@@ -40,17 +41,10 @@ class Translate : public ::testing::Test {
   }
 
   static EncoderDecoder random_model(int64_t vocabulary) {
-    ModelConfig config;
-    config.d_model = 8;
-    config.feed_forward = 16;
-    config.heads = 2;
-    config.encoder_layers = config.decoder_layers = 1;
-    config.source_vocabulary = config.target_vocabulary = vocabulary;
+    ModelConfig config = test::small_model("encoder-decoder", 1, vocabulary);
     config.share_embeddings = "none";
     EncoderDecoder model(config, at::kDouble);
-    Random random(1, "translate test");
-    const Tensor flat = model.parameters().flat();
-    for (int64_t i = 0; i < flat.numel(); ++i) flat.data_ptr<double>()[i] = 0.5 * random.normal();
+    model.parameters().flat().copy_(testing::random_tensor({model.parameters().count()}, 1, 0.5));
     return model;
   }
 

@@ -10,7 +10,7 @@ namespace plumb {
 namespace {
 
 using test::on;
-using test::tiny;
+using test::small_model;
 
 class DecodingOnDevices : public test::OnEachDevice {};
 INSTANTIATE_ON_DEVICES(DecodingOnDevices);
@@ -18,7 +18,7 @@ INSTANTIATE_ON_DEVICES(DecodingOnDevices);
 TEST_P(DecodingOnDevices, DecodesTheSame) {
   for (const std::string attention : {"softmax", "linear", "delta"}) {
     for (const std::string position : {"sinusoidal", "rotary"}) {
-      ModelConfig config = tiny();
+      ModelConfig config = small_model("encoder-decoder", 1);
       config.attention = attention;
       config.positions = position;
       const auto translated = [&] {
@@ -29,7 +29,7 @@ TEST_P(DecodingOnDevices, DecodesTheSame) {
         return beam_search(*model->translates(), {{4, 5, 6}, {9}, {4, 4, 7, 8}}, options);
       };
       EXPECT_EQ(on(GetParam(), translated), translated()) << attention << ", " << position;
-      config = tiny("decoder");
+      config = small_model("decoder", 1);
       config.attention = attention;
       config.positions = position;
       const auto generated = [&] {
@@ -48,7 +48,7 @@ TEST_P(DecodingOnDevices, DecodesTheSame) {
 }
 
 TEST_P(DecodingOnDevices, DecodesInEveryPrecision) {
-  ModelConfig config = tiny();
+  ModelConfig config = small_model("encoder-decoder", 1);
   for (const std::string precision : {"float32", "bf16", "int8"}) {
     const auto translated = [&] {
       const std::unique_ptr<Model> model = make_model(config);

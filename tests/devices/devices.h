@@ -1,4 +1,4 @@
-// Shared by tests on every device: the devices, and a tiny model with a batch.
+// Shared by tests on every device: the devices, and a batch for small_model.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,6 +10,7 @@
 #include "plumb/ops/device.h"
 #include "simulated_device.h"
 #include "support/batches.h"
+#include "support/small_model.h"
 
 namespace plumb::test {
 
@@ -37,22 +38,6 @@ auto on(const at::Device& device, const Work& work) {
 inline void expect_close(const Tensor& found, const Tensor& expected, double tolerance, const std::string& what) {
   ASSERT_EQ(found.sizes(), expected.sizes()) << what;
   EXPECT_TRUE(at::allclose(found, expected, tolerance, tolerance)) << what << ": by " << (found - expected).abs().max();
-}
-
-inline ModelConfig tiny(const std::string& kind = "encoder-decoder") {
-  ModelConfig config;
-  config.kind = kind;
-  config.d_model = 8;
-  config.feed_forward = 12;
-  config.heads = 2;
-  config.encoder_layers = config.decoder_layers = 1;
-  config.source_vocabulary = config.target_vocabulary = 12;
-  config.max_positions = 16;
-  if (kind == "encoder") config.labels = 3;
-  config.embedding_size = 8;
-  config.hidden_size = 12;
-  config.layers = 2;
-  return config;
 }
 
 inline Batch batch_for(const std::string& kind) {

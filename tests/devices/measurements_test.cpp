@@ -13,13 +13,13 @@ namespace {
 
 using test::batch_for;
 using test::on;
-using test::tiny;
+using test::small_model;
 
 class MeasurementsOnDevices : public test::OnEachDevice {};
 INSTANTIATE_ON_DEVICES(MeasurementsOnDevices);
 
 TEST_P(MeasurementsOnDevices, CurvatureAndProbe) {
-  const ModelConfig config = tiny();
+  const ModelConfig config = small_model("encoder-decoder", 1);
   const std::vector<Batch> batches = {batch_for(config.kind)};
   SpectrumOptions options;
   options.steps = 6;
@@ -52,7 +52,7 @@ TEST_P(MeasurementsOnDevices, CurvatureAndProbe) {
 
 TEST_P(MeasurementsOnDevices, GraphsAreKeptWithinTheirBudgetOfTheDevicesMemory) {
   const ops::DefaultDevice guard(GetParam());
-  const std::unique_ptr<Model> model = make_model(tiny(), at::kDouble);
+  const std::unique_ptr<Model> model = make_model(small_model("encoder-decoder", 1), at::kDouble);
   model->initialize(5);
   const auto kept = [&](int64_t budget) {
     HessianOptions options;

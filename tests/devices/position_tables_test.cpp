@@ -12,7 +12,7 @@
 namespace plumb {
 namespace {
 
-using test::tiny;
+using test::small_model;
 
 /// Counts LibTorch's calls of cos, which position tables are computed with.
 class CosineCounter {
@@ -37,8 +37,7 @@ class CosineCounter {
 
 TEST(PositionTables, AreMadeAFewTimesHoweverLongOneDecodes) {
   for (const std::string position : {"sinusoidal", "rotary"}) {
-    ModelConfig config = tiny("decoder");
-    config.decoder_layers = 3;
+    ModelConfig config = small_model("decoder", 3);
     config.positions = position;
     const std::unique_ptr<Model> model = make_model(config);
     model->initialize(1);

@@ -4,33 +4,38 @@
 #include <filesystem>
 
 #include "devices.h"
-#include "plumb/data/directory.h"
 #include "plumb/io/safetensors.h"
 #include "plumb/nn/attention/attention.h"
 #include "plumb/ops/index.h"
 #include "plumb/train/trainer.h"
-#include "support/paths.h"
 #include "train/copy_task.h"
 
 namespace plumb {
 namespace {
 
 using test::on;
-using test::tiny;
+using test::small_model;
 
-class RunsOnDevices : public test::OnEachDevice {};
+class CopyRunsOnDevices : protected test::CopyTaskFolder {
+ protected:
+  CopyRunsOnDevices() {
+    run_.model.dropout = 0.1;
+    run_.train.clip_norm = 1;
+  }
+};
+
+class RunsOnDevices : public test::OnEachDevice, protected CopyRunsOnDevices {};
 INSTANTIATE_ON_DEVICES(RunsOnDevices);
 
 TEST_P(RunsOnDevices, WhatOneSavesTheOtherLoads) {
-  const test::TemporaryDirectory directory;
   const auto made = [&](const at::Device& device, uint64_t seed) {
     const ops::DefaultDevice guard(device);
-    std::unique_ptr<Model> model = make_model(tiny(), at::kDouble);
+    std::unique_ptr<Model> model = make_model(small_model("encoder-decoder", 1), at::kDouble);
     model->initialize(seed);
     return model;
   };
   const auto there = made(GetParam(), 1), here = made(at::kCPU, 2);
-  const auto file = directory / "model.safetensors";
+  const auto file = folder_ / "model.safetensors";
   save_safetensors(file, named_values(there->parameters()));
   load_parameters(here->parameters(), load_safetensors(file), "file");
   EXPECT_TRUE(here->parameters().flat().equal(there->parameters().flat().cpu()));
@@ -41,20 +46,13 @@ TEST_P(RunsOnDevices, WhatOneSavesTheOtherLoads) {
 }
 
 TEST_P(RunsOnDevices, TrainsARunTheSame) {
-  const test::TemporaryDirectory directory;
-  test::make_copy_task(directory / "data");
-  RunConfig run = test::copy_run(directory / "data");
-  run.model.dropout = 0.1;
-  run.train.clip_norm = 1;
-  run.train.steps = 10;
+  run_.train.steps = 10;
   const auto trained = [&](const std::string& name, bool resumed) {
-    const std::unique_ptr<Task> task = make_task({}, DataDirectory::open(run.data), run.model.kind);
-    ModelConfig config = run.model;
-    task->complete(config);
-    const std::unique_ptr<Model> model = make_model(config, at::kDouble);
+    const std::unique_ptr<Task> task = completed_task();
+    const std::unique_ptr<Model> model = make_model(run_.model, at::kDouble);
     model->initialize(1);
-    Trainer trainer(*model, run.train, *task);
-    const auto checkpoint = directory / name;
+    Trainer trainer(*model, run_.train, *task);
+    const auto checkpoint = folder_ / name;
     if (resumed) trainer.load(checkpoint);
     TrainHooks hooks;
     std::filesystem::create_directories(checkpoint);
@@ -78,26 +76,21 @@ TEST_P(RunsOnDevices, TrainsARunTheSame) {
   EXPECT_NEAR(*moved.valid_nll(), *expected.valid_nll(), 1e-7);
 }
 
-TEST(SimulatedDevice, AStepOfTrainingReadsItOnceAndABatchCrossesOnce) {
+class SimulatedDevice : public ::testing::Test, protected CopyRunsOnDevices {};
+
+TEST_F(SimulatedDevice, AStepOfTrainingReadsItOnceAndABatchCrossesOnce) {
   const at::Device device = test::simulated_device();
   if (test::other_devices().front() != device) GTEST_SKIP() << "hide the GPU (CUDA_VISIBLE_DEVICES=) to simulate one";
   const ops::DefaultDevice guard(device);
-  const test::TemporaryDirectory directory;
-  test::make_copy_task(directory / "data");
-  RunConfig run = test::copy_run(directory / "data");
-  run.model.dropout = 0.1;
-  run.train.clip_norm = 1;
-  run.train.validate_every = 1000;
-  run.train.steps = 8;
+  run_.train.validate_every = 1000;
+  run_.train.steps = 8;
   const auto uploads_with = [&](const std::string& attention, int64_t layers) {
-    const std::unique_ptr<Task> task = make_task({}, DataDirectory::open(run.data), run.model.kind);
-    ModelConfig config = run.model;
-    config.attention = attention;
-    config.encoder_layers = config.decoder_layers = layers;
-    task->complete(config);
-    const std::unique_ptr<Model> model = make_model(config);
+    run_.model.attention = attention;
+    run_.model.encoder_layers = run_.model.decoder_layers = layers;
+    const std::unique_ptr<Task> task = completed_task();
+    const std::unique_ptr<Model> model = make_model(run_.model);
     model->initialize(1);
-    Trainer trainer(*model, run.train, *task);
+    Trainer trainer(*model, run_.train, *task);
     int64_t uploads = 0;
     // Evicts earlier uploads from the cache with other ids.
     for (int64_t i = 0; i < 300; ++i) (void)ops::index_beside(model->parameters().flat(), {i, layers});
@@ -105,10 +98,10 @@ TEST(SimulatedDevice, AStepOfTrainingReadsItOnceAndABatchCrossesOnce) {
     TrainHooks hooks;
     hooks.stop = [&] {
       uploads = test::traffic().uploads;
-      if (trainer.step() < run.train.steps.in_steps()) {
+      if (trainer.step() < run_.train.steps.in_steps()) {
         EXPECT_EQ(test::traffic().reads, trainer.step());
       }
-      return trainer.step() == run.train.steps.in_steps() - 1;
+      return trainer.step() == run_.train.steps.in_steps() - 1;
     };
     test::traffic().uploads = 0;
     trainer.run(hooks);

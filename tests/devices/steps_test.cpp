@@ -23,7 +23,7 @@ namespace {
 using test::batch_for;
 using test::expect_close;
 using test::on;
-using test::tiny;
+using test::small_model;
 
 class StepsOnDevices : public test::OnEachDevice {};
 INSTANTIATE_ON_DEVICES(StepsOnDevices);
@@ -98,7 +98,7 @@ TEST_P(StepsOnDevices, EveryAttentionTrainsWithEveryPositionEncoding) {
   size_t i = 0;
   for (const std::string& attention : attentions().names()) {
     for (const std::string& position : positions().names()) {
-      ModelConfig config = tiny(nth(kinds, i));
+      ModelConfig config = small_model(nth(kinds, i), 1);
       config.attention = attention;
       config.positions = position;
       config.activation = nth(activations, i);
@@ -115,7 +115,7 @@ TEST_P(StepsOnDevices, EveryResidualSchemeTrainsWithEveryNorm) {
   size_t i = 0;
   for (const std::string& residual : residual_schemes().names()) {
     for (const std::string& norm : norms().names()) {
-      ModelConfig config = tiny(i % 2 == 0 ? "encoder-decoder" : "decoder");
+      ModelConfig config = small_model(i % 2 == 0 ? "encoder-decoder" : "decoder", 1);
       config.residual = residual;
       config.norm = norm;
       config.initialization = nth(initializations_known, i);
@@ -125,10 +125,10 @@ TEST_P(StepsOnDevices, EveryResidualSchemeTrainsWithEveryNorm) {
   }
 }
 
-TEST_P(StepsOnDevices, TheRecurrentModelTrains) { expect_same_step(GetParam(), tiny("awd-lstm"), "adam"); }
+TEST_P(StepsOnDevices, TheRecurrentModelTrains) { expect_same_step(GetParam(), small_model("awd-lstm"), "adam"); }
 
 TEST_P(StepsOnDevices, WhatElseABlockMayHave) {
-  ModelConfig config = tiny();
+  ModelConfig config = small_model("encoder-decoder", 1);
   config.kv_heads = 1;
   config.qk_norm = "rmsnorm";
   config.value_residual = config.attention_gate = config.parallel = config.embedding_norm = config.output_bias = true;
@@ -136,7 +136,7 @@ TEST_P(StepsOnDevices, WhatElseABlockMayHave) {
   config.share_embeddings = "all";
   expect_same_step(GetParam(), config, "adam");
   for (const std::string& pooling : poolings().names()) {
-    config = tiny("encoder");
+    config = small_model("encoder", 1);
     config.pooling = pooling;
     if (pooling == "none") continue;
     config.pooler = true;

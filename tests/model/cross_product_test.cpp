@@ -20,20 +20,16 @@
 #include "support/batches.h"
 #include "support/gradcheck.h"
 #include "support/paths.h"
+#include "support/small_model.h"
 
 namespace plumb {
 namespace {
 
 ModelConfig small(const std::string& residual, const std::string& norm, const std::string& attention) {
-  ModelConfig config;
+  ModelConfig config = test::small_model("encoder-decoder", residual == "mix-ln" ? 4 : 2);  // so that one is Post-LN
   config.residual = residual;
   config.norm = norm;
   config.attention = attention;
-  config.d_model = 8;
-  config.feed_forward = 12;
-  config.heads = 2;
-  config.encoder_layers = config.decoder_layers = residual == "mix-ln" ? 4 : 2;  // so that one is Post-LN
-  config.source_vocabulary = config.target_vocabulary = 12;
   return config;
 }
 

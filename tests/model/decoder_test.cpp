@@ -15,22 +15,12 @@
 #include "support/batches.h"
 #include "support/gradcheck.h"
 #include "support/paths.h"
+#include "support/small_model.h"
 
 namespace plumb {
 namespace {
 
-ModelConfig small(const std::string& kind) {
-  ModelConfig config;
-  config.kind = kind;
-  config.d_model = 8;
-  config.feed_forward = 12;
-  config.heads = 2;
-  config.encoder_layers = 1;
-  config.decoder_layers = 2;
-  config.source_vocabulary = config.target_vocabulary = 11;
-  config.max_positions = 16;
-  return config;
-}
+using test::small_model;
 
 Batch small_batch() {
   Batch batch;
@@ -40,7 +30,7 @@ Batch small_batch() {
 }
 
 TEST(Decoder, HasTheParametersOfADecoderWithoutCrossAttention) {
-  const Decoder model(small("decoder"));
+  const Decoder model(small_model("decoder"));
   std::vector<std::string> names;
   for (const Parameter& parameter : model.parameters().all()) names.push_back(parameter.name);
   EXPECT_EQ(names.front(), "tgt_embed.weight");
@@ -53,15 +43,15 @@ TEST(Decoder, HasTheParametersOfADecoderWithoutCrossAttention) {
 }
 
 TEST(Decoder, IsAModelOfItsKindAlone) {
-  EXPECT_THROW(Decoder{small("encoder-decoder")}, Error);
-  ModelConfig config = small("decoder");
+  EXPECT_THROW(Decoder{small_model("encoder-decoder")}, Error);
+  ModelConfig config = small_model("decoder");
   config.source_vocabulary = 0;  // unused
   EXPECT_NO_THROW(make_model(config));
 }
 
 TEST(Decoder, LooksBackOnly) {
   for (const std::string& attention : attentions().names()) {
-    ModelConfig config = small("decoder");
+    ModelConfig config = small_model("decoder");
     config.attention = attention;
     Decoder model(config, at::kDouble);
     model.initialize(1);
@@ -78,7 +68,7 @@ TEST(Decoder, LooksBackOnly) {
 
 TEST(Decoder, SequencesDoNotSeeOneAnother) {
   for (const std::string& attention : attentions().names()) {
-    ModelConfig config = small("decoder");
+    ModelConfig config = small_model("decoder");
     config.attention = attention;
     Decoder model(config, at::kDouble);
     model.initialize(1);
@@ -91,7 +81,7 @@ TEST(Decoder, SequencesDoNotSeeOneAnother) {
 
 /// x + attention(norm(x)) + feed_forward(norm(x)), then the last norm.
 TEST(Decoder, ParallelSubLayersReadTheSame) {
-  ModelConfig config = small("decoder");
+  ModelConfig config = small_model("decoder");
   config.decoder_layers = 1;
   config.parallel = true;
   config.share_embeddings = "none";
@@ -128,7 +118,7 @@ TEST(Decoder, ParallelSubLayersReadTheSame) {
 }
 
 TEST(Decoder, EmbeddingFactorMultipliesTokensAlone) {
-  ModelConfig config = small("decoder");
+  ModelConfig config = small_model("decoder");
   config.positions = "learned";
   const auto input = [&](double factor) {
     config.embedding_factor = factor;
@@ -215,7 +205,7 @@ TEST_P(DecoderCrossProduct, OfAttentionAndPositionsInBothKindsOfModel) {
       const bool biased = encoding == "alibi" || encoding == "t5" || encoding == "transformer-xl";
       for (const char* qk_norm : {"none", "layernorm"}) {
         SCOPED_TRACE(fmt::format("{} {} {}", kind, encoding, qk_norm));
-        ModelConfig config = small(kind);
+        ModelConfig config = small_model(kind);
         config.attention = attention;
         config.positions = encoding;
         config.qk_norm = qk_norm;
@@ -241,7 +231,7 @@ TEST_P(DecoderCrossProduct, OfAttentionAndTheOptionsOfBlocks) {
           "attention_bias = \"none\"\nembedding_norm = true\nembedding_factor = 1.0",
           "positions = \"rotary\"\n[model.rotary]\ninterleaved = false\nfeatures = 2"}) {
       SCOPED_TRACE(fmt::format("{} {}", kind, options));
-      ModelConfig config = small(kind);
+      ModelConfig config = small_model(kind);
       config.attention = attention;
       config.activation = "gelu";
       // All rotations: every query shares features with some key, so nothing is divided by rounding errors.

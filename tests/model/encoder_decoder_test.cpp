@@ -4,19 +4,15 @@
 #include <gtest/gtest.h>
 
 #include "support/errors.h"
+#include "support/small_model.h"
 
 namespace plumb {
 namespace {
 
 ModelConfig mixed_model(const std::string& encoder, const std::string& decoder) {
-  ModelConfig config;
+  ModelConfig config = test::small_model("encoder-decoder");
   config.residual = decoder;
   config.encoder_residual = encoder;
-  config.d_model = 8;
-  config.feed_forward = 12;
-  config.heads = 2;
-  config.encoder_layers = config.decoder_layers = 2;
-  config.source_vocabulary = config.target_vocabulary = 11;
   return config;
 }
 

@@ -11,26 +11,10 @@
 #include "plumb/nn/norm/norm.h"
 #include "plumb/nn/residual/residual.h"
 #include "support/batches.h"
+#include "support/small_model.h"
 
 namespace plumb {
 namespace {
-
-ModelConfig small(const std::string& kind) {
-  ModelConfig config;
-  config.kind = kind;
-  config.d_model = 8;
-  config.feed_forward = 12;
-  config.heads = 2;
-  config.encoder_layers = kind == "decoder" ? 0 : 2;
-  config.decoder_layers = kind == "encoder" ? 0 : 2;
-  config.source_vocabulary = config.target_vocabulary = 11;
-  config.max_positions = 12;
-  config.labels = kind == "encoder" ? 3 : 0;
-  config.embedding_size = 8;
-  config.hidden_size = 10;
-  config.layers = 2;
-  return config;
-}
 
 Batch batch_of(const Model& model) {
   Batch batch;
@@ -74,7 +58,7 @@ TEST(DamagedParameters, AreSeenInTheLossOfEveryKind) {
   for (const char* kind : {"encoder-decoder", "decoder", "encoder", "awd-lstm"}) {
     for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
       SCOPED_TRACE(kind);
-      expect_seen(small(kind), type);
+      expect_seen(test::small_model(kind), type);
     }
   }
 }
@@ -83,7 +67,7 @@ TEST(DamagedParameters, AreSeenInTheLossOfEveryVariant) {
   const auto each = [](const std::vector<std::string>& names, const auto& set) {
     for (const std::string& name : names) {
       SCOPED_TRACE(name);
-      ModelConfig config = small("encoder-decoder");
+      ModelConfig config = test::small_model("encoder-decoder");
       set(config, name);
       expect_seen(config, at::kFloat);
     }

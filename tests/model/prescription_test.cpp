@@ -11,20 +11,14 @@
 #include "plumb/nn/residual/residual.h"
 #include "support/batches.h"
 #include "support/gradcheck.h"
+#include "support/small_model.h"
 
 namespace plumb {
 namespace {
 
 ModelConfig prescribed_config(const std::string& kind, const std::string& residual) {
-  ModelConfig config;
-  config.kind = kind;
+  ModelConfig config = test::small_model(kind, 1);
   config.residual = residual;
-  config.d_model = 8;
-  config.feed_forward = 12;
-  config.heads = 2;
-  config.encoder_layers = config.decoder_layers = 1;
-  config.source_vocabulary = config.target_vocabulary = 11;
-  config.labels = kind == "encoder" ? 3 : 0;
   return config;
 }
 
@@ -91,10 +85,10 @@ TEST(Prescription, TheNormalizedTransformerScalesEachLogit) {
   config.share_embeddings = "none";
   Decoder model(config, at::kDouble);
   model.initialize(1);
-  model.parameters().at("output.bias").value.detach().copy_(testing::random_tensor({11}, 2));
+  model.parameters().at("output.bias").value.detach().copy_(testing::random_tensor({12}, 2));
   const Tensor scales = model.parameters().at("output.scale").value.detach();
   EXPECT_LT((scales - 1 / std::sqrt(8.0)).abs().max().item<double>(), 1e-15);
-  scales.copy_(testing::random_tensor({11}, 3));
+  scales.copy_(testing::random_tensor({12}, 3));
   const Tensor hidden = testing::random_tensor({4, 8}, 4);
   const Tensor expected =
       at::matmul(hidden, model.parameters().at("output.weight").value.detach().t()) * (std::sqrt(8.0) * scales) +

@@ -13,22 +13,12 @@
 #include "plumb/nn/position/position.h"
 #include "support/batches.h"
 #include "support/errors.h"
+#include "support/small_model.h"
 
 namespace plumb {
 namespace {
 
-ModelConfig of_layers(const std::string& kind, int64_t encoder_layers, int64_t decoder_layers) {
-  ModelConfig config;
-  config.kind = kind;
-  config.d_model = 8;
-  config.feed_forward = 12;
-  config.heads = 2;
-  config.dropout = 0.3;
-  config.encoder_layers = encoder_layers;
-  config.decoder_layers = decoder_layers;
-  config.source_vocabulary = config.target_vocabulary = 12;
-  return config;
-}
+using test::small_model;
 
 Batch two_pairs(const ModelConfig& config) {
   Batch batch;
@@ -83,7 +73,7 @@ void expect_same_in_parts(const ModelConfig& config, const std::string& what) {
 
 TEST(Stages, ComputeWhatTheModelDoesWithEveryResidualScheme) {
   for (const std::string& residual : residual_schemes().names()) {
-    for (ModelConfig config : {of_layers("decoder", 0, 4), of_layers("encoder-decoder", 2, 2)}) {
+    for (ModelConfig config : {small_model("decoder", 4), small_model("encoder-decoder")}) {
       config.residual = residual;
       expect_same_in_parts(config, residual + ", " + config.kind);
     }
@@ -92,7 +82,7 @@ TEST(Stages, ComputeWhatTheModelDoesWithEveryResidualScheme) {
 
 TEST(Stages, ComputeWhatTheModelDoesWithEveryPositionEncoding) {
   for (const std::string& name : positions().names()) {
-    ModelConfig config = of_layers("decoder", 0, 4);
+    ModelConfig config = small_model("decoder", 4);
     config.positions = name;
     config.share_embeddings = "none";
     expect_same_in_parts(config, name);
@@ -103,7 +93,7 @@ TEST(Stages, ComputeWhatOtherModelsDo) {
   const std::vector<std::pair<std::string, std::function<ModelConfig()>>> all = {
       {"values of the first layer in both stacks",
        [] {
-         ModelConfig config = of_layers("encoder-decoder", 3, 3);
+         ModelConfig config = small_model("encoder-decoder", 3);
          config.value_residual = true;
          config.share_embeddings = "all";
          config.center_memory = true;
@@ -111,15 +101,14 @@ TEST(Stages, ComputeWhatOtherModelsDo) {
        }},
       {"classifying encoder",
        [] {
-         ModelConfig config = of_layers("encoder", 4, 0);
-         config.labels = 3;
+         ModelConfig config = small_model("encoder", 4);
          config.pooler = true;
          config.embedding_norm = true;
          return config;
        }},
       {"classifying decoder",
        [] {
-         ModelConfig config = of_layers("decoder", 0, 5);
+         ModelConfig config = small_model("decoder", 5);
          config.labels = 3;
          config.pooling = "last";
          config.lora.rank = 2;
@@ -130,7 +119,9 @@ TEST(Stages, ComputeWhatOtherModelsDo) {
 }
 
 TEST(Stages, HaveConsecutiveLayersAndOneMoreAtMost) {
-  const std::unique_ptr<Model> model = make_model(of_layers("encoder-decoder", 3, 4));
+  ModelConfig config = small_model("encoder-decoder", 3);
+  config.decoder_layers = 4;
+  const std::unique_ptr<Model> model = make_model(config);
   const Stages stages(*model, 2, 2);
   std::vector<std::pair<int64_t, int64_t>> found;
   for (int64_t part = 0; part < 4; ++part) found.emplace_back(stages.course(part).first, stages.course(part).last);
@@ -147,7 +138,7 @@ TEST(Stages, HaveConsecutiveLayersAndOneMoreAtMost) {
 }
 
 TEST(Stages, RefuseMorePartsThanLayersAndNameTheNearest) {
-  const ModelConfig config = of_layers("decoder", 0, 6);
+  const ModelConfig config = small_model("decoder", 6);
   EXPECT_NO_THROW(require_stages(config, 6, 1));
   const Error error = test::error_of([&] { require_stages(config, 4, 2); });
   EXPECT_STREQ(

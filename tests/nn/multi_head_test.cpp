@@ -20,62 +20,39 @@ using test::kSize;
 using test::kWidth;
 using testing::random_tensor;
 
-/// Query-key norm: the scores are those of normalized heads.
-TEST(MultiHeadAttention, NormalizesQueriesAndKeysByHead) {
-  Parameters parameters(at::kDouble);
-  MultiHeadOptions options;
-  options.qk_norm = "rmsnorm";
-  const MultiHeadAttention attention(parameters, "a", kWidth, {kHeads, kHeads, kSize}, options);
-  parameters.finish();
-  for (const Parameter& parameter : parameters.all()) {
-    const at::NoGradGuard no_graph;
-    parameter.value.detach().copy_(random_tensor(parameter.value.sizes(), 8));
-  }
-  const Tensor x = random_tensor({5, kWidth}, 1);
-  const auto value = [&](const std::string& name) { return parameters.at(name).value.detach(); };
-  const std::vector<Tensor> parts = at::addmm(value("a.in_proj_bias"), x, value("a.in_proj_weight").t()).chunk(3, 1);
-  const auto normalized = [&](const Tensor& part, const std::string& gain) {
-    const Tensor heads = part.reshape({5, kHeads, kSize});
-    return heads / (heads.pow(2).mean(-1, true) + 1e-5).sqrt() * value(gain);
-  };
-  const Tensor q = normalized(parts[0], "a.q_norm.weight");
-  const Tensor k = normalized(parts[1], "a.k_norm.weight");
-  const Tensor scores = at::einsum("ihd,jhd->hij", {q, k}) / std::sqrt(static_cast<double>(kSize));
-  const Tensor mixed = at::einsum("hij,jhd->ihd", {at::softmax(scores, -1), parts[2].reshape({5, kHeads, kSize})});
-  const Tensor expected =
-      at::addmm(value("a.out_proj.bias"), mixed.reshape({5, kWidth}), value("a.out_proj.weight").t());
-  EXPECT_LT(distance(attention.self(x, Ragged({5}), false, {}), expected), 1e-12);
-}
-
 /// Norms of queries, keys and values, for self- and cross-attention.
-TEST(MultiHeadAttention, NormalizesValuesByHead) {
-  Parameters parameters(at::kDouble);
-  MultiHeadOptions options;
-  options.qk_norm = "rmsnorm";
-  options.value_norm = "layernorm";
-  const MultiHeadAttention attention(parameters, "a", kWidth, {kHeads, kHeads, kSize}, options);
-  parameters.finish();
-  parameters.flat().copy_(random_tensor({parameters.count()}, 8));
-  const Tensor x = random_tensor({5, kWidth}, 1);
-  const auto value = [&](const std::string& name) { return parameters.at(name).value.detach(); };
-  const std::vector<Tensor> parts = at::addmm(value("a.in_proj_bias"), x, value("a.in_proj_weight").t()).chunk(3, 1);
-  const auto rms = [&](const Tensor& part, const std::string& gain) {
-    const Tensor heads = part.reshape({5, kHeads, kSize});
-    return heads / (heads.pow(2).mean(-1, true) + 1e-5).sqrt() * value(gain);
-  };
-  const Tensor heads = parts[2].reshape({5, kHeads, kSize});
-  const Tensor centered = heads - heads.mean(-1, true);
-  const Tensor v =
-      centered / (centered.pow(2).mean(-1, true) + 1e-5).sqrt() * value("a.v_norm.weight") + value("a.v_norm.bias");
-  const Tensor scores =
-      at::einsum("ihd,jhd->hij", {rms(parts[0], "a.q_norm.weight"), rms(parts[1], "a.k_norm.weight")});
-  const Tensor weights = at::softmax(scores / std::sqrt(static_cast<double>(kSize)), -1);
-  const Tensor mixed = at::einsum("hij,jhd->ihd", {weights, v});
-  const Tensor expected =
-      at::addmm(value("a.out_proj.bias"), mixed.reshape({5, kWidth}), value("a.out_proj.weight").t());
-  const Ragged layout({5});
-  EXPECT_LT(distance(attention.self(x, layout, false, {}), expected), 1e-12);
-  EXPECT_LT(distance(attention.cross(x, layout, attention.remember(x, layout, {}), {}), expected), 1e-12);
+TEST(MultiHeadAttention, NormalizesByHead) {
+  for (const std::string value_norm : {"none", "layernorm"}) {
+    Parameters parameters(at::kDouble);
+    MultiHeadOptions options;
+    options.qk_norm = "rmsnorm";
+    options.value_norm = value_norm;
+    const MultiHeadAttention attention(parameters, "a", kWidth, {kHeads, kHeads, kSize}, options);
+    parameters.finish();
+    parameters.flat().copy_(random_tensor({parameters.count()}, 8));
+    const Tensor x = random_tensor({5, kWidth}, 1);
+    const auto value = [&](const std::string& name) { return parameters.at(name).value.detach(); };
+    const std::vector<Tensor> parts = at::addmm(value("a.in_proj_bias"), x, value("a.in_proj_weight").t()).chunk(3, 1);
+    const auto rms = [&](const Tensor& part, const std::string& gain) {
+      const Tensor heads = part.reshape({5, kHeads, kSize});
+      return heads / (heads.pow(2).mean(-1, true) + 1e-5).sqrt() * value(gain);
+    };
+    const Tensor heads = parts[2].reshape({5, kHeads, kSize});
+    const Tensor centered = heads - heads.mean(-1, true);
+    const Tensor v = value_norm == "none"
+                         ? heads
+                         : centered / (centered.pow(2).mean(-1, true) + 1e-5).sqrt() * value("a.v_norm.weight") +
+                               value("a.v_norm.bias");
+    const Tensor scores =
+        at::einsum("ihd,jhd->hij", {rms(parts[0], "a.q_norm.weight"), rms(parts[1], "a.k_norm.weight")});
+    const Tensor weights = at::softmax(scores / std::sqrt(static_cast<double>(kSize)), -1);
+    const Tensor mixed = at::einsum("hij,jhd->ihd", {weights, v});
+    const Tensor expected =
+        at::addmm(value("a.out_proj.bias"), mixed.reshape({5, kWidth}), value("a.out_proj.weight").t());
+    const Ragged layout({5});
+    EXPECT_LT(distance(attention.self(x, layout, false, {}), expected), 1e-12);
+    EXPECT_LT(distance(attention.cross(x, layout, attention.remember(x, layout, {}), {}), expected), 1e-12);
+  }
 }
 
 /// Multi-head attention with random parameters.

@@ -16,18 +16,15 @@ using test::Plain;
 using Direction = std::function<double(double w, double g, double& m, double& v, int t, double weight_decay)>;
 
 test::PlainStep cautious(const Direction& direction, bool decoupled) {
-  struct State {
-    Numbers m, v;
-  };
-  auto states = std::make_shared<std::vector<State>>(4);
-  return [=](size_t i, Plain& p, const Numbers& g, double rate, double weight_decay, int t) {
-    State& state = (*states)[i];
-    state.m.resize(g.size());
-    state.v.resize(g.size());
+  return [=, moments = std::vector<std::pair<Numbers, Numbers>>(4)](size_t i, Plain& p, const Numbers& g, double rate,
+                                                                    double weight_decay, int t) mutable {
+    auto& [m, v] = moments[i];
+    m.resize(g.size());
+    v.resize(g.size());
     Numbers u(g.size());
     double kept = 0;
     for (size_t j = 0; j < g.size(); ++j) {
-      u[j] = direction(p.w[j], g[j], state.m[j], state.v[j], t, weight_decay);
+      u[j] = direction(p.w[j], g[j], m[j], v[j], t, weight_decay);
       if (u[j] * g[j] > 0) kept += 1;
     }
     const double mean = std::max(kept / static_cast<double>(g.size()), 1e-3);

@@ -10,22 +10,19 @@ using test::Numbers;
 using test::Plain;
 
 test::PlainStep lamb(double beta1, double beta2, double eps, bool vectors) {
-  struct State {
-    Numbers m, v;
-  };
-  auto states = std::make_shared<std::vector<State>>(4);
-  return [=](size_t i, Plain& p, const Numbers& g, double rate, double weight_decay, int t) {
-    State& state = (*states)[i];
-    state.m.resize(g.size());
-    state.v.resize(g.size());
+  return [=, moments = std::vector<std::pair<Numbers, Numbers>>(4)](size_t i, Plain& p, const Numbers& g, double rate,
+                                                                    double weight_decay, int t) mutable {
+    auto& [m, v] = moments[i];
+    m.resize(g.size());
+    v.resize(g.size());
     const size_t matrices = p.name == "qkv" ? 2 : 1, n = g.size() / matrices;
     for (size_t matrix = 0; matrix < matrices; ++matrix) {
       Numbers u(n), w(n);
       for (size_t j = 0; j < n; ++j) {
         const size_t k = matrix * n + j;
-        state.m[k] = beta1 * state.m[k] + (1 - beta1) * g[k];
-        state.v[k] = beta2 * state.v[k] + (1 - beta2) * g[k] * g[k];
-        const double mean = state.m[k] / (1 - std::pow(beta1, t)), square = state.v[k] / (1 - std::pow(beta2, t));
+        m[k] = beta1 * m[k] + (1 - beta1) * g[k];
+        v[k] = beta2 * v[k] + (1 - beta2) * g[k] * g[k];
+        const double mean = m[k] / (1 - std::pow(beta1, t)), square = v[k] / (1 - std::pow(beta2, t));
         w[j] = p.w[k];
         u[j] = mean / (std::sqrt(square) + eps) + weight_decay * w[j];
       }

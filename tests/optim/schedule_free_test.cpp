@@ -14,9 +14,9 @@ test::PlainStep schedule_free(double beta1, double beta2, double eps) {
     Numbers x, z, v;
     double largest = 0, sum = 0;
   };
-  auto states = std::make_shared<std::vector<State>>(4);
-  return [=](size_t i, Plain& p, const Numbers& g, double rate, double weight_decay, int t) {
-    State& state = (*states)[i];
+  return [=, states = std::vector<State>(4)](size_t i, Plain& p, const Numbers& g, double rate, double weight_decay,
+                                             int t) mutable {
+    State& state = states[i];
     if (t == 1) {
       state.x = state.z = p.w;
       state.v.resize(g.size());

@@ -169,9 +169,9 @@ test::PlainStep soap(const SoapConstants& given) {
     std::vector<SoapLoops> matrices;
     Numbers m, v;
   };
-  auto states = std::make_shared<std::vector<State>>(4);
-  return [=](size_t i, Plain& p, const Numbers& g, double rate, double decay, int t) {
-    State& state = (*states)[i];
+  return [=, states = std::vector<State>(4)](size_t i, Plain& p, const Numbers& g, double rate, double decay,
+                                             int t) mutable {
+    State& state = states[i];
     if (!p.matrix) {  // Adam
       state.m.resize(g.size());
       state.v.resize(g.size());

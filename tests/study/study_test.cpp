@@ -67,6 +67,16 @@ StudyConfig small() {
   return config;
 }
 
+/// Two schemes on the copy task, which is prepared in `directory`.
+StudyConfig small_on_copy_task(const test::TemporaryDirectory& directory) {
+  test::make_copy_task(directory / "data");
+  StudyConfig config = small();
+  config.study.schemes = {"post-ln", "pre-ln"};
+  config.study.seed = 5;
+  config.data.directory = (directory / "data").string();
+  return config;
+}
+
 TEST(Study, TakesEveryScheme) {
   StudyConfig config = small();
   config.parts = test::parts(std::string(kGradientsAndSpectrum) + R"(
@@ -158,11 +168,7 @@ steps = 3
 
 TEST(Study, ReportsWhatIsMeasuredDirectly) {
   const test::TemporaryDirectory directory;
-  test::make_copy_task(directory / "data");
-  StudyConfig config = small();
-  config.study.schemes = {"post-ln", "pre-ln"};
-  config.study.seed = 5;
-  config.data.directory = (directory / "data").string();
+  StudyConfig config = small_on_copy_task(directory);
   config.parts = test::parts(std::string(kTraining) + R"(
 [gradients]
 layers = 3
@@ -252,11 +258,7 @@ seeds = 1
 
 TEST(Study, SensitivityIsComparedOverTheSameRatesFromTheLossBeforeTraining) {
   const test::TemporaryDirectory directory;
-  test::make_copy_task(directory / "data");
-  StudyConfig config = small();
-  config.study.schemes = {"post-ln", "pre-ln"};
-  config.study.seed = 5;
-  config.data.directory = (directory / "data").string();
+  StudyConfig config = small_on_copy_task(directory);
   config.parts = test::parts(R"(
 [training]
 warm_ups = [2]

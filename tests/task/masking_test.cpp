@@ -12,11 +12,12 @@
 #include <utility>
 
 #include "plumb/base/error.h"
-#include "plumb/data/prepare_text.h"
 #include "plumb/task/task.h"
 #include "plumb/train/trainer.h"
 #include "support/errors.h"
 #include "support/paths.h"
+#include "support/small_model.h"
+#include "support/text_lines.h"
 
 namespace plumb {
 namespace {
@@ -24,9 +25,7 @@ namespace {
 using Ids = std::vector<int64_t>;
 
 std::vector<std::string> training_lines() {
-  std::vector<std::string> lines;
-  for (int i = 0; i < 60; ++i) lines.push_back(fmt::format("a {} cat sees the dog", i % 2 == 0 ? "big" : "small"));
-  return lines;
+  return test::in_turn(60, {"a big cat sees the dog", "a small cat sees the dog"});
 }
 
 Tokenizer with_mask(int64_t vocabulary = 24) {
@@ -146,15 +145,8 @@ TEST(Masks, UnsuitableOnesAreErrors) {
 class MaskedLanguageModels : public ::testing::Test {
  protected:
   DataDirectory data(int64_t block, bool mask = true) const {
-    TextOptions options;
-    options.block = block;
-    options.tokenizer.vocabulary = 24;
-    options.tokenizer.mask = mask;
-    TextCorpora corpora;
-    corpora.train = training_lines();
-    corpora.valid = {"the cat sees a dog", "a small dog sees a big cat"};
-    prepare_text_lines(corpora, options, folder_ / "text");
-    return DataDirectory::open(folder_ / "text");
+    return test::prepare_lines(folder_ / "text", training_lines(), {"the cat sees a dog", "a small dog sees a big cat"},
+                               block, 24, mask);
   }
 
   static std::unique_ptr<Task> task_of(const DataDirectory& data, const std::string& options = "") {
@@ -165,31 +157,19 @@ class MaskedLanguageModels : public ::testing::Test {
     return make_task(config, data, "encoder");
   }
 
-  static ModelConfig small() {
-    ModelConfig config;
-    config.kind = "encoder";
-    config.pooling = "none";
-    config.d_model = 16;
-    config.feed_forward = 32;
-    config.heads = 2;
-    config.encoder_layers = 1;
-    config.dropout = 0;
-    return config;
-  }
-
   test::TemporaryDirectory folder_;
 };
 
 TEST_F(MaskedLanguageModels, AreWhatAnEncoderLearnsFromText) {
   EXPECT_EQ(make_task({}, data(8), "encoder")->name(), "masked-language-modeling");
   const auto task = task_of(data(8));
-  ModelConfig config = small();
+  ModelConfig config = test::small_learner("encoder", 1, "none");
   task->complete(config);
   EXPECT_EQ(config.source_vocabulary, task->data().target_vocabulary());
   EXPECT_EQ(make_model(config)->outputs(), config.source_vocabulary);
   config.pooling = "first";
   EXPECT_THROW(task->complete(config), Error);
-  config = small();
+  config = test::small_learner("encoder", 1, "none");
   config.kind = "decoder";
   EXPECT_THROW(task->complete(config), Error);
   EXPECT_THROW(task_of(data(8, false)), Error);
@@ -265,7 +245,7 @@ TEST_F(MaskedLanguageModels, DrawMasksByEpochAndExample) {
 
 TEST_F(MaskedLanguageModels, CountMaskedTokensOnly) {
   const auto task = task_of(data(9));
-  ModelConfig config = small();
+  ModelConfig config = test::small_learner("encoder", 1, "none");
   task->complete(config);
   const auto model = make_model(config, at::kDouble);
   model->initialize(3);
@@ -297,7 +277,7 @@ TEST_F(MaskedLanguageModels, CountMaskedTokensOnly) {
 
 TEST_F(MaskedLanguageModels, Learn) {
   const auto task = task_of(data(9));
-  ModelConfig config = small();
+  ModelConfig config = test::small_learner("encoder", 1, "none");
   task->complete(config);
   const auto model = make_model(config);
   model->initialize(1);

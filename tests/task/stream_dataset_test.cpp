@@ -10,11 +10,11 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/random.h"
-#include "plumb/data/prepare_text.h"
 #include "plumb/model/awd_lstm.h"
 #include "plumb/task/task.h"
 #include "support/gradcheck.h"
 #include "support/paths.h"
+#include "support/text_lines.h"
 
 namespace plumb {
 namespace {
@@ -109,14 +109,9 @@ TEST_F(Stream, HasNoMoreRowsThanTokens) {
 class StreamTask : public Stream {
  protected:
   StreamTask() {
-    TextOptions options;
-    options.block = 9;
-    options.tokenizer.vocabulary = 24;
-    TextCorpora corpora;
-    for (int i = 0; i < 20; ++i)
-      corpora.train.emplace_back(i % 3 == 0 ? "a big cat sees the dog" : "the dog sees a cat");
-    corpora.valid = {"the cat sees a dog", "a dog", "the big dog sees"};
-    prepare_text_lines(corpora, options, folder_ / "data");
+    test::prepare_lines(folder_ / "data",
+                        test::in_turn(20, {"a big cat sees the dog", "the dog sees a cat", "the dog sees a cat"}),
+                        {"the cat sees a dog", "a dog", "the big dog sees"}, 9);
   }
 
   std::unique_ptr<Task> task(const std::string& options) const {

@@ -10,12 +10,13 @@
 #include "plumb/base/error.h"
 #include "plumb/base/random.h"
 #include "plumb/data/prepare_labels.h"
-#include "plumb/data/prepare_text.h"
 #include "plumb/decode/translate.h"
 #include "plumb/metrics/bleu.h"
 #include "plumb/model/capabilities.h"
 #include "plumb/train/trainer.h"
 #include "support/paths.h"
+#include "support/small_model.h"
+#include "support/text_lines.h"
 #include "train/copy_task.h"
 
 namespace plumb {
@@ -48,26 +49,9 @@ class Tasks : public ::testing::Test {
   }
 
   DataDirectory text_data(int64_t block) const {
-    TextOptions options;
-    options.block = block;
-    options.tokenizer.vocabulary = 24;
-    TextCorpora corpora;
-    for (int i = 0; i < 60; ++i)
-      corpora.train.push_back(fmt::format("a {} cat sees the dog", i % 2 == 0 ? "big" : "small"));
-    corpora.valid = {"the cat sees a dog", "a dog"};
-    prepare_text_lines(corpora, options, folder_ / "text");
-    return DataDirectory::open(folder_ / "text");
-  }
-
-  static ModelConfig small(const std::string& kind) {
-    ModelConfig config;
-    config.kind = kind;
-    config.d_model = 16;
-    config.feed_forward = 32;
-    config.heads = 2;
-    config.encoder_layers = config.decoder_layers = 1;
-    config.dropout = 0;
-    return config;
+    return test::prepare_lines(folder_ / "text",
+                               test::in_turn(60, {"a big cat sees the dog", "a small cat sees the dog"}),
+                               {"the cat sees a dog", "a dog"}, block);
   }
 
   test::TemporaryDirectory folder_;
@@ -86,7 +70,7 @@ TEST_F(Tasks, TheDataNameTheTask) {
 
 TEST_F(Tasks, RecurrentModelsLearnLanguageModeling) {
   const auto task = make_task({}, text_data(8), "awd-lstm");
-  ModelConfig config = small("awd-lstm");
+  ModelConfig config = test::small_learner("awd-lstm");
   task->complete(config);
   EXPECT_EQ(config.target_vocabulary, task->data().target_vocabulary());
   EXPECT_TRUE(task->learned_by("awd-lstm"));
@@ -96,16 +80,16 @@ TEST_F(Tasks, RecurrentModelsLearnLanguageModeling) {
 
 TEST_F(Tasks, CompleteTheModelOrSayWhyNot) {
   const auto task = make_task({}, labeled_data(), "encoder");
-  ModelConfig config = small("encoder");
+  ModelConfig config = test::small_learner("encoder");
   task->complete(config);
   EXPECT_EQ(config.labels, 2);
   EXPECT_EQ(config.source_vocabulary, task->data().source_vocabulary());
   config.labels = 3;
   EXPECT_THROW(task->complete(config), Error);
-  config = small("encoder");
+  config = test::small_learner("encoder");
   config.source_vocabulary = 5;
   EXPECT_THROW(task->complete(config), Error);  // smaller than that of the data
-  config = small("decoder");
+  config = test::small_learner("decoder");
   EXPECT_THROW(task->complete(config), Error);
 }
 
@@ -195,7 +179,7 @@ TEST_F(Tasks, PackedSentencesAreOneSequenceOrApart) {
     }
     EXPECT_EQ(sentence, split.size());
     // Apart, sentences have the same loss as alone.
-    ModelConfig small_config = small("decoder");
+    ModelConfig small_config = test::small_learner("decoder");
     task->complete(small_config);
     const auto model = make_model(small_config, at::kDouble);
     model->initialize(1);
@@ -276,7 +260,7 @@ double nll_by_formula(Model& model, const Batch& batch) {
 TEST_F(Tasks, TheLossIsTheWeightedMeanOfTheLabels) {
   for (const bool classifier : {true, false}) {
     const auto task = classifier ? make_task({}, labeled_data(), "encoder") : make_task({}, text_data(5), "decoder");
-    ModelConfig config = small(classifier ? "encoder" : "decoder");
+    ModelConfig config = test::small_learner(classifier ? "encoder" : "decoder");
     task->complete(config);
     const auto model = make_model(config, at::kDouble);
     model->initialize(3);
@@ -298,7 +282,7 @@ TEST_F(Tasks, TheLossIsTheWeightedMeanOfTheLabels) {
 TEST_F(Tasks, LastTokenLossIsACaseOfWeights) {
   // Only the last position of each sequence counts: the loss equals that of a batch with no other label.
   const auto task = make_task({}, text_data(5), "decoder");
-  ModelConfig config = small("decoder");
+  ModelConfig config = test::small_learner("decoder");
   task->complete(config);
   const auto model = make_model(config, at::kDouble);
   model->initialize(3);
@@ -313,7 +297,7 @@ TEST_F(Tasks, LastTokenLossIsACaseOfWeights) {
 
 TEST_F(Tasks, AccuracyAndF1CountWhatIsPredicted) {
   const auto task = make_task({}, labeled_data(), "encoder");
-  ModelConfig config = small("encoder");
+  ModelConfig config = test::small_learner("encoder");
   task->complete(config);
   const auto model = make_model(config, at::kDouble);
   model->initialize(5);
@@ -353,7 +337,7 @@ TrainResult trained_to_classify(const Task& task, const ModelConfig& config) {
 
 TEST_F(Tasks, AClassifierLearnsItsLabels) {
   const auto task = make_task({}, labeled_data(), "encoder");
-  ModelConfig config = small("encoder");
+  ModelConfig config = test::small_learner("encoder");
   task->complete(config);
   const TrainResult result = trained_to_classify(*task, config);
   EXPECT_EQ(result.outcome, RunOutcome::finished);
@@ -362,7 +346,7 @@ TEST_F(Tasks, AClassifierLearnsItsLabels) {
 
 TEST_F(Tasks, ADecoderClassifiesFromItsLastState) {
   const auto task = make_task({}, labeled_data(), "decoder");
-  ModelConfig config = small("decoder");
+  ModelConfig config = test::small_learner("decoder");
   config.pooling = "first";
   EXPECT_THROW(task->complete(config), Error);
   config.pooling = "last";
@@ -404,7 +388,7 @@ TEST_F(Tasks, BleuIsThatOfTheSplitTranslated) {
   test::make_copy_task(folder_ / "pairs");
   const DataDirectory data = DataDirectory::open(folder_ / "pairs");
   const auto task = make_task({}, data, "encoder-decoder");
-  ModelConfig config = small("encoder-decoder");
+  ModelConfig config = test::small_learner("encoder-decoder");
   task->complete(config);
   const auto model = make_model(config);
   model->initialize(4);
@@ -419,7 +403,7 @@ TEST_F(Tasks, BleuIsThatOfTheSplitTranslated) {
 
 TEST_F(Tasks, PerplexityIsTheExponentialOfTheLoss) {
   const auto task = make_task({}, text_data(0), "decoder");
-  ModelConfig config = small("decoder");
+  ModelConfig config = test::small_learner("decoder");
   task->complete(config);
   const auto model = make_model(config, at::kDouble);
   model->initialize(2);

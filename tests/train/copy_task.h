@@ -67,6 +67,18 @@ class CopyTaskFolder {
     return task;
   }
 
+  /// Steps of two ragged batches in micro-batches, with dropout and clipping.
+  void take_micro_batches() {
+    run_.model.dropout = 0.3;
+    run_.model.heads = 4;
+    run_.train.schedule = "constant";
+    run_.train.clip_norm = 0.5;
+    run_.train.accumulate = 2;
+    run_.train.micro_batch_tokens = 24;
+    run_.train.log_every = 1;
+    run_.train.score_every = -1;
+  }
+
   TemporaryDirectory folder_;
   RunConfig run_;
 };

@@ -43,20 +43,13 @@ inline std::string to_string(const Shape& shape) {
 class DividedTraining : public ::testing::TestWithParam<Architecture>, protected CopyTaskFolder {
  protected:
   DividedTraining() {
-    run_.model.dropout = 0.3;
+    take_micro_batches();
     run_.model.d_model = 12;
-    run_.model.heads = 4;
     run_.model.feed_forward = 20;
     run_.model.encoder_layers = run_.model.decoder_layers = 2;
     run_.train.optimizer = "sgd";
-    run_.train.schedule = "constant";
     run_.train.learning_rate = 0.05;
-    run_.train.clip_norm = 0.5;
-    run_.train.accumulate = 2;
-    run_.train.micro_batch_tokens = 24;
     run_.train.steps = 12;
-    run_.train.log_every = 1;
-    run_.train.score_every = -1;
     GetParam().set(run_);
     task_ = completed_task();
   }

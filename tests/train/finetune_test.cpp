@@ -9,9 +9,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/random.h"
-#include "plumb/data/directory.h"
 #include "plumb/data/prepare_labels.h"
-#include "plumb/data/prepare_text.h"
 #include "plumb/io/safetensors.h"
 #include "plumb/optim/groups.h"
 #include "plumb/run/directory.h"
@@ -19,9 +17,10 @@
 #include "plumb/task/direction.h"
 #include "plumb/train/run_training.h"
 #include "run_contents.h"
-#include "small_model.h"
 #include "support/errors.h"
 #include "support/paths.h"
+#include "support/small_model.h"
+#include "support/text_lines.h"
 
 namespace plumb {
 namespace {
@@ -31,14 +30,8 @@ namespace fs = std::filesystem;
 class Finetuning : public ::testing::Test {
  protected:
   Finetuning() {
-    TextOptions text;
-    text.block = 12;
-    text.tokenizer.vocabulary = 24;
-    text.tokenizer.mask = true;
-    TextCorpora corpora;
-    for (int i = 0; i < 60; ++i) corpora.train.push_back(fmt::format("a {} cat sees the dog", i % 2 ? "big" : "small"));
-    corpora.valid = {"the cat sees a dog"};
-    prepare_text_lines(corpora, text, folder_ / "text");
+    test::prepare_lines(folder_ / "text", test::in_turn(60, {"a small cat sees the dog", "a big cat sees the dog"}),
+                        {"the cat sees a dog"}, 12, 24, true);
     prepare(folder_ / "labels", folder_ / "text");
   }
 
@@ -65,7 +58,7 @@ class Finetuning : public ::testing::Test {
                       const std::string& task = "") const {
     RunConfig run;
     run.data = (folder_ / "text").string();
-    run.model = test::small_model(kind);
+    run.model = test::small_learner(kind, 2, kind == "encoder" ? "none" : "first");
     Config::from_string(task, "test").read("task", run.task);
     run.train.steps = 4;
     run.train.batch_tokens = 200;
@@ -164,7 +157,7 @@ TEST_F(Finetuning, UnfreezesOneMoreLayerEachEpoch) {
     std::set<std::string> expected;
     for (const auto& [name, value] : before) {
       int group = 1;  // the norm after the last layer
-      if (test::in_layer(name, 0)) group = 2;
+      if (name.find(".layers.0.") != std::string::npos) group = 2;
       if (name.find("_embed") != std::string::npos) group = 3;
       if (group < epochs) expected.insert(name);
     }
@@ -301,13 +294,8 @@ TEST_F(Finetuning, ABackwardModelClassifiesBackward) {
 class FinetuningOnText : public Finetuning {
  protected:
   FinetuningOnText() {
-    TextOptions text;
-    text.block = 12;
-    text.tokenizer.vocabulary = 28;
-    TextCorpora corpora;
-    for (int i = 0; i < 60; ++i) corpora.train.push_back(fmt::format("a {} film shows the cat", i % 2 ? "big" : "new"));
-    corpora.valid = {"the cat shows a film"};
-    prepare_text_lines(corpora, text, folder_ / "films");
+    test::prepare_lines(folder_ / "films", test::in_turn(60, {"a new film shows the cat", "a big film shows the cat"}),
+                        {"the cat shows a film"}, 12, 28);
   }
   [[nodiscard]] RunConfig on_films(const std::string& toml, const fs::path& from) const {
     return finetuning_run(Config::from_string("[train]\nbatch_tokens = 100\n" + toml, "test"), from.string(),

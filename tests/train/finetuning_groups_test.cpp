@@ -11,10 +11,15 @@
 #include "plumb/run/initial_weights.h"
 #include "plumb/train/finetune.h"
 #include "plumb/train/timeline.h"
-#include "small_model.h"
+#include "support/small_model.h"
 
 namespace plumb {
 namespace {
+
+/// Whether a Transformer's parameter belongs to this layer, from 0.
+bool in_layer(const std::string& name, int layer) {
+  return name.find(fmt::format(".layers.{}.", layer)) != std::string::npos;
+}
 
 /// The settings of each parameter by the groups for fine-tuning.
 std::vector<ParameterSettings> settings_of(const Model& model, const FinetuneConfig& finetune) {
@@ -23,21 +28,19 @@ std::vector<ParameterSettings> settings_of(const Model& model, const FinetuneCon
 
 TEST(FinetuningGroups, DividesTheRateFromLayerToLayer) {
   for (const std::string kind : {"encoder", "decoder"}) {
-    ModelConfig config = test::small_model(kind);
+    ModelConfig config = test::small_model(kind, 3);
     config.pooling = kind == "encoder" ? "first" : "last";
     config.pooler = kind == "encoder";
-    config.encoder_layers = config.decoder_layers = 3;
     config.labels = 2;
-    config.source_vocabulary = config.target_vocabulary = 30;
     const auto model = make_model(config);
     const auto settings = settings_of(*model, {.rate_divisor = 2.6});
     for (size_t i = 0; i < settings.size(); ++i) {
       const std::string& name = model->parameters().all()[i].name;
       double expected = 1 / 2.6;  // the norm after the last layer
       if (name.starts_with("output") || name.starts_with("pooler")) expected = 1;
-      if (test::in_layer(name, 2)) expected = 1 / 2.6;
-      if (test::in_layer(name, 1)) expected = 1 / (2.6 * 2.6);
-      if (test::in_layer(name, 0)) expected = 1 / (2.6 * 2.6 * 2.6);
+      if (in_layer(name, 2)) expected = 1 / 2.6;
+      if (in_layer(name, 1)) expected = 1 / (2.6 * 2.6);
+      if (in_layer(name, 0)) expected = 1 / (2.6 * 2.6 * 2.6);
       if (name.find("_embed") != std::string::npos) expected = 1 / (2.6 * 2.6 * 2.6 * 2.6);
       EXPECT_NEAR(settings[i].rate_factor, expected, 1e-15) << name;
       EXPECT_EQ(settings[i].frozen_until, 0) << name;
@@ -82,7 +85,6 @@ TEST(FinetuningGroups, ChainThawTrainsOneLayerAtATime) {
     ModelConfig config = test::small_model(kind);
     config.pooling = kind == "encoder" ? "first" : "concat";
     config.labels = 2;
-    config.source_vocabulary = config.target_vocabulary = 30;
     const auto model = make_model(config);
     TrainConfig train;
     train.groups = finetuning_groups({.unfreeze = "chain-thaw"}, model->parameters());
@@ -93,7 +95,7 @@ TEST(FinetuningGroups, ChainThawTrainsOneLayerAtATime) {
       int64_t alone = 3;  // the last layer, and the norm after it
       if (is_of_head(name)) alone = 0;
       if (name.find("embed") != std::string::npos) alone = 1;
-      if (test::in_layer(name, 0) || name.starts_with("lstm.0.")) alone = 2;
+      if (in_layer(name, 0) || name.starts_with("lstm.0.")) alone = 2;
       EXPECT_EQ(epochs_trained(settings[i], 6), (std::set<int64_t>{alone, 4, 5})) << name;
     }
     EXPECT_EQ(finetuning_defaults({.unfreeze = "chain-thaw"}, config, true).steps, Duration::parse("6e"));
@@ -105,7 +107,6 @@ TEST(FinetuningGroups, EveryEpochOnTextTrainsSomething) {
   for (const std::string shared : {"none", "all"}) {
     ModelConfig config = test::small_model("decoder");
     config.share_embeddings = shared;
-    config.target_vocabulary = 30;
     const auto model = make_model(config);
     const int64_t groups = shared == "none" ? 4 : 3;
     for (const std::string unfreeze : {"chain-thaw", "gradual"}) {
@@ -128,7 +129,6 @@ TEST(FinetuningGroups, EveryEpochOnTextTrainsSomething) {
 
 TEST(FinetuningGroups, ARecurrentModelHasItsGroupsToo) {
   ModelConfig config = test::small_model("awd-lstm");
-  config.target_vocabulary = 30;
   for (const int64_t labels : {0, 3}) {
     config.labels = labels;
     config.pooling = "concat";

@@ -81,10 +81,15 @@ class PipelineParallelRun : public test::RunInProcesses {
  protected:
   PipelineParallelRun() { run_.train.micro_batch_tokens = 24; }
 
-  /// Of a run in 2 stages.
-  Error refusal(const std::function<void(RunConfig&)>& set) {
-    run_.train.processes = run_.train.pipeline_parallel = 2;
-    return RunInProcesses::refusal(set);
+  /// Uses a trainer of each of 2 stages.
+  void in_stages(const Task& task, const std::function<void(Trainer&, Model&, const Group&)>& use) {
+    run_.train.pipeline_parallel = run_.train.processes = 2;
+    test::as_ranks(2, [&](const Group& group) {
+      const std::unique_ptr<Model> model = make_model(run_.model);
+      model->initialize(1);
+      Trainer trainer(*model, run_.train, task);
+      use(trainer, *model, group);
+    });
   }
 };
 
@@ -102,17 +107,12 @@ TEST_F(PipelineParallelRun, IsThatOfOneProcessWithItsMetricsAndGoesOnInOne) {
 }
 
 TEST_F(PipelineParallelRun, AStageThatFailsEndsTheOthersWithItsReason) {
-  run_.train.pipeline_parallel = run_.train.processes = 2;
-  const std::unique_ptr<Task> inner = make_task({}, DataDirectory::open(run_.data), run_.model.kind);
-  inner->complete(run_.model);
+  const std::unique_ptr<Task> inner = completed_task();
   const test::DisturbedTask task(*inner, [](const Tensor& loss, int64_t step, Model&) {  // in the last stage
     if (step == 3) throw Error("no paper in the printer");
     return loss;
   });
-  test::as_ranks(2, [&](const Group& group) {
-    const std::unique_ptr<Model> model = make_model(run_.model);
-    model->initialize(1);
-    Trainer trainer(*model, run_.train, task);
+  in_stages(task, [](Trainer& trainer, Model&, const Group& group) {
     trainer.join(group);
     test::expect_error([&] { trainer.run(); }, "no paper in the printer");
     EXPECT_EQ(trainer.step(), 2);
@@ -121,15 +121,9 @@ TEST_F(PipelineParallelRun, AStageThatFailsEndsTheOthersWithItsReason) {
 
 TEST_F(PipelineParallelRun, NamesWhereNumbersStopBeingFiniteInAnotherStage) {
   run_.train.steps = 2;
-  run_.train.pipeline_parallel = run_.train.processes = 2;
-  const std::unique_ptr<Task> task = make_task({}, DataDirectory::open(run_.data), run_.model.kind);
-  task->complete(run_.model);
-  test::as_ranks(2, [&](const Group& group) {
-    const std::unique_ptr<Model> model = make_model(run_.model);
-    model->initialize(1);
-    Trainer trainer(*model, run_.train, *task);
+  in_stages(*completed_task(), [](Trainer& trainer, Model& model, const Group& group) {
     const char* damaged = "decoder.layers.0.linear1.bias";
-    if (group.rank() == 0) model->parameters().at(damaged).value.detach()[0].fill_(NAN);
+    if (group.rank() == 0) model.parameters().at(damaged).value.detach()[0].fill_(NAN);
     trainer.join(group);
     EXPECT_EQ(trainer.run().outcome, RunOutcome::diverged);
     ASSERT_EQ(trainer.troubles().size(), 1);
@@ -141,6 +135,7 @@ TEST_F(PipelineParallelRun, NamesWhereNumbersStopBeingFiniteInAnotherStage) {
 }
 
 TEST_F(PipelineParallelRun, RefusesWhatDoesNotFitAndNamesTheNearest) {
+  run_.train.processes = run_.train.pipeline_parallel = 2;
   const Error layers = refusal([](RunConfig& run) { run.train.processes = run.train.pipeline_parallel = 4; });
   EXPECT_STREQ(layers.what(), "a model of 2 layers cannot be cut into 4 parts: train.pipeline_parallel = 4");
   EXPECT_EQ(layers.hint(), "the nearest train.pipeline_parallel that fits this model is 2");
@@ -160,17 +155,11 @@ TEST_F(PipelineParallelRun, RefusesWhatDoesNotFitAndNamesTheNearest) {
 }
 
 TEST_F(PipelineParallelRun, RefusesWhatCannotBeDivided) {
-  const std::string end = " cannot be combined with train.pipeline_parallel";
-  const auto refused = [&](const std::function<void(RunConfig&)>& set, const std::string& what) {
-    const std::string message = refusal(set).what();
-    EXPECT_EQ(message.substr(0, what.size() + end.size()), what + end);
-  };
+  run_.train.processes = run_.train.pipeline_parallel = 2;
+  key_ = "train.pipeline_parallel";
+  expect_common_refusals();
   refused([](RunConfig& run) { run.train.optimizer = "muon"; },
           "train.optimizer = \"muon\", which updates each matrix as a whole,");
-  refused([](RunConfig& run) { run.train.cautious = true; }, "train.cautious");
-  refused([](RunConfig& run) { run.train.parameters = "bf16"; }, "train.parameters = \"bf16\"");
-  refused([](RunConfig& run) { run.train.trouble.on_spike = "rollback"; }, "the policy `rollback` of [train.trouble]");
-  refused([](RunConfig& run) { run.watch.every = 5; }, "[watch]");
   for (const char* shard : {"gradients", "parameters"}) {
     EXPECT_EQ(std::string(refusal([&](RunConfig& run) { run.train.shard = shard; }).what()),
               fmt::format("train.pipeline_parallel = 2 cannot be combined with train.shard = \"{}\"", shard));

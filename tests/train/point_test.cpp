@@ -12,8 +12,8 @@
 #include "plumb/base/files.h"
 #include "plumb/base/json_fields.h"
 #include "plumb/data/prepare_labels.h"
-#include "plumb/data/prepare_text.h"
 #include "plumb/task/task.h"
+#include "support/text_lines.h"
 
 namespace plumb {
 namespace {
@@ -21,13 +21,6 @@ namespace {
 /// Data for each kind of task.
 std::vector<DataDirectory> data_of_all_kinds(const std::filesystem::path& folder) {
   test::make_copy_task(folder / "pairs");
-  TextOptions text;
-  text.tokenizer.vocabulary = 24;
-  text.tokenizer.mask = true;
-  TextCorpora corpora;
-  corpora.train = std::vector<std::string>(20, "a dog sees a cat");
-  corpora.valid = std::vector<std::string>{"a dog"};
-  prepare_text_lines(corpora, text, folder / "text");
   std::string lines;
   for (int i = 0; i < 20; ++i) lines += i % 2 == 0 ? "good\ta dog\n" : "bad\ta cat\n";
   write_file_atomic(folder / "labels.tsv", lines);
@@ -36,7 +29,8 @@ std::vector<DataDirectory> data_of_all_kinds(const std::filesystem::path& folder
   labels.valid = labels.train;
   labels.tokenizer.vocabulary = 24;
   prepare_labels(labels, folder / "labels");
-  return {DataDirectory::open(folder / "pairs"), DataDirectory::open(folder / "text"),
+  return {DataDirectory::open(folder / "pairs"),
+          test::prepare_lines(folder / "text", test::in_turn(20, {"a dog sees a cat"}), {"a dog"}, 256, 24, true),
           DataDirectory::open(folder / "labels")};
 }
 

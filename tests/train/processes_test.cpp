@@ -23,6 +23,7 @@ class SharedTraining : public ::testing::TestWithParam<std::tuple<std::string, i
     // Adam would turn rounding errors in zero gradients, such as those of biases before BatchNorm, into steps.
     run_.train.optimizer = "sgd";
     run_.train.learning_rate = 0.05;
+    task_ = completed_task();
   }
 
   struct Trained {
@@ -30,16 +31,15 @@ class SharedTraining : public ::testing::TestWithParam<std::tuple<std::string, i
     TrainResult result;
   };
   Trained trained(const Group& group = {}, uint64_t seed = 1) const {
-    ModelConfig config = run_.model;
-    const auto task = make_task({}, DataDirectory::open(run_.data), config.kind);
-    task->complete(config);
-    EncoderDecoder model(config, at::kDouble);
+    EncoderDecoder model(run_.model, at::kDouble);
     model.initialize(seed);
-    Trainer trainer(model, run_.train, *task);
+    Trainer trainer(model, run_.train, *task_);
     trainer.join(group);
     TrainResult result = trainer.run();
     return {model.parameters().flat().detach().clone(), std::move(result)};
   }
+
+  std::unique_ptr<Task> task_;
 };
 
 TEST_P(SharedTraining, IsThatOfOneProcess) {

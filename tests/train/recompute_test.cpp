@@ -73,20 +73,12 @@ const std::vector<RecomputedModel> kRecomputedModels = {
 class RecomputedSteps : public ::testing::TestWithParam<RecomputedModel>, protected test::CopyTaskFolder {
  protected:
   RecomputedSteps() {
-    run_.model.dropout = 0.3;
-    run_.model.d_model = 16;
-    run_.model.heads = 4;
+    take_micro_batches();
     run_.model.feed_forward = 24;
     run_.model.encoder_layers = run_.model.decoder_layers = 3;
     run_.train.optimizer = "adamw";
-    run_.train.schedule = "constant";
     run_.train.learning_rate = 1e-3;
-    run_.train.clip_norm = 0.5;
-    run_.train.accumulate = 2;
-    run_.train.micro_batch_tokens = 24;
     run_.train.steps = 8;
-    run_.train.log_every = 1;
-    run_.train.score_every = -1;
     GetParam().set(run_);
     task_ = completed_task();
   }

@@ -7,21 +7,16 @@
 #include <fstream>
 
 #include "plumb/data/prepare_labels.h"
-#include "plumb/data/prepare_text.h"
+#include "support/text_lines.h"
 
 namespace plumb::test {
 
 /// Sixty short lines, in blocks of 12 tokens, with a token for masks.
 inline void make_small_text(const std::filesystem::path& out) {
-  TextOptions options;
-  options.block = 12;
-  options.tokenizer.vocabulary = 40;
-  options.tokenizer.mask = true;
-  TextCorpora corpora;
+  std::vector<std::string> lines;
   for (int i = 0; i < 60; ++i)
-    corpora.train.push_back(fmt::format("a {} cat sees the {} dog", i % 2 == 0 ? "big" : "small", i));
-  corpora.valid = {"the cat sees a dog", "a big dog sees the cat"};
-  prepare_text_lines(corpora, options, out);
+    lines.push_back(fmt::format("a {} cat sees the {} dog", i % 2 == 0 ? "big" : "small", i));
+  prepare_lines(out, lines, {"the cat sees a dog", "a big dog sees the cat"}, 12, 40, true);
 }
 
 /// Forty sentences with one of two labels; the validation split has the same ones.

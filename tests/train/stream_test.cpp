@@ -12,13 +12,13 @@
 #include "plumb/analysis/watch/critical_rate.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
-#include "plumb/data/prepare_text.h"
 #include "plumb/model/awd_lstm.h"
 #include "plumb/run/checkpoints.h"
 #include "plumb/run/directory.h"
 #include "plumb/run/snapshot.h"
 #include "plumb/train/run_training.h"
 #include "support/paths.h"
+#include "support/text_lines.h"
 
 namespace plumb {
 namespace {
@@ -28,14 +28,9 @@ namespace fs = std::filesystem;
 class StreamTraining : public ::testing::Test {
  protected:
   StreamTraining() {
-    TextOptions options;
-    options.block = 8;
-    options.tokenizer.vocabulary = 24;
-    TextCorpora corpora;
-    for (int i = 0; i < 14; ++i)
-      corpora.train.emplace_back(i % 3 == 0 ? "a big cat sees the dog" : "the dog sees a cat");
-    corpora.valid = {"the cat sees a dog", "a dog", "the big dog sees"};
-    prepare_text_lines(corpora, options, folder_ / "data");
+    test::prepare_lines(folder_ / "data",
+                        test::in_turn(14, {"a big cat sees the dog", "the dog sees a cat", "the dog sees a cat"}),
+                        {"the cat sees a dog", "a dog", "the big dog sees"}, 8);
     run_.data = (folder_ / "data").string();
     set(R"([model]
 kind = "awd-lstm"

@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <functional>
-
 #include "divided_training.h"
 #include "plumb/run/directory.h"
 #include "run_in_processes.h"
@@ -45,14 +43,7 @@ TEST_P(TensorParallel, WithAnAverageOfTheWeightsAndAStateThatIsSharedOut) {
 INSTANTIATE_TEST_SUITE_P(Of, TensorParallel, ::testing::ValuesIn(kArchitectures),
                          [](const auto& info) { return info.param.name; });
 
-class TensorParallelRun : public test::RunInProcesses {
- protected:
-  /// Of a run of 2 processes that divide the layers.
-  Error refusal(const std::function<void(RunConfig&)>& set) {
-    run_.train.processes = run_.train.tensor_parallel = 2;
-    return RunInProcesses::refusal(set);
-  }
-};
+class TensorParallelRun : public test::RunInProcesses {};
 
 TEST_F(TensorParallelRun, IsThatOfOneProcessWithItsMetricsAndGoesOnInOne) {
   expect_goes_on_in_one(
@@ -65,6 +56,7 @@ TEST_F(TensorParallelRun, IsThatOfOneProcessWithItsMetricsAndGoesOnInOne) {
 }
 
 TEST_F(TensorParallelRun, RefusesSizesThatDoNotFitAndNamesTheNearest) {
+  run_.train.processes = run_.train.tensor_parallel = 2;
   run_.model.d_model = 24;
   const Error three_heads = refusal([](RunConfig& run) {
     run.train.processes = run.train.tensor_parallel = 4;
@@ -82,20 +74,14 @@ TEST_F(TensorParallelRun, RefusesSizesThatDoNotFitAndNamesTheNearest) {
 }
 
 TEST_F(TensorParallelRun, RefusesWhatCannotBeDivided) {
-  const std::string end = " cannot be combined with train.tensor_parallel";
-  const auto refused = [&](const std::function<void(RunConfig&)>& set, const std::string& what) {
-    const std::string message = refusal(set).what();
-    EXPECT_EQ(message.substr(0, what.size() + end.size()), what + end);
-  };
+  run_.train.processes = run_.train.tensor_parallel = 2;
+  key_ = "train.tensor_parallel";
+  expect_common_refusals();
   for (const char* optimizer : {"adafactor", "lamb", "muon", "soap"}) {
     refused([&](RunConfig& run) { run.train.optimizer = optimizer; },
             fmt::format("train.optimizer = \"{}\", which updates each matrix as a whole,", optimizer));
   }
   refused([](RunConfig& run) { run.train.clip_block = 0.1; }, "train.clip_block = 0.1");
-  refused([](RunConfig& run) { run.train.cautious = true; }, "train.cautious");
-  refused([](RunConfig& run) { run.train.parameters = "bf16"; }, "train.parameters = \"bf16\"");
-  refused([](RunConfig& run) { run.train.trouble.on_spike = "rollback"; }, "the policy `rollback` of [train.trouble]");
-  refused([](RunConfig& run) { run.watch.every = 5; }, "[watch]");
   refused([](RunConfig& run) { run.model.lora.rank = 2; }, "model.lora.rank = 2");
   refused([](RunConfig& run) { run.model.attention = "delta"; }, "model.attention = \"delta\"");
   refused([](RunConfig& run) { run.model.positions = "alibi"; }, "model.positions = \"alibi\"");
