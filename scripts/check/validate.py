@@ -12,10 +12,10 @@ A cell is a planned run of 5,000 steps: residual scheme x depth x optimizer x wa
 500 steps: runs at rates a factor of 2 apart, and around the edge sqrt(2) apart with three seeds. A run is usable if it
 gains, below the entropy of the labels' frequencies, at least half of what the cell's best rate gains, and that half a
 nat; the largest stable rate is where half of the runs are usable, by a logistic fit in log2 of the rate. `truth` refuses
-cells whose predictions are not sealed. Cells that are held out, of another scheme, corpus and depth, are nobody's training data.
-Results: studies/check/. `--only WORD` restricts an action to cells with WORD in their name; `--gradients N` predicts with
-another budget, which the methods that train get too; `--version NAME` keeps, seals and judges the predictions of another
-version of `plumb check`, in NAME/.
+cells whose predictions are not sealed. Cells that are held out, of another scheme, corpus and depth, are nobody's
+training data. Results: studies/check/. `--only WORD` restricts an action to cells with WORD in their name; `--gradients N`
+predicts with another budget, which the methods that train get too; `--version NAME` keeps, seals and judges the
+predictions of another version of `plumb check`, in NAME/.
 """
 import argparse
 import concurrent.futures

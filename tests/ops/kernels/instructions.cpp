@@ -58,7 +58,7 @@ int main(int argc, char** argv) {
   const auto kernel = kernels.find(argc == 2 ? argv[1] : "");
   if (kernel == kernels.end()) return 2;
   const auto sets = plumb::kernels::instruction_sets();
-  if (!contains(sets, "AVX2")) return 77;
+  if (!plumb::contains(sets, "AVX2")) return 77;
   plumb::kernels::use_instruction_set("AVX2");
   kernel->second();  // warm-up: selects the instruction set and allocates the kernels' memory
   counted(kernel->second);
