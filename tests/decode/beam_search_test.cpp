@@ -270,7 +270,7 @@ TEST(BeamSearch, SpecialTokensMayHaveAnyIds) {
 
 TEST(BeamSearch, IdsBeyondTheTokenizersAreNeverPutOut) {
   for (const int64_t beam : {1, 3}) {
-    EncoderDecoder model = random_model(4);
+    EncoderDecoder model = random_model(9);
     const Tensor output = model.parameters().at("output.weight").value.detach();
     output[6].copy_(2 * output[5]);  // better than 5 wherever 5 is likely
     DecodeOptions options = options_of(beam, 1.0, 6);
