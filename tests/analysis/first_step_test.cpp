@@ -29,6 +29,7 @@ std::unique_ptr<Model> step_model(const std::string& residual, int64_t layers = 
   ModelConfig config = test::small_model("encoder-decoder", layers);
   config.residual = residual;
   config.activation = "gelu";  // smooth, for differences
+  config.feed_forward = 10;
   std::unique_ptr<Model> model = make_model(config, at::kDouble);
   model->initialize(7);
   return model;
