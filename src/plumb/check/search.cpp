@@ -22,10 +22,10 @@ constexpr double kHopeless = 64;       // the factor by which rates were lowered
 constexpr double kSure = 0.8;          // probability of a verdict
 
 /// Steps of a trial at its rate. Three or four trials find the edge, and the longer they are, the more they tell of the
-/// run: replayed on the runs of docs/check.md, more budget helps as longer trials, and not as more of 80 steps.
+/// run, up to 300: replayed on the runs of docs/check.md, more budget helps so, and not as more trials of 80 steps.
 int64_t steps_of_trial(int64_t budget, int64_t run) {
-  constexpr int64_t kThreeUpTo = 160;
-  const int64_t steps = std::max({kBriefTrial, std::min(budget / 3, kThreeUpTo), budget / 4});
+  constexpr int64_t kThreeUpTo = 160, kLongest = 300;
+  const int64_t steps = std::max({kBriefTrial, std::min(budget / 3, kThreeUpTo), std::min(budget / 4, kLongest)});
   return std::min({steps, std::max(kBriefTrial, run / 4), run});
 }
 
@@ -218,7 +218,9 @@ class Search {
 
   /// Without a planned warm-up: whether one would let the planned rate train, if it rather does not.
   void try_warm_up() {
-    if (plan_.warm_up > 0 || given_.continues || without_->now.quantile(0.5) >= plan_.peak) return;
+    constexpr double kMostLift = 4;  // more than any of the pairs of runs of docs/check.md
+    const double without = without_->now.estimate().estimate;
+    if (plan_.warm_up > 0 || given_.continues || without >= plan_.peak || plan_.peak > kMostLift * without) return;
     for (const int64_t warm_up : {kUsualWarmUp, kUsualWarmUp / 2}) {
       if (left() < warm_up + shortest_) return;
       const Trial trial = attempt(plan_.peak, warm_up);
