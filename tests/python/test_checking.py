@@ -129,10 +129,10 @@ def test_a_warm_up_is_recommended_where_it_suffices():
             return (0.5 * self.weight.square() + 5 * self.weight**4).sum()
 
     model = Steep()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.03)
     found = plumb.check(model, optimizer, lambda m, b: m(b), [0], budget=1500)
     assert found.verdict == "needs_warm_up" and found.shortest_warm_up in (50, 100), found
-    assert found.recommended.warm_up == 2 * found.shortest_warm_up and found.recommended.learning_rate == 0.1
+    assert found.recommended.warm_up == 2 * found.shortest_warm_up and found.recommended.learning_rate == 0.03
     warm = plumb.check(model, optimizer, lambda m, b: m(b), [0], budget=4000, warm_up=100)
     assert warm.verdict == "trains" and warm.tried_warm_up == 100 and "without warm-up" in str(warm), warm
     assert float(warm.largest_stable_rate) > 2 * float(warm.largest_stable_rate_without_warm_up)
