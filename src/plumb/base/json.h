@@ -20,7 +20,7 @@ const std::string& command_line();
 /// A document that begins with `"schema": "plumb.NAME/VERSION"` and `"command"`.
 Json make_document(std::string_view name, int version);
 
-/// The number, or null if it is not finite or there is none.
+/// The number; null for infinity, NaN and an empty optional.
 Json finite_or_null(std::optional<double> value);
 
 /// True if the lists and objects of a document nest deeper than 64 levels, which no format that Plumb reads does.
