@@ -174,8 +174,8 @@ void Membership::Shared::work() {
 void Membership::Shared::introduce() {
   const c10::intrusive_ptr<c10d::Store> whole = server ? server : open_store(route.other, port, false);
   const Json own = {{"run", stream_of(run.token)}, {"size", run.size}, {"version", PLUMB_VERSION}, {"name", name}};
-  if (run.rank == 0) set(*whole, "plumb", own.dump());
-  std::string found;
+  std::string found = run.rank == 0 ? own.dump() : std::string();
+  if (run.rank == 0) set(*whole, "plumb", found);
   for (const Stopwatch watch; found.empty(); std::this_thread::sleep_for(milliseconds(5))) {
     found = value_of(*whole, "plumb");
     if (found.empty() && watch.seconds() > kAnswer) throw Error("the server there is not a Plumb process");
