@@ -39,7 +39,6 @@ class RunInProcesses : public ::testing::Test, protected CopyTaskFolder {
   }
 
   void expect_common_refusals() const {
-    refused([](RunConfig& run) { run.train.cautious = true; }, "train.cautious");
     refused([](RunConfig& run) { run.train.parameters = "bf16"; }, "train.parameters = \"bf16\"");
     refused([](RunConfig& run) { run.train.trouble.on_spike = "rollback"; },
             "the policy `rollback` of [train.trouble]");

@@ -18,7 +18,11 @@ const std::vector<Architecture> kArchitectures = {
     test::kLlama,
     test::kGopher,
     test::kGated,
-    {"HybridNorm", [](RunConfig& run) { run.model.residual = "hybridnorm"; }},
+    {"HybridNorm",
+     [](RunConfig& run) {
+       run.model.residual = "hybridnorm";
+       run.train.learning_rate = 0.01;  // with more, differences of rounding grow from step to step
+     }},
 };
 
 class TensorParallel : public test::DividedTraining {};
@@ -29,12 +33,14 @@ TEST_P(TensorParallel, IsThatOfOneProcess) {
 }
 
 TEST_P(TensorParallel, ACheckpointDoesNotKnowTheMesh) {
+  run_.train.steps = 8;
   const Trained one = trained({});
   for (const auto& [first, second] : {std::pair<Shape, Shape>{{2, 2}, {1, 1}}, {{1, 1}, {4, 2}}})
     expect_goes_on(first, second, one);
 }
 
 TEST_P(TensorParallel, WithAnAverageOfTheWeightsAndAStateThatIsSharedOut) {
+  run_.train.steps = 8;
   run_.train.average_decay = 0.6;
   run_.train.shard = "optimizer";
   expect_same(trained({4, 2}), trained({}), "4 processes, 2 per layer");
@@ -77,10 +83,6 @@ TEST_F(TensorParallelRun, RefusesWhatCannotBeDivided) {
   run_.train.processes = run_.train.tensor_parallel = 2;
   key_ = "train.tensor_parallel";
   expect_common_refusals();
-  for (const char* optimizer : {"adafactor", "lamb", "muon", "soap"}) {
-    refused([&](RunConfig& run) { run.train.optimizer = optimizer; },
-            fmt::format("train.optimizer = \"{}\", which updates each matrix as a whole,", optimizer));
-  }
   refused([](RunConfig& run) { run.train.clip_block = 0.1; }, "train.clip_block = 0.1");
   refused([](RunConfig& run) { run.model.lora.rank = 2; }, "model.lora.rank = 2");
   refused([](RunConfig& run) { run.model.attention = "delta"; }, "model.attention = \"delta\"");

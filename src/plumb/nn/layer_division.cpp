@@ -86,41 +86,69 @@ bool LayerDivision::is_used(const Entry& entry) const {
   return pipeline_.size() == 1 || contains(entry.users, pipeline_.rank());
 }
 
-Tensor LayerDivision::piece(size_t parameter, const Tensor& whole) const {
-  const Entry& entry = all_[parameter];
-  if (whole.sizes() != entry.sizes) return whole;
-  if (entry.parts.empty()) return is_used(entry) ? whole : without_rows(whole);
+Tensor LayerDivision::piece_of(const Entry& entry, const Tensor& whole, int64_t rank) const {
+  if (entry.parts.empty()) return whole;
   std::vector<Tensor> own;
   int64_t begin = 0;
   for (const int64_t part : entry.parts) {
     const int64_t size = share(part);
-    own.push_back(whole.narrow(entry.dimension, begin + group_.rank() * size, size));
+    own.push_back(whole.narrow(entry.dimension, begin + rank * size, size));
     begin += part;
   }
-  const Tensor piece = at::cat(own, entry.dimension);
+  return at::cat(own, entry.dimension);
+}
+
+Tensor LayerDivision::piece(size_t parameter, const Tensor& whole) const {
+  const Entry& entry = all_[parameter];
+  if (whole.sizes() != entry.sizes) return whole;
+  const Tensor piece = piece_of(entry, whole, group_.rank());
   return is_used(entry) ? piece : without_rows(piece);
+}
+
+Tensor LayerDivision::gather(size_t parameter, const Tensor& piece, int64_t root) const {
+  const Entry& entry = all_[parameter];
+  if (entry.parts.empty()) return piece;
+  std::vector<int64_t> sizes;
+  for (const int64_t part : entry.parts) sizes.push_back(share(part));
+  std::vector<std::vector<Tensor>> by_rank;
+  for (const Tensor& each : group_.gather(piece, root))
+    by_rank.push_back(each.split_with_sizes(sizes, entry.dimension));
+  std::vector<Tensor> rows;
+  for (size_t part = 0; part < sizes.size() && !by_rank.empty(); ++part) {
+    for (const std::vector<Tensor>& pieces : by_rank) rows.push_back(pieces[part]);
+  }
+  return rows.empty() ? Tensor() : at::cat(rows, entry.dimension);
+}
+
+void LayerDivision::scatter(size_t parameter, const Tensor& whole, const Tensor& piece, int64_t root) const {
+  const Entry& entry = all_[parameter];
+  const bool sends = group_.rank() == root;
+  if (entry.parts.empty()) {
+    if (sends) piece.copy_(whole);
+    return group_.broadcast(piece, root);
+  }
+  std::vector<Tensor> pieces;
+  for (int64_t rank = 0; sends && rank < group_.size(); ++rank) pieces.push_back(piece_of(entry, whole, rank));
+  group_.scatter(pieces, piece, root);
+}
+
+void LayerDivision::send_to_first(size_t parameter, const Tensor& x, int64_t root) const {
+  const int64_t stage = pipeline_.size() == 1 ? 0 : all_[parameter].users.front();
+  if (root != 0 && pipeline_.rank() == stage) {
+    if (group_.rank() == root) group_.send(x, 0);
+    if (group_.rank() == 0) group_.receive(x, root);
+  }
+  if (stage == 0 || group_.rank() > 0) return;
+  if (pipeline_.rank() == stage) pipeline_.send(x, 0);
+  if (pipeline_.rank() == 0) pipeline_.receive(x, stage);
 }
 
 Tensor LayerDivision::whole(size_t parameter, const Tensor& piece) const {
   const Entry& entry = all_[parameter];
   if (piece.sizes() != entry.value.sizes()) return piece;
-  Tensor found = piece;
-  if (is_used(entry) && !entry.parts.empty()) {
-    std::vector<int64_t> sizes;
-    for (const int64_t part : entry.parts) sizes.push_back(share(part));
-    std::vector<std::vector<Tensor>> by_rank;
-    for (const Tensor& each : group_.gather(piece)) by_rank.push_back(each.split_with_sizes(sizes, entry.dimension));
-    std::vector<Tensor> rows;
-    for (size_t part = 0; part < sizes.size() && !by_rank.empty(); ++part) {
-      for (const std::vector<Tensor>& pieces : by_rank) rows.push_back(pieces[part]);
-    }
-    found = rows.empty() ? Tensor() : at::cat(rows, entry.dimension);
-  }
-  if (pipeline_.size() == 1 || group_.rank() > 0 || entry.users.front() == 0) return found;
-  if (pipeline_.rank() == entry.users.front()) pipeline_.send(found, 0);
-  if (pipeline_.rank() > 0) return found;
-  found = at::empty(entry.sizes, piece.options());
-  pipeline_.receive(found, entry.users.front());
+  Tensor found = is_used(entry) ? gather(parameter, piece, 0) : piece;
+  if (is_first() && pipeline_.size() > 1 && entry.users.front() > 0) found = at::empty(entry.sizes, piece.options());
+  send_to_first(parameter, found, 0);
   return found;
 }
 

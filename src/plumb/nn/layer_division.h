@@ -24,6 +24,7 @@ class LayerDivision {
   LayerDivision(const Parameters& parameters, int64_t ranks);
 
   [[nodiscard]] const Group& group() const { return group_; }
+  [[nodiscard]] const Group& pipeline() const { return pipeline_; }
   [[nodiscard]] int64_t ranks() const { return ranks_; }
 
   /// size/ranks. Throws Error if it is no integer.
@@ -64,6 +65,15 @@ class LayerDivision {
   /// shape of its piece; other tensors are returned as they are.
   [[nodiscard]] Tensor whole(size_t parameter, const Tensor& piece) const;
 
+  /// The same on rank `root` of the group, in stages that use the parameter; and the reverse, which writes this rank's
+  /// piece of root's `whole`. Every rank of the group calls them.
+  [[nodiscard]] Tensor gather(size_t parameter, const Tensor& piece, int64_t root) const;
+  void scatter(size_t parameter, const Tensor& whole, const Tensor& piece, int64_t root) const;
+
+  /// Sends x from rank `root` of the group, in the first stage that uses the parameter, to the first process. Both, and
+  /// rank 0 of that stage, call it with a tensor of the same shape, which it may overwrite.
+  void send_to_first(size_t parameter, const Tensor& x, int64_t root) const;
+
   /// Sums the gradients of parameters for which share_gradient was called, or that several stages use. `gradients`: one
   /// per parameter. Without pipelines, some may be undefined, the same ones in all ranks; they are skipped.
   void sum_shares(std::vector<Tensor>& gradients) const;
@@ -79,6 +89,7 @@ class LayerDivision {
   };
   [[nodiscard]] Entry& entry_of(const Tensor& value);
   [[nodiscard]] bool is_used(const Entry& entry) const;
+  [[nodiscard]] Tensor piece_of(const Entry& entry, const Tensor& whole, int64_t rank) const;
   /// Sums these gradients over a group.
   static void sum(std::vector<Tensor>& gradients, const std::vector<size_t>& which, const Group& group);
 

@@ -121,7 +121,7 @@ Parameters Parameters::part(size_t first, size_t last) const {
 }
 
 Parameters Parameters::with_values(const std::vector<Tensor>& values, const Tensor& flat) const {
-  Parameters others(type(), device());
+  Parameters others(type(), flat.device());
   others.all_ = all_;
   others.buffers_ = buffers_;
   for (size_t i = 0; i < all_.size(); ++i) others.all_[i].value = values[i];

@@ -16,20 +16,8 @@
 
 namespace plumb {
 
-/// Refuses what updates a matrix as a whole, or keeps it in another type, since each process has only a part of it.
-template <typename Refuse>
-void refuse_whole_matrices(const TrainConfig& config, const Optimizer& optimizer, const Refuse& refuse) {
-  refuse(config.cautious, "train.cautious", "leave it out");
-  refuse(config.parameters != "float32", fmt::format("train.parameters = \"{}\"", config.parameters),
-         "set it to float32");
-  refuse(!optimizer.acts_by_element(),
-         fmt::format("train.optimizer = \"{}\", which updates each matrix as a whole,", config.optimizer),
-         "choose one that updates each element by itself, such as adamw");
-}
-
 /// Throws Error if the configuration has something that a model which is divided among processes cannot have.
-void require_divisible_run(const TrainConfig& config, const Model& model, const Optimizer& optimizer,
-                           const WatchConfig& watch) {
+void require_divisible_run(const TrainConfig& config, const Model& model, const WatchConfig& watch) {
   if (config.tensor_parallel * config.pipeline_parallel == 1) return;
   const std::string key = config.tensor_parallel > 1 ? "train.tensor_parallel" : "train.pipeline_parallel";
   const auto refuse = [&](bool found, const std::string& what, const std::string& instead) {
@@ -38,7 +26,8 @@ void require_divisible_run(const TrainConfig& config, const Model& model, const 
   refuse(config.tensor_parallel > 1 && config.clip_block > 0, fmt::format("train.clip_block = {}", config.clip_block),
          "set it to 0");
   refuse(config.trouble.rolls_back(), "the policy `rollback` of [train.trouble]", "choose stop or skip");
-  refuse_whole_matrices(config, optimizer, refuse);
+  refuse(config.parameters != "float32", fmt::format("train.parameters = \"{}\"", config.parameters),
+         "set it to float32");
   refuse(!watch.every.is_zero(), "[watch]", "leave it out");
   if (config.tensor_parallel > 1) require_divisible(model.config(), config.tensor_parallel);
   if (config.pipeline_parallel == 1) return;
@@ -64,7 +53,12 @@ void require_cuttable_run(const TrainConfig& config, const Model& model, const O
   refuse(config.pipeline_parallel > 1, fmt::format("train.pipeline_parallel = {}", config.pipeline_parallel),
          "set it to 1");
   refuse(config.clip_block > 0, fmt::format("train.clip_block = {}", config.clip_block), "set it to 0");
-  refuse_whole_matrices(config, optimizer, refuse);
+  refuse(config.parameters != "float32", fmt::format("train.parameters = \"{}\"", config.parameters),
+         "set it to float32");
+  refuse(config.cautious, "train.cautious", "leave it out");
+  refuse(!optimizer.acts_by_element(),
+         fmt::format("train.optimizer = \"{}\", which updates each matrix as a whole,", config.optimizer),
+         "choose one that updates each element by itself, such as adamw");
   refuse(optimizer.averages_weights(),
          fmt::format("train.optimizer = \"{}\", which averages the weights,", config.optimizer),
          "choose another one, such as adamw");
@@ -87,7 +81,7 @@ MeshCheck::MeshCheck(const RunConfig& run) : run_(run) {
 void MeshCheck::operator()(const TrainConfig& config) const {
   validate(config);
   if (config.recompute) require_recomputable(run_.model);
-  require_divisible_run(config, *model_, *optimizer_, run_.watch);
+  require_divisible_run(config, *model_, run_.watch);
   require_cuttable_run(config, *model_, *optimizer_, run_.watch);
 }
 

@@ -14,8 +14,7 @@ namespace plumb {
 /// Throws Error if the configuration has something that a model which is divided among processes cannot have
 /// (train.tensor_parallel, train.pipeline_parallel). If only a number does not fit, the hint names the nearest that
 /// does.
-void require_divisible_run(const TrainConfig& config, const Model& model, const Optimizer& optimizer,
-                           const WatchConfig& watch);
+void require_divisible_run(const TrainConfig& config, const Model& model, const WatchConfig& watch);
 
 /// The same for a run whose gradients or parameters are cut (train.shard).
 void require_cuttable_run(const TrainConfig& config, const Model& model, const Optimizer& optimizer,

@@ -31,7 +31,8 @@ std::vector<Trainer::Implementation::Part> Trainer::Implementation::parts() {
     };
   }
   all.push_back(
-      {.file = "optimizer.safetensors", .pieces = shards != nullptr, .values = [this] { return optimizer->state(); }});
+      {.file = "optimizer.safetensors", .pieces = shards != nullptr, .whole = optimizer->keeps_whole_state()});
+  all.back().values = [this] { return optimizer->state(); };
   all.back().take = [this](const NamedTensors& tensors, const std::string& origin) {
     optimizer->load_state(tensors, origin);
   };
@@ -74,20 +75,22 @@ std::optional<Stages> Trainer::Implementation::share() {
     share_pieces();
     return {};
   }
-  std::vector<std::pair<Part, NamedTensors>> received;  // all of it before any is taken, which changes the others
-  std::vector<Part> all = parts();
-  for (Part& part : all) {
+  std::map<std::string, NamedTensors> received;  // all of it before any is taken, which changes the others
+  for (const Part& part : parts()) {
     if (part.own || mesh.all.size() == 1) continue;
-    NamedTensors tensors;
+    NamedTensors& tensors = received[part.file];
     for (const auto& [name, tensor] : part.values()) {
       tensors.emplace_back(name, tensor.contiguous().clone());
       mesh.all.broadcast(tensors.back().second);
     }
-    received.emplace_back(std::move(part), std::move(tensors));
   }
   std::optional<Stages> stages = divide();
-  for (const auto& [part, tensors] : received)
-    part.take(division ? pieces_of(tensors, model.parameters(), *division) : tensors, "rank 0");
+  for (const Part& part : parts()) {
+    const auto found = received.find(part.file);
+    if (found == received.end()) continue;
+    const NamedTensors& tensors = found->second;
+    part.take(division && !part.whole ? pieces_of(tensors, model.parameters(), *division) : tensors, "rank 0");
+  }
   if (shards) shards->cut();
   received.clear();
   if (shards) ops::return_tensor_memory();  // the whole state is not needed again
@@ -127,7 +130,7 @@ void Trainer::Implementation::share_pieces() {
 
 Tensor Trainer::Implementation::whole_of(const Part& part, const std::string& name, const Tensor& piece) const {
   const std::optional<size_t> owner = parameter_of(name, model.parameters());
-  if (!owner) return piece;
+  if (!owner || part.whole) return piece;
   const Tensor whole = part.pieces ? shards->whole(*owner, piece) : piece;
   return division && mesh.data.rank() == 0 ? division->whole(*owner, whole.detach()) : whole;
 }
@@ -143,7 +146,7 @@ std::optional<Stages> Trainer::Implementation::divide() {
     model.keep_stage(*division, mesh.pipeline, *stages);
   }
   if (cut) shards = model.shard(mesh.data, config.shard == "parameters");
-  optimizer = make_train_optimizer(config, model, shards.get());
+  optimizer = make_train_optimizer(config, model, division_or_null(), shards.get());
   weights = EvaluatedWeights(model, *optimizer, config.average_decay);
   update_norms = UpdateNorms(model.parameters(), UpdateNorms::kSamples, division_or_null(),
                              cuts_values() ? shards.get() : nullptr);

@@ -32,9 +32,10 @@
 
 namespace plumb {
 
-/// The optimizer of a run. `shards`: of the model, if its gradients are cut; else null. Throws Error if the
-/// configuration's settings do not go together.
+/// The optimizer of a run. `division`: of the model among processes; `shards`: of its gradients; each null if there is
+/// none. Throws Error if the configuration's settings do not go together.
 std::unique_ptr<Optimizer> make_train_optimizer(const TrainConfig& config, const Model& model,
+                                                const LayerDivision* division = nullptr,
                                                 const ParameterShards* shards = nullptr);
 
 struct Trainer::Implementation {
@@ -156,6 +157,7 @@ struct Trainer::Implementation {
     const char* file;
     bool own = false;     // of this process alone, and may be absent
     bool pieces = false;  // `values` are this process's pieces of what is cut among mesh.data (`shards`)
+    bool whole = false;   // `values` are those of all processes that divide the model, on the first of them
     std::function<NamedTensors()> values;
     /// `origin` names them in errors.
     std::function<void(const NamedTensors&, const std::string& origin)> take{};

@@ -11,6 +11,7 @@
 #include "plumb/ops/stochastic_rounding.h"
 #include "plumb/optim/bfloat16_parameters.h"
 #include "plumb/optim/cautious.h"
+#include "plumb/optim/gathered.h"
 #include "plumb/optim/piecewise.h"
 #include "plumb/optim/sharded.h"
 #include "plumb/task/baseline.h"
@@ -52,17 +53,20 @@ void refuse_validation_settings(const TrainConfig& config) {
 }
 
 /// These parameters without values.
-Parameters of_shapes(const Parameters& parameters) {
+Parameters of_shapes(const Parameters& parameters, const LayerDivision* division = nullptr) {
   const at::TensorOptions nowhere = parameters.options().device(at::kMeta);
   std::vector<Tensor> values;
-  for (const Parameter& parameter : parameters.all()) values.push_back(at::empty(parameter.value.sizes(), nowhere));
+  for (size_t i = 0; i < parameters.all().size(); ++i) {
+    const at::IntArrayRef sizes = parameters.all()[i].value.sizes();
+    values.push_back(at::empty(division != nullptr ? at::IntArrayRef(division->whole_sizes(i)) : sizes, nowhere));
+  }
   return parameters.with_values(values, at::empty({parameters.count()}, nowhere));
 }
 
 }  // namespace
 
 std::unique_ptr<Optimizer> make_train_optimizer(const TrainConfig& config, const Model& model,
-                                                const ParameterShards* shards) {
+                                                const LayerDivision* division, const ParameterShards* shards) {
   const bool rounds = config.parameters != "float32";
   if (rounds && prescription_of(model.config().residual).unit_matrices) {
     throw Error(
@@ -81,10 +85,16 @@ std::unique_ptr<Optimizer> make_train_optimizer(const TrainConfig& config, const
   if (shards != nullptr) return std::make_unique<PiecewiseOptimizer>(*shards, make(shards->own()));
   const Parameters& parameters = model.parameters();
   if (!parameters.has_flat()) return make(of_shapes(parameters));  // replaced when the model gets memory
-  if (config.shard != "optimizer") return make(parameters);
-  if (make(parameters)->averages_weights())
+  const auto make_shared = [&](const Parameters& some) -> std::unique_ptr<Optimizer> {
+    if (config.shard != "optimizer") return make(some);
+    return std::make_unique<ShardedOptimizer>(some, make);
+  };
+  const std::unique_ptr<Optimizer> probed =
+      make_optimizer(config.optimizer, of_shapes(parameters, division), config.options);
+  if (config.shard == "optimizer" && probed->averages_weights())
     throw Error(fmt::format("train.shard = \"optimizer\": the state of {} cannot be sharded", config.optimizer));
-  return std::make_unique<ShardedOptimizer>(parameters, make);
+  if (division == nullptr || (probed->acts_by_element() && !config.cautious)) return make_shared(parameters);
+  return std::make_unique<GatheredOptimizer>(parameters, *division, make_shared);
 }
 
 Trainer::Implementation::Implementation(Model& trained, const TrainConfig& given, const Task& learned,
@@ -112,7 +122,7 @@ Trainer::Implementation::Implementation(Model& trained, const TrainConfig& given
   task.complete(fitting);  // throws if the model does not match the data
   if (source.streams()) require_undivided(given);
   if (given.recompute) require_recomputable(model.config());
-  require_divisible_run(given, model, *optimizer, watch);
+  require_divisible_run(given, model, watch);
   require_cuttable_run(given, model, *optimizer, watch);
   source.go_to(state.epoch);
   for (const std::string& line : settings_summary(model.parameters(), settings)) say(line);
