@@ -35,11 +35,13 @@ plan::Layout layout_of(const TrainConfig& train, const plan::TrainingJob& job) {
   const int64_t most = train.micro_batch_tokens > 0 ? std::min(train.micro_batch_tokens, share) : share;
   layout.micro_batch = std::max<int64_t>(most / job.sequence, 1);
   layout.recompute = train.recompute ? plan::Recompute::layers : plan::Recompute::attention;
+  layout.chunks = train.pipeline_chunks;
+  layout.gpipe = train.pipeline_schedule == "gpipe";
   return layout;
 }
 
-/// Throws Error if the steps have too few sequences for the mesh, or if the plan has no formula for it.
-void require_planned(const TrainConfig& train, const plan::TrainingJob& job) {
+/// Throws Error if the steps have too few sequences for the mesh.
+void require_enough_sequences(const TrainConfig& train, const plan::TrainingJob& job) {
   const plan::Layout layout = layout_of(train, job);
   const int64_t sequences = job.batch_tokens / job.sequence;
   if (sequences < layout.data) {
@@ -47,11 +49,6 @@ void require_planned(const TrainConfig& train, const plan::TrainingJob& job) {
                             "them",
                             job.batch_tokens, sequences, job.sequence, layout.data),
                 fmt::format("the smallest train.batch_tokens is {}", layout.data * job.sequence / train.accumulate));
-  }
-  if (train.pipeline_chunks > 1) {
-    throw Error(fmt::format("train.pipeline_chunks = {}: the plan does not count the activations of several chunks",
-                            train.pipeline_chunks),
-                "set it to 1 for --dry-run");
   }
 }
 
@@ -67,7 +64,8 @@ std::string batch_text(const plan::TrainingJob& job, const plan::Layout& layout,
                                  with_thousands(sequences), with_thousands(job.sequence), count, layout.micro_batch,
                                  layout.pipeline > 1 ? "pipeline" : "process");
   if (layout.pipeline > 1) {
-    text += fmt::format("stages idle for {:.1f}% of a step\n", 100 * pipeline_bubble(layout.pipeline, 1, count));
+    text += fmt::format("stages idle for {:.1f}% of a step\n",
+                        100 * pipeline_bubble(layout.pipeline, layout.chunks, count));
   }
   const int64_t at_once = layout.data * layout.micro_batch;
   if (sequences % at_once != 0) {
@@ -139,7 +137,7 @@ void dry_run(const RunConfig& run, const Globals& globals) {
   require_known_vocabulary(run.model);
   const plan::TrainingJob job = job_of(run);
   require_mesh(
-      run, [&](const TrainConfig& train) { require_planned(train, job); },
+      run, [&](const TrainConfig& train) { require_enough_sequences(train, job); },
       [&](const TrainConfig& train) {
         const double largest = largest_of(plan::rank_kinds(run.model, job, layout_of(train, job)));
         return fmt::format(", with {} in the largest process", with_bytes(largest));
@@ -153,11 +151,8 @@ void dry_run(const RunConfig& run, const Globals& globals) {
   text += batch_text(job, layout, kinds.front()) + kinds_text(kinds);
   Json json = make_document("dry-run", 1);
   json["parameters"] = parameters;
-  json["mesh"] = {{"data", layout.data},
-                  {"pipeline", layout.pipeline},
-                  {"tensor", layout.tensor},
-                  {"zero", layout.zero},
-                  {"micro_batch", layout.micro_batch}};
+  json["mesh"] = {{"data", layout.data}, {"pipeline", layout.pipeline}, {"tensor", layout.tensor},
+                  {"zero", layout.zero}, {"chunks", layout.chunks},     {"micro_batch", layout.micro_batch}};
   json["micro_batches"] = kinds.front().messages.micro_batches;
   json["kinds"] = Json::array();
   for (const plan::RankKind& kind : kinds) json["kinds"].push_back(to_json(kind));

@@ -124,7 +124,8 @@ RunConfig with_mesh(RunConfig run, const std::vector<plan::Estimate>& found, int
     run.train.processes = each.layout.devices();
     run.train.tensor_parallel = each.layout.tensor;
     run.train.pipeline_parallel = each.layout.pipeline;
-    run.train.pipeline_chunks = 1;
+    run.train.pipeline_chunks = each.layout.chunks;
+    run.train.pipeline_schedule = each.layout.gpipe ? "gpipe" : "1f1b";
     run.train.shard = kShards.at(static_cast<size_t>(each.layout.zero));
     run.train.micro_batch_tokens = each.layout.micro_batch * sequence;
     run.train.recompute = each.layout.recompute == plan::Recompute::layers;

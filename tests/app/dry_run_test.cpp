@@ -60,6 +60,17 @@ TEST(DryRun, IsOneOfThePlans) {
   EXPECT_EQ(found, 1);
 }
 
+TEST(DryRun, OfSeveralRunsOfLayersInAStage) {
+  const Json one = Json::parse(test::succeeded(looked_at({})).output);
+  const Json five = Json::parse(test::succeeded(looked_at({"--set", "train.pipeline_chunks=5"})).output);
+  const auto of_first = [](const Json& json, const char* what, const char* which) {
+    return json["kinds"].front()[what][which].get<double>();
+  };
+  // 16 stages hold 16 micro-batches of 5 layers, or 2·15 + 4·16 + 1 of one.
+  EXPECT_NEAR(of_first(five, "memory", "activations") / of_first(one, "memory", "activations"), 95 / 80.0, 1e-12);
+  EXPECT_DOUBLE_EQ(of_first(five, "messages", "pipeline"), 9 * of_first(one, "messages", "pipeline"));
+}
+
 // The recipe's mesh is the first of the plan.
 TEST(DryRun, OfWhatThePlanWrites) {
   const test::TemporaryDirectory folder;

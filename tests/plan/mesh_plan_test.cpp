@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "plumb/parallel/pipeline_schedule.h"
+
 namespace plumb::plan {
 namespace {
 
@@ -75,9 +79,11 @@ TEST(RankKinds, HaveTheMemoryAndTheMessagesOfThePlan) {
     EXPECT_DOUBLE_EQ(kind.memory.weights, 4 * parameters);
     EXPECT_DOUBLE_EQ(kind.memory.gradients, 4 * parameters);
     EXPECT_DOUBLE_EQ(kind.memory.optimizer, 8 * parameters / 4);
-    EXPECT_EQ(kind.messages.micro_batches, 6);   // of 24 sequences over 4
-    EXPECT_EQ(kind.messages.tensor, 6 * 1 * 4);  // two sums forward and two backward in a layer
-    EXPECT_DOUBLE_EQ(kind.messages.tensor_bytes, 24 * 2 * 0.5 * (4 * 8 * kWidth));
+    EXPECT_EQ(kind.messages.micro_batches, 6);  // of 24 sequences over 4
+    // Two sums forward and two backward in a layer; one for the embedding or the output.
+    const int64_t sums = kind.first_stage == 1 ? 4 : 5;
+    EXPECT_EQ(kind.messages.tensor, 6 * sums);
+    EXPECT_DOUBLE_EQ(kind.messages.tensor_bytes, static_cast<double>(6 * sums) * (4 * 8 * kWidth));
     EXPECT_DOUBLE_EQ(kind.messages.data_bytes, 2 * 0.75 * 4 * parameters);
   }
   const double activations = activation_bytes(cost_of(decoder()), 8, 1, 2, Recompute::none, 4);
@@ -87,6 +93,53 @@ TEST(RankKinds, HaveTheMemoryAndTheMessagesOfThePlan) {
   EXPECT_EQ(kinds[0].messages.pipeline, 6);
   EXPECT_EQ(kinds[1].messages.pipeline, 12);
   EXPECT_EQ(kinds[2].messages.pipeline, 6);
+}
+
+/// The most forward passes without their backward pass that a stage of this schedule has done at once.
+int64_t held_by(const PipelineSchedule& schedule, int64_t stage) {
+  int64_t held = 0, most = 0;
+  for (const StageTask& task : schedule.tasks[static_cast<size_t>(stage)]) {
+    held += task.pass == StageTask::Pass::forward ? 1 : -1;
+    most = std::max(most, held);
+  }
+  return most;
+}
+
+TEST(RankKinds, HoldTheActivationsThatTheScheduleHolds) {
+  ModelConfig config = decoder();
+  config.decoder_layers = 12;
+  const double layer = activation_bytes(cost_of(config), 8, 1, 1, Recompute::none, 4);
+  struct Case {
+    int64_t stages, chunks;
+    bool gpipe = false;
+  };
+  for (const auto& [stages, chunks, gpipe] : {Case{3, 1}, {3, 2}, {2, 3}, {3, 4}, {4, 3}, {3, 1, true}}) {
+    const int64_t micro_batches = 12;  // a multiple of the stages
+    const TrainingJob job{.sequence = 8, .batch_tokens = 8 * micro_batches, .precision = Precision::float32};
+    const auto kinds = rank_kinds(config, job, {.pipeline = stages, .chunks = chunks, .gpipe = gpipe});
+    const PipelineSchedule schedule = make_pipeline_schedule(gpipe ? "gpipe" : "1f1b", stages, chunks, micro_batches);
+    const RankKind& first = kinds.front();
+    EXPECT_EQ(first.layers, 12 / stages);
+    EXPECT_DOUBLE_EQ(first.memory.activations,
+                     static_cast<double>(held_by(schedule, 0) * first.layers) / static_cast<double>(chunks) * layer)
+        << stages << " stages of " << chunks;
+    // What each stage sends: forward from all parts but the last, backward from all but the first.
+    int64_t sent = 0;
+    for (const RankKind& kind : kinds) sent += kind.messages.pipeline * (kind.last_stage - kind.first_stage + 1);
+    EXPECT_EQ(sent, 2 * (stages * chunks - 1) * micro_batches);
+  }
+}
+
+// An encoder-decoder's decoder has three sub-layers in a layer, its encoder two; the gradients of the encoder's output
+// are summed in every layer of the decoder, and there are two embeddings.
+TEST(RankKinds, SumOncePerSubLayerAndPass) {
+  ModelConfig config = decoder();
+  config.kind = "encoder-decoder";
+  config.encoder_layers = 6;
+  config.source_vocabulary = kVocabulary;
+  const auto kinds = rank_kinds(config, kJob, {.tensor = 2});
+  ASSERT_EQ(kinds.size(), 1U);
+  EXPECT_EQ(kinds[0].messages.tensor, 24 * (2 * (6 * 3 + 6 * 2) + 6 + 2 + 1));
 }
 
 // Rajbhandari et al. 2020: with ZeRO 3, each has its share, and what it uses at once.

@@ -42,16 +42,17 @@ struct StageUse {
   std::vector<std::vector<int64_t>> users;
   std::vector<int64_t> layers;
 };
-StageUse stage_use(const ModelConfig& config, int64_t stages, const Parameters& parameters) {
+StageUse stage_use(const ModelConfig& config, const Layout& layout, const Parameters& parameters) {
   const ops::DefaultDevice here{at::Device(at::kCPU)};
   const std::unique_ptr<Model> small = make_model(small_like(config));
   const auto same = [](const Parameter& a, const Parameter& b) { return a.name == b.name; };
   const auto &all = parameters.all(), &found = small->parameters().all();
   if (!std::equal(all.begin(), all.end(), found.begin(), found.end(), same))
     throw Error("the parameters of this model depend on its sizes, so its stages are not known without computing it");
-  const Stages computed(*small, stages, 1);
-  StageUse use{computed.users(), {}};
-  for (int64_t stage = 0; stage < stages; ++stage) use.layers.push_back(computed.layers(stage));
+  const Stages computed(*small, layout.pipeline, layout.chunks);
+  StageUse use{computed.users(), std::vector<int64_t>(static_cast<size_t>(layout.pipeline))};
+  for (int64_t part = 0; part < computed.parts(); ++part)
+    use.layers[static_cast<size_t>(part % layout.pipeline)] += computed.layers(part);
   return use;
 }
 
@@ -73,7 +74,7 @@ std::vector<RankKind> rank_kinds(const ModelConfig& config, const TrainingJob& j
   const std::unique_ptr<Model> model = make_model(config);
   const auto& all = model->parameters().all();
   std::optional<StageUse> stages;
-  if (layout.pipeline > 1) stages = stage_use(config, layout.pipeline, model->parameters());
+  if (layout.pipeline > 1) stages = stage_use(config, layout, model->parameters());
   const LayerDivision division = model->planned_division(layout.tensor);
   std::vector<RankKind> kinds;
   for (int64_t stage = 0; stage < layout.pipeline; ++stage) {

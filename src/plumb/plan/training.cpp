@@ -67,6 +67,16 @@ double parameters_per_device(const ModelCost& model, const Layout& layout) {
   return parameters_of(model, layout, model.layers / layout.pipeline);
 }
 
+/// The most micro-batches whose activations a stage holds at once, each counted once for every chunk. With one forward
+/// and one backward pass in turn, it is one more than the forward passes that it begins with
+/// (parallel/pipeline_schedule.h).
+int64_t held_at_once(const Layout& layout, int64_t stage, int64_t micro_batches) {
+  if (layout.gpipe) return micro_batches;
+  const int64_t after = layout.pipeline - 1 - stage;
+  const int64_t ahead = layout.chunks == 1 ? after : 2 * after + (layout.chunks - 1) * layout.pipeline;
+  return std::min(ahead + 1, layout.chunks * micro_batches);
+}
+
 /// Bytes that each of n devices sends to all-reduce a buffer in a ring; an all-gather or reduce-scatter sends half.
 double all_reduce_bytes(double bytes, int64_t n) {
   return 2 * bytes * static_cast<double>(n - 1) / static_cast<double>(n);
@@ -135,10 +145,9 @@ Memory stage_memory(const ModelCost& model, const TrainingJob& job, const Layout
   const auto layer = [&](Recompute recompute) {
     return activation_bytes(model, job.sequence, layout.micro_batch, layout.tensor, recompute, number);
   };
-  // One forward and one backward pass in turn: the first stage has one micro-batch for every stage, the last a single
-  // one.
-  const int64_t in_flight = std::min(layout.pipeline - share.stage, micro_batches(job, layout));
-  memory.activations = static_cast<double>(in_flight * share.layers) * layer(layout.recompute);
+  const double held = static_cast<double>(held_at_once(layout, share.stage, micro_batches(job, layout)));
+  memory.activations =
+      held * static_cast<double>(share.layers) / static_cast<double>(layout.chunks) * layer(layout.recompute);
   // Layers are recomputed one at a time; the current one holds all of its activations.
   if (layout.recompute == Recompute::layers) memory.activations += layer(Recompute::none);
   // The inputs of the final norm and of the output matrix, and the float32 logits.
@@ -158,12 +167,18 @@ StageMessages stage_messages(const ModelCost& model, const TrainingJob& job, con
   const double activation = static_cast<double>(layout.micro_batch * job.sequence) *
                             static_cast<double>(model.d_model) * static_cast<double>(activation_size(job.precision));
   if (layout.tensor > 1) {
-    const int64_t passes = layout.recompute == Recompute::layers ? 6 : 4;  // all-reduces per layer: two in each pass
-    messages.tensor = messages.micro_batches * share.layers * passes;
+    // One for every sub-layer and pass, and backward one for what cross-attention reads; one forward for every
+    // embedding, and one backward for the output matrix.
+    const int64_t passes = layout.recompute == Recompute::layers ? 3 : 2;
+    const int64_t crosses = share.layers * (model.attentions - model.layers) / model.layers;
+    const int64_t embeddings = share.stage > 0 ? 0 : model.attentions > model.layers ? 2 : 1;
+    const int64_t outputs = share.stage == layout.pipeline - 1 ? 1 : 0;
+    messages.tensor = messages.micro_batches * (passes * (2 * share.layers + crosses) + crosses + embeddings + outputs);
     messages.tensor_bytes = static_cast<double>(messages.tensor) * all_reduce_bytes(activation, layout.tensor);
   }
-  const int64_t neighbors = (share.stage > 0 ? 1 : 0) + (share.stage + 1 < layout.pipeline ? 1 : 0);
-  messages.pipeline = neighbors * messages.micro_batches;
+  // From every chunk forward and backward, but for the ends of the model.
+  const int64_t ends = (share.stage == 0 ? 1 : 0) + (share.stage + 1 == layout.pipeline ? 1 : 0);
+  messages.pipeline = (2 * layout.chunks - ends) * messages.micro_batches;
   messages.pipeline_bytes = static_cast<double>(messages.pipeline) * activation / static_cast<double>(layout.tensor);
   if (layout.data > 1) {
     const Bytes bytes = bytes_of(job.precision);

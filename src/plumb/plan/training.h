@@ -48,10 +48,12 @@ struct Hardware {
 struct Layout {
   int64_t data = 1;
   int64_t tensor = 1;       // matrices cut by heads and inner width, norms and residuals by sequence
-  int64_t pipeline = 1;     // stages of consecutive layers, one forward and one backward pass in turn
+  int64_t pipeline = 1;     // stages
   int zero = 0;             // ZeRO stage over data: 1 shards optimizer state, 2 also gradients, 3 also weights
   int64_t micro_batch = 1;  // sequences
   Recompute recompute = Recompute::none;
+  int64_t chunks = 1;  // runs of consecutive layers of each stage
+  bool gpipe = false;  // all forward passes of a step before the first backward pass, instead of one of each in turn
 
   [[nodiscard]] int64_t devices() const { return data * tensor * pipeline; }
   bool operator==(const Layout&) const = default;
@@ -100,8 +102,8 @@ Memory state_bytes(double parameters, Precision precision, int zero, int64_t dat
 /// What each device of one stage of a pipeline has.
 struct StageShare {
   double parameters = 0;
-  double whole_at_once =
-      0;  // of these, in its largest layer and outside of layers: whole while used, if they are sharded
+  /// Of these, in its largest layer and outside of layers: whole while used, if they are sharded.
+  double whole_at_once = 0;
   int64_t layers = 0;
   int64_t stage = 0;
 };
@@ -109,7 +111,8 @@ struct StageShare {
 /// What such a device sends in a step.
 struct StageMessages {
   int64_t micro_batches = 0;
-  int64_t tensor = 0;       // sums of activations among the devices that share matrices
+  int64_t tensor =
+      0;  // sums of activations among the devices that share matrices (those of numbers per token are not counted)
   double tensor_bytes = 0;  // of all of these
   int64_t pipeline = 0;     // to the next stage and, of gradients, to the one before
   double pipeline_bytes = 0;
