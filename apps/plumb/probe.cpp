@@ -31,7 +31,7 @@ struct ProbeArguments {
   bool first_step = false;
   int64_t curvature = 0;
   int64_t layer_curvature = 0;
-  int64_t processes = 1;
+  MeasuringProcesses processes;
   std::string html;
 };
 
@@ -112,7 +112,7 @@ std::string text_of(const ProbeReport& report, const Subject& subject) {
 
 /// The optional measurements, if any are requested; nullopt in ranks above 0, since only rank 0 has complete results.
 std::optional<InitializationReport> more_measurements(const ProbeArguments& arguments, const Subject& subject,
-                                                      const Globals& globals, const Group& group) {
+                                                      const Globals& globals, const Mesh& mesh) {
   InitializationOptions options;
   options.gains = arguments.gains;
   if (arguments.first_step) options.first_steps = {"adam", "sgd"};
@@ -120,32 +120,34 @@ std::optional<InitializationReport> more_measurements(const ProbeArguments& argu
   options.layer_curvature_steps = arguments.layer_curvature;
   options.label_smoothing = arguments.label_smoothing;
   options.seed = globals.seed;
-  options.group = group;
+  options.group = mesh.data;
   if (!options.any()) return std::nullopt;
   const int64_t models = subject.weights ? 1 : arguments.seeds;
   Progress progress("probe, first steps", models);
   std::vector<InitializationMeasurement> measurements;
   for (int64_t i = 0; i < models; ++i) {
     const std::unique_ptr<Model> model = subject.make_model(globals.seed + static_cast<uint64_t>(i));
+    static_cast<void>(model->divide(mesh.tensor));
     measurements.push_back(measure_initialization(*model, subject.batches, options));
     progress.update(i + 1);
   }
-  return group.rank() == 0 ? std::optional(summarize(measurements)) : std::nullopt;
+  return mesh.all.rank() == 0 ? std::optional(summarize(measurements)) : std::nullopt;
 }
 
 /// Measures; rank 0 writes the result.
 void measure_and_report(const ProbeArguments& arguments, const Subject& subject, const Globals& globals,
-                        const Group& group) {
+                        const Mesh& mesh) {
   ProbeOptions options;
   options.seeds.clear();
   for (int64_t i = 0; i < arguments.seeds; ++i) options.seeds.push_back(globals.seed + static_cast<uint64_t>(i));
   options.label_smoothing = arguments.label_smoothing;
   options.type = subject.type;
   options.weights_origin = subject.weights_origin;
-  options.group = group;
+  options.group = mesh.data;
+  options.layers = mesh.tensor;
   const ProbeReport report = probe(subject.config, subject.weights, subject.batches, options);
-  const std::optional<InitializationReport> more = more_measurements(arguments, subject, globals, group);
-  if (group.rank() > 0) return;
+  const std::optional<InitializationReport> more = more_measurements(arguments, subject, globals, mesh);
+  if (mesh.all.rank() > 0) return;
   Json document = to_json(report);
   if (more) document.update(to_json(*more));
   write_page(arguments.html, page_of(report, more, subject));
@@ -157,10 +159,9 @@ void add_probe(CLI::App& app, Globals& globals) {
   CLI::App* verb = add_verb(
       app, globals, "probe", "Measure activations and gradients at initialization and compare them with theory",
       "plumb probe --config model.toml --data data/multi30k --set model.residual=post-ln", [arguments, &app, &globals] {
-        measure_in_processes(*app.get_subcommand("probe"), arguments->subject, arguments->processes, globals,
-                             [&](const Subject& subject, const Group& group) {
-                               measure_and_report(*arguments, subject, globals, group);
-                             });
+        measure_in_processes(
+            *app.get_subcommand("probe"), arguments->subject, arguments->processes, globals,
+            [&](const Subject& subject, const Mesh& mesh) { measure_and_report(*arguments, subject, globals, mesh); });
       });
   add_json_option(*verb, globals);
   add_html_option(*verb, arguments->html);
@@ -182,7 +183,8 @@ void add_probe(CLI::App& app, Globals& globals) {
                    "With --curvature, also their diagonal blocks, one per layer, with N Lanczos steps each; 0: off")
       ->check(between(0, 1e5))
       ->needs("--curvature");
-  add_processes_option(*verb, arguments->processes);
+  CLI::Option* divided = add_processes_options(*verb, arguments->processes, "the model");
+  for (const char* whole : {"--first-step", "--curvature", "--layer-curvature"}) divided->excludes(whole);
 }
 
 const bool kProbeRegistered = register_verb({Heading::measure, 20, add_probe, true});

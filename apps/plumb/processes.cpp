@@ -14,6 +14,7 @@
 #include "manual.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
+#include "plumb/model/divisible.h"
 #include "plumb/ops/device.h"
 #include "plumb/parallel/rendezvous.h"
 #include "plumb/parallel/workers.h"
@@ -66,23 +67,39 @@ Group with_workers(Workers& workers, const CLI::App& verb, int64_t processes, in
 
 }  // namespace
 
-void add_processes_option(CLI::App& verb, int64_t& processes) {
-  verb.add_option(kProcesses, processes, "Number of processes sharing the micro-batches and the CPU threads")
+CLI::Option* add_processes_options(CLI::App& verb, MeasuringProcesses& processes, const std::string& divided) {
+  verb.add_option(kProcesses, processes.processes, "Number of processes sharing the micro-batches and the CPU threads")
+      ->check(between(1, 1024))
+      ->default_str("1")
+      ->type_name("N");
+  return verb
+      .add_option("--tensor-parallel", processes.tensor_parallel,
+                  fmt::format("Processes that compute every layer together, each with its part of {}; --processes is a "
+                              "multiple of it, by default the same",
+                              divided))
       ->check(between(1, 1024))
       ->type_name("N");
 }
 
-void measure_in_processes(const CLI::App& verb, const SubjectArguments& arguments, int64_t processes, Globals& globals,
-                          const std::function<void(const Subject&, const Group&)>& measure_subject,
-                          const std::function<void(const Subject&, int64_t)>& require) {
+void measure_in_processes(const CLI::App& verb, const SubjectArguments& arguments, const MeasuringProcesses& given,
+                          Globals& globals, const std::function<void(const Subject&, const Mesh&)>& measure_subject) {
+  const int64_t processes = given.processes > 0 ? given.processes : given.tensor_parallel;
+  const auto require = [&](const Subject& subject, int64_t started) {
+    Mesh::require(started, given.tensor_parallel);
+    if (given.tensor_parallel > 1) require_divisible(subject.config, given.tensor_parallel, "--tensor-parallel");
+  };
   const auto measure = [&](const Subject& subject, const Group& group) {
-    if (require) require(subject, group.size());
+    require(subject, group.size());
     if (group.size() > 1) {
       Facts facts = facts_of_options(verb);
       for (auto& fact : facts_of(subject)) facts.push_back(std::move(fact));
       group.require_same(facts);
     }
-    measure_subject(subject, group);
+    const Mesh mesh(group, given.tensor_parallel);
+    measure_subject(subject, mesh);
+    if (given.tensor_parallel == 1) return;
+    mesh.data.leave();
+    mesh.tensor.leave();
   };
   if (const std::optional<Rendezvous> launched = rendezvous_of_environment()) {
     if (launched->rank > 0) set_verbosity(Verbosity::quiet);
@@ -95,7 +112,7 @@ void measure_in_processes(const CLI::App& verb, const SubjectArguments& argument
   }
   // Before starting workers, so that mistakes are reported once.
   const Subject subject = open_subject(arguments);
-  if (require) require(subject, processes);
+  require(subject, processes);
   const ThreadShare share(processes);
   Workers workers;  // outlives the group, which tells running workers why the measurement failed
   const Group group = processes == 1 ? Group() : with_workers(workers, verb, processes, share.own());

@@ -4,22 +4,28 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <functional>
+#include <string>
 
-#include "plumb/parallel/group.h"
+#include "plumb/parallel/mesh.h"
 #include "subject.h"
 #include "verb.h"
 
 namespace plumb::app {
 
-/// Adds --processes.
-void add_processes_option(CLI::App& verb, int64_t& processes);
+/// How many processes measure, and how many of them compute each layer together.
+struct MeasuringProcesses {
+  int64_t processes = 0;  // 0: not given
+  int64_t tensor_parallel = 1;
+};
 
-/// Measures a subject (subject.h) in the processes that a launcher started; otherwise in this process and
-/// `processes` − 1 workers that it starts with the verb's options. The processes must agree on the options and the
-/// subject. Only rank 0 shows progress; it writes the result. If one process throws, the others throw Error with its
-/// reason. `require`, if given, throws Error if this number of processes cannot measure the subject.
-void measure_in_processes(const CLI::App& verb, const SubjectArguments& arguments, int64_t processes, Globals& globals,
-                          const std::function<void(const Subject&, const Group&)>& measure,
-                          const std::function<void(const Subject&, int64_t processes)>& require = {});
+/// Adds --processes and --tensor-parallel, and returns the latter. `divided`: what each of the processes that compute a
+/// layer together has a part of.
+CLI::Option* add_processes_options(CLI::App& verb, MeasuringProcesses& processes, const std::string& divided);
+
+/// Measures a subject (subject.h) in the processes that a launcher started; otherwise in this process and workers that
+/// it starts with the verb's options. The processes must agree on the options and the subject. Only rank 0 shows
+/// progress; it writes the result. If one process throws, the others throw Error with its reason.
+void measure_in_processes(const CLI::App& verb, const SubjectArguments& arguments, const MeasuringProcesses& processes,
+                          Globals& globals, const std::function<void(const Subject&, const Mesh&)>& measure);
 
 }  // namespace plumb::app

@@ -14,8 +14,6 @@
 
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
-#include "plumb/model/divisible.h"
-#include "plumb/parallel/mesh.h"
 #include "processes.h"
 #include "subject.h"
 #include "verb.h"
@@ -27,8 +25,7 @@ struct SpectrumArguments {
   SubjectArguments subject;
   SpectrumOptions spectrum;
   double graph_gibibytes = 6;
-  int64_t processes = 1;
-  int64_t tensor_parallel = 1;
+  MeasuringProcesses processes;
   std::string html;
 };
 
@@ -78,8 +75,7 @@ std::string text_of(const SpectrumReport& report) {
 
 /// Measures; rank 0 writes the result.
 void measure_and_write(const SpectrumArguments& arguments, const Subject& subject, const Globals& globals,
-                       const Group& group) {
-  const Mesh mesh(group, arguments.tensor_parallel);
+                       const Mesh& mesh) {
   SpectrumOptions options = arguments.spectrum;
   options.hessian.graph_memory = static_cast<int64_t>(arguments.graph_gibibytes * (1 << 30));
   options.hessian.group = mesh.data;
@@ -89,7 +85,7 @@ void measure_and_write(const SpectrumArguments& arguments, const Subject& subjec
   if (mesh.tensor.size() > 1) options.hessian.division = &division;
   std::optional<Progress> bar;
   SpectrumProgress progress;
-  if (group.rank() == 0) {
+  if (mesh.all.rank() == 0) {
     progress = [&](int64_t done, int64_t total, const std::string& note) {
       if (!bar) bar.emplace("spectrum", total);
       bar->update(done, note);
@@ -97,11 +93,7 @@ void measure_and_write(const SpectrumArguments& arguments, const Subject& subjec
   }
   const SpectrumReport report = measure_spectrum(*model, subject.batches, options, progress);
   bar.reset();
-  if (mesh.tensor.size() > 1) {
-    mesh.data.leave();
-    mesh.tensor.leave();
-  }
-  if (group.rank() > 0) return;
+  if (mesh.all.rank() > 0) return;
   write_page(arguments.html, page_of(report, subject));
   emit(globals, subject.document(to_json(report)), text_of(report));
 }
@@ -112,16 +104,9 @@ void add_spectrum(CLI::App& app, Globals& globals) {
       app, globals, "spectrum", "Measure eigenvalues of the loss's Hessian",
       "plumb spectrum --config post_ln.toml --data data/multi30k --pairs 1000 --steps 80 --json spectrum.json",
       [arguments, &app, &globals] {
-        const CLI::App& spectrum = *app.get_subcommand("spectrum");
-        const bool given = spectrum.get_option("--processes")->count() > 0;
         measure_in_processes(
-            spectrum, arguments->subject, given ? arguments->processes : arguments->tensor_parallel, globals,
-            [&](const Subject& subject, const Group& group) { measure_and_write(*arguments, subject, globals, group); },
-            [&](const Subject& subject, int64_t started) {
-              Mesh::require(started, arguments->tensor_parallel);
-              if (arguments->tensor_parallel > 1)
-                require_divisible(subject.config, arguments->tensor_parallel, "--tensor-parallel");
-            });
+            *app.get_subcommand("spectrum"), arguments->subject, arguments->processes, globals,
+            [&](const Subject& subject, const Mesh& mesh) { measure_and_write(*arguments, subject, globals, mesh); });
       });
   add_json_option(*verb, globals);
   add_html_option(*verb, arguments->html);
@@ -150,13 +135,7 @@ void add_spectrum(CLI::App& app, Globals& globals) {
   verb->add_option("--graph-memory", arguments->graph_gibibytes,
                    "Memory in GiB for gradient graphs kept between products, of all processes on this machine")
       ->check(between(0, 1e6));
-  add_processes_option(*verb, arguments->processes);
-  verb->add_option("--tensor-parallel", arguments->tensor_parallel,
-                   "Processes that compute every layer together, each with its part of the model and of the Lanczos "
-                   "vectors; --processes is a multiple of it, by default the same")
-      ->check(between(1, 1024))
-      ->excludes(dense)
-      ->type_name("N");
+  add_processes_options(*verb, arguments->processes, "the model and of the Lanczos vectors")->excludes(dense);
   verb->add_option("--basis-directory", options.basis_directory,
                    "Keep the Lanczos vectors in a file in this directory (default: in memory)")
       ->type_name("DIR")

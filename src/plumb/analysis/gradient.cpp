@@ -20,10 +20,21 @@ double find(const NormByParameter& norms, const std::string& parameter) {
   throw Error(fmt::format("the model has no parameter '{}'", parameter), did_you_mean(parameter, names));
 }
 
-NormByParameter norms_of(const Parameters& parameters, const std::vector<Tensor>& gradient) {
+/// Of the sums of these gradients over the processes.
+NormByParameter norms_of(const Parameters& parameters, std::vector<Tensor> gradient, const Group& group,
+                         const LayerDivision* division) {
+  gradient = group.sum_coalesced(gradient);
+  if (division != nullptr) division->sum_shares(gradient);
   NormByParameter norms;
+  std::vector<double> pieces;  // squared norms of those that are divided
   for (size_t i = 0; i < gradient.size(); ++i) {
     norms.emplace_back(parameters.all()[i].name, gradient[i].norm(2, at::kDouble).item<double>());
+    if (division != nullptr && division->is_cut(i)) pieces.push_back(norms.back().second * norms.back().second);
+  }
+  if (division == nullptr) return norms;
+  const std::vector<double> squares = division->group().sums(pieces);
+  for (size_t i = 0, k = 0; i < norms.size(); ++i) {
+    if (division->is_cut(i)) norms[i].second = std::sqrt(squares[k++]);
   }
   return norms;
 }
@@ -43,7 +54,8 @@ double GradientProfile::batch_mean_norm(const std::string& parameter) const {
 }
 
 GradientProfile measure_gradients(Model& model, const std::vector<Batch>& batches, double label_smoothing,
-                                  const Observer& observer, const LossFunction& loss, const Group& group) {
+                                  const Observer& observer, const LossFunction& loss, const Group& group,
+                                  const LayerDivision* division) {
   const Parameters& parameters = model.parameters();
   const double weight = total_weight(batches);
   const at::AutoGradMode with_graph(true);
@@ -70,13 +82,11 @@ GradientProfile measure_gradients(Model& model, const std::vector<Batch>& batche
       batch_mean[i].add_(gradient[i], 1 / static_cast<double>(batches.size()));
     }
   }
-  token_mean = group.sum_coalesced(token_mean);
-  batch_mean = group.sum_coalesced(batch_mean);
   const std::vector<double> losses = group.sums({profile.loss, profile.loss_label_smoothing});
   profile.loss = losses[0];
   profile.loss_label_smoothing = losses[1];
-  profile.norm_by_parameter = norms_of(parameters, token_mean);
-  profile.batch_mean_norm_by_parameter = norms_of(parameters, batch_mean);
+  profile.norm_by_parameter = norms_of(parameters, token_mean, group, division);
+  profile.batch_mean_norm_by_parameter = norms_of(parameters, batch_mean, group, division);
   for (const auto& [name, norm] : profile.norm_by_parameter) profile.total += norm * norm;
   profile.total = std::sqrt(profile.total);
   return profile;

@@ -7,6 +7,7 @@
 
 #include "plumb/analysis/loss_function.h"
 #include "plumb/nn/context.h"
+#include "plumb/nn/layer_division.h"
 
 namespace plumb {
 
@@ -35,10 +36,11 @@ struct GradientProfile {
 /// given, sees the activations of the same forward passes. Throws Error if there are no target tokens.
 ///
 /// The processes of a group share the batches, and all get the profile; an observer sees only its own process's
-/// activations. They must have the same parameters and pass the same batches.
+/// activations. They must have the same parameters and pass the same batches. `division`: how the model is divided
+/// among processes that compute its layers together, which all get the profile of the whole; null: it is not.
 GradientProfile measure_gradients(Model& model, const std::vector<Batch>& batches, double label_smoothing = 0,
                                   const Observer& observer = {}, const LossFunction& loss = model_loss,
-                                  const Group& group = {});
+                                  const Group& group = {}, const LayerDivision* division = nullptr);
 
 /// "decoder.layers.3.linear2.weight": the name of a layer's feed-forward matrix W1 or W2.
 std::string feed_forward_matrix(const LayerId& layer, int matrix);

@@ -192,11 +192,11 @@ TheoryReport Measured::theory() const {
 }  // namespace
 
 Measurement measure(Model& model, const std::vector<Batch>& batches, double label_smoothing, const LossFunction& loss,
-                    const Group& group) {
+                    const Group& group, const LayerDivision* division) {
   SignalMeter meter;
   const Observer observer = [&meter](const ActivationPoint& point, const Tensor& x) { meter.see(point, x); };
   Measurement measurement;
-  measurement.gradient = measure_gradients(model, batches, label_smoothing, observer, loss, group);
+  measurement.gradient = measure_gradients(model, batches, label_smoothing, observer, loss, group, division);
   meter.add_all(group);
   measurement.signal = meter.profile();
   return measurement;
@@ -236,17 +236,20 @@ ProbeReport summarize(const ModelConfig& config, const std::vector<Measurement>&
 
 ProbeReport probe(const ModelConfig& config, const std::optional<NamedTensors>& weights,
                   const std::vector<Batch>& batches, const ProbeOptions& options) {
-  const std::unique_ptr<Model> model = make_model(config, options.type);
-  const auto measured = [&] { return measure(*model, batches, options.label_smoothing, options.loss, options.group); };
   std::vector<Measurement> measurements;
+  const auto measure_next = [&](const std::function<void(Model&)>& fill) {
+    const std::unique_ptr<Model> model = make_model(config, options.type);
+    fill(*model);
+    const LayerDivision division = model->divide(options.layers);
+    measurements.push_back(measure(*model, batches, options.label_smoothing, options.loss, options.group,
+                                   options.layers.size() > 1 ? &division : nullptr));
+  };
   if (weights) {
-    load_parameters(model->parameters(), *weights, options.weights_origin);
-    measurements.push_back(measured());
+    measure_next([&](Model& model) { load_parameters(model.parameters(), *weights, options.weights_origin); });
   } else {
     Progress progress("probe", std::ssize(options.seeds));
     for (const uint64_t seed : options.seeds) {
-      model->initialize(seed);
-      measurements.push_back(measured());
+      measure_next([&](Model& model) { model.initialize(seed); });
       progress.update(std::ssize(measurements));
     }
   }

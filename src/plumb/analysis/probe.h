@@ -19,7 +19,8 @@ struct ProbeOptions {
   at::ScalarType type = at::kFloat;
   std::string weights_origin = "weights";  // for error messages
   LossFunction loss = model_loss;
-  Group group{};  // processes that share the batches; all get the report
+  Group group{};   // processes that share the batches; all get the report
+  Group layers{};  // processes that compute the layers together; `group` are then those with the same part
 };
 
 /// The measurements of one model.
@@ -27,8 +28,10 @@ struct Measurement {
   SignalProfile signal;
   GradientProfile gradient;
 };
+/// `division`: see measure_gradients.
 Measurement measure(Model& model, const std::vector<Batch>& batches, double label_smoothing = 0,
-                    const LossFunction& loss = model_loss, const Group& group = {});
+                    const LossFunction& loss = model_loss, const Group& group = {},
+                    const LayerDivision* division = nullptr);
 
 struct Range {
   double low = 0, high = 0;

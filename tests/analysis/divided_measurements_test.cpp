@@ -1,11 +1,13 @@
-// Spectra of models whose layers processes compute together, compared with those of one process.
+// Spectra and probes of models whose layers processes compute together, compared with those of one process.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "plumb/analysis/backward_gain.h"
 #include "plumb/analysis/curvature/kept_graphs.h"
 #include "plumb/analysis/curvature/spectrum.h"
+#include "plumb/analysis/probe.h"
 #include "plumb/base/error.h"
 #include "plumb/parallel/mesh.h"
 #include "support/architectures.h"
@@ -42,9 +44,9 @@ std::vector<Batch> micro_batches() {
   return batches;
 }
 
-class DividedSpectrum : public ::testing::TestWithParam<Architecture> {
+class DividedMeasurements : public ::testing::TestWithParam<Architecture> {
  protected:
-  DividedSpectrum() {
+  DividedMeasurements() {
     run_.model = test::tiny_translator();
     run_.model.d_model = 12;
     run_.model.heads = 4;
@@ -111,7 +113,7 @@ void expect_same(const SpectrumReport& found, const SpectrumReport& one) {
   }
 }
 
-TEST_P(DividedSpectrum, IsThatOfOneProcess) {
+TEST_P(DividedMeasurements, ASpectrumIsThatOfOneProcess) {
   const SpectrumReport one = of_one();
   for (const int64_t processes : {2, 4}) {
     SCOPED_TRACE(processes);
@@ -121,7 +123,7 @@ TEST_P(DividedSpectrum, IsThatOfOneProcess) {
   }
 }
 
-TEST_P(DividedSpectrum, GraphsAreRebuiltByAllOfThem) {
+TEST_P(DividedMeasurements, GraphsAreRebuiltByAllOfThem) {
   options_.probes = options_.at_once = 1;
   options_.steps = 8;
   const SpectrumReport one = of_one();
@@ -131,17 +133,17 @@ TEST_P(DividedSpectrum, GraphsAreRebuiltByAllOfThem) {
   expect_same(found, one);
 }
 
-TEST_P(DividedSpectrum, OfLayersIsThatOfOneProcess) {
+TEST_P(DividedMeasurements, SpectraOfLayersAreThoseOfOneProcess) {
   options_.by_layer = true;
   options_.probes = options_.at_once = 1;
   expect_same(divided(4, 2), of_one());
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, DividedSpectrum, ::testing::ValuesIn(kArchitectures),
+INSTANTIATE_TEST_SUITE_P(Of, DividedMeasurements, ::testing::ValuesIn(kArchitectures),
                          [](const auto& info) { return info.param.name; });
 
 // Each process decides when Lanczos ends, by the same numbers.
-TEST_P(DividedSpectrum, EndsAtAToleranceAsInOneProcess) {
+TEST_P(DividedMeasurements, ASpectrumEndsAtAToleranceAsInOneProcess) {
   const int64_t parts = run_.model.kv_heads > 0 ? run_.model.kv_heads : 4;
   options_.probes = options_.at_once = 1;
   options_.steps = 100;
@@ -152,6 +154,70 @@ TEST_P(DividedSpectrum, EndsAtAToleranceAsInOneProcess) {
   const SpectrumReport found = divided(parts, parts);
   EXPECT_LT(found.whole.value().probes[0].steps, 100);
   expect_same(found, one);
+}
+
+TEST_P(DividedMeasurements, AProbeIsThatOfOneProcess) {
+  ProbeOptions options;
+  options.seeds = {1, 2};
+  options.label_smoothing = 0.1;
+  options.type = at::kDouble;
+  const ProbeReport one = probe(run_.model, {}, micro_batches(), options);
+  for (const int64_t processes : {2, 4}) {
+    SCOPED_TRACE(processes);
+    test::as_ranks(processes, [&](const Group& group) {
+      const Mesh mesh(group, 2);
+      ProbeOptions own = options;
+      own.group = mesh.data;
+      own.layers = mesh.tensor;
+      const ProbeReport found = probe(run_.model, {}, micro_batches(), own);  // all get it
+      const auto expect_near = [](double value, double expected, const std::string& what) {
+        EXPECT_NEAR(value, expected, 1e-10 * std::abs(expected)) << what;
+      };
+      expect_near(found.loss.mean, one.loss.mean, "loss");
+      expect_near(found.loss_label_smoothing.mean, one.loss_label_smoothing.mean, "loss with label smoothing");
+      expect_near(found.gradient_norm_total.mean, one.gradient_norm_total.mean, "gradient");
+      expect_near(found.gradient_norm_total.low, one.gradient_norm_total.low, "its interval");
+      ASSERT_EQ(found.gradient_norm.size(), one.gradient_norm.size());
+      for (size_t i = 0; i < one.gradient_norm.size(); ++i) {
+        const auto& [name, norm] = one.gradient_norm[i];
+        EXPECT_EQ(found.gradient_norm[i].first, name);
+        // Biases of keys have no gradient but for rounding.
+        EXPECT_NEAR(found.gradient_norm[i].second, norm, 1e-10 * std::max(norm, 1e-5)) << name;
+      }
+      ASSERT_EQ(found.signal.size(), one.signal.size());
+      for (size_t i = 0; i < one.signal.size(); ++i) {
+        EXPECT_EQ(found.signal[i].point, one.signal[i].point);
+        expect_near(found.signal[i].mean_square.mean, one.signal[i].mean_square.mean, to_string(one.signal[i].point));
+      }
+      for (size_t i = 0; i < one.feed_forward.size(); ++i) {
+        expect_near(found.feed_forward[i].batch_mean_gradient_norm.mean,
+                    one.feed_forward[i].batch_mean_gradient_norm.mean, one.feed_forward[i].parameter);
+      }
+    });
+  }
+}
+
+TEST_P(DividedMeasurements, GainsAreThoseOfOneProcess) {
+  const BackwardGains one = measure_backward_gains(*test::initialized(run_.model), micro_batches());
+  test::as_ranks(4, [&](const Group& group) {
+    const std::unique_ptr<Model> model = test::initialized(run_.model);
+    const Mesh mesh(group, 2);
+    const LayerDivision division = model->divide(mesh.tensor);
+    const BackwardGains found = measure_backward_gains(*model, micro_batches(), 0, model_loss, mesh.data);
+    ASSERT_EQ(found.stacks.size(), one.stacks.size());
+    for (size_t s = 0; s < one.stacks.size(); ++s) {
+      const StackGains &stack = found.stacks[s], &wanted = one.stacks[s];
+      EXPECT_NEAR(stack.input_gradient, wanted.input_gradient, 1e-10 * wanted.input_gradient);
+      ASSERT_EQ(stack.parts.size(), wanted.parts.size());
+      for (size_t i = 0; i < wanted.parts.size(); ++i) {
+        EXPECT_NEAR(stack.parts[i].gradient, wanted.parts[i].gradient, 1e-10 * wanted.parts[i].gradient);
+        EXPECT_NEAR(stack.parts[i].gain, wanted.parts[i].gain, 1e-10 * wanted.parts[i].gain);
+        const std::optional<double> memory = wanted.parts[i].memory_gain;
+        ASSERT_EQ(stack.parts[i].memory_gain.has_value(), memory.has_value());
+        EXPECT_NEAR(stack.parts[i].memory_gain.value_or(0), memory.value_or(0), 1e-10 * memory.value_or(0));
+      }
+    }
+  });
 }
 
 // A process alone would keep all of them.
