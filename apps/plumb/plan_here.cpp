@@ -41,15 +41,17 @@ std::string text_of(const plan::LocalMemory& memory, const plan::LocalTime& time
     if (bytes > 0) text += fmt::format("{:<16} {:>10}\n", name, with_bytes(bytes));
   text += fmt::format("{:<16} {:>10}, in which gradients reuse the memory of activations\n\n", "peak",
                       with_bytes(memory.peak()));
-  text += fmt::format("{:<16} {:>10}  {:>6}\n", "", "seconds", "peak");
+  text += fmt::format("{:<16} {:>10}  {:>10}  {:>10}  {}\n", "", "seconds", "operations", "bytes", "of the limit");
   for (const plan::StepPart& part : time.parts) {
-    const std::string share = part.operations > 0 ? fmt::format("{:.0f}%", 100 * time.share(part)) : "";
-    text += fmt::format("{:<16} {:>10.3g}  {:>6}\n", part.name, part.seconds, share);
+    text += fmt::format("{:<16} {:>10.3g}  {:>10}  {:>10}  {:>4.0f}% of {}\n", part.name, part.seconds,
+                        part.operations > 0 ? with_unit(part.operations) : "", with_bytes(part.bytes),
+                        100 * time.share(part), time.is_bound_by_memory(part) ? "memory" : "arithmetic");
   }
-  text += fmt::format("{:<16} {:>10.3g}  {:>6}\n", "step", time.seconds(),
-                      fmt::format("{:.0f}%", 100 * time.operations() / time.seconds() / time.peak_rate));
-  return text + fmt::format("{} tokens per second; matrix products reach {} operations per second\n",
-                            with_unit(tokens / time.seconds()), with_unit(time.peak_rate));
+  text += fmt::format("{:<16} {:>10.3g}  {:>10}  {:>10}  {:>4.0f}% of arithmetic\n", "step", time.seconds(),
+                      with_unit(time.operations()), "", 100 * time.operations() / time.seconds() / time.peak_rate);
+  return text + fmt::format("{} tokens per second; the limits are {} operations in matrix products and {} per second\n",
+                            with_unit(tokens / time.seconds()), with_unit(time.peak_rate),
+                            with_bytes(time.memory_rate));
 }
 
 }  // namespace
@@ -146,9 +148,17 @@ Json to_json(const plan::LocalMemory& memory) {
 }
 
 Json to_json(const plan::LocalTime& time) {
-  Json json = {{"seconds", time.seconds()}, {"operations", time.operations()}, {"peak_rate", time.peak_rate}};
+  Json json = {{"seconds", time.seconds()},
+               {"operations", time.operations()},
+               {"peak_rate", time.peak_rate},
+               {"memory_rate", time.memory_rate}};
   for (const plan::StepPart& part : time.parts)
-    json["parts"].push_back({{"name", part.name}, {"seconds", part.seconds}, {"operations", part.operations}});
+    json["parts"].push_back({{"name", part.name},
+                             {"seconds", part.seconds},
+                             {"operations", part.operations},
+                             {"bytes", part.bytes},
+                             {"limit", time.is_bound_by_memory(part) ? "memory" : "arithmetic"},
+                             {"share", time.share(part)}});
   return json;
 }
 

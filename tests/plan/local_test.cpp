@@ -1,7 +1,9 @@
 // Memory and time on this machine: optimizer states compared with counted bytes, operations with those of a batch.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <numeric>
+#include <string>
 
 #include "plumb/base/error.h"
 #include "plumb/model/flops.h"
@@ -77,12 +79,42 @@ TEST(LocalTime, CountsTheOperationsOfAStep) {
     const double expected = 2 * 3 * FlopCounter(*make_model(config)).forward(batch);
     EXPECT_NEAR(time.operations(), expected, 1e-9 * expected) << positions;
     EXPECT_GT(time.peak_rate, 0);
+    EXPECT_GT(time.memory_rate, 0);
     EXPECT_NEAR(time.seconds(),
                 std::accumulate(time.parts.begin(), time.parts.end(), 0.0,
                                 [](double sum, const StepPart& part) { return sum + part.seconds; }),
                 1e-12);
     for (const StepPart& part : time.parts) EXPECT_GE(part.seconds, 0) << part.name;
   }
+}
+
+TEST(LocalTime, CountsTheBytesOfAStep) {
+  ModelConfig config = tiny("none");
+  config.kv_heads = 2;
+  const LocalTime time = local_time(config, {.sequences = 3, .length = 16}, 2, "adam", {});
+  std::map<std::string, double> bytes;
+  for (const StepPart& part : time.parts) bytes[part.name] = part.bytes;
+  // Two passes of 48 tokens through two layers; four bytes; forward, and backward for both factors.
+  const double of_products = 2 * 2 * 4 * 3;
+  EXPECT_EQ(bytes["projections"], of_products * (48 * (32 + 64) + 32 * 64 + 48 * (32 + 32) + 32 * 32));
+  EXPECT_EQ(bytes["feed-forward"], of_products * 2 * (48 * (32 + 64) + 32 * 64));
+  // Queries and results are 32 wide, keys and values 16. Forward q, k, v → o; backward q, k, v, o, do → dq, dk, dv.
+  EXPECT_EQ(bytes["attention"], 2 * 2 * 4 * 48 * ((32 + 2 * 16 + 32) + (3 * 32 + 2 * 16 + 32 + 2 * 16)));
+  EXPECT_EQ(bytes["norms"], 2 * 2 * 2 * 4 * 48 * 9 * 32);
+  EXPECT_EQ(bytes["cross-entropy"], 2 * 4 * 3 * (48 + 100) * 32);
+  // Per parameter, the gradient twice, and the value and two moments read and written.
+  const auto parameters = static_cast<double>(make_model(config)->parameters().count());
+  EXPECT_NEAR(bytes["optimizer"], 4 * (2 + 2 * 3) * parameters, 1e-2 * bytes["optimizer"]);
+}
+
+TEST(LocalTime, NamesTheLimitThatBinds) {
+  LocalTime time;
+  time.peak_rate = 100;
+  time.memory_rate = 10;
+  EXPECT_TRUE(time.is_bound_by_memory({"a", 2, 50, 10}));
+  EXPECT_DOUBLE_EQ(time.share({"a", 2, 50, 10}), 0.5);
+  EXPECT_FALSE(time.is_bound_by_memory({"b", 4, 300, 10}));
+  EXPECT_DOUBLE_EQ(time.share({"b", 4, 300, 10}), 0.75);
 }
 
 TEST(LocalTime, OfOtherModelsIsAnError) {

@@ -156,8 +156,11 @@ class Probe {
   Tensor table_;
 };
 
-/// Seconds per parameter of the optimizer's step and of the gradient's norm.
-double update_seconds(const ModelConfig& config, const std::string& optimizer, const VariantOptions& options) {
+/// Of the optimizer's step and of the gradient's norm, per parameter.
+struct UpdateCost {
+  double seconds = 0, bytes = 0;
+};
+UpdateCost update_cost(const ModelConfig& config, const std::string& optimizer, const VariantOptions& options) {
   constexpr int64_t kElements = int64_t{1} << 22;  // more than caches hold
   Parameters parameters(at::kFloat);
   const int64_t d = config.d_model, rows = std::max<int64_t>(config.feed_forward, 1);
@@ -172,8 +175,14 @@ double update_seconds(const ModelConfig& config, const std::string& optimizer, c
     made->step(gradient, 1e-6);
     ops::synchronize(parameters.device());
   });
-  return seconds / static_cast<double>(parameters.count());
+  double moved = 4 * static_cast<double>(parameters.flat().nbytes());  // the gradient twice; values read and written
+  for (const auto& [name, tensor] : made->state()) moved += 2 * static_cast<double>(tensor.nbytes());
+  const auto count = static_cast<double>(parameters.count());
+  return {seconds / count, moved / count};
 }
+
+/// Bytes that a product of (tokens, in) and (in, out) reads and writes, forward and backward, in float32.
+double product_bytes(double tokens, double in, double out) { return 3 * 4 * (tokens * (in + out) + in * out); }
 
 }  // namespace
 
@@ -196,6 +205,7 @@ LocalTime local_time(const ModelConfig& config, const LocalBatch& batch, int64_t
   const auto precision_of_products = batch.rounded ? ops::Precision::bfloat16 : ops::Precision::float32;
   LocalTime time;
   time.peak_rate = ops::peak_product_rate(precision_of_products);
+  time.memory_rate = ops::peak_memory_rate();
   ops::MatrixPrecision precision(precision_of_products);
   const ops::PrecisionGuard guard(precision);
   const Probe probe(config, batch);
@@ -208,14 +218,24 @@ LocalTime local_time(const ModelConfig& config, const LocalBatch& batch, int64_t
   // Operations beyond projections and feed-forward belong to the positions.
   const double attended = cost.attention_flops(batch.length) + std::max(cost.layer_flops - projected - inner, 0.0);
   const double projections = probe.projections();
+  const UpdateCost update = update_cost(config, optimizer, options);
+  const auto d = static_cast<double>(cost.d_model), parameters = static_cast<double>(cost.parameters);
+  const auto passes = static_cast<double>(repetitions), per_pass = static_cast<double>(batch.tokens());
+  const auto query = static_cast<double>(cost.heads * cost.head_size);
+  const auto kv = static_cast<double>(cost.kv_heads * cost.head_size), ff = static_cast<double>(cost.feed_forward);
+  const double projected_bytes = product_bytes(per_pass, d, query + 2 * kv) + product_bytes(per_pass, query, d);
+  const double inner_bytes = product_bytes(per_pass, d, ff * (cost.gated ? 2 : 1)) + product_bytes(per_pass, ff, d);
   time.parts = {
-      {"projections", layers * times * projections, 3 * layers * tokens * projected},
-      {"attention", layers * times * std::max(probe.attention() - projections, 0.0), 3 * layers * tokens * attended},
-      {"feed-forward", layers * times * probe.feed_forward(), 3 * layers * tokens * inner},
-      {"norms", 2 * layers * times * probe.norm(), 0},
-      {"cross-entropy", times * probe.output(), 3 * tokens * cost.output_flops},
-      {"embedding", times * probe.embedding(), 0},
-      {"optimizer", static_cast<double>(cost.parameters) * update_seconds(config, optimizer, options), 0}};
+      {"projections", layers * times * projections, 3 * layers * tokens * projected, layers * passes * projected_bytes},
+      {"attention", layers * times * std::max(probe.attention() - projections, 0.0), 3 * layers * tokens * attended,
+       layers * tokens * 4 * 6 * (query + kv)},
+      {"feed-forward", layers * times * probe.feed_forward(), 3 * layers * tokens * inner,
+       layers * passes * inner_bytes},
+      {"norms", 2 * layers * times * probe.norm(), 0, 2 * layers * tokens * 4 * 9 * d},
+      {"cross-entropy", times * probe.output(), 3 * tokens * cost.output_flops,
+       passes * 3 * 4 * (per_pass + static_cast<double>(cost.outputs)) * d},
+      {"embedding", times * probe.embedding(), 0, passes * 4 * (4 * per_pass + static_cast<double>(cost.outputs)) * d},
+      {"optimizer", parameters * update.seconds, 0, parameters * update.bytes}};
   return time;
 }
 
