@@ -3,7 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <functional>
+#include <thread>
+
 #include "plumb/base/error.h"
+#include "plumb/base/timing.h"
 #include "support/ranks.h"
 
 namespace plumb {
@@ -65,6 +70,38 @@ TEST_P(Exchange, IsTheSumInTheOrderOfTheRanksWhateverTheBuckets) {
       }
       EXPECT_EQ(exchange.cost().bytes > 0, ranks > 1);
     }
+  });
+}
+
+/// The identity, whose backward pass first waits until something has been exchanged.
+class WaitsForAnExchange : public torch::autograd::Function<WaitsForAnExchange> {
+ public:
+  static Tensor forward(torch::autograd::AutogradContext* context, const Tensor& x, const std::function<bool()>& wait) {
+    context->saved_data["wait"] = reinterpret_cast<int64_t>(&wait);
+    return x.clone();
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 const torch::autograd::variable_list& derivatives) {
+    EXPECT_TRUE((*reinterpret_cast<const std::function<bool()>*>(context->saved_data["wait"].toInt()))());
+    return {derivatives[0], Tensor()};
+  }
+};
+
+// Two layers of a weight and a gain, declared as models declare them: all gains after all weights.
+TEST(ExchangeOrder, OfTheLastLayerBeginsBeforeTheFirstIsDone) {
+  as_ranks(2, [](const Group& group) {
+    const auto leaf = [] { return at::ones({4}, at::kDouble).requires_grad_(true); };
+    const std::vector<Tensor> x = {leaf(), leaf(), leaf(), leaf()};
+    const int64_t layer_bytes = 2 * x[0].numel() * 8;
+    GradientExchange exchange(group, x, {.bucket_bytes = layer_bytes, .order = {0, 2, 1, 3}});
+    const std::function<bool()> exchanged = [&] {
+      for (const Stopwatch watch; watch.seconds() < 60; std::this_thread::sleep_for(std::chrono::milliseconds(1)))
+        if (exchange.cost().calls > 0) return true;
+      return false;
+    };
+    const Tensor first = WaitsForAnExchange::apply(x[0] * x[2], exchanged);
+    for (const Tensor& sum : exchange.gradients_of((first * x[1] * x[3]).sum()))
+      EXPECT_TRUE(at::equal(sum, at::full_like(sum, 2)));
   });
 }
 

@@ -3,10 +3,14 @@
 #include <ATen/native/Resize.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
+#include <optional>
 #include <utility>
 
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
+#include "plumb/nn/layer_id.h"
 
 namespace plumb {
 namespace {
@@ -163,6 +167,20 @@ Tensor joined(const std::vector<Tensor>& pieces) {
   rows.reserve(pieces.size());
   for (const Tensor& piece : pieces) rows.push_back(piece.detach().reshape({-1}));
   return at::cat(rows);
+}
+
+std::vector<size_t> order_of_layers(const Parameters& parameters) {
+  std::map<LayerId, size_t> begins;
+  std::vector<std::pair<size_t, size_t>> places;  // where its layer begins, and its own
+  for (size_t i = 0; i < parameters.all().size(); ++i) {
+    const std::optional<LayerId> id = LayerId::of_parameter(parameters.all()[i].name);
+    const bool of_layer = id && id->layer;
+    places.emplace_back(of_layer ? begins.try_emplace({id->stack, id->layer}, i).first->second : i, i);
+  }
+  std::sort(places.begin(), places.end());
+  std::vector<size_t> order;
+  for (const auto& [layer, parameter] : places) order.push_back(parameter);
+  return order;
 }
 
 }  // namespace plumb

@@ -138,4 +138,8 @@ class Parameters {
   Tensor flat_;
 };
 
+/// The parameters in the order of a forward pass: those of a layer together, where its first one is declared. Their
+/// gradients are complete in the reverse order.
+std::vector<size_t> order_of_layers(const Parameters& parameters);
+
 }  // namespace plumb

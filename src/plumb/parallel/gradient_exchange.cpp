@@ -96,7 +96,8 @@ GradientExchange::GradientExchange(const Group& group, std::vector<Tensor> value
     }
   }
   int64_t bytes = options.bucket_bytes;
-  for (size_t i = values_.size(); i-- > 0 && options.pieces == nullptr;) {
+  for (size_t k = values_.size(); k-- > 0 && options.pieces == nullptr;) {
+    const size_t i = options.order.empty() ? k : options.order[k];
     if (bytes >= options.bucket_bytes) {
       buckets_.emplace_back();
       bytes = 0;

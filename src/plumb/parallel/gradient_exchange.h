@@ -10,8 +10,9 @@
 
 namespace plumb {
 
-/// Sums gradients in buckets: groups of consecutive parameters, the last of the model first, since their gradients are
-/// complete first (Li et al. 2020, arXiv 2006.15704). A separate thread exchanges them over separate connections.
+/// Sums gradients in buckets: groups of consecutive parameters, those that a forward pass uses last first, since their
+/// gradients are complete first (Li et al. 2020, arXiv 2006.15704). A separate thread exchanges them over separate
+/// connections.
 ///
 /// A bucket is summed in two exchanges: every rank receives one piece of it from all others, adds them up in rank
 /// order, and sends the sum to all. The order of the additions, and with it every bit of the result, therefore depends
@@ -22,6 +23,7 @@ class GradientExchange {
     bool overlap = true;                  // otherwise, buckets are exchanged after the backward pass
     bool half = false;                    // pieces and sums are sent as bfloat16, but added in the gradients' type
     int64_t bucket_bytes = 1 << 22;       // a bucket is closed when it has at least as many
+    std::vector<size_t> order{};          // of the leaves in a forward pass; empty: as they are given
     const ShardLayout* pieces = nullptr;  // of the leaves; every rank then keeps its pieces of the sums only
   };
 

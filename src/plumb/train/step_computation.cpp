@@ -23,6 +23,7 @@ std::unique_ptr<GradientExchange> StepComputation::make_exchange(const Group& am
   options.pieces = pieces;
   options.overlap = config_.overlap;
   options.half = config_.exchange_precision == "bf16";
+  options.order = order_of_layers(model_.parameters());
   return std::make_unique<GradientExchange>(among, model_.parameters().values(), options);
 }
 
