@@ -56,6 +56,6 @@ RateBelief belief_of_planned_rate(double planned_rate);
 double rate_to_recommend(double largest_stable, double planned, bool signs);
 
 /// By how much a recommended rate ended above the best one on average of those runs, in nats per label.
-inline constexpr double kLossAboveBest = 0.08;
+inline constexpr double kLossAboveBest = 0.09;
 
 }  // namespace plumb::check
