@@ -66,5 +66,22 @@ INSTANTIATE_TEST_SUITE_P(Of, DividedOptimizer,
                                                           [](TrainConfig& train) { train.cautious = true; })),
                          [](const auto& info) { return info.param.name; });
 
+/// Of optimizers that act on each element by itself; other tests have SGD and AdamW.
+class DividedElements : public test::DividedTraining {};
+
+TEST_P(DividedElements, AreThoseOfOneProcess) {
+  const Shape shape{4, 2, 2};
+  expect_same(trained(shape), trained({}), to_string(shape));
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, DividedElements,
+                         ::testing::Values(with_optimizer("adam"), with_optimizer("radam"), with_optimizer("lion"),
+                                           with_optimizer("nt-asgd"), with_optimizer("schedule-free-adamw")),
+                         [](const auto& info) {
+                           std::string name = info.param.name;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
 }  // namespace
 }  // namespace plumb

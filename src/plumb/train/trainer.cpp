@@ -93,8 +93,8 @@ std::optional<Stages> Trainer::Implementation::share() {
   }
   if (shards) shards->cut();
   received.clear();
-  if (shards) ops::return_tensor_memory();  // the whole state is not needed again
   optimizer->share(mesh.data);
+  if (mesh.all.size() > 1) ops::return_tensor_memory();  // the whole state is not needed again
   take_state(Json::parse(mesh.all.broadcast(state_document().dump())), "rank 0");
   return stages;
 }
