@@ -21,9 +21,9 @@ TEST(Parameters, AreDeclaredOnce) {
 // As Decoder declares them: norms after the matrices of all layers.
 TEST(Parameters, AreOrderedByLayers) {
   Parameters parameters(at::kDouble);
-  for (const char* name : {"tgt_embed.weight", "decoder.layers.0.linear1.weight", "decoder.layers.1.linear1.weight",
-                           "decoder.layers.0.norm1.weight", "decoder.layers.1.norm1.weight", "decoder.norm.weight",
-                           "output.weight"})
+  for (const char* name :
+       {"tgt_embed.weight", "decoder.layers.0.linear1.weight", "decoder.layers.1.linear1.weight",
+        "decoder.layers.0.norm1.weight", "decoder.layers.1.norm1.weight", "decoder.norm.weight", "output.weight"})
     parameters.add(name, {1}, Role::weight);
   EXPECT_EQ(order_of_layers(parameters), (std::vector<size_t>{0, 1, 3, 2, 4, 5, 6}));
 }

@@ -33,7 +33,7 @@ INSTANTIATE_TEST_SUITE_P(Of, EveryMesh,
                                                                 run.model.d_model = 16;
                                                                 run.model.heads = 8;
                                                                 run.model.feed_forward = 24;
-                                                            run.train.micro_batch_tokens = 0;
+                                                                run.train.micro_batch_tokens = 0;
                                                               }}),
                          [](const auto& info) { return info.param.name; });
 
