@@ -1,32 +1,14 @@
 #include "plumb/parallel/gradient_exchange.h"
 
-#include <torch/csrc/autograd/function.h>
-#include <torch/csrc/autograd/function_hook.h>
-
-#include <functional>
 #include <utility>
 
 #include "plumb/base/job_queue.h"
 #include "plumb/base/timing.h"
+#include "plumb/ops/take_gradients.h"
 #include "plumb/parallel/exchange_thread.h"
 
 namespace plumb {
 namespace {
-
-using torch::autograd::FunctionPostHook;
-
-/// Called when the gradient of a leaf is complete.
-class CompleteHook : public FunctionPostHook {
- public:
-  explicit CompleteHook(std::function<void()> complete) : complete_(std::move(complete)) {}
-  variable_list operator()(const variable_list& outputs, const variable_list& /*inputs*/) override {
-    complete_();
-    return outputs;
-  }
-
- private:
-  std::function<void()> complete_;
-};
 
 /// This rank's piece of the sum of x over the ranks, added in rank order; the number of elements must be a multiple of
 /// the number of ranks.
@@ -119,29 +101,40 @@ ExchangeCost GradientExchange::cost() const {
   return cost;
 }
 
-std::vector<Tensor> GradientExchange::gradients_of(const Tensor& loss, const std::vector<Tensor>& earlier) {
-  if (!worker_) {
-    std::vector<Tensor> found = gradients({loss}, values_, {});
-    for (size_t i = 0; i < earlier.size(); ++i) found[i] = earlier[i] + found[i];
-    return found;
+std::vector<Tensor> GradientExchange::gradients_of(const Tensor& loss, std::vector<Tensor> earlier) {
+  if (!worker_ && earlier.empty()) return gradients({loss}, values_, {});
+  const bool at_once = worker_ && options_.overlap;
+  std::vector<Tensor> found(at_once ? 0 : values_.size());
+  if (worker_) begin(earlier.empty());
+  if (options_.pieces != nullptr) earlier.clear();  // the buckets have it
+  try {
+    take_gradients({loss}, values_, {}, std::move(earlier), [&](size_t i, Tensor gradient) {
+      if (at_once) {
+        take(i, gradient);
+      } else {
+        found[i] = std::move(gradient);
+      }
+    });
+  } catch (const std::exception& error) {
+    if (handed_over_ > 0) group_.fail(error.what());  // the others would wait for the other buckets
+    throw;
   }
-  begin(earlier);
-  const std::vector<Tensor> unexchanged = backward(loss, earlier);
-  for (size_t i = values_.size(); i-- > 0 && !unexchanged.empty();) take(i, unexchanged[i], earlier);
+  if (!worker_) return found;
+  for (size_t i = found.size(); i-- > 0;) take(i, std::exchange(found[i], {}));
   return finish();
 }
 
-std::vector<Tensor> GradientExchange::summed(const std::vector<Tensor>& gradients) {
+std::vector<Tensor> GradientExchange::summed(std::vector<Tensor> gradients) {
   if (!worker_) return gradients;
-  begin({});
-  for (size_t i = values_.size(); i-- > 0;) take(i, gradients[i], {});
+  begin(/*anew=*/true);
+  for (size_t i = values_.size(); i-- > 0;) take(i, std::exchange(gradients[i], {}));
   return finish();
 }
 
-void GradientExchange::begin(const std::vector<Tensor>& earlier) {
+void GradientExchange::begin(bool anew) {
   for (Bucket& bucket : buckets_) {
     bucket.values = Tensor();
-    if (earlier.empty()) bucket.kept = Tensor();
+    if (anew) bucket.kept = Tensor();
     bucket.missing = bucket.parameters.size();
   }
   handed_over_ = 0;
@@ -169,45 +162,8 @@ std::vector<Tensor> GradientExchange::finish() {
   return sums;
 }
 
-/// The backward pass. With overlap, takes each gradient when it is complete and returns nothing; else returns all.
-std::vector<Tensor> GradientExchange::backward(const Tensor& loss, const std::vector<Tensor>& earlier) {
-  if (!options_.overlap) return gradients({loss}, values_, {});
-  std::vector<bool> taken(values_.size(), false);
-  const auto hand_over = [&](size_t i) {
-    const at::NoGradGuard no_graph;
-    Tensor& gradient = values_[i].mutable_grad();
-    take(i, gradient, earlier);
-    gradient = Tensor();
-    taken[i] = true;
-  };
-  using NodePointer = decltype(torch::autograd::impl::grad_accumulator(Tensor()));  // depends on LibTorch's version
-  std::vector<std::pair<NodePointer, uintptr_t>> hooks;
-  for (size_t i = 0; i < values_.size(); ++i) {
-    values_[i].mutable_grad() = Tensor();
-    auto node = torch::autograd::impl::grad_accumulator(values_[i]);
-    const uintptr_t key = node->add_post_hook(std::make_unique<CompleteHook>([&hand_over, i] { hand_over(i); }));
-    hooks.emplace_back(std::move(node), key);
-  }
-  const auto remove_hooks = [&] {
-    for (const auto& [node, key] : hooks) node->del_post_hook(key);
-  };
-  try {
-    torch::autograd::backward({loss}, {});
-  } catch (const std::exception& error) {
-    remove_hooks();
-    if (handed_over_ > 0) group_.fail(error.what());  // the others would wait for the other buckets
-    throw;
-  }
-  remove_hooks();
-  for (size_t i = values_.size(); i-- > 0;) {
-    if (!taken[i]) take(i, Tensor(), earlier);  // does not influence the loss
-  }
-  return {};
-}
-
-/// Puts a gradient, plus `earlier`, into its bucket; an undefined gradient counts as zero. Buckets are handed to the
-/// worker in order, so that all ranks exchange the same one.
-void GradientExchange::take(size_t parameter, const Tensor& gradient, const std::vector<Tensor>& earlier) {
+/// Puts a gradient into its bucket. Buckets are handed to the worker in order, so that all ranks exchange the same one.
+void GradientExchange::take(size_t parameter, const Tensor& gradient) {
   Bucket& own = buckets_[bucket_of_[parameter]];
   int64_t begin = 0;
   for (const size_t i : own.parameters) {
@@ -219,12 +175,7 @@ void GradientExchange::take(size_t parameter, const Tensor& gradient, const std:
     own.values = at::zeros({(own.count + ranks - 1) / ranks * ranks},
                            values_.front().options().device(at::kCPU).requires_grad(false));
   }
-  const Tensor place = own.values.narrow(0, begin, values_[parameter].numel()).view(values_[parameter].sizes());
-  if (!earlier.empty() && options_.pieces == nullptr) {
-    place.copy_(gradient.defined() ? earlier[parameter] + gradient.detach() : earlier[parameter]);
-  } else if (gradient.defined()) {
-    place.copy_(gradient.detach());
-  }
+  own.values.narrow(0, begin, values_[parameter].numel()).view(values_[parameter].sizes()).copy_(gradient.detach());
   --own.missing;
   for (size_t i = handed_over_; i < buckets_.size() && buckets_[i].missing == 0; ++i) {
     worker_->add(buckets_[i]);

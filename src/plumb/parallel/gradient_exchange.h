@@ -37,11 +37,11 @@ class GradientExchange {
   /// influence. In a group of one, without copies. With Options::pieces, this rank's pieces of the sums, each
   /// one-dimensional (ShardLayout::kept); `earlier` has to be the result of the last call, and becomes the new one.
   /// Throws Error if another rank is lost.
-  [[nodiscard]] std::vector<Tensor> gradients_of(const Tensor& loss, const std::vector<Tensor>& earlier = {});
+  [[nodiscard]] std::vector<Tensor> gradients_of(const Tensor& loss, std::vector<Tensor> earlier = {});
 
   /// Gradients that have been computed, one per leaf, summed over the ranks. In a group of one, the gradients
   /// themselves.
-  [[nodiscard]] std::vector<Tensor> summed(const std::vector<Tensor>& gradients);
+  [[nodiscard]] std::vector<Tensor> summed(std::vector<Tensor> gradients);
 
   /// The seconds that callers have waited for exchanges after the backward pass, and what has been exchanged.
   [[nodiscard]] ExchangeCost cost() const;
@@ -50,11 +50,10 @@ class GradientExchange {
   class Worker;
   struct Bucket;
 
-  void begin(const std::vector<Tensor>& earlier);
+  void begin(bool anew);
   /// The sums, once all gradients have been taken.
   [[nodiscard]] std::vector<Tensor> finish();
-  void take(size_t parameter, const Tensor& gradient, const std::vector<Tensor>& earlier);
-  [[nodiscard]] std::vector<Tensor> backward(const Tensor& loss, const std::vector<Tensor>& earlier);
+  void take(size_t parameter, const Tensor& gradient);
 
   Group group_;
   std::vector<Tensor> values_;

@@ -23,7 +23,7 @@ double status_bytes(const std::string& name) {
 
 double LocalMemory::peak() const {
   const double forward = activations.total() + (adds_gradients ? gradients : 0);
-  const double backward = gradients + beside + (adds_gradients ? gradients : 0);
+  const double backward = gradients + beside;
   const double update = gradients + (copies_in_step ? weights : 0);
   return constant() + std::max({forward, backward, update});
 }

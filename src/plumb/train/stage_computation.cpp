@@ -2,6 +2,8 @@
 
 #include <exception>
 
+#include "plumb/ops/take_gradients.h"
+
 namespace plumb {
 namespace {
 
@@ -89,10 +91,11 @@ void StageComputation::backward(int64_t part, const Batch& batch, Held held, std
   std::vector<Tensor> inputs = model_.parameters().values();
   const auto own = static_cast<std::ptrdiff_t>(inputs.size());
   inputs.insert(inputs.end(), held.inputs.begin(), held.inputs.end());
-  std::vector<Tensor> found = gradients(outputs, inputs, weights);
+  std::vector<Tensor> found(inputs.size());
+  take_gradients(outputs, inputs, weights, std::move(gradient),
+                 [&](size_t i, Tensor each) { found[i] = std::move(each); });
   if (part > 0) links_.send(joined({found.begin() + own, found.end()}), Pass::backward);
   found.resize(static_cast<size_t>(own));
-  for (size_t i = 0; i < gradient.size(); ++i) found[i] = gradient[i] + found[i];
   gradient = std::move(found);
 }
 

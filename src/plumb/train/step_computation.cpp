@@ -76,7 +76,7 @@ ComputedStep StepComputation::compute(const StepShare& share, int64_t number, co
       const Tensor loss = loss_of(part, context);
       // The last backward pass exchanges the summed gradient, or each exchanges its own, of which pieces are kept.
       const bool exchanges = shards_ != nullptr || &part == &share.micro_batches.back();
-      computed.gradient = (exchanges ? exchange_ : alone_)->gradients_of(loss, computed.gradient);
+      computed.gradient = (exchanges ? exchange_ : alone_)->gradients_of(loss, std::move(computed.gradient));
       if (fetches()) shards_->release_all();
     }
   }
