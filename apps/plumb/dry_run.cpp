@@ -12,6 +12,7 @@
 #include "plumb/base/text.h"
 #include "plumb/model/divisible.h"
 #include "plumb/parallel/pipeline_schedule.h"
+#include "plumb/plan/local_memory.h"
 #include "plumb/plan/mesh_plan.h"
 #include "plumb/train/mesh_requirements.h"
 
@@ -20,9 +21,12 @@ namespace {
 
 /// Steps of `plumb train`: all numbers in float32, and attention that never stores its weights.
 plan::TrainingJob job_of(const RunConfig& run) {
+  const double averages = run.train.average_decay > 0 ? 4 : 0;
+  const auto parameters = static_cast<double>(plan::cost_of(run.model).parameters);
   return {.sequence = planned_sequence({}, run.model),
           .batch_tokens = run.train.batch_tokens * run.train.accumulate,
-          .precision = plan::Precision::float32};
+          .precision = plan::Precision::float32,
+          .moments = plan::optimizer_bytes(run.model, run.train.optimizer, run.train.options) / parameters + averages};
 }
 
 plan::Layout layout_of(const TrainConfig& train, const plan::TrainingJob& job) {

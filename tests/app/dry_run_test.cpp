@@ -37,6 +37,18 @@ TEST(DryRun, OfGopherOn4096Devices) {
   EXPECT_NEAR(parameters, (matrices + 2 * table) / static_cast<double>(tensor), 1e-3 * parameters);
 }
 
+// Lion has one momentum of four bytes per parameter, ZeRO 1 divides it, and the average of the weights.
+TEST(DryRun, CountsTheStateOfTheOptimizer) {
+  const auto bytes_of_first = [](const std::vector<std::string>& more) {
+    const Json kind = Json::parse(test::succeeded(looked_at(more)).output)["kinds"][0];
+    return std::pair(kind["memory"]["optimizer"].get<double>(), kind["parameters"].get<double>());
+  };
+  const auto [lion, parameters] = bytes_of_first({"--set", "train.optimizer=lion"});
+  EXPECT_NEAR(lion, 4 * parameters / 32, 1);
+  const auto [averaged, same] = bytes_of_first({"--set", "train.optimizer=lion", "--set", "train.average_decay=0.99"});
+  EXPECT_NEAR(averaged, 8 * same / 32, 1);
+}
+
 TEST(DryRun, IsOneOfThePlans) {
   const Json json = Json::parse(test::succeeded(looked_at({})).output);
   const Json plan = Json::parse(

@@ -142,14 +142,18 @@ TEST(RankKinds, SumOncePerSubLayerAndPass) {
   EXPECT_EQ(kinds[0].messages.tensor, 24 * (2 * (6 * 3 + 6 * 2) + 6 + 2 + 1));
 }
 
-// Rajbhandari et al. 2020: with ZeRO 3, each has its share, and what it uses at once.
+// Rajbhandari et al. 2020: with ZeRO 3, each has its share; and beside it what is whole at once: a layer's weights and
+// what it receives of them; gradients of the layer that is computed, of one that is exchanged, and what it receives.
 TEST(RankKinds, KeepPiecesAndWhatIsWholeAtOnce) {
   const auto kinds = rank_kinds(decoder(), kJob, {.data = 4, .zero = 3});
   ASSERT_EQ(kinds.size(), 1U);
   const int64_t outside = 2 * kWidth * kVocabulary + kWidth;
   const int64_t all = kLayers * layer(1) + outside;
   EXPECT_EQ(kinds[0].parameters, all);
-  EXPECT_DOUBLE_EQ(kinds[0].memory.weights, static_cast<double>(all + 3 * (layer(1) + outside)));  // 4 bytes, over 4
+  EXPECT_DOUBLE_EQ(kinds[0].memory.weights,
+                   static_cast<double>(all + 4 * (2 * layer(1) + outside)));  // 4 bytes, over 4
+  EXPECT_DOUBLE_EQ(kinds[0].memory.gradients,
+                   static_cast<double>(all + 4 * (std::max(3 * layer(1), layer(1) + outside) + outside)));
   EXPECT_DOUBLE_EQ(kinds[0].memory.optimizer, 2 * static_cast<double>(all));
 }
 

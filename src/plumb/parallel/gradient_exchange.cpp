@@ -40,8 +40,8 @@ class GradientExchange::Worker {
     queue_.add([this, &bucket] { sum(bucket); });
   }
 
-  /// Returns when everything handed over has been summed; rethrows the error of a sum.
-  void finish() { queue_.wait(); }
+  /// Returns when all but `longest` of the buckets handed over have been summed; rethrows the error of a sum.
+  void wait(size_t longest = 0) { queue_.wait(longest); }
 
   [[nodiscard]] const Group& group() const { return group_; }
 
@@ -142,7 +142,7 @@ void GradientExchange::begin(bool anew) {
 
 std::vector<Tensor> GradientExchange::finish() {
   const Stopwatch watch;
-  worker_->finish();
+  worker_->wait();
   waited_ += watch.seconds();
   std::vector<Tensor> sums(values_.size());
   for (size_t i = 0; i < sums.size() && options_.pieces != nullptr; ++i) {
@@ -171,6 +171,7 @@ void GradientExchange::take(size_t parameter, const Tensor& gradient) {
     begin += values_[i].numel();
   }
   if (!own.values.defined()) {
+    if (options_.pieces != nullptr) worker_->wait(1);  // the backward pass must not run away from the exchange
     const int64_t ranks = group_.size();
     own.values = at::zeros({(own.count + ranks - 1) / ranks * ranks},
                            values_.front().options().device(at::kCPU).requires_grad(false));

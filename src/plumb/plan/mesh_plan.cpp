@@ -96,8 +96,8 @@ std::vector<RankKind> rank_kinds(const ModelConfig& config, const TrainingJob& j
     }
     int64_t largest = 0;
     for (const auto& [id, count] : layers) largest = std::max(largest, count);
-    const StageShare share{static_cast<double>(kind.parameters), static_cast<double>(outside + largest), kind.layers,
-                           stage};
+    const StageShare share{static_cast<double>(kind.parameters), static_cast<double>(outside),
+                           static_cast<double>(largest), kind.layers, stage};
     kind.memory = stage_memory(cost, job, layout, share);
     kind.messages = stage_messages(cost, job, layout, share);
     RankKind* last = kinds.empty() ? nullptr : &kinds.back();

@@ -10,18 +10,19 @@
 namespace plumb::plan {
 namespace {
 
+/// Per parameter, without the optimizer's state.
 struct Bytes {
-  double weight, gradient, optimizer;
+  double weight, gradient, copy;
 };
 
 Bytes bytes_of(Precision precision) {
   switch (precision) {
     case Precision::float32:
-      return {4, 4, 8};
+      return {4, 4, 0};
     case Precision::mixed:
-      return {2, 2, 12};
+      return {2, 2, 4};
     case Precision::bfloat16:
-      return {2, 2, 8};
+      return {2, 2, 0};
   }
   return {};
 }
@@ -125,20 +126,21 @@ double activation_bytes(const ModelCost& model, int64_t sequence, int64_t micro_
   return tokens * (attentions * attention + feed_forward) / devices;
 }
 
-Memory state_bytes(double parameters, Precision precision, int zero, int64_t data) {
+Memory state_bytes(double parameters, Precision precision, int zero, int64_t data, double moments) {
   const Bytes bytes = bytes_of(precision);
   const auto share = [&](int from) { return zero >= from ? 1.0 / static_cast<double>(data) : 1.0; };
   return {parameters * bytes.weight * share(3), parameters * bytes.gradient * share(2),
-          parameters * bytes.optimizer * share(1), 0};
+          parameters * (moments + bytes.copy) * share(1), 0};
 }
 
 Memory stage_memory(const ModelCost& model, const TrainingJob& job, const Layout& layout, const StageShare& share) {
-  Memory memory = state_bytes(share.parameters, job.precision, layout.zero, layout.data);
+  Memory memory = state_bytes(share.parameters, job.precision, layout.zero, layout.data, job.moments);
   const Bytes bytes = bytes_of(job.precision);
-  // Of numbers of which every device keeps a part, those that are whole at once, and that the others keep.
-  const double of_others = static_cast<double>(layout.data - 1) / static_cast<double>(layout.data);
-  if (layout.zero >= 2) memory.gradients += bytes.gradient * share.whole_at_once * of_others;
-  if (layout.zero == 3) memory.weights += bytes.weight * share.whole_at_once * of_others;
+  // What is whole at once beside the parts that are kept: parameters outside of layers; gradients of the layer that is
+  // computed, of the one that is exchanged, and what is received of it; weights of a layer, and what is received of it.
+  const double layer_gradients = std::max(3 * share.largest_layer, share.largest_layer + share.outside);
+  if (layout.zero >= 2) memory.gradients += bytes.gradient * (share.outside + layer_gradients);
+  if (layout.zero == 3) memory.weights += bytes.weight * (share.outside + 2 * share.largest_layer);
 
   const int64_t number = activation_size(job.precision);
   const double tokens = static_cast<double>(layout.micro_batch * job.sequence);
@@ -199,7 +201,8 @@ Estimate estimate(const ModelCost& model, const TrainingJob& job, const Hardware
   Estimate result;
   result.layout = layout;
   // The device with the most of everything: the first stage has the most micro-batches, the last one the output.
-  const StageShare first{parameters_per_device(model, layout), parameters_of(model, layout, 1),
+  const double outside = parameters_of(model, layout, 0);
+  const StageShare first{parameters_per_device(model, layout), outside, parameters_of(model, layout, 1) - outside,
                          model.layers / layout.pipeline, 0};
   StageShare last = first;
   last.stage = layout.pipeline - 1;

@@ -10,7 +10,7 @@
 
 namespace plumb::plan {
 
-/// How numbers are stored in training. Adam keeps two moments of 4 bytes per parameter in each.
+/// How numbers are stored in training. The optimizer's state has float32 in each.
 enum class Precision {
   float32,   // weights and gradients of 4 bytes
   mixed,     // weights and gradients of 2 bytes, and a copy of the weights in 4 (Micikevicius et al. 2018)
@@ -25,11 +25,14 @@ Precision precision_named(const std::string& name);
 enum class Recompute { none, attention, layers };
 std::string to_string(Recompute recompute);
 
+constexpr double kAdamMoments = 8;  // bytes per parameter: two moments
+
 struct TrainingJob {
   int64_t sequence = 2048;   // tokens
   int64_t batch_tokens = 0;  // of a step
   double tokens = 0;         // of the whole run; 0: unknown
   Precision precision = Precision::mixed;
+  double moments = kAdamMoments;  // bytes of the optimizer's state per parameter
 };
 
 /// The machine; the defaults describe NVIDIA A100s with 80 GB, in nodes of eight.
@@ -97,13 +100,13 @@ double activation_bytes(const ModelCost& model, int64_t sequence, int64_t micro_
 
 /// Bytes of the states of `parameters` parameters on one of `data` devices. Rajbhandari et al. 2020, arXiv 1910.02054,
 /// figure 1.
-Memory state_bytes(double parameters, Precision precision, int zero, int64_t data);
+Memory state_bytes(double parameters, Precision precision, int zero, int64_t data, double moments = kAdamMoments);
 
 /// What each device of one stage of a pipeline has.
 struct StageShare {
   double parameters = 0;
-  /// Of these, in its largest layer and outside of layers: whole while used, if they are sharded.
-  double whole_at_once = 0;
+  double outside = 0;        // of these, outside of layers
+  double largest_layer = 0;  // and in the largest of its layers
   int64_t layers = 0;
   int64_t stage = 0;
 };
