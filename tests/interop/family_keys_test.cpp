@@ -124,6 +124,21 @@ TEST(FamilyKeys, OfAnotherFamilyHaveNoEffect) {
   EXPECT_GT(refused, tried / 3);
 }
 
+/// A config.json need not have the keys that are as the class has them by default.
+TEST(FamilyKeys, ThatAreMissingAreThoseOfTheClass) {
+  const std::map<std::string, std::string> expected = {{"gpt2", "target"}, {"gpt_neox", "none"}, {"llama", "none"},
+                                                       {"qwen2", "none"},  {"qwen3", "none"},    {"stablelm", "none"}};
+  std::set<std::string> tried;
+  for (auto& [name, settings] : golden_settings()) {
+    const auto found = expected.find(settings["model_type"].get<std::string>());
+    if (found == expected.end()) continue;
+    settings.erase("tie_word_embeddings");
+    EXPECT_EQ(described_by(Settings(settings, "config.json")).config.share_embeddings, found->second) << name;
+    tried.insert(found->first);
+  }
+  EXPECT_EQ(tried.size(), expected.size());
+}
+
 /// An export has no key that the class does not have.
 TEST(FamilyKeys, OfAnExportAreThoseOfTheClass) {
   const test::TemporaryDirectory scratch;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "plumb/base/error.h"
 
 namespace plumb::plan {
@@ -165,6 +167,18 @@ TEST(Plan, SearchFindsWhatFits) {
   const std::vector<Estimate> alone = search(gpt_3(), job, {.devices = 1});
   EXPECT_FALSE(alone.front().fits);
   EXPECT_GT(alone.front().memory.states(), 2.7e12);
+}
+
+// Also those after one that does not fit: 5 divides neither the devices nor the heads, 6 both.
+TEST(Plan, SearchTriesEveryDivisor) {
+  const TrainingJob job{2048, int64_t{2048} * 64, 0, Precision::mixed};
+  std::set<int64_t> tensor, pipeline;
+  for (const Estimate& each : search(gpt_3(), job, {.devices = 12})) {
+    tensor.insert(each.layout.tensor);
+    pipeline.insert(each.layout.pipeline);
+  }
+  EXPECT_EQ(tensor, (std::set<int64_t>{1, 2, 3, 4, 6, 12}));
+  EXPECT_EQ(pipeline, (std::set<int64_t>{1, 2, 3, 4, 6, 12}));
 }
 
 TEST(Plan, SaysWhatCannotBeDivided) {

@@ -219,6 +219,9 @@ TEST_F(ScaleStudyTest, ReportsTheSameAgain) {
   EXPECT_EQ(verdicts, (std::map<std::string, std::string>{{"scale_held_out", "scale_parameters"},
                                                           {"scale_rate_standard", "scale_rate_standard_sweep"},
                                                           {"scale_rate_mup", "scale_rate_mup_sweep"}}));
+  const Json& best = entry("figures", "scale_best_rate");  // a power law is a line
+  EXPECT_EQ(best["x"]["log"], true);
+  EXPECT_EQ(best["y"]["log"], true);
   const Json& sweep = entry("figures", "scale_rate_mup_sweep");
   ASSERT_EQ(sweep["series"].size(), 2U);
   EXPECT_EQ(sweep["series"][0]["name"], "width 8");
