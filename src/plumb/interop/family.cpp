@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -292,10 +291,8 @@ void take_stacked(Weights& weights, const std::vector<std::string>& theirs, cons
 }
 
 const Tensor& tensor_named(const std::string& name, const NamedTensors& tensors) {
-  const auto found =
-      std::find_if(tensors.begin(), tensors.end(), [&](const auto& entry) { return entry.first == name; });
-  if (found == tensors.end()) throw Error(fmt::format("there is no tensor '{}' yet", name));
-  return found->second;
+  if (const Tensor* found = find_value(tensors, name)) return *found;
+  throw Error(fmt::format("there is no tensor '{}' yet", name));
 }
 
 void take_output(Weights& weights, const std::string& theirs, const ModelConfig& config, NamedTensors& result) {
