@@ -94,8 +94,7 @@ std::string keys_called(const Manual& manual, const std::string& word) {
   }
   for (const Keys* keys : {&manual.run_keys, &manual.finetuning_keys, &manual.study_keys, &manual.repeated_keys}) {
     for (const ManualKey& key : *keys) {
-      const bool known =
-          std::any_of(found.begin(), found.end(), [&](const ManualKey& other) { return other.name == key.name; });
+      const bool known = find_by(found, &ManualKey::name, key.name) != nullptr;
       const std::string last = last_part(key.name);
       if (!known && (key.name == word || last == word || (!own.empty() && last == own))) found.push_back(key);
     }

@@ -72,17 +72,6 @@ void expect_mean(const Interval& measured, double expected, const std::string& w
   EXPECT_LT(half, 0.03 * expected) << what << ": too few samples to tell";
 }
 
-TEST(Theory, Lemma1) {
-  Random random(3, "lemma 1");
-  std::vector<double> squares;
-  for (int sample = 0; sample < 4000; ++sample) {
-    double square = 0;
-    for (int64_t i = 0; i < kWidth; ++i) square += std::pow(std::max(0.0, 1.7 * random.normal()), 2);
-    squares.push_back(square);
-  }
-  expect_mean(confidence_interval(squares), theory::lemma1(1.7, kWidth), "‖ReLU(X)‖²");
-}
-
 TEST(Theory, Lemma2PostLayerNorm) {
   const auto measured = mean_squares(setting("post-ln"), sentences(8, 6), 90);
   EXPECT_EQ(theory::lemma2_post_ln(kWidth), 1.5 * kWidth);
@@ -150,13 +139,6 @@ TEST(Theory, BoundsOfTheorem1) {
   EXPECT_NEAR(theory::theorem1_post_ln(512), 512 * 2.4976638, 1e-3);  // √(ln 512) = √(9 ln 2)
   EXPECT_NEAR(theory::theorem1_pre_ln(512, 4), 512 * 2.4976638 / 2, 1e-3);
   EXPECT_NEAR(theory::theorem1_probability(0.1, 0.125), 0.765, 1e-12);
-}
-
-TEST(Theory, LayerFactorOfPostLayerNorm) {
-  EXPECT_EQ(theory::post_ln_layer_factor(6, 6), 1);
-  EXPECT_NEAR(theory::post_ln_layer_factor(6, 4), 2.0 / 3, 1e-15);
-  EXPECT_NEAR(std::log(theory::post_ln_layer_factor(6, 3) / theory::post_ln_layer_factor(6, 2)), theory::log_slope(),
-              1e-15);
 }
 
 TEST(Theory, PlacementKnowsTheSchemesByBothNames) {

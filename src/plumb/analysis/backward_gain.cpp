@@ -193,11 +193,7 @@ double predicted_cross_attention_gain(double memory_similarity) { return 1 / std
 
 BackwardGainReport summarize(const std::vector<BackwardGains>& measurements) {
   if (measurements.empty()) throw Error("no backward gains to summarize");
-  const auto over = [&](const auto& number) {
-    std::vector<double> values;
-    for (const BackwardGains& each : measurements) values.push_back(number(each));
-    return geometric_interval(values);
-  };
+  const auto over = [&](const auto& number) { return geometric_interval(numbers_in(measurements, number)); };
   BackwardGainReport report;
   for (size_t s = 0; s < measurements.front().stacks.size(); ++s) {
     const StackGains& first = measurements.front().stacks[s];

@@ -104,11 +104,7 @@ LogitChanges measure_logit_changes(Model& model, const std::vector<Batch>& batch
 
 LogitChangesReport summarize(const std::vector<LogitChanges>& measurements) {
   if (measurements.empty()) throw Error("no changes of logits to summarize");
-  const auto over = [&](const auto& number) {
-    std::vector<double> values;
-    for (const LogitChanges& each : measurements) values.push_back(number(each));
-    return geometric_interval(values);
-  };
+  const auto over = [&](const auto& number) { return geometric_interval(numbers_in(measurements, number)); };
   LogitChangesReport report;
   for (size_t i = 0; i < measurements.front().by_layer.size(); ++i) {
     report.by_layer.push_back({measurements.front().by_layer[i].layer,

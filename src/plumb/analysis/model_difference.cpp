@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/base/json.h"
 #include "plumb/base/random.h"
@@ -73,20 +74,16 @@ TensorDifference difference_of(const std::string& name, const Tensor& first, con
   return difference;
 }
 
-const Tensor* find(const Named& named, const std::string& name) {
-  const auto found = std::find_if(named.begin(), named.end(), [&](const auto& one) { return one.first == name; });
-  return found == named.end() ? nullptr : &found->second;
-}
-
 std::vector<TensorDifference> differences(const Named& first, const Named& second) {
   std::vector<TensorDifference> all;
   for (const auto& [name, tensor] : first) {
-    const Tensor* other = find(second, name);
+    const Tensor* other = find_value(second, name);
     all.push_back(other == nullptr ? TensorDifference{.name = name, .only_in = "first", .difference = std::nan("")}
                                    : difference_of(name, tensor, *other));
   }
   for (const auto& [name, tensor] : second) {
-    if (find(first, name) == nullptr) all.push_back({.name = name, .only_in = "second", .difference = std::nan("")});
+    if (find_value(first, name) == nullptr)
+      all.push_back({.name = name, .only_in = "second", .difference = std::nan("")});
   }
   return all;
 }

@@ -27,9 +27,7 @@ class Measured {
 
   /// The interval of one number over the measurements.
   [[nodiscard]] Interval over(const std::function<double(const Measurement&)>& number) const {
-    std::vector<double> values;
-    for (const Measurement& measurement : all_) values.push_back(number(measurement));
-    return confidence_interval(values);
+    return confidence_interval(numbers_in(all_, number));
   }
 
  private:

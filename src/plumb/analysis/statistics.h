@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "plumb/base/config.h"
@@ -16,6 +17,14 @@ struct Interval {
   int64_t count = 0;
 };
 void describe(Fields& field, Interval& interval);
+
+/// One number of each result.
+template <typename Result, typename Number>
+std::vector<double> numbers_in(const std::vector<Result>& results, const Number& number) {
+  std::vector<double> values;
+  for (const Result& each : results) values.push_back(std::invoke(number, each));
+  return values;
+}
 
 /// Throws Error on no values.
 double mean_of(const std::vector<double>& values);

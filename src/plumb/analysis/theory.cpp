@@ -10,8 +10,6 @@ Placement placement(const std::string& residual) {
   return Placement::other;
 }
 
-double lemma1(double sigma, int64_t d) { return sigma * sigma * static_cast<double>(d) / 2; }
-
 double feed_forward_gain(int64_t d, int64_t feed_forward) {
   // The hidden layer has f elements of variance 2‖x‖²/(d + f), halved by ReLU; the output has d elements of variance
   // 2/(d + f) times that.
@@ -44,10 +42,6 @@ double theorem1_pre_ln(int64_t d, int64_t layers) {
 }
 
 double theorem1_probability(double epsilon, double delta) { return 0.99 - delta - epsilon / (0.9 + epsilon); }
-
-double post_ln_layer_factor(int64_t layers, int64_t layer) {
-  return std::pow(2.0 / 3.0, static_cast<double>(layers - layer) / 2);
-}
 
 double log_slope() { return std::log(1.5) / 2; }
 

@@ -13,10 +13,8 @@ namespace plumb::theory {
 enum class Placement { post_ln, pre_ln, other };
 Placement placement(const std::string& residual);
 
-/// Lemma 1: E‖ReLU(X)‖² = σ²d/2 for X ~ N(0, σ²I_d).
-double lemma1(double sigma, int64_t d);
-
-/// E‖FFN(x)‖²/‖x‖² for feed-forward width f and Xavier matrices, Lemma 1 used once: 2df/(d + f)²; 1/2 at f = d.
+/// E‖FFN(x)‖²/‖x‖² for feed-forward width f and Xavier matrices: 2df/(d + f)²; 1/2 at f = d. It uses Lemma 1 once:
+/// E‖ReLU(X)‖² = σ²d/2 for X ~ N(0, σ²I_d).
 double feed_forward_gain(int64_t d, int64_t feed_forward);
 
 /// Lemma 2, Post-LN: E‖x^{post,5}‖² = 3d/2, the input of a layer's last norm, in every layer. The second form applies
@@ -41,7 +39,6 @@ double theorem1_probability(double epsilon, double delta);
 
 /// Appendix: the gradient of Post-LN layer l has the factor (2/3)^{(L−l)/2}; its logarithm grows by ½·ln(3/2) per
 /// layer.
-double post_ln_layer_factor(int64_t layers, int64_t layer);
 double log_slope();
 
 }  // namespace plumb::theory

@@ -1,7 +1,8 @@
-// Whether a range has a value.
+// Whether a range has a value, and the element that has one.
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 
 namespace plumb {
@@ -10,6 +11,22 @@ namespace plumb {
 template <typename Range, typename Value>
 bool contains(const Range& range, const Value& value) {
   return std::find(std::begin(range), std::end(range), value) != std::end(range);
+}
+
+/// The first element of `range` whose `member` equals `value`; null without one.
+template <typename Range, typename Member, typename Value>
+auto* find_by(Range& range, Member member, const Value& value) {
+  const auto found = std::find_if(std::begin(range), std::end(range),
+                                  [&](const auto& element) { return std::invoke(member, element) == value; });
+  return found == std::end(range) ? nullptr : &*found;
+}
+
+/// The value of the first of these pairs that has the key; null without one.
+template <typename Pairs, typename Key>
+auto* find_value(Pairs& pairs, const Key& key) {
+  auto* const found = find_by(
+      pairs, [](const auto& pair) -> const auto& { return pair.first; }, key);
+  return found == nullptr ? nullptr : &found->second;
 }
 
 }  // namespace plumb

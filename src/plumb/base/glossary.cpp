@@ -1,10 +1,11 @@
 #include "plumb/base/glossary.h"
 
-#include <algorithm>
 #include <array>
 #include <cctype>
 #include <string>
 #include <utility>
+
+#include "plumb/base/contains.h"
 
 namespace plumb {
 namespace {
@@ -133,9 +134,8 @@ std::string plain(std::string_view word) {
 
 std::string_view name_in_plumb(std::string_view word) {
   const std::string text = plain(word);
-  const auto* found =
-      std::find_if(kNames.begin(), kNames.end(), [&](const Names& names) { return names.first == text; });
-  return found == kNames.end() ? std::string_view() : found->second;
+  const std::string_view* found = find_value(kNames, text);
+  return found == nullptr ? std::string_view() : *found;
 }
 
 }  // namespace plumb

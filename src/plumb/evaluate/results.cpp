@@ -10,13 +10,6 @@
 namespace plumb {
 namespace {
 
-const MetricResult* metric_named(const TaskResult& task, const std::string& name) {
-  for (const MetricResult& metric : task.metrics) {
-    if (metric.name == name) return &metric;
-  }
-  return nullptr;
-}
-
 /// A metric is named "NAME,FILTER" if the harness filters answers, otherwise "NAME".
 std::string without_filter(const std::string& name) { return name.substr(0, name.find(',')); }
 std::string filter_of(const std::string& name) {
@@ -84,7 +77,7 @@ std::optional<MetricResult> metric_of_group(const std::string& name, const std::
   std::vector<std::optional<double>> errors;
   std::vector<size_t> items;
   for (const TaskResult* task : tasks) {
-    const MetricResult* found = metric_named(*task, name);
+    const MetricResult* found = find_by(task->metrics, &MetricResult::name, name);
     if (found == nullptr) return {};
     metric.score += found->score * static_cast<double>(task->items.size());
     total += static_cast<double>(task->items.size());
@@ -142,7 +135,8 @@ std::vector<CategoryResult> categories_of(const std::vector<TaskResult>& tasks) 
     CategoryResult& result = categories.emplace_back(CategoryResult{.name = category.name});
     for (const size_t i : category.tasks) {
       result.tasks.push_back(asked[i]->name);
-      result.accuracy += metric_named(tasks[i], "acc")->score / static_cast<double>(category.tasks.size());
+      const MetricResult* accuracy = find_by(tasks[i].metrics, &MetricResult::name, "acc");
+      result.accuracy += accuracy->score / static_cast<double>(category.tasks.size());
     }
   }
   return categories;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -200,13 +199,6 @@ std::string plain_activation_name(const ModelConfig& config) {
 
 std::string gated_activation_name(const ModelConfig& config) { return config.activation == "geglu" ? "gelu" : "silu"; }
 
-int64_t head_size_of(const ModelConfig& config) {
-  if (config.head_size > 0) return config.head_size;
-  return config.heads > 0 ? config.d_model / config.heads : 0;  // 0 heads are rejected with the configuration
-}
-
-int64_t key_value_heads_of(const ModelConfig& config) { return config.kv_heads > 0 ? config.kv_heads : config.heads; }
-
 void read_rotary(Settings& settings, ModelConfig& config, double theta, std::optional<double> of_family) {
   RotaryOptions options;
   options.interleaved = false;
@@ -242,7 +234,7 @@ void read_rotary(Settings& settings, ModelConfig& config, double theta, std::opt
     }
     scaling->finish();
   }
-  const int64_t size = head_size_of(config);
+  const int64_t size = heads_of(config).size;
   const bool sensible = share > 0 && share <= 1;
   const auto features = sensible ? static_cast<int64_t>(std::trunc(static_cast<double>(size) * share)) : int64_t{0};
   if (features < 2 || features % 2 != 0) {
@@ -261,7 +253,7 @@ RotaryOptions rotary_options_of(const ModelConfig& config) {
 double rotated_share(const ModelConfig& config) {
   const int64_t features = rotary_options_of(config).features;
   if (features == 0) return 1;
-  const auto size = static_cast<double>(head_size_of(config)), wanted = static_cast<double>(features);
+  const auto size = static_cast<double>(heads_of(config).size), wanted = static_cast<double>(features);
   const double share = wanted / size;
   return size * share < wanted ? std::nextafter(share, 1.0) : share;  // readers round the product down
 }
@@ -287,9 +279,8 @@ void take_pair(Weights& weights, const std::string& theirs, const std::string& o
 
 void take_stacked(Weights& weights, const std::vector<std::string>& theirs, const std::string& ours,
                   const ModelConfig& config, bool bias, NamedTensors& result) {
-  const int64_t size = head_size_of(config);
-  const int64_t kv_heads = key_value_heads_of(config);
-  const std::vector<int64_t> rows = {config.heads * size, kv_heads * size, kv_heads * size};
+  const ops::HeadShape heads = heads_of(config);
+  const std::vector<int64_t> rows = {heads.width(), heads.kv_width(), heads.kv_width()};
   std::vector<Tensor> matrices, biases;
   for (size_t i = 0; i < theirs.size(); ++i) {
     matrices.push_back(weights.take(theirs[i] + ".weight", {rows[i], config.d_model}));
@@ -300,10 +291,8 @@ void take_stacked(Weights& weights, const std::vector<std::string>& theirs, cons
 }
 
 const Tensor& tensor_named(const std::string& name, const NamedTensors& tensors) {
-  const auto found =
-      std::find_if(tensors.begin(), tensors.end(), [&](const auto& entry) { return entry.first == name; });
-  if (found == tensors.end()) throw Error(fmt::format("there is no tensor '{}' yet", name));
-  return found->second;
+  if (const Tensor* found = find_value(tensors, name)) return *found;
+  throw Error(fmt::format("there is no tensor '{}' yet", name));
 }
 
 void take_output(Weights& weights, const std::string& theirs, const ModelConfig& config, NamedTensors& result) {

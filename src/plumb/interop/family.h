@@ -93,12 +93,6 @@ void write_rotary(const ModelConfig& config, Json& keys);
 RotaryOptions rotary_options_of(const ModelConfig& config);
 double rotated_share(const ModelConfig& config);
 
-/// Features per head.
-int64_t head_size_of(const ModelConfig& config);
-
-/// The number of key-value heads.
-int64_t key_value_heads_of(const ModelConfig& config);
-
 /// Takes THEIRS.weight, (shape), and, if `bias`, THEIRS.bias, (shape[0]), as OURS.weight and OURS.bias.
 void take_pair(Weights& weights, const std::string& theirs, const std::string& ours, const std::vector<int64_t>& shape,
                bool bias, NamedTensors& result);

@@ -46,8 +46,8 @@ ModelConfig canonical(ModelConfig config) {
   if (config.encoder_residual == config.residual) config.encoder_residual = defaults.encoder_residual;
   if (config.positions != "learned") config.max_positions = defaults.max_positions;
   if (config.embedding_factor == 0) config.embedding_factor = std::sqrt(static_cast<double>(config.d_model));
-  config.kv_heads = key_value_heads_of(config);
-  config.head_size = head_size_of(config);
+  config.kv_heads = heads_of(config).kv_heads;
+  config.head_size = heads_of(config).size;
   const std::set<std::string> chosen = {config.residual, config.attention, config.positions, config.activation};
   std::erase_if(config.options, [&](const auto& item) { return chosen.count(item.first) == 0; });
   if (config.positions == "rotary") {

@@ -31,16 +31,12 @@ constexpr ElementType kTypes[] = {
     {"I32", at::kInt},   {"I16", at::kShort},  {"I8", at::kChar},  {"U8", at::kByte},       {"BOOL", at::kBool}};
 
 const char* type_name(const Tensor& tensor) {
-  for (const ElementType& known : kTypes) {
-    if (known.type == tensor.scalar_type()) return known.name;
-  }
+  if (const ElementType* known = find_by(kTypes, &ElementType::type, tensor.scalar_type())) return known->name;
   throw Error(std::string("safetensors: cannot write elements of type ") + at::toString(tensor.scalar_type()));
 }
 
 at::ScalarType type_of(const std::string& name, const std::string& tensor, const std::string& file) {
-  for (const ElementType& known : kTypes) {
-    if (name == known.name) return known.type;
-  }
+  if (const ElementType* known = find_by(kTypes, &ElementType::name, name)) return known->type;
   throw Error(fmt::format("{}: tensor '{}' has elements of unknown type {}", file, tensor, name));
 }
 

@@ -97,9 +97,8 @@ double loss_of(const RunRecord& record, const std::string& metric, const std::st
   } else if (at != "last") {
     const std::optional<double> step = number_in(at);
     if (!step) throw UsageError(fmt::format("\"{}\" is no place in a history", at), "give last, best or a step");
-    const auto point =
-        std::find_if(values.begin(), values.end(), [&](const RunRecord::Value& one) { return one.step == *step; });
-    if (point == values.end())
+    const RunRecord::Value* point = find_by(values, &RunRecord::Value::step, *step);
+    if (point == nullptr)
       throw Error(fmt::format("{}: has no {} at step {}", record.name, metric, at),
                   fmt::format("its last one is at step {:g}", values.back().step));
     loss = sign * point->value;

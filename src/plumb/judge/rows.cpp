@@ -37,11 +37,6 @@ void add_leaves(Row& row, const std::string& prefix, const Json& json) {
   }
 }
 
-const std::string* cell(const Row& row, std::string_view column) {
-  const auto found = std::find_if(row.begin(), row.end(), [&](const auto& entry) { return entry.first == column; });
-  return found == row.end() ? nullptr : &found->second;
-}
-
 std::string lower(std::string_view text) {
   std::string small(text);
   std::transform(small.begin(), small.end(), small.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -91,7 +86,7 @@ void require_one_part(const std::vector<Row>& rows, const std::set<std::string>&
     if (!contains(kParts, lower(last_part(column))) || contains(keys, column)) continue;
     std::set<std::string> values;
     for (const Row& row : rows) {
-      if (const std::string* text = cell(row, column)) values.insert(*text);
+      if (const std::string* text = find_value(row, column)) values.insert(*text);
     }
     if (values.size() > 1)
       throw UsageError(fmt::format("{}: its lines are of several kinds, by \"{}\"", name, column),
@@ -109,10 +104,7 @@ void add_values(RunRecord& record, const Row& row, double step, const std::strin
 
 }  // namespace
 
-const std::string* RunRecord::setting(const std::string& key) const {
-  const auto found = std::find_if(settings.begin(), settings.end(), [&](const auto& one) { return one.first == key; });
-  return found == settings.end() ? nullptr : &found->second;
-}
+const std::string* RunRecord::setting(const std::string& key) const { return find_value(settings, key); }
 
 Row row_of(const Json& object) {
   Row row;
@@ -175,7 +167,7 @@ std::vector<RunRecord> records_of(const std::vector<Row>& rows, const std::strin
       for (const auto& [column, text] : settings) run += fmt::format(", {} {}", column, text);
       found = records.insert(records.end(), RunRecord{.name = run, .settings = settings});
     }
-    const std::string* at = cell(row, step);
+    const std::string* at = find_value(row, step);
     const std::optional<double> number = at == nullptr ? std::nullopt : number_in(*at);
     add_values(*found, row, number.value_or(std::numeric_limits<double>::quiet_NaN()), step);
   }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/model/kind.h"
 #include "plumb/nn/regularization/activation_penalty.h"
@@ -69,9 +70,7 @@ std::vector<RecurrentState> carried_states(const CarriedState* carried, const st
   std::vector<RecurrentState> states;
   if (carried == nullptr || carried->empty()) return states;
   const auto found = [&](const std::string& name) {
-    for (const auto& [each, tensor] : carried->tensors) {
-      if (each == name) return tensor;
-    }
+    if (const Tensor* tensor = find_value(carried->tensors, name)) return *tensor;
     throw Error(fmt::format("the carried state has no '{}'", name), "it is that of another model");
   };
   for (const RecurrentLayer& layer : layers) {

@@ -212,6 +212,13 @@ int64_t source_vocabulary_of(const ModelConfig& config) {
   return alone && config.source_vocabulary == 0 ? config.target_vocabulary : config.source_vocabulary;
 }
 
+ops::HeadShape heads_of(const ModelConfig& config) {
+  // Descriptions of other programs' models are read before they are checked: 0 heads are rejected later.
+  const int64_t usual_size = config.heads > 0 ? config.d_model / config.heads : 0;
+  return {config.heads, config.kv_heads > 0 ? config.kv_heads : config.heads,
+          config.head_size > 0 ? config.head_size : usual_size};
+}
+
 int64_t width_of(const ModelConfig& config) {
   return kind_of(config).recurrent ? config.embedding_size : config.d_model;
 }

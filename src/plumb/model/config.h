@@ -8,6 +8,7 @@
 #include "plumb/nn/depth.h"
 #include "plumb/nn/layer_id.h"
 #include "plumb/nn/lora.h"
+#include "plumb/ops/attention.h"
 
 namespace plumb {
 
@@ -73,6 +74,9 @@ const std::string& residual_of(const ModelConfig& config, StackKind stack);
 
 /// The vocabulary size of the encoder: that of the target for an encoder-only model without a source vocabulary.
 int64_t source_vocabulary_of(const ModelConfig& config);
+
+/// The heads of each attention of a Transformer.
+ops::HeadShape heads_of(const ModelConfig& config);
 
 /// The number of features that the output layer reads: d_model, or the embedding size of a recurrent model.
 int64_t width_of(const ModelConfig& config);

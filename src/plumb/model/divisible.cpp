@@ -19,7 +19,7 @@ namespace {
 std::string quoted(const std::string& name) { return '"' + name + '"'; }
 
 void require_sizes(const ModelConfig& config, int64_t processes, const std::string& option) {
-  const int64_t kv_heads = config.kv_heads > 0 ? config.kv_heads : config.heads;
+  const int64_t kv_heads = heads_of(config).kv_heads;
   const int64_t common = std::gcd(std::gcd(config.heads, kv_heads), config.feed_forward);
   int64_t fitting = std::min(processes, common);
   while (common % fitting != 0) --fitting;
@@ -54,8 +54,7 @@ void require_divisible(const ModelConfig& config, int64_t processes, const std::
   };
   if (kind_of(config).recurrent) refuse("model.kind", quoted(config.kind), "it has no heads to divide");
   if (config.lora.rank > 0) refuse("model.lora.rank", std::to_string(config.lora.rank), "adapters are not divided");
-  const int64_t size = config.head_size > 0 ? config.head_size : config.d_model / config.heads;
-  const ops::HeadShape heads{config.heads, config.kv_heads > 0 ? config.kv_heads : config.heads, size};
+  const ops::HeadShape heads = heads_of(config);
   Parameters unused(at::kFloat, at::kMeta);
   if (!make_attention(config.attention, unused, {"attention", config.d_model, heads, config.options, nullptr})
            ->divisible())
@@ -69,10 +68,10 @@ void require_divisible(const ModelConfig& config, int64_t processes, const std::
   for (const std::string& residual : {config.residual, residual_of(config, StackKind::encoder)}) {
     const Prescription prescribed = prescription_of(residual);
     if (prescribed.unit_matrices) refuse("model.residual", quoted(residual), "its matrices consist of unit vectors");
-    if (prescribed.qkv_norm && averages(config.norm, size))
+    if (prescribed.qkv_norm && averages(config.norm, heads.size))
       refuse("model.norm", quoted(config.norm), "within attention, it is over the batch and all heads");
   }
-  if (averages(config.qk_norm, size)) refuse("model.qk_norm", quoted(config.qk_norm), "it is over the batch");
+  if (averages(config.qk_norm, heads.size)) refuse("model.qk_norm", quoted(config.qk_norm), "it is over the batch");
   require_sizes(config, processes, option);
 }
 

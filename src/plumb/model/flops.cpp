@@ -27,9 +27,8 @@ bool reads_keys(const Parameter& parameter) {
 /// The work of an attention of the model.
 AttentionWork attention_work(const ModelConfig& config) {
   Parameters unused(at::kFloat, at::kMeta);  // trainers may count at once in several threads
-  const ops::HeadShape heads{config.heads, config.kv_heads > 0 ? config.kv_heads : config.heads,
-                             config.head_size > 0 ? config.head_size : config.d_model / config.heads};
-  return make_attention(config.attention, unused, {"attention", config.d_model, heads, config.options, nullptr})
+  return make_attention(config.attention, unused,
+                        {"attention", config.d_model, heads_of(config), config.options, nullptr})
       ->work();
 }
 

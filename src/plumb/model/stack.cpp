@@ -88,8 +88,7 @@ int64_t DecoderState::self_bytes() const {
 Stack::Stack(Parameters& parameters, const ModelConfig& config, const Shape& shape, Positions& positions)
     : shape_(shape), parallel_(config.parallel), value_residual_(config.value_residual) {
   const int64_t d = config.d_model;
-  const ops::HeadShape heads{config.heads, config.kv_heads > 0 ? config.kv_heads : config.heads,
-                             config.head_size > 0 ? config.head_size : d / config.heads};
+  const ops::HeadShape heads = heads_of(config);
   const std::string& residual = residual_of(config, shape.stack);
   const MultiHeadOptions options = attention_options(config, residual);
   for (int64_t i = 0; i < shape.layers; ++i) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
 #include "plumb/nn/layer_id.h"
@@ -67,9 +68,8 @@ Tensor Parameters::add_adapter(const std::string& name, at::IntArrayRef shape, d
 }
 
 Tensor Parameters::add_buffer(const std::string& name, at::IntArrayRef shape, double initial) {
-  for (const Parameter& buffer : buffers_) {
-    if (buffer.name == name) throw Error(fmt::format("buffer '{}' is declared twice", name));
-  }
+  if (find_by(buffers_, &Parameter::name, name) != nullptr)
+    throw Error(fmt::format("buffer '{}' is declared twice", name));
   Tensor value = at::full(shape, initial, options_);
   buffers_.push_back({name, Role::constant, value, initial});
   return value;
@@ -82,12 +82,7 @@ void Parameters::finish() {
   for (size_t i = 0; i < all_.size(); ++i) all_[i].value.set_data(views[i]);
 }
 
-const Parameter* Parameters::find(const std::string& name) const {
-  for (const Parameter& parameter : all_) {
-    if (parameter.name == name) return &parameter;
-  }
-  return nullptr;
-}
+const Parameter* Parameters::find(const std::string& name) const { return find_by(all_, &Parameter::name, name); }
 
 const Parameter& Parameters::at(const std::string& name) const {
   if (const Parameter* found = find(name)) return *found;

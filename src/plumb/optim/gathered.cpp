@@ -181,10 +181,9 @@ void GatheredOptimizer::collect() {
 void GatheredOptimizer::load_state(const NamedTensors& tensors, const std::string& origin) {
   NamedTensors own;
   for (const auto& [name, like] : inner_->state()) {
-    const auto kept =
-        std::find_if(kept_.begin(), kept_.end(), [&, &which = name](const Kept& one) { return one.name == which; });
+    const Kept* kept = find_by(kept_, &Kept::name, name);
     const Tensor& whole = find_tensor(tensors, name, origin);
-    if (kept == kept_.end() || kept->entries.empty() || whole.numel() != elements_of(kept->sizes)) {
+    if (kept == nullptr || kept->entries.empty() || whole.numel() != elements_of(kept->sizes)) {
       own.emplace_back(name, whole);
       continue;
     }

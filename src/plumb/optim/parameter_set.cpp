@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 
 namespace plumb {
@@ -55,13 +54,9 @@ void ParameterSet::load(const NamedTensors& tensors, const std::string& prefix, 
 }
 
 const Tensor& find_tensor(const NamedTensors& tensors, const std::string& name, const std::string& origin) {
-  const auto found =
-      std::find_if(tensors.begin(), tensors.end(), [&](const auto& entry) { return entry.first == name; });
-  if (found == tensors.end()) {
-    throw Error(fmt::format("{}: tensor '{}' is missing", origin, name),
-                "the file belongs to another optimizer or model");
-  }
-  return found->second;
+  if (const Tensor* found = find_value(tensors, name)) return *found;
+  throw Error(fmt::format("{}: tensor '{}' is missing", origin, name),
+              "the file belongs to another optimizer or model");
 }
 
 void load_tensor(const NamedTensors& tensors, const std::string& name, const Tensor& into, const std::string& origin) {

@@ -30,11 +30,7 @@ constexpr double kDeviation = 0.02;  // of random weights
 class Probe {
  public:
   Probe(const ModelConfig& config, const LocalBatch& batch)
-      : config_(config),
-        recomputed_(batch.recomputed),
-        heads_{config.heads, config.kv_heads > 0 ? config.kv_heads : config.heads,
-               config.head_size > 0 ? config.head_size : config.d_model / config.heads},
-        parameters_(at::kFloat) {
+      : config_(config), recomputed_(batch.recomputed), heads_(heads_of(config)), parameters_(at::kFloat) {
     constexpr int64_t kEnough = 1024;  // tokens
     const int64_t sequences = std::min(batch.sequences, (kEnough + batch.length - 1) / batch.length);
     layout_ = Ragged(std::vector<int64_t>(static_cast<size_t>(sequences), batch.length));

@@ -59,8 +59,8 @@ ModelCost cost_of(const ModelConfig& config) {
   cost.outputs = model->outputs();
   cost.d_model = width_of(config);
   cost.heads = config.heads;
-  cost.kv_heads = config.kv_heads > 0 ? config.kv_heads : config.heads;
-  cost.head_size = config.head_size > 0 ? config.head_size : config.d_model / config.heads;
+  cost.kv_heads = heads_of(config).kv_heads;
+  cost.head_size = heads_of(config).size;
   cost.feed_forward = config.feed_forward;
   cost.quadratic = config.attention == "softmax";
   cost.dropout = config.dropout > 0;

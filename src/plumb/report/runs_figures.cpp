@@ -121,9 +121,8 @@ void add_hyperparameters(std::vector<Figure>& figures, const std::string& task, 
     std::set<double> drawn;
     int diverged = 0;
     for (const RunGroup* group : groups) {
-      const auto at = std::find_if(group->all_settings.begin(), group->all_settings.end(),
-                                   [&, &name = name](const auto& setting) { return setting.first == name; });
-      if (at == group->all_settings.end() || !at->second.is_number()) continue;
+      const Json* at = find_value(group->all_settings, name);
+      if (at == nullptr || !at->is_number()) continue;
       std::string kind = kinds.size() > kMostKinds ? "" : group->settings_text(name);
       if (kind.empty()) kind = "runs";
       for (const RunSummary& run : group->runs) {
@@ -131,8 +130,8 @@ void add_hyperparameters(std::vector<Figure>& figures, const std::string& task, 
           ++diverged;
         } else if (run.best_valid_nll) {
           if (!series.contains(kind)) series[kind] = &figure.add(kind, kind, "points");
-          series[kind]->point(at->second, *run.best_valid_nll);
-          drawn.insert(at->second.get<double>());
+          series[kind]->point(*at, *run.best_valid_nll);
+          drawn.insert(at->get<double>());
         }
       }
     }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/base/toml_text.h"
 #include "plumb/model/divisible.h"
@@ -259,9 +260,8 @@ void require_equal(const RunConfig& wanted, const RunConfig& found, const std::s
                 "choose another --out, or use the same configuration to resume that run");
   };
   const auto value_of = [](const auto& values, const std::string& key) {
-    const auto place =
-        std::find_if(values.begin(), values.end(), [&](const auto& entry) { return entry.first == key; });
-    return place == values.end() ? std::string("(default)") : place->second;
+    const std::string* value = find_value(values, key);
+    return value == nullptr ? std::string("(default)") : *value;
   };
   for (const auto& [key, value] : ours) {
     if (const std::string there = value_of(theirs, key); there != value) differs(key, there, value);

@@ -130,9 +130,8 @@ void name_runs(std::vector<RunSummary>& runs) {
 }  // namespace
 
 std::string RunSummary::setting(const std::string& key) const {
-  const auto found =
-      std::find_if(settings.begin(), settings.end(), [&](const auto& entry) { return entry.first == key; });
-  return found == settings.end() ? "" : found->second;
+  const std::string* found = find_value(settings, key);
+  return found == nullptr ? "" : *found;
 }
 
 std::vector<std::optional<double>> training_seconds(const std::vector<TrainPoint>& history) {

@@ -1,17 +1,14 @@
 #include "plumb/run/snapshot.h"
 
-#include <algorithm>
 #include <utility>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/json_fields.h"
 #include "plumb/run/about_file.h"
 
 namespace plumb {
 
-const Snapshot::File* Snapshot::find(const std::string& name) const {
-  const auto found = std::find_if(files.begin(), files.end(), [&](const File& file) { return file.name == name; });
-  return found == files.end() ? nullptr : &*found;
-}
+const Snapshot::File* Snapshot::find(const std::string& name) const { return find_by(files, &File::name, name); }
 
 Snapshot Snapshot::copied() const {
   Snapshot copy = *this;

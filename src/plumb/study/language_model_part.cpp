@@ -1,9 +1,9 @@
 // Language models that differ only in their attention.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
+#include "plumb/base/contains.h"
 #include "plumb/nn/attention/attention.h"
 #include "plumb/study/trained_run.h"
 
@@ -60,12 +60,9 @@ PartResult report_language_models(const StudyContext& context, const LanguageMod
   result.figures.push_back(curves);
   result.tables.push_back(table);
 
-  const auto find = [&](const std::string& kind) {
-    return std::find_if(kinds.begin(), kinds.end(), [&](const KindRuns& runs) { return runs.kind == kind; });
-  };
-  const auto delta = find("delta");
-  const auto linear = find("linear");
-  if (delta != kinds.end() && linear != kinds.end()) {
+  const KindRuns* delta = find_by(kinds, &KindRuns::kind, "delta");
+  const KindRuns* linear = find_by(kinds, &KindRuns::kind, "linear");
+  if (delta != nullptr && linear != nullptr) {
     result.verdicts.push_back(
         {"language_model_delta", "In language models, the delta rule performs better than linear attention",
          "Schlag et al. 2021, section 6.4", setting_of(context, kind_model(context, part, "delta")),

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "plumb/analysis/statistics.h"
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
 #include "plumb/data/batches.h"
@@ -17,9 +18,7 @@ std::vector<std::string> arm_names(const StudyContext& context) {
 }
 
 const StudyArm* arm_named(const StudyContext& context, const std::string& name) {
-  const auto found =
-      std::find_if(context.arms.begin(), context.arms.end(), [&](const StudyArm& arm) { return arm.name == name; });
-  return found == context.arms.end() ? nullptr : &*found;
+  return find_by(context.arms, &StudyArm::name, name);
 }
 
 ModelConfig model_for(const StudyContext& context, const std::string& arm, int64_t layers) {

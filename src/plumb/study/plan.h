@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "plumb/analysis/statistics.h"
 #include "plumb/study/claims.h"
 #include "plumb/study/part.h"
 #include "plumb/study/result_json.h"
@@ -44,14 +45,6 @@ class Planned {
 template <typename Result>
 Json result_json(const Planned<Result>& planned) {
   return result_json(*planned);
-}
-
-/// One number of each result.
-template <typename Result, typename Number>
-std::vector<double> numbers_in(const std::vector<Result>& results, const Number& number) {
-  std::vector<double> values;
-  for (const Result& each : results) values.push_back(std::invoke(number, each));
-  return values;
 }
 
 /// The measurements of a part, and its report on their results.

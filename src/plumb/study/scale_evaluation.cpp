@@ -308,11 +308,9 @@ void report_evaluation(const StudyContext& context, const ScaleStudy& part, cons
                                        with_intervals(gains), seeds_in_words(part.seeds)));
   result.summary.push_back(
       fmt::format("Gain in the log-probability of the right answer, in nats: {}.", with_intervals(in_right)));
-  const auto named = [&](const char* name) {
-    return std::find_if(categories.begin(), categories.end(), [&](const Category& each) { return each.name == name; });
-  };
-  const auto comprehension = named(kComprehension), reasoning = named(kReasoning);
-  if (comprehension != categories.end() && reasoning != categories.end())
+  const Category* comprehension = find_by(categories, &Category::name, kComprehension);
+  const Category* reasoning = find_by(categories, &Category::name, kReasoning);
+  if (comprehension != nullptr && reasoning != nullptr)
     judge_gains(context, members.back(), *comprehension, *reasoning, result);
 }
 

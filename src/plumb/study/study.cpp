@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
@@ -36,9 +37,7 @@ void require_text(const std::vector<std::string>& files) {
   for (const std::filesystem::path file : files) {
     if (std::filesystem::exists(file)) continue;
     const std::string folder = file.parent_path().filename();
-    const std::vector<PublicDataSet>& sets = public_data_sets();
-    const bool known =
-        std::any_of(sets.begin(), sets.end(), [&](const PublicDataSet& set) { return set.name == folder; });
+    const bool known = find_by(public_data_sets(), &PublicDataSet::name, folder) != nullptr;
     throw Error(fmt::format("{}: the study needs this file, which does not exist", file.string()),
                 known
                     ? fmt::format("`plumb data get {} --out {}` downloads it, or name your own with --set data.train=…",

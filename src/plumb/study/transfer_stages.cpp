@@ -124,10 +124,8 @@ int64_t TransferRecipe::least_epochs(int64_t layers) const {
 }
 
 const TransferRecipe& transfer_recipe(const std::string& name) {
-  const std::vector<TransferRecipe>& all = transfer_recipes();
-  const auto found = std::find_if(all.begin(), all.end(), [&](const auto& recipe) { return recipe.name == name; });
-  if (found == all.end()) throw Error(fmt::format("transfer.arms: there is no arm '{}'", name));
-  return *found;
+  if (const TransferRecipe* found = find_by(transfer_recipes(), &TransferRecipe::name, name)) return *found;
+  throw Error(fmt::format("transfer.arms: there is no arm '{}'", name));
 }
 
 std::string usual_recipe(const std::string& kind, const std::vector<std::string>& arms) {

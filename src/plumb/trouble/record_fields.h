@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "plumb/base/config.h"
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 
 namespace plumb {
@@ -26,10 +27,8 @@ using EnumNames = std::array<std::pair<Enum, const char*>, n>;
 
 template <typename Enum, size_t n>
 std::string name_of(Enum value, const EnumNames<Enum, n>& names) {
-  for (const auto& [each, name] : names) {
-    if (each == value) return name;
-  }
-  return {};
+  const auto* name = find_value(names, value);
+  return name == nullptr ? std::string() : *name;
 }
 
 /// An enumerator by name. Throws Error if a document has another name.
@@ -37,13 +36,9 @@ template <typename Enum, size_t n>
 void named(Fields& field, std::string_view key, Enum& value, const EnumNames<Enum, n>& names) {
   std::string text = name_of(value, names);
   field(key, text);
-  for (const auto& [each, name] : names) {
-    if (text == name) {
-      value = each;
-      return;
-    }
-  }
-  throw Error(fmt::format("'{}' = \"{}\" is unknown", key, text));
+  const auto* found = find_by(names, &std::pair<Enum, const char*>::second, text);
+  if (found == nullptr) throw Error(fmt::format("'{}' = \"{}\" is unknown", key, text));
+  value = found->first;
 }
 
 }  // namespace plumb

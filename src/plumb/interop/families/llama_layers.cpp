@@ -22,8 +22,8 @@ ModelConfig llama_like_configuration(Settings& settings, double theta, int64_t h
 Json llama_like_settings(const ModelConfig& config) {
   Json keys = decoder_sizes(config);
   keys.update({{"rms_norm_eps", config.norm_eps},
-               {"num_key_value_heads", key_value_heads_of(config)},
-               {"head_dim", head_size_of(config)},
+               {"num_key_value_heads", heads_of(config).kv_heads},
+               {"head_dim", heads_of(config).size},
                {"hidden_act", gated_activation_name(config)},
                {"tie_word_embeddings", config.share_embeddings != "none"}});
   write_rotary(config, keys);
@@ -45,7 +45,7 @@ void require_full_attention(Settings& settings, const ModelConfig& config) {
 }
 
 NamedTensors llama_like_tensors(const ModelConfig& config, Weights& weights) {
-  const int64_t d = config.d_model, wide = config.feed_forward, size = head_size_of(config);
+  const int64_t d = config.d_model, wide = config.feed_forward, size = heads_of(config).size;
   const bool norm_bias = config.norm == "layernorm", gated_bias = config.feed_forward_bias;
   NamedTensors result;
   weights.set_prefix("model.");

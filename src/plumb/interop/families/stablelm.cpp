@@ -26,7 +26,7 @@ ModelConfig stablelm_configuration(Settings& settings) {
 Json stablelm_settings(const ModelConfig& config) {
   Json keys = decoder_sizes(config);
   keys.update({{"layer_norm_eps", config.norm_eps},
-               {"num_key_value_heads", key_value_heads_of(config)},
+               {"num_key_value_heads", heads_of(config).kv_heads},
                {"hidden_act", gated_activation_name(config)},
                {"use_qkv_bias", config.attention_bias == "qkv"},
                {"use_parallel_residual", config.parallel},

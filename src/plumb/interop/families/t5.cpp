@@ -57,7 +57,7 @@ Json t5_settings(const ModelConfig& config) {
   const std::string unit = config.activation;
   return {{"vocab_size", config.source_vocabulary},
           {"d_model", config.d_model},
-          {"d_kv", head_size_of(config)},
+          {"d_kv", heads_of(config).size},
           {"d_ff", config.feed_forward},
           {"num_layers", config.encoder_layers},
           {"num_decoder_layers", config.decoder_layers},
@@ -82,10 +82,11 @@ Tensor scaled(const Tensor& tensor, double factor) {
 /// Takes an attention sub-layer, with the query matrix multiplied by √size.
 void take_attention(Weights& weights, const std::string& theirs, const std::string& ours, const ModelConfig& config,
                     NamedTensors& result) {
-  const int64_t queries = config.heads * head_size_of(config);
+  const ops::HeadShape heads = heads_of(config);
+  const int64_t queries = heads.width();
   take_stacked(weights, {theirs + "q", theirs + "k", theirs + "v"}, ours, config, false, result);
   Tensor& stacked = result.back().second;
-  const Tensor larger = scaled(stacked.narrow(0, 0, queries), std::sqrt(static_cast<double>(head_size_of(config))));
+  const Tensor larger = scaled(stacked.narrow(0, 0, queries), std::sqrt(static_cast<double>(heads.size)));
   stacked = at::cat({larger, stacked.narrow(0, queries, 2 * queries).to(larger.scalar_type())});
   take_pair(weights, theirs + "o", ours + ".out_proj", {config.d_model, queries}, false, result);
 }

@@ -95,23 +95,7 @@ Document template_processing(const TemplateItems& single, const TemplateItems& p
 using IdOf = std::function<int64_t(const std::string&)>;
 
 Document bert_components(const Document& file, const Json& settings, const NamedTokens& names) {
-  Document accents;
-  if (settings.contains("strip_accents") && !settings.at("strip_accents").is_null())
-    accents = setting_or(settings, "strip_accents", false);
-  return {{"normalizer",
-           {{"type", "BertNormalizer"},
-            {"clean_text", true},
-            {"handle_chinese_chars", setting_or(settings, "tokenize_chinese_chars", true)},
-            {"strip_accents", accents},
-            {"lowercase", setting_or(settings, "do_lower_case", true)}}},
-          {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
-          {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}},
-          {"model",
-           {{"type", "WordPiece"},
-            {"unk_token", named_token(names, "unk_token")},
-            {"continuing_subword_prefix", "##"},
-            {"max_input_chars_per_word", 100},
-            {"vocab", vocabulary_with_ids(file)}}}};
+  return word_piece_components(settings, named_token(names, "unk_token"), vocabulary_with_ids(file));
 }
 
 Document bert_post_processor(const Json&, const NamedTokens& names, const IdOf& id_of) {
@@ -389,6 +373,26 @@ std::string named_token(const NamedTokens& names, const std::string& key) {
     if (name == key && !content_of(token).empty()) return content_of(token);
   }
   throw Error(fmt::format("tokenizer_config.json has no {}", key), "name the token, or omit the key");
+}
+
+Document word_piece_components(const Json& settings, const std::string& unknown, const Document& vocabulary) {
+  Document accents;
+  if (settings.contains("strip_accents") && !settings.at("strip_accents").is_null())
+    accents = setting_or(settings, "strip_accents", false);
+  return {{"normalizer",
+           {{"type", "BertNormalizer"},
+            {"clean_text", true},
+            {"handle_chinese_chars", setting_or(settings, "tokenize_chinese_chars", true)},
+            {"strip_accents", accents},
+            {"lowercase", setting_or(settings, "do_lower_case", true)}}},
+          {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
+          {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}},
+          {"model",
+           {{"type", "WordPiece"},
+            {"unk_token", unknown},
+            {"continuing_subword_prefix", "##"},
+            {"max_input_chars_per_word", 100},
+            {"vocab", vocabulary}}}};
 }
 
 const TokenizerClass* tokenizer_class_named(const std::string& name) {

@@ -17,6 +17,10 @@ using NamedTokens = std::vector<std::pair<std::string, Json>>;
 /// The content of the token with this key; throws Error if there is none.
 std::string named_token(const NamedTokens& names, const std::string& key);
 
+/// BERT's sections "normalizer", "pre_tokenizer", "decoder" and "model", with this vocabulary: ids by token.
+nlohmann::json word_piece_components(const Json& settings, const std::string& unknown,
+                                     const nlohmann::json& vocabulary);
+
 struct TokenizerClass {
   NamedTokens defaults;  // tokens that the settings need not name, with flags that hold for named ones as well
   /// The sections "normalizer", "pre_tokenizer", "decoder" and "model", from those of the file, the settings of

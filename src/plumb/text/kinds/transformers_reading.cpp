@@ -43,18 +43,17 @@ Document as_special(const Json& token) {
 NamedTokens named_tokens(const Json& settings, const NamedTokens& defaults) {
   NamedTokens names;
   for (const char* key : kUsualTokenKeys) {
-    const auto usual =
-        std::find_if(defaults.begin(), defaults.end(), [&](const auto& entry) { return entry.first == key; });
+    const Json* usual = find_value(defaults, key);
     if (settings.contains(key)) {
       const std::string content = content_of(settings.at(key));
       Json token = settings.at(key);
-      if (token.is_string() && usual != defaults.end() && usual->second.is_object()) {
-        token = usual->second;
+      if (token.is_string() && usual != nullptr && usual->is_object()) {
+        token = *usual;
         token["content"] = content;
       }
       if (!content.empty()) names.emplace_back(key, std::move(token));
-    } else if (usual != defaults.end()) {
-      names.push_back(*usual);
+    } else if (usual != nullptr) {
+      names.emplace_back(key, *usual);
     }
   }
   const auto add = [&names](const std::string& key, const Json& token) {

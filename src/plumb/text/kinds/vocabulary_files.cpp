@@ -7,6 +7,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/json.h"
+#include "plumb/text/kinds/class_components.h"
 #include "plumb/text/kinds/pipeline.h"
 #include "plumb/text/kinds/special_tokens.h"
 
@@ -52,27 +53,8 @@ std::shared_ptr<const TokenizerModel> load_bert(std::string bytes, const std::fi
   if (vocabulary.contains(cls) && vocabulary.contains(sep)) {
     processor = {{"type", "BertProcessing"}, {"sep", {sep, vocabulary[sep]}}, {"cls", {cls, vocabulary[cls]}}};
   }
-  nlohmann::json accents;
-  if (const auto found = settings.find("strip_accents"); found != settings.end() && !found->is_null()) {
-    accents = setting_or(settings, "strip_accents", false);
-  }
-  const nlohmann::json document = {{"version", "1.0"},
-                                   {"added_tokens", added},
-                                   {"normalizer",
-                                    {{"type", "BertNormalizer"},
-                                     {"clean_text", true},
-                                     {"handle_chinese_chars", setting_or(settings, "tokenize_chinese_chars", true)},
-                                     {"strip_accents", accents},
-                                     {"lowercase", setting_or(settings, "do_lower_case", true)}}},
-                                   {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
-                                   {"post_processor", processor},
-                                   {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}},
-                                   {"model",
-                                    {{"type", "WordPiece"},
-                                     {"unk_token", unknown},
-                                     {"continuing_subword_prefix", "##"},
-                                     {"max_input_chars_per_word", 100},
-                                     {"vocab", vocabulary}}}};
+  nlohmann::json document = word_piece_components(settings, unknown, vocabulary);
+  document.update({{"version", "1.0"}, {"added_tokens", added}, {"post_processor", processor}});
   return make_pipeline(document.dump(), path);
 }
 

@@ -9,7 +9,6 @@ namespace plumb::tokenization {
 namespace {
 
 struct ByteAlphabet {
-  std::array<char32_t, 256> characters;
   std::array<int16_t, 512> bytes;  // by character, below U+0200
   std::array<std::string, 256> utf8;
 };
@@ -21,7 +20,6 @@ ByteAlphabet make_byte_alphabet() {
   for (int byte = 0; byte < 256; ++byte) {
     const bool printable = (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
     const char32_t c = printable ? static_cast<char32_t>(byte) : next++;
-    alphabet.characters[byte] = c;
     alphabet.bytes[c] = static_cast<int16_t>(byte);
     append_character(alphabet.utf8[byte], c);
   }
@@ -42,8 +40,6 @@ std::string bytes_as_characters(std::string_view text) {
   for (const char c : text) characters += alphabet.utf8[static_cast<unsigned char>(c)];
   return characters;
 }
-
-char32_t character_of_byte(unsigned char byte) { return byte_alphabet().characters[byte]; }
 
 int byte_of_character(char32_t character) { return character < 512 ? byte_alphabet().bytes[character] : -1; }
 

@@ -10,9 +10,6 @@ namespace plumb::tokenization {
 /// The characters of the bytes of `text`.
 std::string bytes_as_characters(std::string_view text);
 
-/// The character of a byte.
-char32_t character_of_byte(unsigned char byte);
-
 /// The byte of a character; -1 if it is not in the alphabet.
 int byte_of_character(char32_t character);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 
 namespace plumb::tokenization {
@@ -72,9 +73,7 @@ Behavior behavior_named(const std::string& name) {
                                                            {"MergedWithPrevious", Behavior::merged_with_previous},
                                                            {"MergedWithNext", Behavior::merged_with_next},
                                                            {"Contiguous", Behavior::contiguous}};
-  for (const auto& [candidate, behavior] : known) {
-    if (name == candidate) return behavior;
-  }
+  if (const Behavior* behavior = find_value(known, name)) return *behavior;
   throw Error(fmt::format("unknown behavior '{}' of a split", name),
               "known: Removed, Isolated, MergedWithPrevious, MergedWithNext, Contiguous");
 }
