@@ -75,6 +75,7 @@ demo: program  ## Run the study of Post-LN and Pre-LN on Plumb's synthetic corpu
 
 bench: build  ## Benchmark against the newest PyTorch and CTranslate2 (installed in BUILD-peers); write docs/performance.md
 	scripts/bench.py --plumb '$(BUILD)/plumb' --peers '$(PEERS)' --json '$(OUT)/bench.json' --page docs/performance.md $(BENCH_ARGS)
+	scripts/bench_figures.py --plumb '$(BUILD)/plumb' --json '$(OUT)/bench-figures.json' --page docs/performance.md
 	test ! -x '$(BUILD)/bench/kernels' || '$(BUILD)/bench/kernels' --benchmark_out='$(OUT)/bench-kernels.json'
 
 studies: program  ## Run all studies on the synthetic corpus

@@ -41,20 +41,30 @@ std::string text_of(const plan::LocalMemory& memory, const plan::LocalTime& time
     if (bytes > 0) text += fmt::format("{:<16} {:>10}\n", name, with_bytes(bytes));
   text += fmt::format("{:<16} {:>10}, in which gradients reuse the memory of activations\n\n", "peak",
                       with_bytes(memory.peak()));
-  text += fmt::format("{:<16} {:>10}  {:>10}  {:>10}  {}\n", "", "seconds", "operations", "bytes", "of the limit");
-  for (const plan::StepPart& part : time.parts) {
-    text += fmt::format("{:<16} {:>10.3g}  {:>10}  {:>10}  {:>4.0f}% of {}\n", part.name, part.seconds,
-                        part.operations > 0 ? with_unit(part.operations) : "", with_bytes(part.bytes),
-                        100 * time.share(part), time.is_bound_by_memory(part) ? "memory" : "arithmetic");
-  }
-  text += fmt::format("{:<16} {:>10.3g}  {:>10}  {:>10}  {:>4.0f}% of arithmetic\n", "step", time.seconds(),
-                      with_unit(time.operations()), "", 100 * time.operations() / time.seconds() / time.peak_rate);
-  return text + fmt::format("{} tokens per second; the limits are {} operations in matrix products and {} per second\n",
-                            with_unit(tokens / time.seconds()), with_unit(time.peak_rate),
-                            with_bytes(time.memory_rate));
+  return text + app::text_of(time) + fmt::format("{} tokens per second\n", with_unit(tokens / time.seconds()));
 }
 
 }  // namespace
+
+std::string text_of(const plan::LocalTime& time) {
+  size_t width = 16;
+  for (const plan::StepPart& part : time.parts) width = std::max(width, part.name.size());
+  std::string text =
+      fmt::format("{:<{}} {:>10}  {:>10}  {:>10}  {}\n", "", width, "seconds", "operations", "bytes", "of the limit");
+  for (const plan::StepPart& part : time.parts) {
+    text += fmt::format("{:<{}} {:>10.3g}  {:>10}  {:>10}", part.name, width, part.seconds,
+                        part.operations > 0 ? with_unit(part.operations) : "",
+                        part.bytes > 0 ? with_bytes(part.bytes) : "");
+    if (part.bytes > 0)
+      text += fmt::format("  {:>4.0f}% of {}", 100 * time.share(part),
+                          time.is_bound_by_memory(part) ? "memory" : "arithmetic");
+    text += '\n';
+  }
+  text += fmt::format("{:<{}} {:>10.3g}  {:>10}  {:>10}  {:>4.0f}% of arithmetic\n", "step", width, time.seconds(),
+                      with_unit(time.operations()), "", 100 * time.operations() / time.seconds() / time.peak_rate);
+  return text + fmt::format("the limits are {} operations per second in matrix products, and {} per second\n",
+                            with_unit(time.peak_rate), with_bytes(time.memory_rate));
+}
 
 void add_planned_file(CLI::App& verb, PlannedFile& file) {
   CLI::Option* argument =
@@ -152,13 +162,13 @@ Json to_json(const plan::LocalTime& time) {
                {"operations", time.operations()},
                {"peak_rate", time.peak_rate},
                {"memory_rate", time.memory_rate}};
-  for (const plan::StepPart& part : time.parts)
-    json["parts"].push_back({{"name", part.name},
-                             {"seconds", part.seconds},
-                             {"operations", part.operations},
-                             {"bytes", part.bytes},
-                             {"limit", time.is_bound_by_memory(part) ? "memory" : "arithmetic"},
-                             {"share", time.share(part)}});
+  for (const plan::StepPart& part : time.parts) {
+    Json& entry = json["parts"].emplace_back();
+    entry = {{"name", part.name}, {"seconds", part.seconds}, {"operations", part.operations}, {"bytes", part.bytes}};
+    if (part.bytes == 0) continue;
+    entry["limit"] = time.is_bound_by_memory(part) ? "memory" : "arithmetic";
+    entry["share"] = time.share(part);
+  }
   return json;
 }
 

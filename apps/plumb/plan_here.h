@@ -52,6 +52,9 @@ Json memory_json(const plan::Memory& memory);
 Json to_json(const plan::LocalMemory& memory);
 Json to_json(const plan::LocalTime& time);
 
+/// A table with a line for each part: seconds, operations, bytes, and the share of the limit that binds it.
+std::string text_of(const plan::LocalTime& time);
+
 /// `plumb plan --here`: returns the document, and sets `text` to memory by part and time by kind of work.
 Json plan_here(const RunConfig& run, int64_t sequence, std::string& text);
 

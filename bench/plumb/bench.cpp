@@ -10,10 +10,15 @@
 
 #include "checks.h"
 #include "declared_manual.h"
+#include "plan_here.h"
+#include "plumb/base/error.h"
 #include "plumb/data/sequences.h"
 #include "plumb/model/flops.h"
 #include "plumb/nn/residual/residual.h"
 #include "plumb/ops/linear.h"
+#include "plumb/ops/peak_rate.h"
+#include "plumb/ops/precision.h"
+#include "plumb/ops/profile.h"
 
 namespace plumb::app::bench {
 namespace {
@@ -165,12 +170,43 @@ void add_step_figures(Json& json, const Model& model, const std::vector<Batch>& 
   json["peak_memory_bytes"] = peak_memory_bytes();
 }
 
+plan::LocalTime profile_of(int64_t runs, const std::string& precision, const std::function<void()>& step) {
+  if (!ops::default_device().is_cpu())
+    throw Error("operations on a GPU are not timed one by one", "leave out --profile, or use --device cpu");
+  plan::LocalTime time;
+  time.peak_rate = ops::peak_product_rate(ops::precision_of(precision));
+  time.memory_rate = ops::peak_memory_rate();
+  step();
+  const auto count = static_cast<double>(runs);
+  const ops::Profile profile;
+  const Stopwatch watch;
+  for (int64_t i = 0; i < runs; ++i) step();
+  double rest = watch.seconds() / count;
+  for (const ops::Profile::Operation& each : profile.operations()) {
+    time.parts.push_back({each.name, each.seconds / count, each.operations / count, each.bytes / count});
+    rest -= time.parts.back().seconds;
+  }
+  time.parts.push_back({"everything else", rest, 0, 0});
+  return time;
+}
+
+void add_profile_option(CLI::App& verb, bool& profile) {
+  verb.add_flag("--profile", profile,
+                "Also time each operation in further steps, and compare it with the limit that binds it: the rate of "
+                "matrix products, or that of memory");
+}
+
 CLI::App* add_measurement(CLI::App& bench, Globals& globals, const std::string& name, const std::string& description,
-                          const std::function<Json()>& measure, const std::string& example) {
+                          const std::function<Measured()>& measure, const std::string& example) {
   const std::string command = "plumb bench " + name + (example.empty() ? "" : " " + example);
   CLI::App* verb = add_verb(bench, globals, name, description, command, [measure, &globals] {
-    const Json result = measure();
-    emit(globals, result, text_of(result));
+    Measured result = measure();
+    std::string text = text_of(result.document);
+    if (result.profile) {
+      result.document["profile"] = to_json(*result.profile);
+      text += '\n' + app::text_of(*result.profile);
+    }
+    emit(globals, result.document, text);
   });
   add_json_option(*verb, globals);
   add_seed_option(*verb, globals);

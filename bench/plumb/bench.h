@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plumb/base/batch.h"
@@ -14,6 +16,7 @@
 #include "plumb/base/timing.h"
 #include "plumb/model/model.h"
 #include "plumb/ops/device.h"
+#include "plumb/plan/local_time.h"
 
 #include "verb.h"
 
@@ -83,10 +86,24 @@ void export_work(const std::string& directory, const std::string& what, const Js
 /// Adds --export.
 void add_export_option(CLI::App& verb, std::string& directory);
 
+/// A document, and beside it the time by operation.
+struct Measured {
+  Json document;
+  std::optional<plan::LocalTime> profile;
+
+  Measured(Json json) : document(std::move(json)) {}  // NOLINT(google-explicit-constructor): most have no profile
+};
+
+/// The seconds of a step by operation, forward and backward; the mean over `runs` steps.
+plan::LocalTime profile_of(int64_t runs, const std::string& precision, const std::function<void()>& step);
+
+/// Adds --profile.
+void add_profile_option(CLI::App& verb, bool& profile);
+
 /// Adds `plumb bench NAME` with --json and --seed, which measures and prints. `example`: the arguments of the example
 /// in its help.
 CLI::App* add_measurement(CLI::App& bench, Globals& globals, const std::string& name, const std::string& description,
-                          const std::function<Json()>& measure, const std::string& example = "");
+                          const std::function<Measured()>& measure, const std::string& example = "");
 
 /// Adds an option for a positive number.
 CLI::Option* add_size(CLI::App& verb, const char* name, int64_t& value, const char* description);

@@ -11,6 +11,7 @@ struct DecoderArguments {
   int64_t texts = 4, length = 1024, runs = 3;
   std::string precision = "float32";
   std::string directory;  // to export to, if any
+  bool profile = false;
 };
 
 Json sizes_of(const DecoderArguments& a) {
@@ -36,7 +37,7 @@ Batch random_texts(const DecoderArguments& arguments, uint64_t seed) {
   return batch;
 }
 
-Json measure(const DecoderArguments& arguments, uint64_t seed) {
+Measured measure(const DecoderArguments& arguments, uint64_t seed) {
   const std::unique_ptr<Model> model = make_model(decoder_config(arguments.model, arguments.length));
   model->initialize(seed);
   const Batch batch = random_texts(arguments, seed);
@@ -52,14 +53,16 @@ Json measure(const DecoderArguments& arguments, uint64_t seed) {
   const auto optimizer = make_optimizer("adam", model->parameters());
   ops::MatrixPrecision precision(ops::precision_of(arguments.precision));
   const ops::PrecisionGuard guard(precision);
-  const double seconds = device_seconds(arguments.runs, model->parameters().device(), [&] {
+  const auto step = [&] {
     ForwardContext context;
     const Loss loss = model->loss(batch, {}, context);
     optimizer->step(gradients({loss.value}, model->parameters().values(), {}), kLearningRate, 1.0);
-  });
-  Json json = result_document("decoder", sizes_of(arguments));
-  add_step_figures(json, *model, {batch}, seconds);
-  return json;
+  };
+  const double seconds = device_seconds(arguments.runs, model->parameters().device(), step);
+  Measured result = result_document("decoder", sizes_of(arguments));
+  add_step_figures(result.document, *model, {batch}, seconds);
+  if (arguments.profile) result.profile = profile_of(arguments.runs, arguments.precision, step);
+  return result;
 }
 
 void add_decoder(CLI::App& bench, Globals& globals) {
@@ -73,6 +76,7 @@ void add_decoder(CLI::App& bench, Globals& globals) {
   add_size(*verb, "--runs", arguments->runs, "Timed steps; the median is reported");
   add_precision_option(*verb, arguments->precision);
   add_export_option(*verb, arguments->directory);
+  add_profile_option(*verb, arguments->profile);
 }
 
 const bool kDecoderRegistered = register_verb({Heading::benchmarks, 20, add_decoder});

@@ -20,6 +20,7 @@ struct TrainArguments {
   std::string data;  // use batches of this data directory; empty: random
   int64_t batch_tokens = 4096;
   std::string directory;  // to export to; empty: none
+  bool profile = false;
 };
 
 /// Batches from across the training split, with its vocabulary sizes.
@@ -51,7 +52,7 @@ void export_training(const TrainArguments& arguments, const Sizes& sizes, Model&
   export_work(arguments.directory, "train", sizes_json(sizes), work, &model);
 }
 
-Json measure(const TrainArguments& arguments, uint64_t seed) {
+Measured measure(const TrainArguments& arguments, uint64_t seed) {
   Sizes sizes = arguments.sizes;
   std::vector<Batch> batches;
   if (arguments.data.empty()) {
@@ -67,17 +68,19 @@ Json measure(const TrainArguments& arguments, uint64_t seed) {
   ops::MatrixPrecision precision(ops::precision_of(sizes.precision));
   const ops::PrecisionGuard guard(precision);
   int64_t step = 0;
-  const double seconds = device_seconds(sizes.runs, model->parameters().device(), [&] {
+  const auto steps = [&] {
     for (const Batch& batch : batches) {
       ForwardContext context(kDropout, seed, ++step);
       const Loss loss = model->loss(batch, options, context);
       optimizer->step(gradients({loss.value}, model->parameters().values(), {}), kLearningRate, 1.0);
     }
-  });
-  Json json = result_document("train", sizes_json(sizes));
-  json["batches"] = batches.size();
-  add_step_figures(json, *model, batches, seconds);
-  return json;
+  };
+  const double seconds = device_seconds(sizes.runs, model->parameters().device(), steps);
+  Measured result = result_document("train", sizes_json(sizes));
+  result.document["batches"] = batches.size();
+  add_step_figures(result.document, *model, batches, seconds);
+  if (arguments.profile) result.profile = profile_of(sizes.runs, sizes.precision, steps);
+  return result;
 }
 
 void add_train(CLI::App& bench, Globals& globals) {
@@ -90,6 +93,7 @@ void add_train(CLI::App& bench, Globals& globals) {
   verb->add_option("--batch-tokens", arguments->batch_tokens, "Tokens per batch with --data")->check(positive());
   add_precision_option(*verb, arguments->sizes.precision);
   add_export_option(*verb, arguments->directory);
+  add_profile_option(*verb, arguments->profile);
   add_sizes(*verb, arguments->sizes);
 }
 

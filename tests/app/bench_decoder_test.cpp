@@ -3,6 +3,8 @@
 
 #include <cmath>
 #include <filesystem>
+#include <map>
+#include <string>
 
 #include "plumb/base/json.h"
 #include "support/process.h"
@@ -42,6 +44,33 @@ TEST(BenchDecoder, ReportsAStepAndWhatAnotherProgramNeeds) {
   }
   EXPECT_NEAR(batch["loss"].get<double>(), std::log(50), 0.1);  // probabilities are nearly uniform
   EXPECT_TRUE(std::filesystem::exists(folder + "/model.safetensors"));
+}
+
+// The operations of the parts are those of the step, as they follow from the sizes.
+TEST(BenchDecoder, DividesAStepByOperation) {
+  const Json json =
+      Json::parse(test::succeeded(run_plumb({"bench",     "decoder", "--d-model", "16", "--feed-forward", "32",
+                                             "--heads",   "2",       "--layers",  "2",  "--vocabulary",   "50",
+                                             "--texts",   "3",       "--length",  "8",  "--runs",         "2",
+                                             "--profile", "--json",  "-"}))
+                      .output);
+  std::map<std::string, Json> parts;
+  double operations = 0, seconds = 0;
+  for (const Json& part : json["profile"]["parts"]) {
+    parts[part["name"]] = part;
+    operations += part["operations"].get<double>();
+    seconds += part["seconds"].get<double>();
+  }
+  EXPECT_NEAR(operations, 1e9 * json["gflops"].get<double>() * json["seconds_per_step"].get<double>(), 1e-3);
+  EXPECT_NEAR(seconds, json["profile"]["seconds"].get<double>(), 1e-9);
+  const double tokens = 3 * 8;
+  EXPECT_EQ(parts.at("linear layer, backward")["operations"], 4 * tokens * 2 * (4 * 16 * 16 + 2 * 16 * 32));
+  EXPECT_EQ(parts.at("attention")["operations"], tokens * 2 * 2 * 16 * 8);
+  EXPECT_EQ(parts.at("layer norm")["limit"], "memory");
+  EXPECT_EQ(parts.at("layer norm")["bytes"], 5 * 2 * tokens * 16 * 4);
+  const double parameters = json["parameters"];
+  EXPECT_EQ(parts.at("update of parameters")["bytes"], 7 * 4 * parameters);  // gradient; value and moments, twice
+  EXPECT_TRUE(parts.contains("everything else"));
 }
 
 }  // namespace

@@ -302,7 +302,7 @@ TEST_F(ChangedFolder, DamagedFilesHaveHints) {
       expect_hint("config.json");
     }
   }
-  for (const std::string place : {std::string(".."), std::string("."), std::string("model\0", 6), std::string()}) {
+  for (const std::string& place : {std::string(".."), std::string("."), std::string("model\0", 6), std::string()}) {
     copy("llama2");
     Json index = read_json(folder_ / "model.safetensors.index.json");
     index["weight_map"]["lm_head.weight"] = place;

@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "plumb/base/files.h"
 #include "support/contains.h"
@@ -33,6 +34,11 @@ TEST(Npy, WritesOtherShapes) {
   EXPECT_CONTAINS(read_file(scratch / "vector.npy"), "'shape': (7,), }");
   save_npy(scratch / "empty.npy", at::ones({0, 5}));
   EXPECT_EQ(read_file(scratch / "empty.npy").size(), 128U);
+  // A header whose length needs both of its bytes: 310 = 320 − 10.
+  save_npy(scratch / "deep.npy", at::ones({1}).view(std::vector<int64_t>(80, 1)));
+  const std::string deep = read_file(scratch / "deep.npy");
+  EXPECT_EQ(deep.size(), 320 + sizeof(float));
+  EXPECT_EQ(deep.substr(8, 2), "\x36\x01");
 }
 
 }  // namespace

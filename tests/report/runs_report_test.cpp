@@ -188,6 +188,18 @@ TEST(RunsReport, ComparesManyRuns) {
   EXPECT_EQ(best["notes"], Json({"Without 1 run that diverged."}));
 }
 
+// Training and validation losses of up to three groups share a figure.
+TEST(RunsReport, DrawsLossesTogetherAsLongAsTheyCanBeTold) {
+  std::vector<RunSummary> runs = {made_up("a", 4), made_up("b", 4), made_up("c", 4)};
+  runs[2].settings[0].second = "0.004";
+  EXPECT_EQ(figure(runs_report(runs), "loss")["series"].size(), 6U);
+  runs.push_back(made_up("d", 4));
+  runs[3].settings[0].second = "0.008";
+  const Json report = runs_report(runs);
+  EXPECT_EQ(figure(report, "validation")["series"].size(), 4U);
+  EXPECT_EQ(figure(report, "training")["series"].size(), 4U);
+}
+
 RunSummary of_seed(const std::string& name, const std::string& seed, int64_t points, double factor) {
   RunSummary run = made_up(name, points);
   run.settings.emplace_back("train.seed", seed);

@@ -10,6 +10,7 @@
 #include "plumb/ops/fused/fused.h"
 #include "plumb/ops/gpu/gpu.h"
 #include "plumb/ops/index.h"
+#include "plumb/ops/profile.h"
 #include "plumb/ops/reference/reference.h"
 #include "plumb/ops/uses_kernels.h"
 
@@ -24,6 +25,18 @@ void check_shape(const HeadShape& shape) {
 
 namespace {
 
+/// Of each query of a sequence with all of its keys: two products forward and four backward, half of them if it is
+/// causal. What the backward pass computes again does not count.
+Cost attention_cost(const Ragged& query, const Ragged& key, const HeadShape& shape, bool causal, int64_t number) {
+  double pairs = 0;
+  for (int64_t i = 0; i < query.sequences(); ++i)
+    pairs += static_cast<double>(query.length(i)) * static_cast<double>(key.length(i)) / (causal ? 2 : 1);
+  const double product = 2 * pairs * static_cast<double>(shape.width());
+  const auto vectors = static_cast<double>(query.tokens() * 2 * shape.width() + key.tokens() * 2 * shape.kv_width());
+  const double bytes = vectors * static_cast<double>(number);
+  return {2 * product, bytes, 4 * product, 2 * bytes};
+}
+
 void check_columns(const Tensor& x, int64_t columns, const HeadShape& shape) {
   if (x.size(1) != columns) {
     throw Error(fmt::format("attention with {} heads and {} key-value heads of size {} got {} columns instead of {}",
@@ -36,6 +49,7 @@ void check_columns(const Tensor& x, int64_t columns, const HeadShape& shape) {
 Tensor self_attention(const Tensor& packed, const Ragged& layout, const HeadShape& shape, bool causal) {
   check_shape(shape);
   check_columns(packed, shape.width() + 2 * shape.kv_width(), shape);
+  const Timed timed("attention", [&] { return attention_cost(layout, layout, shape, causal, packed.element_size()); });
   if constexpr (kKernelsBuilt) {
     if (uses_kernels(packed)) return fused::self_attention(packed, layout, shape, causal);
   }
@@ -54,6 +68,9 @@ Tensor cross_attention(const Tensor& query, const Tensor& packed, const Ragged& 
   if (query_layout.sequences() != key_layout.sequences()) {
     throw Error(fmt::format("{} sequences cannot attend to {}", query_layout.sequences(), key_layout.sequences()));
   }
+  const Timed timed("attention", [&] {
+    return attention_cost(query_layout, key_layout, shape, /*causal=*/false, query.element_size());
+  });
   if constexpr (kKernelsBuilt) {
     if (uses_kernels(query)) return fused::cross_attention(query, packed, query_layout, key_layout, shape);
   }

@@ -3,6 +3,7 @@
 #include "plumb/base/error.h"
 #include "plumb/ops/device.h"
 #include "plumb/ops/fused/fused.h"
+#include "plumb/ops/profile.h"
 #include "plumb/ops/reference/reference.h"
 #include "plumb/ops/uses_kernels.h"
 
@@ -23,6 +24,7 @@ void require_labels(const std::vector<int64_t>& labels, const std::vector<double
 CrossEntropy cross_entropy(const Tensor& logits, const std::vector<int64_t>& labels, const std::vector<double>& weights,
                            double smoothing, double scale) {
   require_labels(labels, weights, logits.size(0), logits.size(1));
+  const Timed timed("cross-entropy", [&] { return pass_cost(logits, 1, 2); });
   if constexpr (kKernelsBuilt) {
     if (uses_kernels(logits)) return fused::cross_entropy(logits, labels, weights, smoothing, scale);
   }
@@ -34,6 +36,11 @@ CrossEntropy linear_cross_entropy(const Tensor& hidden, const Tensor& weight, co
                                   double smoothing, double scale) {
   require_labels(labels, weights, hidden.size(0), weight.size(0));
   require_one_device("linear cross-entropy", hidden, weight, bias);
+  const Timed timed("output and cross-entropy", [&] {  // forward computes the gradients, too; logits are not stored
+    const auto bytes = static_cast<double>(hidden.nbytes() + weight.nbytes());
+    const double operations = product_cost(hidden.size(0), hidden.size(1), weight.size(0), 0).operations;
+    return Cost{3 * operations, 3 * bytes, 0, 0};
+  });
   if constexpr (kKernelsBuilt) {
     if (uses_kernels(hidden))
       return fused::linear_cross_entropy(hidden, weight, bias, labels, weights, smoothing, scale);

@@ -6,6 +6,7 @@
 #include "plumb/ops/fused/fused.h"
 #include "plumb/ops/gpu/gpu.h"
 #include "plumb/ops/precision.h"
+#include "plumb/ops/profile.h"
 #include "plumb/ops/reference/reference.h"
 #include "plumb/ops/uses_kernels.h"
 
@@ -94,6 +95,8 @@ Tensor rounded_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation activation) {
   require_one_device("linear layer", x, weight, bias);
+  const Timed timed("linear layer",
+                    [&] { return product_cost(x.size(0), x.size(1), weight.size(0), x.element_size()); });
   if (MatrixPrecision* packing = packing_for(x)) {
     return packing->packed(weight)(x, bias, activation == Activation::relu);
   }

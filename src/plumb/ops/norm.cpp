@@ -3,6 +3,7 @@
 #include "plumb/ops/device.h"
 #include "plumb/ops/fused/fused.h"
 #include "plumb/ops/gpu/gpu.h"
+#include "plumb/ops/profile.h"
 #include "plumb/ops/reference/reference.h"
 #include "plumb/ops/uses_kernels.h"
 
@@ -10,6 +11,7 @@ namespace plumb::ops {
 
 Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps) {
   require_one_device("layer norm", x, gamma, beta);
+  const Timed timed("layer norm", [&] { return pass_cost(x, 2, 3); });
   if constexpr (kKernelsBuilt) {
     if (uses_kernels(x)) return fused::layer_norm(x, gamma, beta, eps);
   }
@@ -21,6 +23,7 @@ Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, doub
 
 Tensor rms_norm(const Tensor& x, const Tensor& gamma, double eps) {
   require_one_device("RMS norm", x, gamma);
+  const Timed timed("RMS norm", [&] { return pass_cost(x, 2, 3); });
   if constexpr (kKernelsBuilt) {
     if (uses_kernels(x)) return fused::rms_norm(x, gamma, eps);
   }

@@ -6,6 +6,7 @@
 #include "plumb/ops/device.h"
 #include "plumb/ops/fused/fused.h"
 #include "plumb/ops/gpu/gpu.h"
+#include "plumb/ops/profile.h"
 #include "plumb/ops/reference/reference.h"
 #include "plumb/ops/uses_kernels.h"
 
@@ -30,6 +31,14 @@ void update(const std::vector<Update>& updates, const std::vector<Tensor>& gradi
             const UpdatedPieces<Update::kVectors>& pieces) {
   for (const std::vector<Tensor>& list : pieces) check(updates.size(), list, gradients);
   if (updates.empty()) return;
+  const Timed timed("update of parameters", [&] {
+    double bytes = 0;
+    for (const Tensor& gradient : gradients) bytes += static_cast<double>(gradient.nbytes());
+    for (const std::vector<Tensor>& list : pieces) {
+      for (const Tensor& piece : list) bytes += 2 * static_cast<double>(piece.nbytes());
+    }
+    return Cost{0, bytes, 0, 0};
+  });
   const at::NoGradGuard no_graph;
   if constexpr (kKernelsBuilt) {
     if (uses_kernels(pieces.back())) return fused::update(updates, gradients, pieces);
@@ -44,6 +53,11 @@ PLUMB_FOR_EACH_UPDATE(PLUMB_INSTANTIATE_UPDATE);
 PLUMB_INSTANTIATE_UPDATE(LambUpdate, lamb);
 
 Number sum_of_squares(const std::vector<Tensor>& tensors) {
+  const Timed timed("sum of squares", [&] {
+    double bytes = 0;
+    for (const Tensor& tensor : tensors) bytes += static_cast<double>(tensor.nbytes());
+    return Cost{0, bytes, 0, 0};
+  });
   if constexpr (kKernelsBuilt) {
     if (uses_kernels(tensors)) return fused::sum_of_squares(tensors);
   }

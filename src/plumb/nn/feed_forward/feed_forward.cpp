@@ -1,6 +1,7 @@
 #include "plumb/nn/feed_forward/feed_forward.h"
 
 #include "plumb/base/error.h"
+#include "plumb/ops/profile.h"
 
 namespace plumb {
 namespace {
@@ -54,7 +55,12 @@ GatedFeedForward::GatedFeedForward(Parameters& parameters, const FeedForwardShap
 
 Tensor GatedFeedForward::operator()(const Tensor& input) const {
   const Tensor x = group_.copied(input);
-  return second_(activation(gate_(x)) * content_(x));
+  return second_(gated(gate_(x), content_(x)));
+}
+
+Tensor GatedFeedForward::gated(const Tensor& gate, const Tensor& content) const {
+  const ops::Timed timed("gate", [&] { return ops::pass_cost(gate, 3, 5); });
+  return activation(gate) * content;
 }
 
 void GatedFeedForward::divide(LayerDivision& division) {

@@ -63,6 +63,8 @@ class GatedFeedForward : public FeedForward {
   [[nodiscard]] virtual Tensor activation(const Tensor& x) const = 0;
 
  private:
+  [[nodiscard]] Tensor gated(const Tensor& gate, const Tensor& content) const;
+
   Linear gate_;
   Linear content_;
   Linear second_;
