@@ -127,6 +127,7 @@ class Work:
                             self.directory / 'spectrum.json')
 
     def evaluation(self, items: int) -> float:
+        run = self.run()
         file = self.directory / f'{items}.jsonl'
         sentences = (self.directory / 'text.en').read_text(encoding='utf-8').split('\n')[:items]
         with file.open('w', encoding='utf-8') as out:
@@ -134,7 +135,7 @@ class Work:
                 words = sentence.split()
                 out.write(json.dumps({'context': ' '.join(words[:-1]), 'choices': [words[-1], words[0].lower()],
                                       'gold': 0}) + '\n')
-        return self.seconds('evaluate', self.run(), '--tasks', file, '--json', self.directory / 'scores.json')
+        return self.seconds('evaluate', run, '--tasks', file, '--json', self.directory / 'scores.json')
 
     def preparation(self, lines: int) -> float:
         out, text = self.directory / f'prepared-{lines}', self.corpus(lines)
@@ -204,7 +205,7 @@ def shown_parts(profile: dict) -> list[dict]:
     """The parts above LEAST, then the sum of the others."""
     parts = [part for part in profile['parts'] if part['seconds'] > LEAST * profile['seconds'] and 'share' in part]
     rest = profile['seconds'] - sum(part['seconds'] for part in parts)
-    return [*parts, {'name': f'all others, each below {LEAST:.0%}, and what no operation counts', 'seconds': rest}]
+    return [*parts, {'name': 'all others', 'seconds': rest}]
 
 
 def profile_table(profiles: dict[str, dict], about: str) -> str:
@@ -220,7 +221,7 @@ def profile_table(profiles: dict[str, dict], about: str) -> str:
 
 def profile_figure(profiles: dict[str, dict]) -> str:
     """A bar for each operation; its dark part is the time that its limit would take."""
-    left, width, line = 330, 400, 18
+    left, width, line = 200, 500, 18
     parts, y = [], 20
     for step, profile in profiles.items():
         parts.append(f'<text x="8" y="{y}" font-weight="bold">{step}: {in_seconds(profile["seconds"])}</text>')
@@ -234,7 +235,8 @@ def profile_figure(profiles: dict[str, dict]) -> str:
                          f'<rect x="{left}" y="{y - 11}" width="{needed:.1f}" height="13" fill="{color}"/>'
                          f'<text x="{left + length + 5:.1f}" y="{y}">{part["seconds"] / profile["seconds"]:.0%}</text>')
         y += 2 * line
-    parts.append(f'<text x="8" y="{y}">Dark: what the limit would take, arithmetic in blue, memory in green.</text>')
+    parts.append(f'<text x="8" y="{y}">Dark: what the limit would take, arithmetic in blue, memory in green. All others: below '
+                 f'{LEAST:.0%} each, or unknown.</text>')
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + width + 60} {y + 12}">'
             f'<style>text{{font:12px sans-serif;fill:#333}}</style><rect width="100%" height="100%" fill="#fff"/>'
             f'{"".join(parts)}</svg>\n')
