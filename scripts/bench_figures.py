@@ -64,7 +64,7 @@ class Work:
         self.plumb, self.directory, self.largest = Plumb(program, threads), directory, largest
 
     def sizes(self, *values: float) -> list[float]:
-        """All but the last, without those above --largest times the smallest."""
+        """Those up to --largest times the smallest."""
         return [value for value in values if value <= self.largest * values[0]]
 
     def seconds(self, *arguments: str | int | float | pathlib.Path) -> float:
@@ -325,8 +325,13 @@ def main() -> None:
                 print(f'{title}: ' + ', '.join(f'{x:,.0f} {in_seconds(y)}' for x, y in growths[title].points), flush=True)
                 keep()
     if options.page:
+        missing = [title for title, *_ in all_works if len(growths[title].points if title in growths else []) < 4]
+        missing += [step for step in STEPS if step not in profiles]
+        if missing:
+            sys.exit('bench_figures.py: the page is left as it is, since these are not measured: ' + '; '.join(missing))
         about = f'Machine: {machine.sentence(machine.describe())}; {options.threads} threads.'
-        found = [growths[title] for title, *_ in all_works if title in growths]
+        found = [growths[title] for title, *_ in all_works]
+        profiles = {step: profiles[step] for step in STEPS}
         put(options.page, 'growth', table(found, about))
         put(options.page, 'profiles', profile_table(profiles, about))
         (options.page.parent / 'growth.svg').write_text(figure(found), encoding='utf-8')

@@ -21,12 +21,13 @@ namespace {
 
 /// Steps of `plumb train`: all numbers in float32, and attention that never stores its weights.
 plan::TrainingJob job_of(const RunConfig& run) {
-  const double averages = run.train.average_decay > 0 ? 4 : 0;
+  const double copy = run.train.parameters == "bf16-copy" ? 4 : 0;
   const auto parameters = static_cast<double>(plan::cost_of(run.model).parameters);
   return {.sequence = planned_sequence({}, run.model),
           .batch_tokens = run.train.batch_tokens * run.train.accumulate,
           .precision = plan::Precision::float32,
-          .moments = plan::optimizer_bytes(run.model, run.train.optimizer, run.train.options) / parameters + averages};
+          .moments = plan::optimizer_bytes(run.model, run.train.optimizer, run.train.options) / parameters + copy,
+          .averages = run.train.average_decay > 0 ? 4.0 : 0.0};
 }
 
 plan::Layout layout_of(const TrainConfig& train, const plan::TrainingJob& job) {

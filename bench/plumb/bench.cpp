@@ -170,9 +170,12 @@ void add_step_figures(Json& json, const Model& model, const std::vector<Batch>& 
   json["peak_memory_bytes"] = peak_memory_bytes();
 }
 
-plan::LocalTime profile_of(int64_t runs, const std::string& precision, const std::function<void()>& step) {
+void require_profilable() {
   if (!ops::default_device().is_cpu())
     throw Error("operations on a GPU are not timed one by one", "leave out --profile, or use --device cpu");
+}
+
+plan::LocalTime profile_of(int64_t runs, const std::string& precision, const std::function<void()>& step) {
   plan::LocalTime time;
   time.peak_rate = ops::peak_product_rate(ops::precision_of(precision));
   time.memory_rate = ops::peak_memory_rate();

@@ -94,6 +94,9 @@ struct Measured {
   Measured(Json json) : document(std::move(json)) {}  // NOLINT(google-explicit-constructor): most have no profile
 };
 
+/// Throws Error if the device's operations cannot be timed one by one.
+void require_profilable();
+
 /// The seconds of a step by operation, forward and backward; the mean over `runs` steps.
 plan::LocalTime profile_of(int64_t runs, const std::string& precision, const std::function<void()>& step);
 

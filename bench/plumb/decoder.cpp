@@ -38,6 +38,7 @@ Batch random_texts(const DecoderArguments& arguments, uint64_t seed) {
 }
 
 Measured measure(const DecoderArguments& arguments, uint64_t seed) {
+  if (arguments.profile) require_profilable();
   const std::unique_ptr<Model> model = make_model(decoder_config(arguments.model, arguments.length));
   model->initialize(seed);
   const Batch batch = random_texts(arguments, seed);

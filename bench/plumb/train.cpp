@@ -53,6 +53,7 @@ void export_training(const TrainArguments& arguments, const Sizes& sizes, Model&
 }
 
 Measured measure(const TrainArguments& arguments, uint64_t seed) {
+  if (arguments.profile) require_profilable();
   Sizes sizes = arguments.sizes;
   std::vector<Batch> batches;
   if (arguments.data.empty()) {

@@ -70,14 +70,14 @@ TEST(TakeGradients, LeavesAloneWhatSomebodyElseHolds) {
 }
 
 TEST(TakeGradients, GivesEachAwayBeforeTheNextIsComputed) {
-  // The last leaf's gradient is complete before the first one's backward pass begins.
+  // The first leaf's gradient is complete before the last one's backward pass begins.
   const std::vector<Tensor> x = {leaf({3}, 1), leaf({3}, 2), leaf({3}, 3)};
   std::vector<size_t> order;
-  take_gradients({((x[0].sin() * x[1]).sin() * x[2]).sum()}, x, {}, {}, [&](size_t i, const Tensor& each) {
+  take_gradients({((x[2].sin() * x[1]).sin() * x[0]).sum()}, x, {}, {}, [&](size_t i, const Tensor& each) {
     EXPECT_TRUE(each.defined());
     order.push_back(i);
   });
-  EXPECT_EQ(order, (std::vector<size_t>{2, 1, 0}));
+  EXPECT_EQ(order, (std::vector<size_t>{0, 1, 2}));
 }
 
 TEST(TakeGradients, LeavesNothingBehindAfterAnError) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <thread>
@@ -141,6 +142,40 @@ TEST(Exchange, KeepsPiecesOfTheSums) {
       for (size_t i = 0; i < x.size(); ++i) EXPECT_TRUE(at::equal(twice[i], 2 * expected[i])) << i;
     }
   });
+}
+
+/// x, whose backward pass says that it begins.
+class Says : public torch::autograd::Function<Says> {
+ public:
+  static Tensor forward(torch::autograd::AutogradContext* context, const Tensor& x, std::atomic<bool>* begun) {
+    context->saved_data["begun"] = reinterpret_cast<int64_t>(begun);
+    return x.clone();
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 const torch::autograd::variable_list& derivatives) {
+    reinterpret_cast<std::atomic<bool>*>(context->saved_data["begun"].toInt())->store(true);
+    return {derivatives[0], Tensor()};
+  }
+};
+
+// Four layers, each a unit: while the first exchange waits for the other rank, the next two layers are computed, and
+// not the fourth, whose gradients would be a fourth whole unit.
+TEST(Exchange, OfPiecesHoldsUpTheBackwardPass) {
+  std::atomic<bool> last_begun{false};
+  as_ranks(2, [&](const Group& group) {
+    std::vector<Tensor> x;
+    for (int i = 0; i < 4; ++i) x.push_back(at::ones({4}, at::kDouble).requires_grad_(true));
+    const ShardLayout layout({4, 4, 4, 4}, {{0}, {1}, {2}, {3}}, 2);
+    GradientExchange exchange(group, x, {.pieces = &layout});
+    std::atomic<bool> unused{false};
+    if (group.rank() == 1) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      EXPECT_FALSE(last_begun);
+    }
+    const Tensor last = Says::apply(x[0].sin(), group.rank() == 0 ? &last_begun : &unused);
+    static_cast<void>(exchange.gradients_of((((last * x[1]).sin() * x[2]).sin() * x[3]).sum()));
+  });
+  EXPECT_TRUE(last_begun);
 }
 
 // Three ranks with 1, 2⁻⁸ and 2⁻⁸: in bfloat16, 1 + 2⁻⁸ is 1, but the sum in float32, rounded once, is 1 + 2⁻⁷.

@@ -55,6 +55,10 @@ TEST(LocalMemory, PeaksWhereMostIsHeld) {
   adding.adds_gradients = true;
   EXPECT_EQ(adding.peak(), many.peak() + many.gradients);
   EXPECT_TRUE(local_memory(config, {.sequences = 1, .length = 1}, {.adds_gradients = true}, 0).adds_gradients);
+  LocalMemory few_adding = few;
+  few_adding.adds_gradients = true;
+  few_adding.activations = {};                                // the forward pass holds little
+  EXPECT_EQ(few_adding.peak(), few.peak() + 4.0 * 100 * 32);  // a third table
   LocalMemory writing = many;
   writing.checkpoint = local_memory(config, {.sequences = 1, .length = 1}, {.writes_checkpoints = true}, 0).checkpoint;
   EXPECT_EQ(writing.peak(), many.peak() + states);

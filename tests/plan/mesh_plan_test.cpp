@@ -155,6 +155,10 @@ TEST(RankKinds, KeepPiecesAndWhatIsWholeAtOnce) {
   EXPECT_DOUBLE_EQ(kinds[0].memory.gradients,
                    static_cast<double>(all + 4 * (std::max(3 * layer(1), layer(1) + outside) + outside)));
   EXPECT_DOUBLE_EQ(kinds[0].memory.optimizer, 2 * static_cast<double>(all));
+  // Nothing is cut in a group of one.
+  const auto alone = rank_kinds(decoder(), kJob, {.zero = 3});
+  EXPECT_DOUBLE_EQ(alone[0].memory.weights, 4 * static_cast<double>(all));
+  EXPECT_DOUBLE_EQ(alone[0].memory.gradients, 4 * static_cast<double>(all));
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "plumb/ops/cross_entropy.h"
 
+#include <algorithm>
+
 #include "plumb/base/error.h"
 #include "plumb/ops/device.h"
 #include "plumb/ops/fused/fused.h"
@@ -20,6 +22,8 @@ void require_labels(const std::vector<int64_t>& labels, const std::vector<double
       throw Error("a label is outside the vocabulary", "was the data prepared for this model?");
   }
 }
+
+int64_t chunk_rows(int64_t vocabulary) { return std::clamp<int64_t>((int64_t{1} << 24) / vocabulary, 64, 512); }
 
 CrossEntropy cross_entropy(const Tensor& logits, const std::vector<int64_t>& labels, const std::vector<double>& weights,
                            double smoothing, double scale) {

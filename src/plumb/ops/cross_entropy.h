@@ -32,4 +32,8 @@ CrossEntropy linear_cross_entropy(const Tensor& hidden, const Tensor& weight, co
                                   const std::vector<int64_t>& labels, const std::vector<double>& weights,
                                   double smoothing, double scale);
 
+/// Rows of logits in a chunk: about 64 MB in float32, but 64 to 512 rows. Enough for efficient products, and for few
+/// passes over the gradient of a large weight, to which every chunk adds.
+int64_t chunk_rows(int64_t vocabulary);
+
 }  // namespace plumb::ops

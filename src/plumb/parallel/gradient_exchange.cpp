@@ -106,7 +106,7 @@ std::vector<Tensor> GradientExchange::gradients_of(const Tensor& loss, std::vect
   const bool at_once = worker_ && options_.overlap;
   std::vector<Tensor> found(at_once ? 0 : values_.size());
   if (worker_) begin(earlier.empty());
-  if (options_.pieces != nullptr) earlier.clear();  // the buckets have it
+  if (worker_ && options_.pieces != nullptr) earlier.clear();  // the buckets have it
   try {
     take_gradients({loss}, values_, {}, std::move(earlier), [&](size_t i, Tensor gradient) {
       if (at_once) {
@@ -140,10 +140,14 @@ void GradientExchange::begin(bool anew) {
   handed_over_ = 0;
 }
 
-std::vector<Tensor> GradientExchange::finish() {
+void GradientExchange::wait_for_all_but(size_t buckets) {
   const Stopwatch watch;
-  worker_->wait();
+  worker_->wait(buckets);
   waited_ += watch.seconds();
+}
+
+std::vector<Tensor> GradientExchange::finish() {
+  wait_for_all_but(0);
   std::vector<Tensor> sums(values_.size());
   for (size_t i = 0; i < sums.size() && options_.pieces != nullptr; ++i) {
     const ShardLayout::Kept kept = options_.pieces->kept(i, group_.rank());
@@ -171,7 +175,7 @@ void GradientExchange::take(size_t parameter, const Tensor& gradient) {
     begin += values_[i].numel();
   }
   if (!own.values.defined()) {
-    if (options_.pieces != nullptr) worker_->wait(1);  // the backward pass must not run away from the exchange
+    if (options_.pieces != nullptr) wait_for_all_but(1);  // the backward pass must not run away from the exchange
     const int64_t ranks = group_.size();
     own.values = at::zeros({(own.count + ranks - 1) / ranks * ranks},
                            values_.front().options().device(at::kCPU).requires_grad(false));

@@ -43,7 +43,7 @@ class GradientExchange {
   /// themselves.
   [[nodiscard]] std::vector<Tensor> summed(std::vector<Tensor> gradients);
 
-  /// The seconds that callers have waited for exchanges after the backward pass, and what has been exchanged.
+  /// The seconds that callers have waited for exchanges, and what has been exchanged.
   [[nodiscard]] ExchangeCost cost() const;
 
  private:
@@ -51,6 +51,7 @@ class GradientExchange {
   struct Bucket;
 
   void begin(bool anew);
+  void wait_for_all_but(size_t buckets);
   /// The sums, once all gradients have been taken.
   [[nodiscard]] std::vector<Tensor> finish();
   void take(size_t parameter, const Tensor& gradient);

@@ -8,6 +8,7 @@
 #include "plumb/base/error.h"
 #include "plumb/model/kind.h"
 #include "plumb/model/model.h"
+#include "plumb/ops/cross_entropy.h"
 #include "plumb/ops/device.h"
 #include "plumb/ops/memory.h"
 #include "plumb/ops/precision.h"
@@ -68,7 +69,7 @@ double working(const ModelConfig& config, const LocalBatch& batch) {
   const auto tokens = static_cast<double>(batch.tokens()), d = static_cast<double>(config.d_model);
   const auto vocabulary = static_cast<double>(config.target_vocabulary);
   const double number = batch.rounded ? kFloat + kHalf : kFloat;  // with its rounded copy
-  const double rows = std::min(tokens, std::clamp((1 << 22) / vocabulary, 64.0, 1024.0));
+  const double rows = std::min(tokens, static_cast<double>(ops::chunk_rows(config.target_vocabulary)));
   const double output = number * (rows * vocabulary + tokens * d) + (batch.rounded ? kHalf * vocabulary * d : 0);
   const double feed_forward =
       kFloat * tokens * (2 * d + (cost_of(config).gated ? 4 : 2) * static_cast<double>(config.feed_forward));

@@ -23,7 +23,7 @@ double status_bytes(const std::string& name) {
 
 double LocalMemory::peak() const {
   const double forward = activations.total() + (adds_gradients ? gradients : 0);
-  const double backward = gradients + beside;
+  const double backward = gradients + beside + (adds_gradients ? table : 0);
   const double update = gradients + (copies_in_step ? weights : 0);
   return constant() + std::max({forward, backward, update});
 }
@@ -50,8 +50,8 @@ LocalMemory local_memory(const ModelConfig& config, const LocalBatch& batch, con
   if (run.writes_checkpoints) memory.checkpoint = memory.weights + memory.optimizer + memory.copies;
   // The cross-entropy's gradients are held to the end. An unshared output matrix uses its gradient directly; if the
   // embeddings share the matrix, the gradient is added to theirs in a third table.
-  const double table = 4 * static_cast<double>(config.target_vocabulary * config.d_model);
-  memory.beside = memory.activations.output + (config.share_embeddings == "none" ? -table : table);
+  memory.table = 4 * static_cast<double>(config.target_vocabulary * config.d_model);
+  memory.beside = memory.activations.output + (config.share_embeddings == "none" ? -memory.table : memory.table);
   memory.libraries = library;
   memory.adds_gradients = run.adds_gradients;
   memory.copies_in_step = run.copies_in_step;

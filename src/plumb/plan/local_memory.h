@@ -27,6 +27,7 @@ struct LocalMemory {
   double copies = 0;      // of the parameters
   double checkpoint = 0;  // weights, their copies and optimizer state, copied to be written while training continues
   double beside = 0;      // held besides the gradients at the end of the backward pass
+  double table = 0;       // the gradient of the output matrix, which is beside that of earlier micro-batches
   KeptActivations activations;
   double libraries = 0;  // the program and its libraries, before a model is created
   bool adds_gradients = false;

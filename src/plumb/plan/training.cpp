@@ -136,11 +136,15 @@ Memory state_bytes(double parameters, Precision precision, int zero, int64_t dat
 Memory stage_memory(const ModelCost& model, const TrainingJob& job, const Layout& layout, const StageShare& share) {
   Memory memory = state_bytes(share.parameters, job.precision, layout.zero, layout.data, job.moments);
   const Bytes bytes = bytes_of(job.precision);
+  memory.optimizer += share.parameters * job.averages;
   // What is whole at once beside the parts that are kept: parameters outside of layers; gradients of the layer that is
   // computed, of the one that is exchanged, and what is received of it; weights of a layer, and what is received of it.
-  const double layer_gradients = std::max(3 * share.largest_layer, share.largest_layer + share.outside);
-  if (layout.zero >= 2) memory.gradients += bytes.gradient * (share.outside + layer_gradients);
-  if (layout.zero == 3) memory.weights += bytes.weight * (share.outside + 2 * share.largest_layer);
+  if (layout.data > 1) {
+    const double layers = share.largest_layer * static_cast<double>(1 + std::min<int64_t>(share.layers, 2));
+    const double at_once = std::max(layers, share.largest_layer + share.outside);
+    if (layout.zero >= 2) memory.gradients += bytes.gradient * (share.outside + at_once);
+    if (layout.zero == 3) memory.weights += bytes.weight * (share.outside + 2 * share.largest_layer);
+  }
 
   const int64_t number = activation_size(job.precision);
   const double tokens = static_cast<double>(layout.micro_batch * job.sequence);

@@ -33,6 +33,7 @@ struct TrainingJob {
   double tokens = 0;         // of the whole run; 0: unknown
   Precision precision = Precision::mixed;
   double moments = kAdamMoments;  // bytes of the optimizer's state per parameter
+  double averages = 0;            // the same of averages of the weights, which ZeRO does not divide
 };
 
 /// The machine; the defaults describe NVIDIA A100s with 80 GB, in nodes of eight.

@@ -149,10 +149,6 @@ class CrossEntropyOfLogits : public torch::autograd::Function<CrossEntropyOfLogi
   }
 };
 
-/// Rows of logits held at a time: about 64 MB in float32, but 64 to 512 rows. Enough for efficient products, and for
-/// few passes over the gradient of a large weight, to which every product adds.
-int64_t chunk_rows(int64_t vocabulary) { return std::clamp<int64_t>((int64_t{1} << 24) / vocabulary, 64, 512); }
-
 class FusedCrossEntropy : public torch::autograd::Function<FusedCrossEntropy> {
  public:
   static Tensor forward(AutogradContext* ctx, const Tensor& hidden_in, const Tensor& weight_in,
