@@ -47,5 +47,15 @@ TEST(JobQueue, DropsWhatFollowsAFailureUntilItIsKnown) {
   EXPECT_TRUE(after);
 }
 
+TEST(JobQueue, TakesJobsWhileItRunsOthers) {
+  constexpr int kJobs = 200'000;
+  int done = 0;
+  {
+    JobQueue queue;
+    for (int i = 0; i < kJobs; ++i) queue.add([&] { ++done; });
+  }
+  EXPECT_EQ(done, kJobs);
+}
+
 }  // namespace
 }  // namespace plumb
