@@ -17,7 +17,7 @@ constexpr size_t kQuery = 0, kKey = 1, kValue = 2;
 
 MultiHeadAttention::MultiHeadAttention(Parameters& parameters, const std::string& prefix, int64_t d_model,
                                        const ops::HeadShape& heads, const MultiHeadOptions& options,
-                                       const std::shared_ptr<const RelativePositions>& positions)
+                                       const std::shared_ptr<RelativePositions>& positions)
     : heads_(heads), positions_(positions) {
   if (heads.kv_heads <= 0 || heads.heads % heads.kv_heads != 0) {
     throw Error(fmt::format("{} heads cannot share {} key-value heads", heads.heads, heads.kv_heads),

@@ -59,7 +59,7 @@ class MultiHeadAttention {
   /// `positions` act within self-attention; may be null. Throws Error unless kv_heads is positive and divides heads.
   MultiHeadAttention(Parameters& parameters, const std::string& prefix, int64_t d_model, const ops::HeadShape& heads,
                      const MultiHeadOptions& options = {},
-                     const std::shared_ptr<const RelativePositions>& positions = nullptr);
+                     const std::shared_ptr<RelativePositions>& positions = nullptr);
 
   /// Mixes the first layer's values into the values. Call it after all other parameters of the attention are declared.
   void add_value_residual(Parameters& parameters, const std::string& prefix);
@@ -114,7 +114,7 @@ class MultiHeadAttention {
   std::unique_ptr<Norm> key_norm_;
   std::unique_ptr<Norm> value_norm_;  // or null
   Tensor query_key_scale_;            // (kv_width): gains divided by √d_model, or undefined
-  std::shared_ptr<const RelativePositions> positions_;
+  std::shared_ptr<RelativePositions> positions_;
   std::unique_ptr<Attention> attention_;
   std::optional<ValueResidual> value_residual_;
   std::vector<Tensor> by_head_;  // parameters that act on each head: of the norms and the value residual

@@ -29,28 +29,36 @@ class DistancePenalty final : public RelativePositions {
  public:
   explicit DistancePenalty(int64_t heads)
       : heads_(heads),
+        own_(heads),
         slopes_([](int64_t count) { return at::tensor(at::ArrayRef<double>(slopes(count)), at::kDouble); }, heads) {}
 
   bool biased() const override { return true; }
+  [[nodiscard]] bool divisible() const override { return true; }
+  void divide(LayerDivision& division) override {
+    own_ = division.share(heads_);
+    first_ = division.group().rank() * own_;
+  }
   Tensor bias(const Tensor& query, const Tensor& key, int64_t begin) const override {
     const at::TensorOptions exact = query.options().dtype(at::kDouble);
     const Tensor from = at::arange(begin, begin + query.size(1), exact).unsqueeze(1);
     const Tensor to = at::arange(key.size(1), exact);
-    return (-slopes_.rows(heads_, exact).view({heads_, 1, 1}) * (from - to).abs()).to(query.scalar_type());
+    const Tensor slopes = slopes_.rows(heads_, exact).narrow(0, first_, own_).view({own_, 1, 1});
+    return (-slopes * (from - to).abs()).to(query.scalar_type());
   }
 
  private:
   int64_t heads_;
-  GrowingTable slopes_;  // (heads)
+  int64_t own_, first_ = 0;  // those that are computed
+  GrowingTable slopes_;      // (heads)
 };
 
 class Alibi final : public Positions {
  public:
   explicit Alibi(int64_t heads) : penalty_(std::make_shared<DistancePenalty>(heads)) {}
-  std::shared_ptr<const RelativePositions> within(Parameters&, const std::string&) override { return penalty_; }
+  std::shared_ptr<RelativePositions> within(Parameters&, const std::string&) override { return penalty_; }
 
  private:
-  std::shared_ptr<const RelativePositions> penalty_;
+  std::shared_ptr<RelativePositions> penalty_;
 };
 
 const bool kAlibiRegistered = positions().add(

@@ -42,8 +42,7 @@ class Positions {
   [[nodiscard]] virtual int64_t longest() const { return std::numeric_limits<int64_t>::max(); }
 
   /// The part that acts within one self-attention, whose parameters begin with `prefix`; null if there is none.
-  [[nodiscard]] virtual std::shared_ptr<const RelativePositions> within(Parameters& parameters,
-                                                                        const std::string& prefix) {
+  [[nodiscard]] virtual std::shared_ptr<RelativePositions> within(Parameters& parameters, const std::string& prefix) {
     (void)parameters;
     (void)prefix;
     return nullptr;

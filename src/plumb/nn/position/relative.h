@@ -58,9 +58,10 @@ class RelativePositions {
     return {};
   }
 
-  /// Whether some of the heads can be computed without the others; then `divide` says how its parameters are divided.
+  /// Whether some of the heads can be computed without the others; then `divide` says how its parameters are divided,
+  /// and only this rank's heads are computed from then on. Each of the layers that share it calls that.
   [[nodiscard]] virtual bool divisible() const { return !biased(); }
-  virtual void divide(LayerDivision& /*division*/) const {}
+  virtual void divide(LayerDivision& /*division*/) {}
 };
 
 }  // namespace plumb

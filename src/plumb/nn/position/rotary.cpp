@@ -136,10 +136,10 @@ class Rotary final : public Positions {
     validate(options, size);
     rotation_ = std::make_shared<Rotation>(options, size);
   }
-  std::shared_ptr<const RelativePositions> within(Parameters&, const std::string&) override { return rotation_; }
+  std::shared_ptr<RelativePositions> within(Parameters&, const std::string&) override { return rotation_; }
 
  private:
-  std::shared_ptr<const RelativePositions> rotation_;
+  std::shared_ptr<RelativePositions> rotation_;
 };
 
 const bool kRotaryRegistered = positions().add(

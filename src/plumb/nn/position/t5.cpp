@@ -35,6 +35,8 @@ class BucketBias final : public RelativePositions {
   BucketBias(Tensor table, bool causal) : table_(std::move(table)), causal_(causal) {}
 
   bool biased() const override { return true; }
+  [[nodiscard]] bool divisible() const override { return true; }
+  void divide(LayerDivision& division) override { division.cut(table_, 1); }
   Tensor bias(const Tensor& query, const Tensor& key, int64_t begin) const override {
     const int64_t queries = query.size(1);
     const int64_t keys = key.size(1);
@@ -57,10 +59,10 @@ class T5 final : public Positions {
   T5(Parameters& parameters, const std::string& prefix, const PositionShape& shape)
       : bias_(std::make_shared<BucketBias>(
             parameters.add(prefix + ".relative_bias", {kBuckets, shape.heads}, Role::position), shape.causal)) {}
-  std::shared_ptr<const RelativePositions> within(Parameters&, const std::string&) override { return bias_; }
+  std::shared_ptr<RelativePositions> within(Parameters&, const std::string&) override { return bias_; }
 
  private:
-  std::shared_ptr<const RelativePositions> bias_;
+  std::shared_ptr<RelativePositions> bias_;
 };
 
 const bool kT5Registered =

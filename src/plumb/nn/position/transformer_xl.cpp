@@ -36,7 +36,7 @@ class RelativeScores final : public RelativePositions {
   bool biased() const override { return true; }
 
   [[nodiscard]] bool divisible() const override { return true; }
-  void divide(LayerDivision& division) const override {
+  void divide(LayerDivision& division) override {
     for (const Tensor& each : {weight_, content_, position_}) division.cut(each, 0);
   }
 
@@ -106,7 +106,7 @@ class TransformerXl final : public Positions {
   explicit TransformerXl(const PositionShape& shape)
       : shape_(shape),
         table_(std::make_shared<GrowingTable>([d = shape.d_model](int64_t length) { return sinusoids(length, d); })) {}
-  std::shared_ptr<const RelativePositions> within(Parameters& parameters, const std::string& prefix) override {
+  std::shared_ptr<RelativePositions> within(Parameters& parameters, const std::string& prefix) override {
     return std::make_shared<RelativeScores>(parameters, prefix, shape_, table_);
   }
 
