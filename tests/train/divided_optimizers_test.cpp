@@ -8,6 +8,7 @@ namespace plumb {
 namespace {
 
 using test::Architecture;
+using test::from_pieces;
 using test::Shape;
 
 Architecture with_optimizer(const std::string& name, const std::function<void(TrainConfig&)>& set) {
@@ -41,14 +42,15 @@ class DividedOptimizer : public test::DividedTraining {};
 
 TEST_P(DividedOptimizer, IsThatOfOneProcess) {
   const Trained one = trained({});
-  for (const Shape& shape : {Shape{2, 2}, {4, 1, 2, "1f1b", 2}, {4, 2, 2}})
+  for (const Shape& shape : {Shape{2, 2}, {4, 1, 2, "1f1b", 2}, from_pieces({4, 2, 2})})
     expect_same(trained(shape), one, to_string(shape));
 }
 
 TEST_P(DividedOptimizer, ACheckpointDoesNotKnowTheMesh) {
   run_.train.steps = 14;
   const Trained one = trained({});
-  for (const auto& [first, second] : {std::pair<Shape, Shape>{{2, 2}, {1}}, {{1}, {4, 2, 2}}, {{4, 2, 2}, {2, 1, 2}}})
+  for (const auto& [first, second] :
+       {std::pair<Shape, Shape>{{2, 2}, {1}}, {{1}, from_pieces({4, 2, 2})}, {{4, 2, 2}, from_pieces({2, 1, 2})}})
     expect_goes_on(first, second, one);
 }
 
@@ -56,7 +58,7 @@ TEST_P(DividedOptimizer, WithAStateThatIsSharedOut) {
   run_.train.steps = 14;
   const Trained one = trained({});
   run_.train.shard = "optimizer";
-  for (const Shape& shape : {Shape{4, 2}, {8, 2, 2}}) expect_same(trained(shape), one, to_string(shape));
+  for (const Shape& shape : {Shape{4, 2}, from_pieces({8, 2, 2})}) expect_same(trained(shape), one, to_string(shape));
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, DividedOptimizer,

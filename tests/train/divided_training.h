@@ -33,6 +33,12 @@ struct Shape {
   bool begins_in_pieces = false;  // no process ever holds the whole model
 };
 
+/// The same, beginning as a new run of `plumb train` does.
+inline Shape from_pieces(Shape shape) {
+  shape.begins_in_pieces = true;
+  return shape;
+}
+
 inline std::string to_string(const Shape& shape) {
   return fmt::format("{} processes, {} per layer, {} stages of {} parts, {}, shard {}{}{}", shape.processes,
                      shape.tensor, shape.pipeline, shape.chunks, shape.schedule, shape.shard,

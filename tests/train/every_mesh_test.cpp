@@ -18,7 +18,7 @@ TEST_P(EveryMesh, IsThatOfOneProcess) {
     for (int64_t tensor = 1; tensor <= processes; tensor *= 2) {
       for (int64_t pipeline = 1; tensor * pipeline <= processes; pipeline *= 2, ++meshes) {
         const Shape shape{processes, tensor, pipeline};
-        expect_same(trained(shape), one, to_string(shape));
+        expect_same(trained(tensor * pipeline > 1 ? from_pieces(shape) : shape), one, to_string(shape));
       }
     }
   }

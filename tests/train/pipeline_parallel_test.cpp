@@ -14,6 +14,7 @@ namespace plumb {
 namespace {
 
 using test::Architecture;
+using test::from_pieces;
 using test::Shape;
 using test::without_biases;
 
@@ -49,15 +50,20 @@ class PipelineParallel : public test::DividedTraining {};
 
 TEST_P(PipelineParallel, IsThatOfOneProcess) {
   const Trained one = trained({});
-  for (const Shape& shape : {Shape{2, 1, 2}, {4, 1, 4, "gpipe"}, {4, 1, 4}, {2, 1, 2, "1f1b", 2}, {4, 2, 2}})
+  for (const Shape& shape : {Shape{2, 1, 2},
+                             {4, 1, 4, "gpipe"},
+                             from_pieces({4, 1, 4}),
+                             from_pieces({2, 1, 2, "1f1b", 2}),
+                             from_pieces({4, 2, 2})})
     expect_same(trained(shape), one, to_string(shape));
 }
 
 TEST_P(PipelineParallel, ACheckpointDoesNotKnowTheMesh) {
   run_.train.steps = 8;
   const Trained one = trained({});
-  for (const auto& [first, second] :
-       {std::pair<Shape, Shape>{{2, 1, 2}, {1}}, {{1}, {4, 1, 4}}, {{4, 2, 2}, {2, 1, 2, "1f1b", 2}}})
+  for (const auto& [first, second] : {std::pair<Shape, Shape>{{2, 1, 2}, {1}},
+                                      {{1}, from_pieces({4, 1, 4})},
+                                      {from_pieces({4, 2, 2}), from_pieces({2, 1, 2, "1f1b", 2})}})
     expect_goes_on(first, second, one);
 }
 
@@ -65,7 +71,7 @@ TEST_P(PipelineParallel, WithAnAverageOfTheWeightsAndAStateThatIsSharedOut) {
   run_.train.steps = 8;
   run_.train.average_decay = 0.6;
   run_.train.shard = "optimizer";
-  const Shape shape{4, 1, 2};
+  const Shape shape = from_pieces({4, 1, 2});
   expect_same(trained(shape), trained({}), to_string(shape));
 }
 

@@ -13,12 +13,9 @@ namespace plumb {
 namespace {
 
 using test::Architecture;
+using test::from_pieces;
 using test::Shape;
 using test::without_biases;
-
-Shape from_pieces(int64_t processes, bool recompute = false) {
-  return {.processes = processes, .shard = "parameters", .recompute = recompute, .begins_in_pieces = true};
-}
 
 Shape in_pieces(int64_t processes, const std::string& shard, bool recompute = false, int64_t tensor = 1) {
   return {.processes = processes, .tensor = tensor, .shard = shard, .recompute = recompute};
@@ -45,9 +42,9 @@ class ShardedSteps : public test::DividedTraining {
 
 TEST_P(ShardedSteps, AreThoseOfOneProcess) {
   const Trained one = trained({});
-  for (const Shape& shape :
-       {in_pieces(2, "gradients"), in_pieces(4, "gradients", true), in_pieces(2, "parameters"),
-        in_pieces(2, "parameters", true), in_pieces(4, "parameters"), from_pieces(2), from_pieces(4, true)}) {
+  for (const Shape& shape : {in_pieces(2, "gradients"), in_pieces(4, "gradients", true), in_pieces(2, "parameters"),
+                             in_pieces(2, "parameters", true), in_pieces(4, "parameters"),
+                             from_pieces(in_pieces(2, "parameters")), from_pieces(in_pieces(4, "parameters", true))}) {
     const Trained found = trained(shape);
     expect_same(found, one, to_string(shape));
     EXPECT_LT((found.parameters - one.parameters).abs().max().item<double>(), 1e-10) << to_string(shape);
@@ -63,7 +60,7 @@ TEST_P(ShardedSteps, AreThoseOfWholeGradientsBitForBit) {
   run_.train.clip_norm = 0;
   const Trained whole = trained(in_pieces(3, "none"));
   for (const Shape& shape : {in_pieces(3, "optimizer"), in_pieces(3, "gradients"), in_pieces(3, "parameters"),
-                             in_pieces(3, "parameters", true), from_pieces(3)}) {
+                             in_pieces(3, "parameters", true), from_pieces(in_pieces(3, "parameters"))}) {
     const Trained found = trained(shape);
     ASSERT_EQ(found.tensors.size(), whole.tensors.size());
     if (run_.model.residual == "residual-dual" && shape.shard == "parameters") {
@@ -79,7 +76,7 @@ TEST_P(ShardedSteps, GoOnInAnotherForm) {
   run_.train.steps = 8;
   const Trained one = trained({});
   const Shape two = in_pieces(2, "parameters"), three = in_pieces(3, "gradients"), alone;
-  const Shape begun = from_pieces(3);
+  const Shape begun = from_pieces(in_pieces(3, "parameters"));
   for (const auto& [first, second] :
        {std::pair(two, alone), {alone, two}, {three, two}, {two, three}, {begun, alone}, {alone, begun}})
     expect_goes_on(first, second, one);
@@ -89,8 +86,9 @@ TEST_P(ShardedSteps, OfADividedModel) {
   run_.model.feed_forward = 20;
   const Trained one = trained({});
   for (const char* shard : {"gradients", "parameters"}) {
-    const Shape shape = in_pieces(4, shard, false, 2);
+    const Shape shape = from_pieces(in_pieces(4, shard, false, 2));
     expect_same(trained(shape), one, to_string(shape));
+    expect_goes_on({}, shape, one);
   }
 }
 

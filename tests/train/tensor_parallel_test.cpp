@@ -10,6 +10,7 @@ namespace plumb {
 namespace {
 
 using test::Architecture;
+using test::from_pieces;
 using test::Shape;
 using test::without_biases;
 
@@ -18,6 +19,17 @@ const std::vector<Architecture> kArchitectures = {
     test::kLlama,
     test::kGopher,
     test::kGated,
+    {"Alibi",
+     [](RunConfig& run) {
+       without_biases(run);
+       run.model.heads = 6;
+       run.model.positions = "alibi";
+     }},
+    {"T5",
+     [](RunConfig& run) {
+       run.model.heads = 4;
+       run.model.positions = "t5";
+     }},
     {"HybridNorm",
      [](RunConfig& run) {
        run.model.residual = "hybridnorm";
@@ -29,13 +41,13 @@ class TensorParallel : public test::DividedTraining {};
 
 TEST_P(TensorParallel, IsThatOfOneProcess) {
   const Trained one = trained({});
-  for (const Shape& shape : {Shape{2, 2}, {4, 2}}) expect_same(trained(shape), one, to_string(shape));
+  for (const Shape& shape : {Shape{2, 2}, from_pieces({4, 2})}) expect_same(trained(shape), one, to_string(shape));
 }
 
 TEST_P(TensorParallel, ACheckpointDoesNotKnowTheMesh) {
   run_.train.steps = 8;
   const Trained one = trained({});
-  for (const auto& [first, second] : {std::pair<Shape, Shape>{{2, 2}, {1, 1}}, {{1, 1}, {4, 2}}})
+  for (const auto& [first, second] : {std::pair<Shape, Shape>{{2, 2}, {1, 1}}, {{1, 1}, from_pieces({4, 2})}})
     expect_goes_on(first, second, one);
 }
 
@@ -43,7 +55,7 @@ TEST_P(TensorParallel, WithAnAverageOfTheWeightsAndAStateThatIsSharedOut) {
   run_.train.steps = 8;
   run_.train.average_decay = 0.6;
   run_.train.shard = "optimizer";
-  expect_same(trained({4, 2}), trained({}), "4 processes, 2 per layer");
+  expect_same(trained(from_pieces({4, 2})), trained({}), "4 processes, 2 per layer");
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, TensorParallel, ::testing::ValuesIn(kArchitectures),
@@ -86,8 +98,6 @@ TEST_F(TensorParallelRun, RefusesWhatCannotBeDivided) {
   refused([](RunConfig& run) { run.train.clip_block = 0.1; }, "train.clip_block = 0.1");
   refused([](RunConfig& run) { run.model.lora.rank = 2; }, "model.lora.rank = 2");
   refused([](RunConfig& run) { run.model.attention = "delta"; }, "model.attention = \"delta\"");
-  refused([](RunConfig& run) { run.model.positions = "alibi"; }, "model.positions = \"alibi\"");
-  refused([](RunConfig& run) { run.model.positions = "t5"; }, "model.positions = \"t5\"");
   refused([](RunConfig& run) { run.model.residual = "ngpt"; }, "model.residual = \"ngpt\"");
   refused([](RunConfig& run) { run.model.qk_norm = "batchnorm"; }, "model.qk_norm = \"batchnorm\"");
 }

@@ -47,12 +47,11 @@ void Model::initialize(uint64_t seed) {
   if (profiled()) profile(random_batch(config_, seed));
 }
 
-void Model::initialize(uint64_t seed, ParameterShards& shards) {
-  if (profiled()) throw Error("a model that is profiled cannot be initialized in pieces");
-  shards.fill([&](const Parameters& some) {
-    plumb::initialize(some, config_.initialization, depth_of(config_), seed, config_.encoder_initialization);
-  });
+std::function<void(const Parameter&)> Model::initializer(uint64_t seed) const {
+  return plumb::initializer(config_.initialization, depth_of(config_), seed, config_.encoder_initialization);
 }
+
+bool Model::initializes_separately() const { return !profiled() && !prescription_of(config_.residual).unit_matrices; }
 
 void Model::constrain(const std::vector<bool>& frozen) {
   if (prescription_of(config_.residual).unit_matrices) normalize_matrices(parameters_, frozen);
@@ -79,6 +78,10 @@ LayerDivision Model::planned_division(int64_t ranks) {
 void Model::divide_all(LayerDivision& division) {
   divide_layers(division);
   if (config_.labels == 0) output_rows_ = VocabularyRows(division, {output_, output_bias_});
+}
+
+void Model::allocate() {
+  if (!parameters_.has_flat()) parameters_.finish();
 }
 
 std::unique_ptr<ParameterShards> Model::shard(const Group& group, bool cuts_values) {

@@ -56,12 +56,12 @@ class Model {
   /// Initializes the parameters by config().initialization. Schemes that need profiling are profiled on random tokens.
   void initialize(uint64_t seed);
 
-  /// The same values, of which each rank keeps its pieces: layer by layer, so that none holds the whole model. The
-  /// shards have been cut. Throws Error if needs_profile().
-  void initialize(uint64_t seed, ParameterShards& shards);
+  /// What that does with a single parameter; any thread may call it. Only if initializes_separately().
+  [[nodiscard]] std::function<void(const Parameter&)> initializer(uint64_t seed) const;
 
-  /// Whether `initialize` profiles the model, which must be whole then.
-  [[nodiscard]] bool needs_profile() const { return profiled(); }
+  /// Whether `initialize` needs no more than one parameter at a time: the scheme neither profiles the model nor
+  /// constrains its parameters.
+  [[nodiscard]] bool initializes_separately() const;
 
   /// Restores the residual scheme's constraints on the parameters (Prescription::unit_matrices). `initialize` calls it;
   /// so must any code that changes parameters. `frozen` [parameter]: whether to leave it unchanged; empty: none.
@@ -97,6 +97,9 @@ class Model {
   /// What the first of `ranks` that divide every layer would have (LayerDivision::piece). Afterward, the model cannot
   /// compute anything. Throws Error if it cannot be divided so.
   [[nodiscard]] LayerDivision planned_division(int64_t ranks);
+
+  /// Gives parameters without memory, which may have been divided, a flat buffer of zeros.
+  void allocate();
 
   /// Cuts the parameters among the ranks of a group, which call it with the same values (nn/parameter_shards.h). The
   /// model must outlive the result.

@@ -65,6 +65,11 @@ Stages::Stages(Model& model, int64_t stages, int64_t chunks)
   require_stages(model.config(), stages, chunks);
   const Batch batch = few_tokens(model.config());
   const std::vector<Tensor> values = model.parameters().values();
+  // Values do not matter here. Memory that is only read, and was never written, takes no pages.
+  const bool present = model.parameters().has_flat();
+  for (const Tensor& value : values) {
+    if (!present) set_memory(value, true);
+  }
   std::vector<std::set<int64_t>> users(values.size());
   Passage passage;
   int64_t part = 0;
@@ -90,6 +95,9 @@ Stages::Stages(Model& model, int64_t stages, int64_t chunks)
     }
     for (Tensor* tensor : course.tensors()) *tensor = tensor->detach();
     passage = {course, context.sites()};
+  }
+  for (const Tensor& value : values) {
+    if (!present) set_memory(value, false);
   }
   for (const std::set<int64_t>& each : users) {
     users_.emplace_back(each.begin(), each.end());

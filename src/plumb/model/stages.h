@@ -19,7 +19,8 @@ void require_stages(const ModelConfig& config, int64_t stages, int64_t chunks);
 /// parameters the result of each depends on, what tensors pass to the next, and how many dropout sites come before.
 class Stages {
  public:
-  /// Of a model whose parameters are all there, which must outlive it. If ranks divide its layers, all of them call it.
+  /// Of a model none of whose layers has been taken away, which must outlive it. Its parameters may have no memory. If
+  /// ranks divide its layers, all of them call it.
   Stages(Model& model, int64_t stages, int64_t chunks);
 
   /// [parameter]: the stages that use it, in ascending order; stage 0 if none does.

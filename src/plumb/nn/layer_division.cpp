@@ -52,29 +52,35 @@ void LayerDivision::cut(const Tensor& value, int64_t dimension, std::vector<int6
 
 void LayerDivision::share_gradient(const Tensor& value) { entry_of(value).shares_gradient = true; }
 
-void LayerDivision::apply(Parameters& parameters) const {
+void LayerDivision::replace(Parameters& parameters, const std::function<Tensor(size_t, const Tensor&)>& piece) {
   const at::NoGradGuard no_graph;
+  const bool present = parameters.has_flat();
   std::vector<Tensor> pieces;
-  for (size_t i = 0; i < all_.size(); ++i) pieces.push_back(piece(i, all_[i].value.detach()).clone());
+  for (size_t i = 0; i < all_.size(); ++i) {
+    const Tensor value = all_[i].value.detach();
+    if (present) {
+      pieces.push_back(piece(i, value).clone());
+    } else {
+      const Tensor found = piece(i, at::empty(value.sizes(), parameters.options().device(at::kMeta)));
+      pieces.push_back(empty_without_memory(found.sizes(), parameters.options()));
+    }
+  }
   for (size_t i = 0; i < all_.size(); ++i) all_[i].value.set_data(pieces[i]);
-  parameters.finish();
-  for (size_t i = 0; i < all_.size(); ++i) all_[i].value.copy_(pieces[i]);
+  if (present) parameters.make_flat();
+}
+
+void LayerDivision::apply(Parameters& parameters) {
+  replace(parameters, [&](size_t i, const Tensor& whole) { return piece(i, whole); });
 }
 
 void LayerDivision::keep_stage(Parameters& parameters, const Group& pipeline, std::vector<std::vector<int64_t>> users) {
-  const at::NoGradGuard no_graph;
   pipeline_ = pipeline;
   std::map<std::vector<int64_t>, std::vector<size_t>> by_users;
-  std::vector<Tensor> pieces;
   for (size_t i = 0; i < all_.size(); ++i) {
-    Entry& entry = all_[i];
-    entry.users = std::move(users[i]);
-    if (entry.users.size() > 1) by_users[entry.users].push_back(i);
-    pieces.push_back(is_used(entry) ? entry.value.detach().clone() : without_rows(entry.value));
+    all_[i].users = std::move(users[i]);
+    if (all_[i].users.size() > 1) by_users[all_[i].users].push_back(i);
   }
-  for (size_t i = 0; i < all_.size(); ++i) all_[i].value.set_data(pieces[i]);
-  parameters.finish();
-  for (size_t i = 0; i < all_.size(); ++i) all_[i].value.copy_(pieces[i]);
+  replace(parameters, [&](size_t i, const Tensor& value) { return is_used(all_[i]) ? value : without_rows(value); });
   for (const auto& [stages, which] : by_users) {
     const bool member = contains(stages, pipeline.rank());
     const Group group = pipeline.split(member ? 0 : 1 + pipeline.rank());

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "plumb/nn/parameters.h"
@@ -38,11 +39,12 @@ class LayerDivision {
   /// the ranks have to be summed.
   void share_gradient(const Tensor& value);
 
-  /// Makes the values of all parameters this rank's pieces, which are written into a new flat buffer.
-  void apply(Parameters& parameters) const;
+  /// Makes the values of all parameters this rank's pieces, in a new flat buffer. Values without memory
+  /// (WithoutMemory) only change their shapes.
+  void apply(Parameters& parameters);
 
-  /// Keeps the parameters that this rank of `pipeline` uses, in a new flat buffer. `users`: of each parameter, in
-  /// ascending order. Every rank of `pipeline` calls it.
+  /// The same for the parameters that this rank of `pipeline` uses. `users`: of each parameter, in ascending order.
+  /// Every rank of `pipeline` calls it.
   void keep_stage(Parameters& parameters, const Group& pipeline, std::vector<std::vector<int64_t>> users);
 
   /// Whether this process is rank 0 of all that divide the model.
@@ -89,6 +91,8 @@ class LayerDivision {
   };
   [[nodiscard]] Entry& entry_of(const Tensor& value);
   [[nodiscard]] bool is_used(const Entry& entry) const;
+  /// Replaces every value by the piece that `piece` returns for it.
+  void replace(Parameters& parameters, const std::function<Tensor(size_t, const Tensor&)>& piece);
   [[nodiscard]] Tensor piece_of(const Entry& entry, const Tensor& whole, int64_t rank) const;
   /// Sums these gradients over a group.
   static void sum(std::vector<Tensor>& gradients, const std::vector<size_t>& which, const Group& group);

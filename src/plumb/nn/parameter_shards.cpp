@@ -132,19 +132,6 @@ void ParameterShards::cut() {
   parameters_->drop_flat();
 }
 
-void ParameterShards::fill(const std::function<void(const Parameters&)>& fill_unit) {
-  const at::NoGradGuard no_graph;
-  for (size_t unit = 0; unit < whole_.size(); ++unit) {
-    const auto& [tensors, count, size] = layout_.units()[unit];
-    const Tensor& whole = whole_[unit];
-    set_memory(whole, true);
-    whole.narrow(0, count, whole.numel() - count).zero_();
-    fill_unit(parameters_->some(tensors));
-    own_.flat().narrow(0, pieces_[unit], size).copy_(whole.narrow(0, group_.rank() * size, size));
-    release_unit(unit);
-  }
-}
-
 void ParameterShards::restore() {
   if (whole_.empty()) return;
   fetch_all();

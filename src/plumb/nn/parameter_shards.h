@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "plumb/nn/layer_source.h"
@@ -20,8 +19,8 @@ namespace plumb {
 /// calls.
 class ParameterShards final : public LayerSource {
  public:
-  /// Of parameters that are the same in all ranks, and outlive it. Values are cut by `cut`, or filled by `fill` if they
-  /// have no memory yet (WithoutMemory).
+  /// Of parameters that are the same in all ranks, and outlive it. Values are cut by `cut`; if they
+  /// have no memory yet (WithoutMemory), `own` is to be filled.
   ParameterShards(Parameters& parameters, const Group& group, bool cuts_values);
 
   [[nodiscard]] const Group& group() const { return group_; }
@@ -46,10 +45,6 @@ class ParameterShards final : public LayerSource {
   /// values are not cut. Of values without memory, the pieces are then 0.
   void cut();
   void restore();
-
-  /// Makes the values of one unit after another whole, calls `fill_unit` to write them, the same in every rank, and
-  /// keeps this rank's piece. Call it after `cut`.
-  void fill(const std::function<void(const Parameters&)>& fill_unit);
 
   /// Makes the values of a layer whole in every rank, and frees them.
   void fetch(const LayerId& layer) override;

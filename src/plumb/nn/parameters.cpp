@@ -23,14 +23,19 @@ thread_local bool without_memory = false;
 WithoutMemory::WithoutMemory(bool applies) : before_(std::exchange(without_memory, applies)) {}
 WithoutMemory::~WithoutMemory() { without_memory = before_; }
 
+Tensor empty_without_memory(at::IntArrayRef shape, const at::TensorOptions& options) {
+  const Tensor value = at::empty(shape, options);
+  set_memory(value, false);
+  return value;
+}
+
 void set_memory(const Tensor& x, bool present) {
   at::native::resize_bytes_cpu(x.storage().unsafeGetStorageImpl(), present ? x.nbytes() : 0);
 }
 
 Tensor Parameters::add(const std::string& name, at::IntArrayRef shape, Role role) {
   if (find(name) != nullptr) throw Error(fmt::format("parameter '{}' is declared twice", name));
-  Tensor value = without_memory ? at::empty(shape, options_) : at::zeros(shape, options_);
-  if (without_memory) set_memory(value, false);
+  Tensor value = without_memory ? empty_without_memory(shape, options_) : at::zeros(shape, options_);
   value.requires_grad_(true);
   all_.push_back({name, role, value});
   return value;

@@ -25,6 +25,9 @@ class WithoutMemory {
   bool before_;
 };
 
+/// A tensor of this shape without memory.
+Tensor empty_without_memory(at::IntArrayRef shape, const at::TensorOptions& options);
+
 /// Gives a tensor memory for all of its elements, or takes it away, with all views of it, which keep their shapes. On
 /// the CPU only.
 void set_memory(const Tensor& x, bool present);

@@ -6,14 +6,14 @@
 namespace plumb {
 
 std::unique_ptr<Model> make_begun_model(const RunConfig& config) {
-  const bool in_pieces = config.train.shard == "parameters" && config.train.processes > 1 &&
-                         config.train.tensor_parallel == 1 && config.train.pipeline_parallel == 1 &&
-                         config.initial_weights.empty() && !kind_of(config.model).recurrent &&
-                         ops::default_device().is_cpu();
+  const TrainConfig& train = config.train;
+  const bool divided = train.tensor_parallel > 1 || train.pipeline_parallel > 1 || train.shard == "parameters";
+  const bool in_pieces = train.processes > 1 && divided && config.initial_weights.empty() &&
+                         !kind_of(config.model).recurrent && ops::default_device().is_cpu();
   {
     const WithoutMemory none(in_pieces);
     std::unique_ptr<Model> model = make_model(config.model);
-    if (!in_pieces || !model->needs_profile()) return model;
+    if (!in_pieces || model->initializes_separately()) return model;
   }
   return make_model(config.model);
 }

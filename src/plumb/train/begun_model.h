@@ -8,10 +8,10 @@
 
 namespace plumb {
 
-/// The model of a run, with all parameters 0. If several processes keep pieces of it and none needs all of it to begin,
-/// its parameters have no memory: Trainer::join fills these pieces, layer by layer. A process needs all of it for given
-/// initial weights, if tensor parallelism divides the layers too, for recurrent layers, and if the initialization
-/// profiles the model. In a group of several processes, all call it with the same configuration.
+/// The model of a run, with all parameters 0. If several processes divide it and none needs all of it to begin, its
+/// parameters have no memory: Trainer::join fills this process's pieces. All of it is needed for given initial weights
+/// and for initializations that profile or constrain the model. In a group of several processes, all call it with the
+/// same configuration.
 std::unique_ptr<Model> make_begun_model(const RunConfig& config);
 
 }  // namespace plumb

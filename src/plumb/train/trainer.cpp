@@ -6,6 +6,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/json_fields.h"
+#include "plumb/base/parallel.h"
 #include "plumb/base/progress.h"
 #include "plumb/ops/memory.h"
 #include "plumb/optim/divided_state.h"
@@ -71,61 +72,89 @@ void Trainer::Implementation::restore(const Snapshot& snapshot, const std::strin
 }
 
 std::optional<Stages> Trainer::Implementation::share() {
+  std::optional<Stages> stages;
   if (!model.parameters().has_flat()) {
-    share_pieces();
-    return {};
-  }
-  std::map<std::string, NamedTensors> received;  // all of it before any is taken, which changes the others
-  for (const Part& part : parts()) {
-    if (part.own || mesh.all.size() == 1) continue;
-    NamedTensors& tensors = received[part.file];
-    for (const auto& [name, tensor] : part.values()) {
-      tensors.emplace_back(name, tensor.contiguous().clone());
-      mesh.all.broadcast(tensors.back().second);
+    stages = begin_in_pieces();
+  } else {
+    std::map<std::string, NamedTensors> received;  // all of it before any is taken, which changes the others
+    for (const Part& part : parts()) {
+      if (part.own || mesh.all.size() == 1) continue;
+      NamedTensors& tensors = received[part.file];
+      for (const auto& [name, tensor] : part.values()) {
+        tensors.emplace_back(name, tensor.contiguous().clone());
+        mesh.all.broadcast(tensors.back().second);
+      }
     }
+    stages = divide();
+    for (const Part& part : parts()) {
+      const auto found = received.find(part.file);
+      if (found == received.end()) continue;
+      const NamedTensors& tensors = found->second;
+      part.take(division && !part.whole ? pieces_of(tensors, model.parameters(), *division) : tensors, "rank 0");
+    }
+    if (shards) shards->cut();
   }
-  std::optional<Stages> stages = divide();
-  for (const Part& part : parts()) {
-    const auto found = received.find(part.file);
-    if (found == received.end()) continue;
-    const NamedTensors& tensors = found->second;
-    part.take(division && !part.whole ? pieces_of(tensors, model.parameters(), *division) : tensors, "rank 0");
-  }
-  if (shards) shards->cut();
-  received.clear();
   optimizer->share(mesh.data);
   if (mesh.all.size() > 1) ops::return_tensor_memory();  // the whole state is not needed again
   take_state(Json::parse(mesh.all.broadcast(state_document().dump())), "rank 0");
   return stages;
 }
 
-void Trainer::Implementation::share_pieces() {
+std::optional<Stages> Trainer::Implementation::begin_in_pieces() {
+  const NamedTensors whole_state = optimizer->state();  // without memory
+  std::optional<Stages> stages = divide();
   const at::NoGradGuard no_graph;
-  divide();
-  if (!shards) throw Error("a model without memory needs several processes that keep pieces of it");
-  shards->cut();
+  if (shards) shards->cut();
   const bool resumes = mesh.all.any(!beginning.empty());
-  if (!resumes) model.initialize(static_cast<uint64_t>(config.seed), *shards);
+  if (!resumes) initialize_pieces();
   for (const Part& part : parts()) {
     if (!resumes || part.own) continue;
     std::optional<SafetensorsReader> file;
     if (mesh.all.rank() == 0) file.emplace(beginning / part.file);
     NamedTensors pieces;
-    for (const auto& [name, piece] : part.values()) {
-      const std::optional<size_t> owner = parameter_of(name, model.parameters());
-      const bool cut = owner && piece.sizes() == shards->own().all()[*owner].value.sizes();
-      const Tensor whole = at::empty(cut ? model.parameters().all()[*owner].value.sizes() : piece.sizes(),
-                                     piece.options().requires_grad(false));
+    const Parameters& held = held_by(part.pieces);
+    for (const auto& [name, value] : part.whole ? whole_state : part.values()) {
+      const std::optional<size_t> owner = part.whole ? std::nullopt : parameter_of(name, model.parameters());
+      const bool cut = owner && value.sizes() == held.all()[*owner].value.sizes();
+      const Tensor whole = at::empty(cut ? at::IntArrayRef(whole_sizes(*owner)) : value.sizes(),
+                                     held.options().dtype(value.scalar_type()));
       if (file) load_tensor({{name, file->read(name)}}, name, whole, (beginning / part.file).string());
       mesh.all.broadcast(whole);
-      piece.copy_(cut ? shards->piece(*owner, whole)
-                      : whole);  // mostly where it belongs, so that `take` copies nothing
-      pieces.emplace_back(name, piece);
+      // Where it belongs, mostly, so that `take` copies nothing.
+      if (!part.whole) value.copy_(cut ? piece_of(*owner, whole, part.pieces) : whole);
+      pieces.emplace_back(name, part.whole ? whole : value);
     }
     part.take(pieces, "rank 0");
   }
-  ops::return_tensor_memory();
-  take_state(Json::parse(mesh.all.broadcast(state_document().dump())), "rank 0");
+  return stages;
+}
+
+void Trainer::Implementation::initialize_pieces() {
+  const std::function<void(const Parameter&)> fill = model.initializer(static_cast<uint64_t>(config.seed));
+  const Parameters& held = held_by(cuts_values());
+  parallel_items(std::ssize(held.all()), [&](int64_t item) {
+    const at::NoGradGuard no_graph;  // grad mode is per thread
+    const auto i = static_cast<size_t>(item);
+    const Tensor& piece = held.all()[i].value;
+    if (piece.numel() == 0) return;
+    Parameter whole = model.parameters().all()[i];
+    whole.value = at::empty(whole_sizes(i), held.options());
+    fill(whole);
+    piece.copy_(piece_of(i, whole.value, cuts_values()));
+  });
+}
+
+const Parameters& Trainer::Implementation::held_by(bool pieces) const {
+  return pieces ? shards->own() : model.parameters();
+}
+
+std::vector<int64_t> Trainer::Implementation::whole_sizes(size_t parameter) const {
+  return division ? division->whole_sizes(parameter) : model.parameters().all()[parameter].value.sizes().vec();
+}
+
+Tensor Trainer::Implementation::piece_of(size_t parameter, const Tensor& whole, bool pieces) const {
+  const Tensor piece = division ? division->piece(parameter, whole) : whole;
+  return pieces ? shards->piece(parameter, piece) : piece;
 }
 
 Tensor Trainer::Implementation::whole_of(const Part& part, const std::string& name, const Tensor& piece) const {
@@ -137,7 +166,8 @@ Tensor Trainer::Implementation::whole_of(const Part& part, const std::string& na
 
 std::optional<Stages> Trainer::Implementation::divide() {
   const bool divides = mesh.tensor.size() > 1 || mesh.pipeline.size() > 1;
-  const bool cut = mesh.data.size() > 1 && (config.shard == "gradients" || config.shard == "parameters");
+  const bool cuts_parameters = config.shard == "parameters";
+  const bool cut = mesh.data.size() > 1 && (config.shard == "gradients" || cuts_parameters);
   std::optional<Stages> stages;
   if (!divides && !cut) return stages;
   if (divides) division = model.divide(mesh.tensor);
@@ -145,7 +175,8 @@ std::optional<Stages> Trainer::Implementation::divide() {
     stages.emplace(model, mesh.pipeline.size(), config.pipeline_chunks);
     model.keep_stage(*division, mesh.pipeline, *stages);
   }
-  if (cut) shards = model.shard(mesh.data, config.shard == "parameters");
+  if (!(cut && cuts_parameters)) model.allocate();
+  if (cut) shards = model.shard(mesh.data, cuts_parameters);
   optimizer = make_train_optimizer(config, model, division_or_null(), shards.get());
   weights = EvaluatedWeights(model, *optimizer, config.average_decay);
   update_norms = UpdateNorms(model.parameters(), UpdateNorms::kSamples, division_or_null(),

@@ -85,9 +85,9 @@ class Trainer {
   void load(const std::filesystem::path& directory);
 
   /// Trains together with other processes, all of which call this before `run`: takes process 0's parameters, optimizer
-  /// state and progress. A model whose parameters have no memory yet (WithoutMemory) is initialized by train.seed, or
-  /// takes what process 0 has loaded, in pieces; this needs train.shard = "parameters". Throws Error if a stream would
-  /// be divided among several processes.
+  /// state and progress. A model whose parameters have no memory yet (train/begun_model.h) is initialized by
+  /// train.seed, or takes what process 0 has loaded, in pieces. Throws Error if a stream would be divided among several
+  /// processes.
   void join(const Group& group);
 
   /// Makes the model whole in this process if its parameters are cut among several, all of which call this after `run`.

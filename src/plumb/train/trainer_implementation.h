@@ -173,9 +173,15 @@ struct Trainer::Implementation {
   /// Takes rank 0's state, except for what is its own, after dividing the model if processes share its layers. Returns
   /// the stages of the model, if mesh.pipeline has several.
   std::optional<Stages> share();
-  /// The same for a model without memory (train/begun_model.h): one tensor after another, so that no process holds all
-  /// of them.
-  void share_pieces();
+  /// The beginning of that for a model without memory (train/begun_model.h): divides it, then initializes it or reads
+  /// the checkpoint, one tensor after another, so that no process holds all of them.
+  std::optional<Stages> begin_in_pieces();
+  void initialize_pieces();
+  /// What this process holds of the parameters: after the division of the model or, if `pieces`, the pieces of that
+  /// among mesh.data (Part::pieces). The shape of a whole one, and what of such a tensor is held (a view).
+  [[nodiscard]] const Parameters& held_by(bool pieces) const;
+  [[nodiscard]] std::vector<int64_t> whole_sizes(size_t parameter) const;
+  [[nodiscard]] Tensor piece_of(size_t parameter, const Tensor& whole, bool pieces) const;
   /// Of a tensor of this process's pieces: the whole, on rank 0 of mesh.all; anything on the others. Every process with
   /// such a piece calls it.
   [[nodiscard]] Tensor whole_of(const Part& part, const std::string& name, const Tensor& piece) const;

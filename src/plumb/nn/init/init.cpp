@@ -66,15 +66,12 @@ bool in_stack(const Parameter& parameter, StackKind stack) {
 
 bool in_decoder(const Parameter& parameter) { return in_stack(parameter, StackKind::decoder); }
 
-void initialize(const Parameters& parameters, const std::string& kind, const ModelDepth& depth, uint64_t seed,
-                const std::string& encoder) {
-  const Initialization& usual = initializations().at(kind).make;
-  const Initialization& encoders = encoder == "same" ? usual : initializations().at(encoder).make;
-  for (const Parameter& buffer : parameters.buffers()) buffer.value.detach().fill_(buffer.initial);
-  const auto& all = parameters.all();
-  parallel_items(static_cast<int64_t>(all.size()), [&](int64_t i) {
+std::function<void(const Parameter&)> initializer(const std::string& kind, const ModelDepth& depth, uint64_t seed,
+                                                  const std::string& encoder) {
+  const Initialization usual = initializations().at(kind).make;
+  const Initialization encoders = encoder == "same" ? usual : initializations().at(encoder).make;
+  return [usual, encoders, depth, seed](const Parameter& parameter) {
     const at::NoGradGuard no_graph;  // grad mode is per thread
-    const Parameter& parameter = all[static_cast<size_t>(i)];
     const Initialization& chosen = in_stack(parameter, StackKind::encoder) ? encoders : usual;
     const Tensor value = parameter.value.detach();
     Random random(seed, parameter.name);
@@ -115,7 +112,15 @@ void initialize(const Parameters& parameters, const std::string& kind, const Mod
         }
         break;
     }
-  });
+  };
+}
+
+void initialize(const Parameters& parameters, const std::string& kind, const ModelDepth& depth, uint64_t seed,
+                const std::string& encoder) {
+  const std::function<void(const Parameter&)> fill_parameter = initializer(kind, depth, seed, encoder);
+  for (const Parameter& buffer : parameters.buffers()) buffer.value.detach().fill_(buffer.initial);
+  parallel_items(std::ssize(parameters.all()),
+                 [&](int64_t i) { fill_parameter(parameters.all()[static_cast<size_t>(i)]); });
 }
 
 }  // namespace plumb

@@ -28,6 +28,10 @@ Registry<Initialization>& initializations();
 void initialize(const Parameters& parameters, const std::string& kind, const ModelDepth& depth, uint64_t seed,
                 const std::string& encoder = "same");
 
+/// What that does with a parameter; any thread may call it.
+std::function<void(const Parameter&)> initializer(const std::string& kind, const ModelDepth& depth, uint64_t seed,
+                                                  const std::string& encoder = "same");
+
 /// Calls fill(matrix, fan_in, fan_out) for each matrix of the parameter: the parameter itself, or the matrices stacked
 /// in it, such as query, key and value, each with its own fan_out.
 void for_each_matrix(const Parameter& parameter,
