@@ -399,10 +399,12 @@ def compare(arguments):
                 for line in read_lines(arguments.compare / f'samples_{name}.jsonl')]
         metrics = {key: value for key, value in result['results'][name].items() if ',' in key}
         flat = [(a, b) for one, other in zip(theirs, ours, strict=True) for a, b in zip(one, other, strict=True)]
-        furthest = max(largest_difference(a[0], b[0]) for a, b in flat)
+        # Sums in float32, which have seven digits: of more than 100 nats, relative to these.
+        size = [max(1, abs(a[0]) / 100) if isinstance(a[0], float) else 1 for a, _ in flat]
+        furthest = max(largest_difference(a[0], b[0]) / unit for (a, b), unit in zip(flat, size))
         greedy = sum(a[1:] != b[1:] for a, b in flat)
-        print(f'{name}: {len(flat)} requests, log-likelihoods differ by at most {furthest:.1e}, {greedy} in greediness; '
-              f'{seconds:.1f} s')
+        print(f'{name}: {len(flat)} requests, log-likelihoods differ by at most {furthest:.1e} (per 100 nats of larger '
+              f'ones), {greedy} in greediness; {seconds:.1f} s')
         for key, value in metrics.items():
             own = plumb['results'][name][key]
             equal = own == value or (isinstance(value, float) and math.isclose(own, value, rel_tol=1e-5))

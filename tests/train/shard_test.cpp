@@ -118,6 +118,9 @@ TEST_F(ShardedRun, RefusesWhatCannotBeCut) {
     EXPECT_EQ(std::string(refusal(set).what()),
               fmt::format("{} cannot be combined with train.shard = \"{}\"", what, shard));
   };
+  refused(
+      "optimizer", [](RunConfig& run) { run.train.optimizer = "schedule-free-adamw"; },
+      "train.optimizer = \"schedule-free-adamw\", which averages the weights,");
   for (const char* shard : {"gradients", "parameters"}) {
     for (const char* optimizer : {"adafactor", "lamb", "muon", "soap"}) {
       refused(

@@ -55,7 +55,9 @@ TEST_P(TensorParallel, WithAnAverageOfTheWeightsAndAStateThatIsSharedOut) {
   run_.train.steps = 8;
   run_.train.average_decay = 0.6;
   run_.train.shard = "optimizer";
-  expect_same(trained(from_pieces({4, 2})), trained({}), "4 processes, 2 per layer");
+  const Trained one = trained({});
+  expect_same(trained(from_pieces({4, 2})), one, "4 processes, 2 per layer");
+  expect_goes_on({}, from_pieces({4, 2}), one);
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, TensorParallel, ::testing::ValuesIn(kArchitectures),

@@ -19,8 +19,8 @@ namespace plumb {
 /// calls.
 class ParameterShards final : public LayerSource {
  public:
-  /// Of parameters that are the same in all ranks, and outlive it. Values are cut by `cut`; if they
-  /// have no memory yet (WithoutMemory), `own` is to be filled.
+  /// Of parameters that are the same in all ranks, and outlive it. Values are cut by `cut`; if they have no memory yet
+  /// (WithoutMemory), `own` is to be filled.
   ParameterShards(Parameters& parameters, const Group& group, bool cuts_values);
 
   [[nodiscard]] const Group& group() const { return group_; }

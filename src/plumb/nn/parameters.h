@@ -13,7 +13,7 @@ namespace plumb {
 class Random;
 
 /// While one lives, parameters that this thread declares have shapes but no memory, and there is no flat buffer: they
-/// are filled in pieces (nn/parameter_shards.h).
+/// get memory when the model has been divided.
 class WithoutMemory {
  public:
   explicit WithoutMemory(bool applies = true);
@@ -94,8 +94,8 @@ class Parameters {
   /// value is `initial` from the start and after every initialization; all(), count() and flat() do not include it.
   Tensor add_buffer(const std::string& name, at::IntArrayRef shape, double initial);
 
-  /// Allocates the flat buffer, filled with zeros, and makes all parameters views of it. Call it once, when the model
-  /// is complete.
+  /// Allocates the flat buffer, filled with zeros, and makes all parameters views of it. Call it when the model is
+  /// complete.
   void finish();
 
   [[nodiscard]] const std::vector<Parameter>& all() const { return all_; }
@@ -113,7 +113,8 @@ class Parameters {
 
   /// The buffer, (count()): writing to it writes the parameters.
   [[nodiscard]] const Tensor& flat() const { return flat_; }
-  /// Whether there is that buffer: otherwise, values are there only while they are needed (nn/parameter_shards.h).
+  /// Whether there is that buffer. Otherwise, values have no memory yet (WithoutMemory), or only while they are needed
+  /// (nn/parameter_shards.h).
   [[nodiscard]] bool has_flat() const { return flat_.numel() == count(); }
 
   /// The parameters with these indices and all buffers, sharing their values. There is no flat buffer.

@@ -42,6 +42,7 @@ class ShardedOptimizer final : public Optimizer {
   [[nodiscard]] std::optional<Preconditioning> preconditioning() const override;
   [[nodiscard]] Beginning beginning() const override { return own_->beginning(); }
   [[nodiscard]] bool acts_by_element() const override { return own_->acts_by_element(); }
+  [[nodiscard]] bool averages_weights() const override { return own_->averages_weights(); }
 
  private:
   void update(const OptimizerStep& step) override;

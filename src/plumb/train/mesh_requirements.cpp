@@ -40,16 +40,21 @@ void require_divisible_run(const TrainConfig& config, const Model& model, const 
   }
 }
 
-/// Throws Error if the configuration has something that a run whose gradients or parameters are cut cannot have.
+/// Throws Error if the configuration has something that a run whose optimizer's state, gradients or parameters are cut
+/// cannot have.
 void require_cuttable_run(const TrainConfig& config, const Model& model, const Optimizer& optimizer,
                           const WatchConfig& watch) {
-  const bool parameters = config.shard == "parameters";
-  if (config.shard != "gradients" && !parameters) return;
+  if (config.shard == "none") return;
   const auto refuse = [&](bool found, const std::string& what, const std::string& instead) {
     if (!found) return;
     throw Error(fmt::format("{} cannot be combined with train.shard = \"{}\"", what, config.shard),
                 instead + ", or choose another train.shard");
   };
+  refuse(optimizer.averages_weights(),
+         fmt::format("train.optimizer = \"{}\", which averages the weights,", config.optimizer),
+         "choose another one, such as adamw");
+  if (config.shard == "optimizer") return;
+  const bool parameters = config.shard == "parameters";
   refuse(config.pipeline_parallel > 1, fmt::format("train.pipeline_parallel = {}", config.pipeline_parallel),
          "set it to 1");
   refuse(config.clip_block > 0, fmt::format("train.clip_block = {}", config.clip_block), "set it to 0");
@@ -59,9 +64,6 @@ void require_cuttable_run(const TrainConfig& config, const Model& model, const O
   refuse(!optimizer.acts_by_element(),
          fmt::format("train.optimizer = \"{}\", which updates each matrix as a whole,", config.optimizer),
          "choose one that updates each element by itself, such as adamw");
-  refuse(optimizer.averages_weights(),
-         fmt::format("train.optimizer = \"{}\", which averages the weights,", config.optimizer),
-         "choose another one, such as adamw");
   refuse(!watch.every.is_zero(), "[watch]", "leave it out");
   refuse(parameters && config.average_decay > 0, fmt::format("train.average_decay = {}", config.average_decay),
          "set it to 0");

@@ -16,7 +16,7 @@ namespace plumb {
 /// does.
 void require_divisible_run(const TrainConfig& config, const Model& model, const WatchConfig& watch);
 
-/// The same for a run whose gradients or parameters are cut (train.shard).
+/// The same for a run whose optimizer's state, gradients or parameters are cut (train.shard).
 void require_cuttable_run(const TrainConfig& config, const Model& model, const Optimizer& optimizer,
                           const WatchConfig& watch);
 

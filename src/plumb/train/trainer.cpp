@@ -26,7 +26,7 @@ std::vector<Trainer::Implementation::Part> Trainer::Implementation::parts() {
     load_parameters(held ? shards->own() : model.parameters(), tensors, origin);
   };
   if (weights.differ()) {
-    all.push_back({.file = "trained.safetensors", .values = [this] { return weights.trained(); }});
+    all.push_back({.file = "trained.safetensors", .moves = true, .values = [this] { return weights.trained(); }});
     all.back().take = [this](const NamedTensors& tensors, const std::string& origin) {
       weights.load_trained(tensors, origin);
     };
@@ -103,6 +103,8 @@ std::optional<Stages> Trainer::Implementation::share() {
 std::optional<Stages> Trainer::Implementation::begin_in_pieces() {
   const NamedTensors whole_state = optimizer->state();  // without memory
   std::optional<Stages> stages = divide();
+  if (!model.parameters().has_flat() && !cuts_values())
+    throw Error("a model without memory needs several processes that divide it");
   const at::NoGradGuard no_graph;
   if (shards) shards->cut();
   const bool resumes = mesh.all.any(!beginning.empty());
@@ -120,9 +122,13 @@ std::optional<Stages> Trainer::Implementation::begin_in_pieces() {
                                      held.options().dtype(value.scalar_type()));
       if (file) load_tensor({{name, file->read(name)}}, name, whole, (beginning / part.file).string());
       mesh.all.broadcast(whole);
-      // Where it belongs, mostly, so that `take` copies nothing.
-      if (!part.whole) value.copy_(cut ? piece_of(*owner, whole, part.pieces) : whole);
-      pieces.emplace_back(name, part.whole ? whole : value);
+      const Tensor piece = cut ? piece_of(*owner, whole, part.pieces) : whole;
+      if (part.whole || part.moves) {
+        pieces.emplace_back(name, piece.clone());
+      } else {
+        value.copy_(piece);  // where it belongs, mostly, so that `take` copies nothing
+        pieces.emplace_back(name, value);
+      }
     }
     part.take(pieces, "rank 0");
   }

@@ -80,7 +80,8 @@ class Trainer {
   /// Write and read a directory with model.safetensors (the evaluated weights), optimizer.safetensors and state.json;
   /// if the trained weights differ, trained.safetensors; if the watches have a state, watch.safetensors, which may be
   /// absent when reading; within an epoch of a stream, carried.safetensors, the state for the next step. `load` throws
-  /// Error if a file is missing or damaged, or does not fit the model, the optimizer or the batch plan.
+  /// Error if a file is missing or damaged, or does not fit the model, the optimizer or the batch plan; of a model
+  /// without memory, it reads state.json only, and `join` the rest.
   void save(const std::filesystem::path& directory) const;
   void load(const std::filesystem::path& directory);
 

@@ -158,6 +158,7 @@ struct Trainer::Implementation {
     bool own = false;     // of this process alone, and may be absent
     bool pieces = false;  // `values` are this process's pieces of what is cut among mesh.data (`shards`)
     bool whole = false;   // `values` are those of all processes that divide the model, on the first of them
+    bool moves = false;   // `take` first keeps elsewhere what an earlier part has put in the place of `values`
     std::function<NamedTensors()> values;
     /// `origin` names them in errors.
     std::function<void(const NamedTensors&, const std::string& origin)> take{};

@@ -91,8 +91,6 @@ std::unique_ptr<Optimizer> make_train_optimizer(const TrainConfig& config, const
   };
   const std::unique_ptr<Optimizer> probed =
       make_optimizer(config.optimizer, of_shapes(parameters, division), config.options);
-  if (config.shard == "optimizer" && probed->averages_weights())
-    throw Error(fmt::format("train.shard = \"optimizer\": the state of {} cannot be sharded", config.optimizer));
   if (division == nullptr || (probed->acts_by_element() && !config.cautious)) return make_shared(parameters);
   return std::make_unique<GatheredOptimizer>(parameters, *division, make_shared);
 }
