@@ -126,9 +126,8 @@ std::optional<InitializationReport> more_measurements(const ProbeArguments& argu
   Progress progress("probe, first steps", models);
   std::vector<InitializationMeasurement> measurements;
   for (int64_t i = 0; i < models; ++i) {
-    const std::unique_ptr<Model> model = subject.make_model(globals.seed + static_cast<uint64_t>(i));
-    static_cast<void>(model->divide(mesh.tensor));
-    measurements.push_back(measure_initialization(*model, subject.batches, options));
+    const DividedModel divided = subject.make_model(globals.seed + static_cast<uint64_t>(i), mesh.tensor);
+    measurements.push_back(measure_initialization(*divided.model, subject.batches, options));
     progress.update(i + 1);
   }
   return mesh.all.rank() == 0 ? std::optional(summarize(measurements)) : std::nullopt;

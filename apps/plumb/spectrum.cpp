@@ -80,8 +80,7 @@ void measure_and_write(const SpectrumArguments& arguments, const Subject& subjec
   options.hessian.graph_memory = static_cast<int64_t>(arguments.graph_gibibytes * (1 << 30));
   options.hessian.group = mesh.data;
   options.seed = globals.seed;
-  const auto model = subject.make_model(globals.seed);
-  const LayerDivision division = model->divide(mesh.tensor);
+  const auto [model, division] = subject.make_model(globals.seed, mesh.tensor);
   if (mesh.tensor.size() > 1) options.hessian.division = &division;
   std::optional<Progress> bar;
   SpectrumProgress progress;

@@ -180,14 +180,10 @@ Facts facts_of(const Subject& subject) {
   return facts;
 }
 
-std::unique_ptr<Model> Subject::make_model(uint64_t seed) const {
-  auto model = plumb::make_model(config, type);
-  if (weights) {
-    load_parameters(model->parameters(), *weights, weights_origin);
-  } else {
-    model->initialize(seed);
-  }
-  return model;
+DividedModel Subject::make_model(uint64_t seed, const Group& layers) const {
+  std::optional<GivenWeights> given;
+  if (weights) given.emplace(GivenWeights{*weights, weights_origin});
+  return make_divided_model(config, type, layers, given, seed);
 }
 
 int64_t Subject::examples() const {

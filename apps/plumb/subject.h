@@ -9,7 +9,7 @@
 
 #include "plumb/base/json.h"
 #include "plumb/io/safetensors.h"
-#include "plumb/model/model.h"
+#include "plumb/model/divided_model.h"
 #include "plumb/parallel/group.h"
 
 namespace plumb::app {
@@ -35,8 +35,8 @@ struct Subject {
   std::vector<Batch> batches;
   at::ScalarType type = at::kFloat;
 
-  /// The model with its weights, or initialized from `seed` if it has none.
-  [[nodiscard]] std::unique_ptr<Model> make_model(uint64_t seed) const;
+  /// The model with its weights, or initialized from `seed` if it has none, divided among the ranks of `layers`.
+  [[nodiscard]] DividedModel make_model(uint64_t seed, const Group& layers) const;
 
   [[nodiscard]] int64_t examples() const;
   [[nodiscard]] int64_t target_tokens() const;

@@ -134,7 +134,9 @@ class FamiliesSearch : public ::testing::Test {
     ++compared_;
     expect_values(*model_in(folder, at::kDouble), values, closeness(read_json(folder / "config.json")));
     expect_values(*model_in(folder, at::kFloat), values, 2e-5);
-    if (values.contains("labels")) EXPECT_EQ(Json(stated_labels(folder)), values["labels"]);
+    if (values.contains("labels")) {
+      EXPECT_EQ(Json(stated_labels(folder)), values["labels"]);
+    }
     const fs::path run = *scratch_ / "run", again = *scratch_ / "again";
     import_model(folder, run);
     for (const bool as_trained : {false, true}) {
@@ -292,7 +294,9 @@ void FamiliesSearch::check_export(const fs::path& place) {
   expect_equal(values_of(*model_in(place / "folder", at::kDouble)), expected,
                closeness(read_json(place / "folder" / "config.json")));
   expect_equal(values_of(*load_model(place / "run")), expected, 2e-5);
-  if (answer.contains("labels")) EXPECT_EQ(Json(stated_labels(place / "folder")), answer["labels"]);
+  if (answer.contains("labels")) {
+    EXPECT_EQ(Json(stated_labels(place / "folder")), answer["labels"]);
+  }
 }
 
 TEST_F(FamiliesSearch, AgreesWithTransformers) {

@@ -8,6 +8,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
+#include "plumb/model/divided_model.h"
 #include "plumb/model/kind.h"
 
 namespace plumb {
@@ -235,19 +236,17 @@ ProbeReport summarize(const ModelConfig& config, const std::vector<Measurement>&
 ProbeReport probe(const ModelConfig& config, const std::optional<NamedTensors>& weights,
                   const std::vector<Batch>& batches, const ProbeOptions& options) {
   std::vector<Measurement> measurements;
-  const auto measure_next = [&](const std::function<void(Model&)>& fill) {
-    const std::unique_ptr<Model> model = make_model(config, options.type);
-    fill(*model);
-    const LayerDivision division = model->divide(options.layers);
+  const auto measure_next = [&](const std::optional<GivenWeights>& given, uint64_t seed) {
+    const auto [model, division] = make_divided_model(config, options.type, options.layers, given, seed);
     measurements.push_back(measure(*model, batches, options.label_smoothing, options.loss, options.group,
                                    options.layers.size() > 1 ? &division : nullptr));
   };
   if (weights) {
-    measure_next([&](Model& model) { load_parameters(model.parameters(), *weights, options.weights_origin); });
+    measure_next(GivenWeights{*weights, options.weights_origin}, 0);
   } else {
     Progress progress("probe", std::ssize(options.seeds));
     for (const uint64_t seed : options.seeds) {
-      measure_next([&](Model& model) { model.initialize(seed); });
+      measure_next(std::nullopt, seed);
       progress.update(std::ssize(measurements));
     }
   }

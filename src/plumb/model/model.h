@@ -1,6 +1,7 @@
 // The interface that training and measurements use for models of any kind.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>

@@ -6,8 +6,8 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/json_fields.h"
-#include "plumb/base/parallel.h"
 #include "plumb/base/progress.h"
+#include "plumb/nn/init/init.h"
 #include "plumb/ops/memory.h"
 #include "plumb/optim/divided_state.h"
 #include "plumb/optim/parameter_set.h"
@@ -108,7 +108,12 @@ std::optional<Stages> Trainer::Implementation::begin_in_pieces() {
   const at::NoGradGuard no_graph;
   if (shards) shards->cut();
   const bool resumes = mesh.all.any(!beginning.empty());
-  if (!resumes) initialize_pieces();
+  if (!resumes) {
+    initialize_pieces(
+        held_by(cuts_values()), model.initializer(static_cast<uint64_t>(config.seed)),
+        [&](size_t i) { return whole_sizes(i); },
+        [&](size_t i, const Tensor& whole) { return piece_of(i, whole, cuts_values()); });
+  }
   for (const Part& part : parts()) {
     if (!resumes || part.own) continue;
     std::optional<SafetensorsReader> file;
@@ -133,21 +138,6 @@ std::optional<Stages> Trainer::Implementation::begin_in_pieces() {
     part.take(pieces, "rank 0");
   }
   return stages;
-}
-
-void Trainer::Implementation::initialize_pieces() {
-  const std::function<void(const Parameter&)> fill = model.initializer(static_cast<uint64_t>(config.seed));
-  const Parameters& held = held_by(cuts_values());
-  parallel_items(std::ssize(held.all()), [&](int64_t item) {
-    const at::NoGradGuard no_graph;  // grad mode is per thread
-    const auto i = static_cast<size_t>(item);
-    const Tensor& piece = held.all()[i].value;
-    if (piece.numel() == 0) return;
-    Parameter whole = model.parameters().all()[i];
-    whole.value = at::empty(whole_sizes(i), held.options());
-    fill(whole);
-    piece.copy_(piece_of(i, whole.value, cuts_values()));
-  });
 }
 
 const Parameters& Trainer::Implementation::held_by(bool pieces) const {

@@ -177,7 +177,6 @@ struct Trainer::Implementation {
   /// The beginning of that for a model without memory (train/begun_model.h): divides it, then initializes it or reads
   /// the checkpoint, one tensor after another, so that no process holds all of them.
   std::optional<Stages> begin_in_pieces();
-  void initialize_pieces();
   /// What this process holds of the parameters: after the division of the model or, if `pieces`, the pieces of that
   /// among mesh.data (Part::pieces). The shape of a whole one, and what of such a tensor is held (a view).
   [[nodiscard]] const Parameters& held_by(bool pieces) const;

@@ -33,19 +33,17 @@ VectorSpace DividedVectors::space(const std::vector<size_t>& places) const {
   VectorSpace space(size(places));
   if (division_ == nullptr) return space;
   space.sum_of_parts = [group = division_->group()](const std::vector<double>& parts) { return group.sums(parts); };
-  space.part = [self = *this, places](const Tensor& whole) { return self.part(whole, places); };
+  space.part = [self = *this, places](const auto& next) { return self.part(next, places); };
   return space;
 }
 
-Tensor DividedVectors::part(const Tensor& whole, const std::vector<size_t>& places) const {
-  if (division_ == nullptr) return whole;
+Tensor DividedVectors::part(const std::function<Tensor(int64_t)>& next, const std::vector<size_t>& places) const {
+  if (division_ == nullptr) return next(size(places));
   std::vector<Tensor> pieces;
-  int64_t begin = 0;
   for (const size_t place : places) {
     const std::vector<int64_t>& sizes = division_->whole_sizes(place);
-    const int64_t count = c10::multiply_integers(sizes);
-    if (keeps(place)) pieces.push_back(division_->piece(place, whole.narrow(0, begin, count).view(sizes)));
-    begin += count;
+    const Tensor whole = next(c10::multiply_integers(sizes)).view(sizes);
+    if (keeps(place)) pieces.push_back(division_->piece(place, whole));
   }
   return all_of(pieces, parameters_.options());
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "plumb/analysis/curvature/spectrum.h"
@@ -24,8 +25,8 @@ class DividedVectors {
   /// Of whole vectors and their parts. It outlives this object, but not what that refers to.
   [[nodiscard]] VectorSpace space(const std::vector<size_t>& places) const;
 
-  /// This process's part of a whole vector.
-  [[nodiscard]] Tensor part(const Tensor& whole, const std::vector<size_t>& places) const;
+  /// This process's part of a whole vector, whose next elements `next` returns.
+  [[nodiscard]] Tensor part(const std::function<Tensor(int64_t count)>& next, const std::vector<size_t>& places) const;
 
   /// The elements for this process's parameters, given its part. Every process calls it.
   [[nodiscard]] Tensor elements(const Tensor& part, const std::vector<size_t>& places) const;

@@ -97,18 +97,25 @@ Ritz ritz(const Tridiagonal& tridiagonal) {
 }
 
 Tensor random_probe(int64_t n, const at::TensorOptions& type, uint64_t seed, int64_t index) {
-  Tensor probe = at::empty({n}, type.device(at::kCPU));
-  Random random(seed, stream_of("curvature") + static_cast<uint64_t>(index));
-  ops::dispatch(probe, [&]<typename T>() {
-    T* out = probe.data_ptr<T>();
-    const T size = static_cast<T>(1 / std::sqrt(static_cast<double>(n)));
-    uint32_t bits = 0;
-    for (int64_t i = 0; i < n; ++i, bits >>= 1) {
-      if (i % 32 == 0) bits = random.next();
-      out[i] = (bits & 1) != 0 ? size : -size;
+  return RandomProbe(n, type, seed, index).next(n);
+}
+
+RandomProbe::RandomProbe(int64_t n, const at::TensorOptions& type, uint64_t seed, int64_t index)
+    : type_(type),
+      random_(seed, stream_of("curvature") + static_cast<uint64_t>(index)),
+      size_(1 / std::sqrt(static_cast<double>(n))) {}
+
+Tensor RandomProbe::next(int64_t count) {
+  const Tensor elements = at::empty({count}, type_.device(at::kCPU));
+  ops::dispatch(elements, [&]<typename T>() {
+    T* out = elements.data_ptr<T>();
+    const T size = static_cast<T>(size_);
+    for (int64_t i = 0; i < count; ++i, bits_ >>= 1) {
+      if (drawn_++ % 32 == 0) bits_ = random_.next();
+      out[i] = (bits_ & 1) != 0 ? size : -size;
     }
   });
-  return probe.to(type.device());
+  return elements.to(type_.device());
 }
 
 }  // namespace plumb

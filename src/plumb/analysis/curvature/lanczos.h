@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "plumb/analysis/curvature/basis.h"
+#include "plumb/base/random.h"
 #include "plumb/ops/torch.h"
 
 namespace plumb {
@@ -81,5 +82,20 @@ Ritz ritz(const Tridiagonal& tridiagonal);
 /// vectors with independent elements, E vvᵀ = I/n, so that n·vᵀf(A)v is an unbiased estimate of tr f(A); random signs
 /// give the trace the smallest variance (Hutchinson 1990).
 Tensor random_probe(int64_t n, const at::TensorOptions& type, uint64_t seed, int64_t index);
+
+/// Its elements, one piece after another.
+class RandomProbe {
+ public:
+  RandomProbe(int64_t n, const at::TensorOptions& type, uint64_t seed, int64_t index);
+  /// The next `count` of them.
+  Tensor next(int64_t count);
+
+ private:
+  at::TensorOptions type_;
+  Random random_;
+  double size_;  // of each
+  int64_t drawn_ = 0;
+  uint32_t bits_ = 0;  // the signs of the next 32 − drawn_ % 32
+};
 
 }  // namespace plumb

@@ -74,8 +74,9 @@ Lanczos make_lanczos(const VectorSpace& space, const at::TensorOptions& type, co
   lanczos_options.steps = options.steps;
   lanczos_options.tolerance = options.tolerance;
   lanczos_options.basis_directory = options.basis_directory;
-  const Tensor whole = random_probe(space.size, type, options.seed, probe);
-  return {space.part ? space.part(whole) : whole, lanczos_options};
+  RandomProbe start(space.size, type, options.seed, probe);
+  return {space.part ? space.part([&](int64_t count) { return start.next(count); }) : start.next(space.size),
+          lanczos_options};
 }
 
 /// Runs Lanczos processes to completion, one step of each at a time; on_step(steps done, the first process still

@@ -41,7 +41,8 @@ struct VectorSpace {
 
   int64_t size;               // elements
   SumOfParts sum_of_parts{};  // if several processes, each with a part of every vector, call the measurement together;
-  std::function<Tensor(const Tensor& whole)> part{};  // then also this one's part of a whole vector
+  /// Then also this one's part of a whole vector, whose next elements `next` returns.
+  std::function<Tensor(const std::function<Tensor(int64_t count)>& next)> part{};
 };
 
 /// (products done, products planned, what is known so far).

@@ -1,6 +1,7 @@
 #include "plumb/nn/init/init.h"
 
 #include <cmath>
+#include <utility>
 
 #include "plumb/base/parallel.h"
 #include "plumb/ops/dispatch.h"
@@ -66,8 +67,7 @@ bool in_stack(const Parameter& parameter, StackKind stack) {
 
 bool in_decoder(const Parameter& parameter) { return in_stack(parameter, StackKind::decoder); }
 
-std::function<void(const Parameter&)> initializer(const std::string& kind, const ModelDepth& depth, uint64_t seed,
-                                                  const std::string& encoder) {
+Initializer initializer(const std::string& kind, const ModelDepth& depth, uint64_t seed, const std::string& encoder) {
   const Initialization usual = initializations().at(kind).make;
   const Initialization encoders = encoder == "same" ? usual : initializations().at(encoder).make;
   return [usual, encoders, depth, seed](const Parameter& parameter) {
@@ -117,10 +117,25 @@ std::function<void(const Parameter&)> initializer(const std::string& kind, const
 
 void initialize(const Parameters& parameters, const std::string& kind, const ModelDepth& depth, uint64_t seed,
                 const std::string& encoder) {
-  const std::function<void(const Parameter&)> fill_parameter = initializer(kind, depth, seed, encoder);
+  const Initializer fill_parameter = initializer(kind, depth, seed, encoder);
   for (const Parameter& buffer : parameters.buffers()) buffer.value.detach().fill_(buffer.initial);
   parallel_items(std::ssize(parameters.all()),
                  [&](int64_t i) { fill_parameter(parameters.all()[static_cast<size_t>(i)]); });
+}
+
+void initialize_pieces(const Parameters& pieces, const Initializer& fill_parameter,
+                       const std::function<std::vector<int64_t>(size_t)>& whole_sizes,
+                       const std::function<Tensor(size_t, const Tensor&)>& piece_of) {
+  parallel_items(std::ssize(pieces.all()), [&](int64_t item) {
+    const at::NoGradGuard no_graph;  // grad mode is per thread
+    const auto i = static_cast<size_t>(item);
+    Parameter parameter = pieces.all()[i];
+    const Tensor piece = std::exchange(parameter.value, Tensor());
+    if (piece.numel() == 0) return;
+    parameter.value = at::empty(whole_sizes(i), pieces.options());
+    fill_parameter(parameter);
+    piece.copy_(piece_of(i, parameter.value));
+  });
 }
 
 }  // namespace plumb

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "plumb/base/random.h"
 #include "plumb/base/registry.h"
@@ -29,8 +30,15 @@ void initialize(const Parameters& parameters, const std::string& kind, const Mod
                 const std::string& encoder = "same");
 
 /// What that does with a parameter; any thread may call it.
-std::function<void(const Parameter&)> initializer(const std::string& kind, const ModelDepth& depth, uint64_t seed,
-                                                  const std::string& encoder = "same");
+using Initializer = std::function<void(const Parameter&)>;
+Initializer initializer(const std::string& kind, const ModelDepth& depth, uint64_t seed,
+                        const std::string& encoder = "same");
+
+/// Initializes a process's pieces of parameters: each is filled whole, in the shape `whole_sizes`, by one thread, and
+/// its piece kept.
+void initialize_pieces(const Parameters& pieces, const Initializer& fill,
+                       const std::function<std::vector<int64_t>(size_t parameter)>& whole_sizes,
+                       const std::function<Tensor(size_t parameter, const Tensor& whole)>& piece_of);
 
 /// Calls fill(matrix, fan_in, fan_out) for each matrix of the parameter: the parameter itself, or the matrices stacked
 /// in it, such as query, key and value, each with its own fan_out.

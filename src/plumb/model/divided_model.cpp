@@ -1,0 +1,56 @@
+#include "plumb/model/divided_model.h"
+
+#include <utility>
+
+#include "plumb/nn/init/init.h"
+#include "plumb/ops/device.h"
+
+namespace plumb {
+namespace {
+
+/// Of the given weights.
+NamedTensors pieces_of(const NamedTensors& weights, const Parameters& parameters, const LayerDivision& division) {
+  NamedTensors pieces;
+  for (const auto& [name, tensor] : weights) {
+    const Parameter* found = parameters.find(name);
+    const auto piece = [&] { return division.piece(static_cast<size_t>(found - parameters.all().data()), tensor); };
+    pieces.emplace_back(name, found == nullptr ? tensor : piece());
+  }
+  return pieces;
+}
+
+}  // namespace
+
+DividedModel make_divided_model(const ModelConfig& config, at::ScalarType type, const Group& layers,
+                                const std::optional<GivenWeights>& weights, uint64_t seed) {
+  if (layers.size() > 1 && ops::default_device().is_cpu()) {
+    const auto without_memory = [&] {
+      const WithoutMemory none;
+      return make_model(config, type);
+    };
+    std::unique_ptr<Model> model = without_memory();
+    if (weights || model->initializes_separately()) {
+      LayerDivision division = model->divide(layers);
+      model->allocate();
+      const Parameters& pieces = model->parameters();
+      if (weights) {
+        load_parameters(pieces, pieces_of(weights->tensors, pieces, division), weights->origin);
+      } else {
+        initialize_pieces(
+            pieces, model->initializer(seed), [&](size_t i) { return division.whole_sizes(i); },
+            [&](size_t i, const Tensor& whole) { return division.piece(i, whole); });
+      }
+      return {std::move(model), std::move(division)};
+    }
+  }
+  std::unique_ptr<Model> model = make_model(config, type);
+  if (weights) {
+    load_parameters(model->parameters(), weights->tensors, weights->origin);
+  } else {
+    model->initialize(seed);
+  }
+  LayerDivision division = model->divide(layers);
+  return {std::move(model), std::move(division)};
+}
+
+}  // namespace plumb
