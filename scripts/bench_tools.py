@@ -20,6 +20,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 from collections.abc import Callable
 
@@ -135,8 +136,9 @@ def table(measured: list[Work], python: str, threads: int, rounds: int) -> str:
     packages = [*PACKAGES, 'torch']
     found = subprocess.run([python, '-c', asked, *packages], check=True, stdout=subprocess.PIPE, text=True).stdout
     versions = ', '.join(' '.join(pair) for pair in zip(packages, found.split()))
-    rows = [f'Machine: {machine.sentence(machine.describe())}; {threads} threads, medians of {rounds} '
-            f'round{"" if rounds == 1 else "s"}. Peers: {versions}.', '',
+    conditions = (f'Machine: {machine.sentence(machine.describe())}; {threads} threads, medians of {rounds} '
+                  f'round{"" if rounds == 1 else "s"}. Peers: {versions}.')
+    rows = [textwrap.fill(conditions, 126), '',
             '| work | Plumb | peer | times as fast |', '| --- | --- | --- | --- |']
     for work in measured:
         own, other = statistics.median(work.seconds['plumb']), statistics.median(work.seconds['peer'])
