@@ -44,10 +44,11 @@ def run_race(race: Race, plumb: Plumb, python: pathlib.Path | None, threads: int
             peer.close()
 
 
-def start_seconds(program: str) -> float:
-    """The duration of a command that loads the whole program and computes nothing."""
+def start_seconds(program: str, verb: str) -> float:
+    """The duration of `plumb VERB`: `list` is answered from the manual; `plan` loads all libraries, and then finds that
+    it was given nothing to plan."""
     begin = time.perf_counter()
-    subprocess.run([program, 'list'], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([program, verb], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return time.perf_counter() - begin
 
 
@@ -59,8 +60,9 @@ def write_page(path: pathlib.Path, text: str) -> None:
     path.write_text(f'{before}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}', encoding='utf-8')
 
 
-def write_json(path: pathlib.Path, measured: list[Race], starts: list[float], threads: int, absent: str) -> None:
-    document = {'schema': 'plumb.bench-table/2', 'machine': machine.describe(), 'threads': threads,
+def write_json(path: pathlib.Path, measured: list[Race], starts: dict[str, list[float]], threads: int,
+               absent: str) -> None:
+    document = {'schema': 'plumb.bench-table/3', 'machine': machine.describe(), 'threads': threads,
                 'peers_absent': absent, 'start_seconds': starts,
                 'races': [{'title': race.title, 'commands': [race.command(p) for p in race.precisions],
                            'peer': race.description, 'plumb': race.plumb, 'peers': race.peers} for race in measured]}
@@ -103,7 +105,7 @@ def main() -> None:
     listed = races(options.tiny, options.data, options.llm_c if python else None)
     measured = [race for race in listed if not options.only or race.verb in options.only]
     plumb = Plumb(options.plumb, options.threads)
-    starts = [start_seconds(options.plumb) for _ in range(options.rounds)]
+    starts = {verb: [start_seconds(options.plumb, verb) for _ in range(options.rounds)] for verb in ('list', 'plan')}
     for race in list(measured):
         if race.packages and not (python and environment.has(python, race.packages)):
             reason = f'needs {" and ".join(race.packages)} in {options.peers}' if python else 'no peers'

@@ -171,7 +171,7 @@ def agreements(races: list[Race]) -> str:
     return ', '.join(f'{100 * share:.1f}% ({name.removeprefix("float32, ")})' for name, share in found.items())
 
 
-def text(races: list[Race], starts: list[float], machine: str, absent: str, threads: int) -> str:
+def text(races: list[Race], starts: dict[str, list[float]], machine: str, absent: str, threads: int) -> str:
     """The whole table as text. `absent`: the reason why there are no peers, or empty."""
     results = [result for race in races for ours in race.plumb.values() for result in ours]
     ceilings = [result['ceiling_gflops'] for result in results if 'ceiling_gflops' in result]
@@ -190,5 +190,6 @@ def text(races: list[Race], starts: list[float], machine: str, absent: str, thre
     lines += ['', *HEADER]
     for race in races:
         lines.extend(ROWS[race.verb](race))
-    lines.append(row('start of the program', 'plumb list', seconds(statistics.median(starts))))
+    for verb, what in (('list', 'answered from the manual'), ('plan', 'with all libraries')):
+        lines.append(row(f'start of the program, {what}', f'plumb {verb}', seconds(statistics.median(starts[verb]))))
     return '\n'.join(lines)
