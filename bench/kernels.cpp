@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "plumb/base/random.h"
+#include "plumb/ops/kernels/activation.h"
 #include "plumb/ops/kernels/attention.h"
 #include "plumb/ops/kernels/cross_entropy.h"
 #include "plumb/ops/kernels/dropout.h"
@@ -180,6 +181,24 @@ void add_dropout(benchmark::State& state) {
   });
 }
 BENCHMARK(add_dropout);
+
+void gelu(benchmark::State& state) {
+  const auto x = values(kTokens * kWidth);
+  std::vector<float> y(x.size());
+  time_floats(state, 2 * kTokens * kWidth, [&] {
+    kernels::logistic_gate<float>({1.6, 0.04}, x.data(), y.data(), 0, kTokens * kWidth);
+  });
+}
+BENCHMARK(gelu);
+
+void gelu_backward(benchmark::State& state) {
+  const auto x = values(kTokens * kWidth), dy = values(kTokens * kWidth);
+  std::vector<float> dx(x.size());
+  time_floats(state, 3 * kTokens * kWidth, [&] {
+    kernels::logistic_gate_backward<float>({1.6, 0.04}, dy.data(), x.data(), dx.data(), 0, kTokens * kWidth);
+  });
+}
+BENCHMARK(gelu_backward);
 
 void add_bias_relu(benchmark::State& state) {
   auto x = values(kTokens * kWidth);

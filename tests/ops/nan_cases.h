@@ -11,6 +11,7 @@
 
 #include "plumb/base/contains.h"
 #include "plumb/base/error.h"
+#include "plumb/ops/activation.h"
 #include "plumb/ops/attention.h"
 #include "plumb/ops/cross_entropy.h"
 #include "plumb/ops/dropout.h"
@@ -298,6 +299,10 @@ inline std::vector<NanCase> others() {
                  [=] {
                    return Tensors{rows()[0], rows()[1]};
                  }});
+  all.push_back(
+      {"SiLU", [](const Tensors& x) { return Tensors{ops::silu(x[0])}; }, [=] { return Tensors{rows()[0]}; }});
+  all.push_back({"GELU's approximation", [](const Tensors& x) { return Tensors{ops::gelu_tanh(x[0])}; },
+                 [=] { return Tensors{rows()[0]}; }});
   all.push_back({"dropout",
                  [](const Tensors& x) {
                    return Tensors{ops::dropout(x[0], 0.3, {7, 9})};

@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdlib>
+#include <functional>
 #include <limits>
 
 #include "ops/kernels/kernel_check.h"
+#include "plumb/ops/kernels/activation.h"
 #include "plumb/ops/kernels/dropout.h"
 #include "plumb/ops/kernels/elementwise.h"
 #include "plumb/ops/kernels/gram_schmidt.h"
@@ -41,6 +44,47 @@ TYPED_TEST(PassKernels, BiasAndRelu) {
       kernels::relu_backward<T>(dy.data_ptr<T>(), x.data_ptr<T>(), dx.data(), width, 3 * width);
       EXPECT_TRUE((*dx).narrow(0, 1, 2).equal((dy * (x > 0)).narrow(0, 1, 2)));
       EXPECT_TRUE(dx.untouched(0) && dx.untouched(3));
+    });
+  }
+}
+
+TYPED_TEST(PassKernels, SiluAndGelu) {
+  using T = TypeParam;
+  using Function = std::function<Tensor(const Tensor&)>;
+  const Function silu = [](const Tensor& x) { return x * x.sigmoid(); };
+  const Function gelu = [](const Tensor& x) {
+    return x / 2 * (1 + (std::sqrt(2 / M_PI) * (x + 0.044715 * x.pow(3))).tanh());
+  };
+  const std::pair<kernels::LogisticGate, Function> cases[] = {{{1, 0}, silu},
+                                                              {{2 * std::sqrt(2 / M_PI), 0.044715}, gelu}};
+  for (const auto& [gate, f] : cases) {
+    for (const int64_t width : kWidths) {
+      const Tensor x = this->values({3, width}, 1, 3.0), dy = this->values({3, width}, 2);
+      const Tensor a = this->values({3, width}, 3), in = this->wide(x).requires_grad_();
+      const Tensor y = f(in), slope = gradients({y.sum()}, {in}, {}, true)[0];
+      const Tensor curvature = gradients({slope.sum()}, {in}, {})[0];
+      this->on_every_instruction_set([&] {
+        Guarded<T> found(x.sizes(), this->kType), dx(x.sizes(), this->kType), ddx(x.sizes(), this->kType);
+        kernels::logistic_gate<T>(gate, x.data_ptr<T>(), found.data(), width, 2 * width);
+        kernels::logistic_gate_backward<T>(gate, dy.data_ptr<T>(), x.data_ptr<T>(), dx.data(), width, 2 * width);
+        kernels::logistic_gate_double_backward<T>(gate, a.data_ptr<T>(), dy.data_ptr<T>(), x.data_ptr<T>(), ddx.data(),
+                                                  width, 2 * width);
+        this->expect_close((*found)[1], y[1]);
+        this->expect_close((*dx)[1], (slope * this->wide(dy))[1]);
+        const Tensor product = (this->wide(a) * this->wide(dy))[1];  // of which the curvature is a small difference
+        this->expect_close((*ddx)[1], curvature[1] * product, product.abs().max().item<double>());
+        for (const Guarded<T>* each : {&found, &dx, &ddx}) EXPECT_TRUE(each->untouched(0) && each->untouched(2));
+      });
+    }
+    // Where the exponential overflows or vanishes.
+    const double far[] = {-1e30, -1e4, -200, -90, 90, 200, 1e4, 1e30};
+    const Tensor x = at::tensor(at::ArrayRef<double>(far), at::kDouble).to(this->kType), ones = at::ones_like(x);
+    this->on_every_instruction_set([&] {
+      Guarded<T> y(x.sizes(), this->kType), dx(x.sizes(), this->kType);
+      kernels::logistic_gate<T>(gate, x.data_ptr<T>(), y.data(), 0, 8);
+      EXPECT_TRUE(at::allclose((*y), x.clamp_min(0), 1e-6, 1e-30)) << *y;
+      kernels::logistic_gate_backward<T>(gate, ones.data_ptr<T>(), x.data_ptr<T>(), dx.data(), 1, 7);
+      EXPECT_TRUE(at::allclose((*dx).narrow(0, 1, 6), (x > 0).to(x.scalar_type()).narrow(0, 1, 6), 1e-6, 1e-30)) << *dx;
     });
   }
 }

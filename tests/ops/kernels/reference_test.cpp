@@ -14,6 +14,7 @@
 #include "ops/derivatives.h"
 #include "ops/lstm_peer.h"
 #include "plumb/base/error.h"
+#include "plumb/ops/activation.h"
 #include "plumb/ops/fused/fused.h"
 #include "plumb/ops/precision.h"
 
@@ -51,6 +52,19 @@ const std::vector<Ragged>& layouts() {
   return all;
 }
 constexpr HeadShape kHeadShapes[] = {{1, 1, 1}, {3, 3, 5}, {4, 2, 8}, {6, 1, 3}};
+
+TEST(Reference, SiluAndGelu) {
+  for (const int64_t width : {1, 37, 1030}) {
+    const Tensors inputs = {random_tensor({40, width}, 1, 2.0)};
+    expect_same([](const Tensors& x) { return ops::silu(x[0]); }, [](const Tensors& x) { return at::silu(x[0]); },
+                inputs);
+    expect_same([](const Tensors& x) { return ops::gelu_tanh(x[0]); },
+                [](const Tensors& x) { return at::gelu(x[0], "tanh"); }, inputs);
+    // Rows that do not lie side by side.
+    expect_same([](const Tensors& x) { return ops::silu(x[0].t()); },
+                [](const Tensors& x) { return at::silu(x[0].t()); }, inputs);
+  }
+}
 
 TEST(Reference, SelfAttention) {
   for (const Ragged& layout : layouts()) {

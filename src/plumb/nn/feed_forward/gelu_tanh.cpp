@@ -1,7 +1,7 @@
 // The tanh approximation of GELU, Hendrycks & Gimpel 2016, arXiv 1606.08415, used by GPT-2 (Radford et al. 2019):
 //   f(x) = W₂·gelu(W₁·x + b₁) + b₂, gelu(x) ≈ x/2·(1 + tanh(√(2/π)·(x + 0.044715·x³))).
 #include "plumb/nn/feed_forward/feed_forward.h"
-#include "plumb/ops/profile.h"
+#include "plumb/ops/activation.h"
 
 namespace plumb {
 namespace {
@@ -11,11 +11,7 @@ class GeluTanh final : public PlainFeedForward {
   using PlainFeedForward::PlainFeedForward;
 
  private:
-  [[nodiscard]] Tensor inner(const Tensor& x, const Linear& first) const override {
-    const Tensor mapped = first(x);
-    const ops::Timed timed("GELU", [&] { return ops::pass_cost(mapped, 2, 3); });
-    return at::gelu(mapped, "tanh");
-  }
+  [[nodiscard]] Tensor inner(const Tensor& x, const Linear& first) const override { return ops::gelu_tanh(first(x)); }
 };
 
 const bool kGeluTanhRegistered =

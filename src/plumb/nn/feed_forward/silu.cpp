@@ -1,6 +1,7 @@
 // SiLU, or Swish with β = 1, Ramachandran et al. 2017, arXiv 1710.05941:  f(x) = W₂·silu(W₁·x + b₁) + b₂,
 // silu(x) = x·σ(x).
 #include "plumb/nn/feed_forward/feed_forward.h"
+#include "plumb/ops/activation.h"
 
 namespace plumb {
 namespace {
@@ -10,7 +11,7 @@ class Silu final : public PlainFeedForward {
   using PlainFeedForward::PlainFeedForward;
 
  private:
-  [[nodiscard]] Tensor inner(const Tensor& x, const Linear& first) const override { return at::silu(first(x)); }
+  [[nodiscard]] Tensor inner(const Tensor& x, const Linear& first) const override { return ops::silu(first(x)); }
 };
 
 const bool kSiluRegistered = feed_forwards().add("silu", "W₂·silu(W₁x + b₁) + b₂, silu(x) = x·σ(x)",

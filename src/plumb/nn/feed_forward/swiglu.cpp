@@ -1,5 +1,6 @@
 // SwiGLU, Shazeer 2020, arXiv 2002.05202:  f(x) = W₂·(silu(W₁·x + b₁) ⊙ (W₃·x + b₃)) + b₂, silu(x) = x·σ(x).
 #include "plumb/nn/feed_forward/feed_forward.h"
+#include "plumb/ops/activation.h"
 
 namespace plumb {
 namespace {
@@ -9,7 +10,7 @@ class SwiGlu final : public GatedFeedForward {
   using GatedFeedForward::GatedFeedForward;
 
  private:
-  [[nodiscard]] Tensor activation(const Tensor& x) const override { return at::silu(x); }
+  [[nodiscard]] Tensor activation(const Tensor& x) const override { return ops::silu(x); }
 };
 
 const bool kSwigluRegistered = feed_forwards().add("swiglu", "W₂·(silu(W₁x + b₁) ⊙ (W₃x + b₃)) + b₂, silu(x) = x·σ(x)",

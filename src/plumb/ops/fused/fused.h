@@ -10,6 +10,7 @@
 #include "plumb/ops/cross_entropy.h"
 #include "plumb/ops/dropout.h"
 #include "plumb/ops/gram_schmidt.h"
+#include "plumb/ops/kernels/activation.h"
 #include "plumb/ops/linear.h"
 #include "plumb/ops/lstm.h"
 #include "plumb/ops/packed_linear.h"
@@ -32,6 +33,9 @@ CrossEntropy cross_entropy(const Tensor& logits, const std::vector<int64_t>& lab
 CrossEntropy linear_cross_entropy(const Tensor& hidden, const Tensor& weight, const Tensor& bias,
                                   const std::vector<int64_t>& labels, const std::vector<double>& weights,
                                   double smoothing, double scale);
+
+/// x·σ(g(x)) with the gate's g (kernels/activation.h): silu() and gelu_tanh().
+Tensor logistic_gate(const Tensor& x, const kernels::LogisticGate& gate);
 
 /// `residual` may be undefined.
 Tensor add_dropout(const Tensor& residual, const Tensor& x, double p, const DropoutKey& key);

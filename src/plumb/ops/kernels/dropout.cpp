@@ -4,67 +4,100 @@
 
 #include <hwy/foreach_target.h>
 // Highway's order of includes: foreach_target.h first.
-#include <hwy/highway.h>
-
-#include <algorithm>
-
-#include "plumb/ops/kernels/element_types.h"
+#include "plumb/ops/kernels/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace plumb::kernels::HWY_NAMESPACE {
 
-constexpr int kBlocks = 16;          // Philox blocks computed side by side, one per lane
-constexpr int kChunk = kBlocks * 8;  // elements that they cover
+constexpr int64_t kBlocks = 16;          // Philox blocks computed at once
+constexpr int64_t kChunk = kBlocks * 8;  // elements that they cover
 
-/// Whether each position in [first, first + kChunk) is kept, as 0 or 1; `first` is a multiple of 8.
-HWY_INLINE void decide(const DropoutMask& mask, uint64_t first, uint8_t* HWY_RESTRICT kept) {
-  uint32_t c0[kBlocks], c1[kBlocks], c2[kBlocks], c3[kBlocks];
-  for (int i = 0; i < kBlocks; ++i) {
-    const uint64_t counter = first / 8 + static_cast<uint64_t>(i);
-    c0[i] = static_cast<uint32_t>(counter);
-    c1[i] = static_cast<uint32_t>(counter >> 32);
-    c2[i] = static_cast<uint32_t>(mask.stream);
-    c3[i] = static_cast<uint32_t>(mask.stream >> 32);
-  }
-  auto k0 = static_cast<uint32_t>(mask.seed);
-  auto k1 = static_cast<uint32_t>(mask.seed >> 32);
-  for (int round = 0; round < 10; ++round) {
-    for (int i = 0; i < kBlocks; ++i) {  // vectorized by the compiler
-      const uint64_t p0 = uint64_t{0xD2511F53} * c0[i];
-      const uint64_t p1 = uint64_t{0xCD9E8D57} * c2[i];
-      const uint32_t n0 = static_cast<uint32_t>(p1 >> 32) ^ c1[i] ^ k0;
-      const uint32_t n2 = static_cast<uint32_t>(p0 >> 32) ^ c3[i] ^ k1;
-      c1[i] = static_cast<uint32_t>(p1);
-      c3[i] = static_cast<uint32_t>(p0);
-      c0[i] = n0;
-      c2[i] = n2;
+/// The halves of the 64 bits of a·b in each lane.
+template <typename D, typename V = hn::Vec<D>>
+HWY_INLINE void multiply(D d, V a, V b, V& high, V& low) {
+#if HWY_TARGET == HWY_SCALAR  // one lane: no pairs
+  const uint64_t product = uint64_t{hn::GetLane(a)} * hn::GetLane(b);
+  high = hn::Set(d, static_cast<uint32_t>(product >> 32));
+  low = hn::Set(d, static_cast<uint32_t>(product));
+#else
+  const V even = hn::BitCast(d, hn::MulEven(a, b));  // pairs of low and high
+  const V odd = hn::BitCast(d, hn::MulEven(hn::DupOdd(a), b));
+  high = hn::OddEven(odd, hn::DupOdd(even));
+  low = hn::OddEven(hn::DupEven(odd), even);
+#endif
+}
+
+/// The 16 random bits of each position in [first, first + kChunk); `first` is a multiple of 8.
+HWY_INLINE void draw(const DropoutMask& mask, uint64_t first, uint16_t* HWY_RESTRICT bits) {
+  const hn::CappedTag<uint32_t, kBlocks> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t i = 0; i < kBlocks; i += lanes) {
+    uint32_t low[kBlocks], high[kBlocks];
+    for (int64_t j = 0; j < lanes; ++j) {
+      const uint64_t counter = first / 8 + static_cast<uint64_t>(i + j);
+      low[j] = static_cast<uint32_t>(counter);
+      high[j] = static_cast<uint32_t>(counter >> 32);
     }
-    k0 += 0x9E3779B9;
-    k1 += 0xBB67AE85;
-  }
-  for (int i = 0; i < kBlocks; ++i) {
-    const uint32_t words[4] = {c0[i], c1[i], c2[i], c3[i]};
-    for (int j = 0; j < 4; ++j) {
-      kept[8 * i + 2 * j] = static_cast<uint8_t>((words[j] & 0xFFFF) < mask.keep_below);
-      kept[8 * i + 2 * j + 1] = static_cast<uint8_t>((words[j] >> 16) < mask.keep_below);
+    auto c0 = hn::LoadU(d, low);
+    auto c1 = hn::LoadU(d, high);
+    auto c2 = hn::Set(d, static_cast<uint32_t>(mask.stream));
+    auto c3 = hn::Set(d, static_cast<uint32_t>(mask.stream >> 32));
+    auto k0 = static_cast<uint32_t>(mask.seed);
+    auto k1 = static_cast<uint32_t>(mask.seed >> 32);
+    for (int round = 0; round < 10; ++round) {
+      auto high0 = c0, low0 = c0, high1 = c0, low1 = c0;
+      multiply(d, c0, hn::Set(d, 0xD2511F53U), high0, low0);
+      multiply(d, c2, hn::Set(d, 0xCD9E8D57U), high1, low1);
+      c0 = hn::Xor(hn::Xor(high1, c1), hn::Set(d, k0));
+      c2 = hn::Xor(hn::Xor(high0, c3), hn::Set(d, k1));
+      c1 = low1;
+      c3 = low0;
+      k0 += 0x9E3779B9;
+      k1 += 0xBB67AE85;
     }
+    // Position 8i + j has the j-th 16 bits of block i, lowest first: their order in memory on little-endian machines.
+    hn::StoreInterleaved4(c0, c1, c2, c3, d, reinterpret_cast<uint32_t*>(bits + 8 * i));
+  }
+}
+
+/// The bits of the next elements as unsigned integers as wide as these.
+template <typename D>
+HWY_INLINE hn::Vec<hn::RebindToUnsigned<D>> widened(D /*lanes*/, const uint16_t* bits) {
+  const hn::RebindToUnsigned<D> unsigned_tag;
+  const hn::Rebind<uint32_t, D> middle;
+  const auto narrow = hn::LoadU(hn::Rebind<uint16_t, D>(), bits);
+  if constexpr (sizeof(hn::TFromD<D>) == sizeof(uint32_t)) {
+    return hn::PromoteTo(unsigned_tag, narrow);
+  } else {
+    return hn::PromoteTo(unsigned_tag, hn::PromoteTo(middle, narrow));
   }
 }
 
 template <typename T>
 void dropout_range(const DropoutMask& mask, T scale, const T* residual, const T* x, T* out, int64_t begin,
                    int64_t end) {
-  uint8_t decided[kChunk];
+  const hn::ScalableTag<T> d;
+  const hn::RebindToUnsigned<decltype(d)> d_bits;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto factor = hn::Set(d, scale);
+  const auto below = hn::Set(d_bits, mask.keep_below);
+  HWY_ALIGN uint16_t drawn[kChunk];
   for (int64_t i = begin; i < end;) {
     const auto position = static_cast<uint64_t>(mask.first + i);
     const uint64_t skipped = position % 8;  // 0 from the second chunk on
-    decide(mask, position - skipped, decided);
-    const uint8_t* HWY_RESTRICT kept = decided + skipped;
+    draw(mask, position - skipped, drawn);
+    const uint16_t* bits = drawn + skipped;
     const int64_t count = std::min<int64_t>(kChunk - static_cast<int64_t>(skipped), end - i);
-    if (residual != nullptr) {
-      for (int64_t j = 0; j < count; ++j) out[i + j] = residual[i + j] + (kept[j] != 0 ? scale * x[i + j] : T{0});
-    } else {
-      for (int64_t j = 0; j < count; ++j) out[i + j] = kept[j] != 0 ? scale * x[i + j] : T{0};
+    int64_t j = 0;
+    for (; j + lanes <= count; j += lanes) {
+      const auto kept = hn::RebindMask(d, hn::Lt(widened(d, bits + j), below));
+      auto y = hn::IfThenElseZero(kept, hn::Mul(factor, hn::LoadU(d, x + i + j)));
+      if (residual != nullptr) y = hn::Add(hn::LoadU(d, residual + i + j), y);
+      hn::StoreU(y, d, out + i + j);
+    }
+    for (; j < count; ++j) {
+      const T kept = bits[j] < mask.keep_below ? scale * x[i + j] : T{0};
+      out[i + j] = residual != nullptr ? residual[i + j] + kept : kept;
     }
     i += count;
   }

@@ -1,0 +1,77 @@
+#include "plumb/ops/kernels/activation.h"
+#include "plumb/base/parallel.h"
+#include "plumb/ops/dispatch.h"
+#include "plumb/ops/fallback.h"
+#include "plumb/ops/fused/fused.h"
+
+namespace plumb::ops::fused {
+namespace {
+
+using kernels::LogisticGate;
+
+/// The gate as autograd keeps it.
+void save(AutogradContext* ctx, const LogisticGate& gate) {
+  ctx->saved_data["slope"] = gate.slope;
+  ctx->saved_data["cubic"] = gate.cubic;
+}
+LogisticGate saved_gate(AutogradContext* ctx) {
+  return {ctx->saved_data["slope"].toDouble(), ctx->saved_data["cubic"].toDouble()};
+}
+
+/// A tensor like x, of which work.operator()<T>(out, begin, end) writes the elements [begin, end).
+template <typename Work>
+Tensor element_by_element(const Tensor& x, const Work& work) {
+  Tensor out = at::empty_like(x);
+  dispatch(x, [&]<typename T>() {
+    T* result = out.data_ptr<T>();
+    parallel_ranges(x.numel(), 1 << 13, [&](int64_t begin, int64_t end) { work(result, begin, end); });
+  });
+  return out;
+}
+
+/// dx as a function of (dy, x). Its backward is the kernels' double backward.
+class LogisticGateGradient : public torch::autograd::Function<LogisticGateGradient> {
+ public:
+  static Tensor forward(AutogradContext* ctx, const Tensor& dy_in, const Tensor& x, const LogisticGate& gate) {
+    const Tensor dy = as_contiguous(dy_in, "activation");
+    ctx->save_for_backward({dy, x});
+    save(ctx, gate);
+    return element_by_element(x, [&]<typename T>(T* dx, int64_t begin, int64_t end) {
+      kernels::logistic_gate_backward<T>(gate, dy.data_ptr<T>(), x.data_ptr<T>(), dx, begin, end);
+    });
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list grad) {
+    const auto saved = ctx->get_saved_variables();
+    const Tensor& dy = saved[0];
+    const Tensor& x = saved[1];
+    const LogisticGate gate = saved_gate(ctx);
+    const Tensor a = as_contiguous(grad[0], "activation");
+    const Tensor dx = element_by_element(x, [&]<typename T>(T* out, int64_t begin, int64_t end) {
+      kernels::logistic_gate_double_backward<T>(gate, a.data_ptr<T>(), dy.data_ptr<T>(), x.data_ptr<T>(), out, begin,
+                                                end);
+    });
+    return {LogisticGateGradient::apply(a, x, gate), dx, Tensor()};
+  }
+};
+
+class LogisticGating : public torch::autograd::Function<LogisticGating> {
+ public:
+  static Tensor forward(AutogradContext* ctx, const Tensor& x_in, const LogisticGate& gate) {
+    const Tensor x = as_contiguous(x_in, "activation");
+    ctx->save_for_backward({x_in});
+    save(ctx, gate);
+    return element_by_element(x, [&]<typename T>(T* y, int64_t begin, int64_t end) {
+      kernels::logistic_gate<T>(gate, x.data_ptr<T>(), y, begin, end);
+    });
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list grad) {
+    const Tensor x = as_contiguous(ctx->get_saved_variables()[0], "activation");
+    return {LogisticGateGradient::apply(grad[0], x, saved_gate(ctx)), Tensor()};
+  }
+};
+
+}  // namespace
+
+Tensor logistic_gate(const Tensor& x, const LogisticGate& gate) { return LogisticGating::apply(x, gate); }
+
+}  // namespace plumb::ops::fused
