@@ -64,6 +64,13 @@ TYPED_TEST(CrossEntropyKernels, GradientIsTheDerivative) {
     kernels::cross_entropy_gradient(row, in_place.data(), this->partition(logits), T(0.75), in_place.data());
     this->expect_close(*out, expected, 1);
     this->expect_close(*in_place, expected, 1);
+    Guarded<T> together(logits);
+    const auto found = kernels::cross_entropy_with_gradient(row, T(0.75), together.data());
+    const auto alone = kernels::cross_entropy_loss(row, logits.data_ptr<T>());
+    this->expect_close(*together, expected, 1);
+    this->expect_close(found.nll, alone.nll, 1);
+    this->expect_close(found.smoothed, alone.smoothed, 1);
+    this->expect_close(found.log_partition, alone.log_partition, 1);
   });
 }
 

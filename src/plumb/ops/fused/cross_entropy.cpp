@@ -180,11 +180,9 @@ class FusedCrossEntropy : public torch::autograd::Function<FusedCrossEntropy> {
               continue;
             }
             const auto row = targets->row<T>(vocabulary, at);
-            const auto loss = kernels::cross_entropy_loss(row, x);
-            losses.set(at, targets->weight(at), loss);
-            if (with_gradient) {
-              kernels::cross_entropy_gradient(row, x, loss.log_partition, static_cast<T>(targets->factor(at)), x);
-            }
+            losses.set(at, targets->weight(at),
+                       with_gradient ? kernels::cross_entropy_with_gradient(row, static_cast<T>(targets->factor(at)), x)
+                                     : kernels::cross_entropy_loss(row, x));
           }
         });
       });

@@ -11,21 +11,47 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::kernels::HWY_NAMESPACE {
 
+/// The loss of a row with Σ exp(logit − largest) = `sum`; `mean` is that of its logits, if they are smoothed.
+template <typename T>
+RowLoss<T> row_loss(const CrossEntropyRow<T>& row, T label_logit, T largest, T sum, T mean) {
+  const T log_partition = largest + std::log(sum);
+  const T nll = log_partition - label_logit;
+  const T smoothed =
+      row.smoothing == T{0} ? nll : (T{1} - row.smoothing) * nll + row.smoothing * (log_partition - mean);
+  return {nll, smoothed, log_partition};
+}
+
+template <typename T>
+T mean_if_smoothed(const CrossEntropyRow<T>& row, const T* logits) {
+  if (row.smoothing == T{0}) return T{0};
+  return reduce_sum<T>(row.vocabulary, [&](auto load) HWY_ATTR { return load(logits); }) /
+         static_cast<T>(row.vocabulary);
+}
+
 template <typename T>
 RowLoss<T> loss(const CrossEntropyRow<T>& row, const T* logits) {
   const hn::ScalableTag<T> d;
-  const int64_t n = row.vocabulary;
-  const T largest = reduce_max(n, logits);
+  const T largest = reduce_max(row.vocabulary, logits);
   const auto shift = hn::Set(d, largest);
-  const T sum = reduce_sum<T>(n, [&](auto load) HWY_ATTR { return exponential(d, hn::Sub(load(logits), shift)); });
-  const T log_partition = largest + std::log(sum);
-  const T nll = log_partition - logits[row.label];
-  T smoothed = nll;
-  if (row.smoothing != T{0}) {
-    const T mean = reduce_sum<T>(n, [&](auto load) HWY_ATTR { return load(logits); }) / static_cast<T>(n);
-    smoothed = (T{1} - row.smoothing) * nll + row.smoothing * (log_partition - mean);
-  }
-  return {nll, smoothed, log_partition};
+  const T sum =
+      reduce_sum<T>(row.vocabulary, [&](auto load) HWY_ATTR { return exponential(d, hn::Sub(load(logits), shift)); });
+  return row_loss(row, logits[row.label], largest, sum, mean_if_smoothed(row, logits));
+}
+
+template <typename T>
+RowLoss<T> with_gradient(const CrossEntropyRow<T>& row, T scale, T* logits) {
+  const hn::ScalableTag<T> d;
+  const T label_logit = logits[row.label];
+  const T largest = reduce_max(row.vocabulary, static_cast<const T*>(logits));
+  const T mean = mean_if_smoothed<T>(row, logits);
+  const auto shift = hn::Set(d, largest);
+  map_to(row.vocabulary, logits, [&](auto load) HWY_ATTR { return exponential(d, hn::Sub(load(logits), shift)); });
+  const T sum = reduce_sum<T>(row.vocabulary, [&](auto load) HWY_ATTR { return load(logits); });
+  const auto factor = hn::Set(d, scale / sum);
+  const auto uniform = hn::Set(d, scale * row.smoothing / static_cast<T>(row.vocabulary));
+  map_to(row.vocabulary, logits, [&](auto load) HWY_ATTR { return hn::MulSub(factor, load(logits), uniform); });
+  logits[row.label] -= scale * (T{1} - row.smoothing);
+  return row_loss(row, label_logit, largest, sum, mean);
 }
 
 template <typename T>
@@ -55,6 +81,7 @@ T curvature(const CrossEntropyRow<T>& row, const T* logits, T log_partition, T s
 }
 
 PLUMB_KERNEL_TYPES(loss);
+PLUMB_KERNEL_TYPES(with_gradient);
 PLUMB_KERNEL_TYPES(gradient);
 PLUMB_KERNEL_TYPES(curvature);
 
@@ -65,6 +92,7 @@ HWY_AFTER_NAMESPACE();
 namespace plumb::kernels {
 
 PLUMB_EXPORT_TYPES(loss);
+PLUMB_EXPORT_TYPES(with_gradient);
 PLUMB_EXPORT_TYPES(gradient);
 PLUMB_EXPORT_TYPES(curvature);
 
@@ -73,6 +101,12 @@ RowLoss<float> cross_entropy_loss(const CrossEntropyRow<float>& row, const float
 }
 RowLoss<double> cross_entropy_loss(const CrossEntropyRow<double>& row, const double* x) {
   return HWY_DYNAMIC_DISPATCH(loss_f64)(row, x);
+}
+RowLoss<float> cross_entropy_with_gradient(const CrossEntropyRow<float>& row, float scale, float* x) {
+  return HWY_DYNAMIC_DISPATCH(with_gradient_f32)(row, scale, x);
+}
+RowLoss<double> cross_entropy_with_gradient(const CrossEntropyRow<double>& row, double scale, double* x) {
+  return HWY_DYNAMIC_DISPATCH(with_gradient_f64)(row, scale, x);
 }
 void cross_entropy_gradient(const CrossEntropyRow<float>& row, const float* x, float log_partition, float scale,
                             float* out) {

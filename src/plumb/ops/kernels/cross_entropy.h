@@ -30,6 +30,10 @@ void cross_entropy_gradient(const CrossEntropyRow<float>& row, const float* logi
 void cross_entropy_gradient(const CrossEntropyRow<double>& row, const double* logits, double log_partition,
                             double scale, double* out);
 
+/// The loss, and that gradient in place of the logits: with one exponential for both.
+RowLoss<float> cross_entropy_with_gradient(const CrossEntropyRow<float>& row, float scale, float* logits);
+RowLoss<double> cross_entropy_with_gradient(const CrossEntropyRow<double>& row, double scale, double* logits);
+
 /// From the cotangent c of that gradient: out = scale · p∘(c − Σ c∘p), p = softmax(logits). Returns Σ c∘(p − target),
 /// the cotangent of `scale`.
 float cross_entropy_curvature(const CrossEntropyRow<float>& row, const float* logits, float log_partition, float scale,

@@ -51,14 +51,72 @@ int64_t packed_size(int64_t columns, int64_t depth) {
   return (columns + strip_columns<T>() - 1) / strip_columns<T>() * strip_columns<T>() * depth;
 }
 
+#if HWY_TARGET == HWY_SCALAR || HWY_HAVE_SCALABLE
+/// transpose_lanes() below needs vectors of whole blocks of 128 bits.
+template <typename T>
+inline constexpr int64_t kBlockLanes = 0;
+template <typename T, typename Row>
+void transpose_lanes(const Row& /*row*/, int64_t /*stride*/, T* /*out*/) {}
+#else
+/// Elements in a block of 128 bits.
+template <typename T>
+inline constexpr int64_t kBlockLanes = 16 / static_cast<int64_t>(sizeof(T));
+
+/// A vector whose block b is the one at row(first + b·kBlockLanes).
+template <typename D, typename Row>
+HWY_INLINE hn::Vec<D> blocks_of_rows(D d, const Row& row, int64_t first) {
+  if constexpr (hn::MaxLanes(D()) == kBlockLanes<hn::TFromD<D> >) {
+    return hn::LoadU(d, row(first));
+  } else {
+    const hn::Half<D> half;
+    return hn::Combine(d, blocks_of_rows(half, row, first + hn::MaxLanes(half)), blocks_of_rows(half, row, first));
+  }
+}
+
+/// out[c·stride + j] = row(j)[c] for the lanes j of a vector and the elements c of a block.
+template <typename T, typename Row>
+HWY_INLINE void transpose_lanes(const Row& row, int64_t stride, T* HWY_RESTRICT out) {
+  const hn::ScalableTag<T> d;
+  const auto v0 = blocks_of_rows(d, row, 0), v1 = blocks_of_rows(d, row, 1);
+  if constexpr (kBlockLanes<T> == 2) {
+    hn::StoreU(hn::InterleaveLower(d, v0, v1), d, out);
+    hn::StoreU(hn::InterleaveUpper(d, v0, v1), d, out + stride);
+  } else {
+    const hn::RepartitionToWide<decltype(d)> pairs;
+    const auto v2 = blocks_of_rows(d, row, 2), v3 = blocks_of_rows(d, row, 3);
+    const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, v0, v1));
+    const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, v2, v3));
+    const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, v0, v1));
+    const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, v2, v3));
+    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23)), d, out);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23)), d, out + stride);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23)), d, out + 2 * stride);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23)), d, out + 3 * stride);
+  }
+}
+#endif
+
 /// The transpose of `in` (columns, depth), row stride `stride`, as a right factor whose strips are contiguous, with
 /// the last strip zero-padded.
 template <typename T>
 Right<T> packed_columns(int64_t columns, int64_t depth, const T* in, int64_t stride, T* HWY_RESTRICT out) {
+  static constexpr T kZeros[16 / sizeof(T)] = {};
   const int64_t width = strip_columns<T>();
+  const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
   for (int64_t first = 0; first < columns; first += width) {
     T* strip = out + first * depth;
-    for (int64_t k = 0; k < depth; ++k) {
+    int64_t k = 0;
+    if constexpr (kBlockLanes < T >> 0) {
+      for (; k + kBlockLanes<T> <= depth; k += kBlockLanes<T>) {
+        for (int64_t j = 0; j < width; j += lanes) {
+          const auto row = [&](int64_t i) {
+            return first + j + i < columns ? in + (first + j + i) * stride + k : kZeros;
+          };
+          transpose_lanes(row, width, strip + k * width + j);
+        }
+      }
+    }
+    for (; k < depth; ++k) {
       for (int64_t j = 0; j < width; ++j) {
         strip[k * width + j] = first + j < columns ? in[(first + j) * stride + k] : T{0};
       }
