@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Times commands of Plumb beside the tools that people use for the same: preparing text beside tokenizers, scores
-beside sacreBLEU, evaluation beside lm-evaluation-harness, adapters beside transformers and peft. In every round, each
-takes its turn, as a process of its own, from its start to its result, which is compared with Plumb's. Writes a table
-into docs/performance.md.
+"""Times commands of Plumb beside the tools that people use for the same: preparing text beside tokenizers, batches
+beside PyTorch's loaders, scores beside sacreBLEU, evaluation beside lm-evaluation-harness, AWD-LSTM beside PyTorch,
+adapters beside transformers and peft. In every round, each takes its turn, as a process of its own, from its start to
+its result, which is compared with Plumb's. Writes a table into docs/performance.md.
 
     build-peers/bin/pip install tokenizers sacrebleu transformers peft lm_eval
     scripts/bench_tools.py --text train.txt --benchmarks benchmarks --page docs/performance.md
@@ -15,6 +15,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import shutil
 import statistics
 import subprocess
@@ -33,7 +34,7 @@ import machine  # noqa: E402
 
 BEGIN, END = '<!-- bench_tools.py: begin -->', '<!-- bench_tools.py: end -->'
 PACKAGES = ['tokenizers', 'sacrebleu', 'transformers', 'peft', 'lm_eval']
-STEPS, ITEMS = 60, 200
+STEPS, RECURRENT_STEPS, ITEMS = 60, 10, 200
 KINDS = {'bpe': 'byte-level BPE', 'wordpiece': 'WordPiece', 'unigram': 'Unigram'}
 
 
@@ -45,6 +46,7 @@ class Work:
     peer: list[str]
     agree: Callable[[str], str | None]  # the peer's output → what differs from Plumb's
     clear: list[str] = dataclasses.field(default_factory=list)  # what Plumb makes anew
+    cold: list[str] = dataclasses.field(default_factory=list)  # files that are dropped from memory before each turn
     seconds: dict[str, list[float]] = dataclasses.field(default_factory=dict)
 
 
@@ -61,12 +63,19 @@ def read(path: pathlib.Path) -> dict:
     return json.loads(path.read_text(encoding='utf-8'))
 
 
+def drop_from_memory(path: pathlib.Path) -> None:
+    with open(path, 'rb') as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
 def same(name: str, own: float, other: float, tolerance: float) -> str | None:
     return None if math.isclose(own, other, rel_tol=tolerance) else f'{name} is {own} here and {other} there'
 
 
 def works(folder: pathlib.Path, text: pathlib.Path, benchmarks: pathlib.Path | None) -> list[Work]:
-    tools = [str(ROOT / 'bench' / 'peers' / 'tools.py')]
+    peers = ROOT / 'bench' / 'peers'
+    tools = [str(peers / 'tools.py')]
 
     def tokens(output: str) -> str | None:
         # Plumb counts the end of each of the lines, too, and leaves out those that it holds out.
@@ -79,6 +88,14 @@ def works(folder: pathlib.Path, text: pathlib.Path, benchmarks: pathlib.Path | N
         different = (same(name, own[name], value, 1e-9) for name, value in json.loads(output).items())
         return next(filter(None, different), None)
 
+    def batches(output: str) -> str | None:
+        return same('the number of tokens', read(folder / 'loaded.json')['tokens'], json.loads(output)['tokens'], 0.03)
+
+    def validation(output: str) -> str | None:
+        points = [json.loads(line) for line in (folder / 'run' / 'metrics.jsonl').read_text().splitlines()]
+        last = [point['metrics']['valid_nll'] for point in points if 'valid_nll' in point.get('metrics', {})][-1]
+        return same('the validation loss', last, float(re.search(r'validation ([0-9.]+)', output)[1]), 0.1)
+
     def first_loss(output: str) -> str | None:
         points = [json.loads(line) for line in (folder / 'run' / 'metrics.jsonl').read_text().splitlines()]
         first = next(point['loss'] for point in points if 'loss' in point)
@@ -90,6 +107,10 @@ def works(folder: pathlib.Path, text: pathlib.Path, benchmarks: pathlib.Path | N
                    '--out', f'{folder}/data'],
                   [*tools, 'tokenize', str(folder), '--kind', kind, '--text', f'{folder}/large.txt'], tokens, ['data'])
              for kind, title in KINDS.items()]
+    found.append(Work('An epoch of batches of 4,096 tokens from it, in blocks, read from a cold file',
+                      'torch.utils.data', ['bench', 'data', f'{folder}/data', '--json', f'{folder}/loaded.json'],
+                      [*tools, 'load', str(folder), '--batch-tokens', '4096'], batches,
+                      cold=['ids.bin', 'data/splits/train.tokens']))
     for title, metrics, more in (('BLEU, chrF and TER', 'bleu,chrf,ter', []),
                                  ('BLEU and chrF with intervals of 1,000 samples', 'bleu,chrf', ['--confidence'])):
         found.append(Work(f'{title} of 4,000 sentences', 'sacreBLEU',
@@ -105,6 +126,12 @@ def works(folder: pathlib.Path, text: pathlib.Path, benchmarks: pathlib.Path | N
                            '--data', str(benchmarks), '--tasks', 'piqa,arc_easy', '--limit', str(ITEMS),
                            '--batch-size', '16', '--compare', f'{folder}/evaluation'],
                           lambda _: None, ['evaluation']))  # which fails if a metric differs
+    found.append(Work(f'AWD-LSTM with 33 million parameters, {RECURRENT_STEPS} steps and validation', 'PyTorch',
+                      ['train', '--config', str(ROOT / 'recipes' / 'wikitext-2-awd-lstm.toml'),
+                       '--data', f'{folder}/words', '--out', f'{folder}/run',
+                       '--set', f'train.steps={RECURRENT_STEPS}'],
+                      [str(peers / 'torch_awd_lstm.py'), '--train', str(text), '--valid', f'{folder}/held-out.txt',
+                       '--steps', str(RECURRENT_STEPS)], validation, ['run']))
     # A classifier's readout begins with random numbers, so its first loss is anyone's.
     for name, title, data, batch, agree in (
             ('llama', 'Llama with 33 million parameters, 2,048 tokens per step', 'blocks', 2048, first_loss),
@@ -127,6 +154,8 @@ def prepare(folder: pathlib.Path, text: pathlib.Path, plumb: list[str], python: 
     (folder / 'held-out.txt').write_text(''.join(lines[-50:]), encoding='utf-8')
     run([*plumb, 'data', 'text', '--train', f'{folder}/few.txt', '--valid', f'{folder}/held-out.txt',
          '--tokenizer-from', f'{folder}/llama', '--out', f'{folder}/blocks'], variables)
+    run([*plumb, 'data', 'text', '--train', str(text), '--valid', f'{folder}/held-out.txt', '--tokenizer', 'word',
+         '--vocabulary', '33280', '--block', '0', '--out', f'{folder}/words'], variables)
     run([*plumb, 'data', 'labels', '--train', f'{folder}/labels.tsv', '--tokenizer-from', f'{folder}/minilm',
          '--out', f'{folder}/labels'], variables)
 
@@ -175,6 +204,8 @@ def main() -> None:
                 print(work.title, file=sys.stderr)
                 for made in work.clear:
                     shutil.rmtree(folder / made, ignore_errors=True)
+                for name in work.cold:
+                    drop_from_memory(folder / name)
                 work.seconds.setdefault('plumb', []).append(run([*plumb, *work.plumb, *common], variables)[0])
                 seconds, output = run([python, *work.peer], variables)
                 work.seconds.setdefault('peer', []).append(seconds)

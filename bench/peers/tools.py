@@ -177,18 +177,40 @@ def adapt_minilm(folder, steps):
     return train(model, batches(), steps)
 
 
+def load(folder, batch_tokens):
+    """An epoch of batches of blocks from the file of ids that `tokenize` wrote, shuffled. Without workers, which take
+    longer to start than this takes."""
+    import numpy
+    import torch
+    ids = numpy.memmap(folder / 'ids.bin', numpy.uint16, 'r')
+    blocks = ids[:len(ids) // 256 * 256].reshape(-1, 256)
+
+    class Blocks(torch.utils.data.Dataset):
+        def __len__(self):
+            return len(blocks)
+
+        def __getitems__(self, indices):
+            return torch.from_numpy(blocks[indices].astype(numpy.int64))
+
+    loader = torch.utils.data.DataLoader(Blocks(), batch_size=batch_tokens // 256, shuffle=True, num_workers=0,
+                                         collate_fn=lambda batch: {'inputs': batch[:, :-1], 'labels': batch[:, 1:]})
+    return {'tokens': sum(batch['inputs'].numel() for batch in loader)}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('work', choices=['prepare', 'tokenize', 'score', 'llama', 'minilm'])
+    parser.add_argument('work', choices=['prepare', 'tokenize', 'load', 'score', 'llama', 'minilm'])
     parser.add_argument('folder', type=pathlib.Path)
     parser.add_argument('--text', type=pathlib.Path)
     parser.add_argument('--kind')
     parser.add_argument('--confidence', action='store_true')
+    parser.add_argument('--batch-tokens', type=int, default=4096)
     parser.add_argument('--steps', type=int, default=100)
     given = parser.parse_args()
     work = {
         'prepare': lambda: prepare(given.folder, given.text),
         'tokenize': lambda: tokenize(given.folder, given.kind, given.text),
+        'load': lambda: load(given.folder, given.batch_tokens),
         'score': lambda: score(given.folder, given.confidence),
         'llama': lambda: adapt_llama(given.folder, given.text, given.steps),
         'minilm': lambda: adapt_minilm(given.folder, given.steps),
