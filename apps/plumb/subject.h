@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "plumb/analysis/divided_model.h"
 #include "plumb/base/json.h"
 #include "plumb/io/safetensors.h"
-#include "plumb/model/divided_model.h"
 #include "plumb/parallel/group.h"
 
 namespace plumb::app {

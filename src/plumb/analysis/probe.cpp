@@ -6,9 +6,9 @@
 #include <cmath>
 #include <functional>
 
+#include "plumb/analysis/divided_model.h"
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
-#include "plumb/model/divided_model.h"
 #include "plumb/model/kind.h"
 
 namespace plumb {

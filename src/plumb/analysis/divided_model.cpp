@@ -1,25 +1,12 @@
-#include "plumb/model/divided_model.h"
+#include "plumb/analysis/divided_model.h"
 
 #include <utility>
 
 #include "plumb/nn/init/init.h"
 #include "plumb/ops/device.h"
+#include "plumb/optim/divided_state.h"
 
 namespace plumb {
-namespace {
-
-/// Of the given weights.
-NamedTensors pieces_of(const NamedTensors& weights, const Parameters& parameters, const LayerDivision& division) {
-  NamedTensors pieces;
-  for (const auto& [name, tensor] : weights) {
-    const Parameter* found = parameters.find(name);
-    const auto piece = [&] { return division.piece(static_cast<size_t>(found - parameters.all().data()), tensor); };
-    pieces.emplace_back(name, found == nullptr ? tensor : piece());
-  }
-  return pieces;
-}
-
-}  // namespace
 
 DividedModel make_divided_model(const ModelConfig& config, at::ScalarType type, const Group& layers,
                                 const std::optional<GivenWeights>& weights, uint64_t seed) {
