@@ -5,7 +5,7 @@ adapters beside transformers and peft. In every round, each takes its turn, as a
 its result, which is compared with Plumb's. Writes a table into docs/performance.md.
 
     build-peers/bin/pip install tokenizers sacrebleu transformers peft lm_eval
-    scripts/bench_tools.py --text train.txt --benchmarks benchmarks --page docs/performance.md
+    scripts/bench_tools.py --text wikitext-2/train.txt --benchmarks benchmarks --page docs/performance.md
 
 `--benchmarks` is a folder with the files of piqa and arc_easy, as `plumb evaluate --data` reads them.
 """
@@ -73,7 +73,7 @@ def same(name: str, own: float, other: float, tolerance: float) -> str | None:
     return None if math.isclose(own, other, rel_tol=tolerance) else f'{name} is {own} here and {other} there'
 
 
-def works(folder: pathlib.Path, text: pathlib.Path, benchmarks: pathlib.Path | None) -> list[Work]:
+def works(folder: pathlib.Path, text: pathlib.Path, benchmarks: pathlib.Path | None, threads: int) -> list[Work]:
     peers = ROOT / 'bench' / 'peers'
     tools = [str(peers / 'tools.py')]
 
@@ -131,7 +131,7 @@ def works(folder: pathlib.Path, text: pathlib.Path, benchmarks: pathlib.Path | N
                        '--data', f'{folder}/words', '--out', f'{folder}/run',
                        '--set', f'train.steps={RECURRENT_STEPS}'],
                       [str(peers / 'torch_awd_lstm.py'), '--train', str(text), '--valid', f'{folder}/held-out.txt',
-                       '--steps', str(RECURRENT_STEPS)], validation, ['run']))
+                       '--steps', str(RECURRENT_STEPS), '--threads', str(threads)], validation, ['run']))
     # A classifier's readout begins with random numbers, so its first loss is anyone's.
     for name, title, data, batch, agree in (
             ('llama', 'Llama with 33 million parameters, 2,048 tokens per step', 'blocks', 2048, first_loss),
@@ -155,7 +155,7 @@ def prepare(folder: pathlib.Path, text: pathlib.Path, plumb: list[str], python: 
     run([*plumb, 'data', 'text', '--train', f'{folder}/few.txt', '--valid', f'{folder}/held-out.txt',
          '--tokenizer-from', f'{folder}/llama', '--out', f'{folder}/blocks'], variables)
     run([*plumb, 'data', 'text', '--train', str(text), '--valid', f'{folder}/held-out.txt', '--tokenizer', 'word',
-         '--vocabulary', '33280', '--block', '0', '--out', f'{folder}/words'], variables)
+         '--vocabulary', '33280', '--out', f'{folder}/words'], variables)
     run([*plumb, 'data', 'labels', '--train', f'{folder}/labels.tsv', '--tokenizer-from', f'{folder}/minilm',
          '--out', f'{folder}/labels'], variables)
 
@@ -180,7 +180,7 @@ def main() -> None:
     parser.add_argument('--plumb', default=str(ROOT / 'build' / 'plumb'), help='the program (default: %(default)s)')
     parser.add_argument('--peers', type=pathlib.Path, default=ROOT / 'build-peers', metavar='DIR',
                         help='virtual environment of the peers (default: %(default)s)')
-    parser.add_argument('--text', type=pathlib.Path, required=True, help='English text of about 10 MB')
+    parser.add_argument('--text', type=pathlib.Path, required=True, help="English text of about 10 MB, of at most 33,280 words: WikiText-2's")
     parser.add_argument('--benchmarks', type=pathlib.Path, metavar='DIR', help='also evaluate, on the files here')
     parser.add_argument('--threads', type=int, default=len(os.sched_getaffinity(0)), help='default: all processors')
     parser.add_argument('--rounds', type=int, default=3, help='how often everything is measured (default: 3)')
@@ -198,7 +198,8 @@ def main() -> None:
         variables = environment.settings(folder, given.threads) | {
             'RAYON_NUM_THREADS': str(given.threads), 'TOKENIZERS_PARALLELISM': 'true', 'HF_HUB_OFFLINE': '1'}
         prepare(folder, given.text.resolve(), plumb, python, variables)
-        measured = works(folder, given.text.resolve(), given.benchmarks and given.benchmarks.resolve())
+        measured = works(folder, given.text.resolve(), given.benchmarks and given.benchmarks.resolve(),
+                         given.threads)
         for turn in range(given.rounds):
             for work in measured:
                 print(work.title, file=sys.stderr)

@@ -26,7 +26,8 @@ Json measure(const DataArguments& arguments, uint64_t seed) {
   int64_t tokens = 0;
   double first = 0;
   for (int64_t window = 0; window < plan.windows(); ++window) {
-    for (const std::vector<int64_t>& each : *plan.window(window)) {
+    const auto batches = plan.window(window);
+    for (const std::vector<int64_t>& each : *batches) {
       const Batch batch = examples->drawn(each, {.seed = seed, .epoch = 0});
       tokens += static_cast<int64_t>(batch.source.size() + batch.target_input.size());
       if (first == 0) first = watch.seconds();

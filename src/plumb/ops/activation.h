@@ -1,4 +1,4 @@
-// Smooth activations, element by element: x multiplied by a logistic function of it.
+// Smooth activations, element by element: x multiplied by a logistic function of it. Differentiable twice.
 #pragma once
 
 #include "plumb/ops/torch.h"

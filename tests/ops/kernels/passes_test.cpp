@@ -85,6 +85,9 @@ TYPED_TEST(PassKernels, SiluAndGelu) {
       EXPECT_TRUE(at::allclose((*y), x.clamp_min(0), 1e-6, 1e-30)) << *y;
       kernels::logistic_gate_backward<T>(gate, ones.data_ptr<T>(), x.data_ptr<T>(), dx.data(), 1, 7);
       EXPECT_TRUE(at::allclose((*dx).narrow(0, 1, 6), (x > 0).to(x.scalar_type()).narrow(0, 1, 6), 1e-6, 1e-30)) << *dx;
+      kernels::logistic_gate_double_backward<T>(gate, ones.data_ptr<T>(), ones.data_ptr<T>(), x.data_ptr<T>(),
+                                                dx.data(), 0, 8);
+      EXPECT_LT((*dx).abs().max().template item<double>(), 1e-30) << *dx;
     });
   }
 }

@@ -24,7 +24,7 @@ struct GateLanes {
     const V minus_g = hn::Neg(hn::Mul(slope, hn::MulAdd(hn::Mul(cubic, square), near, near)));
     const V one = hn::Set(d, T{1});
     // Past this, exp(−g) overflows, and σ is below the smallest number.
-    const V most = hn::Set(d, static_cast<T>(sizeof(T) == sizeof(float) ? 88 : 709));
+    const V most = hn::Set(d, static_cast<T>(sizeof(T) == sizeof(float) ? 88 : 706));
     sigma = hn::IfThenZeroElse(hn::Gt(minus_g, most), hn::Div(one, hn::Add(one, hn::Exp(d, minus_g))));
     varies = hn::Mul(sigma, hn::Sub(one, sigma));
   }
@@ -67,7 +67,8 @@ void logistic_gate_double_backward(const LogisticGate& gate, const T* a, const T
     const auto g_slope = at.g_slope();
     const auto balance = hn::NegMulAdd(hn::Set(d, T{2}), at.sigma, hn::Set(d, T{1}));
     const auto bend = hn::MulAdd(balance, hn::Mul(g_slope, g_slope), at.g_curvature());
-    const auto curvature = hn::Mul(at.varies, hn::MulAdd(at.x, bend, hn::Add(g_slope, g_slope)));
+    const auto twice = hn::Mul(at.varies, hn::Add(g_slope, g_slope));
+    const auto curvature = hn::MulAdd(hn::Mul(at.x, at.varies), bend, twice);
     return hn::Mul(hn::Mul(load(a + begin), load(dy + begin)), curvature);
   });
 }

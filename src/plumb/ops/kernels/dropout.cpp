@@ -12,7 +12,7 @@ namespace plumb::kernels::HWY_NAMESPACE {
 constexpr int64_t kBlocks = 16;          // Philox blocks computed at once
 constexpr int64_t kChunk = kBlocks * 8;  // elements that they cover
 
-/// The halves of the 64 bits of a·b in each lane.
+/// The halves of the 64 bits of a·b in each lane; all lanes of b are equal.
 template <typename D, typename V = hn::Vec<D>>
 HWY_INLINE void multiply(D d, V a, V b, V& high, V& low) {
 #if HWY_TARGET == HWY_SCALAR  // one lane: no pairs
@@ -81,23 +81,29 @@ void dropout_range(const DropoutMask& mask, T scale, const T* residual, const T*
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto factor = hn::Set(d, scale);
   const auto below = hn::Set(d_bits, mask.keep_below);
-  HWY_ALIGN uint16_t drawn[kChunk];
+  HWY_ALIGN uint16_t drawn[kChunk + kBlocks];  // of which the last vector of elements may see the end
   for (int64_t i = begin; i < end;) {
     const auto position = static_cast<uint64_t>(mask.first + i);
     const uint64_t skipped = position % 8;  // 0 from the second chunk on
     draw(mask, position - skipped, drawn);
     const uint16_t* bits = drawn + skipped;
     const int64_t count = std::min<int64_t>(kChunk - static_cast<int64_t>(skipped), end - i);
+    const auto dropped = [&](int64_t j, auto value) HWY_ATTR {
+      const auto kept = hn::RebindMask(d, hn::Lt(widened(d, bits + j), below));
+      return hn::IfThenElseZero(kept, hn::Mul(factor, value));
+    };
     int64_t j = 0;
     for (; j + lanes <= count; j += lanes) {
-      const auto kept = hn::RebindMask(d, hn::Lt(widened(d, bits + j), below));
-      auto y = hn::IfThenElseZero(kept, hn::Mul(factor, hn::LoadU(d, x + i + j)));
+      auto y = dropped(j, hn::LoadU(d, x + i + j));
       if (residual != nullptr) y = hn::Add(hn::LoadU(d, residual + i + j), y);
       hn::StoreU(y, d, out + i + j);
     }
-    for (; j < count; ++j) {
-      const T kept = bits[j] < mask.keep_below ? scale * x[i + j] : T{0};
-      out[i + j] = residual != nullptr ? residual[i + j] + kept : kept;
+    if (j < count) {
+      const int64_t left = count - j;
+      const auto mask = hn::FirstN(d, static_cast<size_t>(left));
+      auto y = dropped(j, load_first(d, mask, left, x + i + j));
+      if (residual != nullptr) y = hn::Add(load_first(d, mask, left, residual + i + j), y);
+      store_first(y, d, mask, left, out + i + j);
     }
     i += count;
   }

@@ -108,9 +108,11 @@ HWY_INLINE T reduce_max(int64_t n, const T* x) {
   auto best = hn::Set(d, x[0]);
   int64_t i = 0;
   for (; i + lanes <= n; i += lanes) best = hn::Max(best, hn::LoadU(d, x + i));
-  T result = hn::GetLane(hn::MaxOfLanes(d, best));
-  for (; i < n; ++i) result = x[i] > result ? x[i] : result;
-  return result;
+  if (i < n) {
+    const auto mask = hn::FirstN(d, static_cast<size_t>(n - i));
+    best = hn::IfThenElse(mask, hn::Max(best, load_first(d, mask, n - i, x + i)), best);
+  }
+  return hn::GetLane(hn::MaxOfLanes(d, best));
 }
 
 }  // namespace plumb::kernels::HWY_NAMESPACE

@@ -65,7 +65,8 @@ inline constexpr int64_t kBlockLanes = 16 / static_cast<int64_t>(sizeof(T));
 /// A vector whose block b is the one at row(first + b·kBlockLanes).
 template <typename D, typename Row>
 HWY_INLINE hn::Vec<D> blocks_of_rows(D d, const Row& row, int64_t first) {
-  if constexpr (hn::MaxLanes(D()) == kBlockLanes<hn::TFromD<D> >) {
+  using T = hn::TFromD<D>;
+  if constexpr (hn::MaxLanes(D()) == kBlockLanes<T>) {
     return hn::LoadU(d, row(first));
   } else {
     const hn::Half<D> half;
@@ -106,8 +107,9 @@ Right<T> packed_columns(int64_t columns, int64_t depth, const T* in, int64_t str
   for (int64_t first = 0; first < columns; first += width) {
     T* strip = out + first * depth;
     int64_t k = 0;
-    if constexpr (kBlockLanes < T >> 0) {
-      for (; k + kBlockLanes<T> <= depth; k += kBlockLanes<T>) {
+    constexpr int64_t kBlock = kBlockLanes<T>;
+    if constexpr (kBlock != 0) {
+      for (; k + kBlock <= depth; k += kBlock) {
         for (int64_t j = 0; j < width; j += lanes) {
           const auto row = [&](int64_t i) {
             return first + j + i < columns ? in + (first + j + i) * stride + k : kZeros;
