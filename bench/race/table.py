@@ -141,12 +141,13 @@ def lstm_rows(race: Race) -> Iterator[str]:
 
 def optimizer_rows(race: Race) -> Iterator[str]:
     for precision, ours in race.plumb.items():
+        names = ','.join(entry['optimizer'] for entry in ours[0]['optimizers'])
         for i, entry in enumerate(ours[0]['optimizers']):
             name = entry['optimizer']
             mine, mean = (median(ours, 'optimizers', i, key) for key in ('seconds', 'mean_seconds'))
             theirs, factor = compared(race, mine, 'seconds', f'{name}, ')
             uneven = mine is not None and mean is not None and mean > 1.2 * mine
-            yield row(f'{race.title}: `{name}`', f'plumb bench {race.verb} --optimizer {name}',
+            yield row(f'{race.title}: `{name}`', race.command('float32').replace(names, name),
                       f'{seconds(mine)}{f" (mean {seconds(mean)})" if uneven else ""}, '
                       f'{entry["state_bytes_per_parameter"]:.3g} bytes per parameter, '
                       f'{median(ours, "optimizers", i, "gigabytes_per_second"):.0f} GB/s', None, theirs, factor)

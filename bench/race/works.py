@@ -71,6 +71,8 @@ def races(tiny: bool, data: str | None, llm_c: str | None) -> list[Race]:
         Race('LSTM, 3 layers of 400, 80 × 70 tokens', 'lstm', ['--hidden', '400'], 'torch_lstm.py'),
         Race('LSTM, 3 layers of 400, 20 × 70 tokens', 'lstm', ['--hidden', '400', '--rows', '20'], 'torch_lstm.py'),
         Race('update of a decoder, 8 layers, d 512, vocabulary 32,000', 'optimizer', OPTIMIZERS, 'torch_optimizer.py'),
+        Race('update of a decoder, 8 layers, d 512, vocabulary 32,000, in bfloat16', 'optimizer',
+             ['--optimizer', 'muon', '--precision', 'bf16'], 'torch_optimizer.py'),
     ]
     if llm_c:
         listed.insert(5, Race('the same in float32, beside llm.c', 'decoder', peer='llm_c_train.py',
