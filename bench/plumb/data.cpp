@@ -50,7 +50,7 @@ void add_data(CLI::App& bench, Globals& globals) {
   CLI::App* verb = add_measurement(
       bench, globals, "data", "Time the batches of an epoch, from opening the data",
       [arguments, &globals] { return measure(*arguments, globals.seed); }, "data/wikitext");
-  verb->add_option("data", arguments->data, "Data directory made by `plumb data`")->required();
+  verb->add_option("DATA", arguments->data, "Data directory made by `plumb data`")->required();
   add_size(*verb, "--batch-tokens", arguments->batch_tokens, "Most tokens per batch and side");
 }
 
