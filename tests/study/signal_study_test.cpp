@@ -1,4 +1,4 @@
-// [signal] compared with activations and gradients computed directly.
+// [signal] compared with activations computed directly.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -21,10 +21,9 @@ constexpr int64_t kLayers = 2;
 constexpr int64_t kSeeds = 3;
 constexpr int64_t kPairs = 12;
 
-/// The expected output of the part for one scheme and width, from forward and backward passes over a single batch.
+/// The expected output of the part for one scheme and width, from forward passes over a single batch.
 struct Direct {
   std::map<int64_t, double> square;     // by layer from 1: the mean over tokens and seeds of ‖x‖²/d
-  double gradient = 0;                  // ‖∂L/∂W^{2,L}‖, mean over seeds
   std::map<int64_t, double> exceeding;  // by seed: the largest share of a layer's tokens with ‖x‖² > 1.1·mean
 };
 
@@ -58,9 +57,7 @@ Direct measured_directly(const DataDirectory& data, const std::string& scheme, i
             std::max(direct.exceeding[seed], square.gt(1.1 * mean).to(at::kDouble).mean().item<double>());
       }
     });
-    const Tensor loss = model->loss(batch, {}, context).value;
-    const Tensor matrix = model->parameters().at("decoder.layers.1.linear2.weight").value;
-    direct.gradient += gradients({loss}, {matrix}, {})[0].norm().item<double>() / kSeeds;
+    model->states(batch, context);
   }
   return direct;
 }
@@ -114,29 +111,6 @@ TEST_F(SignalStudyTest, ActivationsAreThoseOfTheWidestModel) {
   EXPECT_EQ(series("Lemma 2, Pre-LN: 1 + 3l/2")["y"], Json::array({2.5, 4.0}));
 }
 
-TEST_F(SignalStudyTest, ConstantsOfTheorem1AreGradientsOverBounds) {
-  const Json& rows = results_["tables"][0]["rows"];
-  ASSERT_EQ(rows.size(), 4U);
-  std::map<std::string, std::vector<double>> constants;
-  for (const Json& row : rows) {
-    const std::string scheme = row[0];
-    const auto d = row[1].get<double>();
-    const double norm = direct(scheme, row[1], "theory").gradient;
-    const double bound = d * std::sqrt(std::log(d) / (scheme == "post-ln" ? 1.0 : kLayers));
-    EXPECT_NEAR(row[2].get<double>(), norm, 1e-5 * norm) << row;
-    EXPECT_NEAR(row[3].get<double>(), bound, 1e-9) << row;
-    EXPECT_NEAR(row[4].get<double>(), norm / bound, 1e-5 * norm / bound) << row;
-    constants[scheme].push_back(norm / bound);
-  }
-  for (const auto& [scheme, values] : constants) {
-    // Two widths, 16 and 32: the exponent is log₂ of the ratio. The mean over seeds of log-ratios and the log-ratio of
-    // means differ because seeds vary.
-    const Json& judged = verdict("theorem1_" + scheme);
-    EXPECT_NEAR(judged["effect"]["mean"].get<double>(), std::log2(values[1] / values[0]), 0.05) << scheme;
-    EXPECT_EQ(judged["effect"]["seeds"], kSeeds);
-  }
-}
-
 TEST_F(SignalStudyTest, VerdictsFollowFromTheActivations) {
   const Direct post = direct("post-ln", 32, "theory");
   const Direct pre = direct("pre-ln", 32, "theory");
@@ -154,7 +128,7 @@ TEST_F(SignalStudyTest, VerdictsFollowFromTheActivations) {
     EXPECT_NEAR(verdict(id)["effect"]["mean"].get<double>(), mean, 1e-6) << id;
     EXPECT_EQ(verdict(id)["verdict"], "not testable here") << id;  // the claim is about d = 512
   }
-  EXPECT_EQ(results_["verdicts"].size(), 6U);
+  EXPECT_EQ(results_["verdicts"].size(), 4U);
 }
 
 TEST_F(SignalStudyTest, TheTheorysSettingIsTheTheorys) {

@@ -45,8 +45,8 @@ const LineForm& form_of(const Json& line) {
 void require_keys(const Json& line, const LineForm& form) {
   if (!has_keys(line, form)) throw Error(fmt::format("must have the keys {}", join(form.keys)));
   for (const auto& [key, value] : line.items()) {
-    const bool known = key == "id" || contains(form.keys, key);
-    if (!known) throw Error(fmt::format("unknown key '{}'; known: {}, id", key, join(form.keys)));
+    const bool known = key == "id" || key == "category" || contains(form.keys, key);
+    if (!known) throw Error(fmt::format("unknown key '{}'; known: {}, id, category", key, join(form.keys)));
   }
 }
 
@@ -75,7 +75,10 @@ EvaluationTask load_own_task(const std::filesystem::path& file) {
   const LineForm* form = nullptr;
   EvaluationTask task{.name = file.stem().string(), .category = "own"};
   task.items = read_items(file, [&](const Json& line) {
-    if (form == nullptr) form = &form_of(line);
+    if (form == nullptr) {
+      form = &form_of(line);
+      task.category = line.value("category", task.category);
+    }
     require_keys(line, *form);
     return item_of(line, form->kind);
   });

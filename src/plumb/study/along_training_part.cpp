@@ -399,7 +399,7 @@ PartPlan plan(StudyContext& context, const AlongTrainingStudy& part) {
 
 [[maybe_unused]] const bool kAlongTraining = add_part<AlongTrainingStudy>(
     "along_training", "curvature, gradient noise, updates and attention along training, with and without warm-up",
-    "Cohen et al. 2022, arXiv 2207.14484", {.place = 16, .plan = plan, .trains = kAlways, .check = check});
+    "Cohen et al. 2022, arXiv 2207.14484", {.place = 17, .plan = plan, .trains = kAlways, .check = check});
 
 }  // namespace
 }  // namespace plumb

@@ -149,7 +149,7 @@ PartPlan plan(StudyContext& context, const BackwardGainStudy& part) {
 
 [[maybe_unused]] const bool kBackwardGain =
     add_part<BackwardGainStudy>("backward_gain", "the backward gain of every sub-layer at initialization",
-                                "Xiong et al. 2020, arXiv 2002.04745", {.place = 12, .any_depth = true, .plan = plan});
+                                "Xiong et al. 2020, arXiv 2002.04745", {.place = 13, .any_depth = true, .plan = plan});
 
 }  // namespace
 }  // namespace plumb

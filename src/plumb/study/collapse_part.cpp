@@ -242,7 +242,7 @@ PartPlan plan(StudyContext& context, const CollapseStudy& part) {
 [[maybe_unused]] const bool kCollapse = add_part<CollapseStudy>(
     "collapse", "how much the representation changes from one sub-layer to the next",
     "Xie et al. 2023, arXiv 2304.14802",
-    {.place = 9, .plan = plan, .trains = [](const CollapseStudy& part) { return part.steps > 0; }});
+    {.place = 10, .plan = plan, .trains = [](const CollapseStudy& part) { return part.steps > 0; }});
 
 }  // namespace
 }  // namespace plumb

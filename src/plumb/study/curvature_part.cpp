@@ -162,7 +162,7 @@ PartPlan plan(StudyContext& context, const CurvatureStudy& part) {
 
 [[maybe_unused]] const bool kCurvature = add_part<CurvatureStudy>(
     "curvature", "extreme eigenvalues of the Hessian, its Gauss–Newton part and the rest, over seeds",
-    "Schraudolph 2002", {.place = 14, .plan = plan});
+    "Schraudolph 2002", {.place = 15, .plan = plan});
 
 }  // namespace
 }  // namespace plumb

@@ -259,7 +259,7 @@ PartPlan plan(StudyContext& context, const FastWeightsStudy& part) {
 
 [[maybe_unused]] const bool kFastWeights = add_part<FastWeightsStudy>(
     "fast_weights", "attention as fast weights, and how many associations each kind can store",
-    "Schlag et al. 2021, arXiv 2102.11174", {.place = 6, .plan = plan});
+    "Schlag et al. 2021, arXiv 2102.11174", {.place = 7, .plan = plan});
 
 }  // namespace
 }  // namespace plumb

@@ -124,7 +124,7 @@ PartPlan plan(StudyContext& context, const FirstStepStudy& part) {
 
 [[maybe_unused]] const bool kFirstStep = add_part<FirstStepStudy>(
     "first_step", "how an optimizer's first step changes the logits, and above which learning rate it raises the loss",
-    "Kalra & Barkeshli 2024, arXiv 2406.09405", {.place = 13, .any_depth = true, .plan = plan, .trains = kAlways});
+    "Kalra & Barkeshli 2024, arXiv 2406.09405", {.place = 14, .any_depth = true, .plan = plan, .trains = kAlways});
 
 }  // namespace
 }  // namespace plumb

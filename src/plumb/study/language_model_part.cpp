@@ -93,7 +93,7 @@ PartPlan plan(StudyContext& context, const LanguageModelStudy& part) {
 
 [[maybe_unused]] const bool kLanguageModel =
     add_part<LanguageModelStudy>("language_model", "language models that differ only in their attention",
-                                 "Schlag et al. 2021, arXiv 2102.11174", {.place = 8, .plan = plan, .trains = kAlways});
+                                 "Schlag et al. 2021, arXiv 2102.11174", {.place = 9, .plan = plan, .trains = kAlways});
 
 }  // namespace
 }  // namespace plumb

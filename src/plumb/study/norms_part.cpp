@@ -236,7 +236,7 @@ PartPlan plan(StudyContext& context, const NormsStudy& part) {
 
 [[maybe_unused]] const bool kNorms =
     add_part<NormsStudy>("norms", "training with each norm, over batch sizes and numbers of processes",
-                         "Shen et al. 2020, arXiv 2003.07845", {.place = 11, .plan = plan, .trains = kAlways});
+                         "Shen et al. 2020, arXiv 2003.07845", {.place = 12, .plan = plan, .trains = kAlways});
 
 }  // namespace
 }  // namespace plumb

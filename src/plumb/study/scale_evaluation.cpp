@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <numbers>
 #include <optional>
 
 #include "plumb/base/contains.h"
@@ -31,7 +32,8 @@ using Tasks = std::vector<EvaluationTask>;
 /// A model's answers to a task.
 struct TaskAnswers {
   double accuracy = 0;
-  double right = 0;  // mean log-probability of the right answer in nats: among its choices, or of the one text
+  double right = 0;  // mean log-probability of the right answer in nats: among its choices, or of the one text; of a
+                     // text to be read, per byte
 };
 void describe(Fields& field, TaskAnswers& answers) {
   field("accuracy", answers.accuracy);
@@ -40,19 +42,21 @@ void describe(Fields& field, TaskAnswers& answers) {
 using Answers = std::map<std::string, TaskAnswers>;      // by task
 using PlannedAnswers = Planned<std::optional<Answers>>;  // empty if the run diverged
 
+bool is_text(const EvaluationTask& task) { return task.kind == RequestKind::rolling; }
+
 std::shared_ptr<const Tasks> load_tasks(const ScaleStudy& part) {
   try {
     Tasks tasks = load_evaluation_tasks(part.tasks, part.benchmarks);
     for (EvaluationTask& task : tasks) {
-      if (!contains(task.metrics, "acc"))
+      if (!contains(task.metrics, "acc") && !is_text(task))
         throw Error(fmt::format("the task '{}' has no accuracy, only {}", task.name, join(task.metrics)));
-      task.metrics = {"acc"};
+      task.metrics = {is_text(task) ? "bits_per_byte" : "acc"};
     }
     return std::make_shared<const Tasks>(std::move(tasks));
   } catch (const Error& error) {
     throw Error(fmt::format("scale.tasks: {}", error.what()),
                 fmt::format("scale.benchmarks = \"{}\" is the directory of their files, which docs/evaluation.md "
-                            "describes; tasks need an accuracy",
+                            "describes; tasks need an accuracy or texts to be read",
                             part.benchmarks));
   }
 }
@@ -127,7 +131,9 @@ RunQuestion evaluation_question(const StudyContext& context, const ScaleStudy& p
             Answers answers;
             for (const EvaluationTask& task : *tasks) {
               const TaskResult result = evaluate_task(generator, encoder, task, options);
-              answers[task.name] = {result.metrics.front().score, right_log_probability(result)};
+              const double score = result.metrics.front().score;
+              answers[task.name] = is_text(task) ? TaskAnswers{0, -score * std::numbers::ln2}
+                                                 : TaskAnswers{score, right_log_probability(result)};
             }
             return result_json(answers);
           }};
@@ -153,9 +159,10 @@ void check_models(const StudyContext& context, const ScaleStudy& part, const Tas
   }
 }
 
-/// The tasks of a category and the models' mean accuracies on them.
+/// The tasks of a category and the models' mean accuracies on them; or a text, which has no accuracy.
 struct Category {
   std::string name;
+  bool is_text = false;
   std::vector<std::string> tasks;
   size_t items = 0;
   double chance = 0;
@@ -191,9 +198,13 @@ std::vector<Category> measured_categories(const Tasks& tasks, const ScaleStudy& 
                                           const std::vector<std::vector<PlannedAnswers>>& answers) {
   std::vector<const EvaluationTask*> asked;
   for (const EvaluationTask& task : tasks) asked.push_back(&task);
+  std::vector<TaskCategory> all = task_categories(asked);
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    if (is_text(tasks[i])) all.push_back({tasks[i].name, {i}});
+  }
   std::vector<Category> categories;
-  for (const TaskCategory& named : task_categories(asked)) {
-    Category& category = categories.emplace_back(Category{.name = named.name});
+  for (const TaskCategory& named : all) {
+    Category& category = categories.emplace_back(Category{named.name, is_text(tasks[named.tasks.front()])});
     for (const size_t i : named.tasks) {
       const size_t items = asked_items(tasks[i], part.items);
       category.tasks.push_back(tasks[i].name);
@@ -231,6 +242,7 @@ void report_accuracies(const std::vector<Category>& categories, const std::vecto
                           seeds_in_words(part.seeds)),
               {"category", "tasks", "items", "chance", "parameters", "accuracy", "low", "high"}};
   for (const Category& category : categories) {
+    if (category.is_text) continue;
     Series& line = figure.add(category.name, category.name);
     for (size_t i = 0; i < parameters.size(); ++i) {
       const Interval accuracy = judge(category.accuracies[i], {}).effect;
@@ -249,8 +261,8 @@ void report_right_answers(const std::vector<Category>& categories, const std::ve
   Figure figure{
       "scale_right_answers",
       "Log-probability of the right answer by category and parameters",
-      fmt::format("In nats, among the choices of a task with choices, of the text itself in others; mean over "
-                  "the tasks of each category; {}; {}. Categories with and without choices are not comparable.",
+      fmt::format("In nats, among the choices of a task with choices, of the text itself in others, and per byte of a "
+                  "text that is only read; mean over the tasks of each category; {}; {}. Compare lines of one kind.",
                   display_name(arm), seeds_in_words(part.seeds)),
       "line",
       {"parameters", true},
@@ -268,6 +280,45 @@ void report_right_answers(const std::vector<Category>& categories, const std::ve
     }
   }
   result.figures.push_back(figure);
+  result.tables.push_back(table);
+}
+
+/// [seed]: the slope of the log-probabilities over x, [size][seed]; NaN with fewer than two sizes that have both.
+std::vector<double> slopes_over(const std::vector<std::vector<double>>& x,
+                                const std::vector<std::vector<double>>& right) {
+  std::vector<double> slopes;
+  for (size_t seed = 0; seed < right.front().size(); ++seed) {
+    std::vector<double> known_x, known_right;
+    for (size_t i = 0; i < right.size(); ++i) {
+      if (!std::isfinite(x[i][seed]) || !std::isfinite(right[i][seed])) continue;
+      known_x.push_back(x[i][seed]);
+      known_right.push_back(right[i][seed]);
+    }
+    slopes.push_back(known_x.size() < 2 ? std::nan("") : fit_line(known_x, known_right).slope);
+  }
+  return slopes;
+}
+
+/// How fast right answers become probable, by category: with size, and with the loss, which tells whether a category
+/// gains more than the text that the models learn.
+void report_slopes(const std::vector<Category>& categories, const std::vector<int64_t>& parameters,
+                   const LossesBySize& losses, const ScaleStudy& part, PartResult& result) {
+  LossesBySize doublings, falls;  // [size][seed]
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    doublings.emplace_back(losses[i].size(), std::log2(static_cast<double>(parameters[i])));
+    falls.push_back(losses[i]);
+    for (double& loss : falls.back()) loss = -loss;
+  }
+  Table table{"scale_slopes",
+              "Gain in the log-probability of the right answer by category",
+              fmt::format("In nats, the slope of a line through all sizes, for each doubling of the parameters and for "
+                          "each nat by which the validation loss falls; {}.",
+                          seeds_in_words(part.seeds)),
+              {"category", "for each", "slope", "low", "high"}};
+  for (const Category& category : categories) {
+    for (const auto& [unit, x] : {std::pair{"doubling of the parameters", &doublings}, {"nat of loss", &falls}})
+      table.row(category.name, unit, judge(slopes_over(*x, category.right), {}).effect);
+  }
   result.tables.push_back(table);
 }
 
@@ -289,7 +340,7 @@ void judge_gains(const StudyContext& context, const ScaleMember& largest, const 
 
 void report_evaluation(const StudyContext& context, const ScaleStudy& part, const Tasks& tasks,
                        const std::vector<ScaleMember>& members, const std::vector<std::vector<PlannedAnswers>>& answers,
-                       PartResult& result) {
+                       const LossesBySize& losses, PartResult& result) {
   const std::string& arm = context.arms.front().name;
   std::vector<int64_t> parameters;
   for (const ScaleMember& member : members)
@@ -299,13 +350,15 @@ void report_evaluation(const StudyContext& context, const ScaleStudy& part, cons
   const std::vector<Category> categories = measured_categories(tasks, part, answers);
   report_accuracies(categories, parameters, part, arm, result);
   report_right_answers(categories, parameters, part, arm, result);
+  report_slopes(categories, parameters, losses, part, result);
   std::vector<std::pair<std::string, Interval>> gains, in_right;
   for (const Category& category : categories) {
-    gains.emplace_back(category.name, judge(category.gains(), {}).effect);
+    if (!category.is_text) gains.emplace_back(category.name, judge(category.gains(), {}).effect);
     in_right.emplace_back(category.name, judge(category.gains_in_right(), {}).effect);
   }
-  result.summary.push_back(fmt::format("Gain in accuracy from the smallest model to the largest: {} ({}).",
-                                       with_intervals(gains), seeds_in_words(part.seeds)));
+  if (!gains.empty())
+    result.summary.push_back(fmt::format("Gain in accuracy from the smallest model to the largest: {} ({}).",
+                                         with_intervals(gains), seeds_in_words(part.seeds)));
   result.summary.push_back(
       fmt::format("Gain in the log-probability of the right answer, in nats: {}.", with_intervals(in_right)));
   const Category* comprehension = find_by(categories, &Category::name, kComprehension);
@@ -316,9 +369,9 @@ void report_evaluation(const StudyContext& context, const ScaleStudy& part, cons
 
 }  // namespace
 
-Report plan_scale_evaluation(PartPlan& plan, StudyContext& context, const ScaleStudy& part,
-                             const std::vector<ScaleMember>& members) {
-  if (part.tasks.empty()) return [](PartResult&) {};
+ReportAnswers plan_scale_evaluation(PartPlan& plan, StudyContext& context, const ScaleStudy& part,
+                                    const std::vector<ScaleMember>& members) {
+  if (part.tasks.empty()) return [](const LossesBySize&, PartResult&) {};
   const std::shared_ptr<const Tasks> tasks = load_tasks(part);
   const RunQuestion question = evaluation_question(context, part, tasks);
   check_models(context, part, *tasks, scale_model(context, members.front()));
@@ -333,8 +386,8 @@ Report plan_scale_evaluation(PartPlan& plan, StudyContext& context, const ScaleS
       by_seed.push_back(plan.add<std::optional<Answers>>(request));
     }
   }
-  return [&context, part, tasks, members, answers](PartResult& result) {
-    report_evaluation(context, part, *tasks, members, answers, result);
+  return [&context, part, tasks, members, answers](const LossesBySize& losses, PartResult& result) {
+    report_evaluation(context, part, *tasks, members, answers, losses, result);
   };
 }
 

@@ -26,7 +26,8 @@ void describe(Fields& field, ScaleStudy& part) {
   field("rate_layers", part.rate_layers, "their layers", count_from(1));
   field("rate_seeds", part.rate_seeds, "runs at each rate", count_from(1));
   field("tasks", part.tasks,
-        "tasks with an accuracy, on which the models of the first scheme are evaluated after training; empty: none");
+        "tasks with an accuracy or texts to be read, on which the models of the first scheme are evaluated after "
+        "training; empty: none");
   field("benchmarks", part.benchmarks, "directory of their files");
   field("items", part.items, "items of each task, the first ones; 0: all", count_from(0));
 }
@@ -323,7 +324,9 @@ PartPlan plan(StudyContext& context, const ScaleStudy& part) {
       plan_scale_evaluation(plan, context, part, scale_members(context, part, context.arms.front().name));
   plan.report = [&context, part, families, report_evaluation, report_rates] {
     PartResult result = report_scale(context, part, families);
-    report_evaluation(result);
+    LossesBySize losses;  // of the first arm
+    for (const TrainedMember& member : families.front().members) losses.push_back(final_losses(member.by_seed));
+    report_evaluation(losses, result);
     report_rates(result);
     return result;
   };
@@ -332,7 +335,7 @@ PartPlan plan(StudyContext& context, const ScaleStudy& part) {
 
 [[maybe_unused]] const bool kScale = add_part<ScaleStudy>(
     "scale", "models of growing size, and a power law fitted to their losses", "Hoffmann et al. 2022, arXiv 2203.15556",
-    {.place = 17, .plan = plan, .trains = kAlways, .check = check});
+    {.place = 18, .plan = plan, .trains = kAlways, .check = check});
 
 }  // namespace
 }  // namespace plumb

@@ -1,11 +1,10 @@
-// Activations and gradients in the setting of the theory: Xiong et al. 2020, Lemma 2 and Theorem 1.
+// Activations in the setting of the theory: Xiong et al. 2020, Lemma 2.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 #include <optional>
 
-#include "plumb/analysis/gradient.h"
 #include "plumb/analysis/signal.h"
 #include "plumb/analysis/statistics.h"
 #include "plumb/analysis/theory.h"
@@ -31,13 +30,11 @@ void describe(Fields& field, SignalStudy& part) {
 /// Of one model.
 struct Signal {
   std::vector<double> squares;  // by layer: mean squared norm over width
-  double gradient = 0;          // norm of W^{2,L}'s
   double delta = 0;             // the largest over the layers, at ε = 0.1
 };
 
 void describe(Fields& field, Signal& signal) {
   field("squares", signal.squares);
-  field("gradient", signal.gradient);
   field("delta", signal.delta);
 }
 
@@ -62,27 +59,26 @@ using SignalsByArm = std::map<std::string, ArmSignals>;
 
 Signals planned_signal(PartPlan& plan, StudyContext& context, const std::string& arm, int64_t width,
                        const std::string& initialization, const SignalStudy& part) {
-  return over_seeds(
-      plan, context,
-      {.name = fmt::format("signal-{}-{}-{}", arm, initialization, width),
-       .label = fmt::format("signal, {}, width {}", display_name(arm), width),
-       .model = theory_model(context, arm, width, initialization, part.layers),
-       .seeds = part.seeds,
-       .pairs = part.pairs},
-      [arm, width, layers = part.layers, first = first_stack(context), last = last_stack(context)](
-          Model& model, const std::vector<Batch>& batches) {
-        const SignalProfile profile = measure_signal(model, batches);
-        Signal signal;
-        for (int64_t layer = 0; layer < layers; ++layer) {
-          // The activation that the lemma is about. Post-LN: the sum before the second norm; Pre-LN: the stream.
-          const LayerPoint& point =
-              profile.at({{first, layer, SubLayerKind::feed_forward}, arm == "post-ln" ? Point::sum : Point::stream});
-          signal.squares.push_back(point.mean_square / static_cast<double>(width));
-          signal.delta = std::max(signal.delta, point.delta_at_0_1);
-        }
-        signal.gradient = measure_gradients(model, batches).norm(feed_forward_matrix({last, layers - 1}, 2));
-        return signal;
-      });
+  return over_seeds(plan, context,
+                    {.name = fmt::format("signal-{}-{}-{}", arm, initialization, width),
+                     .label = fmt::format("signal, {}, width {}", display_name(arm), width),
+                     .model = theory_model(context, arm, width, initialization, part.layers),
+                     .seeds = part.seeds,
+                     .pairs = part.pairs},
+                    [arm, width, layers = part.layers, first = first_stack(context)](
+                        Model& model, const std::vector<Batch>& batches) {
+                      const SignalProfile profile = measure_signal(model, batches);
+                      Signal signal;
+                      for (int64_t layer = 0; layer < layers; ++layer) {
+                        // The activation that the lemma is about. Post-LN: the sum before the second norm; Pre-LN: the
+                        // stream.
+                        const LayerPoint& point = profile.at({{first, layer, SubLayerKind::feed_forward},
+                                                              arm == "post-ln" ? Point::sum : Point::stream});
+                        signal.squares.push_back(point.mean_square / static_cast<double>(width));
+                        signal.delta = std::max(signal.delta, point.delta_at_0_1);
+                      }
+                      return signal;
+                    });
 }
 
 Figure activation_figure(const SignalsByArm& measured, StackKind stack, int64_t width, const SignalStudy& part) {
@@ -117,39 +113,6 @@ Figure activation_figure(const SignalsByArm& measured, StackKind stack, int64_t 
     add_bound("Lemma 2, Pre-LN: 1 + 3l/2", "upper bound", [&](int64_t layer) { return bounds(layer).second; });
   }
   return figure;
-}
-
-/// The constants of Theorem 1 by width, and verdicts on their growth.
-void report_theorem(const StudyContext& context, const SignalStudy& part, const SignalsByArm& measured, int64_t widest,
-                    PartResult& result) {
-  Table bounds{"theorem1",
-               "Theorem 1: the measured constant",
-               "Gradient norm of the last layer's W₂ in the theory's setting, divided by the bound without its "
-               "constant: d√ln d for Post-LN, d√(ln d / L) for Pre-LN.",
-               {"scheme", "d", "gradient norm", "bound", "constant"}};
-  const std::vector<double> widths(part.widths.begin(), part.widths.end());
-  for (const std::string& arm : arm_names(context)) {
-    if (measured.count(arm) == 0) continue;
-    std::vector<std::vector<double>> constants;  // [width][seed]
-    for (size_t i = 0; i < part.widths.size(); ++i) {
-      const int64_t width = part.widths[i];
-      std::vector<double>& gradients =
-          constants.emplace_back(numbers_in(*measured.at(arm).theory[i], &Signal::gradient));
-      const double norm = confidence_interval(gradients).mean;
-      const double bound =
-          arm == "post-ln" ? theory::theorem1_post_ln(width) : theory::theorem1_pre_ln(width, part.layers);
-      bounds.row(arm, width, norm, bound, norm / bound);
-      for (double& gradient : gradients) gradient /= bound;
-    }
-    if (part.widths.size() < 2) continue;
-    result.verdicts.push_back({"theorem1_" + arm,
-                               fmt::format("{}: the bound of Theorem 1 is tight in d", display_name(arm)),
-                               "Plumb's own question: the theorem is only an upper bound",
-                               setting_of(context, theory_model(context, arm, widest, "theory", part.layers)),
-                               "exponent p of measured norm / bound as d^p",
-                               judge(power_exponents(widths, constants), Region::around(0, 0.1)), "", ""});
-  }
-  result.tables.push_back(bounds);
 }
 
 void judge_activations(const StudyContext& context, const SignalStudy& part, const SignalsByArm& measured,
@@ -206,14 +169,13 @@ PartPlan plan(StudyContext& context, const SignalStudy& part) {
     if (measured.empty()) return result;
     result.figures.push_back(activation_figure(measured, first_stack(context), widest, part));
     judge_activations(context, part, measured, widest, result);
-    report_theorem(context, part, measured, widest, result);
     return result;
   };
   return plan;
 }
 
 [[maybe_unused]] const bool kSignal =
-    add_part<SignalStudy>("signal", "activations and gradients in the theory's setting, compared with its bounds",
+    add_part<SignalStudy>("signal", "activations in the theory's setting, compared with its bounds",
                           "Xiong et al. 2020, arXiv 2002.04745", {.place = 3, .plan = plan});
 
 }  // namespace

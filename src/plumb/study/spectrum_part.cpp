@@ -258,7 +258,7 @@ PartPlan plan(StudyContext& context, const SpectrumStudy& part) {
 
 [[maybe_unused]] const bool kSpectrum =
     add_part<SpectrumStudy>("spectrum", "the Hessian's spectrum at initialization, by the Lanczos method",
-                            "Ghorbani et al. 2019, arXiv 1901.10159", {.place = 4, .any_depth = true, .plan = plan});
+                            "Ghorbani et al. 2019, arXiv 1901.10159", {.place = 5, .any_depth = true, .plan = plan});
 
 }  // namespace
 }  // namespace plumb

@@ -386,7 +386,7 @@ PartPlan plan(StudyContext& context, const TrainingStudy& part) {
 [[maybe_unused]] const bool kTraining = add_part<TrainingStudy>(
     "training", "training with and without warm-up, each arm with its own sweep of the learning rate",
     "Xiong et al. 2020, arXiv 2002.04745",
-    {.place = 5, .any_depth = true, .plan = plan, .trains = kAlways, .check = check});
+    {.place = 6, .any_depth = true, .plan = plan, .trains = kAlways, .check = check});
 
 }  // namespace
 }  // namespace plumb

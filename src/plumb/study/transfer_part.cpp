@@ -388,7 +388,7 @@ PartPlan plan(StudyContext& context, const TransferStudy& part) {
 
 [[maybe_unused]] const bool kTransfer = add_part<TransferStudy>(
     "transfer", "pretraining, then fine-tuning on a task's text and its labels, by recipes that change one thing",
-    "Howard & Ruder 2018, arXiv 1801.06146", {.place = 18, .plan = plan, .trains = kAlways, .check = check});
+    "Howard & Ruder 2018, arXiv 1801.06146", {.place = 19, .plan = plan, .trains = kAlways, .check = check});
 
 }  // namespace
 }  // namespace plumb

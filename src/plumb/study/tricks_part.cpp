@@ -156,7 +156,7 @@ PartPlan plan(StudyContext& context, const TricksStudy& part) {
 
 [[maybe_unused]] const bool kTricksPart =
     add_part<TricksStudy>("tricks", "Adam, residual connections, norms and warm-up, removed singly and in pairs",
-                          "Xiong et al. 2020, arXiv 2002.04745", {.place = 10, .plan = plan, .trains = kAlways});
+                          "Xiong et al. 2020, arXiv 2002.04745", {.place = 11, .plan = plan, .trains = kAlways});
 
 }  // namespace
 }  // namespace plumb
