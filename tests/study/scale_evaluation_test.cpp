@@ -1,4 +1,5 @@
 // [scale] with tasks: which models are evaluated on which items, and what the report says about their answers.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -142,6 +143,39 @@ TEST_F(ScaleEvaluation, ComparesComprehensionWithReasoningSeedBySeed) {
   EXPECT_CONTAINS(reason(), "no model answers any item of reading comprehension");
 }
 
+/// Measurements edited by hand: the right answers of one task rise by 3 nats with each doubling of the parameters, a
+/// text's bytes by 2 with each nat of loss.
+TEST_F(ScaleEvaluation, SlopesAreThoseOfLinesThroughAllSizes) {
+  write("arc_easy.jsonl", R"({"query": "Question: sail?", "choices": ["a ship on the sea", "a boat"], "gold": 0})");
+  write("own/plays.jsonl", R"({"text": "The ship is on the sea.", "category": "text"})");
+  const StudyConfig config = study("['arc_easy','" + (folder_ / "own/plays.jsonl").string() + "']");
+  const Json before = run_study(config, folder_ / "out");
+  for (const Json& row : test::with_id(before["tables"], "scale_models")["rows"]) {
+    if (row[0] != "pre-ln") continue;  // the only scheme that is evaluated
+    const std::string size = fmt::format("width{}-layers{}", row[1].get<int>(), row[2].get<int>());
+    const auto file = folder_ / "out" / "measurements" /
+                      fmt::format("evaluation-scale-pre-ln-standard-{}-lr0.01-seed{}.json", size, row[6].get<int>());
+    Json measurement = read_json(file);
+    const auto per_byte = measurement["result"]["plays"]["right"].get<double>();
+    EXPECT_LT(per_byte, -0.1) << file;
+    EXPECT_GT(per_byte, -2 * std::log(256)) << file;
+    measurement["result"] = {{"arc_easy", {{"accuracy", 0.5}, {"right", 3 * std::log2(row[3].get<double>())}}},
+                             {"plays", {{"accuracy", 0}, {"right", -2 * row[8].get<double>()}}}};
+    write_json(file, measurement);
+  }
+  const Json results = run_study(config, folder_ / "out");
+  const Json& rows = test::with_id(results["tables"], "scale_slopes")["rows"];
+  ASSERT_EQ(rows.size(), 4U);
+  EXPECT_EQ(rows[0][0], "question answering");
+  EXPECT_EQ(rows[0][1], "doubling of the parameters");
+  EXPECT_NEAR(rows[0][2].get<double>(), 3, 1e-9);
+  EXPECT_EQ(rows[3][0], "plays");
+  EXPECT_EQ(rows[3][1], "nat of loss");
+  EXPECT_NEAR(rows[3][2].get<double>(), 2, 1e-9);
+  EXPECT_EQ(test::with_id(results["tables"], "scale_right_answers")["rows"].size(), 8U);
+  EXPECT_EQ(test::with_id(results["tables"], "scale_evaluation")["rows"].size(), 4U);  // a text has no accuracy
+}
+
 TEST_F(ScaleEvaluation, AnswersAreKeptUntilTheItemsChange) {
   write_choices();
   const auto measured = [&](const StudyConfig& config) {
@@ -166,8 +200,9 @@ TEST_F(ScaleEvaluation, MistakesAreFoundBeforeTraining) {
   expect_error(study("['unknown']"), "unknown evaluation task 'unknown'");
   expect_error(study("['piqa']"), "scale.benchmarks = \"" + folder_.path().string() + "\" is the directory");
   expect_error(study("['arc_easy','arc_easy']"), "'arc_easy' is named twice");
-  write("wiki.test.raw", "The ship is on the sea .\n");
-  expect_error(study("['wikitext']"), "the task 'wikitext' has no accuracy, only word_perplexity");
+  write("written.jsonl", R"({"context": "The ship is on the", "answer": "sea"})");
+  expect_error(study("['" + (folder_ / "written.jsonl").string() + "']"),
+               "the task 'written' has no accuracy, only exact_match");
   expect_error(study("['arc_easy']", {"task.language-modeling.direction='backward'"}), "predict what follows");
   std::string longest = "it";
   for (int i = 0; i < 40; ++i) longest += " sank";

@@ -325,7 +325,8 @@ PartPlan plan(StudyContext& context, const ScaleStudy& part) {
   plan.report = [&context, part, families, report_evaluation, report_rates] {
     PartResult result = report_scale(context, part, families);
     LossesBySize losses;  // of the first arm
-    for (const TrainedMember& member : families.front().members) losses.push_back(final_losses(member.by_seed));
+    for (const TrainedMember& member : families.front().members)
+      losses.push_back(numbers_in(member.by_seed, [](const Planned<TrainedRun>& run) { return run->loss(); }));
     report_evaluation(losses, result);
     report_rates(result);
     return result;
