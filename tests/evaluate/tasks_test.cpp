@@ -175,6 +175,9 @@ TEST_F(EvaluationTasks, OwnFilesSayWhatIsAsked) {
   write("own.jsonl", R"({"context": "One and", "choices": ["two", "three"], "gold": 1, "id": 7})");
   EXPECT_EQ(load(path("own.jsonl")).name, "own");
   EXPECT_EQ(load(path("own.jsonl")).items[0].gold, 1U);
+  EXPECT_EQ(load(path("own.jsonl")).category, "own");
+  write("facts.jsonl", "{\"text\": \"one\", \"category\": \"fact checking\"}\n{\"text\": \"two\"}");
+  EXPECT_EQ(load(path("facts.jsonl")).category, "fact checking");
   write("words.jsonl", R"({"context": "One and", "continuation": " two"})");
   EXPECT_EQ(load(path("words.jsonl")).kind, RequestKind::log_likelihood);
   write("answers.jsonl", R"({"context": "One and", "answer": "two"})");

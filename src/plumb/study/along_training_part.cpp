@@ -177,6 +177,7 @@ RunRequest watched_run(const StudyContext& context, const AlongTrainingStudy& pa
   watch.every = part.every;
   watch.what.emplace_back("critical_rate");
   watch.examples = part.examples;
+  request.products = 2 * (curvature.products + part.reference_products);  // the Hessian's, and the preconditioned one's
   return request;
 }
 

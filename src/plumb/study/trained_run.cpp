@@ -25,11 +25,11 @@ Json run_settings(const StudyContext& context, const RunConfig& config) {
   return settings;
 }
 
-/// The approximate number of tokens that a run processes.
-double tokens_of_run(const StudyContext& context, const TrainConfig& config) {
-  const auto amount = static_cast<double>(config.steps.amount());
-  if (config.steps.unit() == Duration::Unit::tokens) return amount;
-  if (config.steps.unit() == Duration::Unit::steps)
+/// The approximate number of tokens that a run processes in this time.
+double tokens_of(const StudyContext& context, const TrainConfig& config, const Duration& duration) {
+  const auto amount = static_cast<double>(duration.amount());
+  if (duration.unit() == Duration::Unit::tokens) return amount;
+  if (duration.unit() == Duration::Unit::steps)
     return amount * static_cast<double>(config.batch_tokens * config.accumulate);
   double epoch = 0;
   for (const ExampleCost& cost : context.task.dataset("train")->costs()) epoch += static_cast<double>(cost.larger());
@@ -135,8 +135,15 @@ MeasurementRequest run_measurement(StudyContext& context, const RunRequest& requ
   measurement.name = request.name;
   measurement.label = request.label;
   measurement.settings = run_settings(context, config);
-  measurement.work = work_of_training(config.model, tokens_of_run(context, config.train),
-                                      static_cast<double>(config.train.batch_tokens * config.train.accumulate));
+  const double tokens = tokens_of(context, config.train, config.train.steps);
+  measurement.work =
+      work_of_training(config.model, tokens, static_cast<double>(config.train.batch_tokens * config.train.accumulate));
+  if (request.products > 0) {
+    constexpr double kGradients = 3;  // that a product costs
+    const double measured = tokens / tokens_of(context, config.train, config.watch.every);
+    measurement.work += work_of(config.model, kGradients * measured * static_cast<double>(request.products) *
+                                                  measured_tokens(context, config.watch.examples));
+  }
   measurement.alone = config.train.processes > 1;
   measurement.measure = [&context, request, settings = measurement.settings] {
     return trained(context, request.label, request.config, run_directory(context, request.name, settings));

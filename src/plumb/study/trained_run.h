@@ -47,6 +47,7 @@ struct RunRequest {
   std::string name;   // of the measurement, and of the run's directory
   std::string label;  // shown with progress
   RunConfig config;
+  int64_t products = 0;  // of the Hessian with a vector, about, in each measurement along the run
 
   /// The same with the seed that follows it by `seed`, which also ends its name.
   [[nodiscard]] RunRequest with_seed(int64_t seed) const;
