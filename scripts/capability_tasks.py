@@ -105,7 +105,9 @@ def main():
         except FileNotFoundError as error:
             print(f"{name}: left out, no {error.filename}")
     for text in arguments.text:
-        name, _, path = text.partition("=")
+        name, separator, path = text.partition("=")
+        if not separator:
+            parser.error(f"--text {text}: write NAME=FILE")
         write(arguments.out / f"{name}.jsonl", "text", passages(path))
 
 

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "evaluate/task_files.h"
-#include "plumb/base/error.h"
 #include "plumb/base/csv.h"
+#include "plumb/base/error.h"
 #include "plumb/evaluate/few_shot.h"
 #include "plumb/evaluate/item_files.h"
 
@@ -176,8 +176,10 @@ TEST_F(EvaluationTasks, OwnFilesSayWhatIsAsked) {
   EXPECT_EQ(load(path("own.jsonl")).name, "own");
   EXPECT_EQ(load(path("own.jsonl")).items[0].gold, 1U);
   EXPECT_EQ(load(path("own.jsonl")).category, "own");
-  write("facts.jsonl", "{\"text\": \"one\", \"category\": \"fact checking\"}\n{\"text\": \"two\"}");
+  write("facts.jsonl", R"({"text": "one", "category": "fact checking"})");
   EXPECT_EQ(load(path("facts.jsonl")).category, "fact checking");
+  write("facts.jsonl", "{\"text\": \"one\", \"category\": \"facts\"}\n{\"text\": \"two\"}");
+  expect_error(path("facts.jsonl"), "line 2: the category is 'own', that of the first line 'facts'");
   write("words.jsonl", R"({"context": "One and", "continuation": " two"})");
   EXPECT_EQ(load(path("words.jsonl")).kind, RequestKind::log_likelihood);
   write("answers.jsonl", R"({"context": "One and", "answer": "two"})");

@@ -24,6 +24,7 @@ std::vector<double> measured_directly(const DataDirectory& data, const std::stri
   ModelConfig config;
   config.residual = scheme;
   config.initialization = "theory";
+  config.share_embeddings = "none";
   config.d_model = config.feed_forward = width;
   config.heads = 1;
   config.positions = "none";
@@ -58,7 +59,7 @@ TEST(Theorem1Study, GradientsOfTokensBySizeBesideBoundAndPrediction) {
   const Json results = run_study(config, folder / "out");
   const DataDirectory data = DataDirectory::open(folder / "data");
   const Json& rows = test::with_id(results["tables"], "theorem1")["rows"];
-  ASSERT_EQ(rows.size(), 8U);  // two schemes, two widths, two depths
+  ASSERT_EQ(rows.size(), 6U);  // two schemes, two widths, and another depth
   std::map<std::string, std::vector<std::vector<double>>> norms;
   for (const Json& row : rows) {
     const std::string scheme = row[0];
@@ -77,11 +78,11 @@ TEST(Theorem1Study, GradientsOfTokensBySizeBesideBoundAndPrediction) {
     EXPECT_NEAR(row[8].get<double>(), norm / bound, 1e-5 * norm / bound) << row;
   }
   EXPECT_EQ(test::with_id(results["figures"], "token_gradient_width")["series"].size(), 4U);
-  double exponent = 0;  // from 2 to 4 layers, the rows after the two widths
+  double exponent = 0;  // from 2 to 4 layers: the first and the last row
   for (size_t seed = 0; seed < kSeeds; ++seed)
-    exponent += std::log2(norms["post-ln"][3][seed] / norms["post-ln"][2][seed]) / kSeeds;
+    exponent += std::log2(norms["post-ln"][2][seed] / norms["post-ln"][0][seed]) / kSeeds;
   EXPECT_NEAR(results["verdicts"][0]["effect"]["mean"].get<double>(), exponent, 1e-4);
-  EXPECT_EQ(results["verdicts"][1]["verdict"], "supported") << results["verdicts"][1];
+  EXPECT_NEAR(results["verdicts"][1]["effect"]["mean"].get<double>(), 1, 0.1);
 }
 
 }  // namespace

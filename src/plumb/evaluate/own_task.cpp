@@ -75,10 +75,13 @@ EvaluationTask load_own_task(const std::filesystem::path& file) {
   const LineForm* form = nullptr;
   EvaluationTask task{.name = file.stem().string(), .category = "own"};
   task.items = read_items(file, [&](const Json& line) {
+    const auto category = line.value("category", std::string("own"));
     if (form == nullptr) {
       form = &form_of(line);
-      task.category = line.value("category", task.category);
+      task.category = category;
     }
+    if (category != task.category)
+      throw Error(fmt::format("the category is '{}', that of the first line '{}'", category, task.category));
     require_keys(line, *form);
     return item_of(line, form->kind);
   });

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <memory>
@@ -242,7 +243,6 @@ void report_accuracies(const std::vector<Category>& categories, const std::vecto
                           seeds_in_words(part.seeds)),
               {"category", "tasks", "items", "chance", "parameters", "accuracy", "low", "high"}};
   for (const Category& category : categories) {
-    if (category.is_text) continue;
     Series& line = figure.add(category.name, category.name);
     for (size_t i = 0; i < parameters.size(); ++i) {
       const Interval accuracy = judge(category.accuracies[i], {}).effect;
@@ -266,7 +266,7 @@ void report_right_answers(const std::vector<Category>& categories, const std::ve
                   display_name(arm), seeds_in_words(part.seeds)),
       "line",
       {"parameters", true},
-      {"log-probability of the right answer (nats)"}};
+      {"log-probability of the right answer (nats; of a text per byte)"}};
   Table table{"scale_right_answers",
               figure.title,
               fmt::format("Mean over the tasks of a category; {}.", seeds_in_words(part.seeds)),
@@ -283,18 +283,18 @@ void report_right_answers(const std::vector<Category>& categories, const std::ve
   result.tables.push_back(table);
 }
 
-/// [seed]: the slope of the log-probabilities over x, [size][seed]; NaN with fewer than two sizes that have both.
+/// [seed]: the slope of the log-probabilities over x, [size][seed]; NaN unless all sizes have both.
 std::vector<double> slopes_over(const std::vector<std::vector<double>>& x,
                                 const std::vector<std::vector<double>>& right) {
   std::vector<double> slopes;
   for (size_t seed = 0; seed < right.front().size(); ++seed) {
-    std::vector<double> known_x, known_right;
+    std::vector<double> sizes, values;
     for (size_t i = 0; i < right.size(); ++i) {
-      if (!std::isfinite(x[i][seed]) || !std::isfinite(right[i][seed])) continue;
-      known_x.push_back(x[i][seed]);
-      known_right.push_back(right[i][seed]);
+      sizes.push_back(x[i][seed]);
+      values.push_back(right[i][seed]);
     }
-    slopes.push_back(known_x.size() < 2 ? std::nan("") : fit_line(known_x, known_right).slope);
+    const bool known = finite_values(sizes).size() == sizes.size() && finite_values(values).size() == values.size();
+    slopes.push_back(known ? fit_line(sizes, values).slope : std::nan(""));
   }
   return slopes;
 }
@@ -303,18 +303,21 @@ std::vector<double> slopes_over(const std::vector<std::vector<double>>& x,
 /// gains more than the text that the models learn.
 void report_slopes(const std::vector<Category>& categories, const std::vector<int64_t>& parameters,
                    const LossesBySize& losses, const ScaleStudy& part, PartResult& result) {
-  LossesBySize doublings, falls;  // [size][seed]
+  std::vector<std::vector<double>> doublings, falls;  // [size][seed]
   for (size_t i = 0; i < parameters.size(); ++i) {
     doublings.emplace_back(losses[i].size(), std::log2(static_cast<double>(parameters[i])));
     falls.push_back(losses[i]);
     for (double& loss : falls.back()) loss = -loss;
   }
-  Table table{"scale_slopes",
-              "Gain in the log-probability of the right answer by category",
-              fmt::format("In nats, the slope of a line through all sizes, for each doubling of the parameters and for "
-                          "each nat by which the validation loss falls; {}.",
-                          seeds_in_words(part.seeds)),
-              {"category", "for each", "slope", "low", "high"}};
+  Table table{
+      "scale_slopes",
+      "Gain in the log-probability of the right answer by category",
+      fmt::format("In nats, of a text per byte; the slope of a line through all sizes, for each doubling of the "
+                  "parameters and for each nat by which the validation loss falls; {}. Where losses differ "
+                  "little, slopes over them mean little, and answers of unequal length gain and lose with the "
+                  "loss of a token alone.",
+                  seeds_in_words(part.seeds)),
+      {"category", "for each", "slope", "low", "high"}};
   for (const Category& category : categories) {
     for (const auto& [unit, x] : {std::pair{"doubling of the parameters", &doublings}, {"nat of loss", &falls}})
       table.row(category.name, unit, judge(slopes_over(*x, category.right), {}).effect);
@@ -348,19 +351,26 @@ void report_evaluation(const StudyContext& context, const ScaleStudy& part, cons
   result.measurements["evaluation"] = result_json(answers);
 
   const std::vector<Category> categories = measured_categories(tasks, part, answers);
-  report_accuracies(categories, parameters, part, arm, result);
+  std::vector<Category> questions;
+  std::copy_if(categories.begin(), categories.end(), std::back_inserter(questions),
+               [](const Category& category) { return !category.is_text; });
+  if (!questions.empty()) report_accuracies(questions, parameters, part, arm, result);
   report_right_answers(categories, parameters, part, arm, result);
   report_slopes(categories, parameters, losses, part, result);
-  std::vector<std::pair<std::string, Interval>> gains, in_right;
+  std::vector<std::pair<std::string, Interval>> gains, in_right, of_bytes;
   for (const Category& category : categories) {
-    if (!category.is_text) gains.emplace_back(category.name, judge(category.gains(), {}).effect);
-    in_right.emplace_back(category.name, judge(category.gains_in_right(), {}).effect);
+    const Interval gain = judge(category.gains_in_right(), {}).effect;
+    (category.is_text ? of_bytes : in_right).emplace_back(category.name, gain);
   }
-  if (!gains.empty())
-    result.summary.push_back(fmt::format("Gain in accuracy from the smallest model to the largest: {} ({}).",
-                                         with_intervals(gains), seeds_in_words(part.seeds)));
-  result.summary.push_back(
-      fmt::format("Gain in the log-probability of the right answer, in nats: {}.", with_intervals(in_right)));
+  for (const Category& category : questions) gains.emplace_back(category.name, judge(category.gains(), {}).effect);
+  const auto say = [&](const char* what, const std::vector<std::pair<std::string, Interval>>& numbers) {
+    if (!numbers.empty())
+      result.summary.push_back(
+          fmt::format("Gain in {}, from the smallest model to the largest: {}.", what, with_intervals(numbers)));
+  };
+  say("accuracy", gains);
+  say("the log-probability of a text's byte, in nats", of_bytes);
+  say("the log-probability of the right answer, in nats", in_right);
   const Category* comprehension = find_by(categories, &Category::name, kComprehension);
   const Category* reasoning = find_by(categories, &Category::name, kReasoning);
   if (comprehension != nullptr && reasoning != nullptr)

@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include "plumb/analysis/gradient.h"
 #include "plumb/analysis/signal.h"
 #include "plumb/analysis/theory.h"
 #include "plumb/analysis/token_gradient.h"
+#include "plumb/base/error.h"
+#include "plumb/model/kind.h"
 #include "plumb/study/over_seeds.h"
 
 namespace plumb {
@@ -48,8 +51,9 @@ struct Size {
   Planned<std::vector<LastGradient>> by_seed;
 
   [[nodiscard]] std::vector<double> norms() const { return numbers_in(*by_seed, &LastGradient::norm); }
-  /// One token's gradient is δhᵀ. In the theory's setting the output's rows have a norm of 1, so the loss's gradient
-  /// with respect to the state does; the last norm divides it by √square, and ‖h‖² = d/2 after ReLU.
+  /// One token's gradient is δhᵀ. In the theory's setting the output's rows have a norm of 1, and so has the loss's
+  /// gradient with respect to the state, as long as no token is probable; the last norm divides it by √square, and
+  /// ‖h‖² = d/2 after ReLU.
   [[nodiscard]] std::vector<double> predicted() const {
     return numbers_in(
         *by_seed, [this](const LastGradient& one) { return std::sqrt(static_cast<double>(width) / 2 / one.square); });
@@ -75,20 +79,26 @@ struct Family {
   }
 };
 
-using ByArm = std::map<std::string, std::vector<Family>>;
+using ByArm = std::map<std::string, std::vector<Family>>;  // the families of widths and of depths
+
+/// Each once, though the two families share one.
+std::vector<Size> all_sizes(const std::vector<Family>& families) {
+  std::vector<Size> sizes = families[0].sizes;
+  for (const Size& size : families[1].sizes) {
+    if (size.layers != sizes.front().layers) sizes.push_back(size);
+  }
+  return sizes;
+}
 
 /// [seed]: the measured gradient over the predicted one, the geometric mean over all sizes.
 std::vector<double> mean_ratios(const std::vector<Family>& families, int64_t seeds) {
   std::vector<double> logarithms(static_cast<size_t>(seeds), 0.0);
-  size_t sizes = 0;
-  for (const Family& family : families) {
-    for (const Size& size : family.sizes) {
-      const std::vector<double> ratios = seed_by_seed(size.norms(), size.predicted(), std::divides<>());
-      for (size_t i = 0; i < ratios.size(); ++i) logarithms[i] += std::log(ratios[i]);
-      ++sizes;
-    }
+  const std::vector<Size> sizes = all_sizes(families);
+  for (const Size& size : sizes) {
+    const std::vector<double> ratios = seed_by_seed(size.norms(), size.predicted(), std::divides<>());
+    for (size_t i = 0; i < ratios.size(); ++i) logarithms[i] += std::log(ratios[i]);
   }
-  return numbers_in(logarithms, [sizes](double sum) { return std::exp(sum / static_cast<double>(sizes)); });
+  return numbers_in(logarithms, [&sizes](double sum) { return std::exp(sum / static_cast<double>(sizes.size())); });
 }
 
 double bound_of(const std::string& arm, const Size& size) {
@@ -100,18 +110,17 @@ PartResult report(const Theorem1Study& part, const ByArm& measured) {
   Table table{"theorem1",
               "Theorem 1: the gradient of one token's loss",
               fmt::format("Frobenius norm of the gradient of the last layer's W₂ in the theory's setting, mean over "
-                          "tokens ({}); predicted: √(d/2)/√(E‖x‖²/d), x being what the last norm reads; bound: d√ln d "
+                          "tokens and geometric mean over seeds ({}); predicted: √(d/2)/√(E‖x‖²/d), x being what the "
+                          "last norm reads; bound: d√ln d "
                           "for Post-LN, d√(ln d / L) for Pre-LN, without its constant.",
                           seeds_in_words(part.seeds)),
               {"scheme", "d", "layers", "gradient norm", "low", "high", "predicted", "bound", "norm / bound"}};
   for (const auto& [arm, families] : measured) {
-    for (const Family& family : families) {
-      for (const Size& size : family.sizes) {
-        const Interval norm = geometric_interval(size.norms());
-        const double bound = bound_of(arm, size);
-        table.row(arm, size.width, size.layers, norm, geometric_interval(size.predicted()).mean, bound,
-                  norm.mean / bound);
-      }
+    for (const Size& size : all_sizes(families)) {
+      const Interval norm = geometric_interval(size.norms());
+      const double bound = bound_of(arm, size);
+      table.row(arm, size.width, size.layers, norm, geometric_interval(size.predicted()).mean, bound,
+                norm.mean / bound);
     }
   }
   for (size_t k = 0; k < 2; ++k) {
@@ -128,7 +137,10 @@ PartResult report(const Theorem1Study& part, const ByArm& measured) {
     for (const auto& [arm, families] : measured) {
       Series& points = figure.add(display_name(arm), arm, "points");
       Series& line = figure.add(display_name(arm) + ", predicted", arm, "dashed");
-      for (const Size& size : families[k].sizes) {
+      std::vector<Size> sizes = families[k].sizes;
+      std::sort(sizes.begin(), sizes.end(),
+                [&first](const Size& a, const Size& b) { return a.*first.size < b.*first.size; });
+      for (const Size& size : sizes) {
         points.point(size.*first.size, geometric_interval(size.norms()));
         line.point(size.*first.size, geometric_interval(size.predicted()).mean);
       }
@@ -147,12 +159,17 @@ PartPlan plan(StudyContext& context, const Theorem1Study& part) {
     const auto planned_size = [&](int64_t width, int64_t layers) {
       const ActivationPoint read = {{last_stack(context), layers - 1, SubLayerKind::feed_forward},
                                     arm == "post-ln" ? Point::sum : Point::stream};
+      ModelConfig config = theory_model(context, arm, width, "theory", layers);
+      // Of tied matrices, the state would point at the row of the token that was read.
+      config.share_embeddings = "none";
+      if (kind_of(config).recurrent || config.labels > 0)
+        throw Error("[theorem1] is about Transformers that predict tokens", "leave it out, or change model.kind");
       return Size{width, layers,
                   over_seeds(plan, context,
                              {.name = fmt::format("theorem1-{}-{}-{}", arm, width, layers),
                               .label = fmt::format("one token's gradient, {}, width {}, {} layers", display_name(arm),
                                                    width, layers),
-                              .model = theory_model(context, arm, width, "theory", layers),
+                              .model = config,
                               .seeds = part.seeds,
                               .pairs = part.pairs,
                               .batch_tokens = 1},
@@ -176,8 +193,8 @@ PartPlan plan(StudyContext& context, const Theorem1Study& part) {
           .figure = family.id;
     }
     plan.quantity("token_gradient_over_prediction",
-                  "one token's gradient of the last W₂ / √(d/2 / (E‖x‖²/d)), mean over all sizes", Scale::logarithmic,
-                  arm, [families, seeds = part.seeds] { return mean_ratios(families, seeds); })
+                  "one token's gradient of the last W₂ / √(d/2 / (E‖x‖²/d)), geometric mean over all sizes",
+                  Scale::logarithmic, arm, [families, seeds = part.seeds] { return mean_ratios(families, seeds); })
         .figure = families.front().id;
   }
   plan.report = [part, measured] { return measured.empty() ? PartResult{} : report(part, measured); };
