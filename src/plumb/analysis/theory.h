@@ -29,9 +29,9 @@ std::pair<double, double> lemma2_pre_ln(int64_t layer, int64_t d);
 std::pair<double, double> lemma2_pre_ln(int64_t layer, int64_t d, int64_t feed_forward, int64_t attentions,
                                         double input);
 
-/// Theorem 1: ‖∂L/∂W^{2,L}‖_F = O(bound) for the second matrix of the last layer's feed-forward sub-layer, where L is the
-/// loss of one token; a mean over tokens has a smaller gradient. The bounds are d√(ln d) and d√(ln d / L), without the
-/// constant.
+/// Theorem 1: ‖∂L/∂W^{2,L}‖_F = O(bound) for the second matrix of the last layer's feed-forward sub-layer, where L is
+/// the loss of one token; a mean over tokens has a smaller gradient. The bounds are d√(ln d) and d√(ln d / L), without
+/// the constant.
 double theorem1_post_ln(int64_t d);
 double theorem1_pre_ln(int64_t d, int64_t layers);
 
