@@ -7,6 +7,7 @@
 #include "plumb/data/batches.h"
 #include "plumb/ops/memory.h"
 #include "plumb/train/trainer.h"
+#include "support/bfloat16.h"
 #include "support/errors.h"
 #include "support/ranks.h"
 
@@ -81,6 +82,11 @@ class RecomputedSteps : public ::testing::TestWithParam<RecomputedModel>, protec
     run_.train.steps = 8;
     GetParam().set(run_);
     task_ = completed_task();
+  }
+
+  void SetUp() override {
+    if (run_.train.precision == "bf16" && !test::has_bfloat16_products())
+      GTEST_SKIP() << "this processor has no bfloat16 products";
   }
 
   struct Trained {
