@@ -103,7 +103,13 @@ TEST_F(GenerateVerb, IsAFunctionOfSeedAndSample) {
   const std::vector<std::string> options = {"--prompt", "the", "--samples", "4", "--max-tokens", "12"};
   const auto with = [&](const std::vector<std::string>& more) { return samples(test::with(options, more)); };
   const Json first = samples(options);
-  EXPECT_EQ(with({"--batch-rows", "3", "--threads", "1"}), first);
+  const Json other = with({"--batch-rows", "3", "--threads", "1"});
+  ASSERT_EQ(other.size(), first.size());
+  for (size_t i = 0; i < first.size(); ++i) {
+    EXPECT_EQ(other[i]["tokens"], first[i]["tokens"]);
+    // Products of other numbers of rows may add in another order, with AVX2 for example.
+    EXPECT_NEAR(other[i]["log_probability"].get<double>(), first[i]["log_probability"].get<double>(), 1e-5);
+  }
   EXPECT_EQ(with({"--seed", "1"}), first);
   EXPECT_NE(with({"--seed", "2"}), first);
   EXPECT_NE(with({"--temperature", "3"}), first);

@@ -11,6 +11,7 @@
 #include "plumb/ops/norm.h"
 #include "plumb/ops/precision.h"
 #include "plumb/ops/update.h"
+#include "support/bfloat16.h"
 #include "support/gradcheck.h"
 
 namespace plumb {
@@ -106,6 +107,7 @@ TEST_P(SinglePrecision, DropoutKeepsTheSameElements) {
 }
 
 TEST_P(SinglePrecision, ProductsInBfloat16) {
+  if (!test::has_bfloat16_products()) GTEST_SKIP() << "this processor has no bfloat16 products";
   ops::MatrixPrecision precision(ops::Precision::bfloat16);
   const Tensor x = testing::random_tensor({24, 32}, 1).to(at::kFloat),
                w = testing::random_tensor({40, 32}, 2).to(at::kFloat);

@@ -5,6 +5,7 @@
 
 #include "options.h"
 #include "plumb/optim/newton_schulz.h"
+#include "support/bfloat16.h"
 #include "support/gradcheck.h"
 
 namespace plumb {
@@ -67,6 +68,7 @@ TEST(NewtonSchulz, KeepsSmallSingularValuesInFloat32) {
 }
 
 TEST(NewtonSchulz, RoundsIfWanted) {
+  if (!test::has_bfloat16_products()) GTEST_SKIP() << "this processor has no bfloat16 products";
   for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>{24, 64}, {64, 24}, {48, 48}}) {
     const Tensor x = testing::random_tensor({rows, columns}, 5).to(at::kFloat);
     const Tensor exact = newton_schulz(x, 5), rounded = newton_schulz(x, 5, /*bfloat16=*/true);
@@ -165,6 +167,7 @@ INSTANTIATE_TEST_SUITE_P(Types, Muon, ::testing::Values(at::kFloat, at::kDouble)
                          [](const auto& info) { return std::string(at::toString(info.param)); });
 
 TEST(MuonPrecision, IsAnOption) {
+  if (!test::has_bfloat16_products()) GTEST_SKIP() << "this processor has no bfloat16 products";
   const auto after_a_step = [](const std::string& toml) {
     const Parameters parameters = make_parameters(at::kFloat);
     std::vector<Tensor> gradients;
