@@ -72,12 +72,17 @@ TEST_F(ScaleEvaluation, ReportsTheAccuracyOfEachCategoryAndSize) {
   EXPECT_THROW(test::entry(results["verdicts"], "id", "scale_comprehension"), std::out_of_range);  // no reasoning
 }
 
-/// Of one question with two choices, with either as the right one: their probabilities add up to 1.
+/// Of one question with two choices, with either as the right one: their probabilities add up to 1, and what the right
+/// one gains per byte the other loses. Of equally long choices, the two measures differ by the length.
 TEST_F(ScaleEvaluation, RightAnswersAreProbableAmongTheirChoices) {
   const std::string question = R"({"query": "Question: sail?", "choices": ["a ship on the sea", "a boat"], "gold": )";
   write("arc_easy.jsonl", question + "0}\n");
   write("arc_challenge.jsonl", question + "1}\n");
-  run_study(study("['arc_easy','arc_challenge']"), folder_ / "out");
+  const std::string equal = R"({"context": "Question: sail?", "choices": ["a ship", "a boat"], "gold": )";
+  write("own/ship.jsonl", equal + "0}\n");
+  write("own/boat.jsonl", equal + "1}\n");
+  const auto own = [&](const char* name) { return "'" + (folder_ / "own" / name).string() + ".jsonl'"; };
+  run_study(study("['arc_easy','arc_challenge'," + own("ship") + "," + own("boat") + "]"), folder_ / "out");
   int models = 0;
   for (const auto& file : std::filesystem::directory_iterator(folder_ / "out" / "measurements")) {
     if (!file.path().filename().string().starts_with("evaluation-")) continue;
@@ -87,6 +92,10 @@ TEST_F(ScaleEvaluation, RightAnswersAreProbableAmongTheirChoices) {
     const auto second = answers["arc_challenge"]["right"].get<double>();
     EXPECT_NEAR(std::exp(first) + std::exp(second), 1, 1e-9);
     EXPECT_EQ(first > second, answers["arc_easy"]["accuracy"] == 1) << answers;
+    const auto of = [&](const char* task, const char* number) { return answers[task][number].get<double>(); };
+    EXPECT_NEAR(of("arc_easy", "margin"), -of("arc_challenge", "margin"), 1e-12);
+    EXPECT_NEAR(6 * of("ship", "margin"), of("ship", "right") - of("boat", "right"), 1e-9);
+    EXPECT_NE(of("ship", "margin"), 0);
   }
   EXPECT_EQ(models, 8);
 }
@@ -100,8 +109,10 @@ TEST_F(ScaleEvaluation, ComparesComprehensionWithReasoningSeedBySeed) {
   const auto put = [&](const std::string& model, double comprehension, double reasoning) {
     const auto file = folder_ / "out" / "measurements" / ("evaluation-scale-pre-ln-standard-" + model + ".json");
     Json measurement = read_json(file);
-    measurement["result"] = {{"lambada_openai", {{"accuracy", comprehension}, {"right", 10 * comprehension - 20}}},
-                             {"leaderboard_bbh_boolean_expressions", {{"accuracy", reasoning}, {"right", -reasoning}}}};
+    measurement["result"] = {
+        {"lambada_openai", {{"accuracy", comprehension}, {"right", 10 * comprehension - 20}, {"margin", 0}}},
+        {"leaderboard_bbh_boolean_expressions",
+         {{"accuracy", reasoning}, {"right", -reasoning}, {"margin", reasoning}}}};
     write_json(file, measurement);
   };
   put("width8-layers1-lr0.01-seed1", 0.1, 0.5);
@@ -160,19 +171,24 @@ TEST_F(ScaleEvaluation, SlopesAreThoseOfLinesThroughAllSizes) {
     const auto per_byte = measurement["result"]["plays"]["right"].get<double>();
     EXPECT_LT(per_byte, -0.1) << file;
     EXPECT_GT(per_byte, -2 * std::log(256)) << file;
-    measurement["result"] = {{"arc_easy", {{"accuracy", 0.5}, {"right", 3 * std::log2(row[3].get<double>())}}},
-                             {"plays", {{"accuracy", 0}, {"right", -2 * row[8].get<double>()}}}};
+    const double doublings = std::log2(row[3].get<double>());
+    measurement["result"] = {{"arc_easy", {{"accuracy", 0.5}, {"right", 3 * doublings}, {"margin", doublings / 2}}},
+                             {"plays", {{"accuracy", 0}, {"right", -2 * row[8].get<double>()}, {"margin", 0}}}};
     write_json(file, measurement);
   }
   const Json results = run_study(config, folder_ / "out");
   const Json& rows = test::with_id(results["tables"], "scale_slopes")["rows"];
-  ASSERT_EQ(rows.size(), 4U);
-  EXPECT_EQ(rows[0][0], "question answering");
-  EXPECT_EQ(rows[0][1], "doubling of the parameters");
-  EXPECT_NEAR(rows[0][2].get<double>(), 3, 1e-9);
-  EXPECT_EQ(rows[3][0], "plays");
-  EXPECT_EQ(rows[3][1], "nat of loss");
-  EXPECT_NEAR(rows[3][2].get<double>(), 2, 1e-9);
+  ASSERT_EQ(rows.size(), 6U);
+  const auto expect = [&](size_t row, const char* category, const char* measure, const char* unit, double slope) {
+    EXPECT_EQ(rows[row][0], category);
+    EXPECT_EQ(rows[row][1], measure);
+    EXPECT_EQ(rows[row][2], unit);
+    EXPECT_NEAR(rows[row][3].get<double>(), slope, 1e-9);
+  };
+  expect(0, "question answering", "right answer", "doubling of the parameters", 3);
+  expect(1, "question answering", "right minus wrong, per byte", "doubling of the parameters", 0.5);
+  expect(5, "plays", "right answer", "nat of loss", 2);  // a text has nothing that would be wrong
+  EXPECT_EQ(test::with_id(results["tables"], "scale_margins")["rows"].size(), 4U);
   EXPECT_EQ(test::with_id(results["tables"], "scale_right_answers")["rows"].size(), 8U);
   EXPECT_EQ(test::with_id(results["tables"], "scale_evaluation")["rows"].size(), 4U);  // a text has no accuracy
 }

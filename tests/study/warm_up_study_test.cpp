@@ -81,6 +81,30 @@ seeds = 3
   EXPECT_EQ(checked, 12);
 }
 
+/// An arm whose groups warm up is not called one without a warm-up.
+TEST(WarmUpStudy, NamesNoAbsentWarmUpBesideAnArmsOwn) {
+  const test::TemporaryDirectory folder;
+  test::make_copy_task(folder / "data");
+  const RunConfig run = test::copy_run(folder / "data");
+  StudyConfig config;
+  config.study.schemes = {"pre-ln"};
+  config.data.directory = (folder / "data").string();
+  config.model = run.model;
+  config.train = run.train;
+  config.train.steps = 4;
+  config.train.schedule = "constant";
+  config.parts = test::parts(
+      "[train]\nschedule = \"constant\"\n[training]\nwarm_ups = [0]\nlearning_rates = [1e-3]\nlayers = [1]");
+  const auto line = [&](const char* out) {
+    const Json results = run_study(config, folder / out);
+    const Json& drawn = results["figures"].front()["series"].front();
+    return drawn["name"].get<std::string>() + "; " + drawn["style"].get<std::string>();
+  };
+  EXPECT_EQ(line("none"), "Pre-LN, no warm-up, lr 0.001; dashed");
+  config.train.groups = {{.pattern = {"*"}, .warm_up = 2}};
+  EXPECT_EQ(line("own"), "Pre-LN, lr 0.001; solid");
+}
+
 // With every schedule: the runs differ only until the longest warm-up is over.
 TEST(WarmUpStudy, ComparesRunsWithTheSameRatesAfterwards) {
   const std::vector<Duration> warm_ups = {0, 3, 20, 7};

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -33,12 +34,14 @@ using Tasks = std::vector<EvaluationTask>;
 /// A model's answers to a task.
 struct TaskAnswers {
   double accuracy = 0;
-  double right = 0;  // mean log-probability of the right answer in nats: among its choices, or of the one text; of a
-                     // text to be read, per byte
+  double right = 0;   // mean log-probability of the right answer in nats: among its choices, or of the one text; of a
+                      // text to be read, per byte
+  double margin = 0;  // of choices: how much more probable the right one is per byte than the wrong ones, in nats
 };
 void describe(Fields& field, TaskAnswers& answers) {
   field("accuracy", answers.accuracy);
   field("right", answers.right);
+  field("margin", answers.margin);
 }
 using Answers = std::map<std::string, TaskAnswers>;      // by task
 using PlannedAnswers = Planned<std::optional<Answers>>;  // empty if the run diverged
@@ -114,28 +117,44 @@ double right_log_probability(const EvaluationItem& item, const std::vector<Answe
   return std::log(right / all);
 }
 
-double right_log_probability(const TaskResult& result) {
+/// Of an item with choices: the mean over right choices of log p/bytes, minus the mean over wrong ones. Unlike the
+/// above it does not grow with the length of the answers alone. 0 if all choices are right or all are wrong.
+double margin_per_byte(const EvaluationItem& item, const std::vector<Answer>& answers) {
+  double right = 0, wrong = 0;
+  int64_t right_count = 0, wrong_count = 0;
+  for (size_t i = 0; i < answers.size(); ++i) {
+    const bool is_right = i == item.gold || contains(item.also_right, i);
+    const double bytes = std::max(1.0, static_cast<double>(item.choices[i].size()));
+    (is_right ? right : wrong) += answers[i].log_likelihood / bytes;
+    ++(is_right ? right_count : wrong_count);
+  }
+  if (right_count == 0 || wrong_count == 0) return 0;
+  return right / static_cast<double>(right_count) - wrong / static_cast<double>(wrong_count);
+}
+
+double mean_over_items(const TaskResult& result, double (*number)(const EvaluationItem&, const std::vector<Answer>&)) {
   double sum = 0;
-  for (size_t i = 0; i < result.items.size(); ++i)
-    sum += right_log_probability(result.task.items[i], result.items[i].answers);
+  for (size_t i = 0; i < result.items.size(); ++i) sum += number(result.task.items[i], result.items[i].answers);
   return sum / static_cast<double>(result.items.size());
+}
+
+TaskAnswers summary_of(const TaskResult& result) {
+  const double score = result.metrics.front().score;
+  if (is_text(result.task)) return {0, -score * std::numbers::ln2};
+  return {score, mean_over_items(result, right_log_probability), mean_over_items(result, margin_per_byte)};
 }
 
 RunQuestion evaluation_question(const StudyContext& context, const ScaleStudy& part,
                                 const std::shared_ptr<const Tasks>& tasks) {
   Json settings = Json::array();
   for (const EvaluationTask& task : *tasks) settings.push_back(settings_of(task, part.items));
-  return {"evaluation", {{"tasks", settings}}, [&context, part, tasks](Model& model) {
+  return {"evaluation", {{"tasks", settings}, {"margin", "per byte"}}, [&context, part, tasks](Model& model) {
             Generates& generator = generator_of(model);
             const TextEncoder encoder = encoder_of(context);
             const EvaluateOptions options = options_of(part, generator);
             Answers answers;
-            for (const EvaluationTask& task : *tasks) {
-              const TaskResult result = evaluate_task(generator, encoder, task, options);
-              const double score = result.metrics.front().score;
-              answers[task.name] = is_text(task) ? TaskAnswers{0, -score * std::numbers::ln2}
-                                                 : TaskAnswers{score, right_log_probability(result)};
-            }
+            for (const EvaluationTask& task : *tasks)
+              answers[task.name] = summary_of(evaluate_task(generator, encoder, task, options));
             return result_json(answers);
           }};
 }
@@ -164,11 +183,13 @@ void check_models(const StudyContext& context, const ScaleStudy& part, const Tas
 struct Category {
   std::string name;
   bool is_text = false;
+  bool has_choices = false;
   std::vector<std::string> tasks;
   size_t items = 0;
   double chance = 0;
   std::vector<std::vector<double>> accuracies;  // [size][seed]; NaN if the run diverged
   std::vector<std::vector<double>> right;       // the same, of log-probabilities of right answers
+  std::vector<std::vector<double>> margins;     // the same, against wrong answers and per byte
 
   /// Why accuracies cannot show a difference in ability: no model of any size answers any item. "" if some do.
   [[nodiscard]] std::string floor() const {
@@ -210,11 +231,13 @@ std::vector<Category> measured_categories(const Tasks& tasks, const ScaleStudy& 
       const size_t items = asked_items(tasks[i], part.items);
       category.tasks.push_back(tasks[i].name);
       category.items += items;
+      category.has_choices = tasks[i].kind == RequestKind::multiple_choice;
       category.chance += chance_accuracy(tasks[i], items) / static_cast<double>(named.tasks.size());
     }
     for (const std::vector<PlannedAnswers>& by_seed : answers) {
       for (const auto& [list, number] :
-           {std::pair{&category.accuracies, &TaskAnswers::accuracy}, std::pair{&category.right, &TaskAnswers::right}}) {
+           {std::pair{&category.accuracies, &TaskAnswers::accuracy}, std::pair{&category.right, &TaskAnswers::right},
+            std::pair{&category.margins, &TaskAnswers::margin}}) {
         list->push_back(numbers_in(by_seed, [&, number = number](const PlannedAnswers& each) {
           return mean_over(category.tasks, *each, number);
         }));
@@ -255,32 +278,47 @@ void report_accuracies(const std::vector<Category>& categories, const std::vecto
   result.tables.push_back(table);
 }
 
-/// How probable right answers are, by category and size: it rises before the first item is answered right.
-void report_right_answers(const std::vector<Category>& categories, const std::vector<int64_t>& parameters,
-                          const ScaleStudy& part, const std::string& arm, PartResult& result) {
-  Figure figure{
-      "scale_right_answers",
-      "Log-probability of the right answer by category and parameters",
-      fmt::format("In nats, among the choices of a task with choices, of the text itself in others, and per byte of a "
-                  "text that is only read; mean over the tasks of each category; {}; {}. Compare lines of one kind.",
-                  display_name(arm), seeds_in_words(part.seeds)),
-      "line",
-      {"parameters", true},
-      {"log-probability of the right answer (nats; of a text per byte)"}};
-  Table table{"scale_right_answers",
-              figure.title,
-              fmt::format("Mean over the tasks of a category; {}.", seeds_in_words(part.seeds)),
-              {"category", "parameters", "log-probability", "low", "high"}};
+/// A number by category and size, as a figure and a table with the same id.
+void report_by_size(Figure figure, const char* column, const std::vector<Category>& categories,
+                    std::vector<std::vector<double>> Category::*numbers, const std::vector<int64_t>& parameters,
+                    PartResult& result) {
+  Table table{figure.id, figure.title, figure.caption, {"category", "parameters", column, "low", "high"}};
   for (const Category& category : categories) {
     Series& line = figure.add(category.name, category.name);
     for (size_t i = 0; i < parameters.size(); ++i) {
-      const Interval right = judge(category.right[i], {}).effect;
-      line.point(parameters[i], right);
-      table.row(category.name, parameters[i], right);
+      const Interval number = judge((category.*numbers)[i], {}).effect;
+      line.point(parameters[i], number);
+      table.row(category.name, parameters[i], number);
     }
   }
-  result.figures.push_back(figure);
-  result.tables.push_back(table);
+  result.figures.push_back(std::move(figure));
+  result.tables.push_back(std::move(table));
+}
+
+/// How probable right answers are: it rises before the first item is answered right.
+void report_right_answers(const std::vector<Category>& categories, const std::vector<int64_t>& parameters,
+                          const std::string& about, PartResult& result) {
+  report_by_size({"scale_right_answers",
+                  "Log-probability of the right answer by category and parameters",
+                  "In nats, among the choices of a task with choices, of the text itself in others, and per byte of a "
+                  "text that is only read; mean over the tasks of each category; " +
+                      about + " Compare lines of one kind.",
+                  "line",
+                  {"parameters", true},
+                  {"log-probability of the right answer (nats; of a text per byte)"}},
+                 "log-probability", categories, &Category::right, parameters, result);
+  std::vector<Category> choices;
+  std::copy_if(categories.begin(), categories.end(), std::back_inserter(choices), std::mem_fn(&Category::has_choices));
+  if (choices.empty()) return;
+  report_by_size({"scale_margins",
+                  "Right choices against wrong ones by category and parameters",
+                  "Log-probability per byte of the right choice minus the mean of the wrong ones, in nats; 0: no "
+                  "preference; mean over the tasks of each category; " +
+                      about,
+                  "line",
+                  {"parameters", true},
+                  {"right minus wrong (nats per byte)"}},
+                 "right minus wrong", choices, &Category::margins, parameters, result);
 }
 
 /// [seed]: the slope of the log-probabilities over x, [size][seed]; NaN unless all sizes have both.
@@ -314,13 +352,17 @@ void report_slopes(const std::vector<Category>& categories, const std::vector<in
       "Gain in the log-probability of the right answer by category",
       fmt::format("In nats, of a text per byte; the slope of a line through all sizes, for each doubling of the "
                   "parameters and for each nat by which the validation loss falls; {}. Where losses differ "
-                  "little, slopes over them mean little, and answers of unequal length gain and lose with the "
-                  "loss of a token alone.",
+                  "little, slopes over them mean little. Among choices of unequal length, what is gained may be the "
+                  "loss of a token alone; per byte against the wrong choices, it is a preference.",
                   seeds_in_words(part.seeds)),
-      {"category", "for each", "slope", "low", "high"}};
+      {"category", "measure", "for each", "slope", "low", "high"}};
   for (const Category& category : categories) {
-    for (const auto& [unit, x] : {std::pair{"doubling of the parameters", &doublings}, {"nat of loss", &falls}})
-      table.row(category.name, unit, judge(slopes_over(*x, category.right), {}).effect);
+    for (const auto& [unit, x] : {std::pair{"doubling of the parameters", &doublings}, {"nat of loss", &falls}}) {
+      table.row(category.name, "right answer", unit, judge(slopes_over(*x, category.right), {}).effect);
+      if (!category.has_choices) continue;
+      table.row(category.name, "right minus wrong, per byte", unit,
+                judge(slopes_over(*x, category.margins), {}).effect);
+    }
   }
   result.tables.push_back(table);
 }
@@ -355,7 +397,8 @@ void report_evaluation(const StudyContext& context, const ScaleStudy& part, cons
   std::copy_if(categories.begin(), categories.end(), std::back_inserter(questions),
                [](const Category& category) { return !category.is_text; });
   if (!questions.empty()) report_accuracies(questions, parameters, part, arm, result);
-  report_right_answers(categories, parameters, part, arm, result);
+  report_right_answers(categories, parameters, fmt::format("{}; {}.", display_name(arm), seeds_in_words(part.seeds)),
+                       result);
   report_slopes(categories, parameters, losses, part, result);
   std::vector<std::pair<std::string, Interval>> gains, in_right, of_bytes;
   for (const Category& category : categories) {

@@ -28,8 +28,10 @@ struct ArmId {
   int64_t layers = 0;
   TrainingArm optimizer;
   Duration warm_up;
+  bool own_warm_up = false;  // whether groups of the study's arm have one besides
 
-  /// "Post-LN, warm-up 80"
+  [[nodiscard]] bool warms_up() const { return own_warm_up || !warm_up.is_zero(); }
+  /// "Post-LN, warm-up 80"; only the arm's name if all warm-up it has is its own.
   [[nodiscard]] std::string name() const;
   /// For files and figures: "adam", "sgd-clipped1".
   [[nodiscard]] std::string optimizer_id() const;

@@ -22,7 +22,7 @@ Figure loss_figure(const char* id, const char* what, const StudyContext& context
           {"validation loss (nats per token)", true}};
 }
 
-const char* style_of(const Arm& arm) { return arm.id.warm_up.is_zero() ? "dashed" : "solid"; }
+const char* style_of(const Arm& arm) { return arm.id.warms_up() ? "solid" : "dashed"; }
 
 /// NaN if there are fewer than two rates at which all arms that it is compared with were trained.
 double sensitivity_of(const Arm& arm, const std::vector<double>& rates) {

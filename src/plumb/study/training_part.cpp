@@ -32,7 +32,10 @@ std::string TrainingArm::name() const {
   return clip_norm > 0 ? fmt::format("{}, clipped at {:g}", optimizer, clip_norm) : optimizer;
 }
 
-std::string ArmId::name() const { return fmt::format("{}, {}", display_name(study_arm), warm_up_name(warm_up)); }
+std::string ArmId::name() const {
+  if (own_warm_up && warm_up.is_zero()) return display_name(study_arm);
+  return fmt::format("{}, {}", display_name(study_arm), warm_up_name(warm_up));
+}
 
 std::string ArmId::optimizer_id() const {
   return optimizer.clip_norm > 0 ? fmt::format("{}-clipped{:g}", optimizer.optimizer, optimizer.clip_norm)
@@ -117,6 +120,8 @@ std::vector<ArmId> arms_of(const StudyContext& context, const TrainingStudy& par
   std::vector<ArmId> arms;
   for (const std::string& study_arm : arm_names(context)) {
     const TrainConfig& train = train_for(context, study_arm);
+    const bool own_warm_up = std::any_of(train.groups.begin(), train.groups.end(),
+                                         [](const ParameterGroup& group) { return !group.warm_up.is_zero(); });
     const std::vector<TrainingArm> the_only_one = {{train.optimizer, part.learning_rates, train.clip_norm}};
     for (const int64_t layers : part.layers) {
       const ModelDepth of_model = depth_of(model_for(context, study_arm, layers));  // an axis may set it
@@ -125,7 +130,8 @@ std::vector<ArmId> arms_of(const StudyContext& context, const TrainingStudy& par
         const std::vector<std::string>& only = optimizer.schemes;
         if (!only.empty() && !contains(only, study_arm)) continue;
         optimizer.learning_rates = sorted(optimizer.learning_rates);
-        for (const Duration& warm_up : part.warm_ups) arms.push_back({study_arm, depth, optimizer, warm_up});
+        for (const Duration& warm_up : part.warm_ups)
+          arms.push_back({study_arm, depth, optimizer, warm_up, own_warm_up});
       }
     }
   }
