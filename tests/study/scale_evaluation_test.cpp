@@ -110,7 +110,7 @@ TEST_F(ScaleEvaluation, ComparesComprehensionWithReasoningSeedBySeed) {
     const auto file = folder_ / "out" / "measurements" / ("evaluation-scale-pre-ln-standard-" + model + ".json");
     Json measurement = read_json(file);
     measurement["result"] = {
-        {"lambada_openai", {{"accuracy", comprehension}, {"right", 10 * comprehension - 20}, {"margin", 0}}},
+        {"lambada_openai", {{"accuracy", comprehension}, {"right", 10 * comprehension - 20}, {"margin", nullptr}}},
         {"leaderboard_bbh_boolean_expressions",
          {{"accuracy", reasoning}, {"right", -reasoning}, {"margin", reasoning}}}};
     write_json(file, measurement);
@@ -173,7 +173,7 @@ TEST_F(ScaleEvaluation, SlopesAreThoseOfLinesThroughAllSizes) {
     EXPECT_GT(per_byte, -2 * std::log(256)) << file;
     const double doublings = std::log2(row[3].get<double>());
     measurement["result"] = {{"arc_easy", {{"accuracy", 0.5}, {"right", 3 * doublings}, {"margin", doublings / 2}}},
-                             {"plays", {{"accuracy", 0}, {"right", -2 * row[8].get<double>()}, {"margin", 0}}}};
+                             {"plays", {{"accuracy", 0}, {"right", -2 * row[8].get<double>()}, {"margin", nullptr}}}};
     write_json(file, measurement);
   }
   const Json results = run_study(config, folder_ / "out");

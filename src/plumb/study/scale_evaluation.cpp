@@ -11,6 +11,7 @@
 #include <numbers>
 #include <optional>
 
+#include "plumb/analysis/statistics.h"
 #include "plumb/base/contains.h"
 #include "plumb/base/crc32.h"
 #include "plumb/base/error.h"
@@ -34,9 +35,10 @@ using Tasks = std::vector<EvaluationTask>;
 /// A model's answers to a task.
 struct TaskAnswers {
   double accuracy = 0;
-  double right = 0;   // mean log-probability of the right answer in nats: among its choices, or of the one text; of a
-                      // text to be read, per byte
-  double margin = 0;  // of choices: how much more probable the right one is per byte than the wrong ones, in nats
+  double right = 0;  // mean log-probability of the right answer in nats: among its choices, or of the one text; of a
+                     // text to be read, per byte
+  std::optional<double> margin{};  // how much more probable a byte of right choices is than one of wrong ones, in nats;
+                                   // of tasks with choices
 };
 void describe(Fields& field, TaskAnswers& answers) {
   field("accuracy", answers.accuracy);
@@ -117,46 +119,46 @@ double right_log_probability(const EvaluationItem& item, const std::vector<Answe
   return std::log(right / all);
 }
 
-/// Of an item with choices: the mean over right choices of log p/bytes, minus the mean over wrong ones. Unlike the
-/// above it does not grow with the length of the answers alone. 0 if all choices are right or all are wrong.
-double margin_per_byte(const EvaluationItem& item, const std::vector<Answer>& answers) {
-  double right = 0, wrong = 0;
-  int64_t right_count = 0, wrong_count = 0;
+/// Of an item with choices: the mean over right choices of log p/bytes, minus the mean over wrong ones. A text that is
+/// more probable everywhere is no gain here, whatever the lengths. Empty unless there are right and wrong ones.
+std::optional<double> margin_per_byte(const EvaluationItem& item, const std::vector<Answer>& answers) {
+  std::vector<double> right, wrong;
   for (size_t i = 0; i < answers.size(); ++i) {
-    const bool is_right = i == item.gold || contains(item.also_right, i);
     const double bytes = std::max(1.0, static_cast<double>(item.choices[i].size()));
-    (is_right ? right : wrong) += answers[i].log_likelihood / bytes;
-    ++(is_right ? right_count : wrong_count);
+    const bool is_right = i == item.gold || contains(item.also_right, i);
+    (is_right ? right : wrong).push_back(answers[i].log_likelihood / bytes);
   }
-  if (right_count == 0 || wrong_count == 0) return 0;
-  return right / static_cast<double>(right_count) - wrong / static_cast<double>(wrong_count);
-}
-
-double mean_over_items(const TaskResult& result, double (*number)(const EvaluationItem&, const std::vector<Answer>&)) {
-  double sum = 0;
-  for (size_t i = 0; i < result.items.size(); ++i) sum += number(result.task.items[i], result.items[i].answers);
-  return sum / static_cast<double>(result.items.size());
+  if (right.empty() || wrong.empty()) return {};
+  return mean_of(right) - mean_of(wrong);
 }
 
 TaskAnswers summary_of(const TaskResult& result) {
   const double score = result.metrics.front().score;
   if (is_text(result.task)) return {0, -score * std::numbers::ln2};
-  return {score, mean_over_items(result, right_log_probability), mean_over_items(result, margin_per_byte)};
+  std::vector<double> right, margins;
+  for (size_t i = 0; i < result.items.size(); ++i) {
+    const EvaluationItem& item = result.task.items[i];
+    right.push_back(right_log_probability(item, result.items[i].answers));
+    if (result.task.kind != RequestKind::multiple_choice) continue;
+    if (const auto margin = margin_per_byte(item, result.items[i].answers)) margins.push_back(*margin);
+  }
+  return {score, mean_of(right), margins.empty() ? std::nullopt : std::optional(mean_of(margins))};
 }
 
 RunQuestion evaluation_question(const StudyContext& context, const ScaleStudy& part,
                                 const std::shared_ptr<const Tasks>& tasks) {
   Json settings = Json::array();
   for (const EvaluationTask& task : *tasks) settings.push_back(settings_of(task, part.items));
-  return {"evaluation", {{"tasks", settings}, {"margin", "per byte"}}, [&context, part, tasks](Model& model) {
-            Generates& generator = generator_of(model);
-            const TextEncoder encoder = encoder_of(context);
-            const EvaluateOptions options = options_of(part, generator);
-            Answers answers;
-            for (const EvaluationTask& task : *tasks)
-              answers[task.name] = summary_of(evaluate_task(generator, encoder, task, options));
-            return result_json(answers);
-          }};
+  return {
+      "evaluation", {{"tasks", settings}, {"margin", "per byte of choices"}}, [&context, part, tasks](Model& model) {
+        Generates& generator = generator_of(model);
+        const TextEncoder encoder = encoder_of(context);
+        const EvaluateOptions options = options_of(part, generator);
+        Answers answers;
+        for (const EvaluationTask& task : *tasks)
+          answers[task.name] = summary_of(evaluate_task(generator, encoder, task, options));
+        return result_json(answers);
+      }};
 }
 
 /// Throws Error if the study's models cannot be evaluated on the tasks.
@@ -183,13 +185,17 @@ void check_models(const StudyContext& context, const ScaleStudy& part, const Tas
 struct Category {
   std::string name;
   bool is_text = false;
-  bool has_choices = false;
   std::vector<std::string> tasks;
   size_t items = 0;
   double chance = 0;
   std::vector<std::vector<double>> accuracies;  // [size][seed]; NaN if the run diverged
   std::vector<std::vector<double>> right;       // the same, of log-probabilities of right answers
-  std::vector<std::vector<double>> margins;     // the same, against wrong answers and per byte
+  std::vector<std::vector<double>> margins;     // the same, against wrong choices and per byte, of tasks that have them
+
+  [[nodiscard]] bool has_choices() const {
+    return std::any_of(margins.begin(), margins.end(),
+                       [](const auto& by_seed) { return !finite_values(by_seed).empty(); });
+  }
 
   /// Why accuracies cannot show a difference in ability: no model of any size answers any item. "" if some do.
   [[nodiscard]] std::string floor() const {
@@ -207,13 +213,16 @@ struct Category {
   }
 };
 
-/// The mean over tasks of a number of one model's answers; NaN if its run diverged.
+/// The mean of a number of one model's answers over the tasks that have it; NaN if none has, or if the run diverged.
+template <typename Number>
 double mean_over(const std::vector<std::string>& tasks, const std::optional<Answers>& answers,
-                 double TaskAnswers::*number) {
+                 Number TaskAnswers::*number) {
   if (!answers) return std::nan("");
-  double sum = 0;
-  for (const std::string& task : tasks) sum += answers->at(task).*number;
-  return sum / static_cast<double>(tasks.size());
+  std::vector<double> numbers;
+  for (const std::string& task : tasks) {
+    if (const std::optional<double> of_task = answers->at(task).*number) numbers.push_back(*of_task);
+  }
+  return numbers.empty() ? std::nan("") : mean_of(numbers);
 }
 
 std::vector<Category> measured_categories(const Tasks& tasks, const ScaleStudy& part,
@@ -231,17 +240,16 @@ std::vector<Category> measured_categories(const Tasks& tasks, const ScaleStudy& 
       const size_t items = asked_items(tasks[i], part.items);
       category.tasks.push_back(tasks[i].name);
       category.items += items;
-      category.has_choices = tasks[i].kind == RequestKind::multiple_choice;
       category.chance += chance_accuracy(tasks[i], items) / static_cast<double>(named.tasks.size());
     }
     for (const std::vector<PlannedAnswers>& by_seed : answers) {
-      for (const auto& [list, number] :
-           {std::pair{&category.accuracies, &TaskAnswers::accuracy}, std::pair{&category.right, &TaskAnswers::right},
-            std::pair{&category.margins, &TaskAnswers::margin}}) {
-        list->push_back(numbers_in(by_seed, [&, number = number](const PlannedAnswers& each) {
-          return mean_over(category.tasks, *each, number);
-        }));
-      }
+      const auto add = [&](std::vector<std::vector<double>>& numbers, auto number) {
+        numbers.push_back(
+            numbers_in(by_seed, [&](const PlannedAnswers& each) { return mean_over(category.tasks, *each, number); }));
+      };
+      add(category.accuracies, &TaskAnswers::accuracy);
+      add(category.right, &TaskAnswers::right);
+      add(category.margins, &TaskAnswers::margin);
     }
   }
   return categories;
@@ -305,15 +313,15 @@ void report_right_answers(const std::vector<Category>& categories, const std::ve
                       about + " Compare lines of one kind.",
                   "line",
                   {"parameters", true},
-                  {"log-probability of the right answer (nats; of a text per byte)"}},
+                  {"log-probability of the right answer"}},
                  "log-probability", categories, &Category::right, parameters, result);
   std::vector<Category> choices;
   std::copy_if(categories.begin(), categories.end(), std::back_inserter(choices), std::mem_fn(&Category::has_choices));
   if (choices.empty()) return;
   report_by_size({"scale_margins",
                   "Right choices against wrong ones by category and parameters",
-                  "Log-probability per byte of the right choice minus the mean of the wrong ones, in nats; 0: no "
-                  "preference; mean over the tasks of each category; " +
+                  "Log-probability per byte of the right choice minus the mean of the wrong ones, in nats; mean over "
+                  "the tasks of each category; " +
                       about,
                   "line",
                   {"parameters", true},
@@ -321,7 +329,7 @@ void report_right_answers(const std::vector<Category>& categories, const std::ve
                  "right minus wrong", choices, &Category::margins, parameters, result);
 }
 
-/// [seed]: the slope of the log-probabilities over x, [size][seed]; NaN unless all sizes have both.
+/// [seed]: the slope of log-probabilities or of their differences over x, [size][seed]; NaN unless all sizes have both.
 std::vector<double> slopes_over(const std::vector<std::vector<double>>& x,
                                 const std::vector<std::vector<double>>& right) {
   std::vector<double> slopes;
@@ -349,17 +357,17 @@ void report_slopes(const std::vector<Category>& categories, const std::vector<in
   }
   Table table{
       "scale_slopes",
-      "Gain in the log-probability of the right answer by category",
+      "Gain of the right answer by category",
       fmt::format("In nats, of a text per byte; the slope of a line through all sizes, for each doubling of the "
                   "parameters and for each nat by which the validation loss falls; {}. Where losses differ "
                   "little, slopes over them mean little. Among choices of unequal length, what is gained may be the "
-                  "loss of a token alone; per byte against the wrong choices, it is a preference.",
+                  "loss of a token alone; per byte against the wrong choices, length counts less.",
                   seeds_in_words(part.seeds)),
       {"category", "measure", "for each", "slope", "low", "high"}};
   for (const Category& category : categories) {
     for (const auto& [unit, x] : {std::pair{"doubling of the parameters", &doublings}, {"nat of loss", &falls}}) {
       table.row(category.name, "right answer", unit, judge(slopes_over(*x, category.right), {}).effect);
-      if (!category.has_choices) continue;
+      if (!category.has_choices()) continue;
       table.row(category.name, "right minus wrong, per byte", unit,
                 judge(slopes_over(*x, category.margins), {}).effect);
     }

@@ -30,6 +30,8 @@ struct ArmId {
   Duration warm_up;
   bool own_warm_up = false;  // whether groups of the study's arm have one besides
 
+  /// "warm-up 80", "no warm-up", "warm-up of its own"
+  [[nodiscard]] std::string warm_up_name() const;
   [[nodiscard]] bool warms_up() const { return own_warm_up || !warm_up.is_zero(); }
   /// "Post-LN, warm-up 80"; only the arm's name if all warm-up it has is its own.
   [[nodiscard]] std::string name() const;

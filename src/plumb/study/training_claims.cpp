@@ -115,7 +115,7 @@ void judge_warm_up(const StudyContext& context, const std::vector<Arm>& arms, Pa
   const bool predicts_masked = model_kind(model.kind).only_encodes() && model.pooling == "none";
   for (const Arm& without : arms) {
     const ArmId& id = without.id;
-    if (!id.warm_up.is_zero()) continue;
+    if (id.warms_up()) continue;
     if (const Arm* with = with_warm_up(arms, id, id.study_arm)) {
       const Judgment difference =
           judge_difference(without.sweep.best_losses(), with->sweep.best_losses(), Region::above(kClearlyWorse, 0));

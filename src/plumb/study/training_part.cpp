@@ -32,9 +32,13 @@ std::string TrainingArm::name() const {
   return clip_norm > 0 ? fmt::format("{}, clipped at {:g}", optimizer, clip_norm) : optimizer;
 }
 
+std::string ArmId::warm_up_name() const {
+  return own_warm_up && warm_up.is_zero() ? "warm-up of its own" : plumb::warm_up_name(warm_up);
+}
+
 std::string ArmId::name() const {
   if (own_warm_up && warm_up.is_zero()) return display_name(study_arm);
-  return fmt::format("{}, {}", display_name(study_arm), warm_up_name(warm_up));
+  return fmt::format("{}, {}", display_name(study_arm), warm_up_name());
 }
 
 std::string ArmId::optimizer_id() const {
@@ -120,8 +124,9 @@ std::vector<ArmId> arms_of(const StudyContext& context, const TrainingStudy& par
   std::vector<ArmId> arms;
   for (const std::string& study_arm : arm_names(context)) {
     const TrainConfig& train = train_for(context, study_arm);
-    const bool own_warm_up = std::any_of(train.groups.begin(), train.groups.end(),
-                                         [](const ParameterGroup& group) { return !group.warm_up.is_zero(); });
+    const bool own_warm_up = std::any_of(train.groups.begin(), train.groups.end(), [](const ParameterGroup& group) {
+      return !group.warm_up.is_zero() && group.warm_up != 1;
+    });
     const std::vector<TrainingArm> the_only_one = {{train.optimizer, part.learning_rates, train.clip_norm}};
     for (const int64_t layers : part.layers) {
       const ModelDepth of_model = depth_of(model_for(context, study_arm, layers));  // an axis may set it
@@ -249,7 +254,7 @@ void report_bleu(StudyContext& context, const std::vector<Arm>& arms, const Trai
         if (run) signature = run->signature;
         without += run ? 0 : 1;
       }
-      bars.point(fmt::format("{0}+{0}, {1}, {2}", arm.id.layers, arm.id.optimizer.name(), warm_up_name(arm.id.warm_up)),
+      bars.point(fmt::format("{0}+{0}, {1}, {2}", arm.id.layers, arm.id.optimizer.name(), arm.id.warm_up_name()),
                  part.seeds == 1 ? over_sentences : judge(scores, {}).effect);
     }
   }
