@@ -5,23 +5,14 @@
 #include <cmath>
 #include <functional>
 #include <iterator>
-#include <limits>
-#include <map>
 #include <memory>
-#include <numbers>
 #include <optional>
 
 #include "plumb/analysis/statistics.h"
 #include "plumb/base/contains.h"
-#include "plumb/base/crc32.h"
-#include "plumb/base/error.h"
 #include "plumb/base/text.h"
-#include "plumb/decode/generate.h"
-#include "plumb/evaluate/evaluate.h"
-#include "plumb/ops/device.h"
 #include "plumb/plan/model_cost.h"
-#include "plumb/study/scale_family.h"
-#include "plumb/task/direction.h"
+#include "plumb/study/scale_answers.h"
 
 namespace plumb {
 namespace {
@@ -29,157 +20,7 @@ namespace {
 /// The categories of Plumb's tasks whose gains Rae et al. compare.
 constexpr const char* kComprehension = "reading comprehension";
 constexpr const char* kReasoning = "BIG-bench Hard";
-
-using Tasks = std::vector<EvaluationTask>;
-
-/// A model's answers to a task.
-struct TaskAnswers {
-  double accuracy = 0;
-  double right = 0;  // mean log-probability of the right answer in nats: among its choices, or of the one text; of a
-                     // text to be read, per byte
-  std::optional<double> margin{};  // how much more probable a byte of right choices is than one of wrong ones, in nats;
-                                   // of tasks with choices
-};
-void describe(Fields& field, TaskAnswers& answers) {
-  field("accuracy", answers.accuracy);
-  field("right", answers.right);
-  field("margin", answers.margin);
-}
-using Answers = std::map<std::string, TaskAnswers>;      // by task
-using PlannedAnswers = Planned<std::optional<Answers>>;  // empty if the run diverged
-
-bool is_text(const EvaluationTask& task) { return task.kind == RequestKind::rolling; }
-
-std::shared_ptr<const Tasks> load_tasks(const ScaleStudy& part) {
-  try {
-    Tasks tasks = load_evaluation_tasks(part.tasks, part.benchmarks);
-    for (EvaluationTask& task : tasks) {
-      if (!contains(task.metrics, "acc") && !is_text(task))
-        throw Error(fmt::format("the task '{}' has no accuracy, only {}", task.name, join(task.metrics)));
-      task.metrics = {is_text(task) ? "bits_per_byte" : "acc"};
-    }
-    return std::make_shared<const Tasks>(std::move(tasks));
-  } catch (const Error& error) {
-    throw Error(fmt::format("scale.tasks: {}", error.what()),
-                fmt::format("scale.benchmarks = \"{}\" is the directory of their files, which docs/evaluation.md "
-                            "describes; tasks need an accuracy or texts to be read",
-                            part.benchmarks));
-  }
-}
-
-TextEncoder encoder_of(const StudyContext& context) { return {context.data.target_tokenizer(), EvaluatedText::lines}; }
-
-/// No examples in prompts, and no intervals over items.
-EvaluateOptions options_of(const ScaleStudy& part, const Generates& model) {
-  EvaluateOptions options;
-  options.limit = part.items;
-  options.max_length = std::min(model.longest(), options.max_length);
-  options.metrics = {.resampling = {.samples = 0}, .harness_bootstrap = 0};
-  return options;
-}
-
-size_t asked_items(const EvaluationTask& task, int64_t limit) {
-  return limit > 0 ? std::min(task.items.size(), static_cast<size_t>(limit)) : task.items.size();
-}
-
-/// Everything in a task that a model's answers depend on.
-Json settings_of(const EvaluationTask& task, int64_t limit) {
-  uint32_t digest = crc32_of(Json{name_of(task.kind), task.description, task.target_delimiter}.dump());
-  const size_t items = asked_items(task, limit);
-  for (size_t i = 0; i < items; ++i) {
-    const EvaluationItem& item = task.items[i];
-    digest = crc32_of(Json{item.context, item.choices, item.gold, item.ending}.dump(), digest);
-    if (!item.also_right.empty()) digest = crc32_of(Json(item.also_right).dump(), digest);
-  }
-  return {{"task", task.name}, {"items", items}, {"crc32", crc32_text(digest)}};
-}
-
-/// The expected accuracy of a random choice; 0 for tasks without choices.
-double chance_accuracy(const EvaluationTask& task, size_t items) {
-  if (task.kind != RequestKind::multiple_choice || items == 0) return 0;
-  double sum = 0;
-  for (size_t i = 0; i < items; ++i) {
-    const EvaluationItem& item = task.items[i];
-    sum += static_cast<double>(1 + item.also_right.size()) / static_cast<double>(item.choices.size());
-  }
-  return sum / static_cast<double>(items);
-}
-
-/// Of an item: log Σ p(right choice) − log Σ p(choice), or log p of the only continuation.
-double right_log_probability(const EvaluationItem& item, const std::vector<Answer>& answers) {
-  if (answers.size() == 1) return answers.front().log_likelihood;
-  double highest = -std::numeric_limits<double>::infinity();
-  for (const Answer& answer : answers) highest = std::max(highest, answer.log_likelihood);
-  double all = 0, right = 0;
-  for (size_t i = 0; i < answers.size(); ++i) {
-    const double share = std::exp(answers[i].log_likelihood - highest);
-    all += share;
-    if (i == item.gold || contains(item.also_right, i)) right += share;
-  }
-  return std::log(right / all);
-}
-
-/// Of an item with choices: the mean over right choices of log p/bytes, minus the mean over wrong ones. A text that is
-/// more probable everywhere is no gain here, whatever the lengths. Empty unless there are right and wrong ones.
-std::optional<double> margin_per_byte(const EvaluationItem& item, const std::vector<Answer>& answers) {
-  std::vector<double> right, wrong;
-  for (size_t i = 0; i < answers.size(); ++i) {
-    const double bytes = std::max(1.0, static_cast<double>(item.choices[i].size()));
-    const bool is_right = i == item.gold || contains(item.also_right, i);
-    (is_right ? right : wrong).push_back(answers[i].log_likelihood / bytes);
-  }
-  if (right.empty() || wrong.empty()) return {};
-  return mean_of(right) - mean_of(wrong);
-}
-
-TaskAnswers summary_of(const TaskResult& result) {
-  const double score = result.metrics.front().score;
-  if (is_text(result.task)) return {0, -score * std::numbers::ln2};
-  std::vector<double> right, margins;
-  for (size_t i = 0; i < result.items.size(); ++i) {
-    const EvaluationItem& item = result.task.items[i];
-    right.push_back(right_log_probability(item, result.items[i].answers));
-    if (result.task.kind != RequestKind::multiple_choice) continue;
-    if (const auto margin = margin_per_byte(item, result.items[i].answers)) margins.push_back(*margin);
-  }
-  return {score, mean_of(right), margins.empty() ? std::nullopt : std::optional(mean_of(margins))};
-}
-
-RunQuestion evaluation_question(const StudyContext& context, const ScaleStudy& part,
-                                const std::shared_ptr<const Tasks>& tasks) {
-  Json settings = Json::array();
-  for (const EvaluationTask& task : *tasks) settings.push_back(settings_of(task, part.items));
-  return {
-      "evaluation", {{"tasks", settings}, {"margin", "per byte of choices"}}, [&context, part, tasks](Model& model) {
-        Generates& generator = generator_of(model);
-        const TextEncoder encoder = encoder_of(context);
-        const EvaluateOptions options = options_of(part, generator);
-        Answers answers;
-        for (const EvaluationTask& task : *tasks)
-          answers[task.name] = summary_of(evaluate_task(generator, encoder, task, options));
-        return result_json(answers);
-      }};
-}
-
-/// Throws Error if the study's models cannot be evaluated on the tasks.
-void check_models(const StudyContext& context, const ScaleStudy& part, const Tasks& tasks, const ModelConfig& model) {
-  TaskConfig task_config = context.config.task;
-  task_config.name = context.task.name();  // the data's task if [task] names none
-  if (reads_backward(task_config)) {
-    throw Error("scale.tasks needs models that predict what follows",
-                "leave out task.language-modeling.direction = \"backward\"");
-  }
-  const ops::DefaultDevice nowhere{at::Device(at::kMeta)};
-  const std::unique_ptr<Model> of_shapes = make_model(model);
-  const EvaluateOptions options = options_of(part, generator_of(*of_shapes));
-  for (const EvaluationTask& task : tasks) {
-    try {
-      check_items(task, encoder_of(context), options);
-    } catch (const Error& error) {
-      throw Error(fmt::format("scale.tasks: {}", error.what()), "leave the task out, or raise model.max_positions");
-    }
-  }
-}
+using PlannedAnswers = Planned<std::optional<ScaleAnswers>>;  // empty if the run diverged
 
 /// The tasks of a category and the models' mean accuracies on them; or a text, which has no accuracy.
 struct Category {
@@ -215,7 +56,7 @@ struct Category {
 
 /// The mean of a number of one model's answers over the tasks that have it; NaN if none has, or if the run diverged.
 template <typename Number>
-double mean_over(const std::vector<std::string>& tasks, const std::optional<Answers>& answers,
+double mean_over(const std::vector<std::string>& tasks, const std::optional<ScaleAnswers>& answers,
                  Number TaskAnswers::*number) {
   if (!answers) return std::nan("");
   std::vector<double> numbers;
@@ -225,7 +66,7 @@ double mean_over(const std::vector<std::string>& tasks, const std::optional<Answ
   return numbers.empty() ? std::nan("") : mean_of(numbers);
 }
 
-std::vector<Category> measured_categories(const Tasks& tasks, const ScaleStudy& part,
+std::vector<Category> measured_categories(const EvaluationTasks& tasks, const ScaleStudy& part,
                                           const std::vector<std::vector<PlannedAnswers>>& answers) {
   std::vector<const EvaluationTask*> asked;
   for (const EvaluationTask& task : tasks) asked.push_back(&task);
@@ -391,7 +232,7 @@ void judge_gains(const StudyContext& context, const ScaleMember& largest, const 
        "scale_evaluation"});
 }
 
-void report_evaluation(const StudyContext& context, const ScaleStudy& part, const Tasks& tasks,
+void report_evaluation(const StudyContext& context, const ScaleStudy& part, const EvaluationTasks& tasks,
                        const std::vector<ScaleMember>& members, const std::vector<std::vector<PlannedAnswers>>& answers,
                        const LossesBySize& losses, PartResult& result) {
   const std::string& arm = context.arms.front().name;
@@ -433,9 +274,9 @@ void report_evaluation(const StudyContext& context, const ScaleStudy& part, cons
 ReportAnswers plan_scale_evaluation(PartPlan& plan, StudyContext& context, const ScaleStudy& part,
                                     const std::vector<ScaleMember>& members) {
   if (part.tasks.empty()) return [](const LossesBySize&, PartResult&) {};
-  const std::shared_ptr<const Tasks> tasks = load_tasks(part);
-  const RunQuestion question = evaluation_question(context, part, tasks);
-  check_models(context, part, *tasks, scale_model(context, members.front()));
+  const std::shared_ptr<const EvaluationTasks> tasks = load_scale_tasks(part);
+  const RunQuestion question = answers_question(context, part, tasks);
+  check_scale_tasks(context, part, *tasks, scale_model(context, members.front()));
   std::vector<std::vector<PlannedAnswers>> answers;  // [size][seed]
   for (const ScaleMember& member : members) {
     auto& by_seed = answers.emplace_back();
@@ -444,7 +285,7 @@ ReportAnswers plan_scale_evaluation(PartPlan& plan, StudyContext& context, const
       request.label = "evaluation, " + request.label;
       request.work /= 10;  // the run itself is another measurement
       request.stage = 1;   // after all runs
-      by_seed.push_back(plan.add<std::optional<Answers>>(request));
+      by_seed.push_back(plan.add<std::optional<ScaleAnswers>>(request));
     }
   }
   return [&context, part, tasks, members, answers](const LossesBySize& losses, PartResult& result) {
