@@ -55,7 +55,7 @@ class DividedTraining : public ::testing::TestWithParam<Architecture>, protected
     run_.model.encoder_layers = run_.model.decoder_layers = 2;
     run_.train.optimizer = "sgd";
     run_.train.learning_rate = 0.05;
-    run_.train.steps = 20;
+    run_.train.steps = 8;  // the second epoch has begun
     GetParam().set(run_);
     task_ = completed_task();
   }

@@ -59,7 +59,6 @@ TEST_P(PipelineParallel, IsThatOfOneProcess) {
 }
 
 TEST_P(PipelineParallel, ACheckpointDoesNotKnowTheMesh) {
-  run_.train.steps = 8;
   const Trained one = trained({});
   for (const auto& [first, second] : {std::pair<Shape, Shape>{{2, 1, 2}, {1}},
                                       {{1}, from_pieces({4, 1, 4})},
@@ -68,7 +67,6 @@ TEST_P(PipelineParallel, ACheckpointDoesNotKnowTheMesh) {
 }
 
 TEST_P(PipelineParallel, WithAnAverageOfTheWeightsAndAStateThatIsSharedOut) {
-  run_.train.steps = 8;
   run_.train.average_decay = 0.6;
   run_.train.shard = "optimizer";
   const Trained one = trained({});
@@ -78,7 +76,6 @@ TEST_P(PipelineParallel, WithAnAverageOfTheWeightsAndAStateThatIsSharedOut) {
 }
 
 TEST_P(PipelineParallel, WithLayersThatAreRecomputed) {
-  run_.train.steps = 8;
   const Trained one = trained({});
   run_.train.recompute = true;
   for (const Shape& shape : {Shape{2, 1, 2}, {2, 1, 2, "1f1b", 2}, {4, 2, 2}})

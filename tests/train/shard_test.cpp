@@ -54,7 +54,6 @@ TEST_P(ShardedSteps, AreThoseOfOneProcess) {
 // With one micro-batch in a step and without clipping, all sums are in the same order, but for those of streams that
 // begin as one tensor, whose gradients are added up by layers.
 TEST_P(ShardedSteps, AreThoseOfWholeGradientsBitForBit) {
-  run_.train.steps = 8;
   run_.train.accumulate = 1;
   run_.train.micro_batch_tokens = 0;
   run_.train.clip_norm = 0;
@@ -73,7 +72,6 @@ TEST_P(ShardedSteps, AreThoseOfWholeGradientsBitForBit) {
 }
 
 TEST_P(ShardedSteps, GoOnInAnotherForm) {
-  run_.train.steps = 8;
   const Trained one = trained({});
   const Shape two = in_pieces(2, "parameters"), three = in_pieces(3, "gradients"), alone;
   const Shape begun = from_pieces(in_pieces(3, "parameters"));

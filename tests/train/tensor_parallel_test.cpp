@@ -45,14 +45,12 @@ TEST_P(TensorParallel, IsThatOfOneProcess) {
 }
 
 TEST_P(TensorParallel, ACheckpointDoesNotKnowTheMesh) {
-  run_.train.steps = 8;
   const Trained one = trained({});
   for (const auto& [first, second] : {std::pair<Shape, Shape>{{2, 2}, {1, 1}}, {{1, 1}, from_pieces({4, 2})}})
     expect_goes_on(first, second, one);
 }
 
 TEST_P(TensorParallel, WithAnAverageOfTheWeightsAndAStateThatIsSharedOut) {
-  run_.train.steps = 8;
   run_.train.average_decay = 0.6;
   run_.train.shard = "optimizer";
   const Trained one = trained({});
