@@ -38,7 +38,10 @@ Architecture soap_of_square_matrices() {
 
 /// Some parameters are frozen at first, so that the steps of each are counted apart. After 11 steps of each, SOAP's
 /// first QR decomposition has made the signs of its eigenvectors the same.
-class DividedOptimizer : public test::DividedTraining {};
+class DividedOptimizer : public test::DividedTraining {
+ protected:
+  DividedOptimizer() { run_.train.steps = 14; }
+};
 
 TEST_P(DividedOptimizer, IsThatOfOneProcess) {
   const Trained one = trained({});
@@ -47,7 +50,6 @@ TEST_P(DividedOptimizer, IsThatOfOneProcess) {
 }
 
 TEST_P(DividedOptimizer, ACheckpointDoesNotKnowTheMesh) {
-  run_.train.steps = 14;
   const Trained one = trained({});
   for (const auto& [first, second] :
        {std::pair<Shape, Shape>{{2, 2}, {1}}, {{1}, from_pieces({4, 2, 2})}, {{4, 2, 2}, from_pieces({2, 1, 2})}})
@@ -55,7 +57,6 @@ TEST_P(DividedOptimizer, ACheckpointDoesNotKnowTheMesh) {
 }
 
 TEST_P(DividedOptimizer, WithAStateThatIsSharedOut) {
-  run_.train.steps = 14;
   const Trained one = trained({});
   run_.train.shard = "optimizer";
   for (const Shape& shape : {Shape{4, 2}, from_pieces({8, 2, 2})}) expect_same(trained(shape), one, to_string(shape));
