@@ -17,15 +17,21 @@
 namespace plumb {
 namespace {
 
-TEST(WarmUpStudy, ComparesWarmUpsInTokens) {
-  const test::TemporaryDirectory folder;
-  test::make_copy_task(folder / "data");
-  const RunConfig run = test::copy_run(folder / "data");
+/// Pre-LN on the copy task, which is written to `data`; its parts are still to be chosen.
+StudyConfig copy_study(const std::filesystem::path& data) {
+  test::make_copy_task(data);
+  const RunConfig run = test::copy_run(data);
   StudyConfig config;
   config.study.schemes = {"pre-ln"};
-  config.data.directory = (folder / "data").string();
+  config.data.directory = data.string();
   config.model = run.model;
   config.train = run.train;
+  return config;
+}
+
+TEST(WarmUpStudy, ComparesWarmUpsInTokens) {
+  const test::TemporaryDirectory folder;
+  StudyConfig config = copy_study(folder / "data");
   config.train.steps = 60;  // enough to learn something
   config.train.log_every = 1;
   config.parts = test::parts(R"(
@@ -84,13 +90,7 @@ seeds = 3
 /// An arm whose groups warm up is not called one without a warm-up.
 TEST(WarmUpStudy, NamesNoAbsentWarmUpBesideAnArmsOwn) {
   const test::TemporaryDirectory folder;
-  test::make_copy_task(folder / "data");
-  const RunConfig run = test::copy_run(folder / "data");
-  StudyConfig config;
-  config.study.schemes = {"pre-ln"};
-  config.data.directory = (folder / "data").string();
-  config.model = run.model;
-  config.train = run.train;
+  StudyConfig config = copy_study(folder / "data");
   config.train.steps = 4;
   config.train.schedule = "constant";
   config.parts = test::parts(
