@@ -78,13 +78,15 @@ class MhcScheme final : public HiddenVectorsScheme {
     return {at::sigmoid(pre), doubly_stochastic(res), 2 * at::sigmoid(post)};
   }
 
-  /// (tokens, n, n) → the same.
-  [[nodiscard]] Tensor doubly_stochastic(Tensor logarithm) const {
+  /// (tokens, n, n) → the same. Tokens come last meanwhile: sums over n numbers that lie apart are computed for many
+  /// tokens at once.
+  [[nodiscard]] Tensor doubly_stochastic(const Tensor& matrices) const {
+    Tensor logarithm = matrices.permute({1, 2, 0}).contiguous();
     for (int64_t i = 0; i < iterations_; ++i) {
-      logarithm = at::log_softmax(logarithm, 1);  // columns sum to 1
-      logarithm = at::log_softmax(logarithm, 2);  // rows
+      logarithm = at::log_softmax(logarithm, 0);  // columns sum to 1
+      logarithm = at::log_softmax(logarithm, 1);  // rows
     }
-    return at::exp(logarithm);
+    return at::exp(logarithm).permute({2, 0, 1}).contiguous();
   }
 
   int64_t iterations_;
