@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "plumb/analysis/backward_gain.h"
 #include "plumb/analysis/curvature/kept_graphs.h"
@@ -230,6 +231,15 @@ TEST(KeptGraphs, AreThoseThatFitIntoEveryProcess) {
         [&, at = exceeded_at](bool own) { return own || ++calls == at; });
     EXPECT_EQ(std::ssize(kept), expected) << exceeded_at;
   }
+}
+
+// A budget beyond the machine's memory: nothing is written to the tensors, so that they cost none.
+TEST(KeptGraphs, LeaveRoomInTheMachinesMemory) {
+  const int64_t size = ops::available_memory() / 3;
+  std::vector<Tensor> kept;
+  keep_graphs(kept, 3, std::numeric_limits<int64_t>::max(), at::kCPU,
+              [&](size_t) { return at::empty({size}, at::kByte); });
+  EXPECT_EQ(std::ssize(kept), 1);
 }
 
 TEST(DividedSpectra, NeedLanczos) {

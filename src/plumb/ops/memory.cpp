@@ -7,12 +7,16 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
+#include <string>
 
 #include "plumb/ops/torch.h"
 
@@ -121,6 +125,13 @@ Region& region() {
   return instance;
 }
 
+/// Bytes of physical memory that only this process uses: without those of mapped files. 0 if unknown.
+int64_t private_resident() {
+  std::ifstream statm("/proc/self/statm");
+  int64_t total = 0, resident = 0, shared = 0;
+  return statm >> total >> resident >> shared ? (resident - shared) * ::sysconf(_SC_PAGESIZE) : 0;
+}
+
 void release(void* place) {
   if (place == nullptr) return;
   if (region().holds(place)) {
@@ -165,11 +176,24 @@ int64_t memory_in_use() {
   const struct mallinfo2 heap = ::mallinfo2();
   return static_cast<int64_t>(heap.uordblks + heap.hblkhd + region().in_use());
 #else
-  std::ifstream statm("/proc/self/statm");
-  int64_t total = 0;
-  int64_t resident = 0;
-  return statm >> total >> resident ? resident * ::sysconf(_SC_PAGESIZE) : 0;
+  return private_resident();
 #endif
+}
+
+int64_t available_memory() {
+  std::optional<int64_t> available;
+  std::ifstream lines("/proc/meminfo");
+  for (std::string name; !available && lines >> name;) {
+    if (int64_t kibibytes = 0; name == "MemAvailable:" && lines >> kibibytes) available = kibibytes * 1024;
+  }
+  if (!available) return std::numeric_limits<int64_t>::max();
+  const int64_t resident = private_resident();
+  for (const char* file : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+    int64_t limit = 0;  // "max" where there is none
+    if (std::ifstream(file) >> limit) available = std::min(*available, limit - resident);
+  }
+  // What was freed is still resident, and taken again.
+  return std::max<int64_t>(0, *available + std::max<int64_t>(0, resident - memory_in_use()));
 }
 
 namespace {

@@ -33,7 +33,7 @@ void describe(Fields& field, SpectrumStudy& part) {
   field("steps", part.steps, "Lanczos steps per probe", count_from(1));
   field("probes", part.probes, "number of start vectors; two or more give error bars", count_from(1));
   field("batch_tokens", part.batch_tokens, "tokens per micro-batch", count_from(1));
-  field("graph_memory_gib", part.graph_memory_gib, "memory for gradient graphs kept between products",
+  field("graph_memory_gib", part.graph_memory_gib, "most memory for gradient graphs kept between products",
         at_least(0).in("GiB"));
   field("layer_steps", part.layer_steps,
         "Lanczos steps for the diagonal block of each layer; 0: blocks are not measured", count_from(0));

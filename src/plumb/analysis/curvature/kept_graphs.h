@@ -12,8 +12,9 @@
 namespace plumb {
 
 /// Fills `kept` with make(0), make(1), … up to make(count - 1), while they hold at most `budget` bytes of the device's
-/// memory. `on_any`: whether a condition holds on any of the processes that make the graphs together and keep the same
-/// ones; empty: this one makes them alone.
+/// memory and, on the CPU, leave room for three more: one that is computed again for each product, its derivatives, and
+/// what else is held. `on_any`: whether a condition holds on any of the processes that make the graphs together and
+/// keep the same ones; empty: this one makes them alone.
 template <typename Kept, typename Make>
 void keep_graphs(std::vector<Kept>& kept, size_t count, int64_t budget, const at::Device& device, const Make& make,
                  const std::function<bool(bool)>& on_any = {}) {
@@ -22,7 +23,8 @@ void keep_graphs(std::vector<Kept>& kept, size_t count, int64_t budget, const at
   int64_t largest = 0;  // memory growth caused by one, an estimate for the next
   while (kept.size() < count) {
     const int64_t before = held.bytes();
-    if (exceeds(budget <= 0 || before + largest > budget)) return;
+    const bool crowded = device.is_cpu() && largest > ops::available_memory() / 4;
+    if (exceeds(budget <= 0 || before + largest > budget || crowded)) return;
     kept.push_back(make(kept.size()));
     const int64_t after = held.bytes();
     largest = std::max(largest, after - before);

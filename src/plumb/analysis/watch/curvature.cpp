@@ -30,7 +30,7 @@ void describe(Fields& field, CurvatureWatchOptions& options) {
         "products of a second search from a random vector, for comparison; 0: none", within(0, kMostProducts));
   field("leave_out", options.leave_out,
         "patterns of parameters that are held fixed, such as `src_embed.weight`; the curvature is that of the others");
-  field("graph_memory_gib", options.graph_memory_gib, "memory for gradient graphs kept between products",
+  field("graph_memory_gib", options.graph_memory_gib, "most memory for gradient graphs kept between products",
         at_least(0).in("GiB"));
 }
 
