@@ -87,22 +87,37 @@ seeds = 3
   EXPECT_EQ(checked, 12);
 }
 
-/// An arm whose groups warm up is not called one without a warm-up.
-TEST(WarmUpStudy, NamesNoAbsentWarmUpBesideAnArmsOwn) {
+/// An arm whose groups warm up is not called one without a warm-up, nor compared as one.
+TEST(WarmUpStudy, KnowsAnArmsOwnWarmUp) {
   const test::TemporaryDirectory folder;
   StudyConfig config = copy_study(folder / "data");
   config.train.steps = 4;
-  config.train.schedule = "constant";
-  config.parts = test::parts(
-      "[train]\nschedule = \"constant\"\n[training]\nwarm_ups = [0]\nlearning_rates = [1e-3]\nlayers = [1]");
-  const auto line = [&](const char* out) {
-    const Json results = run_study(config, folder / out);
+  config.train.schedule = "constant * linear_warmup";
+  const auto results_in = [&](const std::string& out, const std::string& warm_ups) {
+    config.parts = test::parts(fmt::format(
+        "[train]\nschedule = \"constant * linear_warmup\"\n[training]\nwarm_ups = [{}]\nlearning_rates = [1e-3]\n"
+        "layers = [1]\nbleu_pairs = 2\nbleu_split = \"valid\"",
+        warm_ups));
+    return run_study(config, folder / out);
+  };
+  const auto line = [](const Json& results) {
     const Json& drawn = results["figures"].front()["series"].front();
     return drawn["name"].get<std::string>() + "; " + drawn["style"].get<std::string>();
   };
-  EXPECT_EQ(line("none"), "Pre-LN, no warm-up, lr 0.001; dashed");
+  const auto bars = [](const Json& results) {
+    return test::entry(results["figures"], "id", "bleu")["series"][0]["x"].get<std::vector<std::string>>();
+  };
+  const auto compared = [](const Json& results) {
+    return std::any_of(results["tables"].begin(), results["tables"].end(),
+                       [](const Json& table) { return table["id"] == "warm_up"; });
+  };
+  EXPECT_EQ(line(results_in("none", "0")), "Pre-LN, no warm-up, lr 0.001; dashed");
+  EXPECT_TRUE(compared(results_in("both", "0, 3")));
   config.train.groups = {{.pattern = {"*"}, .warm_up = 2}};
-  EXPECT_EQ(line("own"), "Pre-LN, lr 0.001; solid");
+  EXPECT_EQ(line(results_in("own", "0")), "Pre-LN, lr 0.001; solid");
+  const Json results = results_in("own, both", "0, 3");
+  EXPECT_FALSE(compared(results));
+  EXPECT_EQ(bars(results), (std::vector<std::string>{"1+1, adam, warm-up of its own", "1+1, adam, warm-up 3"}));
 }
 
 // With every schedule: the runs differ only until the longest warm-up is over.
