@@ -124,6 +124,10 @@ layers = [1]
   EXPECT_EQ(trained, (std::set<std::string>{"adam, layernorm by adam", "adam, rmsnorm by adam", "sgd, layernorm by sgd",
                                             "sgd, rmsnorm by sgd"}));
   EXPECT_EQ(losses.size(), 4U);  // no two arms are the same run
+  // Arms that are compared are drawn together, whatever their optimizers.
+  const Json figure = test::entry(results["figures"], "id", "loss_layers1");
+  EXPECT_EQ(figure["title"], "Validation loss during training, 1+1 layers");
+  EXPECT_EQ(figure["series"].size(), 4U);
 }
 
 TEST(StudyArms, MistakesAreErrors) {

@@ -28,7 +28,8 @@ struct ArmId {
   int64_t layers = 0;
   TrainingArm optimizer;
   Duration warm_up;
-  bool own_warm_up = false;  // whether groups of the study's arm have one besides
+  bool own_warm_up = false;    // whether groups of the study's arm have one besides
+  bool own_optimizer = false;  // whether the study's arms differ in theirs, so that their names tell it
 
   /// "warm-up 80", "no warm-up", "warm-up of its own"
   [[nodiscard]] std::string warm_up_name() const;
@@ -51,16 +52,17 @@ struct Arm {
   }
 };
 
-/// Whether two arms are drawn together: they differ only in the arm of the study and warm-up.
+/// Whether two arms are drawn together: they differ only in the arm of the study, with what is its own, and in warm-up.
 bool same_figure(const ArmId& a, const ArmId& b);
 
 /// Whether the figure that shows this arm has a sweep, with more than one learning rate.
 bool is_swept(const std::vector<Arm>& arms, const ArmId& shown);
 
-/// A figure's id, such as "sweep_adam_layers6" for "sweep".
+/// A figure's id, such as "sweep_adam_layers6" for "sweep", or "sweep_layers6" if arms with different optimizers are
+/// drawn.
 std::string figure_name(const char* what, const ArmId& arm);
 
-/// The learning rates that all arms with this arm's optimizer and depth have in common.
+/// The learning rates that all arms drawn together with this one have in common.
 std::vector<double> common_rates(const std::vector<ArmId>& arms, const ArmId& id);
 
 // Of trained arms; the figures have those that are drawn together with `shown`.

@@ -10,12 +10,12 @@
 namespace plumb {
 namespace {
 
-/// "WHAT, 6+6 layers, adam", with losses on the y-axis.
+/// "WHAT, 6+6 layers, adam", with losses on the y-axis; without the optimizer if arms with different ones are drawn.
 Figure loss_figure(const char* id, const char* what, const StudyContext& context, const ArmId& shown,
                    const std::string& caption) {
   return {figure_name(id, shown),
-          fmt::format("{}, {}, {}", what, layers_in_words(model_for(context, shown.study_arm, shown.layers)),
-                      shown.optimizer.name()),
+          fmt::format("{}, {}{}", what, layers_in_words(model_for(context, shown.study_arm, shown.layers)),
+                      shown.own_optimizer ? "" : ", " + shown.optimizer.name()),
           caption + " Solid: with warm-up, dashed: without.",
           "line",
           {"step"},
@@ -112,8 +112,7 @@ Table sweeps_table(const std::vector<Arm>& arms) {
       fmt::format("The mean loss over the seeds that finished, with its 95% interval. Failed: diverged or ended no "
                   "lower than {:.2f}, the least loss of a model that ignores its input. Sensitivity (Wortsman et al. "
                   "2023): how much larger the loss is on average over the rates than at the best one, where no loss "
-                  "counts for more than that before training; over the rates of all arms with the same optimizer and "
-                  "depth.",
+                  "counts for more than that before training; over the rates of all arms in the same figure.",
                   arms.front().sweep.failed_at),
       {"scheme", "layers", "optimizer", "warm-up", "best learning rate", "loss", "low", "high", "diverged", "failed",
        "sensitivity", "note"}};

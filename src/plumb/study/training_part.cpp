@@ -47,7 +47,7 @@ std::string ArmId::optimizer_id() const {
 }
 
 bool same_figure(const ArmId& a, const ArmId& b) {
-  return a.layers == b.layers && a.optimizer_id() == b.optimizer_id();
+  return a.layers == b.layers && (a.own_optimizer || a.optimizer_id() == b.optimizer_id());
 }
 
 bool is_swept(const std::vector<Arm>& arms, const ArmId& shown) {
@@ -57,7 +57,7 @@ bool is_swept(const std::vector<Arm>& arms, const ArmId& shown) {
 }
 
 std::string figure_name(const char* what, const ArmId& arm) {
-  return fmt::format("{}_{}_layers{}", what, arm.optimizer_id(), arm.layers);
+  return fmt::format("{}{}_layers{}", what, arm.own_optimizer ? "" : "_" + arm.optimizer_id(), arm.layers);
 }
 
 namespace {
@@ -140,6 +140,10 @@ std::vector<ArmId> arms_of(const StudyContext& context, const TrainingStudy& par
       }
     }
   }
+  const bool own_optimizer = part.arms.empty() && std::any_of(arms.begin(), arms.end(), [&](const ArmId& arm) {
+                               return arm.optimizer_id() != arms.front().optimizer_id();
+                             });
+  for (ArmId& arm : arms) arm.own_optimizer = own_optimizer;
   return arms;
 }
 
