@@ -20,8 +20,8 @@ void return_tensor_memory();
 /// Bytes currently held by tensors and other allocations; 0 if unknown.
 int64_t memory_in_use();
 
-/// Bytes that this process can still allocate before the machine, or its control group, runs out of memory, without
-/// what memory_in_use() counts; the largest number if unknown.
+/// Bytes that this process can allocate beyond what it holds before the machine, or the container that it runs in, is
+/// out of memory; the largest number if unknown.
 int64_t available_memory();
 
 /// The growth of a device's memory in use since construction. On the CPU, counts all allocations, like memory_in_use();

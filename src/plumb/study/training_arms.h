@@ -29,7 +29,7 @@ struct ArmId {
   TrainingArm optimizer;
   Duration warm_up;
   bool own_warm_up = false;    // whether groups of the study's arm have one besides
-  bool own_optimizer = false;  // whether the study's arms differ in theirs, so that their names tell it
+  bool own_optimizer = false;  // whether the study's arms have different ones, and are drawn together
 
   /// "warm-up 80", "no warm-up", "warm-up of its own"
   [[nodiscard]] std::string warm_up_name() const;

@@ -36,12 +36,13 @@ constexpr WarmUpClaim kWarmUpClaims[] = {
 /// The difference that counts as "clearly worse", in nats per token.
 constexpr double kClearlyWorse = 0.1;
 
-/// The one with the longest warm-up of this arm of the study, among those in the figure of `id`; null without a
+/// The one with the longest warm-up of this arm of the study, with the depth and optimizer of `id`; null without a
 /// warm-up.
 const Arm* with_warm_up(const std::vector<Arm>& arms, const ArmId& id, const std::string& study_arm) {
   const Arm* found = nullptr;
   for (const Arm& arm : arms) {
-    if (arm.id.study_arm != study_arm || !same_figure(arm.id, id) || arm.id.warm_up.is_zero()) continue;
+    const bool alike = arm.id.layers == id.layers && arm.id.optimizer_id() == id.optimizer_id();
+    if (arm.id.study_arm != study_arm || !alike || arm.id.warm_up.is_zero()) continue;
     if (found == nullptr || arm.id.warm_up.amount() > found->id.warm_up.amount()) found = &arm;
   }
   return found;

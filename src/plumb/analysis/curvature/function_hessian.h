@@ -17,9 +17,10 @@ using FunctionTerm = std::function<Tensor()>;
 /// during the operator's lifetime.
 class FunctionHessian {
  public:
-  /// `graph_memory`: bytes for gradient graphs kept between products. A term whose graph is kept costs two gradients
-  /// per product; one whose graph does not fit is computed and differentiated again and costs three. Throws Error if
-  /// there are no variables; it or a product does if a term is not a single differentiable number.
+  /// `graph_memory`: bytes for gradient graphs kept between products, if the machine has them. A term whose graph is
+  /// kept costs two gradients per product; one whose graph does not fit is computed and differentiated again and costs
+  /// three. Throws Error if there are no variables; it or a product does if a term is not a single differentiable
+  /// number.
   ///
   /// Several processes may compute each term together, by operations that are differentiable twice themselves, each
   /// with variables of its own. They make the same calls, and get the products for their own variables. `on_any`:

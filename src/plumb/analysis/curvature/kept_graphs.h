@@ -12,9 +12,9 @@
 namespace plumb {
 
 /// Fills `kept` with make(0), make(1), … up to make(count - 1), while they hold at most `budget` bytes of the device's
-/// memory and, on the CPU, leave room for two more: one that is computed again for each product, and its derivatives.
-/// `on_any`: whether a condition holds on any of the processes that make the graphs together and keep the same ones;
-/// empty: this one makes them alone.
+/// memory. On the CPU they also leave room for the derivatives of one and, unless all are kept, for one that is
+/// computed again for each product. `on_any`: whether a condition holds on any of the processes that make the graphs
+/// together and keep the same ones; empty: this one makes them alone.
 template <typename Kept, typename Make>
 void keep_graphs(std::vector<Kept>& kept, size_t count, int64_t budget, const at::Device& device, const Make& make,
                  const std::function<bool(bool)>& on_any = {}) {
@@ -23,12 +23,13 @@ void keep_graphs(std::vector<Kept>& kept, size_t count, int64_t budget, const at
   int64_t largest = 0;  // memory growth caused by one, an estimate for the next
   const auto fit = [&](int64_t graphs) { return !device.is_cpu() || graphs * largest <= ops::available_memory(); };
   while (kept.size() < count) {
+    const bool last = kept.size() + 1 == count;
     const int64_t before = held.bytes();
-    if (exceeds(budget <= 0 || before + largest > budget || !fit(3))) return;
+    if (exceeds(budget <= 0 || before + largest > budget || !fit(last ? 2 : 3))) return;
     kept.push_back(make(kept.size()));
     const int64_t after = held.bytes();
     largest = std::max(largest, after - before);
-    if (exceeds(after > budget || !fit(2))) {
+    if (exceeds(after > budget || !(last || fit(2)))) {
       kept.pop_back();
       return;
     }

@@ -14,7 +14,7 @@ Stream HiddenVectorsScheme::enter(const Tensor& x, ForwardContext&) const {
 void HiddenVectorsScheme::apply(Stream& stream, const SubLayer& f, ForwardContext& context) const {
   const Tensor& hidden = stream.second;  // (tokens, n, d)
   const Coefficients of = coefficients(static_cast<size_t>(index_of(f, shape_)), hidden, context);
-  const Tensor read = (of.read.unsqueeze(2) * hidden).sum(1);  // faster than n products of one row
+  const Tensor read = (of.read.unsqueeze(2) * hidden).sum(1);  // faster than a product for each token
   const Tensor y = context.dropout(watched_forward(f, norms_.at(f)(read, context), context));
   stream.second = at::matmul(of.mix, hidden) + of.write.unsqueeze(2) * y.unsqueeze(1);
   if (context.watched()) context.show({f.id, Point::stream}, stream.second.sum(1));
