@@ -28,8 +28,10 @@ struct ArmId {
   int64_t layers = 0;
   TrainingArm optimizer;
   Duration warm_up;
-  bool own_warm_up = false;    // whether groups of the study's arm have one besides
-  bool own_optimizer = false;  // whether the study's arms have different ones, and are drawn together
+  bool own_warm_up = false;  // whether groups of the study's arm have one besides
+  // Whether the study's arms have different ones, and are drawn together for all that.
+  bool own_depth = false;
+  bool own_optimizer = false;
 
   /// "warm-up 80", "no warm-up", "warm-up of its own"
   [[nodiscard]] std::string warm_up_name() const;
@@ -58,8 +60,8 @@ bool same_figure(const ArmId& a, const ArmId& b);
 /// Whether the figure that shows this arm has a sweep, with more than one learning rate.
 bool is_swept(const std::vector<Arm>& arms, const ArmId& shown);
 
-/// A figure's id, such as "sweep_adam_layers6" for "sweep", or "sweep_layers6" if arms with different optimizers are
-/// drawn.
+/// A figure's id, such as "sweep_adam_layers6" for "sweep", or "sweep_layers6" if it has arms with different
+/// optimizers.
 std::string figure_name(const char* what, const ArmId& arm);
 
 /// The learning rates that all arms drawn together with this one have in common.

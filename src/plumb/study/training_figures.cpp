@@ -10,12 +10,14 @@
 namespace plumb {
 namespace {
 
-/// "WHAT, 6+6 layers, adam", with losses on the y-axis; without the optimizer if arms with different ones are drawn.
+/// "WHAT, 6+6 layers, adam", with losses on the y-axis; without what differs among the arms that are drawn.
 Figure loss_figure(const char* id, const char* what, const StudyContext& context, const ArmId& shown,
                    const std::string& caption) {
+  std::string title = what;
+  if (!shown.own_depth) title += ", " + layers_in_words(model_for(context, shown.study_arm, shown.layers));
+  if (!shown.own_optimizer) title += ", " + shown.optimizer.name();
   return {figure_name(id, shown),
-          fmt::format("{}, {}{}", what, layers_in_words(model_for(context, shown.study_arm, shown.layers)),
-                      shown.own_optimizer ? "" : ", " + shown.optimizer.name()),
+          title,
           caption + " Solid: with warm-up, dashed: without.",
           "line",
           {"step"},

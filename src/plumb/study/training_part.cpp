@@ -47,7 +47,7 @@ std::string ArmId::optimizer_id() const {
 }
 
 bool same_figure(const ArmId& a, const ArmId& b) {
-  return a.layers == b.layers && (a.own_optimizer || a.optimizer_id() == b.optimizer_id());
+  return (a.own_depth || a.layers == b.layers) && (a.own_optimizer || a.optimizer_id() == b.optimizer_id());
 }
 
 bool is_swept(const std::vector<Arm>& arms, const ArmId& shown) {
@@ -57,7 +57,10 @@ bool is_swept(const std::vector<Arm>& arms, const ArmId& shown) {
 }
 
 std::string figure_name(const char* what, const ArmId& arm) {
-  return fmt::format("{}{}_layers{}", what, arm.own_optimizer ? "" : "_" + arm.optimizer_id(), arm.layers);
+  std::string name = what;
+  if (!arm.own_optimizer) name += "_" + arm.optimizer_id();
+  if (!arm.own_depth) name += fmt::format("_layers{}", arm.layers);
+  return name;
 }
 
 namespace {
@@ -140,10 +143,18 @@ std::vector<ArmId> arms_of(const StudyContext& context, const TrainingStudy& par
       }
     }
   }
-  const bool own_optimizer = part.arms.empty() && std::any_of(arms.begin(), arms.end(), [&](const ArmId& arm) {
-                               return arm.optimizer_id() != arms.front().optimizer_id();
-                             });
-  for (ArmId& arm : arms) arm.own_optimizer = own_optimizer;
+  const auto differ = [&](const auto& setting) {
+    return std::any_of(arms.begin(), arms.end(),
+                       [&](const ArmId& arm) { return setting(arm) != setting(arms.front()); });
+  };
+  const bool own_depth = part.layers.size() == 1 && differ([&](const ArmId& arm) {
+                           return layers_in_words(model_for(context, arm.study_arm, arm.layers));
+                         });
+  const bool own_optimizer = part.arms.empty() && differ([](const ArmId& arm) { return arm.optimizer_id(); });
+  for (ArmId& arm : arms) {
+    arm.own_depth = own_depth;
+    arm.own_optimizer = own_optimizer;
+  }
   return arms;
 }
 
