@@ -207,7 +207,7 @@ TEST(Findings, OfRegisteredStudiesAreTheirClaims) {
   const std::string pages = all_pages();
   for (const char* study :
        {"post_ln_gradient", "post_ln_first_steps", "post_ln_memory", "talk_curvature", "inner_rates", "warm_up_length",
-        "second_moment", "theorem1", "translation_warm_up", "update_size", "muon_schemes"}) {
+        "second_moment", "theorem1", "translation_warm_up", "update_size", "muon_schemes", "depth_or_width"}) {
     const auto registered =
         read_json(test::source_directory() / "docs" / "findings" / fmt::format("{}.registration.json", study))["study"]
             .get<std::string>();
