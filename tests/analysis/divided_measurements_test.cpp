@@ -243,6 +243,11 @@ TEST(KeptGraphs, LeaveRoomForTwoMoreInTheMachinesMemory) {
     keep_graphs(kept, static_cast<size_t>(count), std::numeric_limits<int64_t>::max(), at::kCPU,
                 [size](size_t) { return at::empty({size}, at::kByte); });
     EXPECT_EQ(std::ssize(kept), expected) << share << " of " << count;
+    kept.clear();
+    keep_graphs(
+        kept, static_cast<size_t>(count), std::numeric_limits<int64_t>::max(), at::kCPU,
+        [size](size_t) { return at::empty({size}, at::kByte); }, {}, ops::available_memory());
+    EXPECT_EQ(std::ssize(kept), count == 1 ? 1 : 0) << "with nothing left";
   }
 }
 

@@ -99,11 +99,11 @@ TEST_F(TrainVerb, AnInterruptionHasTheStatusOfItsSignal) {
   }
 }
 
-/// Keys of a model whose steps take a second or more.
+/// Keys of a model whose steps take some tenths of a second or more.
 std::vector<std::string> slow_steps() {
   std::vector<std::string> slow;
   for (const char* key : {"model.d_model=384", "model.feed_forward=1536", "model.encoder_layers=4",
-                          "model.decoder_layers=4", "train.batch_tokens=8000", "train.log_every=1"})
+                          "model.decoder_layers=4", "train.batch_tokens=2000", "train.log_every=1"})
     slow.insert(slow.end(), {"--set", key});
   return slow;
 }

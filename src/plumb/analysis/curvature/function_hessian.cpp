@@ -47,13 +47,13 @@ std::vector<Tensor> chosen(const std::vector<Tensor>& all, const std::vector<siz
 }  // namespace
 
 FunctionHessian::FunctionHessian(std::vector<Tensor> variables, std::vector<FunctionTerm> terms, int64_t graph_memory,
-                                 const std::function<bool(bool)>& on_any)
+                                 const std::function<bool(bool)>& on_any, int64_t reserved)
     : variables_(std::move(variables)), terms_(std::move(terms)) {
   if (variables_.empty()) throw Error("a Hessian needs at least one variable");
   for (const Tensor& variable : variables_) size_ += variable.numel();
   keep_graphs(
       kept_, terms_.size(), graph_memory, variables_.front().device(),
-      [this](size_t i) { return differentiate(terms_[i]); }, on_any);
+      [this](size_t i) { return differentiate(terms_[i]); }, on_any, reserved);
 }
 
 FunctionHessian::Differentiated FunctionHessian::differentiate(const FunctionTerm& term) const {

@@ -17,16 +17,16 @@ using FunctionTerm = std::function<Tensor()>;
 /// during the operator's lifetime.
 class FunctionHessian {
  public:
-  /// `graph_memory`: bytes for gradient graphs kept between products, if the machine has them. A term whose graph is
-  /// kept costs two gradients per product; one whose graph does not fit is computed and differentiated again and costs
-  /// three. Throws Error if there are no variables; it or a product does if a term is not a single differentiable
-  /// number.
+  /// `graph_memory`: bytes for gradient graphs kept between products, if the machine has them and `reserved` besides. A
+  /// term whose graph is kept costs two gradients per product; one whose graph does not fit is computed and
+  /// differentiated again and costs three. Throws Error if there are no variables; it or a product does if a term is
+  /// not a single differentiable number.
   ///
   /// Several processes may compute each term together, by operations that are differentiable twice themselves, each
   /// with variables of its own. They make the same calls, and get the products for their own variables. `on_any`:
   /// whether a condition holds on any of them.
   FunctionHessian(std::vector<Tensor> variables, std::vector<FunctionTerm> terms, int64_t graph_memory,
-                  const std::function<bool(bool)>& on_any = {});
+                  const std::function<bool(bool)>& on_any = {}, int64_t reserved = 0);
 
   /// The products with several vectors (n). A term whose graph is not kept is differentiated once for all of them.
   /// Throws Error on a vector of the wrong length or type.

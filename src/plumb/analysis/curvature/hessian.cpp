@@ -81,7 +81,7 @@ HessianOperator::HessianOperator(Model& model, const std::vector<Batch>& micro_b
       hessian_(
           model.parameters().values(), terms_of(model, micro_batches, options),
           options.graph_memory / (options.division != nullptr ? options.division->group() : options.group).neighbors(),
-          on_any_part(options.division)) {}
+          on_any_part(options.division), options.reserved_memory) {}
 
 std::vector<Tensor> HessianOperator::summed(std::vector<Tensor> products) const {
   for (Tensor& product : products) group_.sum(product);

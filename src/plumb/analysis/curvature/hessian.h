@@ -31,6 +31,7 @@ struct HessianOptions {
   /// product; one whose graph does not fit is differentiated again and costs three. Processes of the group on the same
   /// machine share this budget.
   int64_t graph_memory = int64_t{6} << 30;
+  int64_t reserved_memory = 0;  // bytes that the graphs leave free besides, such as for a basis
   LossFunction loss = model_loss;
   /// The processes that share each product: each takes its part of the micro-batches. They must have the same
   /// parameters, pass the same micro-batches, and multiply the same vectors in the same order.

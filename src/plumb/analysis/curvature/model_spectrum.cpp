@@ -39,6 +39,12 @@ class TimedProducts {
   std::vector<double> seconds_;
 };
 
+/// Of the bases that are in memory at the same time, of vectors like this one.
+int64_t basis_bytes(const SpectrumOptions& options, const Tensor& vector) {
+  if (options.dense || !options.basis_directory.empty()) return 0;
+  return (options.steps + 1) * options.at_once * static_cast<int64_t>(vector.nbytes());
+}
+
 }  // namespace
 
 SpectrumReport measure_spectrum(Model& model, const std::vector<Batch>& micro_batches, const SpectrumOptions& options,
@@ -59,7 +65,9 @@ SpectrumReport measure_spectrum(Model& model, const std::vector<Batch>& micro_ba
   report.gradient_seconds = gradient_watch.seconds();
   if (!std::isfinite(mean.loss)) throw Error("the loss is not finite");
 
-  HessianOperator hessian(model, micro_batches, options.hessian);
+  HessianOptions of_hessian = options.hessian;
+  of_hessian.reserved_memory += basis_bytes(options, mean.gradient);
+  HessianOperator hessian(model, micro_batches, of_hessian);
   const std::vector<ParameterBlock> blocks = layer_blocks(model.parameters());
   const DividedVectors divided(model.parameters(), division);
   std::vector<size_t> all(model.parameters().all().size());
