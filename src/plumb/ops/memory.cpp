@@ -189,10 +189,10 @@ int64_t available_memory() {
   if (!available) return std::numeric_limits<int64_t>::max();
   const int64_t resident = private_resident();
   for (const char* file : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
-    int64_t limit = 0;  // "max" where there is none
+    int64_t limit = 0;  // the file has no number if memory is unlimited
     if (std::ifstream(file) >> limit) available = std::min(*available, limit - resident);
   }
-  // What was freed is still resident, and taken again.
+  // Freed memory is still resident, and is reused.
   return std::max<int64_t>(0, *available + std::max<int64_t>(0, resident - memory_in_use()));
 }
 

@@ -29,7 +29,7 @@ struct ArmId {
   TrainingArm optimizer;
   Duration warm_up;
   bool own_warm_up = false;  // whether groups of the study's arm have one besides
-  // Whether the study's arms have different ones, and are drawn together for all that.
+  // Whether the study's arms differ in theirs; they are drawn in one figure then.
   bool own_depth = false;
   bool own_optimizer = false;
 

@@ -78,8 +78,7 @@ class MhcScheme final : public HiddenVectorsScheme {
     return {at::sigmoid(pre), doubly_stochastic(res), 2 * at::sigmoid(post)};
   }
 
-  /// (tokens, n, n) → the same. Tokens come last meanwhile: sums over n numbers that lie apart are computed for many
-  /// tokens at once.
+  /// (tokens, n, n) → the same. Computed as (n, n, tokens), so that each sum over n is vectorized over the tokens.
   [[nodiscard]] Tensor doubly_stochastic(const Tensor& matrices) const {
     Tensor logarithm = matrices.permute({1, 2, 0}).contiguous();
     for (int64_t i = 0; i < iterations_; ++i) {
