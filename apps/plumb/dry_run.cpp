@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "plan_here.h"
+#include "planned_file.h"
 #include "plumb/base/quantity.h"
 #include "plumb/base/text.h"
 #include "plumb/model/divisible.h"
 #include "plumb/parallel/pipeline_schedule.h"
-#include "plumb/plan/local_memory.h"
 #include "plumb/plan/mesh_plan.h"
+#include "plumb/plan/model_cost.h"
 #include "plumb/train/mesh_requirements.h"
 
 namespace plumb::app {

@@ -8,7 +8,7 @@
 
 #include "checks.h"
 #include "declared_manual.h"
-#include "plan_here.h"
+#include "planned_file.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/quantity.h"
@@ -22,7 +22,6 @@ namespace {
 
 struct PlanArguments {
   PlannedFile file;
-  bool here = false;
   std::string tokens;
   std::string precision = "mixed";
   std::string memory = "80GiB";
@@ -141,11 +140,6 @@ RunConfig with_mesh(RunConfig run, const std::vector<plan::Estimate>& found, int
 
 void run(PlanArguments& arguments, const Globals& globals) {
   const RunConfig run = planned_run(arguments.file);
-  if (arguments.here) {
-    std::string text;
-    const Json json = plan_here(run, planned_sequence(arguments.file, run.model), text);
-    return emit(globals, json, text);
-  }
   const plan::ModelCost cost = plan::cost_of(run.model);
   plan::TrainingJob job;
   job.sequence = planned_sequence(arguments.file, run.model);
@@ -166,7 +160,7 @@ void run(PlanArguments& arguments, const Globals& globals) {
   if (!arguments.write.empty()) {
     if (job.precision != plan::Precision::float32)
       throw UsageError("--write: `plumb train` keeps weights in float32", "give --precision float32");
-    write_file_atomic(arguments.write, to_toml(with_mesh(run, found, job.sequence)));
+    write_output_file(arguments.write, to_toml(with_mesh(run, found, job.sequence)));
   }
   found.resize(std::min(found.size(), static_cast<size_t>(arguments.show)));
 
@@ -205,8 +199,6 @@ void add_plan(CLI::App& app, Globals& globals) {
                             [arguments, &globals] { run(*arguments, globals); });
   add_json_option(*verb, globals);
   add_planned_file(*verb, arguments->file);
-  verb->add_flag("--here", arguments->here,
-                 "Plan for `plumb train` on this machine, from parts timed here (takes seconds)");
   verb->add_option("--tokens", arguments->tokens, "Tokens of the whole run (default: train.steps)")
       ->type_name("QUANTITY");
   suggest(verb->add_option("--precision", arguments->precision,

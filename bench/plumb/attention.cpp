@@ -1,6 +1,7 @@
 // plumb bench attention: self-attention at increasing lengths.
 #include "bench.h"
 #include "plumb/analysis/attention_cost.h"
+#include "plumb/base/machine.h"
 
 namespace plumb::app::bench {
 namespace {
@@ -26,7 +27,7 @@ Json measure(const AttentionArguments& arguments, uint64_t seed) {
                                {"held_bytes", cost.held_bytes}});
   }
   if (!directory.empty()) export_work(directory, "attention", sizes_json(sizes), {{"lengths", lengths}});
-  json["peak_memory_bytes"] = peak_memory_bytes();
+  json["peak_memory_bytes"] = peak_resident_memory();
   return json;
 }
 

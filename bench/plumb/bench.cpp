@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <omp.h>
-#include <sys/resource.h>
 #include <torch/version.h>
 
 #include <algorithm>
@@ -10,8 +9,9 @@
 
 #include "checks.h"
 #include "declared_manual.h"
-#include "plan_here.h"
 #include "plumb/base/error.h"
+#include "plumb/base/machine.h"
+#include "plumb/base/quantity.h"
 #include "plumb/data/sequences.h"
 #include "plumb/model/flops.h"
 #include "plumb/nn/residual/residual.h"
@@ -48,6 +48,42 @@ std::string text_of(const Json& json) {
     }
   }
   return text;
+}
+
+/// A table with a line for each part: seconds, operations, bytes, and the share of the limit that binds it.
+std::string text_of(const StepProfile& time) {
+  size_t width = 16;
+  for (const StepPart& part : time.parts) width = std::max(width, part.name.size());
+  std::string text =
+      fmt::format("{:<{}} {:>10}  {:>10}  {:>10}  {}\n", "", width, "seconds", "operations", "bytes", "of the limit");
+  for (const StepPart& part : time.parts) {
+    text += fmt::format("{:<{}} {:>10.3g}  {:>10}  {:>10}", part.name, width, part.seconds,
+                        part.operations > 0 ? with_unit(part.operations) : "",
+                        part.bytes > 0 ? with_bytes(part.bytes) : "");
+    if (part.bytes > 0)
+      text += fmt::format("  {:>4.0f}% of {}", 100 * time.share(part),
+                          time.is_bound_by_memory(part) ? "memory" : "arithmetic");
+    text += '\n';
+  }
+  text += fmt::format("{:<{}} {:>10.3g}  {:>10}  {:>10}  {:>4.0f}% of arithmetic\n", "step", width, time.seconds(),
+                      with_unit(time.operations()), "", 100 * time.operations() / time.seconds() / time.peak_rate);
+  return text + fmt::format("the limits are {} operations per second in matrix products, and {} per second\n",
+                            with_unit(time.peak_rate), with_bytes(time.memory_rate));
+}
+
+Json to_json(const StepProfile& time) {
+  Json json = {{"seconds", time.seconds()},
+               {"operations", time.operations()},
+               {"peak_rate", time.peak_rate},
+               {"memory_rate", time.memory_rate}};
+  for (const StepPart& part : time.parts) {
+    Json& entry = json["parts"].emplace_back();
+    entry = {{"name", part.name}, {"seconds", part.seconds}, {"operations", part.operations}, {"bytes", part.bytes}};
+    if (part.bytes == 0) continue;
+    entry["limit"] = time.is_bound_by_memory(part) ? "memory" : "arithmetic";
+    entry["share"] = time.share(part);
+  }
+  return json;
 }
 
 /// Adds the size options that all models share.
@@ -135,12 +171,6 @@ double ceiling_gflops() {
   return best;
 }
 
-int64_t peak_memory_bytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_maxrss * 1024;
-}
-
 Json result_document(const std::string& what, const Json& sizes) {
   Json json = make_document("bench", 1);
   json["what"] = what;
@@ -167,7 +197,19 @@ void add_step_figures(Json& json, const Model& model, const std::vector<Batch>& 
   json["gflops"] = 1e-9 * flops / seconds;
   json["ceiling_gflops"] = ceiling;
   json["ceiling_fraction"] = 1e-9 * flops / seconds / ceiling;
-  json["peak_memory_bytes"] = peak_memory_bytes();
+  json["peak_memory_bytes"] = peak_resident_memory();
+}
+
+double StepProfile::seconds() const {
+  double sum = 0;
+  for (const StepPart& part : parts) sum += part.seconds;
+  return sum;
+}
+
+double StepProfile::operations() const {
+  double sum = 0;
+  for (const StepPart& part : parts) sum += part.operations;
+  return sum;
 }
 
 void require_profilable() {
@@ -175,8 +217,8 @@ void require_profilable() {
     throw Error("operations on a GPU are not timed one by one", "leave out --profile, or use --device cpu");
 }
 
-plan::LocalTime profile_of(int64_t runs, const std::string& precision, const std::function<void()>& step) {
-  plan::LocalTime time;
+StepProfile profile_of(int64_t runs, const std::string& precision, const std::function<void()>& step) {
+  StepProfile time;
   time.peak_rate = ops::peak_product_rate(ops::precision_of(precision));
   time.memory_rate = ops::peak_memory_rate();
   step();
@@ -207,7 +249,7 @@ CLI::App* add_measurement(CLI::App& bench, Globals& globals, const std::string& 
     std::string text = text_of(result.document);
     if (result.profile) {
       result.document["profile"] = to_json(*result.profile);
-      text += '\n' + app::text_of(*result.profile);
+      text += '\n' + text_of(*result.profile);
     }
     emit(globals, result.document, text);
   });

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -16,8 +17,6 @@
 #include "plumb/base/timing.h"
 #include "plumb/model/model.h"
 #include "plumb/ops/device.h"
-#include "plumb/plan/local_time.h"
-
 #include "verb.h"
 
 namespace plumb::app::bench {
@@ -61,9 +60,6 @@ double device_seconds(int64_t runs, const at::Device& device, const Work& work) 
   });
 }
 
-/// The peak memory of this process.
-int64_t peak_memory_bytes();
-
 /// The first keys of every document, including the compiler, the LibTorch version, the threads and the device.
 Json result_document(const std::string& what, const Json& sizes);
 
@@ -86,10 +82,37 @@ void export_work(const std::string& directory, const std::string& what, const Js
 /// Adds --export.
 void add_export_option(CLI::App& verb, std::string& directory);
 
+/// A kind of work in a step.
+struct StepPart {
+  std::string name;
+  double seconds = 0;
+  double operations = 0;  // of its matrix products, as FlopCounter counts them; 0 if it has none
+  double bytes = 0;       // that it has to read and write at least, if caches hold nothing from one pass to the next
+};
+
+/// The time of a step by kind of work.
+struct StepProfile {
+  double peak_rate = 0;    // operations per second of matrix products at best (ops/peak_rate.h)
+  double memory_rate = 0;  // bytes per second at best
+  std::vector<StepPart> parts;
+
+  [[nodiscard]] double seconds() const;
+  [[nodiscard]] double operations() const;
+  /// Whether memory limits a part, rather than arithmetic: the roofline (Williams et al. 2009,
+  /// doi 10.1145/1498765.1498785).
+  [[nodiscard]] bool is_bound_by_memory(const StepPart& part) const {
+    return part.bytes / memory_rate > part.operations / peak_rate;
+  }
+  /// The fraction of that limit's rate that a part reaches.
+  [[nodiscard]] double share(const StepPart& part) const {
+    return std::max(part.operations / peak_rate, part.bytes / memory_rate) / part.seconds;
+  }
+};
+
 /// A document, and beside it the time by operation.
 struct Measured {
   Json document;
-  std::optional<plan::LocalTime> profile;
+  std::optional<StepProfile> profile;
 
   Measured(Json json) : document(std::move(json)) {}  // NOLINT(google-explicit-constructor): most have no profile
 };
@@ -98,7 +121,7 @@ struct Measured {
 void require_profilable();
 
 /// The seconds of a step by operation, forward and backward; the mean over `runs` steps.
-plan::LocalTime profile_of(int64_t runs, const std::string& precision, const std::function<void()>& step);
+StepProfile profile_of(int64_t runs, const std::string& precision, const std::function<void()>& step);
 
 /// Adds --profile.
 void add_profile_option(CLI::App& verb, bool& profile);

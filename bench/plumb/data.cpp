@@ -4,6 +4,7 @@
 #include <string>
 
 #include "bench.h"
+#include "plumb/base/machine.h"
 #include "plumb/data/batch_plan.h"
 #include "plumb/task/task.h"
 
@@ -41,7 +42,7 @@ Json measure(const DataArguments& arguments, uint64_t seed) {
   json["first_batch_seconds"] = first;
   json["epoch_seconds"] = seconds;
   json["tokens_per_second"] = static_cast<double>(tokens) / seconds;
-  json["peak_memory_bytes"] = peak_memory_bytes();
+  json["peak_memory_bytes"] = peak_resident_memory();
   return json;
 }
 

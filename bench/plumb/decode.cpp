@@ -3,6 +3,7 @@
 
 #include "bench.h"
 #include "checks.h"
+#include "plumb/base/machine.h"
 #include "plumb/base/timing.h"
 #include "plumb/data/directory.h"
 #include "plumb/decode/translate.h"
@@ -84,7 +85,7 @@ Json measure(const DecodeArguments& arguments, const std::vector<int64_t>& beams
   }
   if (!arguments.directory.empty()) export_work(arguments.directory, "decode", sizes_json(sizes), work, model.get());
   json["decode_tokens_per_second"] = json["beams"].back()["decode_tokens_per_second"];
-  json["peak_memory_bytes"] = peak_memory_bytes();
+  json["peak_memory_bytes"] = peak_resident_memory();
   return json;
 }
 

@@ -4,6 +4,7 @@
 #include "bench.h"
 #include "checks.h"
 #include "declared_manual.h"
+#include "plumb/base/machine.h"
 #include "plumb/base/timing.h"
 #include "plumb/decode/generate.h"
 #include "plumb/nn/attention/attention.h"
@@ -163,7 +164,7 @@ Json measure(const GenerateArguments& arguments, uint64_t seed) {
   if (!arguments.contexts.empty()) json["contexts"] = Json::array();
   for (const int64_t context : arguments.contexts)
     json["contexts"].push_back(measure_context(generator, arguments, context, seed));
-  json["peak_memory_bytes"] = peak_memory_bytes();
+  json["peak_memory_bytes"] = peak_resident_memory();
   if (!arguments.directory.empty())
     export_work(arguments.directory, "generate", sizes_of(arguments), work, model.get());
   return json;

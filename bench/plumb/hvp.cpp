@@ -5,6 +5,7 @@
 #include "plumb/analysis/curvature/basis.h"
 #include "plumb/analysis/curvature/hessian.h"
 #include "plumb/analysis/curvature/lanczos.h"
+#include "plumb/base/machine.h"
 #include "plumb/model/flops.h"
 
 namespace plumb::app::bench {
@@ -71,7 +72,7 @@ Json measure(const ProductArguments& arguments, uint64_t seed) {
   json["ratio"] = product / gradient;
   json["ceiling_gflops"] = ceiling;
   json["ceiling_fraction"] = 6e-9 * FlopCounter(model).forward(batches.front()) / product / ceiling;
-  json["peak_memory_bytes"] = peak_memory_bytes();
+  json["peak_memory_bytes"] = peak_resident_memory();
   const std::vector<ParameterBlock> layers = layer_blocks(model.parameters());
   std::vector<Tensor> directions;
   for (const ParameterBlock& layer : layers) directions.push_back(v.narrow(0, 0, layer.size));

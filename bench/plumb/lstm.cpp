@@ -1,4 +1,5 @@
 // plumb bench lstm: LSTM layers over rows of equal length, forward and backward.
+#include "plumb/base/machine.h"
 #include "plumb/ops/lstm.h"
 
 #include <fmt/format.h>
@@ -106,7 +107,7 @@ Json measure(const LstmArguments& arguments, uint64_t seed) {
   json["gflops"] = rate;
   json["ceiling_gflops"] = ceiling;
   json["ceiling_fraction"] = rate / ceiling;
-  json["peak_memory_bytes"] = peak_memory_bytes();
+  json["peak_memory_bytes"] = peak_resident_memory();
   return json;
 }
 

@@ -1,4 +1,5 @@
 // plumb bench optimizer: one update of a random decoder's parameters by each optimizer.
+#include "plumb/base/machine.h"
 #include "plumb/optim/optimizer.h"
 
 #include <cmath>
@@ -11,7 +12,7 @@
 #include "plumb/ops/device.h"
 #include "plumb/ops/precision.h"
 #include "plumb/optim/cautious.h"
-#include "plumb/plan/local_memory.h"
+#include "plumb/plan/model_cost.h"
 
 namespace plumb::app::bench {
 namespace {
@@ -142,7 +143,7 @@ Json measure(const OptimizerArguments& arguments, uint64_t seed) {
     row.update(traffic(state, updated.parameters().count(), row["seconds"].get<double>()));
     json["optimizers"].push_back(row);
   }
-  json["peak_memory_bytes"] = peak_memory_bytes();
+  json["peak_memory_bytes"] = peak_resident_memory();
   if (!arguments.directory.empty()) {
     updated.reset();
     export_work(

@@ -1,4 +1,4 @@
-// plumb plan --here and plumb bench plan: a small decoder on this machine.
+// plumb plan: a small decoder.
 #include <gtest/gtest.h>
 
 #include "plumb/base/files.h"
@@ -25,9 +25,9 @@ batch_tokens = 8192
 steps = 10
 )";
 
-class PlanHere : public ::testing::Test {
+class PlanVerb : public ::testing::Test {
  protected:
-  PlanHere() { write_file_atomic(file_, std::string(kDecoder)); }
+  PlanVerb() { write_file_atomic(file_, std::string(kDecoder)); }
 
   [[nodiscard]] test::Finished planned(std::vector<std::string> command,
                                        const std::vector<std::string>& further = {}) const {
@@ -40,23 +40,7 @@ class PlanHere : public ::testing::Test {
   std::filesystem::path file_ = folder_ / "decoder.toml";
 };
 
-TEST_F(PlanHere, HasMemoryByPartAndTimeByKindOfWork) {
-  const Json json = Json::parse(test::succeeded(planned({"plan", "--here"})).output);
-  EXPECT_EQ(json["tokens_at_once"], 8192);
-  EXPECT_EQ(json["batches_per_step"], 1);
-  constexpr double kParameters = 12.0 * 4 * 256 * 256 + 256 * 1000 + 9 * 256;  // with the gains of the norms
-  EXPECT_EQ(json["memory"]["weights"], 4 * kParameters);
-  EXPECT_NEAR(json["memory"]["optimizer"].get<double>(), 8 * kParameters, 1000);
-  EXPECT_EQ(json["memory"]["checkpoint"], 0);  // the only one is at the end
-  double sum = 0;
-  for (const Json& part : json["step"]["parts"]) sum += part["seconds"].get<double>();
-  EXPECT_NEAR(json["step"]["seconds"].get<double>(), sum, 1e-9 * sum);
-  const Json parts = Json::parse(planned({"plan", "--here"}, {"--set", "train.micro_batch_tokens=2048"}).output);
-  EXPECT_EQ(parts["tokens_at_once"], 2048);
-  EXPECT_EQ(parts["batches_per_step"], 4);
-}
-
-TEST_F(PlanHere, AStepHasAllBatchesThatItAccumulates) {
+TEST_F(PlanVerb, AStepHasAllBatchesThatItAccumulates) {
   const auto tokens = [&](const std::vector<std::string>& further) {
     const Json json = Json::parse(planned({"plan"}, further).output);
     return json["tokens"].get<double>();
@@ -66,7 +50,7 @@ TEST_F(PlanHere, AStepHasAllBatchesThatItAccumulates) {
   EXPECT_EQ(tokens({"--set", "train.accumulate=4", "--batch-tokens", "16384"}), 10 * 16384);
 }
 
-TEST_F(PlanHere, ZerosAndBatchesOfLessThanASequenceAreErrors) {
+TEST_F(PlanVerb, ZerosAndBatchesOfLessThanASequenceAreErrors) {
   for (const std::string option : {"--memory", "--flops", "--network", "--node-bandwidth", "--tokens"}) {
     const test::Finished finished = planned({"plan"}, {option, "0"});
     EXPECT_EQ(finished.status, 2) << option;
@@ -76,19 +60,16 @@ TEST_F(PlanHere, ZerosAndBatchesOfLessThanASequenceAreErrors) {
   EXPECT_CONTAINS(finished.errors, "a step of 100 tokens is less than one sequence of 256");
 }
 
-TEST_F(PlanHere, RefusesSequencesLongerThanTheLearnedPositions) {
+TEST_F(PlanVerb, RefusesSequencesLongerThanTheLearnedPositions) {
   const std::vector<std::string> learned = {"--set", "model.positions=learned", "--set", "model.max_positions=255"};
-  const std::vector<std::vector<std::string>> commands = {{"plan"}, {"plan", "--here"}, {"bench", "plan"}};
-  for (const std::vector<std::string>& command : commands) {
-    const test::Finished finished = planned(command, learned);
-    EXPECT_EQ(finished.status, 1);
-    EXPECT_CONTAINS(finished.errors, "--sequence 256: the model has only 255 positions");
-  }
+  const test::Finished finished = planned({"plan"}, learned);
+  EXPECT_EQ(finished.status, 1);
+  EXPECT_CONTAINS(finished.errors, "--sequence 256: the model has only 255 positions");
   EXPECT_EQ(planned({"plan"}, {"--set", "model.positions=learned", "--set", "model.max_positions=256"}).status, 0);
   EXPECT_EQ(planned({"plan"}, {"--set", "model.max_positions=255"}).status, 0);  // its positions are not learned
 }
 
-TEST_F(PlanHere, PlansSequencesOf2048OrAllPositionsByDefault) {
+TEST_F(PlanVerb, PlansSequencesOf2048OrAllPositionsByDefault) {
   const auto sequence = [&](std::vector<std::string> set) {
     set.insert(set.begin(), {"plan", file_.string()});
     const std::string text = test::run_plumb(set).output;
@@ -100,21 +81,6 @@ TEST_F(PlanHere, PlansSequencesOf2048OrAllPositionsByDefault) {
   EXPECT_EQ(sequence({"--set", "model.positions=learned"}), "512 i");
   EXPECT_EQ(sequence({"--set", "model.positions=learned", "--set", "model.max_positions=4096"}), "2048 ");
 }
-
-TEST_F(PlanHere, RefusesSeveralProcesses) {
-  const test::Finished finished = planned({"plan", "--here"}, {"--set", "train.processes=2"});
-  EXPECT_EQ(finished.status, 1);
-  EXPECT_CONTAINS(finished.errors, "only one process is planned here");
-}
-
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they change memory use
-TEST_F(PlanHere, PredictsTheMemoryOfSteps) {
-  const Json json = Json::parse(test::succeeded(planned({"bench", "plan"}, {"--runs", "1"})).output);
-  EXPECT_GT(json["peak_memory_bytes"].get<double>(), 4e8);  // activations above all
-  EXPECT_NEAR(json["memory_ratio"].get<double>(), 1, 0.15);
-  EXPECT_GT(json["time_ratio"].get<double>(), 0);
-}
-#endif
 
 }  // namespace
 }  // namespace plumb

@@ -6,6 +6,7 @@
 #include "plumb/model/kind.h"
 #include "plumb/model/model.h"
 #include "plumb/nn/layer_id.h"
+#include "plumb/optim/optimizer.h"
 
 namespace plumb::plan {
 namespace {
@@ -66,6 +67,15 @@ ModelCost cost_of(const ModelConfig& config) {
   cost.dropout = config.dropout > 0;
   cost.output_flops = cost.flops.per_label();
   return cost;
+}
+
+double optimizer_bytes(const ModelConfig& config, const std::string& optimizer, const VariantOptions& options) {
+  const ops::DefaultDevice nowhere{at::Device(at::kMeta)};
+  const std::unique_ptr<Model> model = make_model(config);
+  double bytes = 0;
+  for (const auto& [name, tensor] : make_optimizer(optimizer, model->parameters(), options)->state())
+    bytes += static_cast<double>(tensor.numel()) * static_cast<double>(tensor.element_size());
+  return bytes;
 }
 
 }  // namespace plumb::plan

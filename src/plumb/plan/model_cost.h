@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
+#include "plumb/base/options.h"
 #include "plumb/model/config.h"
 #include "plumb/model/flops.h"
 
@@ -45,5 +47,8 @@ struct ModelCost {
 /// Declares the model without allocating it, and counts. Throws Error on an invalid configuration, and for recurrent
 /// models; vocabularies must be given.
 ModelCost cost_of(const ModelConfig& config);
+
+/// The bytes of an optimizer's state for a model, counted on tensors without memory.
+double optimizer_bytes(const ModelConfig& config, const std::string& optimizer, const VariantOptions& options);
 
 }  // namespace plumb::plan

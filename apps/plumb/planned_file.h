@@ -1,5 +1,4 @@
-// The common part of `plumb plan`, `plumb train --dry-run` and `plumb bench plan`: a configuration, and its cost on
-// this machine.
+// The common part of `plumb plan` and `plumb train --dry-run`: a configuration to plan for.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,8 +8,6 @@
 #include <vector>
 
 #include "plumb/base/json.h"
-#include "plumb/plan/local_memory.h"
-#include "plumb/plan/local_time.h"
 #include "plumb/plan/training.h"
 #include "plumb/run/config.h"
 
@@ -37,25 +34,7 @@ void require_known_vocabulary(const ModelConfig& model);
 /// Tokens per sequence. Throws Error if --sequence asks for more than the model has positions.
 int64_t planned_sequence(const PlannedFile& file, const ModelConfig& model);
 
-/// How `plumb train`, in one process, divides a step into batches that are computed at once.
-struct LocalStep {
-  plan::LocalBatch batch;
-  int64_t repetitions = 1;
-};
-/// Throws Error if the run has several processes.
-LocalStep local_step(const RunConfig& run, int64_t sequence);
-
-/// The settings of the run that determine its memory in the step.
-plan::LocalRun local_run(const TrainConfig& train, const LocalStep& step);
-
+/// By use.
 Json memory_json(const plan::Memory& memory);
-Json to_json(const plan::LocalMemory& memory);
-Json to_json(const plan::LocalTime& time);
-
-/// A table with a line for each part: seconds, operations, bytes, and the share of the limit that binds it.
-std::string text_of(const plan::LocalTime& time);
-
-/// `plumb plan --here`: returns the document, and sets `text` to memory by part and time by kind of work.
-Json plan_here(const RunConfig& run, int64_t sequence, std::string& text);
 
 }  // namespace plumb::app
