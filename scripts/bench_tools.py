@@ -111,7 +111,7 @@ def works(folder: pathlib.Path, text: pathlib.Path, benchmarks: pathlib.Path | N
                       'torch.utils.data', ['bench', 'data', f'{folder}/data', '--json', f'{folder}/loaded.json'],
                       [*tools, 'load', str(folder), '--batch-tokens', '4096'], batches,
                       cold=['ids.bin', 'data/splits/train.tokens']))
-    for title, metrics, more in (('BLEU, chrF and TER', 'bleu,chrf,ter', []),
+    for title, metrics, more in (('BLEU and chrF', 'bleu,chrf', []),
                                  ('BLEU and chrF with intervals of 1,000 samples', 'bleu,chrf', ['--confidence'])):
         found.append(Work(f'{title} of 4,000 sentences', 'sacreBLEU',
                           ['score', f'{folder}/reference.txt', '--hypothesis', f'{folder}/hypothesis.txt',

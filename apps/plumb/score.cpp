@@ -1,4 +1,4 @@
-// plumb score: BLEU, chrF and TER of translations, with confidence intervals and tests between systems.
+// plumb score: BLEU and chrF of translations, with confidence intervals and tests between systems.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 #include "checks.h"
 #include "plumb/base/error.h"
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/text.h"
 #include "plumb/metrics/resampling.h"
 #include "plumb/metrics/unicode.h"
@@ -189,7 +189,7 @@ void add_resampling_options(CLI::App& verb, ScoreArguments& arguments) {
 void add_score(CLI::App& app, Globals& globals) {
   auto arguments = std::make_shared<ScoreArguments>();
   CLI::App* verb =
-      add_verb(app, globals, "score", "Score translations with BLEU, chrF and TER, as sacreBLEU does",
+      add_verb(app, globals, "score", "Score translations with BLEU and chrF, as sacreBLEU does",
                "plumb score reference.de < translation.de", [arguments, &globals] { score(*arguments, globals); });
   add_json_option(*verb, globals);
   add_seed_option(*verb, globals);
@@ -206,7 +206,7 @@ void add_score(CLI::App& app, Globals& globals) {
       ->type_name("NAME,...");
   verb->add_flag("--sentences", arguments->sentences, "Give the score of each sentence as well");
   add_resampling_options(*verb, *arguments);
-  verb->add_flag("--lowercase", arguments->lowercase, "Ignore case in BLEU and chrF; TER ignores it by default");
+  verb->add_flag("--lowercase", arguments->lowercase, "Ignore case");
   for (const auto& [key, entry] : score_metrics().entries()) {
     arguments->known[key] = entry.make();
     arguments->known[key]->add_options(*verb);

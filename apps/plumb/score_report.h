@@ -30,8 +30,8 @@ struct SystemScore {
 
 /// All systems under one metric.
 struct MetricScores {
-  std::string key;   // "bleu", "chrf", "ter"
-  std::string name;  // "BLEU", "chrF2++", "TER"
+  std::string key;   // "bleu", "chrf"
+  std::string name;  // "BLEU", "chrF2++"
   std::string signature;
   bool lower_is_better = false;
   std::vector<SystemScore> systems;

@@ -17,7 +17,7 @@ import random
 import numpy
 import sacrebleu
 from sacrebleu import significance
-from sacrebleu.metrics import BLEU, CHRF, TER
+from sacrebleu.metrics import BLEU, CHRF
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BOOTSTRAP_SAMPLES = 4000
@@ -55,22 +55,6 @@ EDGES = [  # hypothesis, references
 
 def numbered(letter, begin, end):
     return ' '.join(f'{letter}{i}' for i in range(begin, end))
-
-
-# Sentences whose TER depends on the limits of the search: sentence length, distance of shifts, distance from the
-# diagonal, number of shifts tried.
-LONG = [
-    ('one', numbered('w', 0, 80), 'one two'), (numbered('w', 0, 80), 'w3', 'w79 w0'),
-    (' '.join(f'v{i * 17 % 41}' for i in range(41)), numbered('v', 0, 41), 'v1 v2 v3'),
-    *[(f'{numbered("f", 0, n)} p q', f'p q {numbered("f", 0, n)}', '') for n in (50, 51)],
-    *[(f'{numbered("w", n, 60)} {numbered("x", 0, n)}', numbered('w', 0, 60), '') for n in (24, 25)],
-    *[(f'{numbered("x", 0, n)} {numbered("w", n, 60)}', f'{numbered("w", n, 60)} {numbered("y", 0, n)}', '')
-      for n in (24, 25, 26)],
-    ('2 1 0 0 2 1 1 1 1 2 1 2 0 0 0 1 2 2 0 1 2 2 0 0 1 2 2 1 2 2 1 2 2 2 2',
-     '2 2 0 2 0 0 1 2 2 2 2 1 0 2 2 0 0 0 0 0 0 0 2 1 0 1 1 0 0 0 2 0 2 2 0', ''),
-    ('2 4 1 3 4 0 4 3 0 4 1 4 2 2 3 4 3 3 1 3 4 0 2 0 4 2 1 3 0 4 0 4 4 1 3',
-     '3 2 3 4 4 3 4 4 1 3 4 4 0 4 1 1 0 1 2 0 1 4 4 0 2 4 2 1 2 0 0 0 3 0 2', ''),
-]
 
 
 class Text:
@@ -147,32 +131,18 @@ def chrf_cases():
     yield {'beta': 3, 'character_order': 4}, {'beta': 3, 'char_order': 4}
 
 
-def ter_cases():
-    for normalize in (False, True):
-        for remove in (False, True):
-            for asian in (False, True):
-                for case in (False, True):
-                    flags = {'normalize': normalize, 'remove_punctuation': remove, 'asian': asian,
-                             'case_sensitive': case}
-                    yield ({key: True for key, value in flags.items() if value},
-                           {'normalized': normalize, 'no_punct': remove, 'asian_support': asian,
-                            'case_sensitive': case})
-
-
-CASES = {'bleu': (BLEU, bleu_cases), 'chrf': (CHRF, chrf_cases), 'ter': (TER, ter_cases)}
+CASES = {'bleu': (BLEU, bleu_cases), 'chrf': (CHRF, chrf_cases)}
 
 
 def details(score):
     if hasattr(score, 'precisions'):
         return {'precisions': score.precisions, 'brevity_penalty': score.bp, 'system_length': score.sys_len,
                 'reference_length': score.ref_len}
-    if hasattr(score, 'num_edits'):
-        return {'edits': score.num_edits, 'reference_length': score.ref_length}
     return {}
 
 
-def scored(corpus, cases=CASES):
-    for key, (metric_type, options) in cases.items():
+def scored(corpus):
+    for key, (metric_type, options) in CASES.items():
         for index, (ours, theirs) in enumerate(options()):
             for count in (1, 2) if index == 0 else (1 + index % 2,):
                 references = corpus['references'][:count]
@@ -200,7 +170,7 @@ def paired(corpus, test, samples):
     """The result of the paired test for each metric, with p-values as published and with ties counted."""
     published = significance._compute_p_value
     named = [(f'system {i}', system) for i, system in enumerate(corpus['systems'])]
-    for key, metric in (('bleu', BLEU()), ('chrf', CHRF()), ('ter', TER())):
+    for key, metric in (('bleu', BLEU()), ('chrf', CHRF())):
         results = []
         for p_value in (published, with_ties):
             significance._compute_p_value = p_value
@@ -240,7 +210,6 @@ def main():
               'randomization': list(paired(drawn, 'ar', RANDOMIZATION_TRIALS))}
     for corpus in (drawn, listed(EDGES)):
         golden['corpora'].append({**corpus, 'cases': list(scored(corpus))})
-    golden['corpora'].append({**listed(LONG), 'cases': list(scored(listed(LONG), {'ter': (TER, lambda: [({}, {})])}))})
     arguments.output.write_text(lines_of(golden))
 
 

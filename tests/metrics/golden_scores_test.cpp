@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/json.h"
 #include "plumb/metrics/bleu.h"
 #include "plumb/metrics/chrf.h"

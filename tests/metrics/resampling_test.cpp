@@ -14,7 +14,7 @@
 namespace plumb {
 namespace {
 
-// The score is a ratio of sums, as TER is.
+// The score is a ratio of sums.
 CorpusMetric ratio_of_sums() {
   return {.name = "ratio", .width = 2, .score = [](std::span<const int64_t> counts) {
             return 100.0 * static_cast<double>(counts[0]) / static_cast<double>(counts[1]);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "plumb/base/error.h"
+#include "plumb/base/parse_number.h"
 #include "plumb/metrics/bleu_smoothing.h"
 #include "plumb/metrics/bleu_tokenizer.h"
 #include "plumb/metrics/ngrams.h"
@@ -67,7 +68,7 @@ void require_valid_bleu(const BleuOptions& options) {
 // Two decimals, as in sacreBLEU, or as many as needed.
 std::string short_number(double value) {
   std::string two = fmt::format("{:.2f}", value);
-  return std::stod(two) == value ? two : fmt::format("{}", value);
+  return parse_number<double>(two) == value ? two : fmt::format("{}", value);
 }
 
 std::string smoothing_signature(const BleuOptions& options) {

@@ -1,4 +1,4 @@
-// A corpus score that depends on the text only through sums of counts over its sentences, as BLEU, chrF and TER do: a
+// A corpus score that depends on the text only through sums of counts over its sentences, as BLEU and chrF do: a
 // resampled corpus is then scored from the counts, without its text.
 #pragma once
 
@@ -33,7 +33,7 @@ class SentenceCounts {
 /// One metric with its options fixed; `bleu_metric`, `chrf_metric` and `ter_metric` make them. Both functions may be
 /// called from several threads at once.
 struct CorpusMetric {
-  std::string name;              // "BLEU", "chrF2++", "TER"
+  std::string name;              // "BLEU", "chrF2++"
   std::string settings;          // the options in the signature: "case:mixed|eff:no|tok:13a|smooth:exp"
   bool lower_is_better = false;  // an error rate
   size_t width = 0;              // counts per sentence

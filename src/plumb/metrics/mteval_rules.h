@@ -1,4 +1,4 @@
-// The rules of NIST's mteval-v13a.pl for Western languages, shared by the tokenizers of BLEU and TER. All concern
+// The rules of NIST's mteval-v13a.pl for Western languages, as the tokenizer of BLEU applies them. All concern
 // ASCII, so they operate on bytes: no byte of a longer UTF-8 sequence is ASCII.
 #pragma once
 
