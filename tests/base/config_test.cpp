@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
+#include "plumb/base/checksum.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "support/errors.h"
@@ -124,11 +127,55 @@ TEST(Config, ReadsAFileAndReportsOneThatIsAbsent) {
   EXPECT_THROW(Config::from_file(directory / "absent.toml"), Error);
 }
 
-TEST(Config, NamesThePlaceOfALibraryThatCannotBeLoaded) {
-  EXPECT_EQ(test::message_of([] { Config::from_string("load = [\"missing.so\"]\n", "a.toml"); }),
-            "a.toml:1:8: missing.so: No such file or directory");
+TEST(Config, LoadsNoLibraryByItself) {
+  const test::TemporaryDirectory directory;
+  ::setenv("XDG_CONFIG_HOME", directory.path().c_str(), 1);
+  const Error error = error_of([] { Config::from_string("load = [\"missing.so\"]\n", "a.toml"); });
+  EXPECT_EQ(std::string(error.what()), "a.toml:1:8: needs the library missing.so, whose code would run here");
+  EXPECT_EQ(error.hint(),
+            "if you trust it, add --load missing.so (in Python: libraries=[\"missing.so\"]); or, for every command: "
+            "sha256sum missing.so >> " +
+                (directory / "plumb" / "trusted-libraries").string());
   EXPECT_CONTAINS(test::message_of([] { Config::from_string("load = 3\n", "a.toml"); }), "'load' must be a string");
+  const Config config = Config::from_string("load = [\"missing.so\"]\n", "a.toml", Libraries::ignored);
+  EXPECT_EQ(config.libraries(), std::vector<std::string>{"missing.so"});
   EXPECT_EQ(ConfigWriter().plugins().text(), "");  // none is loaded
+  ::unsetenv("XDG_CONFIG_HOME");
+}
+
+TEST(Config, LoadsALibraryThatTheUserTrusts) {
+  const test::TemporaryDirectory directory;
+  ::setenv("XDG_CONFIG_HOME", directory.path().c_str(), 1);
+  const std::filesystem::path list = directory / "plumb" / "trusted-libraries";
+  const std::string library = (directory / "lib.so").string(), toml = "load = [\"" + library + "\"]\n";
+  const auto message = [&] { return test::message_of([&] { Config::from_string(toml, "a.toml"); }); };
+  write_file_atomic(library, "no library");
+  write_file_atomic(list, std::string(64, '0') + "  other.so\n");
+  EXPECT_CONTAINS(message(), "needs the library");
+  write_file_atomic(list, "\n" + digest_of(library).sha256 + "  anywhere.so\n");
+  EXPECT_CONTAINS(message(), "too short");  // dlopen() was called
+  write_file_atomic(library, "no library, changed");
+  EXPECT_CONTAINS(message(), "needs the library");
+  ::unsetenv("XDG_CONFIG_HOME");
+}
+
+std::string repeated(const std::string& text, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+TEST(Config, RefusesWhatNestsDeeply) {
+  for (const std::string& toml :
+       {repeated("a.", 40000) + "b = 1\n", "[" + repeated("a . ", 40000) + "b]\n",
+        "[[" + repeated("\"a\".", 40000) + "b]]\n", "x = " + repeated("[", 40000), "x = " + repeated("{a = ", 40000),
+        "x = {" + repeated("a.", 40000) + "b = 1}\n"}) {
+    EXPECT_EQ(test::message_of([&] { Config::from_string(toml, "a.toml"); }), "a.toml: nested too deeply");
+  }
+  const std::string wide = "x = [" + repeated("0.5, ", 1000) + "]\ny = \"" + repeated("a.[{", 1000) +
+                           "\"\nz = '''" + repeated("[\n", 1000) + "'''\n# " + repeated("a.[", 1000) + "\n" +
+                           repeated("a.", 60) + "b = '\"'\n";
+  EXPECT_NO_THROW(Config::from_string(wide, "a.toml"));
 }
 
 struct Mixed {

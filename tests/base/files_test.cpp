@@ -8,11 +8,14 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <fstream>
+#include <functional>
 #include <thread>
 
 #include "plumb/base/error.h"
+#include "plumb/base/input.h"
 #include "plumb/base/json.h"
 #include "support/errors.h"
 #include "support/paths.h"
@@ -106,8 +109,17 @@ TEST(Files, WhatCannotBeSyncedIsNotWritten) {
 }
 
 TEST(Files, AFullDeviceIsAnError) {
-  EXPECT_EQ(test::message_of([] { write_file_atomic("/dev/full", "x"); }),
+  EXPECT_EQ(test::message_of([] { write_output_file("/dev/full", "x"); }),
             "/dev/full: writing failed: No space left on device");
+}
+
+TEST(Files, NeverReplaceADeviceOrAPipe) {
+  const TemporaryDirectory directory;
+  const fs::path pipe = directory / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(test::message_of([&] { write_file_atomic(pipe, "x"); }),
+            pipe.string() + ": is a device or a pipe, which is not replaced by a file");
+  EXPECT_TRUE(fs::is_fifo(pipe));
 }
 
 TEST(Files, ALargeFileArrivesWhole) {
@@ -164,24 +176,39 @@ TEST(Utf8, AcceptsWellFormedTextOnly) {
   }
 }
 
+/// Fills a data directory with one file.
+std::function<void(const fs::path&)> data_of(const std::string& name, const std::string& content) {
+  return [=](const fs::path& at) {
+    claim_output_directory(at, "data");
+    put(at / name, content);
+  };
+}
+
+/// The only entry of a directory that begins with `beginning`.
+fs::path entry_of(const fs::path& directory, std::string_view beginning) {
+  for (const auto& entry : fs::directory_iterator(directory))
+    if (entry.path().filename().string().starts_with(beginning)) return entry.path();
+  return {};
+}
+
 TEST(Directories, AreReplacedAsAWhole) {
   const TemporaryDirectory directory;
-  const fs::path path = directory / "checkpoint";
-  write_directory_atomic(path, [](const fs::path& at) { put(at / "old", "1"); });
-  write_directory_atomic(path, [](const fs::path& at) { put(at / "new", "2"); });
+  const fs::path path = directory / "data";
+  write_directory_atomic(path, "data", data_of("old", "1"));
+  write_directory_atomic(path, "data", data_of("new", "2"));
   EXPECT_FALSE(fs::exists(path / "old"));
   EXPECT_EQ(read_file(path / "new"), "2");
+  EXPECT_EQ(entries(path), 2U);
   EXPECT_EQ(entries(directory.path()), 1U);
 }
 
 TEST(Directories, AreReplacedWhereNamesCannotBeExchanged) {
   const TemporaryDirectory directory;
-  const fs::path path = directory / "best";
+  const fs::path path = directory / "data";
   exchange_fails = true;
-  for (const char* content : {"1", "2", "3"})
-    write_directory_atomic(path, [content](const fs::path& at) { put(at / content, content); });
+  for (const char* content : {"1", "2", "3"}) write_directory_atomic(path, "data", data_of(content, content));
   exchange_fails = false;
-  EXPECT_EQ(entries(path), 1U);
+  EXPECT_EQ(entries(path), 2U);
   EXPECT_EQ(read_file(path / "3"), "3");
   EXPECT_EQ(entries(directory.path()), 1U);
 }
@@ -189,13 +216,16 @@ TEST(Directories, AreReplacedWhereNamesCannotBeExchanged) {
 TEST(Directories, AKillBetweenTwoRenamesLosesNothing) {
   const TemporaryDirectory directory;
   const auto kill_after_the_first = [&] {
-    fs::create_directories(directory / "best.old-1");
-    put(directory / "best.old-1" / "content", "old");
-    fs::create_directories(directory / "best.tmp-1");
+    const fs::path old = temporary_beside(directory / "best");
+    fs::create_directories(old);
+    put(old / "state.json", "old");
+    put(old / ".plumb-replaced", "");
   };
+  const auto fails = [](const fs::path&) { throw Error("no"); };
   kill_after_the_first();
   clear_unfinished(directory.path());
-  EXPECT_EQ(read_file(directory / "best" / "content"), "old");
+  EXPECT_EQ(read_file(directory / "best" / "state.json"), "old");
+  EXPECT_EQ(entries(directory / "best"), 1U);
   EXPECT_EQ(entries(directory.path()), 1U);
 
   kill_after_the_first();  // now killed after the second rename: both exist
@@ -204,66 +234,124 @@ TEST(Directories, AKillBetweenTwoRenamesLosesNothing) {
 
   fs::remove_all(directory / "best");
   kill_after_the_first();
-  EXPECT_EQ(
-      test::message_of([&] { write_directory_atomic(directory / "best", [](const fs::path&) { throw Error("no"); }); }),
-      "no");
-  EXPECT_EQ(read_file(directory / "best" / "content"), "old");
-}
-
-/// The id of a process that has ended.
-pid_t dead_process() {
-  const pid_t child = ::fork();
-  if (child == 0) ::_exit(0);
-  ::waitpid(child, nullptr, 0);
-  return child;
+  EXPECT_EQ(test::message_of([&] { write_directory_atomic(directory / "best", "checkpoint", fails); }), "no");
+  EXPECT_EQ(read_file(directory / "best" / "state.json"), "old");
 }
 
 TEST(Directories, LeftByAKilledProcessAreRemovedByTheNextThatWritesThere) {
   const TemporaryDirectory directory;
   const fs::path path = directory / "data";
+  int alive[2];
+  ASSERT_EQ(::pipe(alive), 0);
   const pid_t child = ::fork();
   if (child == 0) {
-    write_directory_atomic(path, [](const fs::path& at) {
-      claim_output_directory(at, "data");
+    write_directory_atomic(path, "data", [&](const fs::path& at) {
       put(at / "half", "1");
-      ::kill(::getpid(), SIGKILL);
+      (void)!::write(alive[1], "x", 1);
+      ::pause();
     });
   }
-  ::waitpid(child, nullptr, 0);
-  const fs::path left = path.string() + ".tmp-" + std::to_string(child);
-  ASSERT_TRUE(fs::exists(left / "half"));
+  char byte = 0;
+  ASSERT_EQ(::read(alive[0], &byte, 1), 1);
+  const fs::path left = entry_of(directory.path(), "data.plumb-tmp-");
   EXPECT_TRUE(is_unfinished(left));
+  write_directory_atomic(path, "data", data_of("whole", "2"));
+  EXPECT_TRUE(fs::exists(left / "half")) << "the process is alive";
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
 
   // None of these is what a killed process has left of this directory.
-  const std::string dead = std::to_string(dead_process());
-  const std::vector<std::string> others = {"data.tmp-" + std::to_string(::getppid()),
-                                           "data.tmp-" + dead + "x",
-                                           "data.tmp-",
-                                           "data.tmp-backup",
-                                           "data2.tmp-" + dead,
-                                           "my data.tmp-" + dead};
-  for (const std::string& name : others) fs::copy(left, directory / name);
-  const fs::path of_the_user = directory / ("data.tmp-" + dead);  // only the name is the same
-  fs::create_directory(of_the_user);
-  put(of_the_user / "plumb.json", R"({"kind": "data"})");
-  put(directory / ("data.tmp-1" + dead), "a file");
+  const std::string digits = left.string().substr(left.string().size() - 16);
+  std::vector<fs::path> others;
+  for (const std::string& name :
+       {"data.plumb-tmp-" + digits + "0", std::string("data.plumb-tmp-backup"), std::string("data.plumb-tmp-"),
+        "data2.plumb-tmp-" + digits, "my data.plumb-tmp-" + digits, std::string("data.tmp-12"),
+        std::string("data.old-thesis")}) {
+    fs::copy(left, directory / name);
+    others.push_back(directory / name / "half");
+  }
+  others.push_back(temporary_beside(path));  // only the name is the same
+  fs::create_directory(others.back());
+  const fs::path elsewhere = directory / "elsewhere";
+  fs::copy(left, elsewhere);
+  others.push_back(elsewhere / "half");
+  fs::create_directory_symlink(elsewhere, temporary_beside(path));
+  others.push_back(temporary_beside(path));
+  put(others.back(), "a file");
 
-  write_directory_atomic(path, [](const fs::path& at) { put(at / "whole", "2"); });
+  write_directory_atomic(path, "data", data_of("whole", "3"));
   EXPECT_FALSE(fs::exists(left));
-  for (const std::string& name : others) EXPECT_TRUE(fs::exists(directory / name / "half")) << name;
-  EXPECT_TRUE(fs::exists(of_the_user / "plumb.json"));
-  EXPECT_TRUE(fs::exists(directory / ("data.tmp-1" + dead)));
+  for (const fs::path& other : others) EXPECT_TRUE(fs::exists(other)) << other;
   EXPECT_FALSE(is_unfinished(path));
-  EXPECT_EQ(entries(path), 1U);
+  EXPECT_EQ(entries(path), 2U);
 }
 
-TEST(Directories, ASymbolicLinkIsFollowed) {
+TEST(Directories, OfAnotherMachineCountAsAbandonedAfterADay) {
+  const TemporaryDirectory directory;
+  const fs::path path = directory / "data";
+  const fs::path left = temporary_beside(path), mark = left / ".plumb-unfinished";
+  fs::create_directory(left);
+  put(mark, "plumb another-boot\n");
+  write_directory_atomic(path, "data", data_of("whole", "1"));
+  EXPECT_TRUE(fs::exists(left));
+  fs::last_write_time(mark, fs::last_write_time(mark) - std::chrono::hours(25));
+  write_directory_atomic(path, "data", data_of("whole", "2"));
+  EXPECT_FALSE(fs::exists(left));
+}
+
+TEST(Directories, OfTheUserAreNeitherReplacedNorCleared) {
+  const TemporaryDirectory directory;
+  const fs::path documents = directory / "documents";
+  fs::create_directories(documents);
+  put(documents / "letter", "mine");
+  fs::create_directory_symlink("documents", directory / "link");
+  const auto never = [](const fs::path&) { FAIL() << "the work has begun"; };
+  for (const char* kind : {"data", "run", "checkpoint"}) {
+    EXPECT_EQ(test::message_of([&] { write_directory_atomic(documents, kind, never); }),
+              documents.string() + ": exists and was not created by Plumb");
+    EXPECT_CONTAINS(test::message_of([&] { write_directory_atomic(directory / "link", kind, never); }),
+                    "is a symbolic link");
+    EXPECT_THROW(write_directory_atomic(directory / "link", kind, never, Links::followed), Error);
+  }
+  claim_output_directory(directory / "run", "run");
+  EXPECT_EQ(test::message_of([&] { write_directory_atomic(directory / "run", "data", never); }),
+            (directory / "run").string() + ": is a run directory, not a data directory");
+
+  for (const char* name : {"notes.tmp-2", "my.tmp-plots", "best.old-good", "x.plumb-tmp-12"}) {
+    fs::create_directory(directory / name);
+    put(directory / name / "mine", "1");
+  }
+  put(temporary_beside(directory / "state.json"), "left by a kill");
+  clear_unfinished(directory.path());
+  EXPECT_EQ(entries(directory.path()), 7U);
+  EXPECT_EQ(read_file(documents / "letter"), "mine");
+}
+
+TEST(Directories, ThatCannotBeRenamedAreFilledWhereTheyAre) {
+  const TemporaryDirectory directory;
+  const fs::path before = fs::current_path(), work = directory / "work";
+  fs::create_directory(work);
+  fs::current_path(work);
+  struct stat first {}, second {};
+  ::stat(".", &first);
+  write_directory_atomic(".", "data", data_of("whole", "1"));
+  ::stat(work.c_str(), &second);
+  EXPECT_EQ(first.st_ino, second.st_ino);
+  EXPECT_EQ(read_file(work / "whole"), "1");
+  EXPECT_EQ(entries(work), 2U);
+  const auto never = [](const fs::path&) { FAIL() << "the work has begun"; };
+  EXPECT_CONTAINS(test::message_of([&] { write_directory_atomic(".", "data", never); }), "cannot be replaced");
+  fs::current_path(before);
+  EXPECT_EQ(entries(directory.path()), 1U);
+}
+
+TEST(Directories, ASymbolicLinkOfTheUserIsFollowed) {
   const TemporaryDirectory directory;
   for (const std::string target : {"present", "absent"}) {
     const fs::path link = directory / ("link to " + target);
     if (target == "present") fs::create_directory(directory / target);
     fs::create_directory_symlink(target, link);
-    write_directory_atomic(link, [](const fs::path& at) { put(at / "content", "1"); });
+    write_directory_atomic(link, "data", data_of("content", "1"), Links::followed);
     EXPECT_TRUE(fs::is_symlink(link)) << target;
     EXPECT_EQ(read_file(directory / target / "content"), "1");
   }
@@ -271,7 +359,20 @@ TEST(Directories, ASymbolicLinkIsFollowed) {
   claim_output_directory(directory / "link", "run");
   EXPECT_TRUE(fs::exists(directory / "run" / "plumb.json"));
   fs::create_directory_symlink("loop", directory / "loop");
-  EXPECT_THROW(write_directory_atomic(directory / "loop", [](const fs::path&) {}), Error);
+  const auto nothing = [](const fs::path&) {};
+  EXPECT_THROW(write_directory_atomic(directory / "loop", "data", nothing, Links::followed), Error);
+}
+
+TEST(Directories, AreRemovedByTheirOwnersOnly) {
+  const TemporaryDirectory directory;
+  fs::create_directories(directory / "documents");
+  put(directory / "documents" / "letter", "mine");
+  fs::create_directory_symlink("documents", directory / "step-000001");
+  remove_directory_atomic(directory / "step-000001");
+  fs::create_directories(directory / "step-000002" / "inner");
+  remove_directory_atomic(directory / "step-000002");
+  EXPECT_EQ(entries(directory.path()), 1U);
+  EXPECT_EQ(read_file(directory / "documents" / "letter"), "mine");
 }
 
 TEST(Directories, HaveNamesInUtf8) {
@@ -295,10 +396,10 @@ TEST(Directories, WithAForeignMarkAreNotOurs) {
 
 TEST(Directories, AFailureLeavesTheOldOne) {
   const TemporaryDirectory directory;
-  const fs::path path = directory / "checkpoint";
-  write_directory_atomic(path, [](const fs::path& at) { put(at / "old", "1"); });
+  const fs::path path = directory / "data";
+  write_directory_atomic(path, "data", data_of("old", "1"));
   const auto fail = [&] {
-    write_directory_atomic(path, [](const fs::path& at) {
+    write_directory_atomic(path, "data", [](const fs::path& at) {
       put(at / "half", "2");
       throw Error("stopped");
     });
@@ -345,21 +446,74 @@ TEST(Directories, AreCheckedWithoutBeingMade) {
   EXPECT_THROW(check_output_directory(directory / "file", "data"), Error);
 }
 
-TEST(Files, APipeIsWrittenToAndALinkFollowed) {
+TEST(Files, ThatTheUserNamesMayBeAPipeOrALink) {
   const TemporaryDirectory directory;
   ASSERT_EQ(::mkfifo((directory / "pipe").c_str(), 0600), 0);
   std::string received;
-  std::thread reader([&] { received = read_file(directory / "pipe"); });
-  write_file_atomic(directory / "pipe", "through");
+  std::thread reader([&] { received = read_file(directory / "pipe", kNamedInput); });
+  write_output_file(directory / "pipe", "through");
   reader.join();
   EXPECT_EQ(received, "through");
   EXPECT_TRUE(std::filesystem::is_fifo(directory / "pipe"));
 
   put(directory / "target", "old");
   std::filesystem::create_symlink("target", directory / "link");
-  write_file_atomic(directory / "link", "new");
+  write_output_file(directory / "link", "new");
   EXPECT_TRUE(std::filesystem::is_symlink(directory / "link"));
   EXPECT_EQ(read_file(directory / "target"), "new");
+}
+
+TEST(Files, AreNeverWrittenThroughALink) {
+  const TemporaryDirectory directory;
+  put(directory / "mine", "precious");
+  std::filesystem::create_symlink("mine", directory / "result.json");
+  write_file_atomic(directory / "result.json", "new");
+  EXPECT_EQ(read_file(directory / "mine"), "precious");
+  EXPECT_EQ(read_file(directory / "result.json"), "new");
+  EXPECT_FALSE(std::filesystem::is_symlink(directory / "result.json"));
+}
+
+TEST(Files, KeepTheirPermissions) {
+  const TemporaryDirectory directory;
+  const fs::path path = directory / "secret";
+  put(path, "old");
+  fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write);
+  write_file_atomic(path, "new");
+  EXPECT_EQ(fs::status(path).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+}
+
+TEST(Files, AreWrittenByThreadsThatDoNotKnowOfEachOther) {
+  const TemporaryDirectory directory;
+  const std::string one(100000, '1'), two(100000, '2');
+  const auto write = [&](const std::string& content) {
+    for (int i = 0; i < 20; ++i) write_file_atomic(directory / "file", content);
+  };
+  std::thread other([&] { write(two); });
+  write(one);
+  other.join();
+  const std::string content = read_file(directory / "file");
+  EXPECT_TRUE(content == one || content == two);
+  EXPECT_EQ(entries(directory.path()), 1U);
+}
+
+TEST(Input, IsAFileWithinItsLimits) {
+  const TemporaryDirectory directory;
+  const fs::path path = directory / "file", pipe = directory / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  put(path, "12345");
+  EXPECT_EQ(read_file(path, {.bytes = 5}), "12345");
+  EXPECT_EQ(test::message_of([&] { read_file(path, {.bytes = 4}); }),
+            path.string() + ": has 5 bytes; at most 4 are read here");
+  EXPECT_EQ(test::message_of([&] { read_file(pipe); }), pipe.string() + ": is a pipe, not a file");
+  EXPECT_EQ(test::message_of([&] { read_file("/dev/zero"); }), "/dev/zero: is a device, not a file");
+  EXPECT_EQ(test::message_of([&] { read_file("/dev/zero", kNamedInput); }), "/dev/zero: is a device, not a file");
+  EXPECT_EQ(test::message_of([&] { read_file(directory.path()); }),
+            directory.path().string() + ": is a directory, not a file");
+  EXPECT_EQ(read_file("/dev/null"), "");
+  EXPECT_THROW(MappedFile{pipe}, Error);
+  EXPECT_THROW(MappedFile{"/dev/zero"}, Error);
+  fs::resize_file(path, uint64_t{1} << 30);  // a sparse file
+  EXPECT_THROW(read_json(path, kSettingsFile), Error);
 }
 
 TEST(MappedFile, ShowsTheBytesOfTheFile) {

@@ -6,6 +6,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "support/errors.h"
 #include "support/paths.h"
 

@@ -134,6 +134,40 @@ TEST(Progress, MakesWayForLines) {
   EXPECT_EQ(terminal.output(), "");
 }
 
+TEST(Progress, TextOfOthersNeitherControlsTheTerminalNorBeginsALine) {
+  const Terminal terminal;
+  terminal.resize(80);
+  const std::string hostile =
+      "a\x1b]0;title\x07\nplumb: error: b\r\xC2\x9B"
+      "2Jc";
+  const std::string shown = "a\\x1b]0;title\\x07\\nplumb: error: b\\x0d\\xc2\\x9b2Jc";
+  for (const auto write : {write_line, say, warn}) {
+    write(hostile);
+    EXPECT_EQ(terminal.output(), (write == warn ? "plumb: warning: " : "") + shown + "\r\n");
+  }
+  Progress progress("train\x1b[2J", 2);
+  progress.update(2, "note\x07");
+  EXPECT_EQ(terminal.line(), "train\\x1b[2J [########################] 2/2  0 s  note\\x07");
+}
+
+TEST(Progress, LongLinesAreWrittenWhole) {
+  std::array<int, 2> pipe{};
+  ASSERT_EQ(::pipe(pipe.data()), 0);
+  const int before = ::dup(STDERR_FILENO);
+  ::dup2(pipe[1], STDERR_FILENO);
+  std::string line, shown;
+  for (int i = 0; i < 2000; ++i) line += "ü\x1b", shown += "ü\\x1b";
+  write_line(line);
+  ::dup2(before, STDERR_FILENO);
+  for (const int descriptor : {before, pipe[1]}) ::close(descriptor);
+  std::string read(2 * shown.size(), '\0');
+  size_t size = 0;
+  for (ssize_t count = 0; (count = ::read(pipe[0], &read[size], read.size() - size)) > 0;)
+    size += static_cast<size_t>(count);
+  ::close(pipe[0]);
+  EXPECT_EQ(read.substr(0, size), shown + "\n");
+}
+
 TEST(Progress, ThatCannotBeShownIsNoError) {
   const int before = ::dup(STDERR_FILENO), full = ::open("/dev/full", O_WRONLY);
   std::array<int, 2> pipe{};

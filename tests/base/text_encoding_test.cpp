@@ -6,6 +6,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/line_reader.h"
 #include "plumb/base/terminal.h"
 #include "support/errors.h"
@@ -59,6 +60,7 @@ TEST(Printable, LeavesTextAndShowsControlCharacters) {
             "\\xc2\\x9b1m");  // another form of ESC [
   EXPECT_EQ(printable("\xF6\xE2\x82"), "\\xf6\\xe2\\x82");
   EXPECT_EQ(printable(""), "");
+  EXPECT_EQ(printable("a\n\tb\r\n\x1b", "\n\t"), "a\n\tb\\x0d\n\\x1b");
   // Whatever the bytes: valid UTF-8 without control characters, and the same when shown again.
   for (int first = 0; first < 256; ++first) {
     for (int second = 0; second < 256; ++second) {

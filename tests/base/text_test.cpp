@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "plumb/base/error.h"
+#include "plumb/base/input.h"
 #include "plumb/base/ragged.h"
 #include "plumb/base/registry.h"
 #include "support/errors.h"
@@ -19,6 +20,32 @@ TEST(Text, NearestFindsAMisspelling) {
   EXPECT_EQ(nearest("residaul", known), "residual");
   EXPECT_EQ(nearest("warmup_steps", known), "");
   EXPECT_EQ(nearest("x", {}), "");
+}
+
+TEST(Text, NearestComparesNoLongNamesAndNotMillions) {
+  const std::string longest(200, 'a');
+  EXPECT_EQ(nearest(longest, {longest + "b", longest.substr(1)}), longest.substr(1));
+  EXPECT_EQ(nearest(longest + "a", {longest}), "");
+  Words many(10'000, "x");
+  many.back() = "residual";
+  EXPECT_EQ(nearest("residaul", many), "residual");
+  many.insert(many.begin(), "x");
+  EXPECT_EQ(nearest("residaul", many), "");
+}
+
+TEST(Error, CanBeReadHoweverLongANameIs) {
+  std::string name;
+  for (int i = 0; i < 100'000; ++i) name += "é";
+  const Error error("file: no tensor '" + name + "' of 3", "known: " + name);
+  for (const std::string& text : {std::string(error.what()), error.hint()}) {
+    EXPECT_LT(text.size(), 2100U);
+    EXPECT_TRUE(is_valid_utf8(text));
+  }
+  EXPECT_TRUE(std::string_view(error.what()).starts_with("file: no tensor 'éé"));
+  EXPECT_TRUE(std::string_view(error.what()).ends_with("éé' of 3"));
+  const std::string usual(2000, 'x');
+  EXPECT_EQ(Error(usual).what(), usual);
+  (void)Error(std::string(5000, '\x80')).what();  // no characters at all
 }
 
 TEST(Text, JoinsAndSplits) {

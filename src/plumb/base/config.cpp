@@ -11,7 +11,7 @@
 
 #include "plumb/base/contains.h"
 #include "plumb/base/error.h"
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/plugins.h"
 #include "plumb/base/text.h"
 #include "plumb/base/toml_text.h"
@@ -35,7 +35,44 @@ std::string place(const std::string& name, const toml::source_region& source) {
   return fmt::format("{}:{}:{}", name, source.begin.line, source.begin.column);
 }
 
+/// The end of a string of TOML that begins at `begin`.
+size_t end_of_string(std::string_view text, size_t begin) {
+  const char quote = text[begin];
+  const std::string_view rest = text.substr(begin);
+  const std::string mark(rest.starts_with(std::string(3, quote)) ? 3 : 1, quote);
+  for (size_t i = begin + mark.size(); i < text.size(); ++i) {
+    if (quote == '"' && text[i] == '\\') {
+      ++i;
+    } else if (text.substr(i).starts_with(mark)) {
+      return i + mark.size();
+    }
+  }
+  return text.size();
+}
+
+/// Whether a key has more than 64 parts, or values nest deeper than that: toml++ reads both by recursion.
+bool nests_too_deeply_in_toml(std::string_view text) {
+  constexpr int kDeepest = 64;
+  int depth = 0, dots = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"' || c == '\'') {
+      i = end_of_string(text, i) - 1;
+    } else if (c == '#') {
+      i = std::min(text.find('\n', i), text.size());
+    } else if (c == '[' || c == '{') {
+      if (++depth > kDeepest) return true;
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+    if (c == '.' && ++dots > kDeepest) return true;
+    if (c == '\n' || c == '=' || c == ',' || c == '#') dots = 0;
+  }
+  return false;
+}
+
 toml::table parse(std::string_view text, const std::string& name) {
+  if (nests_too_deeply_in_toml(text)) throw Error(fmt::format("{}: nested too deeply", name));
   try {
     return toml::parse(text, name);
   } catch (const toml::parse_error& error) {
@@ -330,23 +367,26 @@ class DomainCheck final : public EachField<DomainCheck> {
 /// A copy of a node forgets where it stood, so a document is read again for each assignment.
 struct Config::Document {
   std::string text, name;
+  std::vector<std::string> libraries;
   std::vector<std::string> assignments;
   toml::table root;
 };
 
 Config::Config() : document_(std::make_shared<Document>()) {}
 
-Config Config::parsed(std::string_view toml, const std::string& name, const std::filesystem::path& folder) {
+Config Config::parsed(std::string_view toml, const std::string& name, const std::filesystem::path& folder,
+                      Libraries libraries) {
   Config config;
-  Document document{.text = std::string(toml), .name = name, .assignments = {}, .root = parse(toml, name)};
+  Document document{.text = std::string(toml), .name = name, .root = parse(toml, name)};
   if (const toml::node* load = document.root.get("load")) {
-    LoadSection libraries;
+    LoadSection section;
     toml::table only;
     only.insert("load", *load);
-    describe(*std::make_unique<TableReader>(&only, "", name), libraries);
-    for (const std::string& library : libraries.load) {
+    describe(*std::make_unique<TableReader>(&only, "", name), section);
+    document.libraries = section.load;
+    for (const std::string& library : section.load) {
       try {
-        load_plugin(folder / library);
+        if (libraries == Libraries::required) require_plugin(folder / library);
       } catch (const Error& error) {
         fail(place(name, load->source()), error.what(), error.hint());
       }
@@ -357,17 +397,18 @@ Config Config::parsed(std::string_view toml, const std::string& name, const std:
   return config;
 }
 
-Config Config::from_string(std::string_view toml, const std::string& name) { return parsed(toml, name, {}); }
+Config Config::from_string(std::string_view toml, const std::string& name, Libraries libraries) {
+  return parsed(toml, name, {}, libraries);
+}
 
 Config Config::from_file(const std::filesystem::path& path) {
-  return parsed(read_file(path), path.string(), path.parent_path());
+  constexpr InputLimits kLimits{.bytes = kSettingsFile.bytes, .pipes = true};
+  return parsed(read_file(path, kLimits), path.string(), path.parent_path(), Libraries::required);
 }
 
 void Config::set(const std::string& assignment) {
-  const auto changed = std::make_shared<Document>(Document{.text = document_->text,
-                                                           .name = document_->name,
-                                                           .assignments = document_->assignments,
-                                                           .root = parse(document_->text, document_->name)});
+  const auto changed = std::make_shared<Document>(*document_);
+  changed->root = parse(document_->text, document_->name);
   changed->root.erase("load");
   changed->assignments.push_back(assignment);
   for (const std::string& each : changed->assignments) assign(changed->root, each);
@@ -401,6 +442,8 @@ void Config::allow_only(const std::vector<std::string>& sections) const {
          did_you_mean(name, sections, "known sections: " + join(sections)));
   }
 }
+
+const std::vector<std::string>& Config::libraries() const { return document_->libraries; }
 
 const std::string& Config::name() const { return document_->name; }
 

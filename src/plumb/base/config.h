@@ -112,15 +112,18 @@ class EachField : public Fields {
   }
 };
 
+/// What becomes of the libraries that a document needs: they are loaded already or trusted, or nobody asks.
+enum class Libraries { required, ignored };
+
 /// A parsed TOML document with the overrides of `--set` applied.
 class Config {
  public:
   Config();
-  /// Throws Error with file, line and column on malformed TOML. The key `load` at the top names shared libraries, which
-  /// are loaded at once (base/plugins.h), since their variants may be meant by other keys; paths in a file are relative
-  /// to its directory.
+  /// Throws Error with file, line and column on malformed TOML, and on keys of more than 64 parts or values that nest
+  /// deeper. The key `load` at the top names the shared libraries whose variants other keys may mean; a document never
+  /// loads them by itself (see require_plugin in base/plugins.h). Paths in a file are relative to its directory.
   static Config from_file(const std::filesystem::path& path);
-  static Config from_string(std::string_view toml, const std::string& name);
+  static Config from_string(std::string_view toml, const std::string& name, Libraries libraries = Libraries::required);
 
   /// Applies "section.key=value"; a value that is not valid TOML is taken as a string. Throws UsageError if the
   /// assignment is malformed.
@@ -146,6 +149,9 @@ class Config {
   /// Throws Error if the document has any other top-level section or key.
   void allow_only(const std::vector<std::string>& sections) const;
 
+  /// The libraries that the document needs, as they are written.
+  [[nodiscard]] const std::vector<std::string>& libraries() const;
+
   /// The origin of the document, for messages.
   [[nodiscard]] const std::string& name() const;
 
@@ -158,7 +164,8 @@ class Config {
   };
   [[nodiscard]] Reader open(const std::string& name) const;
   /// `folder`: what the paths of `load` are relative to.
-  static Config parsed(std::string_view toml, const std::string& name, const std::filesystem::path& folder);
+  static Config parsed(std::string_view toml, const std::string& name, const std::filesystem::path& folder,
+                       Libraries libraries);
 
   std::shared_ptr<const Document> document_;  // shared by copies; a change makes a new one
 };
@@ -171,7 +178,7 @@ class ConfigWriter {
     write(name, [&value](Fields& fields) { describe(fields, value); });
     return *this;
   }
-  /// Adds the key `load`, if libraries are loaded, so that whoever reads the file loads them too.
+  /// Adds the key `load`, if libraries are loaded, so that whoever reads the file knows that it needs them.
   ConfigWriter& plugins();
   [[nodiscard]] const std::string& text() const { return text_; }
 

@@ -3,94 +3,65 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
+#include <utility>
 
 #include "plumb/base/error.h"
-#include "plumb/base/files.h"
-#include "plumb/base/text.h"
-#include "plumb/base/text_encoding.h"
+#include "plumb/base/line_reader.h"
 
 namespace plumb {
-namespace {
 
-/// Splits text into records, byte by byte.
-class CsvParser {
- public:
-  void add(char byte) {
-    if (byte == '"' && (quoted_ || closed_ || !begun_)) {
-      // In a quoted field, a doubled quote is one quote: the first closes the field, the second reopens it. In the
-      // middle of another field, quotes are text.
-      if (closed_) field_ += '"';
-      quoted_ = !quoted_;
-      closed_ = !quoted_;
-      begun_ = true;
-      return;
+void read_records(const std::filesystem::path& file, char separator, const TakeRecord& take) {
+  constexpr size_t kLongest = size_t{16} << 20;
+  LineReader lines(file, kLogFile);
+  Record record(1);    // its last field is being read
+  bool begun = false;  // whether anything of the field has been read
+  bool quoted = false;
+  bool closed = false;  // whether the last byte was a closing quote
+  size_t size = 0;
+  while (const auto line = lines.next()) {
+    size += line->size();
+    if (size > kLongest)
+      throw Error(fmt::format("{}:{}: a record is longer than 16 MiB", file.string(), lines.count()));
+    for (const char byte : *line) {
+      if (byte == '"' && separator == ',' && (quoted || closed || !begun)) {
+        // In a quoted field, a doubled quote is one quote: the first closes the field, the second reopens it. In the
+        // middle of another field, quotes are text.
+        if (closed) record.back() += '"';
+        quoted = !quoted;
+        closed = !quoted;
+        begun = true;
+      } else if (byte == separator && !quoted) {
+        record.emplace_back();
+        begun = closed = false;
+      } else {
+        record.back() += byte;
+        begun = true;
+        closed = false;
+      }
     }
-    closed_ = false;
-    begun_ = byte != '\r' || begun_;
-    if (byte == ',' && !quoted_) {
-      end_field();
-    } else if (byte == '\n' && !quoted_) {
-      end_record();
-    } else if (byte != '\r' || quoted_) {
-      field_ += byte;
+    if (quoted) {
+      record.back() += lines.ended_with_cr() ? "\r\n" : "\n";
+      continue;
     }
+    if (record.size() > 1 || !record[0].empty()) take(std::exchange(record, Record(1)));
+    begun = closed = false;
+    size = 0;
   }
-
-  std::vector<std::vector<std::string>> finish(const std::filesystem::path& file) {
-    if (quoted_) throw Error(fmt::format("{}: ends within a field in quotes", file.string()));
-    if (!field_.empty() || !record_.empty()) end_record();
-    return std::move(records_);
-  }
-
- private:
-  void end_field() {
-    record_.push_back(std::move(field_));
-    field_.clear();
-    begun_ = false;
-  }
-
-  void end_record() {
-    end_field();
-    if (record_.size() > 1 || !record_[0].empty()) records_.push_back(std::move(record_));
-    record_.clear();
-  }
-
-  std::vector<std::vector<std::string>> records_;
-  std::vector<std::string> record_;
-  std::string field_;
-  bool begun_ = false;  // whether anything of the field has been read
-  bool quoted_ = false;
-  bool closed_ = false;  // whether the last byte was a closing quote
-};
-
-}  // namespace
-
-std::vector<std::vector<std::string>> read_csv(const std::filesystem::path& file) {
-  const std::string text = read_file(file);
-  require_no_other_format(file.string(), text);
-  if (!is_valid_utf8(text)) throw Error(fmt::format("{}: is not valid UTF-8", file.string()));
-  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-  CsvParser parser;
-  for (const char byte : std::string_view(text).substr(text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0))
-    parser.add(byte);
-  return parser.finish(file);
+  if (quoted) throw Error(fmt::format("{}: ends within a field in quotes", file.string()));
 }
 
-std::vector<std::vector<std::string>> read_tsv(const std::filesystem::path& file) {
-  std::vector<std::vector<std::string>> records;
-  for (const std::string& line : read_lines(file)) {
-    if (!line.empty()) records.push_back(split(line, '\t'));
-  }
+std::vector<Record> read_records(const std::filesystem::path& file, char separator) {
+  std::vector<Record> records;
+  read_records(file, separator, [&](Record record) { records.push_back(std::move(record)); });
   return records;
 }
 
-void each_record(const std::filesystem::path& file, const std::vector<std::vector<std::string>>& records,
+void each_record(const std::filesystem::path& file, const std::vector<Record>& records,
                  const std::vector<std::string>& names,
                  const std::function<void(const std::vector<std::string>& columns)>& take) {
   constexpr const char* kHint = "docs/evaluation.md describes the files";
   if (records.empty()) throw Error(fmt::format("{}: is empty", file.string()));
-  const std::vector<std::string>& header = records.front();
+  const Record& header = records.front();
   std::vector<size_t> numbers;
   for (const std::string& name : names) {
     const auto found = std::find(header.begin(), header.end(), name);

@@ -1,17 +1,31 @@
 // The only error type: what happened and where, and a hint about what to do.
 #pragma once
 
+#include <cstddef>
 #include <stdexcept>
 #include <string>
-#include <utility>
+#include <string_view>
 
 namespace plumb {
+
+/// The message, or its beginning and its end if it has more than 2,000 bytes: somebody has to read it, although a name
+/// in a file may have a million letters.
+inline std::string shortened(std::string_view message) {
+  constexpr size_t kLongest = 2000;
+  if (message.size() <= kLongest) return std::string(message);
+  const auto continues = [&](size_t at) { return (static_cast<unsigned char>(message[at]) & 0xC0) == 0x80; };
+  size_t begin = kLongest / 2, end = message.size() - kLongest / 2;
+  while (begin > 0 && continues(begin)) --begin;  // whole characters
+  while (end < message.size() && continues(end)) ++end;
+  return std::string(message.substr(0, begin)).append(" … ").append(message.substr(end));
+}
 
 /// Thrown when user input, a file or the machine makes a request impossible. plumb_main() catches it, prints
 /// `plumb: error: WHAT` and `hint: HINT`, and returns exit status 1.
 class Error : public std::runtime_error {
  public:
-  explicit Error(const std::string& what, std::string hint = {}) : std::runtime_error(what), hint_(std::move(hint)) {}
+  explicit Error(std::string_view what, std::string_view hint = {})
+      : std::runtime_error(shortened(what)), hint_(shortened(hint)) {}
 
   /// What the user can do about it; empty if the message says it all.
   [[nodiscard]] const std::string& hint() const noexcept { return hint_; }

@@ -2,42 +2,57 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
+#include <linux/stat.h>
+#include <sys/random.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <streambuf>
 #include <utility>
+#include <vector>
 
 #include "plumb/base/error.h"
+#include "plumb/base/input.h"
 #include "plumb/base/json.h"
-#include "plumb/base/parse_number.h"
-#include "plumb/base/text_encoding.h"
 
 namespace plumb {
 namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kMarker = "plumb.json";
-constexpr std::string_view kTemporary = ".tmp-";  // in the names of unfinished files and directories
-constexpr std::string_view kOld = ".old-";        // in the names of directories being replaced
-constexpr const char* kUnfinished = ".plumb-unfinished";
+constexpr std::string_view kTemporary = ".plumb-tmp-";    // before the digits of a temporary name
+constexpr const char* kUnfinished = ".plumb-unfinished";  // in a directory that is being filled or removed
+constexpr const char* kReplaced = ".plumb-replaced";      // in a directory whose replacement is ready
 
 std::string reason() { return std::strerror(errno); }
 
-/// A name next to `path` that is unique to this process.
-fs::path name_beside(const fs::path& path, std::string_view ending) {
-  fs::path name = path.has_filename() ? path : path.parent_path();
-  return name.concat(fmt::format("{}{}", ending, ::getpid()));
+fs::path parent_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
+
+/// NAME, if this is a temporary name beside NAME.
+std::optional<std::string> name_before(const std::string& temporary) {
+  constexpr size_t kDigits = 16;
+  const size_t end = temporary.size() - std::min(temporary.size(), kTemporary.size() + kDigits);
+  const std::string_view ending = std::string_view(temporary).substr(end);
+  const bool exact = end > 0 && ending.starts_with(kTemporary) &&
+                     ending.substr(kTemporary.size()).find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  return exact ? std::optional(temporary.substr(0, end)) : std::nullopt;
 }
 
-fs::path parent_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
+/// The entries of a directory with temporary names, and the names that these stand for.
+std::vector<std::pair<fs::path, std::string>> temporaries_in(const fs::path& directory) {
+  std::vector<std::pair<fs::path, std::string>> temporaries;
+  if (!fs::is_directory(directory)) return temporaries;
+  for (const auto& entry : fs::directory_iterator(directory)) {
+    if (const auto name = name_before(entry.path().filename().string())) temporaries.emplace_back(entry.path(), *name);
+  }
+  return temporaries;
+}
 
 /// The target of a symbolic link, whether or not it exists; any other path unchanged.
 fs::path followed(fs::path path) {
@@ -47,28 +62,6 @@ fs::path followed(fs::path path) {
   }
   return path;
 }
-
-/// An open file, closed at the end of the scope.
-class Descriptor {
- public:
-  explicit Descriptor(int descriptor) : descriptor_(descriptor) {}
-  ~Descriptor() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  [[nodiscard]] bool is_open() const { return descriptor_ >= 0; }
-  [[nodiscard]] int get() const { return descriptor_; }
-
-  /// Makes the data survive a power failure. Returns true on file systems that do not support this.
-  [[nodiscard]] bool sync() const { return ::fsync(descriptor_) == 0 || errno == EINVAL || errno == ENOTSUP; }
-  /// Some file systems report lost data only here.
-  [[nodiscard]] bool close() { return ::close(std::exchange(descriptor_, -1)) == 0; }
-
- private:
-  int descriptor_;
-};
 
 /// A stream buffer that writes to a descriptor. Unlike that of std::ofstream, it keeps the errno of a failure.
 class DescriptorBuffer final : public std::streambuf {
@@ -101,11 +94,10 @@ class DescriptorBuffer final : public std::streambuf {
 };
 
 /// Opens `path` with `flags`, lets `write` fill it, and makes sure that everything was written.
-void write_checked(const fs::path& path, int flags, const std::string& name,
+void write_checked(const fs::path& path, int flags, mode_t mode, const std::string& name,
                    const std::function<void(std::ostream&)>& write) {
-  constexpr mode_t kMode = 0666;  // minus the umask
-  Descriptor file(::open(path.c_str(), flags | O_WRONLY | O_CLOEXEC, kMode));
-  if (!file.is_open())
+  Descriptor file(::open(path.c_str(), flags | O_WRONLY | O_CLOEXEC | O_NOCTTY, 0666));  // minus the umask
+  if (!file.is_open() || (mode != 0 && ::fchmod(file.get(), mode) != 0))
     throw Error(fmt::format("{}: cannot be written: {}", name, reason()), "check the directory's permissions");
   DescriptorBuffer buffer(file.get());
   std::ostream out(&buffer);
@@ -113,7 +105,8 @@ void write_checked(const fs::path& path, int flags, const std::string& name,
   out.flush();
   if (buffer.failure() != 0) errno = buffer.failure();
   if (!out || !file.sync() || !file.close())
-    throw Error(fmt::format("{}: writing failed: {}", name, reason()), "is the disk full?");
+    throw Error(fmt::format("{}: writing failed: {}", name, reason()),
+                errno == EFBIG ? "the limit of a file's size is reached (ulimit -f)" : "is the disk full?");
 }
 
 /// Makes the names in a directory survive a power failure. Throws Error on failure.
@@ -123,53 +116,80 @@ void sync_directory(const fs::path& path) {
     throw Error(fmt::format("{}: cannot be synced: {}", path.string(), reason()));
 }
 
-/// Reads a file or a pipe to its end. Throws Error if reading fails.
-std::string read_all(int descriptor, const std::string& name) {
-  struct stat status {};
-  const bool sized = ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
-  constexpr size_t kBlock = size_t{1} << 16;
-  std::string content(sized ? static_cast<size_t>(status.st_size) + 1 : kBlock, '\0');  // one more, to detect the end
-  size_t size = 0;
-  while (true) {
-    if (size == content.size()) content.resize(2 * size);
-    const ssize_t count = ::read(descriptor, content.data() + size, content.size() - size);
-    if (count == 0) break;
-    if (count > 0) size += static_cast<size_t>(count);
-    if (count < 0 && errno != EINTR) throw Error(fmt::format("{}: cannot be read: {}", name, reason()));
-  }
-  content.resize(size);
-  return content;
-}
-
 /// The kind given in `plumb.json`; empty if the file is missing or was not written by Plumb.
 std::string marked_kind(const fs::path& path) {
   if (!fs::exists(path / kMarker)) return {};
-  const Json marker = read_json(path / kMarker);
+  const Json marker = read_json(path / kMarker, kSettingsFile);
   const bool is_ours = marker.is_object() && marker.contains("kind") && marker["kind"].is_string();
   return is_ours ? marker["kind"].get<std::string>() : std::string();
 }
 
-/// True if a directory is empty, or holds only an unfinished marker left by a killed process, or the file that says
+/// "a run directory", "an export directory".
+std::string directory_of(std::string_view kind) {
+  const bool vowel = !kind.empty() && std::string_view("aeiou").find(kind.front()) != std::string_view::npos;
+  return fmt::format("{} {} directory", vowel ? "an" : "a", kind);
+}
+
+/// Throws Error that says what a directory is, where one of this kind belongs.
+[[noreturn]] void refuse_directory(const fs::path& path, std::string_view kind) {
+  const std::string found = marked_kind(path);
+  throw Error(found.empty() ? fmt::format("{}: exists and was not created by Plumb", path.string())
+                            : fmt::format("{}: is {}, not {}", path.string(), directory_of(found), directory_of(kind)),
+              "choose another --out; nothing was changed");
+}
+
+/// True if a directory is empty, or holds only an unfinished mark that a killed process has left, or the file that says
 /// that it is a temporary one.
 bool is_unused(const fs::path& path) {
-  const std::string unfinished = std::string(kMarker) + std::string(kTemporary);
-  return std::all_of(fs::directory_iterator(path), fs::directory_iterator(), [&](const fs::directory_entry& entry) {
+  return std::all_of(fs::directory_iterator(path), fs::directory_iterator(), [](const fs::directory_entry& entry) {
     const std::string name = entry.path().filename().string();
-    return name.starts_with(unfinished) || name == kUnfinished;
+    return name_before(name) == kMarker || name == kUnfinished;
   });
 }
 
-/// Makes is_unfinished() true.
-void mark_unfinished(const fs::path& directory) {
-  const fs::path mark = directory / kUnfinished;
-  const Descriptor file(::open(mark.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+/// Whether a directory may be replaced by a new one of this kind.
+bool is_replaceable(const fs::path& path, std::string_view kind) {
+  if (is_unused(path) || marked_kind(path) == kind) return true;
+  return kind == "checkpoint" && (fs::is_regular_file(path / "state.json") || fs::exists(path / "model.safetensors"));
+}
+
+/// Where this machine has been running since its start, which other machines have not.
+std::string boot_id() {
+  std::string id;
+  try {
+    id = read_file("/proc/sys/kernel/random/boot_id", kSettingsFile);
+  } catch (const Error&) {  // without /proc, all machines look alike
+  }
+  return fmt::format("plumb {}\n", id);
+}
+
+/// Opens the mark of a directory, which is created if it is missing.
+Descriptor open_mark(const fs::path& mark) {
+  Descriptor file(::open(mark.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666));
   if (!file.is_open())
     throw Error(fmt::format("{}: cannot be written: {}", mark.string(), reason()), "is the disk full?");
+  return file;
+}
+
+/// Makes is_unfinished() true. Whoever holds the result is alive and at work in the directory.
+Descriptor mark_unfinished(const fs::path& directory) {
+  Descriptor mark = open_mark(directory / kUnfinished);
+  (void)mark.lock();  // without locks, the directory counts as abandoned after a day
+  const std::string id = boot_id();
+  if (::pwrite(mark.get(), id.data(), id.size(), 0) != std::ssize(id))
+    throw Error(fmt::format("{}: writing failed: {}", (directory / kUnfinished).string(), reason()), "is the disk full?");
+  return mark;
+}
+
+bool has_mark(const fs::path& directory, const char* mark) {
+  std::error_code ignored;
+  return fs::is_directory(fs::symlink_status(directory, ignored)) &&
+         fs::is_regular_file(fs::symlink_status(directory / mark, ignored));
 }
 
 /// Removes a directory so that a kill leaves it unfinished.
 void remove_unfinished(const fs::path& directory) {
-  mark_unfinished(directory);
+  const Descriptor mark = mark_unfinished(directory);
   std::vector<fs::path> contents;
   for (const auto& entry : fs::directory_iterator(directory))
     if (entry.path().filename() != kUnfinished) contents.push_back(entry.path());
@@ -177,128 +197,116 @@ void remove_unfinished(const fs::path& directory) {
   fs::remove_all(directory);
 }
 
-/// Removes the unfinished directories NAME.tmp-PID next to `path` whose processes have died.
-void remove_abandoned(const fs::path& path) {
-  if (!fs::is_directory(parent_of(path))) return;
-  const std::string prefix = path.filename().string() + std::string(kTemporary);
-  std::vector<fs::path> abandoned;
-  for (const auto& entry : fs::directory_iterator(parent_of(path))) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with(prefix) || !is_unfinished(entry.path())) continue;
-    const int64_t process = parse_number<int64_t>(std::string_view(name).substr(prefix.size())).value_or(0);
-    if (process > 0 && ::kill(static_cast<pid_t>(process), 0) != 0 && errno == ESRCH) abandoned.push_back(entry.path());
-  }
-  for (const fs::path& each : abandoned) remove_unfinished(each);
+/// Whether nobody is at work any more in an unfinished directory. Its lock tells on one machine, in all of its
+/// containers; of other machines that share the file system it may not, so theirs count after a day.
+bool is_abandoned(const fs::path& directory) {
+  const fs::path path = directory / kUnfinished;
+  const Descriptor mark(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat status {};
+  if (!mark.is_open() || ::fstat(mark.get(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  const auto age = std::chrono::system_clock::now() - std::chrono::system_clock::from_time_t(status.st_mtime);
+  const bool old = age > std::chrono::hours(24);
+  if (!mark.lock()) return errno != EWOULDBLOCK && old;
+  return old || status.st_size == 0 || read_file(path, kSettingsFile) == boot_id();
 }
 
-/// Renames the directory `fresh` to `path`; returns the new location of the replaced one.
-fs::path replace_directory(const fs::path& path, const fs::path& fresh) {
+/// Removes the unfinished directories that killed calls for `path` have left, and completes or undoes a replacement
+/// that was interrupted.
+void settle(const fs::path& path) {
+  for (const auto& [temporary, name] : temporaries_in(parent_of(path))) {
+    if (name != path.filename()) continue;
+    if (has_mark(temporary, kUnfinished) && is_abandoned(temporary)) {
+      remove_unfinished(temporary);
+    } else if (has_mark(temporary, kReplaced) && fs::exists(fs::symlink_status(path))) {
+      remove_unfinished(temporary);
+    } else if (has_mark(temporary, kReplaced)) {
+      fs::rename(temporary, path);
+    }
+  }
+  if (has_mark(path, kReplaced)) fs::remove(path / kReplaced);
+}
+
+/// Renames the directory `fresh` to `path`, and removes the one that was there.
+void replace_directory(const fs::path& path, const fs::path& fresh) {
+  (void)open_mark(path / kReplaced);
   // rename() cannot replace a directory that contains files, so the two directories are exchanged atomically.
-  if (::renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE) == 0) return fresh;
+  if (::renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE) == 0)
+    return remove_unfinished(fresh);
   // NFS, 9p, FUSE and others do not support this.
-  fs::path old = name_beside(path, kOld);
+  const fs::path old = temporary_beside(path);
   fs::rename(path, old);
   std::error_code failure;
   fs::rename(fresh, path, failure);
-  if (!failure) return old;
+  if (!failure) return remove_unfinished(old);
   std::error_code ignored;
   fs::rename(old, path, ignored);
+  fs::remove(path / kReplaced, ignored);
   throw Error(fmt::format("{}: cannot be replaced: {}", path.string(), failure.message()));
 }
 
-/// Completes or undoes a replacement of `path` that was interrupted within replace_directory.
-void settle_replacement(const fs::path& path) {
-  if (!fs::is_directory(parent_of(path))) return;
-  const std::string prefix = path.filename().string() + std::string(kOld);
-  std::vector<fs::path> left;
-  for (const auto& entry : fs::directory_iterator(parent_of(path)))
-    if (entry.path().filename().string().starts_with(prefix)) left.push_back(entry.path());
-  for (const fs::path& old : left) fs::exists(path) ? void(fs::remove_all(old)) : fs::rename(old, path);
+/// Whether a directory cannot be renamed, being a mount point, or should not be, being where somebody works.
+bool stays_in_place(const fs::path& path) {
+  struct statx status {};
+  if (::statx(AT_FDCWD, path.c_str(), 0, STATX_BASIC_STATS, &status) == 0 &&
+      (status.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0)
+    return true;
+  std::error_code ignored;
+  return fs::equivalent(path, ".", ignored);
+}
+
+/// Moves what is in `fresh` into the empty directory `path`, the mark last.
+void move_into(const fs::path& path, const fs::path& fresh) {
+  const Descriptor mark = mark_unfinished(path);
+  std::vector<fs::path> names;
+  for (const auto& entry : fs::directory_iterator(fresh)) names.push_back(entry.path().filename());
+  std::sort(names.begin(), names.end(), [](const fs::path& a, const fs::path& b) {
+    return std::pair(a == kMarker, a) < std::pair(b == kMarker, b);
+  });
+  for (const fs::path& name : names) fs::rename(fresh / name, path / name);
+  fs::remove(fresh);
+  fs::remove(path / kUnfinished);
+}
+
+/// The path of a directory as its parent has it: "dir/" is "dir", and "." has a name.
+fs::path named(const fs::path& given) {
+  const fs::path path = given.has_filename() ? given : given.parent_path();
+  return path.filename() == "." || path.filename() == ".." ? fs::canonical(path) : path;
+}
+
+/// Throws Error unless a directory of this kind can be written at `path`.
+void require_replaceable(const fs::path& path, std::string_view kind) {
+  if (!fs::exists(fs::symlink_status(path))) return;
+  if (fs::is_symlink(path))
+    throw Error(fmt::format("{}: is a symbolic link, which is not followed here", path.string()), "remove the link");
+  if (!fs::is_directory(path)) throw Error(fmt::format("{}: is a file, not a directory", path.string()));
+  if (has_mark(path, kUnfinished) && !is_unused(path))
+    throw Error(fmt::format("{}: holds what a killed command had begun to move there", path.string()),
+                "empty it, and start again");
+  if (!is_replaceable(path, kind)) refuse_directory(path, kind);
+  if (stays_in_place(path) && !is_unused(path))
+    throw Error(fmt::format("{}: cannot be replaced, since it is a mount point or the current directory", path.string()),
+                "empty it, or choose a directory in it");
 }
 
 }  // namespace
 
-std::string read_file(const fs::path& path) {
-  if (fs::is_directory(path)) throw Error(fmt::format("{}: is a directory, not a file", path.string()));
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.is_open()) throw Error(fmt::format("{}: cannot be read: {}", path.string(), reason()), "check the path");
-  return read_all(file.get(), path.string());
+fs::path temporary_beside(const fs::path& path) {
+  uint64_t number = 0;
+  if (::getrandom(&number, sizeof number, 0) != sizeof number) throw Error("the system has no random numbers");
+  fs::path name = path.has_filename() ? path : path.parent_path();
+  return name.concat(fmt::format("{}{:016x}", kTemporary, number));
 }
 
-void require_utf8(const fs::path& path) {
-  if (is_valid_utf8(path.string())) return;
-  throw Error(fmt::format("{}: the path is not valid UTF-8", path.string()), "rename it, or choose another path");
-}
-
-bool is_valid_utf8(std::string_view text) {
-  const auto* p = reinterpret_cast<const unsigned char*>(text.data());
-  const auto* end = p + text.size();
-  while (p < end) {
-    if (*p < 0x80) {
-      ++p;
-      continue;
-    }
-    int length = 0;
-    uint32_t code = 0;
-    if ((*p & 0xE0) == 0xC0) {
-      length = 2;
-      code = *p & 0x1FU;
-    } else if ((*p & 0xF0) == 0xE0) {
-      length = 3;
-      code = *p & 0x0FU;
-    } else if ((*p & 0xF8) == 0xF0) {
-      length = 4;
-      code = *p & 0x07U;
-    } else {
-      return false;
-    }
-    if (end - p < length) return false;
-    for (int i = 1; i < length; ++i) {
-      if ((p[i] & 0xC0) != 0x80) return false;
-      code = code << 6 | (p[i] & 0x3FU);
-    }
-    constexpr uint32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
-    if (code < kSmallest[length] || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF)) return false;
-    p += length;
-  }
-  return true;
-}
-
-namespace {
-
-std::vector<std::string> lines_of(std::string_view rest, const std::string& name) {
-  if (rest.starts_with("\xEF\xBB\xBF")) rest.remove_prefix(3);
-  std::vector<std::string> lines;
-  while (!rest.empty()) {
-    const size_t end = rest.find('\n');
-    std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    require_utf8_line(name, lines.size() + 1, line);
-    lines.emplace_back(line);
-  }
-  return lines;
-}
-
-}  // namespace
-
-std::vector<std::string> read_lines(const fs::path& path) { return lines_of(read_file(path), path.string()); }
-
-std::vector<std::string> read_standard_input() {
-  return lines_of(read_all(STDIN_FILENO, "standard input"), "standard input");
-}
-
-void write_file_atomic(const fs::path& given, const std::function<void(std::ostream&)>& write) {
-  if (fs::is_directory(given)) throw Error(fmt::format("{}: is a directory, not a file name", given.string()));
-  const fs::path path = followed(given);                 // the link stays, its target changes
-  if (fs::exists(path) && !fs::is_regular_file(path)) {  // a device or a pipe is written to, never replaced
-    write_checked(path, 0, path.string(), write);
-    return;
-  }
+void write_file_atomic(const fs::path& path, const std::function<void(std::ostream&)>& write) {
+  if (fs::is_directory(path)) throw Error(fmt::format("{}: is a directory, not a file name", path.string()));
   if (path.has_parent_path()) fs::create_directories(path.parent_path());
-  const fs::path temporary = name_beside(path, kTemporary);
+  struct stat status {};
+  const bool exists = ::lstat(path.c_str(), &status) == 0, replaces = exists && S_ISREG(status.st_mode);
+  if (exists && !replaces && !S_ISLNK(status.st_mode))
+    throw Error(fmt::format("{}: is a device or a pipe, which is not replaced by a file", path.string()), "remove it");
+  const fs::path temporary = temporary_beside(path);
   try {
-    write_checked(temporary, O_CREAT | O_TRUNC, path.string(), write);
+    write_checked(temporary, O_CREAT | O_EXCL | O_NOFOLLOW, replaces ? status.st_mode & 07777U : 0, path.string(), write);
     fs::rename(temporary, path);
     sync_directory(parent_of(path));
   } catch (...) {
@@ -308,44 +316,65 @@ void write_file_atomic(const fs::path& given, const std::function<void(std::ostr
   }
 }
 
-void write_file_atomic(const fs::path& path, std::string_view content) {
-  write_file_atomic(
-      path, [content](std::ostream& out) { out.write(content.data(), static_cast<std::streamsize>(content.size())); });
+namespace {
+
+std::function<void(std::ostream&)> writes(std::string_view content) {
+  return [content](std::ostream& out) { out.write(content.data(), static_cast<std::streamsize>(content.size())); };
 }
+
+/// Whether something that is no file, such as a device or a pipe, is at `path`, possibly behind links.
+bool is_special(const fs::path& path) { return fs::exists(path) && !fs::is_regular_file(path) && !fs::is_directory(path); }
+
+}  // namespace
+
+void write_file_atomic(const fs::path& path, std::string_view content) { write_file_atomic(path, writes(content)); }
+
+void write_output_file(const fs::path& path, const std::function<void(std::ostream&)>& write) {
+  if (is_special(path)) return write_checked(path, 0, 0, path.string(), write);
+  write_file_atomic(followed(path), write);
+}
+
+void write_output_file(const fs::path& path, std::string_view content) { write_output_file(path, writes(content)); }
 
 void check_output_file(const fs::path& given) {
   if (fs::is_directory(given)) throw Error(fmt::format("{}: is a directory, not a file name", given.string()));
-  const fs::path path = followed(given);
   const auto refuse = [&] {
     throw Error(fmt::format("{}: cannot be written: {}", given.string(), reason()), "choose another file");
   };
-  if (fs::exists(path) && ::access(path.c_str(), W_OK) != 0) refuse();
-  if (fs::exists(path) && !fs::is_regular_file(path)) return;
+  if (fs::exists(given) && ::access(given.c_str(), W_OK) != 0) refuse();
+  if (is_special(given)) return;
+  const fs::path path = followed(given);
   // Missing folders will be created; a file must be creatable in the first one that exists.
   fs::path folder = parent_of(path);
   while (!fs::exists(folder) && folder.has_parent_path() && folder != folder.parent_path())
     folder = folder.parent_path();
   if (!fs::exists(folder)) folder = ".";
-  const fs::path trial = name_beside(folder / path.filename(), kTemporary);
+  const fs::path trial = temporary_beside(folder / path.filename());
   const Descriptor file(::open(trial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!file.is_open()) refuse();
   ::unlink(trial.c_str());
 }
 
-void write_directory_atomic(const fs::path& given, const std::function<void(const fs::path&)>& fill) {
-  const fs::path path = followed(given.has_filename() ? given : given.parent_path());  // "dir/" is "dir"
-  settle_replacement(path);
-  remove_abandoned(path);
-  const fs::path temporary = name_beside(path, kTemporary);
-  fs::remove_all(temporary);
-  fs::create_directories(temporary);
+void write_directory_atomic(const fs::path& given, std::string_view kind,
+                            const std::function<void(const fs::path&)>& fill, Links links) {
+  const fs::path path = links == Links::followed ? named(followed(named(given))) : named(given);
+  settle(path);
+  settle(path / "contents");
+  require_replaceable(path, kind);
+  const bool in_place = fs::exists(path) && stays_in_place(path);
+  const fs::path temporary = temporary_beside(in_place ? path / "contents" : path);
+  if (temporary.has_parent_path()) fs::create_directories(temporary.parent_path());
+  fs::create_directory(temporary);
   try {
-    mark_unfinished(temporary);
+    const Descriptor mark = mark_unfinished(temporary);
     fill(temporary);
     fs::remove(temporary / kUnfinished);
     sync_directory(temporary);
-    if (fs::exists(path)) {
-      remove_unfinished(replace_directory(path, temporary));
+    if (in_place) {
+      move_into(path, temporary);
+      sync_directory(path);
+    } else if (fs::exists(path)) {
+      replace_directory(path, temporary);
     } else {
       fs::rename(temporary, path);
     }
@@ -357,33 +386,23 @@ void write_directory_atomic(const fs::path& given, const std::function<void(cons
   }
 }
 
-bool is_unfinished(const fs::path& directory) {
-  std::error_code ignored;
-  return fs::is_directory(directory, ignored) && fs::exists(directory / kUnfinished, ignored);
+void remove_directory_atomic(const fs::path& path) {
+  if (fs::is_symlink(path)) return void(fs::remove(path));
+  const Descriptor mark = mark_unfinished(path);
+  const fs::path doomed = temporary_beside(path);
+  fs::rename(path, doomed);
+  remove_unfinished(doomed);
 }
+
+bool is_unfinished(const fs::path& directory) { return has_mark(directory, kUnfinished); }
 
 void clear_unfinished(const fs::path& directory) {
-  if (!fs::is_directory(directory)) return;
-  std::vector<fs::path> temporary, replaced;
-  for (const auto& entry : fs::directory_iterator(directory)) {
-    const std::string name = entry.path().filename().string();
-    if (name.find(kTemporary) != std::string::npos) temporary.push_back(entry.path());
-    if (const size_t end = name.find(kOld); end != std::string::npos)
-      replaced.push_back(directory / name.substr(0, end));
+  for (const auto& [temporary, name] : temporaries_in(directory)) {
+    if (fs::is_regular_file(fs::symlink_status(temporary))) fs::remove(temporary);
+    if (has_mark(temporary, kUnfinished)) remove_unfinished(temporary);
   }
-  for (const fs::path& path : temporary) fs::remove_all(path);
-  for (const fs::path& path : replaced) settle_replacement(path);
+  for (const auto& [temporary, name] : temporaries_in(directory)) settle(directory / name);
 }
-
-namespace {
-
-/// "a run directory", "an export directory".
-std::string directory_of(std::string_view kind) {
-  const bool vowel = !kind.empty() && std::string_view("aeiou").find(kind.front()) != std::string_view::npos;
-  return fmt::format("{} {} directory", vowel ? "an" : "a", kind);
-}
-
-}  // namespace
 
 bool claim_output_directory(const fs::path& path, std::string_view kind) {
   require_utf8(path);
@@ -391,12 +410,8 @@ bool claim_output_directory(const fs::path& path, std::string_view kind) {
     throw Error(fmt::format("{}: is a file, not an output directory", path.string()), "choose another --out");
   }
   if (fs::exists(path) && !is_unused(path)) {
-    const std::string found = marked_kind(path);
-    if (found == kind) return true;
-    throw Error(found.empty()
-                    ? fmt::format("{}: exists and was not created by Plumb", path.string())
-                    : fmt::format("{}: is {}, not {}", path.string(), directory_of(found), directory_of(kind)),
-                "choose another --out; nothing was changed");
+    if (marked_kind(path) == kind) return true;
+    refuse_directory(path, kind);
   }
   fs::create_directories(followed(path));
   Json marker = make_document("directory", 1);
@@ -424,31 +439,6 @@ void require_directory(const fs::path& path, std::string_view kind) {
               kind == "data"  ? "create one with `plumb data`"
               : kind == "run" ? "create one with `plumb train`"
                               : "");
-}
-
-MappedFile::MappedFile(const fs::path& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY);
-  struct stat status {};
-  if (descriptor < 0 || ::fstat(descriptor, &status) != 0) {
-    if (descriptor >= 0) ::close(descriptor);
-    throw Error(fmt::format("{}: cannot be read: {}", path.string(), reason()), "check the path");
-  }
-  const auto size = static_cast<size_t>(status.st_size);
-  void* address = size == 0 ? nullptr : ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-  ::close(descriptor);
-  if (address == MAP_FAILED) throw Error(fmt::format("{}: cannot be mapped: {}", path.string(), reason()));
-  bytes_ = {static_cast<const std::byte*>(address), size};
-}
-
-MappedFile::~MappedFile() {
-  if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
-}
-
-MappedFile::MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
-
-MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
-  std::swap(bytes_, other.bytes_);
-  return *this;
 }
 
 }  // namespace plumb

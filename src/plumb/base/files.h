@@ -1,57 +1,58 @@
-// Atomic file output, memory-mapped input, and output directories that never overwrite anything else.
+// Atomic file output, and output directories that never overwrite anything else.
 #pragma once
 
-#include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <ostream>
-#include <span>
-#include <string>
 #include <string_view>
-#include <vector>
 
 namespace plumb {
 
-/// The whole content of a file. Throws Error if it cannot be read.
-std::string read_file(const std::filesystem::path& path);
-
-/// The lines of a text file, without line ends (LF or CRLF); a byte-order mark is dropped.
-/// Throws Error naming the first line that is not valid UTF-8.
-std::vector<std::string> read_lines(const std::filesystem::path& path);
-
-/// The same for standard input, to its end.
-std::vector<std::string> read_standard_input();
-
-/// Throws Error if a path is not valid UTF-8, and so cannot be recorded in Plumb's files.
-void require_utf8(const std::filesystem::path& path);
-
-/// True if `text` is well-formed UTF-8 (no overlong forms, no surrogates).
-bool is_valid_utf8(std::string_view text);
+/// The name of a file or directory that is being written beside `path`, which nobody can guess:
+/// NAME.plumb-tmp-0123456789abcdef.
+std::filesystem::path temporary_beside(const std::filesystem::path& path);
 
 /// Calls `write` with a stream to a temporary file next to `path`, then syncs and renames it to `path`. If anything
-/// throws, the temporary file is removed and `path` is unchanged. Symbolic links are followed; devices and pipes are
-/// written to directly.
+/// throws, the temporary file is removed and `path` is unchanged. A symbolic link is replaced, never followed; a file
+/// that is replaced hands on its permissions. Throws Error if a device or a pipe is there.
 void write_file_atomic(const std::filesystem::path& path, const std::function<void(std::ostream&)>& write);
 void write_file_atomic(const std::filesystem::path& path, std::string_view content);
 
-/// Throws Error if no file can be written at `path`. Call it before a long computation whose result goes there; leaves
-/// no files.
+/// The same for a file that somebody named on the command line: a symbolic link stays, and what it leads to is
+/// replaced; devices and pipes are written to directly.
+void write_output_file(const std::filesystem::path& path, const std::function<void(std::ostream&)>& write);
+void write_output_file(const std::filesystem::path& path, std::string_view content);
+
+/// Throws Error if no output file can be written at `path`. Call it before a long computation whose result goes there;
+/// leaves no files.
 void check_output_file(const std::filesystem::path& path);
 
-/// Calls `fill` with a new temporary directory next to `path`, then renames it to `path`, replacing any previous
-/// directory. A symbolic link is followed. Killing the process at any time leaves either the old or the new directory;
-/// on file systems that cannot exchange two names (NFS, 9p, FUSE), a kill between two renames leaves the old one under
-/// a temporary name, and the next call, or `clear_unfinished`, restores it. The next call also removes the temporary
-/// directories that killed calls for the same path have left (see `is_unfinished`).
-void write_directory_atomic(const std::filesystem::path& path,
-                            const std::function<void(const std::filesystem::path&)>& fill);
+/// What a symbolic link at the path of an output is: the user's own, named on the command line, or, within a directory
+/// that may have come from elsewhere, an error.
+enum class Links { refused, followed };
+
+/// Calls `fill` with a new temporary directory next to `path`, then renames it to `path`, replacing a previous
+/// directory that carries the mark of the same `kind` (see claim_output_directory), or is empty. Killing the process at
+/// any time leaves either the old or the new directory; on file systems that cannot exchange two names (NFS, 9p, FUSE), a
+/// kill between two renames leaves the old one under a temporary name, and the next call, or `clear_unfinished`,
+/// restores it. The next call also removes the temporary directories that killed calls for the same path have left (see
+/// `is_unfinished`). An empty mount point, or the empty current directory, cannot be replaced: what was filled is moved
+/// into it. Throws Error, before it calls `fill`, if there is anything else at `path`.
+void write_directory_atomic(const std::filesystem::path& path, std::string_view kind,
+                            const std::function<void(const std::filesystem::path&)>& fill,
+                            Links links = Links::refused);
+
+/// Removes a directory that Plumb has made; a kill leaves it intact or under a temporary name, which
+/// `clear_unfinished` removes. A symbolic link is removed itself.
+void remove_directory_atomic(const std::filesystem::path& path);
 
 /// Whether a directory is a temporary one that `write_directory_atomic` is filling or removing, or has left behind when
 /// it was killed. A file in it says so.
 bool is_unfinished(const std::filesystem::path& directory);
 
-/// Removes the temporary files that killed processes left in `directory`, and restores a directory that one of them was
-/// replacing. No other process may be writing there.
+/// Removes the temporary files and directories that killed processes left in `directory`, by their exact names and, of
+/// directories, by their marks, and restores a directory that one of them was replacing. No other process may be writing
+/// there.
 void clear_unfinished(const std::filesystem::path& directory);
 
 /// Makes `path` ready for output of a `kind` ("data", "run", "study"): creates it, or accepts a directory that an
@@ -65,22 +66,5 @@ void check_output_directory(const std::filesystem::path& path, std::string_view 
 
 /// Throws Error unless `path` was claimed as a directory of this `kind`.
 void require_directory(const std::filesystem::path& path, std::string_view kind);
-
-/// A file mapped read-only into memory for as long as the object lives.
-class MappedFile {
- public:
-  /// Throws Error if the file cannot be read.
-  explicit MappedFile(const std::filesystem::path& path);
-  ~MappedFile();
-  MappedFile(MappedFile&& other) noexcept;
-  MappedFile& operator=(MappedFile&& other) noexcept;
-  MappedFile(const MappedFile&) = delete;
-  MappedFile& operator=(const MappedFile&) = delete;
-
-  [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_; }
-
- private:
-  std::span<const std::byte> bytes_;
-};
 
 }  // namespace plumb

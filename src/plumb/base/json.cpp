@@ -7,6 +7,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/input.h"
 
 namespace plumb {
 namespace {
@@ -77,8 +78,8 @@ Json parse_or_discard(std::string_view text) {
   return Json::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 
-Json read_json(const std::filesystem::path& path) {
-  const std::string text = read_file(path);
+Json read_json(const std::filesystem::path& path, const InputLimits& limits) {
+  const std::string text = read_file(path, limits);
   if (nests_too_deeply(text)) throw Error(fmt::format("{}: nested too deeply", path.string()));
   try {
     return Json::parse(text);

@@ -8,10 +8,13 @@
 #include <string_view>
 #include <vector>
 
+#include "plumb/base/input.h"
+#include "plumb/base/ordered_map.h"
+
 namespace plumb {
 
 /// Keys keep their insertion order, so that files are readable and diff well.
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::basic_json<OrderedMap>;
 
 /// The command line of this process, as recorded in documents: always valid UTF-8. Set once by plumb_main().
 void set_command_line(int argc, const char* const* argv);
@@ -30,8 +33,9 @@ bool nests_too_deeply(std::string_view json);
 /// Parses text; discarded (Json::is_discarded) if it is not valid JSON or nests too deeply.
 Json parse_or_discard(std::string_view text);
 
-/// Parses a file. Throws Error naming the file and the offset of the first invalid byte, and if it nests too deeply.
-Json read_json(const std::filesystem::path& path);
+/// Parses a file. Throws Error naming the file and the offset of the first invalid byte, if it nests too deeply, and if
+/// it cannot be read within the limits.
+Json read_json(const std::filesystem::path& path, const InputLimits& limits = kDocumentFile);
 
 /// Throws Error naming the file and what `error` says about its structure.
 [[noreturn]] void throw_unexpected_shape(const std::filesystem::path& path, const nlohmann::json::exception& error);

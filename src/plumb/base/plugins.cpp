@@ -4,10 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
+#include "plumb/base/checksum.h"
 #include "plumb/base/contains.h"
 #include "plumb/base/error.h"
+#include "plumb/base/input.h"
 #include "plumb/base/registry.h"
+#include "plumb/base/text.h"
 
 namespace plumb {
 namespace {
@@ -20,6 +24,25 @@ std::vector<std::string>& plugins() {
 std::vector<std::string>& taken_names() {
   static std::vector<std::string> taken;
   return taken;
+}
+
+/// The user's own list of the libraries that documents may load.
+std::filesystem::path trust_file() {
+  const char* configuration = std::getenv("XDG_CONFIG_HOME");
+  const char* home = std::getenv("HOME");
+  const std::filesystem::path folder = configuration != nullptr && *configuration == '/' ? configuration
+                                       : home != nullptr && *home == '/' ? std::filesystem::path(home) / ".config"
+                                                                         : std::filesystem::path();
+  return folder.empty() ? folder : folder / "plumb" / "trusted-libraries";
+}
+
+bool is_trusted(const std::filesystem::path& library) {
+  const std::filesystem::path list = trust_file();
+  if (list.empty() || !std::filesystem::exists(list)) return false;
+  const std::string digest = digest_of(library).sha256;
+  const std::vector<std::string> lines = read_lines(list, kSettingsFile);
+  return std::any_of(lines.begin(), lines.end(),
+                     [&](const std::string& line) { return split(line, ' ').front() == digest; });
 }
 
 }  // namespace
@@ -47,6 +70,21 @@ void load_plugin(const std::filesystem::path& library) {
     throw Error(fmt::format("{}: the {} exists already", library.string(), taken_names()[taken]),
                 "give it another name in the plug-in's source, and build it again");
   loaded.push_back(whole.string());
+}
+
+void require_plugin(const std::filesystem::path& library) {
+  const auto same_name = [&](const std::string& other) {
+    return std::filesystem::path(other).filename() == library.filename();
+  };
+  if (std::any_of(plugins().begin(), plugins().end(), same_name)) return;
+  std::error_code missing;
+  const std::filesystem::path whole = std::filesystem::canonical(library, missing);
+  if (!missing && is_trusted(whole)) return load_plugin(whole);
+  const std::string shown = missing ? library.string() : whole.string();
+  throw Error(fmt::format("needs the library {}, whose code would run here", shown),
+              fmt::format("if you trust it, add --load {0} (in Python: libraries=[\"{0}\"]); or, for every command: "
+                          "sha256sum {0} >> {1}",
+                          shown, trust_file().string()));
 }
 
 const std::vector<std::string>& loaded_plugins() { return plugins(); }

@@ -1,7 +1,6 @@
 #include "plumb/base/progress.h"
 
 #include <fmt/format.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,22 +32,14 @@ constexpr std::string_view kClearLine = "\r\033[K";
 constexpr std::chrono::milliseconds kTerminalPeriod{100};
 constexpr std::chrono::seconds kLinePeriod{10};
 
-/// Writes these texts, one after another, or as much of them as can be written. Calls only async-signal-safe functions.
-template <size_t N>
-void write_to_standard_error(const std::array<std::string_view, N>& texts) {
+/// Writes a text, or as much of it as can be written. Calls only async-signal-safe functions.
+void write_to_standard_error(std::string_view text) {
   const BrokenPipeGuard guard;
   const int before = errno;
-  std::array<iovec, N> pieces;
-  for (size_t i = 0; i < N; ++i) pieces[i] = {const_cast<char*>(texts[i].data()), texts[i].size()};
-  for (size_t next = 0; next < N;) {
-    const ssize_t written = ::writev(STDERR_FILENO, &pieces[next], static_cast<int>(N - next));
+  while (!text.empty()) {
+    const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
     if (written < 0 && errno != EINTR) break;
-    for (auto left = static_cast<size_t>(std::max<ssize_t>(written, 0)); next < N; ++next) {
-      const size_t taken = std::min(left, pieces[next].iov_len);
-      pieces[next] = {static_cast<char*>(pieces[next].iov_base) + taken, pieces[next].iov_len - taken};
-      left -= taken;
-      if (pieces[next].iov_len > 0) break;
-    }
+    text.remove_prefix(static_cast<size_t>(std::max<ssize_t>(written, 0)));
   }
   errno = before;
 }
@@ -66,7 +57,7 @@ std::string_view cut(std::string_view text, size_t columns) {
 std::string fitting(std::vector<ProgressPart> parts, size_t width) {
   const auto joined = [&] {
     std::vector<std::string> texts;
-    for (const ProgressPart& part : parts) texts.push_back(part.text);
+    for (const ProgressPart& part : parts) texts.push_back(printable(part.text));
     return join(texts, "  ");
   };
   std::string line = joined();
@@ -108,8 +99,20 @@ ListenToProgress::ListenToProgress(ProgressListener listener)
 ListenToProgress::~ListenToProgress() { listener_of_thread = outer_; }
 
 void write_line(std::string_view line) {
-  const std::string_view clear = bar_shown.exchange(false) ? kClearLine : std::string_view();
-  write_to_standard_error<3>({clear, line, "\n"});
+  std::array<char, 4096> lines{};  // as much as a pipe takes at once, so that those of several processes do not mix
+  size_t used = 0;
+  const auto add = [&](std::string_view text) {
+    while (!text.empty()) {
+      if (used == lines.size()) write_to_standard_error({lines.data(), std::exchange(used, 0)});
+      const size_t copied = text.copy(&lines[used], lines.size() - used);
+      used += copied;
+      text.remove_prefix(copied);
+    }
+  };
+  if (bar_shown.exchange(false)) add(kClearLine);
+  for (std::array<char, 16> room{}; !line.empty();) add(next_printable(line, room));
+  add("\n");
+  write_to_standard_error({lines.data(), used});
 }
 
 void say(std::string_view line) {
@@ -118,8 +121,8 @@ void say(std::string_view line) {
 
 void warn(std::string_view line) { write_line(fmt::format("plumb: warning: {}", line)); }
 
-Progress::Progress(std::string label, int64_t total, Unit unit, int64_t before)
-    : label_(std::move(label)),
+Progress::Progress(const std::string& label, int64_t total, Unit unit, int64_t before)
+    : label_(printable(label)),
       total_(std::max<int64_t>(total, before + 1)),
       before_(before),
       unit_(unit),
@@ -127,7 +130,7 @@ Progress::Progress(std::string label, int64_t total, Unit unit, int64_t before)
       terminal_(::isatty(STDERR_FILENO) != 0) {}
 
 Progress::~Progress() {
-  if (shown_ && bar_shown.exchange(false)) write_to_standard_error<1>({"\n"});
+  if (shown_ && bar_shown.exchange(false)) write_to_standard_error("\n");
 }
 
 void Progress::update(int64_t done, std::string_view note) {
@@ -176,7 +179,7 @@ void Progress::show(const std::vector<ProgressPart>& notes, bool last) {
     // The bar counts all steps, including those done earlier.
     const double filled = std::min(1.0, static_cast<double>(done_) / static_cast<double>(total_));
     bar_shown = true;
-    write_to_standard_error<2>({kClearLine, bar_line(label_, filled, tail, width)});
+    write_to_standard_error(std::string(kClearLine) + bar_line(label_, filled, tail, width));
   } else {
     write_line(fmt::format("{}  {}", label_, fitting(std::move(parts), std::string::npos)));
   }

@@ -34,8 +34,8 @@ class ListenToProgress {
   const ProgressListener* outer_;
 };
 
-/// Writes one line to standard error, even if quiet, in place of a bar that is shown there. An unwritable standard error
-/// or a pipe that nobody reads is ignored. May be called in a signal handler.
+/// Writes one printable() line to standard error, even if quiet, in place of a bar that is shown there. An unwritable
+/// standard error or a pipe that nobody reads is ignored. May be called in a signal handler.
 void write_line(std::string_view line);
 
 /// The same, unless quiet.
@@ -58,7 +58,7 @@ class Progress {
  public:
   enum class Unit { steps, percent };
   /// `before` of the `total` steps were done earlier.
-  Progress(std::string label, int64_t total, Unit unit = Unit::steps, int64_t before = 0);
+  Progress(const std::string& label, int64_t total, Unit unit = Unit::steps, int64_t before = 0);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;

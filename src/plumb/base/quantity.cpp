@@ -6,10 +6,10 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <span>
 
 #include "plumb/base/error.h"
+#include "plumb/base/parse_number.h"
 #include "plumb/base/text.h"
 
 namespace plumb {
@@ -75,7 +75,7 @@ std::string with_unit(double value) {
 
 std::string rounded(double value, int digits) {
   const std::string text = fmt::format("{:.{}g}", value, digits);
-  const double written = std::strtod(text.c_str(), nullptr);
+  const double written = parse_number<double>(text).value_or(0);
   const bool large = std::abs(written) >= std::pow(10.0, std::min(digits, 3)) && std::abs(written) < 1e15;
   return large ? with_thousands(static_cast<int64_t>(written)) : text;
 }

@@ -4,9 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <algorithm>
-
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
 
 namespace plumb {
 
@@ -16,24 +14,28 @@ size_t terminal_width(int descriptor) {
   return ::ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 ? 80 : size.ws_col;
 }
 
-std::string printable(std::string_view text) {
+std::string_view next_printable(std::string_view& text, std::array<char, 16>& room) {
+  size_t length = 1;  // of the next character
+  while (length < 4 && !is_valid_utf8(text.substr(0, length))) ++length;
+  const bool valid = is_valid_utf8(text.substr(0, length));
+  const std::string_view character = text.substr(0, valid ? length : 1);
+  text.remove_prefix(character.size());
+  const auto first = static_cast<unsigned char>(character[0]);
+  const bool control =
+      first < 0x20 || first == 0x7F || (valid && first == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0);
+  if (valid && !control) return character;
+  if (first == '\n') return "\\n";
+  char* end = room.data();
+  for (const char c : character) end = fmt::format_to(end, "\\x{:02x}", static_cast<unsigned char>(c));
+  return {room.data(), end};
+}
+
+std::string printable(std::string_view text, std::string_view kept) {
   std::string shown;
-  while (!text.empty()) {
-    size_t length = 1;  // of the next character; 0 if the bytes are not UTF-8
-    while (length <= 4 && !is_valid_utf8(text.substr(0, length))) ++length;
-    const bool valid = length <= std::min<size_t>(4, text.size());
-    const auto first = static_cast<unsigned char>(text[0]);
-    const bool control =
-        first < 0x20 || first == 0x7F || (valid && first == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0);
-    if (!valid) length = 1;
-    if (valid && !control) {
-      shown += text.substr(0, length);
-    } else if (first == '\n') {
-      shown += "\\n";
-    } else {
-      for (const char c : text.substr(0, length)) shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-    }
-    text.remove_prefix(length);
+  for (std::array<char, 16> room{}; !text.empty();) {
+    const bool keeps = kept.find(text[0]) != std::string_view::npos;
+    shown += keeps ? text.substr(0, 1) : next_printable(text, room);
+    if (keeps) text.remove_prefix(1);
   }
   return shown;
 }

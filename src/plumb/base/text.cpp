@@ -7,6 +7,7 @@
 #include <cctype>
 #include <cmath>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include "plumb/base/contains.h"
@@ -41,10 +42,12 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
   const std::string_view known = name_in_plumb(word);
   if (!known.empty() && contains(candidates, known)) return std::string(known);
-  constexpr size_t kShortestBeginning = 3;
+  constexpr size_t kShortestBeginning = 3, kLongest = 200, kMost = 10'000;  // comparing takes quadratic time
+  if (word.size() > kLongest) return {};
   std::string best;
   size_t best_distance = std::max<size_t>(2, word.size() / 2) + 1;
-  for (const std::string& candidate : candidates) {
+  for (const std::string& candidate : std::span(candidates).first(std::min(candidates.size(), kMost))) {
+    if (candidate.size() > kLongest) continue;
     size_t distance = edit_distance(word, candidate);
     if (word.size() >= kShortestBeginning && candidate.starts_with(word)) distance = std::min<size_t>(distance, 1);
     if (distance < best_distance) {

@@ -10,7 +10,8 @@
 namespace plumb {
 
 /// The candidate that `word` may have meant: what other tools' name for it is called here (base/glossary.h), or the one
-/// with the smallest edit distance, whatever the case, or one that it begins; empty if none is close enough.
+/// with the smallest edit distance, whatever the case, or one that it begins; empty if none is close enough. Names of
+/// more than 200 bytes, and candidates after the first 10,000, are not compared.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 /// "did you mean 'X'?" of the nearest candidate; without one, `otherwise`.

@@ -5,7 +5,7 @@
 #include <array>
 
 #include "plumb/base/error.h"
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
 
 namespace plumb {
 namespace {

@@ -1,4 +1,4 @@
-#include "plumb/data/checksum.h"
+#include "plumb/base/checksum.h"
 
 #include <fmt/format.h>
 #include <openssl/evp.h>
@@ -6,11 +6,12 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
+#include <limits>
 #include <memory>
 #include <vector>
 
 #include "plumb/base/error.h"
+#include "plumb/base/input.h"
 
 namespace plumb {
 namespace {
@@ -48,20 +49,16 @@ std::string sha256(std::string_view content) {
 }
 
 FileDigest digest_of(const std::filesystem::path& file) {
-  const auto refuse = [&] {
-    throw Error(fmt::format("{}: cannot be read: {}", file.string(), std::strerror(errno)), "check the path");
-  };
-  std::ifstream in(file, std::ios::binary);
-  if (!in) refuse();
+  const Descriptor in = open_input(file, {.bytes = std::numeric_limits<uint64_t>::max()});
   Digest digest;
   FileDigest result;
   std::vector<char> block(size_t{1} << 20);
-  while (in.read(block.data(), std::ssize(block)) || in.gcount() > 0) {
-    const auto count = static_cast<size_t>(in.gcount());
-    digest.add({block.data(), count});
-    result.bytes += count;
+  while (const ssize_t count = in.read(block.data(), block.size())) {
+    if (count < 0)
+      throw Error(fmt::format("{}: cannot be read: {}", file.string(), std::strerror(errno)), "check the path");
+    digest.add({block.data(), static_cast<size_t>(count)});
+    result.bytes += static_cast<size_t>(count);
   }
-  if (in.bad()) refuse();
   result.sha256 = digest.hexadecimal();
   return result;
 }
