@@ -6,6 +6,7 @@
 
 #include "folder.h"
 #include "plumb/base/error.h"
+#include "plumb/base/input.h"
 #include "plumb/interop/family.h"
 #include "plumb/interop/tokenizer_files.h"
 
@@ -15,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto parts = fuzz::parts_of({reinterpret_cast<const char*>(data), size}, 4);
   const std::filesystem::path index = folder.path() / "model.safetensors.index.json";
   std::filesystem::remove(index);
-  folder.write(kSettingsFile, parts[0]);
+  folder.write(kModelSettings, parts[0]);
   folder.write(kGenerationFile, parts[1]);
   if (!parts[2].empty()) folder.write(index.filename(), parts[2]);
   folder.write("model.safetensors", parts[3]);
@@ -24,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   } catch (const Error&) {
   }
   try {
-    const DescribedModel described = described_by(Settings(folder.path() / kSettingsFile));
+    const DescribedModel described = described_by(Settings(folder.path() / kModelSettings));
     Weights weights = Weights::from_folder(folder.path());
     const Family& family = families().at(described.family).make;
     std::set<std::string> names;

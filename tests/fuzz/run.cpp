@@ -28,12 +28,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     const auto metrics = folder.path() / "metrics.jsonl", copy = folder.path() / "copy.jsonl";
     const auto history = read_metrics(metrics);
-    const auto watched = read_watch_records(metrics);
-    const auto troubles = read_trouble_records(metrics);
+    const auto watched = read_records(metrics).watched;
+    const auto troubles = read_records(metrics).troubles;
     { const MetricsFile written(copy, history, watched, troubles); }
     const bool same = read_metrics(copy).size() == history.size() &&
-                      read_watch_records(copy).size() == watched.size() &&
-                      read_trouble_records(copy).size() == troubles.size();
+                      read_records(copy).watched.size() == watched.size() &&
+                      read_records(copy).troubles.size() == troubles.size();
     if (!same) std::abort();
   } catch (const Error&) {
   }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
 
 // Written by tests/CMakeLists.txt, which renames each target's function: PLUMB_FUZZ_TARGETS(X) is X(batch) X(config) …
 #include "fuzz_targets.h"

@@ -7,7 +7,7 @@
 #include "memory_file.h"
 #include "plumb/base/crc32.h"
 #include "plumb/base/error.h"
-#include "plumb/data/checksum.h"
+#include "plumb/base/checksum.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace plumb;

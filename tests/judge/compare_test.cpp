@@ -120,7 +120,10 @@ TEST(Compare, TasksArePooledAndOthersNamed) {
   EXPECT_NEAR(found.differences[2].p_value, 2 / 512.0, 1e-12);
   EXPECT_EQ(found.only_in_one, std::vector<std::string>{"c"});
   EXPECT_NEAR(found.differences[0].p_value, 2 / 32.0, 1e-12);
-  EXPECT_NEAR(found.differences[0].adjusted_p_value, 4 / 32.0, 1e-12);
+  // All three are tests: Holm's factors are 3 for the smallest, then 2 and 1.
+  EXPECT_NEAR(found.differences[2].adjusted_p_value, 3 * 2 / 512.0, 1e-12);
+  EXPECT_NEAR(found.differences[0].adjusted_p_value, 2 * 2 / 32.0, 1e-12);
+  EXPECT_NEAR(found.differences[1].adjusted_p_value, 2 / 16.0, 1e-12);
   EXPECT_CONTAINS(comparison_text(found), "is better in all tasks (acc)");
 }
 
@@ -168,6 +171,33 @@ TEST_F(SampleFiles, ListsOfUnknownMeaningAreNoScores) {
   for (const ScoreDifference& one :
        compare_models(tasks, tasks, {"acc", "my_error", "brier_score"}, {.samples = 10}).differences)
     EXPECT_EQ(one.larger_is_better, one.metric == "acc") << one.metric;
+}
+
+TEST_F(SampleFiles, ADateAtTheEndOfANameIsNoPartOfTheTask) {
+  for (const char* task :
+       {"a_2025-01-01", "a_2025-01-0xT00", "a_b_2025-01-02T", "_2025-01-01T00-00-00.1", "2025-01-01T00"})
+    write(std::string("m/samples_") + task + ".jsonl", {line(0, "none", 0)});
+  write("m/samples_b_c_2025-01-01T00:00:00.1.jsonl", {line(0, "none", 0)});
+  write("m/samples_.jsonl", {line(0, "none", 0)});
+  std::vector<std::string> names;
+  for (const TaskScores& task : read_task_scores(folder_.path())) names.push_back(task.task);
+  EXPECT_EQ(names, (std::vector<std::string>{"2025-01-01T00", "_2025-01-01T00-00-00.1", "a_2025-01-01",
+                                             "a_2025-01-0xT00", "a_b_2025-01-02T", "b_c"}));
+}
+
+// Cut to whole numbers, items would be one.
+TEST_F(SampleFiles, NumbersOfItemsAreWhole) {
+  const auto refused = [&](const Json& number, const std::string& part) {
+    Json second = line(0, "none", 1);
+    second["doc_id"] = number;
+    write("m/samples_t.jsonl", {line(1, "none", 1), second});
+    test::expect_error([&] { read_task_scores(folder_.path()); }, "samples_t.jsonl, line 2: " + part);
+  };
+  refused(1.5, "expected a whole number");
+  refused(9223372036854775808U, "expected a whole number");
+  refused(-1, "expected a whole number");
+  refused("1", "expected a whole number");
+  refused(1, "repeats an item");
 }
 
 TEST_F(SampleFiles, SeveralModelsInADirectoryAreRefused) {

@@ -1,7 +1,9 @@
 // Runs of other programs, from files that these programs wrote (scripts/golden/run_logs.py).
+#include "plumb/base/input.h"
 #include "plumb/judge/run_record.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <limits>
@@ -107,24 +109,54 @@ TEST(RunRecords, HyperparametersOfADirectoryWithinAreTheRuns) {
   EXPECT_EQ(runs[0].series.at("loss")[0].value, 2.5);
 }
 
-// A run that goes on after a fall writes another file, whose first steps are those of the fall.
-TEST(RunRecords, OfEventFilesOfARunThatWasResumed) {
+/// A part of a run: its file begins with this time, and has these steps, with the time as their value.
+struct RunPart {
+  int time, first, last;
+  int stride = 1;
+  bool start = false;  // says where it begins
+};
+
+/// The value of each step from 1 on, as a text: "11122".
+std::string joined(const std::vector<RunPart>& parts) {
   const test::TemporaryDirectory folder;
-  const auto write = [&](const char* name, int first, int last, double value) {
-    const fs::path other = folder.path() / ("of-" + std::string(name));
+  for (const RunPart& part : parts) {
+    const fs::path other = folder.path() / "other";
     {
       EventWriter writer(other);
-      for (int step = first; step <= last; ++step) writer.scalar("loss", step, value, step);
+      if (part.start) writer.start(part.first, 1);
+      writer.hyperparameters({{"rate", "1"}}, 1);
+      for (int step = part.first; step <= part.last; step += part.stride) writer.scalar("loss", step, part.time, 1);
     }
-    for (const auto& entry : fs::directory_iterator(other)) fs::rename(entry.path(), folder.path() / name);
-    fs::remove(other);
-  };
-  write("events.out.tfevents.1", 1, 8, 2);
-  write("events.out.tfevents.2", 6, 9, 1);
-  const auto values = read_run_records(folder.path()).at(0).series.at("loss");
-  ASSERT_EQ(values.size(), 9U);
-  EXPECT_EQ(values[4].value, 2);
-  EXPECT_EQ(values[5].value, 1);
+    for (const auto& entry : fs::directory_iterator(other))
+      fs::rename(entry.path(), folder.path() / ("events.out.tfevents." + std::to_string(part.time)));
+  }
+  std::string text;
+  const RunRecord run = read_run_records(folder.path()).at(0);
+  for (const RunRecord::Value& one : run.series.at("loss")) {
+    text.resize(static_cast<size_t>(one.step), '.');
+    text.back() = static_cast<char>('0' + static_cast<int>(one.value));
+  }
+  return text;
+}
+
+// A run that goes on after a fall writes another file, whose first steps are those of the fall.
+TEST(RunRecords, OfEventFilesOfARunThatWasResumed) {
+  EXPECT_EQ(joined({{1, 1, 8}, {2, 6, 9}}), "111112222");
+  EXPECT_EQ(joined({{1, 1, 8}, {2, 6, 5, 1, true}, {3, 6, 9, 1, true}}), "111113333");  // the second was killed at once
+}
+
+TEST(RunRecords, OfEventFilesWhileTheClockWentBack) {
+  EXPECT_EQ(joined({{2, 1, 6}, {1, 7, 12}}), "222222111111");
+  EXPECT_EQ(joined({{2, 1, 8}, {1, 6, 12}}), "222221111111");
+  EXPECT_EQ(joined({{1, 1, 4}, {3, 4, 8}, {2, 9, 12}}), "111333332222");
+  EXPECT_EQ(joined({{2, 1, 4, 1, true}, {1, 5, 8, 1, true}}), "22221111");
+}
+
+// A run may go back further than to its last part, or leave the steps out that it does not measure.
+TEST(RunRecords, OfEventFilesInTheOrderOfASoundClock) {
+  EXPECT_EQ(joined({{1, 1, 8}, {2, 6, 12}, {3, 3, 9}}), "113333333");
+  EXPECT_EQ(joined({{1, 1, 5, 2}, {2, 7, 11, 2}, {3, 3, 9, 2}}), "1.3.3.3.3");
+  EXPECT_EQ(joined({{1, 1, 8}, {2, 1, 3}}), "222");
 }
 
 class RunFiles : public testing::Test {
@@ -262,20 +294,19 @@ TEST_F(RunFiles, ChartsOfWandb) {
       "\"20\",\"2\",\"2\",\"2\",\"NaN\",\"NaN\",\"NaN\",\"4\",\"4\",\"4\"\n";
   const std::vector<RunRecord> runs = read_run_records(file("chart.csv", chart));
   ASSERT_EQ(runs.size(), 3U);
-  for (const RunRecord& run : runs)
-    EXPECT_EQ(run.series.size(), 2U) << run.name;  // the loss and, as of any table, the seed
+  for (const RunRecord& run : runs) EXPECT_EQ(run.series.size(), 1U) << run.name;  // the number is none
   std::map<std::string, const RunRecord*> by_name;
   for (const RunRecord& run : runs) by_name[*run.setting("run")] = &run;
   const RunRecord& wide = *by_name.at("wide-seed-1");
-  EXPECT_EQ(*wide.setting("group"), "wide");
-  EXPECT_EQ(*wide.setting("seed"), "1");
+  EXPECT_EQ(*wide.setting("run_prefix"), "wide-seed-");
+  EXPECT_EQ(*wide.setting("run_number"), "1");
   ASSERT_EQ(wide.series.at("val/loss").size(), 2U);
   EXPECT_EQ(wide.series.at("val/loss")[0].step, 10);
   EXPECT_EQ(wide.series.at("val/loss")[0].value, 2.5);
   EXPECT_TRUE(std::isnan(by_name.at("base-seed-1")->series.at("val/loss")[1].value));
   ASSERT_EQ(by_name.at("base-seed-2")->series.at("val/loss").size(), 1U);
   EXPECT_EQ(by_name.at("base-seed-2")->series.at("val/loss")[0].step, 20);
-  const RunArms arms = gather_arms({{"", file("chart.csv", chart)}}, {});
+  const RunArms arms = gather_arms({{"", file("chart.csv", chart)}}, {.by = {"run_prefix"}, .seed = "run_number"});
   ASSERT_EQ(arms.arms.size(), 2U);
   EXPECT_EQ(arms.metric, "val/loss");
 
@@ -286,14 +317,82 @@ TEST_F(RunFiles, ChartsOfWandb) {
       "top 5__MIN,dry-sea-4 - acc - top 5__MAX,"
       "wet-sun-5 - acc - top 5,wet-sun-5 - acc - top 5__MIN,wet-sun-5 - acc - top 5__MAX\n1.5,70,70,70,1,1,1,2,2,2\n"));
   ASSERT_EQ(made.size(), 2U);
-  EXPECT_EQ(made[0].setting("group"), nullptr);
+  EXPECT_EQ(made[0].setting("run_prefix"), nullptr);
   EXPECT_EQ(*made[0].setting("run"), "dry-sea-4 - acc");  // a metric is named without " - "
   EXPECT_EQ(made[0].series.at("top 5")[0].step, 1.5);
   EXPECT_FALSE(made[0].series.contains("_step"));
   const std::vector<RunRecord> numbered = read_run_records(file(
       "numbered.csv", "Step,x-1 - a,x-1 - a__MIN,x-1 - a__MAX,x-2 - a,x-2 - a__MIN,x-2 - a__MAX\n1,1,1,1,2,2,2\n"));
-  EXPECT_EQ(numbered.at(1).setting("group"), nullptr);
+  EXPECT_EQ(numbered.at(1).settings.size(), 1U);
   EXPECT_EQ(read_run_records(file("own.csv", "Step,a - b\n1,2\n2,3\n")).at(0).series.count("a - b"), 1U);
+}
+
+/// A chart with these runs, whose loss is their place in the list.
+std::string chart_of(const std::vector<std::string>& runs) {
+  std::string header = "Step", line = "1";
+  for (size_t i = 0; i < runs.size(); ++i) {
+    for (const char* end : {"", "__MIN", "__MAX"}) {
+      header += "," + runs[i] + " - loss" + end;
+      line += "," + std::to_string(i);
+    }
+  }
+  return header + "\n" + line + "\n";
+}
+
+// A number at the end of a name may be a seed or a rate.
+TEST_F(RunFiles, NumbersInTheNamesOfAChartAreAskedFor) {
+  const std::string rates = file("rates.csv", chart_of({"base-lr-1", "base-lr-3", "wide lr 1", "wide lr 3"}));
+  test::expect_error([&] { gather_arms({{"", rates}}, {}); }, "The runs differ in: run_prefix, run_number");
+  const ArmOptions by_seed{.by = {"run_prefix"}, .seed = "run_number"};
+  const RunArms seeds = gather_arms({{"", rates}}, by_seed);
+  ASSERT_EQ(seeds.arms.size(), 2U);
+  EXPECT_EQ(seeds.arms[0].name, "base-lr-");
+  EXPECT_EQ(seeds.arms[0].seeds, (std::vector<std::vector<std::string>>{{"1", "3"}}));
+  const RunArms swept = gather_arms({{"", rates}}, {.by = {"run_prefix"}, .rate = "run_number"});
+  ASSERT_EQ(swept.arms[1].sweep.points.size(), 2U);
+  EXPECT_EQ(swept.arms[1].sweep.points[1].learning_rate, 3);
+  EXPECT_EQ(swept.arms[1].sweep.points[1].losses, std::vector<double>{3});
+  // One name has no number.
+  EXPECT_EQ(read_run_records(file("a.csv", chart_of({"a-1", "b-1", "b-2", "c"}))).at(0).settings.size(), 1U);
+}
+
+TEST_F(RunFiles, NamesInAChartMayBeLong) {
+  for (const std::string& run : {std::string(60'000, 'r'), std::string(20'000, '-') + "x", std::string(60'000, '1')})
+    EXPECT_EQ(*read_run_records(file("chart.csv", chart_of({run}))).at(0).setting("run"), run);
+}
+
+// What judge is given may be anything.
+TEST_F(RunFiles, PipesDevicesAndEndlessFilesAreRefused) {
+  for (const char* kind : {"csv", "tsv", "jsonl", "ndjson", "json", "db"}) {
+    const fs::path place = folder_.path() / (std::string("log.") + kind);
+    ASSERT_EQ(::mkfifo(place.c_str(), 0600), 0);
+    test::expect_error([&] { read_run_records(place); }, "is a pipe");
+    fs::remove(place);
+    fs::create_symlink("/dev/zero", place);
+    test::expect_error([&] { read_run_records(place); }, "is a device");
+    fs::remove(place);
+    write_file_atomic(place, " ");
+    fs::resize_file(place, (uint64_t{1} << 30) + 1);  // without its content on the disk
+    test::expect_error([&] { read_run_records(place); }, std::string("log.") + kind);
+    fs::remove(place);
+  }
+  const fs::path events = folder_.path() / "events.out.tfevents.1";
+  write_file_atomic(events, std::string(8, '\0'));
+  fs::resize_file(events, uint64_t{1} << 30);
+  test::expect_error([&] { read_run_records(events); }, "wrong checksum");
+}
+
+TEST_F(RunFiles, TablesOfTooManyRunsAreRefused) {
+  std::string table = "loss\n", points = "step,seed,loss\n", columns;
+  for (int i = 0; i <= 100'000; ++i) {
+    table += "1\n";
+    points += "1," + std::to_string(i) + ",1\n";
+    columns += "{\"c" + std::to_string(i) + "\":1}\n";
+  }
+  test::expect_error([&] { read_run_records(file("t.csv", table)); }, "t.csv: has more than 100000 columns or runs");
+  test::expect_error([&] { read_run_records(file("p.csv", points)); }, "p.csv: has more than 100000 columns or runs");
+  test::expect_error([&] { read_run_records(file("c.jsonl", columns)); },
+                     "c.jsonl: has more than 100000 columns or runs");
 }
 
 TEST_F(RunFiles, DamageIsNamed) {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "plumb/base/error.h"
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "support/contains.h"
 #include "support/paths.h"
 
@@ -37,6 +37,26 @@ TEST(DataFiles, AsLatex) {
                   "\\begin{tabular}{lr}\n\\toprule\nscheme & loss \\\\\n\\midrule\n"
                   "post-ln, \"n/da\" & $1.235$ \\\\\nx\\textasciicircum{}2 & -- \\\\\n"
                   "c & $2.5\\cdot10^{-7}$ \\\\\nd & $3$ \\\\\n\\bottomrule");
+}
+
+// A spreadsheet computes a cell that begins with =, @, + or -, unless that is a number.
+TEST(DataFiles, FormulasInCsvAreText) {
+  const Json rows = Json::parse(R"json([["=cmd|' /C calc'!A0", "@SUM(1)", "+1+1", "-2+3", "-", "\t=1", "\r=1,"],
+                                    ["-1.5", "+2", "-1e-9", "a=b", " =1", "'=1", -3]])json");
+  EXPECT_EQ(csv_text({"=1", "-x", "loss", "-1", "b", "c", "d"}, rows),
+            "'=1,'-x,loss,-1,b,c,d\n"
+            "'=cmd|' /C calc'!A0,'@SUM(1),'+1+1,'-2+3,'-,'\t=1,\"'\r=1,\"\n"
+            "-1.5,+2,-1e-9,a=b, =1,'=1,-3\n");
+}
+
+TEST(DataFiles, NamesInLatexAreText) {
+  const test::TemporaryDirectory folder;
+  const Json results = Json::parse(R"({"tables": [{"id": "a}\\input{x", "title": "[t]", "columns": ["*a", "b"],
+                                                   "rows": [["[2pt]", "\\input{y}"]]}]})");
+  EXPECT_EQ(write_latex(results, folder.path()), 1U);
+  const std::string table = read_file(folder.path() / "table-a--input-x.tex");
+  EXPECT_CONTAINS(table, "\\label{tab:a--input-x}");
+  EXPECT_CONTAINS(table, "{*}a & b \\\\\n\\midrule\n{[}2pt] & \\textbackslash{}input\\{y\\} \\\\\n");
 }
 
 TEST(DataFiles, DamagedResultsAreRefused) {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/report/data_files.h"
 #include "plumb/report/svg_axis.h"
 #include "support/contains.h"

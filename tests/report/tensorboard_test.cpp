@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <filesystem>
@@ -13,6 +14,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/report/crc32c.h"
 #include "support/paths.h"
 
@@ -140,6 +142,19 @@ TEST(EventWriter, AResumedRunWritesANewFile) {
   EventWriter second(directory.path());
   EXPECT_NE(first.path(), second.path());
   EXPECT_EQ(read_file(first.path()), before);
+}
+
+// TensorBoard reads files in the order of their names.
+TEST(EventWriter, ALaterFileIsReadLaterAlthoughTheClockWentBack) {
+  const test::TemporaryDirectory directory;
+  std::vector<std::string> names = {"events.out.tfevents.4000000000.host.1.0"};
+  write_file_atomic(directory / names[0], "");
+  for (const char* other : {"events.out.tfevents.none", "events.out.tfevents.", "events.out.tfevents.5.host"})
+    write_file_atomic(directory / other, "");
+  write_file_atomic(directory / "notes.5000000000", "");
+  for (int file = 0; file < 3; ++file) names.push_back(EventWriter(directory.path()).path().filename().string());
+  EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
+  EXPECT_TRUE(names[3].starts_with("events.out.tfevents.4000000003.")) << names[3];
 }
 
 // TensorBoard: Event.session_log is field 7, SessionLog.status field 1, START is 1.

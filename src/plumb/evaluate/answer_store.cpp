@@ -6,6 +6,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/progress.h"
 
 namespace plumb {

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "plumb/base/error.h"
+#include "plumb/base/terminal.h"
 #include "plumb/base/text.h"
 #include "plumb/judge/direction.h"
 
@@ -232,15 +233,14 @@ ModelComparison compare_models(const std::vector<TaskScores>& first, const std::
   if (comparison.differences.empty())
     throw UsageError("no task has a metric that is called " + join(metrics, " or "),
                      "the first task has: " + join(first.front().metrics));
+  for (const auto& [metric, pool] : pools) {
+    if (pool.tasks > 1)
+      comparison.differences.push_back(difference_of(kAllTasks, metric, pool.first, pool.second, resampling));
+  }
   std::vector<double> p_values;
   for (const ScoreDifference& difference : comparison.differences) p_values.push_back(difference.p_value);
   const std::vector<double> adjusted = holm_adjusted(p_values);
   for (size_t i = 0; i < adjusted.size(); ++i) comparison.differences[i].adjusted_p_value = adjusted[i];
-  for (const auto& [metric, pool] : pools) {
-    if (pool.tasks < 2) continue;
-    comparison.differences.push_back(difference_of(kAllTasks, metric, pool.first, pool.second, resampling));
-    comparison.differences.back().adjusted_p_value = comparison.differences.back().p_value;
-  }
   return comparison;
 }
 
@@ -258,12 +258,16 @@ std::string comparison_text(const ModelComparison& comparison) {
     constexpr double kLevel = 0.05;
     if (one.adjusted_p_value > kLevel) continue;
     const bool second = (one.difference > 0) == one.larger_is_better;
-    better +=
-        fmt::format("{} is better in {} ({})\n", second ? comparison.second : comparison.first, one.task, one.metric);
+    better += printable(fmt::format("{} is better in {} ({})", second ? comparison.second : comparison.first, one.task,
+                                    one.metric)) +
+              '\n';
   }
-  std::string text = fmt::format("first: {}\nsecond: {}\n\n", comparison.first, comparison.second) + aligned(rows, 2);
+  std::string text =
+      fmt::format("first: {}\nsecond: {}\n\n", printable(comparison.first), printable(comparison.second)) +
+      aligned(rows, 2);
   text += "\n" + (better.empty() ? "no difference is more than the choice of items makes, at 5%\n" : better);
-  if (!comparison.only_in_one.empty()) text += "only one was evaluated on: " + join(comparison.only_in_one) + "\n";
+  if (!comparison.only_in_one.empty())
+    text += "only one was evaluated on: " + printable(join(comparison.only_in_one)) + "\n";
   return text;
 }
 

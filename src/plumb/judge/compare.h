@@ -30,7 +30,7 @@ struct ScoreDifference {
   std::string test;              // "McNemar", or "randomization"
   std::optional<int64_t> only_first, only_second;  // items that one model alone got right, for McNemar's test
   double p_value = 1;
-  double adjusted_p_value = 1;  // among all tasks, not counting "all tasks"
+  double adjusted_p_value = 1;  // among all rows of the comparison, "all tasks" included
   /// The number of items with which a difference as large as this is found in 80 of 100 cases at 5%, for means over
   /// items (Connor 1987). Nothing if the models do not differ, or for perplexities.
   std::optional<int64_t> items_needed;

@@ -3,13 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <climits>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <set>
 #include <string_view>
 
 #include "plumb/base/error.h"
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/report/crc32c.h"
 #include "plumb/report/tensorboard.pb.h"
 
@@ -42,14 +44,16 @@ std::optional<std::string_view> next_record(std::string_view& bytes, const fs::p
   return data;
 }
 
-/// The number of a tensor that holds one.
-std::optional<double> scalar_in(const tensorboard::Tensor& tensor) {
+/// A value's number, or that of a tensor which holds one.
+std::optional<double> scalar_in(const tensorboard::Summary::Value& value) {
+  if (value.has_simple_value()) return value.simple_value();
+  const tensorboard::Tensor& tensor = value.tensor();
   if (tensor.float_val_size() == 1) return tensor.float_val(0);
   if (tensor.double_val_size() == 1) return tensor.double_val(0);
   const std::string& bytes = tensor.tensor_content();
-  const auto as = [&](auto value) {
-    std::memcpy(&value, bytes.data(), sizeof(value));
-    return std::optional<double>(value);
+  const auto as = [&](auto number) {
+    std::memcpy(&number, bytes.data(), sizeof(number));
+    return std::optional<double>(number);
   };
   constexpr int kFloat = 1;
   constexpr int kDouble = 2;
@@ -80,28 +84,64 @@ void add_hyperparameters(RunRecord& record, const std::string& content) {
   record.settings.insert(record.settings.end(), found.begin(), found.end());
 }
 
-void restart(RunRecord& record, double step) {
-  for (auto& [metric, values] : record.series)
-    std::erase_if(values, [&](const RunRecord::Value& value) { return value.step >= step; });
+/// Drops the last values of a metric: those from a step on, at which the run went on.
+void drop_from(std::vector<RunRecord::Value>& values, double step) {
+  while (!values.empty() && values.back().step >= step) values.pop_back();
 }
 
-/// `begun`: the metrics of this file so far. The first value of one replaces what earlier files have from that step on:
-/// a run that was resumed.
-void add_event(RunRecord& record, const tensorboard::Event& event, std::set<std::string>& begun) {
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+/// What one file holds.
+struct RunPart {
+  RunRecord record;
+  double restart = kNever;  // the step from which earlier files do not count
+  double begin = kNever, end = -kNever;
+  double stride = 0;  // between its first steps
+};
+
+void add_event(RunPart& part, const tensorboard::Event& event) {
   const auto step = static_cast<double>(event.step());
-  if (event.has_session_log() && event.session_log().status() == tensorboard::SessionLog::START) restart(record, step);
+  if (event.has_session_log() && event.session_log().status() == tensorboard::SessionLog::START) {
+    part.restart = std::min(part.restart, step);
+    for (auto& [metric, values] : part.record.series) drop_from(values, step);
+  }
   for (const tensorboard::Summary::Value& value : event.summary().value()) {
     if (value.metadata().plugin_data().plugin_name() == "hparams")
-      add_hyperparameters(record, value.metadata().plugin_data().content());
-    std::optional<double> number;
-    if (value.has_simple_value()) number = value.simple_value();
-    if (value.has_tensor()) number = scalar_in(value.tensor());
-    if (!number) continue;
-    std::vector<RunRecord::Value>& values = record.series[value.tag()];
-    if (begun.insert(value.tag()).second)
-      std::erase_if(values, [&](const RunRecord::Value& one) { return one.step >= step; });
-    values.push_back({step, *number});
+      add_hyperparameters(part.record, value.metadata().plugin_data().content());
+    if (const std::optional<double> number = scalar_in(value))
+      part.record.series[value.tag()].push_back({step, *number});
   }
+}
+
+RunPart read_part(const fs::path& file) {
+  const MappedFile content(file);
+  std::string_view bytes(reinterpret_cast<const char*>(content.bytes().data()), content.bytes().size());
+  RunPart part;
+  while (const std::optional<std::string_view> data = next_record(bytes, file)) {
+    tensorboard::Event event;
+    if (data->size() > INT_MAX || !event.ParseFromArray(data->data(), static_cast<int>(data->size())))
+      throw Error(fmt::format("{}: a record is no event", file.string()));
+    add_event(part, event);
+  }
+  part.begin = part.restart;
+  for (const auto& [metric, values] : part.record.series) {
+    if (values.empty()) continue;
+    part.begin = std::min(part.begin, values.front().step);
+    part.end = std::max(part.end, values.back().step);
+    if (values.size() > 1) part.stride = std::max(part.stride, values[1].step - values[0].step);
+  }
+  return part;
+}
+
+/// Adds a later part. The first value of a metric replaces what there is from that step on: the run was resumed.
+void add_part(RunRecord& record, RunPart part) {
+  for (auto& [metric, values] : record.series) drop_from(values, part.restart);
+  for (auto& [metric, values] : part.record.series) {
+    std::vector<RunRecord::Value>& all = record.series[metric];
+    if (!values.empty()) drop_from(all, values.front().step);
+    all.insert(all.end(), values.begin(), values.end());
+  }
+  record.settings.insert(record.settings.end(), part.record.settings.begin(), part.record.settings.end());
 }
 
 }  // namespace
@@ -109,22 +149,25 @@ void add_event(RunRecord& record, const tensorboard::Event& event, std::set<std:
 bool is_event_file(const fs::path& file) { return file.filename().string().find("tfevents") != std::string::npos; }
 
 RunRecord read_event_files(const fs::path& directory) {
-  std::vector<fs::path> files;
+  std::set<fs::path> paths;
   for (const auto& entry : fs::directory_iterator(directory)) {
-    if (entry.is_regular_file() && is_event_file(entry.path())) files.push_back(entry.path());
+    if (entry.is_regular_file() && is_event_file(entry.path())) paths.insert(entry.path());
   }
-  std::sort(files.begin(), files.end());
+  std::vector<RunPart> parts;
+  for (const fs::path& path : paths) parts.push_back(read_part(path));
   RunRecord record{.name = directory.string()};
-  for (const fs::path& file : files) {
-    const std::string content = read_file(file);
-    std::string_view bytes = content;
-    std::set<std::string> begun;
-    while (const std::optional<std::string_view> data = next_record(bytes, file)) {
-      tensorboard::Event event;
-      if (!event.ParseFromArray(data->data(), static_cast<int>(data->size())))
-        throw Error(fmt::format("{}: a record is no event", file.string()));
-      add_event(record, event, begun);
-    }
+  // Names begin with the time. But a clock may go back: a part that leaves a gap waits for one that begins earlier.
+  for (double end = -kNever, stride = 0; !parts.empty();) {
+    const double first = std::min_element(parts.begin(), parts.end(), [](const RunPart& a, const RunPart& b) {
+                           return a.begin < b.begin;
+                         })->begin;
+    const auto next = std::find_if(parts.begin(), parts.end(), [&](const RunPart& part) {
+      return part.begin <= std::max(first, end + std::max(stride, part.stride));
+    });
+    end = std::max(end, next->end);
+    stride = std::max(stride, next->stride);
+    add_part(record, std::move(*next));
+    parts.erase(next);
   }
   return record;
 }

@@ -10,9 +10,10 @@ namespace plumb {
 /// Whether a file is named as an event file: events.out.tfevents.….
 bool is_event_file(const std::filesystem::path& file);
 
-/// The run in a directory's event files, read in the order of their names: scalars, as numbers or as tensors of one,
-/// and the hyperparameters that `SummaryWriter.add_hparams` wrote. A file's restart drops earlier points from its step
-/// on. A record cut off by a kill ends its file. Throws Error, naming the file, on one with a wrong checksum.
+/// The run in a directory's event files: scalars, as numbers or as tensors of one, and the hyperparameters that
+/// `SummaryWriter.add_hparams` wrote. The files are read in the order of their names, which begin with the time, unless
+/// their steps show that the clock went back. A file's restart drops earlier points from its step on. A record cut off
+/// by a kill ends its file. Throws Error, naming the file, on one with a wrong checksum.
 RunRecord read_event_files(const std::filesystem::path& directory);
 
 }  // namespace plumb

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <regex>
+#include <string_view>
 
 #include "plumb/base/contains.h"
 #include "plumb/base/error.h"
@@ -16,12 +16,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The task that a file is named after; empty if the file is no file of samples.
+/// The task that a file is named after, without the time that lm-evaluation-harness adds, "_2025-01-31T12-00-00.1";
+/// empty if the file is no file of samples.
 std::string task_of(const fs::path& file) {
-  static const std::regex name(R"(samples_(.+?)(_\d{4}-\d{2}-\d{2}T[\d.:-]+)?\.jsonl)");
-  std::smatch match;
-  const std::string text = file.filename().string();
-  return std::regex_match(text, match, name) ? match[1].str() : "";
+  constexpr std::string_view kBegin = "samples_", kTime = "_2025-01-31T";
+  if (!file.filename().string().starts_with(kBegin) || file.extension() != ".jsonl") return "";
+  const std::string task = file.stem().string().substr(kBegin.size());
+  const std::string_view rest = std::string_view(task).substr(std::min(task.rfind('_'), task.size()));
+  const bool is_time = rest.size() > kTime.size() && rest.size() < task.size() && rest[kTime.size() - 1] == 'T' &&
+                       rest.find_first_not_of("0123456789T.:-", 1) == std::string_view::npos;
+  return is_time ? task.substr(0, task.size() - rest.size()) : task;
 }
 
 /// A number, a truth value, or the list of numbers from which a metric that Plumb has computes its score; nothing for
@@ -49,26 +53,26 @@ TaskScores read_samples(const fs::path& file) {
   LineReader lines(file);
   while (const auto text = lines.next()) {
     if (text->empty()) continue;
-    const std::string where = fmt::format("{}, line {}", file.string(), lines.count());
     try {
       const Json line = parse_log(*text);
-      if (!line.is_object()) throw Error(where + ": no JSON object", "name a file of samples, with an object per line");
-      Item& item = items[line.at("doc_id").get<int64_t>()];
+      if (!line.is_object()) throw Error("no JSON object");
+      Item& item = items[count_of(line.at("doc_id"))];
       item.content = content_of(line);
       const std::string filter = line.value("filter", "none");
-      if (!line.contains("metrics"))
-        throw Error(where + ": has no metrics",
-                    "`plumb evaluate --out DIR --samples` writes them, and uses the answers that DIR has");
+      if (!line.contains("metrics")) throw Error("has no metrics");
       for (const Json& metric : line["metrics"]) {
         const auto name = metric.get<std::string>();
         std::vector<double> terms = line.contains(name) ? terms_in(name, line[name]) : std::vector<double>();
         if (terms.empty()) continue;
         const std::string key = filter == "none" ? name : name + "," + filter;
         if (!contains(scores.metrics, key)) scores.metrics.push_back(key);
-        item.terms[key] = std::move(terms);
+        if (!item.terms.emplace(key, std::move(terms)).second) throw Error("repeats an item");
       }
-    } catch (const nlohmann::json::exception& error) {
-      throw Error(fmt::format("{}: {}", where, error.what()), "name a file of samples, with an object per line");
+    } catch (const std::exception& error) {  // Error, or one of JSON
+      throw Error(
+          fmt::format("{}, line {}: {}", file.string(), lines.count(), error.what()),
+          "name a file of samples, with an object per line; `plumb evaluate --out DIR --samples` writes them, and "
+          "uses the answers that DIR has");
     }
   }
   std::erase_if(scores.metrics, [&](const std::string& metric) {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "plumb/base/error.h"
+#include "plumb/base/terminal.h"
 #include "plumb/base/text.h"
 
 namespace plumb {
@@ -93,16 +94,17 @@ std::string signed_number(double value) {
 
 std::string pair_text(const JudgedPair& pair, const ArmVerdicts& verdicts) {
   const std::string margin = verdicts.margin > 0 ? fmt::format(" by more than {:g}", verdicts.margin) : "";
-  std::string text = fmt::format("{} is better than {}{}: {}\n", pair.arm, pair.baseline, margin, pair.outcome);
+  const std::string arm = printable(pair.arm);
+  std::string text = fmt::format("{} is better than {}{}: {}\n", arm, printable(pair.baseline), margin, pair.outcome);
   if (pair.gain.count > 1) {
     const bool worse = pair.gain.mean < 0;
     const double sign = worse ? -1 : 1;
-    text += fmt::format("  {} is {} by {} ({:.3g}% interval {} to {})\n", pair.arm, worse ? "worse" : "better",
+    text += fmt::format("  {} is {} by {} ({:.3g}% interval {} to {})\n", arm, worse ? "worse" : "better",
                         signed_number(sign * pair.gain.mean), 100 * pair.confidence,
                         signed_number(worse ? -pair.gain.high : pair.gain.low),
                         signed_number(worse ? -pair.gain.low : pair.gain.high));
   }
-  if (!pair.reason.empty()) text += fmt::format("  {}\n", pair.reason);
+  if (!pair.reason.empty()) text += fmt::format("  {}\n", printable(pair.reason));
   if (pair.seeds_needed) {
     text += fmt::format("  with {} seeds for each, 80 of 100 such comparisons would be decided\n", *pair.seeds_needed);
   } else if (pair.outcome == "undecided" && pair.reason.empty()) {
@@ -185,8 +187,8 @@ std::string verdicts_text(const ArmVerdicts& verdicts) {
   const std::string where = verdicts.at == "last"   ? "at the end"
                             : verdicts.at == "best" ? "at its best"
                                                     : "at step " + verdicts.at;
-  std::string text =
-      fmt::format("{} {}; {} is better\n\n", verdicts.metric, where, verdicts.larger_is_better ? "more" : "less");
+  std::string text = fmt::format("{} {}; {} is better\n\n", printable(verdicts.metric), where,
+                                 verdicts.larger_is_better ? "more" : "less");
   const bool swept =
       std::any_of(verdicts.arms.begin(), verdicts.arms.end(), [](const JudgedArm& arm) { return arm.rates > 1; });
   std::vector<std::vector<std::string>> rows = {{"arm", "runs", "failed", "mean", "deviation"}};
@@ -203,7 +205,7 @@ std::string verdicts_text(const ArmVerdicts& verdicts) {
   if (std::isfinite(verdicts.noise_floor))
     text += fmt::format("\nnoise: 95 of 100 pairs of runs that differ in the seed alone differ by less than {:.2g}\n",
                         verdicts.noise_floor);
-  for (const std::string& note : verdicts.notes) text += "note: " + note + "\n";
+  for (const std::string& note : verdicts.notes) text += "note: " + printable(note) + "\n";
   return text;
 }
 

@@ -1,6 +1,8 @@
 // Runs from tables: a line for each run, or for each point of a run.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,6 +16,10 @@ namespace plumb {
 /// A line of a table: texts, which may be numbers, by column; empty ones are left out.
 using Row = std::vector<std::pair<std::string, std::string>>;
 
+/// Calls take(row) for each line of a table, from the first at every call, so that no table has to be in memory.
+using TakeRow = std::function<void(const Row& row)>;
+using Rows = std::function<void(const TakeRow& take)>;
+
 /// The leaves of an object, "optimizer.lr" for those of objects within; null and lists are left out.
 Row row_of(const Json& object);
 
@@ -23,13 +29,13 @@ std::optional<double> number_in(const std::string& text);
 /// Whether a cell has no value, as programs write it: nothing, "None", "N/A", "-".
 bool is_missing(const std::string& text);
 
-/// JSON in which numbers may be NaN or infinite, as Python writes them: such a number becomes a text. Discarded if the
-/// text is no JSON.
+/// JSON in which numbers may be NaN or infinite, as Python and C write them, or too large: such a number becomes a
+/// text. Discarded if the text is no JSON.
 Json parse_log(std::string_view text);
 
-/// Runs from the lines of a table, by the rules of `read_run_records`. `name`: of the table.
-std::vector<RunRecord> records_of(const std::vector<Row>& rows, const std::string& name,
-                                  const std::vector<std::string>& keys);
+/// Runs from the lines of a table, which is read twice, by the rules of `read_run_records`. `name`: of the table.
+/// Throws Error if it has more than 100,000 runs or columns.
+std::vector<RunRecord> records_of(const Rows& rows, const std::string& name, const std::vector<std::string>& keys);
 
 /// Whether a column, or its part after the last dot, is called as programs call a run's seed, or learning rate.
 bool is_seed_key(const std::string& key);

@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "plumb/base/csv.h"
 #include "plumb/base/error.h"
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/json.h"
 #include "plumb/base/json_fields.h"
 #include "plumb/base/line_reader.h"
@@ -21,46 +23,55 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<Row> rows_of_table(const fs::path& file) {
-  const auto lines = file.extension() == ".tsv" ? read_tsv(file) : read_csv(file);
-  std::vector<Row> rows;
-  for (size_t i = 1; i < lines.size(); ++i) {
-    if (lines[i].size() != lines[0].size())
-      throw Error(fmt::format("{}, record {}: has {} fields, the header has {}", file.string(), i + 1, lines[i].size(),
-                              lines[0].size()));
-    Row& row = rows.emplace_back();
-    for (size_t column = 0; column < lines[0].size(); ++column) {
-      if (!is_missing(lines[i][column])) row.emplace_back(lines[0][column], lines[i][column]);
+Rows rows_of_table(const fs::path& file) {
+  return [file](const TakeRow& take) {
+    Record header;
+    std::optional<WandbChart> chart;
+    size_t count = 0;
+    const auto take_record = [&](Record record) {
+      if (++count == 1) {
+        header = std::move(record);
+        chart.emplace(header);
+        return;
+      }
+      if (record.size() != header.size())
+        throw Error(fmt::format("{}, record {}: has {} fields, the header has {}", file.string(), count, record.size(),
+                                header.size()));
+      Row row;
+      for (size_t column = 0; column < header.size(); ++column) {
+        if (!is_missing(record[column])) row.emplace_back(header[column], std::move(record[column]));
+      }
+      for (const Row& line : chart->lines_in(std::move(row))) take(line);
+    };
+    read_records(file, file.extension() == ".tsv" ? '\t' : ',', take_record);
+  };
+}
+
+Rows rows_of_lines(const fs::path& file) {
+  return [file](const TakeRow& take) {
+    LineReader lines(file, kLogFile);
+    while (const auto line = lines.next()) {
+      if (line->empty()) continue;
+      const Json json = parse_log(*line);
+      if (!json.is_object()) throw Error(fmt::format("{}, line {}: no JSON object", file.string(), lines.count()));
+      take(row_of(json));
     }
-  }
-  return unfolded_chart(std::move(rows), lines.empty() ? std::vector<std::string>() : lines[0]);
+  };
 }
 
-std::vector<Row> rows_of_lines(const fs::path& file) {
-  std::vector<Row> rows;
-  LineReader lines(file);
-  while (const auto line = lines.next()) {
-    if (line->empty()) continue;
-    const Json json = parse_log(*line);
-    if (!json.is_object()) throw Error(fmt::format("{}, line {}: no JSON object", file.string(), lines.count()));
-    rows.push_back(row_of(json));
-  }
-  return rows;
-}
-
-std::vector<Row> rows_of_list(const fs::path& file) {
-  const Json json = parse_log(read_file(file));
+Rows rows_of_list(const fs::path& file) {
+  constexpr InputLimits kList{.bytes = uint64_t{256} << 20};  // parsed, it takes ten times its size
+  Json json = parse_log(read_file(file, kList));
   if (json.is_discarded()) throw Error(fmt::format("{}: is not valid JSON", file.string()));
-  const Json& list = json.is_object() && json.contains("log_history") ? json["log_history"] : json;
-  std::vector<Row> rows;
-  if (list.is_array()) {
-    for (const Json& one : list) {
-      if (one.is_object()) rows.push_back(row_of(one));
-    }
-  }
-  if (rows.empty())
+  if (json.is_object() && json.contains("log_history")) json = Json(std::move(json["log_history"]));
+  const auto is_object = [](const Json& one) { return one.is_object(); };
+  if (!json.is_array() || std::none_of(json.begin(), json.end(), is_object))
     throw Error(fmt::format("{}: holds no list of objects, by itself or as \"log_history\"", file.string()));
-  return rows;
+  return [list = std::move(json)](const TakeRow& take) {
+    for (const Json& one : list) {
+      if (one.is_object()) take(row_of(one));
+    }
+  };
 }
 
 /// The numbers of an object; null stands for one that is not finite.

@@ -10,6 +10,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/parse_number.h"
 #include "plumb/base/text.h"
 #include "plumb/report/svg.h"
 #include "plumb/report/svg_marks.h"
@@ -19,9 +20,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Whether a spreadsheet would compute this text, and perhaps run a command: "=cmd|…", "-2+…", but not "-2".
+bool is_formula(std::string_view text) {
+  if (text.empty() || std::string_view("=@+-\t\r").find(text[0]) == std::string_view::npos) return false;
+  return !parse_number<double>(text.substr(text[0] == '+' ? 1 : 0));
+}
+
 std::string csv_cell(const Json& cell) {
   if (cell.is_null()) return "";
   std::string text = cell.is_string() ? cell.get<std::string>() : cell.dump();
+  if (cell.is_string() && is_formula(text)) text.insert(0, 1, '\'');
   if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
   replace_all(text, "\"", "\"\"");
   return '"' + text + '"';
@@ -56,8 +64,13 @@ std::string figure_csv(const Json& figure) {
 }
 
 std::string latex_text(std::string_view text) {
-  static const std::map<char, std::string> escapes = {
-      {'\\', "\\textbackslash{}"}, {'~', "\\textasciitilde{}"}, {'^', "\\textasciicircum{}"}, {'\n', " "}};
+  // A bracket or a star would belong to the end of the line before.
+  static const std::map<char, std::string> escapes = {{'\\', "\\textbackslash{}"},
+                                                      {'~', "\\textasciitilde{}"},
+                                                      {'^', "\\textasciicircum{}"},
+                                                      {'\n', " "},
+                                                      {'[', "{[}"},
+                                                      {'*', "{*}"}};
   std::string escaped;
   for (const char c : text) {
     const auto found = escapes.find(c);
@@ -69,6 +82,13 @@ std::string latex_text(std::string_view text) {
     }
   }
   return escaped;
+}
+
+/// An id as the name of a file or a label: letters, digits, dots, dashes and underscores.
+std::string plain_name(std::string id) {
+  for (char& c : id)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.' && c != '_') c = '-';
+  return id;
 }
 
 /// "$-0.01235$", "$1.2\cdot10^{-7}$"; a dash if the cell is missing.
@@ -111,7 +131,7 @@ std::string latex_table(const Json& table) {
   return fmt::format(
       "% \\usepackage{{booktabs}}\n\\begin{{table}}\n\\centering\n\\caption{{{}}}\n\\label{{tab:{}}}\n"
       "\\begin{{tabular}}{{{}}}\n\\toprule\n{}\\midrule\n{}\\bottomrule\n\\end{{tabular}}\n\\end{{table}}\n",
-      latex_text(join(texts_of(table), " ")), table.value("id", ""), alignment, line(head), body);
+      latex_text(join(texts_of(table), " ")), plain_name(table.value("id", "")), alignment, line(head), body);
 }
 
 /// Writes one file for each of results[key], named after its id.
@@ -120,10 +140,7 @@ size_t write_each(const Json& results, const char* key, const fs::path& director
                   const std::string& ending, Text text_of) {
   std::set<std::string> names;
   for (const Json& each : results.value(key, Json::array())) {
-    std::string name = prefix + each.value("id", "");
-    std::replace_if(
-        name.begin(), name.end(),
-        [](unsigned char c) { return std::isalnum(c) == 0 && c != '.' && c != '_' && c != '-'; }, '-');
+    std::string name = prefix + plain_name(each.value("id", ""));
     while (!names.insert(name).second) name += "-2";
     write_file_atomic(directory / (name + ending), text_of(each));
   }

@@ -9,7 +9,8 @@
 
 namespace plumb {
 
-/// A table as CSV (the quoting of RFC 4180): a missing cell is empty.
+/// A table as CSV (the quoting of RFC 4180): a missing cell is empty. Text that a spreadsheet would take for a formula,
+/// such as "=1+1", begins with a '.
 std::string csv_text(const std::vector<std::string>& columns, const Json& rows);
 
 /// Writes the tables and the figures' data of a document of the schema plumb.study/1 to DIRECTORY, as table-ID.csv and

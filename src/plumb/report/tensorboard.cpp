@@ -1,13 +1,16 @@
 #include "plumb/report/tensorboard.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <fstream>
+#include <string_view>
 
+#include "plumb/base/descriptor.h"
 #include "plumb/base/error.h"
 #include "plumb/base/machine.h"
 #include "plumb/base/parse_number.h"
@@ -27,12 +30,23 @@ std::string little_endian(Integer value) {
 
 double now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
-/// TensorBoard reads the files of a directory in order of name, so the time comes first.
-fs::path unused_name(const fs::path& directory, double time) {
+/// Creates a file of its own. TensorBoard reads those of a directory in order of name, so the time comes first; it is
+/// later than those of all other files, since a clock may go back.
+fs::path created_in(const fs::path& directory, double now) {
+  constexpr std::string_view kBegin = "events.out.tfevents.";
+  auto time = static_cast<int64_t>(now);
+  std::error_code failure;
+  for (const auto& other : fs::directory_iterator(directory, failure)) {
+    const std::string name = other.path().filename().string();
+    if (!name.starts_with(kBegin)) continue;
+    time = std::max(time, parse_number<int64_t>(std::string_view(name).substr(kBegin.size(), 10)).value_or(0) + 1);
+  }
   for (int attempt = 0;; ++attempt) {
-    fs::path name = directory / fmt::format("events.out.tfevents.{:010}.{}.{}.{}", static_cast<int64_t>(time),
-                                            host_name(), ::getpid(), attempt);
-    if (!fs::exists(name)) return name;
+    fs::path name = directory / fmt::format("{}{:010}.{}.{}.{}", kBegin, time, host_name(), ::getpid(), attempt);
+    if (Descriptor(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)).is_open()) return name;
+    if (errno == EEXIST) continue;
+    throw Error(fmt::format("{}: cannot be written: {}", name.string(), std::strerror(errno)),
+                "check the directory's permissions");
   }
 }
 
@@ -42,11 +56,7 @@ EventWriter::EventWriter(const fs::path& directory) {
   const double time = now();
   std::error_code failure;
   fs::create_directories(directory, failure);
-  path_ = unused_name(directory, time);
-  if (!std::ofstream(path_, std::ios::binary)) {
-    throw Error(fmt::format("{}: cannot be written: {}", path_.string(), std::strerror(errno)),
-                "check the directory's permissions");
-  }
+  path_ = created_in(directory, time);
   tensorboard::Event event;
   event.set_wall_time(time);
   event.set_file_version("brain.Event:2");
@@ -108,9 +118,8 @@ void EventWriter::add(const std::string& event) {
 
 void EventWriter::flush() {
   if (pending_.empty()) return;
-  std::ofstream out(path_, std::ios::binary | std::ios::app);
-  out << pending_ << std::flush;
-  if (!out) throw Error(fmt::format("{}: write failed", path_.string()), "is the disk full?");
+  const Descriptor out(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
+  if (!out.is_open() || !out.write(pending_)) throw write_failure(path_.string());
   pending_.clear();
 }
 

@@ -15,8 +15,8 @@ namespace plumb {
 class EventWriter {
  public:
   /// Creates a new file `events.out.tfevents.TIME.HOST.PID.N` in `directory`, which is created if necessary. Files of
-  /// earlier runs are kept: TensorBoard joins all files of a directory, so a resumed run continues the curves. Throws
-  /// Error if the file cannot be created.
+  /// earlier runs are kept, and their names come before it: TensorBoard joins all files of a directory in this order,
+  /// so a resumed run continues the curves. Throws Error if the file cannot be created.
   explicit EventWriter(const std::filesystem::path& directory);
   /// Flushes; errors are ignored.
   ~EventWriter();

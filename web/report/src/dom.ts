@@ -43,11 +43,12 @@ export function fileName(id: string, ending: string): string {
   return `${[...name].slice(0, 80).join("") || "data"}.${ending}`;
 }
 
-/** One line of CSV (RFC 4180). */
+/** One line of CSV (RFC 4180). Text that a spreadsheet would take for a formula, such as "=1+1", begins with a '. */
 export function csvLine(cells: unknown[]): string {
   return cells
     .map((cell) => {
-      const text = cell === null || cell === undefined ? "" : String(cell);
+      const formula = typeof cell === "string" && (/^[=@\t\r]/.test(cell) || (/^[+-]/.test(cell) && Number.isNaN(Number(cell))));
+      const text = cell === null || cell === undefined ? "" : `${formula ? "'" : ""}${cell}`;
       return /[",\n\r]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
     })
     .join(",");

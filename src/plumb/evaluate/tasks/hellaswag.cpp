@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "plumb/base/error.h"
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/parse_number.h"
 #include "plumb/evaluate/item_files.h"
 

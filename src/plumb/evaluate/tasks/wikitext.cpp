@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "plumb/base/error.h"
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/text.h"
 #include "plumb/base/text_encoding.h"
 #include "plumb/evaluate/item_files.h"

@@ -29,8 +29,13 @@ const HOSTILE = [
   "${1+1}", "@PLUMB_RESULTS@", "&lt;b&gt;", "\u202Etxt.exe", "", " spaces ", "__proto__", "Überzeugung, 日本語",
 ];
 
-test("every text comes back from a line of CSV", () => {
-  assert.deepEqual(readCsv(csvLine(HOSTILE) + "\n"), [HOSTILE]);
+const FORMULAS = ["=cmd|' /C calc'!A0", "@SUM(1)", "+1+1", "-2+3", "-", "\t=1", "\r\n", "@PLUMB_RESULTS@"];
+
+test("every text comes back from a line of CSV, but formulas begin with an apostrophe", () => {
+  assert.deepEqual(readCsv(csvLine(HOSTILE) + "\n"), [HOSTILE.map((text) => (FORMULAS.includes(text) ? `'${text}` : text))]);
+  assert.deepEqual(readCsv(csvLine(FORMULAS) + "\n"), [FORMULAS.map((text) => `'${text}`)]);
+  const plain = ["-1.5", "+2", "-1e-9", "a=b", " =1", "'=1", "\u2212\u0031"];
+  assert.deepEqual(readCsv(csvLine(plain) + "\n"), [plain]);
   assert.deepEqual(readCsv(csvLine([1.5, null, undefined, -1e-9, true]) + "\n"), [["1.5", "", "", "-1e-9", "true"]]);
 });
 
