@@ -1,4 +1,5 @@
 // plumb finetune: trains a pretrained model to classify, or further on other text.
+#include "plumb/base/input.h"
 #include "plumb/train/finetune.h"
 
 #include <fmt/format.h>
@@ -40,7 +41,7 @@ std::string hindrance_to_export(ModelConfig model) {
 /// Says that a classifier made from a model of a Hugging Face family will not be one itself, and how it would be.
 void say_if_not_exported(const RunConfig& run) {
   const std::filesystem::path from = locate_run(run.initial_weights).run;
-  if (run.task.name != "classification" || !std::filesystem::exists(from / kSettingsFile)) return;
+  if (run.task.name != "classification" || !std::filesystem::exists(from / kModelSettings)) return;
   const std::string hindrance = hindrance_to_export(run.model);
   if (hindrance.empty()) return;
   ModelConfig other = run.model;

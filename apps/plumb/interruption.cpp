@@ -43,16 +43,16 @@ InterruptGuard::InterruptGuard(const char* acknowledgment) {
   acknowledgment_line = acknowledgment;
   struct sigaction action {};
   action.sa_handler = on_interrupt;
-  ::sigaddset(&action.sa_mask, SIGINT);
-  ::sigaddset(&action.sa_mask, SIGTERM);
   action.sa_flags = SA_RESTART;
-  ::sigaction(SIGINT, &action, &before_int_);
-  ::sigaction(SIGTERM, &action, &before_term_);
+  for (const int each : kSignals) ::sigaddset(&action.sa_mask, each);
+  for (size_t i = 0; i < kSignals.size(); ++i) {
+    ::sigaction(kSignals[i], nullptr, &before_[i]);
+    if (before_[i].sa_handler != SIG_IGN) ::sigaction(kSignals[i], &action, nullptr);
+  }
 }
 
 InterruptGuard::~InterruptGuard() {
-  ::sigaction(SIGINT, &before_int_, nullptr);
-  ::sigaction(SIGTERM, &before_term_, nullptr);
+  for (size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &before_[i], nullptr);
 }
 
 int InterruptGuard::signal() { return interrupted; }

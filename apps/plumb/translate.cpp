@@ -4,14 +4,13 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <iostream>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "checks.h"
-#include "plumb/base/error.h"
-#include "plumb/base/files.h"
+#include "console.h"
+#include "plumb/base/input.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
 #include "plumb/base/timing.h"
@@ -56,9 +55,7 @@ void translate_input(TranslateArguments arguments) {
                              });
   }
   const double seconds = watch.seconds();
-  for (const std::string& line : translations) std::cout << line << '\n';
-  std::cout.flush();
-  if (!std::cout) throw Error("cannot write to standard output");
+  if (!translations.empty()) print(join(translations, "\n") + '\n');
   if (verbosity() == Verbosity::verbose && !lines.empty()) {
     say(fmt::format("{} sentences, {} tokens in {}: {:.1f} sentences/s, {:.0f} tokens/s",
                     with_thousands(static_cast<int64_t>(lines.size())), with_thousands(tokens), duration(seconds),

@@ -31,11 +31,7 @@ TEST(DamagedRecords, OfMetricsNameTheFile) {
   const auto path = directory / "metrics.jsonl";
   const auto refused = [&](const std::string& line) {
     write_file_atomic(path, line);
-    const std::string refusal = test::message_of([&] {
-      (void)read_metrics(path);
-      (void)read_watch_records(path);
-      (void)read_trouble_records(path);
-    });
+    const std::string refusal = test::message_of([&] { (void)read_records(path); });
     return refusal.starts_with(path.string() + ": ");
   };
   const Json point = described_json(TrainPoint{.step = 1}), trouble = described_json(TroubleRecord{.step = 1});
@@ -56,14 +52,41 @@ TEST(DamagedRecords, OfMetricsNameTheFile) {
   EXPECT_TRUE(refused(damaged_line(trouble, "kind", "bad luck")));
 }
 
-TEST(DamagedRecords, OfMetricsThatNestDeeplyEndTheHistory) {
+TEST(DamagedRecords, OfMetricsThatNestDeeplyAreRefused) {
   const test::TemporaryDirectory directory;
   const auto path = directory / "metrics.jsonl";
   std::string deep = R"({"step": 2, "watch": )";
   for (int i = 0; i < 100'000; ++i) deep += R"({"a": )";
   deep += "1" + std::string(100'001, '}');
   write_file_atomic(path, R"({"step": 1, "watch": {"a": 1}})" + ("\n" + deep) + "\n");
-  EXPECT_EQ(read_watch_records(path).size(), 1U);
+  EXPECT_EQ(test::message_of([&] { (void)read_records(path); }), path.string() + ": line 2: is no JSON object");
+  EXPECT_EQ(readable_records(path).watched.size(), 1U);
+}
+
+TEST(DamagedRecords, OnlyTheLastLineOfMetricsMayBeCut) {
+  const test::TemporaryDirectory directory;
+  const auto path = directory / "metrics.jsonl";
+  const auto point = [](int64_t step) { return described_json(TrainPoint{.step = step, .loss = 1}).dump(); };
+  const std::string trouble = described_json(TroubleRecord{.step = 3}).dump();
+  const std::string watched = R"({"step": 3, "watch": {}})";
+  const std::string intact = point(1) + "\n" + trouble + "\n" + watched + "\n" + point(3) + "\n";
+  for (const std::string& last : {point(4).substr(0, 30), std::string("{"), std::string(20, '\0')}) {
+    write_file_atomic(path, intact + last);
+    const RunRecords records = read_records(path);
+    EXPECT_EQ(records.points.size(), 2U);
+    EXPECT_EQ(records.damage, "");
+  }
+  // The bytes of the end of one line and of the beginning of the next.
+  const std::string bad = R"({"step": 2, "lo)" + std::string("\n") + R"(ss": 1})" + "\n";
+  write_file_atomic(path, point(1) + "\n" + bad + trouble + "\n" + watched + "\n" + point(3) + "\n");
+  const RunRecords records = readable_records(path);
+  EXPECT_EQ(records.points.size(), 2U);
+  EXPECT_EQ(records.points.back().step, 3);
+  EXPECT_EQ(records.watched.size(), 1U);
+  EXPECT_EQ(records.troubles.size(), 1U);
+  EXPECT_EQ(records.damage, path.string() + ": line 2: is no JSON object (and 1 more)");
+  EXPECT_EQ(test::message_of([&] { (void)read_records(path); }), records.damage);
+  EXPECT_TRUE(readable_records(directory / "none").points.empty());
 }
 
 TEST(DamagedRecords, OfAResultAreRefused) {

@@ -3,6 +3,7 @@
 
 #include "copy_run_fixture.h"
 #include "plumb/base/error.h"
+#include "plumb/base/input.h"
 #include "plumb/train/run_training.h"
 #include "run_contents.h"
 #include "support/errors.h"

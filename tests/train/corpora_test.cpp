@@ -1,4 +1,5 @@
 // Training on several corpora with weights.
+#include "plumb/base/input.h"
 #include "plumb/train/corpora.h"
 
 #include <gtest/gtest.h>

@@ -6,7 +6,7 @@
 #include <regex>
 
 #include "copy_task.h"
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/run/directory.h"
 #include "plumb/train/run_training.h"
 #include "support/process.h"

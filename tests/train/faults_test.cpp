@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <fstream>
@@ -9,6 +10,8 @@
 #include "copy_task.h"
 #include "fast_directory.h"
 #include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/io/safetensors.h"
 #include "plumb/run/checkpoints.h"
 #include "plumb/run/directory.h"
@@ -229,6 +232,66 @@ TEST_F(Faults, ABestCheckpointThatARollbackUndoesIsReplacedByTheOneBefore) {
   EXPECT_FALSE(fs::exists(run / "best"));
 }
 
+// Only files in the checkpoint are read, whatever its state.json lists.
+TEST_F(Faults, ACheckpointListsPlainFilesOfItsOwn) {
+  for (const char* name : {"/dev/zero", "../../plumb.json", ".", "..", "", "pipe", "link", "folder"}) {
+    const fs::path run = copy_of_stopped(), newest = run / "checkpoints" / "step-000009";
+    ASSERT_EQ(::mkfifo((newest / "pipe").c_str(), 0600), 0);
+    fs::create_symlink("optimizer.safetensors", newest / "link");
+    fs::create_directory(newest / "folder");
+    Json state = read_json(newest / "state.json");
+    const Json mark = state["files"]["optimizer.safetensors"];
+    state["files"][name] = mark;
+    seal(state);
+    write_json(newest / "state.json", state);
+    EXPECT_NE(damage_of(newest), "") << name;
+    if (std::string(name).find('/') != std::string::npos) {
+      EXPECT_CONTAINS(damage_of(newest), std::string("lists '") + name + "'");
+      EXPECT_THROW((void)read_snapshot(newest), Error) << name;
+    }
+    const Told message = resume(run);
+    EXPECT_CONTAINS(message.warnings, "going back to step-000006") << name;
+    EXPECT_EQ(message.error, "") << name;
+  }
+  EXPECT_EQ(test::message_of([&] { (void)mark_of("/dev/zero"); }), "/dev/zero: is a device, not a file");
+}
+
+// A link may lead to anything of the user's, who received the run from somebody.
+TEST_F(Faults, ALinkWithinARunIsRefusedAndWhatItLeadsToStays) {
+  const fs::path documents = folder_ / "documents", letter = documents / "letter";
+  fs::create_directory(documents);
+  std::ofstream(letter) << "Dear reader";
+  for (const char* name : {"best", "checkpoints", "best-checkpoints", "checkpoints/step-000012",
+                           "checkpoints/step-000009", "best-checkpoints/step-000012", "config.toml", "data.json",
+                           "metrics.jsonl", "environment.jsonl", "result.json", "plumb.json"}) {
+    for (const bool dangles : {false, true}) {
+      const fs::path run = copy_of_stopped(), place = run / name;
+      const bool is_file = fs::path(name).has_extension();
+      const fs::path original = folder_ / "original";
+      fs::remove_all(original);
+      if (fs::exists(place)) fs::rename(place, original);  // what it leads to may even be a part of the run
+      const fs::path target = dangles                ? documents / "none"
+                              : fs::exists(original) ? original
+                              : is_file              ? letter
+                                                     : documents;
+      const auto contents = [&] {
+        return fs::is_directory(target) ? test::contents_of_run(target)
+                                        : std::map<std::string, std::string>{{"", dangles ? "" : read_file(target)}};
+      };
+      const auto before = contents();
+      fs::create_symlink(target, place);
+      const Told message = resume(run);
+      EXPECT_NE(message.error, "") << name;
+      EXPECT_TRUE(fs::is_symlink(place)) << name;
+      EXPECT_EQ(contents(), before) << name;
+      EXPECT_EQ(fs::exists(target), !dangles) << name;
+      if (name != std::string("plumb.json")) {
+        EXPECT_CONTAINS(message.error, place.string() + ": is a symbolic link");
+      }
+    }
+  }
+}
+
 // A limit on file sizes simulates a full disk: writing fails in the middle of a file.
 TEST_F(Faults, AFullDiskLeavesTheLastGoodCheckpoint) {
   const fs::path run = folder_ / "full";
@@ -246,7 +309,7 @@ TEST_F(Faults, AFullDiskLeavesTheLastGoodCheckpoint) {
   const std::string message = test::message_of([&] { run_training(config_, run, hooks); });
   ::setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, handler);
-  EXPECT_CONTAINS(message, "writing failed");
+  EXPECT_CONTAINS(message, "writing failed: File too large");
   EXPECT_CONTAINS(message, "the last good checkpoint is " + (run / "checkpoints" / "step-000003").string());
   EXPECT_EQ(resume(run).all(), "");
   EXPECT_TRUE(end_of(run) == end_of(whole_));
@@ -254,7 +317,7 @@ TEST_F(Faults, AFullDiskLeavesTheLastGoodCheckpoint) {
 
 TEST_F(Faults, AKillBeforeTheFirstFileLeavesADirectoryThatIsUsedAgain) {
   fs::create_directories(folder_ / "new");
-  std::ofstream(folder_ / "new" / "plumb.json.tmp-123") << "{\"sche";
+  std::ofstream(folder_ / "new" / "plumb.json.plumb-tmp-0123456789abcdef") << "{\"sche";
   EXPECT_EQ(resume(folder_ / "new").all(), "");
   EXPECT_TRUE(end_of(folder_ / "new") == end_of(whole_));
 }

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "plumb/base/error.h"
+#include "plumb/base/progress.h"
 #include "plumb/base/random.h"
 #include "plumb/data/prepare_labels.h"
 #include "plumb/io/safetensors.h"
@@ -36,12 +37,12 @@ class Finetuning : public ::testing::Test {
   }
 
   /// Prepares data whose label is the subject of the sentence; trains a new tokenizer if `from` is empty.
-  void prepare(const fs::path& out, const fs::path& from) const {
+  void prepare(const fs::path& out, const fs::path& from, const std::string& label = "cat") const {
     const fs::path file = folder_ / "labels.tsv";
     std::ofstream lines(file);
     for (int i = 0; i < 80; ++i) {
       const bool cat = i % 2 == 0;
-      lines << (cat ? "cat" : "dog") << "\tthe " << (i % 3 == 0 ? "big " : "small ") << (cat ? "cat" : "dog")
+      lines << (cat ? label : "dog") << "\tthe " << (i % 3 == 0 ? "big " : "small ") << (cat ? "cat" : "dog")
             << " sees a " << (cat ? "dog" : "cat") << '\n';
     }
     lines.close();
@@ -120,6 +121,52 @@ TEST_F(Finetuning, BeginsWithThePretrainedBodyAndAFreshHead) {
     }
     EXPECT_EQ(load_run_config(out).initial_weights, latest_checkpoint(from).string());
   }
+}
+
+TEST_F(Finetuning, AClassifierOfTheSameLabelsKeepsItsHead) {
+  for (const std::string pooler : {"false", "true"}) {
+    const std::string still = "learning_rate = 0\nseed = 7\nsteps = 1\n", kind = "pooler = " + pooler + "\n";
+    const fs::path first = folder_ / ("first-" + pooler);
+    run_training(requested("learning_rate = 0.01\nsteps = 5\n[model]\n" + kind, pretrained("encoder")), first);
+    const NamedTensors before = weights_of(first);
+    const auto said = [&](const RunConfig& run, const fs::path& out) {
+      set_verbosity(Verbosity::normal);
+      ::testing::internal::CaptureStderr();
+      run_training(run, out);
+      set_verbosity(Verbosity::quiet);
+      return ::testing::internal::GetCapturedStderr();
+    };
+    const fs::path same = folder_ / ("same-" + pooler), other = folder_ / ("other-" + pooler);
+    EXPECT_CONTAINS(said(requested(still, first), same), "the output layer is that of " + first.string());
+    EXPECT_EQ(changed(before, weights_of(same)), std::set<std::string>());
+    EXPECT_EQ(weights_of(same).size(), before.size());
+    // Also with new adapters, and if the configuration is made otherwise.
+    run_training(requested(still + "[finetune.lora]\nrank = 2\n", first), folder_ / ("lora-" + pooler));
+    EXPECT_EQ(changed(before, weights_of(folder_ / ("lora-" + pooler))), std::set<std::string>());
+    // Other labels, or another place from which they are read, need another one.
+    prepare(folder_ / "tigers", folder_ / "text", "tiger");
+    const RunConfig tigers = finetuning_run(Config::from_string("[train]\nbatch_tokens = 100\n" + still, "test"),
+                                            first.string(), (folder_ / "tigers").string());
+    EXPECT_CONTAINS(said(tigers, other), "the output layer is new, not that of " + first.string());
+    EXPECT_TRUE(changed(before, weights_of(other)).contains("output.weight"));
+    EXPECT_CONTAINS(
+        said(requested(still + "[model]\npooling = \"mean\"\npooler = false\n", first), folder_ / ("mean-" + pooler)),
+        "the output layer is new");
+  }
+}
+
+TEST_F(Finetuning, WeightsOtherThanTheCheckpointListsAreRefused) {
+  const fs::path from = pretrained("encoder"), file = latest_checkpoint(from) / "model.safetensors";
+  NamedTensors edited = load_safetensors(file);
+  edited.front().second = edited.front().second + 1;
+  save_safetensors(file, edited);  // with the checksum of each tensor
+  const auto begin = [&] { run_training(requested("steps = 1\n", from), folder_ / "run"); };
+  const Error error = test::expect_error(begin, "model.safetensors has changed: its checksum is wrong");
+  EXPECT_CONTAINS(std::string(error.what()), latest_checkpoint(from).string());
+  EXPECT_CONTAINS(error.hint(), "remove state.json");
+  EXPECT_FALSE(fs::exists(folder_ / "run"));
+  fs::remove(latest_checkpoint(from) / "state.json");
+  begin();
 }
 
 TEST_F(Finetuning, GoesOnWhenThePretrainedModelHasMoved) {

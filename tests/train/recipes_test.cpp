@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/model/kind.h"
 #include "plumb/model/model.h"
 #include "plumb/ops/device.h"

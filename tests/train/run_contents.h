@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string>
 
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/json.h"
 
 namespace plumb::test {

@@ -2,15 +2,21 @@
 #include "plumb/run/run_summary.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cmath>
 #include <fstream>
+#include <numbers>
+#include <thread>
 
 #include "copy_task.h"
 #include "plumb/base/error.h"
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
+#include "plumb/base/progress.h"
 #include "plumb/base/text.h"
 #include "plumb/report/seed_table.h"
 #include "plumb/run/directory.h"
@@ -139,7 +145,6 @@ TEST_F(RunSummaries, ListsDamagedRunsAsWhatTheyAre) {
 }
 
 TEST_F(RunSummaries, SeesWhoIsTraining) {
-  if (!fs::exists("/proc/locks")) GTEST_SKIP() << "no table of locks";
   const fs::path run = copy("busy");
   EXPECT_FALSE(is_being_trained(run));
   const int descriptor = ::open(run.c_str(), O_RDONLY | O_DIRECTORY);
@@ -149,6 +154,85 @@ TEST_F(RunSummaries, SeesWhoIsTraining) {
   EXPECT_EQ(summarize_run(run).step, 20);
   ::close(descriptor);
   EXPECT_EQ(summarize_run(run).outcome, "finished");
+  // Another program may keep a lock in the directory, of either kind.
+  std::ofstream(run / "my.lock") << "";
+  for (const bool by_flock : {true, false}) {
+    EXPECT_FALSE(is_being_trained(run));
+    const Descriptor file(::open((run / "my.lock").c_str(), O_RDWR));
+    struct flock lock {};
+    lock.l_type = F_WRLCK;
+    ASSERT_EQ(by_flock ? ::flock(file.get(), LOCK_EX) : ::fcntl(file.get(), F_OFD_SETLK, &lock), 0);
+    EXPECT_TRUE(is_being_trained(run)) << by_flock;
+  }
+}
+
+TEST_F(RunSummaries, AskingWhoIsTrainingKeepsNobodyFromIt) {
+  const fs::path run = copy("asked");
+  std::atomic<bool> done = false;
+  std::thread asking([&] {
+    while (!done) (void)is_being_trained(run);
+  });
+  for (int i = 0; i < 300; ++i) EXPECT_NO_THROW(OpenRun(run).place());
+  done = true;
+  asking.join();
+}
+
+TEST_F(RunSummaries, TellOfDamageWithinTheHistoryAndReadWhatFollows) {
+  const std::string history = read_file(runs() / "a" / "metrics.jsonl");
+  std::string damaged = history;
+  const size_t third = damaged.find('\n', damaged.find('\n') + 1) + 1;  // after the heading and the first point
+  std::fill_n(damaged.begin() + static_cast<std::ptrdiff_t>(third), 50, '\xB1');
+  write(copy("damaged") / "metrics.jsonl", damaged);
+  const RunSummary whole = summarize_run(runs() / "a"), run = summarize_run(own_ / "damaged");
+  EXPECT_CONTAINS(run.trouble, "metrics.jsonl: line 3: is no JSON object");
+  EXPECT_EQ(run.history.size(), whole.history.size());  // from result.json
+  EXPECT_EQ(run.outcome, "finished");
+  fs::remove(own_ / "damaged" / "result.json");
+  const RunSummary alone = summarize_run(own_ / "damaged");
+  EXPECT_CONTAINS(alone.trouble, "metrics.jsonl: line 3: is no JSON object");
+  EXPECT_EQ(alone.history.size(), whole.history.size() - 1);
+  EXPECT_EQ(alone.best_valid_nll, whole.best_valid_nll);
+  EXPECT_EQ(alone.outcome, "finished");  // the last line says so
+  const std::string text = run_table_text({alone});
+  EXPECT_CONTAINS(text, "line 3");
+}
+
+// A cosine falls more slowly in a run that was planned to be longer.
+TEST_F(RunSummaries, TellALongerRunFromOneThatWasPlannedSo) {
+  RunConfig config = test::copy_run(*folder_ / "data");
+  config.train.score_every = -1;
+  config.train.schedule = "constant * linear_warmup * cosine_decay";
+  config.train.learning_rate = 0.01;  // reached at step 5
+  RunConfig longer = config;
+  longer.train.steps = 40;
+  const auto rate = [](int64_t step, double steps) {
+    return 0.01 * (1 + std::cos(std::numbers::pi * static_cast<double>(step - 5) / (steps - 5))) / 2;
+  };
+  run_training(longer, own_ / "planned");
+  run_training(config, own_ / "finished");
+  run_training(config, own_ / "stopped", test::stop_after(13));
+  for (const auto& [name, step] : {std::pair{"finished", 20}, {"stopped", 13}}) {
+    set_verbosity(Verbosity::normal);
+    ::testing::internal::CaptureStderr();
+    run_training(longer, own_ / name);
+    const std::string said = ::testing::internal::GetCapturedStderr();
+    set_verbosity(Verbosity::quiet);
+    EXPECT_CONTAINS(said, fmt::format("the learning rate at step {} is {:.3g}; it was {:.3g} at step {}", step + 1,
+                                      rate(step + 1, 40), rate(step, 20), step));
+    EXPECT_EQ(summarize_run(own_ / name).setting("plan.changes"), fmt::format("[\"20 steps until step {}\"]", step));
+  }
+  const std::vector<RunSummary> all = read_runs({own_.path().string()});
+  EXPECT_EQ(differing_keys(all), std::vector<std::string>{"plan.changes"});
+  EXPECT_CONTAINS(run_table_text(all), "20 steps until step 13");
+  EXPECT_EQ(run_training(longer, own_ / "finished").steps, 40);  // the record is no other configuration
+  // A run of another name that begins with such a configuration has no such past.
+  run_training(load_run_config(own_ / "finished"), own_ / "new");
+  EXPECT_EQ(summarize_run(own_ / "new").setting("plan.changes"), "");
+  // A schedule that knows no end stays the same.
+  config.train.schedule = longer.train.schedule = "constant * linear_warmup * rsqrt_decay";
+  run_training(config, own_ / "endless");
+  run_training(longer, own_ / "endless");
+  EXPECT_EQ(summarize_run(own_ / "endless").setting("plan.changes"), "");
 }
 
 // By hand: 100 tokens at 50/s take 2 s, and 300 more at 100/s make it 5 s.

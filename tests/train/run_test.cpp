@@ -1,4 +1,5 @@
 // The run directory: its contents, and that an interrupted run ends like an uninterrupted one.
+#include "plumb/base/input.h"
 #include "plumb/run/directory.h"
 #include "plumb/train/run_training.h"
 
@@ -140,11 +141,13 @@ TEST_F(Run, GoesOnAfterAKill) {
   EXPECT_EQ(latest_checkpoint(out), out / "checkpoints" / "step-000007");
   // A line and a checkpoint that were only partly written.
   std::ofstream(out / "metrics.jsonl", std::ios::app) << R"({"step":13,"lo)";
-  fs::create_directories(out / "checkpoints" / "step-000014.tmp-1");
+  const fs::path unfinished = out / "checkpoints" / "step-000014.plumb-tmp-0123456789abcdef";
+  fs::create_directories(unfinished);
+  std::ofstream(unfinished / ".plumb-unfinished") << "";
   const TrainResult resumed = run_training(run_, out);
   expect_equal_history(resumed.history, whole.history);
   expect_equal_history(read_metrics(out / "metrics.jsonl"), whole.history);
-  EXPECT_FALSE(fs::exists(out / "checkpoints" / "step-000014.tmp-1"));
+  EXPECT_FALSE(fs::exists(unfinished));
   expect_equal_tensors(folder_ / "whole/checkpoints/step-000020/model.safetensors",
                        out / "checkpoints/step-000020/model.safetensors");
 }

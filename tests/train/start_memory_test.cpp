@@ -11,6 +11,7 @@
 
 #include "copy_task.h"
 #include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/run/checkpoints.h"
 #include "plumb/run/directory.h"
 #include "support/port.h"

@@ -11,7 +11,7 @@
 #include "disturbed_task.h"
 #include "plumb/analysis/watch/critical_rate.h"
 #include "plumb/base/error.h"
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/model/awd_lstm.h"
 #include "plumb/run/checkpoints.h"
 #include "plumb/run/directory.h"

@@ -9,7 +9,7 @@
 
 #include "copy_task.h"
 #include "disturbed_task.h"
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/json_fields.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
@@ -344,7 +344,7 @@ TEST_P(ResumedTrouble, IsThatOfAnUninterruptedRun) {
     return found;
   };
   EXPECT_EQ(lines(out), lines(folder_ / "whole"));
-  EXPECT_EQ(read_trouble_records(out / "metrics.jsonl").size(), whole.troubles.size());
+  EXPECT_EQ(read_records(out / "metrics.jsonl").troubles.size(), whole.troubles.size());
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, ResumedTrouble, ::testing::Values("skip", "rollback"));

@@ -10,7 +10,7 @@
 #include "plumb/analysis/watch/curvature.h"
 #include "plumb/analysis/watch/updates.h"
 #include "plumb/base/error.h"
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/json_fields.h"
 #include "plumb/io/safetensors.h"
 #include "plumb/run/directory.h"
@@ -79,7 +79,7 @@ TEST_F(Watched, BeforeTrainingAfterTheFirstStepAndEveryN) {
   const std::vector<int64_t> expected = {0, 1, 4, 8, 12, 16, 20};
   EXPECT_EQ(seen, expected);
   EXPECT_EQ(steps_of(result.watched), expected);
-  EXPECT_EQ(steps_of(read_watch_records(folder_ / "run" / "metrics.jsonl")), expected);
+  EXPECT_EQ(steps_of(read_records(folder_ / "run" / "metrics.jsonl").watched), expected);
   for (const WatchRecord& record : result.watched) {
     for (const std::string& name : run_.watch.what) {
       const auto found = record.watches.find(name);
@@ -158,11 +158,11 @@ TEST_F(Watched, AResumedRunMeasuresTheSame) {
     if (record.step == 12) throw Kill();
   };
   EXPECT_THROW(run_training(run_, out, hooks), Kill);
-  EXPECT_EQ(steps_of(read_watch_records(out / "metrics.jsonl")).back(), 12);
+  EXPECT_EQ(steps_of(read_records(out / "metrics.jsonl").watched).back(), 12);
   EXPECT_EQ(latest_checkpoint(out).filename(), "step-000008");
   const TrainResult resumed = run_training(run_, out);
   EXPECT_EQ(timeless(resumed.watched), timeless(whole.watched));
-  EXPECT_EQ(timeless(read_watch_records(out / "metrics.jsonl")), timeless(whole.watched));
+  EXPECT_EQ(timeless(read_records(out / "metrics.jsonl").watched), timeless(whole.watched));
   expect_same_tensors(latest_checkpoint(folder_ / "whole") / "watch.safetensors",
                       latest_checkpoint(out) / "watch.safetensors");
   // The lines are in the same order.
@@ -187,7 +187,7 @@ TEST_F(Watched, ARunThatGoesOnFromItsBeginningMeasuresThatOnce) {
   EXPECT_THROW(run_training(run_, out, hooks), Kill);
   EXPECT_EQ(latest_checkpoint(out).filename(), "step-000000");
   EXPECT_EQ(timeless(run_training(run_, out).watched), timeless(whole.watched));
-  EXPECT_EQ(timeless(read_watch_records(out / "metrics.jsonl")), timeless(whole.watched));
+  EXPECT_EQ(timeless(read_records(out / "metrics.jsonl").watched), timeless(whole.watched));
 }
 
 TEST_F(Watched, AResumedRunMayBeWatchedOtherwise) {
@@ -234,7 +234,7 @@ TEST_F(Watched, AMeasurementThatFailsIsRecordedAndTheRunGoesOn) {
   run_.watch.what = {"failing"};
   const TrainResult result = run_training(run_, folder_ / "run");
   EXPECT_EQ(result.outcome, RunOutcome::finished);
-  const std::vector<WatchRecord> read = read_watch_records(folder_ / "run" / "metrics.jsonl");
+  const std::vector<WatchRecord> read = read_records(folder_ / "run" / "metrics.jsonl").watched;
   for (const std::vector<WatchRecord>& records : {result.watched, read}) {
     ASSERT_EQ(records.size(), 7U);
     EXPECT_EQ(records[1].watches.at("failing").error, "overflow");

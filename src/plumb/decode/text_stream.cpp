@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
 
 namespace plumb {
 namespace {

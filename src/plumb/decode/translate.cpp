@@ -81,19 +81,13 @@ std::vector<std::vector<int32_t>> translate(Translates& model, const std::vector
                                             const DecodeOptions& options, const TranslateProgress& progress) {
   validate(options);
   std::vector<std::vector<int32_t>> sources = sources_in;
+  const int64_t limit = std::min(options.longest_source, model.longest_source() - 1);  // besides EOS
   for (size_t i = 0; i < sources.size(); ++i) {
     const size_t length = sources[i].size();
-    const auto limit = static_cast<size_t>(options.longest_source);
-    if (length > limit) {
-      say(fmt::format("sentence {} has {} tokens; only the first {} are translated", i + 1,
-                      with_thousands(static_cast<int64_t>(length)), with_thousands(options.longest_source)));
-      sources[i].resize(limit);
-    }
-    if (static_cast<int64_t>(sources[i].size()) >= model.longest_source()) {
-      throw Error(fmt::format("sentence {} has {} tokens including EOS, but the model has {} positions", i + 1,
-                              sources[i].size() + 1, model.longest_source()),
-                  "remove or split it");
-    }
+    if (static_cast<int64_t>(length) <= limit) continue;
+    warn(fmt::format("sentence {} has {} tokens; only the first {} are translated", i + 1,
+                     with_thousands(static_cast<int64_t>(length)), with_thousands(limit)));
+    sources[i].resize(static_cast<size_t>(limit));
   }
   // Each thread works on its own batch, so that none waits within a step. A single batch is parallelized within its
   // operations.

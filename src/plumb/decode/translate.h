@@ -20,8 +20,8 @@ using TranslateProgress = std::function<void(int64_t sentences, int64_t tokens)>
 Translates& translator_of(Model& model);
 
 /// The translations of sentences, all ids without special tokens, in the given order; empty ones stay empty. A source
-/// longer than options.longest_source is truncated, with a message. Throws for the same reasons as beam_search; a
-/// sentence too long for the model is reported by number before any work.
+/// longer than options.longest_source, or than the model can read, is truncated, with a warning that has its number.
+/// Throws if the model's scores are not finite.
 std::vector<std::vector<int32_t>> translate(Translates& model, const std::vector<std::vector<int32_t>>& sources,
                                             const DecodeOptions& options, const TranslateProgress& progress = {});
 

@@ -103,13 +103,16 @@ void average_checkpoints(const fs::path& run, const std::vector<fs::path>& check
   result.steps = *std::max_element(steps.begin(), steps.end());
   Json document = result.to_json();
   document["averaged"] = steps;
-  write_directory_atomic(out, [&](const fs::path& directory) {
-    claim_output_directory(directory, "run");
-    write_file_atomic(directory / "config.toml", to_toml(config));
-    save_safetensors(directory / "model.safetensors", named_values(model->parameters()));
-    write_json(directory / "result.json", document);
-    copy_recorded_data(run, directory);
-  });
+  write_directory_atomic(
+      out, "run",
+      [&](const fs::path& directory) {
+        claim_output_directory(directory, "run");
+        write_file_atomic(directory / "config.toml", to_toml(config));
+        save_safetensors(directory / "model.safetensors", named_values(model->parameters()));
+        write_json(directory / "result.json", document);
+        copy_recorded_data(run, directory);
+      },
+      Links::followed);
 }
 
 }  // namespace plumb

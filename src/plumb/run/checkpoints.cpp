@@ -1,9 +1,9 @@
 #include "plumb/run/checkpoints.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "plumb/base/contains.h"
 #include "plumb/base/error.h"
@@ -32,24 +32,18 @@ std::map<int64_t, fs::path> steps_in(const fs::path& directory) {
   return found;
 }
 
-/// Removes a directory; a kill leaves it intact or under a temporary name, which `clear_unfinished` removes.
-void remove_directory(const fs::path& path) {
-  const fs::path doomed = path.string() + fmt::format(".tmp-{}", ::getpid());
-  fs::rename(path, doomed);
-  fs::remove_all(doomed);
-}
+/// Where something really is, for messages: a run may be reached by way of an open descriptor.
+std::string real_path(const fs::path& path) { return fs::weakly_canonical(path).string(); }
 
-/// Throws Error if a file listed in state.json is missing or has changed.
-void check_files(const fs::path& checkpoint, const Json& files) {
-  for (const auto& [name, json] : files.items()) {
-    const fs::path file = checkpoint / name;
-    const auto written = from_described_json<FileMark>(json);
-    if (!fs::exists(file)) throw Error(fmt::format("{} is missing", name));
-    const FileMark found = mark_of(file);
-    if (found.bytes != written.bytes)
-      throw Error(fmt::format("{} has {} bytes instead of {}", name, found.bytes, written.bytes));
-    if (found != written) throw Error(fmt::format("{} has changed: its checksum is wrong", name));
-  }
+/// Throws Error if a file of a checkpoint is missing or not as state.json says.
+void check_file(const fs::path& checkpoint, const std::string& name, const FileMark& written) {
+  const fs::path file = checkpoint / name;
+  if (!fs::exists(file)) throw Error(fmt::format("{} is missing", name));
+  if (!fs::is_regular_file(fs::symlink_status(file))) throw Error(fmt::format("{} is no regular file", name));
+  const FileMark found = mark_of(file);
+  if (found.bytes != written.bytes)
+    throw Error(fmt::format("{} has {} bytes instead of {}", name, found.bytes, written.bytes));
+  if (found != written) throw Error(fmt::format("{} has changed: its checksum is wrong", name));
 }
 
 std::optional<FileMark> metrics_of(const fs::path& checkpoint) {
@@ -60,7 +54,7 @@ std::optional<FileMark> metrics_of(const fs::path& checkpoint) {
 /// Renames an unusable checkpoint, so that it is not mistaken for a usable one.
 void set_aside(const fs::path& checkpoint) {
   const fs::path aside = checkpoint.string() + std::string(kSetAside);
-  if (fs::exists(aside)) remove_directory(aside);
+  if (fs::exists(aside)) remove_directory_atomic(aside);
   fs::rename(checkpoint, aside);
 }
 
@@ -68,7 +62,7 @@ void set_aside(const fs::path& checkpoint) {
 void write_complete(const fs::path& run, const fs::path& name, const Snapshot& snapshot,
                     const std::optional<FileMark>& metrics) {
   try {
-    write_directory_atomic(run / name,
+    write_directory_atomic(run / name, "checkpoint",
                            [&](const fs::path& directory) { write_snapshot(snapshot, directory, metrics); });
   } catch (const std::exception& error) {
     const auto* ours = dynamic_cast<const Error*>(&error);
@@ -84,7 +78,13 @@ void write_complete(const fs::path& run, const fs::path& name, const Snapshot& s
 fs::path copy_to_best(const fs::path& run, int64_t step) {
   for (const fs::path& kept : {run / "checkpoints" / name_of(step), run / "best-checkpoints" / name_of(step)}) {
     if (!fs::exists(kept) || !damage_of(kept).empty()) continue;
-    write_directory_atomic(run / "best", [&](const fs::path& copy) { fs::copy(kept, copy); });
+    write_directory_atomic(run / "best", "checkpoint", [&](const fs::path& copy) {
+      for (const auto& entry : fs::directory_iterator(kept)) {
+        if (!fs::is_regular_file(entry.symlink_status())) continue;
+        std::ifstream from(entry.path(), std::ios::binary);
+        write_file_atomic(copy / entry.path().filename(), [&from](std::ostream& to) { to << from.rdbuf(); });  // synced
+      }
+    });
     return kept;
   }
   return {};
@@ -102,10 +102,11 @@ std::optional<int64_t> step_of(const fs::path& checkpoint) {
 std::map<int64_t, fs::path> checkpoints_of(const fs::path& run) { return steps_in(run / "checkpoints"); }
 std::map<int64_t, fs::path> best_checkpoints_of(const fs::path& run) { return steps_in(run / "best-checkpoints"); }
 
-std::string damage_of(const fs::path& checkpoint) {
+std::string damage_of(const fs::path& checkpoint, const std::string& only) {
   try {
     (void)metrics_of(checkpoint);
-    check_files(checkpoint, read_sealed(checkpoint / "state.json").at("files"));
+    for (const auto& [name, mark] : files_of(read_sealed(checkpoint / "state.json")))
+      if (only.empty() || name == only) check_file(checkpoint, name, mark);
     return {};
   } catch (const std::exception& error) {  // a damaged file may contain anything
     return error.what();
@@ -133,10 +134,10 @@ std::optional<ResumePoint> find_resume_point(const fs::path& run) {
       unusable.push_back(checkpoint);
       continue;
     }
-    if (!has_history) warn(fmt::format("{}: is missing; the run continues without its history", history.string()));
+    if (!has_history) warn(fmt::format("{}: is missing; the run continues without its history", real_path(history)));
     for (const fs::path& path : unusable) set_aside(path);
     for (const std::string& line : troubles)
-      warn(fmt::format("{}: checkpoint {}; going back to {}", run.string(), line, checkpoint.filename().string()));
+      warn(fmt::format("{}: checkpoint {}; going back to {}", real_path(run), line, checkpoint.filename().string()));
     return ResumePoint{checkpoint, metrics};
   }
   if (all.empty()) return {};
@@ -151,7 +152,7 @@ void write_checkpoint(const fs::path& run, const Snapshot& snapshot, const FileM
 
 void remove_later_checkpoints(const fs::path& run, int64_t step) {
   for (const auto& [number, path] : checkpoints_of(run)) {
-    if (number > step) remove_directory(path);
+    if (number > step) remove_directory_atomic(path);
   }
 }
 
@@ -164,9 +165,9 @@ void remove_old_checkpoints(const fs::path& run, int64_t step, const Retention& 
   }
   // At least the newest of these stays.
   for (size_t i = static_cast<size_t>(std::max<int64_t>(retention.last, 1)); i < passing.size(); ++i)
-    remove_directory(passing[i]);
+    remove_directory_atomic(passing[i]);
   for (const auto& [number, path] : best_checkpoints_of(run)) {
-    if (!contains(retention.best, number)) remove_directory(path);
+    if (!contains(retention.best, number)) remove_directory_atomic(path);
   }
   if (!fs::is_directory(run / "checkpoints")) return;
   std::vector<fs::path> passed;
@@ -176,24 +177,24 @@ void remove_old_checkpoints(const fs::path& run, int64_t step, const Retention& 
     const std::optional<int64_t> number = step_of(name.substr(0, name.size() - kSetAside.size()));
     if (number && *number <= step) passed.push_back(entry.path());
   }
-  for (const fs::path& path : passed) remove_directory(path);
+  for (const fs::path& path : passed) remove_directory_atomic(path);
 }
 
 void check_best(const fs::path& run, int64_t step, const std::vector<int64_t>& list) {
   for (const int64_t each : list) {
     const fs::path kept = run / "best-checkpoints" / name_of(each);
     const std::string damage = damage_of(kept);
-    if (!damage.empty()) warn(fmt::format("{}: {}", kept.string(), damage));
+    if (!damage.empty()) warn(fmt::format("{}: {}", real_path(kept), damage));
   }
   if (step == 0) return;
   const fs::path best = run / "best";
   const std::string damage = fs::exists(best) ? damage_of(best) : "is missing";
   if (damage.empty()) return;
   if (const fs::path kept = copy_to_best(run, step); !kept.empty()) {
-    warn(fmt::format("{}: {}; restored from {}", best.string(), damage, kept.string()));
+    warn(fmt::format("{}: {}; restored from {}", real_path(best), damage, real_path(kept)));
     return;
   }
-  warn(fmt::format("{}: {}; step {} was the best so far", best.string(), damage, step));
+  warn(fmt::format("{}: {}; step {} was the best so far", real_path(best), damage, step));
 }
 
 void return_best(const fs::path& run, int64_t step, int64_t best_step) {
@@ -201,10 +202,10 @@ void return_best(const fs::path& run, int64_t step, int64_t best_step) {
   if (!fs::exists(best) || !damage_of(best).empty()) return;  // reported by check_best
   const auto found = count_of(read_sealed(best / "state.json").at("step"));
   if (found <= step) return;
-  if (best_step == 0) return remove_directory(best);
+  if (best_step == 0) return remove_directory_atomic(best);
   if (copy_to_best(run, best_step).empty())
     warn(fmt::format("{}: is from step {}, which was undone; the best of the remaining steps, {}, was not kept",
-                     best.string(), found, best_step));
+                     real_path(best), found, best_step));
 }
 
 void write_best(const fs::path& run, const Snapshot& snapshot) { write_complete(run, "best", snapshot, {}); }

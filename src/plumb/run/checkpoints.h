@@ -21,9 +21,9 @@ std::optional<int64_t> step_of(const std::filesystem::path& checkpoint);
 std::map<int64_t, std::filesystem::path> checkpoints_of(const std::filesystem::path& run);
 std::map<int64_t, std::filesystem::path> best_checkpoints_of(const std::filesystem::path& run);
 
-/// Describes the damage to a checkpoint: a file that is missing or has the wrong size or checksum. Empty if the
-/// checkpoint is intact.
-std::string damage_of(const std::filesystem::path& checkpoint);
+/// Describes the damage to a checkpoint: a file that is missing or has the wrong size or checksum; or the damage to
+/// state.json and one of its files. Empty if there is none.
+std::string damage_of(const std::filesystem::path& checkpoint, const std::string& only = {});
 
 /// Where a run resumes.
 struct ResumePoint {

@@ -23,7 +23,13 @@ void describe(Fields& field, DataSection& data) {
 void describe(Fields& field, InitialSection& initial) {
   field("weights", initial.weights,
         "a run (its latest checkpoint), or a checkpoint in one, of a model with the same layers; a classifier begins "
-        "with a fresh output layer and pooler; empty: none");
+        "with a fresh output layer and pooler, unless that one has the same labels; empty: none");
+}
+
+void describe(Fields& field, PlanSection& plan) {
+  field("changes", plan.changes,
+        "written by `plumb train`: when the run became longer, and from which length, if its earlier steps had other "
+        "learning rates than those of a run of its present length");
 }
 
 void describe(Fields& field, CorpusWeight& corpus) {
@@ -223,7 +229,7 @@ Schedule make_schedule(const TrainConfig& config, int64_t d_model) {
 }
 
 RunConfig read_run_config(const Config& config, RunConfig defaults, const std::vector<std::string>& further) {
-  std::vector<std::string> sections = {"model", "train", "task", "watch", "data", "initial"};
+  std::vector<std::string> sections = {"model", "train", "task", "watch", "data", "initial", "plan"};
   sections.insert(sections.end(), further.begin(), further.end());
   config.allow_only(sections);
   RunConfig run = std::move(defaults);
@@ -237,6 +243,9 @@ RunConfig read_run_config(const Config& config, RunConfig defaults, const std::v
   InitialSection initial{run.initial_weights};
   config.read("initial", initial);
   run.initial_weights = initial.weights;
+  PlanSection plan{run.plan_changes};
+  config.read("plan", plan);
+  run.plan_changes = plan.changes;
   return run;
 }
 
@@ -249,6 +258,7 @@ std::string to_toml(const RunConfig& config) {
       .section("watch", config.watch)
       .section("data", DataSection{config.data});
   if (!config.initial_weights.empty()) writer.section("initial", InitialSection{config.initial_weights});
+  if (!config.plan_changes.empty()) writer.section("plan", PlanSection{config.plan_changes});
   return writer.text();
 }
 

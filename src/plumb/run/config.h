@@ -112,6 +112,12 @@ struct InitialSection {
 };
 void describe(Fields& field, InitialSection& initial);
 
+/// [plan]
+struct PlanSection {
+  std::vector<std::string> changes;
+};
+void describe(Fields& field, PlanSection& plan);
+
 /// Everything that determines a run, and what to measure along the way.
 struct RunConfig {
   ModelConfig model;
@@ -121,10 +127,13 @@ struct RunConfig {
   WatchConfig watch;  // does not affect the run
   /// [initial] weights: the run or checkpoint to initialize from (run/initial_weights.h); empty: random weights.
   std::string initial_weights;
+  /// [plan] changes: of a run that became longer, when its earlier steps had other learning rates than one of this
+  /// length would have had: "at step 200: 200 to 400 steps". So it is told from such a run wherever runs are compared.
+  std::vector<std::string> plan_changes;
 };
 
-/// Reads [model], [train], [task], [watch], [data] and [initial]; absent keys keep the values of `defaults`. Sections
-/// named in `further` are allowed but not read. Throws Error on other sections and on unknown keys.
+/// Reads [model], [train], [task], [watch], [data], [initial] and [plan]; absent keys keep the values of `defaults`.
+/// Sections named in `further` are allowed but not read. Throws Error on other sections and on unknown keys.
 RunConfig read_run_config(const Config& config, RunConfig defaults = {}, const std::vector<std::string>& further = {});
 
 /// The complete configuration as TOML.

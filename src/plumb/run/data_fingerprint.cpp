@@ -8,6 +8,7 @@
 #include "plumb/base/crc32.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/json_fields.h"
 #include "plumb/run/foreign_models.h"
 #include "plumb/run/seal.h"

@@ -1,6 +1,7 @@
 #include "plumb/run/environment.h"
 
 #include <ATen/Parallel.h>
+#include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sys/utsname.h>
@@ -8,11 +9,11 @@
 #include <unistd.h>
 
 #include <ctime>
-#include <fstream>
 #include <thread>
 
+#include "plumb/base/descriptor.h"
 #include "plumb/base/error.h"
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/text.h"
 #include "plumb/base/version.h"
 #include "plumb/ops/device.h"
@@ -69,9 +70,9 @@ void record_environment(const std::filesystem::path& run, int64_t step, int64_t 
   line["processes"] = processes;
   line.update(describe_environment());
   const std::filesystem::path file = run / "environment.jsonl";
-  std::ofstream out(file, std::ios::binary | std::ios::app);
-  out << line.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n' << std::flush;
-  if (!out) throw Error(fmt::format("{}: write failed", file.string()), "is the disk full?");
+  const Descriptor out(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666));
+  if (!out.is_open() || !out.write(line.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n'))
+    throw write_failure(file.string());
 }
 
 }  // namespace plumb

@@ -12,8 +12,10 @@
 #include "plumb/base/text.h"
 #include "plumb/model/kind.h"
 #include "plumb/model/merged_adapters.h"
+#include "plumb/run/checkpoints.h"
 #include "plumb/run/data_fingerprint.h"
 #include "plumb/run/directory.h"
+#include "plumb/run/foreign_models.h"
 #include "plumb/run/vocabulary_rows.h"
 
 namespace plumb {
@@ -82,23 +84,38 @@ bool is_of_head(const std::string& parameter) {
   return parameter.starts_with("output.") || parameter.starts_with("pooler.") || parameter.starts_with("transform");
 }
 
+bool has_labels_of(const fs::path& run, const DataDirectory& data) {
+  return foreign_model_at(run) == nullptr && !data.labels().empty() && recorded_labels(run) == data.labels();
+}
+
 std::string load_initial_weights(Model& model, const fs::path& checkpoint, const DataDirectory& data) {
   const fs::path file = checkpoint / "model.safetensors";
+  if (const std::string damage =
+          fs::exists(checkpoint / "state.json") ? damage_of(checkpoint, "model.safetensors") : "";
+      !damage.empty()) {
+    throw Error(fmt::format("{}: {}", checkpoint.string(), damage),
+                "give another checkpoint; or, if the weights were changed on purpose, remove state.json beside them");
+  }
   NamedTensors tensors = weights_in(checkpoint);
   const fs::path run = locate_run(checkpoint.string()).run;
   tensors = without_adapters(std::move(tensors), run, file);
+  const ModelConfig former = load_run_config(run).model, &own = model.config();
   const bool classifies = model.classifies() != nullptr;
+  const bool takes_head = has_labels_of(run, data) && former.pooling == own.pooling && former.pooler == own.pooler;
   const auto keeps_own = [&](const std::string& name) {
-    return is_of_adapter(name) || (classifies && is_of_head(name));
+    return is_of_adapter(name) || (classifies && !takes_head && is_of_head(name));
   };
   std::erase_if(tensors, [&](const auto& entry) { return keeps_own(entry.first); });
   for (auto& [name, value] : named_values(model.parameters())) {
     if (keeps_own(name)) tensors.emplace_back(name, value.clone());
   }
-  std::string moved;
-  if (!has_vocabulary_of(run, data)) moved = move_to_vocabulary(tensors, model, run, data);
+  std::vector<std::string> notes;
+  if (classifies && former.labels > 0)
+    notes.push_back(
+        fmt::format("the output layer is {} {}", takes_head ? "that of" : "new, not that of", run.string()));
+  if (!has_vocabulary_of(run, data)) notes.push_back(move_to_vocabulary(tensors, model, run, data));
   load_parameters(model.parameters(), tensors, file.string());
-  return moved;
+  return join(notes, "; ");
 }
 
 }  // namespace plumb

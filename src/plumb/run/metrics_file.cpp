@@ -2,34 +2,29 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <limits>
+#include <string_view>
 
 #include "plumb/base/crc32.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/json_fields.h"
-#include "plumb/base/text.h"
 #include "plumb/run/about_file.h"
 
 namespace plumb {
 namespace {
 
-/// The results of `take` for each line with this key, up to a line truncated by a kill.
-template <typename Take>
-auto lines_with(const std::filesystem::path& path, const char* key, const Take& take) {
-  std::vector<decltype(take(Json()))> found;
-  if (!std::filesystem::exists(path)) return found;
-  for (const std::string& line : split(read_file(path), '\n')) {
-    if (line.empty()) continue;
-    const Json json = parse_or_discard(line);
-    if (!json.is_object()) break;
-    if (json.contains(key)) found.push_back(about_file(path.string(), [&] { return take(json); }));
-  }
-  return found;
+/// Adds what a line says to the records. Throws Error if it is not what a run writes.
+void take_line(const Json& json, RunRecords& records) {
+  if (!json.is_object()) throw Error("is no JSON object");
+  if (json.contains("loss")) records.points.push_back(from_described_json<TrainPoint>(json));
+  if (json.contains("watch")) records.watched.push_back(watch_record_from_json(json));
+  if (json.contains("trouble")) records.troubles.push_back(from_described_json<TroubleRecord>(json));
 }
 
 /// The step at which a record is sorted in: a rollback comes right after the lines of the checkpoint it returns to.
@@ -37,16 +32,34 @@ int64_t place_of(const TroubleRecord& record) { return record.to.value_or(record
 
 }  // namespace
 
-std::vector<TrainPoint> read_metrics(const std::filesystem::path& path) {
-  return lines_with(path, "loss", from_described_json<TrainPoint>);
+RunRecords readable_records(const std::filesystem::path& path) {
+  RunRecords records;
+  if (!std::filesystem::exists(path)) return records;
+  const std::string text = read_file(path, kLogFile);
+  int64_t number = 0, damaged = 0;
+  for (size_t begin = 0, end = 0; begin < text.size(); begin = end + 1) {
+    end = std::min(text.find('\n', begin), text.size());
+    const std::string_view line = std::string_view(text).substr(begin, end - begin);
+    ++number;
+    if (line.empty()) continue;
+    const Json json = parse_or_discard(line);
+    const bool ended = json.is_object() && json.contains("outcome") && json["outcome"].is_string();
+    records.outcome = ended ? json["outcome"].get<std::string>() : "";
+    if (end == text.size() && json.is_discarded()) break;  // cut by a kill
+    try {
+      about_file(fmt::format("{}: line {}", path.string(), number), [&] { take_line(json, records); });
+    } catch (const Error& error) {
+      if (damaged++ == 0) records.damage = error.what();
+    }
+  }
+  if (damaged > 1) records.damage += fmt::format(" (and {} more)", damaged - 1);
+  return records;
 }
 
-std::vector<WatchRecord> read_watch_records(const std::filesystem::path& path) {
-  return lines_with(path, "watch", watch_record_from_json);
-}
-
-std::vector<TroubleRecord> read_trouble_records(const std::filesystem::path& path) {
-  return lines_with(path, "trouble", from_described_json<TroubleRecord>);
+RunRecords read_records(const std::filesystem::path& path) {
+  RunRecords records = readable_records(path);
+  if (records.damage.empty()) return records;
+  throw Error(records.damage, "restore the file from a copy; a run can be continued without it");
 }
 
 MetricsFile::MetricsFile(const std::filesystem::path& path, const std::vector<TrainPoint>& history,
@@ -79,24 +92,19 @@ MetricsFile::MetricsFile(const std::filesystem::path& path, const std::vector<Tr
 }
 
 MetricsFile::MetricsFile(const std::filesystem::path& path, const FileMark& kept) : path_(path), mark_(kept) {
-  const std::string content = read_file(path);
+  const std::string content = read_file(path, kLogFile);
   if (content.size() != kept.bytes) write_file_atomic(path, std::string_view(content).substr(0, kept.bytes));
   open();
 }
 
-MetricsFile::~MetricsFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
 void MetricsFile::open() {
-  out_.open(path_, std::ios::binary | std::ios::app);
-  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+  file_ = Descriptor(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
+  if (!file_.is_open()) throw write_failure(path_.string());
 }
 
 void MetricsFile::sync() const {
-  // A file system without fsync is not an error.
-  if (descriptor_ >= 0 && (::fsync(descriptor_) == 0 || errno == EINVAL || errno == ENOTSUP)) return;
-  throw Error(fmt::format("{}: cannot be synced: {}", path_.string(), std::strerror(errno)), "is the disk full?");
+  if (!file_.sync())
+    throw Error(fmt::format("{}: cannot be synced: {}", path_.string(), std::strerror(errno)), "is the disk full?");
 }
 
 void MetricsFile::add(const TrainPoint& point) { write(described_json(point)); }
@@ -114,8 +122,7 @@ void MetricsFile::end(const TrainResult& result) {
 
 void MetricsFile::write(const Json& line) {
   const std::string text = line.dump() + '\n';
-  out_ << text << std::flush;
-  if (!out_) throw Error(fmt::format("{}: write failed", path_.string()), "is the disk full?");
+  if (!file_.write(text)) throw write_failure(path_.string());
   mark_.bytes += text.size();
   mark_.checksum = crc32_of(text, mark_.checksum);
 }

@@ -2,23 +2,33 @@
 #pragma once
 
 #include <filesystem>
-#include <fstream>
+#include <string>
 #include <vector>
 
+#include "plumb/base/descriptor.h"
 #include "plumb/run/point.h"
 #include "plumb/run/seal.h"
 
 namespace plumb {
 
-/// Reads the points of the file, up to a line truncated by a kill; empty if the file does not exist. Throws Error that
-/// names the file on a malformed point.
-std::vector<TrainPoint> read_metrics(const std::filesystem::path& path);
+/// What the file holds, except for a last line that a kill has cut.
+struct RunRecords {
+  std::vector<TrainPoint> points;
+  std::vector<WatchRecord> watched;
+  std::vector<TroubleRecord> troubles;
+  std::string outcome;  // in the last line; empty if the run has not ended
+  std::string damage;   // the first line that a run does not write, and what is wrong with it; empty if there is none
+};
 
-/// The same for trouble records.
-std::vector<TroubleRecord> read_trouble_records(const std::filesystem::path& path);
+/// Reads the file; it has no records if it does not exist. Throws Error that names the file and the line on a line that
+/// a run does not write.
+RunRecords read_records(const std::filesystem::path& path);
 
-/// The same for watch records.
-std::vector<WatchRecord> read_watch_records(const std::filesystem::path& path);
+/// The same without such lines, of which `damage` tells.
+RunRecords readable_records(const std::filesystem::path& path);
+
+/// The points of read_records().
+inline std::vector<TrainPoint> read_metrics(const std::filesystem::path& path) { return read_records(path).points; }
 
 class MetricsFile {
  public:
@@ -28,9 +38,6 @@ class MetricsFile {
 
   /// Continues a file whose beginning `kept` is intact: drops the rest, and appends after it.
   MetricsFile(const std::filesystem::path& path, const FileMark& kept);
-  ~MetricsFile();
-  MetricsFile(const MetricsFile&) = delete;
-  MetricsFile& operator=(const MetricsFile&) = delete;
 
   /// Appends a line and flushes it to the operating system. Throws Error if writing fails.
   void add(const TrainPoint& point);
@@ -50,9 +57,8 @@ class MetricsFile {
   void write(const Json& line);
 
   std::filesystem::path path_;
-  std::ofstream out_;
+  Descriptor file_;
   FileMark mark_;
-  int descriptor_ = -1;  // of the same file, for sync()
 };
 
 }  // namespace plumb

@@ -1,16 +1,19 @@
 #include "plumb/run/run_summary.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include "plumb/base/contains.h"
+#include "plumb/base/descriptor.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/text.h"
 #include "plumb/base/toml_text.h"
 #include "plumb/run/about_file.h"
@@ -22,13 +25,12 @@ namespace plumb {
 namespace fs = std::filesystem;
 namespace {
 
-/// Calls `read`, and adds its error to the summary, unless another reader of the same file has reported it.
+/// Calls `read`, and adds its error to the summary.
 template <typename Read>
 void attempt(RunSummary& summary, const Read& read) {
   try {
     read();
   } catch (const std::exception& error) {
-    if (summary.trouble.find(error.what()) != std::string::npos) return;
     if (!summary.trouble.empty()) summary.trouble += "; ";
     summary.trouble += error.what();
   }
@@ -37,40 +39,31 @@ void attempt(RunSummary& summary, const Read& read) {
 /// Reads the complete configuration; if this version cannot read it, takes the keys as written and rethrows.
 void read_settings(RunSummary& summary) {
   const fs::path file = summary.directory / "config.toml";
-  // Listing runs loads no plug-in: the keys are taken as written.
-  const std::string text = fs::exists(file) ? read_file(file) : "";
-  if (const size_t load = text.find("\nload = "); load != std::string::npos && load < text.find("\n[")) {
-    summary.settings = key_values(text);
-    return;
-  }
   try {
-    summary.settings = key_values(to_toml(read_run_config(Config::from_string(read_sealed_text(file), file.string()))));
+    const std::string text = read_sealed_text(file);
+    const Config config = Config::from_string(text, file.string(), Libraries::ignored);
+    // Listing runs loads no plug-in: the keys are taken as written.
+    summary.settings = key_values(config.libraries().empty() ? to_toml(read_run_config(config)) : text);
   } catch (const std::exception&) {
     if (fs::exists(file)) summary.settings = key_values(read_file(file));
     throw;
   }
 }
 
-/// The outcome in the last line of metrics.jsonl; empty if the run has not ended.
-std::string recorded_outcome(const fs::path& metrics) {
-  if (!fs::exists(metrics)) return {};
-  std::string outcome;
-  for (const std::string& line : split(read_file(metrics), '\n')) {
-    if (line.empty()) continue;
-    const Json json = parse_or_discard(line);
-    const bool ended = json.is_object() && json.contains("outcome") && json["outcome"].is_string();
-    outcome = ended ? json["outcome"].get<std::string>() : "";
-  }
-  return outcome;
+void read_history(RunSummary& summary) {
+  RunRecords records = readable_records(summary.directory / "metrics.jsonl");
+  summary.history = std::move(records.points);
+  summary.watched = std::move(records.watched);
+  summary.outcome = std::move(records.outcome);
+  if (!records.damage.empty()) throw Error(records.damage);
 }
 
 void read_result(RunSummary& summary) {
   const fs::path file = summary.directory / "result.json";
-  summary.outcome = recorded_outcome(summary.directory / "metrics.jsonl");
   if (!fs::exists(file)) return;
   const Json document = read_json(file);
   const TrainResult result = about_file(file.string(), [&] { return TrainResult::from_json(document); });
-  if (summary.history.empty()) {
+  if (summary.history.size() < result.history.size()) {  // lines of metrics.jsonl are damaged
     summary.history = result.history;
     summary.watched = result.watched;
   }
@@ -94,6 +87,17 @@ void summarize_history(RunSummary& summary) {
   if (!summary.seconds && !summary.history.empty()) summary.seconds = training_seconds(summary.history).back();
 }
 
+/// Whether a process holds a lock of this file or directory. Asking shares the lock for an instant, which a process
+/// that wants it alone has to expect (OpenRun does).
+bool is_locked(const fs::path& path) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  if (!file.is_open()) return false;
+  if (::flock(file.get(), LOCK_SH | LOCK_NB) != 0) return errno == EWOULDBLOCK;
+  struct flock lock {};  // the other kind of locks
+  lock.l_type = F_WRLCK;
+  return ::fcntl(file.get(), F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
 void search(const fs::path& place, std::set<fs::path>& found) {
   if (is_run_directory(place)) {
     found.insert(place);
@@ -106,7 +110,8 @@ void search(const fs::path& place, std::set<fs::path>& found) {
   }
 }
 
-/// Names runs by their paths without the common beginning; a single run by the last part of its path.
+}  // namespace
+
 void name_runs(std::vector<RunSummary>& runs) {
   std::vector<std::vector<std::string>> paths;
   for (const RunSummary& run : runs) {
@@ -126,8 +131,6 @@ void name_runs(std::vector<RunSummary>& runs) {
   for (size_t i = 0; i < runs.size(); ++i)
     runs[i].name = join({paths[i].begin() + static_cast<std::ptrdiff_t>(shared), paths[i].end()}, "/");
 }
-
-}  // namespace
 
 std::string RunSummary::setting(const std::string& key) const {
   const std::string* found = find_value(settings, key);
@@ -149,27 +152,11 @@ std::vector<std::optional<double>> training_seconds(const std::vector<TrainPoint
 }
 
 bool is_being_trained(const fs::path& run) {
-  // A line reads "1: FLOCK ADVISORY WRITE PID MAJOR:MINOR:INODE 0 EOF", with the device in hexadecimal.
-  std::set<std::string> held;
-  try {
-    for (const std::string& line : split(read_file("/proc/locks"), '\n')) {
-      std::vector<std::string> words = split(line, ' ');
-      std::erase(words, "");
-      if (words.size() > 5) held.insert(words[5]);
-    }
-  } catch (const Error&) {
-    return false;
-  }
-  const auto locked = [&](const fs::path& path) {
-    struct stat status {};
-    if (::stat(path.c_str(), &status) != 0) return false;
-    return held.contains(fmt::format("{:02x}:{:02x}:{}", major(status.st_dev), minor(status.st_dev), status.st_ino));
-  };
-  if (locked(run)) return true;
+  if (is_locked(run)) return true;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(run, ignored)) {
     const bool lock = entry.path().filename().string().find("lock") != std::string::npos;
-    if (lock && entry.is_regular_file(ignored) && locked(entry.path())) return true;
+    if (lock && entry.is_regular_file(ignored) && is_locked(entry.path())) return true;
   }
   return false;
 }
@@ -189,8 +176,7 @@ RunSummary summarize_run(const fs::path& run) {
   RunSummary summary;
   summary.directory = run;
   attempt(summary, [&] { read_settings(summary); });
-  attempt(summary, [&] { summary.history = read_metrics(run / "metrics.jsonl"); });
-  attempt(summary, [&] { summary.watched = read_watch_records(run / "metrics.jsonl"); });
+  attempt(summary, [&] { read_history(summary); });
   attempt(summary, [&] { read_result(summary); });
   if (is_being_trained(run)) {
     summary.outcome = "running";

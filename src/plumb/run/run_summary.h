@@ -36,7 +36,8 @@ struct RunSummary {
 /// Reads a run without changing or disturbing it. Missing or damaged files are reported in `trouble`, not thrown.
 RunSummary summarize_run(const std::filesystem::path& run);
 
-/// Whether a process is training in the directory, by /proc/locks; false on systems without it.
+/// Whether a process is training in the directory: by the lock of the directory, or of a file in it whose name contains
+/// "lock". False if it cannot be told.
 bool is_being_trained(const std::filesystem::path& run);
 
 /// Whether a directory is a run's: marked as one, or, if the mark is unreadable, containing a run's files.
@@ -51,6 +52,9 @@ bool contains_runs(const std::filesystem::path& place);
 
 /// Summaries of the runs at these places; throws as find_runs does.
 std::vector<RunSummary> read_runs(const std::vector<std::string>& places);
+
+/// Names runs by their paths without the common beginning; a single run by the last part of its path.
+void name_runs(std::vector<RunSummary>& runs);
 
 /// The keys whose values differ between the readable configurations, in order. A key absent from some counts as
 /// different.

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
+#include <cstring>
 #include <limits>
 #include <vector>
 
 #include "plumb/base/crc32.h"
 #include "plumb/base/error.h"
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/parse_number.h"
 #include "plumb/trouble/record_fields.h"
 
@@ -40,16 +40,16 @@ void describe(Fields& field, FileMark& mark) {
 }
 
 FileMark mark_of_beginning(const std::filesystem::path& file, uint64_t bytes) {
-  std::ifstream in(file, std::ios::binary);
+  const Descriptor in = open_input(file, {.bytes = std::numeric_limits<uint64_t>::max()});
   FileMark mark;
   std::vector<char> block(size_t{1} << 20);
-  while (in && mark.bytes < bytes) {
-    in.read(block.data(), static_cast<std::streamsize>(std::min<uint64_t>(block.size(), bytes - mark.bytes)));
-    const auto count = static_cast<size_t>(in.gcount());
-    mark.checksum = crc32_of(std::string_view(block.data(), count), mark.checksum);
-    mark.bytes += count;
+  while (mark.bytes < bytes) {
+    const ssize_t count = in.read(block.data(), std::min<uint64_t>(block.size(), bytes - mark.bytes));
+    if (count < 0) throw Error(fmt::format("{}: cannot be read: {}", file.string(), std::strerror(errno)));
+    if (count == 0) break;
+    mark.checksum = crc32_of(std::string_view(block.data(), static_cast<size_t>(count)), mark.checksum);
+    mark.bytes += static_cast<uint64_t>(count);
   }
-  if (in.bad() || (!in && !in.eof())) throw Error(fmt::format("{}: cannot be read", file.string()));
   return mark;
 }
 

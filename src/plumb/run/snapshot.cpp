@@ -1,8 +1,11 @@
 #include "plumb/run/snapshot.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "plumb/base/contains.h"
+#include "plumb/base/error.h"
 #include "plumb/base/json_fields.h"
 #include "plumb/run/about_file.h"
 
@@ -36,6 +39,16 @@ void write_snapshot(const Snapshot& snapshot, const std::filesystem::path& direc
   write_json(directory / "state.json", state);
 }
 
+std::vector<std::pair<std::string, FileMark>> files_of(const Json& state) {
+  std::vector<std::pair<std::string, FileMark>> files;
+  for (const auto& [name, mark] : state.at("files").items()) {
+    if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos)
+      throw Error(fmt::format("lists '{}', which is no file of a checkpoint", name));
+    files.emplace_back(name, from_described_json<FileMark>(mark));
+  }
+  return files;
+}
+
 Json read_snapshot_state(const std::filesystem::path& directory) { return read_sealed(directory / "state.json"); }
 
 Snapshot read_snapshot(const std::filesystem::path& directory) {
@@ -43,7 +56,7 @@ Snapshot read_snapshot(const std::filesystem::path& directory) {
   Snapshot snapshot{0, {}, read_snapshot_state(directory)};
   about_file(document.string(), [&] {
     snapshot.step = count_of(snapshot.state.at("step"));
-    for (const auto& [name, mark] : snapshot.state.at("files").items()) snapshot.files.push_back({name, {}, {}, false});
+    for (const auto& [name, mark] : files_of(snapshot.state)) snapshot.files.push_back({name, {}, {}, false});
   });
   for (Snapshot::File& file : snapshot.files) file.tensors = load_safetensors(directory / file.name);
   return snapshot;

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plumb/base/json.h"
@@ -38,6 +39,9 @@ struct Snapshot {
 /// if given, of metrics.jsonl up to this step; it has a checksum itself.
 void write_snapshot(const Snapshot& snapshot, const std::filesystem::path& directory,
                     const std::optional<FileMark>& metrics = {});
+
+/// The files that a state.json lists. Throws Error on a name that is not that of a file beside it.
+std::vector<std::pair<std::string, FileMark>> files_of(const Json& state);
 
 /// Reads its state.json. Throws Error if it is missing or damaged.
 Json read_snapshot_state(const std::filesystem::path& directory);

@@ -12,7 +12,8 @@ namespace plumb {
 Facts facts_of(const RunConfig& config, const Json& fingerprint) {
   Facts facts = {{"the version of LibTorch", TORCH_VERSION}};
   for (const auto& [key, value] : key_values(to_toml(config))) {
-    if (key != "data.directory" && !key.starts_with("watch.")) facts.emplace_back(key, value);
+    if (key != "data.directory" && !key.starts_with("watch.") && !key.starts_with("plan."))
+      facts.emplace_back(key, value);
   }
   const auto add = [&facts](const std::string& folder, const Json& files) {
     for (const auto& [file, mark] : files.items()) {

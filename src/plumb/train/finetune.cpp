@@ -100,9 +100,9 @@ ModelConfig body_of(const ModelConfig& pretrained) {
   return model;
 }
 
-/// Sets the model and task of a run that learns to classify.
-void learn_labels(RunConfig& run, const RunConfig& pretrained) {
-  run.model = body_of(pretrained.model);
+/// Sets the model and task of a run that learns to classify. A classifier of the same labels keeps its head.
+void learn_labels(RunConfig& run, const RunConfig& pretrained, bool same_labels) {
+  run.model = same_labels ? pretrained.model : body_of(pretrained.model);
   run.task.name = "classification";
   if (reads_backward(pretrained.task)) classify_backward(run.task);
 }
@@ -219,7 +219,7 @@ RunConfig finetuning_run(const Config& document, const std::string& from, const 
                             tokenizer_place(pretrained, place.run)));
   }
   if (labeled) {
-    learn_labels(run, pretrained);
+    learn_labels(run, pretrained, has_labels_of(place.run, directory));
   } else {
     learn_text(run, pretrained, place.run, directory);
     if (finetune.lora.rank > 0 && !has_vocabulary_of(place.run, directory))

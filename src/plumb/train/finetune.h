@@ -35,8 +35,9 @@ void describe(Fields& field, FinetuneConfig& config);
 std::vector<ParameterGroup> finetuning_groups(const FinetuneConfig& config, const Parameters& parameters);
 
 /// The configuration of a fine-tuning run. On labeled data, the model is that of finetune.from with a new head that
-/// pools the first token of an encoder or the last token of a decoder, or uses concat pooling for a recurrent model. On
-/// text, it is the model of finetune.from with its pretraining task. The adapters are those of finetune.lora. [train]
+/// pools the first token of an encoder or the last token of a decoder, or uses concat pooling for a recurrent model,
+/// or with its own head if it classifies the same labels. On text, it is the model of finetune.from with its
+/// pretraining task. The adapters are those of finetune.lora. [train]
 /// has the defaults of `finetuning_defaults`; `document` overrides model and [train], and its own groups come before
 /// those of `finetuning_groups`. `from` and `data`, if not empty, override finetune.from and data.directory. Without
 /// `weights`, the run starts from random weights, and finetune.from needs no checkpoint. Throws Error if the model or

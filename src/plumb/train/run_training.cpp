@@ -1,12 +1,14 @@
 #include "plumb/train/run_training.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/progress.h"
 #include "plumb/ops/device.h"
 #include "plumb/parallel/rendezvous.h"
@@ -30,24 +32,6 @@ namespace plumb {
 namespace fs = std::filesystem;
 namespace {
 
-/// Keeps other processes out of a run directory; the system releases the lock however the process ends.
-class Lock {
- public:
-  explicit Lock(const fs::path& directory)
-      : descriptor_(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-    if (descriptor_ >= 0 && ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return;
-    if (descriptor_ >= 0) ::close(descriptor_);
-    throw Error(fmt::format("{}: another process is training here", directory.string()),
-                "wait for it to end, or choose another --out");
-  }
-  ~Lock() { ::close(descriptor_); }
-  Lock(const Lock&) = delete;
-  Lock& operator=(const Lock&) = delete;
-
- private:
-  int descriptor_;
-};
-
 /// The result of a run; empty if it has not ended, or if the file is damaged: then the last checkpoint yields the
 /// result again.
 std::optional<TrainResult> read_result(const fs::path& run) {
@@ -62,26 +46,28 @@ std::optional<TrainResult> read_result(const fs::path& run) {
   return {};
 }
 
-/// Resumes from the run's newest intact checkpoint, if any. Returns metrics.jsonl with the points up to there.
-std::unique_ptr<MetricsFile> take_up(Trainer& trainer, const RunConfig& config, const fs::path& out) {
+/// Resumes from the newest intact checkpoint, if any, of the run that messages call `name`. Returns metrics.jsonl with
+/// the points up to there.
+std::unique_ptr<MetricsFile> take_up(Trainer& trainer, const RunConfig& config, const fs::path& out,
+                                     const std::string& name) {
   const fs::path file = out / "metrics.jsonl";
   const std::optional<ResumePoint> place = find_resume_point(out);
   if (!place) {
     if (std::error_code absent; fs::file_size(file, absent) > 0 && !absent)
-      say(fmt::format("{}: ended before its first checkpoint (train.checkpoint_every), so it begins again",
-                      out.string()));
+      say(fmt::format("{}: ended before its first checkpoint (train.checkpoint_every), so it begins again", name));
     return std::make_unique<MetricsFile>(file, trainer.history(), trainer.watched());
   }
   trainer.load(place->checkpoint);
   std::unique_ptr<MetricsFile> metrics;
   if (place->metrics) metrics = std::make_unique<MetricsFile>(file, *place->metrics);
-  trainer.set_history(read_metrics(file), read_watch_records(file));
+  RunRecords records = read_records(file);
+  trainer.set_history(std::move(records.points), std::move(records.watched));
   if (!metrics) metrics = std::make_unique<MetricsFile>(file, trainer.history(), trainer.watched(), trainer.troubles());
   check_best(out, trainer.best_step(), trainer.best_steps());
   remove_old_checkpoints(
       out, trainer.step(),
       {config.train.keep_checkpoints, trainer.kept_steps(), trainer.best_steps(), trainer.rollback_step()});
-  say(fmt::format("{}: resuming from step {}", out.string(), trainer.step()));
+  say(fmt::format("{}: resuming from step {}", name, trainer.step()));
   return metrics;
 }
 
@@ -124,12 +110,20 @@ bool ends_later(const Duration& given, const Duration& stored) {
   return given.unit() == stored.unit() && ends_later(given.amount(), stored.amount());
 }
 
-/// Stores `config` as the configuration of the run in `out`. It may differ from the stored one in the location of the
+/// Stores `config` as the configuration of the run in `out`.
+void store_config(const RunConfig& config, const fs::path& out) {
+  const std::string text = sealed_text(to_toml(config));
+  const fs::path file = out / "config.toml";
+  if (!fs::exists(file) || read_file(file) != text) write_file_atomic(file, text);
+}
+
+/// Prepares to go on with the run in `out`, whose stored configuration may differ from `config` in the location of the
 /// data, or of initial weights that have moved, in [watch], in processes, tensor_parallel, pipeline_*,
-/// micro_batch_tokens, recompute, shard and timeout and, to train longer, in steps and epochs; then the `result` of a
-/// run that has finished is removed. Throws Error on any other difference.
-void update_config(const RunConfig& config, const fs::path& out, std::optional<TrainResult>& result) {
+/// micro_batch_tokens, recompute, shard and timeout and, to train longer, in steps and epochs; then this returns the
+/// stored [train]. Throws Error on any other difference.
+std::optional<TrainConfig> match_config(RunConfig& config, const fs::path& out) {
   RunConfig stored = load_run_config(out);
+  config.plan_changes = stored.plan_changes;
   stored.data = config.data;  // require_same_data compares the contents
   if (may_replace_weights(stored.initial_weights, config.initial_weights))
     stored.initial_weights = config.initial_weights;
@@ -143,24 +137,34 @@ void update_config(const RunConfig& config, const fs::path& out, std::optional<T
   stored.train.shard = config.train.shard;
   stored.train.recompute = config.train.recompute;
   stored.train.timeout = config.train.timeout;
-  const bool more_steps = ends_later(config.train.steps, stored.train.steps);
-  const bool more_epochs = ends_later(config.train.epochs, stored.train.epochs);
-  if (more_steps) stored.train.steps = config.train.steps;
-  if (more_epochs) stored.train.epochs = config.train.epochs;
+  const TrainConfig former = stored.train;
+  if (ends_later(config.train.steps, former.steps)) stored.train.steps = config.train.steps;
+  if (ends_later(config.train.epochs, former.epochs)) stored.train.epochs = config.train.epochs;
   require_equal(config, stored, out.string());
-  // In this order, so that after a kill in between, the result is computed again.
-  if (more_steps || more_epochs) {
-    if (result && result->outcome == RunOutcome::finished) {
-      fs::remove(out / "result.json");
-      result.reset();
-      say(
-          fmt::format("{}: had finished, and is trained further; durations that are shares of the run, such as its "
-                      "warm-up, grow with it",
-                      out.string()));
-    }
-  }
-  const std::string text = sealed_text(to_toml(config));
-  if (read_file(out / "config.toml") != text) write_file_atomic(out / "config.toml", text);
+  return stored.train == former ? std::nullopt : std::optional(former);
+}
+
+/// Says that the run `name` is now longer than by the plan `former` and, if its steps so far had other learning rates
+/// than they would have had by the present one, notes so in the configuration.
+void note_length(RunConfig& config, const TrainConfig& former, const Trainer& trainer, const std::string& name) {
+  const int64_t step = trainer.step();
+  const std::string limit = former.epochs == 0 ? "" : fmt::format(" or {} epochs", former.epochs);
+  std::string change = fmt::format("{} steps{} until step {}", former.steps.text(), limit, step);
+  const std::optional<RateChange> rate = trainer.change_from(former);
+  if (!rate) return say(fmt::format("{}: is trained further; it was planned with {}", name, change));
+  say(fmt::format(
+      "{}: is trained further; the learning rate at step {} is {:.3g}; it was {:.3g} at step {}. So it is no "
+      "replicate of a run that was planned with its new length, which config.toml notes in [plan]",
+      name, step + 1, rate->next, rate->last, step));
+  config.plan_changes.push_back(std::move(change));
+}
+
+/// Throws Error if the processes that this one would start are far too many for the machine.
+void require_startable(int64_t processes) {
+  const int64_t cores = std::thread::hardware_concurrency(), most = std::max<int64_t>(64, 8 * cores);
+  if (processes > most)
+    throw Error(fmt::format("train.processes = {}: this machine has {} cores", processes, cores),
+                fmt::format("at most {} are started here; a launcher starts them on several machines", most));
 }
 
 /// The group of this process and the workers that it starts on this machine, which share its threads.
@@ -182,8 +186,8 @@ Group with_workers(Workers& workers, std::optional<ThreadShare>& share, const Tr
                            }});
 }
 
-/// Hooks that write the run into `out` and then call the given ones. All arguments must outlive them.
-TrainHooks writing_hooks(const fs::path& out, RunWriter& writer, const TrainHooks& given) {
+/// Hooks that write the run into its directory and then call the given ones. All arguments must outlive them.
+TrainHooks writing_hooks(const OpenRun& run, RunWriter& writer, const TrainHooks& given) {
   TrainHooks hooks = given;
   const auto both = [](const auto& write, const auto& then) {
     return [write, &then](const auto& what) {
@@ -206,16 +210,17 @@ TrainHooks writing_hooks(const fs::path& out, RunWriter& writer, const TrainHook
   hooks.checkpoint = written(&RunWriter::checkpoint, given.checkpoint);
   hooks.best = written(&RunWriter::best, given.best);
   hooks.one_of_the_best = written(&RunWriter::one_of_the_best, given.one_of_the_best);
-  hooks.spills_to = out;
-  hooks.go_back = [&writer, &out](Trainer& trained, int64_t step) {
+  hooks.spills_to = run.path();
+  hooks.go_back = [&writer, &run](Trainer& trained, int64_t step) {
     writer.wait();
-    const auto all = checkpoints_of(out);
+    const auto all = checkpoints_of(run.path());
     const auto found = all.find(step);
     if (found != all.end()) trained.load(found->second);
     return found != all.end();
   };
-  hooks.stop = [&writer, &given] {
+  hooks.stop = [&writer, &run, &given] {
     writer.check();
+    (void)run.place();  // throws if it is gone
     return given.stop && given.stop();
   };
   return hooks;
@@ -228,7 +233,9 @@ TrainResult train_in(const fs::path& out, const RunConfig& given, const std::opt
   require_no_mere_weights(out);
   const std::unique_ptr<Task> task = make_task(given.task, DataDirectory::open(given.data), given.model.kind);
   RunConfig config = resolved(given, *task);
+  config.plan_changes.clear();  // those of another run, from whose configuration this one was made
   if (launched) config.train.processes = launched->size();
+  if (!launched) require_startable(config.train.processes);
   validate(config.train);
   require_short_sequences(*task, config.model);
   if (launched && launched->rank() > 0) return train_as_worker(config, *task, *launched, given_hooks);
@@ -242,41 +249,51 @@ TrainResult train_in(const fs::path& out, const RunConfig& given, const std::opt
   if (launched) launched->require_same(facts_of(config, fingerprint));
 
   claim_output_directory(out, "run");
-  const Lock lock(out);
+  const OpenRun run(out);
+  const fs::path& path = run.path();
+  const std::string name = out.string();
   require_same_data(out, fingerprint, config.data);
   std::optional<TrainResult> ended = read_result(out);
-  if (fs::exists(out / "config.toml")) {
-    update_config(config, out, ended);
-  } else {
-    write_file_atomic(out / "config.toml", sealed_text(to_toml(config)));
-  }
+  std::optional<TrainConfig> former;  // if the run is longer now
+  if (fs::exists(out / "config.toml")) former = match_config(config, out);
+  if (!former) store_config(config, out);
   record_data(out, fingerprint);
+  if (ended && former && ended->outcome == RunOutcome::finished) {
+    fs::remove(out / "result.json");
+    ended.reset();
+  }
   if (ended && ended->outcome != RunOutcome::stopped) {
-    say(fmt::format("{}: this run has already {} at step {}", out.string(), to_string(ended->outcome), ended->steps));
+    say(fmt::format("{}: this run has already {} at step {}", name, to_string(ended->outcome), ended->steps));
     if (launched) static_cast<void>(ended_before(*launched, ended->outcome));
     return *ended;
   }
   say_what_exceeds_micro_batches(*task, config.train);
   for (const fs::path& directory : {out, out / "checkpoints", out / "best-checkpoints"}) clear_unfinished(directory);
   if (model.parameters().has_flat()) model.initialize(static_cast<uint64_t>(config.train.seed));
-  RunWriter writer(out, config.train, take_up(trainer, config, out));
-  if (begins_elsewhere(config, out)) {
+  RunWriter writer(path, config.train, run.naming([&] { return take_up(trainer, config, path, name); }));
+  if (begins_elsewhere(config, path)) {
     const std::string moved = load_initial_weights(model, config.initial_weights, task->data());
     if (!moved.empty()) say(moved);
   }
-  fs::remove(out / "result.json");  // written again when the run ends
+  if (former) {
+    note_length(config, *former, trainer, name);
+    store_config(config, run.place());
+  }
+  fs::remove(path / "result.json");  // written again when the run ends
   std::optional<ThreadShare> share;
   Workers workers;  // destroyed (and killed if still running) before the trainer closes the connection
-  const Group group = launched ? *launched : with_workers(workers, share, config.train, out, given_hooks);
+  const Group group = launched ? *launched : with_workers(workers, share, config.train, run.place(), given_hooks);
   if (!launched) group.require_same(facts_of(config, fingerprint));
   static_cast<void>(ended_before(group, std::nullopt));
   trainer.join(group);
 
-  record_environment(out, trainer.step(), config.train.processes);
-  const TrainHooks hooks = writing_hooks(out, writer, given_hooks);
-  TrainResult result = telling_others(group, [&] { return trainer.run(hooks); });
+  record_environment(run.place(), trainer.step(), config.train.processes);
+  if (given_hooks.place) given_hooks.place(path);
+  const TrainHooks hooks = writing_hooks(run, writer, given_hooks);
+  TrainResult result = telling_others(group, [&] { return run.naming([&] { return trainer.run(hooks); }); });
   trainer.leave();
-  writer.end(result);
+  run.naming([&] { writer.end(result); });
+  if (given_hooks.place) given_hooks.place(run.place());
   workers.wait();
   return result;
 }

@@ -241,6 +241,18 @@ std::vector<int64_t> Trainer::kept_steps() const {
   return steps;
 }
 
+std::optional<RateChange> Trainer::change_from(const TrainConfig& former) const {
+  Implementation& self = *implementation_;
+  const std::string& kind = self.model.config().kind;
+  Timeline timeline = make_timeline(self.source.costs(), former, self.source.settings(), kind);
+  const TrainConfig in_steps = resolved(former, timeline);
+  const Schedule schedule = make_schedule(in_steps, width_of(self.model.config()));
+  bool same = step() == 0 || in_steps.groups == self.config.groups;
+  for (int64_t each = 1; each <= step() && same; ++each) same = schedule(each) == self.schedule(each);
+  if (same) return std::nullopt;
+  return RateChange{schedule(step()) * self.trouble.rate_factor(), self.rate_of(step() + 1)};
+}
+
 void Trainer::load(const std::filesystem::path& directory) {
   Implementation& self = *implementation_;
   if (self.model.parameters().has_flat()) return self.restore(read_snapshot(directory), directory.string());

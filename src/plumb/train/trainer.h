@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,9 @@ struct TrainHooks {
   std::function<double()> peak_rate;
   /// Called after each evaluation among the best train.keep_best, if that is above 1; before `best`.
   std::function<void(const Trainer&)> one_of_the_best;
+  /// For run_training: called with a path to the run directory that this process may use while it trains, even if the
+  /// directory is moved, and at the end with the place where it is then.
+  std::function<void(const std::filesystem::path&)> place;
   /// Label of the progress display; empty: no display.
   std::string progress;
   /// Whether to try a forward and backward pass on the epoch's largest batches first, without an update, so that memory
@@ -55,6 +59,11 @@ struct TrainHooks {
   std::filesystem::path spills_to;
   /// Whether launched processes that may use the same processors divide the threads among themselves.
   bool share_threads = false;
+};
+
+/// The learning rates of the last step that was taken and of the next one.
+struct RateChange {
+  double last = 0, next = 0;
 };
 
 /// A training run, which can be saved and resumed at any step with the same result, bit for bit.
@@ -109,6 +118,10 @@ class Trainer {
   /// The steps so far whose checkpoints train.keep_every keeps for good, ascending from 0; empty without keep_every.
   [[nodiscard]] std::vector<int64_t> kept_steps() const;
   [[nodiscard]] const Model& model() const;
+
+  /// Of a run that was shorter by the configuration `former`: whether its steps so far had other learning rates, or
+  /// froze other groups, than they would have had as part of this run; and these rates. Empty if not.
+  [[nodiscard]] std::optional<RateChange> change_from(const TrainConfig& former) const;
 
   /// What `save` writes (run/snapshot.h); shares its tensors with the run.
   [[nodiscard]] Snapshot snapshot() const;
