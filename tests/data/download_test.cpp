@@ -1,15 +1,19 @@
 #include "plumb/data/download.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <zlib.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
 #include <span>
 
+#include "plumb/base/checksum.h"
 #include "plumb/base/crc32.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
-#include "plumb/data/checksum.h"
+#include "plumb/base/input.h"
 #include "support/errors.h"
 #include "support/paths.h"
 
@@ -83,13 +87,40 @@ TEST(Gunzip, RoundTripAndDamage) {
   std::string text;
   for (int i = 0; i < 50000; ++i) text += std::to_string(i * 7919 % 10007);
   const std::string compressed = gzip(text);
-  EXPECT_EQ(gunzip(compressed, "x"), text);
-  EXPECT_EQ(gunzip(gzip(""), "x"), "");
-  EXPECT_THROW(gunzip(compressed.substr(0, compressed.size() / 2), "x"), Error);
-  EXPECT_THROW(gunzip(compressed.substr(0, compressed.size() - 1), "x"), Error);
-  EXPECT_THROW(gunzip(compressed + "x", "x"), Error);
-  EXPECT_THROW(gunzip("", "x"), Error);
-  EXPECT_THROW(gunzip("no gzip at all", "x"), Error);
+  const auto unpacked = [&](const std::string& archive) { return gunzip(archive, "x", text.size()); };
+  EXPECT_EQ(unpacked(compressed), text);
+  EXPECT_EQ(unpacked(gzip("")), "");
+  for (const std::string& damaged :
+       {compressed.substr(0, compressed.size() / 2), compressed.substr(0, compressed.size() - 1), compressed + "x",
+        compressed + compressed.substr(0, 10), std::string(), std::string("no gzip at all")})
+    EXPECT_EQ(test::message_of([&] { (void)unpacked(damaged); }), "x: not a gzip file, or damaged");
+}
+
+/// As pigz and bgzip write them; the latter end with an empty one.
+TEST(Gunzip, FilesOfSeveralMembers) {
+  EXPECT_EQ(gunzip(gzip("one, ") + gzip("two, ") + gzip("three") + gzip(""), "x", 15), "one, two, three");
+  EXPECT_THROW(gunzip(gzip("one, ") + gzip("two, ").substr(1), "x", 15), Error);
+}
+
+TEST(Gunzip, NoMoreThanIsExpected) {
+  const std::string zeros(size_t{1} << 20, '\0');
+  std::string archive;
+  for (int i = 0; i < 1000; ++i) archive += gzip(zeros);  // a gigabyte in one megabyte
+  EXPECT_EQ(gunzip(gzip(zeros), "x", zeros.size()), zeros);
+  for (const uint64_t most : {uint64_t{0}, zeros.size() - 1, zeros.size()})
+    EXPECT_EQ(test::message_of([&] { (void)gunzip(archive, "x", most); }),
+              "x: has more than " + std::to_string(most) + " bytes, decompressed");
+}
+
+/// zlib counts bytes in 32 bits.
+TEST(Gunzip, WhatFollowsFourGigabytesLaterCounts) {
+  const std::string archive = gzip(kText);
+  const size_t size = (size_t{1} << 32) + archive.size();
+  void* place = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (place == MAP_FAILED) GTEST_SKIP() << "there are no addresses for it";
+  std::memcpy(place, archive.data(), archive.size());  // only this needs memory
+  EXPECT_THROW(gunzip({static_cast<const char*>(place), size}, "x", 100), Error);
+  ::munmap(place, size);
 }
 
 TEST_F(Download, TakesPlainAndCompressedFiles) {
@@ -129,6 +160,41 @@ TEST_F(Download, FetchesWithCurl) {
   EXPECT_EQ(read_file(directory_ / "out" / "a.de"), kText);
   EXPECT_FALSE(fs::exists(directory_ / "out" / "download"));
   EXPECT_FALSE(fs::exists(directory_ / "out" / "errors"));
+}
+
+TEST_F(Download, UsesHttpsAloneAndNoSettingsOfTheUser) {
+  set_.url = "http://127.0.0.1:1";
+  const std::string refused = failure({});
+  if (refused.find("cannot run the program `curl`") != std::string::npos) GTEST_SKIP() << "needs curl";
+  EXPECT_CONTAINS(refused, "curl: (1)");  // an unsupported protocol; nothing was connected to
+  set_.url = "file://" + (directory_ / "net").string();
+  write_file_atomic(directory_ / "net" / "a.de.gz", gzip(kText));
+  write_file_atomic(directory_ / "home" / ".curlrc", "range = 0-5\n");
+  const char* before = std::getenv("CURL_HOME");
+  const std::string home = before == nullptr ? "" : before;
+  ::setenv("CURL_HOME", (directory_ / "home").c_str(), 1);
+  EXPECT_TRUE(fetched(directory_ / "out"));
+  home.empty() ? ::unsetenv("CURL_HOME") : ::setenv("CURL_HOME", home.c_str(), 1);
+}
+
+TEST_F(Download, DoesNotWaitForAServerThatStalls) {
+  // A stand-in for curl notes how it is called; a real server would stall for a minute.
+  write_file_atomic(directory_ / "bin" / "curl", "#!/bin/sh\nfor word; do printf '%s ' \"$word\"; done > " +
+                                                     (directory_ / "words").string() + "\nexit 1\n");
+  fs::permissions(directory_ / "bin" / "curl", fs::perms::owner_all);
+  const std::string path = std::getenv("PATH");
+  ::setenv("PATH", ((directory_ / "bin").string() + ":" + path).c_str(), 1);
+  EXPECT_CONTAINS(failure({}), "download failed");
+  ::setenv("PATH", path.c_str(), 1);
+  const std::string words = read_file(directory_ / "words");
+  EXPECT_TRUE(words.starts_with("--disable ")) << words;  // of use only as the first option
+  for (const char* option : {"--proto-redir =https ", "--speed-limit 1 --speed-time 60 ", "--max-filesize 1048588 "})
+    EXPECT_CONTAINS(words, option);
+}
+
+TEST_F(Download, RefusesAnArchiveOfMoreThanIsPublished) {
+  write_file_atomic(directory_ / "from" / "a.de.gz", gzip(kText + kText));
+  EXPECT_CONTAINS(failure(directory_ / "from"), "a.de.gz: has more than 12 bytes, decompressed");
 }
 
 TEST_F(Download, ReportsWhatCurlSays) {

@@ -1,12 +1,16 @@
 #include "plumb/data/labeled_text.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <fstream>
 #include <map>
 #include <set>
+#include <thread>
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/text.h"
 #include "support/errors.h"
 #include "support/paths.h"
@@ -45,6 +49,13 @@ TEST_F(LabeledTextFiles, LabelThenTextByDefault) {
   EXPECT_EQ(columns("pos\ta good \"film\tno\n\n neg \t a bad one \tmore\r\n"),
             (Columns{{"pos", "a good \"film", ""}, {"neg", "a bad one", ""}}));
   EXPECT_EQ(read("pos\ta\n\nneg\tb\n").examples[1].line, 3);
+}
+
+TEST_F(LabeledTextFiles, MayBeAPipe) {
+  ASSERT_EQ(::mkfifo((directory_ / "pipe").c_str(), 0600), 0);
+  std::thread writer([&] { std::ofstream(directory_ / "pipe") << "pos\ta\n"; });
+  EXPECT_EQ(read_labeled_text(directory_ / "pipe", format_).examples.size(), 1U);
+  writer.join();
 }
 
 TEST_F(LabeledTextFiles, ColumnsByNumber) {

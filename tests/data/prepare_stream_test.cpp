@@ -3,11 +3,12 @@
 
 #include <algorithm>
 
+#include "plumb/base/checksum.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/line_reader.h"
 #include "plumb/base/random.h"
-#include "plumb/data/checksum.h"
 #include "plumb/data/directory.h"
 #include "plumb/data/prepare.h"
 #include "plumb/data/prepare_text.h"

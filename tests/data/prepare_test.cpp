@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <set>
 
+#include "plumb/base/checksum.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
-#include "plumb/data/checksum.h"
+#include "plumb/base/input.h"
 #include "plumb/data/directory.h"
 #include "plumb/data/prepare_synthetic.h"
 #include "support/errors.h"

@@ -1,8 +1,10 @@
 #include "plumb/data/split.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "plumb/base/error.h"
+#include "plumb/base/input.h"
 #include "support/errors.h"
 #include "support/paths.h"
 
@@ -17,6 +19,14 @@ const Sequences kTargets = {{9}, {10, 11}, {2147483647, 4}};
 
 std::string message_of_open(const std::filesystem::path& path) {
   return test::message_of([&] { ParallelSplit::open(path).verify(); });
+}
+
+TEST(Split, IsAFile) {
+  const TemporaryDirectory directory;
+  ASSERT_EQ(::mkfifo((directory / "pipe").c_str(), 0600), 0);
+  EXPECT_CONTAINS(message_of_open(directory / "pipe"), "is a pipe");
+  EXPECT_CONTAINS(message_of_open("/dev/zero"), "is a device");
+  EXPECT_CONTAINS(message_of_open(directory.path()), "is a directory");
 }
 
 TEST(Split, RoundTrip) {

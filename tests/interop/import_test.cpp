@@ -1,7 +1,9 @@
 // Modified Hugging Face folders: errors name what is unknown or missing, and older formats are read.
+#include "plumb/base/input.h"
 #include "plumb/interop/import.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <fstream>
@@ -173,6 +175,23 @@ TEST_F(ChangedFolder, TheWholeFileCountsAndNotAnIndexBesideIt) {
   copy("gpt2");
   write_file_atomic(folder_ / "model.safetensors.index.json", R"({"weight_map": {"lm_head.weight": "gone"}})");
   EXPECT_EQ(read_model_folder(folder_).tensors.size(), read_model_folder(folder_of("gpt2")).tensors.size());
+}
+
+TEST_F(ChangedFolder, PipesAreNoFiles) {
+  const auto replace_by_pipe = [&](const char* name) {
+    fs::remove(folder_ / name);
+    ASSERT_EQ(::mkfifo((folder_ / name).c_str(), 0600), 0);
+  };
+  copy("gpt2");
+  replace_by_pipe("model.safetensors");
+  expect_error("contains neither model.safetensors nor");
+  write_file_atomic(folder_ / "model.safetensors.index.json", R"({"weight_map": {"lm_head.weight": "part"}})");
+  replace_by_pipe("part");
+  expect_error("part: is a pipe");
+  replace_by_pipe("model.safetensors.index.json");
+  expect_error("contains neither model.safetensors nor");
+  replace_by_pipe("config.json");
+  expect_error("there is no such file");
 }
 
 /// Keys in published files of these families.

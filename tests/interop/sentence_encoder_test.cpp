@@ -13,7 +13,7 @@
 #include <memory>
 
 #include "plumb/base/error.h"
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/json.h"
 #include "plumb/decode/embed.h"
 #include "plumb/interop/export.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "support/contains.h"
 #include "support/paths.h"
 

@@ -1,10 +1,13 @@
 // Files that violate the format: errors name the file and the tensor. Reading valid files is compared with PyTorch in
 // tests/model.
 #include "plumb/io/safetensors.h"
+#include "plumb/base/input.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstdint>
+#include <ctime>
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
@@ -109,12 +112,65 @@ TEST_F(Safetensors, ShapesThatAreNoneAreRefused) {
 }
 
 TEST_F(Safetensors, HeadersThatAreNoneAreRefused) {
-  for (const char* header : {"", "[]", "{", "null", "{\"a\":1}x"})
+  for (const char* header : {"", "[]", "{", "null", "{}x"})
     EXPECT_CONTAINS(error_of(header, 8), "not a safetensors file") << header;
-  EXPECT_EQ(error_of(R"({"a":[]})", 0), "malformed header entry of tensor 'a'");
+  for (const char* value : {"[]", "1", "null", "{}", R"({"shape":[{}]})", R"({"dtype":{}})"})
+    EXPECT_EQ(error_of(std::string(R"({"a":)") + value + "}", 0), "malformed header entry of tensor 'a'") << value;
+  EXPECT_EQ(error_of(R"({"__metadata__":{"a":{}}})", 0), "malformed header entry of tensor '__metadata__'");
   EXPECT_EQ(error_of(R"({"a":{"shape":[1],"data_offsets":[0,4]}})", 4), "malformed header entry of tensor 'a'");
   EXPECT_EQ(error_of("{" + entry("a", "[1]", "[0,1]", "F8_E4M3") + "}", 1),
             "tensor 'a' has elements of unknown type F8_E4M3");
+}
+
+TEST_F(Safetensors, HeadersAreBounded) {
+  const auto named = [](size_t bytes) { return "{" + entry(std::string(bytes, 'n'), "[1]", "[0,4]") + "}"; };
+  EXPECT_EQ(error_of(named(1024), 4), "accepted");
+  EXPECT_EQ(error_of(named(1025), 4), "the name of a tensor has 1025 bytes; at most 1024 are read");
+  std::string ones = "1";
+  for (int i = 0; i < 63; ++i) ones += ",1";
+  EXPECT_EQ(error_of("{" + entry("a", "[" + ones + "]", "[0,4]") + "}", 4), "accepted");
+  EXPECT_EQ(error_of("{" + entry("a", "[" + ones + ",1]", "[0,4]") + "}", 4),
+            "tensor 'a': its shape has more than 64 numbers");
+  // A hundred million spaces and one, which need no space on the disk.
+  const auto path = folder_ / "spaces";
+  write_file_atomic(path, std::string("\x01\xE1\xF5\x05\0\0\0\0", 8));
+  std::filesystem::resize_file(path, 8 + 100'000'001);
+  EXPECT_EQ(test::message_of([&] { load_safetensors(path); }),
+            path.string() + ": its header has 100000001 bytes; the format allows 100000000");
+}
+
+/// The time grows with the number of tensors, not with its square, which would be minutes.
+TEST_F(Safetensors, AHundredThousandTensorsAreRead) {
+  constexpr int kTensors = 100'000;
+  std::string header = R"({"__metadata__":{"crc32.t7":"00000000")";
+  for (int i = 0; i < kTensors; ++i) header += ",\"m" + std::to_string(i) + "\":\"\"";
+  header += "}";
+  for (int i = 0; i < kTensors; ++i) {
+    const std::string begin = std::to_string(i), end = std::to_string(i + 1);
+    header += "," + entry("t" + begin, "[1]", "[" + begin + "," + end + "]", "U8");
+  }
+  const std::clock_t before = std::clock();
+  SafetensorsReader reader(file(header + "}", kTensors));
+  ASSERT_EQ(reader.tensors().size(), static_cast<size_t>(kTensors));
+  EXPECT_EQ(reader.tensors()[99'999].name, "t99999");
+  EXPECT_EQ(reader.read("t99999").item<int64_t>(), 99'999 % 256);
+  EXPECT_CONTAINS(test::message_of([&] { (void)reader.read("t7"); }), "'t7' is damaged");
+  EXPECT_LT(std::clock() - before, 60 * CLOCKS_PER_SEC);
+}
+
+TEST_F(Safetensors, AreFilesThatFitIntoMemory) {
+  ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  EXPECT_CONTAINS(test::message_of([&] { load_safetensors(folder_ / "pipe"); }), "is a pipe");
+  EXPECT_CONTAINS(test::message_of([&] { load_safetensors("/dev/zero"); }), "is a device");
+  EXPECT_CONTAINS(test::message_of([&] { load_safetensors(folder_.path()); }), "is a directory");
+  EXPECT_CONTAINS(test::message_of([&] { load_safetensors(folder_ / "none"); }), "cannot be read");
+  // Four terabytes that need no space on the disk.
+  const std::string header = "{" + entry("a", "[4398046511104]", "[0,4398046511104]", "U8") + "}";
+  const auto path = file(header, 0);
+  std::error_code failure;
+  std::filesystem::resize_file(path, 8 + header.size() + 4'398'046'511'104, failure);
+  if (failure) GTEST_SKIP() << "a file cannot be so large here";
+  EXPECT_CONTAINS(test::message_of([&] { load_safetensors(path); }), "are more than the memory of this machine");
 }
 
 TEST_F(Safetensors, EveryTensorHasAChecksum) {

@@ -1,5 +1,5 @@
-#include "plumb/text/tokenizer.h"
 #include "plumb/base/contains.h"
+#include "plumb/text/tokenizer.h"
 
 #include <gtest/gtest.h>
 
@@ -9,6 +9,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/json.h"
 #include "plumb/base/random.h"
 #include "plumb/text/sentencepiece/content.h"

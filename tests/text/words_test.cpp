@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "plumb/base/error.h"
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/json.h"
 #include "plumb/text/tokenizer.h"
 #include "support/paths.h"

@@ -7,6 +7,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/text.h"
 
 namespace plumb {
@@ -124,7 +125,7 @@ std::vector<int32_t> DataDirectory::labels_of(const std::string& name) const {
 std::vector<std::string> DataDirectory::lines_of(const std::string& name, const std::string& ending) const {
   const int64_t pairs = mapped(name).size();
   const auto file = path_ / "splits" / (name + "." + ending);
-  std::vector<std::string> lines = read_lines(file);
+  std::vector<std::string> lines = read_lines(file, kLogFile);
   if (std::ssize(lines) != pairs) {
     throw Error(fmt::format("{}: {} lines, but {} pairs of tokens", file.string(), lines.size(), pairs), kRemake);
   }

@@ -12,11 +12,12 @@
 #include <cstring>
 #include <memory>
 
+#include "plumb/base/checksum.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
-#include "plumb/data/checksum.h"
 
 extern char** environ;
 
@@ -59,18 +60,28 @@ int run(std::vector<std::string> arguments, const fs::path& errors) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-std::string download(const std::string& url, const fs::path& directory) {
+/// The text of a file that may be compressed, as its name says.
+std::string text_in(const fs::path& path, const std::string& name, int64_t bytes) {
+  const auto most = static_cast<uint64_t>(bytes);
+  return name.ends_with(".gz") ? gunzip(read_file(path), name, most) : read_file(path);
+}
+
+/// Downloads a file of this many bytes, or one that has as many when it is decompressed.
+std::string download(const std::string& url, int64_t bytes, const fs::path& directory) {
+  constexpr int64_t kOverhead = 1 << 20;
   const fs::path file = directory / "download";
   const fs::path errors = directory / "errors";
-  const int status = run({"curl", "--fail", "--silent", "--show-error", "--location", "--connect-timeout", "20",
-                          "--retry", "2", "--output", file.string(), "--", url},
+  // --disable comes first: no ~/.curlrc. Less than a byte per second in a minute is a server that stalls.
+  const int status = run({"curl", "--disable", "--fail", "--silent", "--show-error", "--location", "--proto",
+                          url.starts_with("file:") ? "=file" : "=https", "--proto-redir", "=https", "--max-filesize",
+                          std::to_string(bytes + kOverhead), "--connect-timeout", "20", "--speed-limit", "1",
+                          "--speed-time", "60", "--retry", "2", "--output", file.string(), "--", url},
                          errors);
   if (status != 0) {
     const std::string said = read_file(errors);
     throw Error(fmt::format("{}: {}", url, said.empty() ? "download failed" : said.substr(0, said.find('\n'))));
   }
-  std::string text = read_file(file);
-  if (url.ends_with(".gz")) text = gunzip(text, url);
+  std::string text = text_in(file, url, bytes);
   fs::remove(file);
   fs::remove(errors);
   return text;
@@ -80,7 +91,7 @@ std::string take(const fs::path& from, const PublicFile& file) {
   const std::string published = fs::path(address_of(file)).filename();
   for (const std::string& name : {file.name, published}) {
     const fs::path path = from / name;
-    if (fs::exists(path)) return name.ends_with(".gz") ? gunzip(read_file(path), path.string()) : read_file(path);
+    if (fs::exists(path)) return text_in(path, path.string(), file.bytes);
   }
   throw Error(fmt::format("{}: contains neither {} nor {}", from.string(), file.name, published));
 }
@@ -108,14 +119,14 @@ Json get_data_set(const PublicDataSet& set, const fs::path& from, const fs::path
   info["origin"] = from.empty() ? set.url : from.string();
   info["license"] = set.license;
   const fs::path directory = out.has_filename() ? out : out.parent_path();
-  write_directory_atomic(directory, [&](const fs::path& temporary) {
+  write_directory_atomic(directory, "corpus", [&](const fs::path& temporary) {
     claim_output_directory(temporary, "corpus");
     Progress progress(set.name, std::ssize(set.files));
     int64_t done = 0;
     for (const PublicFile& file : set.files) {
       std::string text;
       try {
-        text = from.empty() ? download(url_of(set, file), temporary) : take(from, file);
+        text = from.empty() ? download(url_of(set, file), file.bytes, temporary) : take(from, file);
       } catch (const Error& error) {
         throw Error(error.what(), by_hand(set));
       }
@@ -125,29 +136,32 @@ Json get_data_set(const PublicDataSet& set, const fs::path& from, const fs::path
       progress.update(++done, file.name);
     }
     write_json(temporary / "corpus.json", info);
-  });
+  }, Links::followed);
   return info;
 }
 
-std::string gunzip(std::string_view compressed, const std::string& name) {
-  const auto damaged = [&] { return Error(fmt::format("{}: not a gzip file, or damaged", name)); };
+std::string gunzip(std::string_view compressed, const std::string& name, uint64_t most) {
   z_stream stream{};
   if (::inflateInit2(&stream, 16 + MAX_WBITS) != Z_OK) throw Error("cannot initialize zlib");
   const std::unique_ptr<z_stream, int (*)(z_stream*)> guard(&stream, ::inflateEnd);
-  stream.next_in = reinterpret_cast<unsigned char*>(const_cast<char*>(compressed.data()));
-  stream.avail_in = static_cast<unsigned int>(compressed.size());
   std::string text;
   std::array<char, 65536> buffer{};
-  int status = Z_OK;
-  while (status != Z_STREAM_END) {
+  for (int status = Z_OK; status != Z_STREAM_END || stream.avail_in > 0 || !compressed.empty();) {
+    if (status == Z_STREAM_END) ::inflateReset(&stream);  // another member follows
+    if (stream.avail_in == 0) {                           // zlib counts in 32 bits
+      const size_t part = std::min(compressed.size(), size_t{1} << 30);
+      stream.next_in = reinterpret_cast<unsigned char*>(const_cast<char*>(compressed.data()));
+      stream.avail_in = static_cast<unsigned int>(part);
+      compressed.remove_prefix(part);
+    }
     stream.next_out = reinterpret_cast<unsigned char*>(buffer.data());
     stream.avail_out = buffer.size();
     status = ::inflate(&stream, Z_NO_FLUSH);
     // Z_BUF_ERROR: the input is truncated.
-    if (status != Z_OK && status != Z_STREAM_END) throw damaged();
+    if (status != Z_OK && status != Z_STREAM_END) throw Error(fmt::format("{}: not a gzip file, or damaged", name));
     text.append(buffer.data(), buffer.size() - stream.avail_out);
+    if (text.size() > most) throw Error(fmt::format("{}: has more than {} bytes, decompressed", name, most));
   }
-  if (stream.avail_in != 0) throw damaged();
   return text;
 }
 

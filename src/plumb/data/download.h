@@ -37,10 +37,12 @@ const PublicDataSet& public_data_set(const std::string& name);
 /// Downloads all files of a data set with `curl` or, if the path `from` is not empty, takes them from that directory
 /// (under its name, or the one it has at its address, such as NAME.gz); verifies them, and writes them atomically
 /// to the directory `out`. Returns a document that describes them. Throws Error if a file cannot be obtained (the hint
-/// explains how to proceed without a network) or differs from the published one.
+/// explains how to proceed without a network) or differs from the published one. Only HTTPS is used, and no settings of
+/// the user's for curl.
 Json get_data_set(const PublicDataSet& set, const std::filesystem::path& from, const std::filesystem::path& out);
 
-/// Decompresses gzip data; throws Error naming `name` if it is damaged or truncated.
-std::string gunzip(std::string_view compressed, const std::string& name);
+/// Decompresses gzip data of one or more members, as pigz and bgzip write them; throws Error naming `name` if it is
+/// damaged or truncated, or if the result would have more than `most` bytes.
+std::string gunzip(std::string_view compressed, const std::string& name, uint64_t most);
 
 }  // namespace plumb

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "plumb/base/error.h"
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/parse_number.h"
 #include "plumb/base/random.h"
 #include "plumb/base/text.h"
@@ -81,7 +81,7 @@ size_t column_index(const std::string& column, const std::optional<FieldList>& h
 
 /// The lines of a file as UTF-8, without line ends.
 std::vector<std::string> lines_of(const std::filesystem::path& file, TextEncoding encoding) {
-  std::string content = read_file(file);
+  std::string content = read_file(file, kNamedInput);
   require_no_other_format(file.string(), content);
   if (encoding == TextEncoding::latin_1) content = utf8_of_latin1(content);
   std::string_view rest = content;

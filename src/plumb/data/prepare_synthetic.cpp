@@ -90,8 +90,8 @@ Json prepare_synthetic_text(int64_t pairs, uint64_t seed, const TextOptions& opt
 
 void write_synthetic_text(int64_t pairs, uint64_t seed, const std::string& prefix) {
   check_pairs(pairs);
-  write_file_atomic(prefix + ".de", [&](std::ostream& sources) {
-    write_file_atomic(prefix + ".en", [&](std::ostream& targets) {
+  write_output_file(prefix + ".de", [&](std::ostream& sources) {
+    write_output_file(prefix + ".en", [&](std::ostream& targets) {
       corpus::synthesize_each(pairs, seed, [&](corpus::SentencePair&& pair) {
         sources << pair.source << '\n';
         targets << pair.target << '\n';

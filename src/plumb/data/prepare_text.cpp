@@ -12,6 +12,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/line_reader.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"

@@ -9,6 +9,7 @@
 
 #include "plumb/base/crc32.h"
 #include "plumb/base/error.h"
+#include "plumb/base/input.h"
 #include "plumb/data/split_format.h"
 #include "plumb/data/split_writer.h"
 

@@ -5,23 +5,22 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "plumb/base/crc32.h"
+#include "plumb/base/descriptor.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/data/split_format.h"
 
 namespace plumb {
 namespace fs = std::filesystem;
 namespace {
-
-Error spill_error(const fs::path& path, const char* what) {
-  return Error(fmt::format("{}: {} failed: {}", path.string(), what, std::strerror(errno)), "is the disk full?");
-}
 
 /// "DIR/train.tokens" → "DIR/train.tokens.source", after creating DIR.
 fs::path spill_prefix(const fs::path& path, const char* side) {
@@ -46,13 +45,14 @@ SpillFile::~SpillFile() {
 
 void SpillFile::append(std::span<const std::byte> bytes) {
   out_.write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
-  if (!out_) throw spill_error(path_, "writing");
+  if (!out_) throw write_failure(path_.string());
   size_ += bytes.size();
 }
 
 void SpillFile::read(const std::function<void(std::span<const std::byte>)>& take) {
   out_.flush();
-  if (!out_) throw spill_error(path_, "writing");
+  if (!out_) throw write_failure(path_.string());
+  require_regular_file(path_, {.bytes = std::numeric_limits<uint64_t>::max()});
   std::ifstream in(path_, std::ios::binary);
   std::vector<char> block(size_t{1} << 20);
   uint64_t found = 0;
@@ -61,7 +61,7 @@ void SpillFile::read(const std::function<void(std::span<const std::byte>)>& take
     take(std::as_bytes(std::span(block).first(count)));
     found += count;
   }
-  if (found != size_) throw spill_error(path_, "reading");
+  if (found != size_) throw Error(fmt::format("{}: reading failed: {}", path_.string(), std::strerror(errno)));
 }
 
 SplitWriter::Side::Side(const fs::path& prefix)

@@ -39,16 +39,17 @@ void require_fit(const Classifier& classifier) {
                   opened.config.data.empty() ? run : opened.config.data));
 }
 
-/// The most tokens of an example, without special ones: as in training, or as many as an imported model has positions;
-/// 0: unlimited.
+/// The most tokens of an example, without special ones: as in training, or as many as the model has positions; 0:
+/// unlimited.
 int64_t length_limit_of(const Classifier& classifier, const std::vector<TextExample>& examples) {
-  if (classifier.data) return classifier.data->info().value("length_limit", int64_t{0});
+  const int64_t trained = classifier.data ? classifier.data->info().value("length_limit", int64_t{0}) : 0;
   const ModelConfig& model = classifier.opened->config.model;
-  if (model.positions != "learned") return 0;
+  if (model.positions != "learned") return trained;
   const bool pair = std::any_of(examples.begin(), examples.end(), [](const auto& one) { return !one.second.empty(); });
   const int64_t second = pair ? 1 : 0;
   const int64_t specials = labeled_length(0, second, classifier.tokenizer.specials()) - second;
-  return std::max<int64_t>(1, model.max_positions - specials);
+  const int64_t room = std::max<int64_t>(1, model.max_positions - specials);
+  return trained > 0 ? std::min(trained, room) : room;
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/json.h"
 #include "plumb/data/directory.h"
 #include "plumb/interop/family.h"
@@ -87,9 +88,9 @@ void check_tensors(const Family& family, const ModelConfig& config, const NamedT
 
 /// The config.json that an imported model came with, if it still describes the model.
 std::optional<Json> imported_settings(const fs::path& run, const ModelConfig& config) {
-  if (!fs::is_regular_file(run / kSettingsFile)) return {};
-  const Json settings = read_json(run / kSettingsFile);
-  if (!compute_the_same(described_by(Settings(run / kSettingsFile)).config, config)) return {};
+  if (!fs::is_regular_file(run / kModelSettings)) return {};
+  const Json settings = read_json(run / kModelSettings);
+  if (!compute_the_same(described_by(Settings(run / kModelSettings)).config, config)) return {};
   return settings;
 }
 
@@ -163,21 +164,21 @@ ExportedModel export_model(const std::string& name, const fs::path& folder) {
   exported.tokenizer = tokenizer || !files.empty();
   if (imported) exported.left_out = left_out_of(place.run);
   for (const auto& [tensor_name, tensor] : tensors) exported.parameters += tensor.numel();
-  write_directory_atomic(folder, [&](const fs::path& directory) {
+  write_directory_atomic(folder, kExport, [&](const fs::path& directory) {
     claim_output_directory(directory, kExport);
     save_safetensors(directory / "model.safetensors", tensors, {{"format", "pt"}});
     copy_files(place.run, files, directory);
     if (imported) {
-      copy_files(place.run, {kSettingsFile, kGenerationFile}, directory);
+      copy_files(place.run, {kModelSettings, kGenerationFile}, directory);
       copy_files(place.run, sentence_files(place.run), directory);
     } else {
-      write_json(directory / kSettingsFile, settings);
+      write_json(directory / kModelSettings, settings);
     }
     if (!tokenizer) return;
     tokenizer->save_as_json(directory / "tokenizer.json", ends_of(config.model));
     if (const ModelKind& kind = kind_of(config.model); kind.reads_target)
       write_json(directory / kGenerationFile, special_ids(tokenizer, kind));
-  });
+  }, Links::followed);
   return exported;
 }
 

@@ -8,6 +8,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/json.h"
 #include "plumb/base/json_fields.h"
 #include "plumb/base/progress.h"
@@ -68,7 +69,7 @@ void record_tokenizer(const fs::path& directory) {
 
 bool is_model_folder(const fs::path& path) {
   std::error_code none;
-  return fs::is_regular_file(path / kSettingsFile, none) && !fs::exists(path / "config.toml", none);
+  return fs::is_regular_file(path / kModelSettings, none) && !fs::exists(path / "config.toml", none);
 }
 
 namespace {
@@ -82,7 +83,7 @@ RunConfig run_config_of(const ModelConfig& model) {
 
 RunConfig run_config_in(const fs::path& folder) {
   require_known_specials(folder);
-  return run_config_of(described_by(Settings(folder / kSettingsFile)).config);
+  return run_config_of(described_by(Settings(folder / kModelSettings)).config);
 }
 
 NamedTensors weights_in_folder(const fs::path& folder) { return read_model_folder(folder).tensors; }
@@ -109,7 +110,7 @@ void check_values(const NamedTensors& tensors, const fs::path& folder) {
 }  // namespace
 
 ImportedModel read_model_folder(const fs::path& folder) {
-  const DescribedModel described = described_by(Settings(folder / kSettingsFile));
+  const DescribedModel described = described_by(Settings(folder / kModelSettings));
   ImportedModel imported;
   imported.family = described.family;
   imported.model = described.model;
@@ -139,16 +140,16 @@ ImportedModel import_model(const fs::path& folder, const fs::path& out) {
   result[kImported] = {{"model_type", imported.family}, {"architecture", imported.model}};
   if (!imported.left_out.empty()) result[kImported]["left_out"] = imported.left_out;
   if (imported.sentence_encoding) result[kImported]["sentence_vectors"] = to_json(*imported.sentence_encoding);
-  write_directory_atomic(out, [&](const fs::path& directory) {
+  write_directory_atomic(out, "run", [&](const fs::path& directory) {
     claim_output_directory(directory, "run");
     write_file_atomic(directory / "config.toml", to_toml(config));
     save_safetensors(directory / "model.safetensors", imported.tensors);
     copy_files(folder, tokenizer, directory);
-    copy_files(folder, {kSettingsFile, kGenerationFile}, directory);
+    copy_files(folder, {kModelSettings, kGenerationFile}, directory);
     copy_files(folder, sentence_files(folder), directory);
     if (!tokenizer.empty()) record_tokenizer(directory);
     write_json(directory / "result.json", result);
-  });
+  }, Links::followed);
   imported.tensors.clear();
   imported.tokenizer = !tokenizer.empty();
   return imported;
@@ -158,7 +159,7 @@ namespace {
 
 /// The tokens in a key of generation_config.json or else of config.json; none if neither has it.
 std::vector<int32_t> tokens_of_key(const fs::path& run, const char* key) {
-  for (const char* name : {kGenerationFile, kSettingsFile}) {
+  for (const char* name : {kGenerationFile, kModelSettings}) {
     if (!fs::is_regular_file(run / name)) continue;
     const std::vector<int64_t> ids = Settings(run / name).integers(key);
     if (ids.empty()) continue;
@@ -184,14 +185,14 @@ double stated_repetition_penalty(const fs::path& run) {
 }
 
 std::optional<int64_t> stated_positions(const fs::path& run) {
-  const fs::path file = run / kSettingsFile;
+  const fs::path file = run / kModelSettings;
   if (!fs::is_regular_file(file)) return {};
   Settings settings(file);
   return positions_of(settings);
 }
 
 std::vector<std::string> stated_labels(const fs::path& run) {
-  const fs::path file = run / kSettingsFile;
+  const fs::path file = run / kModelSettings;
   if (!fs::is_regular_file(file)) return {};
   Settings settings(file);
   return encoder_head_of(settings) == EncoderHead::labels ? labels_of(settings) : std::vector<std::string>();

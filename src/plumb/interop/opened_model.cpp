@@ -8,7 +8,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
-#include "plumb/data/checksum.h"
+#include "plumb/base/checksum.h"
 #include "plumb/data/directory.h"
 #include "plumb/interop/import.h"
 #include "plumb/run/data_fingerprint.h"

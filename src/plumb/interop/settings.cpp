@@ -14,7 +14,7 @@ Json object_of(const std::filesystem::path& file) {
     throw Error(fmt::format("{}: there is no such file", file.string()),
                 "give a folder of a Hugging Face model: config.json, safetensors, tokenizer files");
   }
-  Json object = read_json(file);
+  Json object = read_json(file, kSettingsFile);
   if (!object.is_object()) throw Error(fmt::format("{}: not an object", file.string()), "copy the file again");
   return object;
 }

@@ -8,7 +8,7 @@
 namespace plumb {
 
 /// The model's architecture, and its settings for generation. A run made by `plumb import` has copies of both.
-inline constexpr const char* kSettingsFile = "config.json";
+inline constexpr const char* kModelSettings = "config.json";
 inline constexpr const char* kGenerationFile = "generation_config.json";
 
 /// Throws Error if a folder's tokenizer is only a SentencePiece model, which does not define the special tokens that go

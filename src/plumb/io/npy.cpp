@@ -33,7 +33,7 @@ std::string npy_header(at::IntArrayRef sizes) {
 
 void save_npy(const std::filesystem::path& path, const at::Tensor& tensor) {
   const at::Tensor values = tensor.to(at::kFloat).cpu().contiguous();
-  write_file_atomic(path, [&](std::ostream& out) {
+  write_output_file(path, [&](std::ostream& out) {
     out << npy_header(values.sizes());
     out.write(reinterpret_cast<const char*>(values.data_ptr<float>()),
               static_cast<std::streamsize>(values.numel() * static_cast<int64_t>(sizeof(float))));

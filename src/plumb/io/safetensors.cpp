@@ -2,19 +2,18 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/sysinfo.h>
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <limits>
-#include <set>
-#include <span>
-#include <string_view>
 
 #include "plumb/base/contains.h"
 #include "plumb/base/crc32.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/text.h"
 
 namespace plumb {
@@ -44,35 +43,22 @@ std::string shape_text(at::IntArrayRef shape) {
   return fmt::format("({})", fmt::join(shape.begin(), shape.end(), ", "));
 }
 
-/// A tensor as described in the header.
-struct Entry {
-  std::string name;
-  at::ScalarType type;
-  std::vector<int64_t> shape;
-  uint64_t begin, end;  // bytes of the data
-};
+using HeaderJson = nlohmann::json;
+constexpr std::string_view kMetadata = "__metadata__";
 
-/// The header. Throws Error if it nests too deeply, is not a JSON object or names a tensor twice, which the JSON parser
-/// would ignore.
-Json parse_header(std::string_view text, const std::string& file) {
-  if (nests_too_deeply(text)) throw Error(fmt::format("{}: its header is nested too deeply", file));
-  std::set<std::string> names;
-  const auto note_name = [&](int depth, Json::parse_event_t event, const Json& name) {
-    if (event == Json::parse_event_t::key && depth == 1 && !names.insert(name.get<std::string>()).second)
-      throw Error(fmt::format("{}: contains two tensors named '{}'", file, name.get<std::string>()));
-    return true;
-  };
-  Json header = Json::parse(text.begin(), text.end(), note_name, /*allow_exceptions=*/false);
-  if (!header.is_object())
-    throw Error(fmt::format("{}: not a safetensors file: its header is not a JSON object", file));
-  return header;
+Error malformed_entry(const std::string& tensor, const std::string& file) {
+  return Error(fmt::format("{}: malformed header entry of tensor '{}'", file, tensor));
 }
 
 /// A list of non-negative integers from the header. Throws Error, naming the tensor, if it is anything else.
-std::vector<uint64_t> counts_of(const Json& json, const std::string& name, const char* what, const std::string& file) {
+std::vector<uint64_t> counts_of(const HeaderJson& json, const std::string& name, const char* what,
+                                const std::string& file) {
+  constexpr size_t kMost = 64;
   std::vector<uint64_t> counts;
   if (!json.is_array()) throw Error(fmt::format("{}: tensor '{}': its {} is not a list", file, name, what));
-  for (const Json& value : json) {
+  if (json.size() > kMost)
+    throw Error(fmt::format("{}: tensor '{}': its {} has more than {} numbers", file, name, what, kMost));
+  for (const HeaderJson& value : json) {
     const bool is_count = value.is_number_integer() && (value.is_number_unsigned() || value.get<int64_t>() >= 0);
     if (!is_count)
       throw Error(
@@ -83,7 +69,7 @@ std::vector<uint64_t> counts_of(const Json& json, const std::string& name, const
 }
 
 /// Throws Error if the shape and the offsets contradict each other, before anything of that size is allocated.
-Entry entry_of(const std::string& name, const Json& json, const std::string& file) {
+StoredTensor entry_of(const std::string& name, const HeaderJson& json, const std::string& file) {
   try {
     const std::vector<uint64_t> shape = counts_of(json.at("shape"), name, "shape", file);
     const std::vector<uint64_t> offsets = counts_of(json.at("data_offsets"), name, "data_offsets", file);
@@ -105,19 +91,20 @@ Entry entry_of(const std::string& name, const Json& json, const std::string& fil
     }
     return {name, type, {shape.begin(), shape.end()}, offsets[0], offsets[1]};
   } catch (const nlohmann::json::exception&) {
-    throw Error(fmt::format("{}: malformed header entry of tensor '{}'", file, name));
+    throw malformed_entry(name, file);
   }
 }
 
 /// Throws Error unless the tensors fill the data without gaps or overlaps, as the format requires.
-void check_places(const std::vector<Entry>& entries, uint64_t size, const std::string& file) {
-  std::vector<const Entry*> order;
-  for (const Entry& entry : entries) order.push_back(&entry);
-  std::sort(order.begin(), order.end(),
-            [](const Entry* a, const Entry* b) { return std::pair(a->begin, a->end) < std::pair(b->begin, b->end); });
+void check_places(const std::vector<StoredTensor>& entries, uint64_t size, const std::string& file) {
+  std::vector<const StoredTensor*> order;
+  for (const StoredTensor& entry : entries) order.push_back(&entry);
+  std::sort(order.begin(), order.end(), [](const StoredTensor* a, const StoredTensor* b) {
+    return std::pair(a->begin, a->end) < std::pair(b->begin, b->end);
+  });
   uint64_t end = 0;
   std::string last;
-  for (const Entry* entry : order) {
+  for (const StoredTensor* entry : order) {
     if (entry->end > size) {
       throw Error(fmt::format("{}: truncated: tensor '{}' of shape {} ends at byte {} of {}", file, entry->name,
                               shape_text(entry->shape), entry->end, size),
@@ -143,33 +130,49 @@ uint32_t checksum_of(const Tensor& tensor) {
   return tensor.nbytes() == 0 ? 0 : crc32_of(std::string_view(bytes_of(tensor), tensor.nbytes()));
 }
 
-/// The tensors of a header, for data of this many bytes. Throws Error if they do not fill these.
-std::vector<Entry> entries_of(const Json& header, uint64_t size, const std::string& file) {
-  std::vector<Entry> entries;
-  for (const auto& [name, json] : header.items()) {
-    if (name != "__metadata__") entries.push_back(entry_of(name, json, file));
+/// The tensors of a header, read one at a time so that it is never in memory as a whole. Throws Error if it nests too
+/// deeply or is not a JSON object of tensors.
+std::vector<StoredTensor> parse_header(std::string_view text, const std::string& file) {
+  constexpr size_t kLongestName = 1024;
+  if (nests_too_deeply(text)) throw Error(fmt::format("{}: its header is nested too deeply", file));
+  std::vector<StoredTensor> tensors;
+  std::string name;  // of the entry at hand
+  const auto take = [&](int depth, HeaderJson::parse_event_t event, const HeaderJson& value) {
+    using Event = HeaderJson::parse_event_t;
+    if (depth > 1 && event == Event::object_start) throw malformed_entry(name, file);
+    if (depth != 1 || event == Event::object_start || event == Event::array_start) return true;
+    if (event == Event::key) {
+      name = value.get<std::string>();
+      if (name.size() > kLongestName)
+        throw Error(
+            fmt::format("{}: the name of a tensor has {} bytes; at most {} are read", file, name.size(), kLongestName));
+      return true;
+    }
+    if (name == kMetadata) return true;
+    if (event != Event::object_end) throw malformed_entry(name, file);
+    tensors.push_back(entry_of(name, value, file));
+    return false;  // drops the entry
+  };
+  const HeaderJson rest = HeaderJson::parse(text.begin(), text.end(), take, /*allow_exceptions=*/false);
+  if (!rest.is_object()) throw Error(fmt::format("{}: not a safetensors file: its header is not a JSON object", file));
+  const HeaderJson metadata = rest.value(kMetadata, HeaderJson());
+  for (StoredTensor& tensor : tensors) {
+    const auto stored = metadata.find(checksum_key(tensor.name));
+    if (stored != metadata.end()) tensor.checksum = stored->is_string() ? stored->get<std::string>() : stored->dump();
   }
-  check_places(entries, size, file);
-  return entries;
+  return tensors;
 }
 
 /// The size of the header, from the first bytes of a file.
 uint64_t header_size_of(std::string_view beginning, uint64_t file_size, const std::string& file) {
+  constexpr uint64_t kLargest = 100'000'000;
   uint64_t size = 0;
   if (beginning.size() >= sizeof size) std::memcpy(&size, beginning.data(), sizeof size);
   if (size == 0 || size > file_size - sizeof size)
     throw Error(fmt::format("{}: not a safetensors file, or truncated in its header", file), "copy the file again");
+  if (size > kLargest)
+    throw Error(fmt::format("{}: its header has {} bytes; the format allows {}", file, size, kLargest));
   return size;
-}
-
-/// Throws Error if the header has a checksum for this tensor that does not match the data.
-void check_data(const Json& header, const std::string& name, std::span<const std::byte> data, const std::string& file) {
-  const auto metadata = header.find("__metadata__");
-  if (metadata == header.end() || !metadata->is_object()) return;
-  const auto stored = metadata->find(checksum_key(name));
-  if (stored == metadata->end() || *stored == crc32_text(crc32_of(data))) return;
-  throw Error(fmt::format("{}: tensor '{}' is damaged: its checksum is wrong", file, name),
-              "use an intact copy of the file");
 }
 
 }  // namespace
@@ -199,49 +202,46 @@ void save_safetensors(const std::filesystem::path& path, const NamedTensors& ten
 }
 
 NamedTensors load_safetensors(const std::filesystem::path& path) {
-  const std::string file = path.string();
-  // Read, not mapped: truncating a mapped file crashes the process that reads it.
-  const std::string content = read_file(path);
-  const auto bytes = std::as_bytes(std::span(content));
-  const uint64_t header_size = header_size_of(content, bytes.size(), file);
-  const char* begin = reinterpret_cast<const char*>(bytes.data()) + sizeof header_size;
-  const Json header = parse_header({begin, header_size}, file);
-  const auto data = bytes.subspan(sizeof header_size + header_size);
+  SafetensorsReader reader(path);
+  const uint64_t size = std::filesystem::file_size(path);
+  struct sysinfo machine {};
+  if (::sysinfo(&machine) == 0 && size / machine.mem_unit > machine.totalram + machine.totalswap)
+    throw Error(fmt::format("{}: {} bytes of weights are more than the memory of this machine", path.string(), size));
   NamedTensors tensors;
-  for (const Entry& entry : entries_of(header, data.size(), file)) {
-    check_data(header, entry.name, data.subspan(entry.begin, entry.end - entry.begin), file);
-    const Tensor tensor = at::empty(entry.shape, at::TensorOptions(entry.type));
-    if (tensor.nbytes() > 0) std::memcpy(tensor.data_ptr(), data.data() + entry.begin, tensor.nbytes());
-    tensors.emplace_back(entry.name, tensor);
-  }
+  for (const StoredTensor& stored : reader.tensors()) tensors.emplace_back(stored.name, reader.read(stored.name));
   return tensors;
 }
 
-SafetensorsReader::SafetensorsReader(const std::filesystem::path& path)
-    : file_(path.string()), in_(path, std::ios::binary) {
-  std::error_code none;
-  const uint64_t size = std::filesystem::file_size(path, none);
-  if (!in_ || none) throw Error(fmt::format("{}: cannot be read", file_), "check the path");
+// Read, not mapped: truncating a mapped file crashes the process that reads it.
+SafetensorsReader::SafetensorsReader(const std::filesystem::path& path) : file_(path.string()) {
+  require_regular_file(path, {.bytes = std::numeric_limits<uint64_t>::max()});
+  in_.open(path, std::ios::binary);
+  const uint64_t size = std::filesystem::file_size(path);
   std::string beginning(std::min<uint64_t>(size, sizeof(uint64_t)), '\0');
   in_.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
   std::string text(header_size_of(beginning, size, file_), '\0');
   in_.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (!in_) throw Error(fmt::format("{}: cannot be read", file_));
   data_ = beginning.size() + text.size();
-  header_ = parse_header(text, file_);
-  static_cast<void>(entries_of(header_, size - data_, file_));
+  tensors_ = parse_header(text, file_);
+  for (const StoredTensor& tensor : tensors_) {
+    if (!by_name_.emplace(tensor.name, by_name_.size()).second)
+      throw Error(fmt::format("{}: contains two tensors named '{}'", file_, tensor.name));
+  }
+  check_places(tensors_, size - data_, file_);
 }
 
 Tensor SafetensorsReader::read(const std::string& name) {
-  const auto found = header_.find(name);
-  if (found == header_.end()) throw Error(fmt::format("{}: tensor '{}' is missing", file_, name));
-  const Entry entry = entry_of(name, *found, file_);
-  const Tensor tensor = at::empty(entry.shape, at::TensorOptions(entry.type));
-  const auto bytes = std::span(static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes());
-  in_.seekg(static_cast<std::streamoff>(data_ + entry.begin));
-  in_.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  const auto place = by_name_.find(name);
+  if (place == by_name_.end()) throw Error(fmt::format("{}: tensor '{}' is missing", file_, name));
+  const StoredTensor& stored = tensors_[place->second];
+  Tensor tensor = at::empty(stored.shape, at::TensorOptions(stored.type));
+  in_.seekg(static_cast<std::streamoff>(data_ + stored.begin));
+  in_.read(static_cast<char*>(tensor.data_ptr()), static_cast<std::streamsize>(tensor.nbytes()));
   if (!in_) throw Error(fmt::format("{}: tensor '{}' cannot be read", file_, name));
-  check_data(header_, name, bytes, file_);
+  if (!stored.checksum.empty() && stored.checksum != crc32_text(checksum_of(tensor)))
+    throw Error(fmt::format("{}: tensor '{}' is damaged: its checksum is wrong", file_, name),
+                "use an intact copy of the file");
   return tensor;
 }
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/text.h"
 
 namespace plumb {

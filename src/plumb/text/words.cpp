@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "plumb/base/error.h"
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/json.h"
 #include "plumb/text/pipeline/components.h"
 #include "plumb/text/pipeline/sections.h"

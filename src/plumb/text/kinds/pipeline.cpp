@@ -8,10 +8,12 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/json.h"
 #include "plumb/text/kinds/transformers_reading.h"
 #include "plumb/text/pipeline/added_tokens.h"
 #include "plumb/text/pipeline/components.h"
+#include "plumb/text/pipeline/growth.h"
 #include "plumb/text/pipeline/sections.h"
 #include "plumb/text/pipeline/unicode.h"
 
@@ -55,6 +57,7 @@ class Pipeline final : public TokenizerModel {
   [[nodiscard]] std::vector<int32_t> encode(std::string_view text) const override {
     std::vector<tk::Piece> pieces = added_.cut(is_valid_utf8(text) ? std::string(text) : tk::repaired_utf8(text));
     pre_tokenize_(pieces);
+    tk::check_growth(text.size(), tk::bytes_in(pieces));
     std::vector<int32_t> ids;
     ids.reserve(pieces.size() * 3 / 2);
     for (const tk::Piece& piece : pieces) {

@@ -222,11 +222,10 @@ Document as_transformers_reads(std::string_view bytes, const std::filesystem::pa
 
   TokenList tokens(file.at("model"));
   for (Document& token : first) tokens.add(std::move(token));
+  std::set<std::string> named;
+  for (const auto& [key, token] : names) named.insert(content_of(token));
   for (auto& [id, token] : tokens_of_files(file, settings, path.parent_path())) {
-    const auto has_name = [&](const auto& entry) {
-      return content_of(entry.second) == token.at("content").get<std::string>();
-    };
-    if (std::any_of(names.begin(), names.end(), has_name)) token["special"] = true;
+    if (named.contains(token.at("content").get<std::string>())) token["special"] = true;
     tokens.add(token);
   }
   std::vector<Json> special;

@@ -5,8 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "plumb/base/error.h"
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/json.h"
+#include "plumb/base/text.h"
 #include "plumb/text/kinds/class_components.h"
 #include "plumb/text/kinds/pipeline.h"
 #include "plumb/text/kinds/special_tokens.h"
@@ -15,13 +16,10 @@ namespace plumb {
 namespace {
 
 std::vector<std::string> lines_of(std::string_view bytes) {
-  std::vector<std::string> lines;
-  while (!bytes.empty()) {
-    const size_t end = std::min(bytes.find('\n'), bytes.size());
-    std::string_view line = bytes.substr(0, end);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    lines.emplace_back(line);
-    bytes.remove_prefix(std::min(end + 1, bytes.size()));
+  std::vector<std::string> lines = split(bytes, '\n');
+  if (lines.back().empty()) lines.pop_back();
+  for (std::string& line : lines) {
+    if (line.ends_with('\r')) line.pop_back();
   }
   return lines;
 }
@@ -66,14 +64,7 @@ std::shared_ptr<const TokenizerModel> load_gpt2(std::string bytes, const std::fi
                 "put the vocab.json of these merges there");
   }
   if (!is_valid_utf8(bytes)) throw Error(fmt::format("{}: not valid UTF-8", path.string()));
-  nlohmann::json vocabulary;
-  try {
-    const std::string content = read_file(vocabulary_path);
-    if (nests_too_deeply(content)) throw Error(fmt::format("{}: nested too deeply", vocabulary_path.string()));
-    vocabulary = nlohmann::json::parse(content);
-  } catch (const nlohmann::json::exception& error) {
-    throw Error(fmt::format("{}: not a vocabulary, or damaged: {}", vocabulary_path.string(), error.what()));
-  }
+  const nlohmann::json vocabulary = read_json(vocabulary_path);
   nlohmann::json merges = nlohmann::json::array();
   for (const std::string& line : lines_of(bytes)) {
     if (!line.empty() && !line.starts_with("#version")) merges.push_back(line);

@@ -3,6 +3,7 @@
 
 #include <oniguruma.h>
 
+#include <algorithm>
 #include <memory>
 
 namespace plumb {
@@ -43,18 +44,38 @@ void release(OnigurumaHandle* expression) { onig_free(regex_of(expression)); }
 
 int find_all(const OnigurumaHandle* expression, const char* text, size_t size, OnigurumaMatch match,
              OnigurumaMessage error, void* receiver) {
-  struct FreeRegion {
+  struct Free {
     void operator()(OnigRegion* region) const { onig_region_free(region, 1); }
+    void operator()(OnigMatchParam* limits) const { onig_free_match_param(limits); }
   };
-  const std::unique_ptr<OnigRegion, FreeRegion> region(onig_region_new());
+  const std::unique_ptr<OnigRegion, Free> region(onig_region_new());
+  const std::unique_ptr<OnigMatchParam, Free> limits(onig_new_match_param());
+  onig_initialize_match_param(limits.get());
+  const size_t stack = std::min<size_t>((size_t{1} << 20) + 4 * size, ~0U);  // places to step back to
+  onig_set_match_stack_limit_size_of_match_param(limits.get(), static_cast<unsigned int>(stack));
+  onig_set_retry_limit_in_match_of_match_param(limits.get(), ~0UL);  // that of a search is enough
+  // Oniguruma can limit the steps back of a search, but does not tell how many it took. So each is tried with few of
+  // them, and then with more.
+  constexpr size_t kSteps = 20'000'000, kStepsPerByte = 1000;
+  size_t steps_left = kSteps + kStepsPerByte * size;
   const OnigUChar* const begin = bytes_of(text);
   const OnigUChar* const end = begin + size;
+  const auto search = [&](size_t from) {
+    int position = ONIGERR_RETRY_LIMIT_IN_SEARCH_OVER;
+    for (size_t steps = kStepsPerByte; position == ONIGERR_RETRY_LIMIT_IN_SEARCH_OVER && steps_left > 0; steps *= 16) {
+      steps = std::min(steps, steps_left);
+      steps_left -= steps;
+      onig_set_retry_limit_in_search_of_match_param(limits.get(), steps);
+      position = onig_search_with_param(regex_of(expression), begin, end, begin + from, end, region.get(),
+                                        ONIG_OPTION_NONE, limits.get());
+    }
+    return position;
+  };
   size_t from = 0;
   bool found = false;
   size_t last_end = 0;
   while (from <= size) {
-    const int position =
-        onig_search(regex_of(expression), begin, end, begin + from, end, region.get(), ONIG_OPTION_NONE);
+    const int position = search(from);
     if (position == ONIG_MISMATCH) return 0;
     if (position < 0) {
       report(position, nullptr, error, receiver);

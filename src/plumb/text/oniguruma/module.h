@@ -22,7 +22,8 @@ struct OnigurumaFunctions {
   OnigurumaHandle* (*compile)(const char* pattern, size_t size, OnigurumaMessage error, void* receiver);
   void (*release)(OnigurumaHandle* expression);
   /// Sends all matches in `text`, which must be valid UTF-8, from left to right. An empty match at the end of the
-  /// previous one is skipped. Returns 0, or 1 after an error, such as a search that takes too many steps.
+  /// previous one is skipped. Returns 0, or 1 after an error, such as a search that takes too many steps
+  /// back.
   int (*find_all)(const OnigurumaHandle* expression, const char* text, size_t size, OnigurumaMatch match,
                   OnigurumaMessage error, void* receiver);
 };

@@ -23,7 +23,7 @@ class Regex {
   explicit Regex(std::string_view pattern);
 
   /// Replaces `matches` by all matches in `text`, which must be valid UTF-8, from left to right. Throws Error if the
-  /// search takes too many steps.
+  /// search takes too many steps back or too much memory for them.
   void find_all(std::string_view text, std::vector<Span>& matches) const;
 
  private:

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "plumb/text/pipeline/growth.h"
 #include "plumb/text/pipeline/settings.h"
 #include "plumb/text/pipeline/unicode.h"
 
@@ -101,7 +102,8 @@ AddedTokens::AddedTokens(const Settings& list, const Vocabulary& vocabulary, con
 
 std::vector<Piece> AddedTokens::cut(std::string text) const {
   std::vector<Piece> verbatim;
-  size_t first = 0;
+  const size_t size = text.size();
+  size_t first = 0, normalized_size = 0;
   if (!text.empty()) next_character(text, first);
   cut_piece({std::move(text), -1, first}, verbatim_, verbatim);
   std::vector<Piece> pieces;
@@ -110,6 +112,7 @@ std::vector<Piece> AddedTokens::cut(std::string text) const {
       pieces.push_back(std::move(piece));
     } else {
       if (normalize_) normalize_(piece);
+      check_growth(size, normalized_size += piece.text.size());
       cut_piece(std::move(piece), normalized_, pieces);
     }
   }
@@ -118,7 +121,7 @@ std::vector<Piece> AddedTokens::cut(std::string text) const {
 
 void AddedTokens::cut_piece(Piece piece, const ByteTrie& trie, std::vector<Piece>& pieces) const {
   const std::string_view text = piece.text;
-  size_t done = 0;
+  size_t done = 0, space_end = 0;  // the end of white space that a token took, so that none is looked at twice
   const auto text_until = [&](size_t end) {
     if (end > done) pieces.push_back(piece.part(done, end));
   };
@@ -142,8 +145,9 @@ void AddedTokens::cut_piece(Piece piece, const ByteTrie& trie, std::vector<Piece
     if (token.single_word && (ends_with_word(text.substr(0, begin)) || begins_with_word(text.substr(end)))) continue;
     // White space may belong to two tokens: one may begin before the end of the previous one, which takes the space on
     // its right. One that takes the space on its left begins there, and if nothing is left of it, it is no token.
-    if (token.left) begin = std::max(without_space_at_end(text.substr(0, begin)), done);
-    if (token.right) end += space_at_begin(text.substr(end));
+    if (token.left) begin = done + without_space_at_end(text.substr(done, std::max(begin, done) - done));
+    if (token.right && end > space_end) space_end = end + space_at_begin(text.substr(end));
+    if (token.right) end = space_end;
     text_until(begin);
     if (begin >= end) continue;
     pieces.push_back({token.content, token.id});

@@ -34,7 +34,7 @@ class AddedTokens {
   /// entries.
   AddedTokens(const nlohmann::json& list, const Vocabulary& vocabulary, const Normalize& normalize);
 
-  /// The text, cut at added tokens and normalized; no piece is empty.
+  /// The text, cut at added tokens and normalized; no piece is empty. Throws Error if it grows too long.
   [[nodiscard]] std::vector<Piece> cut(std::string text) const;
 
   /// The added token with this id, or null.

@@ -1,11 +1,14 @@
 // A trie over bytes.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstdint>
 #include <string_view>
 #include <vector>
 
+#include "plumb/base/error.h"
 #include "plumb/text/pipeline/pair_table.h"
 
 namespace plumb::tokenization {
@@ -15,9 +18,13 @@ class ByteTrie {
  public:
   ByteTrie() { roots_.fill(0); }
 
-  /// `value` must be at least 0; it replaces that of an equal string. Empty strings are ignored.
+  /// `value` must be at least 0; it replaces that of an equal string. Empty strings are ignored. Throws Error if
+  /// the string has more than 1,024 bytes: every place of a text may be compared with all of it.
   void insert(std::string_view text, int32_t value) {
     if (text.empty()) return;
+    constexpr size_t kLongest = 1024;
+    if (text.size() > kLongest)
+      throw Error(fmt::format("a token has {} bytes; at most {} are supported", text.size(), kLongest));
     uint32_t& root = roots_[static_cast<unsigned char>(text[0])];
     if (root == 0) root = new_node();
     uint32_t node = root;

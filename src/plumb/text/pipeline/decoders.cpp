@@ -1,7 +1,7 @@
 // Decoders. Names and settings are those of Hugging Face's `tokenizers`.
 #include <algorithm>
 
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/text/pipeline/byte_alphabet.h"
 #include "plumb/text/pipeline/byte_tokens.h"
 #include "plumb/text/pipeline/components.h"

@@ -1,6 +1,9 @@
 // Limits the growth of a text: each component in a sequence may multiply its length, so a few could exhaust memory.
 #pragma once
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -10,33 +13,30 @@
 
 namespace plumb::tokenization {
 
+inline size_t bytes_in(const std::string& token) { return token.size(); }
 inline size_t bytes_in(const Piece& piece) { return piece.text.size(); }
-inline size_t bytes_in(const std::vector<Piece>& pieces) {
+template <typename Part>
+size_t bytes_in(const std::vector<Part>& parts) {
   size_t bytes = 0;
-  for (const Piece& piece : pieces) bytes += piece.text.size();
-  return bytes;
-}
-inline size_t bytes_in(const std::vector<std::string>& tokens) {
-  size_t bytes = 0;
-  for (const std::string& token : tokens) bytes += token.size();
+  for (const Part& part : parts) bytes += bytes_in(part);
   return bytes;
 }
 
-/// Throws Error if a component expands a text beyond 32 MiB.
+/// Throws Error if a text becomes longer than 16 KiB and than 16 times what it was, or than 32 MiB. (The longest
+/// decomposition of Unicode has 11 times the bytes of its character.)
 inline void check_growth(size_t before, size_t after) {
-  constexpr size_t kLongest = size_t{1} << 25;
-  if (after > before && after > kLongest) throw Error("the tokenizer expands a text beyond 32 MiB");
+  constexpr size_t kShort = size_t{1} << 14, kFactor = 16, kLongest = size_t{1} << 25;
+  const size_t most = std::max(before, std::min(kLongest, std::max(kShort, kFactor * before)));
+  if (after > most) throw Error(fmt::format("the tokenizer expands a text of {} bytes beyond {} bytes", before, most));
 }
 
 /// Applies components in order. Throws Error if they expand the text too much.
 template <typename Component, typename Text>
 void apply_all(const std::vector<Component>& components, Text& text) {
-  size_t before = bytes_in(text);
+  const size_t before = bytes_in(text);
   for (const Component& each : components) {
     each(text);
-    const size_t after = bytes_in(text);
-    check_growth(before, after);
-    before = after;
+    check_growth(before, bytes_in(text));
   }
 }
 

@@ -6,7 +6,8 @@
 
 #include "plumb/base/base64.h"
 #include "plumb/base/error.h"
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
+#include "plumb/text/pipeline/growth.h"
 #include "plumb/text/pipeline/unicode.h"
 
 namespace plumb::tokenization {
@@ -104,6 +105,7 @@ std::string PrecompiledRules::apply(std::string_view text, size_t& beginning) co
   BeginningOfResult of_result(character_count(text.substr(0, beginning)));
   const auto replace = [&](std::string_view part, std::string_view by) {
     result.append(by);
+    check_growth(text.size(), result.size());
     if (beginning > 0) of_result.replace(part, by);
   };
   const std::vector<size_t> boundaries = grapheme_boundaries(text);
