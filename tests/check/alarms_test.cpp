@@ -100,6 +100,42 @@ TEST(Alarms, AdamMovesEveryElementByTheRate) {
   EXPECT_TRUE(reason.raised);
 }
 
+// A decoder may go on learning while nothing reaches its encoder any more.
+TEST(Alarms, TheGradientAtTheInputIsThatOfTheStackThatGetsLess) {
+  Parameters parameters(at::kDouble);
+  std::vector<Tensor> gradient;
+  const auto add = [&](const char* layer, double norm) {
+    parameters.add(std::string(layer) + ".linear1.weight", {2, 2}, Role::weight);
+    gradient.push_back(at::full({2, 2}, norm / 2, at::kDouble));
+  };
+  add("encoder.layers.0", 3e-6);
+  add("encoder.layers.1", 5e-6);
+  add("decoder.layers.0", 1);
+  add("decoder.layers.1", 2);
+  parameters.finish();
+  EXPECT_NEAR(*check::gradient_at_input(parameters, gradient), 1.5e-6, 1e-18);
+  gradient[0].mul_(1e6);
+  EXPECT_NEAR(*check::gradient_at_input(parameters, gradient), 0.5, 1e-12);
+}
+
+// With label smoothing, the loss before training is still compared as a negative log-likelihood.
+TEST(Alarms, TheFirstLossIsWithoutSmoothing) {
+  RunConfig run = planned();
+  const double plain = reason_of(reasons_for(run), "initial_loss").value;
+  run.train.label_smoothing = 0.3;
+  EXPECT_DOUBLE_EQ(reason_of(reasons_for(run), "initial_loss").value, plain);
+}
+
+TEST(Alarms, EqualTokensAskForSmallerValues) {
+  RunConfig run = planned();
+  run.model.residual = "no-residual";
+  run.model.decoder_layers = 8;
+  const auto advice = [&] { return reason_of(reasons_for(run), "token_similarity").advice; };
+  EXPECT_CONTAINS(advice(), "model.initialization = \"small-init\"");
+  run.model.initialization = "small-init";
+  EXPECT_LACKS(advice(), "small-init");
+}
+
 TEST(Alarms, WeightsInBfloat16DoNotReachTheNextNumber) {
   RunConfig run = planned();
   run.train.parameters = "bf16";

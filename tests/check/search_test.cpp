@@ -104,6 +104,25 @@ TEST(RateSearch, TrainedWeightsKeepTheirPlannedRate) {
   EXPECT_EQ(result.recommended->learning_rate, 1e-3);
 }
 
+// The schedule of the original Transformer multiplies train.learning_rate by d^−½, and trials are at its peak.
+TEST(RateSearch, RecommendsInTheUnitOfTheConfiguration) {
+  const double peak = 0.3 / std::sqrt(500.0), factor = peak / 0.3;
+  Simulated runs{.stable = 7 * peak};
+  runs.plan.schedule = {.peak = peak, .factor = factor, .warm_up = 0, .steps = 5000};
+  runs.plan.configured_rate = 0.3;
+  runs.plan.budget.gradients = 800;
+  const CheckResult kept = runs.search(runs.stable);
+  ASSERT_EQ(kept.verdict, Verdict::trains) << kept.answer;
+  ASSERT_EQ(rate_to_recommend(kept.largest_stable_rate->estimate, peak, true), peak);
+  EXPECT_EQ(kept.recommended->learning_rate, 0.3);
+  EXPECT_TRUE(recommends_as_configured(kept));
+  runs.stable = 0.01 * factor;
+  const CheckResult other = runs.search();
+  EXPECT_LT(other.recommended->learning_rate, 0.01);
+  EXPECT_GT(other.recommended->learning_rate, 0.01 * factor);
+  EXPECT_FALSE(recommends_as_configured(other));
+}
+
 TEST(RateSearch, AWarmUpThatTakesMostOfTheRunIsShortened) {
   Simulated runs{.stable = 1e-2, .stable_with_warm_up = 1e-2};
   runs.plan.schedule = {.peak = 2e-3, .warm_up = 300, .steps = 300};

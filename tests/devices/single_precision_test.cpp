@@ -106,6 +106,15 @@ TEST_P(SinglePrecision, DropoutKeepsTheSameElements) {
   }
 }
 
+TEST_P(SinglePrecision, DropoutLeavesNothingOfWhatItDrops) {
+  const Tensor x = at::full({64, 16}, std::numeric_limits<float>::quiet_NaN());
+  const ops::DropoutKey key{1, 2};
+  const Tensor here = ops::dropout(x, 0.5, key), there = ops::dropout(x.to(GetParam()), 0.5, key).cpu();
+  EXPECT_EQ((here == 0).sum().item<int64_t>() + here.isnan().sum().item<int64_t>(), x.numel());
+  EXPECT_TRUE(at::equal(there.isnan(), here.isnan()));
+  EXPECT_TRUE(at::equal(there == 0, here == 0));
+}
+
 TEST_P(SinglePrecision, ProductsInBfloat16) {
   if (!test::has_bfloat16_products()) GTEST_SKIP() << "this processor has no bfloat16 products";
   ops::MatrixPrecision precision(ops::Precision::bfloat16);

@@ -49,6 +49,21 @@ TEST(Decoder, IsAModelOfItsKindAlone) {
   EXPECT_NO_THROW(make_model(config));
 }
 
+TEST(Decoder, ABatchWithoutWeightHasNoLoss) {
+  Batch batch = small_batch();
+  batch.weights.assign(batch.labels.size(), 0.0);
+  Decoder model(small_model("decoder"), at::kDouble);
+  model.initialize(1);
+  for (const bool twice : {false, true}) {
+    ForwardContext context(Pass::measurement);
+    const Loss loss = model.loss(batch, {.label_smoothing = 0.1, .twice_differentiable = twice}, context);
+    EXPECT_EQ(loss.value.item<double>(), 0.0);
+    EXPECT_EQ(loss.weight, 0.0);
+    for (const Tensor& gradient : gradients({loss.value}, model.parameters().values(), {}))
+      EXPECT_EQ(gradient.abs().max().item<double>(), 0.0);
+  }
+}
+
 TEST(Decoder, LooksBackOnly) {
   for (const std::string& attention : attentions().names()) {
     ModelConfig config = small_model("decoder");

@@ -281,8 +281,11 @@ TEST(MultiHeadAttention, MixesInTheValuesOfTheFirstLayer) {
   const Ragged layout({3, 4});
   const Tensor x = random_tensor({7, kWidth}, 1);
   const Tensor y = random_tensor({7, kWidth}, 2);
-  AttentionPass pass(layout);
+  AttentionPass pass(layout), plain(layout);
+  pass.keeps_values = true;
   EXPECT_TRUE(at::equal(first.attention->self(x, pass, true, {}), first.attention->self(x, layout, true, {})));
+  static_cast<void>(first.attention->self(x, plain, true, {}));
+  EXPECT_FALSE(plain.first_values.defined()) << "would keep the whole projection alive for nobody";
   const Tensor found = second.attention->self(y, pass, true, {});
 
   // An attention that reads x and y side by side, whose value rows do the mixing.

@@ -55,6 +55,19 @@ TEST(LockedDropout, OfAPartIsThatPartOfTheWhole) {
       at::equal(locked_dropout(x.index_select(0, rows), part, kDropRate, kMaskKey), expected.index_select(0, rows)));
 }
 
+// Masks of a step that has more places than keys would be those of the next step.
+TEST(ForwardContext, RefusesMorePlacesOfDropoutThanAStepHasMasks) {
+  constexpr int64_t kPlaces = 65536;
+  const Tensor x = at::ones({2, 8}, at::kDouble);
+  ForwardContext step(0.5, 1, 7), next(0.5, 1, 8), without(0, 1, 7);
+  for (int64_t i = 0; i + 1 < kPlaces; ++i) static_cast<void>(step.mask_key());
+  const uint64_t last = step.mask_key().stream;
+  EXPECT_EQ(next.mask_key().stream, last + 1);
+  EXPECT_THROW(static_cast<void>(step.dropout(x)), Error);
+  for (int64_t i = 0; i <= kPlaces; ++i) EXPECT_TRUE(without.dropout(x).is_same(x));
+  EXPECT_EQ(without.sites(), static_cast<uint64_t>(kPlaces) + 1);
+}
+
 TEST(EmbeddingDropout, DropsAWordWhereverItOccurs) {
   const std::vector<int64_t> tokens = {4, 1, 4, 0, 6, 1, 5};
   const Tensor embedded = random_tensor({7, 3}, 1);

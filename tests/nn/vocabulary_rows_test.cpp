@@ -91,6 +91,12 @@ TEST(VocabularyRows, CrossEntropyAndItsGradientsAreThoseOfTheWholeVocabulary) {
       }
       expect_close(gradients, expected);
     }
+    Tensor excluded = at::zeros({kVocabulary}, at::kDouble);  // a bias of −∞ excludes a word; there is no smoothing
+    excluded[6] = -std::numeric_limits<double>::infinity();
+    const Tensor bias = tables.own(excluded, group);
+    const auto some = tables.rows.cross_entropy(states(2), tables.table, bias, {11, 0}, {}, 0, 1);
+    const Tensor log_p = at::log_softmax(at::mm(states(2), tables.whole_table.t()) + excluded, 1);
+    EXPECT_NEAR(some.loss.item<double>(), -(log_p[0][11] + log_p[1][0]).item<double>(), 1e-12);
     const auto plain = tables.rows.cross_entropy(states(2), tables.table, {}, {11, 0}, {}, 0, 1);
     EXPECT_NEAR(plain.nll, ops::linear_cross_entropy(states(2), tables.whole_table, {}, {11, 0}, {}, 0, 1).nll, 1e-12);
     EXPECT_EQ(test::message_of([&] {

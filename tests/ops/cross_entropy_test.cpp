@@ -8,6 +8,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/ops/linear.h"
+#include "plumb/ops/reference/reference.h"
 #include "support/gradcheck.h"
 
 namespace plumb {
@@ -64,6 +65,51 @@ TEST(CrossEntropy, RowsOfWeightZeroPlayNoPart) {
   for (const size_t order : {1, 2}) {
     EXPECT_TRUE((found[order][1] == 0).all().item<bool>());
     EXPECT_TRUE(found[order].index_select(0, at::tensor({0, 2, 3}, at::kLong)).equal(expected[order]));
+  }
+}
+
+/// Loss, and its first derivative and a product with its second one by the logits.
+template <typename Operation>
+Tensors loss_and_derivatives(const Operation& operation, const Tensor& logits, double smoothing, const Tensor& v) {
+  const Tensor x = logits.detach().clone().requires_grad_(true);
+  const ops::CrossEntropy loss = operation(x, kLabels, kWeights, smoothing, 0.5);
+  const Tensor first = gradients({loss.loss}, {x}, {}, /*create_graph=*/true)[0];
+  return {loss.loss.detach(), first.detach(), gradients({first}, {x}, {v})[0]};
+}
+
+// A bias of −∞ excludes a word. Without smoothing, it is as if the vocabulary did not have it.
+TEST(CrossEntropy, AWordOfProbabilityZeroPlaysNoPart) {
+  constexpr int64_t kExcluded = 3;
+  Tensor logits = random_tensor({4, 5}, 1), v = random_tensor({4, 5}, 2);
+  logits.select(1, kExcluded).fill_(-std::numeric_limits<double>::infinity());
+  v.select(1, kExcluded).zero_();
+  const std::vector<double> nll = negative_log_probabilities(logits);
+  const Tensor possible = at::tensor({0, 1, 2, 4}, at::kLong);
+  const auto shortened = [&](const Tensor& x) { return x.index_select(1, possible); };
+  const auto without = [](const Tensor& x, std::vector<int64_t> labels, const std::vector<double>& weights,
+                          double smoothing, double scale) {
+    for (int64_t& label : labels) label -= label > kExcluded ? 1 : 0;
+    return ops::cross_entropy(x, labels, weights, smoothing, scale);
+  };
+  const Tensors expected = loss_and_derivatives(without, shortened(logits), 0, shortened(v));
+  for (const auto& operation : {&ops::cross_entropy, &ops::reference::cross_entropy}) {
+    const Tensors found = loss_and_derivatives(*operation, logits, 0, v);
+    EXPECT_NEAR(found[0].item<double>(), 0.5 * (0.25 * nll[0] + 3 * nll[2] + nll[3]), 1e-13);
+    for (const size_t order : {1, 2}) {
+      EXPECT_TRUE((found[order].select(1, kExcluded) == 0).all().item<bool>()) << order;
+      EXPECT_TRUE(at::allclose(shortened(found[order]), expected[order], 0, 1e-14)) << order;
+    }
+    // Smoothing asks for every word, also for this one.
+    EXPECT_EQ(operation(logits, kLabels, kWeights, 0.1, 0.5).loss.item<double>(),
+              std::numeric_limits<double>::infinity());
+  }
+  const Tensor hidden = random_tensor({4, 3}, 3), weight = random_tensor({5, 3}, 4);
+  Tensor bias = random_tensor({5}, 5);
+  bias[kExcluded] = -std::numeric_limits<double>::infinity();
+  const Tensor few = shortened(at::addmm(bias, hidden, weight.t()));
+  for (const auto& operation : {&ops::linear_cross_entropy, &ops::reference::linear_cross_entropy}) {
+    EXPECT_NEAR(operation(hidden, weight, bias, kLabels, kWeights, 0, 0.5).loss.item<double>(),
+                without(few, kLabels, kWeights, 0, 0.5).loss.item<double>(), 1e-13);
   }
 }
 

@@ -1,8 +1,12 @@
 #include "plumb/ops/index.h"
 
+#include <ATen/record_function.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -24,6 +28,32 @@ TEST(Index, OfAnotherDeviceIsForManyThreads) {
   for (int64_t i = 0; i < 4; ++i) threads.emplace_back(ask, 100 * i);
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
+}
+
+std::atomic<bool> asked = false, answered = false;
+
+/// Asks for other indices in another thread while indices are copied, and waits for them.
+std::unique_ptr<at::ObserverContext> ask_meanwhile(const at::RecordFunction& function) {
+  if (std::string(function.name()) != "aten::to" || asked.exchange(true)) return nullptr;
+  const auto done = std::make_shared<std::atomic<bool>>(false);
+  std::thread([done] {
+    static_cast<void>(index_beside(at::empty({0}, at::TensorOptions().device(at::kMeta)), {71, 72}));
+    *done = true;
+  }).detach();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!*done && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  answered = done->load();
+  return nullptr;
+}
+
+TEST(Index, IsFoundWhileAnotherThreadCopiesOne) {
+  const auto handle =
+      at::addGlobalCallback(at::RecordFunctionCallback(&ask_meanwhile).scopes({at::RecordScope::FUNCTION}));
+  const Tensor index = index_beside(at::empty({0}, at::TensorOptions().device(at::kMeta)), {61, 62, 63});
+  at::removeCallback(handle);
+  EXPECT_EQ(index.numel(), 3);
+  EXPECT_TRUE(asked);
+  EXPECT_TRUE(answered) << "waits for the copy";
 }
 
 }  // namespace

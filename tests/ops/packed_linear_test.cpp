@@ -67,6 +67,15 @@ TEST_P(PackedLinear, IsTheFormula) {
   }
 }
 
+TEST_P(PackedLinear, OfNoFeaturesIsTheBias) {
+  const Precision precision = ops::precision_of(GetParam());
+  const Tensor bias = floats({5}, 1);
+  EXPECT_TRUE(ops::PackedLinear(floats({5, 0}, 2), precision)(floats({3, 0}, 3), bias, false)
+                  .equal(bias.expand({3, 5}).contiguous()));
+  EXPECT_EQ(ops::PackedLinear(floats({0, 4}, 2), precision)(floats({3, 4}, 3), Tensor(), false).sizes(),
+            (at::IntArrayRef{3, 0}));
+}
+
 TEST_P(PackedLinear, PassesOnWhatIsNotFinite) {
   const Precision precision = ops::precision_of(GetParam());
   if (!multiplies(precision)) GTEST_SKIP() << "this processor has no exact products in " << GetParam();
@@ -100,6 +109,22 @@ TEST(PackedWeights, ServeLinearLayersWithoutAGraphWhileTheirGuardStands) {
   }
   EXPECT_EQ(ops::packing_for(x), nullptr) << "with a graph";
   EXPECT_EQ(fallbacks.counts(), (std::map<std::string, int64_t>{}));
+}
+
+// A weight that is computed for one product only: its memory must not be given to the next one.
+TEST(PackedWeights, AreNotTakenForOthersAtTheirAddress) {
+  const at::NoGradGuard no_graph;
+  ops::MatrixPrecision precision(Precision::float32, /*weights_stay=*/true);
+  const ops::PrecisionGuard guard(precision);
+  const Tensor x = floats({5, 32}, 1), base = floats({32, 32}, 2);
+  for (int64_t i = 1; i <= 20; ++i) {
+    const Tensor found = ops::linear(x, base * i, Tensor());
+    EXPECT_TRUE(at::allclose(found, at::mm(x, base.t()) * i, 1e-4, 1e-4)) << i;
+  }
+  // The transpose has the same address and shape.
+  const Tensor by_rows = ops::linear(x, base, Tensor()), by_columns = ops::linear(x, base.t(), Tensor());
+  EXPECT_TRUE(at::allclose(by_rows, at::mm(x, base.t()), 1e-4, 1e-4));
+  EXPECT_TRUE(at::allclose(by_columns, at::mm(x, base), 1e-4, 1e-4));
 }
 
 TEST(PackedWeights, AreOfTheGuardsPrecision) {

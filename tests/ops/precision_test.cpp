@@ -5,10 +5,12 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "plumb/base/error.h"
 #include "plumb/ops/cross_entropy.h"
 #include "plumb/ops/linear.h"
+#include "plumb/ops/recompute.h"
 #include "support/bfloat16.h"
 #include "support/gradcheck.h"
 
@@ -96,6 +98,24 @@ TEST(Precision, HasNoSecondDerivative) {
   const ops::PrecisionGuard guard(precision);
   const Tensor y = ops::linear(x, weight, Tensor());
   EXPECT_THROW(gradients({y.sum()}, {x}, {}, /*create_graph=*/true), Error);
+}
+
+// The graph of a recomputed part remembers the precision of its first pass, not the object that had it.
+TEST(Precision, OfARecomputedPartOutlivesItsGuard) {
+  if (!has_bfloat16_products()) GTEST_SKIP() << "this processor has no bfloat16 products";
+  const Tensor x = floats({37, 19}, 1).requires_grad_(true), weight = floats({23, 19}, 2).requires_grad_(true);
+  const ops::Part part = [&](const std::vector<Tensor>& inputs) {
+    return std::vector<Tensor>{ops::linear(inputs[0], weight, Tensor(), ops::Activation::relu)};
+  };
+  const Tensor dy = floats({37, 23}, 3);
+  std::optional<ops::MatrixPrecision> precision(std::in_place, ops::Precision::bfloat16);
+  std::optional<ops::PrecisionGuard> guard(std::in_place, *precision);
+  const std::vector<Tensor> expected = gradients({part({x})[0]}, {x, weight}, {dy});
+  const Tensor y = ops::recomputed({x}, {part, part})[0];
+  guard.reset();
+  precision.emplace(ops::Precision::float32);  // at the same address
+  const std::vector<Tensor> found = gradients({y}, {x, weight}, {dy});
+  for (const size_t i : {0, 1}) EXPECT_TRUE(found[i].equal(expected[i])) << i;
 }
 
 TEST(Precision, EndsWithItsGuardAndLeavesFloat64Alone) {

@@ -6,7 +6,10 @@
 #include <unistd.h>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
+#include <atomic>
+#include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <future>
 #include <mutex>
@@ -14,8 +17,11 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/json.h"
+#include "plumb/base/random.h"
+#include "plumb/parallel/network.h"
 #include "plumb/parallel/rendezvous.h"
 #include "support/contains.h"
+#include "support/port.h"
 #include "support/ranks.h"
 
 namespace plumb {
@@ -167,11 +173,12 @@ TEST(Joining, StrangersDoNoHarm) {
       });
 }
 
-/// A client of a run's store, like that of a process that does not do what it should. Without a token, keys begin with
-/// a slash.
-c10::intrusive_ptr<c10d::TCPStore> client_of(int64_t port) {
+/// A client of a run's store, like that of a process that does not do what it should; or the server. Without a token,
+/// keys begin with a slash.
+c10::intrusive_ptr<c10d::TCPStore> client_of(int64_t port, bool serve = false) {
   c10d::TCPStoreOptions options;
   options.port = static_cast<uint16_t>(port);
+  options.isServer = serve;
   options.waitWorkers = false;
   [](auto& any) {
     if constexpr (requires { any.useLibUV; }) any.useLibUV = false;
@@ -180,6 +187,72 @@ c10::intrusive_ptr<c10d::TCPStore> client_of(int64_t port) {
 }
 void set(c10d::Store& store, const std::string& key, const std::string& value) {
   store.set(key, std::vector<uint8_t>(value.begin(), value.end()));
+}
+
+TEST(Joining, NobodyElseCanOnceAllHaveJoined) {
+  std::atomic<int64_t> port = 0;
+  const auto join = [&](const Rendezvous& rendezvous, const Reception& reception) {
+    const auto listening = [&](int64_t number) {
+      port = number;
+      reception.listening(number);
+    };
+    return meet(rendezvous, {listening, reception.waiting});
+  };
+  as_ranks(
+      3,
+      [&](const Group& group) {
+        group.barrier();  // all have returned from `meet`
+        std::string reason;
+        EXPECT_FALSE(route_to("127.0.0.1", port, reason));
+        EXPECT_EQ(reason, std::strerror(ECONNREFUSED));
+        const Group pair = group.split(group.rank() == 2 ? 1 : 0);  // needs no further connection to the store
+        EXPECT_EQ(pair.sums({1.0}), std::vector<double>{group.rank() == 2 ? 1.0 : 2.0});
+      },
+      join);
+}
+
+// Without a launcher's random token: what torchrun sets can be guessed, and here is nothing at all.
+TEST(Joining, OnOneMachineAGuessedTokenDoesNotSuffice) {
+  const std::string port = std::to_string(test::unused_port());
+  std::vector<Rendezvous> launched;
+  for (const char* rank : {"0", "1"}) {
+    for (const auto& [name, value] : {std::pair("WORLD_SIZE", "2"), {"RANK", rank}, {"MASTER_ADDR", "127.0.0.1"}})
+      ::setenv(name, value, 1);
+    ::setenv("MASTER_PORT", port.c_str(), 1);
+    launched.push_back(rendezvous_of_environment().value());
+  }
+  for (const char* name : {"WORLD_SIZE", "RANK", "MASTER_ADDR", "MASTER_PORT"}) ::unsetenv(name);
+  const auto join = [&](const Rendezvous& one, const Reception& reception) {
+    const auto listening = [&](int64_t number) {
+      EXPECT_EQ(PortSecret::read(number).size(), 32U);
+      const auto stranger = client_of(number);
+      set(*stranger, launched[0].token + "/news", "+ended by a stranger");
+      stranger->add(launched[0].token + "/joined 1", 1);
+      reception.listening(number);
+    };
+    return meet(launched[static_cast<size_t>(one.rank)], {listening, reception.waiting});
+  };
+  as_ranks(
+      2,
+      [&](const Group& group) {
+        EXPECT_EQ(group.sums({1.0}), std::vector<double>{2.0});
+        EXPECT_EQ(PortSecret::read(launched[0].port), "") << "is kept longer than it is needed";
+      },
+      join);
+}
+
+// What rank 0 says after this process has given up, and left its thread waiting, has no effect on anything.
+TEST(Joining, AnAnswerThatComesTooLateDoesNoHarm) {
+  const auto server = client_of(0, true);
+  const Reception impatient{{}, [] { throw Error("no time"); }};
+  const Rendezvous rendezvous{1, 2, "127.0.0.1", server->getPort()};
+  EXPECT_EQ(message_of([&] { static_cast<void>(meet(rendezvous, impatient)); }), "no time");
+  const Json description = {{"run", stream_of("")}, {"size", 2}, {"version", PLUMB_VERSION}, {"name", "rank 0"}};
+  set(*server, "plumb", description.dump());
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (server->add("/beat 1", 0) >= 0 && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_LT(server->add("/beat 1", 0), 0) << "it should say that it is gone";
 }
 
 // Gloo alone would wait for the connection until the time limit for joining.
@@ -235,6 +308,15 @@ TEST(Losing, TheReasonOfAFailureReachesAll) {
     EXPECT_TRUE(message.starts_with("lost another process of this run: rank 1 (process ")) << message;
     EXPECT_TRUE(message.ends_with(") has failed: no memory left")) << message;
   }
+}
+
+TEST(Losing, TheReasonOfAFailureIsShort) {
+  as_ranks(2, [&](const Group& group) {
+    if (group.rank() == 1) return group.fail(std::string(100'000, 'x'));
+    const std::string message = message_of([&] { group.barrier(); });
+    EXPECT_CONTAINS(message, ") has failed: xxx");
+    EXPECT_LT(message.size(), 3000U);
+  });
 }
 
 TEST(Losing, WhoHasLeftIsNamed) {

@@ -63,14 +63,27 @@ TEST(Launcher, SrunNamesTheFirstNode) {
   EXPECT_EQ(found.rank, 5);
   EXPECT_EQ(found.size, 8);
   EXPECT_EQ(found.host, "gpu08");
+  EXPECT_TRUE(found.guessable);  // others see the job's ID
+  EXPECT_EQ(found.local_size, 0);
   EXPECT_GE(found.port, 20000);
   EXPECT_LT(found.port, 32768);  // the start of Linux's ephemeral ports
   {
-    const Variables more({{"SLURM_STEP_NUM_TASKS", "6"}, {"SLURM_STEP_NODELIST", "gpu11"}, {"MASTER_PORT", "1234"}});
+    const Variables more({{"SLURM_STEP_NUM_TASKS", "6"},
+                          {"SLURM_STEP_NUM_NODES", "1"},
+                          {"SLURM_STEP_NODELIST", "gpu11"},
+                          {"MASTER_PORT", "1234"}});
     const Rendezvous step = rendezvous_of_environment().value();
     EXPECT_EQ(step.size, 6);
+    EXPECT_EQ(step.local_size, 6);
     EXPECT_EQ(step.host, "gpu11");
     EXPECT_EQ(step.port, 1234);
+  }
+  {
+    const Variables secret(std::map<std::string, std::string>{{"PLUMB_RUN_TOKEN", "secret"}});
+    const Rendezvous closed = rendezvous_of_environment().value();
+    EXPECT_EQ(closed.token, "secret");
+    EXPECT_FALSE(closed.guessable);
+    EXPECT_EQ(closed.port, found.port);  // no process may tell another port than the others
   }
   const Variables second(std::map<std::string, std::string>{{"SLURM_STEP_ID", "1"}});
   EXPECT_NE(rendezvous_of_environment()->port, found.port);  // concurrent steps of a job must not collide

@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 #include <net/if.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -43,6 +46,60 @@ TEST(Network, ASocketThatIsConnectedToItselfIsNoServer) {
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   if (WEXITSTATUS(status) == kNoNamespace) GTEST_SKIP() << "network namespaces are not allowed here";
   EXPECT_EQ(WEXITSTATUS(status), kRefused);
+}
+
+TEST(Network, AServerThatIsClosedKeepsItsConnections) {
+  const int server = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* const place = reinterpret_cast<sockaddr*>(&address);
+  ASSERT_TRUE(::bind(server, place, size) == 0 && ::listen(server, 5) == 0 && ::getsockname(server, place, &size) == 0);
+  const int64_t port = ntohs(address.sin_port);
+  const int client = ::socket(AF_INET, SOCK_STREAM, 0);
+  ASSERT_EQ(::connect(client, place, size), 0);
+  EXPECT_FALSE(stop_listening(port)) << "would have lost a connection";
+  const int accepted = ::accept(server, nullptr, nullptr);
+  EXPECT_TRUE(stop_listening(port));
+  std::string reason;
+  EXPECT_FALSE(route_to("127.0.0.1", port, reason));
+  char byte = 0;
+  EXPECT_EQ(::write(client, "x", 1), 1);
+  EXPECT_EQ(::read(accepted, &byte, 1), 1);
+  pollfd silent{server, POLLIN, 0};
+  EXPECT_EQ(::poll(&silent, 1, 0), 0);
+  for (const int descriptor : {server, client, accepted}) ::close(descriptor);
+}
+
+/// What a user may read who is not this one.
+mode_t rights_of_others(const std::string& path) {
+  struct stat status{};
+  return ::lstat(path.c_str(), &status) == 0 ? status.st_mode & (S_IRWXG | S_IRWXO) : ~mode_t{0};
+}
+
+TEST(Network, ASecretOfAPortIsForOneUser) {
+  constexpr int64_t kPort = 1;  // at which no run listens
+  std::string first;
+  {
+    const PortSecret secret(kPort);
+    first = PortSecret::read(kPort);
+    EXPECT_EQ(first.size(), 32U);
+    EXPECT_EQ(rights_of_others(secret.path()), 0U);
+    ::chmod(secret.path().c_str(), 0644);
+    EXPECT_EQ(PortSecret::read(kPort), "") << "others could read it";
+    const PortSecret later(kPort);
+    EXPECT_EQ(PortSecret::read(kPort).size(), 32U);
+    EXPECT_NE(PortSecret::read(kPort), first);
+    // A link in its place leads nowhere.
+    const std::string target = secret.path() + "-target";
+    ASSERT_EQ(::rename(secret.path().c_str(), target.c_str()), 0);
+    ASSERT_EQ(::symlink(target.c_str(), secret.path().c_str()), 0);
+    EXPECT_EQ(PortSecret::read(kPort), "");
+    EXPECT_NO_THROW(const PortSecret anew(kPort));
+    EXPECT_EQ(::unlink(target.c_str()), 0);
+  }
+  EXPECT_EQ(PortSecret::read(kPort), "");
 }
 
 }  // namespace

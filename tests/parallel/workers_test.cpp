@@ -7,6 +7,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/parallel/rendezvous.h"
 #include "support/paths.h"
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "plumb/base/machine.h"
 #include "plumb/base/timing.h"
 #include "plumb/check/alarm.h"
 #include "plumb/check/gradient.h"
@@ -12,7 +13,6 @@
 #include "plumb/check/search.h"
 #include "plumb/check/trials.h"
 #include "plumb/optim/schedule.h"
-#include "plumb/plan/local_memory.h"
 
 namespace plumb::check {
 namespace {
@@ -51,7 +51,7 @@ class Check {
         .stop = options_.stop,
         .progress = options_.progress};
     search_rates(plan, prior.belief, hooks, result_);
-    result_.peak_memory = plan::peak_resident_memory();
+    result_.peak_memory = static_cast<double>(peak_resident_memory());
     return std::move(result_);
   }
 

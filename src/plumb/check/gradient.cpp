@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
-#include "plumb/analysis/loss_function.h"
+#include "plumb/analysis/curvature/hessian.h"
 #include "plumb/nn/layer_id.h"
 #include "plumb/ops/update.h"
 
@@ -12,24 +13,9 @@ namespace plumb::check {
 
 std::vector<Tensor> gradient_of(const Task& task, double label_smoothing, Model& model,
                                 const std::vector<Batch>& batches, double& loss) {
-  const double weight = total_weight(batches);
-  const LossFunction function = loss_of(task);
-  const at::AutoGradMode with_graph(true);
-  const std::vector<Tensor> values = model.parameters().values();
-  std::vector<Tensor> sum;
-  loss = 0;
-  for (const Batch& batch : batches) {
-    ForwardContext context(Pass::measurement);
-    const Loss found = function(model, batch, {.label_smoothing = label_smoothing, .scale = 1 / weight}, context);
-    loss += found.nll / weight;
-    std::vector<Tensor> gradient = gradients({found.value}, values, {});
-    if (sum.empty()) {
-      sum = std::move(gradient);
-    } else {
-      for (size_t i = 0; i < sum.size(); ++i) sum[i] += gradient[i];
-    }
-  }
-  return sum;
+  const MeanLoss mean = mean_loss(model, batches, label_smoothing, loss_of(task));
+  loss = mean.nll;
+  return model.parameters().split(mean.gradient);
 }
 
 std::optional<double> gradient_at_input(const Parameters& parameters, const std::vector<Tensor>& gradient) {
@@ -40,9 +26,9 @@ std::optional<double> gradient_at_input(const Parameters& parameters, const std:
   }
   if (squares.size() < 2) return std::nullopt;
   const auto& [last, square] = *squares.rbegin();
-  double first = 0;
+  double first = std::numeric_limits<double>::infinity();
   for (const auto& [id, each] : squares) {
-    if (id.layer == 0 && id != last) first = std::max(first, each);
+    if (id.layer == 0 && id != last) first = std::min(first, each);
   }
   return square > 0 ? std::sqrt(first / square) : 0;
 }

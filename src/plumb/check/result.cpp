@@ -42,10 +42,16 @@ void describe(Fields& field, Cost& cost) {
   field("seconds", cost.seconds);
 }
 
+bool recommends_as_configured(const CheckResult& result) {
+  if (!result.recommended || result.recommended->learning_rate != result.configured_rate) return false;
+  return result.recommended->warm_up.value_or(result.planned_warm_up) == result.planned_warm_up;
+}
+
 void describe(Fields& field, CheckResult& result) {
   named(field, "verdict", result.verdict, kVerdictNames);
   field("answer", result.answer);
   field("planned_rate", result.planned_rate);
+  field("configured_rate", result.configured_rate);
   field("planned_warm_up", result.planned_warm_up);
   field("planned_steps", result.planned_steps);
   field("tried_warm_up", result.tried_warm_up);

@@ -41,6 +41,7 @@ struct CheckResult {
   Verdict verdict = Verdict::unknown;
   std::string answer;  // the verdict as one sentence
   double planned_rate = 0;
+  double configured_rate = 0;   // train.learning_rate, whose unit a schedule's factor may change
   int64_t planned_warm_up = 0;  // steps
   int64_t planned_steps = 0;
   /// Of the trials with warm-up: shorter than planned if the budget asks for it, 0 if there are none.
@@ -58,6 +59,9 @@ struct CheckResult {
   std::vector<Trial> trials;
 };
 void describe(Fields& field, CheckResult& result);
+
+/// Whether it recommends the rate and the warm-up that are configured.
+bool recommends_as_configured(const CheckResult& result);
 
 /// The exit status of `plumb check`: 0: trains; 3: another rate, a warm-up, or cannot; 4: unknown.
 int exit_status(const CheckResult& result);

@@ -38,6 +38,7 @@ class Search {
     shortest_ = trial_ * 3 / 4;
     longest_warm_up_ = std::max(kUsualWarmUp, trial_ * 5 / 4);
     result_.planned_rate = plan_.peak;
+    result_.configured_rate = given_.configured_rate;
     result_.planned_warm_up = plan_.warm_up;
     result_.planned_steps = plan_.steps;
     next_seed_ = static_cast<int64_t>(plan.seed);
@@ -282,7 +283,7 @@ class Search {
     result_.largest_stable_rate_without_warm_up = without_->now.estimate();
     const double stable = belief.estimate().estimate;
     const double best_guess = rate_to_recommend(stable, plan_.peak, given_.signs);
-    recommend(best_guess / plan_.factor, {});
+    recommend(best_guess == plan_.peak ? given_.configured_rate : best_guess / plan_.factor, {});
     if (given_.compared && result_.recommended) result_.recommended->loss_above_best = kLossAboveBest;
     const auto in_words = [](double rate) { return fmt::format("the largest stable rate is about {:.2g}", rate); };
     const std::string about = in_words(stable);

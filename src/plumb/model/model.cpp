@@ -39,6 +39,11 @@ Batch random_batch(const ModelConfig& config, uint64_t seed) {
   return batch;
 }
 
+/// The factor of the sum over labels of this weight.
+double scale_of(const LossOptions& options, double weight) {
+  return options.scale.value_or(weight > 0 ? 1.0 / weight : 0.0);  // not ∞, which times a sum of 0 is NaN
+}
+
 }  // namespace
 
 void Model::initialize(uint64_t seed) {
@@ -137,7 +142,7 @@ Tensor Model::logits(const Tensor& hidden) const {
 Loss loss_of_logits(const Tensor& logits, const Batch& batch, const LossOptions& options) {
   const double weight = batch.weight();
   const ops::CrossEntropy result = ops::cross_entropy(logits, batch.labels, batch.weights, options.label_smoothing,
-                                                      options.scale.value_or(1.0 / weight));
+                                                      scale_of(options, weight));
   return {result.loss, result.nll, std::ssize(batch.labels), weight};
 }
 
@@ -151,7 +156,7 @@ Loss Model::loss_of_states(const Tensor& hidden, const Batch& batch, const LossO
   const Tensor matrix = output_scale_.defined() ? output_ * logit_scales().unsqueeze(1) : output_;
   const ops::CrossEntropy result =
       output_rows_.cross_entropy(hidden, matrix, output_bias_, batch.labels, batch.weights, options.label_smoothing,
-                                 options.scale.value_or(1.0 / weight));
+                                 scale_of(options, weight));
   return {result.loss, result.nll, std::ssize(batch.labels), weight};
 }
 

@@ -33,7 +33,7 @@ struct Loss {
 
 struct LossOptions {
   double label_smoothing = 0;
-  /// Multiplies the sum over labels; empty: 1/(sum of their weights), the mean over this batch.
+  /// Multiplies the sum over labels; empty: 1/(sum of their weights), the mean over this batch, or 0 if that sum is 0.
   std::optional<double> scale;
   /// Whether to keep the logits, so that the loss can be differentiated twice.
   bool twice_differentiable = false;

@@ -182,8 +182,7 @@ struct Stack::Form {
 std::vector<Tensor> Stack::taken_apart(Stream& stream, const Beside& beside, Form& form) const {
   std::vector<Tensor> tensors;
   stream.for_each([&](const Tensor& tensor) { tensors.push_back(tensor); });
-  form = {stream.sources.size(), stream.second.defined(), beside.memory.defined(),
-          value_residual_ && beside.pass.first_values.defined()};
+  form = {stream.sources.size(), stream.second.defined(), beside.memory.defined(), beside.pass.first_values.defined()};
   if (form.memory) tensors.push_back(beside.memory);
   if (form.first_values) tensors.push_back(beside.pass.first_values);
   return tensors;
@@ -267,6 +266,7 @@ Tensor Stack::part(Course& course, int64_t first, const std::function<Tensor()>&
     course.stream = enter(x, context);
   }
   Beside beside{std::make_shared<const Beside::Layouts>(Beside::Layouts{layout, memory_layout}), course.memory};
+  beside.pass.keeps_values = value_residual_;
   beside.pass.first_values = course.first_values;
   for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
     if (context.recomputes()) {
@@ -278,7 +278,7 @@ Tensor Stack::part(Course& course, int64_t first, const std::function<Tensor()>&
     }
   }
   course.memory = beside.memory;
-  if (value_residual_) course.first_values = beside.pass.first_values;
+  course.first_values = beside.pass.first_values;
   if (end < layers) return {};
   Tensor result = leave(course.stream, layout, context);
   course.stream = {};
@@ -308,6 +308,7 @@ Tensor Stack::read(const Tensor& x, const Ragged& layout, const std::vector<int6
   const at::NoGradGuard no_graph;
   ForwardContext context;
   AttentionPass pass(layout, positions);
+  pass.keeps_values = value_residual_;
   Ragged by_source;  // the tokens of all rows of a source, as one sequence
   int64_t row = 0;
   for (const int64_t rows : state.rows_per_source) {

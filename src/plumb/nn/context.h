@@ -120,9 +120,12 @@ class ForwardContext {
   /// Whether this is a training step, in which regularizers with separate rates (nn/regularization) are active.
   [[nodiscard]] bool regularizes() const { return regularizes_; }
 
-  /// The key of the next site's mask, for masks that are not tied to rows of the batch.
+  /// The key of the next site's mask, for masks that are not tied to rows of the batch. Throws Error if the step has
+  /// more sites than there are keys for it: they would repeat masks of the next step.
   [[nodiscard]] ops::DropoutKey mask_key() {
-    return {seed_, stream_of("dropout") + (static_cast<uint64_t>(step_) << 16) + site_++, {}};
+    if (site_ >= kMostSites)
+      throw Error("a training step has more than 65536 places of dropout", "use fewer layers, or model.dropout = 0");
+    return {seed_, stream_of("dropout") + static_cast<uint64_t>(step_) * kMostSites + site_++, {}};
   }
 
   /// Throws Error if the batch is part of a larger one and the rows of x are not those of the layout entered last.
@@ -130,7 +133,13 @@ class ForwardContext {
   Tensor add_dropout(const Tensor& residual, const Tensor& x) { return ops::add_dropout(residual, x, p_, next_key(x)); }
 
  private:
+  static constexpr uint64_t kMostSites = 65536;  // of a step
+
   ops::DropoutKey next_key(const Tensor& x) {
+    if (p_ == 0) {  // no mask is drawn
+      ++site_;
+      return {};
+    }
     if (!runs_.empty() && x.size(0) != rows_) throw Error("dropout of rows whose places in the batch are unknown");
     ops::DropoutKey key = mask_key();
     key.runs = runs_;

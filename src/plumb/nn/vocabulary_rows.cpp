@@ -43,7 +43,9 @@ LossSums replace_by_derivatives(const Targets& all, const Tensor& logits, int64_
   all.group.sum(sums);
   const Tensor log_partition = sums[0].log();
   const Tensor each_nll = log_partition - sums[1];
-  const Tensor each = (1 - all.smoothing) * each_nll + all.smoothing * (log_partition - sums[2] / all.vocabulary);
+  Tensor each = each_nll;
+  if (all.smoothing != 0)  // else a logit of −∞ would make it NaN: 0·∞
+    each = (1 - all.smoothing) * each_nll + all.smoothing * (log_partition - sums[2] / all.vocabulary);
   const auto total = [&](const Tensor& of_tokens) {
     return (factors * of_tokens).masked_fill(ignored, 0).sum(at::kDouble);
   };

@@ -16,14 +16,10 @@ class RecentIndices {
  public:
   Tensor get(const at::Device& device, const std::vector<int64_t>& ids) {
     const uint64_t hash = hash_of(ids);
-    const std::scoped_lock lock(mutex_);
-    for (Entry& entry : entries_) {
-      if (entry.hash == hash && entry.tensor.device() == device && entry.ids == ids) {
-        entry.used = ++clock_;
-        return entry.tensor;
-      }
-    }
+    if (Tensor known = find(hash, device, ids); known.defined()) return known;
+    // Without the lock, so that threads do not wait for each other's copies.
     Tensor tensor = moved(at::tensor(at::ArrayRef<int64_t>(ids), at::TensorOptions(at::kLong)), device);
+    const std::scoped_lock lock(mutex_);
     while (!entries_.empty() && (entries_.size() >= kEntries || elements_ + ids.size() > kElements)) drop_oldest();
     entries_.push_back({hash, ++clock_, ids, tensor});
     elements_ += ids.size();
@@ -44,6 +40,16 @@ class RecentIndices {
     uint64_t hash = ids.size();
     for (const int64_t id : ids) hash = (hash ^ (hash >> 29) ^ static_cast<uint64_t>(id)) * 0x9E3779B97F4A7C15;
     return hash;
+  }
+
+  Tensor find(uint64_t hash, const at::Device& device, const std::vector<int64_t>& ids) {
+    const std::scoped_lock lock(mutex_);
+    for (Entry& entry : entries_) {
+      if (entry.hash != hash || entry.tensor.device() != device || entry.ids != ids) continue;
+      entry.used = ++clock_;
+      return entry.tensor;
+    }
+    return {};
   }
 
   void drop_oldest() {

@@ -21,9 +21,10 @@ struct GemmOptions {
 Tensor gemm(const Tensor& a, const Tensor& b, const GemmOptions& options = {});
 
 /// scale·a·bᵀ + plus_scale·plus + diagonal·I for a product that the caller knows to be symmetric, such as that of a
-/// matrix with itself, or of two polynomials of one symmetric matrix. Half of a large product is computed and mirrored,
-/// so that the result is exactly symmetric. Without an autograd graph. a, b: (n, k), with types as for gemm(); plus:
-/// (n, n), symmetric and of the result's type, or undefined.
+/// matrix with itself, or of two polynomials of one symmetric matrix. The CPU kernels compute half of a large product
+/// and mirror it: their result is exactly symmetric, that of other devices and types up to rounding. Without an
+/// autograd graph. a, b: (n, k), with types as for gemm(); plus: (n, n), symmetric and of the result's type, or
+/// undefined.
 struct SymmetricOptions {
   double scale = 1;
   Tensor plus = {};

@@ -14,7 +14,7 @@ namespace {
 
 std::unique_ptr<PackedLinear::Weight> pack(const Tensor& weight, Precision precision) {
   if constexpr (kKernelsBuilt) {
-    if (uses_kernels(weight)) return fused::pack(weight, precision);
+    if (uses_kernels(weight) && weight.numel() > 0) return fused::pack(weight, precision);
   }
   return reference::pack(weight, precision);
 }

@@ -28,6 +28,14 @@ Tensor to_bfloat16(const Tensor& x) {
   return x.to(at::kBFloat16);
 }
 
+struct MatrixPrecision::Entry {
+  explicit Entry(const Tensor& constant) : weight(constant.detach()) {}
+
+  const Tensor weight;  // kept alive, so that no other one gets its address
+  std::mutex mutex;
+  std::unique_ptr<PackedLinear> packed;
+};
+
 MatrixPrecision::MatrixPrecision(Precision precision, bool weights_stay)
     : precision_(precision), weights_stay_(weights_stay) {
   if (precision == Precision::int8 && !weights_stay) {
@@ -38,10 +46,15 @@ MatrixPrecision::MatrixPrecision(Precision precision, bool weights_stay)
 MatrixPrecision::~MatrixPrecision() = default;
 
 const PackedLinear& MatrixPrecision::packed(const Tensor& weight) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  std::unique_ptr<PackedLinear>& found = packed_[{weight.data_ptr(), weight.size(0), weight.size(1)}];
-  if (!found) found = std::make_unique<PackedLinear>(weight, precision_);
-  return *found;
+  const Key key = {weight.data_ptr(), weight.size(0), weight.size(1), weight.stride(0), weight.stride(1)};
+  std::unique_lock all(mutex_);
+  std::unique_ptr<Entry>& place = packed_[key];
+  if (!place) place = std::make_unique<Entry>(weight);
+  Entry& entry = *place;
+  all.unlock();
+  const std::lock_guard lock(entry.mutex);
+  if (!entry.packed) entry.packed = std::make_unique<PackedLinear>(entry.weight, precision_);
+  return *entry.packed;
 }
 
 PrecisionGuard::PrecisionGuard(MatrixPrecision& precision) : before_(current) { current = &precision; }

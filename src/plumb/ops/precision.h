@@ -37,14 +37,17 @@ class MatrixPrecision {
   [[nodiscard]] Precision precision() const { return precision_; }
   [[nodiscard]] bool weights_stay() const { return weights_stay_; }
 
-  /// A constant weight, packed on first use. Thread-safe.
+  /// A constant weight, packed on first use. Thread-safe; only those that need a weight wait while it is packed.
   const PackedLinear& packed(const Tensor& weight);
 
  private:
+  struct Entry;
+  using Key = std::tuple<const void*, int64_t, int64_t, int64_t, int64_t>;  // address, shape, strides
+
   Precision precision_;
   bool weights_stay_;
   std::mutex mutex_;
-  std::map<std::tuple<const void*, int64_t, int64_t>, std::unique_ptr<PackedLinear>> packed_;  // by address and shape
+  std::map<Key, std::unique_ptr<Entry>> packed_;
 };
 
 /// Selects `precision` for this thread's products during the guard's lifetime.

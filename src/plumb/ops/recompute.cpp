@@ -55,7 +55,7 @@ struct Kept : torch::CustomClassHolder {
   std::vector<Tensor> results;  // of the first pass, until they are returned; undefined: the input `passed`
   std::vector<size_t> passed;
   std::vector<Tensor> leaves;
-  MatrixPrecision* precision = nullptr;
+  std::optional<std::pair<Precision, bool>> precision;  // of the first pass, and whether weights stay
 };
 
 class Recomputed : public torch::autograd::Function<Recomputed> {
@@ -80,8 +80,12 @@ class Recomputed : public torch::autograd::Function<Recomputed> {
     std::vector<Tensor> results;
     {
       const at::AutoGradMode with_graph(true);
+      std::optional<MatrixPrecision> precision;
       std::optional<PrecisionGuard> guard;  // a backward pass on a device has a thread of its own
-      if (kept->precision != nullptr) guard.emplace(*kept->precision);
+      if (kept->precision) {
+        precision.emplace(kept->precision->first, kept->precision->second);
+        guard.emplace(*precision);
+      }
       results = kept->part.again(inputs);
     }
     std::vector<Tensor> from, weights, wanted;
@@ -121,7 +125,8 @@ std::vector<Tensor> recomputed(const std::vector<Tensor>& inputs, RecomputedPart
     }
   }
   kept->part = std::move(part);
-  kept->precision = active_precision();
+  if (const MatrixPrecision* active = active_precision())
+    kept->precision = {active->precision(), active->weights_stay()};
   const std::vector<Tensor> leaves = kept->leaves;
   return Recomputed::apply(at::TensorList(inputs), at::TensorList(leaves), kept);
 }

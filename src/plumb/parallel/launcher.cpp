@@ -42,6 +42,13 @@ int64_t port_for(const std::string& job) {
   return static_cast<int64_t>(kFirst + stream_of(job) % kCount);
 }
 
+/// The run's token: PLUMB_RUN_TOKEN, or else what the launcher calls the job, which others can guess.
+void identify(Rendezvous& rendezvous, const std::string& job) {
+  rendezvous.token = variable("PLUMB_RUN_TOKEN");
+  rendezvous.guessable = rendezvous.token.empty();
+  if (rendezvous.guessable) rendezvous.token = job;
+}
+
 int64_t optional_count(const char* name) {
   const std::string text = variable(name);
   return text.empty() ? 0 : integer(name, text, 1, kMostRanks);
@@ -57,9 +64,8 @@ Rendezvous of_torchrun() {
   const int64_t after = variable("TORCHELASTIC_USE_AGENT_STORE") == "True" ? 1 : 0;
   rendezvous.port = port_in(required("MASTER_PORT", "WORLD_SIZE", hint), 65535 - after) + after;
   rendezvous.local_size = optional_count("LOCAL_WORLD_SIZE");
-  rendezvous.token = variable("PLUMB_RUN_TOKEN");
   const std::string run = variable("TORCHELASTIC_RUN_ID"), attempt = variable("TORCHELASTIC_RESTART_COUNT");
-  if (rendezvous.token.empty()) rendezvous.token = run + " " + attempt;
+  identify(rendezvous, run + " " + attempt);
   rendezvous.restarts = !attempt.empty() && attempt != "0";
   return rendezvous;
 }
@@ -79,7 +85,7 @@ Rendezvous of_open_mpi() {
                 "give the machine of rank 0: mpirun -x MASTER_ADDR=HOST …");
   }
   const std::string job = variable("PMIX_NAMESPACE");
-  rendezvous.token = job;
+  identify(rendezvous, job);
   rendezvous.port = port.empty() ? port_for(job) : port_in(port);
   return rendezvous;
 }
@@ -96,8 +102,10 @@ Rendezvous of_slurm() {
   if (host.empty() && nodes.empty() && rendezvous.size > 1)
     throw Error("SLURM_STEP_ID is set, but neither SLURM_STEP_NODELIST nor SLURM_JOB_NODELIST is", hint);
   rendezvous.host = host.empty() && !nodes.empty() ? first_node(nodes) : host;
-  rendezvous.token = fmt::format("{}.{}", variable("SLURM_JOB_ID"), variable("SLURM_STEP_ID"));
-  rendezvous.port = port.empty() ? port_for(rendezvous.token) : port_in(port);
+  if (variable("SLURM_STEP_NUM_NODES") == "1") rendezvous.local_size = rendezvous.size;
+  const std::string job = fmt::format("{}.{}", variable("SLURM_JOB_ID"), variable("SLURM_STEP_ID"));
+  identify(rendezvous, job);
+  rendezvous.port = port.empty() ? port_for(job) : port_in(port);
   return rendezvous;
 }
 

@@ -19,7 +19,6 @@
 #include "plumb/base/random.h"
 #include "plumb/base/text.h"
 #include "plumb/base/timing.h"
-#include "plumb/parallel/network.h"
 
 namespace plumb {
 namespace {
@@ -34,6 +33,7 @@ constexpr double kAnswer = 15;                  // seconds within which a server
 constexpr double kRestart = 30;                 // seconds that an earlier attempt of a run may take to end
 constexpr double kMissed = 3;                   // heartbeats that the dead misses
 constexpr int64_t kGone = -(int64_t{1} << 60);  // a heartbeat: the last one
+constexpr size_t kLongestReason = 2000;         // characters of what another process says
 
 /// Equal for processes that share processors: the machine's boot and the processors that they may use.
 std::string machine_key() {
@@ -79,6 +79,9 @@ std::string value_of(c10d::Store& store, const std::string& key) {
   return {value.begin(), value.end()};
 }
 
+/// Whether it is known that all processes are on one machine.
+bool on_one_machine(const Rendezvous& run) { return run.local_size == run.size || is_loopback(run.host); }
+
 std::string member_key(int64_t rank) { return fmt::format("member {}", rank); }
 std::string beat_key(int64_t rank) { return fmt::format("beat {}", rank); }
 
@@ -99,6 +102,7 @@ struct Membership::Shared {
   const double interval;  // between two heartbeats, in seconds
   Route route;            // to the store
   int64_t port = 0;
+  std::string token = run.token;
 
   // Only the thread uses these.
   c10::intrusive_ptr<c10d::TCPStore> server;  // null except on rank 0; set before the thread starts
@@ -111,9 +115,8 @@ struct Membership::Shared {
   double silence = 0;        // of the next rank, in seconds
   Stopwatch since_beat;
 
-  c10::intrusive_ptr<c10d::Store> for_gloo;  // set before `connected`
-
   std::mutex mutex;  // of the following
+  c10::intrusive_ptr<c10d::Store> for_gloo;  // set before `connected`, unless `ending`
   std::condition_variable changed;
   std::deque<Task> tasks;
   std::optional<std::string> lost;
@@ -124,7 +127,7 @@ struct Membership::Shared {
   bool stuck = false;  // the thread is, in a store that does not answer
 
   void work();
-  void introduce();
+  c10::intrusive_ptr<c10d::Store> introduce();
   void beat();
   void hear();
   void report(bool dead, const std::string& what);
@@ -135,8 +138,9 @@ struct Membership::Shared {
 void Membership::Shared::work() {
   const BrokenPipeGuard guard;
   try {
-    introduce();
+    c10::intrusive_ptr<c10d::Store> second = introduce();
     std::unique_lock lock(mutex);
+    if (!ending) for_gloo = std::move(second);  // else the owner, who gave up, no longer looks
     connected = true;
     changed.notify_all();
     for (auto due = Clock::now(); !ending || !tasks.empty();) {
@@ -170,10 +174,10 @@ void Membership::Shared::work() {
   changed.notify_all();
 }
 
-/// Throws Error unless the store is that of this run.
-void Membership::Shared::introduce() {
+/// Throws Error unless the store is that of this run. Returns another client of it, for Gloo.
+c10::intrusive_ptr<c10d::Store> Membership::Shared::introduce() {
   const c10::intrusive_ptr<c10d::Store> whole = server ? server : open_store(route.other, port, false);
-  const Json own = {{"run", stream_of(run.token)}, {"size", run.size}, {"version", PLUMB_VERSION}, {"name", name}};
+  const Json own = {{"run", stream_of(token)}, {"size", run.size}, {"version", PLUMB_VERSION}, {"name", name}};
   std::string found = run.rank == 0 ? own.dump() : std::string();
   if (run.rank == 0) set(*whole, "plumb", found);
   for (const Stopwatch watch; found.empty(); std::this_thread::sleep_for(milliseconds(5))) {
@@ -182,8 +186,8 @@ void Membership::Shared::introduce() {
   }
   const Json theirs = Json::parse(found);
   if (theirs.at("run") != own.at("run")) throw Error("another run uses this address and port");
-  store = c10::make_intrusive<c10d::PrefixStore>(run.token, whole);
-  for_gloo = c10::make_intrusive<c10d::PrefixStore>(run.token, open_store(route.other, port, false));
+  store = c10::make_intrusive<c10d::PrefixStore>(token, whole);
+  const auto second = c10::make_intrusive<c10d::PrefixStore>(token, open_store(route.other, port, false));
   const auto size = theirs.at("size").get<int64_t>();
   const auto version = theirs.at("version").get<std::string>();
   const std::string different =
@@ -197,10 +201,11 @@ void Membership::Shared::introduce() {
   }
   if (store->add(fmt::format("joined {}", run.rank), 1) > 1)
     throw Error(fmt::format("another process has already joined as rank {}", run.rank));
-  store->add("present", 1);
+  second->add("present", 1);  // through this client: once all are members, rank 0 accepts no further connection
   set(*store, member_key(run.rank), Json{{"name", name}, {"machine", machine_key()}, {"rank 0", route.other}}.dump());
   const std::lock_guard lock(mutex);
-  rank_zero = theirs.at("name");
+  rank_zero = theirs.at("name").get<std::string>().substr(0, kLongestReason);
+  return second;
 }
 
 void Membership::Shared::beat() {
@@ -234,7 +239,7 @@ void Membership::Shared::report(bool dead, const std::string& what) {
 
 void Membership::Shared::lose(const std::string& what) {
   const std::lock_guard lock(mutex);
-  if (!lost) lost = what;
+  if (!lost) lost = what.substr(0, kLongestReason);
   changed.notify_all();
 }
 
@@ -257,9 +262,10 @@ void Membership::end_thread() {
   shared_->changed.notify_all();
   shared_->changed.wait_for(lock, kFarewell, [&] { return shared_->ended || shared_->stuck; });
   const bool ended = shared_->ended;
+  // Not left to a thread that still holds the notifier while the program ends.
+  const c10::intrusive_ptr<c10d::Store> for_gloo = std::move(shared_->for_gloo);
   lock.unlock();
   ended ? thread_.join() : thread_.detach();
-  shared_->for_gloo.reset();  // not by a thread that still holds the notifier while the program ends
 }
 
 void Membership::connect(const Reception& reception) {
@@ -282,10 +288,11 @@ std::optional<Error> Membership::failed_attempt(const Reception& reception) {
       return Error(fmt::format("port {} of {} is in use by another program", run.port, run.host),
                    "choose another one with MASTER_PORT, the same for all processes");
     }
+    if (run.guessable && on_one_machine(run)) secret_.emplace(run.port);  // before others can connect, who read it
     shared.server = open_store("127.0.0.1", run.port, true);
     shared.port = shared.server->getPort();
     shared.route = {.own = "127.0.0.1", .other = "127.0.0.1"};
-    if (run.local_size == run.size || is_loopback(run.host)) keep_on_loopback(shared.port);
+    if (on_one_machine(run)) keep_on_loopback(shared.port);
     if (reception.listening) reception.listening(shared.port);
   } else {
     shared.port = run.port;
@@ -300,6 +307,7 @@ std::optional<Error> Membership::failed_attempt(const Reception& reception) {
     if (route->speaks_first) return Error("the server there is not a Plumb process, or it has ended");
     shared.route = *route;
   }
+  if (run.guessable && on_one_machine(run)) shared.token += " " + PortSecret::read(run.port);
   shared.ended = false;
   thread_ = std::thread([shared = shared_] { shared->work(); });
   for (const Stopwatch since;;) {
@@ -338,6 +346,10 @@ void Membership::join(const std::function<void()>& waiting) {
     }
     const std::string all = Json{{"machines", machines}, {"address", address}}.dump();
     tell(kFarewell, [all](c10d::Store& store) { set(store, "members", all); });
+    // Strangers are kept out from now on. The server lets go of its socket when it has something to answer.
+    poll(kFarewell,
+         [port = shared_->port](c10d::Store& store) { return stop_listening(port) && store.add("present", 0) > 0; });
+    secret_.reset();
   }
   const std::string found = await("members", run.join_limit + kAnswer, waiting);
   if (found.empty()) throw Error("the other processes have not joined");

@@ -20,6 +20,7 @@
 #include <thread>
 
 #include "plumb/base/error.h"
+#include "plumb/parallel/network.h"
 #include "plumb/parallel/rendezvous.h"
 
 namespace plumb {
@@ -83,6 +84,7 @@ class Membership {
 
   void end_thread();
 
+  std::optional<PortSecret> secret_;  // on rank 0, until all have joined
   std::shared_ptr<Shared> shared_;
   std::thread thread_;  // alone uses the store, in which it may be stuck
   std::string own_name_, own_address_ = "127.0.0.1";

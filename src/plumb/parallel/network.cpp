@@ -1,18 +1,26 @@
 #include "plumb/parallel/network.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <vector>
+
+#include "plumb/base/error.h"
+#include "plumb/parallel/workers.h"
 
 namespace plumb {
 namespace {
@@ -25,6 +33,33 @@ std::string numeric(const sockaddr_storage& address, socklen_t size) {
   ::getnameinfo(reinterpret_cast<const sockaddr*>(&address), size, text.data(), text.size(), nullptr, 0,
                 NI_NUMERICHOST);
   return text.data();
+}
+
+/// This process's sockets that listen at the port.
+std::vector<int> listeners_at(int64_t port) {
+  std::vector<int> listeners;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", none)) {
+    const int descriptor = std::atoi(entry.path().filename().c_str());
+    int listens = 0;
+    sockaddr_in6 address{};
+    socklen_t one = sizeof listens, size = sizeof address;
+    const bool server = ::getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &one) == 0 && listens != 0 &&
+                        ::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size) == 0 &&
+                        ntohs(address.sin6_port) == port;  // at the same place in an address of IPv4
+    if (server) listeners.push_back(descriptor);
+  }
+  return listeners;
+}
+
+/// The same for all processes of this user, port and network.
+std::string secret_path(int64_t port) {
+  const uid_t user = ::geteuid();
+  const std::string own = fmt::format("/run/user/{}", user);
+  struct stat folder{}, network{};
+  const bool has_own = ::stat(own.c_str(), &folder) == 0 && folder.st_uid == user;
+  ::stat("/proc/self/ns/net", &network);
+  return fmt::format("{}/plumb-{}-{}-{}", has_own ? own : "/tmp", user, network.st_ino, port);
 }
 
 }  // namespace
@@ -69,17 +104,46 @@ bool is_loopback(const std::string& address) {
 }
 
 void keep_on_loopback(int64_t port) {
-  std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", none)) {
-    const int descriptor = std::atoi(entry.path().filename().c_str());
-    int listens = 0;
-    sockaddr_in6 address{};
-    socklen_t one = sizeof listens, size = sizeof address;
-    const bool server = ::getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &one) == 0 && listens != 0 &&
-                        ::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size) == 0 &&
-                        ntohs(address.sin6_port) == port;  // at the same place in an address of IPv4
-    if (server) ::setsockopt(descriptor, SOL_SOCKET, SO_BINDTODEVICE, "lo", 3);
+  for (const int listener : listeners_at(port)) ::setsockopt(listener, SOL_SOCKET, SO_BINDTODEVICE, "lo", 3);
+}
+
+bool stop_listening(int64_t port) {
+  const std::vector<int> listeners = listeners_at(port);
+  for (const int listener : listeners) {
+    pollfd waiting{listener, POLLIN, 0};
+    if (::poll(&waiting, 1, 0) > 0) return false;
   }
+  for (const int listener : listeners) {
+    // The server goes on polling this descriptor, and would end if it were closed: nothing ever comes from the new one.
+    const int silent = ::eventfd(0, EFD_CLOEXEC);
+    ::dup3(silent, listener, O_CLOEXEC);
+    ::close(silent);
+  }
+  return true;
+}
+
+PortSecret::PortSecret(int64_t port) : path_(secret_path(port)) {
+  ::unlink(path_.c_str());
+  const int file = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (file < 0 && errno == EEXIST)
+    throw Error(path_ + " belongs to another user", "choose another port with MASTER_PORT, the same for all processes");
+  if (file < 0) return;
+  const std::string text = random_token();
+  if (::write(file, text.data(), text.size()) != std::ssize(text)) ::unlink(path_.c_str());
+  ::close(file);
+}
+
+PortSecret::~PortSecret() { ::unlink(path_.c_str()); }
+
+std::string PortSecret::read(int64_t port) {
+  const int file = ::open(secret_path(port).c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  struct stat status{};
+  const bool own = ::fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == ::geteuid() &&
+                   (status.st_mode & (S_IRWXG | S_IRWXO)) == 0;
+  std::array<char, 64> text{};
+  const ssize_t length = own ? ::read(file, text.data(), text.size()) : 0;
+  if (file >= 0) ::close(file);
+  return {text.data(), static_cast<size_t>(std::max<ssize_t>(length, 0))};
 }
 
 }  // namespace plumb

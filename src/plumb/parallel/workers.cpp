@@ -6,13 +6,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <random>
 #include <thread>
 
 #include "plumb/base/error.h"
@@ -54,8 +54,10 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 }  // namespace
 
 std::string random_token() {
-  std::random_device device;
-  return fmt::format("{:08x}{:08x}{:08x}{:08x}", device(), device(), device(), device());
+  std::array<uint64_t, 2> words{};
+  if (::getentropy(words.data(), sizeof words) != 0)
+    throw Error(fmt::format("the system has no random numbers: {}", std::strerror(errno)));
+  return fmt::format("{:016x}{:016x}", words[0], words[1]);
 }
 
 bool Workers::all_ended() {

@@ -9,7 +9,7 @@
 
 namespace plumb {
 
-/// A random token, to tell runs apart.
+/// 128 random bits that nobody can guess, as text: tells runs apart and keeps strangers out of them.
 std::string random_token();
 
 class Workers {

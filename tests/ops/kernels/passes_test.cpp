@@ -1,18 +1,24 @@
 // The memory-bound kernels and the matrix product compared with ATen or plain loops in float64.
+#include <omp.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <barrier>
 #include <cmath>
 #include <cstdlib>
 #include <functional>
 #include <limits>
+#include <thread>
+#include <vector>
 
 #include "ops/kernels/kernel_check.h"
 #include "plumb/ops/kernels/activation.h"
 #include "plumb/ops/kernels/dropout.h"
 #include "plumb/ops/kernels/elementwise.h"
+#include "plumb/ops/kernels/gemm.h"
 #include "plumb/ops/kernels/gram_schmidt.h"
 #include "plumb/ops/kernels/optimizer.h"
 #include "plumb/ops/kernels/top_values.h"
@@ -430,6 +436,34 @@ TEST(InstructionSets, EndWithTheBaselineAndRefuseWhatTheMachineLacks) {
   EXPECT_EQ(kernels::instruction_sets(), names);  // all are listed, whichever is in use
   EXPECT_ANY_THROW(kernels::use_instruction_set("abacus"));
   kernels::use_instruction_set("");
+}
+
+// Text of any length has products of thousands of shapes, which every thread meets.
+TEST(MatrixProducts, OfAllThreadsTogetherKeepABoundedNumberOfShapes) {
+  constexpr int64_t kThreads = 8, kShapes = 2200, kMost = 16384;
+  const int64_t before = kernels::compiled_products();
+  std::barrier all_done(kThreads);
+  std::atomic<int64_t> kept = 0, wrong = 0;
+  std::vector<std::thread> threads;
+  for (int64_t t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&] {
+      omp_set_num_threads(1);
+      const std::vector<float> a(kShapes, 1);
+      std::vector<float> c(kShapes);
+      const float b = 2;
+      for (int64_t m = 1; m <= kShapes; ++m) {
+        kernels::gemm<float>({.m = m, .n = 1, .k = 1, .lda = 1, .ldb = 1, .ldc = 1}, a.data(), &b, c.data());
+        wrong += c[static_cast<size_t>(m) - 1] != 2;
+      }
+      all_done.arrive_and_wait();
+      kept = kernels::compiled_products() - before;
+      all_done.arrive_and_wait();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_GT(kept, 0);
+  EXPECT_LE(kept, kMost);
 }
 
 }  // namespace

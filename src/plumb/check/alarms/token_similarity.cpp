@@ -27,7 +27,10 @@ std::vector<Reason> look_at_token_similarity(const Evidence& evidence) {
   reason.raised = reason.value > reason.threshold;
   reason.text = fmt::format("the mean cosine of different tokens of a sequence is {:.5f} in the result of the {}",
                             reason.value, reason.place);
-  reason.advice = "larger embeddings, fewer layers, or a residual scheme that keeps what was read";
+  // Attention adds the mean of a sequence's tokens, and the more of it, the larger its values are drawn.
+  if (evidence.random && evidence.model.config().initialization != "small-init")
+    reason.advice = "smaller values (model.initialization = \"small-init\"), ";
+  reason.advice += "larger embeddings, fewer layers, or a residual scheme that keeps what was read";
   return {reason};
 }
 

@@ -113,13 +113,16 @@ Tensor MultiHeadAttention::prepared(const Tensor& packed, AttentionPass& pass, c
   return at::cat({query_key, value}, 1);
 }
 
+void MultiHeadAttention::keep_values(const Tensor& joint, AttentionPass& pass) const {
+  if (pass.keeps_values && !pass.first_values.defined())
+    pass.first_values = joint.narrow(1, heads_.width() + heads_.kv_width(), heads_.kv_width());
+}
+
 Tensor MultiHeadAttention::self(const Tensor& input, AttentionPass& pass, bool causal,
                                 const ForwardContext& context) const {
   const Tensor x = group_.copied(input);
   const Tensor joint = in_(x);  // (tokens, width + 2·kv_width)
-  if (!pass.first_values.defined()) {
-    pass.first_values = joint.narrow(1, heads_.width() + heads_.kv_width(), heads_.kv_width());
-  }
+  keep_values(joint, pass);
   const Tensor packed = prepares() ? prepared(joint, pass, context) : joint;
   return projected(attention_->self(packed, x, pass.layout, causal, context), x);
 }
@@ -129,7 +132,7 @@ Tensor MultiHeadAttention::read(const Tensor& x, AttentionPass& pass, AttentionS
   const int64_t kv_width = heads_.kv_width();
   // One product: the input is rounded or quantized once, and threads synchronize once.
   const Tensor joint = in_(x);
-  if (!pass.first_values.defined()) pass.first_values = joint.narrow(1, width + kv_width, kv_width);
+  keep_values(joint, pass);
   const Tensor packed = prepares() ? prepared(joint, pass, {}) : joint;
   const Tensor query = packed.narrow(1, 0, width).contiguous();
   const Tensor key_value = packed.narrow(1, width, 2 * kv_width).contiguous();

@@ -37,7 +37,8 @@ struct AttentionPass {
   std::vector<int64_t> positions;                // (tokens)
   const RelativePositions* angles_of = nullptr;  // the owner of `angles`
   Angles angles{};
-  Tensor first_values{};  // (tokens, kv_width): values of the first layer
+  bool keeps_values = false;  // whether later layers read the values of the first
+  Tensor first_values{};      // (tokens, kv_width): these, if they are kept
 };
 
 /// out = concat over heads of attention(Q, K, V), times W^O; Q, K, V from one stacked projection (Vaswani et al. 2017).
@@ -103,6 +104,8 @@ class MultiHeadAttention {
   /// unit_query_key, rotated and normalized), values mixed with those of the first layer and normalized.
   [[nodiscard]] Tensor prepared(const Tensor& packed, AttentionPass& pass, const ForwardContext& context) const;
   [[nodiscard]] bool rotates() const { return positions_ && positions_->rotates(); }
+  /// In the first layer of a pass that keeps its values: finds them in the joint projection.
+  void keep_values(const Tensor& joint, AttentionPass& pass) const;
   /// The output of attention, (tokens, width), gated by the input x, (tokens, d_model), and projected.
   [[nodiscard]] Tensor projected(const Tensor& mixed, const Tensor& x) const;
 

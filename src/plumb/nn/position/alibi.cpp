@@ -4,9 +4,10 @@
 // If the number of heads is not a power of two, the slopes are those for the next smaller power n, followed by every
 // other slope for 2n. An encoder applies the same slopes in both directions.
 #include <cmath>
+#include <vector>
 
-#include "plumb/nn/position/growing_table.h"
 #include "plumb/nn/position/position.h"
+#include "plumb/ops/index.h"
 
 namespace plumb {
 namespace {
@@ -27,29 +28,26 @@ std::vector<double> slopes(int64_t heads) {
 
 class DistancePenalty final : public RelativePositions {
  public:
-  explicit DistancePenalty(int64_t heads)
-      : heads_(heads),
-        own_(heads),
-        slopes_([](int64_t count) { return at::tensor(at::ArrayRef<double>(slopes(count)), at::kDouble); }, heads) {}
+  explicit DistancePenalty(int64_t heads) : slopes_(slopes(heads)), own_(slopes_) {}
 
   bool biased() const override { return true; }
   [[nodiscard]] bool divisible() const override { return true; }
   void divide(LayerDivision& division) override {
-    own_ = division.share(heads_);
-    first_ = division.group().rank() * own_;
+    const int64_t count = division.share(std::ssize(slopes_));
+    const auto first = slopes_.begin() + division.group().rank() * count;
+    own_.assign(first, first + count);
   }
   Tensor bias(const Tensor& query, const Tensor& key, int64_t begin) const override {
     const at::TensorOptions exact = query.options().dtype(at::kDouble);
     const Tensor from = at::arange(begin, begin + query.size(1), exact).unsqueeze(1);
     const Tensor to = at::arange(key.size(1), exact);
-    const Tensor slopes = slopes_.rows(heads_, exact).narrow(0, first_, own_).view({own_, 1, 1});
+    const Tensor slopes = ops::values_beside(to, own_).view({-1, 1, 1});
     return (-slopes * (from - to).abs()).to(query.scalar_type());
   }
 
  private:
-  int64_t heads_;
-  int64_t own_, first_ = 0;  // those that are computed
-  GrowingTable slopes_;      // (heads)
+  std::vector<double> slopes_;  // (heads)
+  std::vector<double> own_;     // those of the heads that are computed
 };
 
 class Alibi final : public Positions {

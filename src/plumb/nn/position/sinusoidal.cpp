@@ -1,6 +1,6 @@
 // Sinusoidal positions, Vaswani et al. 2017: feature 2i is sin(p/10000^(2i/d)), feature 2i+1 the cosine of the same
-// angle. Tensor2tensor and Marian (Junczys-Dowmunt et al. 2018, arXiv 1804.00344) have all sines first, then all
-// cosines.
+// angle. Hugging Face's Marian has all sines first, then all cosines. So have Marian itself (Junczys-Dowmunt et al.
+// 2018, arXiv 1804.00344), tensor2tensor and fairseq, but with other angles, p/10000^(i/(d/2 − 1)).
 #include <cmath>
 
 #include "plumb/nn/position/growing_table.h"
@@ -44,7 +44,7 @@ const bool kSinusoidalRegistered = positions().add(
 const bool kSinusoidalHalvesRegistered =
     positions().add("sinusoidal-halves",
                     "as `sinusoidal`, with all sines in the first half of the features and all cosines in the second",
-                    "Marian: Junczys-Dowmunt et al. 2018, arXiv 1804.00344",
+                    "Hugging Face's `transformers`, for Marian",
                     [](Parameters& parameters, const std::string&, const PositionShape& shape, const Options&) {
                       return std::make_unique<Sinusoidal>(parameters.options(), shape.d_model, Waves::halves);
                     });

@@ -57,7 +57,8 @@ bool draws(const Tensor& x, const DropoutKey& key) {
 Tensor add_dropout(const Tensor& residual, const Tensor& x, double p, const DropoutKey& key) {
   const auto keep_below = std::lround((1.0 - p) * 65536.0);
   const double scale = keep_below == 0 ? 0.0 : 65536.0 / static_cast<double>(keep_below);
-  const Tensor scaled = at::native_dropout_backward(x, kept(x, keep_below, key), scale);  // x·kept·scale
+  // 0 in a dropped place, also if x is NaN or ∞ there, which a product with the mask would keep.
+  const Tensor scaled = at::where(kept(x, keep_below, key), scale * x, at::zeros({}, x.options()));
   return residual.defined() ? residual + scaled : scaled;
 }
 

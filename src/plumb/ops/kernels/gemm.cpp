@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <map>
 #include <new>
 #include <unordered_map>
@@ -24,17 +25,42 @@ using DataType = dnnl::memory::data_type;
 /// Everything that a compiled product depends on.
 using Key = std::array<int64_t, 12>;
 
+/// The compiled products that all threads keep, and the threads that keep some.
+std::atomic<int64_t> kept_products = 0, keeping_threads = 0;
+
 /// A compiled product and the operands that it is run on.
 struct Compiled {
   dnnl::matmul primitive;
   dnnl::memory a, b, c, bias;
   std::unordered_map<int, dnnl::memory> arguments;
+  uint64_t used = 0;  // when, by the clock of its engine
 };
 
 struct Engine {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
   std::map<Key, std::unique_ptr<Compiled>> compiled;
+  uint64_t clock = 0;
+
+  Engine() { ++keeping_threads; }
+  ~Engine() {
+    --keeping_threads;
+    kept_products -= std::ssize(compiled);
+  }
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  /// Makes room for another product, of 4 to 13 KB, by dropping those that were not used for the longest time. Ragged
+  /// text has many shapes, and every thread meets them: the more threads, the fewer each may keep.
+  void make_room() {
+    constexpr int64_t kAll = 16384, kLeast = 512, kMost = 4096;
+    while (std::ssize(compiled) >= std::clamp(kAll / keeping_threads.load(), kLeast, kMost)) {
+      compiled.erase(std::min_element(compiled.begin(), compiled.end(), [](const auto& one, const auto& other) {
+        return one.second->used < other.second->used;
+      }));
+      --kept_products;
+    }
+  }
 };
 
 /// One per thread: neither streams nor operands may be shared.
@@ -75,7 +101,8 @@ std::unique_ptr<Compiled> compile(const Product& p, DataType type, const dnnl::m
                dnnl::memory(b, on.engine, nullptr),
                dnnl::memory(c, on.engine, nullptr),
                dnnl::memory(bias, on.engine, nullptr),
-               {}});
+               {},
+               0});
   compiled->arguments = {{DNNL_ARG_SRC, compiled->a}, {DNNL_ARG_WEIGHTS, compiled->b}, {DNNL_ARG_DST, compiled->c}};
   if (p.bias != nullptr) compiled->arguments.emplace(DNNL_ARG_BIAS, compiled->bias);
   return compiled;
@@ -96,11 +123,14 @@ Compiled& compiled_for(const Product& p, DataType type, const dnnl::memory::desc
                    static_cast<int64_t>(type),
                    packed != nullptr,  // the layout depends only on type and shape
                    threads};
-  const auto found = on.compiled.find(key);
-  if (found != on.compiled.end()) return *found->second;
-  constexpr size_t kCapacity = 4096;  // shapes; batches of ragged text have many
-  if (on.compiled.size() >= kCapacity) on.compiled.clear();
-  return *on.compiled.emplace(key, compile(p, type, packed, on)).first->second;
+  auto known = on.compiled.find(key);
+  if (known == on.compiled.end()) {
+    on.make_room();
+    known = on.compiled.emplace(key, compile(p, type, packed, on)).first;
+    ++kept_products;
+  }
+  known->second->used = ++on.clock;
+  return *known->second;
 }
 
 /// max(C, 0); NaN stays NaN, whereas oneDNN's ReLU gives 0.
@@ -232,6 +262,8 @@ void gemm_add(int64_t m, const T* a, const PackedWeight<T>& weight, float* c) {
 
 template void gemm_add(int64_t, const float*, const PackedWeight<float>&, float*);
 template void gemm_add(int64_t, const Bfloat16*, const PackedWeight<Bfloat16>&, float*);
+
+int64_t compiled_products() { return kept_products; }
 
 bool adds_pairs_in_16_bits() {
   switch (dnnl::get_effective_cpu_isa()) {

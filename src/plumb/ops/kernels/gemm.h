@@ -30,6 +30,9 @@ struct Product {
 template <typename T>
 void gemm(const Product& product, const T* a, const T* b, float* c);
 
+/// How many shapes the caches of all threads hold: about 16,384 at most, or 512 for each thread if that is more.
+int64_t compiled_products();
+
 /// A weight W (n, k), packed once into the layout that this processor multiplies fastest. T: float, Bfloat16 or int8_t.
 /// May be used by several threads at a time; copies share their contents.
 template <typename T>

@@ -22,7 +22,8 @@ CrossEntropy cross_entropy(const Tensor& logits, const std::vector<int64_t>& lab
   }
   const Tensor log_p = at::log_softmax(logits, 1);
   Tensor nll = -log_p.gather(1, index_beside(logits, labels).unsqueeze(1)).squeeze(1);
-  Tensor loss = (1 - smoothing) * nll - smoothing * log_p.mean(1);
+  // Without smoothing, the mean must not count: it is infinite if any logit is −∞, and 0·∞ is NaN.
+  Tensor loss = smoothing == 0 ? nll : (1 - smoothing) * nll - smoothing * log_p.mean(1);
   if (!weights.empty()) {
     const Tensor factors = values_beside(logits, weights);
     nll = factors * nll;

@@ -45,7 +45,7 @@ struct QuantizedWeight final : PackedLinear::Weight {
 }  // namespace
 
 std::unique_ptr<PackedLinear::Weight> pack(const Tensor& weight, Precision precision) {
-  if (precision == Precision::int8) return std::make_unique<QuantizedWeight>(weight.detach());
+  if (precision == Precision::int8 && weight.size(1) > 0) return std::make_unique<QuantizedWeight>(weight.detach());
   const at::ScalarType type = precision == Precision::bfloat16 ? at::kBFloat16 : weight.scalar_type();
   return std::make_unique<RoundedWeight>(weight.detach().to(type, /*non_blocking=*/false, /*copy=*/true));
 }
