@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "errors.h"
+#include "plumb/base/plugins.h"
 #include "plumb/data/directory.h"
 #include "plumb/decode/generate_text.h"
 #include "plumb/decode/translate.h"
@@ -29,8 +30,11 @@ namespace {
 /// A model with what the program reads its texts with.
 class Loaded {
  public:
-  Loaded(const std::string& name, const std::string& data)
-      : opened_(std::make_shared<OpenedModel>(open_model(name))), data_(data.empty() ? opened_->config.data : data) {}
+  Loaded(const std::string& name, const std::string& data, const std::vector<std::string>& libraries) {
+    for (const std::string& library : libraries) load_plugin(library);
+    opened_ = std::make_shared<OpenedModel>(open_model(name));
+    data_ = data.empty() ? opened_->config.data : data;
+  }
 
   [[nodiscard]] std::string kind() const { return opened_->config.model.kind; }
   [[nodiscard]] int64_t parameters() const { return opened_->model->parameters().count(); }
@@ -69,9 +73,8 @@ class Loaded {
                   "pass the data of its training");
     const Sums sums = evaluate(*task, *opened_->model, *task->dataset(split), config.train.batch_tokens,
                                config.train.label_smoothing, Group());
-    std::map<std::string, double> found;
-    for (const auto& [name, value] : task->metrics(sums)) found[name] = value;
-    return found;
+    const auto found = task->metrics(sums);
+    return {found.begin(), found.end()};
   }
 
   Tensor embed(const std::vector<std::string>& texts, const AskedEmbedding& asked) {
@@ -124,7 +127,8 @@ PYBIND11_MODULE(_models, module) {
       .def_readonly("log_probability", &GeneratedText::log_probability)
       .def_property_readonly("finish", [](const GeneratedText& one) { return name_of(one.finish); });
   py::class_<Loaded>(module, "Loaded")
-      .def(py::init<const std::string&, const std::string&>(), py::call_guard<py::gil_scoped_release>())
+      .def(py::init<const std::string&, const std::string&, const std::vector<std::string>&>(),
+           py::call_guard<py::gil_scoped_release>())
       .def_property_readonly("kind", &Loaded::kind)
       .def_property_readonly("parameters", &Loaded::parameters)
       .def_property_readonly("checkpoint", &Loaded::checkpoint)

@@ -24,29 +24,12 @@ namespace py = pybind11;
 namespace plumb {
 namespace {
 
-/// A function of Python that C++ may copy and destroy without the interpreter's lock.
-using Callable = std::shared_ptr<py::function>;
-Callable shared(py::function function) {
-  return {new py::function(std::move(function)), [](py::function* held) {
-            const py::gil_scoped_acquire lock;
-            delete held;
-          }};
-}
-
-FunctionTerm term_of(const Callable& closure) {
-  return [closure] {
-    const py::gil_scoped_acquire lock;
-    return (*closure)().cast<Tensor>();
-  };
-}
-
 /// Also where Ctrl-C interrupts a measurement.
-SpectrumProgress progress_of(const std::optional<py::function>& given) {
-  const Callable callback = given ? shared(*given) : nullptr;
+SpectrumProgress progress_of(const SpectrumProgress& callback) {
   return [callback](int64_t done, int64_t planned, const std::string& known) {
     const py::gil_scoped_acquire lock;
     if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-    if (callback) (*callback)(done, planned, known);
+    if (callback) callback(done, planned, known);
   };
 }
 
@@ -135,12 +118,12 @@ void add_measurements(py::class_<Matrix>& type) {
              return py::make_tuple(point.value, point.gradient, point.curved);
            })
       .def("spectrum",
-           [](Matrix& matrix, const SpectrumOptions& options, const std::optional<py::function>& progress) {
+           [](Matrix& matrix, const SpectrumOptions& options, const SpectrumProgress& progress) {
              return spectrum(matrix, options, progress_of(progress));
            })
       .def("block_spectra",
            [](Matrix& matrix, const std::vector<std::vector<size_t>>& blocks, const SpectrumOptions& options,
-              const std::optional<py::function>& progress) {
+              const SpectrumProgress& progress) {
              return block_spectra(matrix, blocks, options, progress_of(progress));
            })
       .def_property_readonly("kept", &Matrix::kept);
@@ -260,25 +243,18 @@ PYBIND11_MODULE(_plumb, module) {
       .def(py::init(&make_options), py::kw_only(), py::arg("steps"), py::arg("probes"), py::arg("seed"),
            py::arg("tolerance"), py::arg("dense"), py::arg("sigma"), py::arg("basis_directory"));
   py::class_<FunctionHessian> hessian(module, "FunctionHessian");
-  hessian.def(py::init([](std::vector<Tensor> variables, const std::vector<py::function>& closures, int64_t memory) {
-                std::vector<FunctionTerm> terms;
-                for (const py::function& closure : closures) terms.push_back(term_of(shared(closure)));
+  hessian.def(py::init([](std::vector<Tensor> variables, std::vector<FunctionTerm> terms, int64_t memory) {
                 const py::gil_scoped_release unlocked;
                 return std::make_unique<FunctionHessian>(std::move(variables), std::move(terms), memory);
               }),
               py::arg("variables"), py::arg("terms"), py::arg("graph_memory"));
   add_measurements(hessian);
   py::class_<FunctionGaussNewton> gauss_newton(module, "FunctionGaussNewton");
-  gauss_newton.def(py::init([](std::vector<Tensor> variables,
-                               const std::vector<std::pair<py::function, py::function>>& closures, int64_t memory) {
-                     std::vector<ComposedTerm> terms;
-                     for (const auto& [outputs, loss] : closures) {
-                       terms.push_back({term_of(shared(outputs)), [loss = shared(loss)](const Tensor& given) {
-                                          const py::gil_scoped_acquire lock;
-                                          return (*loss)(given).cast<Tensor>();
-                                        }});
-                     }
+  using Composed = std::pair<decltype(ComposedTerm::outputs), decltype(ComposedTerm::loss)>;
+  gauss_newton.def(py::init([](std::vector<Tensor> variables, const std::vector<Composed>& functions, int64_t memory) {
                      const py::gil_scoped_release unlocked;
+                     std::vector<ComposedTerm> terms;
+                     for (const auto& [outputs, loss] : functions) terms.push_back({outputs, loss});
                      return std::make_unique<FunctionGaussNewton>(std::move(variables), std::move(terms), memory);
                    }),
                    py::arg("variables"), py::arg("terms"), py::arg("graph_memory"));

@@ -20,18 +20,14 @@ import tomllib
 PACKAGES = {'wandb': 'wandb', 'mlflow': 'mlflow', 'trackio': 'trackio'}
 
 
-class Damaged(Exception):
-    """What is wrong with a run's files."""
-
-
 def read_run(folder, root):
     """Name, configuration, numbers by step, and outcome (None while it trains), from the files of docs/formats/run.md."""
-    try:
-        config = tomllib.loads((folder / 'config.toml').read_text(encoding='utf-8'))
-        lines = (folder / 'metrics.jsonl').read_text(encoding='utf-8').split('\n')
-        records = [json.loads(line) for line in lines[:-1] if line]  # a run that goes on may be writing its last line
-    except (FileNotFoundError, ValueError) as error:
-        raise Damaged(f'{folder} is not a run, or damaged: {error}') from error
+    for file, most in ((folder / 'config.toml', 1 << 20), (folder / 'metrics.jsonl', 1 << 30)):
+        if not file.is_file() or file.stat().st_size > most:  # a pipe would never end
+            raise ValueError(f'{file.name} is no file of at most {most >> 20} MiB')
+    config = tomllib.loads((folder / 'config.toml').read_text(encoding='utf-8'))
+    lines = (folder / 'metrics.jsonl').read_text(encoding='utf-8').split('\n')
+    records = [json.loads(line) for line in lines[:-1] if line]  # a run that goes on may be writing its last line
     steps, outcome = {}, None
     for record in records:
         if 'step' not in record or 'trouble' in record:
@@ -114,8 +110,8 @@ def main():
         for folder in folders:
             try:
                 name, *contents = read_run(folder, root)
-            except Damaged as error:
-                print(error, file=sys.stderr)
+            except Exception as error:  # whatever a file may contain
+                print(f'{str(folder)!r} is not a run, or damaged: {error}', file=sys.stderr)
                 status = 1
                 continue
             with contextlib.redirect_stdout(sys.stderr):  # where these libraries talk

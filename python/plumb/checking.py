@@ -10,6 +10,7 @@ import random
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,7 +21,7 @@ from torch.nn import Module
 from . import _plumb
 from ._plumb import Error
 from .arguments import require_loss
-from .leaving import random_state
+from .leaving import at_the_end, random_state
 from .results import as_table
 from .showing import rates_figure, section
 
@@ -473,13 +474,9 @@ def _momentum_gain(optimizer: torch.optim.Optimizer) -> float:
 
 @contextlib.contextmanager
 def _evaluating(model: Module) -> Iterator[None]:
-    modes = [(module, module.training) for module in model.modules()]
-    model.eval()
-    try:
+    with at_the_end([("a mode", partial(setattr, module, "training", module.training)) for module in model.modules()]):
+        model.eval()
         yield
-    finally:
-        for module, training in modes:
-            module.training = training
 
 
 @contextlib.contextmanager
@@ -487,11 +484,7 @@ def _gradients_kept(model: Module, optimizer: torch.optim.Optimizer) -> Iterator
     """A loss may be computed from the original by mistake."""
     tensors = {id(tensor): tensor for tensor in (*model.parameters(), *itertools.chain.from_iterable(
         group["params"] for group in optimizer.param_groups))}
-    found = [(tensor, tensor.grad) for tensor in tensors.values()]
-    for tensor, _ in found:
-        tensor.grad = None
-    try:
+    with at_the_end([("a gradient", partial(setattr, tensor, "grad", tensor.grad)) for tensor in tensors.values()]):
+        for tensor in tensors.values():
+            tensor.grad = None
         yield
-    finally:
-        for tensor, gradient in found:
-            tensor.grad = gradient

@@ -5,6 +5,7 @@ import functools
 import math
 import re
 import time
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any, TypeAlias, TypedDict, Unpack, overload
@@ -37,6 +38,7 @@ class _Options(TypedDict, total=False):
 
 
 _GRAPH_MEMORY = 6 << 30
+_TABLE = 1 << 16  # from so many elements on, a parameter is summed without a copy
 
 _ONCE_DIFFERENTIABLE = "write the function's backward with operations of PyTorch, without @once_differentiable"
 # What PyTorch says of a loss that it cannot differentiate twice, and what to do about it.
@@ -91,17 +93,18 @@ class _Matrix:
     _operator: "_plumb.FunctionHessian | _plumb.FunctionGaussNewton"
 
     def __init__(self, parameters: Parameters) -> None:
+        self._module = parameters if isinstance(parameters, torch.nn.Module) else None
         self.parameters = _named(parameters)
 
-    def _measure_point(self, terms: Iterable[Callable[[], object]]) -> list[str]:
+    def _measure_point(self, compare_loss: Callable[[], object]) -> list[str]:
         """Loss and gradient at the parameters; the names of those without a row in the matrix."""
-        for term in terms:
-            term()  # compares the loss with what it was
+        self._compare_loss = compare_loss  # with what it was at its first call
+        compare_loss()
         self.loss, self.gradient, curved = self._operator.point()
         self._require_finite(self.gradient, "gradient of the loss")
         self.shape = (self.gradient.numel(),) * 2
         self.dtype, self.device = self.gradient.dtype, self.gradient.device
-        self._versions = [tensor._version for tensor in self.parameters.values()]
+        self._place, self._checksum = self._places(), self._sums()
         return [name for name, curves in zip(self.parameters, curved) if not curves]
 
     @overload
@@ -173,6 +176,7 @@ class _Matrix:
         names = list(self.parameters)
         groups = {"": list(range(len(names)))} if by is None else _groups(by, self.parameters)
         with _explained():
+            self._compare_loss()
             if by is None:
                 found = [self._operator.spectrum(options, progress)]
             else:
@@ -189,8 +193,25 @@ class _Matrix:
         return spectra[""] if by is None else spectra
 
     def _require_unchanged(self) -> None:
-        if self._versions != [tensor._version for tensor in self.parameters.values()]:
+        if self._places() != self._place or not torch.equal(self._sums(), self._checksum):
             raise _error(f"the parameters have changed since this {self._name} was made", "make a new one after each step")
+
+    def _places(self) -> list[tuple[int, int, int]]:
+        """Which tensors the parameters are, in which memory, and how often they were written."""
+        tensors = self.parameters.values() if self._module is None else self._module.parameters()
+        return [(id(tensor), tensor.data_ptr(), tensor._version) for tensor in tensors]
+
+    def _sums(self) -> Tensor:
+        """Sums of all bits over the rows and columns of tables, since writes through .data or NumPy count as none. Their width is
+        odd, so that the same change of all does not cancel out."""
+        flat = [tensor.detach().reshape(-1).view(torch.int32) for tensor in self.parameters.values()]
+        small = torch.cat([flat[0][:0], *(bits for bits in flat if len(bits) < _TABLE)])
+        sums = []
+        for bits in (small, *(bits for bits in flat if len(bits) >= _TABLE)):
+            width = math.isqrt(len(bits)) | 1
+            table = bits[:len(bits) // width * width].view(len(bits) // width, width)
+            sums += [table.sum(0, dtype=torch.int32), table.sum(1, dtype=torch.int32), bits[table.numel():]]
+        return torch.cat(sums)
 
     def __repr__(self) -> str:
         return f"{self._name} of {self.shape[0]:,} parameters ({str(self.dtype).removeprefix('torch.')}, {self.device})"
@@ -213,10 +234,12 @@ class Hessian(_Matrix):
     def __init__(self, loss: Loss, parameters: Parameters, *, batches: Iterable[Any] | None = None,
                  graph_memory: int = _GRAPH_MEMORY) -> None:
         super().__init__(parameters)
-        terms = _terms(loss, batches)
+        self._terms = terms = _terms(loss, batches)
         with _explained():
-            self._operator = _plumb.FunctionHessian(list(self.parameters.values()), terms, graph_memory)
-            flat = self._measure_point(terms[:1])
+            # Held here alone, where Python's collector sees a cycle: a model may own what its loss is measured with.
+            self._operator = _plumb.FunctionHessian(
+                list(self.parameters.values()), [weakref.proxy(term) for term in terms], graph_memory)
+            flat = self._measure_point(terms[0])
         if len(flat) == len(self.parameters):
             raise _error(
                 "the gradient of the loss does not depend on the parameters, so that the Hessian is zero",
@@ -254,10 +277,12 @@ class GaussNewton(_Matrix):
         terms = []
         for rest in given:
             terms.append((_outputs(functools.partial(outputs, *rest)), _Term(_of_outputs(loss, rest), 1 / len(given))))
+        self._terms = terms
         with _explained():
-            self._operator = _plumb.FunctionGaussNewton(list(self.parameters.values()), terms, graph_memory)
+            self._operator = _plumb.FunctionGaussNewton(
+                list(self.parameters.values()), [(weakref.proxy(z), weakref.proxy(of_z)) for z, of_z in terms], graph_memory)
             of_outputs, of_loss = terms[0]
-            flat = self._measure_point([lambda: of_loss(of_outputs())])
+            flat = self._measure_point(lambda: of_loss(of_outputs()))
         if flat:
             raise _error(f"the outputs do not depend on {_some(flat)}",
                          "pass only the other parameters; the rows and columns of the matrix for these are zero")

@@ -3,12 +3,37 @@
 import contextlib
 import random
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 
 from ._plumb import Error
+
+
+@contextlib.contextmanager
+def at_the_end(steps: list[tuple[str, Callable[[], object]]]) -> Iterator[None]:
+    """Takes all steps at the end, whichever fail: an Error, or a note on what was raised before, an interruption included."""
+    raised: BaseException | None = None
+    try:
+        yield
+    except BaseException as error:
+        raised = error
+    for what, step in steps:
+        try:
+            step()
+        except BaseException as error:
+            text = f"{what} could not be restored: {error}"
+            if raised is None:
+                raised = Error(text) if isinstance(error, Exception) else error
+            else:
+                raised.add_note(text)
+    try:
+        if raised is not None:
+            raise raised
+    finally:
+        del raised  # which would keep the frames of its traceback, and all that they hold
 
 
 @contextlib.contextmanager
@@ -22,43 +47,48 @@ def random_state(model: torch.nn.Module, loader: Any = None) -> Iterator[None]:
     holders.append(getattr(holders[2], "sampler", None))
     found = (getattr(holder, "generator", None) for holder in holders)
     generators = list({id(one): one for one in found if isinstance(one, torch.Generator)}.values())
-    states = [generator.get_state() for generator in generators]
-    of_python, of_numpy = random.getstate(), np.random.get_state()
-    try:
-        with torch.random.fork_rng(devices=devices):
-            yield
-    finally:
-        random.setstate(of_python)
-        np.random.set_state(of_numpy)
-        for generator, state in zip(generators, states):
-            generator.set_state(state)
+    states: list[Callable[[], object]] = [
+        partial(random.setstate, random.getstate()), partial(np.random.set_state, np.random.get_state()),
+        partial(torch.set_rng_state, torch.get_rng_state()),
+        *(partial(torch.cuda.set_rng_state, torch.cuda.get_rng_state(device), device) for device in devices),
+        *(partial(generator.set_state, generator.get_state()) for generator in generators)]
+    with at_the_end([("a state of random numbers", state) for state in states]):
+        yield
 
 
 @contextlib.contextmanager
 def as_found(model: torch.nn.Module, *, weights: bool = True) -> Iterator[None]:
     """Restores parameters (with `weights`), buffers, modes and random numbers, on error too. Tensors stay the same
     objects, and those that have not changed are not written, so that graphs made before can still be differentiated."""
-    modules = list(model.modules())
-    modes = [module.training for module in modules]
-    kept: list[tuple[dict[str, Any], dict[str, Any], dict[str, torch.Tensor]]] = []
-    for module in modules:
+    steps: list[tuple[str, Callable[[], object]]] = []
+    for name, module in model.named_modules():
+        steps.append((f"the mode of {name or 'the model'}", partial(setattr, module, "training", module.training)))
         for held in (module._parameters, module._buffers) if weights else (module._buffers,):
-            values = {key: tensor.detach().clone() for key, tensor in held.items() if tensor is not None}
-            kept.append((held, dict(held), values))
-    try:
-        with random_state(model):
-            yield
-    finally:
-        for module, training in zip(modules, modes):
-            module.training = training
-        with torch.no_grad():
-            for held, objects, values in kept:
-                held.clear()
-                held.update(objects)
-                for key, value in values.items():
-                    # NaN does not equal itself.
-                    if not torch.equal(objects[key].nan_to_num(), value.nan_to_num()) or objects[key].isnan().any():
-                        objects[key].copy_(value)
+            steps += [(f"the tensors of {name or 'the model'}", step) for step in (held.clear, partial(held.update, dict(held)))]
+            for key, tensor in held.items():
+                if tensor is None:
+                    continue
+                full = f"{name}.{key}" if name else key
+                if torch.nn.parameter.is_lazy(tensor):
+                    raise Error(f"{full} is not initialized yet\ncall the model once before it is measured")
+                memory = tensor.detach()
+                steps.append((full, partial(_put_back, tensor, memory, memory.clone())))
+    with at_the_end(steps), random_state(model):
+        yield
+
+
+def _put_back(tensor: torch.Tensor, memory: torch.Tensor, value: torch.Tensor) -> None:
+    """Written only if it has changed, as autograd would know of it."""
+    tensor.data = memory  # if something else has been put in its place
+    with torch.inference_mode(tensor.is_inference()), torch.no_grad():
+        try:
+            same = torch.equal(tensor, value) or (
+                tensor.is_floating_point() and torch.allclose(tensor, value, 0, 0, equal_nan=True))
+        except Exception:  # sparse, nested and others, which cannot be compared: unknown to autograd
+            tensor.data.copy_(value)
+        else:
+            if not same:
+                tensor.copy_(value)
 
 
 def reset_of(model: torch.nn.Module) -> Callable[[torch.nn.Module, int], None]:

@@ -97,10 +97,11 @@ def _several(texts: Sequence[_Text]) -> list[_Text]:
     return list(texts)
 
 
-def load(path: str | PathLike[str], *, data: str | PathLike[str] = "") -> Model:
+def load(path: str | PathLike[str], *, data: str | PathLike[str] = "", libraries: Sequence[str | PathLike[str]] = ()) -> Model:
     """Reads a run directory (its last checkpoint), a checkpoint in one, or a folder of a Hugging Face model.
 
     data: the data directory with the tokenizer, if the run's own has moved.
+    libraries: those of variants that the run may load, whose code then runs here, as with `--load`.
     """
     try:
         from . import _models
@@ -110,4 +111,4 @@ def load(path: str | PathLike[str], *, data: str | PathLike[str] = "") -> Model:
                         "is the build that the package was made with still in its place?") from error
         raise Error("this package was built without Plumb's library, which plumb.load needs\n"
                     "build it against the same PyTorch, and pass it as docs/python.md says") from error
-    return Model(_models.Loaded(fspath(path), fspath(data)))
+    return Model(_models.Loaded(fspath(path), fspath(data), [fspath(library) for library in libraries]))

@@ -17,6 +17,7 @@ from torch.optim import Optimizer
 from . import _plumb
 from ._plumb import Error
 from .arguments import require_loss
+from .leaving import random_state
 from .probing import first_tensor
 from .results import Array, Measured, as_table
 from .showing import REACH, interval_figure, section
@@ -130,7 +131,7 @@ def coordinate_check(make_model: Callable[..., Module], loss: Loss, batches: Ite
     rows, faults = [], []
     for axis, scales in axes.items():
         runs = []  # [seed][scale]
-        with torch.random.fork_rng():
+        with torch.random.fork_rng(), random_state(Module()):
             for seed in range(seeds):
                 models = []
                 for scale in scales:

@@ -19,6 +19,7 @@ from .leaving import as_found
 Losses: TypeAlias = Callable[[], Tensor] | Sequence[Callable[[], Tensor]]
 
 _BLOCK = r"^(.*?\.\d+|[^.]+)"
+_SHARPNESS = ("sharpness", "sharpness_error")
 _NOISE = ("noise_scale", "noise_trace", "square_gradient")
 
 
@@ -36,10 +37,11 @@ class Watch:
         P = (1 − β₁ᵗ)·(√(v/(1 − β₂ᵗ)) + ε); "critical_rate", above which oscillations grow on a quadratic loss: 2/λ for gradient
         descent, (2 + 2μ)/λ with momentum μ, (2 + 2β₁)/((1 − β₁)·λ) for Adam (Cohen et al. 2021, arXiv 2103.00065; Cohen et al.
         2022, arXiv 2207.14484); and "rate_share", the largest learning rate as a share of it. An eigenvalue lies within
-        "sharpness_error" of λ. A loss that cannot be differentiated twice is said once, as a warning, and left out. Of softmax
-        attention, whichever operation computes it, "attention_entropy", of the weights, divided by ln(keys), and
-        "attention_logit", the largest absolute score, with "/BLOCK" of each block.
+        "sharpness_error" of λ. Of softmax attention, whichever operation computes it, "attention_entropy", of the weights,
+        divided by ln(keys), and "attention_logit", the largest absolute score, with "/BLOCK" of each block.
     history: the values of all measurements. `new`: whether the last step was measured.
+    errors: (step, text) of what could not be measured, such as the sharpness of a loss that cannot be differentiated twice. It
+        is NaN or left out, and said once, as a warning; training goes on.
     by: a regular expression, of which what it finds in a parameter's name names its block: "layers.3" by default.
 
     The loss is computed in evaluation mode, so that it does not change from call to call. Weights, buffers, gradients and
@@ -59,9 +61,11 @@ class Watch:
         self._by = by
         self._block = {name: self._block_of(name) for name in self._parameters}
         self._before: dict[str, Tensor] = {}
-        self._taken, self._warned = 0, False
+        self._taken = self._step = 0
+        self._said: set[str] = set()
         self.values: dict[str, float] = {}
         self.history: list[dict[str, float]] = []
+        self.errors: list[tuple[int, str]] = []
         self.new = False
         self._handles = [optimizer.register_step_pre_hook(self._prepare), optimizer.register_step_post_hook(self._measure)]
 
@@ -76,15 +80,41 @@ class Watch:
     def _due(self, step: int) -> bool:
         return step == 1 or step % self._every == 0
 
+    def _attempt(self, what: str, measure: Callable[[], dict[str, Any]], keys: Sequence[str] = ()) -> dict[str, Any]:
+        """What a measurement finds; NaN for `keys`, and an entry of `errors`, if it fails in whatever way."""
+        try:
+            return measure()
+        except Exception as error:
+            text = str(error) if isinstance(error, Error) else f"{type(error).__name__}: {error}"
+            self.errors.append((self._step, f"no {what}: {text}"))
+            if not self._said & {what, text}:
+                warnings.warn(f"no {what}: {text}", stacklevel=2)
+            self._said |= {what, text}
+            return dict.fromkeys(keys, math.nan)
+
     def _prepare(self, optimizer: Optimizer, arguments: Any, keywords: Any) -> None:
-        self.new = False
-        if self._due(self._taken + 1):
-            self._before = {name: tensor.detach().clone() for name, tensor in self._parameters.items()}
+        self.new, self._step = False, self._taken + 1
+        if self._due(self._step):
+            self._before = self._attempt(
+                "norms", lambda: {name: tensor.detach().clone() for name, tensor in self._parameters.items()})
 
     def _measure(self, optimizer: Optimizer, arguments: Any, keywords: Any) -> None:
-        self._taken += 1
-        if not self._due(self._taken):
+        again, self._taken = self._taken == self._step, self._step  # PyTorch calls hooks within super().step(), too
+        if again or not self._due(self._taken):
             return
+        values: dict[str, float] = {"step": self._taken} | (self._attempt("norms", self._norms) if self._before else {})
+        self._before = {}
+        finite = math.isfinite(values.get("gradient_norm", 0.0) + values.get("update_norm", 0.0))
+        loss = self._loss
+        values |= self._attempt("statistics of the optimizer", lambda: self._of_optimizer(finite), _SHARPNESS if loss is not None else ())
+        if isinstance(loss, (list, tuple)) and len(loss) > 1:
+            values |= self._attempt("noise scale", lambda: self._noise(loss), _NOISE) if finite else dict.fromkeys(_NOISE, math.nan)
+        if loss is not None and finite:
+            values |= self._attempt("statistics of attention", lambda: self._of_attention(loss))
+        self.values, self.new = values, True
+        self.history.append(values)
+
+    def _norms(self) -> dict[str, float]:
         squares: dict[str, list[float]] = {}
         for name, tensor in self._parameters.items():
             gradient = tensor.grad
@@ -95,23 +125,12 @@ class Watch:
             )
             for key in ("", "/" + self._block[name]):
                 squares[key] = [a + b for a, b in zip(squares.get(key, (0.0, 0.0, 0.0)), numbers)]
-        self._before = {}
-        values: dict[str, float] = {"step": self._taken, "learning_rate": optimizer.param_groups[0]["lr"]}
+        values: dict[str, float] = {"learning_rate": self._optimizer.param_groups[0]["lr"]}
         for key, (of_gradient, update, weights) in squares.items():
             values["gradient_norm" + key] = math.sqrt(of_gradient)
             values["update_norm" + key] = math.sqrt(update)
             values["update_ratio" + key] = math.sqrt(update / weights) if weights else math.nan
-        finite = math.isfinite(values["gradient_norm"] + values["update_norm"])
-        values |= self._of_optimizer(finite)
-        if isinstance(self._loss, (list, tuple)) and len(self._loss) > 1:
-            values |= self._noise(self._loss) if finite else dict.fromkeys(_NOISE, math.nan)
-        if self._loss is not None and finite:
-            with as_found(self._model, weights=False):
-                self._model.eval()
-                losses = [self._loss] if callable(self._loss) else list(self._loss)
-                values |= attention_statistics(self._model, losses, self._block_of)
-        self.values, self.new = values, True
-        self.history.append(values)
+        return values
 
     def _of_optimizer(self, finite: bool) -> dict[str, float]:
         """What depends on the kind of optimizer: the share of elements at Adam's ε, and the sharpness that it sees."""
@@ -134,31 +153,31 @@ class Watch:
                 elif isinstance(self._optimizer, torch.optim.SGD):
                     factor = 2 + 2 * group["momentum"] if not group["nesterov"] else None
         values = {"adam_epsilon_share": held / elements} if elements else {}
-        if self._loss is None:
+        loss = self._loss
+        if loss is None:
             return values
-        sharpness, error = self._sharpness(self._loss, scales) if finite else (math.nan, math.nan)
-        values |= {"sharpness": sharpness, "sharpness_error": error}
-        if factor is not None and sharpness > 0:
-            values["critical_rate"] = factor / sharpness
+        values |= dict.fromkeys(_SHARPNESS, math.nan) | (
+            self._attempt("sharpness", lambda: self._sharpness(loss, scales)) if finite else {})
+        if factor is not None and values["sharpness"] > 0:
+            values["critical_rate"] = factor / values["sharpness"]
             values["rate_share"] = max(group["lr"] for group in self._optimizer.param_groups) / values["critical_rate"]
         return values
 
-    def _sharpness(self, loss: Losses, scales: dict[str, Tensor]) -> tuple[float, float]:
-        """λ_max and its error; NaN, after a warning, if the loss has no second derivative."""
+    def _sharpness(self, loss: Losses, scales: dict[str, Tensor]) -> dict[str, float]:
+        """λ_max and its error."""
         with as_found(self._model, weights=False):
             self._model.eval()
             reached = {name: tensor for name, tensor in self._parameters.items() if tensor.grad is not None}
-            try:
-                hessian = Hessian(loss, reached)
-                pieces = [scales[name].flatten() if name in scales else torch.ones_like(tensor).flatten().detach()
-                          for name, tensor in reached.items()]
-                scale = torch.cat(pieces)
-                return _largest(lambda v: scale * (hessian @ (scale * v)), scale, self._steps)
-            except Error as error:
-                if not self._warned:
-                    warnings.warn(f"no sharpness: {error}", stacklevel=2)
-                self._warned = True
-                return math.nan, math.nan
+            hessian = Hessian(loss, reached)
+            pieces = [scales[name].flatten() if name in scales else torch.ones_like(tensor).flatten().detach()
+                      for name, tensor in reached.items()]
+            scale = torch.cat(pieces)
+            return dict(zip(_SHARPNESS, _largest(lambda v: scale * (hessian @ (scale * v)), scale, self._steps)))
+
+    def _of_attention(self, loss: Losses) -> dict[str, float]:
+        with as_found(self._model, weights=False):
+            self._model.eval()
+            return attention_statistics(self._model, [loss] if callable(loss) else list(loss), self._block_of)
 
     def _noise(self, losses: Sequence[Callable[[], Tensor]]) -> dict[str, float]:
         """As `noise_scale` of src/plumb/analysis/noise_scale.h, of the mini-batches of `loss`."""

@@ -1,6 +1,8 @@
 """The Hessians of modules of PyTorch's, against dense ones by torch.autograd.functional and products by torch.func."""
 
+import gc
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -248,6 +250,21 @@ def test_other_threads_run_meanwhile():
     ended.set()
     thread.join()
     assert during > 1000
+
+
+@pytest.mark.parametrize("matrix", [
+    lambda model, x: plumb.Hessian(lambda: model(x).square().mean(), model),
+    lambda model, x: plumb.Hessian(lambda batch: model(batch).square().mean(), model, batches=[x, x]),
+    lambda model, x: plumb.GaussNewton(lambda outputs: outputs.square().mean(), model, outputs=lambda: model(x)),
+])
+def test_a_model_that_owns_its_matrix_is_freed(matrix):
+    model = OfCubes()
+    model.matrix = matrix(model, torch.randn(7, 3))
+    model.matrix @ torch.ones(32)
+    alive = weakref.ref(model)
+    del model
+    gc.collect()
+    assert alive() is None
 
 
 def test_progress_is_told_and_may_interrupt():

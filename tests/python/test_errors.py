@@ -180,16 +180,54 @@ def test_parameters_that_cannot_be_measured():
     expect("no gradient is computed for bias", "requires_grad", loss, model)
 
 
-def test_parameters_that_change():
-    model, x = linear()
-    hessian = plumb.Hessian(lambda: model(x).square().mean(), model)
-    torch.optim.SGD(model.parameters(), lr=0.1).step()
-    hessian @ torch.ones(3)  # without a gradient, the step changed nothing
+def changed(model, change):
     with torch.no_grad():
-        model.bias += 1
-    for use in (lambda: hessian @ torch.ones(3), hessian.spectrum):
+        for tensor in model.parameters():
+            change(tensor)
+
+
+def assigned(model):
+    model.load_state_dict({name: tensor.clone() for name, tensor in model.state_dict().items()}, assign=True)
+
+
+def swapped(tensor):
+    tensor.data.view(-1)[:2] = tensor.data.view(-1)[:2].flip(0)
+
+
+@pytest.mark.parametrize("change", {
+    "in place": lambda model: changed(model, lambda tensor: tensor.add_(1)),
+    "through .data": lambda model: changed(model, lambda tensor: tensor.data.add_(1)),
+    "one element": lambda model: changed(model, lambda tensor: tensor.data.view(-1)[-1:].mul_(1 + 1e-6)),
+    "signs": lambda model: changed(model, lambda tensor: tensor.data.neg_()),
+    "doubled": lambda model: changed(model, lambda tensor: tensor.data.mul_(2)),
+    "two elements swapped": lambda model: changed(model, swapped),
+    "by NumPy": lambda model: changed(model, lambda tensor: tensor.numpy().__iadd__(1)),
+    "other memory": lambda model: changed(model, lambda tensor: setattr(tensor, "data", tensor.data.clone())),
+    "from a vector": lambda model: nn.utils.vector_to_parameters(
+        nn.utils.parameters_to_vector(model.parameters()).detach() + 1, model.parameters()),
+    "other tensors": assigned,
+    "another type": lambda model: model.double(),
+}.values())
+@pytest.mark.parametrize("width", [2, 300])
+def test_parameters_that_change(width, change):
+    model, x = nn.Sequential(nn.Linear(width, 300), nn.Tanh(), nn.Linear(300, 2)), torch.randn(3, width)
+    hessian = plumb.Hessian(lambda: model(x).square().mean(), model)
+    before = hessian @ torch.ones(hessian.shape[0])
+    torch.optim.SGD(model.parameters(), lr=0.1).step()
+    assert torch.equal(hessian @ torch.ones(hessian.shape[0]), before)  # without a gradient, the step changed nothing
+    change(model)
+    for use in (lambda: hessian @ torch.ones(hessian.shape[0]), hessian.spectrum):
         with pytest.raises(plumb.Error, match="make a new one"):
             use()
+
+
+def test_a_loss_that_has_changed_since():
+    """What the loss is computed with besides the parameters: here, tensors that have taken their place in the model."""
+    model, x = linear()
+    hessian = plumb.Hessian(lambda: model(x).square().mean(), list(model.parameters()))
+    model.load_state_dict({name: tensor + 1 for name, tensor in model.state_dict().items()}, assign=True)
+    with pytest.raises(plumb.Error, match="the loss changes from call to call"):
+        hessian.spectrum()
 
 
 def test_invalid_options():

@@ -1,6 +1,5 @@
 """Runs in other programs' stores. Each is read back from its file, since none needs a server."""
 
-import importlib.util
 import json
 import os
 import pathlib
@@ -108,10 +107,17 @@ def test_a_package_that_is_missing_is_named(folder, package):
     assert done.returncode == 1 and done.stderr == f"{package} is not installed: pip install {package}\n"
 
 
-def test_damaged_runs_are_named_and_the_others_written(folder):
-    if importlib.util.find_spec("trackio") is None:
-        pytest.skip("trackio is not installed")
-    (folder / "runs" / "a" / "config.toml").write_text("[train")
-    done = export(folder, "trackio", folder / "nothing")
+TRACKIO = "class Run:\n    def log(self, *_, **__): pass\ndef init(**_): return Run()\ndef finish(): pass\n"
+
+
+@pytest.mark.parametrize("name, damage", [
+    ("config.toml", lambda path: path.write_text("[train")), ("metrics.jsonl", lambda path: path.write_text("3\n")),
+    ("metrics.jsonl", lambda path: path.write_text("[" * 100_000 + "\n")), ("metrics.jsonl", lambda path: path.write_bytes(b"\xff\n")),
+    ("metrics.jsonl", lambda path: (path.unlink(), os.mkfifo(path))), ("config.toml", lambda path: os.truncate(path, 1 << 40)),
+])
+def test_damaged_runs_are_named_and_the_others_written(folder, name, damage):
+    (folder / "trackio.py").write_text(TRACKIO)
+    damage(folder / "runs" / "a" / name)
+    done = export(folder, "trackio", folder / "nothing", PYTHONPATH=str(folder))
     assert done.stdout == "deeper/b: 3 steps\n" and done.returncode == 1
-    assert f"{folder / 'runs' / 'a'} is not a run, or damaged" in done.stderr and "nothing has no run" in done.stderr
+    assert f"'{folder / 'runs' / 'a'}' is not a run, or damaged" in done.stderr and "nothing has no run" in done.stderr

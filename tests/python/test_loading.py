@@ -131,6 +131,26 @@ def test_the_loss_of_texts_is_that_of_the_program(program, gpt2):
     assert plumb.load(gpt2[0]).loss(texts) == pytest.approx(expected, rel=1e-9)
 
 
+def test_a_run_loads_no_library_unless_it_is_named(program, tmp_path, monkeypatch):
+    if shutil.which("cc") is None:
+        pytest.skip("there is no compiler to make a library with")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    library, trace = tmp_path / "mine.so", tmp_path / "executed"
+    (tmp_path / "mine.c").write_text(f'''#include <stdio.h>
+__attribute__((constructor)) static void run(void) {{ fclose(fopen("{trace}", "w")); }}''')
+    subprocess.run(["cc", "-shared", "-fPIC", tmp_path / "mine.c", "-o", library], check=True)
+    program("data", "synthesize", "--out", "data-2", "--pairs", "600", "--vocabulary", "300")
+    program("train", "--data", "data-2", "--out", "run-2", *SMALL)
+    configuration = program.folder / "run-2" / "config.toml"
+    lines = configuration.read_text().splitlines()[1:-1]  # the others are about their checksum
+    configuration.write_text("\n".join([f'load = ["{library}"]', *lines, ""]))
+    with pytest.raises(plumb.Error, match=f"{library}.*\n.*libraries="):
+        plumb.load(program.folder / "run-2")
+    assert not trace.exists()
+    assert plumb.load(program.folder / "run-2", libraries=[library]).kind == "encoder-decoder"
+    assert trace.exists()
+
+
 @pytest.fixture(scope="module")
 def classifier(program):
     lines = [f"{label}\t{words} {word}\n" for word in "one two three four five six seven eight".split()

@@ -1,6 +1,7 @@
 """plumb.coordinate_check: against exponents from theory (Yang et al. 2022, arXiv 2203.03466)."""
 
 import math
+import random
 
 import numpy as np
 import pytest
@@ -146,11 +147,13 @@ def test_layers_of_pytorch_and_random_numbers():
     def make(width):
         layer = nn.TransformerEncoderLayer(width, 2, 2 * width, dropout=0, batch_first=True)
         model = nn.Sequential(nn.Linear(3, width), nn.Dropout(0.5), nn.TransformerEncoder(layer, 1), nn.Linear(width, 1))
+        random.random(), np.random.rand()
         return model.eval() if width == 8 else model
 
-    state = torch.get_rng_state()
+    state, others = torch.get_rng_state(), [random.getstate(), np.random.get_state()[1].tolist(), np.random.get_state()[2:]]
     found = plumb.coordinate_check(make, lambda m, x: m(x).square().mean(), [torch.ones(2, 4, 3)], [8, 16], seeds=2)
     assert torch.equal(state, torch.get_rng_state())
+    assert others == [random.getstate(), np.random.get_state()[1].tolist(), np.random.get_state()[2:]]
     assert of(found, "2.layers.0.self_attn.in_proj_weight") and of(found, "2.layers.0.self_attn.out_proj.weight")
     frame = pytest.importorskip("pandas") and found.to_pandas()
     assert list(frame["verdict"]) == [row.verdict for row in found.rows]

@@ -222,6 +222,77 @@ def test_a_loss_without_second_derivative_is_said_once():
     assert len(said) == 1 and math.isnan(watch.values["sharpness"]) and watch.values["update_norm"] > 0
 
 
+def raising(error):
+    def loss(*_):
+        raise error
+    return loss
+
+
+@pytest.mark.parametrize("error", [RuntimeError("CUDA out of memory"), MemoryError(), KeyError("labels"), plumb.Error("mine")])
+def test_a_measurement_that_fails_does_not_end_the_training(error):
+    model, x = nn.Linear(3, 1), torch.randn(5, 3)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    watch = plumb.Watch(model, optimizer, every=1, loss=[raising(error)] * 2)
+    with pytest.warns(UserWarning, match=f"no sharpness: .*{error.args[0] if error.args else 'MemoryError'}") as said:
+        for _ in range(2):
+            optimizer.zero_grad()
+            model(x).square().sum().backward()
+            optimizer.step()
+    assert len(said) == 1 and model.training
+    for values in watch.history:
+        assert values["update_norm"] > 0 and values["adam_epsilon_share"] >= 0
+        assert math.isnan(values["sharpness"]) and math.isnan(values["noise_scale"]) and "critical_rate" not in values
+    assert [step for step, _ in watch.errors] == [1, 1, 1, 2, 2, 2] and watch.errors[0][1].startswith("no sharpness: ")
+
+
+def test_an_optimizer_of_another_kind_does_not_end_its_training():
+    """Which keeps no number of steps where Adam does."""
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    optimizer.register_step_post_hook(lambda *_: [state.pop("step") for state in optimizer.state.values()])
+    watch = plumb.Watch(model, optimizer, every=1, loss=lambda: model(torch.ones(3)).square().sum())
+    model(torch.ones(3)).sum().backward()
+    with pytest.warns(UserWarning, match="no statistics of the optimizer: KeyError: 'step'"):
+        optimizer.step()
+    assert watch.values["update_norm"] > 0 and math.isnan(watch.values["sharpness"]) and len(watch.errors) == 1
+
+
+def test_a_copy_of_the_weights_that_fails_does_not_end_the_training(monkeypatch):
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+    watch = plumb.Watch(model, optimizer, every=1)
+    model(torch.ones(3)).sum().backward()
+    monkeypatch.setattr(torch.Tensor, "clone", raising(torch.OutOfMemoryError("no memory")))
+    with pytest.warns(UserWarning, match="no norms: OutOfMemoryError: no memory"):
+        optimizer.step()
+    assert watch.new and watch.values == {"step": 1} and watch.errors[0][0] == 1
+
+
+def test_a_step_within_a_step_is_one():
+    class Wrapped(torch.optim.SGD):
+        def step(self, closure=None):
+            return super().step(closure)
+
+    model = nn.Linear(3, 1)
+    torch.optim.SGD(model.parameters(), lr=1e-2)  # from now on, PyTorch calls hooks within super().step(), too
+    optimizer = Wrapped(model.parameters(), lr=1e-2)
+    watch = plumb.Watch(model, optimizer, every=1)
+    for _ in range(3):
+        model(torch.ones(3)).sum().backward()
+        optimizer.step()
+    assert [(values["step"], values["update_norm"] > 0) for values in watch.history] == [(1, True), (2, True), (3, True)]
+
+
+def test_an_interruption_ends_the_training():
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+    plumb.Watch(model, optimizer, every=1, loss=raising(KeyboardInterrupt()))
+    model(torch.ones(3)).sum().backward()
+    with pytest.raises(KeyboardInterrupt):
+        optimizer.step()
+    assert model.training
+
+
 @pytest.mark.parametrize("need_weights", [True, False])
 def test_attention_statistics_are_those_of_the_weights(need_weights):
     class Model(nn.Module):
