@@ -21,7 +21,7 @@ LISTS       = scripts/packages.txt scripts/packages-lint.txt
 PRESET      = $(if $(filter thread,$(SANITIZER)),sanitize-thread,sanitize)
 CTEST       = ctest --output-on-failure --no-tests=error --parallel $(JOBS) $(CTEST_ARGS)
 
-.PHONY: help packages setup build program installable quick test mutations test-torch test-python wheel demo studies bench variants lint format sanitize fuzz search install package clean
+.PHONY: help packages setup build program installable quick test mutations test-torch test-python headers wheel demo studies bench variants lint format sanitize fuzz search install package clean
 .DEFAULT_GOAL := help
 
 help:  ## List the targets
@@ -61,6 +61,9 @@ test-python: packages  ## Build the Python package against the newest PyTorch wh
 	python3 scripts/python_requirements.py | xargs -d '\n' '$(TORCH)/bin/pip' install --quiet --upgrade $(PIP_ARGS)
 	CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) '$(TORCH)/bin/pip' install --no-build-isolation --no-deps --force-reinstall -C build-dir='$(BUILD)-python' .
 	'$(TORCH)/bin/python' -m pytest -q -rs -p no:cacheprovider tests/python
+
+headers: packages  ## Compile all sources, without making code, against the headers of Debian 13 and of the PyTorch wheel in TORCH
+	scripts/check-headers.sh '$(BUILD)-headers' '$(TORCH)' $(JOBS)
 
 program: setup  ## Compile only the program, without tests and benchmarks
 	cmake --build '$(BUILD)' --parallel $(JOBS) --target plumb_app
@@ -111,6 +114,7 @@ search: build  ## Search at random for what breaks, SECONDS for each kind; print
 	@echo "SEED=$(SEED)"
 	PLUMB_SEARCH_SECONDS='$(SECONDS)' PLUMB_SEARCH_SEED='$(SEED)' PLUMB_PEERS='$(abspath $(PEERS))' '$(BUILD)/tests/test_search'
 	PLUMB_KILLS=200 PLUMB_SEARCH_SEED='$(SEED)' '$(BUILD)/tests/test_train' --gtest_filter='Killed.*'
+	PLUMB_FAULTS=1000 '$(BUILD)/tests/test_app' --gtest_filter='Border.ASystemCall*'
 
 installable: setup
 	cmake --build '$(BUILD)' --parallel $(JOBS) --target installable
@@ -126,4 +130,4 @@ package: installable  ## Write release archives and a Debian package for this di
 	@ls -sh '$(OUT)/package'
 
 clean:  ## Remove the build directories
-	rm -rf '$(BUILD)' '$(BUILD)-tidy' '$(BUILD)-torch' '$(BUILD)-python' '$(BUILD)-wheel' '$(BUILD)-sanitize' '$(BUILD)-sanitize-thread' '$(BUILD)-peers' '$(BUILD)-fuzz' '$(BUILD)-mutations'
+	rm -rf '$(BUILD)' '$(BUILD)-tidy' '$(BUILD)-torch' '$(BUILD)-headers' '$(BUILD)-python' '$(BUILD)-wheel' '$(BUILD)-sanitize' '$(BUILD)-sanitize-thread' '$(BUILD)-peers' '$(BUILD)-fuzz' '$(BUILD)-mutations'

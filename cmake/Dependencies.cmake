@@ -41,9 +41,6 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(sentencepiece REQUIRED IMPORTED_TARGET sentencepiece)
 pkg_check_modules(oniguruma REQUIRED IMPORTED_TARGET oniguruma)
 
-# Only for `plumb watch`, which without it reports that it is missing.
-pkg_check_modules(httplib IMPORTED_TARGET cpp-httplib)
-
 find_package(ZLIB REQUIRED)
 find_package(SQLite3 REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)

@@ -13,7 +13,7 @@ install(TARGETS plumb_program plumb_sentencepiece plumb_oniguruma LIBRARY DESTIN
 install(DIRECTORY studies recipes examples/plugin DESTINATION ${CMAKE_INSTALL_DATADIR}/plumb)
 install(FILES ${PROJECT_BINARY_DIR}/report/dist/report.html DESTINATION ${CMAKE_INSTALL_DATADIR}/plumb)
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(FILES README.md CHANGELOG.md CITATION.cff CONTRIBUTING.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES README.md CHANGELOG.md CITATION.cff CONTRIBUTING.md LICENSE SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
 if(NOT CMAKE_CROSSCOMPILING AND NOT PLUMB_SANITIZE)  # the program must run here
   plumb_add_manual(plumb_app plumb_program plumb)

@@ -5,12 +5,15 @@ set(PLUMB_PUBLIC_HEADERS
   # Basics
   base/batch.h
   base/config.h
+  base/descriptor.h
   base/domain.h
   base/duration.h
   base/error.h
   base/files.h
+  base/input.h
   base/json.h
   base/options.h
+  base/ordered_map.h
   base/parallel.h
   base/progress.h
   base/ragged.h
@@ -110,7 +113,6 @@ set(PLUMB_PUBLIC_HEADERS
   metrics/chrf.h
   metrics/corpus_metric.h
   metrics/resampling.h
-  metrics/ter.h
   # Measurement
   analysis/backward_gain.h
   analysis/coordinate_check.h
