@@ -8,7 +8,7 @@
 
 #include "plumb/analysis/rules.h"
 #include "plumb/analysis/sweep.h"
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/random.h"
 #include "support/contains.h"
 #include "support/paths.h"
@@ -81,13 +81,14 @@ struct Landscape {
   double noise = 0.05;     // between runs
   double edge = 9;         // steps beyond the minimum from which the mean is 2 higher and the noise 1
   double wander = 0;       // deviation of a seed's own minimum from that of the arm, in steps
+  double failed_at = kNoLimit;
 };
 
 Sweep swept(Random& random, const Landscape& landscape, int seeds) {
   const double optimum = 1 + random.uniform() - 0.5;       // in steps from the first rate
   std::vector<double> own(static_cast<size_t>(seeds), 0);  // how far a seed's minimum lies from the arm's
   if (landscape.wander > 0) own = normal(random, seeds, 0, landscape.wander);
-  Sweep sweep;
+  Sweep sweep{{}, landscape.failed_at};
   for (int step = 0; step < 4; ++step) {
     const double away = step - optimum;
     const bool unstable = away > landscape.edge;
@@ -102,6 +103,10 @@ Sweep swept(Random& random, const Landscape& landscape, int seeds) {
 }
 
 using Rule = std::function<Judgment(const Sweep&, const Sweep&, const Region&)>;
+
+Judgment judge_sweeps(const Sweep& first, const Sweep& second, const Region& region) {
+  return judge_best(first, second, region);
+}
 
 /// For comparison: arms at the best rates of their sweeps, whatever lies between these.
 Judgment judge_at_rates(const Sweep& first, const Sweep& second, const Region& region) {
@@ -170,6 +175,33 @@ std::vector<Case> cases() {
         {fmt::format("loss as good within 0.1, truly worse by 0.1; {:g}% of all runs fail, 3 seeds", 100 * failing),
          false, within(Region::around(0, 0.1))});
   }
+  // Of text, runs that fail count with the loss of the labels' frequencies, 5 here. The expected difference is 0.1.
+  const auto averaged = [](int n, double worse, double first_failing, double second_failing, const Region& region) {
+    return [=](Random& random) {
+      const std::vector<double> first = losses(random, n, 3 + worse, first_failing);
+      return judge_difference(first, losses(random, n, 3, second_failing), region, kConfidence, 5);
+    };
+  };
+  for (const int n : {3, 5}) {
+    const auto add = [&, n](const std::string& name, bool is_true, const std::function<Judgment(Random&)>& trial,
+                            bool used = true) {
+      list.push_back({fmt::format("{} and count with 5, {} seeds", name, n), is_true, trial, false, used});
+    };
+    for (const double failing : {0.3, 0.7}) {
+      const double worse = 0.1 / (1 - failing);
+      const std::string runs = fmt::format("by 0.1; {:g}% of all runs fail", 100 * failing);
+      add("loss worse by 0.1, truly " + runs, false, averaged(n, worse, failing, failing, Region::above(0.1)));
+      add("loss as good within 0.1, truly worse " + runs, false,
+          averaged(n, worse, failing, failing, Region::around(0, 0.1)));
+    }
+    add("loss worse by 0.1, truly by 0.1, as 30% and 25% of the runs fail", false,
+        averaged(n, 0, 0.3, 0.25, Region::above(0.1)));
+    add("loss worse by 0.1, truly by 1.8, as 90% of the first arm's runs fail", true,
+        averaged(n, 0, 0.9, 0, Region::above(0.1)));
+    // No rule can judge by a failure that no run shows.
+    add("loss as good within 0.1, truly worse by 0.1, as 5% of the first arm's runs fail", false,
+        averaged(n, 0, 0.05, 0, Region::around(0, 0.1)), false);
+  }
   list.push_back({"loss worse by 0.1, every run of the first arm fails, 3 seeds", true, [](Random& random) {
                     const std::vector<double> first = losses(random, 3, 3, 1);
                     return judge_difference(first, losses(random, 3, 3, 0), Region::above(0.1));
@@ -212,6 +244,9 @@ std::vector<Case> cases() {
       {"off the grid, unequal curvature", {3, 0.6}, {3, 0.15}},
       {"off the grid, unequal noise and edge", {3, 0.3, 0.065, 0.8}, {3, 0.3, 0.012, 1.8}},
       {"off the grid, unequal curvature, noise and edge", {3, 0.6, 0.065, 0.8}, {3, 0.15, 0.012, 1.8}},
+      {"off the grid, unequal curvature, noise and edge, failed runs count with 5",
+       {3, 0.6, 0.065, 0.8, 0, 5},
+       {3, 0.15, 0.012, 1.8, 0, 5}},
       {"off the grid, each seed with its own optimum", {3, 0.3, 0.05, 9, 0.5}, {3, 0.3, 0.05, 9, 0.5}},
   };
   for (const auto& pair : arms) {
@@ -225,9 +260,10 @@ std::vector<Case> cases() {
         };
       };
       const auto name = [&](const char* what) { return fmt::format("{}: {}, {} seeds", pair.name, what, n); };
-      list.push_back({name("worse by 0.1, truly by 0.1"), false, trial(0.1, Region::above(0.1), judge_best)});
-      list.push_back({name("worse by less than 0.1, truly by 0.1"), false, trial(0.1, Region::below(0.1), judge_best)});
-      list.push_back({name("worse by 0.1, truly by 0.5"), true, trial(0.5, Region::above(0.1), judge_best)});
+      list.push_back({name("worse by 0.1, truly by 0.1"), false, trial(0.1, Region::above(0.1), judge_sweeps)});
+      list.push_back(
+          {name("worse by less than 0.1, truly by 0.1"), false, trial(0.1, Region::below(0.1), judge_sweeps)});
+      list.push_back({name("worse by 0.1, truly by 0.5"), true, trial(0.5, Region::above(0.1), judge_sweeps)});
       if (n < 5) continue;
       list.push_back({name("worse by 0.1, truly by 0.1") + ", without the rule on what lies between", false,
                       trial(0.1, Region::above(0.1), judge_at_rates), false, false});

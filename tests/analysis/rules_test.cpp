@@ -208,6 +208,32 @@ TEST(JudgeDifference, OneFailedRunOfThreeDecidesNothing) {
   EXPECT_EQ(judge_difference({kInfinity}, {2.0}, Region::above(0.1)).outcome, Outcome::undecided);  // one seed
 }
 
+// What a failed run overshoots by is no effect: no run counts with more than the labels' frequencies have, 5.67 here.
+TEST(JudgeDifference, NoRunCountsWithMoreThanOneThatLearnedNothing) {
+  const auto judged = [](const std::vector<double>& first, const std::vector<double>& second, const Region& region) {
+    return judge_difference(first, second, region, kConfidence, 5.67);
+  };
+  // 0.31, 0 and 0.33: mean 0.64/3, s = 0.185023, half-width 4.3026527 · s/√3.
+  const Judgment partly = judged({8.03, 7.69, 8.73}, {5.36, 6.00, 5.34}, Region::above(0.1, 0));
+  EXPECT_EQ(partly.outcome, Outcome::undecided);
+  EXPECT_NEAR(partly.effect.mean, 0.64 / 3, 1e-12);
+  EXPECT_NEAR(partly.effect.high, 0.64 / 3 + 0.459620, 1e-5);
+  EXPECT_EQ(partly.reason, "3 and 1 of 3 runs failed");
+  EXPECT_CONTAINS(partly.rule, "no run counts with more than 5.67");
+  // However far apart failed runs end, and though one diverged, the difference of 2.75 is sure.
+  const Judgment sure = judged({6.69, kInfinity, 12}, {2.90, 2.92, 2.94}, Region::above(1, 0));
+  EXPECT_EQ(sure.outcome, Outcome::supported);
+  EXPECT_NEAR(sure.effect.mean, 2.75, 1e-12);
+  EXPECT_EQ(sure.effect.count, 3);
+  EXPECT_EQ(judged({2.90, 2.92, 2.94}, {6.69, kInfinity, 12}, Region::around(0, 0.1)).outcome, Outcome::contradicted);
+  // A run that hardly learned is not much better than one that failed.
+  EXPECT_EQ(judged({6, 7, 8}, {5.63, 5.64, 5.65}, Region::above(0.1, 0)).outcome, Outcome::smaller);
+  for (const Region& region : {Region::above(0.1), Region::below(0.1), Region::around(0, 0.1)})
+    EXPECT_EQ(judged({6, 7, 8}, {5.67, 5.8, kInfinity}, region).outcome, Outcome::not_testable);
+  EXPECT_EQ(judged({3.0, 3.1, 3.2}, {2.0, 2.1, 2.21}, Region::above(0.1)).rule,
+            judge_difference({3.0, 3.1, 3.2}, {2.0, 2.1, 2.21}, Region::above(0.1)).rule);
+}
+
 TEST(Failure, FishersExactTest) {
   EXPECT_NEAR(failure_p_value(3, 3, 0, 3), 1.0 / 20, 1e-12);    // 1/(6 choose 3)
   EXPECT_NEAR(failure_p_value(5, 5, 0, 5), 1.0 / 252, 1e-12);   // 1/(10 choose 5)
@@ -264,6 +290,12 @@ TEST(Sweep, BestRateHasTheFewestFailedRuns) {
   all_failed.failed_at = 5.7;
   EXPECT_EQ(all_failed.best().learning_rate, 2e-3);
   EXPECT_EQ(all_failed.best_losses(), (std::vector<double>{kInfinity, kInfinity}));
+  EXPECT_EQ(all_failed.counted(all_failed.points[2].losses), (std::vector<double>{5.7, 5.7}));
+  // With one failed run at either rate, how far it ends beyond 5.7 does not choose the rate.
+  Sweep overshooting = sweep_of({{5.4, 5.4, 5.8}, {5.2, 5.3, 9}});
+  EXPECT_EQ(overshooting.best().learning_rate, 1e-3);
+  overshooting.failed_at = 5.7;
+  EXPECT_EQ(overshooting.best().learning_rate, 2e-3);
 }
 
 TEST(Sweep, BestRateBetweenThoseOfTheSweepIsTheVertex) {
@@ -346,7 +378,34 @@ TEST(Sweep, RunsThatLearnNothingHaveFailed) {
   };
   EXPECT_EQ(judge_best(arm(5.8, kInfinity), arm(5.75, kInfinity), Region::around(0, 0.1)).outcome, Outcome::supported);
   EXPECT_EQ(judge_best(arm(5.8, 5.7), arm(5.75, 5.7), Region::around(0, 0.1)).outcome, Outcome::not_testable);
-  EXPECT_EQ(judge_best(arm(5.75, 5.7), arm(5.69, 5.7), Region::above(0.1, 0)).outcome, Outcome::supported);
+  // Where every run of three rates failed, nothing is gained between them.
+  EXPECT_EQ(judge_best(arm(5.75, 5.7), arm(4, 5.7), Region::above(0.1, 0)).outcome, Outcome::supported);
+  EXPECT_NEAR(judge_best(arm(5.75, 5.7), arm(4, 5.7), Region::above(0.1, 0)).effect.mean, 1.7, 1e-12);
+  EXPECT_EQ(judge_best(arm(5.75, 5.7), arm(5.69, 5.7), Region::above(0.1, 0)).outcome, Outcome::undecided);
+}
+
+// Two of three runs failed beside the best rate, so what lies between is unknown, also where losses are averaged.
+TEST(Sweep, AveragedFailuresDoNotHideWhatLiesBetween) {
+  const auto sweep = [](const std::vector<std::vector<double>>& losses) {
+    Sweep made = sweep_of(losses);
+    made.failed_at = 5.7;
+    return made;
+  };
+  const Sweep good = sweep({{4, 4, 4}, {2, 2.01, 2.02}, {4, 4, 4}});
+  const Sweep partly = sweep({{8, 8, 4}, {9, 5.1, 5.2}, {8, 8, 8}});
+  const Judgment judgment = judge_best(partly, good, Region::above(0.1, 0));
+  EXPECT_GT(judgment.effect.low, 0.1);  // 3.7, 3.09 and 3.18
+  EXPECT_EQ(judgment.outcome, Outcome::undecided);
+  EXPECT_CONTAINS(judgment.reason, "1 and 0 of 3 runs failed");
+  EXPECT_CONTAINS(judgment.reason, "may gain an unknown amount");
+}
+
+TEST(Sweep, AreJudgedAtTheConfidenceThatIsAskedFor) {
+  // 0.13 ± 4.3026527 · s/√3, s = 0.01: 0.105; ± 6.2053 · s/√3 at 97.5%: 0.094.
+  const Sweep second = sweep_of({{4, 4, 4}, {2, 2, 2}, {4, 4, 4}});
+  const Sweep first = sweep_of({{4, 4, 4}, {2.12, 2.13, 2.14}, {4, 4, 4}});
+  EXPECT_EQ(judge_best(first, second, Region::above(0.1)).outcome, Outcome::supported);
+  EXPECT_EQ(judge_best(first, second, Region::above(0.1), 0.975).outcome, Outcome::undecided);
 }
 
 TEST(Judgments, ReplacedWhereTheSettingCannotCarryTheClaim) {

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "plumb/base/error.h"
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/random.h"
 #include "support/errors.h"
 #include "support/paths.h"

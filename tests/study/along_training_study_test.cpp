@@ -44,7 +44,7 @@ reference_products = 8
     runs[name.substr(0, name.rfind('-'))] = entry.path();
   }
   ASSERT_EQ(runs.size(), 4U);
-  const std::vector<WatchRecord> records = read_watch_records(runs.at("along-post-ln-warmup5") / "metrics.jsonl");
+  const std::vector<WatchRecord> records = read_records(runs.at("along-post-ln-warmup5") / "metrics.jsonl").watched;
   ASSERT_EQ(records.size(), 5U);  // 0, 1, 2, 4, 6
   const auto series = [&](const std::string& figure, const std::string& name) -> Json {
     for (const Json& each : figures[figure]["series"]) {

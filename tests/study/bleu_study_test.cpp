@@ -125,6 +125,25 @@ TEST_F(BleuStudy, SeveralSeedsHaveTheIntervalOverSeeds) {
   EXPECT_CONTAINS(figure["caption"].get<std::string>(), "over 2 seeds");
 }
 
+TEST_F(BleuStudy, AReportTranslatesNothing) {
+  const auto table = [](const Json& results) { return test::entry(results["tables"], "id", "bleu")["rows"]; };
+  const auto translated = [&] {
+    std::vector<std::filesystem::path> files;
+    for (const auto& file : std::filesystem::directory_iterator(folder_ / "out" / "measurements")) {
+      if (file.path().filename().string().starts_with("bleu-")) files.push_back(file.path());
+    }
+    return files;
+  };
+  const Json results = run_study(config_, folder_ / "out");
+  ASSERT_EQ(translated().size(), 1U);
+  std::filesystem::remove(translated().front());
+  const Json report = report_study(folder_ / "out");
+  EXPECT_TRUE(translated().empty());
+  EXPECT_TRUE(report["tables"].empty()) << report["tables"];
+  EXPECT_CONTAINS(report["summary"][0].get<std::string>(), "1 of 2 measurements are made; not reported yet: training");
+  EXPECT_EQ(table(run_study(config_, folder_ / "out")), table(results));
+}
+
 TEST_F(BleuStudy, RunsThatDivergeHaveNone) {
   config_.train.divergence_factor = 1e-6;  // every run, after step 20
   const Json results = run_study(config_, folder_ / "out");

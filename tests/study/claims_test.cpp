@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "plumb/analysis/sweep.h"
 #include "plumb/study/registration.h"
 #include "plumb/study/study.h"
 #include "support/entries.h"
@@ -152,9 +153,9 @@ TEST(StudyClaims, AQuantityThatWasNotMeasuredForAllArmsDecidesNothing) {
 TEST(StudyClaims, WhatIsInDoubtDecidesNothing) {
   Quantity size = quantity_with({{1, 5, 9}, {2, 6.01, 9.99}, {3, 4, 5}, {4, 5.01, 5.99}}, Scale::linear);
   const StudyClaim claim = claim_that(0.9, "model.norm=rmsnorm", "model.norm=layernorm");
-  size.doubt = [](const std::string&, const std::string&, const Region&) { return std::string(); };
+  size.doubt = [](const std::string&, const std::string&, const Region&, double) { return std::string(); };
   EXPECT_EQ(judge_claim(claim, four_arms(), {size}).judgment.outcome, Outcome::supported);
-  size.doubt = [](const std::string&, const std::string& against, const Region& region) {
+  size.doubt = [](const std::string&, const std::string& against, const Region& region, double) {
     EXPECT_TRUE(region.low == 0.9 || std::isinf(region.low));  // of the table
     return std::string(against == "pre-ln, layernorm" ? "one learning rate is no sweep" : "");
   };
@@ -162,6 +163,58 @@ TEST(StudyClaims, WhatIsInDoubtDecidesNothing) {
   EXPECT_EQ(judgment.outcome, Outcome::undecided);
   EXPECT_EQ(judgment.reason, "one learning rate is no sweep");
   EXPECT_EQ(comparison_tables(four_arms(), {size}).front().rows[1][9], judgment.reason);
+}
+
+// 0.16 ± 0.0248 at 95%, ± 0.0358 at the 97.5% that two claims ask for; between the rates of its sweep, RMSNorm may gain
+// (0.68 − 0.2)²/(8 · (0.68 + 0.2)) = 0.0327. So 0.1 stands at 95%, and at 97.5% only without that gain.
+TEST(StudyClaims, WhatASweepLeavesOutIsJudgedAtTheConfidenceOfAllClaims) {
+  const auto sweep = [](double slower, const std::vector<double>& best, double faster) {
+    const auto beside = [&](double higher) { return std::vector<double>(3, best[1] + higher); };
+    return Sweep{{{1e-3, beside(slower)}, {2e-3, best}, {4e-3, beside(faster)}}};
+  };
+  const std::vector<std::vector<double>> losses = {{2, 2, 2}, {2.15, 2.16, 2.17}, {2, 2, 2}, {1, 2, 3}};
+  std::map<std::string, Sweep> sweeps;
+  for (size_t i = 0; i < losses.size(); ++i)
+    sweeps[four_arms()[i].name] = i == 1 ? sweep(0.2, losses[i], 0.68) : sweep(1, losses[i], 1);
+  Quantity loss = quantity_with(losses, Scale::linear);
+  loss.doubt = [&](const std::string& of, const std::string& against, const Region& region, double confidence) {
+    const Judgment judgment = judge_best(sweeps.at(of), sweeps.at(against), region, confidence);
+    return is_decided(judgment.outcome) ? std::string() : judgment.reason;
+  };
+  std::vector<StudyClaim> claims;
+  for (const char* scheme : {"post-ln", "pre-ln"}) {
+    claims.push_back(claim_that(0.1, "model.norm=rmsnorm", "model.norm=layernorm"));
+    claims.back().of.push_back(std::string("model.residual=") + scheme);
+  }
+  EXPECT_EQ(judge_claims({claims[0]}, four_arms(), {loss})[0].judgment.outcome, Outcome::supported);
+  const Judgment together = judge_claims(claims, four_arms(), {loss})[0].judgment;
+  EXPECT_EQ(together.outcome, Outcome::undecided);
+  EXPECT_CONTAINS(together.reason, "supported by itself, but not at 97.5% confidence, as 2 claims together require");
+  loss.doubt = {};
+  EXPECT_EQ(judge_claims(claims, four_arms(), {loss})[0].judgment.outcome, Outcome::supported);
+}
+
+// No run counts with more than 5.67, so the failed ones of Post-LN end 2.75 above the others, wherever they end.
+TEST(StudyClaims, RunsThatFailedCountWithTheLossOfFrequencies) {
+  const std::vector<double> trained = {2.90, 2.92, 2.94}, failed = {5.9, 12, kInfinity};
+  Quantity loss = quantity_with({trained, failed, trained, failed}, Scale::linear);
+  loss.failed_at = [] { return 5.67; };
+  StudyClaim claim = claim_that(1, "model.norm=rmsnorm", "model.norm=layernorm");
+  const Judgment of_both = judge_claim(claim, four_arms(), {loss}).judgment;
+  EXPECT_EQ(of_both.outcome, Outcome::supported);
+  EXPECT_NEAR(of_both.effect.mean, 2.75, 1e-12);
+  EXPECT_CONTAINS(of_both.reason, "Post-LN, rmsnorm and Post-LN, layernorm: 3 and 0 of 3 runs failed");
+  EXPECT_CONTAINS(of_both.rule, "no run counts with more than 5.67");
+  const Table table = comparison_tables(four_arms(), {loss}).front();
+  EXPECT_NEAR(table.rows[0][4].get<double>(), 2.75, 1e-12);
+  // Where every run failed, nothing is compared, and no difference found.
+  loss = quantity_with({failed, failed, trained, trained}, Scale::linear);
+  loss.failed_at = [] { return 5.67; };
+  claim.above.reset();
+  claim.within = 0.1;
+  EXPECT_EQ(judge_claim(claim, four_arms(), {loss}).judgment.outcome, Outcome::undecided);
+  claim.of.emplace_back("model.residual=post-ln");
+  EXPECT_EQ(judge_claim(claim, four_arms(), {loss}).judgment.outcome, Outcome::not_testable);
 }
 
 TEST(StudyClaims, TogetherAreDecidedByHolm) {
@@ -281,6 +334,16 @@ TEST(StudyClaims, OfAStudyAreRegisteredAndJudged) {
   }
   EXPECT_TRUE(std::isfinite(least));
   EXPECT_NEAR(registered["effect"]["mean"].get<double>() / least, 1, 0.1);  // of ratios, arithmetic and geometric mean
+
+  // A registration that is edited afterwards registers nothing.
+  Json edited = registration.document;
+  std::string text = edited["study"];
+  text.replace(text.find("grows more"), 10, "grows less");
+  edited["study"] = text;
+  write_json(folder / "out" / "registration.json", edited);
+  EXPECT_EQ(test::entry(report_study(folder / "out")["verdicts"], "claim",
+                        "without norms, the gradient grows less")["source"],
+            "not as registered: registration.json has been edited, so its SHA-256 is another");
 
   const test::TemporaryDirectory measured;
   run_study(study, measured / "out");

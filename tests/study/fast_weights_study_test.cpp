@@ -1,7 +1,7 @@
 // A small study of fast weights from TOML to results.json.
 #include <gtest/gtest.h>
 
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/ops/threads.h"
 #include "plumb/study/study.h"
 #include "support/contains.h"

@@ -1,5 +1,6 @@
 // Studies of minimal size.
 #include "plumb/study/study.h"
+#include "plumb/base/input.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -169,20 +169,20 @@ TEST(TrainedRun, LossOfWhatDivergedOrFailedIsInfinite) {
   EXPECT_EQ(curve.name, "name");
   EXPECT_EQ(curve.group, "group");
 
-  EXPECT_EQ(finished.judged_loss(), 2.25);
+  EXPECT_EQ(finished.fitted_loss(), 2.25);
 
   TrainedRun failed = finished;
   failed.result.learning = LearningJudgment{.learning = Learning::frequencies_only};
   EXPECT_EQ(failed.loss(), 2.25);
-  EXPECT_TRUE(std::isinf(failed.judged_loss()));
+  EXPECT_TRUE(std::isinf(failed.fitted_loss()));
   EXPECT_EQ(failed.summary(), "failed with loss 2.25");
   failed.result.learning->learning = Learning::unfinished;
-  EXPECT_EQ(failed.judged_loss(), 2.25);
+  EXPECT_EQ(failed.fitted_loss(), 2.25);
 
   const TrainedRun diverged = run_of(RunOutcome::diverged, history);
   EXPECT_TRUE(diverged.diverged());
   EXPECT_TRUE(std::isinf(diverged.loss()));
-  EXPECT_TRUE(std::isinf(diverged.judged_loss()));
+  EXPECT_TRUE(std::isinf(diverged.fitted_loss()));
   EXPECT_EQ(diverged.summary(), "diverged at step 4");
   EXPECT_EQ(diverged.validation_curve("", "").y, Json::array({3.5, 2.25, nullptr}));
   EXPECT_TRUE(std::isnan(run_of(RunOutcome::finished, {}).loss()));
@@ -202,23 +202,51 @@ class TrainedRunOnDisk : public ::testing::Test {
     return DataDirectory::open(path);
   }
 
+  StudyContext context_of(const Task& task, Measurements& measurements, RunObserver on_point) {
+    return {study_,       study_.arms(),      data_, task, {{"info", "copy"}}, {{"info", "copy"}}, folder_ / "out",
+            measurements, std::move(on_point)};
+  }
+  RunConfig copy_config(const StudyContext& context) {
+    ModelConfig model = test::copy_run(folder_ / "data").model;
+    model.source_vocabulary = data_.source_vocabulary();
+    model.target_vocabulary = data_.target_vocabulary();
+    return run_config(context, model, study_.train);
+  }
+
   test::TemporaryDirectory folder_;
   DataDirectory data_;
   StudyConfig study_;
 };
 
+// Whoever asks whether it is stored has read it.
+TEST_F(TrainedRunOnDisk, ItsFileIsReadOnce) {
+  const auto task = make_task({}, data_, "encoder-decoder");
+  double trained = 0;
+  for (const bool first : {true, false}) {
+    Measurements measurements(folder_ / "measurements");
+    StudyContext context = context_of(*task, measurements, {});
+    PartPlan plan(context);
+    const Planned<TrainedRun> planned = planned_run(plan, context, {"copy", "copy", copy_config(context)});
+    if (first) {
+      trained = planned->loss();
+      continue;
+    }
+    EXPECT_TRUE(measurements.has(plan.requests().front()));
+    write_file_atomic(folder_ / "measurements" / "copy.json", "no JSON");
+    EXPECT_TRUE(measurements.has(plan.requests().front()));
+    EXPECT_EQ(make_all(measurements, plan.requests(), 1), 1);
+    EXPECT_EQ(planned->loss(), trained);
+  }
+}
+
 TEST_F(TrainedRunOnDisk, IsTrainedOnceAndAskedOnce) {
   Measurements measurements(folder_ / "measurements");
   int points = 0;
   const auto task = make_task({}, data_, "encoder-decoder");
-  StudyContext context{
-      study_,          study_.arms(),      data_,
-      *task,           {{"info", "copy"}}, {{"info", "copy"}},
-      folder_ / "out", measurements,       [&](const std::filesystem::path&, const TrainPoint&) { ++points; }};
-  ModelConfig model = test::copy_run(folder_ / "data").model;
-  model.source_vocabulary = data_.source_vocabulary();
-  model.target_vocabulary = data_.target_vocabulary();
-  RunRequest request{"copy", "copy", run_config(context, model, study_.train)};
+  StudyContext context =
+      context_of(*task, measurements, [&](const std::filesystem::path&, const TrainPoint&) { ++points; });
+  RunRequest request{"copy", "copy", copy_config(context)};
+  const ModelConfig& model = request.config.model;
   EXPECT_EQ(request.config.train.seed, 3);
   EXPECT_EQ(request.config.train.steps, 4);
   EXPECT_EQ(std::filesystem::path(request.config.data), folder_ / "data");

@@ -185,31 +185,36 @@ Judgment judge_prediction(const std::vector<double>& errors, const std::vector<d
 }
 
 Judgment judge_difference(const std::vector<double>& first, const std::vector<double>& second, const Region& region,
-                          double confidence) {
+                          double confidence, double failed_at) {
   if (first.size() != second.size())
     throw Error(
         fmt::format("two arms have {} and {} runs; they are compared seed by seed", first.size(), second.size()));
   std::vector<double> differences;
   for (size_t i = 0; i < first.size(); ++i) {
-    if (!std::isinf(first[i]) && !std::isinf(second[i])) differences.push_back(first[i] - second[i]);
+    const double a = std::min(first[i], failed_at), b = std::min(second[i], failed_at);
+    if (!std::isinf(a) && !std::isinf(b)) differences.push_back(a - b);
   }
-  return with_failed_runs(judge(differences, region, Scale::linear, confidence), first, second, region, confidence);
+  return with_failed_runs(judge(differences, region, Scale::linear, confidence), first, second, region, confidence,
+                          failed_at);
 }
 
 Judgment with_failed_runs(Judgment judgment, const std::vector<double>& first, const std::vector<double>& second,
-                          const Region& region, double confidence) {
-  const auto failed = [](const std::vector<double>& losses) {
-    return static_cast<int64_t>(std::count_if(losses.begin(), losses.end(), [](double x) { return std::isinf(x); }));
+                          const Region& region, double confidence, double failed_at) {
+  const auto failed = [&](const std::vector<double>& losses) {
+    return static_cast<int64_t>(std::count_if(losses.begin(), losses.end(), [&](double x) { return x >= failed_at; }));
   };
   const auto of_first = std::ssize(first);
   const auto of_second = std::ssize(second);
   const int64_t first_failed = failed(first);
   const int64_t second_failed = failed(second);
   if (first_failed + second_failed == 0) return judgment;
-  judgment.outcome = Outcome::undecided;
+  const bool counted = std::isinf(failed_at);  // and not averaged
+  if (counted) judgment.outcome = Outcome::undecided;
   const double level = 1 - confidence;
   judgment.rule +=
-      fmt::format("; an arm that fails more often (Fisher's exact test, {:.3g}%) counts as worse", 100 * level);
+      counted
+          ? fmt::format("; an arm that fails more often (Fisher's exact test, {:.3g}%) counts as worse", 100 * level)
+          : fmt::format("; no run counts with more than {:.2f}, at which it has learned nothing", failed_at);
   judgment.reason =
       of_first == of_second
           ? fmt::format("{} and {} of {} runs failed", first_failed, second_failed, of_first)
@@ -217,6 +222,8 @@ Judgment with_failed_runs(Judgment judgment, const std::vector<double>& first, c
   if (first_failed == of_first && second_failed == of_second) {
     judgment.outcome = Outcome::not_testable;
     judgment.reason = "every run failed";
+  } else if (!counted) {
+    return judgment;
   } else if (failure_p_value(first_failed, of_first, second_failed, of_second) <= with_rounding(level)) {
     judgment.outcome = std::isinf(region.high) ? Outcome::supported : Outcome::contradicted;
   } else if (failure_p_value(second_failed, of_second, first_failed, of_first) <= with_rounding(level)) {

@@ -90,17 +90,21 @@ Judgment judge_readings(const std::vector<QuantityReading>& readings, const Regi
 Judgment judge_prediction(const std::vector<double>& errors, const std::vector<double>& guess_errors,
                           const std::string& guess, double margin);
 
+/// For no known loss from which a run has failed.
+inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+
 /// The same as `judge` for differences of final losses between two arms, `first[i] - second[i]`, trained from the same
-/// seed; an infinite loss is a run that failed. Failed runs are counted, not averaged: an arm that fails more often, by
+/// seed. A run whose loss is not below `failed_at` has failed and counts with that, however far beyond it ended; with
+/// no limit, failed runs are those with an infinite loss, and counted, not averaged: an arm that fails more often, by
 /// Fisher's exact test at 5%, counts as having the larger loss; otherwise the claim is undecided. Not testable if every
 /// run failed. Throws Error if the arms have different numbers of runs.
 Judgment judge_difference(const std::vector<double>& first, const std::vector<double>& second, const Region& region,
-                          double confidence = kConfidence);
+                          double confidence = kConfidence, double failed_at = kNoLimit);
 
-/// What failed runs make of a judgment of the losses of those that did not fail, by the rule of `judge_difference`. The
-/// arms may have different numbers of runs.
+/// What failed runs make of a judgment of the losses of all or, with no limit, of the others, by the rule of
+/// `judge_difference`. The arms may have different numbers of runs.
 Judgment with_failed_runs(Judgment judgment, const std::vector<double>& first, const std::vector<double>& second,
-                          const Region& region, double confidence = kConfidence);
+                          const Region& region, double confidence = kConfidence, double failed_at = kNoLimit);
 
 /// P(X ≥ first) under the hypothesis that both groups fail equally often: Fisher's exact test, one-sided, for `first`
 /// of `first_runs` and `second` of `second_runs` failed runs.

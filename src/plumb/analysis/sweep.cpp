@@ -13,18 +13,12 @@
 namespace plumb {
 namespace {
 
-/// Sort key, best first: fewer failed runs, then the smaller mean of those that did not diverge.
-std::tuple<int64_t, double> badness(const Sweep::Point& point, double failed_at) {
-  int64_t failed = 0;
-  int64_t finished = 0;
-  double sum = 0;
-  for (const double loss : point.losses) {
-    failed += std::isfinite(loss) && loss < failed_at ? 0 : 1;
-    if (!std::isfinite(loss)) continue;
-    sum += loss;
-    ++finished;
-  }
-  return {failed, finished > 0 ? sum / static_cast<double>(finished) : std::numeric_limits<double>::infinity()};
+/// Sort key, best first: fewer failed runs, then the smaller mean as losses count, then as they are where all failed.
+std::tuple<int64_t, double, double> badness(const Sweep& sweep, const Sweep::Point& point) {
+  const std::vector<double> counted = finite_values(sweep.counted(point.losses)), own = finite_values(point.losses);
+  const int64_t failed = std::count_if(point.losses.begin(), point.losses.end(),
+                                       [&](double loss) { return !std::isfinite(loss) || loss >= sweep.failed_at; });
+  return {failed, counted.empty() ? kNoLimit : mean_of(counted), own.empty() ? kNoLimit : mean_of(own)};
 }
 
 /// The mean loss as a parabola of u = ln(rate / best rate), minus that of the best rate: curvature · u² + slope · u.
@@ -34,16 +28,16 @@ struct Parabola {
 };
 
 /// Through the means of the best rate and its neighbors; none if the best rate is at an end, or if a run of the three
-/// failed.
+/// failed. If every run of the best rate did, nothing is learned at any.
 std::optional<Parabola> parabola(const Sweep& sweep) {
   const Sweep::Point* middle = &sweep.best();
   if (middle == &sweep.points.front() || middle == &sweep.points.back()) return std::nullopt;
   const Sweep::Point* slower = middle - 1;
   const Sweep::Point* faster = middle + 1;
-  for (const Sweep::Point* point : {slower, middle, faster}) {
-    if (std::get<0>(badness(*point, sweep.failed_at)) > 0) return std::nullopt;
-  }
-  const auto mean = [&](const Sweep::Point* point) { return std::get<1>(badness(*point, sweep.failed_at)); };
+  const auto failed = [&](const Sweep::Point* point) { return std::get<0>(badness(sweep, *point)); };
+  if (failed(middle) == std::ssize(middle->losses) && std::isfinite(sweep.failed_at)) return Parabola{};
+  if (failed(slower) + failed(middle) + failed(faster) > 0) return std::nullopt;
+  const auto mean = [&](const Sweep::Point* point) { return std::get<1>(badness(sweep, *point)); };
   const double left = std::log(slower->learning_rate / middle->learning_rate);
   const double right = std::log(faster->learning_rate / middle->learning_rate);
   const double below = mean(slower) - mean(middle);
@@ -69,9 +63,13 @@ std::string between_rates(double first, double second) {
 
 const Sweep::Point& Sweep::best() const {
   if (points.empty()) throw Error("a sweep without learning rates has no best one");
-  return *std::min_element(points.begin(), points.end(), [this](const Point& a, const Point& b) {
-    return badness(a, failed_at) < badness(b, failed_at);
-  });
+  return *std::min_element(points.begin(), points.end(),
+                           [this](const Point& a, const Point& b) { return badness(*this, a) < badness(*this, b); });
+}
+
+std::vector<double> Sweep::counted(std::vector<double> losses) const {
+  for (double& loss : losses) loss = std::min(loss, failed_at);
+  return losses;
 }
 
 std::vector<double> Sweep::best_losses() const {
@@ -140,15 +138,15 @@ Interval Sweep::sensitivity(const std::vector<double>& initial_losses) const {
   return confidence_interval(by_seed);
 }
 
-Judgment judge_best(const Sweep& first, const Sweep& second, const Region& region) {
+Judgment judge_best(const Sweep& first, const Sweep& second, const Region& region, double confidence) {
   const auto rule = [&](const std::vector<double>& a, const std::vector<double>& b) {
-    return judge_difference(a, b, region);
+    return judge_difference(a, b, region, confidence, first.failed_at);
   };
   return judge_best_by(rule, first, second, region);
 }
 
 Judgment judge_best_by(const JudgeLosses& rule, const Sweep& first, const Sweep& second, const Region& region) {
-  Judgment judgment = rule(first.best_losses(), second.best_losses());
+  Judgment judgment = rule(first.best().losses, second.best().losses);
   const bool swept = first.points.size() > 1 && second.points.size() > 1;
   if (!swept) {
     judgment.rule += "; undecided at a single learning rate";
@@ -160,7 +158,9 @@ Judgment judge_best_by(const JudgeLosses& rule, const Sweep& first, const Sweep&
   const std::string open = first.open_end().empty() ? second.open_end() : first.open_end();
   if (!open.empty()) return undecided_because(judgment, open);
   Judgment robust = judgment;
-  if (judgment.reason.empty() && is_decided(judgment.outcome)) {
+  // A verdict by the number of failed runs has no interval to widen.
+  const bool by_interval = judgment.reason.empty() || std::isfinite(first.failed_at);
+  if (by_interval && is_decided(judgment.outcome)) {
     const double first_gain = first.gain_between();
     const double second_gain = second.gain_between();
     Interval wide = judgment.effect;

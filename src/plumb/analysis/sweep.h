@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -11,17 +10,20 @@
 namespace plumb {
 
 /// The final losses of one arm's runs, which differ in learning rate and seed; infinite if the run diverged. A run
-/// whose loss is not below `failed_at`, which is that of a model that has learned nothing, has failed as well.
+/// whose loss is not below `failed_at`, which is that of a model that has learned nothing, has failed as well, and
+/// counts with no more than that in means and comparisons.
 struct Sweep {
   struct Point {
     double learning_rate = 0;
     std::vector<double> losses;  // by seed
   };
   std::vector<Point> points;  // by increasing learning rate
-  double failed_at = std::numeric_limits<double>::infinity();
+  double failed_at = kNoLimit;
 
   /// The rate with the smallest mean loss among those with the fewest failed runs. Throws Error without points.
   [[nodiscard]] const Point& best() const;
+  /// Final losses as they count: at most `failed_at`.
+  [[nodiscard]] std::vector<double> counted(std::vector<double> losses) const;
   /// The losses at the best rate; infinite if the run failed.
   [[nodiscard]] std::vector<double> best_losses() const;
   /// Why the best rate may lie outside the sweep: "" if rates on both sides are worse.
@@ -45,8 +47,8 @@ struct Sweep {
 /// Judges the difference of the final losses of two arms, first − second, each at its own best learning rate, seed by
 /// seed. Undecided if an arm's best rate is at the end of its sweep, or if the outcome depends on what the arms may
 /// gain between the rates of their sweeps: the interval of the difference, widened by the gain of either arm, must have
-/// the same outcome.
-Judgment judge_best(const Sweep& first, const Sweep& second, const Region& region);
+/// the same outcome. Both sweeps have the same `failed_at`.
+Judgment judge_best(const Sweep& first, const Sweep& second, const Region& region, double confidence = kConfidence);
 
 /// The same with another rule for the losses of the two arms, each at its best rate.
 using JudgeLosses = std::function<Judgment(const std::vector<double>& first, const std::vector<double>& second)>;

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
 #include "plumb/nn/init/init.h"
+#include "plumb/report/report_parts.h"
 #include "plumb/run/run_summary.h"
 
 namespace plumb {
@@ -149,14 +149,17 @@ std::vector<StudyArm> study_arms(const std::vector<std::string>& schemes, const 
   if (!sets(all, kResidual)) all.insert(all.begin(), axis_of(StudyAxis{kResidual, schemes}));
 
   std::vector<StudyArm> arms;
-  std::set<std::string> names;
+  std::map<std::string, std::string> files;  // the name of an arm
   std::vector<std::pair<const ArmAxis*, const AxisValue*>> chosen;
   const auto choose = [&](const auto& next, size_t axis) -> void {
     if (axis == all.size()) {
       const StudyArm& arm = arms.emplace_back(combined(chosen, model, train));
-      if (!names.insert(arm.name).second)
-        throw Error(fmt::format("[study]: two arms are called '{}'", arm.name),
-                    "give them different settings or names");
+      if (const auto [same, added] = files.emplace(file_name(arm.name), arm.name); !added) {
+        throw Error(same->second == arm.name
+                        ? fmt::format("[study]: two arms are called '{}'", arm.name)
+                        : fmt::format("[study]: '{}' and '{}' would have the same files", same->second, arm.name),
+                    "give them different settings, or names that differ in letters or digits");
+      }
       return;
     }
     for (const AxisValue& value : all[axis].values) {

@@ -86,13 +86,20 @@ std::vector<Pair> pairs_of(const StudyClaim& claim, const std::vector<StudyArm>&
 
 std::string in_quotes(const StudyClaim& claim) { return fmt::format("[[study.claim]] \"{}\"", claim.text); }
 
-/// The values of one arm, or how they differ from those of the other, by seed.
+/// The values of one arm, or how they differ from those of the other, by seed; unknown if every run of both failed.
 std::vector<double> values_of(const Quantity& quantity, const Pair& pair) {
+  const double most = quantity.failed_at();
   std::vector<double> values = quantity.of_arm.at(pair.of->name)();
+  std::vector<double> others = pair.against == nullptr ? values : quantity.of_arm.at(pair.against->name)();
+  double least = std::numeric_limits<double>::infinity();
+  for (std::vector<double>* each : {&values, &others}) {
+    for (double& value : *each) least = std::min(least, value = std::min(value, most));
+  }
   if (pair.against == nullptr) return values;
-  const std::vector<double> others = quantity.of_arm.at(pair.against->name)();
   for (size_t seed = 0; seed < values.size(); ++seed)
-    values[seed] = quantity.scale == Scale::linear ? values[seed] - others[seed] : values[seed] / others[seed];
+    values[seed] = least == most                     ? std::nan("")
+                   : quantity.scale == Scale::linear ? values[seed] - others[seed]
+                                                     : values[seed] / others[seed];
   return values;
 }
 
@@ -102,8 +109,9 @@ bool measures(const Quantity& quantity, const Pair& pair) {
 }
 
 /// Why the pair decides nothing; "" if it does.
-std::string doubt_about(const Quantity& quantity, const Pair& pair, const Region& region) {
-  return quantity.doubt ? quantity.doubt(pair.of->name, pair.against == nullptr ? "" : pair.against->name, region) : "";
+std::string doubt_about(const Quantity& quantity, const Pair& pair, const Region& region, double confidence) {
+  const std::string against = pair.against == nullptr ? "" : pair.against->name;
+  return quantity.doubt ? quantity.doubt(pair.of->name, against, region, confidence) : "";
 }
 
 /// The value of a comparison without an effect.
@@ -126,10 +134,10 @@ Region with_null(Region region, Scale scale) {
   return region;
 }
 
-/// "Post-LN, rmsnorm and Post-LN, layernorm: 2 and 0 of 3 runs failed", of every pair in which any did (an infinite
-/// value); "" if none.
+/// "Post-LN, rmsnorm and Post-LN, layernorm: 2 and 0 of 3 runs failed", of every pair in which any did; "" if none.
 std::string failures_in(const Quantity& quantity, const std::vector<Pair>& pairs) {
   std::vector<std::string> found;
+  const double most = quantity.failed_at();
   for (const Pair& pair : pairs) {
     std::vector<std::string> names, counts;
     bool any = false;
@@ -137,7 +145,7 @@ std::string failures_in(const Quantity& quantity, const std::vector<Pair>& pairs
     for (const StudyArm* arm : {pair.of, pair.against}) {
       if (arm == nullptr) continue;
       const std::vector<double> values = quantity.of_arm.at(arm->name)();
-      const auto failed = std::count_if(values.begin(), values.end(), [](double value) { return std::isinf(value); });
+      const auto failed = std::count_if(values.begin(), values.end(), [&](double value) { return value >= most; });
       names.push_back(display_name(arm->name));
       counts.push_back(std::to_string(failed));
       any |= failed > 0;
@@ -150,10 +158,13 @@ std::string failures_in(const Quantity& quantity, const std::vector<Pair>& pairs
 }
 
 /// Says how many runs failed, if any did: not their missing numbers, but they are why nothing is decided.
-Judgment with_failures(Judgment judgment, const std::string& failures) {
+Judgment with_failures(Judgment judgment, const Quantity& quantity, const std::vector<Pair>& pairs) {
+  const std::string failures = failures_in(quantity, pairs);
   if (failures.empty()) return judgment;
   judgment.reason = failures;
-  judgment.rule += "; runs that failed decide nothing";
+  judgment.rule += std::isinf(quantity.failed_at())
+                       ? "; runs that failed decide nothing"
+                       : fmt::format("; no run counts with more than {:.2f}", quantity.failed_at());
   return judgment;
 }
 
@@ -165,16 +176,15 @@ Judgment judged(const StudyClaim& claim, const Quantity& quantity, const std::ve
       const Region own = pair.against == nullptr ? region : with_null(region, quantity.scale);
       conditions.push_back({values_of(quantity, pair), own});
     }
-    return with_failures(judge_each(conditions, quantity.scale, confidence), failures_in(quantity, pairs));
+    return with_failures(judge_each(conditions, quantity.scale, confidence), quantity, pairs);
   }
   const Pair& pair = pairs.front();
   if (pair.against == nullptr || quantity.scale == Scale::logarithmic) {
     const Region own = pair.against == nullptr ? region : with_null(region, quantity.scale);
-    return with_failures(judge(values_of(quantity, pair), own, quantity.scale, confidence),
-                         failures_in(quantity, pairs));
+    return with_failures(judge(values_of(quantity, pair), own, quantity.scale, confidence), quantity, pairs);
   }
   return judge_difference(quantity.of_arm.at(pair.of->name)(), quantity.of_arm.at(pair.against->name)(),
-                          with_null(region, quantity.scale), confidence);
+                          with_null(region, quantity.scale), confidence, quantity.failed_at());
 }
 
 /// "Post-LN, rmsnorm"; "model.norm=rmsnorm" for several arms.
@@ -276,9 +286,9 @@ Verdict judge_claim(const StudyClaim& claim, const std::vector<StudyArm>& arms, 
   verdict.quantity = what_is_judged(claim, quantity, pairs);
   verdict.figure = quantity.figure;
   verdict.judgment = judged(claim, quantity, pairs, confidence);
+  const Region region = with_null(region_of(claim, quantity.scale), quantity.scale);
   for (const Pair& pair : pairs)
-    verdict.judgment = undecided_because(
-        verdict.judgment, doubt_about(quantity, pair, with_null(region_of(claim, quantity.scale), quantity.scale)));
+    verdict.judgment = undecided_because(verdict.judgment, doubt_about(quantity, pair, region, confidence));
   if (pairs.size() < all) {
     verdict.judgment = undecided_because(
         verdict.judgment, fmt::format("measured for {} of the {} arms or pairs that it is about", pairs.size(), all));
@@ -332,7 +342,7 @@ std::vector<Table> comparison_tables(const std::vector<StudyArm>& arms, const st
         const Pair pair{&arm, &*first};
         if (first->name == arm.name || !measures(quantity, pair)) continue;
         const Interval effect = judge(values_of(quantity, pair), Region{}, quantity.scale).effect;
-        std::vector<std::string> notes = {failures_in(quantity, {pair}), doubt_about(quantity, pair, {})};
+        std::vector<std::string> notes = {failures_in(quantity, {pair}), doubt_about(quantity, pair, {}, kConfidence)};
         std::erase(notes, "");
         const double none = no_effect(quantity.scale);
         const bool known = effect.count > 1;

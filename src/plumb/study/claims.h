@@ -33,9 +33,12 @@ struct Quantity {
   Scale scale = Scale::linear;
   std::map<std::string, std::function<std::vector<double>()>> of_arm;  // by arm, [seed]; read after measuring
   /// Why the values of an arm, compared with those of another (or "") to see whether they differ by what lies in a
-  /// region, decide nothing, such as a best rate at the end of a sweep; "" if they do.
-  using Doubt = std::function<std::string(const std::string& of, const std::string& against, const Region& region)>;
+  /// region, decide nothing with this confidence, such as a best rate at the end of a sweep; "" if they do.
+  using Doubt = std::function<std::string(const std::string& of, const std::string& against, const Region& region,
+                                          double confidence)>;
   Doubt doubt{};
+  /// Of losses: the one from which a run has failed, and the most that any counts with (rules.h, `judge_difference`).
+  std::function<double()> failed_at = [] { return kNoLimit; };
   std::string figure{};  // the id of the figure that shows it best
   bool tabled = true;    // in the comparisons of all arms, which nobody has to ask for
 };

@@ -43,7 +43,8 @@ Figure cross_attention_figure(const StudyContext& context, const GainsByArm& mea
       "cross_attention_gain",
       "Gradient lost at cross-attention, by the similarity of the encoder's tokens",
       fmt::format("Backward gain of a decoder's cross-attention, geometric mean over its layers ({}), against "
-                  "the mean cosine ρ between the tokens that it reads. Line: 1/√(1 + ρ), for Post-LN.",
+                  "the mean cosine ρ between the tokens that it reads. Line: 1/√(1 + ρ), for Post-LN with values of "
+                  "Xavier's size.",
                   seeds_in_words(seeds)),
       "line",
       {"mean cosine between the encoder's tokens, ρ"},
@@ -70,8 +71,8 @@ Table cross_attention_table(const GainsByArm& measured) {
       "cross_attention_gain",
       "What cross-attention passes back to the decoder",
       "ρ: mean cosine between the encoder's tokens of a sentence. Gain: geometric mean over the cross-attentions, "
-      "with its 95% interval; 1/√(1 + ρ) is predicted for Post-LN. Growth: gradient of the stream after the "
-      "decoder's last layer over that after its first.",
+      "with its 95% interval; 1/√(1 + ρ) is predicted for Post-LN with values of Xavier's size. Growth: "
+      "gradient of the stream after the decoder's last layer over that after its first.",
       {"scheme", "ρ", "gain", "low", "high", "1/√(1 + ρ)", "growth", "low", "high"}};
   for (const auto& [arm, gains] : measured) {
     const double similarity = confidence_interval(memory_similarities(*gains)).mean;

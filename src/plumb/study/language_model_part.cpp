@@ -67,12 +67,11 @@ PartResult report_language_models(const StudyContext& context, const LanguageMod
         {"language_model_delta", "In language models, the delta rule performs better than linear attention",
          "Schlag et al. 2021, section 6.4", setting_of(context, kind_model(context, part, "delta")),
          "final validation loss of linear − of delta (nats per token), at one learning rate",
-         judge_at_one_rate(context, final_losses(linear->by_seed), final_losses(delta->by_seed),
-                           Region::above(0.01, 0)),
-         "", "language_model"});
+         judge_at_one_rate(context, linear->by_seed, delta->by_seed, Region::above(0.01, 0)), "", "language_model"});
   }
   std::vector<std::pair<std::string, Interval>> means;
-  for (const KindRuns& runs : kinds) means.emplace_back(runs.kind, judge(final_losses(runs.by_seed), {}).effect);
+  for (const KindRuns& runs : kinds)
+    means.emplace_back(runs.kind, judge(counted_losses(context, runs.by_seed), {}).effect);
   result.summary.push_back(fmt::format("Final validation loss of the language models, at one learning rate: {} ({}).",
                                        with_intervals(means), seeds_in_words(part.seeds)));
   return result;

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
-#include <optional>
 #include <set>
 #include <span>
 #include <system_error>
@@ -21,13 +20,6 @@
 
 namespace plumb {
 namespace {
-
-std::optional<Json> finished(const std::filesystem::path& path, const Json& settings) {
-  if (!std::filesystem::exists(path)) return std::nullopt;
-  const Json document = read_json(path);
-  if (!document.contains("result") || document.value("settings", Json()) != settings) return std::nullopt;
-  return document["result"];
-}
 
 /// Shows the progress of several measurements as one.
 class Together {
@@ -105,22 +97,30 @@ void make_side_by_side(std::span<const MeasurementRequest* const> requests, int6
 
 }  // namespace
 
-Json Measurements::get(const MeasurementRequest& request) {
+std::optional<Json> Measurements::stored(const MeasurementRequest& request) const {
   const std::filesystem::path path = directory_ / (request.name + ".json");
-  if (const std::optional<Json> found = finished(path, request.settings)) return *found;
+  if (!std::filesystem::exists(path)) return std::nullopt;
+  Json document = read_json(path);
+  if (!document.contains("result") || document.value("settings", Json()) != request.settings) return std::nullopt;
+  if (request.keep) request.keep(&document["result"]);
+  return std::move(document["result"]);
+}
+
+Json Measurements::get(const MeasurementRequest& request) {
+  if (std::optional<Json> found = stored(request)) return std::move(*found);
   const Stopwatch watch;
   Json document = make_document("measurement", 1);
   document["name"] = request.name;
   document["settings"] = request.settings;
   document["result"] = request.measure();
   document["seconds"] = watch.seconds();
-  write_json(path, document);
+  write_json(directory_ / (request.name + ".json"), document);
   ++measured_;
-  return read_json(path)["result"];  // so that measured and stored results are identical
+  return stored(request).value();  // so that measured and stored results are identical
 }
 
 bool Measurements::has(const MeasurementRequest& request) const {
-  return finished(directory_ / (request.name + ".json"), request.settings).has_value();
+  return (request.keep && request.keep(nullptr)) || stored(request).has_value();
 }
 
 int64_t make_all(Measurements& measurements, const std::vector<MeasurementRequest>& requests, int64_t jobs) {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ struct MeasurementRequest {
   double work = 1;     // cost relative to other measurements, to estimate the remaining time
   bool alone = false;  // never concurrent with others: it measures time or uses several processes
   int64_t stage = 0;   // runs after all measurements of smaller stages, and may read their files
+  /// Called with the result when its file is read, and with null to ask whether it was.
+  std::function<bool(const Json* result)> keep{};
 };
 
 /// The measurements stored in one directory.
@@ -40,6 +43,9 @@ class Measurements {
   [[nodiscard]] int64_t measured() const { return measured_; }
 
  private:
+  /// The result in the file, if it has one for these settings.
+  std::optional<Json> stored(const MeasurementRequest& request) const;
+
   std::filesystem::path directory_;
   std::atomic<int64_t> measured_ = 0;
 };

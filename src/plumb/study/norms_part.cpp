@@ -88,13 +88,10 @@ std::vector<NormVariant> shared_variants(const NormsStudy& part) {
   return variants;
 }
 
-/// [seed]: the final losses of the runs with one batch size.
-std::vector<double> losses_at(const std::vector<Planned<TrainedRun>>& runs, int64_t batch_tokens) {
-  std::vector<double> losses;
-  for (const Planned<TrainedRun>& run : runs) {
-    if (run->config.train.batch_tokens == batch_tokens) losses.push_back(run->judged_loss());
-  }
-  return losses;
+/// [seed]: the runs with one batch size.
+std::vector<Planned<TrainedRun>> runs_at(std::vector<Planned<TrainedRun>> runs, int64_t batch_tokens) {
+  std::erase_if(runs, [&](const auto& run) { return run->config.train.batch_tokens != batch_tokens; });
+  return runs;
 }
 
 constexpr double kNormMargin = 0.05;  // nats per token
@@ -122,9 +119,9 @@ void report_batches(const StudyContext& context, const NormsStudy& part, const N
       "norms_batch",
       "Final validation loss by batch size",
       fmt::format("Every run is trained on {} tokens; the learning rate is proportional to the square root of "
-                  "the batch. Means over those of {} seeds that did not fail, with bands from the smallest "
-                  "to the largest.",
-                  with_thousands(part.tokens), part.seeds),
+                  "the batch. Means over {} seeds, with bands from the smallest to the largest; no run counts "
+                  "with more than a model that ignores its input, {:.2f}.",
+                  with_thousands(part.tokens), part.seeds, label_frequencies(context)),
       "line",
       {"tokens per batch", true},
       {"validation loss (nats per token)"}};
@@ -135,13 +132,12 @@ void report_batches(const StudyContext& context, const NormsStudy& part, const N
   for (const std::string& norm : part.norms) {
     Series& line = figure.add(norm, norm);
     for (const int64_t batch : part.batch_tokens) {
-      for (const Planned<TrainedRun>& run : runs.at(norm)) {
-        if (run->config.train.batch_tokens != batch) continue;
+      for (const Planned<TrainedRun>& run : runs_at(runs.at(norm), batch)) {
         const TrainResult& trained = run->result;
         table.row(norm, batch, run->config.train.seed, to_string(trained.outcome), trained.steps,
                   trained.history.back().nll, run->loss());
       }
-      std::vector<double> finals = losses_at(runs.at(norm), batch);
+      std::vector<double> finals = counted_losses(context, runs_at(runs.at(norm), batch));
       std::erase_if(finals, [](double loss) { return !std::isfinite(loss); });
       if (finals.empty()) continue;
       const auto [low, high] = std::minmax_element(finals.begin(), finals.end());
@@ -161,7 +157,7 @@ void report_batches(const StudyContext& context, const NormsStudy& part, const N
           {fmt::format("{}_{}", claim.id, batch), fmt::format("{} ({} tokens per batch)", claim.claim, batch),
            claim.source, setting_of(context, model),
            fmt::format("final validation loss of {} − of layernorm (nats per token), at one learning rate", claim.norm),
-           judge_at_one_rate(context, losses_at(of_norm->second, batch), losses_at(runs.at("layernorm"), batch),
+           judge_at_one_rate(context, runs_at(of_norm->second, batch), runs_at(runs.at("layernorm"), batch),
                              claim.region),
            "", "norms_batch"});
     }

@@ -8,8 +8,15 @@
 #include "plumb/base/text.h"
 #include "plumb/data/batches.h"
 #include "plumb/study/changed_keys.h"
+#include "plumb/task/baseline.h"
 
 namespace plumb {
+
+double label_frequencies(const StudyContext& context) {
+  std::optional<double>& nll = context.frequencies;
+  if (!nll) nll = context.data.has_split("valid") ? label_baseline(*context.task.dataset("valid")).nll() : kNoLimit;
+  return *nll;
+}
 
 std::vector<std::string> arm_names(const StudyContext& context) {
   std::vector<std::string> names;

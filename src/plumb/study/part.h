@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -35,7 +36,12 @@ struct StudyContext {
   std::filesystem::path out;
   Measurements& measurements;
   RunObserver on_point;
+  mutable std::optional<double> frequencies{};  // label_frequencies, once counted
 };
+
+/// The loss of a model that knows only how frequent each label of the validation split is, in nats per label: the most
+/// that a run counts with in comparisons. Infinite without that split; counted once.
+double label_frequencies(const StudyContext& context);
 
 /// The names of the study's arms.
 std::vector<std::string> arm_names(const StudyContext& context);

@@ -16,8 +16,8 @@
 
 namespace plumb {
 
-/// A measurement of a plan. Its result is read when it is first asked for, and measured if it is missing. Copies share
-/// it.
+/// A measurement of a plan. Its result is read once, when its file is looked at or it is first asked for, and measured
+/// then if it is missing. Copies share it.
 template <typename Result>
 class Planned {
  public:
@@ -31,6 +31,12 @@ class Planned {
     return *state_->result;
   }
   const Result* operator->() const { return &**this; }
+
+  /// MeasurementRequest::keep.
+  bool keep(const Json* result) const {
+    if (result != nullptr) state_->result = state_->read(*result);
+    return state_->result.has_value();
+  }
 
  private:
   struct State {
@@ -54,8 +60,10 @@ class PartPlan {
 
   template <typename Result>
   Planned<Result> add(const MeasurementRequest& request, typename Planned<Result>::Read read = result_of<Result>) {
+    const Planned<Result> planned(measurements_, request, std::move(read));
     requests_.push_back(request);
-    return Planned<Result>(measurements_, request, std::move(read));
+    requests_.back().keep = [planned](const Json* result) { return planned.keep(result); };
+    return planned;
   }
   [[nodiscard]] const std::vector<MeasurementRequest>& requests() const { return requests_; }
 
@@ -71,7 +79,7 @@ class PartPlan {
     return *found;
   }
 
-  /// Called once the measurements are made.
+  /// Called once the measurements are made; makes none.
   std::function<PartResult()> report;
 
  private:

@@ -4,11 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <ctime>
 
+#include "plumb/base/checksum.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
-#include "plumb/data/checksum.h"
 
 namespace plumb {
 namespace {
@@ -53,11 +54,14 @@ std::vector<SourcedClaim> sourced_claims(const StudyConfig& study, const std::fi
   std::vector<SourcedClaim> claims;
   const std::filesystem::path path = registration_of(out);
   if (std::filesystem::exists(path)) {
-    const auto [date, toml] = take_json(path, [](const Json& json) {
-      return std::pair(json.at("date").get<std::string>(), json.at("study").get<std::string>());
+    const auto [date, toml, hash] = take_json(path, [](const Json& json) {
+      const auto text = [&](const char* key) { return json.at(key).get<std::string>(); };
+      return std::array{text("date"), text("study"), text("sha256")};
     });
     std::string source = fmt::format("registered on {}, before anything was measured", date);
     if (toml != write_study(study)) source += "; the study has been changed since";
+    if (sha256(toml) != hash)
+      source = "not as registered: registration.json has been edited, so its SHA-256 is another";
     for (const StudyClaim& claim : read_study(Config::from_string(toml, path.string())).study.claims)
       claims.push_back({claim, source});
   }

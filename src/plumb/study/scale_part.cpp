@@ -63,7 +63,7 @@ struct TrainedMember {
   std::vector<Planned<TrainedRun>> by_seed{};
 
   [[nodiscard]] double parameters() const { return static_cast<double>(cost.parameters); }
-  [[nodiscard]] Interval loss() const { return judge(final_losses(by_seed), {}).effect; }
+  [[nodiscard]] Interval loss() const { return judge(fitted_losses(by_seed), {}).effect; }
 };
 
 /// The models of one arm, by size.
@@ -149,7 +149,7 @@ FamilyLaw fitted_law(const ArmFamily& family, const ScaleStudy& part, const Size
     std::vector<double> losses;
     for (size_t i = 0; i < fitted_models(part); ++i) {
       sizes.push_back(axis.size(family.members[i]));
-      losses.push_back(family.members[i].by_seed[seed]->judged_loss());
+      losses.push_back(family.members[i].by_seed[seed]->fitted_loss());
     }
     law.by_seed.push_back(fit_power_law(sizes, losses));
   }
@@ -220,18 +220,20 @@ void add_law(const ArmFamily& family, const FamilyLaw& law, const SizeAxis& axis
 }
 
 /// How each arm's loss differs from the first one's, by size.
-Table schemes_table(const std::vector<ArmFamily>& families, const ScaleStudy& part) {
+Table schemes_table(const StudyContext& context, const std::vector<ArmFamily>& families, const ScaleStudy& part) {
   const ArmFamily& first = families.front();
   Table table{"scale_schemes",
               fmt::format("Loss by scheme and size, compared with {}", display_name(first.arm)),
-              fmt::format("Final validation loss − that of {}, seed by seed; {}; at one learning rate.",
-                          display_name(first.arm), seeds_in_words(part.seeds)),
+              fmt::format("Final validation loss − that of {}, seed by seed; {}; at one learning rate. No run counts "
+                          "with more than a model that ignores its input, {:.2f}.",
+                          display_name(first.arm), seeds_in_words(part.seeds), label_frequencies(context)),
               {"scheme", "parameters", "difference", "low", "high", "note"}};
   for (size_t k = 1; k < families.size(); ++k) {
     for (size_t i = 0; i < families[k].members.size(); ++i) {
       const TrainedMember& member = families[k].members[i];
       const Judgment difference =
-          judge_difference(final_losses(member.by_seed), final_losses(first.members[i].by_seed), {});
+          judge_difference(counted_losses(context, member.by_seed), counted_losses(context, first.members[i].by_seed),
+                           {}, kConfidence, label_frequencies(context));
       table.row(families[k].arm, member.cost.parameters, difference.effect, difference.reason);
     }
   }
@@ -256,8 +258,8 @@ std::string prediction_in_words(const FamilyLaw& law, double size, const std::ve
 Verdict prediction_verdict(const StudyContext& context, const ArmFamily& family, const FamilyLaw& law,
                            const FamilyLaw& by_compute) {
   const TrainedMember& largest = family.members.back();
-  const std::vector<double> measured = final_losses(largest.by_seed);
-  const std::vector<double> before = final_losses(family.members[family.members.size() - 2].by_seed);
+  const std::vector<double> measured = fitted_losses(largest.by_seed);
+  const std::vector<double> before = fitted_losses(family.members[family.members.size() - 2].by_seed);
   const Judgment judgment =
       judge_prediction(beyond(law, largest.parameters(), measured), seed_by_seed(measured, before, std::minus<>()),
                        "\"the same loss as the next smaller model\"", kPredictionMargin);
@@ -302,7 +304,7 @@ PartResult report_scale(const StudyContext& context, const ScaleStudy& part, std
     result.figures.push_back(losses_figure(families, laws.back(), part, axis));
   }
   result.tables = {models_table(families, part), numbers};
-  if (families.size() > 1) result.tables.push_back(schemes_table(families, part));
+  if (families.size() > 1) result.tables.push_back(schemes_table(context, families, part));
   result.verdicts.push_back(prediction_verdict(context, families.front(), laws[0].front(), laws[1].front()));
   return result;
 }

@@ -124,7 +124,7 @@ void report_rates(const StudyContext& context, const ScaleStudy& part, std::vect
     RateSweeps& all = by_claim[k];
     for (const auto& at_width : all.runs) {
       Sweep& sweep = all.sweeps.emplace_back();
-      for (size_t i = 0; i < rates.size(); ++i) sweep.points.push_back({rates[i], final_losses(at_width[i])});
+      for (size_t i = 0; i < rates.size(); ++i) sweep.points.push_back({rates[i], fitted_losses(at_width[i])});
     }
     const std::string name = display_name(claim.parametrization);
     Series& line = best.add(name, name);

@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "plumb/base/contains.h"
@@ -191,11 +192,14 @@ PartResult compared(const StudyContext& context, const std::vector<SourcedClaim>
   const bool one_width = std::none_of(context.arms.begin(), context.arms.end(),
                                       [](const StudyArm& arm) { return arm.settings.contains("model.d_model"); });
   const std::string width = one_width ? fmt::format("d_model {}; ", context.config.model.d_model) : "";
+  std::set<std::string> drawn;
+  for (const StudyArm& arm : context.arms) drawn.insert(arm.model.initialization);
   for (size_t i = 0; i < claims.size(); ++i) {
     Verdict& verdict = result.verdicts[i];
     verdict.id = fmt::format("claim{}", i + 1);
     verdict.source = claims[i].source;
-    verdict.setting = fmt::format("{} arms, by {}; {}{}", context.arms.size(), join(axes), width, corpus_of(context));
+    verdict.setting = fmt::format("{} arms, by {}; {}initialization {}; {}", context.arms.size(), join(axes), width,
+                                  join({drawn.begin(), drawn.end()}, " or "), corpus_of(context));
     const Judgment& judgment = verdict.judgment;
     const std::string effect = judgment.effect.count == 0 ? "" : ": " + with_interval(judgment.effect);
     result.summary.push_back(fmt::format("{}: {}{}.", verdict.claim, to_string(judgment.outcome), effect));

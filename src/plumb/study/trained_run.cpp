@@ -48,7 +48,7 @@ double TrainedRun::loss() const {
   return diverged() ? std::numeric_limits<double>::infinity() : result.valid_nll().value_or(std::nan(""));
 }
 
-double TrainedRun::judged_loss() const { return result.failed() ? std::numeric_limits<double>::infinity() : loss(); }
+double TrainedRun::fitted_loss() const { return result.failed() ? std::numeric_limits<double>::infinity() : loss(); }
 
 std::string warm_up_name(const Duration& warm_up) {
   return warm_up.is_zero() ? "no warm-up" : "warm-up " + warm_up.text();
@@ -178,12 +178,13 @@ std::vector<Planned<TrainedRun>> planned_runs(PartPlan& plan, StudyContext& cont
   return runs;
 }
 
-Judgment judge_at_one_rate(const StudyContext& context, const std::vector<double>& first,
-                           const std::vector<double>& second, const Region& region) {
+Judgment judge_at_one_rate(const StudyContext& context, const std::vector<Planned<TrainedRun>>& first,
+                           const std::vector<Planned<TrainedRun>>& second, const Region& region) {
   // Another learning rate may suit one arm better.
-  return not_testable_because(
-      undecided_because(judge_difference(first, second, region), "one learning rate is no sweep"),
-      training_not_testable(context));
+  const Judgment difference = judge_difference(counted_losses(context, first), counted_losses(context, second), region,
+                                               kConfidence, label_frequencies(context));
+  return not_testable_because(undecided_because(difference, "one learning rate is no sweep"),
+                              training_not_testable(context));
 }
 
 MeasurementRequest initial_loss_request(StudyContext& context, const std::string& name, const ModelConfig& config,
@@ -220,8 +221,14 @@ MeasurementRequest initial_loss_request(StudyContext& context, const std::string
   return request;
 }
 
-std::vector<double> final_losses(const std::vector<Planned<TrainedRun>>& runs) {
-  return numbers_in(runs, [](const Planned<TrainedRun>& run) { return run->judged_loss(); });
+std::vector<double> counted_losses(const StudyContext& context, const std::vector<Planned<TrainedRun>>& runs) {
+  return numbers_in(runs, [most = label_frequencies(context)](const Planned<TrainedRun>& run) {
+    return std::min(run->loss(), most);
+  });
+}
+
+std::vector<double> fitted_losses(const std::vector<Planned<TrainedRun>>& runs) {
+  return numbers_in(runs, [](const Planned<TrainedRun>& run) { return run->fitted_loss(); });
 }
 
 }  // namespace plumb

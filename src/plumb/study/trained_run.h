@@ -17,8 +17,8 @@ struct TrainedRun {
   [[nodiscard]] bool diverged() const { return result.outcome == RunOutcome::diverged; }
   /// The last validation loss in nats per token; infinite if the run diverged, NaN if it was never validated.
   [[nodiscard]] double loss() const;
-  /// The same, infinite if the run has failed (TrainResult::failed): what claims about training are judged by.
-  [[nodiscard]] double judged_loss() const;
+  /// The same, infinite if the run has failed (TrainResult::failed): for laws, which a failed run does not follow.
+  [[nodiscard]] double fitted_loss() const;
   /// "loss 2.31", "failed with loss 5.74", or "diverged at step 120".
   [[nodiscard]] std::string summary() const;
   /// The validation loss by step; a diverged run ends in a null, which figures mark.
@@ -85,9 +85,9 @@ Planned<TrainedRun> planned_run(PartPlan& plan, StudyContext& context, const Run
 std::vector<Planned<TrainedRun>> planned_runs(PartPlan& plan, StudyContext& context, const RunRequest& request,
                                               int64_t seeds);
 
-/// Judges the difference of two arms' final losses by a claim about training, each at one learning rate.
-Judgment judge_at_one_rate(const StudyContext& context, const std::vector<double>& first,
-                           const std::vector<double>& second, const Region& region);
+/// Judges the difference of two arms' counted_losses by a claim about training, each at one learning rate.
+Judgment judge_at_one_rate(const StudyContext& context, const std::vector<Planned<TrainedRun>>& first,
+                           const std::vector<Planned<TrainedRun>>& second, const Region& region);
 
 /// A measurement whose result is a list, [seed], of the mean negative log-likelihood of the validation split, with the
 /// weights that runs of this model start from, for the study's seed and those that follow; null without that split.
@@ -95,7 +95,10 @@ Judgment judge_at_one_rate(const StudyContext& context, const std::vector<double
 MeasurementRequest initial_loss_request(StudyContext& context, const std::string& name, const ModelConfig& config,
                                         int64_t seeds);
 
-/// TrainedRun::judged_loss of each run.
-std::vector<double> final_losses(const std::vector<Planned<TrainedRun>>& runs);
+/// TrainedRun::loss of each run as comparisons count it: at most label_frequencies.
+std::vector<double> counted_losses(const StudyContext& context, const std::vector<Planned<TrainedRun>>& runs);
+
+/// TrainedRun::fitted_loss of each run.
+std::vector<double> fitted_losses(const std::vector<Planned<TrainedRun>>& runs);
 
 }  // namespace plumb

@@ -80,19 +80,16 @@ void judge_effect(const StudyContext& context, const std::vector<Arm>& arms, con
   }
 }
 
-/// What warm-up does at each rate of both arms, as papers compare it: without − with. Runs that failed count with the
-/// losses at which they ended; those that diverged have none.
+/// What warm-up does at each rate of both arms, as papers compare it: without − with.
 void add_effects_by_rate(const Arm& without, const Arm& with, Table& table) {
-  const auto losses = [](const Arm& arm, size_t rate) {
-    return numbers_in(arm.runs[rate], [](const Planned<TrainedRun>& run) { return run->loss(); });
-  };
   const std::vector<double>& rates = with.id.optimizer.learning_rates;
   for (size_t i = 0; i < without.runs.size(); ++i) {
     const double rate = without.id.optimizer.learning_rates[i];
     const auto same = std::find(rates.begin(), rates.end(), rate);
     if (same == rates.end()) continue;
+    const Sweep::Point& of_with = with.sweep.points[static_cast<size_t>(same - rates.begin())];
     const Judgment difference =
-        judge_difference(losses(without, i), losses(with, static_cast<size_t>(same - rates.begin())), {});
+        judge_difference(without.sweep.points[i].losses, of_with.losses, {}, kConfidence, without.sweep.failed_at);
     table.row(without.id.study_arm, without.id.layers, without.id.optimizer.name(), rate, difference.effect,
               difference.reason);
   }
@@ -101,17 +98,18 @@ void add_effects_by_rate(const Arm& without, const Arm& with, Table& table) {
 }  // namespace
 
 void judge_warm_up(const StudyContext& context, const std::vector<Arm>& arms, PartResult& result) {
+  const std::string failed =
+      fmt::format(" No run counts with more than {:.2f}, where it has learned nothing.", label_frequencies(context));
   Table table{"warm_up",
               "Effect of warm-up",
               "Validation loss without warm-up minus that with the longest warm-up, in nats per token, each at its "
-              "best learning rate, over the seeds of which neither run failed.",
+              "best learning rate." +
+                  failed,
               {"scheme", "layers", "optimizer", "rate with", "rate without", "difference", "low", "high", "note"}};
-  Table by_rate{
-      "warm_up_by_rate",
-      "Effect of warm-up at the same learning rate",
-      "Validation loss without warm-up minus that with the longest warm-up, in nats per token, over the seeds "
-      "of which neither run diverged. A run that learned nothing counts with the loss at which it ended.",
-      {"scheme", "layers", "optimizer", "learning rate", "difference", "low", "high", "note"}};
+  Table by_rate{"warm_up_by_rate",
+                "Effect of warm-up at the same learning rate",
+                "Validation loss without warm-up minus that with the longest warm-up, in nats per token." + failed,
+                {"scheme", "layers", "optimizer", "learning rate", "difference", "low", "high", "note"}};
   const ModelConfig& model = context.config.model;
   const bool predicts_masked = model_kind(model.kind).only_encodes() && model.pooling == "none";
   for (const Arm& without : arms) {
@@ -119,7 +117,8 @@ void judge_warm_up(const StudyContext& context, const std::vector<Arm>& arms, Pa
     if (id.warms_up()) continue;
     if (const Arm* with = with_warm_up(arms, id, id.study_arm)) {
       const Judgment difference =
-          judge_difference(without.sweep.best_losses(), with->sweep.best_losses(), Region::above(kClearlyWorse, 0));
+          judge_difference(without.sweep.best().losses, with->sweep.best().losses, Region::above(kClearlyWorse, 0),
+                           kConfidence, without.sweep.failed_at);
       table.row(id.study_arm, id.layers, id.optimizer.name(), with->sweep.best().learning_rate,
                 without.sweep.best().learning_rate, difference.effect, difference.reason);
       add_effects_by_rate(without, *with, by_rate);

@@ -111,10 +111,11 @@ Table sweeps_table(const std::vector<Arm>& arms) {
   Table table{
       "sweeps",
       "Best learning rates",
-      fmt::format("The mean loss over the seeds that finished, with its 95% interval. Failed: diverged or ended no "
-                  "lower than {:.2f}, the least loss of a model that ignores its input. Sensitivity (Wortsman et al. "
-                  "2023): how much larger the loss is on average over the rates than at the best one, where no loss "
-                  "counts for more than that before training; over the rates of all arms in the same figure.",
+      fmt::format("The mean loss over the seeds, with its 95% interval. Failed: diverged or ended no lower than "
+                  "{:.2f}, the least loss of a model that ignores its input, with which the run then counts. "
+                  "Sensitivity (Wortsman et al. 2023): how much larger the loss is on average over the rates than at "
+                  "the best one, where no loss counts for more than that before training; over the rates of all arms "
+                  "in the same figure.",
                   arms.front().sweep.failed_at),
       {"scheme", "layers", "optimizer", "warm-up", "best learning rate", "loss", "low", "high", "diverged", "failed",
        "sensitivity", "note"}};
@@ -122,18 +123,15 @@ Table sweeps_table(const std::vector<Arm>& arms) {
   for (const Arm& arm : arms) ids.push_back(arm.id);
   for (const Arm& arm : arms) {
     const Sweep::Point& best = arm.sweep.best();
-    int64_t diverged = 0, failed = 0, runs = 0;
-    for (const Sweep::Point& point : arm.sweep.points) {
-      for (const double loss : point.losses) {
-        ++runs;
-        diverged += std::isinf(loss) ? 1 : 0;
-        failed += loss < arm.sweep.failed_at ? 0 : 1;
-      }
-    }
+    std::vector<double> all;
+    for (const Sweep::Point& point : arm.sweep.points) all.insert(all.end(), point.losses.begin(), point.losses.end());
+    const auto from = [&](double limit) {
+      const auto runs = std::count_if(all.begin(), all.end(), [limit](double loss) { return loss >= limit; });
+      return fmt::format("{} of {}", runs, all.size());
+    };
     table.row(arm.id.study_arm, arm.id.layers, arm.id.optimizer.name(), as_cell(arm.id.warm_up), best.learning_rate,
-              judge(best.losses, {}).effect, fmt::format("{} of {}", diverged, runs),
-              fmt::format("{} of {}", failed, runs), sensitivity_of(arm, common_rates(ids, arm.id)),
-              arm.sweep.open_end());
+              judge(arm.sweep.counted(best.losses), {}).effect, from(kNoLimit), from(arm.sweep.failed_at),
+              sensitivity_of(arm, common_rates(ids, arm.id)), arm.sweep.open_end());
   }
   return table;
 }

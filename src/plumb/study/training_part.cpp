@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <set>
 
@@ -17,7 +16,6 @@
 #include "plumb/metrics/bleu_interval.h"
 #include "plumb/optim/optimizer.h"
 #include "plumb/study/training_arms.h"
-#include "plumb/task/baseline.h"
 
 namespace plumb {
 
@@ -82,10 +80,11 @@ void describe(Fields& field, TrainingStudy& part) {
         above(0).each_once());
   field("layers", part.layers, kLayersMeaning, count_from(1).each_once());
   field("seeds", part.seeds, "runs of each kind", count_from(1));
-  field("bleu_pairs", part.bleu_pairs,
-        "pairs to translate and score at the end of the best runs, with a bootstrap interval over sentences for each "
-        "run, and over seeds if there are several; 0: none",
-        count_from(0));
+  field(
+      "bleu_pairs", part.bleu_pairs,
+      "pairs to translate and score at the end of each run; reported of the best ones, with a bootstrap interval over "
+      "sentences for each run, and over seeds if there are several; 0: none",
+      count_from(0));
   field("bleu_split", part.bleu_split,
         "the split to take them from; data built from your own files have no `test` unless `data.test` is given");
   field("beam", part.beam, "beam width", within(1, kLargestBeam));
@@ -209,29 +208,33 @@ BleuAnswer measured_bleu(const StudyContext& context, const TrainingStudy& part,
   return {bleu.score, bleu.interval.low, bleu.interval.high, count, bleu.signature};
 }
 
-/// The score of a run at its arm's best learning rate; empty if it diverged. Which rate that is, is known only after
-/// training, so it is not planned.
-std::optional<BleuAnswer> bleu_of(StudyContext& context, const TrainingStudy& part, const Arm& arm, int64_t seed) {
-  const RunQuestion question{"bleu",
-                             {{"pairs", part.bleu_pairs},
-                              {"split", part.bleu_split},
-                              {"beam", part.beam},
-                              {"samples", kBleuSamples.samples},
-                              {"seed", kBleuSamples.seed}},
-                             [&](Model& model) { return described_json(measured_bleu(context, part, model)); }};
-  const RunRequest run = arm_run(context, part, arm.id, arm.sweep.best().learning_rate).with_seed(seed);
-  return result_of<std::optional<BleuAnswer>>(context.measurements.get(question_measurement(context, run, question)));
+/// The score of a run; empty if it diverged. Which rate is an arm's best is known only after training, so all are
+/// asked.
+MeasurementRequest bleu_request(StudyContext& context, const TrainingStudy& part, const ArmId& arm, double rate,
+                                int64_t seed) {
+  const RunQuestion question{
+      "bleu",
+      {{"pairs", part.bleu_pairs},
+       {"split", part.bleu_split},
+       {"beam", part.beam},
+       {"samples", kBleuSamples.samples},
+       {"seed", kBleuSamples.seed}},
+      [&context, part](Model& model) { return described_json(measured_bleu(context, part, model)); }};
+  const RunRequest run = arm_run(context, part, arm, rate).with_seed(seed);
+  MeasurementRequest request = question_measurement(context, run, question);
+  constexpr int64_t kLength = 30;  // of a sentence, about
+  request.work = work_of(run.config.model, static_cast<double>(kLength * part.bleu_pairs * part.beam));
+  request.stage = 1;
+  return request;
 }
 
-/// `failed_at`: the loss from which a run has failed. One that has failed by its training loss has at least this loss.
-Sweep sweep_of(const Arm& arm, double failed_at) {
+Sweep sweep_of(const StudyContext& context, const Arm& arm) {
   Sweep sweep;
-  sweep.failed_at = failed_at;
-  const auto loss = [failed_at](const Planned<TrainedRun>& run) {
-    return run->result.failed() ? std::max(run->loss(), failed_at) : run->loss();
-  };
-  for (size_t i = 0; i < arm.runs.size(); ++i)
-    sweep.points.push_back({arm.id.optimizer.learning_rates[i], numbers_in(arm.runs[i], loss)});
+  sweep.failed_at = label_frequencies(context);
+  for (size_t i = 0; i < arm.runs.size(); ++i) {
+    sweep.points.push_back({arm.id.optimizer.learning_rates[i],
+                            numbers_in(arm.runs[i], [](const Planned<TrainedRun>& run) { return run->loss(); })});
+  }
   return sweep;
 }
 
@@ -257,7 +260,8 @@ void report_bleu(StudyContext& context, const std::vector<Arm>& arms, const Trai
       std::vector<double> scores;
       Interval over_sentences;
       for (int64_t seed = 0; seed < part.seeds; ++seed) {
-        const std::optional<BleuAnswer> run = bleu_of(context, part, arm, seed);
+        const auto run = result_of<std::optional<BleuAnswer>>(
+            context.measurements.get(bleu_request(context, part, arm.id, arm.sweep.best().learning_rate, seed)));
         const double none = std::nan("");
         over_sentences =
             run ? Interval{run->score, run->low.value_or(none), run->high.value_or(none)} : Interval{none, none, none};
@@ -285,12 +289,6 @@ void report_bleu(StudyContext& context, const std::vector<Arm>& arms, const Trai
   result.tables.push_back(table);
 }
 
-/// The loss from which a run has failed: that of the labels' frequencies, whatever the input.
-double failed_at(const StudyContext& context) {
-  return context.data.has_split("valid") ? label_baseline(*context.task.dataset("valid")).nll()
-                                         : std::numeric_limits<double>::infinity();
-}
-
 /// How much pairing by seed helps; empty with fewer than three seeds or two arms whose runs all trained.
 std::string correlation_in_words(const std::vector<Arm>& arms) {
   std::vector<std::vector<double>> losses;
@@ -304,8 +302,7 @@ std::string correlation_in_words(const std::vector<Arm>& arms) {
 }
 
 PartResult report_training(StudyContext& context, const TrainingStudy& part, std::vector<Arm> arms) {
-  const double failing = failed_at(context);
-  for (Arm& arm : arms) arm.sweep = sweep_of(arm, failing);
+  for (Arm& arm : arms) arm.sweep = sweep_of(context, arm);
   PartResult result;
   std::vector<ArmId> shown;
   for (const Arm& arm : arms) {
@@ -338,10 +335,9 @@ std::string setting_suffix(const std::vector<Arm>& arms, const ArmId& id) {
   return suffix;
 }
 
-/// The final loss of an arm at each rate at which all arms are trained, as papers compare them. Among arms at one rate,
-/// how badly a run failed is part of the answer, so failed runs keep their losses; a diverged run's is infinite.
-void add_same_rates(PartPlan& plan, const std::vector<Arm>& alike, const Arm& arm, const std::string& suffix,
-                    const std::string& figure) {
+/// The final loss of an arm at each rate at which all arms are trained, as papers compare them.
+void add_same_rates(PartPlan& plan, const StudyContext& context, const std::vector<Arm>& alike, const Arm& arm,
+                    const std::string& suffix, const std::string& figure) {
   for (size_t i = 0; i < arm.runs.size(); ++i) {
     const double rate = arm.id.optimizer.learning_rates[i];
     const bool common = std::all_of(alike.begin(), alike.end(), [rate](const Arm& each) {
@@ -349,12 +345,12 @@ void add_same_rates(PartPlan& plan, const std::vector<Arm>& alike, const Arm& ar
       return contains(rates, rate);
     });
     if (!common) continue;
-    Quantity& added = plan.quantity(
-        fmt::format("validation_loss{}_rate{:g}", suffix, rate),
-        fmt::format("final validation loss at a learning rate of {:g} (nats per token){}", rate,
-                    suffix.empty() ? "" : ", " + suffix.substr(1)),
-        Scale::linear, arm.id.study_arm,
-        [runs = arm.runs[i]] { return numbers_in(runs, [](const Planned<TrainedRun>& run) { return run->loss(); }); });
+    Quantity& added = plan.quantity(fmt::format("validation_loss{}_rate{:g}", suffix, rate),
+                                    fmt::format("final validation loss at a learning rate of {:g} (nats per token){}",
+                                                rate, suffix.empty() ? "" : ", " + suffix.substr(1)),
+                                    Scale::linear, arm.id.study_arm,
+                                    [&context, arm, i] { return sweep_of(context, arm).points[i].losses; });
+    added.failed_at = [&context] { return label_frequencies(context); };
     added.tabled = false;
     added.figure = figure;
   }
@@ -369,23 +365,24 @@ void add_quantities(PartPlan& plan, const StudyContext& context, const std::vect
     if (!suffix.empty()) meaning += ", " + suffix.substr(1);
     // The rules for sweeps: a best rate at the end of one, and what a rate between those tried may gain.
     const auto doubt = [&context, alike = alike](const std::string& of, const std::string& against,
-                                                 const Region& region) {
+                                                 const Region& region, double confidence) {
       const auto sweep = [&](const std::string& name) {
         const auto arm =
             std::find_if(alike.begin(), alike.end(), [&](const Arm& one) { return one.id.study_arm == name; });
-        return sweep_of(*arm, failed_at(context));
+        return sweep_of(context, *arm);
       };
       if (against.empty()) return sweep(of).open_end();
-      const Judgment judgment = judge_best(sweep(of), sweep(against), region);
+      const Judgment judgment = judge_best(sweep(of), sweep(against), region, confidence);
       return is_decided(judgment.outcome) ? std::string() : judgment.reason;
     };
     for (const Arm& arm : alike) {
       const std::string figure = figure_name(is_swept(arms, arm.id) ? "sweep" : "loss", arm.id);
-      plan.quantity(
-              "validation_loss" + suffix, meaning, Scale::linear, arm.id.study_arm,
-              [&context, arm] { return sweep_of(arm, failed_at(context)).best_losses(); }, doubt)
-          .figure = figure;
-      add_same_rates(plan, alike, arm, suffix, figure);
+      Quantity& added = plan.quantity(
+          "validation_loss" + suffix, meaning, Scale::linear, arm.id.study_arm,
+          [&context, arm] { return sweep_of(context, arm).best().losses; }, doubt);
+      added.failed_at = [&context] { return label_frequencies(context); };
+      added.figure = figure;
+      add_same_rates(plan, context, alike, arm, suffix, figure);
     }
   }
 }
@@ -397,8 +394,11 @@ PartPlan plan(StudyContext& context, const TrainingStudy& part) {
   const std::vector<ArmId> ids = arms_of(context, part);
   for (const ArmId& id : ids) {
     Arm& arm = arms.emplace_back(Arm{id, {}, {}});
-    for (const double rate : id.optimizer.learning_rates)
+    for (const double rate : id.optimizer.learning_rates) {
       arm.runs.push_back(planned_runs(plan, context, arm_run(context, part, id, rate), part.seeds));
+      for (int64_t seed = 0; part.bleu_pairs > 0 && seed < part.seeds; ++seed)
+        plan.add<std::optional<BleuAnswer>>(bleu_request(context, part, id, rate, seed));
+    }
     if (common_rates(ids, id).size() < 2) continue;
     arm.initial = plan.add<std::vector<double>>(
         initial_loss_request(context, fmt::format("{}-layers{}", file_name(id.study_arm), id.layers),

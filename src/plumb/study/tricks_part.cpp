@@ -102,7 +102,8 @@ PartResult report_tricks(const StudyContext& context, const TricksStudy& part, c
                 {"validation loss (nats per token)"}};
   Figure bars{"tricks_final",
               "Final validation loss, by removed components",
-              fmt::format("Means over the seeds that did not fail ({}).", seeds_in_words(part.seeds)),
+              fmt::format("Means ({}); no run counts with more than a model that ignores its input, {:.2f}.",
+                          seeds_in_words(part.seeds), label_frequencies(context)),
               "bar",
               {"removed"},
               {"validation loss (nats per token)"}};
@@ -117,7 +118,7 @@ PartResult report_tricks(const StudyContext& context, const TricksStudy& part, c
       return runs.without == 0 ? "nothing" : join(left_out(runs.without, name), ", ");
     };
     const std::string bar = removed(&Trick::short_name);
-    bar_series.point(bar, judge(final_losses(runs.by_seed), {}).effect);
+    bar_series.point(bar, judge(counted_losses(context, runs.by_seed), {}).effect);
     for (const Planned<TrainedRun>& run : runs.by_seed) {
       table.row(removed(&Trick::name), run->config.train.seed, to_string(run->result.outcome), run->result.steps,
                 run->loss());
@@ -137,7 +138,7 @@ PartResult report_tricks(const StudyContext& context, const TricksStudy& part, c
          fmt::format("final validation loss without {} − with all four (nats per token), at one learning rate per "
                      "optimizer",
                      kTricks[i].name),
-         judge_at_one_rate(context, final_losses(without.by_seed), final_losses(all[0].by_seed), Region::above(0.1, 0)),
+         judge_at_one_rate(context, without.by_seed, all[0].by_seed, Region::above(0.1, 0)),
          fmt::format("With all four {}, without {} {} (first seeds).", all[0].first().summary(), kTricks[i].name,
                      without.first().summary()),
          "tricks_loss"});

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "plumb/trouble/record_fields.h"
 #include "plumb/trouble/spikes.h"
@@ -65,7 +66,10 @@ int64_t smooth(const Points& points, LearningJudgment& found) {
     found.lowest = found.final;
     lowest_step = points.steps[static_cast<size_t>(end - 1 - window / 2)];
   }
-  if (count < kFewPoints && points.losses.back() < found.final) found.final = points.losses.back();
+  // A median is the loss of some points before the end; the mean of the last ones falls with the run.
+  const int64_t last = count < kFewPoints ? 1 : std::max((window + 1) / 2, count / 20);
+  found.final = std::min(
+      found.final, std::accumulate(points.losses.end() - last, points.losses.end(), 0.0) / static_cast<double>(last));
   if (found.final >= found.lowest) return lowest_step;
   found.lowest = found.final;
   return points.steps.back();
@@ -127,9 +131,9 @@ LearningJudgment judge_learning(const LossCurve& curve) {
   }
   const double gained = std::min(found.start, curve.frequencies) - found.lowest;
   if (found.final - found.lowest > std::max(5 * margin, gained / 2)) {
-    return judged(Learning::rose_without_recovery,
-                  fmt::format("{}, after {:.2f} at step {}: it rose and has not recovered", ends, found.lowest,
-                              lowest_step));
+    return judged(
+        Learning::rose_without_recovery,
+        fmt::format("{}, after {:.2f} at step {}: it rose and has not recovered", ends, found.lowest, lowest_step));
   }
   if (learned) return judged(Learning::learned, ends_below);
   return judged(Learning::frequencies_only, fmt::format("{}, no better than {}", ends, frequencies));

@@ -42,9 +42,9 @@ struct LearningJudgment {
 };
 void describe(Fields& field, LearningJudgment& judgment);
 
-/// Judges a curve. `final` is the median of the last tenth of its points, at least 3 and at most 9; of fewer than ten
-/// points, which are means of many steps each, it is the last one if that is lower than the median of 3. `lowest` is
-/// the lowest such median.
+/// Judges a curve. `final` is the median of the last tenth of its points, at least 3 and at most 9, or, if lower, the
+/// mean of the last twentieth, at least 2, which ends when the run does; of fewer than ten points, which are means of
+/// many steps each, the last one. `lowest` is the lowest such median, or `final`.
 ///
 /// To have learned, a run must end below `frequencies` by a margin: 0.05 nats or, if that is less, 5% of `frequencies`,
 /// since classifiers with few classes have losses below 1. With fewer than 20 steps or 4 points, a run that has not is
@@ -54,9 +54,9 @@ void describe(Fields& field, LearningJudgment& judgment);
 /// with respect to `frequencies` or, if that is lower, `start`. That frequent labels are frequent is learned in a few
 /// steps and seldom lost, so it does not count; with less than half lost, a run is still worth more than its beginning.
 ///
-/// A run is still falling if it ends at its lowest, up to a margin or an eighth of all that it has fallen, and the median
-/// of its points has fallen in both of the last two quarters: by two margins each, or by such an eighth, as at a rate
-/// that is too low. A run that has reached the frequencies and stays there has not.
+/// A run is still falling if it ends at its lowest, up to a margin or an eighth of all that it has fallen, and the
+/// median of its points has fallen in both of the last two quarters: by two margins each, or by such an eighth, as at a
+/// rate that is too low. A run that has reached the frequencies and stays there has not.
 LearningJudgment judge_learning(const LossCurve& curve);
 
 }  // namespace plumb

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cmath>
 
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/json_fields.h"
 #include "plumb/base/text.h"
 

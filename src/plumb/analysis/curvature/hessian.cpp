@@ -51,12 +51,15 @@ MeanLoss mean_loss(Model& model, const std::vector<Batch>& micro_batches, double
     ForwardContext context(Pass::measurement);
     const Loss share = loss(model, batch, options, context);
     mean.loss += share.value.item<double>();
+    mean.nll += share.nll * *options.scale;
     const Tensor gradient = joined(gradients({share.value}, values, {}));
     mean.gradient = mean.gradient.defined() ? mean.gradient.add_(gradient) : gradient;
   }
   if (!mean.gradient.defined()) mean.gradient = at::zeros({model.parameters().count()}, model.parameters().options());
   group.sum(mean.gradient);
-  mean.loss = group.sums({mean.loss})[0];
+  const std::vector<double> sums = group.sums({mean.loss, mean.nll});
+  mean.loss = sums[0];
+  mean.nll = sums[1];
   return mean;
 }
 

@@ -20,6 +20,7 @@ namespace plumb {
 /// They must have the same parameters and pass the same micro-batches.
 struct MeanLoss {
   double loss = 0;
+  double nll = 0;  // the mean negative log-likelihood: the loss without label smoothing
   Tensor gradient;
 };
 MeanLoss mean_loss(Model& model, const std::vector<Batch>& micro_batches, double label_smoothing = 0,

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "plumb/analysis/result_fields.h"
 #include "plumb/base/json_fields.h"
+#include "plumb/base/parse_number.h"
 
 namespace plumb {
 namespace {
@@ -32,7 +35,8 @@ void describe_quantiles(Fields& field, std::vector<std::pair<double, double>>& q
   for (const auto& [share, value] : quantiles) by_share.emplace_back(fmt::format("{:g}", share), value);
   field("quantiles", by_share);
   quantiles.clear();
-  for (const auto& [share, value] : by_share) quantiles.emplace_back(std::stod(share), value);
+  for (const auto& [share, value] : by_share)
+    quantiles.emplace_back(parse_number<double>(share).value_or(std::nan("")), value);
 }
 
 void describe_probe(Fields& field, int64_t place, ProbeSpectrum& probe) {
