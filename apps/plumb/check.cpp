@@ -78,10 +78,8 @@ std::string text_of(const check::CheckResult& result, bool verbose) {
                 in_words(*result.largest_stable_rate_without_warm_up));
   }
   if (result.recommended) {
-    const std::optional<int64_t> warm_up = result.recommended->warm_up;
-    const bool configured = result.recommended->learning_rate == result.planned_rate &&
-                            warm_up.value_or(result.planned_warm_up) == result.planned_warm_up;
-    text += row("recommended", to_string(*result.recommended) + (configured ? ", as configured" : ""));
+    text += row("recommended",
+                to_string(*result.recommended) + (check::recommends_as_configured(result) ? ", as configured" : ""));
     if (const std::optional<double> above = result.recommended->loss_above_best)
       text += row("", fmt::format("in validation, such rates ended {:.2f} nats above the best on average", *above));
   }

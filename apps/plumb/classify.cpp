@@ -15,7 +15,7 @@
 #include "checks.h"
 #include "continuations.h"
 #include "plumb/base/error.h"
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
 #include "plumb/data/directory.h"

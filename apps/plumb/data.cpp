@@ -10,6 +10,7 @@
 #include "checks.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/terminal.h"
 #include "plumb/base/text.h"
 #include "plumb/data/download.h"
 #include "plumb/data/prepare.h"
@@ -63,21 +64,21 @@ std::string corpus_summary(const Json& split, const char* examples) {
   std::string text;
   if (!split.contains("corpora")) return text;
   for (const Json& corpus : split["corpora"])
-    text += fmt::format("    {:<10} {:>9} {}\n", corpus["name"].get<std::string>(), with_thousands(corpus["pairs"]),
-                        examples);
+    text += fmt::format("    {:<10} {:>9} {}\n", printable(corpus["name"].get<std::string>()),
+                        with_thousands(corpus["pairs"]), examples);
   return text;
 }
 
 /// A summary of a new data directory for people; data.json has the details.
 std::string pairs_summary(const Json& info, const std::string& out) {
   const Json& tokenizer = info["tokenizer"];
-  std::string text = fmt::format("{}: {} vocabulary of ", out, tokenizer["kind"].get<std::string>());
+  std::string text = fmt::format("{}: {} vocabulary of ", printable(out), tokenizer["kind"].get<std::string>());
   text += tokenizer["joint"] ? fmt::format("{} pieces for both sides\n", with_thousands(tokenizer["source_vocabulary"]))
                              : fmt::format("{} pieces for the source, {} for the target\n",
                                            with_thousands(tokenizer["source_vocabulary"]),
                                            with_thousands(tokenizer["target_vocabulary"]));
   for (const auto& [name, split] : info["splits"].items()) {
-    text += fmt::format("  {:<12} {:>9} pairs {:>11} source tokens {:>11} target tokens\n", name,
+    text += fmt::format("  {:<12} {:>9} pairs {:>11} source tokens {:>11} target tokens\n", printable(name),
                         with_thousands(split["pairs"]), with_thousands(split["source"]["tokens"]),
                         with_thousands(split["target"]["tokens"]));
     text += corpus_summary(split, "pairs");
@@ -87,11 +88,12 @@ std::string pairs_summary(const Json& info, const std::string& out) {
 
 std::string text_summary(const Json& info, const std::string& out) {
   const Json& tokenizer = info["tokenizer"];
-  std::string text = fmt::format("{}: {} vocabulary of {} pieces\n", out, tokenizer["kind"].get<std::string>(),
-                                 with_thousands(tokenizer["target_vocabulary"]));
+  std::string text = fmt::format("{}: {} vocabulary of {} pieces\n", printable(out),
+                                 tokenizer["kind"].get<std::string>(), with_thousands(tokenizer["target_vocabulary"]));
   for (const auto& [name, split] : info["splits"].items()) {
-    text += fmt::format("  {:<12} {:>9} sequences {:>11} tokens {:>11} words\n", name, with_thousands(split["pairs"]),
-                        with_thousands(split["target"]["tokens"]), with_thousands(split["words"]));
+    text += fmt::format("  {:<12} {:>9} sequences {:>11} tokens {:>11} words\n", printable(name),
+                        with_thousands(split["pairs"]), with_thousands(split["target"]["tokens"]),
+                        with_thousands(split["words"]));
     text += corpus_summary(split, "sequences");
   }
   return text;
@@ -100,17 +102,17 @@ std::string text_summary(const Json& info, const std::string& out) {
 std::string label_summary(const Json& info, const std::string& out) {
   const Json& tokenizer = info["tokenizer"];
   std::string text =
-      fmt::format("{}: {} vocabulary of {} pieces, {} labels\n", out, tokenizer["kind"].get<std::string>(),
+      fmt::format("{}: {} vocabulary of {} pieces, {} labels\n", printable(out), tokenizer["kind"].get<std::string>(),
                   with_thousands(tokenizer["source_vocabulary"]), info["labels"].size());
   for (const auto& [name, split] : info["splits"].items()) {
     const int64_t tokens = split["source"]["tokens"].get<int64_t>() + split["target"]["tokens"].get<int64_t>();
-    text += fmt::format("  {:<12} {:>9} examples {:>11} tokens", name, with_thousands(split["pairs"]),
+    text += fmt::format("  {:<12} {:>9} examples {:>11} tokens", printable(name), with_thousands(split["pairs"]),
                         with_thousands(tokens));
     constexpr size_t kShown = 10;
     if (info["labels"].size() <= kShown) {
       const char* separator = "   ";
       for (const auto& [label, count] : split["labels"].items()) {
-        text += fmt::format("{}{} {}", separator, label, with_thousands(count));
+        text += fmt::format("{}{} {}", separator, printable(label), with_thousands(count));
         separator = ", ";
       }
     }
@@ -366,7 +368,8 @@ void add_synthesize(CLI::App& data, Globals& globals) {
                  info["pairs"] = synthetic.pairs;
                  info["seed"] = synthetic.seed;
                  info["files"] = {raw + ".de", raw + ".en"};
-                 emit(globals, info, fmt::format("{0}.de, {0}.en: {1} pairs\n", raw, with_thousands(synthetic.pairs)));
+                 emit(globals, info,
+                      fmt::format("{0}.de, {0}.en: {1} pairs\n", printable(raw), with_thousands(synthetic.pairs)));
                });
   add_json_option(*verb, globals);
   add_seed_option(*verb, globals);

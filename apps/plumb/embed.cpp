@@ -1,4 +1,5 @@
 // plumb embed: computes a vector for every line of text.
+#include "plumb/base/input.h"
 #include "plumb/interop/embedder.h"
 
 #include <fmt/format.h>
@@ -92,7 +93,7 @@ std::string write_vectors(const std::string& out, const std::vector<std::string>
   if (format_of(out) == VectorFormat::npy) {
     save_npy(out, vectors);
   } else {
-    write_file_atomic(out, json_lines(texts, vectors));
+    write_output_file(out, json_lines(texts, vectors));
   }
   return fmt::format("{}: {} vectors of {} features: {} pooling{}\n", out, with_thousands(std::ssize(texts)),
                      vectors.size(1), options.pooling, options.normalize ? ", normalized" : "");

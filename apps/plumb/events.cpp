@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cmath>
 
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/toml_text.h"
 
 namespace plumb::app {

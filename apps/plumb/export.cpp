@@ -7,6 +7,7 @@
 #include <string>
 
 #include "plumb/base/json.h"
+#include "plumb/base/terminal.h"
 #include "plumb/base/text.h"
 #include "verb.h"
 
@@ -32,7 +33,8 @@ void export_run(const ExportArguments& arguments, const Globals& globals) {
   std::string text =
       fmt::format("{}: {}, {} parameters, {}\n", arguments.folder, exported.model, with_thousands(exported.parameters),
                   exported.tokenizer ? "with its tokenizer" : "without a tokenizer");
-  if (!exported.left_out.empty()) text += fmt::format("  left out when it was imported: {}\n", join(exported.left_out));
+  if (!exported.left_out.empty())
+    text += fmt::format("  left out when it was imported: {}\n", printable(join(exported.left_out)));
   emit(globals, json, text);
 }
 

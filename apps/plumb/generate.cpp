@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,8 +10,9 @@
 #include <vector>
 
 #include "checks.h"
+#include "console.h"
 #include "plumb/base/error.h"
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
 #include "plumb/base/timing.h"
@@ -61,11 +61,6 @@ std::string_view shown(std::string_view prompt, const GenerateOptions& options) 
   if (options.whole_texts) return prompt;
   const size_t last = prompt.find_last_not_of(" \t\r\n");
   return prompt.substr(0, last == std::string_view::npos ? 0 : last + 1);
-}
-
-void write(std::string_view text) {
-  std::cout << text << std::flush;
-  if (!std::cout) throw Error("cannot write to standard output");
 }
 
 /// All samples, each below a header line that identifies it.
@@ -138,12 +133,12 @@ void generate_samples(GenerateArguments arguments, const Globals& globals) {
   GenerateTextHooks hooks;
   bool begun = false;  // the prompt is printed with the first piece of text, so that an error comes before both
   const auto begin = [&] {
-    if (!std::exchange(begun, true)) write(shown(prompts.front(), options));
+    if (!std::exchange(begun, true)) print(shown(prompts.front(), options));
   };
   if (streams) {
     hooks.text = [&](size_t, size_t, std::string_view text) {
       begin();
-      write(text);
+      print(text);
     };
   } else {
     progress.emplace("generating", samples);
@@ -156,7 +151,7 @@ void generate_samples(GenerateArguments arguments, const Globals& globals) {
   progress.reset();
   if (streams) {
     begin();
-    write("\n");
+    print("\n");
   } else {
     emit(globals, document(place, arguments, prompts, results),
          globals.json.empty() ? text_of(prompts, results, options) : "");

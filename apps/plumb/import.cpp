@@ -7,6 +7,7 @@
 #include <string>
 
 #include "plumb/base/json.h"
+#include "plumb/base/terminal.h"
 #include "plumb/base/text.h"
 #include "verb.h"
 
@@ -21,7 +22,7 @@ std::string text_of(const ImportedModel& imported, const std::string& out) {
   std::string text =
       fmt::format("{}: {}, {} parameters, {}\n", out, imported.model, with_thousands(imported.parameters),
                   imported.tokenizer ? "with its tokenizer" : "without a tokenizer");
-  if (!imported.left_out.empty()) text += fmt::format("  left out: {}\n", join(imported.left_out));
+  if (!imported.left_out.empty()) text += fmt::format("  left out: {}\n", printable(join(imported.left_out)));
   if (const auto& encoding = imported.sentence_encoding) {
     text += fmt::format("  sentence vectors: {} pooling{}{}\n", encoding->pooling,
                         encoding->normalize ? ", normalized" : "",

@@ -1,12 +1,15 @@
 // Signals that end a long command after its current step.
 #pragma once
 
+#include <array>
 #include <csignal>
+#include <cstddef>
 
 namespace plumb::app {
 
-/// During its lifetime, the first SIGINT or SIGTERM is remembered, for the command to end after its current step; one
-/// that comes two seconds later or more, of either kind, kills the process. One at a time.
+/// During its lifetime, the first SIGINT, SIGTERM or SIGHUP is remembered, for the command to end after its current
+/// step; one that comes two seconds later or more, of any kind, kills the process. Those that whoever started the
+/// process has it ignore, such as nohup or a shell that runs it in the background, stay ignored. One at a time.
 class InterruptGuard {
  public:
   /// `acknowledgment`: the line written on the first signal, of static lifetime.
@@ -19,8 +22,8 @@ class InterruptGuard {
   [[nodiscard]] static int signal();
 
  private:
-  struct sigaction before_int_ {};
-  struct sigaction before_term_ {};
+  static constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
+  std::array<struct sigaction, kSignals.size()> before_{};
 };
 
 }  // namespace plumb::app

@@ -10,7 +10,7 @@
 
 #include "declared_manual.h"
 #include "plumb/base/error.h"
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/text.h"
 #include "plumb/data/download.h"
 #include "plumb/study/config.h"

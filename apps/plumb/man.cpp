@@ -143,8 +143,8 @@ A training run diverged, plumb check says that one would fail, or plumb judge th
 .B 4
 plumb check cannot tell, or plumb judge is undecided.
 .TP
-.BR 130 ", " 143
-SIGINT or SIGTERM interrupted a training run, which saved its state; the same command resumes it.
+.BR 129 ", " 130 ", " 143
+SIGHUP, SIGINT or SIGTERM interrupted a training run, which saved its state; the same command resumes it.
 )";
 
 std::string page(const ManualVerb& verb, const ManualVerb& program) {

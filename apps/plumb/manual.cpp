@@ -21,7 +21,8 @@ std::string heading_of(const ManualOption& option) {
 constexpr const char* kExitStatuses =
     "\nExit status: 0 on success; 1 after an error; 2 if the command line is wrong; 3 if training\n"
     "diverged, plumb check says that it would fail or plumb judge that an arm is not better; 4 if these\n"
-    "cannot tell; 130 or 143 if SIGINT or SIGTERM interrupted training, which saved its state.\n";
+    "cannot tell; 129, 130 or 143 if SIGHUP, SIGINT or SIGTERM interrupted training, which saved its\n"
+    "state.\n";
 
 constexpr size_t kWidth = 100;
 constexpr size_t kColumn = 28;

@@ -273,7 +273,7 @@ Json page_of(const SpectrumReport& report, const Subject& subject) {
 
 void write_page(const std::string& file, const Json& document) {
   if (file.empty()) return;
-  write_file_atomic(file, render_report(document));
+  write_output_file(file, render_report(document));
   say(fmt::format("{}: a page with the figures", file));
 }
 

@@ -8,6 +8,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/text.h"
 #include "plumb/nn/norm/norm.h"
 #include "shared_files.h"
@@ -69,7 +70,7 @@ std::vector<std::string> write_plugin(const std::string& name, const fs::path& o
   if (sources.empty()) throw Error("the example of a plug-in is missing", "install Plumb again");
   std::sort(sources.begin(), sources.end());
   std::vector<std::string> written;
-  write_directory_atomic(out, [&](const fs::path& folder) {
+  write_directory_atomic(out, "plug-in", [&](const fs::path& folder) {
     for (const fs::path& source : sources) {
       const std::string file = renamed(source.filename().string(), name);
       write_file_atomic(folder / file, renamed(read_file(source), name));

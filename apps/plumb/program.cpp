@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
 #include <exception>
 #include <filesystem>
 #include <iostream>
@@ -106,11 +107,21 @@ void tell_others(int argc, const char* const* argv, const Globals& globals, cons
   }
 }
 
-/// Loads the libraries that --load names, wherever it stands.
-void load_plugins(const std::vector<std::string>& words) {
-  for (size_t i = 0; i < words.size(); ++i) {
-    if (words[i] == "--load" && i + 1 < words.size()) load_plugin(words[i + 1]);
-    if (words[i].starts_with("--load=")) load_plugin(words[i].substr(7));
+/// Loads what the options --load of the command line name. Only its parser tells these from a prompt that reads alike.
+void load_plugins(int argc, const char* const* argv) {
+  if (std::none_of(argv, argv + argc, [](std::string_view word) { return word.starts_with("--load"); })) return;
+  CLI::App trial;
+  Globals globals{.only_parses = true};
+  add_verbs(trial, globals);
+  try {
+    trial.parse(argc, argv);
+  } catch (const CLI::ParseError&) {  // it may be a variant of a library that is missing so far
+  }
+  for (const CLI::App* verb = &trial; !verb->get_subcommands().empty();) {
+    verb = verb->get_subcommands().front();
+    if (const CLI::Option* load = verb->get_option_no_throw("--load"); load != nullptr) {
+      for (const std::string& library : load->results()) load_plugin(library);
+    }
   }
 }
 
@@ -169,6 +180,7 @@ CLI::App* add_verb(CLI::App& parent, Globals& globals, const std::string& name, 
   verb->add_flag("-v,--verbose", globals.verbose, "Print more details");
   for (CLI::Option* option : verb->get_options()) option->group(kCommonOptions);
   verb->callback([&globals, run = std::move(run)] {
+    if (globals.only_parses) return;
     if (!globals.json.empty() && globals.json != "-") check_output_file(globals.json);
     ops::set_threads(globals.threads);
     set_verbosity(globals.quiet ? Verbosity::quiet : globals.verbose ? Verbosity::verbose : Verbosity::normal);
@@ -190,11 +202,11 @@ void add_seed_option(CLI::App& verb, Globals& globals) {
 
 void emit(const Globals& globals, const Json& result, const std::string& text) {
   if (globals.json.empty()) {
-    std::cout << text;
+    print(text);
   } else if (globals.json == "-") {
-    std::cout << result.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+    print(result.dump(2, ' ', false, Json::error_handler_t::replace) + '\n');
   } else {
-    write_json(globals.json, result);
+    write_output_file(globals.json, result.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
   }
 }
 
@@ -204,6 +216,7 @@ extern "C" int plumb_main(int argc, char** argv) {
   using namespace plumb;
   ops::keep_tensor_memory();
   app::report_shortened_files();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that grows beyond a limit is an error like any other
   set_command_line(argc, argv);
   CLI::App app("Plumb tells you whether a Transformer will train, and why, and then trains it.", "plumb");
   app::set_help(app);
@@ -213,7 +226,7 @@ extern "C" int plumb_main(int argc, char** argv) {
   app.option_defaults()->always_capture_default();  // for the manual
   app::Globals globals;
   try {
-    app::load_plugins({argv + std::min(argc, 1), argv + argc});  // before the verbs list what is registered
+    app::load_plugins(argc, argv);  // before the verbs list what is registered
     app::add_verbs(app, globals);
     app::run(app, argc, argv);
     return 0;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "console.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/report/data_files.h"
@@ -33,11 +34,16 @@ void report(const ReportArguments& arguments) {
                        : alone && fs::exists(first / "study.toml") ? report_study(first)
                                                                    : runs_report(read_runs(arguments.places));
   const fs::path page = arguments.out.empty() ? first / "report.html" : fs::path(arguments.out);
-  write_file_atomic(page, render_report(results));
-  fmt::print("{}\n", page.string());
-  if (!arguments.csv.empty()) fmt::print("{}: {} files\n", arguments.csv, write_csv(results, arguments.csv));
-  if (!arguments.latex.empty()) fmt::print("{}: {} files\n", arguments.latex, write_latex(results, arguments.latex));
-  if (!arguments.svg.empty()) fmt::print("{}: {} files\n", arguments.svg, write_svg(results, arguments.svg));
+  if (arguments.out.empty()) {
+    write_file_atomic(page, render_report(results));  // in a directory that may be somebody else's
+  } else {
+    write_output_file(page, render_report(results));
+  }
+  if (fs::is_regular_file(page)) print(page.string() + '\n');  // not below a page in standard output
+  if (!arguments.csv.empty()) print(fmt::format("{}: {} files\n", arguments.csv, write_csv(results, arguments.csv)));
+  if (!arguments.latex.empty())
+    print(fmt::format("{}: {} files\n", arguments.latex, write_latex(results, arguments.latex)));
+  if (!arguments.svg.empty()) print(fmt::format("{}: {} files\n", arguments.svg, write_svg(results, arguments.svg)));
 }
 
 void add_report(CLI::App& app, Globals& globals) {

@@ -22,6 +22,7 @@ std::vector<ConfigurationSection> sections_of(ConfigurationReader reader) {
     add("watch", list_keys(WatchConfig()));
     add("data", list_keys(DataSection()));
     add("initial", list_keys(InitialSection()));
+    add("plan", list_keys(PlanSection()));
     if (reader == ConfigurationReader::finetuning) add("finetune", list_keys(FinetuneConfig()));
     return all;
   }

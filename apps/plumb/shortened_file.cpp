@@ -9,12 +9,13 @@ namespace plumb::app {
 namespace {
 
 constexpr std::string_view kMessage =
-    "plumb: error: a data file was shortened while it was in use\n"
-    "hint: prepare the data again with `plumb data`; an interrupted run resumes from its last checkpoint\n";
+    "plumb: error: a file in use can no longer be read: it was shortened, or its disk has a read error\n"
+    "hint: see the system's log (dmesg); if the data were shortened, prepare them again with `plumb data`; an "
+    "interrupted run resumes from its last checkpoint\n";
 
 /// Calls only async-signal-safe functions.
 void on_bus_error(int, siginfo_t* info, void*) {
-  if (info->si_code == BUS_ADRERR) {  // access beyond the end of a mapped file
+  if (info->si_code == BUS_ADRERR) {  // a page of a mapped file is beyond its end, or cannot be read
     [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
     ::_exit(1);
   }

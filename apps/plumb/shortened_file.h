@@ -1,4 +1,5 @@
-// Data files are mapped into memory. If one is shortened while in use, reading its missing pages raises SIGBUS.
+// Data files are mapped into memory. If one is shortened while in use, or its disk has a read error, reading the pages
+// that are missing raises SIGBUS.
 #pragma once
 
 namespace plumb::app {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <string_view>
 
 #include "events.h"
@@ -60,12 +61,14 @@ std::string advice_of(const TrainResult& result) {
 
 void train_and_report(const RunConfig& config, const std::string& out, Globals& globals) {
   EventFiles events;
+  std::string place = out;  // it may be moved
   TrainHooks hooks;
+  hooks.place = [&](const std::filesystem::path& now) { place = now.string(); };
   hooks.progress = "train";
   hooks.dry_pass = true;
-  hooks.point = [&](const TrainPoint& point) { events.write(out, point); };
-  hooks.watched = [&](const WatchRecord& record) { events.write(out, record); };
-  hooks.went_back = [&](const Trainer& trained) { events.go_back(out, trained.step()); };
+  hooks.point = [&](const TrainPoint& point) { events.write(place, point); };
+  hooks.watched = [&](const WatchRecord& record) { events.write(place, record); };
+  hooks.went_back = [&](const Trainer& trained) { events.go_back(place, trained.step()); };
   hooks.peak_rate = [&] { return ops::peak_product_rate(ops::precision_of(config.train.precision)); };
   const InterruptGuard guard(
       "interrupted: stops after this step and saves its state; to stop at once without saving, press Ctrl-C again "
@@ -78,15 +81,15 @@ void train_and_report(const RunConfig& config, const std::string& out, Globals& 
   const TrainResult result = run_training(config, out, hooks);
   const auto rendezvous = rendezvous_of_environment();
   const bool reports = !rendezvous || rendezvous->rank == 0;  // the others return only an exit status
-  if (reports) emit(globals, result.to_json(), text_of(result, out));
+  if (reports) emit(globals, result.to_json(), text_of(result, place));
   if (result.outcome == RunOutcome::stopped) {
-    if (reports) say(fmt::format("continue with `plumb train --out {}`", out));
+    if (reports) say(fmt::format("continue with `plumb train --out {}`", place));
     throw Interrupted{InterruptGuard::signal() == 0 ? SIGINT : InterruptGuard::signal()};
   }
   if (result.outcome == RunOutcome::diverged) {
     if (!reports) throw Ended{kDivergedStatus};
     throw Diverged(
-        fmt::format("{}: training diverged at step {}{}", out, with_thousands(result.steps), reason_of(result)),
+        fmt::format("{}: training diverged at step {}{}", place, with_thousands(result.steps), reason_of(result)),
         advice_of(result));
   }
 }

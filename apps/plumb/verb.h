@@ -22,6 +22,7 @@ struct Globals {
   std::string device = "cpu";
   uint64_t seed = 1;
   std::vector<std::string> plugins;  // --load, which plumb_main has loaded
+  bool only_parses = false;          // verbs do nothing
   bool quiet = false;
   bool verbose = false;
   std::vector<std::string> joint_verbs;  // all processes of a launcher, such as torchrun, run these together

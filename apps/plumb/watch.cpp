@@ -1,15 +1,25 @@
 // plumb watch: serves the report of training runs, up to date while they train: to this machine alone, or with --bind
 // to others, such as a phone.
+#include <arpa/inet.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <sys/random.h>
+#include <sys/stat.h>
 
 #include <algorithm>
-#include <cstdio>
+#include <array>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "console.h"
+#include "page_server.h"
 #include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
@@ -19,16 +29,6 @@
 #include "plumb/report/runs_report.h"
 #include "verb.h"
 #include "watch_page.h"
-
-#ifdef PLUMB_HTTPLIB
-#include <arpa/inet.h>
-#include <httplib.h>
-#include <ifaddrs.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-
-#include <mutex>
-#endif
 
 namespace plumb::app {
 namespace {
@@ -44,10 +44,7 @@ struct WatchArguments {
   [[nodiscard]] bool only_here() const { return bind.starts_with("127."); }
 };
 
-#ifdef PLUMB_HTTPLIB
-
 constexpr const char* kAllAddresses = "0.0.0.0";
-constexpr size_t kThreads = 64;
 
 /// Whether the text is an IPv4 address, such as "192.168.1.5".
 bool is_address(const std::string& text) {
@@ -72,101 +69,113 @@ std::vector<std::string> own_addresses() {
   return addresses;
 }
 
-/// Whether directories are there, but no run has begun in them.
-bool waits_for_runs(const std::vector<std::string>& places) {
-  return std::all_of(places.begin(), places.end(),
-                     [](const std::string& place) { return fs::is_directory(place) && !contains_runs(place); });
-}
-
 /// Changes whenever a run has new content to show.
-std::string revision_of(const std::vector<std::string>& places) {
-  std::string revision;
-  if (waits_for_runs(places)) return revision;
-  for (const fs::path& run : find_runs(places)) {
-    for (const char* file : {"config.toml", "metrics.jsonl", "result.json"}) {
-      std::error_code absent;
-      const auto size = fs::file_size(run / file, absent);
-      const auto time = fs::last_write_time(run / file, absent);
-      revision += absent ? "-" : fmt::format("{}.{} ", size, time.time_since_epoch().count());
-    }
-    revision += is_being_trained(run) ? "t;" : ";";
+std::string stamp_of(const fs::path& run) {
+  std::string stamp = is_being_trained(run) ? "t" : "-";
+  for (const char* file : {"config.toml", "metrics.jsonl", "result.json"}) {
+    struct stat status {};
+    if (::stat((run / file).c_str(), &status) == 0)
+      stamp +=
+          fmt::format(" {}.{}.{}.{}", status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_ino);
+    stamp += ';';
   }
-  return revision;
+  return stamp;
 }
 
-/// The report, rendered again only if a run has new content.
+/// The report of the runs at some places. What has not changed is neither read nor rendered again.
 class LatestReport {
  public:
   explicit LatestReport(std::vector<std::string> places) : places_(std::move(places)) {}
 
+  /// Changes whenever the page does; empty before the first run has begun.
+  std::string revision() {
+    look();
+    std::string all;
+    for (const Watched& run : runs_) all += run.directory.string() + '\0' + run.stamp;
+    return all.empty() ? all : fmt::format("{:x}", std::hash<std::string>()(all));
+  }
+
   std::shared_ptr<const std::string> page() {
-    const std::lock_guard lock(mutex_);
-    if (std::string now = revision_of(places_); now != revision_ || !page_) {
-      page_ = std::make_shared<const std::string>(now.empty() ? std::string(kNoRunsPage)
-                                                              : render_report(runs_report(read_runs(places_))));
+    if (std::string now = revision(); now != revision_ || !page_) {
+      page_ = std::make_shared<const std::string>(now.empty() ? std::string(kNoRunsPage) : render());
       revision_ = std::move(now);
     }
     return page_;
   }
 
  private:
+  struct Watched {
+    fs::path directory;
+    std::string stamp;
+    std::optional<RunSummary> summary;  // empty until the page needs it
+  };
+
+  void look() {
+    const std::vector<Watched> known = std::exchange(runs_, {});
+    for (const fs::path& directory : directories()) {
+      Watched& run = runs_.emplace_back(Watched{directory, stamp_of(directory), {}});
+      for (const Watched& before : known) {
+        if (before.directory == run.directory && before.stamp == run.stamp) run.summary = before.summary;
+      }
+    }
+  }
+
+  /// None if directories are there, but no run has begun in them.
+  [[nodiscard]] std::vector<fs::path> directories() const {
+    try {
+      return find_runs(places_);
+    } catch (const Error&) {
+      const auto waits = [](const std::string& place) { return fs::is_directory(place) && !contains_runs(place); };
+      if (std::all_of(places_.begin(), places_.end(), waits)) return {};
+      throw;
+    }
+  }
+
+  std::string render() {
+    std::vector<RunSummary> summaries;
+    for (Watched& run : runs_) {
+      if (!run.summary) run.summary = summarize_run(run.directory);
+      summaries.push_back(*run.summary);
+    }
+    name_runs(summaries);
+    return render_report(runs_report(summaries));
+  }
+
   std::vector<std::string> places_;
-  std::mutex mutex_;
-  std::string revision_;
+  std::vector<Watched> runs_;
+  std::string revision_;  // of the page
   std::shared_ptr<const std::string> page_;
 };
 
-/// The name in a request's header "Host", without its port, in lower case: "localhost:8000" → "localhost".
-std::string host_of(const httplib::Request& request) {
-  std::string host = request.get_header_value("Host");
-  if (const size_t colon = host.rfind(':'); colon != std::string::npos && host.find(']', colon) == std::string::npos)
-    host.resize(colon);
-  return to_lower(host);
+/// The name in a header "Host", without its port, in lower case: "localhost:8000" → "localhost". With anything else
+/// after the name, the whole.
+std::string name_of(const std::string& host) {
+  const size_t colon = host.rfind(':');
+  const bool port = colon != std::string::npos && host.find_first_not_of("0123456789", colon + 1) == std::string::npos;
+  return to_lower(port ? host.substr(0, colon) : host);
 }
 
-/// Refuses requests for other host names, a protection against DNS rebinding: a web site whose name is made to mean
-/// this machine could read the runs. The port does not matter, since `ssh -L` may forward another one. With
-/// `any_address`, it may be asked for by any address, since no web site has one in place of its name.
-httplib::Server::HandlerWithResponse refuse_other_hosts(std::vector<std::string> names, bool any_address) {
-  return [names = std::move(names), any_address](const httplib::Request& request, httplib::Response& response) {
-    const std::string host = host_of(request);
-    if (contains(names, host) || (any_address && is_address(host))) return httplib::Server::HandlerResponse::Unhandled;
-    response.status = 403;
-    response.set_header("X-Content-Type-Options", "nosniff");
-    response.set_content(fmt::format("plumb watch answers to the names {}, not to '{}', so that no other web site can "
-                                     "read your runs.\nTo answer to it as well, start: plumb watch --host {}\n",
-                                     join(names), host, host.empty() ? "NAME" : host),
-                         "text/plain; charset=utf-8");
-    return httplib::Server::HandlerResponse::Handled;
-  };
+/// 128 random bits in hexadecimal.
+std::string random_token() {
+  std::array<unsigned char, 16> bytes{};
+  if (::getentropy(bytes.data(), bytes.size()) != 0) throw Error("the system has no random numbers");
+  return fmt::format("{:02x}", fmt::join(bytes, ""));
 }
 
-/// Responds with the text that `make` returns, or with the message of its error. The server does not compress it, as
-/// Brotli at its highest level would take a second for each page.
-template <typename Make>
-httplib::Server::Handler answer(const char* type, Make make) {
-  return [type, make](const httplib::Request&, httplib::Response& response) {
-    response.set_header("Cache-Control", "no-store");
-    try {
-      const std::shared_ptr<const std::string> text = make();
-      if (text->empty()) return response.set_content("", type);
-      response.set_content_provider(text->size(), type, [text](size_t offset, size_t length, httplib::DataSink& sink) {
-        return sink.write(text->data() + offset, length);
-      });
-    } catch (const std::exception& error) {
-      response.status = 500;
-      response.set_content(error.what(), "text/plain; charset=utf-8");
-    }
-  };
+/// Compares in a time that does not tell where two texts differ.
+bool is_same(std::string_view a, std::string_view b) {
+  unsigned difference = a.size() == b.size() ? 0 : 1;
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) difference |= static_cast<unsigned char>(a[i] ^ b[i]);
+  return difference == 0;
 }
 
 /// The addresses to type into a browser, one a line.
-std::string urls(const WatchArguments& arguments, int port) {
+std::string urls(const WatchArguments& arguments, int port, const std::string& root) {
   std::vector<std::string> addresses = {arguments.bind};
   if (arguments.bind == kAllAddresses) addresses = own_addresses();
   if (addresses.empty()) addresses.emplace_back("127.0.0.1");
   std::string text;
-  for (const std::string& address : addresses) text += fmt::format("http://{}:{}/\n", address, port);
+  for (const std::string& address : addresses) text += fmt::format("http://{}:{}{}\n", address, port, root);
   return text;
 }
 
@@ -176,48 +185,35 @@ void watch(const WatchArguments& arguments) {
                      "give an address of this machine, or 0.0.0.0 for all of them");
   LatestReport report(arguments.places);
   (void)report.page();  // reports mistakes in the request now
-  httplib::Server server;
-  // A connection occupies a thread until its request has come, or it has sent nothing for a second.
-  server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };  // the server takes ownership
-  server.set_keep_alive_timeout(1);
-  server.set_read_timeout(1);
+  const PageServer server(arguments.bind, arguments.port);
+  // Whoever may ask at all on this machine may read the runs; others must have been told the address.
+  const std::string root = arguments.only_here() ? "/" : fmt::format("/{}/", random_token());
   std::vector<std::string> names = {arguments.bind, "127.0.0.1", "localhost", "[::1]"};
   for (const std::string& host : arguments.hosts) names.push_back(to_lower(host));
-  server.set_pre_routing_handler(refuse_other_hosts(names, !arguments.only_here()));
-  const char* html = "text/html; charset=utf-8";
-  server.Get("/", answer(html, [] { return std::make_shared<const std::string>(kWatchPage); }));
-  server.Get("/report", answer(html, [&] { return report.page(); }));
-  server.Get("/revision", answer("text/plain; charset=utf-8",
-                                 [&] { return std::make_shared<const std::string>(revision_of(arguments.places)); }));
-  // Without SO_REUSEPORT, which would let a second server share the port.
-  server.set_socket_options([](auto socket) {
-    const int yes = 1;
-    ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  const auto frame = std::make_shared<const std::string>(kWatchPage);
+  print(urls(arguments, server.port(), root));
+  if (!arguments.only_here())
+    say("anybody who has this address can read these runs, but change nothing; the connection is not encrypted");
+  server.serve([&](const PageRequest& request) -> PageAnswer {
+    // A protection against DNS rebinding: a web site whose name is made to mean this machine could read the runs. No
+    // web site has an address in place of its name. The port does not matter, since `ssh -L` may forward another one.
+    const std::string host = name_of(request.host);
+    if (!contains(names, host) && (arguments.only_here() || !is_address(host))) {
+      return plain_answer(403,
+                          fmt::format("plumb watch answers to the names {}, not to '{}', so that no other web site "
+                                      "can read your runs.\nTo answer to it as well, start: plumb watch --host {}\n",
+                                      join(names), host, host.empty() ? "NAME" : host));
+    }
+    const std::string_view path = request.path;
+    if (!is_same(path.substr(0, root.size()), root))
+      return plain_answer(403, "The address is incomplete: open the one that plumb watch has printed.\n");
+    const std::string_view page = path.substr(root.size());
+    if (page == "revision") return plain_answer(200, report.revision());
+    if (page == "report" || page.empty())
+      return {.text = page.empty() ? frame : report.page(), .type = "text/html; charset=utf-8"};
+    return plain_answer(404, "no such page\n");
   });
-  int port = arguments.port;
-  if (port == 0) {
-    port = server.bind_to_any_port(arguments.bind);
-    if (port < 0)
-      throw Error(fmt::format("no port can be opened on {}", arguments.bind),
-                  arguments.only_here() ? "" : "--bind takes an address that this machine has, or 0.0.0.0 for all");
-  } else if (!server.bind_to_port(arguments.bind, port)) {
-    throw Error(fmt::format("port {} cannot be opened on {}", port, arguments.bind),
-                "another program may be using it: choose another --port, or omit it to use any free port");
-  }
-  fmt::print("{}", urls(arguments, port));
-  std::fflush(stdout);
-  if (!arguments.only_here()) say("anybody who can reach this address can read these runs; nobody can change them");
-  if (!server.listen_after_bind()) throw Error(fmt::format("the server on port {} failed", port));
 }
-
-#else
-
-void watch(const WatchArguments&) {
-  throw Error("this build of Plumb has no HTTP server",
-              "install libcpp-httplib-dev and build again; `plumb report` writes the same page to a file");
-}
-
-#endif
 
 void add_watch(CLI::App& app, Globals& globals) {
   const auto arguments = std::make_shared<WatchArguments>();

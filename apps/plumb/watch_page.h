@@ -5,7 +5,7 @@
 
 namespace plumb::app {
 
-/// Requests /revision every two seconds and reloads /report in its frame when the answer changes. A report keeps its
+/// Requests "revision" every two seconds and reloads "report" in its frame when the answer changes. A report keeps its
 /// zoom.
 inline constexpr std::string_view kWatchPage = R"page(<!doctype html>
 <html lang="en">
@@ -29,7 +29,7 @@ p.trouble { background: #b3261e; color: #fff; }
 <p id="notice" role="status">Loading the report …</p>
 <main>
 <h1>plumb watch</h1>
-<iframe id="report" title="Report" src="/report"></iframe>
+<iframe id="report" title="Report" src="report"></iframe>
 </main>
 <script>
 const frame = document.getElementById("report");
@@ -56,7 +56,7 @@ frame.addEventListener("load", () => {
 });
 async function look() {
   try {
-    const answer = await fetch("/revision", { cache: "no-store" });
+    const answer = await fetch("revision", { cache: "no-store" });
     const revision = await answer.text();
     if (!answer.ok) throw new Error(revision);
     if (known !== null && known !== revision) frame.contentWindow.location.reload();
@@ -76,16 +76,11 @@ setInterval(look, 2000);
 /// In place of a report before the first run has begun.
 inline constexpr std::string_view kNoRunsPage = R"page(<!doctype html>
 <html lang="en">
-<head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>Waiting for a run</title>
-</head>
-<body>
 <p style="font: 16px system-ui, sans-serif; margin: 2em">No run has begun yet. This page shows it when it has.</p>
-</body>
-</html>
 )page";
 
 }  // namespace plumb::app

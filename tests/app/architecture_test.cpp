@@ -7,7 +7,7 @@
 #include <regex>
 
 #include "plumb/base/contains.h"
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/text.h"
 #include "support/paths.h"
 

@@ -1,6 +1,7 @@
 // plumb check as people and launch scripts use it.
 #include <gtest/gtest.h>
 
+#include "plumb/base/input.h"
 #include "plumb/base/json.h"
 #include "support/shared_folder.h"
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/json.h"
 #include "plumb/base/text.h"
 #include "support/shared_folder.h"
@@ -84,6 +85,20 @@ TEST_F(ClassifyVerb, ALabelAndItsProbabilityForEveryLine) {
   EXPECT_EQ(lines[4], "");
   EXPECT_EQ(classify("the book was so bad\n", "run", "--threads 1").output, lines[1] + "\n");
   EXPECT_EQ(classify("", "run").output, "");
+}
+
+// The data allow 256 tokens, the model has fewer positions.
+TEST_F(ClassifyVerb, CutsATextToTheModelsPositions) {
+  test::succeeded(run_plumb(test::with_keys(
+      {"train", "--data", path("single"), "--out", path("short"), "-q"},
+      {"model.kind=encoder", "model.d_model=16", "model.heads=2", "model.encoder_layers=1", "train.warm_up=0",
+       "model.positions=learned", "model.max_positions=40", "train.decay_start=1", "train.steps=2"})));
+  std::string longer = "the film was good";
+  for (int i = 0; i < 100; ++i) longer += " bad";
+  write_file_atomic(*folder_ / "input", "the film was good\n" + longer + "\n");
+  const Finished finished = test::succeeded(test::run_plumb_on("classify '" + path("short") + "'", path("input")));
+  EXPECT_EQ(split(finished.output, '\n').size(), 3U) << finished.output;
+  EXPECT_CONTAINS(finished.errors, "1 of 2 texts were truncated to 38 tokens");  // besides BOS and EOS
 }
 
 TEST_F(ClassifyVerb, WritesJson) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "plumb/base/input.h"
 #include "plumb/base/json.h"
 #include "plumb/base/text.h"
 #include "plumb/ops/device.h"

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/json.h"
 #include "support/process.h"
 
@@ -14,6 +15,18 @@ namespace {
 using test::Finished;
 using test::run_plumb;
 using test::TemporaryDirectory;
+
+TEST(DataLabels, AreShownWithoutTheirControlCharacters) {
+  const TemporaryDirectory directory;
+  std::string train;
+  for (int i = 0; i < 40; ++i)
+    train += (i % 2 == 0 ? "\x1b[31mred\t" : "plain\t") + ("text " + std::to_string(i)) + "\n";
+  write_file_atomic(directory / "train.tsv", train);
+  const Finished finished = test::succeeded(run_plumb({"data", "labels", "--train", (directory / "train.tsv").string(),
+                                                       "--vocabulary", "40", "--out", (directory / "out").string()}));
+  EXPECT_CONTAINS(finished.output, "\\x1b[31mred ");
+  EXPECT_LACKS(finished.output + finished.errors, "\x1b");
+}
 
 TEST(DataLabels, MakesADirectoryAndSaysWhatIsInIt) {
   const TemporaryDirectory directory;
@@ -127,7 +140,7 @@ TEST(DataFiles, ShortenedWhileInUseAreAnError) {
   std::filesystem::resize_file(directory / "data" / "splits" / "train.tokens", 0);
   const Finished finished = training.wait();
   EXPECT_EQ(finished.status, 1) << finished.errors;
-  EXPECT_CONTAINS(finished.errors, "plumb: error: a data file was shortened");
+  EXPECT_CONTAINS(finished.errors, "plumb: error: a file in use can no longer be read: it was shortened");
 }
 
 TEST(DataSynthesize, TextHasAResultToo) {

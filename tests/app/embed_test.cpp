@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/json.h"
 #include "plumb/base/text.h"
 #include "plumb/io/safetensors.h"

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/json.h"
 #include "support/process.h"
 

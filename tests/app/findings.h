@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "plumb/analysis/sweep.h"
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/json.h"
 #include "support/entries.h"
 #include "support/paths.h"

@@ -1,8 +1,11 @@
 // plumb generate, from text in one language and a trained run to more text.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <pty.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <utility>
 
@@ -133,6 +136,23 @@ TEST_F(GenerateVerb, ShowsOneSampleAsItIsMade) {
   EXPECT_EQ(generate({"--prompt", "", "--max-tokens", "15"}).output, free + "\n");
   const std::string lines = samples({"--prompt", "the dog\nthe", "--max-tokens", "15"})[0]["text"];
   EXPECT_EQ(piped("the dog\nthe\n", "--max-tokens 15").output, "the dog\nthe" + lines + "\n");
+}
+
+TEST_F(GenerateVerb, ATerminalGetsNoControlCharactersButAFileGetsTheText) {
+  const std::string prompt =
+      "the\x1b]0;title\x07 dog\nthe \xC2\x9B"
+      "31m cat";
+  const std::vector<std::string> words = {"generate", path("run"), "-q", "--max-tokens", "2", "--prompt", prompt};
+  EXPECT_CONTAINS(run_plumb(words).output, prompt);
+  int outside = -1, inside = -1;
+  ASSERT_EQ(::openpty(&outside, &inside, nullptr, nullptr, nullptr), 0);
+  EXPECT_EQ(test::Process(test::plumb_program(), words, ".", [&] { ::dup2(inside, STDOUT_FILENO); }).wait().status, 0);
+  std::array<char, 4096> shown{};
+  const ssize_t count = ::read(outside, shown.data(), shown.size());
+  for (const int end : {outside, inside}) ::close(end);
+  ASSERT_GT(count, 0);
+  EXPECT_CONTAINS(std::string(shown.data(), static_cast<size_t>(count)),
+                  "the\\x1b]0;title\\x07 dog\r\nthe \\xc2\\x9b31m cat");  // the terminal adds the carriage return
 }
 
 TEST_F(GenerateVerb, StopsBeforeAStopString) {

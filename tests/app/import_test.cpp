@@ -7,6 +7,7 @@
 
 #include "plumb/base/contains.h"
 #include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/json.h"
 #include "plumb/model/capabilities.h"
 #include "plumb/model/model.h"

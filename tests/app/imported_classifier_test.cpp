@@ -9,6 +9,7 @@
 #include <map>
 
 #include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/json.h"
 #include "plumb/base/text.h"
 #include "plumb/data/sequences.h"

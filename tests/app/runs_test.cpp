@@ -1,6 +1,7 @@
 // plumb runs and plumb report on training runs, as people and scripts use them.
 #include <gtest/gtest.h>
 
+#include "plumb/base/input.h"
 #include "plumb/base/json.h"
 #include "plumb/base/text.h"
 #include "support/shared_folder.h"
@@ -77,13 +78,17 @@ TEST_F(RunVerbs, LeaveOutWhatAKilledCommandHasLeft) {
   const fs::path averaged = *folder_ / "runs" / "averaged";
   const pid_t child = ::fork();
   if (child == 0) {
-    write_directory_atomic(averaged, [](const fs::path& at) {
+    write_directory_atomic(averaged, "run", [](const fs::path& at) {
       fs::copy(*folder_ / "runs" / "0.001", at, fs::copy_options::recursive);
       ::kill(::getpid(), SIGKILL);
     });
   }
   ::waitpid(child, nullptr, 0);
-  const std::string left = "averaged.tmp-" + std::to_string(child);
+  std::string left;
+  for (const auto& entry : fs::directory_iterator(*folder_ / "runs")) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("averaged.plumb-tmp-")) left = name;
+  }
   ASSERT_TRUE(fs::exists(*folder_ / "runs" / left / "result.json"));
   EXPECT_LACKS(plumb({"runs", "runs"}).output, left);
   EXPECT_EQ(Json::parse(plumb({"runs", "runs", "--json", "-"}).output)["runs"].size(), 2U);
@@ -102,6 +107,13 @@ TEST_F(RunVerbs, ReportsOneRunInItsDirectoryAndSeveralWhereTold) {
   const Finished both = test::succeeded(plumb({"report", "runs/0.001", "runs/0.01", "--out", "both.html"}));
   EXPECT_CONTAINS(read("both.html"), "2 training runs");
   EXPECT_EQ(plumb({"report", "data"}).status, 1);
+}
+
+TEST_F(RunVerbs, ReportsToStandardOutput) {
+  const std::string command = R"("$0" report runs --out /dev/stdout | cat > piped.html)";
+  test::succeeded(test::Process("/bin/sh", {"-c", command, test::plumb_program()}, folder_->path()).wait());
+  ASSERT_EQ(plumb({"report", "runs", "--out", "named.html"}).status, 0);
+  EXPECT_EQ(read("piped.html"), read("named.html"));
 }
 
 TEST_F(RunVerbs, ReportsAStudyWhereverItIsWritten) {

@@ -1,11 +1,13 @@
 // plumb train as used by scripts: its exit status shows how the run ended.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <chrono>
 #include <csignal>
 #include <memory>
 #include <thread>
 
+#include "plumb/base/input.h"
 #include "plumb/base/json.h"
 #include "support/shared_folder.h"
 
@@ -83,7 +85,7 @@ TEST_F(TrainVerb, EventsForgetWhatARollbackUndid) {
 }
 
 TEST_F(TrainVerb, AnInterruptionHasTheStatusOfItsSignal) {
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     const std::string out = "interrupted" + std::to_string(signal);
     std::vector<std::string> command = arguments(out, {"--set", "train.steps=1000000", "--set", "train.log_every=1"});
     std::erase(command, "-q");
@@ -97,6 +99,57 @@ TEST_F(TrainVerb, AnInterruptionHasTheStatusOfItsSignal) {
     EXPECT_EQ(read_json(*folder_ / out / "result.json")["outcome"], "stopped");
     EXPECT_FALSE(fs::is_empty(*folder_ / out / "checkpoints"));
   }
+}
+
+// As a shell does for what it starts in the background, and nohup.
+TEST_F(TrainVerb, SignalsThatWereIgnoredStayIgnored) {
+  const std::vector<std::string> endless = {"--set", "train.steps=1000000", "--set", "train.log_every=1"};
+  Process process(test::plumb_program(), arguments("ignoring", endless), folder_->path(), [] {
+    std::signal(SIGINT, SIG_IGN);
+    std::signal(SIGHUP, SIG_IGN);
+  });
+  wait_for_a_step("ignoring");
+  process.signal(SIGINT);
+  process.signal(SIGHUP);
+  const auto size = fs::file_size(*folder_ / "ignoring" / "metrics.jsonl");
+  while (fs::file_size(*folder_ / "ignoring" / "metrics.jsonl") < size + 2000)  // it takes further steps
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  process.signal(SIGTERM);
+  EXPECT_EQ(process.wait().status, 128 + SIGTERM);
+}
+
+TEST_F(TrainVerb, ARunThatIsMovedSaysWhereItIs) {
+  std::vector<std::string> command = arguments("old", {"--set", "train.steps=1000000", "--set", "train.log_every=1"});
+  std::erase(command, "-q");
+  Process process(test::plumb_program(), command, folder_->path());
+  wait_for_a_step("old");
+  fs::rename(*folder_ / "old", *folder_ / "moved");
+  const auto size = fs::file_size(*folder_ / "moved" / "metrics.jsonl");
+  while (fs::file_size(*folder_ / "moved" / "metrics.jsonl") < size + 2000)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  process.signal(SIGTERM);
+  const Finished finished = process.wait();
+  EXPECT_EQ(finished.status, 128 + SIGTERM) << finished.errors;
+  const std::string place = (fs::canonical(folder_->path()) / "moved").string();
+  EXPECT_CONTAINS(finished.output, place + ": stopped at step ");
+  EXPECT_CONTAINS(finished.errors, "continue with `plumb train --out " + place + "`");
+  EXPECT_FALSE(fs::exists(*folder_ / "old"));
+  EXPECT_EQ(read_json(*folder_ / "moved" / "result.json")["outcome"], "stopped");
+  EXPECT_FALSE(fs::is_empty(*folder_ / "moved" / "checkpoints"));
+  EXPECT_CONTAINS(test::events_of(*folder_ / "moved"), "train/loss");
+}
+
+TEST_F(TrainVerb, ALimitOfFileSizesIsAnErrorThatSaysSo) {
+  Process process(test::plumb_program(), arguments("limited", {"--set", "train.log_every=1"}), folder_->path(), [] {
+    const rlimit limit{20'000, 20'000};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  });
+  const Finished finished = process.wait();
+  EXPECT_EQ(finished.status, 1) << finished.output;
+  EXPECT_CONTAINS(finished.errors, "File too large");
+  EXPECT_CONTAINS(finished.errors, "ulimit -f");
+  for (const auto& entry : fs::recursive_directory_iterator(*folder_ / "limited"))
+    EXPECT_LACKS(entry.path().filename().string(), ".plumb-tmp-");
 }
 
 /// Keys of a model whose steps take some tenths of a second or more.

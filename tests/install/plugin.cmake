@@ -23,21 +23,26 @@ expect(2 "unknown norm 'absolute'" probe --data data --set model.norm=absolute $
 expect(0 "finished at step 2" train --data data --out run --load ${PLUGIN} --set model.norm=absolute
   --set train.steps=2 -q ${tiny})
 
-# A run remembers it.
-expect(0 "finished at step 3" train --out run --set train.steps=3 -q)
-expect(0 "" probe run --pairs 2 -q)
-
-# By a key, relative to the configuration.
+# A run remembers that it needs it, and a configuration may say so, relative to itself. Neither loads it by itself.
 get_filename_component(library ${PLUGIN} NAME)
 file(COPY ${PLUGIN} DESTINATION ${FOLDER})
 file(WRITE ${FOLDER}/model.toml "load = [\"${library}\"]\n[model]\nnorm = \"absolute\"\n")
-expect(0 "" probe --config model.toml --data data --seeds 1 --pairs 2 -q ${tiny})
+set(configured probe --config model.toml --data data --seeds 1 --pairs 2 -q ${tiny})
+expect(1 "needs the library" probe run --pairs 2 -q)
+expect(1 "model.toml:1:8: needs the library" ${configured})
+expect(0 "finished at step 3" train --out run --load ${PLUGIN} --set train.steps=3 -q)
+expect(0 "" ${configured} --load ${PLUGIN})
+file(SHA256 ${PLUGIN} digest)
+file(WRITE ${FOLDER}/settings/plumb/trusted-libraries "${digest}  ${library}\n")
+set(ENV{XDG_CONFIG_HOME} ${FOLDER}/settings)
+expect(0 "" probe run --pairs 2 -q)
+expect(0 "" ${configured})
 
 # Mistakes.
 file(COPY_FILE ${PLUGIN} ${FOLDER}/again.so)
 expect(1 "again.so: the norm 'absolute' exists already" list norm --load ${PLUGIN} --load again.so)
 file(WRITE ${FOLDER}/missing.toml "load = \"missing.so\"\n")
-expect(1 "missing.toml:1:8: missing.so: No such file" probe --config missing.toml --data data)
+expect(1 "missing.toml:1:8: needs the library missing.so" probe --config missing.toml --data data)
 file(WRITE ${FOLDER}/text.so "no library")
 expect(1 "text.so" list norm --load text.so)
 expect(0 "libmy-norm.so" new norm my-norm)

@@ -11,6 +11,7 @@
 #include <set>
 #include <thread>
 
+#include "plumb/base/input.h"
 #include "plumb/base/json.h"
 #include "plumb/base/text.h"
 #include "search.h"
@@ -152,7 +153,7 @@ void interrupt_output(const fs::path& folder, Random& random) {
   EXPECT_EQ(test::run_plumb(words, folder).status, 0);
   test::expect_same_files(test::contents_of_run(folder / "new"), wanted);
   for (const auto& entry : fs::directory_iterator(folder))
-    EXPECT_LACKS(entry.path().filename().string(), ".tmp-") << entry.path();
+    EXPECT_LACKS(entry.path().filename().string(), ".plumb-tmp-") << entry.path();
 }
 
 /// Any other command, right or wrong: it has the status that it has without an audience, or an error if its result is

@@ -16,6 +16,7 @@
 #include "interop/golden_folder.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "plumb/base/json.h"
 #include "plumb/interop/export.h"
 #include "plumb/interop/import.h"

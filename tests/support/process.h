@@ -14,7 +14,7 @@
 #include <system_error>
 #include <vector>
 
-#include "plumb/base/files.h"
+#include "plumb/base/input.h"
 #include "support/contains.h"
 #include "support/paths.h"
 
@@ -72,7 +72,8 @@ class Process {
   void signal(int number) const { ::kill(child_, number); }
   [[nodiscard]] pid_t id() const { return child_; }
 
-  /// What it has written to standard error so far.
+  /// What it has written so far.
+  [[nodiscard]] std::string output() const { return read_file(captured_ / "output"); }
   [[nodiscard]] std::string errors() const { return read_file(captured_ / "errors"); }
 
   /// Waits for the process to end.

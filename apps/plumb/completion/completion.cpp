@@ -76,7 +76,7 @@ void add_completion(CLI::App& app, Globals& globals) {
                  if (arguments->out.empty()) {
                    std::cout << script;
                  } else {
-                   write_file_atomic(arguments->out, script);
+                   write_output_file(arguments->out, script);
                  }
                });
   verb->add_option("SHELL", arguments->shell, "The shell")->check(CLI::IsMember({"bash", "zsh", "fish"}))->required();
