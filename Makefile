@@ -15,6 +15,7 @@ MUTATIONS_ARGS ?= --seed 1
 PEERS      ?= $(BUILD)-peers
 TORCH      ?= $(BUILD)-torch/venv
 PIP_ARGS   ?=
+UPGRADE    ?= --upgrade
 PYTHON     ?= python3
 VENV        = test -x '$(TORCH)/bin/pip' || $(PYTHON) -m venv '$(TORCH)' || { $(SETUP) scripts/packages-torch.txt && $(PYTHON) -m venv '$(TORCH)'; }
 LISTS       = scripts/packages.txt scripts/packages-lint.txt
@@ -26,7 +27,7 @@ CTEST       = ctest --output-on-failure --no-tests=error --parallel $(JOBS) $(CT
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
-	@echo "Variables: BUILD=$(BUILD) OUT=$(OUT) PREFIX=$(PREFIX) JOBS=$(JOBS) CMAKE_ARGS=… CTEST_ARGS=… BENCH_ARGS=… MUTATIONS_ARGS=… SANITIZER=$(SANITIZER) FUZZ=$(FUZZ) SECONDS=$(SECONDS) PEERS=$(PEERS) TORCH=$(TORCH) PIP_ARGS=… PYTHON=$(PYTHON); SETUP=true skips the setup"
+	@echo "Variables: BUILD=$(BUILD) OUT=$(OUT) PREFIX=$(PREFIX) JOBS=$(JOBS) CMAKE_ARGS=… CTEST_ARGS=… BENCH_ARGS=… MUTATIONS_ARGS=… SANITIZER=$(SANITIZER) FUZZ=$(FUZZ) SECONDS=$(SECONDS) PEERS=$(PEERS) TORCH=$(TORCH) PIP_ARGS=… UPGRADE=$(UPGRADE) PYTHON=$(PYTHON); SETUP=true skips the setup"
 
 packages:
 	@$(SETUP)
@@ -58,7 +59,7 @@ test-torch: setup  ## Run all tests against the newest PyTorch wheel, in a virtu
 
 test-python: packages  ## Build the Python package against the newest PyTorch wheel, in a virtual environment, and run its tests
 	$(VENV)
-	python3 scripts/python_requirements.py | xargs -d '\n' '$(TORCH)/bin/pip' install --quiet --upgrade $(PIP_ARGS)
+	python3 scripts/python_requirements.py | xargs -d '\n' '$(TORCH)/bin/pip' install --quiet $(UPGRADE) $(PIP_ARGS)
 	CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) '$(TORCH)/bin/pip' install --no-build-isolation --no-deps --force-reinstall -C build-dir='$(BUILD)-python' .
 	'$(TORCH)/bin/python' -m pytest -q -rs -p no:cacheprovider tests/python
 

@@ -109,6 +109,7 @@ void tell_others(int argc, const char* const* argv, const Globals& globals, cons
 
 /// Loads what the options --load of the command line name. Only its parser tells these from a prompt that reads alike.
 void load_plugins(int argc, const char* const* argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "__complete") return;  // somebody is still typing
   if (std::none_of(argv, argv + argc, [](std::string_view word) { return word.starts_with("--load"); })) return;
   CLI::App trial;
   Globals globals{.only_parses = true};

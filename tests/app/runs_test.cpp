@@ -112,8 +112,10 @@ TEST_F(RunVerbs, ReportsOneRunInItsDirectoryAndSeveralWhereTold) {
 TEST_F(RunVerbs, ReportsToStandardOutput) {
   const std::string command = R"("$0" report runs --out /dev/stdout | cat > piped.html)";
   test::succeeded(test::Process("/bin/sh", {"-c", command, test::plumb_program()}, folder_->path()).wait());
-  ASSERT_EQ(plumb({"report", "runs", "--out", "named.html"}).status, 0);
-  EXPECT_EQ(read("piped.html"), read("named.html"));
+  const std::string page = read("piped.html"), end = "</html>";
+  EXPECT_TRUE(page.starts_with("<!doctype html>"));
+  EXPECT_CONTAINS(page, "2 training runs");
+  EXPECT_LE(page.size() - page.rfind(end), end.size() + 1) << "something follows the page";
 }
 
 TEST_F(RunVerbs, ReportsAStudyWhereverItIsWritten) {

@@ -286,6 +286,17 @@ TEST(Directories, LeftByAKilledProcessAreRemovedByTheNextThatWritesThere) {
   EXPECT_EQ(entries(path), 2U);
 }
 
+TEST(Directories, ACheckpointWhoseRemovalWasInterruptedIsReplaced) {
+  const TemporaryDirectory directory;
+  const fs::path best = directory / "best";
+  fs::create_directory(best);
+  put(best / "state.json", "old");
+  put(best / ".plumb-unfinished", "");
+  write_directory_atomic(best, "checkpoint", [](const fs::path& at) { put(at / "state.json", "new"); });
+  EXPECT_EQ(read_file(best / "state.json"), "new");
+  EXPECT_EQ(entries(best), 1U);
+}
+
 TEST(Directories, OfAnotherMachineCountAsAbandonedAfterADay) {
   const TemporaryDirectory directory;
   const fs::path path = directory / "data";

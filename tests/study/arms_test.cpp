@@ -145,7 +145,7 @@ TEST(StudyArms, MistakesAreErrors) {
   EXPECT_CONTAINS(error({{"model.norm", {"rmsnorm"}}}, {{"a", {"model.norm=layernorm"}}}), "sets model.norm too");
   EXPECT_CONTAINS(error({}, {{"a", {"model.heads=2"}}, {"a", {"model.heads=4"}}}), "two arms are called");
   EXPECT_EQ(error({}, {{"wide 1", {"model.heads=2"}}, {"wide-1", {"model.heads=4"}}}),
-            "[study]: 'wide 1' and 'wide-1' would have the same files");
+            "[study]: 'post-ln, wide 1' and 'post-ln, wide-1' would have the same files");
   EXPECT_EQ(error({{"model.layers", {"2", "6"}}}),
             "[[study.axis]]: model.layers changes nothing, since model.kind is \"encoder-decoder\"");
   EXPECT_EQ(error({{"model.kind", {"decoder"}}, {"model.encoder_layers", {"2", "6"}}}),

@@ -11,6 +11,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/study/changed_keys.h"
+#include "study/label_entropy.h"
 #include "support/contains.h"
 #include "train/copy_task.h"
 
@@ -237,6 +238,19 @@ TEST_F(TrainedRunOnDisk, ItsFileIsReadOnce) {
     EXPECT_EQ(make_all(measurements, plan.requests(), 1), 1);
     EXPECT_EQ(planned->loss(), trained);
   }
+}
+
+TEST_F(TrainedRunOnDisk, LabelsAreCountedOnce) {
+  Measurements measurements(folder_ / "measurements");
+  const auto task = make_task({}, data_, "encoder-decoder");
+  StudyContext context = context_of(*task, measurements, {});
+  EXPECT_NEAR(label_frequencies(context), test::label_entropy(*task), 1e-12);
+  context.frequencies = 1;
+  EXPECT_EQ(label_frequencies(context), 1);
+  PartPlan plan(context);
+  const Planned<TrainedRun> run = planned_run(plan, context, {"copy", "copy", copy_config(context)});
+  EXPECT_GT(run->loss(), 1);
+  EXPECT_EQ(counted_losses(context, {run}), std::vector<double>{1});
 }
 
 TEST_F(TrainedRunOnDisk, IsTrainedOnceAndAskedOnce) {

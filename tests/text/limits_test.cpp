@@ -46,7 +46,7 @@ std::string refusal(const Json& document, const std::string& text) {
 TEST(TokenizerLimits, AnExpressionTakesSoManySteps) {
   const LimitedTime limited;
   // The steps double with every letter; in the second, every match takes many, but no more than one may.
-  for (const char* expression : {"(?:a|a){1,21}b", "(?:(?:a|a){1,17}b|a)", "(?:a|a|b)*(?:c|d)"})
+  for (const char* expression : {"(?:a|a){1,21}b", "(?:(?:a|a){1,17}b|a)"})
     EXPECT_CONTAINS(refusal(split_at(expression), std::string(2000, 'a')), "retry-limit-in-search over") << expression;
   EXPECT_EQ(refusal(split_at("(?:a|a){1,8}b"), std::string(2000, 'a')), "accepted");
   // One step back per space, and one match that takes all of them.
@@ -68,7 +68,7 @@ TEST(TokenizerLimits, ATokenHasAtMost1024Bytes) {
     return Json{{"model", model}};
   };
   const auto unigram = [](size_t bytes) {
-    const Json vocabulary = {{"a", -1.0}, {std::string(bytes, 'l'), -2.0}};
+    const Json vocabulary = Json::array({Json::array({"a", -1.0}), Json::array({std::string(bytes, 'l'), -2.0})});
     return Json{{"model", {{"type", "Unigram"}, {"unk_id", 0}, {"vocab", vocabulary}}}};
   };
   const auto added = [](size_t bytes) {
@@ -110,7 +110,7 @@ TEST(TokenizerLimits, ATextGrowsSoFar) {
                   "expands a text of 1200 bytes beyond 19200 bytes");
   // Each part between two added tokens gets a prefix.
   Json parts = with(prepend(10'000));
-  parts["added_tokens"] = Json::array({{{"id", 1}, {"content", "-"}}});
+  parts["added_tokens"] = Json::array({{{"id", 1}, {"content", "-"}, {"normalized", false}}});
   std::string text = "a";
   for (int i = 0; i < 1000; ++i) text += "-a";
   EXPECT_CONTAINS(refusal(parts, text), "expands a text of 2001 bytes beyond 32016 bytes");
@@ -118,7 +118,7 @@ TEST(TokenizerLimits, ATextGrowsSoFar) {
   const Json twelve = {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "aaaaaaaaaaaa"}};
   const Json nested = {{"type", "Sequence"}, {"normalizers", std::vector<Json>(3, twelve)}};
   EXPECT_EQ(refusal(with(nested), "a"), "accepted");
-  EXPECT_CONTAINS(refusal(with({{"type", "Sequence"}, {"normalizers", {nested, nested}}}), "a"),
+  EXPECT_CONTAINS(refusal(with({{"type", "Sequence"}, {"normalizers", {nested, twelve}}}), "a"),
                   "expands a text of 1 bytes beyond 16384 bytes");
 }
 

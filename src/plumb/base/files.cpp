@@ -279,7 +279,8 @@ void require_replaceable(const fs::path& path, std::string_view kind) {
   if (fs::is_symlink(path))
     throw Error(fmt::format("{}: is a symbolic link, which is not followed here", path.string()), "remove the link");
   if (!fs::is_directory(path)) throw Error(fmt::format("{}: is a file, not a directory", path.string()));
-  if (has_mark(path, kUnfinished) && !is_unused(path))
+  // A checkpoint with this mark was about to be removed when the process was killed.
+  if (kind != "checkpoint" && has_mark(path, kUnfinished) && !is_unused(path))
     throw Error(fmt::format("{}: holds what a killed command had begun to move there", path.string()),
                 "empty it, and start again");
   if (!is_replaceable(path, kind)) refuse_directory(path, kind);
