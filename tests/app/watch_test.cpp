@@ -250,7 +250,7 @@ TEST_F(WatchVerb, KeepsNothingOfWhatIsSent) {
   for (const std::string& head :
        {"POST /report HTTP/1.1\r\nHost: localhost" + length, "POST /report HTTP/1.1\r\nHost: attacker.example" + length,
         "POST /report HTTP/1.1\r\nHost: localhost" + chunked + "4000000\r\n",
-        "GET /report HTTP/1.1\r\nHost: localhost" + length,
+        "GET /revision HTTP/1.1\r\nHost: localhost" + length,
         std::string("GET /report HTTP/1.1\r\nHost: localhost\r\nA: "), std::string()}) {
     const Socket socket;
     ASSERT_TRUE(socket.connect("127.0.0.1", port));
