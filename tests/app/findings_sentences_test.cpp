@@ -32,7 +32,7 @@ TEST_F(Sentences, LossesByLearningRate) {
       std::string row = fmt::format("| {}, {} warm-up |", name, warm_up[0] == '0' ? "without" : "with");
       if (scheme != "post-ln") row += " |";
       for (const Sweep::Point& point : arms_.at(scheme + "; adam; " + warm_up).points)
-        row += fmt::format(" {:.2f} |", confidence_interval(point.losses).mean);
+        row += fmt::format(" {:.2f} |", mean_of(counted(point.losses, kMulti30k)));
       expect(row);
     }
   }
@@ -91,22 +91,35 @@ TEST_F(Sentences, WhatFailsAndWhatTrains) {
 
 TEST_F(Sentences, DifferencesBetweenArms) {
   const auto difference = [&](const char* first, double at, const char* second, double rate) {
-    return with_limits(confidence_interval(minus(arms_.at(first, at), arms_.at(second, rate)))) + ")";
+    return with_limits(confidence_interval(counted_minus(arms_.at(first, at), arms_.at(second, rate), kMulti30k))) +
+           ")";
   };
   const auto same_rate = [&](double rate) { return difference("post-ln; adam; 0", rate, "post-ln; adam; 100", rate); };
-  expect(fmt::format("{} at 0.00025, {} at 0.001, {} at 0.004, and {} at 0.016", same_rate(0.00025), same_rate(0.001),
-                     same_rate(0.004), same_rate(0.016)));
-  expect("at 0.004 Post-LN loses " + same_rate(0.004).insert(4, " nats") + " without it");
+  expect(fmt::format("{} at 0.00025, {} at 0.001, and {} at 0.004. At 0.016 all six runs fail", same_rate(0.00025),
+                     same_rate(0.001), same_rate(0.004)));
+  EXPECT_TRUE(
+      counted_minus(arms_.at("post-ln; adam; 0", 0.016), arms_.at("post-ln; adam; 100", 0.016), kMulti30k).empty());
+  const auto failed = [&](const char* arm) { return static_cast<int64_t>(failures(arms_.at(arm, 0.004), kMulti30k)); };
+  EXPECT_EQ(failed("post-ln; adam; 0"), 3);
+  EXPECT_EQ(failed("post-ln; adam; 100"), 1);
+  expect(
+      fmt::format("At 0.004 all three Post-LN runs fail without a warm-up, and one of three with it: three seeds do "
+                  "not show a difference (Fisher's exact test, p = {:.2f})",
+                  failure_p_value(3, 3, 1, 3)));
   const auto four_times = [&](const char* arm) { return difference(arm, 0.004, arm, 0.016); };
   expect(fmt::format("by {} nats for DeepNorm, but by {} for Pre-LN and {} for ResiDual",
                      four_times("deepnorm; adam; 100"), four_times("pre-ln; adam; 100"),
                      four_times("residual-dual; adam; 100")));
   expect(difference("post-ln; adam; 0", 0.001, "post-ln; muon; 0", 0.004) + " below Adam without it");
-  expect("do not show it: " + difference("post-ln; lion; 0", 0.00025, "post-ln; adam; 0", 0.001));
-  expect("worse by " + difference("post-ln; lion; 100", 0.004, "post-ln; adam; 100", 0.001));
+  expect("above Adam without warm-up by " + difference("post-ln; lion; 0", 0.00025, "post-ln; adam; 0", 0.001));
+  EXPECT_EQ(failures(arms_.at("post-ln; lion; 0", 0.00025), kMulti30k), 1U);
+  expect("above Adam by " + difference("post-ln; lion; 100", 0.004, "post-ln; adam; 100", 0.001));
+  for (const Sweep::Point& point : arms_.at("post-ln; lion; 100").points)
+    EXPECT_EQ(failures(point.losses, kMulti30k), 3U);
   // Between the rates of the sweeps.
   const auto gain = [&](const char* arm) {
     Sweep sweep = arms_.at(arm);
+    for (Sweep::Point& point : sweep.points) point.losses = counted(point.losses, kMulti30k);
     sweep.failed_at = kInfinity;
     return sweep.gain_between();
   };
@@ -200,7 +213,88 @@ TEST_F(Sentences, GradientsOfTheFirstMatrix) {
       "[BERT study](bert.md), W₁ by {}",
       growth("xiong_figure3", "post-ln", "encoder", 1), growth("xiong_figure3", "post-ln", "encoder", 2), alone));
   expect(fmt::format("That of W₁ does, by {}, which is little", alone));
-  expect(fmt::format("small for W₁, {}, and warm-up", alone));
+}
+
+TEST_F(Sentences, RunsThatFail) {
+  const auto losses = [](const char* study, const char* arm) {
+    return arms_at_one_rate(study).at(arm).points.front().losses;
+  };
+  const auto learned = [&](const char* study, const char* arm) {
+    const std::vector<double> of_arm = losses(study, arm);
+    return of_arm.size() - failures(of_arm, kLabelEntropy.at(study));
+  };
+  const auto difference = [&](const char* study, const char* first, const char* second) {
+    return with_limits(confidence_interval(
+               counted_minus(losses(study, first), losses(study, second), kLabelEntropy.at(study)))) +
+           ")";
+  };
+  const auto in_nats = [](std::string text) { return text.insert(text.find(" ("), " nats"); };
+
+  const char* first_steps = "post_ln_first_steps";
+  EXPECT_EQ(learned(first_steps, "warm-up of queries, keys, values"), 4U);
+  EXPECT_EQ(learned(first_steps, "no warm-up"), 2U);
+  expect("queries, keys and values alone lets four of five runs learn; without any, two of five do");
+  for (const char* arm :
+       {"warm-up of norms", "warm-up of embeddings", "second moment first", "query-key norm", "fast output bias"})
+    EXPECT_LE(learned(first_steps, arm), 2U) << arm;
+  expect("of each, at least three of five runs failed");
+  for (const char* arm : {"warm-up of attention", "warm-up of feed-forward", "BatchNorm", "rotary positions"})
+    EXPECT_EQ(learned(first_steps, arm), 5U) << arm;
+  expect("trained without a warm-up in all five runs each");
+  expect("still loses " + in_nats(difference(first_steps, "no warm-up", "warm-up")));
+
+  const char* length = "warm_up_length";
+  EXPECT_EQ(learned(length, "0.9, no warm-up"), 5U);
+  EXPECT_EQ(learned(length, "0.999, no warm-up"), 4U);
+  expect("hardly apart: five of five, and four of five");
+  expect("with 0.9 they end " + difference(length, "0.999, no warm-up", "0.9, no warm-up").insert(4, " nats lower"));
+  expect("the difference is " + in_nats(difference(length, "0.9, no warm-up", "0.999, 150 steps")));
+  expect("gains nothing over none, " + difference(length, "0.9, no warm-up", "0.9, 20 steps"));
+
+  const char* moment = "second_moment";
+  EXPECT_EQ(learned(moment, "0.999"), 1U);
+  EXPECT_EQ(learned(moment, "0.9"), 10U);
+  EXPECT_EQ(learned(moment, "0.999, equal gradients"), 5U);
+  expect("With β₂ = 0.999 one run of ten learns; with 0.9 all ten do, and end " +
+         difference(moment, "0.999", "0.9").insert(4, " nats lower"));
+  expect("five of ten runs learn, where one did");
+  expect("with 0.9, which end " + difference(moment, "0.999", "0.9").insert(4, " nats lower"));
+  expect(fmt::format("at most {:.2f} times the rate with β₂ = 0.9, and by up to {:.2f} times the rate with 0.999",
+                     largest_step(0.9), largest_step(0.999)));
+
+  const char* translation = "translation_warm_up";
+  EXPECT_EQ(learned(translation, "Post-LN"), 0U);
+  EXPECT_EQ(learned(translation, "Post-LN, warm-up"), 3U);
+  expect("the loss falls by " + in_nats(difference(translation, "Post-LN", "Post-LN, warm-up")));
+  std::vector<double> ends = losses(translation, "Post-LN");
+  std::sort(ends.begin(), ends.end());
+  expect(fmt::format("lie far apart: {:.2f}, {:.2f} and {:.2f}", ends[0], ends[1], ends[2]));
+
+  const char* depth = "depth_or_width";
+  EXPECT_EQ(learned(depth, "Post-LN, 8 layers"), 1U);
+  expect("four times the layers cost it " + in_nats(difference(depth, "Post-LN, 8 layers", "Post-LN")));
+  expect("they end at " + as_counted(losses(depth, "Post-LN, 8 layers"), kTwoThousandPieces));
+
+  const char* update = "update_size";
+  EXPECT_EQ(learned(update, "Post-LN, 0.004"), 0U);
+  const double post_ln = mean_of(losses(update, "Post-LN, step of DeepNorm's size"));
+  expect(
+      fmt::format("it ends at {:.2f}, {}", post_ln,
+                  difference(update, "Post-LN, 0.004", "Post-LN, step of DeepNorm's size").insert(4, " nats lower")));
+  expect(fmt::format("Post-LN has gained {:.2f} nats and DeepNorm {:.2f}", kMulti30k - post_ln,
+                     kMulti30k - mean_of(losses(update, "DeepNorm, the same rate"))));
+}
+
+// The distance of Post-LN with a warm-up from Pre-LN with one, first seed, along training.
+TEST_F(Sentences, GapAlongTranslation) {
+  const Json results = results_of("translation_warm_up");
+  const Json& series = with_id(results["figures"], "loss_adam_layers6")["series"];
+  const std::vector<double> gap = minus(numbers(test::entry(series, "name", "Post-LN, warm-up")["y"]),
+                                        numbers(test::entry(series, "name", "Pre-LN, warm-up")["y"]));
+  std::string listed;
+  for (size_t i = 0; i < gap.size(); ++i)
+    listed += (i == 0 ? "" : i + 1 < gap.size() ? ", " : " and ") + rounded(gap[i]);
+  expect("With the first seed it is " + listed + " nats after 500, 1,000 and so on to 4,000 steps");
 }
 
 TEST_F(Sentences, CorrelationsBetweenArms) {
