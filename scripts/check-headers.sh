@@ -7,21 +7,28 @@ set -euo pipefail
 # As a compiler's launcher: makes precompiled headers, and only reads sources, which are the last word of a command.
 if [ "$1" = --launch ]; then
   shift && source=${!#}
-  read_source=("${@:1:$#-1}" -w --param ggc-min-heapsize=4000000 -fsyntax-only)
+  read_source=("${@:1:$#-1}" -w --param ggc-min-heapsize=4000000 -fsyntax-only -x c++)
+  [[ " $* " =~ " -MF "([^ ]+) ]] && dependencies=${BASH_REMATCH[1]:-}
+  # The groups are larger than in a build, so their unnamed namespaces may collide: then each half by itself.
+  read_all() {  # SOURCE…
+    local status=0
+    if [ $# = 1 ]; then
+      "${read_source[@]}" "$1" || return 1
+    elif ! printf '#include "%s"\n' "$@" | "${read_source[@]}" - 2> /dev/null; then
+      read_all "${@:1:$#/2}" || status=1
+      read_all "${@:$#/2+1}" || status=1
+      return $status
+    fi
+    # What this LibTorch does not have was found in the system's.
+    if grep -oE ' /usr/include/(ATen|c10|torch)/[^ ]+' "$dependencies"; then
+      echo "error: $source includes these headers, which this LibTorch does not have" && return 1
+    fi
+  }
   if [[ " $* " == *" c++-header "* ]]; then
-    "$@" -w --param ggc-min-heapsize=4000000
-  elif ! "${read_source[@]}" "$source" 2> /dev/null; then
-    # The groups are larger than in a build, so their unnamed namespaces may collide: each source by itself.
-    mapfile -t sources < <(sed -n 's|^#include "\(/.*\)"$|\1|p' "$source")
-    for source in "${sources[@]:-$source}"; do "${read_source[@]}" "$source" || failed=1; done
-    [ -z "${failed:-}" ] || exit 1
+    exec "$@" -w --param ggc-min-heapsize=4000000
   fi
-  # What this LibTorch does not have was found in the system's.
-  [[ " $* " =~ " -MF "([^ ]+) ]]
-  if grep -oE ' /usr/include/(ATen|c10|torch)/[^ ]+' "${BASH_REMATCH[1]}"; then
-    echo "error: $source includes these headers, which this LibTorch does not have" && exit 1
-  fi
-  exit 0
+  mapfile -t sources < <(sed -n 's|^#include "\(/.*\)"$|\1|p' "$source")
+  read_all "${sources[@]:-$source}" && exit 0 || exit 1
 fi
 mkdir -p "$1" && build=$(realpath "$1") torch=$2 jobs=$3
 cd "$(dirname "$0")/.."
