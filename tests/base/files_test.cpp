@@ -12,6 +12,7 @@
 #include <csignal>
 #include <fstream>
 #include <functional>
+#include <set>
 #include <thread>
 
 #include "plumb/base/error.h"
@@ -24,6 +25,12 @@
 namespace {
 bool exchange_fails = false;
 bool sync_fails = false;
+thread_local std::set<ino_t> synced;  // files and directories
+
+ino_t inode_of(const std::filesystem::path& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 ? status.st_ino : 0;
+}
 }  // namespace
 
 extern "C" int renameat2(int from, const char* old_name, int to, const char* new_name, unsigned int flags) noexcept {
@@ -34,6 +41,8 @@ extern "C" int renameat2(int from, const char* old_name, int to, const char* new
 }
 
 extern "C" int fsync(int descriptor) {
+  struct stat status {};
+  if (::fstat(descriptor, &status) == 0) synced.insert(status.st_ino);
   if (!sync_fails) return static_cast<int>(::syscall(SYS_fsync, descriptor));
   errno = EIO;
   return -1;
@@ -106,6 +115,25 @@ TEST(Files, WhatCannotBeSyncedIsNotWritten) {
   sync_fails = false;
   EXPECT_EQ(read_file(path), "old");
   EXPECT_EQ(entries(directory.path()), 1U);
+}
+
+// Each name on the way to an output is in a directory that was synced after the name was made.
+TEST(Files, TheDirectoriesThatAreMadeForThemSurviveAPowerFailure) {
+  const TemporaryDirectory directory;
+  const auto above = [&] {
+    size_t count = 0;
+    for (const char* each : {"", "a", "a/b", "a/b/c"}) count += synced.count(inode_of(directory / each));
+    fs::remove_all(directory / "a");
+    synced.clear();
+    return count;
+  };
+  synced.clear();
+  write_file_atomic(directory / "a/b/c/file", "x");
+  EXPECT_EQ(above(), 4U);
+  write_directory_atomic(directory / "a/b/c/out", "test", [](const fs::path&) {});
+  EXPECT_EQ(above(), 4U);
+  claim_output_directory(directory / "a/b/c/", "run");
+  EXPECT_EQ(above(), 4U);
 }
 
 TEST(Files, AFullDeviceIsAnError) {

@@ -116,6 +116,16 @@ void sync_directory(const fs::path& path) {
     throw Error(fmt::format("{}: cannot be synced: {}", path.string(), reason()));
 }
 
+/// Creates a directory and those above it that are missing, all of which then survive a power failure.
+void make_directories(const fs::path& path) {
+  std::vector<fs::path> parents;
+  for (fs::path each = path; !each.empty() && !fs::is_directory(each); each = each.parent_path())
+    parents.push_back(parent_of(each));
+  if (parents.empty()) return;
+  fs::create_directories(path);
+  for (const fs::path& parent : parents) sync_directory(parent);
+}
+
 /// The kind given in `plumb.json`; empty if the file is missing or was not written by Plumb.
 std::string marked_kind(const fs::path& path) {
   if (!fs::exists(path / kMarker)) return {};
@@ -300,7 +310,7 @@ fs::path temporary_beside(const fs::path& path) {
 
 void write_file_atomic(const fs::path& path, const std::function<void(std::ostream&)>& write) {
   if (fs::is_directory(path)) throw Error(fmt::format("{}: is a directory, not a file name", path.string()));
-  if (path.has_parent_path()) fs::create_directories(path.parent_path());
+  make_directories(path.parent_path());
   struct stat status {};
   const bool exists = ::lstat(path.c_str(), &status) == 0, replaces = exists && S_ISREG(status.st_mode);
   if (exists && !replaces && !S_ISLNK(status.st_mode))
@@ -364,7 +374,7 @@ void write_directory_atomic(const fs::path& given, std::string_view kind,
   require_replaceable(path, kind);
   const bool in_place = fs::exists(path) && stays_in_place(path);
   const fs::path temporary = temporary_beside(in_place ? path / "contents" : path);
-  if (temporary.has_parent_path()) fs::create_directories(temporary.parent_path());
+  make_directories(temporary.parent_path());
   fs::create_directory(temporary);
   try {
     const Descriptor mark = mark_unfinished(temporary);
@@ -414,7 +424,7 @@ bool claim_output_directory(const fs::path& path, std::string_view kind) {
     if (marked_kind(path) == kind) return true;
     refuse_directory(path, kind);
   }
-  fs::create_directories(followed(path));
+  make_directories(followed(path));
   Json marker = make_document("directory", 1);
   marker["kind"] = kind;
   write_json(path / kMarker, marker);
