@@ -24,6 +24,7 @@
 #include "plumb/ops/memory.h"
 #include "plumb/ops/threads.h"
 #include "plumb/parallel/rendezvous.h"
+#include "plumb/train/memory_error.h"
 #include "shortened_file.h"
 #include "verb.h"
 #include "words.h"
@@ -240,16 +241,14 @@ extern "C" int plumb_main(int argc, char** argv) {
     app::tell_others(argc, argv, globals, error.what());
     if (dynamic_cast<const app::Diverged*>(&error) != nullptr) return app::kDivergedStatus;
     return dynamic_cast<const UsageError*>(&error) != nullptr ? 2 : 1;
-  } catch (const std::bad_alloc&) {
-    app::print_error("out of memory", "use smaller batches or a smaller model");
-    app::tell_others(argc, argv, globals, "out of memory");
   } catch (const std::filesystem::filesystem_error& error) {
     const std::string reason = fmt::format("{}: {}", error.path1().string(), error.code().message());
     app::print_error(reason, "check that the directory exists and may be written");
     app::tell_others(argc, argv, globals, reason);
   } catch (const std::exception& error) {
-    const std::string reason = app::first_line(error.what());
-    app::print_error(reason, "");
+    const bool memory = is_out_of_memory(error);
+    const std::string reason = memory ? "out of memory" : app::first_line(error.what());
+    app::print_error(reason, memory ? "use a smaller model or smaller batches" : "");
     app::tell_others(argc, argv, globals, reason);
   }
   return 1;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "plumb/base/files.h"
 #include "plumb/base/input.h"
 #include "plumb/base/json.h"
 #include "plumb/base/text.h"
@@ -47,6 +48,12 @@ TEST(CommandLine, ProbesAModelThatIsGivenByKeysAlone) {
   EXPECT_EQ(json["model"]["d_model"], 8);
   EXPECT_EQ(json["model"]["target_tokens"], 3);
   EXPECT_CONTAINS(run_plumb({"probe"}).errors, "no model given");
+}
+
+TEST(CommandLine, AModelThatDoesNotFitIntoMemoryIsAnErrorInWords) {
+  std::string refusal;
+  probed(R"({"source": [[5, 6, 7]], "target": [[8, 9]]})", {"d_model=1048576"}, &refusal);
+  EXPECT_EQ(refusal, "plumb: error: out of memory\nhint: use a smaller model or smaller batches\n");
 }
 
 /// The document in a page that `plumb VERB --html` wrote, for a tiny model with the further options.
