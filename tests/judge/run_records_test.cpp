@@ -230,6 +230,74 @@ TEST_F(RunFiles, PlumbsRunsEndWithTheirLastValueEvenIfItIsNaN) {
   EXPECT_EQ(arms.arms.at(1).sweep.points.at(0).losses, std::vector<double>{2.25});
 }
 
+/// The verdicts on two arms of finished runs, of seeds 1, 2, …, with these validation losses; infinite if they
+/// diverged. A run above `most` has learned nothing. `recorded`: what each run of the second arm says of that.
+ArmVerdicts verdicts_on(const fs::path& folder, const std::vector<double>& first, const std::vector<double>& second,
+                        double most, std::optional<double> recorded) {
+  const auto write = [&](const char* arm, const std::vector<double>& losses, std::optional<double> limit) {
+    for (size_t i = 0; i < losses.size(); ++i) {
+      const fs::path run = folder / arm / std::to_string(i);
+      TrainResult result{.steps = 10};
+      result.history.resize(1);
+      result.history[0].step = 10;
+      result.history[0].metrics.set("valid_nll", losses[i]);
+      if (std::isinf(losses[i])) result.outcome = RunOutcome::diverged;
+      result.learning = LearningJudgment{.learning = std::isinf(losses[i]) ? Learning::diverged
+                                                     : losses[i] >= most   ? Learning::frequencies_only
+                                                                           : Learning::learned,
+                                         .valid_frequencies = limit};
+      write_file_atomic(run / "plumb.json", "{\"kind\": \"run\"}");
+      write_file_atomic(run / "config.toml", "[train]\nseed = " + std::to_string(i + 1) + "\n");
+      write_file_atomic(run / "result.json", result.to_json().dump());
+    }
+  };
+  write("first", first, most);
+  write("second", second, recorded);
+  return judge_arms(gather_arms({{"first", (folder / "first").string()}, {"second", (folder / "second").string()}},
+                                {.metric = "valid_nll"}),
+                    {});
+}
+
+// How far beyond the labels' frequencies a run ends is no effect, and no finite loss is replaced by a worse one.
+TEST_F(RunFiles, PlumbsFailedRunsCountWithAtMostTheLabelsFrequencies) {
+  constexpr double kDiverged = std::numeric_limits<double>::infinity(), kMost = 5.5;
+  const ArmVerdicts some = verdicts_on(folder_ / "some", {3, 3.25, 3.5, 3.25}, {3, 7, kDiverged, 5.75}, kMost, kMost);
+  EXPECT_EQ(some.arms[0].failed, 0);
+  EXPECT_EQ(some.arms[1].failed, 3);
+  EXPECT_DOUBLE_EQ(some.arms[1].mean, (3 + 3 * kMost) / 4);
+  EXPECT_DOUBLE_EQ(some.pairs[0].gain.mean, 3.25 - (3 + 3 * kMost) / 4);
+  EXPECT_CONTAINS(some.pairs[0].rule, "no run counts with more than 5.50");
+  EXPECT_EQ(some.pairs[0].reason, "0 and 3 of 4 runs failed");
+  // Runs that all count alike are no repetitions of one.
+  EXPECT_EQ(verdicts_on(folder_ / "all", {6, 7, 8}, {3, 3.25, 3.5}, kMost, kMost).pairs[0].outcome, "supported");
+  EXPECT_EQ(verdicts_on(folder_ / "both", {6, 7, 8}, {6, 9, 5.5}, kMost, kMost).pairs[0].outcome, "not testable here");
+  // Where some runs do not say it, failed runs are counted and not averaged; so they are if runs are of other data.
+  for (const std::optional<double> other : {std::optional<double>(), std::optional(6.0)}) {
+    const std::string name = other ? "other" : "none";
+    const ArmVerdicts counted =
+        verdicts_on(folder_ / name, {3, 3.25, 3.5, 3.25}, {3, 7, kDiverged, 5.75}, kMost, other);
+    EXPECT_EQ(counted.arms[1].failed, 3) << name;
+    EXPECT_EQ(counted.arms[1].mean, 3) << name;
+    EXPECT_CONTAINS(counted.pairs[0].rule, "Fisher's exact test");
+  }
+}
+
+TEST_F(RunFiles, WhatIsDamagedInPlumbsRunsIsNamed) {
+  for (const char* name : {"whole", "damaged"}) {
+    fs::create_directories(folder_ / name);
+    TrainPoint point;
+    point.metrics.set("valid_loss", 5);
+    MetricsFile(folder_ / name / "metrics.jsonl", {point}, {}, {});
+    (void)file(std::string(name) + "/plumb.json", "{\"kind\": \"run\"}");
+    (void)file(std::string(name) + "/config.toml", "[model]\ntarget_vocabulary = 1000\n");
+  }
+  const fs::path history = folder_ / "damaged" / "metrics.jsonl";
+  write_file_atomic(history, read_file(history) + "\x01\x02\n" + read_file(history));
+  const std::vector<std::string> notes = gather_arms({{"a", folder_ / "whole"}, {"b", folder_ / "damaged"}}, {}).notes;
+  ASSERT_FALSE(notes.empty());
+  EXPECT_CONTAINS(notes[0], history.string() + ": line 2");
+}
+
 TEST_F(RunFiles, RunsThatAreUnlikeAreSaidToBe) {
   for (const auto& [name, vocabulary] : {std::pair{"small", 1000}, {"large", 8000}}) {
     fs::create_directories(folder_.path() / name);

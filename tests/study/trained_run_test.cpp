@@ -250,6 +250,7 @@ TEST_F(TrainedRunOnDisk, LabelsAreCountedOnce) {
   PartPlan plan(context);
   const Planned<TrainedRun> run = planned_run(plan, context, {"copy", "copy", copy_config(context)});
   EXPECT_GT(run->loss(), 1);
+  EXPECT_NEAR(run->result.learning->valid_frequencies.value(), test::label_entropy(*task), 1e-12);  // for `plumb judge`
   EXPECT_EQ(counted_losses(context, {run}), std::vector<double>{1});
 }
 

@@ -44,6 +44,11 @@ Gain welch(const Sample& baseline, const Sample& arm) {
   return {baseline.mean - arm.mean, std::sqrt(a + b), static_cast<int64_t>(degrees), static_cast<int64_t>(fewer)};
 }
 
+std::vector<double> counted_losses(std::vector<double> losses, double most) {
+  for (double& loss : losses) loss = std::min(loss, most);
+  return losses;
+}
+
 bool all_equal(const std::vector<double>& values) {
   return values.size() > 1 && std::equal(values.begin() + 1, values.end(), values.begin());
 }
@@ -73,7 +78,10 @@ double level_of(const ArmRule& rule, int64_t seeds, int64_t most) {
 
 Region gain_region(const ArmRule& rule) { return rule.margin > 0 ? Region::above(rule.margin, 0) : Region::above(0); }
 
-ArmComparison compare_arms(const std::vector<double>& baseline, const std::vector<double>& arm, const ArmRule& rule) {
+ArmComparison compare_arms(const std::vector<double>& baseline_losses, const std::vector<double>& arm_losses,
+                           const ArmRule& rule) {
+  const std::vector<double> baseline = counted_losses(baseline_losses, rule.failed_at);
+  const std::vector<double> arm = counted_losses(arm_losses, rule.failed_at);
   if (baseline.empty() || arm.empty()) throw Error("an arm has no runs");
   if (rule.by_seed && baseline.size() != arm.size())
     throw Error(
@@ -98,7 +106,9 @@ ArmComparison compare_arms(const std::vector<double>& baseline, const std::vecto
     const Sample first = sample_of(of_baseline);
     const Sample second = sample_of(of_arm);
     comparison.deviation = std::sqrt((first.variance + second.variance) / 2);
-    constant = all_equal(of_baseline) || all_equal(of_arm);
+    // Runs that all learned nothing count alike.
+    constant = (all_equal(of_baseline) && of_baseline.front() < rule.failed_at) ||
+               (all_equal(of_arm) && of_arm.front() < rule.failed_at);
     if (!of_baseline.empty() && !of_arm.empty()) gain = welch(first, second);
   }
   const double confidence = 1 - 2 * comparison.level;
@@ -109,7 +119,8 @@ ArmComparison compare_arms(const std::vector<double>& baseline, const std::vecto
     comparison.judgment = undecided_because(comparison.judgment,
                                             "runs are equal to the last digit, as if repeated with "
                                             "one seed: their noise is not known");
-  comparison.judgment = with_failed_runs(std::move(comparison.judgment), baseline, arm, region, 1 - comparison.level);
+  comparison.judgment =
+      with_failed_runs(std::move(comparison.judgment), baseline, arm, region, 1 - comparison.level, rule.failed_at);
   const auto failed = [](const std::vector<double>& losses) {
     return std::any_of(losses.begin(), losses.end(), [](double loss) { return !std::isfinite(loss); });
   };

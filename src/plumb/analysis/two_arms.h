@@ -12,10 +12,11 @@
 namespace plumb {
 
 struct ArmRule {
-  double margin = 0;          // ≥ 0: only a gain of more than this counts
-  double error = 0.05;        // the largest probability of a wrong verdict
-  bool by_seed = false;       // run i of both arms shares its seed: differences are formed seed by seed
-  int64_t planned_seeds = 0;  // if positive: the arms are judged after each seed, from the third to this one
+  double margin = 0;            // ≥ 0: only a gain of more than this counts
+  double error = 0.05;          // the largest probability of a wrong verdict
+  bool by_seed = false;         // run i of both arms shares its seed: differences are formed seed by seed
+  int64_t planned_seeds = 0;    // if positive: the arms are judged after each seed, from the third to this one
+  double failed_at = kNoLimit;  // the loss of a run that has learned nothing, with which it counts at most
 };
 
 struct ArmComparison {
@@ -29,7 +30,8 @@ struct ArmComparison {
 /// gain is Welch's (1947) unless `by_seed`, then Student's. Welch's degrees of freedom are rounded down, and those of
 /// the smaller arm if the arms have different sizes, since his err more often than they say with so few runs. Throws
 /// Error on arms without runs, on arms of different sizes if `by_seed`, and on more runs than were planned.
-ArmComparison compare_arms(const std::vector<double>& baseline, const std::vector<double>& arm, const ArmRule& rule);
+ArmComparison compare_arms(const std::vector<double>& baseline_losses, const std::vector<double>& arm_losses,
+                           const ArmRule& rule);
 
 /// Of an undecided comparison: the number of seeds of each arm with which it would be decided in 80 of 100 cases, if
 /// gain and deviation are as estimated. Nothing if that takes more than 1000, or if more seeds would not tell: the

@@ -83,11 +83,25 @@ void require_one_history(const RunRecord& record, const std::string& metric) {
   }
 }
 
-/// The value of a run at a place of its history; infinite, the sign of a bad one, if the run failed.
-double loss_of(const RunRecord& record, const std::string& metric, const std::string& at, bool larger_is_better) {
-  constexpr double kFailed = std::numeric_limits<double>::infinity();
+/// What a run counts with at most, if all runs say the same.
+double limit_of(const Records& records, const std::string& metric, bool larger_is_better) {
+  std::set<double> limits;
+  for (const RunRecord& record : records) {
+    const auto found = record.most.find(metric);
+    limits.insert(found == record.most.end() ? kNoLimit : found->second);
+  }
+  return limits.size() == 1 && !larger_is_better ? *limits.begin() : kNoLimit;
+}
+
+/// The value of a run at a place of its history; infinite, the sign of a bad one, if the run failed. One that has
+/// learned nothing keeps its loss if a limit says how much that is.
+double loss_of(const RunRecord& record, const RunArms& arms, const std::string& at) {
+  const bool larger_is_better = arms.larger_is_better, limited = std::isfinite(arms.failed_at);
+  const std::string& metric = arms.metric;
+  constexpr double kFailed = kNoLimit;
   const auto found = record.series.find(metric);
-  if (record.failed || found == record.series.end() || found->second.empty()) return kFailed;
+  if ((limited ? record.diverged : record.failed) || found == record.series.end() || found->second.empty())
+    return kFailed;
   const std::vector<RunRecord::Value>& values = found->second;
   const double sign = larger_is_better ? -1 : 1;
   double loss = sign * values.back().value;
@@ -304,6 +318,7 @@ RunArms gather_arms(const std::vector<ArmPlace>& places, const ArmOptions& optio
   const std::vector<std::string> names = read_places(places, options, records, arms.notes);
   arms.metric = metric_of(records, options.metric);
   arms.larger_is_better = options.larger_is_better ? *options.larger_is_better : direction_of(arms.metric);
+  arms.failed_at = limit_of(records, arms.metric, arms.larger_is_better);
   const std::string seed = key_of(records, options.seed, is_seed_key);
   const std::string rate = key_of(records, options.rate, is_rate_key);
   const std::vector<std::string> by =
@@ -320,11 +335,12 @@ RunArms gather_arms(const std::vector<ArmPlace>& places, const ArmOptions& optio
                                         : (value == nullptr ? "unset" : *value));
     }
     auto arm = std::find_if(arms.arms.begin(), arms.arms.end(), [&](const RunArm& one) { return one.name == name; });
-    if (arm == arms.arms.end()) arm = arms.arms.insert(arms.arms.end(), RunArm{.name = name});
+    if (arm == arms.arms.end())
+      arm = arms.arms.insert(arms.arms.end(), RunArm{.name = name, .sweep = {.failed_at = arms.failed_at}});
     const std::string* seed_text = record.setting(seed);
     const std::string* rate_text = rates_are_arms ? nullptr : record.setting(rate);
     add_run(*arm, rate_text == nullptr ? 0 : number_in(*rate_text).value_or(0), seed_text == nullptr ? "" : *seed_text,
-            loss_of(record, arms.metric, options.at, arms.larger_is_better), record.name);
+            loss_of(record, arms, options.at), record.name);
   }
   note_unlike(arms, records);
   note_lengths(arms, records);

@@ -40,6 +40,7 @@ struct RunArm {
 struct RunArms {
   std::string metric;
   bool larger_is_better = false;
+  double failed_at = kNoLimit;       // of each arm's sweep: what all runs say that one counts with at most
   std::vector<RunArm> arms;          // in the order in which they were named or found
   std::vector<std::string> notes{};  // what a reader should know: runs of different lengths, for instance
 };

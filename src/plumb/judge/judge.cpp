@@ -19,10 +19,11 @@ const std::vector<std::string>& best_seeds(const RunArm& arm) {
 
 JudgedArm summary_of(const RunArm& arm, bool larger_is_better) {
   const Sweep::Point& best = arm.sweep.best();
-  const std::vector<double> kept = finite_values(best.losses);
+  const std::vector<double> kept = finite_values(arm.sweep.counted(best.losses));
   constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
   JudgedArm judged{.name = arm.name, .runs = std::ssize(best.losses), .rates = std::ssize(arm.sweep.points)};
-  judged.failed = judged.runs - std::ssize(kept);
+  judged.failed =
+      std::count_if(best.losses.begin(), best.losses.end(), [&](double loss) { return loss >= arm.sweep.failed_at; });
   const Interval interval = kept.empty() ? Interval{kUnknown, kUnknown, kUnknown, 0} : confidence_interval(kept);
   judged.mean = larger_is_better ? -interval.mean : interval.mean;
   judged.deviation = kept.empty() ? kUnknown : std::sqrt(variance_of(kept));
@@ -148,6 +149,8 @@ void describe(Fields& field, ArmVerdicts& verdicts) {
 }
 
 ArmVerdicts judge_arms(const RunArms& arms, const ArmRule& rule, const std::string& at, const std::string& baseline) {
+  ArmRule limited = rule;
+  limited.failed_at = arms.failed_at;
   std::vector<std::string> names;
   for (const RunArm& arm : arms.arms) names.push_back(arm.name);
   if (names.size() < 2) throw UsageError(fmt::format("there is one arm alone: {}", join(names)), "name a second one");
@@ -164,11 +167,14 @@ ArmVerdicts judge_arms(const RunArms& arms, const ArmRule& rule, const std::stri
   std::vector<const RunArm*> others;
   for (const RunArm& arm : arms.arms) {
     verdicts.arms.push_back(summary_of(arm, arms.larger_is_better));
-    for (const Sweep::Point& point : arm.sweep.points) groups.push_back(point.losses);
+    for (const Sweep::Point& point : arm.sweep.points) {
+      std::vector<double>& learned = groups.emplace_back(point.losses);
+      std::erase_if(learned, [&](double loss) { return loss >= arms.failed_at; });
+    }
     if (&arm != &against) others.push_back(&arm);
   }
   verdicts.noise_floor = noise_floor(groups);
-  const std::vector<ArmComparison> compared = compare_all(against, others, rule);
+  const std::vector<ArmComparison> compared = compare_all(against, others, limited);
   for (size_t i = 0; i < others.size(); ++i) {
     const ArmComparison& one = compared[i];
     verdicts.pairs.push_back({.baseline = against.name,

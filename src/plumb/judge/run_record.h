@@ -19,7 +19,9 @@ struct RunRecord {
   std::vector<std::pair<std::string, std::string>> settings;  // as text, in the order of the file
   std::map<std::string, std::vector<Value>> series;           // by metric, in the order of the file
   bool failed = false;                                        // the program says that the run failed
-  bool ended = true;                                          // false: it trains, or was stopped before its end
+  bool diverged = false;                                      // so that it has no loss at its end
+  std::map<std::string, double> most{};  // by metric, what a run counts with at most: see LearningJudgment
+  bool ended = true;                     // false: it trains, or was stopped before its end
 
   /// The value of a setting; nullptr without one.
   [[nodiscard]] const std::string* setting(const std::string& key) const;

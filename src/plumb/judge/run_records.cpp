@@ -81,14 +81,21 @@ void add_numbers(RunRecord& record, double step, const Json& object) {
   }
 }
 
-/// A run of Plumb's. It has failed if it diverged or has learned nothing.
+/// A run of Plumb's. It has failed if it diverged or has learned nothing. Without label smoothing, valid_loss is
+/// valid_nll.
 RunRecord record_of(const RunSummary& run) {
   RunRecord record{.name = run.name.empty() ? run.directory.string() : run.name};
   for (const auto& [key, toml] : run.settings) {
     const bool quoted = toml.size() > 1 && toml.front() == '"' && toml.back() == '"';
     record.settings.emplace_back(key, quoted ? toml.substr(1, toml.size() - 2) : toml);
   }
-  record.failed = run.outcome == "diverged" || (run.learning && run.learning->failed());
+  record.diverged = run.outcome == "diverged" || (run.learning && run.learning->learning == Learning::diverged);
+  record.failed = record.diverged || (run.learning && run.learning->failed());
+  if (const double most = run.learning ? run.learning->valid_frequencies.value_or(0) : 0; most > 0) {
+    record.most["valid_nll"] = most;
+    const std::string* smoothing = record.setting("train.label_smoothing");
+    if (smoothing != nullptr && number_in(*smoothing) == 0.0) record.most["valid_loss"] = most;
+  }
   record.ended = run.outcome == "finished" || run.outcome == "diverged";
   for (const TrainPoint& point : run.history) {
     const Json values = described_json(point);
@@ -174,7 +181,10 @@ std::vector<RunRecord> records_in_directory(const fs::path& directory, const std
                                             std::vector<std::string>& notes) {
   std::vector<RunRecord> records;
   if (holds_plumb_runs(directory)) {
-    for (const RunSummary& run : read_runs({directory.string()})) records.push_back(record_of(run));
+    for (const RunSummary& run : read_runs({directory.string()})) {
+      records.push_back(record_of(run));
+      if (!run.trouble.empty()) notes.push_back(run.trouble);
+    }
     return records;
   }
   std::set<fs::path> with_events;

@@ -244,7 +244,9 @@ LearningJudgment Trainer::Implementation::learning(RunOutcome outcome) const {
     curve.steps.push_back(point.step);
     curve.losses.push_back(point.nll);
   }
-  return judge_learning(curve);
+  LearningJudgment judged = judge_learning(curve);
+  if (valid_set && last_metrics(history).get("valid_nll")) judged.valid_frequencies = label_baseline(*valid_set).nll();
+  return judged;
 }
 
 bool Trainer::Implementation::at_end() const {

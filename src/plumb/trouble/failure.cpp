@@ -88,6 +88,7 @@ void describe(Fields& field, LearningJudgment& judgment) {
   field("final_nll", judgment.final);
   field("frequencies_nll", judgment.frequencies);
   field("uniform_nll", judgment.uniform);
+  field("valid_frequencies_nll", judgment.valid_frequencies);
   field("text", judgment.text);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,7 +37,10 @@ struct LearningJudgment {
   Learning learning = Learning::learned;
   double start = 0, lowest = 0, final = 0;  // losses; the last two without spikes
   double frequencies = 0, uniform = 0;      // as in LossCurve
-  std::string text;                         // a sentence with these numbers, without capital and period
+  std::string text{};                       // a sentence with these numbers, without capital and period
+  /// The entropy of the frequencies of the validation split's labels, if the run was validated: the most that its
+  /// valid_nll counts with in comparisons.
+  std::optional<double> valid_frequencies{};
 
   [[nodiscard]] bool failed() const { return learning != Learning::learned && learning != Learning::unfinished; }
 };
