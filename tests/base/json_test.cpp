@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 
 #include "plumb/base/error.h"
@@ -34,6 +35,28 @@ TEST(Json, IsWrittenInOrderAndReadBack) {
   EXPECT_LT(text.find("\"z\""), text.find("\"a\""));
   EXPECT_TRUE(text.ends_with("}\n"));
   EXPECT_EQ(read_json(directory / "value.json"), value);
+}
+
+// Such as the names of a vocabulary or of the tensors of a model in many files, of which one may be removed.
+TEST(Json, AnObjectOfManyKeysFindsThemWithoutASearchThroughAll) {
+  constexpr int kKeys = 200'000;
+  const auto begin = std::chrono::steady_clock::now();
+  std::string text = "{";
+  for (int i = kKeys; i > 0; --i) text += "\"k" + std::to_string(i) + "\": " + std::to_string(i) + ", ";
+  Json json = parse_or_discard(text + "\"k7\": -7}");
+  ASSERT_EQ(json.size(), size_t{kKeys});
+  EXPECT_EQ(json.begin().key(), "k200000");
+  EXPECT_EQ(std::prev(json.end()).key(), "k1");
+  for (int i = 1; i <= kKeys; ++i) ASSERT_EQ(json.at("k" + std::to_string(i)), i == 7 ? -7 : i);
+  EXPECT_FALSE(json.contains("k0"));
+  const Json copy = json;
+  EXPECT_EQ(json.erase("k200000"), 1U);
+  json["new"] = 0;
+  EXPECT_FALSE(json.contains("k200000"));
+  EXPECT_EQ(json.at("k199999"), 199'999);
+  EXPECT_EQ(std::prev(json.end()).key(), "new");
+  EXPECT_EQ(copy.at("k200000"), kKeys);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
 }
 
 TEST(Json, WhatJsonCannotSayBecomesNullOrIsReplaced) {
