@@ -371,7 +371,8 @@ TEST(Directories, ThatCannotBeRenamedAreFilledWhereTheyAre) {
   const fs::path before = fs::current_path(), work = directory / "work";
   fs::create_directory(work);
   fs::current_path(work);
-  struct stat first {}, second {};
+  struct stat first {
+  }, second{};
   ::stat(".", &first);
   write_directory_atomic(".", "data", data_of("whole", "1"));
   ::stat(work.c_str(), &second);

@@ -187,7 +187,8 @@ Descriptor mark_unfinished(const fs::path& directory) {
   (void)mark.lock();  // without locks, the directory counts as abandoned after a day
   const std::string id = boot_id();
   if (::pwrite(mark.get(), id.data(), id.size(), 0) != std::ssize(id))
-    throw Error(fmt::format("{}: writing failed: {}", (directory / kUnfinished).string(), reason()), "is the disk full?");
+    throw Error(fmt::format("{}: writing failed: {}", (directory / kUnfinished).string(), reason()),
+                "is the disk full?");
   return mark;
 }
 
@@ -295,8 +296,9 @@ void require_replaceable(const fs::path& path, std::string_view kind) {
                 "empty it, and start again");
   if (!is_replaceable(path, kind)) refuse_directory(path, kind);
   if (stays_in_place(path) && !is_unused(path))
-    throw Error(fmt::format("{}: cannot be replaced, since it is a mount point or the current directory", path.string()),
-                "empty it, or choose a directory in it");
+    throw Error(
+        fmt::format("{}: cannot be replaced, since it is a mount point or the current directory", path.string()),
+        "empty it, or choose a directory in it");
 }
 
 }  // namespace
@@ -317,7 +319,8 @@ void write_file_atomic(const fs::path& path, const std::function<void(std::ostre
     throw Error(fmt::format("{}: is a device or a pipe, which is not replaced by a file", path.string()), "remove it");
   const fs::path temporary = temporary_beside(path);
   try {
-    write_checked(temporary, O_CREAT | O_EXCL | O_NOFOLLOW, replaces ? status.st_mode & 07777U : 0, path.string(), write);
+    write_checked(temporary, O_CREAT | O_EXCL | O_NOFOLLOW, replaces ? status.st_mode & 07777U : 0, path.string(),
+                  write);
     fs::rename(temporary, path);
     sync_directory(parent_of(path));
   } catch (...) {
@@ -334,7 +337,9 @@ std::function<void(std::ostream&)> writes(std::string_view content) {
 }
 
 /// Whether something that is no file, such as a device or a pipe, is at `path`, possibly behind links.
-bool is_special(const fs::path& path) { return fs::exists(path) && !fs::is_regular_file(path) && !fs::is_directory(path); }
+bool is_special(const fs::path& path) {
+  return fs::exists(path) && !fs::is_regular_file(path) && !fs::is_directory(path);
+}
 
 }  // namespace
 
