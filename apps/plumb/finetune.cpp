@@ -1,6 +1,6 @@
 // plumb finetune: trains a pretrained model to classify, or further on other text.
-#include "plumb/base/input.h"
 #include "plumb/train/finetune.h"
+#include "plumb/base/input.h"
 
 #include <fmt/format.h>
 

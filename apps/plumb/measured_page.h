@@ -15,8 +15,8 @@ namespace plumb::app {
 /// Adds --html FILE.
 void add_html_option(CLI::App& verb, std::string& file);
 
-/// Gradients and activations by layer beside the theory's lines; gains, first steps and curvature if they were measured.
-/// A document of the schema plumb.study/1.
+/// Gradients and activations by layer beside the theory's lines; gains, first steps and curvature if they were
+/// measured. A document of the schema plumb.study/1.
 Json page_of(const ProbeReport& report, const std::optional<InitializationReport>& more, const Subject& subject);
 
 /// The density and the extremes of the Hessian, or those of its diagonal blocks by layer.

@@ -1,6 +1,6 @@
 // plumb bench lstm: LSTM layers over rows of equal length, forward and backward.
-#include "plumb/base/machine.h"
 #include "plumb/ops/lstm.h"
+#include "plumb/base/machine.h"
 
 #include <fmt/format.h>
 

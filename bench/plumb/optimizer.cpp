@@ -1,6 +1,6 @@
 // plumb bench optimizer: one update of a random decoder's parameters by each optimizer.
-#include "plumb/base/machine.h"
 #include "plumb/optim/optimizer.h"
+#include "plumb/base/machine.h"
 
 #include <cmath>
 #include <filesystem>

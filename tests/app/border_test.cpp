@@ -37,12 +37,10 @@ class Border : public test::SharedFolder<Border> {
     ::unsetenv("XDG_CONFIG_HOME");
     SharedFolder::TearDownTestSuite();
   }
-  static inline const Words kKeys = {"model.d_model=16",       "model.heads=2",
-                                     "model.feed_forward=16",  "model.encoder_layers=1",
-                                     "model.decoder_layers=1", "train.batch_tokens=400",
-                                     "task.translation.beam=0", "train.steps=2",
-                                     "train.log_every=1",      "train.validate_every=2",
-                                     "train.checkpoint_every=1"};
+  static inline const Words kKeys = {"model.d_model=16",        "model.heads=2",           "model.feed_forward=16",
+                                     "model.encoder_layers=1",  "model.decoder_layers=1",  "train.batch_tokens=400",
+                                     "task.translation.beam=0", "train.steps=2",           "train.log_every=1",
+                                     "train.validate_every=2",  "train.checkpoint_every=1"};
   static Finished plumb(const Words& words) { return run_plumb(words, folder_->path()); }
 
   static void put(const fs::path& name, std::string_view content) {
@@ -93,7 +91,8 @@ TEST_F(Border, NothingThatIsOpenedLoadsALibrary) {
   const std::string library = PLUMB_PAYLOAD_LIBRARY;
   const std::string config = read_file(*folder_ / "run" / "config.toml");
   // Without the first and the last line, which seal it.
-  const std::string body = config.substr(config.find("\n[") + 1, config.rfind("\n", config.size() - 2) - config.find("\n["));
+  const std::string body =
+      config.substr(config.find("\n[") + 1, config.rfind("\n", config.size() - 2) - config.find("\n["));
   const std::vector<std::string> spellings = {
       "\nload = [\"%\"]\n", "load = [\"%\"]\n",     "load=[\"%\"]\n",          "\"load\" = [\"%\"]\n",
       "load\t= \"%\"\n",    " load = [\"%\"]\n",    "load  =  [\"%\"]\n",      "load = '%'\n",
@@ -136,7 +135,8 @@ TEST_F(Border, NothingOfTheUserIsLost) {
   copy("data", "work/out");
   put("documents/letter", "mine");
   // Beside the outputs: what looks like something of Plumb's.
-  for (const std::string name : {"out.old-2024", "out.tmp-1", "out.plumb-tmp-backup", "run.old-1", "exported.old-thesis"}) {
+  for (const std::string name :
+       {"out.old-2024", "out.tmp-1", "out.plumb-tmp-backup", "run.old-1", "exported.old-thesis"}) {
     put("work/" + name + "/notes", "mine");
     put("work/" + name + "/plumb.json", R"({"kind": "data"})");
   }
@@ -157,7 +157,8 @@ TEST_F(Border, NothingOfTheUserIsLost) {
   (void)plumb({"export", "run", "--out", "work/exported"});
   (void)plumb({"average", "run", "--out", "work/exported"});  // of another kind
   (void)plumb({"new", "norm", "my-norm", "--out", "work/exported"});
-  EXPECT_NE(plumb({"data", "synthesize", "--pairs", "100", "--vocabulary", "100", "--out", "documents", "-q"}).status, 0);
+  EXPECT_NE(plumb({"data", "synthesize", "--pairs", "100", "--vocabulary", "100", "--out", "documents", "-q"}).status,
+            0);
 
   EXPECT_EQ(tree("documents"), documents);
   const auto after = tree("work");
@@ -169,7 +170,8 @@ TEST_F(Border, NothingOfTheUserIsLost) {
 }
 
 TEST_F(Border, EveryReaderEndsAtWhatIsNoFile) {
-  const Words files = {"config.toml", "metrics.jsonl", "plumb.json", "result.json", "checkpoints/step-000002/state.json"};
+  const Words files = {"config.toml", "metrics.jsonl", "plumb.json", "result.json",
+                       "checkpoints/step-000002/state.json"};
   const auto start = std::chrono::steady_clock::now();
   for (const std::string& file : files) {
     for (const char* kind : {"pipe", "zero", "spaces", "folder"}) {
@@ -206,7 +208,7 @@ TEST_F(Border, ASystemCallThatFailsIsReportedAndLosesNothing) {
   const auto most = static_cast<int>(test::number_from_environment("PLUMB_FAULTS", 2));
   const std::string whole = trained(*folder_ / "run");
   for (const char* call : {"write", "fsync", "rename", "mkdir", "open"}) {
-    for (int number = 1, tried = 0; tried < most; ++tried, number += most > 100 ? 1 : 7) {
+    for (int number = 1, tried = 0; tried<most; ++tried, number += most> 100 ? 1 : 7) {
       const auto train = [] {
         return plumb(test::with_keys({"train", "--data", "data", "--out", "faulty", "-q"}, kKeys));
       };
@@ -233,7 +235,9 @@ TEST_F(Border, NamesOfOthersDoNotReachTheTerminalAsTheyAre) {
   const std::string hostile = "\x1b]0;title\x07";
   put("log.csv", "run,arm,step," + hostile + "loss\na,x,1,2\n");
   put("model/config.json", "{\"model_type\": \"gpt2\", \"\\u001b[31mkey\": 1}");
-  put("a.toml", "[model]\n\"" "\\u001b[31mkey\" = 1\n");
+  put("a.toml",
+      "[model]\n\""
+      "\\u001b[31mkey\" = 1\n");
   copy("run", hostile);
   for (const Words& words : {Words{"judge", "log.csv"}, Words{"import", "model", "--out", "imported"},
                              Words{"probe", "--config", "a.toml", "--data", "data"}, Words{"runs", "."},

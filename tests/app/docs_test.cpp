@@ -223,7 +223,8 @@ std::string prose(const std::string& text) {
 
 TEST(Documentation, LinksToWhatExists) {
   const fs::path root = test::source_directory();
-  std::vector<fs::path> pages = {root / "README.md", root / "CONTRIBUTING.md", root / "CHANGELOG.md", root / "SECURITY.md"};
+  std::vector<fs::path> pages = {root / "README.md", root / "CONTRIBUTING.md", root / "CHANGELOG.md",
+                                 root / "SECURITY.md"};
   for (const auto& entry : fs::recursive_directory_iterator(root / "docs")) {
     if (entry.path().extension() == ".md") pages.push_back(entry.path());
   }

@@ -166,15 +166,14 @@ std::string repeated(const std::string& text, int times) {
 }
 
 TEST(Config, RefusesWhatNestsDeeply) {
-  for (const std::string& toml :
-       {repeated("a.", 40000) + "b = 1\n", "[" + repeated("a . ", 40000) + "b]\n",
-        "[[" + repeated("\"a\".", 40000) + "b]]\n", "x = " + repeated("[", 40000), "x = " + repeated("{a = ", 40000),
-        "x = {" + repeated("a.", 40000) + "b = 1}\n"}) {
+  for (const std::string& toml : {repeated("a.", 40000) + "b = 1\n", "[" + repeated("a . ", 40000) + "b]\n",
+                                  "[[" + repeated("\"a\".", 40000) + "b]]\n", "x = " + repeated("[", 40000),
+                                  "x = " + repeated("{a = ", 40000), "x = {" + repeated("a.", 40000) + "b = 1}\n"}) {
     EXPECT_EQ(test::message_of([&] { Config::from_string(toml, "a.toml"); }), "a.toml: nested too deeply");
   }
-  const std::string wide = "x = [" + repeated("0.5, ", 1000) + "]\ny = \"" + repeated("a.[{", 1000) +
-                           "\"\nz = '''" + repeated("[\n", 1000) + "'''\n# " + repeated("a.[", 1000) + "\n" +
-                           repeated("a.", 60) + "b = '\"'\n";
+  const std::string wide = "x = [" + repeated("0.5, ", 1000) + "]\ny = \"" + repeated("a.[{", 1000) + "\"\nz = '''" +
+                           repeated("[\n", 1000) + "'''\n# " + repeated("a.[", 1000) + "\n" + repeated("a.", 60) +
+                           "b = '\"'\n";
   EXPECT_NO_THROW(Config::from_string(wide, "a.toml"));
 }
 

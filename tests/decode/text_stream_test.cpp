@@ -1,6 +1,6 @@
 // Text that arrives token by token compared with the text of all tokens at once.
-#include "plumb/base/input.h"
 #include "plumb/decode/text_stream.h"
+#include "plumb/base/input.h"
 
 #include <gtest/gtest.h>
 

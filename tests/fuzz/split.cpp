@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "memory_file.h"
+#include "plumb/base/checksum.h"
 #include "plumb/base/crc32.h"
 #include "plumb/base/error.h"
-#include "plumb/base/checksum.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace plumb;

@@ -1,7 +1,7 @@
 // Folders that Plumb exports for `transformers`: those of imported models match the folders that they came from, which
 // `transformers` wrote. scripts/check_exports.py loads exports with `transformers`.
-#include "plumb/base/input.h"
 #include "plumb/interop/export.h"
+#include "plumb/base/input.h"
 
 #include <gtest/gtest.h>
 

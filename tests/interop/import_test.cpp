@@ -1,6 +1,6 @@
 // Modified Hugging Face folders: errors name what is unknown or missing, and older formats are read.
-#include "plumb/base/input.h"
 #include "plumb/interop/import.h"
+#include "plumb/base/input.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,6 +1,6 @@
 // Tensors in a file without a name, and a file of which one tensor is read at a time.
-#include "plumb/base/input.h"
 #include "plumb/io/spilled_tensors.h"
+#include "plumb/base/input.h"
 
 #include <gtest/gtest.h>
 

@@ -99,6 +99,13 @@ TEST(Stages, ComputeWhatOtherModelsDo) {
          config.center_memory = true;
          return config;
        }},
+      {"dropout within layers",
+       [] {
+         ModelConfig config = small_model("encoder-decoder", 3);
+         config.attention_dropout = 0.2;
+         config.activation_dropout = 0.25;
+         return config;
+       }},
       {"classifying encoder",
        [] {
          ModelConfig config = small_model("encoder", 4);

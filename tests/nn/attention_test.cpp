@@ -35,6 +35,37 @@ struct Fixture {
   }
 };
 
+/// Values that are unit vectors show the weights: each is dropped, or divided by 1 − p.
+TEST(SoftmaxAttention, DropsWeightsInTraining) {
+  constexpr double kRate = 0.25;
+  const Ragged layout(std::vector<int64_t>(60, kSize));
+  Tensor packed = random_tensor({layout.tokens(), 3 * kWidth}, 1);
+  packed.narrow(1, 2 * kWidth, kWidth)
+      .copy_(at::eye(kSize, at::kDouble).repeat({layout.sequences(), kHeads}));  // the value of key j is unit vector j
+  Parameters parameters(at::kDouble);
+  const auto attention =
+      make_attention("softmax", parameters, {"attention", kWidth, {kHeads, kHeads, kSize}, {}, nullptr, kRate});
+  const ForwardContext training(0.0, 7, 3);
+  const AttentionMemory memory{packed.narrow(1, kWidth, 2 * kWidth), layout};
+  const auto run = [&](int64_t kind, const ForwardContext& context) {
+    return kind == 2 ? attention->cross(packed.narrow(1, 0, kWidth), layout, memory, context)
+                     : attention->self(packed, {}, layout, kind == 1, context);
+  };
+  for (const int64_t kind : {0, 1, 2}) {
+    const Tensor whole = run(kind, ForwardContext(Pass::measurement));
+    const Tensor found = run(kind, training);
+    const Tensor kept = found != 0;
+    EXPECT_LT((found - kept * whole / (1 - kRate)).abs().max().item<double>(), 1e-12);
+    const auto count = static_cast<double>((whole != 0).sum().item<int64_t>());
+    const auto share = static_cast<double>(kept.sum().item<int64_t>()) / count;
+    EXPECT_NEAR(share, 1 - kRate, 5 * std::sqrt(kRate * (1 - kRate) / count));
+    // Sequences have separate masks.
+    if (kind != 1) {
+      EXPECT_FALSE(at::equal(kept.narrow(0, 0, kSize), kept.narrow(0, kSize, kSize)));
+    }
+  }
+}
+
 /// φ of one vector.
 using FeatureMap = std::function<std::vector<double>(const std::vector<double>&)>;
 

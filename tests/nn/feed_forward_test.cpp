@@ -100,6 +100,32 @@ TEST(FeedForward, ParametersHavePyTorchsNamesAndShapes) {
   }
 }
 
+/// With W₂ the unit matrix, the output shows the inner features: each is dropped, or divided by 1 − p.
+TEST(FeedForward, DropsInnerFeaturesInTraining) {
+  constexpr int64_t kTokens = 400;
+  constexpr double kRate = 0.25;
+  const Tensor x = random_tensor({kTokens, kWidth}, 1);
+  for (const Kind& kind : kKinds) {
+    SCOPED_TRACE(kind.name);
+    Parameters parameters(at::kDouble);
+    const auto layer = feed_forwards().at(kind.name).make(parameters, {"layer", kWidth, kWidth, false, {}, kRate});
+    parameters.finish();
+    parameters.flat().copy_(random_tensor({parameters.count()}, 3));
+    parameters.at("layer.linear2.weight").value.detach().copy_(at::eye(kWidth, at::kDouble));
+    const Tensor whole = (*layer)(x, ForwardContext(Pass::measurement));
+    EXPECT_TRUE(at::equal(whole, (*layer)(x)));
+    const Tensor found = (*layer)(x, ForwardContext(0.0, 7, 3));
+    const Tensor kept = found != 0;
+    EXPECT_LT((found - kept * whole / (1 - kRate)).abs().max().item<double>(), 1e-12);
+    const Tensor other_step = (*layer)(x, ForwardContext(0.0, 7, 4));
+    EXPECT_FALSE(at::equal(other_step != 0, kept));
+    const Tensor positive = whole != 0;  // ReLU's zeros are not dropped ones
+    const auto count = static_cast<double>(positive.sum().item<int64_t>());
+    const auto share = static_cast<double>(kept.sum().item<int64_t>()) / count;
+    EXPECT_NEAR(share, 1 - kRate, 5 * std::sqrt(kRate * (1 - kRate) / count));
+  }
+}
+
 TEST(FeedForward, EveryKindHasGradientsAndSecondOnes) {
   for (const Kind& kind : kKinds) {
     SCOPED_TRACE(kind.name);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "plumb/model/encoder_decoder.h"
@@ -138,7 +139,8 @@ TEST(Initialization, DeepnormAndTFixupScaleWhatTheSignalPasses) {
 TEST(Initialization, OfTheEncoderMayBeAnother) {
   ModelConfig config = config_of("xavier-normal");
   const EncoderDecoder xavier = model_of("xavier-normal");
-  const auto expect = [&](const std::string& encoder, const std::string& decoder, double in_encoder, double in_decoder) {
+  const auto expect = [&](const std::string& encoder, const std::string& decoder, double in_encoder,
+                          double in_decoder) {
     config.encoder_initialization = encoder;
     config.initialization = decoder;
     EncoderDecoder mixed(config, at::kDouble);
@@ -163,6 +165,38 @@ TEST(Initialization, TFixupCountsAnEmbeddingOfBothSidesAsTheEncoders) {
       expect_variance(parameter.value.detach(), 1.0 / 64 / std::sqrt(27.0));
     }
   }
+}
+
+/// fairseq's reset_parameters: gain 1/√2 for queries, keys and values, also of cross-attention.
+TEST(Initialization, FairseqDividesQueriesKeysAndValues) {
+  const EncoderDecoder scaled = model_of("fairseq");
+  const EncoderDecoder xavier = model_of("xavier-uniform");
+  for (const std::string attention : {"encoder.layers.0.self_attn", "decoder.layers.1.multihead_attn"}) {
+    for (int64_t part = 0; part < 3; ++part)
+      EXPECT_NEAR(multiple(scaled, xavier, attention + ".in_proj_weight", part), std::sqrt(0.5), 1e-12);
+    EXPECT_NEAR(multiple(scaled, xavier, attention + ".out_proj.weight"), 1, 1e-12);
+  }
+  EXPECT_NEAR(multiple(scaled, xavier, "encoder.layers.0.linear1.weight"), 1, 1e-12);
+}
+
+TEST(Initialization, ScalesMultiplyEachKindOfMatrix) {
+  ModelConfig config = config_of("small-init");
+  EncoderDecoder usual(config, at::kDouble);
+  usual.initialize(7);
+  config.initialization_scale = {.queries_keys = 2, .values = 3, .outputs = 5, .feed_forward = 7};
+  EncoderDecoder scaled(config, at::kDouble);
+  scaled.initialize(7);
+  for (const std::string layer : {"encoder.layers.2.", "decoder.layers.0."}) {
+    const std::array<double, 3> expected = {2, 2, 3};
+    for (int64_t part = 0; part < 3; ++part)
+      EXPECT_NEAR(multiple(scaled, usual, layer + "self_attn.in_proj_weight", part),
+                  expected[static_cast<size_t>(part)], 1e-12);
+    EXPECT_NEAR(multiple(scaled, usual, layer + "self_attn.out_proj.weight"), 5, 1e-12);
+    EXPECT_NEAR(multiple(scaled, usual, layer + "linear1.weight"), 7, 1e-12);
+    EXPECT_NEAR(multiple(scaled, usual, layer + "linear2.weight"), 7, 1e-12);
+  }
+  EXPECT_NEAR(multiple(scaled, usual, "output.weight"), 1, 1e-12);
+  EXPECT_NEAR(multiple(scaled, usual, "src_embed.weight"), 1, 1e-12);
 }
 
 /// The width of the stream counts, not the smaller dimension: β has one row per head.

@@ -29,7 +29,7 @@ Stack stack_with(const std::string& scheme, int64_t layers, const std::string& t
 }
 
 /// Initializes the parameters, which are random otherwise; the sub-layers' matrices are not among them.
-void start(const Stack& stack) { initialize(stack.parameters(), "xavier-normal", {2, 0}, 1); }
+void start(const Stack& stack) { initialize(stack.parameters(), {"xavier-normal"}, {2, 0}, 1); }
 
 TEST(ResidualStreams, LayerNormScaling) {
   const Stack stack("lns", 3);

@@ -424,7 +424,8 @@ TEST(OptimizerOptions, WhateverIsAcceptedKeepsParametersWithoutGradientsFinite) 
         if (number.key().empty()) break;
         const Parameters parameters = make_parameters(at::kFloat);
         std::unique_ptr<Optimizer> optimizer;
-        if (test::message_of([&] { optimizer = make_optimizer(name, parameters, {{name, changed}}); }) != "accepted") continue;
+        if (test::message_of([&] { optimizer = make_optimizer(name, parameters, {{name, changed}}); }) != "accepted")
+          continue;
         for (uint64_t step = 1; step <= 3; ++step) {
           std::vector<Tensor> gradients = make_gradients(parameters, step);
           for (Tensor& gradient : gradients) gradient.slice(0, 0, 1).zero_();

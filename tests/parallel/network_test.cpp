@@ -74,7 +74,7 @@ TEST(Network, AServerThatIsClosedKeepsItsConnections) {
 
 /// What a user may read who is not this one.
 mode_t rights_of_others(const std::string& path) {
-  struct stat status{};
+  struct stat status {};
   return ::lstat(path.c_str(), &status) == 0 ? status.st_mode & (S_IRWXG | S_IRWXO) : ~mode_t{0};
 }
 

@@ -1,5 +1,5 @@
-// Random searches for what breaks. In the suite each tries a few cases from a fixed seed; `make search SECONDS=600` tries
-// as many as the time allows, from another seed each time. A failure prints the variables that repeat its case.
+// Random searches for what breaks. In the suite each tries a few cases from a fixed seed; `make search SECONDS=600`
+// tries as many as the time allows, from another seed each time. A failure prints the variables that repeat its case.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,8 +30,8 @@ void search(const std::string& name, uint64_t cases, Case&& try_case) {
   using Clock = std::chrono::steady_clock;
   const uint64_t seed = search_seed();
   const auto attempt = [&](uint64_t number) {
-    SCOPED_TRACE("repeat with PLUMB_SEARCH_SEED=" + std::to_string(seed) + " PLUMB_SEARCH_CASE=" +
-                 std::to_string(number) + " build/tests/test_search --gtest_filter='*" +
+    SCOPED_TRACE("repeat with PLUMB_SEARCH_SEED=" + std::to_string(seed) +
+                 " PLUMB_SEARCH_CASE=" + std::to_string(number) + " build/tests/test_search --gtest_filter='*" +
                  ::testing::UnitTest::GetInstance()->current_test_info()->name() + "'");
     Random random(seed, name + ' ' + std::to_string(number));
     try_case(random, number);

@@ -10,8 +10,7 @@ namespace {
 
 TEST(TokenizersSearch, FoldersReadAsTransformersReadsThem) {
   const char* peers = std::getenv("PLUMB_PEERS");
-  if (peers == nullptr || *peers == '\0')
-    GTEST_SKIP() << "PLUMB_PEERS names no virtual environment with transformers";
+  if (peers == nullptr || *peers == '\0') GTEST_SKIP() << "PLUMB_PEERS names no virtual environment with transformers";
   const std::string script = (test::source_directory() / "scripts/search/tokenizers.py").string();
   constexpr uint64_t kBatch = 40;  // loading the package takes seconds
   test::search("tokenizers", 1, [&](Random&, uint64_t number) {

@@ -19,9 +19,7 @@ const std::map<int64_t, double> kCounts = {{2, 5}, {9, 3}, {5, 2}, {6, 1}, {7, 1
 
 class LabelBaselines : public ::testing::Test {
  protected:
-  LabelBaselines() {
-    write_split(folder_ / "split", std::vector<std::vector<int32_t>>(kSentences.size()), kSentences);
-  }
+  LabelBaselines() { write_split(folder_ / "split", std::vector<std::vector<int32_t>>(kSentences.size()), kSentences); }
   ParallelSplit split() const { return ParallelSplit::open(folder_ / "split"); }
 
   test::TemporaryDirectory folder_;

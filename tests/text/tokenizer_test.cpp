@@ -1,5 +1,5 @@
-#include "plumb/base/contains.h"
 #include "plumb/text/tokenizer.h"
+#include "plumb/base/contains.h"
 
 #include <gtest/gtest.h>
 

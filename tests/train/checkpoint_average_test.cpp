@@ -1,6 +1,6 @@
 // The mean of checkpoints against one computed tensor by tensor, and the choice of the checkpoints.
-#include "plumb/base/input.h"
 #include "plumb/run/checkpoint_average.h"
+#include "plumb/base/input.h"
 
 #include <gtest/gtest.h>
 

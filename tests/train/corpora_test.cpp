@@ -1,6 +1,6 @@
 // Training on several corpora with weights.
-#include "plumb/base/input.h"
 #include "plumb/train/corpora.h"
+#include "plumb/base/input.h"
 
 #include <gtest/gtest.h>
 

@@ -25,6 +25,8 @@ class DividedSteps : public ::testing::Test, protected test::CopyTaskFolder {
  protected:
   DividedSteps() {
     run_.model.dropout = 0.3;
+    run_.model.attention_dropout = 0.2;
+    run_.model.activation_dropout = 0.25;
     run_.model.d_model = 12;  // rows do not start at multiples of eight
     run_.model.heads = 2;
     run_.train.optimizer = "sgd";

@@ -67,6 +67,11 @@ const std::vector<RecomputedModel> kRecomputedModels = {
        run.model.attention = "delta";
        run.model.lora.rank = 2;
      }},
+    {"DropoutWithinLayers",
+     [](RunConfig& run) {
+       run.model.attention_dropout = 0.2;
+       run.model.activation_dropout = 0.25;
+     }},
     {"Bfloat16", [](RunConfig& run) { run.train.precision = "bf16"; }},
 };
 

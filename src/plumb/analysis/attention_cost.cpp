@@ -12,7 +12,7 @@ AttentionCost measure_attention_cost(const std::string& kind, const VariantOptio
   const auto attention =
       make_attention(kind, parameters, {"attention", d_model, {heads, heads, d_model / heads}, options, nullptr});
   parameters.finish();
-  initialize(parameters, "xavier-normal", {}, seed);
+  initialize(parameters, {"xavier-normal"}, {}, seed);
   Random random(seed, "attention cost");
   const Tensor packed = at::empty({length, 3 * d_model}, parameters.options());
   const Tensor x = at::empty({length, d_model}, parameters.options());

@@ -114,6 +114,7 @@ std::vector<std::string> Measured::differences() const {
          fmt::format("initialization is '{}', not 'theory'", config_.initialization));
   expect(config_.encoder_initialization == "same" || config_.encoder_initialization == config_.initialization,
          fmt::format("the encoder's initialization is '{}'", config_.encoder_initialization));
+  expect(config_.initialization_scale == InitializationScale{}, "matrices are scaled after their initialization");
   expect(config_.heads == 1, fmt::format("{} heads, not one", config_.heads));
   expect(config_.feed_forward == config_.d_model,
          fmt::format("feed_forward is {}, d_model {}", config_.feed_forward, config_.d_model));

@@ -51,7 +51,7 @@ Retrieval measure_retrieval(const std::string& kind, const VariantOptions& optio
   // A learned scale for queries: softmax can sharpen, and outer products do not need queries of norm 1.
   const Tensor scale = parameters.add("scale", {1}, Role::gain);
   parameters.finish();
-  initialize(parameters, "xavier-normal", {}, seed);
+  initialize(parameters, {"xavier-normal"}, {}, seed);
   Random random(seed, "retrieval");
   fill_normal(keys.detach(), 1, random);
   const Tensor values = at::empty({task.keys, task.size}, parameters.options());

@@ -33,8 +33,8 @@ enum class Links { refused, followed };
 
 /// Calls `fill` with a new temporary directory next to `path`, then renames it to `path`, replacing a previous
 /// directory that carries the mark of the same `kind` (see claim_output_directory), or is empty. Killing the process at
-/// any time leaves either the old or the new directory; on file systems that cannot exchange two names (NFS, 9p, FUSE), a
-/// kill between two renames leaves the old one under a temporary name, and the next call, or `clear_unfinished`,
+/// any time leaves either the old or the new directory; on file systems that cannot exchange two names (NFS, 9p, FUSE),
+/// a kill between two renames leaves the old one under a temporary name, and the next call, or `clear_unfinished`,
 /// restores it. The next call also removes the temporary directories that killed calls for the same path have left (see
 /// `is_unfinished`). An empty mount point, or the empty current directory, cannot be replaced: what was filled is moved
 /// into it. Throws Error, before it calls `fill`, if there is anything else at `path`.
@@ -51,8 +51,8 @@ void remove_directory_atomic(const std::filesystem::path& path);
 bool is_unfinished(const std::filesystem::path& directory);
 
 /// Removes the temporary files and directories that killed processes left in `directory`, by their exact names and, of
-/// directories, by their marks, and restores a directory that one of them was replacing. No other process may be writing
-/// there.
+/// directories, by their marks, and restores a directory that one of them was replacing. No other process may be
+/// writing there.
 void clear_unfinished(const std::filesystem::path& directory);
 
 /// Makes `path` ready for output of a `kind` ("data", "run", "study"): creates it, or accepts a directory that an

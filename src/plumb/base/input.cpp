@@ -16,9 +16,7 @@ namespace plumb {
 namespace fs = std::filesystem;
 namespace {
 
-bool is_null_device(const struct stat& status) {
-  return S_ISCHR(status.st_mode) && status.st_rdev == makedev(1, 3);
-}
+bool is_null_device(const struct stat& status) { return S_ISCHR(status.st_mode) && status.st_rdev == makedev(1, 3); }
 
 /// Throws Error unless the limits allow what `status` describes.
 void check_kind(const std::string& name, const struct stat& status, bool terminal, const InputLimits& limits) {
@@ -44,7 +42,8 @@ std::string read_all(int descriptor, const std::string& name, uint64_t most) {
     if (count == 0) break;
     if (count > 0) size += static_cast<size_t>(count);
     if (count < 0 && errno != EINTR) throw Error(fmt::format("{}: cannot be read: {}", name, std::strerror(errno)));
-    if (size > most) throw Error(fmt::format("{}: has more than {} bytes", name, most), "check that it is the right file");
+    if (size > most)
+      throw Error(fmt::format("{}: has more than {} bytes", name, most), "check that it is the right file");
   }
   content.resize(size);
   return content;

@@ -20,11 +20,11 @@ class OrderedMap : public nlohmann::ordered_map<Key, T, Less, Allocator> {
   using Base = nlohmann::ordered_map<Key, T, Less, Allocator>;
 
  public:
+  using Base::Base;
   using typename Base::const_iterator;
   using typename Base::iterator;
   using typename Base::size_type;
   using typename Base::value_type;
-  using Base::Base;
 
   iterator find(std::string_view key) { return this->begin() + position(key); }
   const_iterator find(std::string_view key) const { return this->begin() + position(key); }

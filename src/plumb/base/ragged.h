@@ -52,6 +52,11 @@ class Ragged {
   void set_origins(std::vector<int64_t> origins) { origins_ = std::move(origins); }
   [[nodiscard]] const std::vector<int64_t>& origins() const { return origins_; }  // empty: this is the whole
 
+  /// The row of the whole at which a sequence begins.
+  [[nodiscard]] int64_t origin(int64_t sequence) const {
+    return origins_.empty() ? begin(sequence) : origins_[static_cast<size_t>(sequence)];
+  }
+
   /// The rows as parts of the whole, in as few runs as possible; empty if each row has the same index in the whole.
   [[nodiscard]] std::vector<RowRun> runs() const {
     std::vector<RowRun> found;

@@ -72,10 +72,30 @@ std::string download(const std::string& url, int64_t bytes, const fs::path& dire
   const fs::path file = directory / "download";
   const fs::path errors = directory / "errors";
   // --disable comes first: no ~/.curlrc. Less than a byte per second in a minute is a server that stalls.
-  const int status = run({"curl", "--disable", "--fail", "--silent", "--show-error", "--location", "--proto",
-                          url.starts_with("file:") ? "=file" : "=https", "--proto-redir", "=https", "--max-filesize",
-                          std::to_string(bytes + kOverhead), "--connect-timeout", "20", "--speed-limit", "1",
-                          "--speed-time", "60", "--retry", "2", "--output", file.string(), "--", url},
+  const int status = run({"curl",
+                          "--disable",
+                          "--fail",
+                          "--silent",
+                          "--show-error",
+                          "--location",
+                          "--proto",
+                          url.starts_with("file:") ? "=file" : "=https",
+                          "--proto-redir",
+                          "=https",
+                          "--max-filesize",
+                          std::to_string(bytes + kOverhead),
+                          "--connect-timeout",
+                          "20",
+                          "--speed-limit",
+                          "1",
+                          "--speed-time",
+                          "60",
+                          "--retry",
+                          "2",
+                          "--output",
+                          file.string(),
+                          "--",
+                          url},
                          errors);
   if (status != 0) {
     const std::string said = read_file(errors);
@@ -119,24 +139,27 @@ Json get_data_set(const PublicDataSet& set, const fs::path& from, const fs::path
   info["origin"] = from.empty() ? set.url : from.string();
   info["license"] = set.license;
   const fs::path directory = out.has_filename() ? out : out.parent_path();
-  write_directory_atomic(directory, "corpus", [&](const fs::path& temporary) {
-    claim_output_directory(temporary, "corpus");
-    Progress progress(set.name, std::ssize(set.files));
-    int64_t done = 0;
-    for (const PublicFile& file : set.files) {
-      std::string text;
-      try {
-        text = from.empty() ? download(url_of(set, file), file.bytes, temporary) : take(from, file);
-      } catch (const Error& error) {
-        throw Error(error.what(), by_hand(set));
-      }
-      verify(set, file, text, from.empty() ? url_of(set, file) : (from / file.name).string());
-      write_file_atomic(temporary / file.name, text);
-      info["files"][file.name] = {{"lines", file.lines}, {"bytes", file.bytes}, {"sha256", file.sha256}};
-      progress.update(++done, file.name);
-    }
-    write_json(temporary / "corpus.json", info);
-  }, Links::followed);
+  write_directory_atomic(
+      directory, "corpus",
+      [&](const fs::path& temporary) {
+        claim_output_directory(temporary, "corpus");
+        Progress progress(set.name, std::ssize(set.files));
+        int64_t done = 0;
+        for (const PublicFile& file : set.files) {
+          std::string text;
+          try {
+            text = from.empty() ? download(url_of(set, file), file.bytes, temporary) : take(from, file);
+          } catch (const Error& error) {
+            throw Error(error.what(), by_hand(set));
+          }
+          verify(set, file, text, from.empty() ? url_of(set, file) : (from / file.name).string());
+          write_file_atomic(temporary / file.name, text);
+          info["files"][file.name] = {{"lines", file.lines}, {"bytes", file.bytes}, {"sha256", file.sha256}};
+          progress.update(++done, file.name);
+        }
+        write_json(temporary / "corpus.json", info);
+      },
+      Links::followed);
   return info;
 }
 

@@ -7,12 +7,12 @@
 #include <set>
 #include <utility>
 
+#include "plumb/base/checksum.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/parallel.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
-#include "plumb/base/checksum.h"
 #include "plumb/data/directory.h"
 
 namespace plumb {
@@ -202,12 +202,15 @@ void check_data_output(const fs::path& out, const std::string& task) {
 }
 
 void write_data_directory(const fs::path& out, const Json& info, const std::function<void(const fs::path&)>& fill) {
-  write_directory_atomic(out, "data", [&](const fs::path& temporary) {
-    claim_output_directory(temporary, "data");
-    fs::create_directory(temporary / "splits");
-    fill(temporary);
-    write_json(temporary / "data.json", info);
-  }, Links::followed);
+  write_directory_atomic(
+      out, "data",
+      [&](const fs::path& temporary) {
+        claim_output_directory(temporary, "data");
+        fs::create_directory(temporary / "splits");
+        fill(temporary);
+        write_json(temporary / "data.json", info);
+      },
+      Links::followed);
 }
 
 void write_lines(const fs::path& path, const std::vector<std::string>& lines) {

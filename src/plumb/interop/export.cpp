@@ -164,21 +164,24 @@ ExportedModel export_model(const std::string& name, const fs::path& folder) {
   exported.tokenizer = tokenizer || !files.empty();
   if (imported) exported.left_out = left_out_of(place.run);
   for (const auto& [tensor_name, tensor] : tensors) exported.parameters += tensor.numel();
-  write_directory_atomic(folder, kExport, [&](const fs::path& directory) {
-    claim_output_directory(directory, kExport);
-    save_safetensors(directory / "model.safetensors", tensors, {{"format", "pt"}});
-    copy_files(place.run, files, directory);
-    if (imported) {
-      copy_files(place.run, {kModelSettings, kGenerationFile}, directory);
-      copy_files(place.run, sentence_files(place.run), directory);
-    } else {
-      write_json(directory / kModelSettings, settings);
-    }
-    if (!tokenizer) return;
-    tokenizer->save_as_json(directory / "tokenizer.json", ends_of(config.model));
-    if (const ModelKind& kind = kind_of(config.model); kind.reads_target)
-      write_json(directory / kGenerationFile, special_ids(tokenizer, kind));
-  }, Links::followed);
+  write_directory_atomic(
+      folder, kExport,
+      [&](const fs::path& directory) {
+        claim_output_directory(directory, kExport);
+        save_safetensors(directory / "model.safetensors", tensors, {{"format", "pt"}});
+        copy_files(place.run, files, directory);
+        if (imported) {
+          copy_files(place.run, {kModelSettings, kGenerationFile}, directory);
+          copy_files(place.run, sentence_files(place.run), directory);
+        } else {
+          write_json(directory / kModelSettings, settings);
+        }
+        if (!tokenizer) return;
+        tokenizer->save_as_json(directory / "tokenizer.json", ends_of(config.model));
+        if (const ModelKind& kind = kind_of(config.model); kind.reads_target)
+          write_json(directory / kGenerationFile, special_ids(tokenizer, kind));
+      },
+      Links::followed);
   return exported;
 }
 

@@ -24,7 +24,10 @@ ModelConfig canonical(ModelConfig config) {
   const bool decoder = kind_of(config).models_language(), encoder = kind_of(config).only_encodes();
   config.initialization = defaults.initialization;
   config.encoder_initialization = defaults.encoder_initialization;
+  config.initialization_scale = defaults.initialization_scale;
   config.dropout = defaults.dropout;
+  config.attention_dropout = defaults.attention_dropout;
+  config.activation_dropout = defaults.activation_dropout;
   config.embedding_size = defaults.embedding_size;
   config.hidden_size = defaults.hidden_size;
   config.layers = defaults.layers;

@@ -140,16 +140,19 @@ ImportedModel import_model(const fs::path& folder, const fs::path& out) {
   result[kImported] = {{"model_type", imported.family}, {"architecture", imported.model}};
   if (!imported.left_out.empty()) result[kImported]["left_out"] = imported.left_out;
   if (imported.sentence_encoding) result[kImported]["sentence_vectors"] = to_json(*imported.sentence_encoding);
-  write_directory_atomic(out, "run", [&](const fs::path& directory) {
-    claim_output_directory(directory, "run");
-    write_file_atomic(directory / "config.toml", to_toml(config));
-    save_safetensors(directory / "model.safetensors", imported.tensors);
-    copy_files(folder, tokenizer, directory);
-    copy_files(folder, {kModelSettings, kGenerationFile}, directory);
-    copy_files(folder, sentence_files(folder), directory);
-    if (!tokenizer.empty()) record_tokenizer(directory);
-    write_json(directory / "result.json", result);
-  }, Links::followed);
+  write_directory_atomic(
+      out, "run",
+      [&](const fs::path& directory) {
+        claim_output_directory(directory, "run");
+        write_file_atomic(directory / "config.toml", to_toml(config));
+        save_safetensors(directory / "model.safetensors", imported.tensors);
+        copy_files(folder, tokenizer, directory);
+        copy_files(folder, {kModelSettings, kGenerationFile}, directory);
+        copy_files(folder, sentence_files(folder), directory);
+        if (!tokenizer.empty()) record_tokenizer(directory);
+        write_json(directory / "result.json", result);
+      },
+      Links::followed);
   imported.tensors.clear();
   imported.tokenizer = !tokenizer.empty();
   return imported;

@@ -6,9 +6,9 @@
 #include <limits>
 #include <map>
 
+#include "plumb/base/checksum.h"
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
-#include "plumb/base/checksum.h"
 #include "plumb/data/directory.h"
 #include "plumb/interop/import.h"
 #include "plumb/run/data_fingerprint.h"

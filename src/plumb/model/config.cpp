@@ -88,6 +88,14 @@ void check_stacks(const ModelConfig& config) {
       "choose two other schemes, or one for both");
 }
 
+void check_dropout(const ModelConfig& config) {
+  if (config.attention_dropout > 0 && config.attention != "softmax") {
+    throw Error(fmt::format("model.attention_dropout = {}: the attention \"{}\" has no weights to drop",
+                            config.attention_dropout, config.attention),
+                "set it to 0, or model.attention = \"softmax\"");
+  }
+}
+
 void check_initialization(const ModelConfig& config) {
   if ((config.initialization != "theory" && config.encoder_initialization != "theory") ||
       (config.heads == 1 && (config.head_size == 0 || config.head_size == config.d_model)))
@@ -177,6 +185,14 @@ void describe(Fields& field, ModelConfig& config) {
         "dropout rate in training, on embeddings and on the output of every sub-layer; an `awd-lstm` has separate "
         "rates",
         below_one());
+  field("attention_dropout", config.attention_dropout,
+        "dropout rate in training on the weights of softmax attention, which then forms them one sequence at a time",
+        below_one());
+  field("activation_dropout", config.activation_dropout,
+        "dropout rate in training on the inner features of every feed-forward sub-layer", below_one());
+  field.section(
+      "initialization_scale", [&config](Fields& inner) { describe(inner, config.initialization_scale); },
+      config.initialization_scale != InitializationScale{});
   field.section(
       "lora", [&config](Fields& inner) { describe(inner, config.lora); }, config.lora.rank > 0);
   describe_options(field, residual_schemes(), config.residual, config.options);
@@ -241,6 +257,7 @@ void validate(const ModelConfig& config) {
   check_output_transform(config, kind);
   check_adapters(config);
   check_stacks(config);
+  check_dropout(config);
   kind.check(config);
   check_initialization(config);
 }

@@ -6,6 +6,7 @@
 #include "plumb/base/config.h"
 #include "plumb/base/options.h"
 #include "plumb/nn/depth.h"
+#include "plumb/nn/init/init.h"
 #include "plumb/nn/layer_id.h"
 #include "plumb/nn/lora.h"
 #include "plumb/ops/attention.h"
@@ -52,7 +53,10 @@ struct ModelConfig {
   int64_t layers = 3;
   std::string initialization = "xavier-uniform";
   std::string encoder_initialization = "same";  // of an encoder-decoder
+  InitializationScale initialization_scale;
   double dropout = 0.1;
+  double attention_dropout = 0;
+  double activation_dropout = 0;
   LoraOptions lora;        // adapters of a Transformer's matrices
   VariantOptions options;  // options of variants: [model.rotary], [model.favor], …
 

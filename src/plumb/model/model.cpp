@@ -39,6 +39,10 @@ Batch random_batch(const ModelConfig& config, uint64_t seed) {
   return batch;
 }
 
+InitializationChoice initialization_of(const ModelConfig& config) {
+  return {config.initialization, config.encoder_initialization, config.initialization_scale};
+}
+
 /// The factor of the sum over labels of this weight.
 double scale_of(const LossOptions& options, double weight) {
   return options.scale.value_or(weight > 0 ? 1.0 / weight : 0.0);  // not ∞, which times a sum of 0 is NaN
@@ -47,13 +51,13 @@ double scale_of(const LossOptions& options, double weight) {
 }  // namespace
 
 void Model::initialize(uint64_t seed) {
-  plumb::initialize(parameters_, config_.initialization, depth_of(config_), seed, config_.encoder_initialization);
+  plumb::initialize(parameters_, initialization_of(config_), depth_of(config_), seed);
   constrain();
   if (profiled()) profile(random_batch(config_, seed));
 }
 
 std::function<void(const Parameter&)> Model::initializer(uint64_t seed) const {
-  return plumb::initializer(config_.initialization, depth_of(config_), seed, config_.encoder_initialization);
+  return plumb::initializer(initialization_of(config_), depth_of(config_), seed);
 }
 
 bool Model::initializes_separately() const { return !profiled() && !prescription_of(config_.residual).unit_matrices; }
@@ -141,8 +145,8 @@ Tensor Model::logits(const Tensor& hidden) const {
 
 Loss loss_of_logits(const Tensor& logits, const Batch& batch, const LossOptions& options) {
   const double weight = batch.weight();
-  const ops::CrossEntropy result = ops::cross_entropy(logits, batch.labels, batch.weights, options.label_smoothing,
-                                                      scale_of(options, weight));
+  const ops::CrossEntropy result =
+      ops::cross_entropy(logits, batch.labels, batch.weights, options.label_smoothing, scale_of(options, weight));
   return {result.loss, result.nll, std::ssize(batch.labels), weight};
 }
 
@@ -154,9 +158,8 @@ Loss Model::loss_of_states(const Tensor& hidden, const Batch& batch, const LossO
   if (options.twice_differentiable) return loss_of_logits(logits(hidden), batch, options);
   const double weight = batch.weight();
   const Tensor matrix = output_scale_.defined() ? output_ * logit_scales().unsqueeze(1) : output_;
-  const ops::CrossEntropy result =
-      output_rows_.cross_entropy(hidden, matrix, output_bias_, batch.labels, batch.weights, options.label_smoothing,
-                                 scale_of(options, weight));
+  const ops::CrossEntropy result = output_rows_.cross_entropy(hidden, matrix, output_bias_, batch.labels, batch.weights,
+                                                              options.label_smoothing, scale_of(options, weight));
   return {result.loss, result.nll, std::ssize(batch.labels), weight};
 }
 

@@ -47,6 +47,7 @@ MultiHeadOptions attention_options(const ModelConfig& config, const std::string&
                            .norm_eps = config.norm_eps,
                            .bias = config.attention_bias,
                            .gate = config.attention_gate,
+                           .dropout = config.attention_dropout,
                            .options = config.options,
                            .lora = config.lora};
   const Prescription prescribed = prescription_of(residual);
@@ -103,7 +104,8 @@ Stack::Stack(Parameters& parameters, const ModelConfig& config, const Shape& sha
     layers_.push_back({std::move(self), std::move(cross),
                        feed_forwards()
                            .at(config.activation)
-                           .make(parameters, {prefix, d, config.feed_forward, config.feed_forward_bias, config.lora})});
+                           .make(parameters, {prefix, d, config.feed_forward, config.feed_forward_bias, config.lora,
+                                              config.activation_dropout})});
   }
   const int64_t sub_layers = (shape.cross_attention ? 3 : 2) - (parallel_ ? 1 : 0);
   scheme_ = make_residual_scheme(
@@ -129,12 +131,12 @@ void Stack::apply_layer(size_t i, Stream& stream, const Attentions& attentions, 
   };
   const FeedForward& feed_forward = *layers_[i].feed_forward;
   if (parallel_) {
-    apply(SubLayerKind::parallel, [&](const Tensor& h) { return self(i, h) + feed_forward(h); });
+    apply(SubLayerKind::parallel, [&](const Tensor& h) { return self(i, h) + feed_forward(h, context); });
   } else {
     apply(SubLayerKind::self_attention, [&](const Tensor& h) { return self(i, h); });
   }
   if (shape_.cross_attention) apply(SubLayerKind::cross_attention, [&](const Tensor& h) { return cross(i, h); });
-  if (!parallel_) apply(SubLayerKind::feed_forward, [&](const Tensor& h) { return feed_forward(h); });
+  if (!parallel_) apply(SubLayerKind::feed_forward, [&](const Tensor& h) { return feed_forward(h, context); });
 }
 
 Stream Stack::enter(const Tensor& x, ForwardContext& context) const {

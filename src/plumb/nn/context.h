@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -80,7 +81,7 @@ class ForwardContext {
   /// Call this where the rows of the activations change: from here on, rows belong to the sequences of `layout`, which
   /// may be part of the step's batch (Ragged::set_origins).
   void enter(const Ragged& layout) {
-    if (p_ == 0) return;
+    if (!regularizes_) return;
     runs_ = layout.runs();
     rows_ = layout.tokens();
   }
@@ -128,6 +129,21 @@ class ForwardContext {
     return {seed_, stream_of("dropout") + static_cast<uint64_t>(step_) * kMostSites + site_++, {}};
   }
 
+  /// The key of a mask that takes no site, since it belongs to a named place within a layer and, if it is a mask for
+  /// one sequence, to the row of the step's batch at which the sequence begins.
+  [[nodiscard]] ops::DropoutKey mask_key_at(std::string_view place, int64_t row = 0) const {
+    return {seed_, stream_of(place) + (static_cast<uint64_t>(step_) << 40U) + static_cast<uint64_t>(row), {}};
+  }
+
+  /// Dropout in training with a rate of its own at such a place. x: the rows of the layout entered last.
+  [[nodiscard]] Tensor dropout_at(std::string_view place, const Tensor& x, double p) const {
+    if (p == 0 || !regularizes_) return x;
+    require_known_rows(x);
+    ops::DropoutKey key = mask_key_at(place);
+    key.runs = runs_;
+    return ops::dropout(x, p, key);
+  }
+
   /// Throws Error if the batch is part of a larger one and the rows of x are not those of the layout entered last.
   Tensor dropout(const Tensor& x) { return ops::dropout(x, p_, next_key(x)); }
   Tensor add_dropout(const Tensor& residual, const Tensor& x) { return ops::add_dropout(residual, x, p_, next_key(x)); }
@@ -140,10 +156,14 @@ class ForwardContext {
       ++site_;
       return {};
     }
-    if (!runs_.empty() && x.size(0) != rows_) throw Error("dropout of rows whose places in the batch are unknown");
+    require_known_rows(x);
     ops::DropoutKey key = mask_key();
     key.runs = runs_;
     return key;
+  }
+
+  void require_known_rows(const Tensor& x) const {
+    if (!runs_.empty() && x.size(0) != rows_) throw Error("dropout of rows whose places in the batch are unknown");
   }
 
   Pass pass_ = Pass::evaluation;

@@ -115,7 +115,7 @@ struct Membership::Shared {
   double silence = 0;        // of the next rank, in seconds
   Stopwatch since_beat;
 
-  std::mutex mutex;  // of the following
+  std::mutex mutex;                          // of the following
   c10::intrusive_ptr<c10d::Store> for_gloo;  // set before `connected`, unless `ending`
   std::condition_variable changed;
   std::deque<Task> tasks;

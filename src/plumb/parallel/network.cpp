@@ -56,7 +56,8 @@ std::vector<int> listeners_at(int64_t port) {
 std::string secret_path(int64_t port) {
   const uid_t user = ::geteuid();
   const std::string own = fmt::format("/run/user/{}", user);
-  struct stat folder{}, network{};
+  struct stat folder {
+  }, network{};
   const bool has_own = ::stat(own.c_str(), &folder) == 0 && folder.st_uid == user;
   ::stat("/proc/self/ns/net", &network);
   return fmt::format("{}/plumb-{}-{}-{}", has_own ? own : "/tmp", user, network.st_ino, port);
@@ -137,7 +138,7 @@ PortSecret::~PortSecret() { ::unlink(path_.c_str()); }
 
 std::string PortSecret::read(int64_t port) {
   const int file = ::open(secret_path(port).c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-  struct stat status{};
+  struct stat status {};
   const bool own = ::fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == ::geteuid() &&
                    (status.st_mode & (S_IRWXG | S_IRWXO)) == 0;
   std::array<char, 64> text{};

@@ -13,9 +13,9 @@ namespace plumb {
 /// The size and checksum of each tokenizer file, by name.
 Json tokenizer_marks(const DataDirectory& data);
 
-/// Whether the model in `run`, a run or a folder with a model of another library, has the vocabulary of these data; true
-/// if it has no record of its own, and no tokenizer. Its files may differ in what does not determine ids if it is of
-/// another library and has a tokenizer.json.
+/// Whether the model in `run`, a run or a folder with a model of another library, has the vocabulary of these data;
+/// true if it has no record of its own, and no tokenizer. Its files may differ in what does not determine ids if it is
+/// of another library and has a tokenizer.json.
 bool has_vocabulary_of(const std::filesystem::path& run, const DataDirectory& data);
 
 /// The size and checksum of each tokenizer file and each file of a split, by name, and of each corpus of the training

@@ -66,8 +66,8 @@ class Tokenizer {
   /// The number of pieces, including special tokens; ids are less than this.
   [[nodiscard]] int64_t vocabulary() const;
 
-  /// What determines the ids of texts, in some form: equal for tokenizers whose files differ only in what does not matter
-  /// for ids, such as the length to which texts would be truncated.
+  /// What determines the ids of texts, in some form: equal for tokenizers whose files differ only in what does not
+  /// matter for ids, such as the length to which texts would be truncated.
   [[nodiscard]] std::string definition() const;
 
   /// Whether the file that `save` writes is the whole tokenizer. Marian's ids are in another file.

@@ -41,7 +41,8 @@ void say_what_exceeds_micro_batches(const Task& task, const TrainConfig& config)
     most = std::max(most, tokens);
   }
   if (count == 0) return;
-  say(fmt::format("train.micro_batch_tokens = {} is exceeded by {} example{}, of up to {} tokens: "
+  say(
+      fmt::format("train.micro_batch_tokens = {} is exceeded by {} example{}, of up to {} tokens: "
                   "an example is not divided",
                   config.micro_batch_tokens, with_thousands(count), count == 1 ? "" : "s", with_thousands(most)));
 }

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "plumb/base/error.h"
 #include "plumb/base/csv.h"
+#include "plumb/base/error.h"
 #include "plumb/evaluate/item_files.h"
 
 namespace plumb {

@@ -24,6 +24,7 @@ struct AttentionShape {
   ops::HeadShape heads;
   VariantOptions options;                              // of all kinds, by name
   std::shared_ptr<const RelativePositions> positions;  // for self-attention; may be null
+  double dropout = 0;                                  // of the weights, in training; of `softmax` only
 };
 
 /// The state of incremental self-attention, one row per hypothesis.

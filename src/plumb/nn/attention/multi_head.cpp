@@ -31,7 +31,8 @@ MultiHeadAttention::MultiHeadAttention(Parameters& parameters, const std::string
   out_ =
       Linear(parameters, prefix + ".out_proj", d_model, heads.width(), Role::attention_output, options.bias == "all");
   if (options.gate) gate_ = Linear(parameters, prefix + ".gate", heads.width(), d_model, Role::weight, false);
-  attention_ = make_attention(options.kind, parameters, {prefix, d_model, heads, options.options, positions});
+  attention_ =
+      make_attention(options.kind, parameters, {prefix, d_model, heads, options.options, positions, options.dropout});
   const size_t norms_begin = parameters.all().size();
   const auto norm_of = [&](const std::string& kind, const char* name) {
     return kind == "none" ? nullptr : norms().at(kind).make(parameters, prefix + name, heads.size, options.norm_eps);

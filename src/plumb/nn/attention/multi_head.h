@@ -19,7 +19,8 @@ struct MultiHeadOptions {
   double norm_eps = 1e-5;
   std::string bias = "all";         // which projections have a bias: "all", "qkv" (all but the output), "none"
   bool gate = false;                // multiplies the output of attention by σ(W_g·x)
-  VariantOptions options;           // options of attentions
+  double dropout = 0;               // of the weights of softmax attention, in training
+  VariantOptions options{};         // options of attentions
   std::string value_norm = "none";  // a norm over the features of each head's values
   bool unit_query_key = false;      // queries and keys of length √size, with trained gains (nGPT); excludes qk_norm
   LoraOptions lora{};               // adapters of the projections

@@ -31,7 +31,11 @@ struct BiasedCache final : AttentionState {
 class Softmax final : public Attention {
  public:
   explicit Softmax(const AttentionShape& shape)
-      : heads_(shape.heads), positions_(shape.positions), id_(LayerId::of_parameter(shape.name)) {}
+      : heads_(shape.heads),
+        positions_(shape.positions),
+        id_(LayerId::of_parameter(shape.name)),
+        dropout_(shape.dropout),
+        place_(shape.name + ".weights") {}
 
   Tensor self(const Tensor& packed, const Tensor&, const Ragged& layout, bool causal,
               const ForwardContext& context) const override {
@@ -39,7 +43,7 @@ class Softmax final : public Attention {
       show_scores(packed.narrow(1, 0, heads_.width()), layout, packed.narrow(1, heads_.width(), heads_.kv_width()),
                   layout, causal, context);
     }
-    if (biased()) return biased_self(packed, layout, causal);
+    if (biased() || drops(context)) return self_by_sequence(packed, layout, causal, context);
     return ops::self_attention(packed, layout, heads_, causal);
   }
 
@@ -52,13 +56,15 @@ class Softmax final : public Attention {
                const ForwardContext& context) const override {
     if (context.scores_watched())
       show_scores(query, layout, memory.content.narrow(1, 0, heads_.kv_width()), memory.layout, false, context);
+    if (drops(context)) return by_sequence(query, layout, memory.content, memory.layout, false, context);
     return ops::cross_attention(query, memory.content, layout, memory.layout, heads_);
   }
 
   /// The score, and the weighted sum of values.
   AttentionWork work() const override { return {.per_pair = 2.0 * static_cast<double>(heads_.width())}; }
 
-  [[nodiscard]] bool divisible() const override { return true; }
+  /// Not with dropout, whose masks would be those of other heads.
+  [[nodiscard]] bool divisible() const override { return dropout_ == 0; }
   void keep(const ops::HeadShape& heads) override { heads_ = heads; }
 
   std::unique_ptr<AttentionState> start(int64_t rows) const override {
@@ -82,6 +88,7 @@ class Softmax final : public Attention {
 
  private:
   [[nodiscard]] bool biased() const { return positions_ && positions_->biased(); }
+  [[nodiscard]] bool drops(const ForwardContext& context) const { return dropout_ > 0 && context.regularizes(); }
 
   /// (tokens, heads·size) → (heads, tokens, size)
   [[nodiscard]] Tensor by_head(const Tensor& x) const {
@@ -94,11 +101,14 @@ class Softmax final : public Attention {
   }
 
   /// One sequence. query: (queries, width), at the positions begin, begin + 1, …; key_value: (keys, 2·kv_width) →
-  /// (queries, width).
-  [[nodiscard]] Tensor attend(const Tensor& query_in, const Tensor& key_value, int64_t begin, bool causal) const {
+  /// (queries, width). `dropout`: the mask of the weights, if they have one.
+  [[nodiscard]] Tensor attend(const Tensor& query_in, const Tensor& key_value, int64_t begin, bool causal,
+                              const std::optional<ops::DropoutKey>& dropout = {}) const {
     const Tensor key = key_value.narrow(1, 0, heads_.kv_width());
     const Tensor value = repeated(key_value.narrow(1, heads_.kv_width(), heads_.kv_width()));
-    const Tensor mixed = at::matmul(at::softmax(scores(query_in, key, begin, causal), -1), value);
+    Tensor weights = at::softmax(scores(query_in, key, begin, causal), -1);  // (heads, queries, keys)
+    if (dropout) weights = ops::dropout(weights.flatten(0, 1), dropout_, *dropout).view_as(weights);
+    const Tensor mixed = at::matmul(weights, value);
     return mixed.transpose(0, 1).reshape({query_in.size(0), heads_.width()});
   }
 
@@ -125,17 +135,26 @@ class Softmax final : public Attention {
     }
   }
 
-  [[nodiscard]] Tensor biased_self(const Tensor& packed, const Ragged& layout, bool causal) const {
-    if (causal) {
-      const Tensor query = packed.narrow(1, 0, heads_.width());
-      const Tensor key_value = packed.narrow(1, heads_.width(), 2 * heads_.kv_width());
+  [[nodiscard]] Tensor self_by_sequence(const Tensor& packed, const Ragged& layout, bool causal,
+                                        const ForwardContext& context) const {
+    const Tensor query = packed.narrow(1, 0, heads_.width());
+    const Tensor key_value = packed.narrow(1, heads_.width(), 2 * heads_.kv_width());
+    if (causal && biased() && !drops(context)) {
       if (Tensor whole = positions_->causal_attention(query, key_value, layout, heads_); whole.defined()) return whole;
     }
+    return by_sequence(query, layout, key_value, layout, causal, context);
+  }
+
+  /// Sequence i of `layout` attends to sequence i of `key_layout`. query: (query tokens, width); key_value: (key
+  /// tokens, 2·kv_width) → (query tokens, width).
+  [[nodiscard]] Tensor by_sequence(const Tensor& query, const Ragged& layout, const Tensor& key_value,
+                                   const Ragged& key_layout, bool causal, const ForwardContext& context) const {
     std::vector<Tensor> out;
     for (int64_t s = 0; s < layout.sequences(); ++s) {
-      const Tensor sequence = packed.narrow(0, layout.begin(s), layout.length(s));
-      out.push_back(attend(sequence.narrow(1, 0, heads_.width()),
-                           sequence.narrow(1, heads_.width(), 2 * heads_.kv_width()), 0, causal));
+      std::optional<ops::DropoutKey> dropout;
+      if (drops(context)) dropout = context.mask_key_at(place_, layout.origin(s));
+      out.push_back(attend(query.narrow(0, layout.begin(s), layout.length(s)),
+                           key_value.narrow(0, key_layout.begin(s), key_layout.length(s)), 0, causal, dropout));
     }
     return at::cat(out, 0);
   }
@@ -156,6 +175,8 @@ class Softmax final : public Attention {
   ops::HeadShape heads_;
   std::shared_ptr<const RelativePositions> positions_;
   std::optional<LayerId> id_;  // from its name
+  double dropout_;
+  std::string place_;  // of its masks
 };
 
 const bool kSoftmaxRegistered = attentions().add(

@@ -37,12 +37,21 @@ void FeedForward::divide(LayerDivision& /*division*/) {
   throw Error("this feed-forward sub-layer cannot be divided among processes");
 }
 
-PlainFeedForward::PlainFeedForward(Parameters& parameters, const FeedForwardShape& shape)
-    : first_(into(parameters, shape, "linear1")), second_(out_of(parameters, shape)) {}
+void InnerDropout::require_undivided() const {
+  if (p_ > 0)
+    throw Error("a feed-forward sub-layer with dropout of its inner features cannot be divided among processes",
+                "set model.activation_dropout = 0");
+}
 
-Tensor PlainFeedForward::operator()(const Tensor& x) const { return second_(inner(group_.copied(x), first_)); }
+PlainFeedForward::PlainFeedForward(Parameters& parameters, const FeedForwardShape& shape)
+    : first_(into(parameters, shape, "linear1")), second_(out_of(parameters, shape)), dropout_(shape) {}
+
+Tensor PlainFeedForward::operator()(const Tensor& x, const ForwardContext& context) const {
+  return second_(dropout_(inner(group_.copied(x), first_), context));
+}
 
 void PlainFeedForward::divide(LayerDivision& division) {
+  dropout_.require_undivided();
   first_.divide_outputs(division);
   second_.divide_inputs(division);
   group_ = division.group();
@@ -51,11 +60,12 @@ void PlainFeedForward::divide(LayerDivision& division) {
 GatedFeedForward::GatedFeedForward(Parameters& parameters, const FeedForwardShape& shape)
     : gate_(into(parameters, shape, "linear1")),
       content_(into(parameters, shape, "linear3")),
-      second_(out_of(parameters, shape)) {}
+      second_(out_of(parameters, shape)),
+      dropout_(shape) {}
 
-Tensor GatedFeedForward::operator()(const Tensor& input) const {
+Tensor GatedFeedForward::operator()(const Tensor& input, const ForwardContext& context) const {
   const Tensor x = group_.copied(input);
-  return second_(gated(gate_(x), content_(x)));
+  return second_(dropout_(gated(gate_(x), content_(x)), context));
 }
 
 Tensor GatedFeedForward::gated(const Tensor& gate, const Tensor& content) const {
@@ -64,6 +74,7 @@ Tensor GatedFeedForward::gated(const Tensor& gate, const Tensor& content) const 
 }
 
 void GatedFeedForward::divide(LayerDivision& division) {
+  dropout_.require_undivided();
   gate_.divide_outputs(division);
   content_.divide_outputs(division);
   second_.divide_inputs(division);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "plumb/base/registry.h"
+#include "plumb/nn/context.h"
 #include "plumb/nn/linear.h"
 #include "plumb/nn/parameters.h"
 
@@ -15,9 +16,9 @@ class FeedForward {
  public:
   virtual ~FeedForward() = default;
   /// Acts on each token independently. x: (tokens, d_model) → (tokens, d_model).
-  [[nodiscard]] virtual Tensor operator()(const Tensor& x) const = 0;
-  /// Divides the inner features among the ranks. Throws Error if they are no multiple of the ranks, or if this kind
-  /// cannot be divided.
+  [[nodiscard]] virtual Tensor operator()(const Tensor& x, const ForwardContext& context = {}) const = 0;
+  /// Divides the inner features among the ranks. Throws Error if they are no multiple of the ranks, if this kind cannot
+  /// be divided, or if it has dropout, whose masks would be those of other features.
   virtual void divide(LayerDivision& division);
 };
 
@@ -28,6 +29,21 @@ struct FeedForwardShape {
   int64_t width = 0;  // inner width
   bool bias = true;
   LoraOptions lora{};
+  double dropout = 0;  // rate in training, of the inner features
+};
+
+/// Dropout of the inner features of one sub-layer (fairseq's activation dropout).
+class InnerDropout {
+ public:
+  explicit InnerDropout(const FeedForwardShape& shape) : p_(shape.dropout), place_(shape.name + ".activation") {}
+  [[nodiscard]] Tensor operator()(const Tensor& x, const ForwardContext& context) const {
+    return context.dropout_at(place_, x, p_);
+  }
+  void require_undivided() const;
+
+ private:
+  double p_;
+  std::string place_;
 };
 
 using FeedForwardFactory = std::function<std::unique_ptr<FeedForward>(Parameters&, const FeedForwardShape&)>;
@@ -38,7 +54,7 @@ Registry<FeedForwardFactory>& feed_forwards();
 class PlainFeedForward : public FeedForward {
  public:
   PlainFeedForward(Parameters& parameters, const FeedForwardShape& shape);
-  [[nodiscard]] Tensor operator()(const Tensor& x) const override;
+  [[nodiscard]] Tensor operator()(const Tensor& x, const ForwardContext& context = {}) const override;
   void divide(LayerDivision& division) override;
 
  protected:
@@ -48,6 +64,7 @@ class PlainFeedForward : public FeedForward {
  private:
   Linear first_;
   Linear second_;
+  InnerDropout dropout_;
   Group group_;  // the ranks that divide the inner features
 };
 
@@ -56,7 +73,7 @@ class PlainFeedForward : public FeedForward {
 class GatedFeedForward : public FeedForward {
  public:
   GatedFeedForward(Parameters& parameters, const FeedForwardShape& shape);
-  [[nodiscard]] Tensor operator()(const Tensor& x) const override;
+  [[nodiscard]] Tensor operator()(const Tensor& x, const ForwardContext& context = {}) const override;
   void divide(LayerDivision& division) override;
 
  protected:
@@ -68,6 +85,7 @@ class GatedFeedForward : public FeedForward {
   Linear gate_;
   Linear content_;
   Linear second_;
+  InnerDropout dropout_;
   Group group_;  // the ranks that divide the inner features
 };
 

@@ -19,7 +19,27 @@ void fill(const Tensor& tensor, const std::function<double()>& draw) {
   if (!tensor.device().is_cpu()) tensor.copy_(here);
 }
 
+/// Multiplies the matrices of a parameter that have a factor.
+void multiply(const Parameter& parameter, const InitializationScale& scale) {
+  const Tensor value = parameter.value.detach();
+  if (parameter.role == Role::attention_output) value.mul_(scale.outputs);
+  if (parameter.role == Role::feed_forward_input || parameter.role == Role::feed_forward_output)
+    value.mul_(scale.feed_forward);
+  if (parameter.role != Role::stacked_qkv) return;
+  int part = 0;
+  for_each_matrix(parameter, [&](const Tensor& matrix, int64_t, int64_t) {
+    matrix.mul_(part++ < 2 ? scale.queries_keys : scale.values);
+  });
+}
+
 }  // namespace
+
+void describe(Fields& field, InitializationScale& scale) {
+  field("queries_keys", scale.queries_keys, "multiplies the matrices of queries and keys", at_least(0));
+  field("values", scale.values, "multiplies the matrices of values", at_least(0));
+  field("outputs", scale.outputs, "multiplies the output matrices of attention", at_least(0));
+  field("feed_forward", scale.feed_forward, "multiplies all matrices of the feed-forward sub-layers", at_least(0));
+}
 
 Registry<Initialization>& initializations() {
   static Registry<Initialization> registry(
@@ -67,10 +87,10 @@ bool in_stack(const Parameter& parameter, StackKind stack) {
 
 bool in_decoder(const Parameter& parameter) { return in_stack(parameter, StackKind::decoder); }
 
-Initializer initializer(const std::string& kind, const ModelDepth& depth, uint64_t seed, const std::string& encoder) {
-  const Initialization usual = initializations().at(kind).make;
-  const Initialization encoders = encoder == "same" ? usual : initializations().at(encoder).make;
-  return [usual, encoders, depth, seed](const Parameter& parameter) {
+Initializer initializer(const InitializationChoice& choice, const ModelDepth& depth, uint64_t seed) {
+  const Initialization usual = initializations().at(choice.kind).make;
+  const Initialization encoders = choice.encoder == "same" ? usual : initializations().at(choice.encoder).make;
+  return [usual, encoders, scale = choice.scale, depth, seed](const Parameter& parameter) {
     const at::NoGradGuard no_graph;  // grad mode is per thread
     const Initialization& chosen = in_stack(parameter, StackKind::encoder) ? encoders : usual;
     const Tensor value = parameter.value.detach();
@@ -83,6 +103,7 @@ Initializer initializer(const std::string& kind, const ModelDepth& depth, uint64
       case Role::feed_forward_output:
       case Role::readout:
         chosen.fill_weight(parameter, depth, random);
+        if (scale != InitializationScale{}) multiply(parameter, scale);
         break;
       case Role::embedding: {
         const double factor = chosen.embedding_factor ? chosen.embedding_factor(parameter, depth) : 1.0;
@@ -115,9 +136,9 @@ Initializer initializer(const std::string& kind, const ModelDepth& depth, uint64
   };
 }
 
-void initialize(const Parameters& parameters, const std::string& kind, const ModelDepth& depth, uint64_t seed,
-                const std::string& encoder) {
-  const Initializer fill_parameter = initializer(kind, depth, seed, encoder);
+void initialize(const Parameters& parameters, const InitializationChoice& choice, const ModelDepth& depth,
+                uint64_t seed) {
+  const Initializer fill_parameter = initializer(choice, depth, seed);
   for (const Parameter& buffer : parameters.buffers()) buffer.value.detach().fill_(buffer.initial);
   parallel_items(std::ssize(parameters.all()),
                  [&](int64_t i) { fill_parameter(parameters.all()[static_cast<size_t>(i)]); });

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "plumb/base/config.h"
 #include "plumb/base/random.h"
 #include "plumb/base/registry.h"
 #include "plumb/nn/depth.h"
@@ -21,18 +22,32 @@ struct Initialization {
 };
 Registry<Initialization>& initializations();
 
+/// [model.initialization_scale]: factors of what the kind draws, in all layers. All matrices of attention and of the
+/// feed-forward sub-layers have one; a sub-layer of ReLU adds feed_forward² times as much.
+struct InitializationScale {
+  double queries_keys = 1, values = 1, outputs = 1, feed_forward = 1;
+
+  bool operator==(const InitializationScale&) const = default;
+};
+void describe(Fields& field, InitializationScale& scale);
+
+/// How a model's parameters are initialized.
+struct InitializationChoice {
+  std::string kind;
+  std::string encoder = "same";  // the kind for the layers of the encoder, if it is another
+  InitializationScale scale = {};
+};
+
 /// Initializes each parameter from a separate random stream, named after it: weight matrices as the kind specifies;
 /// embeddings (including an output matrix over a vocabulary) from N(0, 1/d) unless the kind overrides it; positions
 /// from N(0, 0.02²); adapters from N(0, Parameter::initial²); gains 1; biases and shifts 0; constants and buffers their
-/// initial values, or for some constants, draws from the distribution that they were declared with. `encoder`: the kind
-/// for the layers of the encoder, if it is another.
-void initialize(const Parameters& parameters, const std::string& kind, const ModelDepth& depth, uint64_t seed,
-                const std::string& encoder = "same");
+/// initial values, or for some constants, draws from the distribution that they were declared with.
+void initialize(const Parameters& parameters, const InitializationChoice& choice, const ModelDepth& depth,
+                uint64_t seed);
 
 /// What that does with a parameter; any thread may call it.
 using Initializer = std::function<void(const Parameter&)>;
-Initializer initializer(const std::string& kind, const ModelDepth& depth, uint64_t seed,
-                        const std::string& encoder = "same");
+Initializer initializer(const InitializationChoice& choice, const ModelDepth& depth, uint64_t seed);
 
 /// Initializes a process's pieces of parameters: each is filled whole, in the shape `whole_sizes`, by one thread, and
 /// its piece kept.

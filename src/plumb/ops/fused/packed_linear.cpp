@@ -17,7 +17,7 @@ using kernels::PackedWeight;
 
 struct QuantizedWeight {
   std::vector<PackedWeight<int8_t>> parts;  // whose sum is the weight: one, or two of half the size
-  std::vector<float> scales;  // (out)
+  std::vector<float> scales;                // (out)
 };
 
 using AnyWeight = std::variant<PackedWeight<float>, PackedWeight<Bfloat16>, QuantizedWeight>;
@@ -41,7 +41,8 @@ AnyWeight packed(const Tensor& weight, Precision precision) {
   std::vector<PackedWeight<int8_t>> parts;
   if (kernels::adds_pairs_in_16_bits()) {
     std::vector<int8_t> half(values.size());
-    std::transform(values.begin(), values.end(), half.begin(), [](int value) { return static_cast<int8_t>(value / 2); });
+    std::transform(values.begin(), values.end(), half.begin(),
+                   [](int value) { return static_cast<int8_t>(value / 2); });
     std::transform(values.begin(), values.end(), half.begin(), values.begin(),
                    [](int value, int part) { return static_cast<int8_t>(value - part); });
     parts.emplace_back(half.data(), n, k);

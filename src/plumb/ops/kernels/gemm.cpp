@@ -270,8 +270,10 @@ bool adds_pairs_in_16_bits() {
     case dnnl::cpu_isa::sse41:
     case dnnl::cpu_isa::avx:
     case dnnl::cpu_isa::avx2:
-    case dnnl::cpu_isa::avx512_core: return true;
-    default: return false;
+    case dnnl::cpu_isa::avx512_core:
+      return true;
+    default:
+      return false;
   }
 }
 

@@ -62,8 +62,8 @@ void gemm(int64_t m, const T* a, const PackedWeight<T>& weight, const float* bia
 template <typename T>
 void gemm_add(int64_t m, const T* a, const PackedWeight<T>& weight, float* c);
 
-/// Whether two products of 8-bit integers are added in 16 bits, and then limited: on processors without instructions for
-/// such sums (VNNI, AMX).
+/// Whether two products of 8-bit integers are added in 16 bits, and then limited: on processors without instructions
+/// for such sums (VNNI, AMX).
 bool adds_pairs_in_16_bits();
 
 /// C (m, n) = A (m, k) · Wᵀ for 8-bit integers, |a| and |w| ≤ 127, summed in 32-bit integers. Exact, if |w| ≤ 64 where
