@@ -3,6 +3,8 @@
 #include "plumb/judge/run_record.h"
 
 #include <gtest/gtest.h>
+
+#include <algorithm>
 #include <sys/stat.h>
 
 #include <cmath>
@@ -292,10 +294,12 @@ TEST_F(RunFiles, WhatIsDamagedInPlumbsRunsIsNamed) {
     (void)file(std::string(name) + "/config.toml", "[model]\ntarget_vocabulary = 1000\n");
   }
   const fs::path history = folder_ / "damaged" / "metrics.jsonl";
-  write_file_atomic(history, read_file(history) + "\x01\x02\n" + read_file(history));
+  const std::string whole = read_file(history);
+  write_file_atomic(history, whole + "\x01\x02\n" + whole);
   const std::vector<std::string> notes = gather_arms({{"a", folder_ / "whole"}, {"b", folder_ / "damaged"}}, {}).notes;
   ASSERT_FALSE(notes.empty());
-  EXPECT_CONTAINS(notes[0], history.string() + ": line 2");
+  const auto damaged_line = 1 + std::count(whole.begin(), whole.end(), '\n');
+  EXPECT_CONTAINS(notes[0], fmt::format("{}: line {}", history.string(), damaged_line));
 }
 
 TEST_F(RunFiles, RunsThatAreUnlikeAreSaidToBe) {
