@@ -123,6 +123,34 @@ Figure signal_figure(const ProbeReport& report, const ModelDepth& depth, double 
   return figure;
 }
 
+/// By sub-layers from the stack's input.
+Figure similarity_figure(const std::vector<BranchReport>& branches) {
+  Figure figure{
+      "similarity",
+      "How similar the tokens of a sequence become",
+      "Mean cosine between two tokens of a sequence in the stream after each sub-layer; dashed: predicted from "
+      "the sizes of the matrices alone.",
+      "line",
+      {"sub-layers from the stack's input"},
+      {"mean cosine"}};
+  for (const StackKind stack : {StackKind::encoder, StackKind::decoder}) {
+    Series measured, predicted;
+    measured.name = measured.group = predicted.group = to_string(stack);
+    predicted.name = fmt::format("{}, predicted", to_string(stack));
+    predicted.style = "dashed";
+    int64_t depth = 0;
+    for (const BranchReport& branch : branches) {
+      if (branch.id.stack != stack) continue;
+      const auto& [mean, low, high, count] = branch.similarity;
+      measured.point(++depth, mean, low, high);
+      if (branch.predicted) predicted.point(depth, branch.predicted->similarity);
+    }
+    if (!measured.x.empty()) figure.series.push_back(measured);
+    if (!predicted.x.empty()) figure.series.push_back(predicted);
+  }
+  return figure;
+}
+
 Table layers_table(const ProbeReport& report) {
   Table table{"layers", "Gradients by layer", "Means over the initializations, with 95% intervals.", {}};
   table.columns = with_interval_columns({"matrix"}, "‖∂L/∂W‖");
@@ -249,7 +277,8 @@ Json page_of(const ProbeReport& report, const std::optional<InitializationReport
     document["summary"].push_back("The model differs from the theory's setting: " + join(report.theory.differs, "; ") +
                                   ".");
   for (const Figure& figure :
-       {gradients_figure(report, depth), signal_figure(report, depth, static_cast<double>(width_of(subject.config)))}) {
+       {gradients_figure(report, depth), signal_figure(report, depth, static_cast<double>(width_of(subject.config))),
+        similarity_figure(report.branches)}) {
     if (!figure.series.empty()) document["figures"].push_back(figure.to_json());
   }
   document["tables"].push_back(layers_table(report).to_json());

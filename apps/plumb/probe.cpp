@@ -71,6 +71,23 @@ std::string stack_table(const ProbeReport& report, StackKind stack, int64_t laye
   return table;
 }
 
+/// One line per sub-layer.
+std::string branches_text(const std::vector<BranchReport>& branches) {
+  if (branches.empty()) return {};
+  std::string text = fmt::format("\n{:<34} {:<19} {:<9} {:<19} {}\n", "branch / stream, tokens' similarity", "ratio",
+                                 "theory", "similarity after", "theory");
+  for (const BranchReport& branch : branches) {
+    const auto theory = [&](double BranchPoint::*field) {
+      return branch.predicted ? fmt::format("{:.3f}", *branch.predicted.*field) : std::string();
+    };
+    const std::string row =
+        fmt::format("  {:<32} {:<19} {:<9} {:<19} {}", to_string(branch.id), interval_text(branch.ratio),
+                    theory(&BranchPoint::ratio), interval_text(branch.similarity), theory(&BranchPoint::similarity));
+    text += row.substr(0, row.find_last_not_of(' ') + 1) + '\n';
+  }
+  return text;
+}
+
 std::string theory_text(const TheoryReport& theory) {
   const bool predicted = !theory.layer_slopes.empty() && theory.layer_slopes.front().predicted;
   std::string text = fmt::format("\nslope of log |gradient| over layers (theory: {})\n",
@@ -105,6 +122,7 @@ std::string text_of(const ProbeReport& report, const Subject& subject) {
   if (encoder_layers > 0) text += stack_table(report, StackKind::encoder, encoder_layers, d);
   if (encoder_layers > 0 && decoder_layers > 0) text += '\n';
   if (decoder_layers > 0) text += stack_table(report, StackKind::decoder, decoder_layers, d);
+  text += branches_text(report.branches);
   text += theory_text(report.theory);
   const std::string words = in_words(report.theory, depth_of(config), count);
   return words.empty() ? text : text + '\n' + words;

@@ -159,6 +159,22 @@ TEST(Attention, DpfpWithTheSumRule) {
   }
 }
 
+/// The programmer of 1991 is linear attention with identity features and without normalization: for positive queries
+/// and keys, `linear` reads them off elu(x − 1) + 1 = x, and divides by Σ k·q.
+TEST(Attention, TheProgrammerOf1991IsLinearAttention) {
+  const Ragged layout({7, 1, 12});
+  const Tensor positive = random_tensor({20, 3 * kWidth}, 4).abs() + 1.5;
+  const Tensor shifted = at::cat({positive.narrow(1, 0, 2 * kWidth) - 1, positive.narrow(1, 2 * kWidth, kWidth)}, 1);
+  const Fixture programmer("fwp-1991"), linear("linear");
+  for (const bool causal : {true, false}) {
+    const Tensor sums = programmer.attention->self(positive, positive, layout, causal, {});
+    Tensor ones = positive.clone();
+    ones.narrow(1, 2 * kWidth, kWidth).fill_(1);  // the same sums with values of 1: Σ k·q
+    const Tensor divisors = programmer.attention->self(ones, ones, layout, causal, {});
+    EXPECT_LT(distance(linear.attention->self(shifted, shifted, layout, causal, {}), sums / divisors), 1e-12);
+  }
+}
+
 TEST(Attention, DpfpFeatures) {
   const Tensor x = random_tensor({1, kSize}, 3);
   for (const int64_t nu : {1, 3}) {

@@ -189,7 +189,9 @@ BackwardGains measure_backward_gains(Model& model, const std::vector<Batch>& bat
   return gains;
 }
 
-double predicted_cross_attention_gain(double memory_similarity) { return 1 / std::sqrt(1 + memory_similarity); }
+double predicted_cross_attention_gain(double memory_similarity, double branch_square) {
+  return 1 / std::sqrt(1 + memory_similarity * branch_square);
+}
 
 BackwardGainReport summarize(const std::vector<BackwardGains>& measurements) {
   if (measurements.empty()) throw Error("no backward gains to summarize");

@@ -57,7 +57,8 @@ BackwardGains measure_backward_gains(Model& model, const std::vector<Batch>& bat
 /// + ρ), and m hardly depends on x: the branch adds to the stream without passing a gradient back to it, but to the
 /// encoder. A branch that reads the stream, as a feed-forward sub-layer does, passes back as much as it adds; its gain
 /// is 1.
-double predicted_cross_attention_gain(double memory_similarity);
+/// With matrices of other sizes, which multiply the mean square of what attention returns by s², it is 1/√(1 + ρs²).
+double predicted_cross_attention_gain(double memory_similarity, double branch_square = 1);
 
 /// The same over several initializations. Means are geometric, so that they multiply out like the gains of one model.
 struct BackwardGainReport {

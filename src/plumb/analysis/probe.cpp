@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 
+#include "plumb/analysis/branch_recursion.h"
 #include "plumb/analysis/divided_model.h"
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
@@ -23,6 +24,7 @@ class Measured {
       : config_(config), all_(all), placement_(theory::placement(config.residual)) {}
 
   [[nodiscard]] std::vector<SignalReport> signal() const;
+  [[nodiscard]] std::vector<BranchReport> branches() const;
   [[nodiscard]] std::vector<FeedForwardReport> feed_forward() const;
   [[nodiscard]] TheoryReport theory() const;
 
@@ -85,6 +87,18 @@ std::vector<SignalReport> Measured::signal() const {
     list.push_back({each.point, interval(&LayerPoint::mean_square), interval(&LayerPoint::delta_at_0_1),
                     interval(&LayerPoint::epsilon_at_0_125), interval(&LayerPoint::layer_norm_ratio),
                     lemma2(each.point)});
+  }
+  return list;
+}
+
+std::vector<BranchReport> Measured::branches() const {
+  std::vector<BranchReport> list;
+  for (size_t i = 0; i < all_.front().branches.size(); ++i) {
+    const auto interval = [&](double BranchPoint::*field) {
+      return over([&](const Measurement& m) { return m.branches.at(i).*field; });
+    };
+    list.push_back({all_.front().branches[i].id, interval(&BranchPoint::ratio),
+                    interval(&BranchPoint::similarity_before), interval(&BranchPoint::similarity), std::nullopt});
   }
   return list;
 }
@@ -199,6 +213,7 @@ Measurement measure(Model& model, const std::vector<Batch>& batches, double labe
   measurement.gradient = measure_gradients(model, batches, label_smoothing, observer, loss, group, division);
   meter.add_all(group);
   measurement.signal = meter.profile();
+  measurement.branches = measure_branches(model, batches, group);
   return measurement;
 }
 
@@ -229,6 +244,7 @@ ProbeReport summarize(const ModelConfig& config, const std::vector<Measurement>&
     report.gradient_norm.emplace_back(name, measured.over(of_parameter).mean);
   }
   report.signal = measured.signal();
+  report.branches = measured.branches();
   report.feed_forward = measured.feed_forward();
   report.theory = measured.theory();
   return report;
@@ -237,10 +253,13 @@ ProbeReport summarize(const ModelConfig& config, const std::vector<Measurement>&
 ProbeReport probe(const ModelConfig& config, const std::optional<NamedTensors>& weights,
                   const std::vector<Batch>& batches, const ProbeOptions& options) {
   std::vector<Measurement> measurements;
+  std::vector<BranchPoint> predicted;
   const auto measure_next = [&](const std::optional<GivenWeights>& given, uint64_t seed) {
     const auto [model, division] = make_divided_model(config, options.type, options.layers, given, seed);
     measurements.push_back(measure(*model, batches, options.label_smoothing, options.loss, options.group,
                                    options.layers.size() > 1 ? &division : nullptr));
+    if (!given && predicted.empty() && options.layers.size() == 1 && !batches.empty())
+      predicted = predict_branches(*model, batches.front());
   };
   if (weights) {
     measure_next(GivenWeights{*weights, options.weights_origin}, 0);
@@ -252,6 +271,7 @@ ProbeReport probe(const ModelConfig& config, const std::optional<NamedTensors>& 
     }
   }
   ProbeReport report = summarize(config, measurements);
+  for (size_t i = 0; i < predicted.size(); ++i) report.branches.at(i).predicted = predicted[i];
   if (weights) {  // the theory covers only initialization
     report.theory.differs.emplace_back("the weights were loaded from a file");
   } else {

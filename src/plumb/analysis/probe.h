@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "plumb/analysis/branch_stream.h"
 #include "plumb/analysis/gradient.h"
 #include "plumb/analysis/signal.h"
 #include "plumb/analysis/statistics.h"
@@ -27,6 +28,7 @@ struct ProbeOptions {
 struct Measurement {
   SignalProfile signal;
   GradientProfile gradient;
+  std::vector<BranchPoint> branches;
 };
 /// `division`: see measure_gradients.
 Measurement measure(Model& model, const std::vector<Batch>& batches, double label_smoothing = 0,
@@ -47,6 +49,13 @@ struct SignalReport {
   ActivationPoint point;
   Interval mean_square, delta_at_0_1, epsilon_at_0_125, layer_norm_ratio;
   std::optional<Lemma2> theory;
+};
+
+/// A sub-layer's branch over the measurements, and what theory predicts (branch_recursion.h), if it covers the model.
+struct BranchReport {
+  LayerId id;
+  Interval ratio, similarity_before, similarity;
+  std::optional<BranchPoint> predicted;
 };
 
 /// The gradient of one feed-forward matrix over the measurements.
@@ -87,6 +96,7 @@ struct ProbeReport {
   Interval loss, loss_label_smoothing, gradient_norm_total;
   NormByParameter gradient_norm;  // means
   std::vector<SignalReport> signal;
+  std::vector<BranchReport> branches;
   std::vector<FeedForwardReport> feed_forward;
   TheoryReport theory;
   std::vector<uint64_t> seeds;  // empty if weights were given

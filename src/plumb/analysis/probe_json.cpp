@@ -33,6 +33,19 @@ Json to_json(const SignalReport& report) {
   return json;
 }
 
+Json to_json(const BranchReport& report) {
+  Json json;
+  json["name"] = to_string(report.id);
+  json["layer"] = report.id.number();
+  json["ratio"] = described_json(report.ratio);
+  json["similarity_before"] = described_json(report.similarity_before);
+  json["similarity"] = described_json(report.similarity);
+  json["predicted"] = nullptr;
+  if (report.predicted)
+    json["predicted"] = {{"ratio", report.predicted->ratio}, {"similarity", report.predicted->similarity}};
+  return json;
+}
+
 Json to_json(const FeedForwardReport& report) {
   Json json;
   json["stack"] = to_string(report.layer.stack);
@@ -92,6 +105,8 @@ Json to_json(const ProbeReport& report) {
   document["intervals"]["gradient_norm_total"] = described_json(report.gradient_norm_total);
   document["signal"] = Json::array();
   for (const SignalReport& point : report.signal) document["signal"].push_back(to_json(point));
+  document["branches"] = Json::array();
+  for (const BranchReport& branch : report.branches) document["branches"].push_back(to_json(branch));
   document["feed_forward"] = Json::array();
   for (const FeedForwardReport& matrix : report.feed_forward) document["feed_forward"].push_back(to_json(matrix));
   document["theory"] = to_json(report.theory);

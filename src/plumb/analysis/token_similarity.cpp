@@ -2,18 +2,30 @@
 
 namespace plumb {
 
-void TokenSimilarity::see(const LayerId& layer, const Tensor& x, const Ragged& layout) {
+double sum_of_cosines(const Tensor& x, const Ragged& layout) {
   const at::NoGradGuard no_graph;
   const Tensor wide = x.detach().to(at::kDouble);
   const Tensor units = wide / wide.norm(2, 1, true);
-  Sums& sums = sums_[layer];
+  double cosines = 0;
   for (int64_t s = 0; s < layout.sequences(); ++s) {
     // ‖Σ_i u_i‖² sums the cosines of all pairs, including each token with itself, which adds 1.
-    const auto tokens = static_cast<double>(layout.length(s));
     const Tensor sum = units.narrow(0, layout.begin(s), layout.length(s)).sum(0);
-    sums.cosines += sum.square().sum().item<double>() - tokens;
-    sums.pairs += tokens * (tokens - 1);
+    cosines += sum.square().sum().item<double>() - static_cast<double>(layout.length(s));
   }
+  return cosines;
+}
+
+double pairs_of_tokens(const Ragged& layout) {
+  double pairs = 0;
+  for (int64_t s = 0; s < layout.sequences(); ++s)
+    pairs += static_cast<double>(layout.length(s)) * static_cast<double>(layout.length(s) - 1);
+  return pairs;
+}
+
+void TokenSimilarity::see(const LayerId& layer, const Tensor& x, const Ragged& layout) {
+  Sums& sums = sums_[layer];
+  sums.cosines += sum_of_cosines(x, layout);
+  sums.pairs += pairs_of_tokens(layout);
 }
 
 void TokenSimilarity::see(Model& model, const Batch& batch, ForwardContext& context) {

@@ -8,6 +8,11 @@
 
 namespace plumb {
 
+/// The sum of the cosines between all ordered pairs of different tokens of the same sequence, and the number of these
+/// pairs. x: (tokens, width), the sequences of `layout`.
+double sum_of_cosines(const Tensor& x, const Ragged& layout);
+double pairs_of_tokens(const Ragged& layout);
+
 /// The mean cosine between two representations over all pairs of different tokens of the same sequence. Collects what
 /// is read in forward passes, after the norms of the residual scheme, so that it means the same in all schemes: what
 /// the first sub-layer of each layer reads, and the result of each stack, which the output layer or cross-attention

@@ -22,7 +22,8 @@ std::vector<double> cross_attention_gains(const Gains& gains) {
 /// [seed]: relative to what the similarity of the memory predicts for Post-LN.
 std::vector<double> relative_to_prediction(const Gains& gains) {
   std::vector<double> predicted = memory_similarities(gains);
-  std::transform(predicted.begin(), predicted.end(), predicted.begin(), predicted_cross_attention_gain);
+  std::transform(predicted.begin(), predicted.end(), predicted.begin(),
+                 [](double similarity) { return predicted_cross_attention_gain(similarity); });
   return seed_by_seed(cross_attention_gains(gains), predicted, std::divides<>());
 }
 

@@ -13,7 +13,9 @@ Registry<AttentionFactory>& attentions() {
            "writes φ(k) and v to a matrix S and reads it with φ(q), at a cost linear in length. In causal attention, "
            "a position reads after writing; in any other attention, including cross-attention, all positions are "
            "written in order before any is read.",
-       .after = "The random directions of `favor` are a function of the layer's name and the redraw index; outside "
+       .after = "`fwp-1991` is linear attention, of 1991: y = Σ v·(k·q), with identity features and without the "
+                "normalization; divided by Σ k·q, it is `linear` with φ(x) = x. The random directions of `favor` are a "
+                "function of the layer's name and the redraw index; outside "
                 "training, the first ones are used, so that validation is conditional on one draw, while training sees "
                 "many. `model.qk_norm`, the name of a norm, normalizes the queries and keys of each head, with "
                 "separate gains, before their product (Henry et al. 2020, arXiv 2010.04245; Dehghani et al. 2023, "
