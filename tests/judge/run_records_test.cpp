@@ -4,9 +4,10 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
