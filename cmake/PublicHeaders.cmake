@@ -115,6 +115,8 @@ set(PLUMB_PUBLIC_HEADERS
   metrics/resampling.h
   # Measurement
   analysis/backward_gain.h
+  analysis/branch_recursion.h
+  analysis/branch_stream.h
   analysis/coordinate_check.h
   analysis/critical_rate.h
   analysis/rate_search.h
