@@ -315,7 +315,7 @@ TEST(Document, HasWhatItsFormatSays) {
   const Json json = to_json(report);
   EXPECT_EQ(test::keys_of(json),
             (Keys{"schema", "command", "loss", "loss_label_smoothing", "gradient_norm_total", "gradient_norm",
-                  "intervals", "signal", "feed_forward", "theory", "seeds", "label_smoothing"}));
+                  "intervals", "signal", "branches", "feed_forward", "theory", "seeds", "label_smoothing"}));
   EXPECT_EQ(json["schema"], "plumb.probe/1");
   EXPECT_EQ(json["loss"], report.loss.mean);
   EXPECT_EQ(test::keys_of(json["intervals"]["loss"]), (Keys{"mean", "low", "high", "count"}));
@@ -328,6 +328,11 @@ TEST(Document, HasWhatItsFormatSays) {
   EXPECT_EQ(sum["layer"], 1);
   EXPECT_TRUE(sum["theory"].is_null());
   EXPECT_EQ(json["signal"][7]["theory"]["lemma_2"], Json::array({24.0, 24.0}));
+  const Json& branch = json["branches"][1];
+  EXPECT_EQ(test::keys_of(branch), (Keys{"name", "layer", "ratio", "similarity_before", "similarity", "predicted"}));
+  EXPECT_EQ(branch["name"], "encoder.layers.0.feed_forward");
+  EXPECT_EQ(branch["similarity_before"]["mean"], json["branches"][0]["similarity"]["mean"]);
+  EXPECT_EQ(test::keys_of(branch["predicted"]), (Keys{"ratio", "similarity"}));
   EXPECT_EQ(json["feed_forward"][3]["parameter"], "encoder.layers.1.linear2.weight");
   EXPECT_EQ(json["feed_forward"][3]["matrix"], "W2");
   EXPECT_EQ(test::keys_of(json["theory"]), (Keys{"placement", "setting", "theorem_1", "layer_slopes"}));
