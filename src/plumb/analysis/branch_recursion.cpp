@@ -229,7 +229,7 @@ TokenMoments attended(const TokenMoments& read, double tokens, bool causal, cons
     }
     for (size_t keys = 1; keys <= count; ++keys) {
       squares[keys - 1] += first_square[keys] / (first[keys] * first[keys]) / kDraws;
-      // The second token sees keys + 1, …, count keys in turn; or the same number, if it is not causal.
+      // As if both saw the same keys.
       products[keys - 1] += both[keys] / (first[keys] * second[keys]) / kDraws;
     }
   }

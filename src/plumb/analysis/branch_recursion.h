@@ -33,7 +33,7 @@ struct AttentionScores {
 TokenMoments attended(const TokenMoments& read, double tokens, bool causal, const AttentionScores& scores);
 
 /// Of the inner features of a feed-forward sub-layer whose first matrix (and gate) multiply mean squares by `gain`.
-/// Empty if the activation is none that is known here.
+/// Empty for a custom activation, whose formula is not known.
 std::optional<TokenMoments> activated(const std::string& activation, const TokenMoments& read, double gain);
 
 /// Predicts measure_branches of an undivided, newly initialized model. From the batch, it takes the moments of each
