@@ -78,8 +78,7 @@ demo: program  ## Run the study of Post-LN and Pre-LN on Plumb's synthetic corpu
 	'$(BUILD)/plumb' study layernorm --out '$(OUT)/layernorm'
 
 bench: build  ## Benchmark against the newest PyTorch and CTranslate2 (installed in BUILD-peers); write docs/performance.md
-	scripts/bench.py --plumb '$(BUILD)/plumb' --peers '$(PEERS)' --json '$(OUT)/bench.json' --page docs/performance.md $(BENCH_ARGS)
-	scripts/bench_figures.py --plumb '$(BUILD)/plumb' --json '$(OUT)/bench-figures.json' --page docs/performance.md
+	scripts/bench.py --plumb '$(BUILD)/plumb' --kernels '$(BUILD)/bench/kernels' --peers '$(PEERS)' --json '$(OUT)/bench.json' --page docs/performance.md $(BENCH_ARGS)
 	test ! -x '$(BUILD)/bench/kernels' || '$(BUILD)/bench/kernels' --benchmark_out='$(OUT)/bench-kernels.json'
 
 studies: program  ## Run all studies on the synthetic corpus

@@ -1,15 +1,25 @@
-// Times the kernels on one thread with Google Benchmark, at the sizes of a 6+6 model of width 512 (64 sentences of 32
-// tokens).
+// Times the kernels with Google Benchmark, at the sizes of a 6+6 model of width 512 (64 sentences of 32 tokens), and
+// layers and optimizers that consist of them.
 //   build/bench/kernels --benchmark_filter=norm
 //   PLUMB_INSTRUCTIONS=AVX2 build/bench/kernels      with other instructions than the machine's best
+//   PLUMB_THREADS=2 build/bench/kernels              with two threads; one by default
+//   PLUMB_DATA=DIR build/bench/kernels --benchmark_filter=epoch    the batches of an epoch of this data directory
 #include <benchmark/benchmark.h>
 
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "plumb/base/random.h"
+#include "plumb/data/batch_plan.h"
+#include "plumb/data/directory.h"
+#include "plumb/model/model.h"
+#include "plumb/nn/attention/attention.h"
+#include "plumb/nn/init/init.h"
 #include "plumb/ops/kernels/activation.h"
 #include "plumb/ops/kernels/attention.h"
 #include "plumb/ops/kernels/cross_entropy.h"
@@ -21,7 +31,12 @@
 #include "plumb/ops/kernels/optimizer.h"
 #include "plumb/ops/kernels/top_values.h"
 #include "plumb/ops/linear.h"
+#include "plumb/ops/lstm.h"
+#include "plumb/ops/precision.h"
 #include "plumb/ops/threads.h"
+#include "plumb/optim/optimizer.h"
+#include "plumb/plan/model_cost.h"
+#include "plumb/task/task.h"
 
 namespace plumb {
 namespace {
@@ -282,16 +297,160 @@ BENCHMARK(matrix_product)
     ->Args({32, 512, 512})
     ->Args({5, 512, 512});
 
+enum class Pass { forward, gradient };
+
+/// Times `output` without a graph, or together with its gradient for `leaves`.
+template <typename Output>
+void time_pass(benchmark::State& state, Pass pass, const Output& output, const std::vector<Tensor>& leaves) {
+  const Tensor cotangent = at::ones_like(output());
+  repeat(state, [&] {
+    const at::AutoGradMode graph(pass == Pass::gradient);
+    const Tensor result = output();
+    if (pass == Pass::gradient) gradients({result}, leaves, {cotangent});
+  });
+}
+
+/// Causal self-attention of a kind over one sequence, without projections.
+void self_attention(benchmark::State& state, const std::string& kind, Pass pass) {
+  constexpr int64_t kSize = 256, kHeads = 4;
+  const Ragged layout({state.range(0)});
+  Parameters parameters(at::kFloat);
+  const auto attention =
+      make_attention(kind, parameters, {"attention", kSize, {kHeads, kHeads, kSize / kHeads}, {}, nullptr});
+  parameters.finish();
+  initialize(parameters, {"xavier-normal"}, {}, 1);
+  const Tensor packed = at::randn({layout.tokens(), 3 * kSize}).requires_grad_();
+  const Tensor x = at::randn({layout.tokens(), kSize});
+  const ForwardContext context;
+  time_pass(state, pass, [&] { return attention->self(packed, x, layout, true, context); }, {packed});
+}
+
+/// Three LSTM layers over rows of 70 tokens, as a recurrent language model has them.
+void lstm(benchmark::State& state, Pass pass) {
+  constexpr int64_t kInput = 400, kLength = 70, kLayers = 3;
+  const int64_t size = state.range(0), rows = state.range(1);
+  const Ragged layout(std::vector<int64_t>(static_cast<size_t>(rows), kLength));
+  const double bound = 1 / std::sqrt(static_cast<double>(size));
+  const auto random = [&](at::IntArrayRef shape) { return at::empty(shape).uniform_(-bound, bound).requires_grad_(); };
+  std::vector<Tensor> leaves = {at::randn({layout.tokens(), kInput}).requires_grad_()};
+  std::vector<ops::LstmWeights> layers;
+  double flops = 0;
+  for (int64_t i = 0; i < kLayers; ++i) {
+    const ops::LstmWeights weights = {random({4 * size, i == 0 ? kInput : size}), random({4 * size, size}),
+                                      random({4 * size}), random({4 * size})};
+    flops += 2.0 * static_cast<double>(layout.tokens() * (weights.input.numel() + weights.hidden.numel()));
+    leaves.insert(leaves.end(), {weights.input, weights.hidden, weights.input_bias, weights.hidden_bias});
+    layers.push_back(weights);
+  }
+  const auto output = [&] {
+    Tensor hidden = leaves.front();
+    for (const ops::LstmWeights& weights : layers) hidden = ops::lstm(hidden, weights, {}, layout).hidden;
+    return hidden;
+  };
+  time_pass(state, pass, output, leaves);
+  state.counters["FLOP/s"] =
+      benchmark::Counter(pass == Pass::gradient ? 3 * flops : flops, benchmark::Counter::kIsIterationInvariantRate);
+}
+
+/// A decoder with 42 million parameters, like GPT-2 but smaller.
+ModelConfig decoder() {
+  ModelConfig config;
+  config.kind = "decoder";
+  config.positions = "learned";
+  config.max_positions = 1024;
+  config.activation = "gelu-tanh";
+  config.embedding_factor = 1;
+  config.d_model = 512;
+  config.feed_forward = 2048;
+  config.heads = 8;
+  config.decoder_layers = 8;
+  config.target_vocabulary = 32000;
+  return config;
+}
+
+/// An update of the decoder's parameters, with random gradients.
+void update(benchmark::State& state, const std::string& optimizer_name, const std::string& precision_name) {
+  const std::unique_ptr<Model> model = make_model(decoder());
+  model->initialize(1);
+  const Parameters& parameters = model->parameters();
+  const std::vector<Tensor> gradient = parameters.split(at::randn({parameters.count()}).mul_(1e-2));
+  const std::vector<ParameterStep> settings(parameters.all().size(),
+                                            ParameterStep{.learning_rate = 1e-3, .weight_decay = 0.1});
+  const std::unique_ptr<Optimizer> optimizer = make_optimizer(optimizer_name, parameters);
+  ops::MatrixPrecision precision(ops::precision_of(precision_name));
+  const ops::PrecisionGuard guard(precision);
+  // NT-ASGD averages once validations become worse, and RAdam divides by √v from the sixth step on.
+  for (int i = 0; i < 10; ++i) optimizer->see_validation(i);
+  for (int i = 0; i < 6; ++i) optimizer->step(gradient, settings);
+  repeat(state, [&] { optimizer->step(gradient, settings); });
+  const auto count = static_cast<double>(parameters.count());
+  const double bytes = plan::optimizer_bytes(model->config(), optimizer_name, {});
+  state.counters["state bytes per parameter"] = bytes / count;
+  // Parameters and state are read and written, gradients are read.
+  state.counters["bytes/s"] =
+      benchmark::Counter(3 * count * sizeof(float) + 2 * bytes, benchmark::Counter::kIsIterationInvariantRate);
+}
+
+/// The batches of 4,096 tokens of an epoch, from opening the data.
+void epoch_of_batches(benchmark::State& state, const std::string& directory) {
+  int64_t tokens = 0;
+  repeat(state, [&] {
+    const DataDirectory data = DataDirectory::open(directory);
+    const TaskConfig config;
+    const auto examples = make_task(config, data, usual_model_kind(config, data))->dataset("train");
+    const ExampleCosts costs(examples->size(), [&](int64_t i) { return examples->cost(i); });
+    const BatchPlan plan(costs, {.tokens = 4096, .seed = 1}, 0);
+    tokens = 0;
+    for (int64_t window = 0; window < plan.windows(); ++window) {
+      for (const std::vector<int64_t>& each : *plan.window(window)) {
+        const Batch batch = examples->drawn(each, {.seed = 1, .epoch = 0});
+        tokens += static_cast<int64_t>(batch.source.size() + batch.target_input.size());
+      }
+    }
+  });
+  state.counters["tokens"] = static_cast<double>(tokens);
+}
+
+/// Adds the benchmarks that depend on what is registered.
+void add_benchmarks() {
+  using benchmark::RegisterBenchmark;
+  for (const auto& [suffix, pass] : {std::pair{"", Pass::forward}, {"_gradient", Pass::gradient}}) {
+    for (const std::string& kind : attentions().names()) {
+      RegisterBenchmark(("self_attention" + (suffix + ('/' + kind))).c_str(), self_attention, kind, pass)
+          ->Arg(64)
+          ->Arg(512)
+          ->Arg(4096);
+    }
+    RegisterBenchmark((std::string("lstm") + suffix).c_str(), lstm, pass)
+        ->ArgsProduct({{1150, 400}, {80, 20}})
+        ->Unit(benchmark::kMillisecond);
+  }
+  const auto add_update = [](const std::string& name, const std::string& optimizer, const std::string& precision) {
+    RegisterBenchmark(("update/" + name).c_str(), update, optimizer, precision)
+        ->Iterations(10)  // SOAP updates its rotations in one of ten steps
+        ->Unit(benchmark::kMillisecond);
+  };
+  for (const std::string& name : optimizers().names()) add_update(name, name, "float32");
+  add_update("muon-bf16", "muon", "bf16");
+  if (const char* data = std::getenv("PLUMB_DATA")) {
+    RegisterBenchmark("epoch_of_batches", epoch_of_batches, std::string(data))
+        ->Iterations(1)
+        ->Unit(benchmark::kMillisecond);
+  }
+}
+
 }  // namespace
 }  // namespace plumb
 
 int main(int argc, char** argv) {
   try {
-    plumb::ops::set_threads(1);
+    const char* threads = std::getenv("PLUMB_THREADS");
+    plumb::ops::set_threads(threads == nullptr ? 1 : std::atoll(threads));
     const char* instructions = std::getenv("PLUMB_INSTRUCTIONS");
     plumb::kernels::use_instruction_set(instructions == nullptr ? "" : instructions);
     benchmark::AddCustomContext("instructions",
                                 instructions == nullptr ? plumb::kernels::instruction_sets().front() : instructions);
+    plumb::add_benchmarks();
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
     benchmark::RunSpecifiedBenchmarks();

@@ -19,20 +19,23 @@ sys.dont_write_bytecode = True
 import environment  # noqa: E402
 import machine  # noqa: E402
 import table  # noqa: E402
-from contestants import Failed, Peer, Plumb  # noqa: E402
-from works import Race, races  # noqa: E402
+from contestants import Failed, Kernels, Peer, Plumb  # noqa: E402
+from works import KERNELS, Race, races  # noqa: E402
 
 BEGIN, END = '<!-- bench.py: begin -->', '<!-- bench.py: end -->'
 
 
-def run_race(race: Race, plumb: Plumb, python: pathlib.Path | None, threads: int, rounds: int) -> None:
+def run_race(race: Race, plumb: Plumb | Kernels, python: pathlib.Path | None, threads: int, rounds: int) -> None:
     """Runs `rounds` rounds; in each, Plumb and its peer run all of their work, one after the other."""
     with tempfile.TemporaryDirectory() as directory:
         peer = None
         if python is not None and race.peer is not None:
-            export = pathlib.Path(directory)
-            plumb.bench([*race.arguments(race.precisions[0]), '--runs', '1', '--export', str(export)])
-            peer = Peer(python, race.peer, export, threads, race.options)
+            if isinstance(plumb, Kernels):
+                work = ['--names', *plumb.names(race.sizes)]
+            else:
+                plumb.bench([*race.arguments(race.precisions[0]), '--runs', '1', '--export', directory])
+                work = ['--export', directory]
+            peer = Peer(python, race.peer, [*work, *race.options], threads)
             race.description = peer.description
         for _ in range(rounds):
             for precision in race.precisions:
@@ -73,11 +76,13 @@ def write_json(path: pathlib.Path, measured: list[Race], starts: dict[str, list[
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--plumb', default=str(ROOT / 'build' / 'plumb'), help='the program (default: %(default)s)')
+    parser.add_argument('--kernels', default=str(ROOT / 'build' / 'bench' / 'kernels'), metavar='FILE',
+                        help='the benchmarks of kernels (default: %(default)s)')
     parser.add_argument('--peers', type=pathlib.Path, default=ROOT / 'build-peers', metavar='DIR',
                         help='virtual environment of the peers, created if missing (default: %(default)s)')
     parser.add_argument('--no-peers', action='store_true', help='measure Plumb alone')
     parser.add_argument('--only', nargs='+', help='only these',
-                        choices=['train', 'decoder', 'hvp', 'decode', 'generate', 'attention', 'lstm', 'optimizer'])
+                        choices=['train', 'decoder', 'hvp', 'decode', 'generate', KERNELS])
     parser.add_argument('--threads', type=int, default=len(os.sched_getaffinity(0)), help='default: all processors')
     parser.add_argument('--rounds', type=int, default=3, help='how often everything is measured (default: 3)')
     parser.add_argument('--json', type=pathlib.Path, help='write all that was measured')
@@ -104,7 +109,7 @@ def main() -> None:
             print(f'bench.py: Plumb is measured without peers: {absent}', file=sys.stderr)
     listed = races(options.tiny, options.data, options.llm_c if python else None)
     measured = [race for race in listed if not options.only or race.verb in options.only]
-    plumb = Plumb(options.plumb, options.threads)
+    plumb, kernels = Plumb(options.plumb, options.threads), Kernels(options.kernels, options.threads)
     starts = {verb: [start_seconds(options.plumb, verb) for _ in range(options.rounds)] for verb in ('list', 'plan')}
     for race in list(measured):
         if race.packages and not (python and environment.has(python, race.packages)):
@@ -112,9 +117,13 @@ def main() -> None:
             print(f'bench.py: left out: {race.title} ({reason})', file=sys.stderr)
             measured.remove(race)
             continue
+        if race.verb == KERNELS and not os.access(options.kernels, os.X_OK):
+            print(f'bench.py: left out: {race.title} ({options.kernels} is not built)', file=sys.stderr)
+            measured.remove(race)
+            continue
         print(race.title, file=sys.stderr)
         try:
-            run_race(race, plumb, python, options.threads, options.rounds)
+            run_race(race, kernels if race.verb == KERNELS else plumb, python, options.threads, options.rounds)
         except Failed as error:
             sys.exit(f'bench.py: {error}')
     text = table.text(measured, starts, machine.sentence(machine.describe()), absent, options.threads)

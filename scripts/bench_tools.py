@@ -46,6 +46,7 @@ class Work:
     peer: list[str]
     agree: Callable[[str], str | None]  # the peer's output → what differs from Plumb's
     clear: list[str] = dataclasses.field(default_factory=list)  # what Plumb makes anew
+    in_kernels: bool = False  # Plumb's part is a benchmark of build/bench/kernels
     cold: list[str] = dataclasses.field(default_factory=list)  # files that are dropped from memory before each turn
     seconds: dict[str, list[float]] = dataclasses.field(default_factory=dict)
 
@@ -89,7 +90,8 @@ def works(folder: pathlib.Path, text: pathlib.Path, benchmarks: pathlib.Path | N
         return next(filter(None, different), None)
 
     def batches(output: str) -> str | None:
-        return same('the number of tokens', read(folder / 'loaded.json')['tokens'], json.loads(output)['tokens'], 0.03)
+        own = read(folder / 'loaded.json')['benchmarks'][0]['tokens']
+        return same('the number of tokens', own, json.loads(output)['tokens'], 0.03)
 
     def validation(output: str) -> str | None:
         points = [json.loads(line) for line in (folder / 'run' / 'metrics.jsonl').read_text().splitlines()]
@@ -108,8 +110,9 @@ def works(folder: pathlib.Path, text: pathlib.Path, benchmarks: pathlib.Path | N
                   [*tools, 'tokenize', str(folder), '--kind', kind, '--text', f'{folder}/large.txt'], tokens, ['data'])
              for kind, title in KINDS.items()]
     found.append(Work('An epoch of batches of 4,096 tokens from it, in blocks, read from a cold file',
-                      'torch.utils.data', ['bench', 'data', f'{folder}/data', '--json', f'{folder}/loaded.json'],
-                      [*tools, 'load', str(folder), '--batch-tokens', '4096'], batches,
+                      'torch.utils.data', ['--benchmark_filter=epoch_of_batches', '--benchmark_out_format=json',
+                                           f'--benchmark_out={folder}/loaded.json'],
+                      [*tools, 'load', str(folder), '--batch-tokens', '4096'], batches, in_kernels=True,
                       cold=['ids.bin', 'data/splits/train.tokens']))
     for title, metrics, more in (('BLEU and chrF', 'bleu,chrf', []),
                                  ('BLEU and chrF with intervals of 1,000 samples', 'bleu,chrf', ['--confidence'])):
@@ -178,6 +181,8 @@ def table(measured: list[Work], python: str, threads: int, rounds: int) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--plumb', default=str(ROOT / 'build' / 'plumb'), help='the program (default: %(default)s)')
+    parser.add_argument('--kernels', type=pathlib.Path, default=ROOT / 'build' / 'bench' / 'kernels', metavar='FILE',
+                        help='the benchmarks of kernels (default: %(default)s)')
     parser.add_argument('--peers', type=pathlib.Path, default=ROOT / 'build-peers', metavar='DIR',
                         help='virtual environment of the peers (default: %(default)s)')
     parser.add_argument('--text', type=pathlib.Path, required=True, help="English text of about 10 MB, of at most 33,280 words: WikiText-2's")
@@ -196,7 +201,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         folder = pathlib.Path(directory)
         variables = environment.settings(folder, given.threads) | {
-            'RAYON_NUM_THREADS': str(given.threads), 'TOKENIZERS_PARALLELISM': 'true', 'HF_HUB_OFFLINE': '1'}
+            'RAYON_NUM_THREADS': str(given.threads), 'TOKENIZERS_PARALLELISM': 'true', 'HF_HUB_OFFLINE': '1',
+            'PLUMB_THREADS': str(given.threads), 'PLUMB_DATA': str(folder / 'data')}
         prepare(folder, given.text.resolve(), plumb, python, variables)
         measured = works(folder, given.text.resolve(), given.benchmarks and given.benchmarks.resolve(),
                          given.threads)
@@ -207,7 +213,8 @@ def main() -> None:
                     shutil.rmtree(folder / made, ignore_errors=True)
                 for name in work.cold:
                     drop_from_memory(folder / name)
-                work.seconds.setdefault('plumb', []).append(run([*plumb, *work.plumb, *common], variables)[0])
+                own = [str(given.kernels), *work.plumb] if work.in_kernels else [*plumb, *work.plumb, *common]
+                work.seconds.setdefault('plumb', []).append(run(own, variables)[0])
                 seconds, output = run([python, *work.peer], variables)
                 work.seconds.setdefault('peer', []).append(seconds)
                 if difference := work.agree(output):

@@ -118,7 +118,7 @@ void add_study(CLI::App& app, Globals& globals) {
       ->type_name("N")
       ->check(between(0, 1024));
   verb->add_flag("--register", arguments->registers,
-                 "Only write down the study's claims, before anything is measured; the report will say so");
+                 "Register the study's claims, with date and hash, before anything is measured");
   add_set_option(*verb, arguments->set);
   verb->get_option("--set")->description("Override a key, such as training.learning_rates=[1e-3]; may be repeated");
 }

@@ -5,18 +5,31 @@ import pathlib
 from typing import Any
 
 
-def parser(description: str | None) -> argparse.ArgumentParser:
+def _parser(description: str | None) -> argparse.ArgumentParser:
     """A parser with the arguments that all peers share."""
     made = argparse.ArgumentParser(description=description)
-    made.add_argument('--export', type=pathlib.Path, required=True, metavar='DIR', help='what `plumb bench` exported')
     made.add_argument('--threads', type=int, default=2)
     made.add_argument('--device', default='cpu', help='cpu or cuda')
     made.add_argument('--runs', type=int, default=3, help='timed runs of a turn, of which the median counts')
     return made
 
 
+def parser(description: str | None) -> argparse.ArgumentParser:
+    """For a peer of `plumb bench`."""
+    made = _parser(description)
+    made.add_argument('--export', type=pathlib.Path, required=True, metavar='DIR', help='what `plumb bench` exported')
+    return made
+
+
 def arguments(description: str | None) -> argparse.Namespace:
     return parser(description).parse_args()
+
+
+def kernel_arguments(description: str | None) -> argparse.Namespace:
+    """For a peer of build/bench/kernels, which does work of the same sizes with weights of its own."""
+    made = _parser(description)
+    made.add_argument('--names', nargs='+', required=True, metavar='NAME', help='benchmarks of build/bench/kernels')
+    return made.parse_args()
 
 
 def read_work(directory: pathlib.Path) -> dict[str, Any]:

@@ -1,47 +1,39 @@
-"""LSTM layers in PyTorch (torch.nn.LSTM), forward and backward. The counterpart of `plumb bench lstm`."""
+"""LSTM layers in PyTorch (torch.nn.LSTM), forward and backward. The counterpart of `lstm` in build/bench/kernels."""
 from collections.abc import Callable, Mapping
 
 import torch
-from safetensors.torch import load_file
 
-import torch_model
-from exported import arguments, read_work
+from exported import kernel_arguments
 from turns import Figures, median_seconds, take_turns
 
+INPUT, LAYERS, LENGTH = 400, 3, 70
 
-def prepare() -> tuple[Mapping[str, Callable[[], Figures]], Figures]:
-    options = arguments(__doc__)
-    torch.set_num_threads(options.threads)
-    work = read_work(options.export)
-    sizes = work['sizes']
-    bf16 = sizes['precision'] == 'bf16'
-    tensors = load_file(options.export / 'model.safetensors')
+
+def seconds(name: str, runs: int) -> float:
+    """Of "lstm/WIDTH/ROWS" or "lstm_gradient/WIDTH/ROWS"."""
+    kind, width, rows = name.split('/')
     # PyTorch is fastest with the tokens of one time step adjacent in memory.
-    by_step = tensors.pop('x').view(sizes['rows'], sizes['length'], sizes['input']).transpose(0, 1).contiguous()
-    model = torch.nn.LSTM(sizes['input'], sizes['hidden'], sizes['layers'])
-    model.load_state_dict(tensors)
-    leaves = [by_step.requires_grad_(), *model.parameters()]
-    cotangent = torch.ones(sizes['length'], sizes['rows'], sizes['hidden'])
-
-    def output() -> torch.Tensor:
-        with torch.autocast('cpu', torch.bfloat16, enabled=bf16):
-            hidden: torch.Tensor = model(by_step)[0]
-        return hidden
+    by_step = torch.randn(LENGTH, int(rows), INPUT, requires_grad=True)
+    model = torch.nn.LSTM(INPUT, int(width), LAYERS)
+    leaves = [by_step, *model.parameters()]
+    cotangent = torch.ones(LENGTH, int(rows), int(width))
 
     def forward() -> None:
         with torch.no_grad():
-            output()
+            model(by_step)
 
-    with torch.no_grad():
-        torch_model.check('the mean of squares', model(by_step)[0].square().mean().item(), work['mean_of_squares'], 1e-4)
+    def gradient() -> object:
+        return torch.autograd.grad(model(by_step)[0], leaves, cotangent)
+
+    return median_seconds(gradient if kind.endswith('gradient') else forward, runs)
+
+
+def prepare() -> tuple[Mapping[str, Callable[[], Figures]], Figures]:
+    options = kernel_arguments(__doc__)
+    torch.set_num_threads(options.threads)
 
     def figures() -> Figures:
-        def gradient() -> object:
-            hidden = output()
-            return torch.autograd.grad(hidden, leaves, cotangent.to(hidden.dtype))
-
-        return {'forward_seconds': median_seconds(forward, options.runs),
-                'gradient_seconds': median_seconds(gradient, options.runs)}
+        return {'seconds': {name: seconds(name, options.runs) for name in options.names}}
 
     return {'eager': figures}, {'versions': {'PyTorch': torch.__version__}}
 

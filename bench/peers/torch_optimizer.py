@@ -1,18 +1,22 @@
 """Updates of a decoder's parameters by PyTorch's optimizers: fused where they can be, else over lists of tensors (foreach),
-else one tensor after the other. The counterpart of `plumb bench optimizer`; Plumb's other optimizers are not in PyTorch."""
+else one tensor after the other. The counterpart of `update` in build/bench/kernels; Plumb's other optimizers are not in
+PyTorch."""
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
-from safetensors.torch import load_file
 from torch import Tensor
 
 import torch_model
-from exported import arguments, read_work
+from exported import kernel_arguments
 from turns import Figures, median_seconds, take_turns
 
 Named = dict[str, Tensor]
 Make = Callable[[Named], list[torch.optim.Optimizer]]
+
+SIZES = {'d_model': 512, 'feed_forward': 2048, 'heads': 8, 'layers': 8, 'vocabulary': 32000, 'positions': 1024,
+         'norm_eps': 1e-5}
+RATE, DECAY, UNTIMED_STEPS = 1e-3, 0.1, 6
 
 
 def is_hidden_matrix(name: str, parameter: Tensor) -> bool:
@@ -57,54 +61,40 @@ def makers(rate: float, decay: float) -> dict[str, Make]:
 
 
 class Update:
-    """Steps of one optimizer from the exported parameters, with the exported gradients."""
+    """Steps of one optimizer with the same random gradients."""
 
-    def __init__(self, tensors: Named, make: Make) -> None:
-        self.start = {name: tensor for name, tensor in tensors.items() if not name.startswith('gradient.')}
-        self.parameters = {name: tensor.clone() for name, tensor in self.start.items()}
-        for name, parameter in self.parameters.items():
-            parameter.requires_grad_().grad = tensors['gradient.' + name]
+    def __init__(self, parameters: Named, make: Make) -> None:
+        self.parameters = {name: parameter.detach().clone() for name, parameter in parameters.items()}
+        for parameter in self.parameters.values():
+            parameter.requires_grad_().grad = 1e-2 * torch.randn_like(parameter)
         self.optimizers = make(self.parameters)
 
     def step(self) -> None:
         for optimizer in self.optimizers:
             optimizer.step()
 
-    def moved(self) -> float:
-        """The root mean square change of the parameters so far."""
-        with torch.no_grad():
-            squares = [(p - self.start[name]).square().sum(dtype=torch.float64) for name, p in self.parameters.items()]
-        count = sum(p.numel() for p in self.parameters.values())
-        return float((torch.stack(squares).sum() / count).sqrt())
-
 
 def prepare() -> tuple[Mapping[str, Callable[[], Figures]], Figures]:
-    options = arguments(__doc__)
+    options = kernel_arguments(__doc__)
     torch.set_num_threads(options.threads)
-    work = read_work(options.export)
-    if work['sizes']['cautious']:
-        raise ValueError('PyTorch has no cautious optimizers')
-    tensors = load_file(options.export / 'model.safetensors')
+    tensors = dict(torch_model.LanguageModel(SIZES).named_parameters())
     separate = with_parts(tensors)
 
-    def begun(name: str, make: Make) -> Update:
-        update = Update(separate if name.startswith('muon') else tensors, make)
-        for _ in range(work['untimed_steps']):
-            update.step()
-        return update
-
     def timed(name: str, make: Make) -> Callable[[], Figures]:
-        return lambda: {'seconds': median_seconds(begun(name, make).step, options.runs)}
-
-    works = {}
-    for name, make in makers(work['learning_rate'], work['weight_decay']).items():
-        plumbs = work['moved'].get(name.split(',')[0])
-        if plumbs is None:
-            continue
+        optimizer = name.split(',')[0]
         # PyTorch's Muon multiplies matrices in bfloat16.
-        tolerance = 0.05 if name.startswith('muon') else 1e-3
-        torch_model.check(f'the movement by {name}', begun(name, make).moved(), plumbs, tolerance)
-        works[name] = timed(name, make)
+        names = {f'update/{optimizer}', f'update/{optimizer}-bf16'} & set(options.names)
+
+        def figures() -> Figures:
+            update = Update(separate if optimizer == 'muon' else tensors, make)
+            for _ in range(UNTIMED_STEPS):
+                update.step()
+            return {'seconds': dict.fromkeys(names, median_seconds(update.step, options.runs))}
+
+        return figures
+
+    works = {name: timed(name, make) for name, make in makers(RATE, DECAY).items()
+             if f'update/{name.split(",")[0]}' in options.names}
     return works, {'versions': {'PyTorch': torch.__version__}}
 
 

@@ -242,9 +242,8 @@ void add_profile_option(CLI::App& verb, bool& profile) {
 }
 
 CLI::App* add_measurement(CLI::App& bench, Globals& globals, const std::string& name, const std::string& description,
-                          const std::function<Measured()>& measure, const std::string& example) {
-  const std::string command = "plumb bench " + name + (example.empty() ? "" : " " + example);
-  CLI::App* verb = add_verb(bench, globals, name, description, command, [measure, &globals] {
+                          const std::function<Measured()>& measure) {
+  CLI::App* verb = add_verb(bench, globals, name, description, "plumb bench " + name, [measure, &globals] {
     Measured result = measure();
     std::string text = text_of(result.document);
     if (result.profile) {

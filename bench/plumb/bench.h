@@ -45,7 +45,7 @@ Batch random_batch(const Sizes& sizes, uint64_t seed);
 std::unique_ptr<Model> random_model(const Sizes& sizes, uint64_t seed, const std::string& share_embeddings = "target");
 
 /// A language model with GPT-2's architecture: Pre-LN, GELU, learned positions, tied output matrix; no dropout.
-ModelConfig decoder_config(const DecoderSizes& sizes, int64_t positions = 1024);
+ModelConfig decoder_config(const DecoderSizes& sizes, int64_t positions);
 
 /// Throughput of matrix products in GFLOP/s, the upper bound for everything else: the best over shapes typical of a
 /// model, each the median of several runs.
@@ -126,10 +126,9 @@ StepProfile profile_of(int64_t runs, const std::string& precision, const std::fu
 /// Adds --profile.
 void add_profile_option(CLI::App& verb, bool& profile);
 
-/// Adds `plumb bench NAME` with --json and --seed, which measures and prints. `example`: the arguments of the example
-/// in its help.
+/// Adds `plumb bench NAME` with --json and --seed, which measures and prints.
 CLI::App* add_measurement(CLI::App& bench, Globals& globals, const std::string& name, const std::string& description,
-                          const std::function<Measured()>& measure, const std::string& example = "");
+                          const std::function<Measured()>& measure);
 
 /// Adds an option for a positive number.
 CLI::Option* add_size(CLI::App& verb, const char* name, int64_t& value, const char* description);

@@ -5,8 +5,7 @@ namespace plumb::app {
 namespace {
 
 void add_bench(CLI::App& app, Globals& globals) {
-  CLI::App* verb = app.add_subcommand(
-      "bench", "Benchmark training, second derivatives, decoding, generation, attention and optimizers");
+  CLI::App* verb = app.add_subcommand("bench", "Benchmark training, second derivatives, decoding and generation");
   verb->require_subcommand(1);
   add_verbs_of(Heading::benchmarks, *verb, globals);
 }

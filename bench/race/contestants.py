@@ -33,16 +33,45 @@ class Plumb:
                 return figures
 
 
-class Peer:
-    """A script of bench/peers, prepared once, then called repeatedly."""
+class Kernels:
+    """The Google Benchmarks of build/bench/kernels."""
 
-    def __init__(self, python: pathlib.Path, script: str, export: pathlib.Path, threads: int,
-                 options: list[str]) -> None:
+    def __init__(self, program: str, threads: int) -> None:
+        self.program, self.threads = program, threads
+
+    def _output(self, arguments: list[str]) -> str:
+        command = [self.program, *arguments]
+        print('  ' + ' '.join(command), file=sys.stderr, flush=True)
+        done = subprocess.run(command, capture_output=True, text=True,
+                              env=os.environ | {'PLUMB_THREADS': str(self.threads)})
+        if done.returncode != 0:
+            raise Failed(f'{" ".join(command)} ended with status {done.returncode}\n{done.stderr}')
+        return done.stdout
+
+    @staticmethod
+    def _plain(name: str) -> str:
+        """Google Benchmark appends a fixed number of iterations to the name."""
+        return name.split('/iterations:')[0]
+
+    def names(self, arguments: list[str]) -> list[str]:
+        return [self._plain(name) for name in self._output([*arguments, '--benchmark_list_tests']).split()]
+
+    def bench(self, arguments: list[str]) -> Figures:
+        found = json.loads(self._output([*arguments, '--benchmark_format=json']))['benchmarks']
+        units = {'ns': 1e-9, 'us': 1e-6, 'ms': 1e-3, 's': 1}
+        return {'seconds': {self._plain(each['name']): each['real_time'] * units[each['time_unit']] for each in found
+                            if not each.get('error_occurred')}}
+
+
+class Peer:
+    """A script of bench/peers, prepared once, then called repeatedly. `work`: the options that tell it what to do."""
+
+    def __init__(self, python: pathlib.Path, script: str, work: list[str], threads: int) -> None:
         self.script = script
         print(f'  {script}: preparing', file=sys.stderr, flush=True)
         self.messages = tempfile.TemporaryFile('w+', encoding='utf-8')
         self.process = subprocess.Popen(
-            [python, environment.PEERS / script, '--export', export, '--threads', str(threads), *options], text=True,
+            [python, environment.PEERS / script, *work, '--threads', str(threads)], text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.messages,
             env=environment.settings(python.parent.parent, threads))
         self.description = self._answer()

@@ -3,7 +3,7 @@ import statistics
 from collections.abc import Iterator
 from typing import Any
 
-from works import Figures, Race
+from works import KERNELS, Figures, Race
 
 HEADER = ['| work | command | Plumb | of the ceiling | peers | times as fast as the best peer |',
           '| --- | --- | --- | --- | --- | --- |']
@@ -120,41 +120,16 @@ def generate_rows(race: Race) -> Iterator[str]:
                       f'{entry["state_bytes"] / 2 ** 20:.2f} MiB')
 
 
-def attention_rows(race: Race) -> Iterator[str]:
+def kernel_rows(race: Race) -> Iterator[str]:
     for precision, ours in race.plumb.items():
-        for i, entry in list(enumerate(ours[0]['lengths']))[::3]:
-            for what in ('forward', 'gradient'):
-                mine = median(ours, 'lengths', i, f'{what}_seconds')
-                theirs, factor = compared(race, mine, ('lengths', i, f'{what}_seconds'))
-                yield row(f'{race.title} of {entry["length"]:,}: {"forward" if what == "forward" else "with gradient"}',
-                          race.command(precision), seconds(mine), None, theirs, factor)
-
-
-def lstm_rows(race: Race) -> Iterator[str]:
-    for precision, ours in race.plumb.items():
-        for what in ('forward', 'gradient'):
-            mine = median(ours, f'{what}_seconds')
-            theirs, factor = compared(race, mine, f'{what}_seconds')
-            yield row(f'{race.title}: {"forward" if what == "forward" else "with gradient"}', race.command(precision),
-                      seconds(mine), median(ours, 'ceiling_fraction') if what == 'gradient' else None, theirs, factor)
-
-
-def optimizer_rows(race: Race) -> Iterator[str]:
-    for precision, ours in race.plumb.items():
-        names = ','.join(entry['optimizer'] for entry in ours[0]['optimizers'])
-        for i, entry in enumerate(ours[0]['optimizers']):
-            name = entry['optimizer']
-            mine, mean = (median(ours, 'optimizers', i, key) for key in ('seconds', 'mean_seconds'))
-            theirs, factor = compared(race, mine, 'seconds', f'{name}, ')
-            uneven = mine is not None and mean is not None and mean > 1.2 * mine
-            yield row(f'{race.title}: `{name}`', race.command('float32').replace(names, name),
-                      f'{seconds(mine)}{f" (mean {seconds(mean)})" if uneven else ""}, '
-                      f'{entry["state_bytes_per_parameter"]:.3g} bytes per parameter, '
-                      f'{median(ours, "optimizers", i, "gigabytes_per_second"):.0f} GB/s', None, theirs, factor)
+        for name in ours[0]['seconds']:
+            mine = median(ours, 'seconds', name)
+            theirs, factor = compared(race, mine, ('seconds', name))
+            yield row(f'{race.title}: {name}', race.command(precision), seconds(mine), None, theirs, factor)
 
 
 ROWS = {'train': train_rows, 'decoder': train_rows, 'hvp': hvp_rows, 'decode': decode_rows, 'generate': generate_rows,
-        'attention': attention_rows, 'lstm': lstm_rows, 'optimizer': optimizer_rows}
+        KERNELS: kernel_rows}
 
 
 def versions(races: list[Race]) -> str:
@@ -175,9 +150,11 @@ def agreements(races: list[Race]) -> str:
 def text(races: list[Race], starts: dict[str, list[float]], machine: str, absent: str, threads: int) -> str:
     """The whole table as text. `absent`: the reason why there are no peers, or empty."""
     results = [result for race in races for ours in race.plumb.values() for result in ours]
+    builds = {f' Plumb was built by {result["compiler"]} with LibTorch {result["libtorch"]}.' for result in results
+              if 'compiler' in result}
     ceilings = [result['ceiling_gflops'] for result in results if 'ceiling_gflops' in result]
     rounds = max(len(ours) for race in races for ours in race.plumb.values())
-    lines = [f'Machine: {machine}. Plumb was built by {results[0]["compiler"]} with LibTorch {results[0]["libtorch"]}. '
+    lines = [f'Machine: {machine}.{"".join(builds)} '
              f'{threads} thread{"" if threads == 1 else "s"}, medians of {rounds} round{"" if rounds == 1 else "s"}.']
     if ceilings:
         lines[0] += (f' Ceiling (float32 matrix products as a model has them, in the same process): '

@@ -6,26 +6,26 @@ Figures = dict[str, Any]
 
 SMALL_MODEL = ['--d-model', '128', '--feed-forward', '256', '--layers', '4', '--sentences', '128']
 TINY_MODEL = ['--d-model', '32', '--feed-forward', '64', '--layers', '1', '--vocabulary', '100']
-# Those of which PyTorch has a fast version, and three others. SOAP's decompositions would take minutes.
-OPTIMIZERS = ['--optimizer', 'adam,adamw,sgd,radam,adafactor,muon,lion,lamb,schedule-free-adamw']
+KERNELS = 'kernels'  # the verb of races of build/bench/kernels
 LONG_TEXTS = ['--attention', 'linear', '--positions', 'none', '--layers', '4', '--d-model', '256', '--feed-forward', '1024',
               '--heads', '4', '--vocabulary', '8192', '--batch', '1', '--contexts', '1024,8192,65536']
-TINY = {  # for trying out the race
+TINY = {  # for trying out the race: by verb, or by the peer of kernels
     'train': [*TINY_MODEL, '--sentences', '4', '--length', '8'],
     'decoder': ['--d-model', '32', '--feed-forward', '128', '--layers', '1', '--vocabulary', '100', '--heads', '4',
                 '--texts', '2', '--length', '8'],
     'hvp': [*TINY_MODEL, '--sentences', '4', '--length', '8'],
     'decode': [*TINY_MODEL, '--sentences', '16', '--length', '4'],
     'generate': [*TINY_MODEL, '--heads', '4', '--length', '5', '--tokens', '4', '--batch', '1,3'],
-    'attention': ['--d-model', '32', '--length', '128'],
-    'lstm': ['--input', '8', '--hidden', '16', '--rows', '4', '--length', '5'],
-    'optimizer': [*TINY_MODEL, '--heads', '4'],
+    'torch_attention.py': ['--benchmark_filter=self_attention.*/softmax/64$'],
+    'torch_lstm.py': ['--benchmark_filter=lstm.*/400/20$'],
+    'torch_optimizer.py': ['--benchmark_filter=update/sgd'],
 }
 
 
 @dataclass
 class Race:
-    """Plumb's work in one or several precisions, and the peer that does the same."""
+    """Plumb's work in one or several precisions, and the peer that does the same. Benchmarks of build/bench/kernels are
+    selected by `sizes`, and the peer is told their names."""
 
     title: str
     verb: str
@@ -39,12 +39,15 @@ class Race:
     peers: dict[str, list[Figures]] = field(default_factory=dict)    # by the peer's name of the work
 
     def arguments(self, precision: str) -> list[str]:
-        """The arguments of `plumb bench`."""
+        """The arguments of `plumb bench`, or of build/bench/kernels."""
+        if self.verb == KERNELS:
+            return self.sizes
         extra = [] if precision == 'float32' else ['--precision', precision]
         return [self.verb, *self.sizes, *extra]
 
     def command(self, precision: str) -> str:
-        return ' '.join(['plumb bench', *self.arguments(precision)])
+        program = 'build/bench/kernels' if self.verb == KERNELS else 'plumb bench'
+        return ' '.join([program, *self.arguments(precision)])
 
 
 def races(tiny: bool, data: str | None, llm_c: str | None) -> list[Race]:
@@ -65,14 +68,12 @@ def races(tiny: bool, data: str | None, llm_c: str | None) -> list[Race]:
         Race('the same, beside llama.cpp', 'generate', peer='llama_cpp_generate.py', precisions=['float32', 'int8'],
              packages=['llama_cpp', 'gguf']),
         Race('linear attention, 4 layers, d 256', 'generate', LONG_TEXTS),
-        Race('causal self-attention, d 256, 4 heads, one sequence', 'attention', peer='torch_attention.py'),
-        Race('LSTM, 3 layers of 1,150, 80 × 70 tokens', 'lstm', peer='torch_lstm.py'),
-        Race('LSTM, 3 layers of 1,150, 20 × 70 tokens', 'lstm', ['--rows', '20'], 'torch_lstm.py'),
-        Race('LSTM, 3 layers of 400, 80 × 70 tokens', 'lstm', ['--hidden', '400'], 'torch_lstm.py'),
-        Race('LSTM, 3 layers of 400, 20 × 70 tokens', 'lstm', ['--hidden', '400', '--rows', '20'], 'torch_lstm.py'),
-        Race('update of a decoder, 8 layers, d 512, vocabulary 32,000', 'optimizer', OPTIMIZERS, 'torch_optimizer.py'),
-        Race('update of a decoder, 8 layers, d 512, vocabulary 32,000, in bfloat16', 'optimizer',
-             ['--optimizer', 'muon', '--precision', 'bf16'], 'torch_optimizer.py'),
+        Race('causal self-attention, d 256, 4 heads, a sequence of that length', KERNELS,
+             ['--benchmark_filter=self_attention.*/softmax/'], 'torch_attention.py'),
+        Race('LSTM, 3 layers of that width, that many rows of 70 tokens', KERNELS, ['--benchmark_filter=lstm'],
+             'torch_lstm.py'),
+        Race('update of a decoder, 8 layers, d 512, vocabulary 32,000', KERNELS, ['--benchmark_filter=update'],
+             'torch_optimizer.py'),
     ]
     if llm_c:
         listed.insert(5, Race('the same in float32, beside llm.c', 'decoder', peer='llm_c_train.py',
@@ -83,5 +84,5 @@ def races(tiny: bool, data: str | None, llm_c: str | None) -> list[Race]:
         listed.append(Race('translation of 1,000 sentences of real lengths', 'decode', real,
                            precisions=['float32', 'bf16', 'int8']))
     for race in listed if tiny else []:
-        race.sizes = TINY[race.verb] + (real if '--data' in race.sizes else [])
+        race.sizes = TINY[race.peer if race.peer in TINY else race.verb] + (real if '--data' in race.sizes else [])
     return listed

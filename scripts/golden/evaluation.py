@@ -21,7 +21,6 @@ import json
 import math
 import os
 import pathlib
-import re
 import sys
 import tempfile
 import time
@@ -295,34 +294,6 @@ def hard(file, choices):
             for d in json.loads(file.read_text())['examples']]
 
 
-GENDERS = {'female': {'she', 'her'}, 'male': {'he', 'his', 'him'}, 'neutral': {'they', 'their', 'them'}}
-
-
-def winogender(data, part):
-    """The fields that the harness uses, from the authors' files."""
-    with open(data / 'winogender/occupations-stats.tsv') as stream:
-        women = {row['occupation']: float(row['bls_pct_female']) for row in csv.DictReader(stream, delimiter='\t')}
-    documents = []
-    for line in (data / 'winogender/all_sentences.tsv').read_text().splitlines()[1:]:
-        name, sentence = line.split('\t')
-        occupation, participant, answer, gender, _ = name.split('.')
-        pronoun, = set(re.findall('[a-z]+', sentence.lower())) & GENDERS[gender]
-        majority = 'female' if women[occupation] >= 50 else 'male'
-        if part.startswith('gotcha') and (gender in ('neutral', majority) or answer == '1'):
-            continue
-        if part not in ('all', 'gotcha') and not part.endswith('_' + gender) and part != gender:
-            continue
-        documents.append({'sentence': sentence, 'pronoun': pronoun, 'occupation': occupation, 'gender': gender,
-                          'participant': participant, 'label': int(answer)})
-    return documents
-
-
-def crows_pairs(data, part):
-    with open(data / 'crows_pairs_anonymized.csv', newline='') as stream:
-        return [{key: row[key] for key in ('sent_more', 'sent_less', 'bias_type')} for row in csv.DictReader(stream)
-                if part in ('', '_' + row['bias_type'].replace('-', '_'))]
-
-
 def pages(data):
     found, lines = [], []
     for line in next(data.glob('*raw*')).read_text().split('\n'):
@@ -364,10 +335,6 @@ def data_set(name, data):
         settings = settings_of(f'bbh/zeroshot/{part}.yaml')
         documents = json.loads((data / f'bbh/{part}.json').read_text())['examples']
         return settings, documents, None
-    if name.startswith('winogender_'):
-        return settings_of('winogender/winogender.yaml'), winogender(data, name.removeprefix('winogender_')), None
-    if name.startswith('crows_pairs_english'):
-        return settings_of('crows_pairs/crows_pairs_english.yaml'), crows_pairs(data, name.removeprefix('crows_pairs_english')), None
     if name == 'wikitext':
         return dict(TASKS['texts'], doc_to_target=preprocess_wikitext.wikitext_detokenizer,
                     process_results=preprocess_wikitext.process_results), pages(data), None

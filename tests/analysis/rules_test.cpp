@@ -417,7 +417,7 @@ TEST(Judgments, ReplacedWhereTheSettingCannotCarryTheClaim) {
   EXPECT_EQ(replaced.effect.mean, 1);
   EXPECT_EQ(undecided_because(replaced, "open").outcome, Outcome::not_testable);
   EXPECT_EQ(undecided_because(decided, "open").outcome, Outcome::undecided);
-  EXPECT_EQ(to_string(Outcome::not_testable), "not testable here");
+  EXPECT_EQ(to_string(Outcome::not_testable), "this setting cannot test it");
 }
 
 }  // namespace

@@ -364,7 +364,9 @@ TEST(CommandLine, ADeviceThatIsNotThereIsAnErrorBeforeAnythingElse) {
 }
 
 TEST(CommandLine, TheDeviceIsTheCpuUnlessSaidOtherwise) {
-  const std::vector<std::string> command = {"bench", "attention", "--length", "64", "--runs", "1", "--json", "-"};
+  const std::vector<std::string> command = {
+      "bench",        "decode", "--d-model",   "16", "--feed-forward", "32", "--heads", "2", "--layers", "1",
+      "--vocabulary", "50",     "--sentences", "2",  "--length",       "4",  "--runs",  "1", "--json",   "-"};
   std::vector<std::string> told = command;
   told.insert(told.end(), {"--device", "cpu"});
   for (const auto& arguments : {command, told}) {

@@ -40,7 +40,7 @@ TEST(CommandLineHelp, HelpFindsSectionsOptionsAndArguments) {
   EXPECT_EQ(help("study.axis"), help("axis"));
   EXPECT_EQ(run_plumb({"config", "study.axis"}).output, help("axis"));
   EXPECT_CONTAINS(help("claim"), "\nquantity = ");
-  EXPECT_EQ(help("register").find("plumb study --register: Only write down"), 0U) << help("register");
+  EXPECT_EQ(help("register").find("plumb study --register: Register the study's claims"), 0U) << help("register");
   EXPECT_EQ(help("studies"), "plumb list studies: List the available variants with their equations and papers\n");
   EXPECT_CONTAINS(run_plumb({"help", "learnign_rate"}).errors, "did you mean 'learning_rate'?");
 }

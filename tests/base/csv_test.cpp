@@ -21,7 +21,7 @@ class Tables : public testing::Test {
 TEST_F(Tables, LineEndsInQuotesStayAsTheyAre) {
   EXPECT_EQ(read_csv(file("\xEF\xBB\xBF\"a\r\nb\",\"c\n\nd\"\r\ne,g\n\n\"\"")),
             (std::vector<Record>{{"a\r\nb", "c\n\nd"}, {"e", "g"}}));
-  EXPECT_EQ(read_tsv(file("a\t\"b\r\n\n\tc\n")), (std::vector<Record>{{"a", "\"b"}, {"", "c"}}));
+  EXPECT_EQ(read_records(file("a\t\"b\r\n\n\tc\n"), '\t'), (std::vector<Record>{{"a", "\"b"}, {"", "c"}}));
 }
 
 TEST_F(Tables, RecordsAreTakenAsTheyAreRead) {
@@ -36,7 +36,7 @@ TEST_F(Tables, RecordsAreTakenAsTheyAreRead) {
 
 TEST_F(Tables, ARecordHasALimit) {
   const std::string commas(16 << 20, ',');
-  EXPECT_EQ(read_tsv(file(commas)).at(0).at(0), commas);
+  EXPECT_EQ(read_records(file(commas), '\t').at(0).at(0), commas);
   test::expect_error([&] { (void)read_csv(file("a\n," + commas)); }, "table:2: a record is longer than 16 MiB");
   // A quote that nothing closes, in lines that are short.
   std::string open = "\"";

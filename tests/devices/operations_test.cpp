@@ -16,7 +16,6 @@
 #include "plumb/ops/norm.h"
 #include "plumb/ops/packed_linear.h"
 #include "plumb/ops/precision.h"
-#include "plumb/ops/qrnn.h"
 #include "plumb/ops/relative_attention.h"
 #include "plumb/ops/update.h"
 #include "support/errors.h"
@@ -59,8 +58,6 @@ TEST_P(OperationsOnDevices, NoOperationMixesThem) {
     const ops::LstmState zero{make({1, 3}, one), make({1, 3}, one)};
     const ops::LstmWeights gates{make({12, 6}, one), make({12, 3}, other), make({12}, one), make({12}, one)};
     refuses("LSTM", [&] { ops::lstm(x, gates, zero, layout); });
-    const ops::QrnnState empty{make({1, 3}, one), {}};
-    refuses("QRNN", [&] { ops::qrnn(x, {make({9, 6}, one), make({9}, other)}, empty, layout); });
     refuses("relative attention", [&] {
       ops::relative_attention(make({4, 2}, one), make({4, 2}, one), make({4, 4}, other), make({4, 2}, other), layout,
                               shape);

@@ -64,7 +64,7 @@ void expect_golden_values(const std::filesystem::path& base) {
   for (size_t row = 0; row < states.size(); ++row) {
     ASSERT_EQ(states[row].size(), result.last.size());
     for (size_t layer = 0; layer < result.last.size(); ++layer) {
-      const RecurrentState& last = result.last[layer];
+      const ops::LstmState& last = result.last[layer];
       const Json& of_layer = states[row][layer];
       for (const auto& [values, found] : {std::pair{&of_layer[0], &last.hidden}, std::pair{&of_layer[1], &last.cell}}) {
         const auto numbers = values->get<std::vector<double>>();
@@ -215,7 +215,7 @@ TEST(AwdLstm, CarriesItsStateFromBatchToBatch) {
   ASSERT_EQ(state.tensors.size(), 2 * at_once.last.size());
   for (const auto& [name, tensor] : state.tensors) {
     EXPECT_FALSE(tensor.requires_grad()) << name;
-    const RecurrentState& expected = at_once.last[static_cast<size_t>(name.at(5) - '0')];
+    const ops::LstmState& expected = at_once.last[static_cast<size_t>(name.at(5) - '0')];
     const Tensor& other = name.ends_with("hidden") ? expected.hidden : expected.cell;
     EXPECT_LT((tensor - other.detach()).abs().max().item<double>(), 1e-12) << name;
   }

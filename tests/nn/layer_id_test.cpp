@@ -49,7 +49,6 @@ TEST(LayerId, OfAParameter) {
   expect("src_embed.weight", {StackKind::encoder});
   expect("tgt_position.weight", {StackKind::decoder});
   expect("lstm.2.weight_hh_l0", {StackKind::decoder, 2});
-  expect("qrnn.2.weight", {StackKind::decoder, 2});
   expect("embedding.weight", {StackKind::decoder});
   EXPECT_EQ(LayerId::of_parameter("lstm.two.weight_hh_l0"), std::nullopt);
   EXPECT_EQ(LayerId::of_parameter("output.weight"), std::nullopt);

@@ -24,7 +24,6 @@
 #include "plumb/ops/norm.h"
 #include "plumb/ops/packed_linear.h"
 #include "plumb/ops/precision.h"
-#include "plumb/ops/qrnn.h"
 #include "plumb/ops/update.h"
 #include "support/contains.h"
 #include "support/gradcheck.h"
@@ -237,15 +236,6 @@ inline std::vector<NanCase> attentions() {
                         random_tensor({20}, 4),   random_tensor({20}, 5),         random_tensor({4, 5}, 6),
                         random_tensor({4, 5}, 7)};
        }});
-  all.push_back({"QRNN",
-                 [=](const Tensors& x) {
-                   const ops::QrnnResult found = ops::qrnn(x[0], {x[1], x[2]}, {x[3], x[4]}, Ragged({3, 0, 1, 4}));
-                   return Tensors{found.hidden, found.last.cell, found.last.input};
-                 },
-                 [=] {
-                   return Tensors{random_tensor({8, 3}, 1), random_tensor({15, 6}, 2, 0.7), random_tensor({15}, 3),
-                                  random_tensor({4, 5}, 4), random_tensor({4, 3}, 5)};
-                 }});
   return all;
 }
 

@@ -24,7 +24,7 @@ TEST(Answers, AreTheFirstDecidedVerdictsOfDifferentFigures) {
             (std::vector<std::string>{"B: supported; ratio: 2 (95% interval 1 to 3; 5 seeds).",
                                       "D: no effect of that size.", "E: contradicted; ratio: 0.123 (1 seed)."}));
   EXPECT_EQ(answers_in_words(Json::array({verdicts[0]})), std::vector<std::string>{"The claim is not decided."});
-  EXPECT_EQ(answers_in_words({verdicts[0], verdict("G", "not testable here", "f")}),
+  EXPECT_EQ(answers_in_words({verdicts[0], verdict("G", "this setting cannot test it", "f")}),
             std::vector<std::string>{"None of the 2 claims is decided."});
   EXPECT_TRUE(answers_in_words(Json::array()).empty());
 }

@@ -128,7 +128,7 @@ TEST_F(ScaleEvaluation, ComparesComprehensionWithReasoningSeedBySeed) {
   EXPECT_EQ(verdict["figure"], "scale_evaluation");
   EXPECT_EQ(verdict["rule"].get<std::string>().find("supported if all of the 95% interval lies above 0"), 0U)
       << verdict["rule"];
-  EXPECT_EQ(verdict["verdict"], "not testable here");  // generated text
+  EXPECT_EQ(verdict["verdict"], "this setting cannot test it");  // generated text
   const std::string evidence = verdict["evidence"];
   EXPECT_TRUE(evidence.starts_with("Gain in reading comprehension: 0.35 (")) << evidence;
   const Json& rows = test::entry(results["tables"], "id", "scale_evaluation")["rows"];

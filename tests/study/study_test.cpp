@@ -98,7 +98,7 @@ steps = 3
   const test::TemporaryDirectory directory;
   const Json results = run_study(config, directory / "out");
   const std::set<std::string> judgments = {"supported", "contradicted", "no effect of that size", "undecided",
-                                           "not testable here"};
+                                           "this setting cannot test it"};
   std::set<std::string> verdicts;
   for (const Json& verdict : results["verdicts"]) {
     verdicts.insert(verdict["id"].get<std::string>());
@@ -107,7 +107,7 @@ steps = 3
       EXPECT_NE(verdict[key].get<std::string>(), "") << key << verdict;
     // A generated corpus cannot support a claim about training.
     if (verdict["id"].get<std::string>().ends_with("warm_up")) {
-      EXPECT_EQ(verdict["verdict"], "not testable here");
+      EXPECT_EQ(verdict["verdict"], "this setting cannot test it");
     }
   }
   EXPECT_EQ(verdicts, (std::set<std::string>{"post_ln_grows", "post_ln_slope", "pre_ln_flat", "residual_dual_bounded",

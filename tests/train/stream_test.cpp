@@ -112,7 +112,7 @@ TEST_P(StreamSteps, AreThoseOfTheFormula) {
   const std::vector<int64_t> all = text_of(*learned);
   const int64_t rows = 3, length = std::ssize(all) / rows, longer = std::ssize(all) % rows;
   const int64_t columns = length + (longer > 0 ? 1 : 0);
-  std::vector<RecurrentState> state;
+  std::vector<ops::LstmState> state;
   int64_t column = 0, epoch = 0, number = 0;
   for (int64_t step = 1; step <= run_.train.steps.in_steps(); ++step) {
     const int64_t length_of_step = varied ? segment_length({4, true}, 1, epoch, number) : 4;
@@ -139,7 +139,7 @@ TEST_P(StreamSteps, AreThoseOfTheFormula) {
       EXPECT_NEAR(point.loss, loss.item<double>(), 1e-12) << step;
       EXPECT_DOUBLE_EQ(point.learning_rate, rate) << step;
       state.clear();
-      for (const RecurrentState& last : found.last) state.push_back({last.hidden.detach(), last.cell.detach()});
+      for (const ops::LstmState& last : found.last) state.push_back({last.hidden.detach(), last.cell.detach()});
     }
     column += columns_of_step;
     ++number;
@@ -173,10 +173,7 @@ TEST_F(StreamTraining, TheStateIsPartOfACheckpointWithinAnEpoch) {
   EXPECT_GE(seen, steps_of_epoch + 3);
 }
 
-class StreamOfCell : public StreamTraining, public ::testing::WithParamInterface<const char*> {};
-
-TEST_P(StreamOfCell, GoesOnWithinAnEpochToTheSameBytes) {
-  set(fmt::format("[model.awd-lstm]\ncell = \"{}\"\n", GetParam()));
+TEST_F(StreamTraining, GoesOnWithinAnEpochToTheSameBytes) {
   const int64_t steps_of_epoch = go_beyond_an_epoch();
   const fs::path one = folder_ / "one", two = folder_ / "two";
   const TrainResult whole = run_training(run_, one);
@@ -198,8 +195,6 @@ TEST_P(StreamOfCell, GoesOnWithinAnEpochToTheSameBytes) {
   fs::remove(latest_checkpoint(two) / "carried.safetensors");
   EXPECT_NE(damage_of(latest_checkpoint(two)), "");
 }
-
-INSTANTIATE_TEST_SUITE_P(Cells, StreamOfCell, ::testing::Values("lstm", "qrnn"));
 
 // With practically the same rate, the run ends as if nothing had happened.
 TEST_F(StreamTraining, ARollbackReturnsToTheStateOfItsCheckpoint) {

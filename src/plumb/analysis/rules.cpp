@@ -63,7 +63,7 @@ std::string in_words(const Interval& effect) {
 
 std::string to_string(Outcome outcome) {
   constexpr std::array<const char*, 5> kNames = {"supported", "contradicted", "no effect of that size", "undecided",
-                                                 "not testable here"};
+                                                 "this setting cannot test it"};
   return kNames.at(static_cast<size_t>(outcome));
 }
 

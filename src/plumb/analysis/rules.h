@@ -12,7 +12,8 @@ namespace plumb {
 
 /// What the measurements say about a claim, in the setting in which they were made.
 enum class Outcome { supported, contradicted, smaller, undecided, not_testable };
-std::string to_string(Outcome outcome);  // "no effect of that size" for smaller, "not testable here" for the last
+/// "no effect of that size" for smaller, "this setting cannot test it" for the last.
+std::string to_string(Outcome outcome);
 
 /// The verdict of a rule.
 struct Judgment {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "plumb/base/error.h"
@@ -54,33 +53,6 @@ std::vector<Record> read_records(const std::filesystem::path& file, char separat
   std::vector<Record> records;
   read_records(file, separator, [&](Record record) { records.push_back(std::move(record)); });
   return records;
-}
-
-void each_record(const std::filesystem::path& file, const std::vector<Record>& records,
-                 const std::vector<std::string>& names,
-                 const std::function<void(const std::vector<std::string>& columns)>& take) {
-  constexpr const char* kHint = "docs/evaluation.md describes the files";
-  if (records.empty()) throw Error(fmt::format("{}: is empty", file.string()));
-  const Record& header = records.front();
-  std::vector<size_t> numbers;
-  for (const std::string& name : names) {
-    const auto found = std::find(header.begin(), header.end(), name);
-    if (found == header.end()) throw Error(fmt::format("{}: has no column '{}'", file.string(), name), kHint);
-    numbers.push_back(static_cast<size_t>(found - header.begin()));
-  }
-  for (size_t i = 1; i < records.size(); ++i) {
-    if (records[i].size() != header.size()) {
-      throw Error(fmt::format("{}, record {}: has {} fields, the header has {}", file.string(), i + 1,
-                              records[i].size(), header.size()));
-    }
-    std::vector<std::string> columns;
-    for (const size_t number : numbers) columns.push_back(records[i][number]);
-    try {
-      take(columns);
-    } catch (const Error& error) {
-      throw Error(fmt::format("{}, record {}: {}", file.string(), i + 1, error.what()), kHint);
-    }
-  }
 }
 
 }  // namespace plumb

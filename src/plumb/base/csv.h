@@ -1,4 +1,4 @@
-// Tables: comma-separated (RFC 4180) and tab-separated values, and their columns by name.
+// Tables: comma-separated (RFC 4180) and tab-separated values.
 #pragma once
 
 #include <filesystem>
@@ -19,13 +19,5 @@ using TakeRecord = std::function<void(Record record)>;
 void read_records(const std::filesystem::path& file, char separator, const TakeRecord& take);
 std::vector<Record> read_records(const std::filesystem::path& file, char separator);
 inline std::vector<Record> read_csv(const std::filesystem::path& file) { return read_records(file, ','); }
-inline std::vector<Record> read_tsv(const std::filesystem::path& file) { return read_records(file, '\t'); }
-
-/// Calls take(columns) with the fields of these names, of each record of a file after the header. Throws Error, naming
-/// the file, if there is no header, it lacks a name, or a record has a different number of fields, and, naming the
-/// record, if `take` throws Error.
-void each_record(const std::filesystem::path& file, const std::vector<Record>& records,
-                 const std::vector<std::string>& names,
-                 const std::function<void(const std::vector<std::string>& columns)>& take);
 
 }  // namespace plumb

@@ -32,9 +32,6 @@ struct Evidence {
 struct Alarm {
   std::vector<Reason> (*look)(const Evidence&) = nullptr;
   bool along_training = false;
-
-  Alarm(std::vector<Reason> (*function)(const Evidence&), bool along = false)  // NOLINT: a function is an alarm
-      : look(function), along_training(along) {}
 };
 Registry<Alarm>& alarms();
 

@@ -53,15 +53,6 @@ Terms byte_accuracy_terms(const EvaluationItem& item, std::span<const Answer> an
   return right(item, best_choice(answers, bytes));
 }
 
-/// likelihood_diff: the absolute difference of the log-likelihoods of two sentences.
-Terms difference_terms(const EvaluationItem&, std::span<const Answer> answers) {
-  return {std::abs(answers[0].log_likelihood - answers[1].log_likelihood)};
-}
-/// pct_stereotype: the first of two sentences is likelier.
-Terms stereotype_terms(const EvaluationItem&, std::span<const Answer> answers) {
-  return right(answers[0].log_likelihood > answers[1].log_likelihood);
-}
-
 Terms likelihood_terms(const EvaluationItem&, std::span<const Answer> answers) { return {answers[0].log_likelihood}; }
 Terms word_terms(const EvaluationItem& item, std::span<const Answer> answers) {
   return {answers[0].log_likelihood, static_cast<double>(item.words)};
@@ -83,10 +74,6 @@ const bool kMetricsRegistered = [] {
               {character_accuracy_terms, mean_of_sum});
   metrics.add("acc_bytes", "the same with log-likelihoods divided by the bytes of the choices", harness,
               {byte_accuracy_terms, mean_of_sum});
-  metrics.add("likelihood_diff", "mean absolute difference of the log-likelihoods of two sentences", harness,
-              {difference_terms, mean_of_sum, StandardError::of_mean, false});
-  metrics.add("pct_stereotype", "share of pairs whose first sentence, the one with a stereotype, is likelier", harness,
-              {stereotype_terms, mean_of_sum, StandardError::of_mean, false});
   metrics.add("perplexity", "exp(−mean log-likelihood of an item)", harness,
               {likelihood_terms, perplexity_of_sum, StandardError::bootstrap, false});
   metrics.add("word_perplexity", "exp(−Σ log-likelihood / Σ words)", harness,

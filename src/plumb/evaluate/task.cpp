@@ -80,16 +80,10 @@ std::vector<EvaluationTask> load_evaluation_tasks(const std::vector<std::string>
 }
 
 std::vector<TaskCategory> task_categories(const std::vector<const EvaluationTask*>& tasks) {
-  const auto has_accuracy = [](const EvaluationTask& task) { return contains(task.metrics, "acc"); };
-  const auto has_whole = [&](const std::string& category) {
-    return std::any_of(tasks.begin(), tasks.end(), [&](const EvaluationTask* task) {
-      return task->category == category && !task->subset && has_accuracy(*task);
-    });
-  };
   std::vector<TaskCategory> categories;
   for (size_t i = 0; i < tasks.size(); ++i) {
     const EvaluationTask& task = *tasks[i];
-    if (!has_accuracy(task) || (task.subset && has_whole(task.category))) continue;
+    if (!contains(task.metrics, "acc")) continue;
     auto found = std::find_if(categories.begin(), categories.end(),
                               [&](const TaskCategory& each) { return each.name == task.category; });
     if (found == categories.end()) found = categories.insert(found, {task.category, {}});

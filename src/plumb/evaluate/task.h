@@ -39,7 +39,6 @@ struct EvaluationTask {
   std::string name;                 // "mmlu_anatomy"
   std::vector<std::string> groups;  // "mmlu", "mmlu_stem": their tasks are also reported together, weighted by items
   std::string category;             // "common sense": results are averaged over the tasks of a category
-  bool subset = false;              // its items also belong to another task; a category with that task omits this one
   RequestKind kind = RequestKind::multiple_choice;
   double version = 1;                                               // of the task in the harness
   std::string description;                                          // precedes the examples
@@ -61,7 +60,7 @@ using EvaluationTaskLoader = std::function<std::vector<EvaluationTask>(const std
 
 Registry<EvaluationTaskLoader>& evaluation_tasks();
 
-/// A category and its tasks that have an accuracy, without subsets of others.
+/// A category and its tasks that have an accuracy.
 struct TaskCategory {
   std::string name;
   std::vector<size_t> tasks;  // indices into the list of tasks

@@ -109,7 +109,7 @@ std::string pair_text(const JudgedPair& pair, const ArmVerdicts& verdicts) {
   if (pair.seeds_needed) {
     text += fmt::format("  with {} seeds for each, 80 of 100 such comparisons would be decided\n", *pair.seeds_needed);
   } else if (pair.outcome == "undecided" && pair.reason.empty()) {
-    text += "  even 1000 seeds would hardly decide: the arms end alike\n";
+    text += "  undecidable within 1000 seeds: the means are too close\n";
   }
   return text;
 }

@@ -28,7 +28,7 @@ void describe(Fields& field, JudgedArm& arm);
 struct JudgedPair {
   std::string baseline;
   std::string arm;
-  std::string outcome;    // "supported", "contradicted", "no effect of that size", "undecided", "not testable here"
+  std::string outcome;    // to_string(Outcome)
   Interval gain;          // of the arm; positive: better
   double confidence = 0;  // of the interval
   std::string rule;

@@ -24,21 +24,17 @@ namespace {
 /// The state of one layer for all rows.
 class RecurrentRows final : public AttentionState {
  public:
-  explicit RecurrentRows(RecurrentState state) : value(std::move(state)) {}
+  explicit RecurrentRows(ops::LstmState state) : value(std::move(state)) {}
   void reorder(const std::vector<int64_t>& order) override {
     const Tensor rows = ops::index_beside(value.cell, order);
-    for (const auto& [name, part] : kRecurrentParts) {
-      if ((value.*part).defined()) value.*part = (value.*part).index_select(0, rows);
-    }
+    for (const auto& [name, part] : kRecurrentParts) value.*part = (value.*part).index_select(0, rows);
   }
   [[nodiscard]] int64_t bytes() const override {
     int64_t sum = 0;
-    for (const auto& [name, part] : kRecurrentParts) {
-      if ((value.*part).defined()) sum += static_cast<int64_t>((value.*part).nbytes());
-    }
+    for (const auto& [name, part] : kRecurrentParts) sum += static_cast<int64_t>((value.*part).nbytes());
     return sum;
   }
-  RecurrentState value;
+  ops::LstmState value;
 };
 
 /// Checks what keys of Transformers are left at.
@@ -66,28 +62,26 @@ const bool kAwdLstmRegistered = model_kinds().add(
 std::string carried_name(const RecurrentLayer& layer, const char* part) { return layer.name() + '.' + part; }
 
 /// The carried states, one for each layer; empty if nothing has been carried.
-std::vector<RecurrentState> carried_states(const CarriedState* carried, const std::vector<RecurrentLayer>& layers) {
-  std::vector<RecurrentState> states;
+std::vector<ops::LstmState> carried_states(const CarriedState* carried, const std::vector<RecurrentLayer>& layers) {
+  std::vector<ops::LstmState> states;
   if (carried == nullptr || carried->empty()) return states;
   const auto found = [&](const std::string& name) {
     if (const Tensor* tensor = find_value(carried->tensors, name)) return *tensor;
     throw Error(fmt::format("the carried state has no '{}'", name), "it is that of another model");
   };
   for (const RecurrentLayer& layer : layers) {
-    RecurrentState& state = states.emplace_back();
-    for (const auto& [name, part] : kRecurrentParts) {
-      if (layer.width(part) > 0) state.*part = found(carried_name(layer, name));
-    }
+    ops::LstmState& state = states.emplace_back();
+    for (const auto& [name, part] : kRecurrentParts) state.*part = found(carried_name(layer, name));
   }
   return states;
 }
 
-CarriedState to_carry(const std::vector<RecurrentState>& states, const std::vector<RecurrentLayer>& layers) {
+CarriedState to_carry(const std::vector<ops::LstmState>& states, const std::vector<RecurrentLayer>& layers) {
   CarriedState carried;
   for (size_t i = 0; i < states.size(); ++i) {
     for (const auto& [name, part] : kRecurrentParts) {
       const Tensor& kept = states[i].*part;
-      if (kept.defined()) carried.tensors.emplace_back(carried_name(layers[i], name), kept.detach().contiguous());
+      carried.tensors.emplace_back(carried_name(layers[i], name), kept.detach().contiguous());
     }
   }
   return carried;
@@ -102,10 +96,7 @@ void describe(Fields& field, AwdLstmOptions& options) {
   field("hidden_dropout", options.hidden_dropout, "rate of the locked dropout between layers", below_one());
   field("output_dropout", options.output_dropout, "rate of the locked dropout after the last layer of a language model",
         below_one());
-  field("weight_drop", options.weight_drop,
-        "rate at which recurrent weights are dropped: those between hidden states of an LSTM, the whole matrix of a "
-        "QRNN",
-        below_one());
+  field("weight_drop", options.weight_drop, "rate at which the weights between hidden states are dropped", below_one());
   field("activation_penalty", options.activation_penalty, "α: the loss grows by α·mean of h², h after dropout (AR)",
         at_least(0));
   field("temporal_penalty", options.temporal_penalty,
@@ -118,10 +109,6 @@ void describe(Fields& field, AwdLstmOptions& options) {
   field("pooled_dropout", options.pooled_dropout, "dropout rate in the first block of a classifier's head",
         below_one());
   field("head_dropout", options.head_dropout, "dropout rate in the second block", below_one());
-  field("cell", options.cell,
-        "`qrnn`: (z, f, o) = W·(x_t; x_{t−1}) + b, x_{t−1} in the first layer only; "
-        "c_t = σ(f)·c_{t−1} + (1 − σ(f))·tanh(z), h_t = σ(o)·c_t (Bradbury et al. 2016, arXiv 1611.01576)",
-        one_of({"lstm", "qrnn"}));
 }
 
 AwdLstm::AwdLstm(const ModelConfig& config, at::ScalarType type) : Model(config, type) {
@@ -132,7 +119,7 @@ AwdLstm::AwdLstm(const ModelConfig& config, at::ScalarType type) : Model(config,
   for (int64_t i = 0; i < config.layers; ++i) {
     const int64_t in = i == 0 ? config.embedding_size : config.hidden_size;
     const int64_t size = i + 1 == config.layers ? config.embedding_size : config.hidden_size;
-    layers_.emplace_back(parameters_, options_.cell, i, in, size);
+    layers_.emplace_back(parameters_, i, in, size);
   }
   if (config.labels > 0) {
     pooling_ = poolings().at(config.pooling).make;
@@ -148,7 +135,7 @@ AwdLstm::AwdLstm(const ModelConfig& config, at::ScalarType type) : Model(config,
 }
 
 AwdLstm::Result AwdLstm::run(const std::vector<int64_t>& tokens, const Ragged& layout,
-                             const std::vector<RecurrentState>& start, ForwardContext& context) const {
+                             const std::vector<ops::LstmState>& start, ForwardContext& context) const {
   if (!start.empty() && start.size() != layers_.size())
     throw Error(fmt::format("states of {} layers for a model of {}", start.size(), layers_.size()));
   const bool regularizes = context.regularizes();
@@ -169,8 +156,8 @@ AwdLstm::Result AwdLstm::run(const std::vector<int64_t>& tokens, const Ragged& l
       drop = [&](const Tensor& weight) { return weight_drop(weight, options_.weight_drop, context.mask_key()); };
     }
     context.show({id, Point::input}, result.hidden);
-    const RecurrentLayer::Result of_layer =
-        layers_[i](result.hidden, start.empty() ? RecurrentState{} : start[i], layout, drop);
+    const ops::LstmResult of_layer =
+        layers_[i](result.hidden, start.empty() ? ops::LstmState{} : start[i], layout, drop);
     result.last.push_back(of_layer.last);
     result.kept = of_layer.hidden;
     context.show({id, Point::output}, result.kept);
@@ -199,7 +186,7 @@ AwdLstm::Ending AwdLstm::read_ending(const Batch& batch, ForwardContext& context
   const std::vector<int64_t>& origins = whole.origins().empty() ? whole.offsets() : whole.origins();
   beginning.set_origins(origins);
   ending.set_origins(origins);
-  std::vector<RecurrentState> start;
+  std::vector<ops::LstmState> start;
   if (!first_tokens.empty()) {
     const at::NoGradGuard no_graph;
     ForwardContext before = context;  // the same site numbers, so the same masks as for the ending
@@ -257,9 +244,9 @@ DecoderState AwdLstm::start(int64_t rows) {
   DecoderState state;
   state.positions.assign(static_cast<size_t>(rows), 0);
   for (const RecurrentLayer& layer : layers_) {
-    RecurrentState zeros;
+    ops::LstmState zeros;
     for (const auto& [name, part] : kRecurrentParts) {
-      if (layer.width(part) > 0) zeros.*part = at::zeros({rows, layer.width(part)}, parameters().options());
+      zeros.*part = at::zeros({rows, layer.size()}, parameters().options());
     }
     state.self.push_back(std::make_unique<RecurrentRows>(std::move(zeros)));
   }
@@ -269,7 +256,7 @@ DecoderState AwdLstm::start(int64_t rows) {
 Tensor AwdLstm::read(DecoderState& state, const std::vector<int64_t>& tokens, const Ragged& layout) {
   const at::NoGradGuard no_graph;
   ForwardContext context;
-  std::vector<RecurrentState> before;
+  std::vector<ops::LstmState> before;
   for (const auto& layer : state.self) before.push_back(dynamic_cast<const RecurrentRows&>(*layer).value);
   Result result = run(tokens, layout, before, context);
   for (size_t i = 0; i < layers_.size(); ++i) dynamic_cast<RecurrentRows&>(*state.self[i]).value = result.last[i];

@@ -28,7 +28,6 @@ struct AwdLstmOptions {
   int64_t head_size = 50;
   double pooled_dropout = 0.4;
   double head_dropout = 0.1;
-  std::string cell = "lstm";
 };
 void describe(Fields& field, AwdLstmOptions& options);
 
@@ -50,10 +49,10 @@ class AwdLstm final : public Model, public Generates, public Classifies, public 
   struct Result {
     Tensor hidden;                     // (tokens, embedding_size), after dropout
     Tensor kept;                       // the same before dropout
-    std::vector<RecurrentState> last;  // [layer]: after the last token of each sequence
+    std::vector<ops::LstmState> last;  // [layer]: after the last token of each sequence
   };
   /// `start` [layer]: the initial states of the sequences; empty: zeros.
-  Result run(const std::vector<int64_t>& tokens, const Ragged& layout, const std::vector<RecurrentState>& start,
+  Result run(const std::vector<int64_t>& tokens, const Ragged& layout, const std::vector<ops::LstmState>& start,
              ForwardContext& context) const;
 
   /// The input of the output layer: one row per token or, for a classifier, per sequence.
@@ -61,9 +60,8 @@ class AwdLstm final : public Model, public Generates, public Classifies, public 
 
   /// In a training step, the loss grows by α·AR + β·TAR (nn/regularization). For a part of a batch
   /// (LossOptions::scale), AR and TAR are means over that part, weighted by its share of the labels. The carried state
-  /// is that of every layer after the last position, before its dropout: lstm.i.hidden and lstm.i.cell, or qrnn.i.cell
-  /// and qrnn.0.input, (sequences, width); the input of layer 0 is taken after the dropout of embeddings and inputs.
-  /// Throws Error if the carried state belongs to another model or to another number of sequences.
+  /// is that of every layer after the last position, before its dropout: lstm.i.hidden and lstm.i.cell, (sequences,
+  /// width). Throws Error if the carried state belongs to another model or to another number of sequences.
   Loss loss(const Batch& batch, const LossOptions& options, ForwardContext& context) override;
 
   Tensor hidden(const std::vector<int64_t>& tokens, const std::vector<int64_t>& segments, const Ragged& layout,

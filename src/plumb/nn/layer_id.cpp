@@ -15,8 +15,8 @@ constexpr std::array<std::string_view, 7> kPoints = {"input",          "output",
                                                      "representation", "result", "memory"};
 constexpr std::string_view kLayers = "layers";
 
-/// Prefixes of the parameters of recurrent layers: "lstm.3.weight_ih_l0", "qrnn.3.weight".
-constexpr std::array<std::string_view, 2> kRecurrent = {"lstm.", "qrnn."};
+/// The prefix of the parameters of recurrent layers: "lstm.3.weight_ih_l0".
+constexpr std::string_view kRecurrent = "lstm.";
 
 /// Prefixes of a sub-layer's parameters, as PyTorch names them.
 constexpr std::array<std::pair<std::string_view, SubLayerKind>, 3> kModules = {
@@ -66,9 +66,7 @@ std::optional<LayerId> take_layer(std::string_view& name) {
 std::optional<LayerId> LayerId::of_parameter(std::string_view name) {
   if (name.starts_with("src_")) return LayerId{StackKind::encoder};
   if (name.starts_with("tgt_") || name.starts_with("embedding.")) return LayerId{StackKind::decoder};
-  for (const std::string_view prefix : kRecurrent) {
-    if (name.starts_with(prefix)) return recurrent_layer(name.substr(prefix.size()));
-  }
+  if (name.starts_with(kRecurrent)) return recurrent_layer(name.substr(kRecurrent.size()));
   std::optional<LayerId> id = take_layer(name);
   if (!id || !id->layer) return id;
   for (const auto& [module, sub_layer] : kModules) {

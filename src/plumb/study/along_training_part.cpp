@@ -287,7 +287,7 @@ Table watched_runs_table(const std::vector<WatchedTraining>& runs) {
       "any gradient can exceed it by far (the parameter with the largest part of the eigenvector, and this "
       "part of its square), the largest later, and the last. The seconds include the measurements. A difference "
       "between two single runs may be chance.",
-      {"scheme", "warm-up", "outcome", "steps", "validation loss", "share after step 1", "parameter", "its part",
+      {"arm", "warm-up", "outcome", "steps", "validation loss", "share after step 1", "parameter", "its part",
        "largest share later", "at step", "last share", "measurements", "their seconds", "seconds"}};
   for (const WatchedTraining& run : runs) {
     const Shares shares = shares_of(run, value_of<CurvatureMeasurement>(stability_ratio));
@@ -315,7 +315,7 @@ Table critical_rate_table(const std::vector<WatchedTraining>& runs) {
               "Shares: the learning rate over the critical one. Uphill: steps that lead uphill on these examples from "
               "the start; raised: steps after which their loss was higher. A step is computed from its own mini-batch, "
               "with dropout and momentum, so some are uphill even where training is stable.",
-              {"scheme", "warm-up", "outcome", "steps measured", "share after step 1", "largest share later", "at step",
+              {"arm", "warm-up", "outcome", "steps measured", "share after step 1", "largest share later", "at step",
                "last share", "uphill", "none found", "raised", "forward passes"}};
   for (const WatchedTraining& run : runs) {
     const Shares shares = shares_of(run, value_of<CriticalRateMeasurement>(&CriticalRateMeasurement::share));
@@ -341,7 +341,7 @@ Table reference_table(const std::vector<WatchedTraining>& runs) {
               "Warm-started searches against long ones",
               "The relative difference of the two eigenvalues over the measurements after the first, and the "
               "Hessian-vector products of each search.",
-              {"scheme", "warm-up", "matrix", "measurements", "median difference", "largest difference", "at step",
+              {"arm", "warm-up", "matrix", "measurements", "median difference", "largest difference", "at step",
                "median products", "products of the long search"}};
   for (const WatchedTraining& run : runs) {
     for (const bool of_hessian : {true, false}) {

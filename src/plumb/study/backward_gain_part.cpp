@@ -107,7 +107,7 @@ PartResult report_gains(const StudyContext& context, const BackwardGainStudy& pa
               "Geometric means with 95% intervals: over all sub-layers of a stack, and over those of each kind. The "
               "product of a stack's gains is the gradient at its input over that at its result. Error: the largest "
               "relative difference from differentiating the whole model.",
-              {"scheme", "stack", "sub-layers", "gain", "low", "high", "product", "low", "high", "error"}};
+              {"arm", "stack", "sub-layers", "gain", "low", "high", "product", "low", "high", "error"}};
   for (const StackKind stack : stacks_of(context)) {
     result.figures.push_back(gain_figure(measured, stack, part.seeds));
     result.figures.push_back(profile_figure(measured, stack, part.seeds));

@@ -331,7 +331,7 @@ std::vector<Table> comparison_tables(const std::vector<StudyArm>& arms, const st
   Table table{"comparisons",
               "How the arms differ",
               "",
-              {"quantity", "arm", "against", "effect", "mean", "low", "high", "seeds", "apart", "note"}};
+              {"quantity", "arm", "against", "effect", "mean", "low", "high", "seeds", "differs", "note"}};
   for (const Quantity& quantity : quantities) {
     if (!quantity.tabled) continue;
     for (const auto& [axis, unused] : arms.front().axes) {
@@ -358,8 +358,8 @@ std::vector<Table> comparison_tables(const std::vector<StudyArm>& arms, const st
   if (table.rows.empty()) return {};
   table.caption = fmt::format(
       "Every arm against the first one that differs from it in one setting. Mean over seeds, geometric for ratios, "
-      "with its 95% interval, seed by seed. Apart: the interval leaves out no effect, by chance in one of twenty "
-      "comparisons; here {} {}.",
+      "with its 95% interval, seed by seed. Differs: 0 (for a ratio 1) lies outside the interval, by chance in one of "
+      "twenty comparisons; here {} {}.",
       table.rows.size() == 1 ? "is" : "are", table.rows.size());
   return {table};
 }

@@ -166,7 +166,7 @@ Table collapse_table(const StudyContext& context, const CollapseByArm& measured)
       "How the change decreases with depth",
       "The exponent p of change ~ k^p over the sub-layers of a stack, with its 95% interval over seeds; after "
       "training, one run each. Then of the last sub-layer.",
-      {"scheme", "stack", "when", "exponent", "low", "high", "last change", "last similarity", "last effective rank"}};
+      {"arm", "stack", "when", "exponent", "low", "high", "last change", "last similarity", "last effective rank"}};
   const auto add_row = [&](const std::string& arm, StackKind stack, const char* when, const Profiles& profiles) {
     if (profiles.empty()) return;
     const auto last = [&](const char* quantity) {

@@ -186,7 +186,7 @@ void report_axis(const StudyContext& context, const CoordinateCheckStudy& part, 
                   "end: between the two largest scales. Constant: the interval lies within ±{:g}; grows, "
                   "shrinks: beyond.",
                   how, seeds_in_words(part.seeds), part.margin),
-      {"scheme", "activation", "of", "trend", "exponent", "low", "high", "at the end"}};
+      {"arm", "activation", "of", "trend", "exponent", "low", "high", "at the end"}};
   const std::vector<double> x(scales.begin(), scales.end());
   std::vector<std::string> trends;
   for (const std::string& arm : arm_names(context)) {

@@ -74,7 +74,7 @@ Table cross_attention_table(const GainsByArm& measured) {
       "ρ: mean cosine between the encoder's tokens of a sentence. Gain: geometric mean over the cross-attentions, "
       "with its 95% interval; 1/√(1 + ρ) is predicted for Post-LN with values of Xavier's size. Growth: "
       "gradient of the stream after the decoder's last layer over that after its first.",
-      {"scheme", "ρ", "gain", "low", "high", "1/√(1 + ρ)", "growth", "low", "high"}};
+      {"arm", "ρ", "gain", "low", "high", "1/√(1 + ρ)", "growth", "low", "high"}};
   for (const auto& [arm, gains] : measured) {
     const double similarity = confidence_interval(memory_similarities(*gains)).mean;
     table.row(arm, similarity, geometric_interval(cross_attention_gains(*gains)),

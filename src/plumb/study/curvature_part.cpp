@@ -90,7 +90,7 @@ Table curvature_table(const ReportsByArm& reports) {
               "Extreme eigenvalues of the Hessian H = G + R, of the Gauss–Newton part G = Jᵀ(∂²ℓ/∂z²)J and of the rest "
               "R, of the whole model or of a layer's diagonal block, with 95% intervals over seeds and the largest "
               "Ritz residual of a seed.",
-              {"scheme", "block", "matrix", "λ_max", "low", "high", "residual", "λ_min", "low", "high", "residual"}};
+              {"arm", "block", "matrix", "λ_max", "low", "high", "residual", "λ_min", "low", "high", "residual"}};
   const auto add_rows = [&](const std::string& arm, const std::string& block, const CurvatureSplitReport::Ends& split) {
     for (const SplitMatrix& matrix : kSplitMatrices) {
       const auto& [max, min] = split.*matrix.report;

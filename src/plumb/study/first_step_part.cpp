@@ -60,7 +60,7 @@ PartResult report_first_steps(const StudyContext& context, const FirstStepStudy&
               "critical sharpness is 2 divided by it. Change of the logits: root mean square per unit of learning "
               "rate. Geometric means with 95% intervals. Momentum: how many times as long as the first step later ones "
               "become while the gradient stays the same.",
-              {"optimizer", "scheme", "critical learning rate", "low", "high", "critical sharpness", "forward passes",
+              {"optimizer", "arm", "critical learning rate", "low", "high", "critical sharpness", "forward passes",
                "change of the logits", "low", "high", "momentum"}};
   for (const std::string& optimizer : part.optimizers) {
     std::map<std::string, FirstStepReport> reports;

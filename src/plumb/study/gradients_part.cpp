@@ -134,7 +134,7 @@ Table factor_table(const StudyContext& context, const NormsByArm& usual, const N
               "Factor by which the gradient norm of a sub-layer's output matrix changes from one layer to the next; "
               "geometric mean with its 95% interval. For Post-LN's W₂, the appendix of Xiong et al. 2020 predicts "
               "√(3/2) = 1.225 in the theory's setting.",
-              {"scheme", "setting", "stack", "sub-layer", "factor per layer", "low", "high"}};
+              {"arm", "setting", "stack", "sub-layer", "factor per layer", "low", "high"}};
   const auto add = [&](const NormsByArm& measured, const char* setting) {
     for (const auto& [arm, norms] : measured) {
       for (const StackKind stack : stacks_of(context)) {

@@ -191,7 +191,7 @@ Table models_table(const std::vector<ArmFamily>& families, const ScaleStudy& par
   Table table{"scale_models",
               "Models by size",
               "On the validation split at the end of training; FLOPs of training as `plumb plan` counts them.",
-              {"scheme", "width", "layers", "parameters", "of them in tables", "FLOPs", "seed", "outcome", "loss",
+              {"arm", "width", "layers", "parameters", "of them in tables", "FLOPs", "seed", "outcome", "loss",
                "perplexity", "seconds", "held out"}};
   for (const ArmFamily& family : families) {
     for (size_t i = 0; i < family.members.size(); ++i) {
@@ -227,7 +227,7 @@ Table schemes_table(const StudyContext& context, const std::vector<ArmFamily>& f
               fmt::format("Final validation loss − that of {}, seed by seed; {}; at one learning rate. No run counts "
                           "with more than a model that ignores its input, {:.2f}.",
                           display_name(first.arm), seeds_in_words(part.seeds), label_frequencies(context)),
-              {"scheme", "parameters", "difference", "low", "high", "note"}};
+              {"arm", "parameters", "difference", "low", "high", "note"}};
   for (size_t k = 1; k < families.size(); ++k) {
     for (size_t i = 0; i < families[k].members.size(); ++i) {
       const TrainedMember& member = families[k].members[i];
@@ -293,7 +293,7 @@ PartResult report_scale(const StudyContext& context, const ScaleStudy& part, std
                   "root mean square, the scale a geometric mean. Seeds whose losses do not fall have neither α "
                   "nor a scale.",
                   seeds_in_words(part.seeds)),
-      {"scheme", "against", "number", "value", "low", "high", "seeds", "note"}};
+      {"arm", "against", "number", "value", "low", "high", "seeds", "note"}};
   std::vector<std::vector<FamilyLaw>> laws;  // [axis][arm]
   for (const SizeAxis& axis : kSizeAxes) {
     laws.emplace_back();

@@ -140,7 +140,7 @@ Table seeds_table(const StudyContext& context, const Spectra& by_arm, const Spec
   Table table{"hessian_seeds",
               "Largest eigenvalue by seed",
               "λ_max with its Ritz residual. Intervals over seeds do not include the residuals.",
-              {"scheme", "seed", "Lanczos steps", "λ_max", "±"}};
+              {"arm", "seed", "Lanczos steps", "λ_max", "±"}};
   for (const auto& [arm, spectra] : by_arm) {
     int64_t seed = 0;
     for (const auto& [value, error] : spectra.sharpness()) {
@@ -173,7 +173,7 @@ void report_spectra(const StudyContext& context, const SpectrumStudy& part, cons
   Table table{"hessian",
               "Curvature at initialization",
               "Of the first seed: λ with its Ritz residual, and the trace with its standard error over probes.",
-              {"scheme", "λ_max", "±", "λ_min", "±", "trace", "± (s.e.)", "loss", "parameters"}};
+              {"arm", "λ_max", "±", "λ_min", "±", "trace", "± (s.e.)", "loss", "parameters"}};
   for (const auto& [arm, spectra] : by_arm) {
     const Spectrum& spectrum = spectra.spectrum();
     const auto [top, top_error] = spectrum.max;

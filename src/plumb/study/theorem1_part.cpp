@@ -114,7 +114,7 @@ PartResult report(const Theorem1Study& part, const ByArm& measured) {
                           "last norm reads; bound: d√ln d "
                           "for Post-LN, d√(ln d / L) for Pre-LN, without its constant.",
                           seeds_in_words(part.seeds)),
-              {"scheme", "d", "layers", "gradient norm", "low", "high", "predicted", "bound", "norm / bound"}};
+              {"arm", "d", "layers", "gradient norm", "low", "high", "predicted", "bound", "norm / bound"}};
   for (const auto& [arm, families] : measured) {
     for (const Size& size : all_sizes(families)) {
       const Interval norm = geometric_interval(size.norms());

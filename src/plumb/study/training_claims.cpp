@@ -105,11 +105,11 @@ void judge_warm_up(const StudyContext& context, const std::vector<Arm>& arms, Pa
               "Validation loss without warm-up minus that with the longest warm-up, in nats per token, each at its "
               "best learning rate." +
                   failed,
-              {"scheme", "layers", "optimizer", "rate with", "rate without", "difference", "low", "high", "note"}};
+              {"arm", "layers", "optimizer", "rate with", "rate without", "difference", "low", "high", "note"}};
   Table by_rate{"warm_up_by_rate",
                 "Effect of warm-up at the same learning rate",
                 "Validation loss without warm-up minus that with the longest warm-up, in nats per token." + failed,
-                {"scheme", "layers", "optimizer", "learning rate", "difference", "low", "high", "note"}};
+                {"arm", "layers", "optimizer", "learning rate", "difference", "low", "high", "note"}};
   const ModelConfig& model = context.config.model;
   const bool predicts_masked = model_kind(model.kind).only_encodes() && model.pooling == "none";
   for (const Arm& without : arms) {

@@ -83,8 +83,8 @@ Table runs_table(const std::vector<Arm>& arms) {
   Table table{"runs",
               "Training runs",
               "Loss and perplexity on the validation split at the end.",
-              {"scheme", "layers", "optimizer", "warm-up", "learning rate", "seed", "outcome", "steps",
-               "validation loss", "perplexity", "seconds"}};
+              {"arm", "layers", "optimizer", "warm-up", "learning rate", "seed", "outcome", "steps", "validation loss",
+               "perplexity", "seconds"}};
   for (const Arm& arm : arms) {
     for (const auto& at_rate : arm.runs) {
       for (const Planned<TrainedRun>& run : at_rate) {
@@ -117,7 +117,7 @@ Table sweeps_table(const std::vector<Arm>& arms) {
                   "the best one, where no loss counts for more than that before training; over the rates of all arms "
                   "in the same figure.",
                   arms.front().sweep.failed_at),
-      {"scheme", "layers", "optimizer", "warm-up", "best learning rate", "loss", "low", "high", "diverged", "failed",
+      {"arm", "layers", "optimizer", "warm-up", "best learning rate", "loss", "low", "high", "diverged", "failed",
        "sensitivity", "note"}};
   std::vector<ArmId> ids;
   for (const Arm& arm : arms) ids.push_back(arm.id);

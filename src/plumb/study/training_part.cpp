@@ -80,11 +80,7 @@ void describe(Fields& field, TrainingStudy& part) {
         above(0).each_once());
   field("layers", part.layers, kLayersMeaning, count_from(1).each_once());
   field("seeds", part.seeds, "runs of each kind", count_from(1));
-  field(
-      "bleu_pairs", part.bleu_pairs,
-      "pairs to translate and score at the end of each run; reported of the best ones, with a bootstrap interval over "
-      "sentences for each run, and over seeds if there are several; 0: none",
-      count_from(0));
+  field("bleu_pairs", part.bleu_pairs, "examples to translate and score with the best runs; 0: none", count_from(0));
   field("bleu_split", part.bleu_split,
         "the split to take them from; data built from your own files have no `test` unless `data.test` is given");
   field("beam", part.beam, "beam width", within(1, kLargestBeam));
@@ -248,7 +244,7 @@ void report_bleu(StudyContext& context, const std::vector<Arm>& arms, const Trai
       fmt::format("At the best learning rate of each arm, with 95% bootstrap intervals over sentences ({} samples), "
                   "which do not tell how much another seed would change.",
                   with_thousands(kBleuSamples.samples)),
-      {"scheme", "layers", "optimizer", "warm-up", "learning rate", "seed", "BLEU", "low", "high", "sentences"}};
+      {"arm", "layers", "optimizer", "warm-up", "learning rate", "seed", "BLEU", "low", "high", "sentences"}};
   figure.kind = "bar";
   figure.y = {"BLEU"};
   std::string signature;

@@ -42,9 +42,7 @@ bool is_of_embedding(const std::string& name) {
 
 /// A pattern that matches all parameters of the layer that this parameter belongs to.
 std::string pattern_of_layer(const std::string& name, const LayerId& id) {
-  for (const char* cell : {"lstm", "qrnn"}) {
-    if (name.starts_with(fmt::format("{}.", cell))) return fmt::format("{}.{}.*", cell, *id.layer);
-  }
+  if (name.starts_with("lstm.")) return fmt::format("lstm.{}.*", *id.layer);
   return to_string(LayerId{id.stack, id.layer}) + ".*";
 }
 

@@ -157,7 +157,7 @@ function readSeries(raw: Raw, axes: number): Series {
 function readStatus(word: unknown): Status {
   if (word === "confirmed") return "supported";
   if (word === "no effect of that size") return "smaller";
-  if (word === "not testable here") return "untestable";
+  if (word === "this setting cannot test it") return "untestable";
   return oneOf(word, ["supported", "contradicted", "undecided"], "undecided");
 }
 

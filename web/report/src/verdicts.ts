@@ -13,7 +13,7 @@ const MARKS: Record<Status, string> = {
 const ORDER: Status[] = ["supported", "contradicted", "smaller", "undecided", "untestable"];
 export const VERDICT_WORDS: Record<Status, string> = {
   supported: "supported", contradicted: "contradicted", smaller: "no effect of that size", undecided: "undecided",
-  untestable: "not testable here",
+  untestable: "this setting cannot test it",
 };
 
 export const pill = (status: Status): HTMLElement =>

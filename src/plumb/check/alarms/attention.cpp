@@ -42,7 +42,7 @@ std::vector<Reason> look_at_attention(const Evidence& evidence) {
 
 [[maybe_unused]] const bool kAttentionLookedAt =
     alarms().add("attention", "the entropy of attention and its largest logit",
-                 "Zhai et al. 2023, arXiv 2303.06296; Dehghani et al. 2023, arXiv 2302.05442", look_at_attention);
+                 "Zhai et al. 2023, arXiv 2303.06296; Dehghani et al. 2023, arXiv 2302.05442", {look_at_attention});
 
 }  // namespace
 }  // namespace plumb::check

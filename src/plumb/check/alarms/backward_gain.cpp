@@ -40,7 +40,7 @@ std::vector<Reason> look_at_backward_gain(const Evidence& evidence) {
 
 [[maybe_unused]] const bool kBackwardGainLookedAt =
     alarms().add("backward_gain", "the factor by which each part multiplies the gradient that it passes back", "",
-                 Alarm(look_at_backward_gain, true));
+                 {look_at_backward_gain, true});
 
 }  // namespace
 }  // namespace plumb::check

@@ -42,7 +42,7 @@ std::vector<Reason> look_at_causality(const Evidence& evidence) {
 
 [[maybe_unused]] const bool kCausalityLookedAt =
     alarms().add("causality", "whether a token changes the states of those before it",
-                 "Vaswani et al. 2017, arXiv 1706.03762", look_at_causality);
+                 "Vaswani et al. 2017, arXiv 1706.03762", {look_at_causality});
 
 }  // namespace
 }  // namespace plumb::check

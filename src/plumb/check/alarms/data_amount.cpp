@@ -43,7 +43,7 @@ std::vector<Reason> look_at_data_amount(const Evidence& evidence) {
 
 [[maybe_unused]] const bool kDataAmountLookedAt =
     alarms().add("data_amount", "examples, tokens per step and epochs", "Muennighoff et al. 2023, arXiv 2305.16264",
-                 look_at_data_amount);
+                 {look_at_data_amount});
 
 }  // namespace
 }  // namespace plumb::check

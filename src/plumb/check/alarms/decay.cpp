@@ -57,8 +57,8 @@ std::vector<Reason> look_at_decay(const Evidence& evidence) {
   return {fastest_decay(evidence, settings), decay_of_vectors(evidence, settings)};
 }
 
-[[maybe_unused]] const bool kDecayLookedAt = alarms().add("decay", "what weight decay shrinks, and how fast",
-                                                          "Loshchilov & Hutter 2019, arXiv 1711.05101", look_at_decay);
+[[maybe_unused]] const bool kDecayLookedAt = alarms().add(
+    "decay", "what weight decay shrinks, and how fast", "Loshchilov & Hutter 2019, arXiv 1711.05101", {look_at_decay});
 
 }  // namespace
 }  // namespace plumb::check

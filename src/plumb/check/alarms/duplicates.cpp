@@ -56,7 +56,7 @@ std::vector<Reason> look_at_duplicates(const Evidence& evidence) {
 
 [[maybe_unused]] const bool kDuplicatesLookedAt =
     alarms().add("duplicates", "equal training examples, and validation examples among them",
-                 "Lee et al. 2022, arXiv 2107.06499", look_at_duplicates);
+                 "Lee et al. 2022, arXiv 2107.06499", {look_at_duplicates});
 
 }  // namespace
 }  // namespace plumb::check

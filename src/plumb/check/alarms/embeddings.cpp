@@ -49,7 +49,7 @@ std::vector<Reason> look_at_embeddings(const Evidence& evidence) {
 
 [[maybe_unused]] const bool kEmbeddingsLookedAt =
     alarms().add("embeddings", "the size of embeddings relative to the positions added to them",
-                 "Vaswani et al. 2017, arXiv 1706.03762, section 3.4", look_at_embeddings);
+                 "Vaswani et al. 2017, arXiv 1706.03762, section 3.4", {look_at_embeddings});
 
 }  // namespace
 }  // namespace plumb::check

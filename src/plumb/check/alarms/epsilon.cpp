@@ -34,9 +34,8 @@ std::vector<Reason> look_at_epsilon(const Evidence& evidence) {
   return {reason};
 }
 
-[[maybe_unused]] const bool kEpsilonLookedAt =
-    alarms().add("epsilon", "the optimizer's ε against the gradients", "Kingma & Ba 2015, arXiv 1412.6980",
-                 Alarm(look_at_epsilon, true));
+[[maybe_unused]] const bool kEpsilonLookedAt = alarms().add(
+    "epsilon", "the optimizer's ε against the gradients", "Kingma & Ba 2015, arXiv 1412.6980", {look_at_epsilon, true});
 
 }  // namespace
 }  // namespace plumb::check

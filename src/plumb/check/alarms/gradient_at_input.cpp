@@ -20,7 +20,7 @@ std::vector<Reason> look_at_gradient_at_input(const Evidence& evidence) {
 
 [[maybe_unused]] const bool kGradientAtInputLookedAt =
     alarms().add("gradient_at_input", "the share of the last layer's gradient that reaches the first", "",
-                 Alarm(look_at_gradient_at_input, true));
+                 {look_at_gradient_at_input, true});
 
 }  // namespace
 }  // namespace plumb::check

@@ -107,7 +107,7 @@ std::vector<Reason> look_at_gradients(const Evidence& evidence) {
 }
 
 [[maybe_unused]] const bool kGradientsLookedAt = alarms().add(
-    "gradients", "parameters without gradient or frozen, and the gradient's norm by layer", "", look_at_gradients);
+    "gradients", "parameters without gradient or frozen, and the gradient's norm by layer", "", {look_at_gradients});
 
 }  // namespace
 }  // namespace plumb::check

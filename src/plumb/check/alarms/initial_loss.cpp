@@ -35,7 +35,7 @@ std::vector<Reason> look_at_initial_loss(const Evidence& evidence) {
 
 [[maybe_unused]] const bool kInitialLossLookedAt =
     alarms().add("initial_loss", "the loss before training, against a uniform guess and the labels' frequencies", "",
-                 look_at_initial_loss);
+                 {look_at_initial_loss});
 
 }  // namespace
 }  // namespace plumb::check

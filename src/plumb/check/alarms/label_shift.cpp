@@ -52,7 +52,7 @@ std::vector<Reason> look_at_label_shift(const Evidence& evidence) {
 }
 
 [[maybe_unused]] const bool kLabelShiftLookedAt =
-    alarms().add("label_shift", "whether each label is the next token", "", look_at_label_shift);
+    alarms().add("label_shift", "whether each label is the next token", "", {look_at_label_shift});
 
 }  // namespace
 }  // namespace plumb::check

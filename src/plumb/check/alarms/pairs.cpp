@@ -102,7 +102,7 @@ std::vector<Reason> look_at_pairs(const Evidence& evidence) {
 
 [[maybe_unused]] const bool kPairsLookedAt =
     alarms().add("pairs", "whether targets belong to their sources",
-                 "Brown et al. 1993, Computational Linguistics 19(2)", look_at_pairs);
+                 "Brown et al. 1993, Computational Linguistics 19(2)", {look_at_pairs});
 
 }  // namespace
 }  // namespace plumb::check

@@ -92,7 +92,7 @@ std::vector<Reason> look_at_pieces(const Evidence& evidence) {
 
 [[maybe_unused]] const bool kPiecesLookedAt =
     alarms().add("pieces", "whether the tokenizer fits the training data: unknown tokens, empty texts, unused pieces",
-                 "", look_at_pieces);
+                 "", {look_at_pieces});
 
 }  // namespace
 }  // namespace plumb::check

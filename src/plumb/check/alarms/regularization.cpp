@@ -24,7 +24,7 @@ std::vector<Reason> look_at_regularization(const Evidence& evidence) {
 
 [[maybe_unused]] const bool kRegularizationLookedAt =
     alarms().add("regularization", "dropout and label smoothing",
-                 "Srivastava et al. 2014; Szegedy et al. 2016, arXiv 1512.00567", look_at_regularization);
+                 "Srivastava et al. 2014; Szegedy et al. 2016, arXiv 1512.00567", {look_at_regularization});
 
 }  // namespace
 }  // namespace plumb::check

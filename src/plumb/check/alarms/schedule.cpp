@@ -36,7 +36,7 @@ std::vector<Reason> look_at_schedule(const Evidence& evidence) {
 }
 
 [[maybe_unused]] const bool kScheduleLookedAt = alarms().add(
-    "schedule", "the largest learning rate, and the warm-up against the length of the run", "", look_at_schedule);
+    "schedule", "the largest learning rate, and the warm-up against the length of the run", "", {look_at_schedule});
 
 }  // namespace
 }  // namespace plumb::check

@@ -92,7 +92,7 @@ std::vector<Reason> look_at_signal(const Evidence& evidence) {
 
 [[maybe_unused]] const bool kSignalLookedAt =
     alarms().add("signal", "the size of what sub-layers read and return, and of what stacks return",
-                 "Xiong et al. 2020, arXiv 2002.04745", look_at_signal);
+                 "Xiong et al. 2020, arXiv 2002.04745", {look_at_signal});
 
 }  // namespace
 }  // namespace plumb::check

@@ -36,7 +36,7 @@ std::vector<Reason> look_at_token_similarity(const Evidence& evidence) {
 
 [[maybe_unused]] const bool kTokenSimilarityLookedAt =
     alarms().add("token_similarity", "the mean cosine of different tokens",
-                 "Dong et al. 2021, arXiv 2103.03404; Noci et al. 2022, arXiv 2206.03126", look_at_token_similarity);
+                 "Dong et al. 2021, arXiv 2103.03404; Noci et al. 2022, arXiv 2206.03126", {look_at_token_similarity});
 
 }  // namespace
 }  // namespace plumb::check

@@ -78,7 +78,7 @@ std::vector<Reason> look_at_updates(const Evidence& evidence) {
 }
 
 [[maybe_unused]] const bool kUpdatesLookedAt =
-    alarms().add("updates", "the first step's size at the peak rate, relative to the weights", "", look_at_updates);
+    alarms().add("updates", "the first step's size at the peak rate, relative to the weights", "", {look_at_updates});
 
 }  // namespace
 }  // namespace plumb::check

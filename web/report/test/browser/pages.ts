@@ -77,7 +77,7 @@ export const sample = {
   verdicts: [
     { id: "v1", claim: "Pre-LN needs no warm-up", source: "A paper", verdict: "supported", setting: "6+6 layers, d_model 128", quantity: "loss without warm-up − with", effect: { mean: 0.01, low: -0.02, high: 0.04, seeds: 5 }, rule: "supported if the 95% interval lies below 0.1", reason: "", evidence: "2.1 against 2.2.", figure: "loss" },
     { id: "v2", claim: "The bound is tight", source: "A paper", verdict: "contradicted", evidence: "It is 250 times too large.", figure: "growth" },
-    { id: "v3", claim: "BLEU is higher", source: "A talk", verdict: "not testable here", effect: { mean: 1, low: null, high: null, seeds: 1 }, reason: "One seed.", evidence: "The intervals overlap.", figure: "bleu" },
+    { id: "v3", claim: "BLEU is higher", source: "A talk", verdict: "this setting cannot test it", effect: { mean: 1, low: null, high: null, seeds: 1 }, reason: "One seed.", evidence: "The intervals overlap.", figure: "bleu" },
   ],
   figures: [
     {

@@ -11,13 +11,13 @@ test("an effect has its interval and its seeds", () => {
 
 // Shown by the words that C++ writes (analysis/rules.cpp, to_string).
 test("a pill says the verdict's word", () => {
-  const words = ["supported", "contradicted", "no effect of that size", "undecided", "not testable here"];
+  const words = ["supported", "contradicted", "no effect of that size", "undecided", "this setting cannot test it"];
   const read = readResults({ verdicts: words.map((verdict) => ({ verdict })) }).verdicts;
   assert.deepEqual(read.map((one) => VERDICT_WORDS[one.verdict]), words);
 });
 
 test("verdicts of every kind are read, and those of older documents", () => {
-  const words = ["supported", "contradicted", "undecided", "not testable here", "confirmed", "unclear", "<b>", 7,
+  const words = ["supported", "contradicted", "undecided", "this setting cannot test it", "confirmed", "unclear", "<b>", 7,
     "no effect of that size"];
   const read = readResults({ verdicts: words.map((verdict) => ({ verdict })) }).verdicts;
   assert.deepEqual(read.map((one) => one.verdict),
