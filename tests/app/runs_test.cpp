@@ -1,6 +1,12 @@
 // plumb runs and plumb report on training runs, as people and scripts use them.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <csignal>
+#include <filesystem>
+
+#include "plumb/base/files.h"
 #include "plumb/base/input.h"
 #include "plumb/base/json.h"
 #include "plumb/base/text.h"
