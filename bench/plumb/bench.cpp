@@ -1,24 +1,25 @@
 #include "bench.h"
 
+#include <ATen/record_function.h>
 #include <fmt/format.h>
 #include <omp.h>
 #include <torch/version.h>
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <memory>
 
 #include "checks.h"
 #include "declared_manual.h"
 #include "plumb/base/error.h"
 #include "plumb/base/machine.h"
-#include "plumb/base/quantity.h"
+#include "plumb/base/timing.h"
 #include "plumb/data/sequences.h"
 #include "plumb/model/flops.h"
 #include "plumb/nn/residual/residual.h"
 #include "plumb/ops/linear.h"
-#include "plumb/ops/peak_rate.h"
 #include "plumb/ops/precision.h"
-#include "plumb/ops/profile.h"
 
 namespace plumb::app::bench {
 namespace {
@@ -50,41 +51,57 @@ std::string text_of(const Json& json) {
   return text;
 }
 
-/// A table with a line for each part: seconds, operations, bytes, and the share of the limit that binds it.
-std::string text_of(const StepProfile& time) {
+std::string text_of(const StepProfile& profile) {
   size_t width = 16;
-  for (const StepPart& part : time.parts) width = std::max(width, part.name.size());
-  std::string text =
-      fmt::format("{:<{}} {:>10}  {:>10}  {:>10}  {}\n", "", width, "seconds", "operations", "bytes", "of the limit");
-  for (const StepPart& part : time.parts) {
-    text += fmt::format("{:<{}} {:>10.3g}  {:>10}  {:>10}", part.name, width, part.seconds,
-                        part.operations > 0 ? with_unit(part.operations) : "",
-                        part.bytes > 0 ? with_bytes(part.bytes) : "");
-    if (part.bytes > 0)
-      text += fmt::format("  {:>4.0f}% of {}", 100 * time.share(part),
-                          time.is_bound_by_memory(part) ? "memory" : "arithmetic");
-    text += '\n';
-  }
-  text += fmt::format("{:<{}} {:>10.3g}  {:>10}  {:>10}  {:>4.0f}% of arithmetic\n", "step", width, time.seconds(),
-                      with_unit(time.operations()), "", 100 * time.operations() / time.seconds() / time.peak_rate);
-  return text + fmt::format("the limits are {} operations per second in matrix products, and {} per second\n",
-                            with_unit(time.peak_rate), with_bytes(time.memory_rate));
+  for (const StepPart& part : profile) width = std::max(width, part.name.size());
+  std::string text = fmt::format("{:<{}} {:>10}\n", "", width, "seconds");
+  for (const StepPart& part : profile) text += fmt::format("{:<{}} {:>10.3g}\n", part.name, width, part.seconds);
+  return text;
 }
 
-Json to_json(const StepProfile& time) {
-  Json json = {{"seconds", time.seconds()},
-               {"operations", time.operations()},
-               {"peak_rate", time.peak_rate},
-               {"memory_rate", time.memory_rate}};
-  for (const StepPart& part : time.parts) {
-    Json& entry = json["parts"].emplace_back();
-    entry = {{"name", part.name}, {"seconds", part.seconds}, {"operations", part.operations}, {"bytes", part.bytes}};
-    if (part.bytes == 0) continue;
-    entry["limit"] = time.is_bound_by_memory(part) ? "memory" : "arithmetic";
-    entry["share"] = time.share(part);
+/// Adds up what LibTorch's recorder tells of this thread while it exists; an operation within another one is part of it.
+/// There may be one at a time.
+class StepRecorder {
+ public:
+  StepRecorder() {
+    current_ = this;
+    handle_ = at::addThreadLocalCallback(
+        at::RecordFunctionCallback(&begin, &end).scopes({at::RecordScope::USER_SCOPE, at::RecordScope::BACKWARD_FUNCTION}));
   }
-  return json;
-}
+  ~StepRecorder() {
+    at::removeCallback(handle_);
+    current_ = nullptr;
+  }
+  StepRecorder(const StepRecorder&) = delete;
+  StepRecorder& operator=(const StepRecorder&) = delete;
+
+  [[nodiscard]] const std::map<std::string, double>& seconds() const { return seconds_; }
+
+ private:
+  static std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& /*call*/) {
+    if (current_->depth_++ == 0) current_->watch_ = Stopwatch();
+    return nullptr;
+  }
+  static void end(const at::RecordFunction& call, at::ObserverContext* /*context*/) {
+    if (--current_->depth_ == 0) current_->seconds_[name_of(call)] += current_->watch_.seconds();
+  }
+  /// Of a node of the graph, the name of its class: autograd wraps it in that of a template.
+  static std::string name_of(const at::RecordFunction& call) {
+    std::string name = call.name();
+    if (call.scope() != at::RecordScope::BACKWARD_FUNCTION) return name;
+    if (name.ends_with('>')) name.pop_back();
+    const size_t colon = name.rfind(':');
+    return "backward: " + (colon == std::string::npos ? name : name.substr(colon + 1));
+  }
+
+  static thread_local StepRecorder* current_;
+  std::map<std::string, double> seconds_;
+  int64_t depth_ = 0;
+  Stopwatch watch_;
+  at::CallbackHandle handle_ = 0;
+};
+
+thread_local StepRecorder* StepRecorder::current_ = nullptr;
 
 /// Adds the size options that all models share.
 template <class AnySizes>
@@ -200,45 +217,32 @@ void add_step_figures(Json& json, const Model& model, const std::vector<Batch>& 
   json["peak_memory_bytes"] = peak_resident_memory();
 }
 
-double StepProfile::seconds() const {
-  double sum = 0;
-  for (const StepPart& part : parts) sum += part.seconds;
-  return sum;
-}
-
-double StepProfile::operations() const {
-  double sum = 0;
-  for (const StepPart& part : parts) sum += part.operations;
-  return sum;
-}
-
 void require_profilable() {
   if (!ops::default_device().is_cpu())
     throw Error("operations on a GPU are not timed one by one", "leave out --profile, or use --device cpu");
 }
 
-StepProfile profile_of(int64_t runs, const std::string& precision, const std::function<void()>& step) {
-  StepProfile time;
-  time.peak_rate = ops::peak_product_rate(ops::precision_of(precision));
-  time.memory_rate = ops::peak_memory_rate();
+StepProfile profile_of(int64_t runs, const std::function<void()>& step) {
   step();
   const auto count = static_cast<double>(runs);
-  const ops::Profile profile;
+  const StepRecorder recorder;
   const Stopwatch watch;
   for (int64_t i = 0; i < runs; ++i) step();
   double rest = watch.seconds() / count;
-  for (const ops::Profile::Operation& each : profile.operations()) {
-    time.parts.push_back({each.name, each.seconds / count, each.operations / count, each.bytes / count});
-    rest -= time.parts.back().seconds;
+  StepProfile profile;
+  for (const auto& [name, seconds] : recorder.seconds()) {
+    profile.push_back({name, seconds / count});
+    rest -= seconds / count;
   }
-  time.parts.push_back({"everything else", rest, 0, 0});
-  return time;
+  std::stable_sort(profile.begin(), profile.end(),
+                   [](const StepPart& a, const StepPart& b) { return a.seconds > b.seconds; });
+  profile.push_back({"everything else", rest});
+  return profile;
 }
 
 void add_profile_option(CLI::App& verb, bool& profile) {
   verb.add_flag("--profile", profile,
-                "Also time each operation in further steps, and compare it with the limit that binds it: the rate of "
-                "matrix products, or that of memory");
+                "Also time each operation in further steps, forward and backward");
 }
 
 CLI::App* add_measurement(CLI::App& bench, Globals& globals, const std::string& name, const std::string& description,
@@ -247,7 +251,8 @@ CLI::App* add_measurement(CLI::App& bench, Globals& globals, const std::string& 
     Measured result = measure();
     std::string text = text_of(result.document);
     if (result.profile) {
-      result.document["profile"] = to_json(*result.profile);
+      Json& parts = result.document["profile"];
+      for (const StepPart& part : *result.profile) parts.push_back({{"name", part.name}, {"seconds", part.seconds}});
       text += '\n' + text_of(*result.profile);
     }
     emit(globals, result.document, text);

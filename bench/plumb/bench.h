@@ -82,32 +82,12 @@ void export_work(const std::string& directory, const std::string& what, const Js
 /// Adds --export.
 void add_export_option(CLI::App& verb, std::string& directory);
 
-/// A kind of work in a step.
+/// The seconds of a step by operation.
 struct StepPart {
   std::string name;
   double seconds = 0;
-  double operations = 0;  // of its matrix products, as FlopCounter counts them; 0 if it has none
-  double bytes = 0;       // that it has to read and write at least, if caches hold nothing from one pass to the next
 };
-
-/// The time of a step by kind of work.
-struct StepProfile {
-  double peak_rate = 0;    // operations per second of matrix products at best (ops/peak_rate.h)
-  double memory_rate = 0;  // bytes per second at best
-  std::vector<StepPart> parts;
-
-  [[nodiscard]] double seconds() const;
-  [[nodiscard]] double operations() const;
-  /// Whether memory limits a part, rather than arithmetic: the roofline (Williams et al. 2009,
-  /// doi 10.1145/1498765.1498785).
-  [[nodiscard]] bool is_bound_by_memory(const StepPart& part) const {
-    return part.bytes / memory_rate > part.operations / peak_rate;
-  }
-  /// The fraction of that limit's rate that a part reaches.
-  [[nodiscard]] double share(const StepPart& part) const {
-    return std::max(part.operations / peak_rate, part.bytes / memory_rate) / part.seconds;
-  }
-};
+using StepProfile = std::vector<StepPart>;
 
 /// A document, and beside it the time by operation.
 struct Measured {
@@ -120,8 +100,9 @@ struct Measured {
 /// Throws Error if the device's operations cannot be timed one by one.
 void require_profilable();
 
-/// The seconds of a step by operation, forward and backward; the mean over `runs` steps.
-StepProfile profile_of(int64_t runs, const std::string& precision, const std::function<void()>& step);
+/// The seconds of a step by operation (ops/path.h), of the nodes of the graph that autograd computes, and of everything
+/// else, as LibTorch's recorder tells them; the longest first, the mean over `runs` steps.
+StepProfile profile_of(int64_t runs, const std::function<void()>& step);
 
 /// Adds --profile.
 void add_profile_option(CLI::App& verb, bool& profile);

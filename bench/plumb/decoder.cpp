@@ -62,7 +62,7 @@ Measured measure(const DecoderArguments& arguments, uint64_t seed) {
   const double seconds = device_seconds(arguments.runs, model->parameters().device(), step);
   Measured result = result_document("decoder", sizes_of(arguments));
   add_step_figures(result.document, *model, {batch}, seconds);
-  if (arguments.profile) result.profile = profile_of(arguments.runs, arguments.precision, step);
+  if (arguments.profile) result.profile = profile_of(arguments.runs, step);
   return result;
 }
 

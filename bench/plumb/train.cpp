@@ -80,7 +80,7 @@ Measured measure(const TrainArguments& arguments, uint64_t seed) {
   Measured result = result_document("train", sizes_json(sizes));
   result.document["batches"] = batches.size();
   add_step_figures(result.document, *model, batches, seconds);
-  if (arguments.profile) result.profile = profile_of(sizes.runs, sizes.precision, steps);
+  if (arguments.profile) result.profile = profile_of(sizes.runs, steps);
   return result;
 }
 

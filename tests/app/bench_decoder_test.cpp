@@ -1,6 +1,7 @@
 // plumb bench decoder: its report and its export.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -46,7 +47,6 @@ TEST(BenchDecoder, ReportsAStepAndWhatAnotherProgramNeeds) {
   EXPECT_TRUE(std::filesystem::exists(folder + "/model.safetensors"));
 }
 
-// The operations of the parts are those of the step, as they follow from the sizes.
 TEST(BenchDecoder, DividesAStepByOperation) {
   const Json json =
       Json::parse(test::succeeded(run_plumb({"bench",     "decoder", "--d-model", "16", "--feed-forward", "32",
@@ -54,23 +54,17 @@ TEST(BenchDecoder, DividesAStepByOperation) {
                                              "--texts",   "3",       "--length",  "8",  "--runs",         "2",
                                              "--profile", "--json",  "-"}))
                       .output);
-  std::map<std::string, Json> parts;
-  double operations = 0, seconds = 0;
-  for (const Json& part : json["profile"]["parts"]) {
-    parts[part["name"]] = part;
-    operations += part["operations"].get<double>();
-    seconds += part["seconds"].get<double>();
+  std::map<std::string, double> parts;
+  for (const Json& part : json["profile"]) parts[part["name"]] = part["seconds"];
+  const bool backward = std::any_of(parts.begin(), parts.end(), [](const auto& part) {
+    return part.first.starts_with("backward: ") && part.first.size() > std::string("backward: ").size();
+  });
+  EXPECT_TRUE(backward) << json["profile"];
+  for (const char* name : {"linear layer", "attention", "layer norm", "output and cross-entropy", "update of parameters",
+                           "everything else"}) {
+    ASSERT_TRUE(parts.contains(name)) << name << " in " << json["profile"];
+    EXPECT_GT(parts[name], 0) << name;
   }
-  EXPECT_NEAR(operations, 1e9 * json["gflops"].get<double>() * json["seconds_per_step"].get<double>(), 1e-3);
-  EXPECT_NEAR(seconds, json["profile"]["seconds"].get<double>(), 1e-9);
-  const double tokens = 3 * 8;
-  EXPECT_EQ(parts.at("linear layer, backward")["operations"], 4 * tokens * 2 * (4 * 16 * 16 + 2 * 16 * 32));
-  EXPECT_EQ(parts.at("attention")["operations"], tokens * 2 * 2 * 16 * 8);
-  EXPECT_EQ(parts.at("layer norm")["limit"], "memory");
-  EXPECT_EQ(parts.at("layer norm")["bytes"], 5 * 2 * tokens * 16 * 4);
-  const double parameters = json["parameters"];
-  EXPECT_EQ(parts.at("update of parameters")["bytes"], 7 * 4 * parameters);  // gradient; value and moments, twice
-  EXPECT_TRUE(parts.contains("everything else"));
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/ops/linear.h"
-#include "plumb/ops/reference/reference.h"
+#include "plumb/ops/implementations.h"
 #include "support/gradcheck.h"
 
 namespace plumb {

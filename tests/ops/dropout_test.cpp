@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "plumb/ops/reference/reference.h"
+#include "plumb/ops/implementations.h"
 #include "support/gradcheck.h"
 #include "support/reference.h"
 

@@ -3,7 +3,7 @@
 
 #include "ops/nan_cases.h"
 #include "plumb/ops/top_scores.h"
-#include "plumb/ops/uses_kernels.h"
+#include "plumb/ops/path.h"
 #include "support/process.h"
 
 namespace plumb {

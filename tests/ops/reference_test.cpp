@@ -1,6 +1,6 @@
 // The reference implementations: values, first and second derivatives, and other floating-point types. They are also
 // compared with the kernels (kernels/reference_test.cpp), and tested by running the suite with PLUMB_KERNELS=off.
-#include "plumb/ops/reference/reference.h"
+#include "plumb/ops/implementations.h"
 
 #include <gtest/gtest.h>
 

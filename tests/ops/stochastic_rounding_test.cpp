@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "plumb/base/error.h"
-#include "plumb/ops/reference/reference.h"
+#include "plumb/ops/implementations.h"
 #include "support/gradcheck.h"
 
 namespace plumb {

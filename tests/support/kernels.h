@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "plumb/ops/uses_kernels.h"
+#include "plumb/ops/path.h"
 
 /// Skips a test of guarantees that only the kernels give if operations are computed by their references.
 #define PLUMB_REQUIRE_KERNELS()                                                                                 \

@@ -1,28 +1,23 @@
 #include "plumb/ops/activation.h"
 
-#include <cmath>
-#include <numbers>
-
-#include "plumb/ops/fused/fused.h"
-#include "plumb/ops/profile.h"
-#include "plumb/ops/uses_kernels.h"
+#include "plumb/ops/implementations.h"
 
 namespace plumb::ops {
+namespace reference {
+
+Tensor silu(const Tensor& x) { return at::silu(x); }
+Tensor gelu_tanh(const Tensor& x) { return at::gelu(x, "tanh"); }
+
+}  // namespace reference
 
 Tensor silu(const Tensor& x) {
-  const Timed timed("SiLU", [&] { return pass_cost(x, 2, 3); });
-  if constexpr (kKernelsBuilt) {
-    if (uses_kernels(x)) return fused::logistic_gate(x, {1, 0});
-  }
-  return at::silu(x);
+  static constexpr Operation kSilu("SiLU", PLUMB_FUSED(silu), &reference::silu);
+  return kSilu(path_of(x), x);
 }
 
 Tensor gelu_tanh(const Tensor& x) {
-  const Timed timed("GELU", [&] { return pass_cost(x, 2, 3); });
-  if constexpr (kKernelsBuilt) {
-    if (uses_kernels(x)) return fused::logistic_gate(x, {2 * std::sqrt(2 / std::numbers::pi), 0.044715});
-  }
-  return at::gelu(x, "tanh");
+  static constexpr Operation kGelu("GELU", PLUMB_FUSED(gelu_tanh), &reference::gelu_tanh);
+  return kGelu(path_of(x), x);
 }
 
 }  // namespace plumb::ops

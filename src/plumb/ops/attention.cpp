@@ -7,12 +7,8 @@
 #include "plumb/base/error.h"
 #include "plumb/ops/device.h"
 #include "plumb/ops/fallback.h"
-#include "plumb/ops/fused/fused.h"
-#include "plumb/ops/gpu/gpu.h"
+#include "plumb/ops/implementations.h"
 #include "plumb/ops/index.h"
-#include "plumb/ops/profile.h"
-#include "plumb/ops/reference/reference.h"
-#include "plumb/ops/uses_kernels.h"
 
 namespace plumb::ops {
 
@@ -25,16 +21,18 @@ void check_shape(const HeadShape& shape) {
 
 namespace {
 
-/// Of each query of a sequence with all of its keys: two products forward and four backward, half of them if it is
-/// causal. What the backward pass computes again does not count.
-Cost attention_cost(const Ragged& query, const Ragged& key, const HeadShape& shape, bool causal, int64_t number) {
-  double pairs = 0;
-  for (int64_t i = 0; i < query.sequences(); ++i)
-    pairs += static_cast<double>(query.length(i)) * static_cast<double>(key.length(i)) / (causal ? 2 : 1);
-  const double product = 2 * pairs * static_cast<double>(shape.width());
-  const auto vectors = static_cast<double>(query.tokens() * 2 * shape.width() + key.tokens() * 2 * shape.kv_width());
-  const double bytes = vectors * static_cast<double>(number);
-  return {2 * product, bytes, 4 * product, 2 * bytes};
+/// Whether LibTorch's fused attention accepts these heads and layouts: float32, sizes that are multiples of 8 up to 256,
+/// and no empty sequence.
+bool fits_gpu(const Tensor& query, const HeadShape& shape, const Ragged& queries, const Ragged& keys) {
+  constexpr int64_t kAligned = 8, kLargest = 256;
+  const auto any_empty = [](const Ragged& layout) {
+    for (int64_t s = 0; s < layout.sequences(); ++s) {
+      if (layout.length(s) == 0) return true;
+    }
+    return layout.sequences() == 0;
+  };
+  return gpu_serves(query) && query.scalar_type() == at::kFloat && shape.size % kAligned == 0 &&
+         shape.size <= kLargest && !any_empty(queries) && !any_empty(keys);
 }
 
 void check_columns(const Tensor& x, int64_t columns, const HeadShape& shape) {
@@ -49,14 +47,9 @@ void check_columns(const Tensor& x, int64_t columns, const HeadShape& shape) {
 Tensor self_attention(const Tensor& packed, const Ragged& layout, const HeadShape& shape, bool causal) {
   check_shape(shape);
   check_columns(packed, shape.width() + 2 * shape.kv_width(), shape);
-  const Timed timed("attention", [&] { return attention_cost(layout, layout, shape, causal, packed.element_size()); });
-  if constexpr (kKernelsBuilt) {
-    if (uses_kernels(packed)) return fused::self_attention(packed, layout, shape, causal);
-  }
-  if constexpr (kGpuBuilt) {
-    if (gpu::attends(packed, shape, layout, layout)) return gpu::self_attention(packed, layout, shape, causal);
-  }
-  return reference::self_attention(packed, layout, shape, causal);
+  static constexpr Operation kSelfAttention("attention", PLUMB_FUSED(self_attention), &reference::self_attention,
+                                            PLUMB_GPU(self_attention));
+  return kSelfAttention(path_of(packed, fits_gpu(packed, shape, layout, layout)), packed, layout, shape, causal);
 }
 
 Tensor cross_attention(const Tensor& query, const Tensor& packed, const Ragged& query_layout, const Ragged& key_layout,
@@ -68,18 +61,10 @@ Tensor cross_attention(const Tensor& query, const Tensor& packed, const Ragged& 
   if (query_layout.sequences() != key_layout.sequences()) {
     throw Error(fmt::format("{} sequences cannot attend to {}", query_layout.sequences(), key_layout.sequences()));
   }
-  const Timed timed("attention", [&] {
-    return attention_cost(query_layout, key_layout, shape, /*causal=*/false, query.element_size());
-  });
-  if constexpr (kKernelsBuilt) {
-    if (uses_kernels(query)) return fused::cross_attention(query, packed, query_layout, key_layout, shape);
-  }
-  if constexpr (kGpuBuilt) {
-    if (gpu::attends(query, shape, query_layout, key_layout)) {
-      return gpu::cross_attention(query, packed, query_layout, key_layout, shape);
-    }
-  }
-  return reference::cross_attention(query, packed, query_layout, key_layout, shape);
+  static constexpr Operation kCrossAttention("attention", PLUMB_FUSED(cross_attention), &reference::cross_attention,
+                                             PLUMB_GPU(cross_attention));
+  const Path path = path_of(query, fits_gpu(query, shape, query_layout, key_layout));
+  return kCrossAttention(path, query, packed, query_layout, key_layout, shape);
 }
 
 void CachedKeys::append(const Tensor& key_value, const Ragged& layout) {
@@ -161,10 +146,9 @@ Tensor cached_attention(const Tensor& query, const Ragged& layout, const CachedK
     if (layout.length(r) > cache.length(r)) throw Error("a row has fewer positions than were requested");
   }
   const at::NoGradGuard no_graph;
-  if constexpr (kKernelsBuilt) {
-    if (uses_kernels(query)) return fused::cached_attention(query, layout, cache, shape);
-  }
-  return reference::cached_attention(query, layout, cache, shape);
+  static constexpr Operation kCachedAttention("attention to a cache", PLUMB_FUSED(cached_attention),
+                                              &reference::cached_attention);
+  return kCachedAttention(path_of(query), query, layout, cache, shape);
 }
 
 }  // namespace plumb::ops

@@ -4,10 +4,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/ops/device.h"
-#include "plumb/ops/fused/fused.h"
-#include "plumb/ops/profile.h"
-#include "plumb/ops/reference/reference.h"
-#include "plumb/ops/uses_kernels.h"
+#include "plumb/ops/implementations.h"
 
 namespace plumb::ops {
 
@@ -28,11 +25,8 @@ int64_t chunk_rows(int64_t vocabulary) { return std::clamp<int64_t>((int64_t{1} 
 CrossEntropy cross_entropy(const Tensor& logits, const std::vector<int64_t>& labels, const std::vector<double>& weights,
                            double smoothing, double scale) {
   require_labels(labels, weights, logits.size(0), logits.size(1));
-  const Timed timed("cross-entropy", [&] { return pass_cost(logits, 1, 2); });
-  if constexpr (kKernelsBuilt) {
-    if (uses_kernels(logits)) return fused::cross_entropy(logits, labels, weights, smoothing, scale);
-  }
-  return reference::cross_entropy(logits, labels, weights, smoothing, scale);
+  static constexpr Operation kCrossEntropy("cross-entropy", PLUMB_FUSED(cross_entropy), &reference::cross_entropy);
+  return kCrossEntropy(path_of(logits), logits, labels, weights, smoothing, scale);
 }
 
 CrossEntropy linear_cross_entropy(const Tensor& hidden, const Tensor& weight, const Tensor& bias,
@@ -40,16 +34,9 @@ CrossEntropy linear_cross_entropy(const Tensor& hidden, const Tensor& weight, co
                                   double smoothing, double scale) {
   require_labels(labels, weights, hidden.size(0), weight.size(0));
   require_one_device("linear cross-entropy", hidden, weight, bias);
-  const Timed timed("output and cross-entropy", [&] {  // forward computes the gradients, too; logits are not stored
-    const auto bytes = static_cast<double>(hidden.nbytes() + weight.nbytes());
-    const double operations = product_cost(hidden.size(0), hidden.size(1), weight.size(0), 0).operations;
-    return Cost{3 * operations, 3 * bytes, 0, 0};
-  });
-  if constexpr (kKernelsBuilt) {
-    if (uses_kernels(hidden))
-      return fused::linear_cross_entropy(hidden, weight, bias, labels, weights, smoothing, scale);
-  }
-  return reference::linear_cross_entropy(hidden, weight, bias, labels, weights, smoothing, scale);
+  static constexpr Operation kLinearCrossEntropy("output and cross-entropy", PLUMB_FUSED(linear_cross_entropy),
+                                                 &reference::linear_cross_entropy);
+  return kLinearCrossEntropy(path_of(hidden), hidden, weight, bias, labels, weights, smoothing, scale);
 }
 
 }  // namespace plumb::ops

@@ -1,25 +1,18 @@
 #include "plumb/ops/dropout.h"
 
 #include "plumb/ops/device.h"
-#include "plumb/ops/fused/fused.h"
-#include "plumb/ops/gpu/gpu.h"
-#include "plumb/ops/profile.h"
-#include "plumb/ops/reference/reference.h"
-#include "plumb/ops/uses_kernels.h"
+#include "plumb/ops/implementations.h"
 
 namespace plumb::ops {
 namespace {
 
 Tensor plus_dropout(const Tensor& residual, const Tensor& x, double p, const DropoutKey& key) {
   require_one_device("dropout", x, residual);
-  const Timed timed("dropout", [&] { return pass_cost(x, residual.defined() ? 3 : 2, 2); });
-  if constexpr (kKernelsBuilt) {
-    if (uses_kernels(x)) return fused::add_dropout(residual, x, p, key);
-  }
-  if constexpr (kGpuBuilt) {
-    if (gpu::draws(x, key)) return gpu::add_dropout(residual, x, p, key);
-  }
-  return reference::add_dropout(residual, x, p, key);
+  static constexpr Operation kDropout("dropout", PLUMB_FUSED(add_dropout), &reference::add_dropout,
+                                      PLUMB_GPU(add_dropout));
+  // A GPU draws a mask in one kernel if rows begin at multiples of eight elements.
+  const bool aligned = x.numel() > 0 && (key.runs.empty() || x.numel() / x.size(0) % 8 == 0);
+  return kDropout(path_of(x, aligned), residual, x, p, key);
 }
 
 }  // namespace
@@ -29,9 +22,7 @@ Tensor dropout(const Tensor& x, double p, const DropoutKey& key) {
 }
 
 Tensor add_dropout(const Tensor& residual, const Tensor& x, double p, const DropoutKey& key) {
-  if (p > 0) return plus_dropout(residual, x, p, key);
-  const Timed timed("residual sum", [&] { return pass_cost(x, 3, 0); });
-  return residual + x;
+  return p > 0 ? plus_dropout(residual, x, p, key) : residual + x;
 }
 
 }  // namespace plumb::ops

@@ -3,10 +3,7 @@
 #include <fmt/format.h>
 
 #include "plumb/base/error.h"
-#include "plumb/ops/fused/fused.h"
-#include "plumb/ops/profile.h"
-#include "plumb/ops/reference/reference.h"
-#include "plumb/ops/uses_kernels.h"
+#include "plumb/ops/implementations.h"
 
 namespace plumb::ops {
 
@@ -21,15 +18,8 @@ void require_tokens(const std::vector<int64_t>& ids, int64_t vocabulary) {
 
 Tensor embedding(const Tensor& table, const std::vector<int64_t>& ids, double scale) {
   require_tokens(ids, table.size(0));
-  const Timed timed("embedding", [&] {
-    const double rows =
-        static_cast<double>(table.nbytes()) / static_cast<double>(table.size(0)) * static_cast<double>(ids.size());
-    return Cost{0, 2 * rows, 0, 2 * rows + static_cast<double>(table.nbytes())};
-  });
-  if constexpr (kKernelsBuilt) {
-    if (uses_kernels(table)) return fused::embedding(table, ids, scale);
-  }
-  return reference::embedding(table, ids, scale);
+  static constexpr Operation kEmbedding("embedding", PLUMB_FUSED(embedding), &reference::embedding);
+  return kEmbedding(path_of(table), table, ids, scale);
 }
 
 }  // namespace plumb::ops

@@ -3,12 +3,8 @@
 #include "plumb/base/error.h"
 #include "plumb/ops/device.h"
 #include "plumb/ops/fallback.h"
-#include "plumb/ops/fused/fused.h"
-#include "plumb/ops/gpu/gpu.h"
+#include "plumb/ops/implementations.h"
 #include "plumb/ops/precision.h"
-#include "plumb/ops/profile.h"
-#include "plumb/ops/reference/reference.h"
-#include "plumb/ops/uses_kernels.h"
 
 namespace plumb::ops {
 namespace {
@@ -41,52 +37,44 @@ class RoundedLinear : public torch::autograd::Function<RoundedLinear> {
   }
 };
 
-/// Whether the kernels compute the product; notes a fallback if its type is not supported.
-[[maybe_unused]] bool multiplied_by_kernels(const Tensor& a, const Tensor& b) {
+/// The path of a product; notes a fallback if the kernels do not support its type.
+Path product_path(const Tensor& a, const Tensor& b) {
   const at::ScalarType type = a.scalar_type();
-  if (!kernels_serve(a.device()) || type == at::kDouble || a.numel() == 0 || b.numel() == 0) return false;
-  if (type == at::kFloat || type == at::kBFloat16) return true;
+  if (!kernels_serve(a.device())) {
+    const bool rounded = type == at::kBFloat16 && b.scalar_type() == at::kBFloat16;
+    return rounded && gpu_serves(a) ? Path::gpu : Path::reference;
+  }
+  if (type == at::kDouble || a.numel() == 0 || b.numel() == 0) return Path::reference;
+  if (type == at::kFloat || type == at::kBFloat16) return Path::kernels;
   note_fallback("matrix product");
-  return false;
+  return Path::reference;
 }
 
 }  // namespace
 
 Tensor gemm(const Tensor& a, const Tensor& b, const GemmOptions& options) {
   require_one_device("matrix product", a, b, options.accumulate_into, options.bias);
-  if constexpr (kKernelsBuilt) {
-    if (multiplied_by_kernels(a, b)) return fused::gemm(a, b, options);
-  }
-  if constexpr (kGpuBuilt) {
-    if (gpu::serves(a) && a.scalar_type() == at::kBFloat16 && b.scalar_type() == at::kBFloat16) {
-      return gpu::gemm(a, b, options);
-    }
-  }
-  return reference::gemm(a, b, options);
+  static constexpr Operation kGemm("matrix product", PLUMB_FUSED(gemm), &reference::gemm, PLUMB_GPU(gemm));
+  return kGemm(product_path(a, b), a, b, options);
 }
 
 Tensor symmetric_product(const Tensor& a, const Tensor& b, const SymmetricOptions& options) {
   require_one_device("symmetric product", a, b, options.plus);
+  static constexpr Operation kSymmetricProduct("symmetric product", PLUMB_FUSED(symmetric_product),
+                                               &reference::symmetric_product);
   const at::NoGradGuard no_graph;
-  if constexpr (kKernelsBuilt) {
-    if (multiplied_by_kernels(a, b)) return fused::symmetric_product(a, b, options);
-  }
-  return reference::symmetric_product(a, b, options);
+  return kSymmetricProduct(product_path(a, b), a, b, options);
 }
 
 Tensor matrix_product(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose_b) {
   require_one_device("matrix product", a, b);
-  if constexpr (kKernelsBuilt) {
-    if (uses_kernels(a)) return fused::matrix_product(a, b, transpose_a, transpose_b);
-  }
-  return reference::matrix_product(a, b, transpose_a, transpose_b);
+  static constexpr Operation kMatrixProduct("matrix product", PLUMB_FUSED(matrix_product), &reference::matrix_product);
+  return kMatrixProduct(path_of(a), a, b, transpose_a, transpose_b);
 }
 
 Tensor column_sums(const Tensor& x) {
-  if constexpr (kKernelsBuilt) {
-    if (uses_kernels(x)) return fused::column_sums(x);
-  }
-  return reference::column_sums(x);
+  static constexpr Operation kColumnSums("sums of columns", PLUMB_FUSED(column_sums), &reference::column_sums);
+  return kColumnSums(path_of(x), x);
 }
 
 Tensor rounded_linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation activation) {
@@ -95,16 +83,12 @@ Tensor rounded_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation activation) {
   require_one_device("linear layer", x, weight, bias);
-  const Timed timed("linear layer",
-                    [&] { return product_cost(x.size(0), x.size(1), weight.size(0), x.element_size()); });
   if (MatrixPrecision* packing = packing_for(x)) {
     return packing->packed(weight)(x, bias, activation == Activation::relu);
   }
   if (rounds_to_bfloat16(x)) return rounded_linear(x, weight, bias, activation);
-  if constexpr (kKernelsBuilt) {
-    if (uses_kernels(x)) return fused::linear(x, weight, bias, activation);
-  }
-  return reference::linear(x, weight, bias, activation);
+  static constexpr Operation kLinear("linear layer", PLUMB_FUSED(linear), &reference::linear);
+  return kLinear(path_of(x), x, weight, bias, activation);
 }
 
 }  // namespace plumb::ops

@@ -5,10 +5,8 @@
 
 #include "plumb/base/error.h"
 #include "plumb/ops/device.h"
-#include "plumb/ops/fused/fused.h"
+#include "plumb/ops/implementations.h"
 #include "plumb/ops/precision.h"
-#include "plumb/ops/reference/reference.h"
-#include "plumb/ops/uses_kernels.h"
 
 namespace plumb::ops {
 namespace {
@@ -48,13 +46,10 @@ LstmResult lstm(const Tensor& x, const LstmWeights& weights, const LstmState& st
     state.cell = at::zeros_like(state.hidden);
   }
   if (layout.tokens() == 0) return {at::zeros({0, size}, x.options()), state};
-  if constexpr (kKernelsBuilt) {
-    // The reference uses linear layers, which multiply by packed weights.
-    if (uses_kernels({x, weights.hidden, state.hidden}) && packing_for(x) == nullptr) {
-      return fused::lstm(x, weights, state, layout);
-    }
-  }
-  return reference::lstm(x, weights, state, layout);
+  static constexpr Operation kLstm("LSTM", PLUMB_FUSED(lstm), &reference::lstm);
+  // The reference uses linear layers, which multiply by packed weights.
+  const Path path = packing_for(x) == nullptr ? path_of({x, weights.hidden, state.hidden}) : Path::reference;
+  return kLstm(path, x, weights, state, layout);
 }
 
 }  // namespace plumb::ops

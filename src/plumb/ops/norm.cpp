@@ -1,36 +1,21 @@
 #include "plumb/ops/norm.h"
 
 #include "plumb/ops/device.h"
-#include "plumb/ops/fused/fused.h"
-#include "plumb/ops/gpu/gpu.h"
-#include "plumb/ops/profile.h"
-#include "plumb/ops/reference/reference.h"
-#include "plumb/ops/uses_kernels.h"
+#include "plumb/ops/implementations.h"
 
 namespace plumb::ops {
 
 Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps) {
   require_one_device("layer norm", x, gamma, beta);
-  const Timed timed("layer norm", [&] { return pass_cost(x, 2, 3); });
-  if constexpr (kKernelsBuilt) {
-    if (uses_kernels(x)) return fused::layer_norm(x, gamma, beta, eps);
-  }
-  if constexpr (kGpuBuilt) {
-    if (gpu::serves(x)) return gpu::layer_norm(x, gamma, beta, eps);
-  }
-  return reference::layer_norm(x, gamma, beta, eps);
+  static constexpr Operation kLayerNorm("layer norm", PLUMB_FUSED(layer_norm), &reference::layer_norm,
+                                        PLUMB_GPU(layer_norm));
+  return kLayerNorm(path_of(x), x, gamma, beta, eps);
 }
 
 Tensor rms_norm(const Tensor& x, const Tensor& gamma, double eps) {
   require_one_device("RMS norm", x, gamma);
-  const Timed timed("RMS norm", [&] { return pass_cost(x, 2, 3); });
-  if constexpr (kKernelsBuilt) {
-    if (uses_kernels(x)) return fused::rms_norm(x, gamma, eps);
-  }
-  if constexpr (kGpuBuilt) {
-    if (gpu::serves(x)) return gpu::rms_norm(x, gamma, eps);
-  }
-  return reference::rms_norm(x, gamma, eps);
+  static constexpr Operation kRmsNorm("RMS norm", PLUMB_FUSED(rms_norm), &reference::rms_norm, PLUMB_GPU(rms_norm));
+  return kRmsNorm(path_of(x), x, gamma, eps);
 }
 
 }  // namespace plumb::ops

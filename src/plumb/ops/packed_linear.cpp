@@ -5,18 +5,14 @@
 #include "plumb/base/error.h"
 #include "plumb/ops/device.h"
 #include "plumb/ops/fallback.h"
-#include "plumb/ops/fused/fused.h"
-#include "plumb/ops/reference/reference.h"
-#include "plumb/ops/uses_kernels.h"
+#include "plumb/ops/implementations.h"
 
 namespace plumb::ops {
 namespace {
 
 std::unique_ptr<PackedLinear::Weight> pack(const Tensor& weight, Precision precision) {
-  if constexpr (kKernelsBuilt) {
-    if (uses_kernels(weight) && weight.numel() > 0) return fused::pack(weight, precision);
-  }
-  return reference::pack(weight, precision);
+  static constexpr Operation kPack("packing of weights", PLUMB_FUSED(pack), &reference::pack);
+  return kPack(weight.numel() > 0 ? path_of(weight) : Path::reference, weight, precision);
 }
 
 }  // namespace

@@ -31,21 +31,4 @@ double peak_product_rate(Precision precision) {
   return best;
 }
 
-double peak_memory_rate() {
-  constexpr int64_t kElements = int64_t{1} << 24;
-  constexpr int kRepetitions = 4;
-  const at::NoGradGuard no_graph;
-  const auto options = at::TensorOptions(default_device()).dtype(at::kFloat);
-  const Tensor a = at::ones({kElements}, options), b = at::ones({kElements}, options);
-  Tensor sum = at::ones({kElements}, options);
-  double best = 0;
-  for (int i = 0; i < kRepetitions; ++i) {
-    const Stopwatch watch;
-    at::add_out(sum, a, b);
-    synchronize(a.device());
-    best = std::max(best, 3 * static_cast<double>(a.nbytes()) / watch.seconds());
-  }
-  return best;
-}
-
 }  // namespace plumb::ops

@@ -1,4 +1,4 @@
-// The peak rates of this machine, of matrix products and of memory: the upper bounds for training.
+// The peak rate of matrix products of this machine: the upper bound for training.
 #pragma once
 
 #include "plumb/ops/precision.h"
@@ -9,9 +9,5 @@ namespace plumb::ops {
 /// process's threads on the default device: the best of a few products of increasing size, which take about 0.1 s in
 /// total. A product of (m, k) and (k, n) counts as 2mnk operations. Other load on the machine lowers the result.
 double peak_product_rate(Precision precision);
-
-/// Bytes per second that the default device reads and writes when it adds vectors that no cache holds: the best of a
-/// few sums, which take about 0.1 s in total.
-double peak_memory_rate();
 
 }  // namespace plumb::ops

@@ -3,9 +3,8 @@
 #include <fmt/format.h>
 
 #include "plumb/base/error.h"
-#include "plumb/ops/fused/fused.h"
+#include "plumb/ops/implementations.h"
 #include "plumb/ops/packed_linear.h"
-#include "plumb/ops/uses_kernels.h"
 
 namespace plumb::ops {
 namespace {
@@ -13,6 +12,8 @@ namespace {
 thread_local MatrixPrecision* current = nullptr;
 
 }  // namespace
+
+Tensor reference::to_bfloat16(const Tensor& x) { return x.to(at::kBFloat16); }
 
 Precision precision_of(const std::string& name) {
   if (name == "float32") return Precision::float32;
@@ -22,10 +23,8 @@ Precision precision_of(const std::string& name) {
 }
 
 Tensor to_bfloat16(const Tensor& x) {
-  if constexpr (kKernelsBuilt) {
-    if (x.scalar_type() == at::kFloat && uses_kernels(x)) return fused::to_bfloat16(x);
-  }
-  return x.to(at::kBFloat16);
+  static constexpr Operation kRound("rounding to bfloat16", PLUMB_FUSED(to_bfloat16), &reference::to_bfloat16);
+  return kRound(x.scalar_type() == at::kFloat ? path_of(x) : Path::reference, x);
 }
 
 struct MatrixPrecision::Entry {

@@ -8,7 +8,7 @@
 #include "plumb/base/parallel.h"
 #include "plumb/base/random.h"
 #include "plumb/ops/precision.h"
-#include "plumb/ops/reference/reference.h"
+#include "plumb/ops/implementations.h"
 
 namespace plumb::ops {
 namespace {

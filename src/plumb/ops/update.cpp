@@ -4,11 +4,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/ops/device.h"
-#include "plumb/ops/fused/fused.h"
-#include "plumb/ops/gpu/gpu.h"
-#include "plumb/ops/profile.h"
-#include "plumb/ops/reference/reference.h"
-#include "plumb/ops/uses_kernels.h"
+#include "plumb/ops/implementations.h"
 
 namespace plumb::ops {
 namespace {
@@ -31,40 +27,24 @@ void update(const std::vector<Update>& updates, const std::vector<Tensor>& gradi
             const UpdatedPieces<Update::kVectors>& pieces) {
   for (const std::vector<Tensor>& list : pieces) check(updates.size(), list, gradients);
   if (updates.empty()) return;
-  const Timed timed("update of parameters", [&] {
-    double bytes = 0;
-    for (const Tensor& gradient : gradients) bytes += static_cast<double>(gradient.nbytes());
-    for (const std::vector<Tensor>& list : pieces) {
-      for (const Tensor& piece : list) bytes += 2 * static_cast<double>(piece.nbytes());
-    }
-    return Cost{0, bytes, 0, 0};
-  });
   const at::NoGradGuard no_graph;
-  if constexpr (kKernelsBuilt) {
-    if (uses_kernels(pieces.back())) return fused::update(updates, gradients, pieces);
-  }
-  if constexpr (kGpuBuilt && std::is_same_v<Update, AdamUpdate>) {
-    if (gpu::serves(gradients[0])) return gpu::update(updates, gradients, pieces);
-  }
-  reference::update(updates, gradients, pieces);
+  constexpr auto kGpu = [] {
+    if constexpr (kGpuBuilt && std::is_same_v<Update, AdamUpdate>) return &gpu::update<Update>;
+    return static_cast<decltype(&reference::update<Update>)>(nullptr);
+  }();
+  static constexpr Operation kUpdate("update of parameters", PLUMB_FUSED(update<Update>), &reference::update<Update>,
+                                     kGpu);
+  kUpdate(gpu_serves(gradients[0]) ? Path::gpu : path_of(pieces.back()), updates, gradients, pieces);
 }
 
 PLUMB_FOR_EACH_UPDATE(PLUMB_INSTANTIATE_UPDATE);
 PLUMB_INSTANTIATE_UPDATE(LambUpdate, lamb);
 
 Number sum_of_squares(const std::vector<Tensor>& tensors) {
-  const Timed timed("sum of squares", [&] {
-    double bytes = 0;
-    for (const Tensor& tensor : tensors) bytes += static_cast<double>(tensor.nbytes());
-    return Cost{0, bytes, 0, 0};
-  });
-  if constexpr (kKernelsBuilt) {
-    if (uses_kernels(tensors)) return fused::sum_of_squares(tensors);
-  }
-  if constexpr (kGpuBuilt) {
-    if (!tensors.empty() && gpu::serves(tensors[0])) return gpu::sum_of_squares(tensors);
-  }
-  return reference::sum_of_squares(tensors);
+  static constexpr Operation kSum("sum of squares", PLUMB_FUSED(sum_of_squares), &reference::sum_of_squares,
+                                  PLUMB_GPU(sum_of_squares));
+  const bool on_gpu = !tensors.empty() && gpu_serves(tensors[0]);
+  return kSum(on_gpu ? Path::gpu : path_of(tensors), tensors);
 }
 
 }  // namespace plumb::ops

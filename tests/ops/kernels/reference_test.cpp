@@ -1,5 +1,5 @@
 // The kernel operations compared with their references, mostly in float64: values, gradients, Hessian-vector products.
-#include "plumb/ops/reference/reference.h"
+#include "plumb/ops/implementations.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,6 @@
 #include "ops/lstm_peer.h"
 #include "plumb/base/error.h"
 #include "plumb/ops/activation.h"
-#include "plumb/ops/fused/fused.h"
 #include "plumb/ops/precision.h"
 
 namespace plumb {

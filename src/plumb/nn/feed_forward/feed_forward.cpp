@@ -1,7 +1,6 @@
 #include "plumb/nn/feed_forward/feed_forward.h"
 
 #include "plumb/base/error.h"
-#include "plumb/ops/profile.h"
 
 namespace plumb {
 namespace {
@@ -69,7 +68,6 @@ Tensor GatedFeedForward::operator()(const Tensor& input, const ForwardContext& c
 }
 
 Tensor GatedFeedForward::gated(const Tensor& gate, const Tensor& content) const {
-  const ops::Timed timed("gate", [&] { return ops::pass_cost(gate, 3, 5); });
   return activation(gate) * content;
 }
 

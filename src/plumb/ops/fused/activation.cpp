@@ -2,7 +2,7 @@
 #include "plumb/base/parallel.h"
 #include "plumb/ops/dispatch.h"
 #include "plumb/ops/fallback.h"
-#include "plumb/ops/fused/fused.h"
+#include "plumb/ops/implementations.h"
 
 namespace plumb::ops::fused {
 namespace {
@@ -72,6 +72,10 @@ class LogisticGating : public torch::autograd::Function<LogisticGating> {
 
 }  // namespace
 
-Tensor logistic_gate(const Tensor& x, const LogisticGate& gate) { return LogisticGating::apply(x, gate); }
+Tensor silu(const Tensor& x) { return LogisticGating::apply(x, LogisticGate{1, 0}); }
+
+Tensor gelu_tanh(const Tensor& x) {
+  return LogisticGating::apply(x, LogisticGate{2 * std::sqrt(2 / std::numbers::pi), 0.044715});
+}
 
 }  // namespace plumb::ops::fused

@@ -2,7 +2,7 @@
 
 #include "plumb/base/parallel.h"
 #include "plumb/ops/dispatch.h"
-#include "plumb/ops/fused/fused.h"
+#include "plumb/ops/implementations.h"
 #include "plumb/ops/kernels/gram_schmidt.h"
 
 namespace plumb::ops::fused {

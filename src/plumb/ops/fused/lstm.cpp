@@ -8,12 +8,11 @@
 #include "plumb/ops/blocks.h"
 #include "plumb/ops/dispatch.h"
 #include "plumb/ops/fallback.h"
-#include "plumb/ops/fused/fused.h"
+#include "plumb/ops/implementations.h"
 #include "plumb/ops/index.h"
 #include "plumb/ops/kernels/gemm.h"
 #include "plumb/ops/kernels/lstm.h"
 #include "plumb/ops/precision.h"
-#include "plumb/ops/reference/reference.h"
 
 namespace plumb::ops::fused {
 namespace {

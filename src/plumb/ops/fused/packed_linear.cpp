@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "plumb/base/parallel.h"
-#include "plumb/ops/fused/fused.h"
+#include "plumb/ops/implementations.h"
 #include "plumb/ops/kernels/elementwise.h"
 #include "plumb/ops/kernels/gemm.h"
 #include "plumb/ops/kernels/quantize.h"

@@ -1,6 +1,6 @@
 #include "plumb/base/parallel.h"
 #include "plumb/ops/fallback.h"
-#include "plumb/ops/fused/fused.h"
+#include "plumb/ops/implementations.h"
 #include "plumb/ops/kernels/elementwise.h"
 
 namespace plumb::ops::fused {

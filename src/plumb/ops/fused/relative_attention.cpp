@@ -5,9 +5,8 @@
 
 #include "plumb/base/parallel.h"
 #include "plumb/ops/fallback.h"
-#include "plumb/ops/fused/fused.h"
+#include "plumb/ops/implementations.h"
 #include "plumb/ops/kernels/relative_attention.h"
-#include "plumb/ops/reference/reference.h"
 
 namespace plumb::ops::fused {
 namespace {

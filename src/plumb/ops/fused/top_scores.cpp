@@ -4,7 +4,7 @@
 #include "plumb/base/parallel.h"
 #include "plumb/ops/dispatch.h"
 #include "plumb/ops/fallback.h"
-#include "plumb/ops/fused/fused.h"
+#include "plumb/ops/implementations.h"
 #include "plumb/ops/kernels/top_values.h"
 
 namespace plumb::ops::fused {

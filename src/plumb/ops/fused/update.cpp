@@ -4,7 +4,7 @@
 
 #include "plumb/base/parallel.h"
 #include "plumb/ops/dispatch.h"
-#include "plumb/ops/fused/fused.h"
+#include "plumb/ops/implementations.h"
 #include "plumb/ops/kernels/optimizer.h"
 
 namespace plumb::ops::fused {
@@ -111,7 +111,7 @@ void update(const std::vector<LambUpdate>& updates, const std::vector<Tensor>& g
   });
 }
 
-double sum_of_squares(const std::vector<Tensor>& tensors) {
+Number sum_of_squares(const std::vector<Tensor>& tensors) {
   const std::vector<Tensor> dense = contiguous(tensors);
   const std::vector<Chunk> chunks = chunks_of(dense);
   std::vector<double> sums(chunks.size());

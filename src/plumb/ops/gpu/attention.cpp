@@ -3,10 +3,9 @@
 #include <cmath>
 
 #include "plumb/base/error.h"
-#include "plumb/ops/gpu/gpu.h"
+#include "plumb/ops/implementations.h"
 #include "plumb/ops/index.h"
 #include "plumb/ops/precision.h"
-#include "plumb/ops/reference/reference.h"
 
 #ifdef PLUMB_GPU_BUILT
 namespace plumb::ops::gpu {
@@ -99,13 +98,6 @@ class Attention : public torch::autograd::Function<Attention> {
   }
 };
 
-bool any_empty(const Ragged& layout) {
-  for (int64_t s = 0; s < layout.sequences(); ++s) {
-    if (layout.length(s) == 0) return true;
-  }
-  return layout.sequences() == 0;
-}
-
 Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value, const Ragged& queries, const Ragged& keys,
               const HeadShape& shape, bool causal) {
   auto plan = c10::make_intrusive<Plan>();
@@ -118,12 +110,6 @@ Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value, const
 }
 
 }  // namespace
-
-bool attends(const Tensor& query, const HeadShape& shape, const Ragged& queries, const Ragged& keys) {
-  constexpr int64_t kAligned = 8, kLargest = 256;
-  return serves(query) && query.scalar_type() == at::kFloat && shape.size % kAligned == 0 && shape.size <= kLargest &&
-         !any_empty(queries) && !any_empty(keys);
-}
 
 Tensor self_attention(const Tensor& packed, const Ragged& layout, const HeadShape& shape, bool causal) {
   const std::vector<Tensor> parts = packed.split_with_sizes({shape.width(), shape.kv_width(), shape.kv_width()}, 1);

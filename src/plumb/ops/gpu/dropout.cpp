@@ -1,5 +1,5 @@
 // The mask in one kernel, compiled at run time: each thread draws the eight elements of one counter.
-#include "plumb/ops/gpu/gpu.h"
+#include "plumb/ops/implementations.h"
 
 #ifdef PLUMB_GPU_BUILT
 #include <ATen/cuda/jiterator.h>
@@ -7,7 +7,6 @@
 #include <cmath>
 #include <string>
 
-#include "plumb/ops/reference/reference.h"
 
 namespace plumb::ops::gpu {
 namespace {
@@ -49,10 +48,6 @@ Tensor kept(const Tensor& x, int64_t keep_below, const DropoutKey& key) {
 }
 
 }  // namespace
-
-bool draws(const Tensor& x, const DropoutKey& key) {
-  return serves(x) && x.numel() > 0 && (key.runs.empty() || x.numel() / x.size(0) % 8 == 0);
-}
 
 Tensor add_dropout(const Tensor& residual, const Tensor& x, double p, const DropoutKey& key) {
   const auto keep_below = std::lround((1.0 - p) * 65536.0);

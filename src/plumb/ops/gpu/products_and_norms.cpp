@@ -1,5 +1,4 @@
-#include "plumb/ops/gpu/gpu.h"
-#include "plumb/ops/reference/reference.h"
+#include "plumb/ops/implementations.h"
 
 #ifdef PLUMB_GPU_BUILT
 namespace plumb::ops::gpu {

@@ -1,7 +1,6 @@
 #include <limits>
 
-#include "plumb/ops/gpu/gpu.h"
-#include "plumb/ops/reference/reference.h"
+#include "plumb/ops/implementations.h"
 
 #ifdef PLUMB_GPU_BUILT
 namespace plumb::ops::gpu {
@@ -19,6 +18,7 @@ std::vector<Tensor> piece(const std::vector<Tensor>& tensors, size_t begin, size
 
 // LibTorch's operation computes w ← (1 − rate·decay)·w − rate·(m/c₁)/(√v/√c₂ + eps) with c = 1 − βᵗ. At t = ∞, c = 1;
 // rate = step/root_scale and eps/root_scale then give step·m/(√v·root_scale + eps).
+template <>
 void update(const std::vector<AdamUpdate>& updates, const std::vector<Tensor>& gradients,
             const UpdatedPieces<3>& pieces) {
   const auto& [m, v, parameters] = pieces;

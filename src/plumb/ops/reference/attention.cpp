@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "plumb/ops/index.h"
-#include "plumb/ops/reference/reference.h"
+#include "plumb/ops/implementations.h"
 
 namespace plumb::ops::reference {
 namespace {

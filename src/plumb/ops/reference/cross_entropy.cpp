@@ -2,7 +2,7 @@
 
 #include "plumb/ops/index.h"
 #include "plumb/ops/precision.h"
-#include "plumb/ops/reference/reference.h"
+#include "plumb/ops/implementations.h"
 
 namespace plumb::ops::reference {
 

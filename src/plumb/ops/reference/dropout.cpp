@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "plumb/ops/index.h"
-#include "plumb/ops/reference/reference.h"
+#include "plumb/ops/implementations.h"
 
 namespace plumb::ops::reference {
 namespace {

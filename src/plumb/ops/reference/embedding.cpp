@@ -1,5 +1,5 @@
 #include "plumb/ops/index.h"
-#include "plumb/ops/reference/reference.h"
+#include "plumb/ops/implementations.h"
 
 namespace plumb::ops::reference {
 

@@ -1,7 +1,7 @@
 #include <vector>
 
 #include "plumb/ops/blocks.h"
-#include "plumb/ops/reference/reference.h"
+#include "plumb/ops/implementations.h"
 
 namespace plumb::ops::reference {
 namespace {

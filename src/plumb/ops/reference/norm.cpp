@@ -1,4 +1,4 @@
-#include "plumb/ops/reference/reference.h"
+#include "plumb/ops/implementations.h"
 
 namespace plumb::ops::reference {
 

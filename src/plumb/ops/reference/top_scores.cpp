@@ -1,6 +1,6 @@
 #include <limits>
 
-#include "plumb/ops/reference/reference.h"
+#include "plumb/ops/implementations.h"
 
 namespace plumb::ops::reference {
 

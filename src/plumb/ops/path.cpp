@@ -1,4 +1,4 @@
-#include "plumb/ops/uses_kernels.h"
+#include "plumb/ops/path.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -21,8 +21,16 @@ bool uses_kernels(const Tensor& tensor) {
   return (type == at::kFloat || type == at::kDouble) && kernels_serve(tensor.device());
 }
 
-bool uses_kernels(const std::vector<Tensor>& tensors) {
-  return std::all_of(tensors.begin(), tensors.end(), [](const Tensor& tensor) { return uses_kernels(tensor); });
+bool gpu_serves(const Tensor& tensor) { return kGpuBuilt && tensor.is_cuda() && kernels_wanted(); }
+
+Path path_of(const Tensor& tensor, bool gpu) {
+  if (uses_kernels(tensor)) return Path::kernels;
+  return gpu && gpu_serves(tensor) ? Path::gpu : Path::reference;
+}
+
+Path path_of(const std::vector<Tensor>& tensors) {
+  const bool all = std::all_of(tensors.begin(), tensors.end(), [](const Tensor& tensor) { return uses_kernels(tensor); });
+  return all ? Path::kernels : Path::reference;
 }
 
 }  // namespace plumb::ops

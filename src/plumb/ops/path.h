@@ -1,0 +1,82 @@
+// The one way through an operation. Up to three functions of the same name compute it: in namespace `fused` the CPU
+// kernels, in `gpu` LibTorch's fused operations, and in `reference` a composition of ATen operations, for any device,
+// floating-point type and order of derivative. An operation checks its arguments and calls its table of them:
+//   constexpr Operation kLayerNorm("layer norm", PLUMB_FUSED(layer_norm), &reference::layer_norm, PLUMB_GPU(layer_norm));
+//   return kLayerNorm(path_of(x), x, gamma, beta, eps);
+#pragma once
+
+#include <ATen/record_function.h>
+#include <torch/version.h>
+
+#include <utility>
+#include <vector>
+
+#include "plumb/ops/torch.h"
+
+namespace plumb::ops {
+
+/// Whether the kernels are compiled in (CMake option PLUMB_CPU_KERNELS), and the address of one of `fused`, or null.
+#ifdef PLUMB_CPU_KERNELS
+inline constexpr bool kKernelsBuilt = true;
+#define PLUMB_FUSED(function) (&fused::function)
+#else
+inline constexpr bool kKernelsBuilt = false;
+#define PLUMB_FUSED(function) (static_cast<decltype(&fused::function)>(nullptr))
+#endif
+
+/// Whether LibTorch has the operations of `gpu`: from 2.8 on, if it was built for GPUs (PLUMB_GPU_OPERATIONS).
+#if defined(PLUMB_GPU_OPERATIONS) && (TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 8))
+#define PLUMB_GPU_BUILT
+inline constexpr bool kGpuBuilt = true;
+#define PLUMB_GPU(function) (&gpu::function)
+#else
+inline constexpr bool kGpuBuilt = false;
+#define PLUMB_GPU(function) (static_cast<decltype(&gpu::function)>(nullptr))
+#endif
+
+enum class Path { reference, kernels, gpu };
+
+/// False if the environment variable PLUMB_KERNELS is "off": every operation then uses its reference.
+bool kernels_wanted();
+
+/// True if the kernels are compiled in, the environment variable PLUMB_KERNELS is not "off", and the tensor is float32
+/// or float64 in CPU memory.
+bool uses_kernels(const Tensor& tensor);
+
+/// The same without the check of the type: products also accept bfloat16 and integers.
+bool kernels_serve(const at::Device& device);
+
+/// Whether LibTorch's operations serve a tensor: compiled in, PLUMB_KERNELS is not "off", and it is on a GPU.
+bool gpu_serves(const Tensor& tensor);
+
+/// The kernels if they accept the tensor; LibTorch's operations if it is on a GPU, and `gpu` says that they accept it
+/// otherwise; else the reference.
+Path path_of(const Tensor& tensor, bool gpu = true);
+
+/// The kernels if they accept all tensors, else the reference.
+Path path_of(const std::vector<Tensor>& tensors);
+
+/// The functions that compute an operation. LibTorch's profilers see its calls by its name, in the user's scope.
+template <typename Function>
+class Operation {
+ public:
+  /// `kernels`, `gpu`: null if there is none.
+  constexpr Operation(const char* name, Function* kernels, Function* reference, Function* gpu = nullptr)
+      : name_(name), kernels_(kernels), reference_(reference), gpu_(gpu) {}
+
+  /// Calls the function of this path, or the reference if there is none.
+  template <typename... Arguments>
+  auto operator()(Path path, Arguments&&... arguments) const {
+    RECORD_USER_SCOPE(name_);
+    Function* const preferred = path == Path::kernels ? kernels_ : path == Path::gpu ? gpu_ : nullptr;
+    return (preferred != nullptr ? preferred : reference_)(std::forward<Arguments>(arguments)...);
+  }
+
+ private:
+  const char* name_;
+  Function* kernels_;
+  Function* reference_;
+  Function* gpu_;
+};
+
+}  // namespace plumb::ops
