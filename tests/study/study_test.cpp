@@ -303,6 +303,42 @@ TEST(Study, SensitivityIsComparedOverTheSameRatesFromTheLossBeforeTraining) {
   EXPECT_EQ(compared, 2);
 }
 
+/// The report is made from stored measurements, here with losses edited by hand.
+TEST(Study, ComparesTheBestRatesBetweenThoseOfItsSweeps) {
+  const test::TemporaryDirectory directory;
+  StudyConfig config = small_on_copy_task(directory);
+  StudyClaim claim;
+  claim.text = "Pre-LN bears higher rates";
+  claim.quantity = "best_learning_rate";
+  claim.of = {"model.residual=pre-ln"};
+  claim.against = {"model.residual=post-ln"};
+  claim.above = 1.2;
+  config.study.claims = {claim};
+  const std::string part = "[training]\nwarm_ups = [2]\nlayers = [1]\nseeds = 2\n";
+  config.parts = test::parts(part + "learning_rates = [1e-3, 1e-2]\n");
+  test::expect_error([&] { run_study(config, directory / "two"); }, "does not measure 'best_learning_rate'");
+  config.parts = test::parts(part + "learning_rates = [1e-3, 1e-2, 1e-1]\n");
+  run_study(config, directory / "out");
+  for (const auto& file : std::filesystem::directory_iterator(directory / "out" / "measurements")) {
+    const std::string name = file.path().filename();
+    if (!name.starts_with("train-")) continue;
+    const auto is_of = [&name](const char* text) { return name.find(text) != std::string::npos; };
+    Json measurement = read_json(file.path());
+    measurement["result"].erase("learning");
+    measurement["result"]["metrics"]["valid_nll"] = is_of("-lr0.01-")                     ? 0.5
+                                                    : is_of("pre-ln") && is_of("-lr0.1-") ? 1.0
+                                                                                          : 1.5;
+    write_json(file.path(), measurement);
+  }
+  // Parabolas through 1.5, 0.5, 1.5 and through 1.5, 0.5, 1 over the logarithm of the rate: vertices at 0 and 1/6.
+  const Json results = run_study(config, directory / "out");
+  const Json& verdict = entry(results["verdicts"], "id", "claim1");
+  EXPECT_EQ(verdict["quantity"], "best learning rate, Pre-LN / Post-LN");
+  EXPECT_NEAR(verdict["effect"]["mean"].get<double>(), std::pow(10, 1.0 / 6), 1e-9);
+  EXPECT_EQ(verdict["effect"]["seeds"], 2);
+  EXPECT_EQ(verdict["figure"], "sweep_adam_layers1");
+}
+
 TEST(Study, MeasuresTheSameSideBySide) {
   StudyConfig config = small();
   config.study.schemes = {"post-ln", "pre-ln"};
@@ -391,7 +427,8 @@ TEST(Study, ReadsNoValuesThatCannotBeMeasured) {
   EXPECT_NO_THROW(read("[coordinate_check]\nwidths = []"));
   EXPECT_THROW(read("[watch]\nevery = 5\n[gradients]"), Error);  // trains no run along which to measure
   EXPECT_LACKS(write_study(read("[training]")), "[watch]");
-  EXPECT_CONTAINS(write_study(read("[watch]\nevery = '1e'\n[training]\nwarm_ups = [0, '0.5e']")), "[watch]\nevery = \"1e\"");
+  EXPECT_CONTAINS(write_study(read("[watch]\nevery = '1e'\n[training]\nwarm_ups = [0, '0.5e']")),
+                  "[watch]\nevery = \"1e\"");
   const std::string arm = "[study]\n[[study.arm]]\nname = 'a'\nset = ['train.optimizer=sgd']\n";
   EXPECT_CONTAINS(write_study(read(arm + "learning_rates = [0.1]\n[training]")), "learning_rates = [0.1]\n");
   EXPECT_LACKS(write_study(read(arm + "[gradients]")), "learning_rates");
@@ -418,8 +455,8 @@ TEST(Study, AnArmMayHaveItsOwnOptimizerAndRates) {
   for (const Json& table : results["tables"]) {
     if (table["id"] != "runs") continue;
     for (const Json& row : table["rows"]) {
-      runs.insert(fmt::format("{}: {} at {:g}", row[0].get<std::string>(), row[2].get<std::string>(),
-                              row[4].get<double>()));
+      runs.insert(
+          fmt::format("{}: {} at {:g}", row[0].get<std::string>(), row[2].get<std::string>(), row[4].get<double>()));
     }
   }
   const std::string adam = "post-ln: adam at 0.001", sgd = "ours: sgd, clipped at 0.5 at 0.01",

@@ -38,7 +38,7 @@ struct StudyArm {
   ModelConfig model;
   TrainConfig train;
   std::vector<double> learning_rates;  // its pairing's own sweep; empty: that of [training]
-  bool sets_depth = false;  // an axis is the number of layers, so that parts do not set it
+  bool sets_depth = false;             // an axis is the number of layers, so that parts do not set it
 };
 
 /// Every combination of the schemes, the pairings and the values of the axes, in the order in which they are listed,

@@ -41,10 +41,9 @@ double median(const TrainedRun& run, const Value& value) {
 RunRequest norm_run(const StudyContext& context, const NormsStudy& part, const NormVariant& variant,
                     int64_t processes) {
   const std::string& arm = context.arms.front().name;
-  RunRequest request{
-      fmt::format("norms-{}{}-processes{}", variant.norm, variant.synchronized ? "" : "-own", processes),
-      fmt::format("{}, processes: {}", variant.name(), processes),
-      run_config(context, model_for(context, arm, part.layers), train_for(context, arm))};
+  RunRequest request{fmt::format("norms-{}{}-processes{}", variant.norm, variant.synchronized ? "" : "-own", processes),
+                     fmt::format("{}, processes: {}", variant.name(), processes),
+                     run_config(context, model_for(context, arm, part.layers), train_for(context, arm))};
   request.config.model.norm = variant.norm;
   request.config.train.processes = processes;
   request.config.train.synchronize_norms = variant.synchronized;

@@ -35,9 +35,7 @@ std::string ArmId::optimizer_id() const {
                                  : optimizer.optimizer;
 }
 
-bool same_figure(const ArmId& a, const ArmId& b) {
-  return a.own_depth || a.layers == b.layers;
-}
+bool same_figure(const ArmId& a, const ArmId& b) { return a.own_depth || a.layers == b.layers; }
 
 bool is_swept(const std::vector<Arm>& arms, const ArmId& shown) {
   return std::any_of(arms.begin(), arms.end(), [&](const Arm& arm) {
@@ -339,7 +337,39 @@ void add_same_rates(PartPlan& plan, const StudyContext& context, const std::vect
   }
 }
 
-/// The final loss of each arm, for comparisons and claims.
+/// The best rate of each seed, between those of its sweep; NaN where the sweep does not enclose it.
+std::vector<double> best_rates(const Arm& arm) {
+  std::vector<double> rates;
+  for (size_t seed = 0; seed < arm.runs.front().size(); ++seed) {
+    Sweep sweep;
+    for (size_t i = 0; i < arm.runs.size(); ++i)
+      sweep.points.push_back({arm.id.optimizer.learning_rates[i], {arm.runs[i][seed]->fitted_loss()}});
+    rates.push_back(sweep.best_between());
+  }
+  return rates;
+}
+
+/// The best learning rate of an arm, whose sweep has rates on both sides of one.
+void add_best_rate(PartPlan& plan, const StudyContext& context, const std::vector<Arm>& alike, const Arm& arm,
+                   const std::string& suffix, const std::string& figure) {
+  if (arm.runs.size() < 3) return;
+  const auto doubt = [&context, alike](const std::string& of, const std::string& against, const Region&, double) {
+    std::vector<std::string> open;
+    for (const Arm& each : alike) {
+      if (each.id.study_arm != of && each.id.study_arm != against) continue;
+      if (const std::string end = sweep_of(context, each).open_end(); !end.empty())
+        open.push_back(display_name(each.id.study_arm) + ": " + end);
+    }
+    return join(open, "; ");
+  };
+  Quantity& added = plan.quantity(
+      "best_learning_rate" + suffix, "best learning rate" + (suffix.empty() ? "" : ", " + suffix.substr(1)),
+      Scale::logarithmic, arm.id.study_arm, [arm] { return best_rates(arm); }, doubt);
+  added.tabled = false;
+  added.figure = figure;
+}
+
+/// The final loss of each arm, and its best rate, for comparisons and claims.
 void add_quantities(PartPlan& plan, const StudyContext& context, const std::vector<Arm>& arms) {
   std::map<std::string, std::vector<Arm>> by_suffix;
   for (const Arm& arm : arms) by_suffix[setting_suffix(arms, arm.id)].push_back(arm);
@@ -366,6 +396,7 @@ void add_quantities(PartPlan& plan, const StudyContext& context, const std::vect
       added.failed_at = [&context] { return label_frequencies(context); };
       added.figure = figure;
       add_same_rates(plan, context, alike, arm, suffix, figure);
+      add_best_rate(plan, context, alike, arm, suffix, figure);
     }
   }
 }
