@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "plumb/study/config.h"
-#include "plumb/study/training_arms.h"
 #include "plumb/study/transfer_stages.h"
 #include "plumb/train/finetune.h"
 
@@ -18,8 +17,8 @@ std::vector<ConfigurationSection> sections_of(ConfigurationReader reader) {
   const auto add = [&all](const std::string& name, std::vector<KeyList::Key> keys, bool repeated = false) {
     all.push_back({name, std::move(keys), repeated});
   };
+  add("watch", list_keys(WatchConfig()));
   if (reader != ConfigurationReader::study) {
-    add("watch", list_keys(WatchConfig()));
     add("data", list_keys(DataSection()));
     add("initial", list_keys(InitialSection()));
     add("plan", list_keys(PlanSection()));
@@ -36,7 +35,6 @@ std::vector<ConfigurationSection> sections_of(ConfigurationReader reader) {
     Options(study_parts().at(name).options).visit(keys);
     add(name, keys.keys());
   }
-  add("training.arm", list_keys(TrainingArm()), true);
   add("transfer.model", list_keys(TransferModel()), true);
   return all;
 }

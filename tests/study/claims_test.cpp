@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "plumb/analysis/sweep.h"
+#include "plumb/base/checksum.h"
 #include "plumb/study/registration.h"
 #include "plumb/study/study.h"
 #include "support/entries.h"
@@ -348,6 +349,21 @@ TEST(StudyClaims, OfAStudyAreRegisteredAndJudged) {
   const test::TemporaryDirectory measured;
   run_study(study, measured / "out");
   EXPECT_CONTAINS(test::message_of([&] { register_claims(study, measured / "out"); }), "has been measured");
+}
+
+TEST(StudyClaims, AKeyThatPlumbGotLaterDoesNotChangeARegisteredStudy) {
+  const test::TemporaryDirectory folder;
+  const StudyConfig study = read_study(Config::from_string(kClaiming, "study.toml"));
+  Json registration = register_claims(study, folder / "out").document;
+  std::string text = registration["study"];
+  const std::string later = "center_memory = false\n";
+  text.erase(text.find(later), later.size());
+  registration["study"] = text;
+  registration["sha256"] = sha256(text);
+  write_json(folder / "out" / "registration.json", registration);
+  const std::string source = run_study(study, folder / "out")["verdicts"][0]["source"];
+  EXPECT_TRUE(source.starts_with("registered on 20")) << source;
+  EXPECT_TRUE(source.ends_with(", before anything was measured")) << source;
 }
 
 TEST(StudyClaims, ThatCannotBeJudgedAreNotRegistered) {

@@ -21,12 +21,6 @@ feed_forward = 16
 heads = 2
 [model.dpfp]
 nu = 1
-[train]
-steps = 4
-batch_tokens = 64
-validate_every = 4
-log_every = 2
-warm_up = 2
 [fast_weights]
 kinds = ["linear", "dpfp", "delta"]
 size = 6
@@ -37,9 +31,6 @@ steps = 80
 kinds = ["softmax", "linear"]
 lengths = [64, 256]
 d_model = 16
-[language_model]
-kinds = ["softmax", "delta"]
-layers = 1
 )";
 
 TEST(FastWeightsStudy, MeasuresJudgesAndFindsWhatItMeasured) {
@@ -49,7 +40,7 @@ TEST(FastWeightsStudy, MeasuresJudgesAndFindsWhatItMeasured) {
   const Json results = run_study(config, directory / "out");
   std::map<std::string, std::string> verdicts;
   for (const Json& verdict : results["verdicts"]) verdicts[verdict["id"]] = verdict["verdict"];
-  // Identities and times have no verdicts; neither have language models without linear attention to compare with.
+  // Identities and times have no verdicts.
   EXPECT_EQ(verdicts, (std::map<std::string, std::string>{{"capacity_sum_rule", verdicts["capacity_sum_rule"]},
                                                           {"capacity_dpfp", verdicts["capacity_dpfp"]},
                                                           {"update_delta_rule", verdicts["update_delta_rule"]}}));
@@ -57,8 +48,7 @@ TEST(FastWeightsStudy, MeasuresJudgesAndFindsWhatItMeasured) {
   EXPECT_EQ(verdicts["update_delta_rule"], "supported");
   std::vector<std::string> figures;
   for (const Json& figure : results["figures"]) figures.push_back(figure["id"]);
-  EXPECT_EQ(figures,
-            (std::vector<std::string>{"capacity", "update", "attention_time", "attention_memory", "language_model"}));
+  EXPECT_EQ(figures, (std::vector<std::string>{"capacity", "update", "attention_time", "attention_memory"}));
   Json again = run_study(config, directory / "out");
   Json before = results;
   for (Json* each : {&again, &before}) each->erase("created");

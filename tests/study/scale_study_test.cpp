@@ -13,7 +13,7 @@
 #include "plumb/ops/threads.h"
 #include "plumb/report/report_parts.h"
 #include "plumb/run/directory.h"
-#include "plumb/study/scale_family.h"
+#include "plumb/run/parametrization.h"
 #include "plumb/study/study.h"
 #include "study/label_entropy.h"
 #include "study/tiny_scale_study.h"
@@ -25,8 +25,7 @@ namespace plumb {
 namespace {
 
 StudyConfig study(const std::vector<std::string>& assignments = {}) {
-  std::vector<std::string> all = {"scale.parametrization='mup'", "scale.learning_rates=[1e-2, 1e-3, 1e-1]",
-                                  "scale.rate_widths=[16, 8]", "scale.rate_layers=1", "scale.rate_seeds=1"};
+  std::vector<std::string> all = {"train.parametrization='mup'", "train.base_width=16", "model.initialization='mup'"};
   all.insert(all.end(), assignments.begin(), assignments.end());
   return test::tiny_scale_study(all);
 }
@@ -91,24 +90,23 @@ TEST_F(ScaleStudyTest, TrainsTheModelsItLists) {
 TEST_F(ScaleStudyTest, LearningRatesFollowTheWidth) {
   for (const double width : {8.0, 16.0, 32.0}) {
     const RunConfig config = run(fmt::format("scale-pre-ln-mup-width{:g}-", width));
-    EXPECT_EQ(config.model.initialization, "mup");
-    const std::vector<ParameterGroup>& groups = config.train.groups;
-    ASSERT_EQ(groups.size(), 2U);
-    const auto names = [&](size_t group, const std::string& name) {
-      return std::count(groups[group].pattern.begin(), groups[group].pattern.end(), name);
+    const std::unique_ptr<Model> model = make_model(config.model);
+    const std::vector<ParameterSettings> settings = parameter_settings(*model, config.train);
+    const auto factor = [&](const std::string& name) {
+      const std::vector<Parameter>& all = model->parameters().all();
+      for (size_t i = 0; i < all.size(); ++i) {
+        if (all[i].name == name) return settings[i].rate_factor;
+      }
+      throw std::out_of_range(name);
     };
-    EXPECT_DOUBLE_EQ(groups[0].learning_rate_factor, 16 / width);
-    EXPECT_DOUBLE_EQ(groups[1].learning_rate_factor, std::sqrt(16 / width));
-    EXPECT_EQ(groups[1].pattern, std::vector<std::string>{"tgt_embed.weight"});
     for (const char* matrix : {"output.weight", "decoder.layers.0.linear1.weight", "decoder.layers.0.linear2.weight",
                                "decoder.layers.0.self_attn.in_proj_weight"}) {
-      EXPECT_EQ(names(0, matrix), 1) << matrix;
+      EXPECT_DOUBLE_EQ(factor(matrix), 16 / width) << matrix;
     }
-    EXPECT_EQ(names(0, "decoder.layers.0.norm1.weight"), 0);
-    EXPECT_EQ(names(0, "decoder.layers.0.linear1.bias"), 0);
+    EXPECT_DOUBLE_EQ(factor("tgt_embed.weight"), std::sqrt(16 / width));
+    EXPECT_EQ(factor("decoder.layers.0.norm1.weight"), 1);
+    EXPECT_EQ(factor("decoder.layers.0.linear1.bias"), 1);
   }
-  EXPECT_TRUE(run("scale-pre-ln-standard-width8-").train.groups.empty());
-  EXPECT_EQ(run("scale-pre-ln-standard-width8-").model.initialization, "xavier-uniform");
 }
 
 /// How much Adam's first step, which moves each parameter by its learning rate against the sign of its gradient, lowers
@@ -124,8 +122,10 @@ double first_decrease(const Task& task, ModelConfig model, int64_t width, bool m
   ForwardContext context(Pass::measurement);
   const Tensor loss = built->loss(task.dataset("train")->batch(examples), {}, context).value;
   const std::vector<Tensor> all = gradients({loss}, built->parameters().values(), {});
-  const std::vector<ParameterSettings> settings =
-      parameter_settings(built->parameters(), mup ? mup_groups(model, 16) : std::vector<ParameterGroup>{}, 0);
+  TrainConfig train;
+  train.parametrization = mup ? "mup" : "standard";
+  train.base_width = 16;
+  const std::vector<ParameterSettings> settings = parameter_settings(*built, train);
   double sum = 0;
   for (size_t i = 0; i < all.size(); ++i) sum += settings[i].rate_factor * all[i].abs().sum().item<double>();
   return sum;
@@ -214,20 +214,10 @@ TEST_F(ScaleStudyTest, ReportsTheNumbersOfItsLaws) {
 TEST_F(ScaleStudyTest, ReportsTheSameAgain) {
   std::vector<std::string> figures;
   for (const Json& figure : results_["figures"]) figures.push_back(figure["id"]);
-  EXPECT_EQ(figures, (std::vector<std::string>{"scale_parameters", "scale_compute", "scale_rate_standard_sweep",
-                                               "scale_rate_mup_sweep", "scale_best_rate"}));
+  EXPECT_EQ(figures, (std::vector<std::string>{"scale_parameters", "scale_compute"}));
   std::map<std::string, std::string> verdicts;
   for (const Json& verdict : results_["verdicts"]) verdicts[verdict["id"]] = verdict["figure"];
-  EXPECT_EQ(verdicts, (std::map<std::string, std::string>{{"scale_held_out", "scale_parameters"},
-                                                          {"scale_rate_standard", "scale_rate_standard_sweep"},
-                                                          {"scale_rate_mup", "scale_rate_mup_sweep"}}));
-  const Json& best = entry("figures", "scale_best_rate");  // a power law is a line
-  EXPECT_EQ(best["x"]["log"], true);
-  EXPECT_EQ(best["y"]["log"], true);
-  const Json& sweep = entry("figures", "scale_rate_mup_sweep");
-  ASSERT_EQ(sweep["series"].size(), 2U);
-  EXPECT_EQ(sweep["series"][0]["name"], "width 8");
-  EXPECT_EQ(sweep["series"][0]["x"], Json::array({1e-3, 1e-2, 1e-1}));
+  EXPECT_EQ(verdicts, (std::map<std::string, std::string>{{"scale_held_out", "scale_parameters"}}));
 
   Json again = run_study(study(), folder_ / "out");
   for (Json* each : {&again, &results_}) each->erase("created");
@@ -301,20 +291,12 @@ TEST(ScaleStudy, RefusesAnAxisOverTheWidth) {
 
 TEST(ScaleStudy, RefusesFamiliesThatItCannotCompare) {
   EXPECT_THROW(study({"scale.layers=[1,1,1]"}), Error);
-  EXPECT_THROW(study({"scale.rate_widths=[8]"}), Error);
-  EXPECT_THROW(study({"scale.learning_rates=[0.0]"}), Error);
-  EXPECT_THROW(study({"scale.parametrization='mu'"}), Error);
+  EXPECT_THROW(study({"train.parametrization='mu'"}), Error);
   const test::TemporaryDirectory folder;
   for (const char* assignment : {"scale.widths=[8,12,24,32]", "scale.widths=[8,16,32,16]",
                                  "model.share_embeddings='target'", "train.optimizer='sgd'"}) {
     EXPECT_THROW(run_study(study({assignment}), folder / "out"), Error) << assignment;
     EXPECT_FALSE(std::filesystem::exists(folder / "out" / "runs")) << assignment;
-  }
-  for (const char* parametrization : {"mup", "standard"}) {  // its sweeps include µP
-    StudyConfig config = study({fmt::format("scale.parametrization='{}'", parametrization)});
-    config.train.groups.push_back({.pattern = {"output.*"}});
-    EXPECT_THROW(run_study(config, folder / "out"), Error) << parametrization;
-    EXPECT_FALSE(std::filesystem::exists(folder / "out" / "runs")) << parametrization;
   }
 }
 

@@ -228,7 +228,7 @@ class TableReader final : public EachField<TableReader> {
   }
   template <typename T>
   void read(const toml::node& node, std::string_view key, std::optional<T>& value) const {
-    value = convert<T>(node, key);
+    read(node, key, value.emplace());
   }
   template <typename T>
   void read(const toml::node& node, std::string_view key, std::vector<T>& value) const {

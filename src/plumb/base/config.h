@@ -37,6 +37,7 @@ class Fields {
   /// A value that may be absent: not written then, and not looked for unless it stands in the document.
   virtual void operator()(std::string_view key, std::optional<int64_t>& value) = 0;
   virtual void operator()(std::string_view key, std::optional<double>& value) = 0;
+  virtual void operator()(std::string_view key, std::optional<std::vector<double>>& value) = 0;
   /// An object of numbers by name, in this order: results have them, configurations do not.
   virtual void operator()(std::string_view key, NamedNumbers& value) = 0;
 
@@ -103,6 +104,7 @@ class EachField : public Fields {
   void operator()(std::string_view key, std::vector<std::string>& value) final { taken(key, value); }
   void operator()(std::string_view key, std::optional<int64_t>& value) final { taken(key, value); }
   void operator()(std::string_view key, std::optional<double>& value) final { taken(key, value); }
+  void operator()(std::string_view key, std::optional<std::vector<double>>& value) final { taken(key, value); }
   void operator()(std::string_view key, NamedNumbers& value) final { taken(key, value); }
 
  private:

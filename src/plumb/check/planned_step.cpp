@@ -4,18 +4,18 @@
 
 #include "plumb/nn/layer_id.h"
 #include "plumb/ops/update.h"
+#include "plumb/run/parametrization.h"
 
 namespace plumb::check {
 
 std::vector<ParameterSettings> planned_settings(const Evidence& evidence) {
-  const TrainConfig& train = evidence.config;
-  std::vector<ParameterGroup> groups = train.groups;
-  for (ParameterGroup& group : groups) {
+  TrainConfig train = evidence.config;
+  for (ParameterGroup& group : train.groups) {
     for (Duration* each : {&group.warm_up, &group.frozen_until, &group.frozen_again_from, &group.frozen_again_until}) {
       if (each->unit() != Duration::Unit::steps) *each = 0;
     }
   }
-  return parameter_settings(evidence.model.parameters(), groups, train.weight_decay);
+  return parameter_settings(evidence.model, train);
 }
 
 bool never_trained(const ParameterSettings& settings, const Evidence& evidence) {

@@ -34,20 +34,6 @@ AttentionWork attention_work(const ModelConfig& config) {
 
 }  // namespace
 
-bool multiplies_each_token(const Parameter& parameter) {
-  switch (parameter.role) {
-    case Role::weight:
-    case Role::stacked_qkv:
-    case Role::attention_output:
-    case Role::feed_forward_input:
-    case Role::feed_forward_output:
-    case Role::adapter:
-      return parameter.value.dim() == 2;
-    default:
-      return false;
-  }
-}
-
 FlopCounter::FlopCounter(const Model& model) {
   const ModelConfig& config = model.config();
   for (const Parameter& parameter : model.parameters().all()) {

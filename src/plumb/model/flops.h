@@ -7,9 +7,6 @@
 
 namespace plumb {
 
-/// Whether the parameter is a weight matrix applied to each token, at 2 operations per element.
-bool multiplies_each_token(const Parameter& parameter);
-
 /// Floating-point operations of a model's matrix products in a forward pass: 2 per element of a layer's weight matrix
 /// and token; 2 per element of the output matrix, and of a pooler or transform before it, and label; 4·heads·head_size
 /// per pair of a query and a key of softmax attention, of which causal attention has half; and for fast weights, 2 per

@@ -151,6 +151,20 @@ void Parameters::make_flat() {
   for (size_t i = 0; i < all_.size(); ++i) all_[i].value.copy_(values[i]);
 }
 
+bool multiplies_each_token(const Parameter& parameter) {
+  switch (parameter.role) {
+    case Role::weight:
+    case Role::stacked_qkv:
+    case Role::attention_output:
+    case Role::feed_forward_input:
+    case Role::feed_forward_output:
+    case Role::adapter:
+      return parameter.value.dim() == 2;
+    default:
+      return false;
+  }
+}
+
 std::vector<Tensor> split_like(const Tensor& flat, const std::vector<Tensor>& like) {
   std::vector<Tensor> pieces;
   pieces.reserve(like.size());

@@ -59,6 +59,9 @@ struct Parameter {
   std::function<double(Random&)> draw{};  // of each element of a constant that is random; else empty
 };
 
+/// Whether the parameter is a weight matrix applied to each token, at 2 operations per element.
+bool multiplies_each_token(const Parameter& parameter);
+
 /// Splits a flat vector into consecutive views with the shapes of `like`; `joined` is the reverse (a copy without a
 /// graph).
 std::vector<Tensor> split_like(const Tensor& flat, const std::vector<Tensor>& like);

@@ -279,4 +279,10 @@ std::vector<Figure> runs_figures(const std::vector<RunGroup>& groups) {
   return std::move(to.figures);
 }
 
+std::vector<Figure> watched_figures(const std::vector<RunGroup>& groups) {
+  GroupFigures to(groups);
+  WatchedFigures(groups).move_to(to);
+  return std::move(to.figures);
+}
+
 }  // namespace plumb

@@ -21,4 +21,7 @@ const char* unit_of_loss(const std::string& task);
 /// Losses and metrics by task, then learning rate, gradient norm, throughput and what the watches measured.
 std::vector<Figure> runs_figures(const std::vector<RunGroup>& groups);
 
+/// What the watches measured along these runs: a figure for each number.
+std::vector<Figure> watched_figures(const std::vector<RunGroup>& groups);
+
 }  // namespace plumb

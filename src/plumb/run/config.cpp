@@ -45,6 +45,12 @@ void describe(Fields& field, TrainConfig& config) {
         "each parameter's update in proportion (Liang et al. 2024, arXiv 2411.16085), with any optimizer that does not "
         "average the weights itself");
   field("learning_rate", config.learning_rate, "peak learning rate; set by a study", at_least(0));
+  field("parametrization", config.parametrization,
+        "how learning rates follow from the width: with `mup` (maximal update, Yang et al. 2022, arXiv 2203.03466), "
+        "those of matrices and output are multiplied by `base_width`/`d_model`, and those of embeddings by its square "
+        "root",
+        one_of({"standard", "mup"}));
+  field("base_width", config.base_width, "`d_model` for which `learning_rate` is meant, with `mup`", count_from(0));
   field("schedule", config.schedule,
         "product of schedule factors, one of which is `constant`, the learning rate itself",
         name_in(schedule_factors()).among_others());

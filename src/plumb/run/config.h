@@ -34,6 +34,8 @@ struct TrainConfig {
   std::string optimizer = "adam";
   bool cautious = false;
   double learning_rate = 5e-4;
+  std::string parametrization = "standard";
+  int64_t base_width = 0;
   std::string schedule = "constant * linear_warmup * rsqrt_decay";
   Duration warm_up = 4000;
   Duration decay_start = 0;

@@ -19,6 +19,7 @@ constexpr const char* kResidual = "model.residual";
 struct AxisValue {
   std::string label;
   std::vector<std::string> set;  // "key=value"
+  std::vector<double> learning_rates{};
 };
 struct ArmAxis {
   std::string axis;  // its key; "arm" for the pairings
@@ -47,7 +48,8 @@ ArmAxis axis_of(const StudyAxis& axis) {
 
 ArmAxis axis_of(const std::vector<StudyPairing>& pairings) {
   ArmAxis made{kPairingAxis, {}};
-  for (const StudyPairing& pairing : pairings) made.values.push_back({pairing.name, pairing.set});
+  for (const StudyPairing& pairing : pairings)
+    made.values.push_back({pairing.name, pairing.set, pairing.learning_rates.value_or(std::vector<double>{})});
   return made;
 }
 
@@ -89,6 +91,7 @@ StudyArm combined(const std::vector<std::pair<const ArmAxis*, const AxisValue*>>
   for (const auto& [axis, value] : chosen) {
     (axis->values.size() > 1 ? labels : fixed).push_back(value->label);
     arm.axes[axis->axis] = arm.settings[axis->axis] = value->label;
+    if (!value->learning_rates.empty()) arm.learning_rates = value->learning_rates;
     for (const std::string& assignment : value->set) {
       require_model_or_train(assignment);
       config.set(assignment);
@@ -132,6 +135,7 @@ void describe(Fields& field, StudyAxis& axis) {
 void describe(Fields& field, StudyPairing& pairing) {
   field("name", pairing.name, "what the report calls it");
   field("set", pairing.set, "settings such as `model.norm=rmsnorm`");
+  field("learning_rates", pairing.learning_rates, "its own `training.learning_rates`", above(0).each_once());
 }
 
 std::vector<StudyArm> study_arms(const std::vector<std::string>& schemes, const std::vector<StudyPairing>& pairings,

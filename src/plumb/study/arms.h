@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ void describe(Fields& field, StudyAxis& axis);
 struct StudyPairing {
   std::string name;
   std::vector<std::string> set;
+  std::optional<std::vector<double>> learning_rates{};  // its own sweep
 };
 void describe(Fields& field, StudyPairing& pairing);
 
@@ -35,7 +37,8 @@ struct StudyArm {
   std::map<std::string, std::string> settings;  // these, and every key that a pairing sets
   ModelConfig model;
   TrainConfig train;
-  bool sets_depth = false;  // an axis is the number of layers, so that parts do not set it
+  std::vector<double> learning_rates;  // its pairing's own sweep; empty: that of [training]
+  bool sets_depth = false;             // an axis is the number of layers, so that parts do not set it
 };
 
 /// Every combination of the schemes, the pairings and the values of the axes, in the order in which they are listed,

@@ -64,7 +64,7 @@ std::vector<StudyArm> StudyConfig::arms() const {
 StudyConfig read_study(const Config& config) {
   StudyConfig study;
   const std::vector<std::string> parts = study_part_names();
-  std::vector<std::string> sections = {"study", "data", "model", "train", "task"};
+  std::vector<std::string> sections = {"study", "data", "model", "train", "task", "watch"};
   sections.insert(sections.end(), parts.begin(), parts.end());
   config.allow_only(sections);
   config.read("study", study.study);
@@ -72,6 +72,7 @@ StudyConfig read_study(const Config& config) {
   config.read("model", study.model);
   config.read("train", study.train);
   config.read("task", study.task);
+  config.read("watch", study.watch);
   for (const std::string& name : parts) {
     Options part = study_parts().at(name).options;
     if (config.read(name, part)) study.parts.emplace(name, std::move(part));
@@ -87,9 +88,17 @@ StudyConfig read_study(const Config& config) {
 void check_parts(const StudyConfig& study) {
   require_valid("study", study.study);
   require_valid("data", study.data);
+  require_valid("watch", study.watch);
   require_decay_start(study.train);
   const std::vector<StudyArm> arms = study.arms();
   check_claims(study.study.claims, arms);
+  const bool swept = std::any_of(arms.begin(), arms.end(), [](const auto& arm) { return !arm.learning_rates.empty(); });
+  if (!study.parts.contains("training")) {
+    if (swept)
+      throw Error("[[study.arm]]: learning_rates are those of [training], which the study lacks", "add [training]");
+    if (!study.watch.every.is_zero())
+      throw Error("[watch] measures along the runs of [training], which the study lacks", "add [training]");
+  }
   const bool deep = std::any_of(arms.begin(), arms.end(), [](const StudyArm& arm) { return arm.sets_depth; });
   for (const auto& [name, part] : study.parts) {
     require_valid(name, part);
@@ -105,6 +114,7 @@ std::string write_study(const StudyConfig& study) {
   writer.plugins().section("study", study.study).section("data", study.data).section("model", study.model);
   if (study.trains()) writer.section("train", study.train);
   if (study.trains() || !changed_keys(study.task).empty()) writer.section("task", study.task);
+  if (!study.watch.every.is_zero()) writer.section("watch", study.watch);
   for (const std::string& name : study_part_names()) {
     if (study.parts.count(name) != 0) writer.section(name, study.parts.at(name));
   }

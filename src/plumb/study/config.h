@@ -45,6 +45,7 @@ struct StudyConfig {
   ModelConfig model;
   TrainConfig train;
   TaskConfig task;
+  WatchConfig watch;     // what [training] measures along its runs
   VariantOptions parts;  // the parts that are measured, by the name of their section
 
   /// The part with options of this type; null if it is not measured.

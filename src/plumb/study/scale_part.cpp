@@ -17,14 +17,7 @@ void describe(Fields& field, ScaleStudy& part) {
   field("widths", part.widths, "`d_model` of each model, from the smallest model to the largest; at least four",
         count_from(1));
   field("layers", part.layers, "layers of each model, in each of encoder and decoder", count_from(1));
-  field("parametrization", part.parametrization, "of the family", one_of({"standard", "mup"}));
   field("seeds", part.seeds, "runs of each model", count_from(1));
-  field("learning_rates", part.learning_rates,
-        "values of `train.learning_rate` for sweeps over `rate_widths`, with both parametrizations; empty: no sweeps",
-        above(0).no_two_equal());
-  field("rate_widths", part.rate_widths, "`d_model` of the models that are swept", count_from(1).each_once());
-  field("rate_layers", part.rate_layers, "their layers", count_from(1));
-  field("rate_seeds", part.rate_seeds, "runs at each rate", count_from(1));
   field("tasks", part.tasks,
         "tasks with an accuracy or texts to be read, on which the models of the first scheme are evaluated after "
         "training; empty: none");
@@ -48,9 +41,6 @@ void check(const StudyConfig& study, const ScaleStudy& part) {
     throw Error(fmt::format("scale.widths has {} models", part.widths.size()),
                 "list at least four: a law with three parameters needs three, and one more is held out");
   }
-  check_rates("scale.learning_rates", part.learning_rates);
-  if (!part.learning_rates.empty() && part.rate_widths.size() < 2)
-    throw Error("scale.rate_widths has a single width", "list those between which the best learning rate is compared");
 }
 
 /// The largest deviation from the prediction that supports the claim, in nats per token.
@@ -321,16 +311,14 @@ PartPlan plan(StudyContext& context, const ScaleStudy& part) {
     for (auto each = family.members.rbegin(); each != family.members.rend(); ++each)
       each->by_seed = planned_runs(plan, context, scale_run(context, each->member), part.seeds);
   }
-  const auto report_rates = plan_scale_rates(plan, context, part);
   const auto report_evaluation =
       plan_scale_evaluation(plan, context, part, scale_members(context, part, context.arms.front().name));
-  plan.report = [&context, part, families, report_evaluation, report_rates] {
+  plan.report = [&context, part, families, report_evaluation] {
     PartResult result = report_scale(context, part, families);
     LossesBySize losses;  // of the first arm
     for (const TrainedMember& member : families.front().members)
       losses.push_back(numbers_in(member.by_seed, [](const Planned<TrainedRun>& run) { return run->loss(); }));
     report_evaluation(losses, result);
-    report_rates(result);
     return result;
   };
   return plan;

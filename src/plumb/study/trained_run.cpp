@@ -7,6 +7,8 @@
 #include <limits>
 #include <set>
 
+#include "plumb/analysis/watch/curvature.h"
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/base/random.h"
 #include "plumb/run/directory.h"
@@ -36,6 +38,15 @@ double tokens_of(const StudyContext& context, const TrainConfig& config, const D
   return epoch * amount / static_cast<double>(Duration::kParts);
 }
 
+/// The products of the Hessian with a vector, about, in each measurement along a run.
+int64_t watched_products(const WatchConfig& watch) {
+  if (watch.every.is_zero() || !contains(watch.what, "curvature")) return 0;
+  const auto own = watch.options.find("curvature");
+  const CurvatureWatchOptions options =
+      own == watch.options.end() ? CurvatureWatchOptions() : own->second.as<CurvatureWatchOptions>();
+  return 2 * (options.products + options.reference_products);  // the Hessian's, and the preconditioned one's
+}
+
 /// They are in one unit.
 Duration longest_of(const std::vector<Duration>& warm_ups) {
   return *std::max_element(warm_ups.begin(), warm_ups.end(),
@@ -54,12 +65,12 @@ std::string warm_up_name(const Duration& warm_up) {
   return warm_up.is_zero() ? "no warm-up" : "warm-up " + warm_up.text();
 }
 
-void check_warm_ups(const std::string& section, const std::vector<Duration>& warm_ups, TrainConfig train) {
+void check_warm_ups(const std::string& what, const std::vector<Duration>& warm_ups, TrainConfig train) {
   std::optional<Duration::Unit> unit;
   for (const Duration& each : warm_ups) {
     if (each.is_zero()) continue;
     if (unit.value_or(each.unit()) != each.unit()) {
-      throw Error(section + ".warm_ups mixes units", "give all of them in one unit");
+      throw Error(what + " mixes units", "give all of them in one unit");
     }
     unit = each.unit();
   }
@@ -138,10 +149,10 @@ MeasurementRequest run_measurement(StudyContext& context, const RunRequest& requ
   const double tokens = tokens_of(context, config.train, config.train.steps);
   measurement.work =
       work_of_training(config.model, tokens, static_cast<double>(config.train.batch_tokens * config.train.accumulate));
-  if (request.products > 0) {
+  if (const int64_t products = watched_products(config.watch); products > 0) {
     constexpr double kGradients = 3;  // that a product costs
     const double measured = tokens / tokens_of(context, config.train, config.watch.every);
-    measurement.work += work_of(config.model, kGradients * measured * static_cast<double>(request.products) *
+    measurement.work += work_of(config.model, kGradients * measured * static_cast<double>(products) *
                                                   measured_tokens(context, config.watch.examples));
   }
   measurement.alone = config.train.processes > 1;
@@ -176,15 +187,6 @@ std::vector<Planned<TrainedRun>> planned_runs(PartPlan& plan, StudyContext& cont
   std::vector<Planned<TrainedRun>> runs;
   for (int64_t seed = 0; seed < seeds; ++seed) runs.push_back(planned_run(plan, context, request.with_seed(seed)));
   return runs;
-}
-
-Judgment judge_at_one_rate(const StudyContext& context, const std::vector<Planned<TrainedRun>>& first,
-                           const std::vector<Planned<TrainedRun>>& second, const Region& region) {
-  // Another learning rate may suit one arm better.
-  const Judgment difference = judge_difference(counted_losses(context, first), counted_losses(context, second), region,
-                                               kConfidence, label_frequencies(context));
-  return not_testable_because(undecided_because(difference, "one learning rate is no sweep"),
-                              training_not_testable(context));
 }
 
 MeasurementRequest initial_loss_request(StudyContext& context, const std::string& name, const ModelConfig& config,

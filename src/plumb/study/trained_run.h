@@ -28,9 +28,9 @@ struct TrainedRun {
 /// "no warm-up", "warm-up 400", "warm-up 10Mt".
 std::string warm_up_name(const Duration& warm_up);
 
-/// Throws Error, naming the section, if the units of its warm-ups differ, since the longest is compared with none, or
-/// if there is no warm-up to which a decay that begins after it could be tied.
-void check_warm_ups(const std::string& section, const std::vector<Duration>& warm_ups, TrainConfig train);
+/// Throws Error, naming what they are, if the units of warm-ups differ, since the longest is compared with none, or if
+/// there is no warm-up to which a decay that begins after it could be tied.
+void check_warm_ups(const std::string& what, const std::vector<Duration>& warm_ups, TrainConfig train);
 
 /// Throws Error, naming the key, if two learning rates are the same in the names of runs.
 void check_rates(const std::string& key, const std::vector<double>& rates);
@@ -47,7 +47,6 @@ struct RunRequest {
   std::string name;   // of the measurement, and of the run's directory
   std::string label;  // shown with progress
   RunConfig config;
-  int64_t products = 0;  // of the Hessian with a vector, about, in each measurement along the run
 
   /// The same with the seed that follows it by `seed`, which also ends its name.
   [[nodiscard]] RunRequest with_seed(int64_t seed) const;
@@ -84,10 +83,6 @@ Planned<TrainedRun> planned_run(PartPlan& plan, StudyContext& context, const Run
 /// Plans this run with its seed and the `seeds` − 1 that follow.
 std::vector<Planned<TrainedRun>> planned_runs(PartPlan& plan, StudyContext& context, const RunRequest& request,
                                               int64_t seeds);
-
-/// Judges the difference of two arms' counted_losses by a claim about training, each at one learning rate.
-Judgment judge_at_one_rate(const StudyContext& context, const std::vector<Planned<TrainedRun>>& first,
-                           const std::vector<Planned<TrainedRun>>& second, const Region& region);
 
 /// A measurement whose result is a list, [seed], of the mean negative log-likelihood of the validation split, with the
 /// weights that runs of this model start from, for the study's seed and those that follow; null without that split.

@@ -10,32 +10,31 @@
 
 namespace plumb {
 
-/// [[training.arm]]: an optimizer with its own sweep.
-struct TrainingArm {
-  std::string optimizer = "adam";
-  std::vector<double> learning_rates = {1e-3};
+/// What updates an arm, at each of its learning rates.
+struct ArmOptimizer {
+  std::string optimizer;
+  std::vector<double> learning_rates;  // in order
   double clip_norm = 0;
-  std::vector<std::string> schemes{};
 
   /// "sgd", or "sgd, clipped at 1".
   [[nodiscard]] std::string name() const;
 };
-void describe(Fields& field, TrainingArm& arm);
 
 /// Runs that differ only in learning rate and seed.
 struct ArmId {
   std::string study_arm;
   int64_t layers = 0;
-  TrainingArm optimizer;
+  ArmOptimizer optimizer;
   Duration warm_up;
-  bool own_warm_up = false;  // whether groups of the study's arm have one besides
-  // Whether the study's arms differ in theirs; they are drawn in one figure then.
+  bool warm_up_is_swept = false;  // by [training]; otherwise it is that of the study's arm
+  bool groups_warm_up = false;    // whether groups of the study's arm have a warm-up besides
+  // Whether the study's arms differ in theirs; a figure is not named after it then.
   bool own_depth = false;
   bool own_optimizer = false;
 
   /// "warm-up 80", "no warm-up", "warm-up of its own"
   [[nodiscard]] std::string warm_up_name() const;
-  [[nodiscard]] bool warms_up() const { return own_warm_up || !warm_up.is_zero(); }
+  [[nodiscard]] bool warms_up() const { return groups_warm_up || !warm_up.is_zero(); }
   /// "Post-LN, warm-up 80"; only the arm's name if all warm-up it has is its own.
   [[nodiscard]] std::string name() const;
   /// For files and figures: "adam", "sgd-clipped1".
@@ -73,6 +72,8 @@ std::vector<double> common_rates(const std::vector<ArmId>& arms, const ArmId& id
 Figure sweep_figure(const StudyContext& context, const std::vector<Arm>& arms, const ArmId& shown);
 /// Loss by step at the best learning rates.
 Figure curves_figure(const StudyContext& context, const std::vector<Arm>& arms, const ArmId& shown);
+/// What the watches measured along the runs at the best learning rates.
+std::vector<Figure> watch_figures(const StudyContext& context, const std::vector<Arm>& arms, const ArmId& shown);
 Table runs_table(const std::vector<Arm>& arms);
 Table sweeps_table(const std::vector<Arm>& arms);
 

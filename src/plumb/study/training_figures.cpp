@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "plumb/base/contains.h"
+#include "plumb/report/runs_figures.h"
 #include "plumb/study/training_arms.h"
 
 namespace plumb {
@@ -77,6 +79,38 @@ Figure curves_figure(const StudyContext& context, const std::vector<Arm>& arms, 
     figure.series.back().style = style_of(arm);
   }
   return figure;
+}
+
+std::vector<Figure> watch_figures(const StudyContext& context, const std::vector<Arm>& arms, const ArmId& shown) {
+  std::vector<RunGroup> groups;
+  std::map<std::string, const Arm*> by_name;
+  for (const Arm& arm : arms) {
+    if (!same_figure(arm.id, shown)) continue;
+    RunGroup& group = groups.emplace_back();
+    group.full_label = arm.id.name();
+    by_name[group.full_label] = &arm;
+    for (const Planned<TrainedRun>& run : arm.best()) {
+      RunSummary& summary = group.runs.emplace_back();
+      summary.outcome = to_string(run->result.outcome);
+      summary.history = run->result.history;
+      summary.watched = run->result.watched;
+    }
+  }
+  std::vector<Figure> figures = watched_figures(groups);
+  for (Figure& figure : figures) {
+    figure.id = figure_name(figure.id.c_str(), shown);
+    if (!shown.own_depth) figure.title += ", " + layers_in_words(model_for(context, shown.study_arm, shown.layers));
+    figure.caption += std::string(figure.caption.empty() ? "" : " ") +
+                      "Each arm at its best learning rate: the mean of its seeds, with a band from the smallest to the "
+                      "largest. Dashed: without warm-up.";
+    for (Series& series : figure.series) {
+      const auto arm = by_name.find(series.name);
+      if (arm == by_name.end()) continue;  // a layer of the only arm
+      series.group = arm->second->id.study_arm;
+      series.style = style_of(*arm->second);
+    }
+  }
+  return figures;
 }
 
 Table runs_table(const std::vector<Arm>& arms) {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
-#include <set>
 
 #include "plumb/analysis/sweep.h"
 #include "plumb/base/contains.h"
@@ -14,28 +13,20 @@
 #include "plumb/decode/beam_search.h"
 #include "plumb/decode/translate.h"
 #include "plumb/metrics/bleu_interval.h"
-#include "plumb/optim/optimizer.h"
 #include "plumb/study/training_arms.h"
 
 namespace plumb {
 
-void describe(Fields& field, TrainingArm& arm) {
-  field("optimizer", arm.optimizer, "as `train.optimizer`", name_in(optimizers()));
-  field("learning_rates", arm.learning_rates, "values of `train.learning_rate`", above(0).each_once());
-  field("clip_norm", arm.clip_norm, "as `train.clip_norm`", at_least(0));
-  field("schemes", arm.schemes, "those of the study's arms that it trains; empty: all");
-}
-
-std::string TrainingArm::name() const {
+std::string ArmOptimizer::name() const {
   return clip_norm > 0 ? fmt::format("{}, clipped at {:g}", optimizer, clip_norm) : optimizer;
 }
 
 std::string ArmId::warm_up_name() const {
-  return own_warm_up && warm_up.is_zero() ? "warm-up of its own" : plumb::warm_up_name(warm_up);
+  return groups_warm_up && warm_up.is_zero() ? "warm-up of its own" : plumb::warm_up_name(warm_up);
 }
 
 std::string ArmId::name() const {
-  if (own_warm_up && warm_up.is_zero()) return display_name(study_arm);
+  if (!warm_up_is_swept || (groups_warm_up && warm_up.is_zero())) return display_name(study_arm);
   return fmt::format("{}, {}", display_name(study_arm), warm_up_name());
 }
 
@@ -44,9 +35,7 @@ std::string ArmId::optimizer_id() const {
                                  : optimizer.optimizer;
 }
 
-bool same_figure(const ArmId& a, const ArmId& b) {
-  return (a.own_depth || a.layers == b.layers) && (a.own_optimizer || a.optimizer_id() == b.optimizer_id());
-}
+bool same_figure(const ArmId& a, const ArmId& b) { return a.own_depth || a.layers == b.layers; }
 
 bool is_swept(const std::vector<Arm>& arms, const ArmId& shown) {
   return std::any_of(arms.begin(), arms.end(), [&](const Arm& arm) {
@@ -64,78 +53,74 @@ std::string figure_name(const char* what, const ArmId& arm) {
 namespace {
 
 struct TrainingStudy {
-  std::vector<Duration> warm_ups = {0, 400};
+  std::vector<Duration> warm_ups;
   std::vector<double> learning_rates = {1e-3, 3e-3};
   std::vector<int64_t> layers = {6};
   int64_t seeds = 1;
   int64_t bleu_pairs = 0;
   std::string bleu_split = "test";
   int64_t beam = 1;
-  std::vector<TrainingArm> arms{};
 };
 
 void describe(Fields& field, TrainingStudy& part) {
-  field("warm_ups", part.warm_ups, "values of `train.warm_up`, all in the same unit", count_from(0).each_once());
-  field("learning_rates", part.learning_rates, "values of `train.learning_rate`, unless there are arms",
-        above(0).each_once());
+  field("warm_ups", part.warm_ups,
+        "values of `train.warm_up`, all in the same unit, with each of which every arm is trained; empty: each arm's "
+        "own",
+        count_from(0).no_two_equal());
+  field("learning_rates", part.learning_rates,
+        "values of `train.learning_rate`, for arms without `learning_rates` of their own", above(0).each_once());
   field("layers", part.layers, kLayersMeaning, count_from(1).each_once());
   field("seeds", part.seeds, "runs of each kind", count_from(1));
   field("bleu_pairs", part.bleu_pairs, "examples to translate and score with the best runs; 0: none", count_from(0));
   field("bleu_split", part.bleu_split,
         "the split to take them from; data built from your own files have no `test` unless `data.test` is given");
   field("beam", part.beam, "beam width", within(1, kLargestBeam));
-  field.sections("arm", part.arms);
+}
+
+/// The warm-ups that are compared: those that [training] sweeps, or those of the arms.
+std::vector<Duration> compared_warm_ups(const TrainingStudy& part, const std::vector<StudyArm>& arms) {
+  if (!part.warm_ups.empty()) return part.warm_ups;
+  std::vector<Duration> of_arms;
+  for (const StudyArm& arm : arms) {
+    if (!contains(of_arms, arm.train.warm_up)) of_arms.push_back(arm.train.warm_up);
+  }
+  return of_arms;
 }
 
 void check(const StudyConfig& study, const TrainingStudy& part) {
-  check_warm_ups("training", part.warm_ups, study.train);
+  const std::vector<StudyArm> arms = study.arms();
+  const std::vector<Duration> warm_ups = compared_warm_ups(part, arms);
   check_rates("training.learning_rates", part.learning_rates);
-  std::set<std::pair<std::string, std::string>> trained;
-  std::vector<std::string> all;
-  for (const StudyArm& arm : study.arms()) {
-    all.push_back(arm.name);
+  for (const StudyArm& arm : arms) {
+    check_warm_ups(part.warm_ups.empty() ? "train.warm_up of the arms" : "training.warm_ups", warm_ups, arm.train);
+    check_rates("study.arm.learning_rates", arm.learning_rates);
     if (arm.sets_depth && part.layers.size() > 1)
       throw Error("training.layers and an axis both set the number of layers", "leave out training.layers");
-    for (const char* key : {"train.optimizer", "train.clip_norm"}) {
-      if (arm.settings.contains(key) && !part.arms.empty())
-        throw Error(fmt::format("[[study.axis]]: [[training.arm]] sets {}", key), "set it in one place");
+    if (arm.settings.contains("train.learning_rate")) {
+      throw Error("[[study.axis]]: [training] sweeps train.learning_rate",
+                  "give its values as training.learning_rates, or as learning_rates of a [[study.arm]]");
     }
-    for (const char* swept : {"train.learning_rate", "train.warm_up"}) {
-      if (arm.settings.contains(swept))
-        throw Error(fmt::format("[[study.axis]]: [training] sweeps {}", swept),
-                    "give its values as training.learning_rates or training.warm_ups");
-    }
-  }
-  for (const TrainingArm& arm : part.arms) {
-    check_rates("training.arm.learning_rates", arm.learning_rates);
-    for (const std::string& scheme : arm.schemes.empty() ? all : arm.schemes) {
-      if (!contains(all, scheme))
-        throw Error(fmt::format("training.arm.schemes: {} is not an arm of the study", scheme),
-                    "its arms: " + join(all, "; "));
-      if (!trained.emplace(arm.name(), scheme).second)
-        throw Error(fmt::format("[[training.arm]]: two arms train {} with {}", scheme, arm.name()));
-    }
+    if (arm.settings.contains("train.warm_up") && !part.warm_ups.empty())
+      throw Error("[[study.axis]]: [training] sweeps train.warm_up", "leave out training.warm_ups");
   }
 }
 
 std::vector<ArmId> arms_of(const StudyContext& context, const TrainingStudy& part) {
   std::vector<ArmId> arms;
-  for (const std::string& study_arm : arm_names(context)) {
-    const TrainConfig& train = train_for(context, study_arm);
-    const bool own_warm_up = std::any_of(train.groups.begin(), train.groups.end(), [](const ParameterGroup& group) {
+  for (const StudyArm& study_arm : context.arms) {
+    const TrainConfig& train = study_arm.train;
+    const bool groups_warm_up = std::any_of(train.groups.begin(), train.groups.end(), [](const ParameterGroup& group) {
       return !group.warm_up.is_zero() && group.warm_up != 1;
     });
-    const std::vector<TrainingArm> the_only_one = {{train.optimizer, part.learning_rates, train.clip_norm}};
+    const ArmOptimizer optimizer{
+        train.optimizer, sorted(study_arm.learning_rates.empty() ? part.learning_rates : study_arm.learning_rates),
+        train.clip_norm};
+    const bool swept = !part.warm_ups.empty();
     for (const int64_t layers : part.layers) {
-      const ModelDepth of_model = depth_of(model_for(context, study_arm, layers));  // an axis may set it
+      const ModelDepth of_model = depth_of(model_for(context, study_arm.name, layers));  // an axis may set it
       const int64_t depth = std::max(of_model.encoder_layers, of_model.decoder_layers);
-      for (TrainingArm optimizer : part.arms.empty() ? the_only_one : part.arms) {
-        const std::vector<std::string>& only = optimizer.schemes;
-        if (!only.empty() && !contains(only, study_arm)) continue;
-        optimizer.learning_rates = sorted(optimizer.learning_rates);
-        for (const Duration& warm_up : part.warm_ups)
-          arms.push_back({study_arm, depth, optimizer, warm_up, own_warm_up});
-      }
+      for (const Duration& warm_up : swept ? part.warm_ups : std::vector{train.warm_up})
+        arms.push_back({study_arm.name, depth, optimizer, warm_up, swept, groups_warm_up});
     }
   }
   const auto differ = [&](const auto& setting) {
@@ -145,7 +130,7 @@ std::vector<ArmId> arms_of(const StudyContext& context, const TrainingStudy& par
   const bool own_depth = part.layers.size() == 1 && differ([&](const ArmId& arm) {
                            return layers_in_words(model_for(context, arm.study_arm, arm.layers));
                          });
-  const bool own_optimizer = part.arms.empty() && differ([](const ArmId& arm) { return arm.optimizer_id(); });
+  const bool own_optimizer = differ([](const ArmId& arm) { return arm.optimizer_id(); });
   for (ArmId& arm : arms) {
     arm.own_depth = own_depth;
     arm.own_optimizer = own_optimizer;
@@ -161,10 +146,9 @@ RunRequest arm_run(const StudyContext& context, const TrainingStudy& part, const
       fmt::format("{}, {}, lr {:g}", arm.name(), arm.optimizer.name(), learning_rate),
       run_config(context, model_for(context, arm.study_arm, arm.layers), train_for(context, arm.study_arm))};
   TrainConfig& train = request.config.train;
-  train = with_warm_up(train, arm.warm_up, part.warm_ups);
-  train.optimizer = arm.optimizer.optimizer;
-  train.clip_norm = arm.optimizer.clip_norm;
+  train = with_warm_up(train, arm.warm_up, compared_warm_ups(part, context.arms));
   train.learning_rate = learning_rate;
+  request.config.watch = context.config.watch;
   return request;
 }
 
@@ -306,6 +290,8 @@ PartResult report_training(StudyContext& context, const TrainingStudy& part, std
     shown.push_back(arm.id);
     if (is_swept(arms, arm.id)) result.figures.push_back(sweep_figure(context, arms, arm.id));
     result.figures.push_back(curves_figure(context, arms, arm.id));
+    if (context.config.watch.every.is_zero()) continue;
+    for (Figure& figure : watch_figures(context, arms, arm.id)) result.figures.push_back(std::move(figure));
   }
   result.tables = {runs_table(arms), sweeps_table(arms)};
   if (part.bleu_pairs > 0) report_bleu(context, arms, part, result);
@@ -315,7 +301,7 @@ PartResult report_training(StudyContext& context, const TrainingStudy& part, std
   return result;
 }
 
-/// The settings of this arm that vary within a scheme: "_layers6_sgd_warmup0".
+/// The settings of this arm that vary within one of the study: "_layers6_warmup0".
 std::string setting_suffix(const std::vector<Arm>& arms, const ArmId& id) {
   const auto varies = [&](const auto& setting) {
     return std::any_of(arms.begin(), arms.end(), [&](const Arm& one) {
@@ -326,7 +312,6 @@ std::string setting_suffix(const std::vector<Arm>& arms, const ArmId& id) {
   };
   std::string suffix;
   if (varies([](const ArmId& each) { return each.layers; })) suffix += fmt::format("_layers{}", id.layers);
-  if (varies([](const ArmId& each) { return each.optimizer_id(); })) suffix += "_" + id.optimizer_id();
   if (varies([](const ArmId& each) { return each.warm_up.text(); })) suffix += "_warmup" + id.warm_up.text();
   return suffix;
 }
@@ -352,7 +337,39 @@ void add_same_rates(PartPlan& plan, const StudyContext& context, const std::vect
   }
 }
 
-/// The final loss of each arm, for comparisons and claims.
+/// The best rate of each seed, between those of its sweep; NaN where the sweep does not enclose it.
+std::vector<double> best_rates(const Arm& arm) {
+  std::vector<double> rates;
+  for (size_t seed = 0; seed < arm.runs.front().size(); ++seed) {
+    Sweep sweep;
+    for (size_t i = 0; i < arm.runs.size(); ++i)
+      sweep.points.push_back({arm.id.optimizer.learning_rates[i], {arm.runs[i][seed]->fitted_loss()}});
+    rates.push_back(sweep.best_between());
+  }
+  return rates;
+}
+
+/// The best learning rate of an arm, whose sweep has rates on both sides of one.
+void add_best_rate(PartPlan& plan, const StudyContext& context, const std::vector<Arm>& alike, const Arm& arm,
+                   const std::string& suffix, const std::string& figure) {
+  if (arm.runs.size() < 3) return;
+  const auto doubt = [&context, alike](const std::string& of, const std::string& against, const Region&, double) {
+    std::vector<std::string> open;
+    for (const Arm& each : alike) {
+      if (each.id.study_arm != of && each.id.study_arm != against) continue;
+      if (const std::string end = sweep_of(context, each).open_end(); !end.empty())
+        open.push_back(display_name(each.id.study_arm) + ": " + end);
+    }
+    return join(open, "; ");
+  };
+  Quantity& added = plan.quantity(
+      "best_learning_rate" + suffix, "best learning rate" + (suffix.empty() ? "" : ", " + suffix.substr(1)),
+      Scale::logarithmic, arm.id.study_arm, [arm] { return best_rates(arm); }, doubt);
+  added.tabled = false;
+  added.figure = figure;
+}
+
+/// The final loss of each arm, and its best rate, for comparisons and claims.
 void add_quantities(PartPlan& plan, const StudyContext& context, const std::vector<Arm>& arms) {
   std::map<std::string, std::vector<Arm>> by_suffix;
   for (const Arm& arm : arms) by_suffix[setting_suffix(arms, arm.id)].push_back(arm);
@@ -379,6 +396,7 @@ void add_quantities(PartPlan& plan, const StudyContext& context, const std::vect
       added.failed_at = [&context] { return label_frequencies(context); };
       added.figure = figure;
       add_same_rates(plan, context, alike, arm, suffix, figure);
+      add_best_rate(plan, context, alike, arm, suffix, figure);
     }
   }
 }

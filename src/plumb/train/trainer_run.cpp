@@ -14,6 +14,7 @@
 #include "plumb/optim/gathered.h"
 #include "plumb/optim/piecewise.h"
 #include "plumb/optim/sharded.h"
+#include "plumb/run/parametrization.h"
 #include "plumb/task/baseline.h"
 #include "plumb/train/corpora.h"
 #include "plumb/train/mesh_requirements.h"
@@ -105,7 +106,7 @@ Trainer::Implementation::Implementation(Model& trained, const TrainConfig& given
       config(resolved(given, timeline)),
       computation(trained, learned, config, source),
       schedule(make_schedule(config, width_of(trained.config()))),
-      settings(parameter_settings(trained.parameters(), config.groups, config.weight_decay)),
+      settings(parameter_settings(trained, config)),
       optimizer(make_train_optimizer(given, trained)),
       weights(trained, *optimizer, given.average_decay),
       best(best_metric_of(given, learned)),
