@@ -14,4 +14,9 @@ const std::string& plumb_program() {
   return path;
 }
 
+const std::string& loaded_program() {
+  static const std::string path = PLUMB_LOADED_PROGRAM;
+  return path;
+}
+
 }  // namespace plumb::test
