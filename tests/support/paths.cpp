@@ -1,4 +1,4 @@
-// Linked into every test program. Only this file is compiled with paths of this machine, so that a compiler's cache
+// Compiled once for all test programs. Only this file is compiled with paths of this machine, so that a compiler's cache
 // serves every clone.
 #include "support/paths.h"
 
