@@ -1,4 +1,4 @@
-// Compiled once for all test programs. Only this file is compiled with paths of this machine, so that a compiler's cache
+// Compiled once for all test programs. This file alone is compiled with paths of this machine, so a compiler's cache
 // serves every clone.
 #include "support/paths.h"
 
