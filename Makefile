@@ -113,6 +113,7 @@ fuzz:  ## Fuzz the file readers, FUZZ seconds each (libFuzzer); KEEP=1: add the 
 search: build  ## Search at random for what breaks, SECONDS for each kind; prints SEED; with PEERS beside transformers, too
 	@echo "SEED=$(SEED)"
 	PLUMB_SEARCH_SECONDS='$(SECONDS)' PLUMB_SEARCH_SEED='$(SEED)' PLUMB_PEERS='$(abspath $(PEERS))' '$(BUILD)/tests/test_search'
+	PLUMB_SEARCH_SECONDS='$(SECONDS)' '$(BUILD)/tests/test_train' --gtest_filter='*MeshTraining.*'
 	PLUMB_KILLS=200 PLUMB_SEARCH_SEED='$(SEED)' '$(BUILD)/tests/test_train' --gtest_filter='Killed.*'
 	PLUMB_FAULTS=1000 '$(BUILD)/tests/test_app' --gtest_filter='Border.ASystemCall*'
 
