@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "support/fast_directory.h"
 #include "support/process.h"
 
 namespace plumb::test {
@@ -16,7 +17,7 @@ class SharedFolder : public ::testing::Test {
   static void TearDownTestSuite() { folder_.reset(); }
   static std::string path(const std::string& name) { return (*folder_ / name).string(); }
 
-  static inline std::optional<TemporaryDirectory> folder_;
+  static inline std::optional<FastDirectory> folder_;
 };
 
 /// The words of a command line, with --set for each of these assignments.
