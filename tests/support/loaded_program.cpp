@@ -31,13 +31,13 @@ void redirect(const char* path, int flags, int descriptor) {
 
 /// In a fork, whose memory is its own.
 int run(std::vector<char*> request) {
-  redirect("/dev/null", O_RDONLY, STDIN_FILENO);
-  redirect(request[1], O_WRONLY | O_CREAT, STDOUT_FILENO);
-  redirect(request[2], O_WRONLY | O_CREAT, STDERR_FILENO);
+  redirect(request[1], O_RDONLY, STDIN_FILENO);
+  redirect(request[2], O_WRONLY | O_CREAT, STDOUT_FILENO);
+  redirect(request[3], O_WRONLY | O_CREAT, STDERR_FILENO);
   if (::chdir(request[0]) != 0) ::_exit(127);
-  const int count = std::atoi(request[3]);
-  std::vector<char*> words(request.begin() + 4, request.begin() + 4 + count);
-  std::vector<char*> variables(request.begin() + 4 + count, request.end());
+  const int count = std::atoi(request[4]);
+  std::vector<char*> words(request.begin() + 5, request.begin() + 5 + count);
+  std::vector<char*> variables(request.begin() + 5 + count, request.end());
   words.push_back(nullptr);
   variables.push_back(nullptr);
   environ = variables.data();

@@ -37,13 +37,18 @@ class LoadedProgram {
     return program;
   }
 
-  /// What waitpid() says of the process of a command line, whose output and errors go to these files. Empty if nothing
-  /// was started: the command line needs a process that loads the program itself, or another one is running.
+  /// The standard files of a command line.
+  struct Files {
+    std::filesystem::path input, output, errors;
+  };
+
+  /// What waitpid() says of the process of a command line. Empty if nothing was started: the command line needs a
+  /// process that loads the program itself, or another one is running.
   std::optional<int> status_of(const std::vector<std::string>& arguments, const std::filesystem::path& directory,
-                               const std::filesystem::path& output, const std::filesystem::path& errors) {
+                               const Files& files) {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock || connection_ < 0 || variables_of_libraries() != variables_) return std::nullopt;
-    const std::string request = request_for(arguments, directory, output, errors);
+    const std::string request = request_for(arguments, directory, files);
     int status = 0;
     if (::send(connection_, request.data(), request.size(), MSG_NOSIGNAL) < 0) return std::nullopt;
     if (::recv(connection_, &status, sizeof status, 0) == sizeof status) return status;
@@ -73,11 +78,15 @@ class LoadedProgram {
     ::waitpid(child_, nullptr, 0);
   }
 
-  /// Strings with a zero at the end of each: folder, output, errors, number of words, words, environment.
+  /// Strings with a zero at the end of each: folder, input, output, errors, number of words, words, environment.
   static std::string request_for(const std::vector<std::string>& arguments, const std::filesystem::path& directory,
-                                 const std::filesystem::path& output, const std::filesystem::path& errors) {
-    std::vector<std::string> strings = {std::filesystem::absolute(directory).string(), output.string(), errors.string(),
-                                        std::to_string(arguments.size() + 1), plumb_program()};
+                                 const Files& files) {
+    std::vector<std::string> strings = {std::filesystem::absolute(directory).string(),
+                                        std::filesystem::absolute(files.input).string(),
+                                        files.output.string(),
+                                        files.errors.string(),
+                                        std::to_string(arguments.size() + 1),
+                                        plumb_program()};
     strings.insert(strings.end(), arguments.begin(), arguments.end());
     for (char** entry = environ; *entry != nullptr; ++entry) strings.emplace_back(*entry);
     // Its worker processes are those of the program.

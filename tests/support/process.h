@@ -132,13 +132,16 @@ inline std::vector<std::string> with(std::vector<std::string> words, const std::
   return words;
 }
 
-/// Runs the `plumb` program of this build to its end.
-inline Finished run_plumb(const std::vector<std::string>& arguments, const std::filesystem::path& directory = ".") {
+/// Runs the `plumb` program of this build to its end, with this file as standard input.
+inline Finished run_plumb(const std::vector<std::string>& arguments, const std::filesystem::path& directory = ".",
+                          const std::string& input = "/dev/null") {
   const TemporaryDirectory captured;
-  const std::filesystem::path output = captured / "output", errors = captured / "errors";
-  if (const auto status = LoadedProgram::of_this_process().status_of(arguments, directory, output, errors))
-    return finished_process(*status, output, errors);
-  return Process(test::plumb_program(), arguments, directory).wait();
+  const LoadedProgram::Files files = {input, captured / "output", captured / "errors"};
+  if (const auto status = LoadedProgram::of_this_process().status_of(arguments, directory, files))
+    return finished_process(*status, files.output, files.errors);
+  return Process(test::plumb_program(), arguments, directory,
+                 [&] { ::dup2(::open(input.c_str(), O_RDONLY), STDIN_FILENO); })
+      .wait();
 }
 
 }  // namespace plumb::test

@@ -26,9 +26,19 @@ inline std::vector<std::string> with_keys(std::vector<std::string> words, const 
   return words;
 }
 
-/// Runs the shell command line "plumb WORDS < INPUT".
+/// Runs the command line "plumb WORDS < INPUT". Between apostrophes, a word may have spaces.
 inline Finished run_plumb_on(const std::string& words, const std::string& input) {
-  return Process("/bin/sh", {"-c", "'" + test::plumb_program() + "' " + words + " < '" + input + "'"}).wait();
+  std::vector<std::string> arguments;
+  bool quoted = false, begins = true;
+  for (const char c : words) {
+    if (c == '\'') quoted = !quoted;
+    if (c == ' ' && !quoted) begins = true;
+    if (c == '\'' || (c == ' ' && !quoted)) continue;
+    if (begins) arguments.emplace_back();
+    begins = false;
+    arguments.back() += c;
+  }
+  return run_plumb(arguments, ".", input);
 }
 
 }  // namespace plumb::test
