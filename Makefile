@@ -61,7 +61,7 @@ test-python: packages  ## Build the Python package against the newest PyTorch wh
 	$(VENV)
 	python3 scripts/python_requirements.py | xargs -d '\n' '$(TORCH)/bin/pip' install --quiet $(UPGRADE) $(PIP_ARGS)
 	CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) '$(TORCH)/bin/pip' install --no-build-isolation --no-deps --force-reinstall -C build-dir='$(BUILD)-python' .
-	'$(TORCH)/bin/python' -m pytest -q -rs -p no:cacheprovider tests/python
+	'$(TORCH)/bin/python' -m pytest -q -rs --durations=10 -p no:cacheprovider tests/python
 
 headers: packages  ## Compile all sources, without making code, against the headers of Debian 13 and of the PyTorch wheel in TORCH
 	scripts/check-headers.sh '$(BUILD)-headers' '$(TORCH)' $(JOBS)
@@ -113,6 +113,7 @@ fuzz:  ## Fuzz the file readers, FUZZ seconds each (libFuzzer); KEEP=1: add the 
 search: build  ## Search at random for what breaks, SECONDS for each kind; prints SEED; with PEERS beside transformers, too
 	@echo "SEED=$(SEED)"
 	PLUMB_SEARCH_SECONDS='$(SECONDS)' PLUMB_SEARCH_SEED='$(SEED)' PLUMB_PEERS='$(abspath $(PEERS))' '$(BUILD)/tests/test_search'
+	PLUMB_SEARCH_SECONDS='$(SECONDS)' '$(BUILD)/tests/test_train' --gtest_filter='*MeshTraining.*'
 	PLUMB_KILLS=200 PLUMB_SEARCH_SEED='$(SEED)' '$(BUILD)/tests/test_train' --gtest_filter='Killed.*'
 	PLUMB_FAULTS=1000 '$(BUILD)/tests/test_app' --gtest_filter='Border.ASystemCall*'
 

@@ -86,6 +86,9 @@ class SharedMeasurement : public ::testing::TestWithParam<Division> {
   }
 };
 
+/// What is made of many products, whose every division SharedMeasurement tests.
+class SharedSpectrum : public SharedMeasurement {};
+
 void expect_same_spectrum(const Spectrum& found, const Spectrum& one, const std::string& what) {
   const double largest = std::max(std::abs(one.max.value), std::abs(one.min.value));
   expect_same(found.max.value, one.max.value, largest, what + " max");
@@ -139,7 +142,7 @@ TEST_P(SharedMeasurement, GradientsAndProductsAreThoseOfOneProcess) {
   });
 }
 
-TEST_P(SharedMeasurement, SpectraAreThoseOfOneProcess) {
+TEST_P(SharedSpectrum, SpectraAreThoseOfOneProcess) {
   const std::unique_ptr<Model> model = initialized(tiny_translator());
   SpectrumOptions options;
   options.steps = 150;  // so that the extremes have converged
@@ -150,7 +153,7 @@ TEST_P(SharedMeasurement, SpectraAreThoseOfOneProcess) {
   expect_same_spectrum(found.whole.value(), one.whole.value(), "whole");
 }
 
-TEST_P(SharedMeasurement, AllEigenvaluesAreThoseOfOneProcess) {
+TEST_P(SharedSpectrum, AllEigenvaluesAreThoseOfOneProcess) {
   ModelConfig config = tiny_translator();
   config.kind = "decoder";
   const std::unique_ptr<Model> model = initialized(config);
@@ -167,7 +170,7 @@ TEST_P(SharedMeasurement, AllEigenvaluesAreThoseOfOneProcess) {
   }
 }
 
-TEST_P(SharedMeasurement, SpectraOfLayersAreThoseOfOneProcess) {
+TEST_P(SharedSpectrum, SpectraOfLayersAreThoseOfOneProcess) {
   const std::unique_ptr<Model> model = initialized(tiny_translator());
   SpectrumOptions options;
   options.by_layer = true;
@@ -284,7 +287,7 @@ void expect_same_split(const SplitExtremes& found, const SplitExtremes& one, con
   }
 }
 
-TEST_P(SharedMeasurement, FirstStepsAreThoseOfOneProcess) {
+TEST_P(SharedSpectrum, FirstStepsAreThoseOfOneProcess) {
   InitializationOptions options;
   options.gains = true;
   options.first_steps = {"adam", "sgd"};
@@ -311,12 +314,15 @@ TEST_P(SharedMeasurement, FirstStepsAreThoseOfOneProcess) {
   });
 }
 
+std::string name_of_division(const ::testing::TestParamInfo<Division>& info) {
+  return fmt::format("{}Batches{}Processes", info.param.micro_batches, info.param.processes);
+}
+
 INSTANTIATE_TEST_SUITE_P(Of, SharedMeasurement,
                          ::testing::Values(Division{1, 4}, Division{2, 4}, Division{3, 4}, Division{3, 2},
                                            Division{2, 1}),
-                         [](const auto& info) {
-                           return fmt::format("{}Batches{}Processes", info.param.micro_batches, info.param.processes);
-                         });
+                         name_of_division);
+INSTANTIATE_TEST_SUITE_P(Of, SharedSpectrum, ::testing::Values(Division{3, 4}, Division{2, 1}), name_of_division);
 
 // Whichever process fails, and whatever the others wait for.
 TEST(SharedMeasurements, AnErrorInOneProcessEndsAllWithItsReason) {

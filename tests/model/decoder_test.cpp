@@ -13,6 +13,7 @@
 #include "plumb/nn/attention/attention.h"
 #include "plumb/nn/attention/dpfp.h"
 #include "support/batches.h"
+#include "support/every_pair.h"
 #include "support/gradcheck.h"
 #include "support/paths.h"
 #include "support/small_model.h"
@@ -211,59 +212,89 @@ void expect_to_train(const ModelConfig& config, bool smooth) {
   EXPECT_TRUE(at::equal(loaded->parameters().flat(), flat));
 }
 
-class DecoderCrossProduct : public ::testing::TestWithParam<std::string> {};
+struct Crossed {
+  std::string attention, kind, positions, qk_norm;
+  std::string options = {};  // of blocks, as TOML
+};
 
-TEST_P(DecoderCrossProduct, OfAttentionAndPositionsInBothKindsOfModel) {
-  const std::string& attention = GetParam();
-  for (const char* kind : {"encoder-decoder", "decoder"}) {
-    for (const std::string& encoding : positions().names()) {
-      const bool biased = encoding == "alibi" || encoding == "t5" || encoding == "transformer-xl";
-      for (const char* qk_norm : {"none", "layernorm"}) {
-        SCOPED_TRACE(fmt::format("{} {} {}", kind, encoding, qk_norm));
+bool is_biased(const std::string& positions) {
+  return positions == "alibi" || positions == "t5" || positions == "transformer-xl";
+}
+
+/// Of attention, positions and norms of heads in both kinds of model every two, and every attention with each of the
+/// options of blocks.
+std::vector<Crossed> crossed() {
+  std::vector<Crossed> positioned, with_options;
+  for (const std::string& attention : attentions().names()) {
+    for (const char* kind : {"encoder-decoder", "decoder"}) {
+      for (const std::string& encoding : positions().names()) {
+        if (is_biased(encoding) && attention != "softmax") continue;
+        for (const char* qk_norm : {"none", "layernorm"}) positioned.push_back({attention, kind, encoding, qk_norm});
+      }
+      for (const char* options :
+           {"kv_heads = 1\nhead_size = 3", "kv_heads = 2\nheads = 4\nqk_norm = \"rmsnorm\"\nvalue_residual = true",
+            "parallel = true\nactivation = \"gelu-tanh\"", "activation = \"swiglu\"\nfeed_forward_bias = false",
+            "activation = \"geglu\"\nattention_bias = \"qkv\"\noutput_bias = true",
+            "attention_bias = \"none\"\nembedding_norm = true\nembedding_factor = 1.0",
+            "positions = \"rotary\"\n[model.rotary]\ninterleaved = false\nfeatures = 2"})
+        with_options.push_back({attention, kind, "", "", options});
+    }
+  }
+  std::vector<Crossed> selected;
+  for (const std::vector<Crossed>& all : {positioned, with_options}) {
+    for (const Crossed& each : test::with_every_pair(all, [](const Crossed& given) {
+           return std::vector<std::string>{"attention " + given.attention, "kind " + given.kind,
+                                           "positions " + given.positions, "norm " + given.qk_norm,
+                                           "options " + given.options};
+         }))
+      selected.push_back(each);
+  }
+  return selected;
+}
+
+class DecoderCrossProduct : public ::testing::TestWithParam<Crossed> {};
+
+TEST_P(DecoderCrossProduct, CanBeTrainedDifferentiatedSavedAndLoaded) {
+  const Crossed& given = GetParam();
+  SCOPED_TRACE(
+      fmt::format("{} {} {} {} {}", given.attention, given.kind, given.positions, given.qk_norm, given.options));
+  ModelConfig config = small_model(given.kind);
+  config.attention = given.attention;
+  config.activation = "gelu";  // without kinks, which would spoil finite differences
+  if (given.options.empty()) {
+    config.positions = given.positions;
+    config.qk_norm = given.qk_norm;
+  } else {
+    // All rotations: every query shares features with some key, so nothing is divided by rounding errors.
+    config.options = {{"dpfp", Options(DpfpOptions{7})}};
+    Config::from_string("[model]\n" + given.options, "test").read("model", config);
+  }
+  // The rectified features of DPFP have kinks, where finite differences are meaningless.
+  expect_to_train(config, given.attention != "dpfp" && given.attention != "delta");
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, DecoderCrossProduct, ::testing::ValuesIn(crossed()), [](const auto& info) {
+  std::string name = info.param.attention;
+  for (char& c : name) {
+    if (c == '-') c = '_';
+  }
+  return fmt::format("{}_{}", name, info.index);
+});
+
+TEST(Decoder, AndEncoderDecoderRefuseBiasesOfAttentionWithoutSoftmax) {
+  for (const std::string& attention : attentions().names()) {
+    if (attention == "softmax") continue;
+    for (const char* kind : {"encoder-decoder", "decoder"}) {
+      for (const std::string& encoding : positions().names()) {
+        if (!is_biased(encoding)) continue;
         ModelConfig config = small_model(kind);
         config.attention = attention;
         config.positions = encoding;
-        config.qk_norm = qk_norm;
-        config.activation = "gelu";  // without kinks, which would spoil finite differences
-        if (biased && attention != "softmax") {
-          EXPECT_THROW(make_model(config), Error);
-          continue;
-        }
-        // The rectified features of DPFP have kinks, where finite differences are meaningless.
-        expect_to_train(config, attention != "dpfp" && attention != "delta");
+        EXPECT_THROW(make_model(config), Error) << kind << ' ' << attention << ' ' << encoding;
       }
     }
   }
 }
-
-TEST_P(DecoderCrossProduct, OfAttentionAndTheOptionsOfBlocks) {
-  const std::string& attention = GetParam();
-  for (const char* kind : {"encoder-decoder", "decoder"}) {
-    for (const char* options :
-         {"kv_heads = 1\nhead_size = 3", "kv_heads = 2\nheads = 4\nqk_norm = \"rmsnorm\"\nvalue_residual = true",
-          "parallel = true\nactivation = \"gelu-tanh\"", "activation = \"swiglu\"\nfeed_forward_bias = false",
-          "activation = \"geglu\"\nattention_bias = \"qkv\"\noutput_bias = true",
-          "attention_bias = \"none\"\nembedding_norm = true\nembedding_factor = 1.0",
-          "positions = \"rotary\"\n[model.rotary]\ninterleaved = false\nfeatures = 2"}) {
-      SCOPED_TRACE(fmt::format("{} {}", kind, options));
-      ModelConfig config = small_model(kind);
-      config.attention = attention;
-      config.activation = "gelu";
-      // All rotations: every query shares features with some key, so nothing is divided by rounding errors.
-      config.options = {{"dpfp", Options(DpfpOptions{7})}};
-      Config::from_string(std::string("[model]\n") + options, "test").read("model", config);
-      expect_to_train(config, attention != "dpfp" && attention != "delta");
-    }
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(Models, DecoderCrossProduct, ::testing::ValuesIn(attentions().names()), [](const auto& info) {
-  std::string name = info.param;
-  for (char& c : name) {
-    if (c == '-') c = '_';
-  }
-  return name;
-});
 
 }  // namespace
 }  // namespace plumb

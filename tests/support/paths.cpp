@@ -1,4 +1,4 @@
-// Linked into every test program. Only this file is compiled with paths of this machine, so that a compiler's cache
+// Compiled once for all test programs. This file alone is compiled with paths of this machine, so a compiler's cache
 // serves every clone.
 #include "support/paths.h"
 
@@ -11,6 +11,11 @@ const std::filesystem::path& source_directory() {
 
 const std::string& plumb_program() {
   static const std::string path = PLUMB_BINARY;
+  return path;
+}
+
+const std::string& loaded_program() {
+  static const std::string path = PLUMB_LOADED_PROGRAM;
   return path;
 }
 

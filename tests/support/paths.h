@@ -17,6 +17,9 @@ const std::filesystem::path& source_directory();
 /// The path of this build's `plumb` program.
 const std::string& plumb_program();
 
+/// The path of the program that loaded_program.h starts; empty in builds that do without it.
+const std::string& loaded_program();
+
 /// Material outside the repository: $PLUMB_SHARED, or `shared` next to the repository.
 inline std::filesystem::path shared_directory() {
   const char* named = std::getenv("PLUMB_SHARED");

@@ -16,6 +16,7 @@
 
 #include "plumb/base/input.h"
 #include "support/contains.h"
+#include "support/loaded_program.h"
 #include "support/paths.h"
 
 namespace plumb::test {
@@ -26,6 +27,11 @@ struct Finished {
   std::string output;
   std::string errors;
 };
+
+/// Of what waitpid() said, and the files with output and errors.
+inline Finished finished_process(int status, const std::filesystem::path& output, const std::filesystem::path& errors) {
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read_file(output), read_file(errors)};
+}
 
 /// Expects a process to have succeeded, and returns its result.
 inline Finished succeeded(Finished finished) {
@@ -82,8 +88,7 @@ class Process {
     while (::waitpid(child_, &status, 0) < 0 && errno == EINTR) {
     }
     child_ = 0;
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read_file(captured_ / "output"),
-            read_file(captured_ / "errors")};
+    return finished_process(status, captured_ / "output", captured_ / "errors");
   }
 
  private:
@@ -127,9 +132,16 @@ inline std::vector<std::string> with(std::vector<std::string> words, const std::
   return words;
 }
 
-/// Runs the `plumb` program of this build to its end.
-inline Finished run_plumb(const std::vector<std::string>& arguments, const std::filesystem::path& directory = ".") {
-  return Process(test::plumb_program(), arguments, directory).wait();
+/// Runs the `plumb` program of this build to its end, with this file as standard input.
+inline Finished run_plumb(const std::vector<std::string>& arguments, const std::filesystem::path& directory = ".",
+                          const std::string& input = "/dev/null") {
+  const TemporaryDirectory captured;
+  const LoadedProgram::Files files = {input, captured / "output", captured / "errors"};
+  if (const auto status = LoadedProgram::of_this_process().status_of(arguments, directory, files))
+    return finished_process(*status, files.output, files.errors);
+  return Process(test::plumb_program(), arguments, directory,
+                 [&] { ::dup2(::open(input.c_str(), O_RDONLY), STDIN_FILENO); })
+      .wait();
 }
 
 }  // namespace plumb::test

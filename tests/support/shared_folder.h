@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "support/fast_directory.h"
 #include "support/process.h"
 
 namespace plumb::test {
@@ -16,7 +17,7 @@ class SharedFolder : public ::testing::Test {
   static void TearDownTestSuite() { folder_.reset(); }
   static std::string path(const std::string& name) { return (*folder_ / name).string(); }
 
-  static inline std::optional<TemporaryDirectory> folder_;
+  static inline std::optional<FastDirectory> folder_;
 };
 
 /// The words of a command line, with --set for each of these assignments.
@@ -25,9 +26,19 @@ inline std::vector<std::string> with_keys(std::vector<std::string> words, const 
   return words;
 }
 
-/// Runs the shell command line "plumb WORDS < INPUT".
+/// Runs the command line "plumb WORDS < INPUT". Between apostrophes, a word may have spaces.
 inline Finished run_plumb_on(const std::string& words, const std::string& input) {
-  return Process("/bin/sh", {"-c", "'" + test::plumb_program() + "' " + words + " < '" + input + "'"}).wait();
+  std::vector<std::string> arguments;
+  bool quoted = false, begins = true;
+  for (const char c : words) {
+    if (c == '\'') quoted = !quoted;
+    if (c == ' ' && !quoted) begins = true;
+    if (c == '\'' || (c == ' ' && !quoted)) continue;
+    if (begins) arguments.emplace_back();
+    begins = false;
+    arguments.back() += c;
+  }
+  return run_plumb(arguments, ".", input);
 }
 
 }  // namespace plumb::test

@@ -8,7 +8,7 @@
 #include "plumb/data/prepare.h"
 #include "plumb/run/config.h"
 #include "plumb/train/trainer.h"
-#include "support/paths.h"
+#include "support/fast_directory.h"
 
 namespace plumb::test {
 
@@ -79,7 +79,7 @@ class CopyTaskFolder {
     run_.train.score_every = -1;
   }
 
-  TemporaryDirectory folder_;
+  FastDirectory folder_;
   RunConfig run_;
 };
 

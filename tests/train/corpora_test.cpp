@@ -49,7 +49,7 @@ class SeveralCorpora : public ::testing::Test {
     return test::message_of([&] { run_training(config_, out); });
   }
 
-  test::TemporaryDirectory folder_;
+  test::FastDirectory folder_;
   RunConfig config_;
   std::unique_ptr<Task> task_;
   std::unique_ptr<Dataset> set_;

@@ -46,9 +46,9 @@ inline std::string to_string(const Shape& shape) {
 }
 
 /// Steps of two ragged batches in micro-batches, with dropout, clipping and validation.
-class DividedTraining : public ::testing::TestWithParam<Architecture>, protected CopyTaskFolder {
+class DividedTraining : public ::testing::Test, protected CopyTaskFolder {
  protected:
-  DividedTraining() {
+  explicit DividedTraining(const Architecture& architecture) {
     take_micro_batches();
     run_.model.d_model = 12;
     run_.model.feed_forward = 20;
@@ -56,7 +56,7 @@ class DividedTraining : public ::testing::TestWithParam<Architecture>, protected
     run_.train.optimizer = "sgd";
     run_.train.learning_rate = 0.05;
     run_.train.steps = 8;  // the second epoch has begun
-    GetParam().set(run_);
+    architecture.set(run_);
     task_ = completed_task();
   }
 
@@ -164,13 +164,6 @@ class DividedTraining : public ::testing::TestWithParam<Architecture>, protected
         EXPECT_NEAR(*one.metrics.get("valid_nll"), *other.metrics.get("valid_nll"), 1e-10) << where;
       }
     }
-  }
-
-  /// Expects the result of `one` process from three steps in the first shape and the rest in the second.
-  void expect_goes_on(const Shape& first, const Shape& second, const Trained& one) const {
-    const TemporaryDirectory checkpoint;
-    static_cast<void>(trained(first, 3, {}, checkpoint.path()));
-    expect_same(trained(second, kEnd, checkpoint.path()), one, to_string(first) + ", then " + to_string(second));
   }
 
   std::unique_ptr<Task> task_;

@@ -8,7 +8,6 @@
 #include <fstream>
 
 #include "copy_task.h"
-#include "fast_directory.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/input.h"
@@ -18,6 +17,7 @@
 #include "plumb/train/run_training.h"
 #include "run_contents.h"
 #include "support/errors.h"
+#include "support/fast_directory.h"
 
 namespace plumb {
 namespace {

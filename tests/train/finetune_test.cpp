@@ -19,7 +19,7 @@
 #include "plumb/train/run_training.h"
 #include "run_contents.h"
 #include "support/errors.h"
-#include "support/paths.h"
+#include "support/fast_directory.h"
 #include "support/small_model.h"
 #include "support/text_lines.h"
 
@@ -90,7 +90,7 @@ class Finetuning : public ::testing::Test {
     return names;
   }
 
-  test::TemporaryDirectory folder_;
+  test::FastDirectory folder_;
 };
 
 TEST_F(Finetuning, BeginsWithThePretrainedBodyAndAFreshHead) {

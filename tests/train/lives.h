@@ -16,9 +16,9 @@
 #include <string>
 #include <thread>
 
-#include "fast_directory.h"
 #include "plumb/base/error.h"
 #include "plumb/train/run_training.h"
+#include "support/fast_directory.h"
 #include "support/process.h"
 
 namespace plumb::test {

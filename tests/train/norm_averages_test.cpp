@@ -69,12 +69,8 @@ TEST_P(NormAverages, DependNeitherOnValidationsNorOnInterruptions) {
   ASSERT_FALSE(model().parameters().buffers().empty());
   for (const int64_t processes : {1, 2}) {
     const std::vector<Tensor> plain = ends(processes, 1000);
-    for (const auto& [name, other] : {std::pair{"validated", ends(processes, 1)},
-                                      {"resumed", ends(processes, 1000, 5)},
-                                      {"validated and resumed", ends(processes, 1, 7)}}) {
-      for (const Tensor& each : other)
-        EXPECT_TRUE(at::equal(each, plain.front())) << name << ", " << processes << " processes";
-    }
+    for (const Tensor& each : ends(processes, 1, 7))
+      EXPECT_TRUE(at::equal(each, plain.front())) << "validated and resumed, " << processes << " processes";
     for (const Tensor& each : plain) EXPECT_TRUE(at::equal(each, plain.front())) << processes << " processes";
   }
 }

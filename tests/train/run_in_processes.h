@@ -32,19 +32,6 @@ class RunInProcesses : public ::testing::Test, protected CopyTaskFolder {
     return error;
   }
 
-  /// Expects that a run with these settings is refused since `what` they ask for cannot be combined with `key_`.
-  void refused(const std::function<void(RunConfig&)>& set, const std::string& what) const {
-    const std::string message = refusal(set).what(), wanted = what + " cannot be combined with " + key_;
-    EXPECT_EQ(message.substr(0, wanted.size()), wanted);
-  }
-
-  void expect_common_refusals() const {
-    refused([](RunConfig& run) { run.train.parameters = "bf16"; }, "train.parameters = \"bf16\"");
-    refused([](RunConfig& run) { run.train.trouble.on_spike = "rollback"; },
-            "the policy `rollback` of [train.trouble]");
-    refused([](RunConfig& run) { run.watch.every = 5; }, "[watch]");
-  }
-
   static void expect_same_losses(const TrainResult& found, const TrainResult& wanted) {
     EXPECT_EQ(found.outcome, RunOutcome::finished);
     ASSERT_EQ(found.history.size(), wanted.history.size());
@@ -67,8 +54,6 @@ class RunInProcesses : public ::testing::Test, protected CopyTaskFolder {
     ASSERT_TRUE(one.metrics.get("bleu"));
     EXPECT_NEAR(result.metrics.get("bleu").value(), *one.metrics.get("bleu"), 1e-3);  // of sentences decoded together
   }
-
-  std::string key_;  // divides the model
 };
 
 }  // namespace plumb::test

@@ -17,7 +17,7 @@
 #include "plumb/run/directory.h"
 #include "plumb/run/snapshot.h"
 #include "plumb/train/run_training.h"
-#include "support/paths.h"
+#include "support/fast_directory.h"
 #include "support/text_lines.h"
 
 namespace plumb {
@@ -86,7 +86,7 @@ checkpoint_every = 4
     return all;
   }
 
-  test::TemporaryDirectory folder_;
+  test::FastDirectory folder_;
   RunConfig run_;
 };
 
