@@ -25,8 +25,9 @@ std::string page_name(const ManualVerb& verb) { return verb.path.empty() ? "plum
 
 std::string page(const ManualVerb& verb) {
   const std::string own = page_name(verb);
-  std::string text = fmt::format(".TH {0} 1 \"\" \"Plumb {1}\" \"Plumb Manual\"\n.SH NAME\n{0} \\- {2}\n", escaped(own),
-                                 PLUMB_VERSION, escaped(verb.summary));
+  std::string text =
+      fmt::format(".\\\" -*- coding: utf-8 -*-\n.TH {0} 1 \"\" \"Plumb {1}\" \"Plumb Manual\"\n.SH NAME\n{0} \\- {2}\n",
+                  escaped(own), PLUMB_VERSION, escaped(verb.summary));
   text +=
       fmt::format(".SH SYNOPSIS\n\\fB{}\\fR\n.SH DESCRIPTION\n{}\n", escaped(verb.synopsis()), escaped(verb.summary));
   std::string heading;
