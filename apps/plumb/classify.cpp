@@ -1,5 +1,5 @@
-// plumb classify: a label and its probability for every line of standard input or of a split, or the probability of one
-// label in generated text. Uses one model or the mean of several.
+// plumb classify: a label and its probability for every line of standard input or of a split, by one model or the mean
+// of several.
 #include "plumb/interop/classifier.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "checks.h"
-#include "continuations.h"
 #include "plumb/base/error.h"
 #include "plumb/base/input.h"
 #include "plumb/base/progress.h"
@@ -29,7 +28,6 @@ namespace {
 struct ClassifyArguments {
   std::vector<std::string> models;  // run directories, checkpoints in them, or Hugging Face folders
   std::string data, split;
-  std::string generated, label;  // output of `plumb generate --json`, and the label to look for in it
   bool pair = false;
   ClassifyOptions options;
 };
@@ -131,8 +129,8 @@ std::string text_of(const Metrics& metrics) {
   return text;
 }
 
-/// The part of a document that describes the models.
-Json document_of(const std::vector<Classifier>& classifiers) {
+Json document(const std::vector<Classifier>& classifiers, const std::vector<TextExample>& examples,
+              const Probabilities& probabilities) {
   Json json = make_document("classify", 1);
   json["run"] = classifiers.front().opened->place.run.string();
   json["checkpoint"] = classifiers.front().opened->place.checkpoint.string();
@@ -143,14 +141,8 @@ Json document_of(const std::vector<Classifier>& classifiers) {
       json["mean_of"].push_back({{"run", place.run.string()}, {"checkpoint", place.checkpoint.string()}});
     }
   }
-  json["labels"] = classifiers.front().labels;
-  return json;
-}
-
-Json document(const std::vector<Classifier>& classifiers, const std::vector<TextExample>& examples,
-              const Probabilities& probabilities) {
-  Json json = document_of(classifiers);
   const std::vector<std::string>& labels = classifiers.front().labels;
+  json["labels"] = labels;
   json["examples"] = Json::array();
   for (size_t i = 0; i < examples.size(); ++i) {
     const size_t best = best_of(probabilities[i]);
@@ -164,49 +156,11 @@ Json document(const std::vector<Classifier>& classifiers, const std::vector<Text
   return json;
 }
 
-/// Reports how probable one label is in a language model's continuations of prompts.
-void classify_generated(const ClassifyArguments& arguments, const std::vector<Classifier>& classifiers,
-                        const Globals& globals) {
-  const std::vector<std::string>& labels = classifiers.front().labels;
-  const auto label = std::find(labels.begin(), labels.end(), arguments.label);
-  if (label == labels.end())
-    throw UsageError(fmt::format("--label: the model has no label '{}', only {}", arguments.label, join(labels)));
-  for (const Classifier& classifier : classifiers) {
-    if (has_pairs(classifier))
-      throw Error(fmt::format("{} was trained on pairs of sentences; generated text is single",
-                              classifier.opened->place.run.string()),
-                  "give a classifier of single texts");
-  }
-  const auto column = static_cast<size_t>(label - labels.begin());
-  const std::vector<Continuations> continuations = read_continuations(arguments.generated);
-  std::vector<TextExample> examples;  // each prompt, then its samples
-  for (const Continuations& each : continuations) {
-    examples.push_back({each.prompt, ""});
-    for (const std::string& sample : each.samples) examples.push_back({sample, ""});
-  }
-  const Probabilities probabilities = mean_over(classifiers, examples, arguments.options);
-  Json json = document_of(classifiers);
-  json["generated"] = arguments.generated;
-  json["prompts"] = Json::array();
-  std::vector<std::vector<double>> by_prompt;
-  size_t next = 0;
-  for (const Continuations& each : continuations) {
-    const double of_prompt = probabilities[next++][column];
-    by_prompt.emplace_back();
-    for (size_t i = 0; i < each.samples.size(); ++i) by_prompt.back().push_back(probabilities[next++][column]);
-    json["prompts"].push_back({{"prompt", each.prompt}, {"probability", of_prompt}, {"samples", by_prompt.back()}});
-  }
-  const LabelRates rates = label_rates(by_prompt);
-  json["rates"] = json_of(rates, arguments.label);
-  emit(globals, json, app::text_of(rates));
-}
-
 void classify_input(const ClassifyArguments& arguments, const Globals& globals) {
   std::vector<Classifier> classifiers;
   for (const std::string& name : arguments.models)
     classifiers.push_back(make_classifier(std::make_shared<OpenedModel>(open_model(name)), arguments.data));
   require_equal_labels(classifiers);
-  if (!arguments.generated.empty()) return classify_generated(arguments, classifiers, globals);
   const Classifier& first = classifiers.front();
   if (!arguments.split.empty() && !first.data)
     throw UsageError("--split: no data directory given", "give one as --data DIR; an imported model has none");
@@ -245,25 +199,12 @@ void add_classify(CLI::App& app, Globals& globals) {
                    "Data directory with the tokenizer and the labels, by name (default: the run's, or those of an "
                    "imported model)")
       ->type_name("DIR");
-  CLI::Option* split =
-      verb->add_option("--split", arguments->split,
-                       "Instead of standard input, label this split of the data directory, and report accuracy, F1 and "
-                       "Matthews' coefficient with 95% intervals")
-          ->type_name("NAME");
-  CLI::Option* generated =
-      verb->add_option("--generated", arguments->generated,
-                       "Instead of standard input, read what `plumb generate --json` wrote to this file, and report "
-                       "how probable --label is in them and how often it occurs, with 95% intervals over prompts")
-          ->type_name("FILE")
-          ->excludes(split);
-  CLI::Option* label =
-      verb->add_option("--label", arguments->label, "Label to look for in generated text, such as toxic")
-          ->type_name("NAME")
-          ->needs(generated);
-  generated->needs(label);
+  verb->add_option("--split", arguments->split,
+                   "Instead of standard input, label this split of the data directory, and report accuracy, F1 and "
+                   "Matthews' coefficient with 95% intervals")
+      ->type_name("NAME");
   verb->add_flag("--pair", arguments->pair,
-                 "Each line is a pair of sentences separated by a TAB (default: as in training)")
-      ->excludes(generated);
+                 "Each line is a pair of sentences separated by a TAB (default: as in training)");
   verb->add_option("--precision", arguments->options.precision, "Precision of matrix products")
       ->check(CLI::IsMember({"float32", "bf16", "int8"}));
   verb->add_option("--batch-tokens", arguments->options.batch_tokens, "Tokens per batch")->check(positive());

@@ -17,13 +17,6 @@ std::string heading_of(const ManualOption& option) {
   return option.takes_value() ? names + ' ' + option.value : names;
 }
 
-/// Ends the help of the program. The lines have at most 100 characters.
-constexpr const char* kExitStatuses =
-    "\nExit status: 0 on success; 1 after an error; 2 if the command line is wrong; 3 if training\n"
-    "diverged, plumb check says that it would fail or plumb judge that an arm is not better; 4 if these\n"
-    "cannot tell; 129, 130 or 143 if SIGHUP, SIGINT or SIGTERM interrupted training, which saved its\n"
-    "state.\n";
-
 constexpr size_t kWidth = 100;
 constexpr size_t kColumn = 28;
 
@@ -162,22 +155,27 @@ std::string ManualVerb::synopsis() const {
   return text + " [OPTION...]";
 }
 
+std::vector<ManualEntry> entries_of(const ManualVerb& verb) {
+  std::vector<ManualEntry> entries;
+  for (const ManualVerb& inner : verb.verbs) entries.push_back({inner.group, inner.path.back(), inner.summary});
+  for (const ManualOption& option : verb.options)
+    entries.push_back({option.argument ? "Arguments" : option.group, heading_of(option), option.description});
+  return entries;
+}
+
 std::string help_text(const ManualVerb& verb) {
   std::string text = fmt::format("{}\n\nUsage: {}\n", verb.summary, verb.synopsis());
   std::string heading;
-  const auto add = [&](const std::string& own, const std::string& line) {
-    if (own != heading) text += fmt::format("\n{}:\n", own);
-    heading = own;
-    text += line;
-  };
-  for (const ManualVerb& inner : verb.verbs) add(inner.group, entry(inner.path.back(), inner.summary));
-  for (const ManualOption& option : verb.options)
-    add(option.argument ? "Arguments" : option.group, entry(heading_of(option), option.description));
+  for (const ManualEntry& each : entries_of(verb)) {
+    if (each.heading != heading) text += fmt::format("\n{}:\n", each.heading);
+    heading = each.heading;
+    text += entry(each.term, each.text);
+  }
   if (!verb.example.empty()) text += fmt::format("\nExample:\n  {}\n", verb.example);
   if (!verb.verbs.empty())
     text += fmt::format("\n`plumb{}{} COMMAND --help` shows the options of a command and an example.\n",
                         verb.path.empty() ? "" : " ", verb.name());
-  if (verb.path.empty()) text += kExitStatuses;
+  if (verb.path.empty()) text += fmt::format("\nExit status: {}", kExitStatuses);
   return text;
 }
 

@@ -12,6 +12,13 @@ namespace plumb::app {
 /// The heading of the options that verbs share; they come last.
 inline constexpr const char* kCommonOptions = "Common options";
 
+/// The exit statuses of the program, in lines of at most 100 characters after "Exit status: ".
+inline constexpr const char* kExitStatuses =
+    "0 on success; 1 after an error; 2 if the command line is wrong; 3 if training\n"
+    "diverged, plumb check says that it would fail or plumb judge that an arm is not better; 4 if these\n"
+    "cannot tell; 129, 130 or 143 if SIGHUP, SIGINT or SIGTERM interrupted training, which saved its\n"
+    "state.\n";
+
 struct ManualOption {
   std::vector<std::string> names;    // "-q", "--quiet"; the name of an argument: "RUN"
   std::string value;                 // "N", "FILE", "float32|bf16"; empty: a flag, or an argument
@@ -78,6 +85,14 @@ void for_each_verb(const ManualVerb& verb, const Visit& visit) {
 /// A configuration with these keys at their defaults, as TOML, each after a comment with its meaning; only those whose
 /// names are or begin with `selected` ("train", "model.norm"), unless that is empty. Empty if there are none.
 std::string configuration_text(const std::vector<ManualKey>& keys, const std::string& selected);
+
+/// A command or an option of a verb, below a heading of its help.
+struct ManualEntry {
+  std::string heading;  // "Arguments"
+  std::string term;     // "--set KEY=VALUE" or "-q, --quiet"; for an argument or a command, its name
+  std::string text;
+};
+std::vector<ManualEntry> entries_of(const ManualVerb& verb);
 
 /// The text of `--help` for a verb or the program, in lines of at most 100 characters.
 std::string help_text(const ManualVerb& verb);

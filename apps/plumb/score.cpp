@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,19 +10,16 @@
 #include "plumb/base/error.h"
 #include "plumb/base/input.h"
 #include "plumb/base/text.h"
+#include "plumb/metrics/bleu.h"
+#include "plumb/metrics/bleu_smoothing.h"
+#include "plumb/metrics/bleu_tokenizer.h"
+#include "plumb/metrics/chrf.h"
 #include "plumb/metrics/resampling.h"
 #include "plumb/metrics/unicode.h"
-#include "score_metric.h"
 #include "score_report.h"
 #include "verb.h"
 
 namespace plumb::app {
-
-Registry<std::function<std::unique_ptr<ScoreMetric>()>>& score_metrics() {
-  static Registry<std::function<std::unique_ptr<ScoreMetric>()>> registry("metric");
-  return registry;
-}
-
 namespace {
 
 using Sentences = std::vector<std::string>;
@@ -38,7 +34,8 @@ struct ScoreArguments {
   int64_t samples = 1000;
   int64_t trials = 10000;
   bool lowercase = false;
-  std::map<std::string, std::shared_ptr<ScoreMetric>> known;  // all that are registered, with their options
+  BleuOptions bleu;
+  ChrfOptions chrf;
 };
 
 // As in sacreBLEU, white space at the end of a line is ignored.
@@ -61,17 +58,24 @@ void require_equal_lengths(const std::string& name, const Sentences& system, con
 /// One of `--metrics`, with its options.
 struct ChosenMetric {
   std::string key;
-  std::shared_ptr<ScoreMetric> known;
   CorpusMetric metric;
   CorpusMetric of_sentences;
 };
 
 ChosenMetric choose_metric(const std::string& key, const ScoreArguments& arguments) {
-  const auto found = arguments.known.find(key);
-  if (found == arguments.known.end())
-    throw UsageError(fmt::format("--metrics: unknown metric '{}'", key), "known: " + join(score_metrics().names()));
-  const std::shared_ptr<ScoreMetric>& known = found->second;
-  return {key, known, known->metric(arguments.lowercase), known->of_sentences(arguments.lowercase)};
+  if (key == "bleu") {
+    BleuOptions options = arguments.bleu;
+    options.lowercase = arguments.lowercase;
+    BleuOptions of_sentences = options;
+    of_sentences.effective_order = true;  // leaves out orders without n-grams
+    return {key, bleu_metric(options), bleu_metric(of_sentences)};
+  }
+  if (key == "chrf") {
+    ChrfOptions options = arguments.chrf;
+    options.lowercase = arguments.lowercase;
+    return {key, chrf_metric(options), chrf_metric(options)};
+  }
+  throw UsageError(fmt::format("--metrics: unknown metric '{}'", key), "known: bleu, chrf");
 }
 
 std::vector<ChosenMetric> choose_metrics(const ScoreArguments& arguments) {
@@ -113,6 +117,20 @@ void compare_with_first(MetricScores& scores, const CorpusMetric& metric, const 
   }
 }
 
+ScoreDetails bleu_details(const std::vector<int64_t>& counts, const BleuOptions& options) {
+  const BleuScore bleu = bleu_of_counts(counts, options);
+  std::vector<std::string> precisions;
+  for (const double precision : bleu.precisions) precisions.push_back(fmt::format("{:.1f}", precision));
+  const auto words = static_cast<double>(bleu.system_length), wanted = static_cast<double>(bleu.reference_length);
+  return {
+      {{"precisions", bleu.precisions},
+       {"brevity_penalty", bleu.brevity_penalty},
+       {"system_length", bleu.system_length},
+       {"reference_length", bleu.reference_length}},
+      fmt::format(" {} (BP = {:.3f} ratio = {:.3f} hyp_len = {} ref_len = {})", join(precisions, "/"),
+                  bleu.brevity_penalty, wanted == 0 ? 0.0 : words / wanted, bleu.system_length, bleu.reference_length)};
+}
+
 MetricScores score_systems(const ChosenMetric& chosen, const std::vector<Sentences>& systems,
                            const std::vector<Sentences>& references, const ScoreArguments& arguments, uint64_t seed) {
   const CorpusMetric& metric = chosen.metric;
@@ -130,7 +148,7 @@ MetricScores score_systems(const ChosenMetric& chosen, const std::vector<Sentenc
     const std::vector<int64_t> sums = counts[i].sum();
     SystemScore& system = scores.systems.emplace_back();
     system.score = metric.score(sums);
-    system.details = chosen.known->details(sums, references.size());
+    if (chosen.key == "bleu") system.details = bleu_details(sums, arguments.bleu);
     if (!samples.empty()) system.interval = interval_of_samples(samples[i]);
     if (arguments.sentences) system.sentences = sentence_scores(chosen.of_sentences, counts[i]);
   }
@@ -186,6 +204,28 @@ void add_resampling_options(CLI::App& verb, ScoreArguments& arguments) {
   verb.add_option("--trials", arguments.trials, "Trials of approximate randomization")->check(between(1, 10'000'000));
 }
 
+void add_bleu_options(CLI::App& verb, BleuOptions& options) {
+  verb.add_option("--tokenize", options.tokenizer, "BLEU tokenizer")->check(CLI::IsMember(bleu_tokenizers().names()));
+  verb.add_option("--smoothing", options.smoothing, "BLEU smoothing")->check(CLI::IsMember(bleu_smoothings().names()));
+  verb.add_option("--smoothing-value", options.smoothing_value,
+                  "Value for --smoothing floor (default: 0.1) and add-k (default: 1)")
+      ->check(not_negative());
+  verb.add_option("--order", options.order, "Highest order of n-grams in BLEU")->check(between(1, 100));
+  verb.add_flag("--effective-order", options.effective_order,
+                "Leave out of BLEU the orders for which the translations have no n-gram; --sentences always does so");
+}
+
+void add_chrf_options(CLI::App& verb, ChrfOptions& options) {
+  verb.add_option("--chrf-character-order", options.character_order, "Highest order of character n-grams in chrF")
+      ->check(between(1, 100));
+  verb.add_option("--chrf-word-order", options.word_order, "Order of word n-grams in chrF; 2 is chrF++")
+      ->check(between(0, 9));
+  verb.add_option("--chrf-beta", options.beta, "Weight of recall against precision in chrF")->check(between(1e-6, 1e6));
+  verb.add_flag("--chrf-whitespace", options.whitespace, "Include white space in chrF's character n-grams");
+  verb.add_flag("--chrf-epsilon-smoothing", options.epsilon_smoothing,
+                "Average chrF over all orders, as chrF++.py, NLTK and Moses do");
+}
+
 void add_score(CLI::App& app, Globals& globals) {
   auto arguments = std::make_shared<ScoreArguments>();
   CLI::App* verb =
@@ -202,15 +242,12 @@ void add_score(CLI::App& app, Globals& globals) {
       ->type_name("FILE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  verb->add_option("--metrics", arguments->metrics, "Metrics, of " + join(score_metrics().names()))
-      ->type_name("NAME,...");
+  verb->add_option("--metrics", arguments->metrics, "Metrics, of bleu, chrf")->type_name("NAME,...");
   verb->add_flag("--sentences", arguments->sentences, "Give the score of each sentence as well");
   add_resampling_options(*verb, *arguments);
   verb->add_flag("--lowercase", arguments->lowercase, "Ignore case");
-  for (const auto& [key, entry] : score_metrics().entries()) {
-    arguments->known[key] = entry.make();
-    arguments->known[key]->add_options(*verb);
-  }
+  add_bleu_options(*verb, arguments->bleu);
+  add_chrf_options(*verb, arguments->chrf);
 }
 
 const bool kScoreRegistered = register_verb({Heading::models, 110, add_score});

@@ -8,7 +8,6 @@
 
 #include "plumb/base/json.h"
 #include "plumb/metrics/resampling.h"
-#include "score_metric.h"
 
 namespace plumb::app {
 
@@ -19,10 +18,16 @@ struct ScoreComparison {
   double p_value = 1;
 };
 
+/// What BLEU says of a system beside its score.
+struct ScoreDetails {
+  Json keys = Json::object();  // in the document
+  std::string text{};          // at the end of the line
+};
+
 /// One system under one metric.
 struct SystemScore {
   double score = 0;
-  ScoreMetric::Details details;
+  ScoreDetails details;
   std::optional<SampleInterval> interval;
   std::optional<ScoreComparison> comparison;  // absent for the first system
   std::vector<double> sentences;              // one score per sentence; empty if not requested

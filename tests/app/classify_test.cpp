@@ -154,56 +154,6 @@ TEST_F(ClassifyVerb, MeasuresASplit) {
   EXPECT_EQ(classify("", "run", "--split nowhere").status, 1);
 }
 
-/// The file has the format of `plumb generate --json`.
-TEST_F(ClassifyVerb, FindsALabelInGeneratedText) {
-  const Json sample = {{"tokens", {1, 2}}, {"finish", "end"}, {"log_probability", -1.0}};
-  Json file = {{"schema", "plumb.generate/1"}, {"samples", Json::array()}};
-  const std::vector<std::pair<std::string, std::string>> texts = {{"the film", "was very good"},
-                                                                  {"the film", "was very bad"},
-                                                                  {"the book", "was so good"},
-                                                                  {"the book", "was very good"},
-                                                                  {"the film", "was so good"}};
-  std::string lines;
-  for (const auto& [prompt, text] : texts) {
-    file["samples"].push_back(sample);
-    file["samples"].back().update({{"prompt", prompt}, {"text", text}});
-    lines += text + '\n';
-  }
-  write_json(path("generated.json"), file);
-  const Json examples = Json::parse(classify(lines + "the film\n", "run", "--json -").output)["examples"];
-  const auto bad = [&](size_t i) { return examples[i]["probabilities"][0].get<double>(); };
-  ASSERT_GT(bad(1), 0.5);
-  ASSERT_LT(std::max({bad(2), bad(3), bad(4)}), 0.5);
-
-  const std::string options = "--label blame --generated " + path("generated.json");
-  const Json json = Json::parse(test::succeeded(classify("", "run", options + " --json -")).output);
-  ASSERT_EQ(json["prompts"].size(), 2U);
-  EXPECT_EQ(json["prompts"][1]["prompt"], "the book");
-  EXPECT_NEAR(json["prompts"][0]["probability"].get<double>(), bad(5), 1e-6);
-  EXPECT_EQ(json["prompts"][0]["samples"].size(), 3U);  // includes the later samples of the same prompt
-  EXPECT_NEAR(json["prompts"][1]["samples"][1].get<double>(), bad(3), 1e-6);
-  const Json& rates = json["rates"];
-  EXPECT_EQ(rates["label"], "blame");
-  EXPECT_NEAR(rates["mean"].get<double>(), (bad(0) + bad(1) + bad(2) + bad(3) + bad(4)) / 5, 1e-6);
-  EXPECT_NEAR(rates["expected_maximum"].get<double>(), (bad(1) + std::max(bad(2), bad(3))) / 2, 1e-6);
-  EXPECT_DOUBLE_EQ(rates["at_least_once"].get<double>(), 0.5);
-  EXPECT_LE(rates["mean_low"].get<double>(), rates["mean"].get<double>());
-  EXPECT_CONTAINS(classify("", "run", options).output, "\nat_least_once\t0.5000\t0.0000 to 1.0000\n");
-
-  EXPECT_EQ(classify("", "run", "--generated " + path("generated.json")).status, 2);
-  EXPECT_EQ(classify("", "run", options + " --split valid").status, 2);
-  const Finished unknown = classify("", "run", "--label toxic --generated " + path("generated.json"));
-  EXPECT_EQ(unknown.status, 2);
-  EXPECT_CONTAINS(unknown.errors, "the model has no label 'toxic', only blame, praise");
-  const Finished pairs = classify("", "pair-run", "--label same --generated " + path("generated.json"));
-  EXPECT_CONTAINS(pairs.errors, "was trained on pairs of sentences");
-  file["schema"] = "plumb.score/1";
-  write_json(path("generated.json"), file);
-  const Finished other = classify("", "run", options);
-  EXPECT_EQ(other.status, 1);
-  EXPECT_CONTAINS(other.errors, "was not written by `plumb generate --json`");
-}
-
 TEST_F(ClassifyVerb, APairHasATab) {
   const Finished finished = test::succeeded(classify("the film was good\tit was bad\nx\ty\n", "pair-run", "--json -"));
   const Json examples = Json::parse(finished.output)["examples"];

@@ -127,32 +127,17 @@ TEST_F(ImportedClassifierVerb, AProbabilityHasTheNameOfItsOutput) {
   }
 }
 
-/// Accuracy and generated text use names, too.
-TEST_F(ImportedClassifierVerb, MeasuresASplitAndGeneratedTextByName) {
+TEST_F(ImportedClassifierVerb, MeasuresASplitByName) {
   const Json found = classified("model");
-  const std::vector<std::string> texts = read_lines(path("texts.txt")), lines = read_lines(path("labeled.tsv"));
-  Json generated = {{"schema", "plumb.generate/1"}, {"samples", Json::array()}};
+  const std::vector<std::string> lines = read_lines(path("labeled.tsv"));
   int right = 0;
-  for (size_t i = 0; i < texts.size(); ++i) {
+  for (size_t i = 0; i < lines.size(); ++i)
     right += lines[i].starts_with(found["examples"][i]["label"].get<std::string>() + '\t');
-    generated["samples"].push_back({{"prompt", texts[i]},
-                                    {"text", texts[i]},
-                                    {"tokens", Json::array({1})},
-                                    {"finish", "end"},
-                                    {"log_probability", -1.0}});
-  }
   ASSERT_GT(right, 0);
   ASSERT_LT(right, 24);
-  write_json(path("generated.json"), generated);
   for (const char* name : {"model", "run"}) {
     const Json split = classified(name, "--split valid --data " + path("data"));
     EXPECT_DOUBLE_EQ(split["metrics"]["accuracy"].get<double>(), right / 24.0) << name;
-    for (const std::string& options : {std::string(), " --data " + path("data")}) {
-      const Json rates = classified(name, "--label negative --generated " + path("generated.json") + options);
-      ASSERT_EQ(rates["prompts"].size(), 24U);
-      for (size_t i = 0; i < 24; ++i)
-        EXPECT_NEAR(rates["prompts"][i]["samples"][0].get<double>(), by_name(found, i).at("negative"), 1e-6);
-    }
   }
 }
 

@@ -9,6 +9,8 @@
 
 #include "plumb/base/contains.h"
 #include "plumb/base/error.h"
+#include "plumb/decode/errors.h"
+#include "plumb/ops/precision.h"
 #include "plumb/ops/top_scores.h"
 
 namespace plumb {
@@ -40,8 +42,7 @@ struct Candidate {
 /// Returns the score, a logit or log-probability. Throws Error if it is NaN or +∞.
 double checked(double score) {
   if (score < std::numeric_limits<double>::infinity()) return score;
-  throw Error(fmt::format("the model gives the next token a score of {}", score),
-              "its training has diverged, or its weights are damaged");
+  throw Error(fmt::format("the model gives the next token a score of {}", score), kBrokenModel);
 }
 
 /// The best `count` continuations of a sentence's active hypotheses, whose scores start at row `begin`: best first,
@@ -59,10 +60,7 @@ std::vector<Candidate> candidates(const Search& search, const ops::TopScores& to
       if (allowed && std::isfinite(score)) all.push_back({score, static_cast<int64_t>(h), top.ids[i]});
     }
   }
-  if (all.empty()) {
-    throw Error("the model has no finite score for any next token",
-                "its training has diverged, or its weights are damaged");
-  }
+  if (all.empty()) throw Error("the model has no finite score for any next token", kBrokenModel);
   const auto end = all.begin() + static_cast<std::ptrdiff_t>(std::min(count, all.size()));
   std::partial_sort(all.begin(), end, all.end(), [](const Candidate& a, const Candidate& b) {
     if (a.score != b.score) return a.score > b.score;
@@ -158,6 +156,19 @@ std::vector<int64_t> last_tokens(const std::vector<Search>& searches, int32_t bo
 }
 
 }  // namespace
+
+void validate(const DecodeOptions& options) {
+  require_count("translate", "beam", options.beam, 1, kLargestBeam);
+  require_count("translate", "length_extra", options.length_extra, 0);
+  require_count("translate", "longest_source", options.longest_source, 1);
+  require_count("translate", "batch_tokens", options.batch_tokens, 1);
+  for (const auto& [name, value] :
+       {std::pair("length_penalty", options.length_penalty), {"length_factor", options.length_factor}}) {
+    if (!std::isfinite(value) || value < 0)
+      throw Error(fmt::format("cannot translate with {} = {}", name, value), "it must be 0 or more");
+  }
+  (void)ops::precision_of(options.precision);
+}
 
 std::vector<std::vector<int32_t>> beam_search(Translates& model, const std::vector<std::vector<int32_t>>& sources,
                                               const DecodeOptions& options) {

@@ -10,9 +10,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
-#include "plumb/base/config.h"
 #include "plumb/model/capabilities.h"
 #include "plumb/text/specials.h"
 
@@ -29,14 +29,10 @@ struct DecodeOptions {
   int64_t longest_source = 1024;      // tokens; longer sentences are truncated
   int64_t batch_tokens = 4096;        // source tokens of a batch (including EOS) times beam width
   std::string precision = "float32";  // of matrix products: float32, bf16 or int8
-  Specials source{}, target{};        // special tokens of the two vocabularies; not configuration keys
-  bool imported = false;              // the model may have more tokens than its tokenizers; not a key either
-  int64_t target_pieces = 0;          // target ids from here on are never put out; 0: all may be; not a key either
-
-  bool operator==(const DecodeOptions&) const = default;
+  Specials source{}, target{};        // special tokens of the two vocabularies
+  bool imported = false;              // the model may have more tokens than its tokenizers
+  int64_t target_pieces = 0;          // target ids from here on are never put out; 0: all may be
 };
-
-void describe(Fields& field, DecodeOptions& options);
 
 /// Throws Error on invalid values.
 void validate(const DecodeOptions& options);

@@ -11,6 +11,7 @@
 #include "plumb/data/batches.h"
 #include "plumb/data/prepare_labels.h"
 #include "plumb/data/sequences.h"
+#include "plumb/decode/errors.h"
 #include "plumb/ops/precision.h"
 
 namespace plumb {
@@ -26,9 +27,8 @@ void validate(const ClassifyOptions& options) {
 /// exp(z) / Σ exp(z) for each row of (rows, labels).
 std::vector<std::vector<double>> softmax_rows(const Tensor& logits) {
   const Tensor probabilities = at::softmax(logits.to(at::kDouble), 1).cpu().contiguous();
-  if (!at::isfinite(probabilities).all().item<bool>()) {
-    throw Error("the model has no finite score for any label", "its training has diverged, or its weights are damaged");
-  }
+  if (!at::isfinite(probabilities).all().item<bool>())
+    throw Error("the model has no finite score for any label", kBrokenModel);
   std::vector<std::vector<double>> rows;
   const int64_t labels = probabilities.size(1);
   for (int64_t r = 0; r < probabilities.size(0); ++r) {

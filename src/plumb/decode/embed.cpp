@@ -8,6 +8,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/parallel.h"
 #include "plumb/data/batches.h"
+#include "plumb/decode/errors.h"
 #include "plumb/nn/pooling.h"
 #include "plumb/ops/precision.h"
 
@@ -96,8 +97,7 @@ TextVectors embed_texts(Embeds& model, const Tokenizer& tokenizer, const std::ve
     if (options.normalize) rows = normalized_rows(rows);
     rows = rows.cpu();
     if (!at::isfinite(rows).all().item<bool>())
-      throw Error("the vector of a text is not finite",
-                  "the model's training has diverged, or its weights are damaged");
+      throw Error("the model gives a text a vector that is not finite", kBrokenModel);
     const std::scoped_lock lock(mutex);
     if (!result.vectors.defined()) result.vectors = at::empty({std::ssize(texts), rows.size(1)}, rows.options());
     for (size_t r = 0; r < members.size(); ++r) result.vectors[members[r]].copy_(rows[static_cast<int64_t>(r)]);

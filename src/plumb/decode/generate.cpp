@@ -12,6 +12,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/parallel.h"
 #include "plumb/base/text.h"
+#include "plumb/decode/errors.h"
 #include "plumb/ops/index.h"
 #include "plumb/ops/precision.h"
 #include "plumb/ops/top_scores.h"
@@ -265,20 +266,11 @@ void require_room(const Generates& model, const std::vector<std::vector<int32_t>
 }  // namespace
 
 void validate(const GenerateOptions& options) {
-  const auto require = [](bool holds, const char* name, int64_t value, const char* rule) {
-    if (!holds) throw Error(fmt::format("cannot generate with {} = {}", name, value), rule);
-  };
   validate(options.sampling);
-  require(options.samples >= 1, "samples", options.samples, "it must be at least 1");
-  require(options.max_tokens >= 1, "max_tokens", options.max_tokens, "it must be at least 1");
-  require(options.lines >= 0, "lines", options.lines, "it must be a number of lines, or 0 for no limit");
-  require(options.batch_rows >= 1, "batch_rows", options.batch_rows, "it must be at least 1");
-  constexpr int64_t kMost = 1'000'000'000;  // so that no product overflows
-  for (const auto& [name, value] : {std::pair("samples", options.samples),
-                                    {"max_tokens", options.max_tokens},
-                                    {"lines", options.lines},
-                                    {"batch_rows", options.batch_rows}})
-    require(value <= kMost, name, value, "it must be at most 1,000,000,000");
+  require_count("generate", "samples", options.samples, 1);
+  require_count("generate", "max_tokens", options.max_tokens, 1);
+  require_count("generate", "lines", options.lines, 0);
+  require_count("generate", "batch_rows", options.batch_rows, 1);
   (void)ops::precision_of(options.precision);
 }
 

@@ -13,12 +13,12 @@
 #include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/base/random.h"
+#include "plumb/decode/errors.h"
 
 namespace plumb {
 namespace {
 
 constexpr double kNever = -std::numeric_limits<double>::infinity();
-constexpr const char* kBrokenModel = "its training has diverged, or its weights are damaged";
 
 /// Uniform in [0, 1), 53 bits, as a function of the arguments.
 double uniform_at(uint64_t seed, uint64_t stream, uint64_t index) {
@@ -92,16 +92,6 @@ NextToken last_of_nucleus(std::vector<NextToken> tokens, double p) {
 }
 
 }  // namespace
-
-void describe(Fields& field, SamplingOptions& options) {
-  field("temperature", options.temperature, "divides logits; 0: greedy");
-  field("top_k", options.top_k, "sample from the k most probable tokens; 0: all");
-  field("top_p", options.top_p, "sample from the smallest set of tokens with this total probability");
-  field("min_p", options.min_p, "sample from tokens with at least this fraction of the largest probability");
-  field("repetition_penalty", options.repetition_penalty,
-        "makes tokens that have occurred less probable; 1: no penalty");
-  field("seed", options.seed, "seed of the samples");
-}
 
 void validate(const SamplingOptions& options) {
   const auto require = [](bool holds, const char* name, auto value, const char* rule) {

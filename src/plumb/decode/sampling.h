@@ -18,8 +18,6 @@
 #include <span>
 #include <vector>
 
-#include "plumb/base/config.h"
-
 namespace plumb {
 
 struct SamplingOptions {
@@ -29,11 +27,7 @@ struct SamplingOptions {
   double min_p = 0;               // 0: all tokens
   double repetition_penalty = 1;  // 1: none
   int64_t seed = 1;
-
-  bool operator==(const SamplingOptions&) const = default;
 };
-
-void describe(Fields& field, SamplingOptions& options);
 
 /// Throws Error on invalid values.
 void validate(const SamplingOptions& options);

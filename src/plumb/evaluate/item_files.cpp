@@ -55,39 +55,4 @@ std::vector<EvaluationItem> read_items(const std::filesystem::path& file,
   return items;
 }
 
-std::function<std::vector<EvaluationItem>()> examples_in(
-    const std::filesystem::path& file,
-    std::function<std::vector<EvaluationItem>(const std::filesystem::path& file)> read) {
-  if (!std::filesystem::exists(file)) return {};
-  return [file, read = std::move(read)] { return read(file); };
-}
-
-std::vector<EvaluationItem> read_gauntlet_choices(const std::filesystem::path& file,
-                                                  const std::function<std::string(const std::string& query)>& prompt) {
-  return read_items(file, [&](const Json& line) {
-    return EvaluationItem{.context = prompt(line.at("query").get<std::string>()),
-                          .choices = line.at("choices").get<std::vector<std::string>>(),
-                          .gold = gold_of(line)};
-  });
-}
-
-std::vector<EvaluationItem> read_labeled_choices(const std::filesystem::path& file,
-                                                 const std::function<std::string(const std::string& stem)>& prompt) {
-  return read_items(file, [&](const Json& line) {
-    const Json& question = line.at("question");
-    EvaluationItem item{.context = prompt(question.at("stem").get<std::string>())};
-    const auto key = line.at("answerKey").get<std::string>();
-    bool known = false;
-    for (const Json& choice : question.at("choices")) {
-      if (!known && choice.at("label").get<std::string>() == key) {
-        item.gold = item.choices.size();
-        known = true;
-      }
-      item.choices.push_back(choice.at("text").get<std::string>());
-    }
-    if (!known) throw Error(fmt::format("no choice has the label '{}'", key));
-    return item;
-  });
-}
-
 }  // namespace plumb

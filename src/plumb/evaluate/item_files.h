@@ -23,21 +23,6 @@ size_t gold_of(const Json& line);
 std::vector<EvaluationItem> read_items(const std::filesystem::path& file,
                                        const std::function<EvaluationItem(const Json& line)>& take);
 
-/// {"query", "choices", "gold"}: multiple-choice items of the Mosaic Eval Gauntlet. `prompt` makes the context from the
-/// query.
-std::vector<EvaluationItem> read_gauntlet_choices(const std::filesystem::path& file,
-                                                  const std::function<std::string(const std::string& query)>& prompt);
-
-/// {"question": {"stem", "choices": [{"text", "label"}]}, "answerKey"}: multiple-choice items of ARC and OpenBookQA.
-/// `prompt` makes the context from the stem.
-std::vector<EvaluationItem> read_labeled_choices(const std::filesystem::path& file,
-                                                 const std::function<std::string(const std::string& stem)>& prompt);
-
-/// A function that reads a file of examples (EvaluationTask::read_examples); empty if the file does not exist.
-std::function<std::vector<EvaluationItem>()> examples_in(
-    const std::filesystem::path& file,
-    std::function<std::vector<EvaluationItem>(const std::filesystem::path& file)> read);
-
 /// The number of words as the harness counts them: the pieces of re.split(r"\s+", text), including an empty one where
 /// the text begins or ends with white space.
 int64_t words_between_spaces(std::string_view text);

@@ -1,5 +1,6 @@
-// Evaluation tasks, their items, and the registry of tasks. A task is one file in evaluate/tasks. Prompts and metrics
-// are those of EleutherAI's lm-evaluation-harness.
+// Evaluation tasks, their items, and the registry of tasks. A task is a row of the table in
+// evaluate/tasks/json_lines.cpp, or a file beside it. Prompts and metrics are those of EleutherAI's
+// lm-evaluation-harness.
 #pragma once
 
 #include <cstddef>

@@ -23,9 +23,8 @@ std::optional<DataDirectory> data_of(const std::string& given, const RunConfig& 
 void require_fit(const Classifier& classifier) {
   const OpenedModel& opened = *classifier.opened;
   const Classifies& model = classifier_of(*opened.model);
-  const ModelConfig& config = opened.config.model;
   const int64_t labels = std::ssize(classifier.labels), pieces = classifier.tokenizer.vocabulary();
-  const int64_t vocabulary = model.reads_target() ? config.target_vocabulary : source_vocabulary_of(config);
+  const int64_t vocabulary = text_vocabulary_of(opened.config.model);
   if (model.labels() != labels || vocabulary < pieces) {  // an imported model may have more rows than pieces
     throw Error(fmt::format("the model has {} labels and a vocabulary of {}, but the data have {} and {}",
                             model.labels(), vocabulary, labels, pieces),
@@ -43,12 +42,12 @@ void require_fit(const Classifier& classifier) {
 /// unlimited.
 int64_t length_limit_of(const Classifier& classifier, const std::vector<TextExample>& examples) {
   const int64_t trained = classifier.data ? classifier.data->info().value("length_limit", int64_t{0}) : 0;
-  const ModelConfig& model = classifier.opened->config.model;
-  if (model.positions != "learned") return trained;
+  const int64_t positions = most_positions_of(classifier.opened->config.model);
+  if (positions == 0) return trained;
   const bool pair = std::any_of(examples.begin(), examples.end(), [](const auto& one) { return !one.second.empty(); });
   const int64_t second = pair ? 1 : 0;
   const int64_t specials = labeled_length(0, second, classifier.tokenizer.specials()) - second;
-  const int64_t room = std::max<int64_t>(1, model.max_positions - specials);
+  const int64_t room = std::max<int64_t>(1, positions - specials);
   return trained > 0 ? std::min(trained, room) : room;
 }
 

@@ -21,14 +21,11 @@ std::string usual_pooling(const ModelConfig& config) {
   return config.pooling == "none" ? "mean" : config.pooling;
 }
 
-/// The most tokens that the model can read; 0: unlimited.
-int64_t most_positions(const ModelConfig& config) { return config.positions == "learned" ? config.max_positions : 0; }
-
 /// The most tokens of a text to read; 0: unlimited. Throws Error if more are asked for than the model has positions.
 int64_t tokens_limit(const ModelConfig& config, const std::optional<int64_t>& asked, int64_t of_encoder) {
   // Time and memory of attention are quadratic in the length.
   constexpr int64_t kUsual = 512;
-  const int64_t most = most_positions(config);
+  const int64_t most = most_positions_of(config);
   const bool recurrent = kind_of(config).recurrent;
   const int64_t wanted = asked.value_or(of_encoder > 0 || most > 0 || recurrent ? of_encoder : kUsual);
   if (most == 0) return wanted;
@@ -41,7 +38,7 @@ int64_t tokens_limit(const ModelConfig& config, const std::optional<int64_t>& as
 /// The tokenizer of the data, or of an imported model. Throws Error if it has more pieces than the model's vocabulary.
 Tokenizer tokenizer_of(const ModelConfig& model, const std::string& data, const std::filesystem::path& run) {
   Tokenizer tokenizer = data.empty() ? Tokenizer::from_file(run) : DataDirectory::open(data).target_tokenizer();
-  const int64_t vocabulary = kind_of(model).only_encodes() ? source_vocabulary_of(model) : model.target_vocabulary;
+  const int64_t vocabulary = text_vocabulary_of(model);
   if (tokenizer.vocabulary() > vocabulary) {
     throw Error(fmt::format("the tokenizer has {} pieces, but the model only {}", tokenizer.vocabulary(), vocabulary),
                 "give the data directory that the model was trained on");

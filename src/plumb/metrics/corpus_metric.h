@@ -30,7 +30,7 @@ class SentenceCounts {
   std::vector<int64_t> values_;
 };
 
-/// One metric with its options fixed; `bleu_metric`, `chrf_metric` and `ter_metric` make them. Both functions may be
+/// One metric with its options fixed; `bleu_metric` and `chrf_metric` make it. Both functions may be
 /// called from several threads at once.
 struct CorpusMetric {
   std::string name;              // "BLEU", "chrF2++"

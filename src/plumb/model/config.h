@@ -79,6 +79,13 @@ const std::string& residual_of(const ModelConfig& config, StackKind stack);
 /// The vocabulary size of the encoder: that of the target for an encoder-only model without a source vocabulary.
 int64_t source_vocabulary_of(const ModelConfig& config);
 
+/// The vocabulary size of the texts that a model classifies, embeds or continues: the source's for an encoder, the
+/// target's for others.
+int64_t text_vocabulary_of(const ModelConfig& config);
+
+/// The most tokens of a text for which a model has positions; 0: unlimited.
+int64_t most_positions_of(const ModelConfig& config);
+
 /// The heads of each attention of a Transformer.
 ops::HeadShape heads_of(const ModelConfig& config);
 

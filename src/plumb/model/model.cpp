@@ -130,10 +130,7 @@ void Model::add_output_scale() {
       parameters_.add_constant("output.scale", {outputs()}, 1 / std::sqrt(static_cast<double>(config_.d_model)));
 }
 
-int64_t Model::outputs() const {
-  if (config_.labels > 0) return config_.labels;
-  return kind_of(config_).only_encodes() ? source_vocabulary_of(config_) : config_.target_vocabulary;
-}
+int64_t Model::outputs() const { return config_.labels > 0 ? config_.labels : text_vocabulary_of(config_); }
 
 Tensor Model::logit_scales() const { return output_scale_ * std::sqrt(static_cast<double>(config_.d_model)); }
 
