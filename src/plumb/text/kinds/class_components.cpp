@@ -7,13 +7,12 @@
 
 #include "plumb/base/error.h"
 #include "plumb/text/kinds/special_tokens.h"
+#include "plumb/text/visible.h"
 
 namespace plumb {
 namespace {
 
 using Document = nlohmann::json;  // sorts keys: with many, ordered JSON is slow
-
-constexpr const char* kVisibleSpace = "\u2581";
 
 const Document& part_of(const Document& object, const char* name) {
   static const Document kNothing;
