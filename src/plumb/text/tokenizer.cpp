@@ -10,7 +10,7 @@
 #include "plumb/text/sentencepiece/model.h"
 #include "plumb/text/tokenizer_model.h"
 #include "plumb/text/visible.h"
-#include "plumb/text/words.h"
+#include "plumb/text/word_tokenizer.h"
 
 namespace plumb {
 namespace {

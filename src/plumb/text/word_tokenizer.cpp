@@ -1,4 +1,4 @@
-#include "plumb/text/words.h"
+#include "plumb/text/word_tokenizer.h"
 
 #include <fmt/format.h>
 
