@@ -85,6 +85,7 @@ LineReader LineReader::standard_input() {
 /// Appends a block of the file to the lines that have not been taken; false at its end.
 bool LineReader::read_more() {
   constexpr size_t kBlock = size_t{1} << 17;
+  if (at_end_) return false;  // a terminal would be read again
   buffer_.erase(0, std::exchange(begin_, 0));
   const size_t before = buffer_.size();
   buffer_.resize(before + kBlock);
@@ -93,7 +94,8 @@ bool LineReader::read_more() {
   buffer_.resize(before + static_cast<size_t>(count));
   read_ += static_cast<uint64_t>(count);
   if (read_ > most_) throw passes_limit(name_, most_);
-  return count > 0;
+  at_end_ = count == 0;
+  return !at_end_;
 }
 
 std::optional<std::string_view> LineReader::next() {

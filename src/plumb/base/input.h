@@ -69,6 +69,7 @@ class LineReader {
   size_t begin_ = 0;          // of the next line in it
   int64_t count_ = 0;
   bool ended_with_cr_ = false;
+  bool at_end_ = false;  // of the file
 };
 
 /// All lines of a text file, as LineReader reads them.
