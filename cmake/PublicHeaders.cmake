@@ -20,6 +20,7 @@ set(PLUMB_PUBLIC_HEADERS
   base/random.h
   base/registry.h
   base/text.h
+  base/utf8.h
   # Tensors and processes
   ops/attention.h
   ops/cross_entropy.h

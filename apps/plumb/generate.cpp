@@ -16,6 +16,7 @@
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
 #include "plumb/base/timing.h"
+#include "plumb/base/utf8.h"
 #include "plumb/data/directory.h"
 #include "plumb/decode/generate_text.h"
 #include "plumb/interop/import.h"

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "plumb/base/text.h"
+#include "plumb/base/utf8.h"
 
 namespace plumb::app {
 namespace {

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "plumb/base/text.h"
+#include "plumb/base/utf8.h"
 #include "plumb/check/alarm.h"
 #include "plumb/evaluate/metrics.h"
 #include "plumb/evaluate/task.h"

@@ -193,17 +193,6 @@ TEST(Files, TheFirstLineThatIsNotUtf8IsNamed) {
   EXPECT_EQ(test::message_of([&] { read_lines(path); }), path.string() + ":2: not valid UTF-8");
 }
 
-TEST(Utf8, AcceptsWellFormedTextOnly) {
-  for (const char* good : {"", "a", "ß", "€", "😀", "\x7F", "\xEF\xBF\xBF", "\xF4\x8F\xBF\xBF"}) {
-    EXPECT_TRUE(is_valid_utf8(good)) << good;
-  }
-  // Stray continuation, truncated, overlong, surrogate, beyond U+10FFFF, byte that never occurs.
-  for (const char* bad : {"\x80", "\xC3", "\xE2\x82", "\xC0\xAF", "\xE0\x80\xAF", "\xF0\x80\x80\xAF", "\xED\xA0\x80",
-                          "\xF4\x90\x80\x80", "\xFF", "a\xC3(b"}) {
-    EXPECT_FALSE(is_valid_utf8(bad)) << bad;
-  }
-}
-
 /// Fills a data directory with one file.
 std::function<void(const fs::path&)> data_of(const std::string& name, const std::string& content) {
   return [=](const fs::path& at) {

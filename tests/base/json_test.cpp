@@ -114,10 +114,10 @@ TEST(Json, DeepNestingIsRefused) {
 }
 
 TEST(Json, CountsAreWholeNumbersThatEveryReaderKnowsExactly) {
-  for (const char* count : {"0", "7", "9007199254740992"}) EXPECT_EQ(count_of(Json::parse(count)), std::stoll(count));
+  for (const char* count : {"0", "7", "9007199254740992"}) EXPECT_EQ(to_count(Json::parse(count)), std::stoll(count));
   for (const char* other : {"-1", "9007199254740993", "18446744073709551615", "-9223372036854775808", "1.0", "true",
                             "null", "\"1\"", "[1]"})
-    EXPECT_THROW(count_of(Json::parse(other)), Error) << other;
+    EXPECT_THROW(to_count(Json::parse(other)), Error) << other;
 }
 
 TEST(Json, ACommandLineInAnotherEncodingIsWritten) {

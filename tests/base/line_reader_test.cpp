@@ -1,4 +1,4 @@
-#include "plumb/base/line_reader.h"
+#include "plumb/base/input.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -7,8 +7,8 @@
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/input.h"
-#include "plumb/base/line_reader.h"
 #include "plumb/base/terminal.h"
+#include "plumb/base/utf8.h"
 #include "support/errors.h"
 #include "support/paths.h"
 

@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "plumb/base/error.h"
-#include "plumb/base/input.h"
 #include "plumb/base/ragged.h"
 #include "plumb/base/registry.h"
+#include "plumb/base/utf8.h"
 #include "support/errors.h"
 
 namespace plumb {

@@ -10,8 +10,8 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
-#include "plumb/base/input.h"
 #include "plumb/base/text.h"
+#include "plumb/base/utf8.h"
 #include "support/errors.h"
 #include "support/paths.h"
 

@@ -7,7 +7,6 @@
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/input.h"
-#include "plumb/base/line_reader.h"
 #include "plumb/base/random.h"
 #include "plumb/data/directory.h"
 #include "plumb/data/prepare.h"
@@ -204,16 +203,16 @@ TEST_F(PrepareStream, AStreamMayBeReadAgain) {
   }
 }
 
-TEST_F(PrepareStream, TheReaderGivesTheLinesOfTheWholeFile) {
-  for (const char* content :
-       {"", "\n", "a", "a\n", "a\r\nb\r", "\xEF\xBB\xBF", "\xEF\xBB\xBF\n", "\xEF\xBB\xBFx\n\ny"}) {
-    const fs::path path = file("lines", content);
-    LineReader reader(path);
-    Lines lines;
-    while (const auto line = reader.next()) lines.emplace_back(*line);
-    EXPECT_EQ(lines, read_lines(path)) << content;
-    EXPECT_EQ(reader.count(), std::ssize(lines));
-  }
+TEST_F(PrepareStream, LinesAreReadWithoutTheirEndsAndTheMark) {
+  const std::vector<std::pair<const char*, Lines>> files = {{"", {}},
+                                                            {"\n", {""}},
+                                                            {"a", {"a"}},
+                                                            {"a\n", {"a"}},
+                                                            {"a\r\nb\r", {"a", "b"}},
+                                                            {"\xEF\xBB\xBF", {}},
+                                                            {"\xEF\xBB\xBF\n", {""}},
+                                                            {"\xEF\xBB\xBFx\n\ny", {"x", "", "y"}}};
+  for (const auto& [content, lines] : files) EXPECT_EQ(read_lines(file("lines", content)), lines) << content;
   LineReader bad(file("bad", "a\n\xFF\n"));
   (void)bad.next();
   EXPECT_THROW((void)bad.next(), Error);

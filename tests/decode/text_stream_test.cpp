@@ -1,11 +1,11 @@
 // Text that arrives token by token compared with the text of all tokens at once.
 #include "plumb/decode/text_stream.h"
-#include "plumb/base/input.h"
 
 #include <gtest/gtest.h>
 
 #include "plumb/base/files.h"
 #include "plumb/base/random.h"
+#include "plumb/base/utf8.h"
 #include "plumb/text/sentencepiece/model.h"
 #include "support/contains.h"
 #include "support/paths.h"

@@ -22,7 +22,7 @@ struct Numbers {
   std::vector<double> values;
 };
 Json to_json(const Numbers& numbers) { return {{"values", numbers.values}}; }
-void from_json(const Json& json, Numbers& numbers) { numbers.values = numbers_of(json.at("values")); }
+void from_json(const Json& json, Numbers& numbers) { numbers.values = to_doubles(json.at("values")); }
 
 MeasurementRequest numbers_request(int seed, int& made) {
   return {"numbers", "numbers", {{"seed", seed}}, [&made] {

@@ -13,12 +13,11 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
-#include "plumb/base/input.h"
 #include "plumb/base/json.h"
 #include "plumb/base/random.h"
+#include "plumb/base/utf8.h"
 #include "plumb/data/sequences.h"
 #include "plumb/text/pipeline/components.h"
-#include "plumb/text/pipeline/unicode.h"
 #include "plumb/text/tokenizer.h"
 #include "plumb/text/tokenizer_model.h"
 #include "support/contains.h"
@@ -155,7 +154,7 @@ TEST(Normalizers, WhatIsLeftOfTheFirstCharacter) {
   };
   for (const Case& each : cases) {
     size_t first = 0;
-    tokenization::next_character(each.text, first);
+    next_character(each.text, first);
     tokenization::Piece piece{each.text, -1, first};
     tokenization::make_normalizer(each.normalizer)(piece);
     EXPECT_EQ(piece.text, each.expected);

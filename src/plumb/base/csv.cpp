@@ -5,48 +5,59 @@
 #include <utility>
 
 #include "plumb/base/error.h"
-#include "plumb/base/line_reader.h"
+#include "plumb/base/input.h"
 
 namespace plumb {
 
-void read_records(const std::filesystem::path& file, char separator, const TakeRecord& take) {
+std::optional<Record> RecordParser::add(std::string_view line, std::string_view line_end) {
   constexpr size_t kLongest = size_t{16} << 20;
-  LineReader lines(file, kLogFile);
-  Record record(1);    // its last field is being read
-  bool begun = false;  // whether anything of the field has been read
-  bool quoted = false;
-  bool closed = false;  // whether the last byte was a closing quote
-  size_t size = 0;
-  while (const auto line = lines.next()) {
-    size += line->size();
-    if (size > kLongest)
-      throw Error(fmt::format("{}:{}: a record is longer than 16 MiB", file.string(), lines.count()));
-    for (const char byte : *line) {
-      if (byte == '"' && separator == ',' && (quoted || closed || !begun)) {
-        // In a quoted field, a doubled quote is one quote: the first closes the field, the second reopens it. In the
-        // middle of another field, quotes are text.
-        if (closed) record.back() += '"';
-        quoted = !quoted;
-        closed = !quoted;
-        begun = true;
-      } else if (byte == separator && !quoted) {
-        record.emplace_back();
-        begun = closed = false;
-      } else {
-        record.back() += byte;
-        begun = true;
-        closed = false;
-      }
+  ++lines_;
+  size_ += line.size();
+  if (size_ > kLongest) throw Error(fmt::format("{}:{}: a record is longer than 16 MiB", file_, lines_));
+  for (const char byte : line) {
+    if (byte == '"' && separator_ == ',' && (quoted_ || closed_ || !begun_)) {
+      // In a quoted field, a doubled quote is one quote: the first closes the field, the second reopens it. In the
+      // middle of another field, quotes are text.
+      if (closed_) record_.back() += '"';
+      quoted_ = !quoted_;
+      closed_ = !quoted_;
+      begun_ = true;
+    } else if (byte == separator_ && !quoted_) {
+      record_.emplace_back();
+      begun_ = closed_ = false;
+    } else if (closed_ && after_ == AfterQuotes::error) {
+      throw Error(fmt::format("{}:{}: text after a quoted field", file_, lines_),
+                  "double the quotation marks inside a quoted field");
+    } else {
+      record_.back() += byte;
+      begun_ = true;
+      closed_ = false;
     }
-    if (quoted) {
-      record.back() += lines.ended_with_cr() ? "\r\n" : "\n";
-      continue;
-    }
-    if (record.size() > 1 || !record[0].empty()) take(std::exchange(record, Record(1)));
-    begun = closed = false;
-    size = 0;
   }
-  if (quoted) throw Error(fmt::format("{}: ends within a field in quotes", file.string()));
+  if (quoted_ && after_ == AfterQuotes::error)
+    throw Error(fmt::format("{}:{}: a quoted field does not end on its line", file_, lines_),
+                "multi-line fields are not supported; with --separator tab, quotation marks are ordinary text");
+  if (quoted_) {
+    record_.back() += line_end;
+    return std::nullopt;
+  }
+  begun_ = closed_ = false;
+  size_ = 0;
+  return std::exchange(record_, Record(1));
+}
+
+void RecordParser::finish() const {
+  if (quoted_) throw Error(fmt::format("{}: ends within a field in quotes", file_));
+}
+
+void read_records(const std::filesystem::path& file, char separator, const TakeRecord& take) {
+  LineReader lines(file, kLogFile);
+  RecordParser parser(file.string(), separator);
+  while (const auto line = lines.next()) {
+    auto record = parser.add(*line, lines.ended_with_cr() ? "\r\n" : "\n");
+    if (record && (record->size() > 1 || !record->front().empty())) take(*std::move(record));
+  }
+  parser.finish();
 }
 
 std::vector<Record> read_records(const std::filesystem::path& file, char separator) {

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "plumb/base/utf8.h"
+
 namespace plumb {
 
 /// The message, or its beginning and its end if it has more than 2,000 bytes: somebody has to read it, although a name
@@ -13,10 +15,8 @@ namespace plumb {
 inline std::string shortened(std::string_view message) {
   constexpr size_t kLongest = 2000;
   if (message.size() <= kLongest) return std::string(message);
-  const auto continues = [&](size_t at) { return (static_cast<unsigned char>(message[at]) & 0xC0) == 0x80; };
-  size_t begin = kLongest / 2, end = message.size() - kLongest / 2;
-  while (begin > 0 && continues(begin)) --begin;  // whole characters
-  while (end < message.size() && continues(end)) ++end;
+  const size_t begin = beginning_of_character(message, kLongest / 2);
+  const size_t end = next_beginning(message, message.size() - kLongest / 2);
   return std::string(message.substr(0, begin)).append(" … ").append(message.substr(end));
 }
 

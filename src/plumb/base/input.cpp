@@ -8,9 +8,11 @@
 
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "plumb/base/error.h"
 #include "plumb/base/text_encoding.h"
+#include "plumb/base/utf8.h"
 
 namespace plumb {
 namespace fs = std::filesystem;
@@ -29,6 +31,10 @@ void check_kind(const std::string& name, const struct stat& status, bool termina
                 "check that it is the right file");
 }
 
+Error passes_limit(const std::string& name, uint64_t most) {
+  return Error(fmt::format("{}: has more than {} bytes", name, most), "check that it is the right file");
+}
+
 /// Reads a file or a pipe to its end. Throws Error if reading fails, or does not end within `most` bytes.
 std::string read_all(int descriptor, const std::string& name, uint64_t most) {
   struct stat status {};
@@ -42,8 +48,7 @@ std::string read_all(int descriptor, const std::string& name, uint64_t most) {
     if (count == 0) break;
     if (count > 0) size += static_cast<size_t>(count);
     if (count < 0 && errno != EINTR) throw Error(fmt::format("{}: cannot be read: {}", name, std::strerror(errno)));
-    if (size > most)
-      throw Error(fmt::format("{}: has more than {} bytes", name, most), "check that it is the right file");
+    if (size > most) throw passes_limit(name, most);
   }
   content.resize(size);
   return content;
@@ -73,65 +78,61 @@ void require_utf8(const fs::path& path) {
   throw Error(fmt::format("{}: the path is not valid UTF-8", path.string()), "rename it, or choose another path");
 }
 
-bool is_valid_utf8(std::string_view text) {
-  const auto* p = reinterpret_cast<const unsigned char*>(text.data());
-  const auto* end = p + text.size();
-  while (p < end) {
-    if (*p < 0x80) {
-      ++p;
-      continue;
-    }
-    int length = 0;
-    uint32_t code = 0;
-    if ((*p & 0xE0) == 0xC0) {
-      length = 2;
-      code = *p & 0x1FU;
-    } else if ((*p & 0xF0) == 0xE0) {
-      length = 3;
-      code = *p & 0x0FU;
-    } else if ((*p & 0xF8) == 0xF0) {
-      length = 4;
-      code = *p & 0x07U;
-    } else {
-      return false;
-    }
-    if (end - p < length) return false;
-    for (int i = 1; i < length; ++i) {
-      if ((p[i] & 0xC0) != 0x80) return false;
-      code = code << 6 | (p[i] & 0x3FU);
-    }
-    constexpr uint32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
-    if (code < kSmallest[length] || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF)) return false;
-    p += length;
-  }
-  return true;
+LineReader LineReader::standard_input() {
+  return {"standard input", Descriptor(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)), kNamedInput.bytes};
+}
+
+/// Appends a block of the file to the lines that have not been taken; false at its end.
+bool LineReader::read_more() {
+  constexpr size_t kBlock = size_t{1} << 17;
+  if (at_end_) return false;  // a terminal would be read again
+  buffer_.erase(0, std::exchange(begin_, 0));
+  const size_t before = buffer_.size();
+  buffer_.resize(before + kBlock);
+  const ssize_t count = file_.read(buffer_.data() + before, kBlock);
+  if (count < 0) throw Error(fmt::format("{}: cannot be read: {}", name_, std::strerror(errno)));
+  buffer_.resize(before + static_cast<size_t>(count));
+  read_ += static_cast<uint64_t>(count);
+  if (read_ > most_) throw passes_limit(name_, most_);
+  at_end_ = count == 0;
+  return !at_end_;
+}
+
+std::optional<std::string_view> LineReader::next() {
+  size_t length = 0;  // of the line, as far as it is in the buffer
+  bool ended = false;
+  do {
+    const size_t end = buffer_.find('\n', begin_ + length);
+    ended = end != std::string::npos;
+    length = (ended ? end : buffer_.size()) - begin_;
+    if (length > kLongestLine) throw Error(fmt::format("{}:{}: is longer than 64 MiB", name_, count_ + 1));
+  } while (!ended && read_more());
+  std::string_view line = std::string_view(buffer_).substr(begin_, length);
+  begin_ += length + (ended ? 1 : 0);
+  if (count_ == 0) line = without_byte_order_mark(line);
+  if (line.empty() && !ended) return std::nullopt;
+  ++count_;
+  ended_with_cr_ = line.ends_with('\r');
+  if (ended_with_cr_) line.remove_suffix(1);
+  require_utf8_line(name_, static_cast<size_t>(count_), line);
+  return line;
 }
 
 namespace {
 
-std::vector<std::string> lines_of(std::string_view rest, const std::string& name) {
-  if (rest.starts_with("\xEF\xBB\xBF")) rest.remove_prefix(3);
+std::vector<std::string> rest_of(LineReader reader) {
   std::vector<std::string> lines;
-  while (!rest.empty()) {
-    const size_t end = rest.find('\n');
-    std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    require_utf8_line(name, lines.size() + 1, line);
-    lines.emplace_back(line);
-  }
+  while (const auto line = reader.next()) lines.emplace_back(*line);
   return lines;
 }
 
 }  // namespace
 
 std::vector<std::string> read_lines(const fs::path& path, const InputLimits& limits) {
-  return lines_of(read_file(path, limits), path.string());
+  return rest_of(LineReader(path, limits));
 }
 
-std::vector<std::string> read_standard_input() {
-  return lines_of(read_all(STDIN_FILENO, "standard input", kNamedInput.bytes), "standard input");
-}
+std::vector<std::string> read_standard_input() { return rest_of(LineReader::standard_input()); }
 
 MappedFile::MappedFile(const fs::path& path) {
   const Descriptor file = open_input(path, {.bytes = std::numeric_limits<uint64_t>::max()});

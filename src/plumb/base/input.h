@@ -4,9 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "plumb/base/descriptor.h"
@@ -33,8 +35,44 @@ void require_regular_file(const std::filesystem::path& path, const InputLimits& 
 /// The whole content of a file. Throws Error if it cannot be read within the limits.
 std::string read_file(const std::filesystem::path& path, const InputLimits& limits = kDocumentFile);
 
-/// The lines of a text file, without line ends (LF or CRLF); a byte-order mark is dropped.
-/// Throws Error naming the first line that is not valid UTF-8.
+/// Reads a text file or standard input line by line, without line ends (LF or CRLF) and a byte-order mark.
+class LineReader {
+ public:
+  /// No line is longer, in bytes, so that no file fills the memory.
+  static constexpr size_t kLongestLine = size_t{64} << 20;
+
+  /// Throws Error if the file cannot be read within the limits.
+  explicit LineReader(const std::filesystem::path& path, const InputLimits& limits = kNamedInput)
+      : LineReader(path.string(), open_input(path, limits), limits.bytes) {}
+
+  static LineReader standard_input();
+
+  /// The next line without its end, valid until the next call; nullopt after the last. Throws Error if reading fails
+  /// or passes the limits, or, naming the line, if it is too long or not valid UTF-8.
+  std::optional<std::string_view> next();
+
+  /// The number of lines read so far: the 1-based number of the latest one.
+  [[nodiscard]] int64_t count() const { return count_; }
+
+  /// Whether the latest line ended with CR LF.
+  [[nodiscard]] bool ended_with_cr() const { return ended_with_cr_; }
+
+ private:
+  LineReader(std::string name, Descriptor file, uint64_t most)
+      : name_(std::move(name)), file_(std::move(file)), most_(most) {}
+  bool read_more();
+
+  std::string name_;
+  Descriptor file_;
+  uint64_t most_, read_ = 0;  // bytes
+  std::string buffer_;        // from the latest line on
+  size_t begin_ = 0;          // of the next line in it
+  int64_t count_ = 0;
+  bool ended_with_cr_ = false;
+  bool at_end_ = false;  // of the file
+};
+
+/// All lines of a text file, as LineReader reads them.
 std::vector<std::string> read_lines(const std::filesystem::path& path, const InputLimits& limits = kNamedInput);
 
 /// The same for standard input, to its end.
@@ -42,9 +80,6 @@ std::vector<std::string> read_standard_input();
 
 /// Throws Error if a path is not valid UTF-8, and so cannot be recorded in Plumb's files.
 void require_utf8(const std::filesystem::path& path);
-
-/// True if `text` is well-formed UTF-8 (no overlong forms, no surrogates).
-bool is_valid_utf8(std::string_view text);
 
 /// A file mapped read-only into memory for as long as the object lives.
 class MappedFile {

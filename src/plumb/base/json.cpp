@@ -95,19 +95,19 @@ void throw_unexpected_shape(const std::filesystem::path& path, const nlohmann::j
   throw Error(fmt::format("{}: unexpected structure: {}", path.string(), without_code(error)));
 }
 
-double number_of(const Json& json) {
+double to_double(const Json& json) {
   if (json.is_null()) return std::numeric_limits<double>::quiet_NaN();
   if (!json.is_number()) throw Error(fmt::format("expected a number, not {}", json.dump()));
   return json.get<double>();
 }
 
-std::vector<double> numbers_of(const Json& json) {
+std::vector<double> to_doubles(const Json& json) {
   std::vector<double> values;
-  for (const Json& value : json) values.push_back(number_of(value));
+  for (const Json& value : json) values.push_back(to_double(value));
   return values;
 }
 
-int64_t count_of(const Json& json) {
+int64_t to_count(const Json& json) {
   constexpr int64_t kLargest = int64_t{1} << 53;
   const bool fits = json.is_number_unsigned()
                         ? json.get<uint64_t>() <= kLargest

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "plumb/base/error.h"
 #include "plumb/base/input.h"
 #include "plumb/base/ordered_map.h"
 
@@ -52,14 +53,27 @@ auto take_json(const std::filesystem::path& path, const Take& take) {
   }
 }
 
+/// A setting such as "do_lower_case" of an object of either kind of JSON; `otherwise` if it is absent or null. Throws
+/// Error if it has another type.
+template <typename Value, typename Object>
+Value setting_or(const Object& settings, const char* name, Value otherwise) {
+  const auto entry = settings.find(name);
+  if (entry == settings.end() || entry->is_null()) return otherwise;
+  try {
+    return entry->template get<Value>();
+  } catch (const nlohmann::json::exception&) {
+    throw Error(std::string("the setting '") + name + "' has the wrong type");
+  }
+}
+
 /// A number, or NaN for the null that write_json writes for values that are not finite. Throws Error on anything else.
-double number_of(const Json& json);
+double to_double(const Json& json);
 /// The same for an array.
-std::vector<double> numbers_of(const Json& json);
+std::vector<double> to_doubles(const Json& json);
 
 /// A count such as a number of steps: a whole number from 0 to 2^53, up to which every reader of JSON is exact. Throws
 /// Error on anything else.
-int64_t count_of(const Json& json);
+int64_t to_count(const Json& json);
 
 /// Writes with two spaces of indentation, atomically; infinities and NaN become null.
 void write_json(const std::filesystem::path& path, const Json& value);

@@ -63,7 +63,7 @@ void JsonReader::read(std::string_view key, const Json& json, int64_t& value) {
 
 void JsonReader::read(std::string_view key, const Json& json, double& value) {
   if (!json.is_number() && !json.is_null()) refuse(key, "a number", json);
-  value = number_of(json);
+  value = to_double(json);
 }
 
 void JsonReader::read(std::string_view key, const Json& json, bool& value) {

@@ -99,4 +99,15 @@ template <typename Entry>
   return found == given.end() ? entry.options : found->second;
 }
 
+/// Makes a variant of a registry with its options, those in `given` or its defaults. Throws Error if there is no such
+/// variant or, naming the option "SECTION.NAME.KEY", if one is not valid. `section`: with a point at its end.
+template <typename Variants, typename... Arguments>
+[[nodiscard]] auto make_variant(const Variants& variants, const std::string& section, const std::string& name,
+                                const VariantOptions& given, Arguments&&... arguments) {
+  const auto& entry = variants.at(name);
+  const Options& own = options_of(given, name, entry);
+  require_valid(section + name, own);
+  return entry.make(std::forward<Arguments>(arguments)..., own);
+}
+
 }  // namespace plumb

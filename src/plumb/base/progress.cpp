@@ -12,6 +12,7 @@
 #include "plumb/base/broken_pipe.h"
 #include "plumb/base/terminal.h"
 #include "plumb/base/text.h"
+#include "plumb/base/utf8.h"
 
 namespace plumb {
 namespace {
@@ -44,12 +45,10 @@ void write_to_standard_error(std::string_view text) {
   errno = before;
 }
 
-bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
-
 /// The first `columns` characters of UTF-8 text.
 std::string_view cut(std::string_view text, size_t columns) {
   size_t end = 0;
-  while (end < text.size() && !(begins_character(text[end]) && columns-- == 0)) ++end;
+  while (end < text.size() && (is_continuation(text[end]) || columns-- > 0)) ++end;
   return text.substr(0, end);
 }
 

@@ -50,12 +50,10 @@ class Ragged {
   /// Declares this batch part of a larger one: `origins` (sequences) holds the row of the whole at which each sequence
   /// begins. Computations that depend on a row's position, such as dropout masks, then use its position in the whole.
   void set_origins(std::vector<int64_t> origins) { origins_ = std::move(origins); }
-  [[nodiscard]] const std::vector<int64_t>& origins() const { return origins_; }  // empty: this is the whole
 
-  /// The row of the whole at which a sequence begins.
-  [[nodiscard]] int64_t origin(int64_t sequence) const {
-    return origins_.empty() ? begin(sequence) : origins_[static_cast<size_t>(sequence)];
-  }
+  /// The row of the whole at which each sequence begins; if this is the whole, offsets(), which has one element more.
+  [[nodiscard]] const std::vector<int64_t>& origins() const { return origins_.empty() ? offsets_ : origins_; }
+  [[nodiscard]] int64_t origin(int64_t sequence) const { return origins()[static_cast<size_t>(sequence)]; }
 
   /// The rows as parts of the whole, in as few runs as possible; empty if each row has the same index in the whole.
   [[nodiscard]] std::vector<RowRun> runs() const {

@@ -4,7 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "plumb/base/input.h"
+#include "plumb/base/utf8.h"
 
 namespace plumb {
 
@@ -15,9 +15,8 @@ size_t terminal_width(int descriptor) {
 }
 
 std::string_view next_printable(std::string_view& text, std::array<char, 16>& room) {
-  size_t length = 1;  // of the next character
-  while (length < 4 && !is_valid_utf8(text.substr(0, length))) ++length;
-  const bool valid = is_valid_utf8(text.substr(0, length));
+  size_t length = 0;  // of the next character
+  const bool valid = decoded_character(text, length) != kMalformed;
   const std::string_view character = text.substr(0, valid ? length : 1);
   text.remove_prefix(character.size());
   const auto first = static_cast<unsigned char>(character[0]);

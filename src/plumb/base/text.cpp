@@ -13,6 +13,7 @@
 #include "plumb/base/contains.h"
 #include "plumb/base/glossary.h"
 #include "plumb/base/terminal.h"
+#include "plumb/base/utf8.h"
 
 namespace plumb {
 namespace {
@@ -80,11 +81,6 @@ std::vector<std::string> split(std::string_view text, char separator) {
     if (end == std::string_view::npos) return pieces;
     text.remove_prefix(end + 1);
   }
-}
-
-size_t characters_in(std::string_view text) {
-  const auto begins_one = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; };
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), begins_one));
 }
 
 std::string aligned(std::vector<std::vector<std::string>> rows, size_t left) {

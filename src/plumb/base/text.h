@@ -26,9 +26,6 @@ void replace_all(std::string& text, std::string_view from, std::string_view to);
 /// Pieces between separators; empty pieces are kept.
 std::vector<std::string> split(std::string_view text, char separator);
 
-/// The number of characters (code points) in UTF-8 text.
-size_t characters_in(std::string_view text);
-
 /// A table of printable() cells, two spaces between its columns: the first `left` are aligned left, the others right.
 /// Rows may be short.
 std::string aligned(std::vector<std::vector<std::string>> rows, size_t left);

@@ -5,7 +5,7 @@
 #include <array>
 
 #include "plumb/base/error.h"
-#include "plumb/base/input.h"
+#include "plumb/base/utf8.h"
 
 namespace plumb {
 namespace {

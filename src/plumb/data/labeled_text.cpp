@@ -8,66 +8,29 @@
 #include <optional>
 #include <set>
 
+#include "plumb/base/csv.h"
 #include "plumb/base/error.h"
 #include "plumb/base/input.h"
 #include "plumb/base/parse_number.h"
 #include "plumb/base/random.h"
 #include "plumb/base/text.h"
 #include "plumb/base/text_encoding.h"
+#include "plumb/base/utf8.h"
 #include "plumb/data/trim.h"
 
 namespace plumb {
 namespace {
 
-using FieldList = std::vector<std::string>;
-
-/// The location of an error: "FILE:LINE".
-struct Position {
-  const std::filesystem::path& file;
-  int64_t line;
-  [[nodiscard]] std::string text() const { return fmt::format("{}:{}", file.string(), line); }
-};
-
-/// Parses the field of comma-separated values (RFC 4180) at `at`, which advances past the comma, or to npos at the end.
-std::string next_comma_field(std::string_view line, size_t& at, const Position& position) {
-  std::string field;
-  if (at >= line.size() || line[at] != '"') {
-    const size_t comma = line.find(',', at);
-    field = line.substr(at, comma - at);
-    at = comma == std::string_view::npos ? comma : comma + 1;
-    return field;
-  }
-  for (size_t i = at + 1; i < line.size(); ++i) {
-    if (line[i] != '"') {
-      field += line[i];
-    } else if (i + 1 < line.size() && line[i + 1] == '"') {
-      field += line[i++];
-    } else if (i + 1 == line.size() || line[i + 1] == ',') {
-      at = i + 1 == line.size() ? std::string_view::npos : i + 2;
-      return field;
-    } else {
-      throw Error(position.text() + ": text after a quoted field", "double the quotation marks inside a quoted field");
-    }
-  }
-  throw Error(position.text() + ": a quoted field does not end on its line",
-              "multi-line fields are not supported; with --separator tab, quotation marks are ordinary text");
-}
-
-FieldList columns_of(std::string_view line, ColumnSeparator separator, const Position& position) {
-  if (separator == ColumnSeparator::tab) return split(line, '\t');
-  if (separator == ColumnSeparator::space) {
-    const size_t space = line.find(' ');
-    if (space == std::string_view::npos) return {std::string(line)};
-    return {std::string(line.substr(0, space)), std::string(line.substr(space + 1))};
-  }
-  FieldList fields;
-  for (size_t at = 0; at != std::string_view::npos;) fields.push_back(next_comma_field(line, at, position));
-  return fields;
+/// The columns of a line.
+Record columns_of(std::string_view line, ColumnSeparator separator, RecordParser& parser) {
+  if (separator != ColumnSeparator::space) return parser.add(line).value();
+  const size_t space = line.find(' ');
+  if (space == std::string_view::npos) return {std::string(line)};
+  return {std::string(line.substr(0, space)), std::string(line.substr(space + 1))};
 }
 
 /// The index of a column that is given by its name in `header` or its number.
-size_t column_index(const std::string& column, const std::optional<FieldList>& header,
-                    const std::filesystem::path& file) {
+size_t column_index(const std::string& column, const std::optional<Record>& header, const std::filesystem::path& file) {
   if (header) {
     const auto named = std::find(header->begin(), header->end(), column);
     if (named != header->end()) return static_cast<size_t>(named - header->begin());
@@ -84,9 +47,7 @@ std::vector<std::string> lines_of(const std::filesystem::path& file, TextEncodin
   std::string content = read_file(file, kNamedInput);
   require_no_other_format(file.string(), content);
   if (encoding == TextEncoding::latin_1) content = utf8_of_latin1(content);
-  std::string_view rest = content;
-  if (rest.starts_with("\xEF\xBB\xBF")) rest.remove_prefix(3);
-  std::vector<std::string> lines = split(rest, '\n');
+  std::vector<std::string> lines = split(without_byte_order_mark(content), '\n');
   if (lines.back().empty()) lines.pop_back();
   for (size_t i = 0; i < lines.size(); ++i) {
     if (lines[i].ends_with('\r')) lines[i].pop_back();
@@ -121,9 +82,11 @@ std::map<std::string, int64_t> quotas_of(const std::map<std::string, int64_t>& c
 LabeledText read_labeled_text(const std::filesystem::path& file, const LabeledTextFormat& format) {
   const std::vector<std::string> lines = lines_of(file, format.encoding);
   LabeledText text{file, {}};
-  std::optional<FieldList> header;
+  RecordParser parser(file.string(), format.separator == ColumnSeparator::comma ? ',' : '\t',
+                      RecordParser::AfterQuotes::error);
+  std::optional<Record> header;
   if (format.header && !lines.empty()) {
-    header = columns_of(lines.front(), format.separator, {file, 1});
+    header = columns_of(lines.front(), format.separator, parser);
     for (std::string& name : *header) name = trim(name);
   }
   const size_t label_column = column_index(format.label, header, file);
@@ -137,25 +100,25 @@ LabeledText read_labeled_text(const std::filesystem::path& file, const LabeledTe
   size_t wanted = label_column + 1;
   for (const size_t column : text_columns) wanted = std::max(wanted, column + 1);
   for (size_t i = header ? 1 : 0; i < lines.size(); ++i) {
-    const Position position{file, static_cast<int64_t>(i) + 1};
+    const Record fields = columns_of(lines[i], format.separator, parser);
     if (is_blank(lines[i])) continue;
-    const FieldList fields = columns_of(lines[i], format.separator, position);
+    const std::string position = fmt::format("{}:{}", file.string(), i + 1);
     if (fields.size() < wanted) {
-      throw Error(fmt::format("{}: {} column{}, but column {} is needed", position.text(), fields.size(),
+      throw Error(fmt::format("{}: {} column{}, but column {} is needed", position, fields.size(),
                               fields.size() == 1 ? "" : "s", wanted),
                   "check --separator, --label and --text");
     }
     if (first_columns == 0) first_columns = fields.size();
     if (fields.size() != first_columns && format.separator != ColumnSeparator::space) {
-      throw Error(
-          fmt::format("{}: {} columns, but the first line has {}", position.text(), fields.size(), first_columns),
-          "check --separator; a text that contains it must be quoted (--separator comma) or changed");
+      throw Error(fmt::format("{}: {} columns, but the first line has {}", position, fields.size(), first_columns),
+                  "check --separator; a text that contains it must be quoted (--separator comma) or changed");
     }
     const std::string& whole = fields[label_column];
     std::string label = trim(format.label_end.empty() ? whole : whole.substr(0, whole.find(format.label_end)));
-    if (label.empty()) throw Error(position.text() + ": the label is empty", "--label selects its column");
+    if (label.empty()) throw Error(position + ": the label is empty", "--label selects its column");
     text.examples.push_back({std::move(label), trim(fields[text_columns[0]]),
-                             text_columns.size() > 1 ? trim(fields[text_columns[1]]) : std::string(), position.line});
+                             text_columns.size() > 1 ? trim(fields[text_columns[1]]) : std::string(),
+                             static_cast<int64_t>(i) + 1});
   }
   if (text.examples.empty()) {
     throw Error(fmt::format("{}: contains no examples", file.string()), "each line must have a label and text");
@@ -232,17 +195,7 @@ std::string utf8_of_latin1(std::string_view text) {
   result.reserve(text.size());
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    const unsigned code = byte >= 0x80 && byte < 0xA0 ? kWindows[byte - 0x80] : byte;
-    if (code < 0x80) {
-      result += c;
-    } else if (code < 0x800) {
-      result += static_cast<char>(0xC0 | code >> 6);
-      result += static_cast<char>(0x80 | (code & 0x3F));
-    } else {
-      result += static_cast<char>(0xE0 | code >> 12);
-      result += static_cast<char>(0x80 | (code >> 6 & 0x3F));
-      result += static_cast<char>(0x80 | (code & 0x3F));
-    }
+    append_character(result, byte >= 0x80 && byte < 0xA0 ? kWindows[byte - 0x80] : byte);
   }
   return result;
 }

@@ -8,7 +8,7 @@
 #include <unordered_map>
 
 #include "plumb/base/error.h"
-#include "plumb/base/line_reader.h"
+#include "plumb/base/input.h"
 #include "plumb/base/random.h"
 #include "plumb/base/text.h"
 #include "plumb/data/trim.h"

@@ -13,7 +13,6 @@
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/input.h"
-#include "plumb/base/line_reader.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
 #include "plumb/data/prepare_parts.h"

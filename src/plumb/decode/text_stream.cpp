@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "plumb/base/input.h"
+#include "plumb/base/utf8.h"
 
 namespace plumb {
 namespace {
@@ -12,8 +12,6 @@ namespace {
 // the bytes of the same character.
 constexpr size_t kContext = 16;
 constexpr size_t kWindow = 64;
-
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
 /// The number of bytes in a character that begins with this byte.
 size_t character_bytes(unsigned char first) {
@@ -27,11 +25,11 @@ size_t character_bytes(unsigned char first) {
 
 size_t incomplete_tail(std::string_view text) {
   size_t end = text.size();
-  for (int i = 0; i < 3 && text.substr(0, end).ends_with(kReplacement); ++i) end -= kReplacement.size();
+  for (int i = 0; i < 3 && text.substr(0, end).ends_with(kReplacementCharacter); ++i)
+    end -= kReplacementCharacter.size();
   for (size_t back = 1; back <= std::min<size_t>(3, end); ++back) {
-    const auto byte = static_cast<unsigned char>(text[end - back]);
-    if ((byte & 0xC0) == 0x80) continue;
-    if (character_bytes(byte) > back) end -= back;
+    if (is_continuation(text[end - back])) continue;
+    if (character_bytes(static_cast<unsigned char>(text[end - back])) > back) end -= back;
     break;
   }
   return text.size() - end;
@@ -86,7 +84,7 @@ std::string TextStream::add(int32_t id) {
 }
 
 std::string TextStream::finish() {
-  text_ += is_valid_utf8(tail_) ? tail_ : std::string(kReplacement);
+  text_ += is_valid_utf8(tail_) ? tail_ : std::string(kReplacementCharacter);
   tail_.clear();
   return hand_out(true);
 }

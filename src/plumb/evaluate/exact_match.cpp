@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "plumb/base/error.h"
+#include "plumb/base/utf8.h"
 #include "plumb/evaluate/metrics.h"
 #include "plumb/metrics/unicode.h"
 #include "plumb/text/pipeline/unicode.h"
@@ -37,7 +38,7 @@ std::string without_punctuation(std::string_view text) {
   std::string result;
   for (const char32_t c : to_utf32(to_lower(text))) {
     const bool symbol = kSymbols.find(c) != std::u32string_view::npos;
-    if (symbol || !tokenization::is_bert_punctuation(c)) append_utf8(result, c);
+    if (symbol || !tokenization::is_bert_punctuation(c)) append_character(result, c);
   }
   return result;
 }

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "plumb/base/line_reader.h"
+#include "plumb/base/input.h"
 #include "plumb/metrics/unicode.h"
 
 namespace plumb {

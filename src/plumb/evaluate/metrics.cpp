@@ -7,7 +7,7 @@
 
 #include "plumb/base/contains.h"
 #include "plumb/base/parallel.h"
-#include "plumb/base/text.h"
+#include "plumb/base/utf8.h"
 #include "plumb/evaluate/python_random.h"
 
 namespace plumb {

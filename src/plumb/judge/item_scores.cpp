@@ -7,8 +7,8 @@
 
 #include "plumb/base/contains.h"
 #include "plumb/base/error.h"
+#include "plumb/base/input.h"
 #include "plumb/base/json.h"
-#include "plumb/base/line_reader.h"
 #include "plumb/judge/rows.h"
 
 namespace plumb {
@@ -32,10 +32,10 @@ std::string task_of(const fs::path& file) {
 /// values whose score is not known here, such as the pairs of answers that the harness keeps for F1.
 std::vector<double> terms_in(const std::string& metric, const Json& value) {
   if (value.is_boolean()) return {static_cast<double>(value.get<bool>())};
-  if (value.is_number()) return {number_of(value)};
+  if (value.is_number()) return {to_double(value)};
   const bool known = value.is_array() && evaluation_metrics().entries().contains(metric) &&
                      std::all_of(value.begin(), value.end(), [](const Json& one) { return one.is_number(); });
-  return known ? numbers_of(value) : std::vector<double>();
+  return known ? to_doubles(value) : std::vector<double>();
 }
 
 std::string content_of(const Json& line) {
@@ -56,7 +56,7 @@ TaskScores read_samples(const fs::path& file) {
     try {
       const Json line = parse_log(*text);
       if (!line.is_object()) throw Error("no JSON object");
-      Item& item = items[count_of(line.at("doc_id"))];
+      Item& item = items[to_count(line.at("doc_id"))];
       item.content = content_of(line);
       const std::string filter = line.value("filter", "none");
       if (!line.contains("metrics")) throw Error("has no metrics");

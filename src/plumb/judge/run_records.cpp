@@ -10,7 +10,6 @@
 #include "plumb/base/input.h"
 #include "plumb/base/json.h"
 #include "plumb/base/json_fields.h"
-#include "plumb/base/line_reader.h"
 #include "plumb/judge/event_files.h"
 #include "plumb/judge/rows.h"
 #include "plumb/judge/run_record.h"
@@ -77,7 +76,7 @@ Rows rows_of_list(const fs::path& file) {
 /// The numbers of an object; null stands for one that is not finite.
 void add_numbers(RunRecord& record, double step, const Json& object) {
   for (const auto& [metric, value] : object.items()) {
-    if (value.is_number() || value.is_null()) record.series[metric].push_back({step, number_of(value)});
+    if (value.is_number() || value.is_null()) record.series[metric].push_back({step, to_double(value)});
   }
 }
 

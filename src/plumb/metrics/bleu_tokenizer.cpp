@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "plumb/base/text.h"
+#include "plumb/base/utf8.h"
 #include "plumb/metrics/mteval_rules.h"
 #include "plumb/metrics/substitution.h"
 #include "plumb/metrics/unicode.h"
@@ -73,7 +74,7 @@ std::vector<std::string> tokenize_chinese(std::string_view line) {
 std::vector<std::string> tokenize_characters(std::string_view line) {
   std::vector<std::string> characters;
   for (const char32_t c : to_utf32(line)) {
-    if (!is_space(c)) append_utf8(characters.emplace_back(), c);
+    if (!is_space(c)) append_character(characters.emplace_back(), c);
   }
   return characters;
 }

@@ -3,39 +3,21 @@
 #include <unicode/locid.h>
 #include <unicode/uchar.h>
 #include <unicode/unistr.h>
-#include <unicode/utf8.h>
+
+#include "plumb/base/utf8.h"
 
 namespace plumb {
-namespace {
-
-// Decodes the code point at `position` and moves past it.
-char32_t next_code_point(std::string_view text, size_t& position) {
-  const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
-  UChar32 code_point = 0;
-  U8_NEXT_OR_FFFD(bytes, position, text.size(), code_point);
-  return static_cast<char32_t>(code_point);
-}
-
-}  // namespace
-
 std::u32string to_utf32(std::string_view text) {
   std::u32string code_points;
   code_points.reserve(text.size());
-  for (size_t i = 0; i < text.size();) code_points += next_code_point(text, i);
+  for (size_t i = 0; i < text.size();) code_points += next_character(text, i);
   return code_points;
-}
-
-void append_utf8(std::string& text, char32_t code_point) {
-  uint8_t bytes[U8_MAX_LENGTH];
-  size_t length = 0;
-  U8_APPEND_UNSAFE(bytes, length, static_cast<UChar32>(code_point));
-  text.append(reinterpret_cast<const char*>(bytes), length);
 }
 
 std::string to_utf8(std::u32string_view text) {
   std::string utf8;
   utf8.reserve(text.size());
-  for (const char32_t c : text) append_utf8(utf8, c);
+  for (const char32_t c : text) append_character(utf8, c);
   return utf8;
 }
 
@@ -59,7 +41,7 @@ std::vector<std::string_view> split_words(std::string_view text) {
   size_t word_begin = 0;
   for (size_t i = 0; i < text.size();) {
     const size_t begin = i;
-    if (!is_space(next_code_point(text, i))) continue;
+    if (!is_space(next_character(text, i))) continue;
     if (begin > word_begin) words.push_back(text.substr(word_begin, begin - word_begin));
     word_begin = i;
   }

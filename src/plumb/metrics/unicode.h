@@ -11,9 +11,6 @@ namespace plumb {
 /// The code points of UTF-8 text; a malformed sequence becomes U+FFFD.
 std::u32string to_utf32(std::string_view text);
 
-/// UTF-8 of one code point, appended to `text`.
-void append_utf8(std::string& text, char32_t code_point);
-
 /// UTF-8 of code points.
 std::string to_utf8(std::u32string_view text);
 

@@ -183,9 +183,8 @@ AwdLstm::Ending AwdLstm::read_ending(const Batch& batch, ForwardContext& context
     beginning.append(cut - begin);
     ending.append(end - cut);
   }
-  const std::vector<int64_t>& origins = whole.origins().empty() ? whole.offsets() : whole.origins();
-  beginning.set_origins(origins);
-  ending.set_origins(origins);
+  beginning.set_origins(whole.origins());
+  ending.set_origins(whole.origins());
   std::vector<ops::LstmState> start;
   if (!first_tokens.empty()) {
     const at::NoGradGuard no_graph;

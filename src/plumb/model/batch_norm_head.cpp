@@ -17,7 +17,7 @@ BatchNormHead::BatchNormHead(Parameters& parameters, const Shape& shape)
 Tensor BatchNormHead::operator()(const Tensor& pooled, const Ragged& layout, ForwardContext& context) const {
   // A sequence has one row here; its mask is that of the row at which its tokens begin.
   Ragged rows(std::vector<int64_t>(static_cast<size_t>(layout.sequences()), 1));
-  rows.set_origins(layout.origins().empty() ? layout.offsets() : layout.origins());
+  rows.set_origins(layout.origins());
   const auto dropped = [&](const Tensor& x, double p) {
     return context.regularizes() ? locked_dropout(x, rows, p, context.mask_key()) : x;
   };

@@ -27,10 +27,7 @@ Registry<OptimizerFactory>& optimizers() {
 
 std::unique_ptr<Optimizer> make_optimizer(const std::string& name, const Parameters& parameters,
                                           const VariantOptions& options) {
-  const auto& entry = optimizers().at(name);
-  const Options& own = options_of(options, name, entry);
-  require_valid("train." + name, own);
-  return entry.make(parameters, own);
+  return make_variant(optimizers(), "train.", name, options, parameters);
 }
 
 void Optimizer::step(const std::vector<Tensor>& gradients, std::span<const ParameterStep> settings,

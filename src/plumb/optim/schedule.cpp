@@ -54,10 +54,7 @@ Schedule::Schedule(const std::string& text, const ScheduleFrame& frame, const Va
       throw Error(fmt::format("schedule \"{}\": a factor is missing", text),
                   "for example \"constant * linear_warmup * rsqrt_decay\"");
     }
-    const auto& entry = schedule_factors().at(name);
-    const Options& own = options_of(options, name, entry);
-    require_valid("train." + name, own);
-    factors_.push_back(entry.make(frame, own));
+    factors_.push_back(make_variant(schedule_factors(), "train.", name, options, frame));
   }
   const std::vector<std::string> names = factor_names(text);
   const auto times = std::count(names.begin(), names.end(), "constant");

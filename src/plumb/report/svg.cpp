@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "plumb/base/contains.h"
-#include "plumb/base/text.h"
+#include "plumb/base/utf8.h"
 #include "plumb/report/svg_axis.h"
 #include "plumb/report/svg_marks.h"
 

@@ -200,7 +200,7 @@ void check_best(const fs::path& run, int64_t step, const std::vector<int64_t>& l
 void return_best(const fs::path& run, int64_t step, int64_t best_step) {
   const fs::path best = run / "best";
   if (!fs::exists(best) || !damage_of(best).empty()) return;  // reported by check_best
-  const auto found = count_of(read_sealed(best / "state.json").at("step"));
+  const auto found = to_count(read_sealed(best / "state.json").at("step"));
   if (found <= step) return;
   if (best_step == 0) return remove_directory_atomic(best);
   if (copy_to_best(run, best_step).empty())

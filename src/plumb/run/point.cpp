@@ -73,7 +73,7 @@ Json to_json(const WatchRecord& record) {
 }
 
 WatchRecord watch_record_from_json(const Json& json) {
-  WatchRecord record{count_of(json.at("step")), {}};
+  WatchRecord record{to_count(json.at("step")), {}};
   const Json& all = json.at("watch");
   if (!all.is_object()) throw Error(fmt::format("the record of the watches at step {} is not an object", record.step));
   for (const auto& [name, values] : all.items()) {

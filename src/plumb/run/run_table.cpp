@@ -9,6 +9,7 @@
 #include "plumb/base/json_fields.h"
 #include "plumb/base/terminal.h"
 #include "plumb/base/text.h"
+#include "plumb/base/utf8.h"
 
 namespace plumb {
 namespace {

@@ -55,7 +55,7 @@ Snapshot read_snapshot(const std::filesystem::path& directory) {
   const std::filesystem::path document = directory / "state.json";
   Snapshot snapshot{0, {}, read_snapshot_state(directory)};
   about_file(document.string(), [&] {
-    snapshot.step = count_of(snapshot.state.at("step"));
+    snapshot.step = to_count(snapshot.state.at("step"));
     for (const auto& [name, mark] : files_of(snapshot.state)) snapshot.files.push_back({name, {}, {}, false});
   });
   for (Snapshot::File& file : snapshot.files) file.tensors = load_safetensors(directory / file.name);

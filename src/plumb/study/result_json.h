@@ -63,7 +63,7 @@ void read_result(const Json& json, T& value) {
   } else if constexpr (kIsMap<T>) {
     for (const auto& [name, each] : json.items()) read_result(each, value[name]);
   } else if constexpr (std::is_same_v<T, double>) {
-    value = number_of(json);
+    value = to_double(json);
   } else {
     value = json.get<T>();
   }

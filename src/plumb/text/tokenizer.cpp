@@ -5,11 +5,12 @@
 #include <algorithm>
 
 #include "plumb/base/error.h"
+#include "plumb/base/utf8.h"
 #include "plumb/text/kinds/pipeline.h"
 #include "plumb/text/sentencepiece/model.h"
 #include "plumb/text/tokenizer_model.h"
 #include "plumb/text/visible.h"
-#include "plumb/text/words.h"
+#include "plumb/text/word_tokenizer.h"
 
 namespace plumb {
 namespace {
@@ -46,11 +47,9 @@ std::vector<std::string> without_endless_words(const std::vector<std::string>& l
     size_t begin = 0;  // of the text not yet in `result`
     size_t word = 0;   // where the word, or its last break, begins
     for (size_t i = 0; i < line.size(); ++i) {
-      const auto byte = static_cast<unsigned char>(line[i]);
-      const bool begins_character = (byte & 0xC0) != 0x80;
-      const bool space = byte == ' ' || byte == '\t';
+      const bool space = line[i] == ' ' || line[i] == '\t';
       if (space) word = i + 1;
-      if (space ? i - begin >= kLongestLine : begins_character && i - word >= kLongestWord) {
+      if (space ? i - begin >= kLongestLine : !is_continuation(line[i]) && i - word >= kLongestWord) {
         result.push_back(line.substr(begin, i - begin));
         begin = word = i;
       }

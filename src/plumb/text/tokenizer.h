@@ -1,6 +1,7 @@
 // Tokenizers: text to token ids and back.
 // Byte-pair encoding: Sennrich et al., arXiv 1508.07909; unigram: Kudo, arXiv 1804.10959; both as implemented in
-// SentencePiece (Kudo & Richardson, arXiv 1808.06226), which normalizes text by NFKC first. Whole words: text/words.h.
+// SentencePiece (Kudo & Richardson, arXiv 1808.06226), which normalizes text by NFKC first.
+// Whole words: text/word_tokenizer.h.
 #pragma once
 
 #include <cstdint>

@@ -5,9 +5,9 @@
 #include <bit>
 #include <cmath>
 
-#include "plumb/base/input.h"
 #include "plumb/base/json_fields.h"
 #include "plumb/base/text.h"
+#include "plumb/base/utf8.h"
 
 namespace plumb {
 namespace {
@@ -53,9 +53,7 @@ std::string text_of(const Task& task, int64_t example) {
   std::string text = tokenizer.decode(std::vector<int32_t>(ids.begin(), ids.end()));
   if (!is_valid_utf8(text)) return "";  // a token may be part of a character
   if (text.size() <= kLongest) return text;
-  size_t end = kLongest;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
-  return text.substr(0, end) + "…";
+  return text.substr(0, beginning_of_character(text, kLongest)) + "…";
 }
 
 /// The first few examples with their text, and the number of others.

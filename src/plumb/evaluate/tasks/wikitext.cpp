@@ -6,6 +6,7 @@
 #include "plumb/base/input.h"
 #include "plumb/base/text.h"
 #include "plumb/base/text_encoding.h"
+#include "plumb/base/utf8.h"
 #include "plumb/evaluate/item_files.h"
 #include "plumb/metrics/unicode.h"
 

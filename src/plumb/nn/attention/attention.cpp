@@ -25,10 +25,7 @@ Registry<AttentionFactory>& attentions() {
 
 std::unique_ptr<Attention> make_attention(const std::string& name, Parameters& parameters,
                                           const AttentionShape& shape) {
-  const auto& entry = attentions().at(name);
-  const Options& own = options_of(shape.options, name, entry);
-  require_valid("model." + name, own);
-  return entry.make(parameters, shape, own);
+  return make_variant(attentions(), "model.", name, shape.options, parameters, shape);
 }
 
 }  // namespace plumb

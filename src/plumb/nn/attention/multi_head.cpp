@@ -1,7 +1,5 @@
 #include "plumb/nn/attention/multi_head.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
 
 #include "plumb/base/error.h"
@@ -19,10 +17,7 @@ MultiHeadAttention::MultiHeadAttention(Parameters& parameters, const std::string
                                        const ops::HeadShape& heads, const MultiHeadOptions& options,
                                        const std::shared_ptr<RelativePositions>& positions)
     : heads_(heads), positions_(positions) {
-  if (heads.kv_heads <= 0 || heads.heads % heads.kv_heads != 0) {
-    throw Error(fmt::format("{} heads cannot share {} key-value heads", heads.heads, heads.kv_heads),
-                "model.kv_heads must divide model.heads");
-  }
+  ops::check_shape(heads);
   const std::vector<int64_t> parts = {heads.width(), heads.kv_width(), heads.kv_width()};
   const int64_t rows = heads.width() + 2 * heads.kv_width();
   const Tensor weight = parameters.add_stacked(prefix + ".in_proj_weight", {rows, d_model}, parts, Role::stacked_qkv);

@@ -17,10 +17,7 @@ Registry<PositionsFactory>& positions() {
 
 std::unique_ptr<Positions> make_positions(const std::string& name, Parameters& parameters, const std::string& prefix,
                                           const PositionShape& shape) {
-  const auto& entry = positions().at(name);
-  const Options& own = options_of(shape.options, name, entry);
-  require_valid("model." + name, own);
-  return entry.make(parameters, prefix, shape, own);
+  return make_variant(positions(), "model.", name, shape.options, parameters, prefix, shape);
 }
 
 }  // namespace plumb

@@ -8,11 +8,10 @@ namespace plumb {
 
 Tensor locked_dropout(const Tensor& x, const Ragged& layout, double p, const ops::DropoutKey& key) {
   if (p == 0 || x.numel() == 0) return x;
-  const std::vector<int64_t>& first = layout.origins().empty() ? layout.offsets() : layout.origins();
   ops::DropoutKey by_sequence{key.seed, key.stream, {}};
   std::vector<int64_t> sequence_of;  // each token
   for (int64_t s = 0; s < layout.sequences(); ++s) {
-    by_sequence.runs.push_back({s, first[static_cast<size_t>(s)]});
+    by_sequence.runs.push_back({s, layout.origin(s)});
     sequence_of.insert(sequence_of.end(), static_cast<size_t>(layout.length(s)), s);
   }
   const Tensor factors = ops::dropout(at::ones({layout.sequences(), x.size(1)}, x.options()), p, by_sequence);

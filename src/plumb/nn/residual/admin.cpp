@@ -10,14 +10,8 @@ namespace {
 
 class AdminScheme final : public ResidualScheme {
  public:
-  AdminScheme(Parameters& parameters, const StackShape& shape) : shape_(shape), norms_(parameters, shape, "norm") {
-    for (int64_t layer = 0; layer < shape.layers; ++layer) {
-      for (int64_t position = 1; position <= shape.sub_layers; ++position) {
-        const std::string name = layer_prefix(shape, layer) + "omega" + std::to_string(position) + ".weight";
-        omegas_.push_back(parameters.add_constant(name, {shape.d_model}, 1));
-      }
-    }
-  }
+  AdminScheme(Parameters& parameters, const StackShape& shape)
+      : shape_(shape), norms_(parameters, shape, "norm"), omegas_(sub_layer_vectors(parameters, shape, "omega", 1)) {}
 
   void apply(Stream& stream, const SubLayer& f, ForwardContext& context) const override {
     const auto index = static_cast<size_t>(index_of(f, shape_));

@@ -17,12 +17,10 @@ namespace {
 class HighwayScheme final : public ResidualScheme {
  public:
   HighwayScheme(Parameters& parameters, const StackShape& shape) : shape_(shape) {
-    for (int64_t layer = 0; layer < shape.layers; ++layer) {
-      for (int64_t position = 1; position <= shape.sub_layers; ++position) {
-        gates_.emplace_back(parameters, layer_prefix(shape, layer) + "highway" + std::to_string(position),
-                            shape.d_model, -1);
-      }
-    }
+    for_each_sub_layer(shape, [&](int64_t layer, int64_t position) {
+      gates_.emplace_back(parameters, layer_prefix(shape, layer) + "highway" + std::to_string(position + 1),
+                          shape.d_model, -1);
+    });
   }
 
   void apply(Stream& stream, const SubLayer& f, ForwardContext& context) const override {

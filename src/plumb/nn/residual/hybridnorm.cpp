@@ -14,13 +14,11 @@ class HybridNormScheme final : public ResidualScheme {
  public:
   HybridNormScheme(Parameters& parameters, const StackShape& shape, int64_t pre_layers)
       : sub_layers_(shape.sub_layers), pre_layers_(pre_layers) {
-    for (int64_t layer = 0; layer < shape.layers; ++layer) {
-      for (int64_t position = 0; position < sub_layers_; ++position) {
-        norms_.push_back(layer < pre_layers || position + 1 == sub_layers_
-                             ? make_sub_layer_norm(parameters, shape, "norm", layer, position)
-                             : nullptr);
-      }
-    }
+    for_each_sub_layer(shape, [&](int64_t layer, int64_t position) {
+      norms_.push_back(layer < pre_layers || position + 1 == sub_layers_
+                           ? make_sub_layer_norm(parameters, shape, "norm", layer, position)
+                           : nullptr);
+    });
     final_norm_ = FinalNorm(parameters, shape);
   }
 

@@ -31,10 +31,9 @@ class HyperConnectionsScheme final : public HiddenVectorsScheme {
  public:
   HyperConnectionsScheme(Parameters& parameters, const StackShape& shape, const HyperConnectionsOptions& options)
       : HiddenVectorsScheme(parameters, shape, options.streams) {
-    for (int64_t layer = 0; layer < shape.layers; ++layer) {
-      for (int64_t position = 0; position < shape.sub_layers; ++position)
-        connections_.push_back(make_connections(parameters, layer, position, options.dynamic));
-    }
+    for_each_sub_layer(shape, [&](int64_t layer, int64_t position) {
+      connections_.push_back(make_connections(parameters, layer, position, options.dynamic));
+    });
     add_final_norm(parameters);
   }
 

@@ -11,14 +11,10 @@ double start(int64_t layers) { return layers <= 18 ? 0.1 : layers <= 24 ? 1e-5 :
 class LayerScaleScheme final : public ResidualScheme {
  public:
   LayerScaleScheme(Parameters& parameters, const StackShape& shape)
-      : shape_(shape), norms_(parameters, shape, "norm"), final_norm_(parameters, shape) {
-    for (int64_t layer = 0; layer < shape.layers; ++layer) {
-      for (int64_t position = 1; position <= shape.sub_layers; ++position) {
-        const std::string name = layer_prefix(shape, layer) + "layer_scale" + std::to_string(position) + ".weight";
-        scales_.push_back(parameters.add_constant(name, {shape.d_model}, start(shape.layers)));
-      }
-    }
-  }
+      : shape_(shape),
+        norms_(parameters, shape, "norm"),
+        final_norm_(parameters, shape),
+        scales_(sub_layer_vectors(parameters, shape, "layer_scale", start(shape.layers))) {}
 
   void apply(Stream& stream, const SubLayer& f, ForwardContext& context) const override {
     const Tensor y = watched_forward(f, norms_.at(f)(stream.x, context), context);

@@ -35,10 +35,9 @@ class MhcScheme final : public HiddenVectorsScheme {
  public:
   MhcScheme(Parameters& parameters, const StackShape& shape, const MhcOptions& options)
       : HiddenVectorsScheme(parameters, shape, options.streams), iterations_(options.iterations) {
-    for (int64_t layer = 0; layer < shape.layers; ++layer) {
-      for (int64_t position = 0; position < shape.sub_layers; ++position)
-        connections_.push_back(make_connections(parameters, layer, position));
-    }
+    for_each_sub_layer(shape, [&](int64_t layer, int64_t position) {
+      connections_.push_back(make_connections(parameters, layer, position));
+    });
     add_final_norm(parameters);
   }
 

@@ -8,8 +8,6 @@
 // keys and outputs are normalized. The rest is left to the model: see Prescription::unit_matrices, and for queries and
 // keys MultiHeadOptions::unit_query_key. The feed-forward sub-layer has no trained scales s_u and s_v. nGPT also has no
 // biases, and uses rotary positions, `swiglu`, and separate embedding and output matrices; set these in [model].
-#include <fmt/format.h>
-
 #include <cmath>
 
 #include "plumb/nn/residual/sub_layer_norms.h"
@@ -36,14 +34,10 @@ Tensor on_sphere(const Tensor& x) {
 class NgptScheme final : public ResidualScheme {
  public:
   NgptScheme(Parameters& parameters, const StackShape& shape, const NgptOptions& options)
-      : shape_(shape), root_(std::sqrt(static_cast<double>(shape.d_model))), alpha_(options.alpha) {
-    for (int64_t layer = 0; layer < shape.layers; ++layer) {
-      for (int64_t position = 1; position <= shape.sub_layers; ++position) {
-        const std::string name = fmt::format("{}alpha{}.weight", layer_prefix(shape, layer), position);
-        rates_.push_back(parameters.add_constant(name, {shape.d_model}, 1 / root_));
-      }
-    }
-  }
+      : shape_(shape),
+        root_(std::sqrt(static_cast<double>(shape.d_model))),
+        alpha_(options.alpha),
+        rates_(sub_layer_vectors(parameters, shape, "alpha", 1 / root_)) {}
 
   Stream enter(const Tensor& x, ForwardContext&) const override { return {on_sphere(x)}; }
 

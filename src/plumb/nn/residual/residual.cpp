@@ -44,10 +44,7 @@ std::unique_ptr<ResidualScheme> make_residual_scheme(const std::string& name, Pa
   const size_t slash = name.find('/');
   if (slash != std::string::npos)
     return make_tensor2tensor_scheme(name.substr(0, slash), name.substr(slash + 1), parameters, shape);
-  const auto& entry = residual_schemes().at(name);
-  const Options& own = options_of(shape.options, name, entry);
-  require_valid("model." + name, own);
-  return entry.make(parameters, shape, own);
+  return make_variant(residual_schemes(), "model.", name, shape.options, parameters, shape);
 }
 
 Prescription prescription_of(const std::string& name) {

@@ -8,6 +8,16 @@ std::string layer_prefix(const StackShape& shape, int64_t layer) {
   return to_string(LayerId{shape.stack, layer}) + ".";
 }
 
+std::vector<Tensor> sub_layer_vectors(Parameters& parameters, const StackShape& shape, const std::string& name,
+                                      double value) {
+  std::vector<Tensor> vectors;
+  for_each_sub_layer(shape, [&](int64_t layer, int64_t position) {
+    const std::string full_name = fmt::format("{}{}{}.weight", layer_prefix(shape, layer), name, position + 1);
+    vectors.push_back(parameters.add_constant(full_name, {shape.d_model}, value));
+  });
+  return vectors;
+}
+
 std::unique_ptr<Norm> make_sub_layer_norm(Parameters& parameters, const StackShape& shape, const std::string& name,
                                           int64_t layer, int64_t position) {
   const std::string prefix = fmt::format("{}{}{}", layer_prefix(shape, layer), name, position + 1);
@@ -16,10 +26,9 @@ std::unique_ptr<Norm> make_sub_layer_norm(Parameters& parameters, const StackSha
 
 SubLayerNorms::SubLayerNorms(Parameters& parameters, const StackShape& shape, const std::string& name)
     : sub_layers_(shape.sub_layers) {
-  for (int64_t layer = 0; layer < shape.layers; ++layer) {
-    for (int64_t position = 0; position < shape.sub_layers; ++position)
-      norms_.push_back(make_sub_layer_norm(parameters, shape, name, layer, position));
-  }
+  for_each_sub_layer(shape, [&](int64_t layer, int64_t position) {
+    norms_.push_back(make_sub_layer_norm(parameters, shape, name, layer, position));
+  });
 }
 
 std::unique_ptr<Norm> make_final_norm(Parameters& parameters, const StackShape& shape, const std::string& name) {

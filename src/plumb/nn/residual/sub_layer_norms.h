@@ -18,6 +18,19 @@ inline int64_t index_of(const SubLayer& f, const StackShape& shape) {
   return f.layer() * shape.sub_layers + f.position;
 }
 
+/// Calls visit(layer, position) for each sub-layer of a stack in its order, both from 0.
+template <typename Visit>
+void for_each_sub_layer(const StackShape& shape, const Visit& visit) {
+  for (int64_t layer = 0; layer < shape.layers; ++layer) {
+    for (int64_t position = 0; position < shape.sub_layers; ++position) visit(layer, position);
+  }
+}
+
+/// Trained vectors, (d_model), for the sub-layers of a stack, named "STACK.layers.I.NAMEk.weight" as norms are. All
+/// elements are `value` at first.
+std::vector<Tensor> sub_layer_vectors(Parameters& parameters, const StackShape& shape, const std::string& name,
+                                      double value);
+
 /// The norm "STACK.layers.I.NAMEk" of the stack's kind for the sub-layer at `position`, from 0; k = position + 1.
 std::unique_ptr<Norm> make_sub_layer_norm(Parameters& parameters, const StackShape& shape, const std::string& name,
                                           int64_t layer, int64_t position);

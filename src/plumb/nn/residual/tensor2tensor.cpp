@@ -56,14 +56,11 @@ class Tensor2TensorScheme final : public ResidualScheme {
                       const StackShape& shape)
       : shape_(shape) {
     const std::string post_norm = normalizes(preprocess) ? "post_norm" : "norm";
-    for (int64_t layer = 0; layer < shape.layers; ++layer) {
-      const std::string prefix = layer_prefix(shape, layer);
-      for (int64_t position = 1; position <= shape.sub_layers; ++position) {
-        const std::string number = std::to_string(position);
-        preprocess_.push_back(make_operations(preprocess, prefix, "norm", number, parameters, shape));
-        postprocess_.push_back(make_operations(postprocess, prefix, post_norm, number, parameters, shape));
-      }
-    }
+    for_each_sub_layer(shape, [&](int64_t layer, int64_t position) {
+      const std::string prefix = layer_prefix(shape, layer), number = std::to_string(position + 1);
+      preprocess_.push_back(make_operations(preprocess, prefix, "norm", number, parameters, shape));
+      postprocess_.push_back(make_operations(postprocess, prefix, post_norm, number, parameters, shape));
+    });
     final_ = make_operations(preprocess, to_string(shape.stack) + ".", "norm", "", parameters, shape);
   }
 

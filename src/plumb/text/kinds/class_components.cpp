@@ -7,13 +7,12 @@
 
 #include "plumb/base/error.h"
 #include "plumb/text/kinds/special_tokens.h"
+#include "plumb/text/visible.h"
 
 namespace plumb {
 namespace {
 
 using Document = nlohmann::json;  // sorts keys: with many, ordered JSON is slow
-
-constexpr const char* kVisibleSpace = "\u2581";
 
 const Document& part_of(const Document& object, const char* name) {
   static const Document kNothing;
@@ -169,108 +168,17 @@ std::vector<Json> t5_tokens(const Json& settings) {
   return tokens;
 }
 
-Document albert_components(const Document& file, const Json& settings, const NamedTokens& names) {
-  Document components = pieces_of_words(file, 1, setting_or(settings, "add_prefix_space", true) ? "always" : "never");
-  Document parts = Document::array({replace_literal("``", "\""), replace_literal("''", "\"")});
-  if (!setting_or(settings, "keep_accents", false)) {
-    parts.push_back({{"type", "NFKD"}});
-    parts.push_back({{"type", "StripAccents"}});
-  }
-  if (setting_or(settings, "do_lower_case", true)) parts.push_back({{"type", "Lowercase"}});
-  if (!components["normalizer"].is_null()) parts.push_back(components["normalizer"]);
-  components["normalizer"] = {{"type", "Sequence"}, {"normalizers", std::move(parts)}};
-  if (part_of(file, "post_processor").is_null()) {
-    const Document vocabulary = vocabulary_with_ids(file);
-    components["post_processor"] = template_processing(
-        {{"[CLS]", 0}, {"A", 0}, {"[SEP]", 0}}, {{"[CLS]", 0}, {"A", 0}, {"[SEP]", 0}, {"B", 1}, {"[SEP]", 1}},
-        {{"[CLS]", vocabulary.at(named_token(names, "cls_token")).get<int64_t>()},
-         {"[SEP]", vocabulary.at(named_token(names, "sep_token")).get<int64_t>()}});
-  }
-  return components;
-}
-
-Document camembert_components(const Document& file, const Json& settings, const NamedTokens& names) {
-  const Document& vocabulary = file.at("model").at("vocab");
-  int64_t unknown = 0;  // the first token, if none has the name
-  for (size_t i = 0; vocabulary.is_array() && i < vocabulary.size() && unknown == 0; ++i) {
-    if (vocabulary[i].at(0) == named_token(names, "unk_token")) unknown = static_cast<int64_t>(i);
-  }
-  return pieces_of_words(file, unknown, setting_or(settings, "add_prefix_space", true) ? "always" : "never");
-}
-
-std::vector<Json> camembert_tokens(const Json&) { return {"<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED"}; }
-
-Document mbart_components(const Document& file, const Json&, const NamedTokens&) {
-  Document components = pieces_of_words(file, 3, "always");
-  components["normalizer"] = nullptr;
-  return components;
-}
-
-/// A </s> en_XX, and A B </s> en_XX: the language of the text follows it.
-Document mbart_post_processor(const Json& settings, const NamedTokens& names, const IdOf& id_of) {
-  const std::string eos = named_token(names, "eos_token");
-  auto language = setting_or<std::string>(settings, "src_lang", "en_XX");
-  try {
-    static_cast<void>(id_of(language));
-  } catch (const Error&) {  // settings that list other special tokens replace those of `mbart_tokens`
-    language = named_token(names, "unk_token");
-  }
-  return template_processing({{"A", 0}, {eos, 0}, {language, 0}}, {{"A", 0}, {"B", 0}, {eos, 0}, {language, 0}},
-                             {{eos, id_of(eos)}, {language, id_of(language)}});
-}
-
-std::vector<Json> mbart_tokens(const Json&) {
-  return {"ar_AR", "cs_CZ", "de_DE", "en_XX", "es_XX", "et_EE", "fi_FI", "fr_XX", "gu_IN",
-          "hi_IN", "it_IT", "ja_XX", "kk_KZ", "ko_KR", "lt_LT", "lv_LV", "my_MM", "ne_NP",
-          "nl_XX", "ro_RO", "ru_RU", "si_LK", "tr_TR", "vi_VN", "zh_CN"};
-}
-
 /// Pieces with byte fallback; the decoder turns visible spaces into spaces.
-Document pieces_of_texts(const Document& file, const Document& unknown, bool drops_first_space) {
-  Document decoders =
-      Document::array({replace_literal(kVisibleSpace, " "), {{"type", "ByteFallback"}}, {{"type", "Fuse"}}});
-  if (drops_first_space) decoders.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
-  return {{"decoder", {{"type", "Sequence"}, {"decoders", std::move(decoders)}}},
-          {"model", byte_pair_model(file, unknown, true, true)}};
-}
-
 Document llama_components(const Document& file, const Json& settings, const NamedTokens&) {
   const bool prefix = setting_or(settings, "add_prefix_space", true);
-  Document components = pieces_of_texts(file, nullptr, prefix);
-  components["normalizer"] = nullptr;
-  components["pre_tokenizer"] = metaspace(!prefix                                 ? "never"
-                                          : setting_or(settings, "legacy", false) ? "always"
-                                                                                  : "first",
-                                          false);
-  return components;
-}
-
-Document code_llama_components(const Document& file, const Json& settings, const NamedTokens& names) {
-  Document components = pieces_of_texts(file, named_token(names, "unk_token"), true);
-  components["normalizer"] = nullptr;
-  components["pre_tokenizer"] = metaspace(setting_or(settings, "add_prefix_space", true) ? "first" : "never", false);
-  return components;
-}
-
-Document code_llama_post_processor(const Json&, const NamedTokens& names, const IdOf& id_of) {
-  const std::string bos = named_token(names, "bos_token");
-  return template_processing({{bos, 0}, {"A", 0}}, {{bos, 0}, {"A", 0}, {bos, 1}, {"B", 1}}, {{bos, id_of(bos)}});
-}
-
-Document gemma_components(const Document& file, const Json&, const NamedTokens& names) {
-  Document components = pieces_of_texts(file, named_token(names, "unk_token"), false);
-  components["normalizer"] = replace_literal(" ", kVisibleSpace);
-  components["pre_tokenizer"] = {
-      {"type", "Split"}, {"pattern", {{"String", " "}}}, {"behavior", "MergedWithPrevious"}, {"invert", false}};
-  return components;
-}
-
-Document cohere_components(const Document& file, const Json& settings, const NamedTokens& names) {
-  Document components = gpt_neox_components(file, settings, names);
-  const Document digits = {{"type", "Digits"}, {"individual_digits", true}};
-  components["pre_tokenizer"] = {{"type", "Sequence"},
-                                 {"pretokenizers", Document::array({digits, components["pre_tokenizer"]})}};
-  return components;
+  const char* scheme = setting_or(settings, "legacy", false) ? "always" : "first";
+  Document decoders =
+      Document::array({replace_literal(kVisibleSpace, " "), {{"type", "ByteFallback"}}, {{"type", "Fuse"}}});
+  if (prefix) decoders.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
+  return {{"normalizer", nullptr},
+          {"pre_tokenizer", metaspace(prefix ? scheme : "never", false)},
+          {"decoder", {{"type", "Sequence"}, {"decoders", std::move(decoders)}}},
+          {"model", byte_pair_model(file, nullptr, true, true)}};
 }
 
 constexpr const char* kWordsOfQwen =
@@ -292,11 +200,6 @@ const std::map<std::string, TokenizerClass>& all_classes() {
   static const NamedTokens kSentence = {{"bos_token", "<s>"},    {"eos_token", "</s>"},  {"unk_token", "<unk>"},
                                         {"sep_token", "</s>"},   {"pad_token", "<pad>"}, {"cls_token", "<s>"},
                                         {"mask_token", "<mask>"}};
-  static const NamedTokens kSentenceAfterSpace = [] {  // the mask takes the space before it
-    NamedTokens tokens = kSentence;
-    tokens.back().second = {{"content", "<mask>"}, {"lstrip", true}, {"special", true}};
-    return tokens;
-  }();
   static const char* const kEnd = "<|endoftext|>";
   static const std::map<std::string, TokenizerClass> all = {
       {"BertTokenizer",
@@ -319,49 +222,10 @@ const std::map<std::string, TokenizerClass>& all_classes() {
         t5_components,
         t5_post_processor,
         t5_tokens}},
-      {"AlbertTokenizer",
-       {{{"bos_token", "[CLS]"},
-         {"eos_token", "[SEP]"},
-         {"unk_token", "<unk>"},
-         {"sep_token", "[SEP]"},
-         {"pad_token", "<pad>"},
-         {"cls_token", "[CLS]"},
-         {"mask_token", "[MASK]"}},
-        albert_components}},
-      {"CamembertTokenizer", {kSentenceAfterSpace, camembert_components, xlm_roberta_post_processor, camembert_tokens}},
-      {"MBartTokenizer", {kSentenceAfterSpace, mbart_components, mbart_post_processor, mbart_tokens}},
       {"LlamaTokenizer",
        {.defaults = {{"bos_token", "<s>"}, {"eos_token", "</s>"}, {"unk_token", "<unk>"}},
         .components = llama_components,
         .pads_as_file_says = true}},
-      {"CodeLlamaTokenizer",
-       {.defaults = {{"bos_token", "<s>"},
-                     {"eos_token", "</s>"},
-                     {"unk_token", "<unk>"},
-                     {"prefix_token", "\u2581<PRE>"},
-                     {"middle_token", "\u2581<MID>"},
-                     {"suffix_token", "\u2581<SUF>"},
-                     {"eot_token", "\u2581<EOT>"},
-                     {"fill_token", "<FILL_ME>"}},
-        .components = code_llama_components,
-        .post_processor = code_llama_post_processor,
-        .pads_as_file_says = true}},
-      {"CohereTokenizer",
-       {{{"bos_token", "<BOS_TOKEN>"},
-         {"eos_token", "<|END_OF_TURN_TOKEN|>"},
-         {"unk_token", "<UNK>"},
-         {"sep_token", "<SEP>"},
-         {"pad_token", "<PAD>"},
-         {"cls_token", "<CLS>"},
-         {"mask_token", "<MASK_TOKEN>"}},
-        cohere_components}},
-      {"GemmaTokenizer",
-       {{{"bos_token", "<bos>"},
-         {"eos_token", "<eos>"},
-         {"unk_token", "<unk>"},
-         {"pad_token", "<pad>"},
-         {"mask_token", "<mask>"}},
-        gemma_components}},
       {"Qwen2Tokenizer", {{{"eos_token", kEnd}, {"unk_token", kEnd}, {"pad_token", kEnd}}, qwen2_components}}};
   return all;
 }

@@ -22,7 +22,7 @@ nlohmann::json word_piece_components(const Json& settings, const std::string& un
                                      const nlohmann::json& vocabulary);
 
 struct TokenizerClass {
-  NamedTokens defaults;  // tokens that the settings need not name, with flags that hold for named ones as well
+  NamedTokens defaults;  // tokens that the settings need not name, by the usual keys
   /// The sections "normalizer", "pre_tokenizer", "decoder" and "model", from those of the file, the settings of
   /// tokenizer_config.json and the special tokens. Throws Error if the file's vocabulary is of another kind.
   nlohmann::json (*components)(const nlohmann::json& file, const Json& settings, const NamedTokens& names);

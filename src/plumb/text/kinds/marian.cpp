@@ -12,12 +12,11 @@
 #include "plumb/base/text.h"
 #include "plumb/text/sentencepiece/content.h"
 #include "plumb/text/sentencepiece/model.h"
+#include "plumb/text/visible.h"
 
 namespace plumb {
 namespace fs = std::filesystem;
 namespace {
-
-constexpr std::string_view kMarianSpace = "\u2581";  // a space within pieces
 
 std::map<std::string, int32_t, std::less<>> read_ids(const fs::path& file) {
   const Json document = read_json(file);
@@ -83,7 +82,7 @@ class MarianTokenizer final : public TokenizerModel {
       if (keep_specials || (!specials_.is_control(id) && id != specials_.unknown))
         text += tokens_[static_cast<size_t>(id)];
     }
-    replace_all(text, kMarianSpace, " ");
+    replace_all(text, kVisibleSpace, " ");
     const size_t first = text.find_first_not_of(' ');
     return first == std::string::npos ? std::string() : text.substr(first, text.find_last_not_of(' ') - first + 1);
   }

@@ -8,14 +8,13 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
-#include "plumb/base/input.h"
 #include "plumb/base/json.h"
+#include "plumb/base/utf8.h"
 #include "plumb/text/kinds/transformers_reading.h"
 #include "plumb/text/pipeline/added_tokens.h"
 #include "plumb/text/pipeline/components.h"
 #include "plumb/text/pipeline/growth.h"
 #include "plumb/text/pipeline/sections.h"
-#include "plumb/text/pipeline/unicode.h"
 
 namespace plumb {
 namespace {
@@ -55,7 +54,7 @@ class Pipeline final : public TokenizerModel {
   }
 
   [[nodiscard]] std::vector<int32_t> encode(std::string_view text) const override {
-    std::vector<tk::Piece> pieces = added_.cut(is_valid_utf8(text) ? std::string(text) : tk::repaired_utf8(text));
+    std::vector<tk::Piece> pieces = added_.cut(is_valid_utf8(text) ? std::string(text) : repaired_utf8(text));
     pre_tokenize_(pieces);
     tk::check_growth(text.size(), tk::bytes_in(pieces));
     std::vector<int32_t> ids;

@@ -11,6 +11,7 @@
 #include "plumb/text/sentencepiece/model.h"
 #include "plumb/text/sentencepiece/tokenizer_json.h"
 #include "plumb/text/tokenizer_model.h"
+#include "plumb/text/visible.h"
 
 namespace plumb {
 namespace {
@@ -100,7 +101,7 @@ class SentencePieceTokenizer final : public TokenizerModel {
   /// Whether the model adds a space before every text, as most do.
   [[nodiscard]] bool begins_texts_with_space() const {
     const std::vector<int32_t> ids = encode_at_once("a");
-    return !ids.empty() && piece(ids.front()).starts_with("\u2581");
+    return !ids.empty() && piece(ids.front()).starts_with(kVisibleSpace);
   }
 
   std::string serialized_;

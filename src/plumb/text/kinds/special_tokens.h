@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <string>
 
-#include "plumb/base/error.h"
 #include "plumb/base/json.h"
 
 namespace plumb {
@@ -33,18 +32,6 @@ bool is_other_token_key(const std::string& key);
 /// tokenizer_config.json unless that has "added_tokens_decoder"; those with other keys come first, and only if it has
 /// no string for them. Throws Error if a file cannot be read.
 Json settings_beside(const std::filesystem::path& tokenizer);
-
-/// A setting such as "do_lower_case"; `otherwise` if it is absent or null. Throws Error if it has another type.
-template <typename Value>
-Value setting_or(const Json& settings, const char* name, Value otherwise) {
-  const auto found = settings.find(name);
-  if (found == settings.end() || found->is_null()) return otherwise;
-  try {
-    return found->template get<Value>();
-  } catch (const Json::exception&) {
-    throw Error(std::string("the setting '") + name + "' has the wrong type");
-  }
-}
 
 /// The names in `settings_beside`. If they lack tokens for beginning and end, `cls_token` and `sep_token` are used
 /// instead.

@@ -1,107 +1,40 @@
 #include "plumb/text/kinds/tokenizer_class.h"
 
 #include <map>
-#include <set>
 
 #include "plumb/text/kinds/special_tokens.h"
 
 namespace plumb {
 namespace {
 
+using ClassNames = std::map<std::string, std::string, std::less<>>;
+
 /// The classes by the names that they go by.
-const std::map<std::string, std::string, std::less<>>& classes() {
-  static const std::map<std::string, std::string, std::less<>> known = {{"BertTokenizer", "BertTokenizer"},
-                                                                        {"DistilBertTokenizer", "BertTokenizer"},
-                                                                        {"ElectraTokenizer", "BertTokenizer"},
-                                                                        {"LayoutLMTokenizer", "BertTokenizer"},
-                                                                        {"LxmertTokenizer", "BertTokenizer"},
-                                                                        {"MobileBertTokenizer", "BertTokenizer"},
-                                                                        {"SqueezeBertTokenizer", "BertTokenizer"},
-                                                                        {"GPT2Tokenizer", "GPT2Tokenizer"},
-                                                                        {"GPTNeoXTokenizer", "GPTNeoXTokenizer"},
-                                                                        {"RobertaTokenizer", "RobertaTokenizer"},
-                                                                        {"BartTokenizer", "RobertaTokenizer"},
-                                                                        {"LEDTokenizer", "RobertaTokenizer"},
-                                                                        {"LongformerTokenizer", "RobertaTokenizer"},
-                                                                        {"XLMRobertaTokenizer", "XLMRobertaTokenizer"},
-                                                                        {"T5Tokenizer", "T5Tokenizer"},
-                                                                        {"LlamaTokenizer", "LlamaTokenizer"},
-                                                                        {"GemmaTokenizer", "GemmaTokenizer"},
-                                                                        {"Qwen2Tokenizer", "Qwen2Tokenizer"},
-                                                                        {"AlbertTokenizer", "AlbertTokenizer"},
-                                                                        {"CamembertTokenizer", "CamembertTokenizer"},
-                                                                        {"MBartTokenizer", "MBartTokenizer"},
-                                                                        {"CodeLlamaTokenizer", "CodeLlamaTokenizer"},
-                                                                        {"CohereTokenizer", "CohereTokenizer"}};
-  return known;
+const ClassNames& classes() {
+  static const ClassNames names = {
+      {"BertTokenizer", "BertTokenizer"},       {"DistilBertTokenizer", "BertTokenizer"},
+      {"GPT2Tokenizer", "GPT2Tokenizer"},       {"GPTNeoXTokenizer", "GPTNeoXTokenizer"},
+      {"RobertaTokenizer", "RobertaTokenizer"}, {"XLMRobertaTokenizer", "XLMRobertaTokenizer"},
+      {"T5Tokenizer", "T5Tokenizer"},           {"LlamaTokenizer", "LlamaTokenizer"},
+      {"Qwen2Tokenizer", "Qwen2Tokenizer"}};
+  return names;
 }
 
-/// The class for models of a type, where no file names one.
-const std::map<std::string, std::string, std::less<>>& classes_of_models() {
-  static const auto* const known = [] {
-    auto* all = new std::map<std::string, std::string, std::less<>>();
-    const auto add = [&](const char* name, std::initializer_list<const char*> types) {
-      for (const char* type : types) all->emplace(type, name);
-    };
-    add("BertTokenizer", {"bert", "convbert", "distilbert", "electra", "ernie", "layoutlm", "megatron-bert", "nezha",
-                          "nomic_bert", "squeezebert"});
-    add("RobertaTokenizer", {"bart", "data2vec-text", "ibert", "longformer", "roberta", "roberta-prelayernorm"});
-    add("XLMRobertaTokenizer", {"gte", "jina_embeddings_v3", "xlm-roberta", "xmod"});
-    add("GPT2Tokenizer", {"codegen", "dbrx", "gpt2", "gpt_neo", "gptj", "jais2", "opt", "phi", "starcoder2"});
-    add("GPTNeoXTokenizer", {"falcon_mamba", "gpt_neox", "mamba", "mamba2", "mpt", "olmo", "olmoe", "rwkv", "xlstm"});
-    add("GemmaTokenizer", {"gemma", "gemma2", "gemma3", "gemma3_text", "recurrent_gemma", "t5gemma"});
-    add("T5Tokenizer", {"mt5", "switch_transformers", "t5"});
-    add("AlbertTokenizer", {"albert", "yoso"});
-    add("CamembertTokenizer", {"camembert"});
-    add("MBartTokenizer", {"mbart"});
-    add("CodeLlamaTokenizer", {"code_llama"});
-    add("CohereTokenizer", {"aya_vision", "cohere", "cohere2"});
-    add("Qwen2Tokenizer", {"qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "qwen3_next"});
-    return all;
-  }();
-  return *known;
-}
-
-/// Whether the file is taken as it is for models of this type, whatever class is named.
-bool takes_file_as_it_is(const std::string& model_type) {
-  static const std::set<std::string> known = {"arctic",
-                                              "ernie4_5",
-                                              "ernie4_5_moe",
-                                              "flex_olmo",
-                                              "glm",
-                                              "glm4",
-                                              "glm4_moe",
-                                              "gpt_bigcode",
-                                              "granite",
-                                              "granitemoe",
-                                              "granitemoehybrid",
-                                              "granitemoeshared",
-                                              "hyperclovax",
-                                              "internlm2",
-                                              "internlm3",
-                                              "jamba",
-                                              "kimi_linear",
-                                              "minicpm3",
-                                              "minimax_m2",
-                                              "ministral",
-                                              "ministral3",
-                                              "mistral",
-                                              "mistral3",
-                                              "mixtral",
-                                              "modernbert",
-                                              "modernbert-decoder",
-                                              "nemotron",
-                                              "nystromformer",
-                                              "olmo2",
-                                              "olmo3",
-                                              "olmo_hybrid",
-                                              "persimmon",
-                                              "phi3",
-                                              "phimoe",
-                                              "stablelm",
-                                              "umt5",
-                                              "xlm-roberta-xl"};
-  return known.contains(model_type);
+/// The class for models of a type, where no file names one; empty if the file is then taken as it is. Types that are
+/// not here cannot be imported, or take the file as it is whatever class is named.
+const ClassNames& classes_of_models() {
+  static const ClassNames names = {{"bert", "BertTokenizer"},
+                                   {"distilbert", "BertTokenizer"},
+                                   {"gpt2", "GPT2Tokenizer"},
+                                   {"gpt_neox", "GPTNeoXTokenizer"},
+                                   {"llama", ""},
+                                   {"marian", ""},
+                                   {"qwen2", "Qwen2Tokenizer"},
+                                   {"qwen3", "Qwen2Tokenizer"},
+                                   {"roberta", "RobertaTokenizer"},
+                                   {"t5", "T5Tokenizer"},
+                                   {"xlm-roberta", "XLMRobertaTokenizer"}};
+  return names;
 }
 
 std::string text_or_empty(const Json& settings, const char* name) {
@@ -121,8 +54,8 @@ std::string class_named(std::string_view name) {
 std::string tokenizer_class_in(const std::filesystem::path& folder, const Json& settings, std::string_view bytes) {
   const Json model = object_in(folder / "config.json");
   const std::string model_type = text_or_empty(model, "model_type");
-  if (takes_file_as_it_is(model_type)) return {};
   const auto usual = classes_of_models().find(model_type);
+  if (!model_type.empty() && usual == classes_of_models().end()) return {};
   if (model_type == "qwen2") return usual->second;  // published files name others, so none is trusted
   std::string name = text_or_empty(settings, "tokenizer_class");
   if (name.empty()) name = text_or_empty(model, "tokenizer_class");

@@ -11,8 +11,8 @@
 namespace plumb {
 
 /// The class that reads the tokenizer.json in `folder`, whose content is `bytes`: one that makes its own components
-/// from the vocabulary in the file (kinds/class_components.h). Empty for the class that takes the file as it is, and
-/// for classes that Plumb does not know. `settings` are those of tokenizer_config.json.
+/// from the vocabulary in the file (kinds/class_components.h). Empty if the file is taken as it is, as for models
+/// of types that cannot be imported, and classes that are not theirs. `settings` are those of tokenizer_config.json.
 std::string tokenizer_class_in(const std::filesystem::path& folder, const Json& settings, std::string_view bytes);
 
 }  // namespace plumb

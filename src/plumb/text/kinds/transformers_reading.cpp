@@ -39,32 +39,19 @@ Document as_special(const Json& token) {
 }
 
 /// The special tokens of the settings and the class, in the order in which they are added: first those with the usual
-/// keys, then the class's with other keys that end with "_token", then the settings' own.
+/// keys, then those with other keys that end with "_token".
 NamedTokens named_tokens(const Json& settings, const NamedTokens& defaults) {
   NamedTokens names;
   for (const char* key : kUsualTokenKeys) {
     const Json* usual = find_value(defaults, key);
     if (settings.contains(key)) {
-      const std::string content = content_of(settings.at(key));
-      Json token = settings.at(key);
-      if (token.is_string() && usual != nullptr && usual->is_object()) {
-        token = *usual;
-        token["content"] = content;
-      }
-      if (!content.empty()) names.emplace_back(key, std::move(token));
+      if (!content_of(settings.at(key)).empty()) names.emplace_back(key, settings.at(key));
     } else if (usual != nullptr) {
       names.emplace_back(key, *usual);
     }
   }
-  const auto add = [&names](const std::string& key, const Json& token) {
-    if (!content_of(token).empty()) names.emplace_back(key, token);
-  };
-  std::set<std::string> of_class;
-  for (const auto& [key, token] : defaults) {
-    if (is_other_token_key(key)) add(*of_class.insert(key).first, settings.contains(key) ? settings.at(key) : token);
-  }
   for (const auto& [key, value] : settings.items()) {
-    if (is_other_token_key(key) && !of_class.contains(key)) add(key, value);
+    if (is_other_token_key(key) && !content_of(value).empty()) names.emplace_back(key, value);
   }
   for (const char* key : {"extra_special_tokens", "additional_special_tokens"}) {
     if (!settings.contains(key) || !settings.at(key).is_object()) continue;
@@ -239,12 +226,6 @@ Document as_transformers_reads(std::string_view bytes, const std::filesystem::pa
   for (Document& token : unknown) tokens.add(std::move(token));
   if (class_name == "Qwen2Tokenizer") {
     for (const Json& token : special) tokens.add(added_token(content_of(token), true));
-  }
-  if (class_name == "CohereTokenizer") {  // adds those without a usual key once more
-    for (const auto& [key, token] : names) {
-      if (!contains(kUsualTokenKeys, key)) tokens.add(as_special(token));
-    }
-    for (const Json& token : others) tokens.add(as_special(token));
   }
   file["added_tokens"] = tokens.list();
   if (own != nullptr && own->post_processor != nullptr) {

@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "plumb/base/error.h"
-#include "plumb/base/input.h"
 #include "plumb/base/json.h"
 #include "plumb/base/text.h"
+#include "plumb/base/utf8.h"
 #include "plumb/text/kinds/class_components.h"
 #include "plumb/text/kinds/pipeline.h"
 #include "plumb/text/kinds/special_tokens.h"

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <memory>
 
+#include "plumb/base/utf8.h"
+
 namespace plumb {
 namespace {
 
@@ -84,8 +86,7 @@ int find_all(const OnigurumaHandle* expression, const char* text, size_t size, O
     const auto match_begin = static_cast<size_t>(region->beg[0]);
     const auto match_end = static_cast<size_t>(region->end[0]);
     if (match_begin == match_end && found && match_end == last_end) {
-      ++from;
-      while (from < size && (static_cast<unsigned char>(text[from]) & 0xC0) == 0x80) ++from;
+      from = next_beginning({text, size}, from + 1);
       continue;
     }
     match(receiver, match_begin, match_end);

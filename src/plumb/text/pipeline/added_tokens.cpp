@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "plumb/base/utf8.h"
 #include "plumb/text/pipeline/growth.h"
 #include "plumb/text/pipeline/settings.h"
 #include "plumb/text/pipeline/unicode.h"
@@ -11,17 +12,9 @@
 namespace plumb::tokenization {
 namespace {
 
-/// The beginning of the character before `position`.
-size_t before(std::string_view text, size_t position) {
-  do {
-    --position;
-  } while (position > 0 && (static_cast<unsigned char>(text[position]) & 0xC0) == 0x80);
-  return position;
-}
-
 bool ends_with_word(std::string_view text) {
   if (text.empty()) return false;
-  size_t at = before(text, text.size());
+  size_t at = beginning_of_character(text, text.size() - 1);
   return is_word_character(next_character(text, at));
 }
 
@@ -33,7 +26,7 @@ bool begins_with_word(std::string_view text) {
 size_t without_space_at_end(std::string_view text) {
   size_t end = text.size();
   while (end > 0) {
-    const size_t at = before(text, end);
+    const size_t at = beginning_of_character(text, end - 1);
     size_t next = at;
     if (!is_white_space(next_character(text, next))) break;
     end = at;
@@ -49,11 +42,11 @@ size_t space_at_begin(std::string_view text) {
 
 AddedToken read_added_token(const Settings& entry) {
   return {.content = entry.at("content").get<std::string>(),
-          .single_word = get_or(entry, "single_word", false),
-          .left = get_or(entry, "lstrip", false),
-          .right = get_or(entry, "rstrip", false),
-          .normalized = get_or(entry, "normalized", !get_or(entry, "special", false)),
-          .special = get_or(entry, "special", false)};
+          .single_word = setting_or(entry, "single_word", false),
+          .left = setting_or(entry, "lstrip", false),
+          .right = setting_or(entry, "rstrip", false),
+          .normalized = setting_or(entry, "normalized", !setting_or(entry, "special", false)),
+          .special = setting_or(entry, "special", false)};
 }
 
 }  // namespace

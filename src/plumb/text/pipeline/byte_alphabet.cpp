@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdint>
 
-#include "plumb/text/pipeline/unicode.h"
+#include "plumb/base/utf8.h"
 
 namespace plumb::tokenization {
 namespace {

@@ -5,8 +5,8 @@
 #include <queue>
 #include <tuple>
 
+#include "plumb/base/utf8.h"
 #include "plumb/text/pipeline/settings.h"
-#include "plumb/text/pipeline/unicode.h"
 
 namespace plumb::tokenization {
 namespace {
@@ -28,13 +28,13 @@ std::pair<std::string, std::string> parts_of_merge(const Settings& merge) {
 }  // namespace
 
 BytePairModel::BytePairModel(const Settings& settings)
-    : unknown_(get_or(settings, "unk_token", std::string())),
-      prefix_(get_or(settings, "continuing_subword_prefix", std::string())),
-      suffix_(get_or(settings, "end_of_word_suffix", std::string())),
-      fuse_unknown_(get_or(settings, "fuse_unk", false)),
-      byte_fallback_(get_or(settings, "byte_fallback", false)),
-      ignore_merges_(get_or(settings, "ignore_merges", false)) {
-  if (get_or(settings, "dropout", 0.0) != 0) {
+    : unknown_(setting_or(settings, "unk_token", std::string())),
+      prefix_(setting_or(settings, "continuing_subword_prefix", std::string())),
+      suffix_(setting_or(settings, "end_of_word_suffix", std::string())),
+      fuse_unknown_(setting_or(settings, "fuse_unk", false)),
+      byte_fallback_(setting_or(settings, "byte_fallback", false)),
+      ignore_merges_(setting_or(settings, "ignore_merges", false)) {
+  if (setting_or(settings, "dropout", 0.0) != 0) {
     throw Error("the model's 'dropout' would make token ids random", "set it to null");
   }
   for (const auto& [token, id] : settings.at("vocab").items()) vocabulary_.add(token, whole_number(id));

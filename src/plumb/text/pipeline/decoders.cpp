@@ -1,7 +1,7 @@
 // Decoders. Names and settings are those of Hugging Face's `tokenizers`.
 #include <algorithm>
 
-#include "plumb/base/input.h"
+#include "plumb/base/utf8.h"
 #include "plumb/text/pipeline/byte_alphabet.h"
 #include "plumb/text/pipeline/byte_tokens.h"
 #include "plumb/text/pipeline/components.h"
@@ -39,8 +39,8 @@ std::string without_artifacts(std::string text) {
 }
 
 Decode make_word_piece_decoder(const Settings& settings) {
-  return [prefix = get_or(settings, "prefix", std::string("##")),
-          cleanup = get_or(settings, "cleanup", true)](std::vector<std::string>& tokens) {
+  return [prefix = setting_or(settings, "prefix", std::string("##")),
+          cleanup = setting_or(settings, "cleanup", true)](std::vector<std::string>& tokens) {
     for (size_t i = 0; i < tokens.size(); ++i) {
       if (i > 0) {
         if (tokens[i].starts_with(prefix)) {
@@ -78,7 +78,7 @@ void join_byte_tokens(std::vector<std::string>& tokens) {
     if (is_valid_utf8(bytes)) {
       if (!bytes.empty()) result.push_back(bytes);
     } else {
-      result.insert(result.end(), bytes.size(), "\xEF\xBF\xBD");
+      result.insert(result.end(), bytes.size(), std::string(kReplacementCharacter));
     }
     bytes.clear();
   };
@@ -96,7 +96,7 @@ void join_byte_tokens(std::vector<std::string>& tokens) {
 }
 
 Decode make_word_end_decoder(const Settings& settings) {
-  return [suffix = get_or(settings, "suffix", std::string("</w>"))](std::vector<std::string>& tokens) {
+  return [suffix = setting_or(settings, "suffix", std::string("</w>"))](std::vector<std::string>& tokens) {
     for (size_t i = 0; i < tokens.size(); ++i) {
       tokens[i] = with_all_replaced(std::move(tokens[i]), suffix, i + 1 == tokens.size() ? "" : " ");
     }
@@ -126,9 +126,9 @@ Decode make_replace_decoder(const Settings& settings) {
 
 /// Connectionist temporal classification (Graves et al. 2006): repeated tokens and padding are dropped.
 Decode make_ctc_decoder(const Settings& settings) {
-  return [pad = get_or(settings, "pad_token", std::string("<pad>")),
-          delimiter = get_or(settings, "word_delimiter_token", std::string("|")),
-          cleanup = get_or(settings, "cleanup", true)](std::vector<std::string>& tokens) {
+  return [pad = setting_or(settings, "pad_token", std::string("<pad>")),
+          delimiter = setting_or(settings, "word_delimiter_token", std::string("|")),
+          cleanup = setting_or(settings, "cleanup", true)](std::vector<std::string>& tokens) {
     tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
     for (std::string& token : tokens) {
       token = with_all_replaced(std::move(token), pad, "");

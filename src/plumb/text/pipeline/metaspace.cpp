@@ -20,7 +20,7 @@ std::string replaced(std::string_view text, std::string_view what, std::string_v
 
 Metaspace::Metaspace(const Settings& settings) : symbol_(settings.at("replacement").get<std::string>()) {
   single_character(symbol_, "'replacement'");
-  const std::string scheme = get_or(settings, "prepend_scheme", std::string("always"));
+  const std::string scheme = setting_or(settings, "prepend_scheme", std::string("always"));
   if (scheme == "always") {
     prepend_ = Prepend::always;
   } else if (scheme == "first") {
@@ -31,8 +31,9 @@ Metaspace::Metaspace(const Settings& settings) : symbol_(settings.at("replacemen
     throw Error(fmt::format("unknown 'prepend_scheme' '{}'", scheme), "known: always, first, never");
   }
   // Files from before version 0.14 of `tokenizers`.
-  if (!settings.contains("prepend_scheme") && !get_or(settings, "add_prefix_space", true)) prepend_ = Prepend::never;
-  split_ = get_or(settings, "split", true);
+  if (!settings.contains("prepend_scheme") && !setting_or(settings, "add_prefix_space", true))
+    prepend_ = Prepend::never;
+  split_ = setting_or(settings, "split", true);
 }
 
 void Metaspace::split(std::vector<Piece>& pieces) const {

@@ -1,6 +1,7 @@
 // Normalizers. Names and settings are those of Hugging Face's `tokenizers`.
 #include <algorithm>
 
+#include "plumb/base/utf8.h"
 #include "plumb/text/pipeline/byte_alphabet.h"
 #include "plumb/text/pipeline/components.h"
 #include "plumb/text/pipeline/growth.h"
@@ -48,9 +49,7 @@ void drop_characters(Piece& piece, const Property& property) {
 void apply_form(Piece& piece, NormalForm form) {
   piece.replace_by([form](std::string_view text) { return normalized(text, form); });
   // A character that is composed of the first one and others counts as the first.
-  while (piece.beginning < piece.text.size() &&
-         (static_cast<unsigned char>(piece.text[piece.beginning]) & 0xC0) == 0x80)
-    ++piece.beginning;
+  piece.beginning = next_beginning(piece.text, piece.beginning);
 }
 
 Maker<Normalize> normal_form(NormalForm form) {
@@ -112,7 +111,7 @@ void bert_normalize(Piece& piece, const BertSettings& settings) {
 Normalize make_bert(const Settings& settings) {
   const bool lowercase = settings.at("lowercase").get<bool>();
   const BertSettings chosen{settings.at("clean_text").get<bool>(), settings.at("handle_chinese_chars").get<bool>(),
-                            get_or(settings, "strip_accents", lowercase), lowercase};
+                            setting_or(settings, "strip_accents", lowercase), lowercase};
   return [chosen](Piece& piece) { bert_normalize(piece, chosen); };
 }
 

@@ -1,6 +1,7 @@
 // Pre-tokenizers. Names and settings are those of Hugging Face's `tokenizers`.
 #include <optional>
 
+#include "plumb/base/utf8.h"
 #include "plumb/text/pipeline/byte_alphabet.h"
 #include "plumb/text/pipeline/components.h"
 #include "plumb/text/pipeline/growth.h"
@@ -30,7 +31,7 @@ constexpr const char* kWordsOfGpt2 = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}
 PreTokenize make_byte_level(const Settings& settings) {
   const bool prefix = settings.at("add_prefix_space").get<bool>();
   std::optional<Pattern> words;
-  if (get_or(settings, "use_regex", true)) words = Pattern(Regex(kWordsOfGpt2));
+  if (setting_or(settings, "use_regex", true)) words = Pattern(Regex(kWordsOfGpt2));
   return [prefix, words](std::vector<Piece>& pieces) {
     if (prefix) {
       for (Piece& piece : pieces) {
@@ -55,7 +56,7 @@ PreTokenize make_metaspace(const Settings& settings) {
 PreTokenize make_split(const Settings& settings) {
   return
       [pattern = Pattern(settings.at("pattern")), behavior = behavior_named(settings.at("behavior").get<std::string>()),
-       inverted = get_or(settings, "invert", false)](std::vector<Piece>& pieces) {
+       inverted = setting_or(settings, "invert", false)](std::vector<Piece>& pieces) {
         split_pieces(
             pieces, [&](std::string_view text, std::vector<Span>& matches) { pattern.find_all(text, matches); },
             behavior, inverted);
@@ -63,12 +64,12 @@ PreTokenize make_split(const Settings& settings) {
 }
 
 PreTokenize make_digits(const Settings& settings) {
-  const auto behavior = get_or(settings, "individual_digits", false) ? Behavior::isolated : Behavior::contiguous;
+  const auto behavior = setting_or(settings, "individual_digits", false) ? Behavior::isolated : Behavior::contiguous;
   return [behavior](std::vector<Piece>& pieces) { split_pieces(pieces, each_character(is_number), behavior); };
 }
 
 PreTokenize make_punctuation(const Settings& settings) {
-  const auto behavior = behavior_named(get_or(settings, "behavior", std::string("Isolated")));
+  const auto behavior = behavior_named(setting_or(settings, "behavior", std::string("Isolated")));
   return
       [behavior](std::vector<Piece>& pieces) { split_pieces(pieces, each_character(is_bert_punctuation), behavior); };
 }

@@ -6,7 +6,7 @@
 
 #include "plumb/base/base64.h"
 #include "plumb/base/error.h"
-#include "plumb/base/input.h"
+#include "plumb/base/utf8.h"
 #include "plumb/text/pipeline/growth.h"
 #include "plumb/text/pipeline/unicode.h"
 
@@ -30,7 +30,7 @@ class BeginningOfResult {
 
   void replace(std::string_view part, std::string_view replacement) {
     if (taken_ > characters_) return;
-    auto left = static_cast<int64_t>(character_count(part));
+    auto left = static_cast<int64_t>(characters_in(part));
     for (size_t i = 0; i < replacement.size(); --left) {
       const size_t begin = i;
       next_character(replacement, i);
@@ -102,7 +102,7 @@ std::optional<std::string_view> PrecompiledRules::replacement(std::string_view c
 std::string PrecompiledRules::apply(std::string_view text, size_t& beginning) const {
   std::string result;
   result.reserve(text.size());
-  BeginningOfResult of_result(character_count(text.substr(0, beginning)));
+  BeginningOfResult of_result(characters_in(text.substr(0, beginning)));
   const auto replace = [&](std::string_view part, std::string_view by) {
     result.append(by);
     check_growth(text.size(), result.size());

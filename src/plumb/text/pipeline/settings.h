@@ -5,17 +5,11 @@
 #include <string>
 
 #include "plumb/base/error.h"
+#include "plumb/base/json.h"
 
 namespace plumb::tokenization {
 
 using Settings = nlohmann::json;
-
-/// A value, or `otherwise` if it is absent or null. Throws a JSON exception if it has the wrong type.
-template <typename Value>
-Value get_or(const Settings& settings, const char* name, Value otherwise) {
-  const auto found = settings.find(name);
-  return found == settings.end() || found->is_null() ? otherwise : found->get<Value>();
-}
 
 /// An integer from 0 to 9e15; throws Error on anything else.
 inline int64_t whole_number(const Settings& value) {

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "plumb/base/utf8.h"
 #include "plumb/text/oniguruma/regex.h"
 #include "plumb/text/pipeline/components.h"
-#include "plumb/text/pipeline/unicode.h"
 
 namespace plumb::tokenization {
 

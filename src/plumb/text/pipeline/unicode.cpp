@@ -6,11 +6,11 @@
 #include <unicode/uniset.h>
 #include <unicode/unistr.h>
 #include <unicode/uscript.h>
-#include <unicode/utf8.h>
 
 #include <algorithm>
 
 #include "plumb/base/error.h"
+#include "plumb/base/utf8.h"
 
 namespace plumb::tokenization {
 namespace {
@@ -64,40 +64,6 @@ bool is_ascii(std::string_view text) {
 int break_class(char32_t c) { return u_getIntPropertyValue(static_cast<UChar32>(c), UCHAR_GRAPHEME_CLUSTER_BREAK); }
 
 }  // namespace
-
-char32_t next_character(std::string_view text, size_t& position) {
-  const auto byte = static_cast<unsigned char>(text[position]);
-  if (byte < 0x80) {
-    ++position;
-    return byte;
-  }
-  UChar32 c = 0;
-  U8_NEXT_OR_FFFD(text.data(), position, text.size(), c);
-  return static_cast<char32_t>(c);
-}
-
-void append_character(std::string& text, char32_t character) {
-  if (character < 0x80) {
-    text.push_back(static_cast<char>(character));
-    return;
-  }
-  uint8_t bytes[U8_MAX_LENGTH];
-  size_t length = 0;
-  U8_APPEND_UNSAFE(bytes, length, static_cast<UChar32>(character));
-  text.append(reinterpret_cast<const char*>(bytes), length);
-}
-
-size_t character_count(std::string_view text) {
-  return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
-
-std::string repaired_utf8(std::string_view text) {
-  std::string repaired;
-  repaired.reserve(text.size());
-  for (size_t i = 0; i < text.size();) append_character(repaired, next_character(text, i));
-  return repaired;
-}
 
 char32_t single_character(std::string_view text, std::string_view what) {
   size_t position = 0;

@@ -1,4 +1,4 @@
-// Characters for tokenizers: UTF-8, normalization, and the properties as defined by the Rust crates that Hugging Face's
+// Characters for tokenizers: normalization, and the properties as defined by the Rust crates that Hugging Face's
 // `tokenizers` uses.
 #pragma once
 
@@ -7,14 +7,6 @@
 #include <vector>
 
 namespace plumb::tokenization {
-
-/// The character at `position`, which advances past it; U+FFFD for malformed bytes.
-char32_t next_character(std::string_view text, size_t& position);
-void append_character(std::string& text, char32_t character);
-size_t character_count(std::string_view text);
-
-/// `text` with each maximal invalid part of a character replaced by U+FFFD.
-std::string repaired_utf8(std::string_view text);
 
 /// The only character of `text`; throws Error naming `what` if there is not exactly one.
 char32_t single_character(std::string_view text, std::string_view what);

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
+#include "plumb/base/utf8.h"
 #include "plumb/text/pipeline/byte_tokens.h"
 #include "plumb/text/pipeline/byte_trie.h"
 #include "plumb/text/pipeline/components.h"
 #include "plumb/text/pipeline/settings.h"
-#include "plumb/text/pipeline/unicode.h"
 
 namespace plumb::tokenization {
 namespace {
@@ -16,7 +16,7 @@ namespace {
 /// characters become one unknown token.
 class UnigramModel final : public Model {
  public:
-  explicit UnigramModel(const Settings& settings) : byte_fallback_(get_or(settings, "byte_fallback", false)) {
+  explicit UnigramModel(const Settings& settings) : byte_fallback_(setting_or(settings, "byte_fallback", false)) {
     for (const char* random : {"alpha", "nbest_size"}) {
       if (settings.contains(random) && !settings.at(random).is_null()) {
         throw Error(fmt::format("the model's '{}' would make token ids random", random), "set it to null");

@@ -1,10 +1,10 @@
 // WordPiece (Schuster & Nakajima 2012; Devlin et al., arXiv 1810.04805) and whole words.
 #include <fmt/format.h>
 
+#include "plumb/base/utf8.h"
 #include "plumb/text/pipeline/byte_trie.h"
 #include "plumb/text/pipeline/components.h"
 #include "plumb/text/pipeline/settings.h"
-#include "plumb/text/pipeline/unicode.h"
 
 namespace plumb::tokenization {
 namespace {
@@ -17,7 +17,7 @@ class WordPieceModel final : public Model {
       : unknown_(settings.at("unk_token").get<std::string>()),
         longest_(settings.contains("max_input_chars_per_word") ? whole_number(settings.at("max_input_chars_per_word"))
                                                                : 100) {
-    const auto prefix = get_or(settings, "continuing_subword_prefix", std::string("##"));
+    const auto prefix = setting_or(settings, "continuing_subword_prefix", std::string("##"));
     for (const auto& [token, id] : settings.at("vocab").items()) vocabulary_.add(token, whole_number(id));
     for (const auto& [token, id] : settings.at("vocab").items()) {
       beginnings_.insert(token, id.get<int32_t>());
@@ -29,7 +29,7 @@ class WordPieceModel final : public Model {
 
   void encode(std::string_view text, std::vector<int32_t>& ids) const override {
     const size_t before = ids.size();
-    if (static_cast<int64_t>(character_count(text)) <= longest_) {
+    if (static_cast<int64_t>(characters_in(text)) <= longest_) {
       size_t begin = 0;
       while (begin < text.size()) {
         size_t length = 0;
@@ -37,7 +37,7 @@ class WordPieceModel final : public Model {
         (begin == 0 ? beginnings_ : continuations_)
             .for_each_prefix(text.substr(begin), [&](size_t size, int32_t found) {
               const size_t end = begin + size;
-              if (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) return;
+              if (end < text.size() && is_continuation(text[end])) return;
               length = size;
               id = found;
             });

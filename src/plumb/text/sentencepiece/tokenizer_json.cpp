@@ -8,15 +8,15 @@
 #include "plumb/base/base64.h"
 #include "plumb/base/error.h"
 #include "plumb/base/json.h"
+#include "plumb/base/utf8.h"
 #include "plumb/text/pipeline/sections.h"
+#include "plumb/text/visible.h"
 
 namespace plumb {
 namespace {
 
 using Piece = SentencePieceContent::Piece;
 using Type = SentencePieceContent::Type;
-
-constexpr const char* kSpace = "\u2581";  // a space within pieces
 
 /// Throws Error if the model has settings that `tokenizer.json` cannot express.
 void require_expressible(const SentencePieceContent& content) {
@@ -55,14 +55,14 @@ Json normalizer(const SentencePieceContent& content) {
 
 Json spaces(const SentencePieceContent& content) {
   return {{"type", "Metaspace"},
-          {"replacement", kSpace},
+          {"replacement", kVisibleSpace},
           {"prepend_scheme", content.leading_space ? "always" : "never"},
           {"split", true}};
 }
 
 Json decoder(const SentencePieceContent& content) {
   if (!content.byte_fallback) return spaces(content);
-  Json steps = {{{"type", "Replace"}, {"pattern", {{"String", kSpace}}}, {"content", " "}},
+  Json steps = {{{"type", "Replace"}, {"pattern", {{"String", kVisibleSpace}}}, {"content", " "}},
                 {{"type", "ByteFallback"}},
                 {{"type", "Fuse"}}};
   if (content.leading_space) steps.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
@@ -81,7 +81,7 @@ Json post_processor(const SentencePieceContent& content, const Specials& special
 std::vector<size_t> cuts_of(const std::string& text) {
   std::vector<size_t> cuts;
   for (size_t i = 1; i < text.size(); ++i) {
-    if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) cuts.push_back(i);
+    if (!is_continuation(text[i])) cuts.push_back(i);
   }
   return cuts;
 }

@@ -1,4 +1,4 @@
-#include "plumb/text/words.h"
+#include "plumb/text/word_tokenizer.h"
 
 #include <fmt/format.h>
 
@@ -9,12 +9,12 @@
 #include <utility>
 
 #include "plumb/base/error.h"
-#include "plumb/base/input.h"
 #include "plumb/base/json.h"
+#include "plumb/base/utf8.h"
 #include "plumb/text/pipeline/components.h"
 #include "plumb/text/pipeline/sections.h"
-#include "plumb/text/pipeline/unicode.h"
 #include "plumb/text/sentencepiece/model.h"
+#include "plumb/text/visible.h"
 
 namespace plumb {
 namespace {
@@ -26,7 +26,7 @@ constexpr const char* kUnknown = "\u2581<unk>";  // marked as a word, so that it
 
 /// Marks each word with SentencePiece's symbol for a space.
 Json metaspace() {
-  return {{"type", "Metaspace"}, {"replacement", "\u2581"}, {"prepend_scheme", "always"}, {"split", false}};
+  return {{"type", "Metaspace"}, {"replacement", kVisibleSpace}, {"prepend_scheme", "always"}, {"split", false}};
 }
 
 /// Words end at white space.
@@ -39,13 +39,13 @@ std::vector<std::pair<std::string, int64_t>> words_by_frequency(const std::vecto
   std::unordered_map<std::string, int64_t> counts;
   for (const std::string& line : lines) {
     std::vector<tk::Piece> pieces;
-    if (!line.empty()) pieces.push_back({is_valid_utf8(line) ? line : tk::repaired_utf8(line), -1, true});
+    if (!line.empty()) pieces.push_back({is_valid_utf8(line) ? line : repaired_utf8(line), -1, true});
     cut(pieces);
     for (tk::Piece& piece : pieces) ++counts[std::move(piece.text)];
   }
   counts.erase(kUnknown);
   // Special tokens are matched in a text before its words.
-  for (const char* token : {kPad, kBos, kEos, kMaskPiece}) counts.erase(std::string("\u2581") + token);
+  for (const char* token : {kPad, kBos, kEos, kMaskPiece}) counts.erase(kVisibleSpace + std::string(token));
   std::vector<std::pair<std::string, int64_t>> words(counts.begin(), counts.end());
   std::sort(words.begin(), words.end(), [](const auto& a, const auto& b) {
     return a.second != b.second ? a.second > b.second : a.first < b.first;
