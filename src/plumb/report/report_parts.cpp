@@ -165,6 +165,11 @@ std::string display_name(const std::string& arm) {
   return join(parts);
 }
 
+std::string in_words(SubLayerKind kind) {
+  constexpr const char* kWords[] = {"self-attention", "cross-attention", "feed-forward", "attention and feed-forward"};
+  return kWords[static_cast<size_t>(kind)];
+}
+
 std::string file_name(std::string arm) {
   std::replace(arm.begin(), arm.end(), '/', '+');
   replace_all(arm, ", ", "-");

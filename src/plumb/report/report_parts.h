@@ -11,6 +11,7 @@
 #include "plumb/analysis/rules.h"
 #include "plumb/analysis/statistics.h"
 #include "plumb/base/json.h"
+#include "plumb/nn/layer_id.h"
 
 namespace plumb {
 
@@ -136,5 +137,8 @@ std::string file_name(std::string arm);
 /// The name of an arm in figures: its residual scheme has its title, "Post-LN" for "post-ln"; tensor2tensor's strings,
 /// such as "n/da", have none.
 std::string display_name(const std::string& arm);
+
+/// "self-attention"; "attention and feed-forward" for both in parallel.
+std::string in_words(SubLayerKind kind);
 
 }  // namespace plumb
