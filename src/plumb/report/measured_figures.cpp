@@ -128,7 +128,7 @@ Figure density_figure(const OfArms<const Spectrum*>& spectra) {
       line.point(0, std::nan(""));
       continue;
     }
-    line.x = spectrum->density.x;
+    line.x.assign(spectrum->density.x.begin(), spectrum->density.x.end());
     line.y = spectrum->density.y;
     line.low = spectrum->density.low;
     line.high = spectrum->density.high;
