@@ -65,6 +65,9 @@ TEST(Answers, OfOwnClaimsComeFirstWithTheirFigureAndItsParts) {
   put_answers_first(results, 0, 0);
   EXPECT_EQ(in_order(results["figures"], "id"), "h g g2 e f ");
   EXPECT_EQ(results["summary"], Json({"None of the 3 claims is decided."}));
+  results["summary"] = Json::array({"of a part"});
+  put_answers_first(results, 0, 0);
+  EXPECT_EQ(results["summary"], Json({"of a part", "None of the 3 claims is decided."}));
 }
 
 }  // namespace

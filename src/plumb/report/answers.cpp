@@ -64,7 +64,9 @@ void put_answers_first(Json& results, size_t verdicts, size_t sentences) {
   Json &all = results["verdicts"], &summary = results["summary"], &figures = results["figures"];
   move_last_first(all, verdicts);
   move_last_first(summary, sentences);
-  if (summary.empty()) summary = answers_in_words(all);
+  if (sentences == 0) {
+    for (const std::string& sentence : answers_in_words(all)) summary.push_back(sentence);
+  }
   auto answer = std::find_if(all.begin(), all.end(), is_answer);
   if (answer == all.end()) answer = all.begin();
   if (answer == all.end()) return;

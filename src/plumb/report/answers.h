@@ -16,7 +16,7 @@ std::vector<std::string> answers_in_words(const Json& verdicts);
 
 /// Orders results.json by what the study asks. The last `verdicts` verdicts and `sentences` of the summary, which are
 /// about its own claims, come before the others; and the figure of the first decided verdict (or else of the first),
-/// with its parts, before the other figures. Without a summary, the answers in words become it.
+/// with its parts, before the other figures. Without sentences on own claims, the answers in words end the summary.
 void put_answers_first(Json& results, size_t verdicts, size_t sentences);
 
 }  // namespace plumb

@@ -172,6 +172,14 @@ PartResult report_gradients(const StudyContext& context, const GradientStudy& pa
   for (auto stack = stacks.rbegin(); stack != stacks.rend(); ++stack)
     result.figures.push_back(figure_of_stack(*stack, usual, in_theory, part.seeds));
   result.tables.push_back(factor_table(context, usual, in_theory, part));
+  if (part.layers > 1) {
+    std::vector<std::pair<std::string, Interval>> growth;
+    for (const auto& [arm, norms] : usual)
+      growth.emplace_back(display_name(arm), geometric_interval(last_to_first(norms, last)));
+    result.summary.push_back(
+        fmt::format("At initialization, the last {} layer gets this many times the gradient of the first: {} ({}).",
+                    to_string(last), with_intervals(growth), seeds_in_words(part.seeds)));
+  }
 
   const std::string ratio =
       fmt::format("norm of W₂'s gradient in {} layer {} / in layer 1", to_string(last), part.layers);
