@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <sstream>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -149,8 +149,7 @@ void add_gains(const BackwardGainReport& report, int64_t seeds, Json& document) 
   table.columns = with_interval_columns(with_interval_columns({"part"}, "‖∂L/∂x‖ behind it"), "gain");
   for (const BackwardGainReport::Stack& stack : report.stacks) {
     document["figures"].push_back(gain_figure(stack.stack, {{"", report}}, seeds).to_json());
-    for (const BackwardGainReport::Part& part : stack.parts)
-      table.row(to_string(part.point), part.gradient, part.gain);
+    for (const BackwardGainReport::Part& part : stack.parts) table.row(to_string(part.point), part.gradient, part.gain);
   }
   document["tables"].push_back(table.to_json());
 }

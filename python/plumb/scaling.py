@@ -20,7 +20,7 @@ from .arguments import require_loss
 from .leaving import random_state
 from .probing import first_tensor
 from .results import Array, Measured, as_table
-from .showing import figure, line, section
+from .showing import section
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped, unused-ignore]
@@ -99,19 +99,7 @@ class CoordinateCheck:
         return "\n".join([self._title(), *self.faults, *as_table(self._table())])
 
     def _repr_html_(self) -> str:
-        return section(self._title(), self._table(), self._figure(), self.faults)
-
-    def _figure(self) -> str:
-        """The exponents with their intervals beside ±margin."""
-        series = []
-        for of in dict.fromkeys(row.of for row in self.rows):
-            rows = [row for row in self.rows if row.of == of and math.isfinite(row.exponent.value)]
-            ends = [[row.exponent.value + sign * (row.exponent.error or 0.0) for row in rows] for sign in (-1, 1)]
-            series.append(line(of, [f"{row.name}, {row.axis}" for row in rows], [row.exponent.value for row in rows], "points",
-                               band=(ends[0], ends[1])))
-        names = list(dict.fromkeys(name for one in series for name in one["x"]))
-        series += [line(f"{end:+g}", names, [end] * len(names), "dashed", "margin") for end in (-self.margin, self.margin)]
-        return figure("Exponents", "line", {"label": ""}, {"label": "exponent"}, series) if names else ""
+        return section(self._title(), self._table(), notes=self.faults)
 
 
 def coordinate_check(make_model: Callable[..., Module], loss: Loss, batches: Iterable[Any], widths: Iterable[int], *,

@@ -74,7 +74,7 @@ def line(name: str, x: Iterable[Any], y: Iterable[float], style: str = "solid", 
     def numbers(values: Iterable[float]) -> list[float | None]:
         return [float(value) if math.isfinite(value) else None for value in values]
 
-    drawn = {"name": name, "group": group or name, "style": style, "x": list(x), "y": numbers(y)}
+    drawn: dict[str, Any] = {"name": name, "group": group or name, "style": style, "x": list(x), "y": numbers(y)}
     return drawn if band is None else drawn | {"low": numbers(band[0]), "high": numbers(band[1])}
 
 

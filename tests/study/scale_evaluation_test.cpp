@@ -126,8 +126,7 @@ TEST_F(ScaleEvaluation, ComparesComprehensionWithReasoningSeedBySeed) {
   EXPECT_NEAR(verdict["effect"]["mean"].get<double>(), 0.225, 1e-12);
   EXPECT_NEAR(verdict["effect"]["low"].get<double>(), 0.225 - 12.706 * 0.025, 1e-4);
   EXPECT_EQ(verdict["figure"], "scale_evaluation");
-  EXPECT_EQ(verdict["rule"].get<std::string>().find("supported: the 95% interval lies above 0"), 0U)
-      << verdict["rule"];
+  EXPECT_EQ(verdict["rule"].get<std::string>().find("supported: the 95% interval lies above 0"), 0U) << verdict["rule"];
   EXPECT_EQ(verdict["verdict"], "this setting cannot test it");  // generated text
   const std::string evidence = verdict["evidence"];
   EXPECT_TRUE(evidence.starts_with("Gain in reading comprehension: 0.35 (")) << evidence;

@@ -41,8 +41,8 @@ Series& add_arm_line(Figure& figure, const std::string& arm, const std::string& 
 Series& StackLines::of(const std::string& arm, StackKind stack) {
   Series*& line = lines_[{arm, stack}];
   if (line == nullptr) {
-    line = &add_arm_line(figure_, arm, to_string(stack),
-                         arm.empty() || stack == StackKind::decoder ? "solid" : "dashed");
+    line =
+        &add_arm_line(figure_, arm, to_string(stack), arm.empty() || stack == StackKind::decoder ? "solid" : "dashed");
   }
   return *line;
 }

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "plumb/analysis/backward_gain.h"
-#include "plumb/analysis/curvature/split.h"
 #include "plumb/analysis/curvature/spectrum.h"
+#include "plumb/analysis/curvature/split.h"
 #include "plumb/analysis/initialization.h"
 #include "plumb/report/report_parts.h"
 

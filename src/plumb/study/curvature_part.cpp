@@ -1,7 +1,6 @@
 // The curvature at initialization over seeds, and how much of it is the Gauss–Newton part.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 
 #include "plumb/analysis/curvature/split.h"

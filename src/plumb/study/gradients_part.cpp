@@ -115,8 +115,8 @@ FeedForwardNorms feed_forward_norms(const Norms& norms, StackKind stack) {
 Figure figure_of_stack(StackKind stack, const NormsByArm& usual, const NormsByArm& in_theory, int64_t seeds) {
   OfArms<FeedForwardNorms> of_arms;
   for (const auto& [arm, norms] : usual) of_arms.emplace(arm, feed_forward_norms(norms, stack));
-  Figure figure = gradient_figure(
-      stack, of_arms, fmt::format("at initialization, geometric mean ({})", seeds_in_words(seeds)));
+  Figure figure =
+      gradient_figure(stack, of_arms, fmt::format("at initialization, geometric mean ({})", seeds_in_words(seeds)));
   for (const auto& [arm, norms] : in_theory) {
     Series& line = figure.add(display_name(arm) + ", theory's setting", "theory's setting");
     for (const Interval& norm : feed_forward_norms(norms, stack).second) line.point(line.x.size() + 1, norm);

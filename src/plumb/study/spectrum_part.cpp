@@ -163,8 +163,8 @@ void report_spectra(const StudyContext& context, const SpectrumStudy& part, cons
   Figure density = density_figure(drawn);
   density.title += " at initialization";
   density.caption += fmt::format(
-      " By stochastic Lanczos quadrature: {} steps with full re-orthogonalization, a Gaussian kernel; probe vectors: {}. "
-      "{}, {} examples, first seed.",
+      " By stochastic Lanczos quadrature: {} steps with full re-orthogonalization, a Gaussian kernel; probe vectors: "
+      "{}. {}, {} examples, first seed.",
       part.steps, part.probes, layers_in_words(model_for(context, context.arms.front().name, part.layers)), part.pairs);
   density.notes = extremes.notes;
   result.figures = {density, extremes};
@@ -223,7 +223,8 @@ PartPlan plan(StudyContext& context, const SpectrumStudy& part) {
       for (const auto& [arm, spectra] : by_arm) blocks.emplace(arm, &(*spectra.by_layer)->blocks);
       Figure& figure = result.figures.emplace_back(block_figure(blocks));
       figure.title += " at initialization";
-      figure.caption += fmt::format(" {} Lanczos steps, first seed. Solid: decoder; dashed: encoder.", part.layer_steps);
+      figure.caption +=
+          fmt::format(" {} Lanczos steps, first seed. Solid: decoder; dashed: encoder.", part.layer_steps);
     }
     if (part.seeds > 1) result.tables.push_back(seeds_table(context, by_arm, part));
     const auto post_ln = by_arm.find("post-ln"), pre_ln = by_arm.find("pre-ln");
