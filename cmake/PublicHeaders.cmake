@@ -142,6 +142,7 @@ set(PLUMB_PUBLIC_HEADERS
   analysis/loss_function.h
   analysis/probe.h
   analysis/probe_json.h
+  analysis/scaling_exponent.h
   analysis/signal.h
   analysis/statistics.h
   analysis/theory.h

@@ -1,5 +1,5 @@
-// The extension module plumb._plumb: the solver, for losses that are computed by Python, the judge of runs, and the
-// search of plumb.check.
+// The extension module plumb._plumb: the solver, for losses that are computed by Python, the judge of runs, the search
+// of plumb.check, and figures.
 #include <pybind11/functional.h>
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
@@ -10,14 +10,18 @@
 #include "errors.h"
 #include "plumb/analysis/curvature/function_gauss_newton.h"
 #include "plumb/analysis/curvature/function_hessian.h"
+#include "plumb/analysis/curvature/lanczos.h"
 #include "plumb/analysis/curvature/spectrum.h"
 #include "plumb/analysis/rate_search.h"
+#include "plumb/analysis/scaling_exponent.h"
 #include "plumb/base/error.h"
 #include "plumb/base/json_fields.h"
 #include "plumb/base/timing.h"
 #include "plumb/check/search.h"
 #include "plumb/check/verdict.h"
 #include "plumb/judge/judge.h"
+#include "plumb/report/svg.h"
+#include "plumb/report/svg_marks.h"
 
 namespace py = pybind11;
 
@@ -182,6 +186,21 @@ std::optional<double> critical_rate(double slope, const std::function<double(dou
   return found ? std::optional(found->rate()) : std::nullopt;
 }
 
+/// A figure of results.json as SVG.
+std::string svg_of(const std::string& figure) {
+  const Json parsed = Json::parse(figure);
+  return figure_svg(parsed, groups_of(Json::array({parsed})));
+}
+
+/// (exponent, half of its interval or none of a single seed, slope at the end, trend).
+py::tuple exponent_of(const std::vector<double>& scales, const std::vector<std::vector<double>>& sizes, double margin) {
+  const ScalingExponent found = scaling_exponent(scales, sizes, margin);
+  const Interval& exponent = found.exponent;
+  const bool single = exponent.count < 2 && found.trend != Trend::diverged;
+  return py::make_tuple(exponent.mean, single ? std::nullopt : std::optional(exponent.high - exponent.mean),
+                        found.at_the_end, to_string(found.trend));
+}
+
 /// "250g" or "5%", of which the second needs the planned steps; empty: the usual one.
 check::Budget budget_of(const std::string& text, int64_t steps) {
   return text.empty() ? check::usual_budget(steps) : check::parse_budget(text, steps);
@@ -229,6 +248,13 @@ PYBIND11_MODULE(_plumb, module) {
   py::exception<Error>(module, "Error", PyExc_RuntimeError).attr("__module__") = "plumb";
   translate_exceptions();
   module.def("student_t_quantile", &student_t_quantile, py::arg("probability"), py::arg("degrees"));
+  module.def("figure_svg", &svg_of, py::arg("figure"));
+  module.attr("TEXT_COLOR") = kSvgText;
+  module.attr("MUTED_COLOR") = kSvgMuted;
+  module.attr("GRID_COLOR") = kSvgGrid;
+  module.def("scaling_exponent", &exponent_of, py::arg("scales"), py::arg("sizes"), py::arg("margin"));
+  module.def("largest_eigenvalue", &largest_eigenvalue, py::arg("multiply"), py::arg("start"), py::arg("steps"),
+             py::call_guard<py::gil_scoped_release>());
   module.def("judge", &judge_values, py::arg("values"), py::arg("metric"), py::arg("larger_is_better"),
              py::arg("margin"), py::arg("by_seed"), py::arg("planned_seeds"));
   py::class_<check::Budget>(module, "Budget").def(py::init(&budget_of), py::arg("text"), py::arg("steps"));

@@ -7,30 +7,34 @@
 namespace plumb::app {
 namespace {
 
-/// A gradient that changes by less than this factor over a stack is said to change little.
+/// A gradient that changes by less than this factor over a stack is said to be about equal in all layers.
 constexpr double kFlat = 1.5;
 
-/// "grows 2.8-fold from the first layer to the last (1.42 per layer)".
+/// "grows 2.8-fold from the first layer to the last".
 std::string growth(double per_layer, int64_t layers) {
   const double whole = std::pow(per_layer, static_cast<double>(layers - 1));
-  if (whole < kFlat && whole > 1 / kFlat)
-    return fmt::format("changes little over the layers (by a factor of {:.2f} per layer)", per_layer);
-  return whole > 1
-             ? fmt::format("grows {:.2g}-fold from the first layer to the last ({:.2f} per layer)", whole, per_layer)
-             : fmt::format("shrinks to {:.0f}% from the first layer to the last ({:.2f} per layer)", 100 * whole,
-                           per_layer);
+  if (whole < kFlat && whole > 1 / kFlat) return "is about equal in all layers";
+  return whole > 1 ? fmt::format("grows {:.2g}-fold from the first layer to the last", whole)
+                   : fmt::format("shrinks to {:.0f}% from the first layer to the last", 100 * whole);
 }
 
-/// "; that agrees with the theory's 1.22".
+/// "×1.04 per layer, 0.94 to 1.15".
+std::string factor(const TheoryReport::Slope& slope) {
+  const Interval& found = slope.over_seeds;
+  const std::string ends =
+      std::isfinite(found.low) ? fmt::format(", {:.2f} to {:.2f}", std::exp(found.low), std::exp(found.high)) : "";
+  return fmt::format("×{:.2f} per layer{}", std::exp(slope.fit.slope), ends);
+}
+
+/// "; Xiong et al. 2020 predict ×1.22, as measured".
 std::string against_theory(const TheoryReport::Slope& slope) {
   if (!slope.predicted) return {};
   const Interval& found = slope.over_seeds;
-  const double predicted = std::exp(*slope.predicted);
-  if (!std::isfinite(found.low)) return fmt::format("; the theory has {:.2f}", predicted);
   const bool holds = found.low <= *slope.predicted && *slope.predicted <= found.high;
-  return holds ? fmt::format("; that agrees with the theory's {:.2f}", predicted)
-               : fmt::format("; the interval, {:.2f} to {:.2f}, excludes the theory's {:.2f}", std::exp(found.low),
-                             std::exp(found.high), predicted);
+  return fmt::format("; Xiong et al. 2020 predict ×{:.2f}{}", std::exp(*slope.predicted),
+                     !std::isfinite(found.low) ? ""
+                     : holds                   ? ", as measured"
+                                               : ", which is ruled out here");
 }
 
 }  // namespace
@@ -40,8 +44,8 @@ std::string in_words(const TheoryReport& theory, const ModelDepth& depth, int64_
   for (const TheoryReport::Slope& slope : theory.layer_slopes) {
     const int64_t layers = slope.stack == StackKind::encoder ? depth.encoder_layers : depth.decoder_layers;
     if (layers < 2 || slope.matrix != 2 || !std::isfinite(slope.fit.slope)) continue;
-    text += fmt::format("In the {}, the gradient of W2 {}{}.\n", to_string(slope.stack),
-                        growth(std::exp(slope.fit.slope), layers), against_theory(slope));
+    text += fmt::format("In the {}, the gradient of W2 {} ({}){}.\n", to_string(slope.stack),
+                        growth(std::exp(slope.fit.slope), layers), factor(slope), against_theory(slope));
   }
   if (!text.empty() && seeds > 1 && seeds < 5)
     text += fmt::format("With {} initializations the intervals are wide; --seeds 5 or more narrows them.\n", seeds);

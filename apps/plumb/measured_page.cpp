@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <sstream>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "in_words.h"
@@ -12,6 +13,7 @@
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
 #include "plumb/report/html.h"
+#include "plumb/report/measured_figures.h"
 #include "plumb/report/report_parts.h"
 
 namespace plumb::app {
@@ -43,46 +45,30 @@ Json page_head(const std::string& title, const Subject& subject) {
   return document;
 }
 
-Series& line_of(Figure& figure, StackKind stack, const std::string& what, const std::string& style) {
-  return figure.add(fmt::format("{}, {}", to_string(stack), what), fmt::format("{} {}", to_string(stack), what), style);
-}
-
 /// The line of the theory through the last layer's mean.
-void add_theory(Figure& figure, const ProbeReport& report, const TheoryReport::Slope& slope, int64_t layers) {
-  const FeedForwardReport* last = report.find({slope.stack, layers - 1}, slope.matrix);
-  if (!slope.predicted || last == nullptr) return;
-  Series& line = line_of(figure, slope.stack, fmt::format("W{} by theory", slope.matrix), "dashed");
-  for (int64_t layer = 1; layer <= layers; ++layer) {
-    line.point(layer,
-               last->batch_mean_gradient_norm.mean * std::exp(*slope.predicted * static_cast<double>(layer - layers)));
+void add_theory(Figure& figure, const TheoryReport::Slope& slope, const std::vector<Interval>& norms) {
+  if (!slope.predicted || norms.empty()) return;
+  Series& line = figure.add("W₂ by theory", "theory", "dashed");
+  for (size_t layer = 1; layer <= norms.size(); ++layer) {
+    const double above = static_cast<double>(norms.size() - layer);
+    line.point(layer, norms.back().mean * std::exp(-*slope.predicted * above));
   }
 }
 
-Figure gradients_figure(const ProbeReport& report, const ModelDepth& depth) {
-  Figure figure{"gradients",
-                "Gradient by layer",
-                fmt::format("Norm of the gradient of the feed-forward matrices W₁ and W₂, the mean over batches; {}.",
-                            seeds_in_words(report.loss.count)),
-                "line",
-                {"layer"},
-                {"‖∂L/∂W‖", true}};
-  for (const StackKind stack : {StackKind::encoder, StackKind::decoder}) {
-    const int64_t layers = stack == StackKind::encoder ? depth.encoder_layers : depth.decoder_layers;
-    for (const int matrix : {1, 2}) {
-      Series line;
-      for (int64_t layer = 0; layer < layers; ++layer) {
-        if (const FeedForwardReport* found = report.find({stack, layer}, matrix); found != nullptr)
-          line.point(layer + 1, found->batch_mean_gradient_norm);
-      }
-      if (line.x.empty()) continue;
-      line.name = fmt::format("{}, W{}", to_string(stack), matrix);
-      line.group = fmt::format("{} W{}", to_string(stack), matrix);
-      figure.series.push_back(line);
-    }
-    for (const TheoryReport::Slope& slope : report.theory.layer_slopes) {
-      if (slope.stack == stack && slope.matrix == 2) add_theory(figure, report, slope, layers);
+Figure figure_of_stack(StackKind stack, const ProbeReport& report, const ModelDepth& depth) {
+  FeedForwardNorms norms;
+  const int64_t layers = stack == StackKind::encoder ? depth.encoder_layers : depth.decoder_layers;
+  for (int64_t layer = 0; layer < layers; ++layer) {
+    for (const auto& [matrix, of_matrix] : {std::pair{1, &norms.first}, {2, &norms.second}}) {
+      if (const FeedForwardReport* found = report.find({stack, layer}, matrix); found != nullptr)
+        of_matrix->push_back(found->batch_mean_gradient_norm);
     }
   }
+  Figure figure = gradient_figure(stack, {{"", norms}}, seeds_in_words(report.loss.count));
+  for (const TheoryReport::Slope& slope : report.theory.layer_slopes) {
+    if (slope.stack == stack && slope.matrix == 2) add_theory(figure, slope, norms.second);
+  }
+  std::erase_if(figure.series, [](const Series& line) { return line.x.empty(); });
   return figure;
 }
 
@@ -158,68 +144,30 @@ Table layers_table(const ProbeReport& report) {
   return table;
 }
 
-void add_gains(const BackwardGainReport& report, Json& document) {
-  Figure figure{"gains",
-                "What each part passes back",
-                "Norm of the gradient that a part passes back to the stream, relative to the one that it receives: 1 "
-                "keeps it. From the stack's input on the left to its result on the right.",
-                "line",
-                {"part, from the input"},
-                {"gain"}};
+void add_gains(const BackwardGainReport& report, int64_t seeds, Json& document) {
   Table table{"gains", "What each part passes back", "Geometric means, with 95% intervals.", {}};
   table.columns = with_interval_columns(with_interval_columns({"part"}, "‖∂L/∂x‖ behind it"), "gain");
   for (const BackwardGainReport::Stack& stack : report.stacks) {
-    Series& line = figure.add(to_string(stack.stack), to_string(stack.stack));
-    int64_t place = 0;
-    for (const BackwardGainReport::Part& part : stack.parts) {
-      line.point(++place, part.gain);
-      table.row(to_string(part.point), part.gradient, part.gain);
-    }
+    document["figures"].push_back(gain_figure(stack.stack, {{"", report}}, seeds).to_json());
+    for (const BackwardGainReport::Part& part : stack.parts) table.row(to_string(part.point), part.gradient, part.gain);
   }
-  document["figures"].push_back(figure.to_json());
   document["tables"].push_back(table.to_json());
 }
 
-void add_first_steps(const std::vector<FirstStepReport>& steps, Json& document) {
+void add_first_steps(const std::vector<FirstStepReport>& steps, int64_t seeds, Json& document) {
   Table table{"first_steps", "The first step", "The learning rate above which the first step raises the loss.", {}};
   table.columns = with_interval_columns({"optimizer"}, "critical learning rate");
   for (const FirstStepReport& step : steps) {
     table.row(step.optimizer, step.critical_rate);
+    document["figures"].push_back(logit_change_figure(step.optimizer, {{"", step}}, seeds).to_json());
     add_sentences(document["summary"], in_words(step));
   }
   document["tables"].push_back(table.to_json());
 }
 
-void add_curvature(const CurvatureSplitReport& report, Json& document) {
-  Table table{
-      "curvature", "Curvature", "The largest and the smallest eigenvalue, with 95% intervals.", {"place", "of"}};
-  table.columns = with_interval_columns(with_interval_columns(table.columns, "largest"), "smallest");
-  const auto add = [&](const std::string& place, const CurvatureSplitReport::Ends& split) {
-    table.row(place, "Hessian", split.hessian.max.over_seeds, split.hessian.min.over_seeds);
-    table.row(place, "Gauss-Newton part", split.gauss_newton.max.over_seeds, split.gauss_newton.min.over_seeds);
-    table.row(place, "rest", split.rest.max.over_seeds, split.rest.min.over_seeds);
-  };
-  add("all parameters", report.whole);
-  for (const CurvatureSplitReport::Layer& layer : report.layers) add(to_string(layer.id), layer.split);
-  document["tables"].push_back(table.to_json());
-}
-
 void add_whole(const Spectrum& spectrum, Json& document) {
   add_sentences(document["summary"], in_words(spectrum));
-  Figure density{"density",
-                 "Spectrum of the Hessian",
-                 fmt::format("The share of eigenvalues by size, smoothed with a Gaussian of width {:.3g}.",
-                             spectrum.density.sigma),
-                 "density",
-                 {"eigenvalue"},
-                 {"density", true}};
-  density.y.floor = 1e-9;  // keeps one eigenvalue in millions visible
-  Series& line = density.add("Hessian", "Hessian");
-  line.x = spectrum.density.x;
-  line.y = spectrum.density.y;
-  line.low = spectrum.density.low;
-  line.high = spectrum.density.high;
-  document["figures"].push_back(density.to_json());
+  document["figures"].push_back(density_figure({{"", &spectrum}}).to_json());
   Table table{"eigenvalues",
               "Eigenvalues",
               "± is the numerical error of the extremes, and the standard error over probes of trace and norm.",
@@ -236,29 +184,14 @@ void add_whole(const Spectrum& spectrum, Json& document) {
 }
 
 void add_blocks(const std::vector<BlockSpectrum>& blocks, Json& document) {
-  Figure figure{"blocks",
-                "Curvature by layer",
-                "The largest eigenvalue of each layer's block, with the other layers held fixed; bands are the "
-                "numerical error.",
-                "line",
-                {"layer"},
-                {"λ_max of the block", true}};
+  document["figures"].push_back(block_figure({{"", &blocks}}).to_json());
   Table table{"blocks", "Curvature by layer", "± is the numerical error.", {}};
   table.columns = {"layer", "parameters", "largest", "±", "smallest", "±", "trace"};
-  for (const StackKind stack : {StackKind::encoder, StackKind::decoder}) {
-    Series line;
-    for (const BlockSpectrum& block : blocks) {
-      if (block.id.stack != stack) continue;
-      const auto [top, error] = block.spectrum.max;
-      line.point(block.id.number(), top, std::max(top - error, 1e-3 * top), top + error);  // the axis is logarithmic
-      table.row(to_string(block.id), block.parameters, top, error, block.spectrum.min.value, block.spectrum.min.error,
-                block.spectrum.trace.mean);
-    }
-    if (line.x.empty()) continue;
-    line.name = line.group = to_string(stack);
-    figure.series.push_back(line);
+  for (const BlockSpectrum& block : blocks) {
+    const auto& [top, bottom] = std::tie(block.spectrum.max, block.spectrum.min);
+    table.row(to_string(block.id), block.parameters, top.value, top.error, bottom.value, bottom.error,
+              block.spectrum.trace.mean);
   }
-  document["figures"].push_back(figure.to_json());
   document["tables"].push_back(table.to_json());
 }
 
@@ -277,14 +210,15 @@ Json page_of(const ProbeReport& report, const std::optional<InitializationReport
     document["summary"].push_back("The model differs from the theory's setting: " + join(report.theory.differs, "; ") +
                                   ".");
   for (const Figure& figure :
-       {gradients_figure(report, depth), signal_figure(report, depth, static_cast<double>(width_of(subject.config))),
+       {figure_of_stack(StackKind::encoder, report, depth), figure_of_stack(StackKind::decoder, report, depth),
+        signal_figure(report, depth, static_cast<double>(width_of(subject.config))),
         similarity_figure(report.branches)}) {
     if (!figure.series.empty()) document["figures"].push_back(figure.to_json());
   }
   document["tables"].push_back(layers_table(report).to_json());
-  if (more && more->gains) add_gains(*more->gains, document);
-  if (more && !more->first_steps.empty()) add_first_steps(more->first_steps, document);
-  if (more && more->curvature) add_curvature(*more->curvature, document);
+  if (more && more->gains) add_gains(*more->gains, report.loss.count, document);
+  if (more && !more->first_steps.empty()) add_first_steps(more->first_steps, report.loss.count, document);
+  if (more && more->curvature) document["tables"].push_back(curvature_table({{"", *more->curvature}}).to_json());
   return document;
 }
 

@@ -23,10 +23,15 @@ namespace fs = std::filesystem;
 struct ReportArguments {
   std::vector<std::string> places;
   std::string out, csv, latex, svg;
+  FigureChoice choice;
 };
 
 void report(const ReportArguments& arguments) {
   const fs::path first = arguments.places.front();
+  if (!arguments.choice.id.empty() && arguments.csv.empty() && arguments.svg.empty())
+    throw UsageError("--figure chooses what --csv and --svg write", "give --svg DIR, too");
+  if (!arguments.choice.series.empty() && arguments.choice.id.empty())
+    throw UsageError("--series chooses among the series of a figure", "give --figure ID, too");
   if (arguments.out.empty() && arguments.places.size() > 1)
     throw UsageError("a report of several directories needs an output file", "give --out FILE.html");
   const bool alone = arguments.places.size() == 1;
@@ -40,10 +45,12 @@ void report(const ReportArguments& arguments) {
     write_output_file(page, render_report(results));
   }
   if (fs::is_regular_file(page)) print(page.string() + '\n');  // not below a page in standard output
-  if (!arguments.csv.empty()) print(fmt::format("{}: {} files\n", arguments.csv, write_csv(results, arguments.csv)));
+  if (!arguments.csv.empty())
+    print(fmt::format("{}: {} files\n", arguments.csv, write_csv(results, arguments.csv, arguments.choice)));
   if (!arguments.latex.empty())
     print(fmt::format("{}: {} files\n", arguments.latex, write_latex(results, arguments.latex)));
-  if (!arguments.svg.empty()) print(fmt::format("{}: {} files\n", arguments.svg, write_svg(results, arguments.svg)));
+  if (!arguments.svg.empty())
+    print(fmt::format("{}: {} files\n", arguments.svg, write_svg(results, arguments.svg, arguments.choice)));
 }
 
 void add_report(CLI::App& app, Globals& globals) {
@@ -64,6 +71,10 @@ void add_report(CLI::App& app, Globals& globals) {
       ->type_name("DIR");
   verb->add_option("--svg", arguments->svg, "Directory for every figure as SVG, for papers, besides the page")
       ->type_name("DIR");
+  verb->add_option("--figure", arguments->choice.id, "Only this figure in the files of --csv and --svg (default: all)")
+      ->type_name("ID");
+  verb->add_option("--series", arguments->choice.series, "Only these of its series, by name (default: all)")
+      ->type_name("A,B");
 }
 
 const bool kReportRegistered = register_verb({Heading::measure, 100, add_report});

@@ -1,4 +1,4 @@
-"""The solver and the judge, in C++. Tensors have n elements in all, in the order of the variables."""
+"""The solver, the judge and the drawing of figures, in C++. Tensors have n elements in all, in the order of the variables."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -65,6 +65,21 @@ class FunctionGaussNewton:
 def judge(values: Sequence[tuple[str, Sequence[tuple[float, Sequence[float]]]]], metric: str, larger_is_better: bool,
           margin: float, by_seed: bool, planned_seeds: int) -> dict[str, Any]:
     """The arguments of `plumb.Verdicts`, of final values by arm and learning rate (0 if there is no sweep)."""
+
+TEXT_COLOR: str
+MUTED_COLOR: str
+GRID_COLOR: str
+
+def figure_svg(figure: str) -> str:
+    """A figure as in results.json (docs/formats/results.md), drawn as SVG."""
+
+def scaling_exponent(scales: Sequence[float], sizes: Sequence[Sequence[float]],
+                     margin: float) -> tuple[float, float | None, float, str]:
+    """Exponent, half of its interval (None of a single seed), slope between the two largest scales, and trend; sizes: (seeds,
+    scales)."""
+
+def largest_eigenvalue(multiply: Callable[[Tensor], Tensor], start: Tensor, steps: int) -> tuple[float, float]:
+    """The largest eigenvalue of a symmetric operator, and how far one may lie from it; start: (n)."""
 
 def student_t_quantile(probability: float, degrees: int) -> float:
     """t with P(T ≤ t) = probability, of Student's distribution."""

@@ -8,7 +8,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .showing import Cell, density_figure, section
+from .showing import density_figure, section
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -114,7 +114,7 @@ class Spectrum:
             f"{100 * float(self.positive):.3g}% above {self.zero_band:.3g}",
         ]
         if self.eigenvalues is None:
-            lines.append("  ± of the extremes: an eigenvalue lies within it; of the trace: its standard error")
+            lines.append("  ± after an extreme: numerical error; after the trace: standard error over the start vectors")
             if len(self.probes) == 1:
                 lines.append("  one probe: the trace and the shares have no standard error")
             if max(self.max.error or 0.0, self.min.error or 0.0) > 0.1 * max(abs(float(self.max)), abs(float(self.min))):
@@ -123,7 +123,7 @@ class Spectrum:
 
     def _repr_html_(self) -> str:
         title, *lines = repr(self).split("\n")
-        return section(title, notes=lines, figure=density_figure(self.density))
+        return section(title, notes=lines, figure=density_figure({self.matrix: self.density}))
 
 
 class Spectra(dict[str, Spectrum]):
@@ -143,9 +143,7 @@ class Spectra(dict[str, Spectrum]):
         return "\n".join([self._title, *as_table(self._rows())])
 
     def _repr_html_(self) -> str:
-        headings, *rows = self._rows()
-        figures = [Cell(density_figure(one.density, 300, 130)) for one in self.values()]
-        return section(self._title, [(*headings, "density"), *((*row, figure) for row, figure in zip(rows, figures))])
+        return section(self._title, self._rows(), density_figure({name: one.density for name, one in self.items()}))
 
 
 def as_table(rows: Sequence[Sequence[str]]) -> list[str]:

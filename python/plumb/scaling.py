@@ -20,7 +20,7 @@ from .arguments import require_loss
 from .leaving import random_state
 from .probing import first_tensor
 from .results import Array, Measured, as_table
-from .showing import REACH, interval_figure, section
+from .showing import section
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped, unused-ignore]
@@ -99,11 +99,7 @@ class CoordinateCheck:
         return "\n".join([self._title(), *self.faults, *as_table(self._table())])
 
     def _repr_html_(self) -> str:
-        headings, *cells = self._table()
-        figures = [interval_figure(row.exponent.value, row.exponent.error, self.margin) for row in self.rows]
-        table = [(*headings[:4], f"−{REACH} to {REACH}", *headings[4:])]
-        table += [(*line[:4], figure, *line[4:]) for line, figure in zip(cells, figures)]
-        return section(self._title(), table, notes=self.faults)
+        return section(self._title(), self._table(), notes=self.faults)
 
 
 def coordinate_check(make_model: Callable[..., Module], loss: Loss, batches: Iterable[Any], widths: Iterable[int], *,
@@ -288,24 +284,12 @@ def _rows(axis: str, scales: list[int], runs: list[list[_Run]], margin: float) -
 
 
 def scaling_exponent(scales: Sequence[int], sizes: Array, margin: float) -> tuple[Measured, float, str]:
-    """Exponent, slope at the end, and trend, as `scaling_exponent` of coordinate_check.h; sizes: (seeds, scales)."""
+    """Exponent, slope at the end, and trend; sizes: (seeds, scales)."""
     if not sizes.any():
         return Measured(math.nan, math.nan), math.nan, "zero"
-    if not (np.isfinite(sizes) & (sizes > 0)).all():
-        return Measured(math.nan, math.nan), math.nan, "diverged"
-    x, y = np.log(np.array(scales, float)), np.log(sizes)
-    slopes = (y @ (x - x.mean())) / ((x - x.mean()) ** 2).sum()
-    end = float(((y[:, -1] - y[:, -2]) / (x[-1] - x[-2])).mean())
-    mean, trend = float(slopes.mean()), "undecided"
-    if len(slopes) < 2:
-        return Measured(mean, None), end, trend
+    mean, half, end, trend = _plumb.scaling_exponent([float(scale) for scale in scales], sizes.tolist(), margin)
     # To four decimals: what is exactly 0, as after a norm, differs from it by rounding.
-    half = _plumb.student_t_quantile(0.975, len(slopes) - 1) * float(slopes.std(ddof=1)) / math.sqrt(len(slopes))
-    mean, half = round(mean, 4) + 0.0, round(half, 4)
-    for name, holds in (("grows", mean - half > margin), ("shrinks", mean + half < -margin),
-                        ("constant", abs(mean) + half <= margin)):
-        trend = name if holds else trend
-    return Measured(mean, half), end, trend
+    return Measured(mean, None) if half is None else Measured(round(mean, 4) + 0.0, round(half, 4)), end, trend
 
 
 def _faults(axis: str, rows: list[ScalingExponent], owners: dict[str, str | None]) -> list[str]:

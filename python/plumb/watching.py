@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn import Module
 from torch.optim import Optimizer
 
+from . import _plumb
 from ._plumb import Error
 from .attention import attention_statistics
 from .curvature import Hessian
@@ -172,7 +173,10 @@ class Watch:
             pieces = [scales[name].flatten() if name in scales else torch.ones_like(tensor).flatten().detach()
                       for name, tensor in reached.items()]
             scale = torch.cat(pieces)
-            return dict(zip(_SHARPNESS, _largest(lambda v: scale * (hessian @ (scale * v)), scale, self._steps)))
+            # Not from the last eigenvector, which would hide that another one has become the largest.
+            start = torch.randn(scale.numel(), generator=torch.Generator().manual_seed(0), dtype=torch.float64).to(scale)
+            return dict(zip(_SHARPNESS, _plumb.largest_eigenvalue(
+                lambda v: scale * (hessian @ (scale * v)), start, self._steps)))
 
     def _of_attention(self, loss: Losses) -> dict[str, float]:
         with as_found(self._model, weights=False):
@@ -261,37 +265,3 @@ def _of_model(options: dict[str, Any], model: Any) -> dict[str, Any]:
 
 def _labelled(values: dict[str, float]) -> dict[str, float]:
     return {"plumb/" + name: value for name, value in values.items()}
-
-
-def _length(vector: Tensor) -> float:
-    """In float64: PyTorch's norm of a float32 vector of 10 million elements is off by nearly a percent."""
-    return float(torch.linalg.vector_norm(vector, dtype=torch.float64))
-
-
-def _largest(multiply: Callable[[Tensor], Tensor], like: Tensor, steps: int) -> tuple[float, float]:
-    """The largest eigenvalue of a symmetric operator, and how far one may lie from it: Lanczos with all earlier vectors kept,
-    from a random vector, until the residual is a hundredth of the value. Not from the last eigenvector, which hides that
-    another one has become the largest."""
-    generator = torch.Generator().manual_seed(0)
-    vector = torch.randn(like.numel(), generator=generator, dtype=torch.float64).to(like)
-    basis = [vector / _length(vector)]
-    diagonal: list[float] = []
-    beside: list[float] = []
-    for _ in range(min(steps, like.numel())):
-        product = multiply(basis[-1])
-        diagonal.append(float(product @ basis[-1]))
-        for _ in range(2):  # once more for what rounding leaves
-            for earlier in basis:
-                product = product - (product @ earlier) * earlier
-        norm = _length(product)
-        tridiagonal = torch.diag(torch.tensor(diagonal, dtype=torch.float64))
-        if beside:
-            off = torch.tensor(beside, dtype=torch.float64)
-            tridiagonal += torch.diag(off, 1) + torch.diag(off, -1)
-        values, vectors = torch.linalg.eigh(tridiagonal)
-        residual = norm * abs(float(vectors[-1, -1]))
-        if residual <= 0.01 * abs(float(values[-1])):
-            break
-        beside.append(norm)
-        basis.append(product / norm)
-    return float(values[-1]), residual

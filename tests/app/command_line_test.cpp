@@ -83,32 +83,31 @@ std::map<std::string, Json> series_of(const Json& document, const std::string& f
 
 TEST(CommandLine, ThePageOfAProbeShowsItsNumbers) {
   const Json document = on_page("probe", {"--seeds", "2", "--gains", "--first-step", "--curvature", "4"});
-  const std::map<std::string, Json> gradients = series_of(document, "gradients");
   for (const Json& matrix : document["result"]["feed_forward"]) {
-    const std::string stack = matrix["stack"], name = matrix["matrix"];
-    const Json& line = gradients.at(stack + ", " + name);
+    const std::string stack = matrix["stack"], name = matrix["matrix"] == "W1" ? "W₁" : "W₂";
+    const Json line = series_of(document, "gradient_by_layer_" + stack).at(name);
     const size_t place = matrix["layer"].get<size_t>() - 1;
     EXPECT_EQ(line["x"][place], matrix["layer"]);
     EXPECT_EQ(line["y"][place], matrix["batch_mean_gradient_norm"]["mean"]);
     EXPECT_EQ(line["high"][place], matrix["batch_mean_gradient_norm"]["high"]);
   }
-  EXPECT_EQ(gradients.count("decoder, W2"), 1);
   EXPECT_EQ(series_of(document, "signal").count("encoder"), 1);
-  EXPECT_EQ(series_of(document, "gains").at("decoder")["y"].size(), 7);  // three sub-layers a layer, the final norm
+  EXPECT_EQ(series_of(document, "backward_gain_decoder").at("cross-attention")["x"], (Json{1, 2}));
+  EXPECT_EQ(series_of(document, "first_step_logits_adam").at("encoder")["x"], (Json{1, 2}));
   std::vector<std::string> tables;
   for (const Json& table : document["tables"]) tables.push_back(table["id"]);
-  EXPECT_EQ(tables, (std::vector<std::string>{"layers", "gains", "first_steps", "curvature"}));
+  EXPECT_EQ(tables, (std::vector<std::string>{"layers", "gains", "first_steps", "curvature_split"}));
   EXPECT_CONTAINS(document["summary"].dump(), "In the decoder, the gradient of W2");
 }
 
 TEST(CommandLine, ThePageOfASpectrumShowsItsNumbers) {
   const Json whole = on_page("spectrum", {"--steps", "6"});
-  const Json line = series_of(whole, "density").at("Hessian");
+  const Json line = series_of(whole, "hessian_density").at("Hessian");
   EXPECT_EQ(line["x"], whole["result"]["density"]["x"]);
   EXPECT_EQ(line["y"], whole["result"]["density"]["y"]);
   EXPECT_EQ(whole["tables"][0]["rows"][0][1], whole["result"]["max"]);
   const Json blocks = on_page("spectrum", {"--steps", "6", "--by-layer"});
-  const std::map<std::string, Json> by_layer = series_of(blocks, "blocks");
+  const std::map<std::string, Json> by_layer = series_of(blocks, "hessian_by_layer");
   EXPECT_EQ(by_layer.at("encoder")["x"], (Json{1, 2}));
   for (const Json& row : blocks["tables"][0]["rows"]) {
     if (row[0] != "decoder.layers.1") continue;

@@ -78,6 +78,11 @@ TEST_F(RunVerbs, ReportWritesDataForOtherPrograms) {
   EXPECT_TRUE(loss[1].starts_with("\"learning_rate 0.001, training\",1,")) << loss[1];
   EXPECT_CONTAINS(read("c/tex/table-runs.tex"), "learning\\_rate");
   EXPECT_CONTAINS(read("c/svg/figure-loss.svg"), ">nats per token</text>");
+  const Finished one = test::succeeded(plumb({"report", "runs", "--out", "c.html", "--svg", "one", "--figure", "loss",
+                                              "--series", "learning_rate 0.001, training"}));
+  EXPECT_CONTAINS(one.output, "one: 1 files");
+  EXPECT_LACKS(read("one/figure-loss.svg"), "validation");
+  EXPECT_EQ(plumb({"report", "runs", "--out", "c.html", "--figure", "loss"}).status, 2);
 }
 
 TEST_F(RunVerbs, LeaveOutWhatAKilledCommandHasLeft) {

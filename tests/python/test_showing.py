@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 import plumb
-from plumb.showing import density_figure, interval_figure, section
+from plumb.showing import density_figure, section
 
 
 def results():
@@ -47,7 +47,7 @@ def test_every_result_shows_itself(tmp_path):
     page = plumb.report(["Before <training>", *found], tmp_path / "page.html", title="A & B").read_text(encoding="utf-8")
     root = parsed(page)
     assert root.find("head/title").text == "A & B" and page.count("<style>") == 1
-    assert sum(name.tag.endswith("svg") for name in root.iter()) >= 3 + 2 + 12
+    assert sum(name.tag.endswith("svg") for name in root.iter()) == 2 * (3 + 1)
     assert not re.search(r'(src|href)=|url\(|@import|<script', page)
     assert set(re.findall(r"https?://[^\"' ]+", page)) == {"http://www.w3.org/2000/svg"}
     assert plumb.report(found[0], tmp_path / "one.html").exists()
@@ -58,18 +58,18 @@ def test_every_result_shows_itself(tmp_path):
 def test_density_figure():
     x = np.linspace(-1, 3, 5)
     y = np.array([1e-3, 1.0, 1e-1, 1e-2, 0])
-    root = xml.etree.ElementTree.fromstring(density_figure(plumb.Density(x, y, y / 2, y * 2, 0.1), 668, 252))
-    svg = "{http://www.w3.org/2000/svg}"
-    points = [tuple(map(float, pair.split(","))) for pair in root.find(svg + "polyline").get("points").split()]
-    # 600 pixels for 4 units, and 200 pixels for the 8 decades below 1, which are the last thing drawn.
-    assert points == [(58, 87), (208, 12), (358, 37), (508, 62), (658, 212)]
-    band = [tuple(map(float, pair.split(","))) for pair in root.find(svg + "polygon").get("points").split()]
-    assert band[0][1] - points[0][1] == pytest.approx(25 * math.log10(2), abs=0.1) and band[4][1] == 212
-    assert density_figure(plumb.Density(x, y * math.nan, None, None, 0.1)) == ""
+    root = xml.etree.ElementTree.fromstring(density_figure({"H": plumb.Density(x, y, y / 2, y * 2, 0.1)}))
+    paths = list(root.iter("{http://www.w3.org/2000/svg}path"))
+    curve = next(path for path in paths if path.get("fill") == "none")
+    points = [tuple(map(float, pair)) for pair in re.findall(r"[ML]([-.\d]+) ([-.\d]+)", curve.get("d"))]
+    assert len(points) == 4  # zero has no place on a logarithmic axis
+    steps = [after[0] - before[0] for before, after in zip(points, points[1:])]
+    assert steps == pytest.approx([steps[0]] * 3, abs=0.2)
+    decades = [after[1] - before[1] for before, after in zip(points, points[1:])]
+    assert decades[0] == pytest.approx(-3 * decades[1], abs=0.5) and decades[2] == pytest.approx(decades[1], abs=0.2)
+    assert sum(path.get("opacity") == "0.16" for path in paths) == 1  # the band
+    assert density_figure({"H": plumb.Density(x, y * math.nan, None, None, 0.1)}) == ""
 
 
-def test_interval_figure_and_cells():
-    assert 'fill="#0b8a65"' in interval_figure(0.02, 0.05, 0.1)  # right
-    assert 'fill="#cf4a0a"' in interval_figure(1.0, 0.05, 0.1)  # wrong
-    assert 'fill="#586273"' in interval_figure(0.08, 0.05, 0.1) and interval_figure(math.nan, None, 0.1) == ""
+def test_cells():
     assert "&lt;b&gt;" in section("<b>") and "<td>&amp;</td>" in section("", [("a",), ("&",)])

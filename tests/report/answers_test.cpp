@@ -27,6 +27,14 @@ TEST(Answers, AreTheFirstDecidedVerdictsOfDifferentFigures) {
   EXPECT_EQ(answers_in_words({verdicts[0], verdict("G", "this setting cannot test it", "f")}),
             std::vector<std::string>{"None of the 2 claims is decided."});
   EXPECT_TRUE(answers_in_words(Json::array()).empty());
+
+  verdicts[0]["effect"] = verdicts[4]["effect"];
+  verdicts[0]["reason"] = "One seed has no interval.";
+  EXPECT_EQ(answers_in_words(Json::array({verdicts[0]})),
+            (std::vector<std::string>{"The claim is not decided.",
+                                      "A: not proven; ratio: 0.123 (1 seed). One seed has no interval."}));
+  EXPECT_EQ(answers_in_words(Json::array({verdicts[0], verdicts[3]})).back(),
+            "A: not proven; ratio: 0.123 (1 seed). One seed has no interval.");
 }
 
 std::string in_order(const Json& list, const char* key) {
@@ -57,6 +65,9 @@ TEST(Answers, OfOwnClaimsComeFirstWithTheirFigureAndItsParts) {
   put_answers_first(results, 0, 0);
   EXPECT_EQ(in_order(results["figures"], "id"), "h g g2 e f ");
   EXPECT_EQ(results["summary"], Json({"None of the 3 claims is decided."}));
+  results["summary"] = Json::array({"of a part"});
+  put_answers_first(results, 0, 0);
+  EXPECT_EQ(results["summary"], Json({"of a part", "None of the 3 claims is decided."}));
 }
 
 }  // namespace

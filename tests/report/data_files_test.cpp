@@ -6,6 +6,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/input.h"
 #include "support/contains.h"
+#include "support/errors.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -26,6 +27,19 @@ TEST(DataFiles, AsCsv) {
             "scheme,loss\n\"post-ln, \"\"n/da\"\"\",1.23456789\nx^2,\nc,2.5e-07\nd,3\n");
   EXPECT_EQ(read_file(folder.path() / "csv" / "figure-loss.csv"),
             "series,step,y,low,high,tokens\na,1,3.5,3,5,10\na,2,,4,6,20\nb,1,7,,\n");
+}
+
+TEST(DataFiles, OfAChosenFigureWithSomeOfItsSeries) {
+  const test::TemporaryDirectory folder;
+  Json results = kResults;
+  results["figures"][0]["series"].push_back({{"name", "a, later"}, {"x", {1}}, {"y", {9}}});
+  EXPECT_EQ(write_csv(results, folder.path(), {"loss", "b,a, later"}), 1U);
+  EXPECT_EQ(read_file(folder.path() / "figure-loss.csv"),
+            "series,step,y,low,high,tokens\nb,1,7,,\n\"a, later\",1,9,,\n");
+  EXPECT_EQ(write_svg(results, folder.path(), {"loss", "a"}), 1U);
+  EXPECT_LACKS(read_file(folder.path() / "figure-loss.svg"), "later");
+  test::expect_error([&] { write_csv(results, folder.path(), {"lost", ""}); }, "there is no figure 'lost'");
+  test::expect_error([&] { write_svg(results, folder.path(), {"loss", "a,c"}); }, "figure 'loss' has no series 'c'");
 }
 
 TEST(DataFiles, AsLatex) {

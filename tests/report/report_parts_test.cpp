@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <set>
 
@@ -60,12 +61,13 @@ TEST(Figures, SeriesStayValidWhileOthersAreAdded) {
   Series& first = figure.add("first", "group", "dashed");
   for (int i = 0; i < 100; ++i) figure.add("other", "group");
   first.point(1, 2.5);
+  first.point(0.5, std::nan(""));
   const Json series = figure.to_json()["series"];
   ASSERT_EQ(series.size(), 101U);
   EXPECT_EQ(series[0], Json({{"name", "first"},
                              {"group", "group"},
-                             {"x", Json::array({1})},
-                             {"y", Json::array({2.5})},
+                             {"x", Json::array({1, 0.5})},
+                             {"y", Json::array({2.5, nullptr})},
                              {"style", "dashed"}}));
 }
 

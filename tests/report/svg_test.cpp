@@ -12,6 +12,7 @@
 #include "plumb/base/input.h"
 #include "plumb/report/data_files.h"
 #include "plumb/report/svg_axis.h"
+#include "plumb/report/svg_marks.h"
 #include "support/contains.h"
 #include "support/paths.h"
 
@@ -109,9 +110,25 @@ TEST(Svg, DrawsPointsHollowMarkersAndDensities) {
       {"name": "mean, runs", "group": "a", "x": [1, 1], "y": [0, 2], "style": "points", "companion": true}])");
   EXPECT_CONTAINS(runs, ">mean</text>");
   EXPECT_LACKS(runs, "mean, runs");  // they are of the mean's entry
+  const std::string lone = drawn("line", R"([{"name": "s", "x": [1, 2], "y": [3, null], "style": "dashed"}])");
+  EXPECT_EQ(count_of(lone, "<polygon") + count_of(lone, "<circle"), 1U);  // no line would show the point
   const std::string density = drawn("density", R"([{"name": "d", "x": [0, 1, 2], "y": [1e-30, 1, 1e-30]}])",
                                     R"({"label": "density", "log": true, "floor": 1e-9})");
   EXPECT_EQ(count_of(density, "opacity=\"0.15\""), 1U);
+}
+
+TEST(Svg, HasTheColorsOfThePage) {
+  const std::string palette = read_file(test::source_directory() / "web/report/src/palette.ts");
+  size_t place = palette.find("LIGHT");
+  for (const std::string color : {kSvgText, kSvgMuted, kSvgGrid, kSvgAxis}) {
+    place = palette.find(color, place);
+    ASSERT_NE(place, std::string::npos) << color;
+  }
+  for (size_t index = 0; index < 13; ++index) {
+    place = palette.find(group_shade(index), place);
+    ASSERT_NE(place, std::string::npos) << group_shade(index);
+  }
+  EXPECT_LT(place, palette.find("DARK"));
 }
 
 TEST(Svg, HoldsWithNothingToDraw) {

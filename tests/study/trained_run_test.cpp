@@ -165,8 +165,8 @@ TEST(TrainedRun, LossOfWhatDivergedOrFailedIsInfinite) {
   EXPECT_EQ(finished.loss(), 2.25);
   EXPECT_EQ(finished.summary(), "loss 2.25");
   const Series curve = finished.validation_curve("name", "group");
-  EXPECT_EQ(curve.x, Json::array({2, 4}));
-  EXPECT_EQ(curve.y, Json::array({3.5, 2.25}));
+  EXPECT_EQ(curve.x, (std::vector<AxisPlace>{2, 4}));
+  EXPECT_EQ(curve.y, (std::vector<double>{3.5, 2.25}));
   EXPECT_EQ(curve.name, "name");
   EXPECT_EQ(curve.group, "group");
 

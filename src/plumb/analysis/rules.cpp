@@ -29,11 +29,11 @@ std::string rule_of(const Region& region, const std::string& interval) {
                                 ? fmt::format("between {} and {}", in_digits(region.low), in_digits(region.high))
                             : low ? fmt::format("above {}", in_digits(region.low))
                                   : fmt::format("below {}", in_digits(region.high));
-  const std::string supported = fmt::format("supported if all of the {} lies {}", interval, where);
-  if (std::isnan(region.null)) return supported + ", contradicted if none of it does";
-  return fmt::format(
-      "{}, contradicted if none of it lies {} {}, no effect of that size if none of it lies {} otherwise", supported,
-      low ? "above" : "below", in_digits(region.null), where);
+  const auto beyond = [low](double bound) { return (low ? "below " : "above ") + in_digits(bound); };
+  const std::string outside = low && high ? "outside of that" : beyond(low ? region.low : region.high);
+  const std::string supported = fmt::format("supported: the {} lies {}", interval, where);
+  if (std::isnan(region.null)) return fmt::format("{}; contradicted: {}", supported, outside);
+  return fmt::format("{}; contradicted: {}; no effect of that size: {}", supported, beyond(region.null), outside);
 }
 
 /// Why so few values decide nothing; "" if they suffice.

@@ -38,16 +38,24 @@ std::vector<std::string> answers_in_words(const Json& verdicts) {
   constexpr size_t kMost = 3;
   std::vector<std::string> sentences;
   std::set<std::string> figures;
-  for (const Json& verdict : verdicts) {
-    if (!is_answer(verdict) || sentences.size() == kMost || !figures.insert(verdict.at("figure")).second) continue;
+  const auto add = [&](const Json& verdict) {
+    if (sentences.size() == kMost || !figures.insert(verdict.at("figure")).second) return;
+    const auto text = [&](const char* key) { return verdict.value(key, ""); };
     const std::string effect = effect_in_words(verdict.at("effect"));
-    sentences.push_back(
-        fmt::format("{}: {}{}.", verdict.at("claim").get<std::string>(), verdict.at("verdict").get<std::string>(),
-                    effect.empty() ? "" : fmt::format("; {}: {}", verdict.at("quantity").get<std::string>(), effect)));
+    const std::string outcome = text("verdict") == to_string(Outcome::undecided) ? "not proven" : text("verdict");
+    const std::string reason = is_answer(verdict) || text("reason").empty() ? "" : " " + text("reason");
+    sentences.push_back(fmt::format("{}: {}{}.{}", text("claim"), outcome,
+                                    effect.empty() ? "" : fmt::format("; {}: {}", text("quantity"), effect), reason));
+  };
+  for (const Json& verdict : verdicts) {
+    if (is_answer(verdict)) add(verdict);
   }
   if (sentences.empty() && !verdicts.empty()) {
     sentences.push_back(verdicts.size() == 1 ? "The claim is not decided."
                                              : fmt::format("None of the {} claims is decided.", verdicts.size()));
+  }
+  for (const Json& verdict : verdicts) {
+    if (!is_answer(verdict) && !verdict.at("effect").at("mean").is_null()) add(verdict);
   }
   return sentences;
 }
@@ -56,7 +64,9 @@ void put_answers_first(Json& results, size_t verdicts, size_t sentences) {
   Json &all = results["verdicts"], &summary = results["summary"], &figures = results["figures"];
   move_last_first(all, verdicts);
   move_last_first(summary, sentences);
-  if (summary.empty()) summary = answers_in_words(all);
+  if (sentences == 0) {
+    for (const std::string& sentence : answers_in_words(all)) summary.push_back(sentence);
+  }
   auto answer = std::find_if(all.begin(), all.end(), is_answer);
   if (answer == all.end()) answer = all.begin();
   if (answer == all.end()) return;

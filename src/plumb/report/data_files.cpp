@@ -8,6 +8,7 @@
 #include <set>
 #include <string_view>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/parse_number.h"
@@ -134,12 +135,48 @@ std::string latex_table(const Json& table) {
       latex_text(join(texts_of(table), " ")), plain_name(table.value("id", "")), alignment, line(head), body);
 }
 
-/// Writes one file for each of results[key], named after its id.
+/// Leaves the series of these names in a figure. A name may itself contain commas.
+void keep_series(Json& figure, std::string_view named) {
+  std::vector<std::string> names, kept;
+  for (const Json& series : figure.at("series")) names.push_back(series.value("name", ""));
+  while (!named.empty()) {
+    std::string longest;
+    for (const std::string& name : names) {
+      const bool begins = named.starts_with(name) && (named.size() == name.size() || named[name.size()] == ',');
+      if (begins && name.size() > longest.size()) longest = name;
+    }
+    if (longest.empty())
+      throw Error(fmt::format("figure '{}' has no series '{}'", figure.value("id", ""), named),
+                  "its series: " + join(names, "; "));
+    kept.push_back(longest);
+    named.remove_prefix(std::min(longest.size() + 1, named.size()));
+  }
+  Json left = Json::array();
+  for (const Json& series : figure.at("series")) {
+    if (contains(kept, series.value("name", ""))) left.push_back(series);
+  }
+  figure["series"] = left;
+}
+
+Json chosen_figures(const Json& results, const FigureChoice& choice) {
+  Json figures = results.value("figures", Json::array());
+  if (choice.id.empty()) return figures;
+  std::vector<std::string> ids;
+  for (Json& figure : figures) {
+    ids.push_back(figure.value("id", ""));
+    if (ids.back() != choice.id) continue;
+    if (!choice.series.empty()) keep_series(figure, choice.series);
+    return Json::array({figure});
+  }
+  throw Error(fmt::format("there is no figure '{}'", choice.id), "figures: " + join(ids));
+}
+
+/// Writes one file for each of these, named after its id.
 template <typename Text>
-size_t write_each(const Json& results, const char* key, const fs::path& directory, const std::string& prefix,
-                  const std::string& ending, Text text_of) {
+size_t write_each(const Json& all, const fs::path& directory, const std::string& prefix, const std::string& ending,
+                  Text text_of) {
   std::set<std::string> names;
-  for (const Json& each : results.value(key, Json::array())) {
+  for (const Json& each : all) {
     std::string name = prefix + plain_name(each.value("id", ""));
     while (!names.insert(name).second) name += "-2";
     write_file_atomic(directory / (name + ending), text_of(each));
@@ -166,25 +203,27 @@ std::string csv_text(const std::vector<std::string>& columns, const Json& rows) 
   return text;
 }
 
-size_t write_csv(const Json& results, const fs::path& directory) {
+size_t write_csv(const Json& results, const fs::path& directory, const FigureChoice& choice) {
   return from_results(directory, [&] {
-    return write_each(results, "tables", directory, "table-", ".csv",
+    const Json tables = choice.id.empty() ? results.value("tables", Json::array()) : Json::array();
+    return write_each(tables, directory, "table-", ".csv",
                       [](const Json& table) { return csv_text(table.at("columns"), table.at("rows")); }) +
-           write_each(results, "figures", directory, "figure-", ".csv", figure_csv);
+           write_each(chosen_figures(results, choice), directory, "figure-", ".csv", figure_csv);
   });
 }
 
-size_t write_svg(const Json& results, const fs::path& directory) {
+size_t write_svg(const Json& results, const fs::path& directory, const FigureChoice& choice) {
   return from_results(directory, [&] {
     const std::vector<std::string> groups = groups_of(results.value("figures", Json::array()));
-    return write_each(results, "figures", directory, "figure-", ".svg",
+    return write_each(chosen_figures(results, choice), directory, "figure-", ".svg",
                       [&](const Json& figure) { return figure_svg(figure, groups); });
   });
 }
 
 size_t write_latex(const Json& results, const fs::path& directory) {
-  return from_results(directory,
-                      [&] { return write_each(results, "tables", directory, "table-", ".tex", latex_table); });
+  return from_results(directory, [&] {
+    return write_each(results.value("tables", Json::array()), directory, "table-", ".tex", latex_table);
+  });
 }
 
 }  // namespace plumb

@@ -80,14 +80,14 @@ void GroupFigures::add(Figure& figure, const RunGroup& group, const RunReadings&
   if (readings.empty()) return;
   const bool banded = std::any_of(readings.begin(), readings.end(), [](const RunReading& each) { return each.low; });
   Series& series = figure.add(name, group.full_label, style);
-  Json epochs = Json::array(), tokens = Json::array(), times = Json::array();
+  const double gap = std::nan("");
+  std::vector<double> epochs, tokens, times;
   const auto put = [&](const RunReading& at, double value, double low, double high) {
     banded ? series.point(at.step, value, low, high) : series.point(at.step, value);
-    epochs.push_back(finite_or_null(at.epochs));
-    tokens.push_back(finite_or_null(at.tokens));
-    times.push_back(finite_or_null(at.seconds.value_or(std::nan("")) / unit_.first));
+    epochs.push_back(at.epochs.value_or(gap));
+    tokens.push_back(at.tokens.value_or(gap));
+    times.push_back(at.seconds.value_or(gap) / unit_.first);
   };
-  const double gap = std::nan("");
   for (const RunReading& each : readings) put(each, each.value, each.low.value_or(gap), each.high.value_or(gap));
   if (std::any_of(group.runs.begin(), group.runs.end(), [](const auto& run) { return run.outcome == "diverged"; })) {
     const RunSummary& run = group.runs.front();
@@ -114,13 +114,13 @@ void GroupFigures::take(Figure figure) {
   for (size_t i = 0; i < axes.size(); ++i) {
     const auto known = [i](const Series& series) {
       return std::any_of(series.other_x[i].begin(), series.other_x[i].end(),
-                         [](const Json& at) { return !at.is_null(); });
+                         [](double at) { return std::isfinite(at); });
     };
     if (std::all_of(figure.series.begin(), figure.series.end(), known)) kept.push_back(i);
   }
   for (const size_t i : kept) figure.other_x.push_back(axes[i]);
   for (Series& series : figure.series) {
-    std::vector<Json> some;
+    std::vector<std::vector<double>> some;
     for (const size_t i : kept) some.push_back(std::move(series.other_x[i]));
     series.other_x = std::move(some);
   }

@@ -20,6 +20,12 @@ Json axis_json(const Axis& axis) {
   return json;
 }
 
+Json numbers_json(const std::vector<double>& numbers) {
+  Json json = Json::array();
+  for (const double number : numbers) json.push_back(finite_or_null(number));
+  return json;
+}
+
 /// "one seed has no interval" → "One seed has no interval."
 std::string as_sentence(std::string reason) {
   if (reason.empty()) return reason;
@@ -75,15 +81,29 @@ std::string seeds_in_words(int64_t seeds) {
   return seeds == 1 ? "one seed, no interval" : fmt::format("{} seeds, 95% intervals", seeds);
 }
 
-void Series::point(const Json& at, double value) {
+void Series::point(const AxisPlace& at, double value) {
   x.push_back(at);
-  y.push_back(finite_or_null(value));
+  y.push_back(value);
 }
 
-void Series::point(const Json& at, double value, double lower, double upper) {
+void Series::point(const AxisPlace& at, double value, double lower, double upper) {
   point(at, value);
-  low.push_back(finite_or_null(lower));
-  high.push_back(finite_or_null(upper));
+  low.push_back(lower);
+  high.push_back(upper);
+}
+
+Json Series::to_json() const {
+  Json json = {{"name", name}, {"group", group}, {"x", Json::array()}, {"y", numbers_json(y)}};
+  for (const AxisPlace& at : x) json["x"].push_back(at.to_json());
+  if (!low.empty()) {
+    json["low"] = numbers_json(low);
+    json["high"] = numbers_json(high);
+  }
+  json["style"] = style;
+  for (const std::vector<double>& places : other_x) json["other_x"].push_back(numbers_json(places));
+  if (hollow) json["hollow"] = *hollow;
+  if (companion) json["companion"] = true;
+  return json;
 }
 
 Series& Figure::add(std::string name, std::string group, std::string style) {
@@ -114,18 +134,7 @@ Json Figure::to_json() const {
   Json json = {{"id", id},     {"title", title},    {"caption", caption},
                {"kind", kind}, {"x", axis_json(x)}, {"y", axis_json(y)}};
   json["series"] = Json::array();
-  for (const Series& one : series) {
-    Json entry = {{"name", one.name}, {"group", one.group}, {"x", one.x}, {"y", one.y}};
-    if (!one.low.empty()) {
-      entry["low"] = one.low;
-      entry["high"] = one.high;
-    }
-    entry["style"] = one.style;
-    if (!one.other_x.empty()) entry["other_x"] = one.other_x;
-    if (one.hollow) entry["hollow"] = *one.hollow;
-    if (one.companion) entry["companion"] = true;
-    json["series"].push_back(entry);
-  }
+  for (const Series& one : series) json["series"].push_back(one.to_json());
   for (const Axis& axis : other_x) json["other_x"].push_back(axis_json(axis));
   json["notes"] = notes;
   if (ended != Figure{}.ended) json["ended"] = ended;
@@ -163,6 +172,11 @@ std::string display_name(const std::string& arm) {
   std::vector<std::string> parts = name_parts(arm);
   for (std::string& part : parts) part = residual_schemes().title(part);
   return join(parts);
+}
+
+std::string in_words(SubLayerKind kind) {
+  constexpr const char* kWords[] = {"self-attention", "cross-attention", "feed-forward", "attention and feed-forward"};
+  return kWords[static_cast<size_t>(kind)];
 }
 
 std::string file_name(std::string arm) {

@@ -1,16 +1,20 @@
 // The pieces of results.json (docs/formats/results.md), built by the parts of a study.
 #pragma once
 
+#include <concepts>
+#include <cstdint>
 #include <deque>
 #include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "plumb/analysis/rules.h"
 #include "plumb/analysis/statistics.h"
 #include "plumb/base/json.h"
+#include "plumb/nn/layer_id.h"
 
 namespace plumb {
 
@@ -33,23 +37,46 @@ std::string with_intervals(const std::vector<std::pair<std::string, Interval>>& 
 /// "3 seeds, 95% intervals"; "one seed, no interval".
 std::string seeds_in_words(int64_t seeds);
 
-/// One line of a figure. x holds numbers or words; y may hold null.
+/// Where a point lies on the horizontal axis: at a number, whole or not, or at a category.
+class AxisPlace {
+ public:
+  template <std::integral Number>
+  AxisPlace(Number number) : value_(static_cast<int64_t>(number)) {}  // NOLINT: a number is a place
+  AxisPlace(double number) : value_(number) {}                        // NOLINT
+  AxisPlace(std::string category) : value_(std::move(category)) {}    // NOLINT
+  AxisPlace(const char* category) : value_(category) {}               // NOLINT
+
+  /// As int64_t, double or std::string. Throws std::bad_variant_access if it is another of these.
+  template <typename Value>
+  [[nodiscard]] const Value& get() const {
+    return std::get<Value>(value_);
+  }
+  [[nodiscard]] Json to_json() const {
+    return std::visit([](const auto& value) { return Json(value); }, value_);
+  }
+  friend bool operator==(const AxisPlace&, const AxisPlace&) = default;
+
+ private:
+  std::variant<int64_t, double, std::string> value_;
+};
+
+/// One line of a figure. NaN in y, low, high and other_x: no value.
 struct Series {
   std::string name;
   std::string group;  // decides the color
-  Json x = Json::array();
-  Json y = Json::array();
-  Json low = Json::array();
-  Json high = Json::array();
+  std::vector<AxisPlace> x;
+  std::vector<double> y, low, high;
   std::string style = "solid";                  // "solid", "dashed", "points"
-  std::vector<Json> other_x;                    // of each of the figure's other axes, a list as long as x
+  std::vector<std::vector<double>> other_x;     // of each of the figure's other axes, a list as long as x
   std::optional<std::vector<size_t>> hollow{};  // points with hollow markers; the others then have filled ones
   bool companion = false;                       // belongs to the series before it: both are one entry of the legend
 
-  /// Adds a point; values that are not finite become null.
-  void point(const Json& at, double value);
-  void point(const Json& at, double value, double lower, double upper);
-  void point(const Json& at, const Interval& interval) { point(at, interval.mean, interval.low, interval.high); }
+  void point(const AxisPlace& at, double value);
+  void point(const AxisPlace& at, double value, double lower, double upper);
+  void point(const AxisPlace& at, const Interval& interval) { point(at, interval.mean, interval.low, interval.high); }
+
+  /// Values that are not finite become null.
+  [[nodiscard]] Json to_json() const;
 };
 
 struct Figure {
@@ -136,5 +163,8 @@ std::string file_name(std::string arm);
 /// The name of an arm in figures: its residual scheme has its title, "Post-LN" for "post-ln"; tensor2tensor's strings,
 /// such as "n/da", have none.
 std::string display_name(const std::string& arm);
+
+/// "self-attention"; "attention and feed-forward" for both in parallel.
+std::string in_words(SubLayerKind kind);
 
 }  // namespace plumb

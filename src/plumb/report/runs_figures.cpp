@@ -130,7 +130,8 @@ void add_hyperparameters(std::vector<Figure>& figures, const std::string& task, 
           ++diverged;
         } else if (run.best_valid_nll) {
           if (!series.contains(kind)) series[kind] = &figure.add(kind, kind, "points");
-          series[kind]->point(*at, *run.best_valid_nll);
+          const AxisPlace place = at->is_number_float() ? AxisPlace(at->get<double>()) : at->get<int64_t>();
+          series[kind]->point(place, *run.best_valid_nll);
           drawn.insert(at->get<double>());
         }
       }

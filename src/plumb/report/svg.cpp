@@ -238,7 +238,8 @@ std::string Drawing::curve(const Curve& one) const {
   };
   const Place* last = nullptr;
   bool pen = false;
-  for (const Place& place : one.places) {
+  for (size_t i = 0; i < one.places.size(); ++i) {
+    const Place& place = one.places[i];
     if (place.low && place.high && !points) {
       upper += fmt::format("L{:.1f} {:.1f}", place.x, *place.high);
       lower = fmt::format("L{:.1f} {:.1f}", place.x, *place.low) + lower;
@@ -249,12 +250,13 @@ std::string Drawing::curve(const Curve& one) const {
       pen = false;
       continue;
     }
+    const bool alone = !pen && (i + 1 == one.places.size() || !one.places[i + 1].y);  // no line reaches it
     path += fmt::format("{}{:.1f} {:.1f}", pen ? "L" : "M", place.x, *place.y);
     pen = true;
     last = &place;
     const bool hollow = contains(one.hollow, place.index);
     if (points) markers += whiskers(place, place.x, one.color);
-    if (marked) markers += svg_marker(one.shape, place.x, *place.y, one.color, hollow);
+    if (marked || alone) markers += svg_marker(one.shape, place.x, *place.y, one.color, hollow);
   }
   end_band();
   if (last == nullptr) return bands;
@@ -328,8 +330,8 @@ std::string Drawing::svg() const {
   return fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:g}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:g} {1:.0f}\" "
       "font-family=\"Helvetica, Arial, sans-serif\" font-size=\"12\">\n<title>{2}</title>\n"
-      "<clipPath id=\"plot\"><rect x=\"{3:.1f}\" y=\"{4:.1f}\" width=\"{5:.1f}\" height=\"{6:g}\"/></clipPath>\n"
-      "{7}{8}<g clip-path=\"url(#plot)\">\n{9}</g>\n</svg>\n",
+      "{7}{8}<svg x=\"{3:.1f}\" y=\"{4:.1f}\" width=\"{5:.1f}\" height=\"{6:g}\" viewBox=\"{3:.1f} {4:.1f} {5:.1f} "
+      "{6:g}\">\n{9}</svg>\n</svg>\n",  // which shows nothing outside of the plot
       kWidth, height, xml_text(text_of("title")), left_, top_, right() - left_, kPlotHeight, legend(), axes(), body);
 }
 

@@ -6,6 +6,7 @@
 
 #include "plumb/analysis/token_similarity.h"
 #include "plumb/base/contains.h"
+#include "plumb/report/measured_figures.h"
 #include "plumb/study/cross_attention_gain.h"
 #include "plumb/study/over_seeds.h"
 
@@ -29,40 +30,6 @@ std::vector<SubLayerKind> kinds_of(const StackGains& stack) {
     if (kind && !contains(kinds, *kind)) kinds.push_back(*kind);
   }
   return kinds;
-}
-
-const char* style_of_kind(SubLayerKind kind) {
-  if (kind == SubLayerKind::self_attention) return "dashed";
-  return kind == SubLayerKind::cross_attention ? "points" : "solid";
-}
-
-/// The gain by layer, with one line for each arm and kind of sub-layer.
-Figure gain_figure(const GainsByArm& measured, StackKind stack, int64_t seeds) {
-  Figure figure{
-      "backward_gain_" + to_string(stack),
-      fmt::format("Backward gain of the sub-layers, {}", to_string(stack)),
-      fmt::format("Norm of the gradient that a sub-layer passes back, divided by that of the gradient that it "
-                  "is given; geometric mean ({}). Solid: feed-forward; dashed: self-attention; points: "
-                  "cross-attention.",
-                  seeds_in_words(seeds)),
-      "line",
-      {"layer"},
-      {"backward gain", true}};
-  for (const auto& [arm, gains] : measured) {
-    std::map<SubLayerKind, Series*> lines;
-    const StackGains& first = gains_of_stack(gains->front(), stack);
-    for (size_t i = 0; i < first.parts.size(); ++i) {
-      const LayerId& id = first.parts[i].point.id;
-      if (!id.sub_layer) continue;
-      Series*& line = lines[*id.sub_layer];
-      if (line == nullptr) {
-        line = &figure.add(fmt::format("{}, {}", display_name(arm), in_words(*id.sub_layer)), arm,
-                           style_of_kind(*id.sub_layer));
-      }
-      line->point(id.number(), gain_interval(*gains, stack, [i](const StackGains& one) { return one.parts[i].gain; }));
-    }
-  }
-  return figure;
 }
 
 /// ‖∂L/∂x‖ along a stack, relative to that at its result: the product of the gains.
@@ -108,8 +75,11 @@ PartResult report_gains(const StudyContext& context, const BackwardGainStudy& pa
               "product of a stack's gains is the gradient at its input over that at its result. Error: the largest "
               "relative difference from differentiating the whole model.",
               {"arm", "stack", "sub-layers", "gain", "low", "high", "product", "low", "high", "error"}};
+  OfArms<BackwardGainReport> reports;
+  for (const auto& [arm, gains] : measured)
+    reports.emplace(arm, summarize(std::vector<BackwardGains>(gains->begin(), gains->end())));
   for (const StackKind stack : stacks_of(context)) {
-    result.figures.push_back(gain_figure(measured, stack, part.seeds));
+    result.figures.push_back(gain_figure(stack, reports, part.seeds));
     result.figures.push_back(profile_figure(measured, stack, part.seeds));
     std::vector<std::pair<std::string, Interval>> whole_stacks;
     for (const auto& [arm, gains] : measured) {

@@ -1,10 +1,10 @@
 // The curvature at initialization over seeds, and how much of it is the Gauss–Newton part.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 
 #include "plumb/analysis/curvature/split.h"
+#include "plumb/report/measured_figures.h"
 #include "plumb/study/over_seeds.h"
 
 namespace plumb {
@@ -31,17 +31,7 @@ void describe(Fields& field, CurvatureStudy& part) {
 
 using Splits = Planned<std::vector<CurvatureSplit>>;  // [seed]
 using SplitsByArm = std::map<std::string, Splits>;
-using ReportsByArm = std::map<std::string, CurvatureSplitReport>;
-
-struct SplitMatrix {
-  const char* name;
-  CurvatureSplitReport::Matrix CurvatureSplitReport::Ends::*report;
-};
-constexpr SplitMatrix kSplitMatrices[] = {
-    {"Hessian", &CurvatureSplitReport::Ends::hessian},
-    {"Gauss–Newton part", &CurvatureSplitReport::Ends::gauss_newton},
-    {"rest", &CurvatureSplitReport::Ends::rest},
-};
+using ReportsByArm = OfArms<CurvatureSplitReport>;
 
 Figure curvature_figure(const ReportsByArm& reports, const CurvatureStudy& part, const std::string& layers) {
   Figure figure{"curvature_over_seeds",
@@ -75,33 +65,13 @@ Figure block_curvature_figure(const ReportsByArm& reports, StackKind stack, cons
     for (const CurvatureSplitReport::Layer& layer : report.layers) {
       if (layer.id.stack != stack) continue;
       const auto add = [&](Series& series, const Interval& max) {
-        series.point(layer.id.number(), max.mean, std::max(max.low, 1e-3 * max.mean), max.high);  // a logarithmic axis
+        add_eigenvalue(series, layer.id, max.mean, max.low, max.high);
       };
       add(hessian, layer.split.hessian.max.over_seeds);
       add(newton, layer.split.gauss_newton.max.over_seeds);
     }
   }
   return figure;
-}
-
-Table curvature_table(const ReportsByArm& reports) {
-  Table table{"curvature_split",
-              "Curvature at initialization over seeds",
-              "Extreme eigenvalues of the Hessian H = G + R, of the Gauss–Newton part G = Jᵀ(∂²ℓ/∂z²)J and of the rest "
-              "R, of the whole model or of a layer's diagonal block, with 95% intervals over seeds and the largest "
-              "Ritz residual of a seed.",
-              {"arm", "block", "matrix", "λ_max", "low", "high", "residual", "λ_min", "low", "high", "residual"}};
-  const auto add_rows = [&](const std::string& arm, const std::string& block, const CurvatureSplitReport::Ends& split) {
-    for (const SplitMatrix& matrix : kSplitMatrices) {
-      const auto& [max, min] = split.*matrix.report;
-      table.row(arm, block, matrix.name, max.over_seeds, max.error, min.over_seeds, min.error);
-    }
-  };
-  for (const auto& [arm, report] : reports) {
-    add_rows(arm, "all parameters", report.whole);
-    for (const CurvatureSplitReport::Layer& layer : report.layers) add_rows(arm, to_string(layer.id), layer.split);
-  }
-  return table;
 }
 
 double sharpness(const CurvatureSplit& split) { return split.whole.hessian.max.value; }
@@ -117,6 +87,7 @@ PartResult report_curvature(const StudyContext& context, const CurvatureStudy& p
       result.figures.push_back(block_curvature_figure(reports, stack, part));
   }
   result.tables.push_back(curvature_table(reports));
+  result.tables.back().title += " at initialization over seeds";
 
   const std::string& base = context.arms.back().name;
   const std::vector<double> of_base = numbers_in(*measured.at(base), sharpness);

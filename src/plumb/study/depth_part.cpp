@@ -58,8 +58,7 @@ PartResult report_depth(const StudyContext& context, const DepthStudy& part,
     }
     if (arm == "pre-ln") {
       Series& theory = figure.add("1/√L, from the first point", "theory", "dashed");
-      for (const double depth : depths)
-        theory.point(depth, to_double(line.y.front()) * std::sqrt(depths.front() / depth));
+      for (const double depth : depths) theory.point(depth, line.y.front() * std::sqrt(depths.front() / depth));
     }
     result.measurements[arm] = {{"layers", part.layers}, {"norm", result_json(norms)}};
   }

@@ -6,6 +6,7 @@
 
 #include "plumb/analysis/initialization.h"
 #include "plumb/optim/optimizer.h"
+#include "plumb/report/measured_figures.h"
 #include "plumb/study/changed_keys.h"
 #include "plumb/study/over_seeds.h"
 
@@ -23,34 +24,6 @@ void describe(Fields& field, FirstStepStudy& part) {
 
 using FirstSteps = std::map<std::string, Planned<std::vector<FirstStep>>>;  // by arm: [seed]
 
-/// The change of the logits by the layer that moves.
-Figure logit_change_figure(const std::map<std::string, FirstStepReport>& reports, const std::string& optimizer,
-                           const FirstStepStudy& part) {
-  Figure figure{"first_step_logits_" + optimizer,
-                fmt::format("What the first step of {} does to the logits, by layer", optimizer),
-                fmt::format("Root mean square of the derivative of the logits, without their mean over the classes, "
-                            "with respect to the learning rate when the parameters of one layer move. Solid: decoder; "
-                            "dashed: encoder; {}.",
-                            seeds_in_words(part.seeds)),
-                "line",
-                {"layer"},
-                {"change of the logits per unit of learning rate", true}};
-  for (const auto& [arm, report] : reports) {
-    std::map<StackKind, Series*> lines;
-    for (const LogitChangesReport::Layer& layer : report.logits.by_layer) {
-      if (!layer.layer) continue;
-      const StackKind stack = layer.layer->stack;
-      Series*& line = lines[stack];
-      if (line == nullptr) {
-        line = &figure.add(fmt::format("{}, {}", display_name(arm), to_string(stack)), arm,
-                           stack == StackKind::decoder ? "solid" : "dashed");
-      }
-      line->point(layer.layer->number(), layer.change);
-    }
-  }
-  return figure;
-}
-
 PartResult report_first_steps(const StudyContext& context, const FirstStepStudy& part,
                               const std::map<std::string, FirstSteps>& steps) {
   PartResult result;
@@ -63,10 +36,10 @@ PartResult report_first_steps(const StudyContext& context, const FirstStepStudy&
               {"optimizer", "arm", "critical learning rate", "low", "high", "critical sharpness", "forward passes",
                "change of the logits", "low", "high", "momentum"}};
   for (const std::string& optimizer : part.optimizers) {
-    std::map<std::string, FirstStepReport> reports;
+    OfArms<FirstStepReport> reports;
     for (const auto& [arm, of_seeds] : steps.at(optimizer)) reports[arm] = summarize(*of_seeds);
     result.measurements[optimizer] = result_json(steps.at(optimizer));
-    result.figures.push_back(logit_change_figure(reports, optimizer, part));
+    result.figures.push_back(logit_change_figure(optimizer, reports, part.seeds));
     Figure& critical =
         result.figures.emplace_back(Figure{"critical_rate_" + optimizer,
                                            fmt::format("Critical learning rate of the first step of {}", optimizer),

@@ -7,6 +7,7 @@
 #include "plumb/analysis/gradient.h"
 #include "plumb/analysis/theory.h"
 #include "plumb/base/error.h"
+#include "plumb/report/measured_figures.h"
 #include "plumb/study/over_seeds.h"
 
 namespace plumb {
@@ -101,28 +102,25 @@ NormsOfSeeds planned_norms(PartPlan& plan, StudyContext& context, const std::str
   });
 }
 
-Figure gradient_figure(StackKind stack, const NormsByArm& usual, const NormsByArm& in_theory,
-                       const GradientStudy& part) {
-  Figure figure{"gradient_by_layer_" + to_string(stack),
-                fmt::format("Gradient norm by layer, {}", to_string(stack)),
-                fmt::format("Frobenius norm of the mean gradient of the feed-forward matrices at initialization; "
-                            "geometric mean ({}). Solid: W₂; dashed: W₁.",
-                            seeds_in_words(part.seeds)),
-                "line",
-                {"layer"},
-                {"gradient norm", true}};
-  const auto fill = [&](Series& series, const Norms& norms, int matrix) {
+FeedForwardNorms feed_forward_norms(const Norms& norms, StackKind stack) {
+  const auto of_matrix = [&](int matrix) {
+    std::vector<Interval> intervals;
     for (int64_t layer = 0; layer < layers_in(norms, stack); ++layer)
-      series.point(layer + 1, size_interval(norms_at(norms, feed_forward_matrix({stack, layer}, matrix))));
+      intervals.push_back(size_interval(norms_at(norms, feed_forward_matrix({stack, layer}, matrix))));
+    return intervals;
   };
-  for (const auto& [arm, norms] : usual) {
-    fill(figure.add(display_name(arm), arm), norms, 2);
-    Series& first = figure.add(display_name(arm) + ", W₁", arm, "dashed");
-    first.companion = true;
-    fill(first, norms, 1);
+  return {of_matrix(1), of_matrix(2)};
+}
+
+Figure figure_of_stack(StackKind stack, const NormsByArm& usual, const NormsByArm& in_theory, int64_t seeds) {
+  OfArms<FeedForwardNorms> of_arms;
+  for (const auto& [arm, norms] : usual) of_arms.emplace(arm, feed_forward_norms(norms, stack));
+  Figure figure =
+      gradient_figure(stack, of_arms, fmt::format("at initialization, geometric mean ({})", seeds_in_words(seeds)));
+  for (const auto& [arm, norms] : in_theory) {
+    Series& line = figure.add(display_name(arm) + ", theory's setting", "theory's setting");
+    for (const Interval& norm : feed_forward_norms(norms, stack).second) line.point(line.x.size() + 1, norm);
   }
-  for (const auto& [arm, norms] : in_theory)
-    fill(figure.add(display_name(arm) + ", theory's setting", "theory's setting"), norms, 2);
   return figure;
 }
 
@@ -172,8 +170,16 @@ PartResult report_gradients(const StudyContext& context, const GradientStudy& pa
   const std::vector<StackKind> stacks = stacks_of(context);
   const StackKind last = stacks.back();
   for (auto stack = stacks.rbegin(); stack != stacks.rend(); ++stack)
-    result.figures.push_back(gradient_figure(*stack, usual, in_theory, part));
+    result.figures.push_back(figure_of_stack(*stack, usual, in_theory, part.seeds));
   result.tables.push_back(factor_table(context, usual, in_theory, part));
+  if (part.layers > 1) {
+    std::vector<std::pair<std::string, Interval>> growth;
+    for (const auto& [arm, norms] : usual)
+      growth.emplace_back(display_name(arm), geometric_interval(last_to_first(norms, last)));
+    result.summary.push_back(
+        fmt::format("At initialization, the last {} layer gets this many times the gradient of the first: {} ({}).",
+                    to_string(last), with_intervals(growth), seeds_in_words(part.seeds)));
+  }
 
   const std::string ratio =
       fmt::format("norm of W₂'s gradient in {} layer {} / in layer 1", to_string(last), part.layers);

@@ -106,11 +106,6 @@ std::string corpus_of(const StudyContext& context) {
              : "text of " + file_names(data.directory.empty() ? data.train : std::vector{data.directory});
 }
 
-std::string in_words(SubLayerKind kind) {
-  constexpr const char* kWords[] = {"self-attention", "cross-attention", "feed-forward", "attention and feed-forward"};
-  return kWords[static_cast<size_t>(kind)];
-}
-
 std::string layers_in_words(const ModelConfig& model) {
   const ModelDepth depth = depth_of(model);
   if (depth.encoder_layers > 0 && depth.decoder_layers > 0)

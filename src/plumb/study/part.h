@@ -83,9 +83,6 @@ std::string file_names(const std::vector<std::string>& paths);
 /// "text of train.de and train.en", or "synthetic corpus of 20,000 pairs": the study's [data].
 std::string corpus_of(const StudyContext& context);
 
-/// "self-attention"; "attention and feed-forward" for both in parallel.
-std::string in_words(SubLayerKind kind);
-
 /// "6+6 layers" of an encoder-decoder, "6 layers" of other models.
 std::string layers_in_words(const ModelConfig& model);
 

@@ -10,6 +10,7 @@
 
 #include "plumb/analysis/curvature/spectrum_json.h"
 #include "plumb/base/progress.h"
+#include "plumb/report/measured_figures.h"
 #include "plumb/study/plan.h"
 
 namespace plumb {
@@ -111,30 +112,6 @@ bool off_scale(const Spectrum& spectrum, const Spectra& all) {
   return !(reach(spectrum) <= kFar * median_of(reaches));
 }
 
-/// λ_max of each layer's block, with the other layers held fixed.
-Figure layers_figure(const Spectra& by_arm, const std::vector<StackKind>& stacks, const SpectrumStudy& part) {
-  Figure figure{"hessian_by_layer",
-                "Curvature by layer at initialization",
-                fmt::format("With the other layers held fixed; {} Lanczos steps; bands are Ritz residuals of the first "
-                            "seed. Solid: decoder; dashed: encoder.",
-                            part.layer_steps),
-                "line",
-                {"layer"},
-                {"λ_max of the block", true}};
-  for (const auto& [arm, spectra] : by_arm) {
-    for (const StackKind stack : stacks) {
-      Series& line = figure.add(fmt::format("{}, {}", display_name(arm), to_string(stack)), arm,
-                                stack == StackKind::decoder ? "solid" : "dashed");
-      for (const BlockSpectrum& block : (*spectra.by_layer)->blocks) {
-        if (block.id.stack != stack) continue;
-        const auto [top, error] = block.spectrum.max;
-        line.point(block.id.number(), top, std::max(top - error, 1e-3 * top), top + error);  // the axis is logarithmic
-      }
-    }
-  }
-  return figure;
-}
-
 /// λ_max of every seed, from which the interval of the verdict is computed.
 Table seeds_table(const StudyContext& context, const Spectra& by_arm, const SpectrumStudy& part) {
   Table table{"hessian_seeds",
@@ -153,16 +130,6 @@ Table seeds_table(const StudyContext& context, const Spectra& by_arm, const Spec
 
 /// The density, the extreme eigenvalues and their table, of the first seed.
 void report_spectra(const StudyContext& context, const SpectrumStudy& part, const Spectra& by_arm, PartResult& result) {
-  Figure density{"hessian_density",
-                 "Hessian spectrum at initialization",
-                 fmt::format("By stochastic Lanczos quadrature: {} steps with full re-orthogonalization, a Gaussian "
-                             "kernel; probe vectors: {}. {}, {} examples, first seed.",
-                             part.steps, part.probes,
-                             layers_in_words(model_for(context, context.arms.front().name, part.layers)), part.pairs),
-                 "density",
-                 {"eigenvalue"},
-                 {"density", true}};
-  density.y.floor = 1e-9;  // keeps one eigenvalue in millions visible
   Figure extremes{
       "hessian_extremes",
       "Extreme eigenvalues of the Hessian at initialization",
@@ -174,27 +141,32 @@ void report_spectra(const StudyContext& context, const SpectrumStudy& part, cons
               "Curvature at initialization",
               "Of the first seed: λ with its Ritz residual, and the trace with its standard error over probes.",
               {"arm", "λ_max", "±", "λ_min", "±", "trace", "± (s.e.)", "loss", "parameters"}};
+  OfArms<const Spectrum*> drawn;
   for (const auto& [arm, spectra] : by_arm) {
     const Spectrum& spectrum = spectra.spectrum();
     const auto [top, top_error] = spectrum.max;
     const auto [bottom, bottom_error] = spectrum.min;
-    Series& line = density.add(display_name(arm), arm);
+    const bool far = off_scale(spectrum, by_arm);
+    drawn.emplace(arm, far ? nullptr : &spectrum);
     Series& bars = extremes.add(display_name(arm), arm);
-    if (off_scale(spectrum, by_arm)) {
-      const std::string note =
-          fmt::format("{} ranges from {:.2g} to {:.2g} and is not drawn.", display_name(arm), bottom, top);
-      for (Figure* figure : {&density, &extremes}) figure->notes.push_back(note);
-      line.point(0, std::nan(""));
+    if (far) {
+      extremes.notes.push_back(
+          fmt::format("{} ranges from {:.2g} to {:.2g} and is not drawn.", display_name(arm), bottom, top));
       bars.point("λ_max", std::nan(""));
     } else {
-      line.x = spectrum.density.x;
-      line.y = spectrum.density.y;
       bars.point("λ_max", top, top - top_error, top + top_error);
       bars.point("λ_min", bottom, bottom - bottom_error, bottom + bottom_error);
     }
     table.row(arm, top, top_error, bottom, bottom_error, spectrum.trace.mean,
               spectrum.trace.error.value_or(std::nan("")), spectra.whole->loss, spectra.whole->parameters);
   }
+  Figure density = density_figure(drawn);
+  density.title += " at initialization";
+  density.caption += fmt::format(
+      " By stochastic Lanczos quadrature: {} steps with full re-orthogonalization, a Gaussian kernel; probe vectors: "
+      "{}. {}, {} examples, first seed.",
+      part.steps, part.probes, layers_in_words(model_for(context, context.arms.front().name, part.layers)), part.pairs);
+  density.notes = extremes.notes;
   result.figures = {density, extremes};
   result.tables = {table};
 }
@@ -246,7 +218,14 @@ PartPlan plan(StudyContext& context, const SpectrumStudy& part) {
   plan.report = [&context, part, by_arm] {
     PartResult result;
     report_spectra(context, part, by_arm, result);
-    if (part.layer_steps > 0) result.figures.push_back(layers_figure(by_arm, stacks_of(context), part));
+    if (part.layer_steps > 0) {
+      OfArms<const std::vector<BlockSpectrum>*> blocks;
+      for (const auto& [arm, spectra] : by_arm) blocks.emplace(arm, &(*spectra.by_layer)->blocks);
+      Figure& figure = result.figures.emplace_back(block_figure(blocks));
+      figure.title += " at initialization";
+      figure.caption +=
+          fmt::format(" {} Lanczos steps, first seed. Solid: decoder; dashed: encoder.", part.layer_steps);
+    }
     if (part.seeds > 1) result.tables.push_back(seeds_table(context, by_arm, part));
     const auto post_ln = by_arm.find("post-ln"), pre_ln = by_arm.find("pre-ln");
     if (post_ln != by_arm.end() && pre_ln != by_arm.end())

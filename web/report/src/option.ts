@@ -157,10 +157,19 @@ function whiskers(series: DrawnSeries, palette: Palette, bar: { k: number; n: nu
 const coordinates = (series: DrawnSeries) =>
   series.points.map((point) => (point && point.at[1] !== null ? point.at : [point?.at[0] ?? NaN, NaN]));
 
-/** Hollow markers are outlines, larger than the filled ones. */
-function marked(series: DrawnSeries, palette: Palette) {
+/** Whether no line reaches the point, since its neighbors have no values. */
+function alone(series: DrawnSeries, index: number): boolean {
+  const drawn = (i: number) => (series.points[i]?.at[1] ?? null) !== null;
+  return drawn(index) && !drawn(index - 1) && !drawn(index + 1);
+}
+
+/** Hollow markers are outlines, larger than the filled ones. Without markers, points that are alone have one. */
+function marked(series: DrawnSeries, palette: Palette, markers: boolean) {
   const itemStyle = { color: palette.background, borderColor: series.look.color, borderWidth: 2.2 };
-  return coordinates(series).map((value, index) => (series.hollow?.includes(index) ? { value, symbolSize: 12, itemStyle } : value));
+  return coordinates(series).map((value, index) => {
+    if (series.hollow?.includes(index)) return { value, symbolSize: 12, itemStyle };
+    return markers ? value : { value, symbol: alone(series, index) ? series.look.symbol : "none" };
+  });
 }
 
 function curve(figure: Figure, series: DrawnSeries, palette: Palette) {
@@ -169,6 +178,7 @@ function curve(figure: Figure, series: DrawnSeries, palette: Palette) {
   const density = figure.kind === "density" && style === "solid";
   const scatter = figure.kind === "scatter" && style !== "dashed";
   const many = series.points.length > 400;
+  const lone = !markers && series.points.some((_, index) => alone(series, index));
   if (scatter || style === "points") {
     return {
       id: `series-${series.index}`, type: "scatter", name: series.name, data: coordinates(series), symbol,
@@ -178,8 +188,8 @@ function curve(figure: Figure, series: DrawnSeries, palette: Palette) {
     };
   }
   return {
-    id: `series-${series.index}`, type: "line", name: series.name, data: marked(series, palette), z: 2, clip: true,
-    symbol: markers ? symbol : "circle", showSymbol: markers, symbolSize: markers ? markerSize(symbol) : 6, connectNulls: false,
+    id: `series-${series.index}`, type: "line", name: series.name, data: marked(series, palette, !lone), z: 2, clip: true,
+    symbol: markers ? symbol : "circle", showSymbol: markers || lone, symbolSize: markers ? markerSize(symbol) : 6, connectNulls: false,
     lineStyle: { color: color, width: density ? 1.6 : 2.2, type: dash, cap: "round", join: "round" },
     itemStyle: { color: color, borderColor: palette.background, borderWidth: markers ? 1.5 : 0 },
     areaStyle: density ? { color: color, opacity: Math.min(palette.dark ? 0.24 : 0.16, 0.4 / figure.series.length), origin: "start" } : undefined,

@@ -118,4 +118,15 @@ Tensor RandomProbe::next(int64_t count) {
   return elements.to(type_.device());
 }
 
+std::pair<double, double> largest_eigenvalue(const LinearOperator& multiply, const Tensor& start, int64_t steps) {
+  constexpr double kTolerance = 0.01;
+  Lanczos process(start, {.steps = steps});
+  Ritz found;
+  do {
+    process.advance(multiply(process.direction()));
+    found = ritz(process.result());
+  } while (!process.done() && found.residuals.back() > kTolerance * std::abs(found.values.back()));
+  return {found.values.back(), found.residuals.back()};
+}
+
 }  // namespace plumb

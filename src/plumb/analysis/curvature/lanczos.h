@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "plumb/analysis/curvature/basis.h"
@@ -77,6 +78,10 @@ struct Ritz {
   std::vector<double> values, weights, residuals;
 };
 Ritz ritz(const Tridiagonal& tridiagonal);
+
+/// The largest eigenvalue, and how far one may lie from it, by at most `steps` steps of Lanczos from the start vector:
+/// they end as soon as that residual is a hundredth of the value.
+std::pair<double, double> largest_eigenvalue(const LinearOperator& multiply, const Tensor& start, int64_t steps);
 
 /// A start vector with independent elements ±1/√n, a function of (seed, index) only, on any device. For all unit
 /// vectors with independent elements, E vvᵀ = I/n, so that n·vᵀf(A)v is an unbiased estimate of tr f(A); random signs
