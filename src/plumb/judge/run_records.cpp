@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
 
 #include "plumb/base/csv.h"
@@ -15,7 +14,6 @@
 #include "plumb/judge/rows.h"
 #include "plumb/judge/run_record.h"
 #include "plumb/judge/trackio.h"
-#include "plumb/judge/wandb_chart.h"
 #include "plumb/run/run_summary.h"
 
 namespace plumb {
@@ -26,12 +24,10 @@ namespace fs = std::filesystem;
 Rows rows_of_table(const fs::path& file) {
   return [file](const TakeRow& take) {
     Record header;
-    std::optional<WandbChart> chart;
     size_t count = 0;
     const auto take_record = [&](Record record) {
       if (++count == 1) {
         header = std::move(record);
-        chart.emplace(header);
         return;
       }
       if (record.size() != header.size())
@@ -41,7 +37,7 @@ Rows rows_of_table(const fs::path& file) {
       for (size_t column = 0; column < header.size(); ++column) {
         if (!is_missing(record[column])) row.emplace_back(header[column], std::move(record[column]));
       }
-      for (const Row& line : chart->lines_in(std::move(row))) take(line);
+      take(row);
     };
     read_records(file, file.extension() == ".tsv" ? '\t' : ',', take_record);
   };
