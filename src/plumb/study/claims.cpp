@@ -7,6 +7,7 @@
 #include <limits>
 #include <set>
 
+#include "plumb/analysis/holm.h"
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
 
@@ -299,27 +300,23 @@ Verdict judge_claim(const StudyClaim& claim, const std::vector<StudyArm>& arms, 
 std::vector<Verdict> judge_claims(const std::vector<StudyClaim>& claims, const std::vector<StudyArm>& arms,
                                   const std::vector<Quantity>& quantities) {
   std::vector<Verdict> verdicts;
-  std::vector<size_t> open;  // decided by themselves
-  for (const StudyClaim& claim : claims) {
-    verdicts.push_back(judge_claim(claim, arms, quantities));
-    if (is_decided(verdicts.back().judgment.outcome)) open.push_back(verdicts.size() - 1);
-  }
+  for (const StudyClaim& claim : claims) verdicts.push_back(judge_claim(claim, arms, quantities));
   const auto also = [&](double confidence) {
     return fmt::format("at {:.4g}% confidence, as {} claims together require", 100 * confidence, claims.size());
   };
   double confidence = kConfidence;
-  for (size_t left = claims.size(), stand = 1; stand > 0 && !open.empty(); left -= stand) {
-    confidence = 1 - (1 - kConfidence) / static_cast<double>(left);
-    stand = std::erase_if(open, [&](size_t i) {
-      const Outcome strict = judge_claim(claims[i], arms, quantities, confidence).judgment.outcome;
-      Judgment& judgment = verdicts[i].judgment;
-      if (!is_decided(strict)) return false;
-      judgment.outcome = strict;  // an effect against the claim may become one that is too small
-      if (claims.size() > 1) judgment.rule += "; " + also(confidence) + ", too";
-      return true;
-    });
-  }
-  for (const size_t i : open) {
+  const std::vector<bool> stands = holm_standing(claims.size(), [&](size_t i, size_t n) {
+    Judgment& judgment = verdicts[i].judgment;
+    if (!is_decided(judgment.outcome)) return false;
+    confidence = 1 - (1 - kConfidence) / static_cast<double>(n);
+    const Outcome strict = judge_claim(claims[i], arms, quantities, confidence).judgment.outcome;
+    if (!is_decided(strict)) return false;
+    judgment.outcome = strict;  // an effect against the claim may become one that is too small
+    if (claims.size() > 1) judgment.rule += "; " + also(confidence) + ", too";
+    return true;
+  });
+  for (size_t i = 0; i < claims.size(); ++i) {
+    if (stands[i]) continue;
     Judgment& judgment = verdicts[i].judgment;
     judgment = undecided_because(
         judgment, fmt::format("{} by itself, but not {}", to_string(judgment.outcome), also(confidence)));

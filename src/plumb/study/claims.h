@@ -57,9 +57,8 @@ void check_quantity(const StudyClaim& claim, const std::vector<Quantity>& quanti
 Verdict judge_claim(const StudyClaim& claim, const std::vector<StudyArm>& arms, const std::vector<Quantity>& quantities,
                     double confidence = kConfidence);
 
-/// The verdicts on all claims of a study together: at most one study in twenty has a wrong one (Holm 1979). With n
-/// claims, those that are still decided at a confidence of 1 − 0.05/n stand; with m of them standing, so do those that
-/// are decided at 1 − 0.05/(n − m), and so on; the others are undecided. Effects have their 95% intervals.
+/// The verdicts on all claims of a study together: at most one study in twenty has a wrong one, by Holm's procedure
+/// (analysis/holm.h) at a confidence of 1 − 0.05/n. Effects have their 95% intervals.
 std::vector<Verdict> judge_claims(const std::vector<StudyClaim>& claims, const std::vector<StudyArm>& arms,
                                   const std::vector<Quantity>& quantities);
 
