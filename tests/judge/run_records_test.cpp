@@ -51,16 +51,6 @@ void expect_runs(const std::vector<RunRecord>& runs, const std::string& metric, 
 int digit_in(const std::string& text) { return text.at(text.find_first_of("123")) - '0'; }
 std::string arm_in(const std::string& text) { return text.find("wide") == std::string::npos ? "base" : "wide"; }
 
-TEST(RunRecords, OfTrackio) {
-  const std::vector<RunRecord> runs = read_run_records(golden("trackio.db"));
-  expect_runs(
-      runs, "eval/loss", [](const RunRecord& run) { return *run.setting("model.width"); },
-      [](const RunRecord& run) { return std::stoi(*run.setting("seed")); });
-  EXPECT_TRUE(std::isnan(runs[0].series.at("grad")[0].value));
-  EXPECT_EQ(runs[0].settings.size(), 3U);  // none of those that trackio adds
-  EXPECT_FALSE(fs::exists(golden("trackio.db-shm")));
-}
-
 TEST(RunRecords, OfEventFilesWithHyperparameters) {
   const std::vector<RunRecord> runs = read_run_records(golden("tensorboard"));
   for (const char* metric : {"loss/eval", "loss/again"}) {  // as numbers, and as tensors
@@ -360,7 +350,7 @@ TEST_F(RunFiles, EventFilesThatAreDamagedAreLeftOutAndNamed) {
 
 // What judge is given may be anything.
 TEST_F(RunFiles, PipesDevicesAndEndlessFilesAreRefused) {
-  for (const char* kind : {"csv", "tsv", "jsonl", "ndjson", "json", "db"}) {
+  for (const char* kind : {"csv", "tsv", "jsonl", "ndjson", "json"}) {
     const fs::path place = folder_.path() / (std::string("log.") + kind);
     ASSERT_EQ(::mkfifo(place.c_str(), 0600), 0);
     test::expect_error([&] { read_run_records(place); }, "is a pipe");
@@ -396,7 +386,6 @@ TEST_F(RunFiles, DamageIsNamed) {
   test::expect_error([&] { read_run_records(file("short.csv", "a,b\n1\n")); }, "record 2");
   test::expect_error([&] { read_run_records(file("x.jsonl", "{\"a\": 1}\n[1]\n")); }, "line 2");
   test::expect_error([&] { read_run_records(file("x.json", "{}")); }, "log_history");
-  test::expect_error([&] { read_run_records(file("x.db", "no database, but long enough to look like none")); }, "x.db");
   test::expect_error([&] { read_run_records(file("x.txt", "")); }, "no runs");
   std::string events = read_file(golden("tensorboard/base-1/events.out.tfevents.0"));
   const std::vector<RunRecord> cut =
@@ -418,13 +407,14 @@ std::string arms_in(const std::vector<std::string>& places, const ArmOptions& op
 constexpr const char* kArms = "base 3 3.281250, wide 3 3.093750";
 
 TEST(GatherArms, FindsWhatDiffers) {
-  EXPECT_EQ(arms_in({golden("trackio.db").string()}, {}), kArms);
   EXPECT_EQ(arms_in({golden("tensorboard").string()}, {.metric = "eval"}), kArms);
   const std::string trainer = golden("trainer").string();
   EXPECT_EQ(arms_in({"base=" + trainer + "/base-*", "wide=" + trainer + "/wide-*"}, {}), kArms);
   EXPECT_EQ(arms_in({golden("lightning/base").string(), golden("lightning/wide").string()}, {}), kArms);
-  EXPECT_EQ(arms_in({golden("trackio.db").string()}, {.at = "0"}), "base 3 4.031250, wide 3 4.031250");
-  EXPECT_EQ(arms_in({golden("trackio.db").string()}, {.by = {"width"}, .where = {{"lr", "0.001"}}}), kArms);
+  EXPECT_EQ(arms_in({golden("tensorboard").string()}, {.metric = "eval", .at = "0"}),
+            "base 3 4.031250, wide 3 4.031250");
+  EXPECT_EQ(arms_in({golden("tensorboard").string()}, {.metric = "eval", .by = {"width"}, .where = {{"lr", "0.001"}}}),
+            kArms);
 }
 
 TEST_F(RunFiles, BestRatesAreCompared) {

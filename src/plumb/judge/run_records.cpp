@@ -13,7 +13,6 @@
 #include "plumb/judge/event_files.h"
 #include "plumb/judge/rows.h"
 #include "plumb/judge/run_record.h"
-#include "plumb/judge/trackio.h"
 #include "plumb/run/run_summary.h"
 
 namespace plumb {
@@ -108,7 +107,6 @@ std::vector<RunRecord> records_in_file(const fs::path& file, const std::string& 
   if (kind == ".csv" || kind == ".tsv") return records_of(rows_of_table(file), name, keys);
   if (kind == ".jsonl" || kind == ".ndjson") return records_of(rows_of_lines(file), name, keys);
   if (kind == ".json") return records_of(rows_of_list(file), name, keys);
-  if (kind == ".db" || kind == ".sqlite") return read_trackio(file);
   return {};
 }
 
@@ -227,10 +225,8 @@ std::vector<RunRecord> read_run_records(const fs::path& place, const std::vector
     records = records_in_file(place, place.filename().string(), keys);
   }
   if (records.empty())
-    throw Error(
-        fmt::format("{}: no runs were found", place.string()),
-        "name a directory of runs, TensorBoard's event files, a .csv, .tsv, .jsonl or .json file, or a database "
-        "of trackio (.db)");
+    throw Error(fmt::format("{}: no runs were found", place.string()),
+                "name a directory of runs, TensorBoard's event files, or a .csv, .tsv, .jsonl or .json file");
   return records;
 }
 
