@@ -42,7 +42,6 @@ pkg_check_modules(sentencepiece REQUIRED IMPORTED_TARGET sentencepiece)
 pkg_check_modules(oniguruma REQUIRED IMPORTED_TARGET oniguruma)
 
 find_package(ZLIB REQUIRED)
-find_package(SQLite3 REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 
 # Only for the kernels.
@@ -56,5 +55,5 @@ endif()
 # The first two are used by public headers, the third only by the library's sources.
 set(PLUMB_PLAIN_DEPENDENCIES nlohmann_json::nlohmann_json ${PLUMB_FMT} OpenMP::OpenMP_CXX)
 set(PLUMB_TENSOR_DEPENDENCIES ${TORCH_LIBRARIES})
-set(PLUMB_PRIVATE_DEPENDENCIES Eigen3::Eigen tomlplusplus::tomlplusplus ICU::uc ICU::i18n ZLIB::ZLIB OpenSSL::Crypto SQLite::SQLite3
+set(PLUMB_PRIVATE_DEPENDENCIES Eigen3::Eigen tomlplusplus::tomlplusplus ICU::uc ICU::i18n ZLIB::ZLIB OpenSSL::Crypto
     protobuf::libprotobuf-lite)

@@ -53,10 +53,9 @@ void add_judge(CLI::App& app, Globals& globals) {
                [arguments, &globals] { judge(*arguments, globals); });
   ArmOptions& options = arguments->options;
   ArmRule& rule = arguments->rule;
-  verb->add_option(
-          "PLACE", arguments->places,
-          "Runs, as NAME=PLACE for those of an arm: directories of runs, TensorBoard's event files, tables (.csv, "
-          ".tsv, .jsonl, .json), databases of trackio (.db). The first arm is the baseline")
+  verb->add_option("PLACE", arguments->places,
+                   "Runs, as NAME=PLACE for those of an arm: directories of runs, TensorBoard's event files, or tables "
+                   "(.csv, .tsv, .jsonl, .json). The first arm is the baseline")
       ->type_name("[NAME=]PLACE")
       ->required();
   add_list_option(*verb, "--by", options.by, "Settings or columns whose values make the arms, separated by commas")

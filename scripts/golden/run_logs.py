@@ -1,17 +1,14 @@
 #!/usr/bin/env python3
 """Logs of made-up runs as other programs write them, for tests/judge/run_records_test.cpp.
 
-Writes tests/golden/runs: two arms of three seeds with four points each, whose losses `loss` gives, logged by trackio, by
+Writes tests/golden/runs: two arms of three seeds with four points each, whose losses `loss` gives, logged by
 PyTorch's SummaryWriter, by Lightning's CSVLogger and as the state of transformers' Trainer.
 
-    pip install torch tensorboard trackio lightning transformers
+    pip install torch tensorboard lightning transformers
     scripts/golden/run_logs.py
 """
-import os
 import pathlib
 import shutil
-import sqlite3
-import tempfile
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / 'tests/golden/runs'
 ARMS = ['base', 'wide']
@@ -22,24 +19,6 @@ STEPS = [0, 100, 200, 300]
 def loss(arm, seed, step):
     """Each is exact in float32."""
     return 4 - ARMS.index(arm) * step / 1600 - step / 400 + seed / 64
-
-
-def trackio_database():
-    os.environ['TRACKIO_DIR'] = tempfile.mkdtemp()
-    import trackio
-
-    for arm in ARMS:
-        for seed in SEEDS:
-            trackio.init(project='demo', name=f'{arm}-{seed}', config={'seed': seed, 'model': {'width': arm}, 'lr': 1e-3})
-            for step in STEPS:
-                trackio.log({'eval/loss': loss(arm, seed, step), 'grad': float('nan')}, step=step)
-            trackio.finish()
-    # As small as it can be: the tables that are not read here take more room than the runs.
-    with sqlite3.connect(pathlib.Path(os.environ['TRACKIO_DIR']) / 'demo.db', isolation_level=None) as database:
-        for statement in ('PRAGMA journal_mode=DELETE', 'PRAGMA page_size=512', 'VACUUM'):
-            database.execute(statement)
-    database.close()
-    shutil.copy(pathlib.Path(os.environ['TRACKIO_DIR']) / 'demo.db', FOLDER / 'trackio.db')
 
 
 def event_files():
@@ -83,7 +62,6 @@ def trainer_states():
 
 shutil.rmtree(FOLDER, ignore_errors=True)
 FOLDER.mkdir(parents=True)
-trackio_database()
 event_files()
 tables()
 trainer_states()

@@ -18,8 +18,12 @@ std::string golden(const std::string& name) { return (test::source_directory() /
 
 TEST(JudgeVerb, AnswersAndItsStatusSaysSo) {
   const test::TemporaryDirectory folder;
+  write_file_atomic(folder.path() / "runs.csv",
+                    "arm,seed,eval/loss,grad\n"
+                    "base,1,3.265625,NaN\nbase,2,3.28125,NaN\nbase,3,3.296875,NaN\n"
+                    "wide,1,3.078125,NaN\nwide,2,3.09375,NaN\nwide,3,3.109375,NaN\n");
   const auto judge = [&](std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), {"judge", golden("runs/trackio.db")});
+    arguments.insert(arguments.begin(), {"judge", "runs.csv"});
     return run_plumb(arguments, folder.path());
   };
   const Finished better = judge({});
@@ -33,7 +37,7 @@ TEST(JudgeVerb, AnswersAndItsStatusSaysSo) {
   EXPECT_EQ(json["schema"], "plumb.verdicts/1");
   EXPECT_GT(json["pairs"][0]["confidence"], 0.95);
   EXPECT_EQ(judge({"--looks", "2"}).status, 2);
-  EXPECT_EQ(judge({"--where", "width"}).status, 2);
+  EXPECT_EQ(judge({"--where", "arm"}).status, 2);
   EXPECT_EQ(run_plumb({"judge", "nowhere"}, folder.path()).status, 1);
 }
 

@@ -24,13 +24,6 @@ TEST(Compare, McNemarsTestIsExact) {
   EXPECT_EQ(mcnemar_p_value(0, 0), 1);
 }
 
-// statsmodels.stats.multitest.multipletests(method='holm')
-TEST(Compare, HolmsCorrection) {
-  const std::vector<double> adjusted = holm_adjusted({0.01, 0.04, 0.03, 0.5});
-  const std::vector<double> expected = {0.04, 0.09, 0.09, 0.5};
-  for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(adjusted[i], expected[i], 1e-12);
-}
-
 TaskScores scores(const std::string& task, const std::string& metric, const MetricTerms& terms) {
   TaskScores one{.task = task, .metrics = {metric}, .terms = {{metric, terms}}};
   for (size_t i = 0; i < terms.size(); ++i) {

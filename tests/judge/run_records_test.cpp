@@ -51,16 +51,6 @@ void expect_runs(const std::vector<RunRecord>& runs, const std::string& metric, 
 int digit_in(const std::string& text) { return text.at(text.find_first_of("123")) - '0'; }
 std::string arm_in(const std::string& text) { return text.find("wide") == std::string::npos ? "base" : "wide"; }
 
-TEST(RunRecords, OfTrackio) {
-  const std::vector<RunRecord> runs = read_run_records(golden("trackio.db"));
-  expect_runs(
-      runs, "eval/loss", [](const RunRecord& run) { return *run.setting("model.width"); },
-      [](const RunRecord& run) { return std::stoi(*run.setting("seed")); });
-  EXPECT_TRUE(std::isnan(runs[0].series.at("grad")[0].value));
-  EXPECT_EQ(runs[0].settings.size(), 3U);  // none of those that trackio adds
-  EXPECT_FALSE(fs::exists(golden("trackio.db-shm")));
-}
-
 TEST(RunRecords, OfEventFilesWithHyperparameters) {
   const std::vector<RunRecord> runs = read_run_records(golden("tensorboard"));
   for (const char* metric : {"loss/eval", "loss/again"}) {  // as numbers, and as tensors
@@ -358,86 +348,9 @@ TEST_F(RunFiles, EventFilesThatAreDamagedAreLeftOutAndNamed) {
   EXPECT_CONTAINS(notes[0], "bad/events.out.tfevents.0");
 }
 
-// The page exports the lines that a chart shows.
-TEST_F(RunFiles, ChartsOfWandb) {
-  const std::string chart =
-      "\"Step\",\"wide-seed-1 - val/loss\",\"wide-seed-1 - val/loss__MIN\",\"wide-seed-1 - val/loss__MAX\","
-      "\"base-seed-1 - val/loss\",\"base-seed-1 - val/loss__MIN\",\"base-seed-1 - val/loss__MAX\","
-      "\"base-seed-2 - val/loss\",\"base-seed-2 - val/loss__MIN\",\"base-seed-2 - val/loss__MAX\"\n"
-      "\"10\",\"2.5\",\"2.4\",\"2.6\",\"3.5\",\"3.4\",\"3.6\",\"\",\"\",\"\"\n"
-      "\"20\",\"2\",\"2\",\"2\",\"NaN\",\"NaN\",\"NaN\",\"4\",\"4\",\"4\"\n";
-  const std::vector<RunRecord> runs = read_run_records(file("chart.csv", chart));
-  ASSERT_EQ(runs.size(), 3U);
-  for (const RunRecord& run : runs) EXPECT_EQ(run.series.size(), 1U) << run.name;  // the number is none
-  std::map<std::string, const RunRecord*> by_name;
-  for (const RunRecord& run : runs) by_name[*run.setting("run")] = &run;
-  const RunRecord& wide = *by_name.at("wide-seed-1");
-  EXPECT_EQ(*wide.setting("run_prefix"), "wide-seed-");
-  EXPECT_EQ(*wide.setting("run_number"), "1");
-  ASSERT_EQ(wide.series.at("val/loss").size(), 2U);
-  EXPECT_EQ(wide.series.at("val/loss")[0].step, 10);
-  EXPECT_EQ(wide.series.at("val/loss")[0].value, 2.5);
-  EXPECT_TRUE(std::isnan(by_name.at("base-seed-1")->series.at("val/loss")[1].value));
-  ASSERT_EQ(by_name.at("base-seed-2")->series.at("val/loss").size(), 1U);
-  EXPECT_EQ(by_name.at("base-seed-2")->series.at("val/loss")[0].step, 20);
-  const RunArms arms = gather_arms({{"", file("chart.csv", chart)}}, {.by = {"run_prefix"}, .seed = "run_number"});
-  ASSERT_EQ(arms.arms.size(), 2U);
-  EXPECT_EQ(arms.metric, "val/loss");
-
-  // Names that W&B makes end in a number, too, but no two differ in it alone. The axis may be another than the step.
-  const std::vector<RunRecord> made = read_run_records(file(
-      "made.csv",
-      "epoch,dry-sea-4 - _step,dry-sea-4 - _step__MIN,dry-sea-4 - _step__MAX,dry-sea-4 - acc - top 5,dry-sea-4 - acc - "
-      "top 5__MIN,dry-sea-4 - acc - top 5__MAX,"
-      "wet-sun-5 - acc - top 5,wet-sun-5 - acc - top 5__MIN,wet-sun-5 - acc - top 5__MAX\n1.5,70,70,70,1,1,1,2,2,2\n"));
-  ASSERT_EQ(made.size(), 2U);
-  EXPECT_EQ(made[0].setting("run_prefix"), nullptr);
-  EXPECT_EQ(*made[0].setting("run"), "dry-sea-4 - acc");  // a metric is named without " - "
-  EXPECT_EQ(made[0].series.at("top 5")[0].step, 1.5);
-  EXPECT_FALSE(made[0].series.contains("_step"));
-  const std::vector<RunRecord> numbered = read_run_records(file(
-      "numbered.csv", "Step,x-1 - a,x-1 - a__MIN,x-1 - a__MAX,x-2 - a,x-2 - a__MIN,x-2 - a__MAX\n1,1,1,1,2,2,2\n"));
-  EXPECT_EQ(numbered.at(1).settings.size(), 1U);
-  EXPECT_EQ(read_run_records(file("own.csv", "Step,a - b\n1,2\n2,3\n")).at(0).series.count("a - b"), 1U);
-}
-
-/// A chart with these runs, whose loss is their place in the list.
-std::string chart_of(const std::vector<std::string>& runs) {
-  std::string header = "Step", line = "1";
-  for (size_t i = 0; i < runs.size(); ++i) {
-    for (const char* end : {"", "__MIN", "__MAX"}) {
-      header += "," + runs[i] + " - loss" + end;
-      line += "," + std::to_string(i);
-    }
-  }
-  return header + "\n" + line + "\n";
-}
-
-// A number at the end of a name may be a seed or a rate.
-TEST_F(RunFiles, NumbersInTheNamesOfAChartAreAskedFor) {
-  const std::string rates = file("rates.csv", chart_of({"base-lr-1", "base-lr-3", "wide lr 1", "wide lr 3"}));
-  test::expect_error([&] { gather_arms({{"", rates}}, {}); }, "The runs differ in: run_prefix, run_number");
-  const ArmOptions by_seed{.by = {"run_prefix"}, .seed = "run_number"};
-  const RunArms seeds = gather_arms({{"", rates}}, by_seed);
-  ASSERT_EQ(seeds.arms.size(), 2U);
-  EXPECT_EQ(seeds.arms[0].name, "base-lr-");
-  EXPECT_EQ(seeds.arms[0].seeds, (std::vector<std::vector<std::string>>{{"1", "3"}}));
-  const RunArms swept = gather_arms({{"", rates}}, {.by = {"run_prefix"}, .rate = "run_number"});
-  ASSERT_EQ(swept.arms[1].sweep.points.size(), 2U);
-  EXPECT_EQ(swept.arms[1].sweep.points[1].learning_rate, 3);
-  EXPECT_EQ(swept.arms[1].sweep.points[1].losses, std::vector<double>{3});
-  // One name has no number.
-  EXPECT_EQ(read_run_records(file("a.csv", chart_of({"a-1", "b-1", "b-2", "c"}))).at(0).settings.size(), 1U);
-}
-
-TEST_F(RunFiles, NamesInAChartMayBeLong) {
-  for (const std::string& run : {std::string(60'000, 'r'), std::string(20'000, '-') + "x", std::string(60'000, '1')})
-    EXPECT_EQ(*read_run_records(file("chart.csv", chart_of({run}))).at(0).setting("run"), run);
-}
-
 // What judge is given may be anything.
 TEST_F(RunFiles, PipesDevicesAndEndlessFilesAreRefused) {
-  for (const char* kind : {"csv", "tsv", "jsonl", "ndjson", "json", "db"}) {
+  for (const char* kind : {"csv", "tsv", "jsonl", "ndjson", "json"}) {
     const fs::path place = folder_.path() / (std::string("log.") + kind);
     ASSERT_EQ(::mkfifo(place.c_str(), 0600), 0);
     test::expect_error([&] { read_run_records(place); }, "is a pipe");
@@ -473,7 +386,6 @@ TEST_F(RunFiles, DamageIsNamed) {
   test::expect_error([&] { read_run_records(file("short.csv", "a,b\n1\n")); }, "record 2");
   test::expect_error([&] { read_run_records(file("x.jsonl", "{\"a\": 1}\n[1]\n")); }, "line 2");
   test::expect_error([&] { read_run_records(file("x.json", "{}")); }, "log_history");
-  test::expect_error([&] { read_run_records(file("x.db", "no database, but long enough to look like none")); }, "x.db");
   test::expect_error([&] { read_run_records(file("x.txt", "")); }, "no runs");
   std::string events = read_file(golden("tensorboard/base-1/events.out.tfevents.0"));
   const std::vector<RunRecord> cut =
@@ -495,13 +407,14 @@ std::string arms_in(const std::vector<std::string>& places, const ArmOptions& op
 constexpr const char* kArms = "base 3 3.281250, wide 3 3.093750";
 
 TEST(GatherArms, FindsWhatDiffers) {
-  EXPECT_EQ(arms_in({golden("trackio.db").string()}, {}), kArms);
   EXPECT_EQ(arms_in({golden("tensorboard").string()}, {.metric = "eval"}), kArms);
   const std::string trainer = golden("trainer").string();
   EXPECT_EQ(arms_in({"base=" + trainer + "/base-*", "wide=" + trainer + "/wide-*"}, {}), kArms);
   EXPECT_EQ(arms_in({golden("lightning/base").string(), golden("lightning/wide").string()}, {}), kArms);
-  EXPECT_EQ(arms_in({golden("trackio.db").string()}, {.at = "0"}), "base 3 4.031250, wide 3 4.031250");
-  EXPECT_EQ(arms_in({golden("trackio.db").string()}, {.by = {"width"}, .where = {{"lr", "0.001"}}}), kArms);
+  EXPECT_EQ(arms_in({golden("tensorboard").string()}, {.metric = "eval", .at = "0"}),
+            "base 3 4.031250, wide 3 4.031250");
+  EXPECT_EQ(arms_in({golden("tensorboard").string()}, {.metric = "eval", .by = {"width"}, .where = {{"lr", "0.001"}}}),
+            kArms);
 }
 
 TEST_F(RunFiles, BestRatesAreCompared) {

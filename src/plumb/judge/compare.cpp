@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <numeric>
 
+#include "plumb/analysis/holm.h"
 #include "plumb/base/error.h"
 #include "plumb/base/terminal.h"
 #include "plumb/base/text.h"
@@ -156,20 +156,6 @@ double mcnemar_p_value(int64_t b, int64_t c) {
     tail += std::exp(std::lgamma(all + 1) - std::lgamma(x + 1) - std::lgamma(all - x + 1) - all * std::log(2));
   }
   return std::min(1.0, 2 * tail);
-}
-
-std::vector<double> holm_adjusted(const std::vector<double>& p_values) {
-  std::vector<size_t> order(p_values.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return p_values[a] < p_values[b]; });
-  std::vector<double> adjusted(p_values.size());
-  double largest = 0;
-  for (size_t rank = 0; rank < order.size(); ++rank) {
-    const auto left = static_cast<double>(order.size() - rank);
-    largest = std::max(largest, std::min(1.0, left * p_values[order[rank]]));
-    adjusted[order[rank]] = largest;
-  }
-  return adjusted;
 }
 
 void describe(Fields& field, ScoreDifference& difference) {

@@ -16,9 +16,6 @@ namespace plumb {
 /// (1947), two-sided; 1 without items on which they differ.
 double mcnemar_p_value(int64_t b, int64_t c);
 
-/// The p-values of tests made together, so that one of all is at most α as often as it should be (Holm 1979).
-std::vector<double> holm_adjusted(const std::vector<double>& p_values);
-
 /// The difference of two models in one metric of one task, or of all tasks taken together.
 struct ScoreDifference {
   std::string task;  // "all tasks" for the items of all

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plumb/analysis/holm.h"
 #include "plumb/base/error.h"
 #include "plumb/base/terminal.h"
 #include "plumb/base/text.h"
@@ -58,25 +59,17 @@ ArmComparison compare(const RunArm& baseline, const RunArm& arm, const ArmRule& 
   return comparison;
 }
 
-/// Judges the arms against the baseline so that all verdicts together err as often as the rule allows: with n arms,
-/// those decided at error/n stand; with m of them standing, so do those decided at error/(n − m), and so on. Each has
-/// the interval of the level at which it was decided, or at which it was not.
+/// Judges the arms against the baseline so that all verdicts together err as often as the rule allows (holm.h). Each
+/// has the interval of the level at which it was decided, or at which it was not.
 std::vector<ArmComparison> compare_all(const RunArm& baseline, const std::vector<const RunArm*>& arms,
                                        const ArmRule& rule) {
   std::vector<ArmComparison> judged(arms.size());
-  std::vector<bool> stands(arms.size(), false);
-  for (size_t standing = 0;;) {
+  const std::vector<bool> stands = holm_standing(arms.size(), [&](size_t i, size_t n) {
     ArmRule shared = rule;
-    shared.error = rule.error / static_cast<double>(arms.size() - standing);
-    const size_t before = standing;
-    for (size_t i = 0; i < arms.size(); ++i) {
-      if (stands[i]) continue;
-      judged[i] = compare(baseline, *arms[i], shared);
-      stands[i] = is_decided(judged[i].judgment.outcome);
-      if (stands[i]) ++standing;
-    }
-    if (standing == before || standing == arms.size()) break;
-  }
+    shared.error = rule.error / static_cast<double>(n);
+    judged[i] = compare(baseline, *arms[i], shared);
+    return is_decided(judged[i].judgment.outcome);
+  });
   for (size_t i = 0; i < arms.size(); ++i) {
     if (stands[i]) continue;
     const Outcome alone = compare(baseline, *arms[i], rule).judgment.outcome;

@@ -23,8 +23,7 @@ std::string_view last_part(std::string_view key) { return key.substr(key.find_la
 /// What programs call the place in a history, in any case and after any path: "Step", "trainer/global_step".
 constexpr std::array<std::string_view, 9> kSteps = {"step", "_step",      "global_step", "steps", "iteration",
                                                     "iter", "iterations", "update",      "epoch"};
-constexpr std::array<std::string_view, 8> kRuns = {"run",        "run_name", "run_id", "run_prefix",
-                                                   "run_number", "name",     "id",     "experiment"};
+constexpr std::array<std::string_view, 6> kRuns = {"run", "run_name", "run_id", "name", "id", "experiment"};
 constexpr std::array<std::string_view, 5> kRates = {"learning_rate", "lr", "rate", "max_lr", "base_lr"};
 
 void add_leaves(Row& row, const std::string& prefix, const Json& json) {

@@ -30,8 +30,6 @@ struct RunRecord {
 /// The runs at a place:
 ///   - a directory of Plumb's runs (run/run_summary.h), or one of them;
 ///   - TensorBoard's event files, one run for each directory that holds some;
-///   - a database of trackio (.db), which keeps the runs of a project;
-///   - a chart of W&B's page, exported as a table (judge/wandb_chart.h);
 ///   - a table (.csv, .tsv), a file with an object per line (.jsonl), or one with a list of objects (.json), by itself
 ///   or
 ///     as "log_history", as transformers' Trainer writes it. With a column "step" (or "_step", "global_step",

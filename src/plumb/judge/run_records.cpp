@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
 
 #include "plumb/base/csv.h"
@@ -13,8 +12,6 @@
 #include "plumb/judge/event_files.h"
 #include "plumb/judge/rows.h"
 #include "plumb/judge/run_record.h"
-#include "plumb/judge/trackio.h"
-#include "plumb/judge/wandb_chart.h"
 #include "plumb/run/run_summary.h"
 
 namespace plumb {
@@ -25,12 +22,10 @@ namespace fs = std::filesystem;
 Rows rows_of_table(const fs::path& file) {
   return [file](const TakeRow& take) {
     Record header;
-    std::optional<WandbChart> chart;
     size_t count = 0;
     const auto take_record = [&](Record record) {
       if (++count == 1) {
         header = std::move(record);
-        chart.emplace(header);
         return;
       }
       if (record.size() != header.size())
@@ -40,7 +35,7 @@ Rows rows_of_table(const fs::path& file) {
       for (size_t column = 0; column < header.size(); ++column) {
         if (!is_missing(record[column])) row.emplace_back(header[column], std::move(record[column]));
       }
-      for (const Row& line : chart->lines_in(std::move(row))) take(line);
+      take(row);
     };
     read_records(file, file.extension() == ".tsv" ? '\t' : ',', take_record);
   };
@@ -111,7 +106,6 @@ std::vector<RunRecord> records_in_file(const fs::path& file, const std::string& 
   if (kind == ".csv" || kind == ".tsv") return records_of(rows_of_table(file), name, keys);
   if (kind == ".jsonl" || kind == ".ndjson") return records_of(rows_of_lines(file), name, keys);
   if (kind == ".json") return records_of(rows_of_list(file), name, keys);
-  if (kind == ".db" || kind == ".sqlite") return read_trackio(file);
   return {};
 }
 
@@ -230,10 +224,8 @@ std::vector<RunRecord> read_run_records(const fs::path& place, const std::vector
     records = records_in_file(place, place.filename().string(), keys);
   }
   if (records.empty())
-    throw Error(
-        fmt::format("{}: no runs were found", place.string()),
-        "name a directory of runs, TensorBoard's event files, a .csv, .tsv, .jsonl or .json file, or a database "
-        "of trackio (.db)");
+    throw Error(fmt::format("{}: no runs were found", place.string()),
+                "name a directory of runs, TensorBoard's event files, or a .csv, .tsv, .jsonl or .json file");
   return records;
 }
 

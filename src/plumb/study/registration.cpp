@@ -64,13 +64,15 @@ std::vector<SourcedClaim> sourced_claims(const StudyConfig& study, const std::fi
     if (write_study(registered) != write_study(study)) source += "; the study has been changed since";
     if (sha256(toml) != hash)
       source = "not as registered: registration.json has been edited, so its SHA-256 is another";
-    for (const StudyClaim& claim : registered.study.claims) claims.push_back({claim, source});
+    for (const StudyClaim& claim : registered.study.claims)
+      claims.push_back({claim, claim.source.empty() ? source : claim.source + "; " + source});
   }
   const size_t count = claims.size();
   for (const StudyClaim& claim : study.study.claims) {
     const bool is_registered = std::any_of(claims.begin(), claims.begin() + static_cast<std::ptrdiff_t>(count),
                                            [&](const SourcedClaim& other) { return other.claim == claim; });
-    if (!is_registered) claims.push_back({claim, "claimed in this study, not registered"});
+    if (is_registered) continue;
+    claims.push_back({claim, claim.source.empty() ? "claimed in this study, not registered" : claim.source});
   }
   return claims;
 }
