@@ -2,7 +2,7 @@
 include(LibTorch)
 find_package(OpenMP REQUIRED)
 
-# Header-only libraries, installed or in a separate folder (docs/gpu.md).
+# Header-only libraries, installed or in a separate folder (docs/machines.md).
 set(PLUMB_HEADERS "" CACHE PATH "A folder with the headers of nlohmann-json, fmt, CLI11, toml++ and Eigen, as in their repositories")
 
 # Defines TARGET for the header-only library that contains HEADER.

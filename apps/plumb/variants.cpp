@@ -96,7 +96,7 @@ std::string options_table(const std::vector<Variant>& variants) {
 constexpr const char* kIntroduction =
     "The variants that a configuration can select, by name. `make variants` regenerates this page from the registries, "
     "with `plumb list --markdown`. An unknown name is an error that lists the known ones. Options of a variant are "
-    "keys in a section with its name. [extending.md](extending.md) explains how to add a variant.";
+    "keys in a section with its name. [library.md](library.md#extending-plumb) explains how to add a variant.";
 
 }  // namespace
 

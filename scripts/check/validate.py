@@ -13,9 +13,10 @@ A cell is a planned run of 5,000 steps: residual scheme x depth x optimizer x wa
 gains, below the entropy of the labels' frequencies, at least half of what the cell's best rate gains, and that half a
 nat; the largest stable rate is where half of the runs are usable, by a logistic fit in log2 of the rate. `truth` refuses
 cells whose predictions are not sealed. Cells that are held out, of another scheme, corpus and depth, are nobody's
-training data. Results: studies/check/. `--only WORD` restricts an action to cells with WORD in their name; `--gradients N`
-predicts with another budget, which the methods that train get too; `--version NAME` keeps, seals and judges the
-predictions of another version of `plumb check`, in NAME/.
+training data. Results: studies/check/, tables with a line of JSON for each prediction, run and cell. `--only WORD`
+restricts an action to cells with WORD in their name; `--gradients N` predicts with another budget, which the methods
+that train get too; `--version NAME` keeps, seals and judges the predictions of another version of `plumb check`, in
+NAME/.
 """
 import argparse
 import concurrent.futures
@@ -120,16 +121,27 @@ def for_each_cell(arguments, work, different=name_of):
 
 def folder(arguments, kind):
     """Where the predictions, their ledger and the baselines of this budget are. Baselines are of no version."""
-    version = arguments.version if kind != 'baselines' else ''
+    version = arguments.version if kind != 'baselines.jsonl' else ''
     budget = '' if arguments.gradients == SEALED_GRADIENTS else f'gradients-{arguments.gradients}'
     return arguments.results / version / budget / kind
 
 
-def write(path, document):
+def rows(path):
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def add_row(path, row):
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix('.part')
-    temporary.write_text(json.dumps(document, indent=1, sort_keys=True) + '\n')
-    temporary.replace(path)
+    with path.open('ab', buffering=0) as table:  # one write, so that several processes may share a table
+        table.write((json.dumps(row, sort_keys=True) + '\n').encode())
+
+
+def predictions_in(path):
+    return {name_of(row['cell']): row for row in rows(path)}
+
+
+def document(value):
+    return json.dumps(value, indent=1, sort_keys=True) + '\n'
 
 
 def rounded(values):
@@ -147,29 +159,35 @@ def check(arguments, cell, keys):
 
 def predict(arguments):
     def one(cell):
-        path = folder(arguments, 'predictions') / f'{name_of(cell)}.json'
-        if path.exists():
+        path = folder(arguments, 'predictions.jsonl')
+        if name_of(cell) in predictions_in(path):
             return
-        document = check(arguments, cell, settings(cell, planned_rate(cell)))
-        del document['command']  # names folders of this machine
-        document['reasons'] = [reason for reason in document['reasons'] if reason['raised']]
-        for trial in document['trials']:
+        answer = check(arguments, cell, settings(cell, planned_rate(cell)))
+        del answer['command']  # names folders of this machine
+        answer['reasons'] = [reason for reason in answer['reasons'] if reason['raised']]
+        for trial in answer['trials']:
             trial['losses'] = rounded(trial['losses'])
-        write(path, {'cell': cell, 'check': document})
-        print(name_of(cell), document['answer'], flush=True)
+        add_row(path, {'cell': cell, 'check': answer})
+        print(name_of(cell), answer['answer'], flush=True)
     for_each_cell(arguments, one)
 
 
-def digest(path):
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+def digest(text):
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def digest_of(prediction):
+    """Of the document with indentation: each prediction was a file of its own when the first ones were sealed."""
+    return digest(document(prediction))
 
 
 def seal(arguments):
-    files = sorted(folder(arguments, 'predictions').glob('*.json'))
-    ledger = {'script': digest(pathlib.Path(__file__)), 'cells': digest(ROOT / 'studies' / 'check' / 'cells.toml'),
-              'predictions': {f.stem: digest(f) for f in files}}
-    write(folder(arguments, 'ledger.json'), ledger)
-    print(f'{len(files)} predictions of {len(cells())} cells are sealed')
+    predictions = predictions_in(folder(arguments, 'predictions.jsonl'))
+    ledger = {'script': digest(pathlib.Path(__file__).read_text()),
+              'cells': digest((ROOT / 'studies' / 'check' / 'cells.toml').read_text()),
+              'predictions': {name: digest_of(prediction) for name, prediction in predictions.items()}}
+    folder(arguments, 'ledger.json').write_text(document(ledger))
+    print(f'{len(predictions)} predictions of {len(cells())} cells are sealed')
 
 
 def train(arguments, cell, rate, seed, steps, more={}):
@@ -208,20 +226,25 @@ def usable(runs, frequencies):
     return [(one['rate'], gain(one, frequencies) >= best / 2 and best > LEAST_GAIN) for one in runs]
 
 
+def truth_of(path, name):
+    """The runs of a cell, and whether they are all."""
+    of_cell = [row for row in rows(path) if row['cell'] == name]
+    return [row for row in of_cell if 'rate' in row], any('complete' in row for row in of_cell)
+
+
 def truth(arguments):
     ledger = json.loads((arguments.results / 'ledger.json').read_text())
+    predictions = predictions_in(arguments.results / 'predictions.jsonl')
+    path = arguments.results / 'truth.jsonl'
 
     def one(cell):
         name = name_of(cell)
-        path = arguments.results / 'truth' / f'{name}.json'
-        prediction = arguments.results / 'predictions' / f'{name}.json'
-        if not prediction.exists() or digest(prediction) != ledger['predictions'].get(name):
+        if name not in predictions or digest_of(predictions[name]) != ledger['predictions'].get(name):
             print(name, 'is not sealed', flush=True)
             return
-        frequencies = json.loads(prediction.read_text())['check']['frequencies']
-        document = json.loads(path.read_text()) if path.exists() else {'cell': cell, 'runs': [], 'complete': False}
-        runs = document['runs']
-        if document['complete']:
+        frequencies = predictions[name]['check']['frequencies']
+        runs, complete = truth_of(path, name)
+        if complete:
             return
 
         def have(rate, seed):
@@ -229,8 +252,8 @@ def truth(arguments):
                 return
             outcome, losses, _ = train(arguments, cell, rate, seed, arguments.horizon)
             means = [sum(losses[i:i + 10]) / 10 for i in range(0, len(losses) - 9, 10)]
-            runs.append({'rate': rate, 'seed': seed, 'outcome': outcome, 'losses': rounded(means)})
-            write(path, document)
+            runs.append({'cell': name, 'rate': rate, 'seed': seed, 'outcome': outcome, 'losses': rounded(means)})
+            add_row(path, runs[-1])
 
         # A factor of 2 apart, until both a usable rate and two unusable ones above it are known.
         have(planned_rate(cell), 1)
@@ -255,8 +278,7 @@ def truth(arguments):
             for rate in (good[-1], good[-1] * 2**0.5, good[-1] * 2):
                 for seed in DESIGN['seeds']:
                     have(rate, seed)
-        document['complete'] = True
-        write(path, document)
+        add_row(path, {'cell': name, 'complete': True})
         print(name, 'edge', good[-1] if good else None, flush=True)
     for_each_cell(arguments, one)
 
@@ -276,11 +298,14 @@ def without_warm_up(cell):
 
 
 def baselines(arguments):
+    predictions = predictions_in(arguments.results / 'predictions.jsonl')
+    path = folder(arguments, 'baselines.jsonl')
+    known = {row['cell'] for row in rows(path)}
+
     def one(cell):
-        path = folder(arguments, 'baselines') / f'{without_warm_up(cell)}.json'
-        if path.exists():
+        if without_warm_up(cell) in known:
             return
-        sealed = json.loads((arguments.results / 'predictions' / f'{name_of(cell)}.json').read_text())['check']
+        sealed = predictions[name_of(cell)]['check']
         low, high = DESIGN['searched'][cell['optimizer']]
         found = {}
         budget = arguments.gradients
@@ -316,7 +341,7 @@ def baselines(arguments):
         found['half the width'] = check(arguments, cell, narrow)['largest_stable_rate']['estimate']
         if budget == SEALED_GRADIENTS:
             found.update(curvature_rates(arguments, cell))
-        write(path, {'rates': found})
+        add_row(path, {'cell': without_warm_up(cell), 'rates': found})
         print(without_warm_up(cell), found, flush=True)
     for_each_cell(arguments, one, without_warm_up)
 
@@ -423,28 +448,25 @@ def collect(arguments):
     """The cells whose truth is complete and has a usable rate, with log2 of each method's estimate; the verdicts of
     the other cells."""
     known, hopeless = [], []
+    predictions = predictions_in(folder(arguments, 'predictions.jsonl'))
+    others = {row['cell']: row['rates'] for row in rows(folder(arguments, 'baselines.jsonl'))}
     for cell in cells():
-        prediction = folder(arguments, 'predictions') / f'{name_of(cell)}.json'
-        files = [prediction,
-                 arguments.results / 'truth' / f'{name_of(cell)}.json',
-                 folder(arguments, 'baselines') / f'{without_warm_up(cell)}.json']
-        if not all(f.exists() for f in files[:2]):
+        runs, complete = truth_of(arguments.results / 'truth.jsonl', name_of(cell))
+        if name_of(cell) not in predictions or not complete:
             continue
-        check, document = json.loads(files[0].read_text())['check'], json.loads(files[1].read_text())
-        if not document['complete']:
-            continue
-        if not any(good for _, good in usable(document['runs'], check['frequencies'])):
+        check = predictions[name_of(cell)]['check']
+        if not any(good for _, good in usable(runs, check['frequencies'])):
             hopeless.append(check['verdict'])
             continue
         found = check['largest_stable_rate' if cell['warm_up'] else 'largest_stable_rate_without_warm_up']
-        one = {'cell': cell, 'runs': document['runs'], 'check': check, 'estimates': {},
-               'truth': edge_of(document['runs'], check['frequencies']),
+        one = {'cell': cell, 'runs': runs, 'check': check, 'estimates': {},
+               'truth': edge_of(runs, check['frequencies']),
                'interval': [math.log2(found[key]) for key in ('low', 'estimate', 'high')]}
         one['raw'] = {'plumb check': one['interval'][1]}
         if check.get('critical_rate'):
             one['raw']['critical rate at initialization'] = math.log2(check['critical_rate'])
-        if files[2].exists():
-            one['raw'].update({k: math.log2(v) for k, v in json.loads(files[2].read_text())['rates'].items() if v > 0})
+        rates = others.get(without_warm_up(cell), {})
+        one['raw'].update({k: math.log2(v) for k, v in rates.items() if v > 0})
         known.append(one)
     return known, hopeless
 

@@ -20,10 +20,9 @@ import random
 import sys
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[1]
-sys.path[:1] = [str(SCRIPTS), str(SCRIPTS / 'golden')]  # instead of this folder, where files have names of packages
+sys.path[0] = str(SCRIPTS / 'golden')  # instead of this folder, where files have names of packages
 import torch  # noqa: E402
 import transformers  # noqa: E402
-from check_exports import load, logits_of as answer_of  # noqa: E402
 from imported_models import SINGLE, logits_of, run_encoder, waves  # noqa: E402
 from transformers_models import fill_randomly, flat, in_float64  # noqa: E402
 
@@ -293,6 +292,40 @@ def write_case(folder, seed, number):
             file.unlink()
     (folder / 'config.json').write_text(json.dumps(settings, indent=2))
     (folder / 'values.json').write_text(json.dumps(values))
+
+
+def load(folder):
+    """Loads a folder with from_pretrained, then copies it to a model built in float64 throughout."""
+    make = getattr(transformers, json.loads((folder / 'config.json').read_text())['architectures'][0])
+    loaded, report = make.from_pretrained(folder, dtype=torch.float32, output_loading_info=True)
+    strays = [key for kind in ('missing_keys', 'unexpected_keys', 'mismatched_keys') for key in report[kind]
+              if not (kind == 'missing_keys' and 'pooler.' in key or 'seq_relationship' in key)]  # left out
+    if strays:
+        sys.exit(f'{folder}: {strays}')
+    config = loaded.config
+    config._attn_implementation = 'eager'
+    with in_float64():
+        model = make(config).double().eval()
+        if hasattr(getattr(model, 'lm_head', None), 'weight'):  # may be tied to the embedding
+            model.lm_head.weight = torch.nn.Parameter(model.lm_head.weight.detach().clone())
+        model.load_state_dict(loaded.double().state_dict())
+    if config.model_type == 'marian':
+        for side in (model.model.encoder, model.model.decoder):
+            side.embed_positions.weight.data = waves(side.embed_positions.weight)
+    return model
+
+
+def answer_of(model, values):
+    if 'sources' in values:
+        return torch.cat([model(input_ids=torch.tensor([source]), decoder_input_ids=torch.tensor([target])).logits[0]
+                          for source, target in zip(values['sources'], values['tokens'])])
+    if 'segments' in values:
+        outputs = [run_encoder(model, torch.tensor(row), torch.tensor(segments))
+                   for row, segments in zip(values['tokens'], values['segments'])]
+        if 'logits' not in values:
+            return torch.cat([output.hidden_states[-1][0] for output in outputs])
+        return torch.cat([logits_of(output).reshape(-1, len(values['logits'][0])) for output in outputs])
+    return torch.cat([model(torch.tensor([row]), use_cache=False).logits[0] for row in values['tokens']])
 
 
 def answer(case):

@@ -206,8 +206,8 @@ TEST(Documentation, ShowsTheExamplesThatAreTested) {
   std::string examples;
   for (const std::string name : {"CMakeLists.txt", "spectrum.cpp", "plugin/absolute.cpp", "training.cpp"})
     examples += document("examples/" + name);
+  examples += document("tests/nn/extending_test.cpp");
   expect_quoted("docs/library.md", examples, {"cpp", "cmake"});
-  expect_quoted("docs/extending.md", document("tests/nn/extending_test.cpp"), {"cpp"});
 }
 
 /// A page without its fenced blocks, in which lambdas would look like links.

@@ -210,7 +210,7 @@ TEST_F(Sentences, GradientsOfTheFirstMatrix) {
   const std::string alone = growth("bert_warmup", "post-ln", "encoder", 1);
   expect(fmt::format(
       "Over the encoder, Post-LN's W₁ grows by {} and W₂ by {}; in the encoder without a decoder of the "
-      "[BERT study](bert.md), W₁ by {}",
+      "[BERT study](warm-up.md#does-bert-need-warm-up), W₁ by {}",
       growth("xiong_figure3", "post-ln", "encoder", 1), growth("xiong_figure3", "post-ln", "encoder", 2), alone));
   expect(fmt::format("That of W₁ does, by {}, which is little", alone));
 }

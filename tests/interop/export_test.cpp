@@ -1,5 +1,5 @@
 // Folders that Plumb exports for `transformers`: those of imported models match the folders that they came from, which
-// `transformers` wrote. scripts/check_exports.py loads exports with `transformers`.
+// `transformers` wrote. scripts/search/families.py loads exports with `transformers`.
 #include "plumb/interop/export.h"
 #include "plumb/base/input.h"
 

@@ -1,4 +1,4 @@
-// The example quoted by docs/extending.md.
+// The example of extending Plumb in docs/library.md.
 #include <gtest/gtest.h>
 
 #include <memory>

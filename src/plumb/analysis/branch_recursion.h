@@ -1,6 +1,6 @@
 // What the sizes of the matrices predict of branch_stream.h at initialization, in every residual scheme. Of the tokens
 // of a sequence, the recursion keeps two numbers: the mean square m of an element and the mean cosine ρ between two
-// tokens. Random matrices turn them into those of what a sub-layer adds (docs/branch-and-stream.md):
+// tokens. Random matrices turn them into those of what a sub-layer adds (docs/findings/post-ln.md):
 //   attention returns a mean of n tokens: m·(ρ + (1 − ρ)·Σa²), a the weights, for which normal scores are drawn; that
 //   is m·(ρ + (1 − ρ)/n), the same for all tokens, if the scores are equal;
 //   a feed-forward sub-layer acts on each token: m·E[φ(u)²]/E[u²] and E[φ(u)φ(v)]/E[φ(u)²], u and v normal with

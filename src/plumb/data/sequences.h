@@ -35,7 +35,7 @@ int64_t labeled_length(int64_t first, int64_t second, const Specials& specials);
 /// Converts a batch of labeled sequences for a decoder, which reads them on the target side, without segments.
 void move_to_target(Batch& batch);
 
-/// A batch from JSON (docs/formats.md):
+/// A batch from JSON (docs/formats/README.md):
 ///   {"source": [[ids]], "target": [[ids]]}   translation; the default special tokens are added
 ///   {"tokens": [[ids]]}                      language modeling: position i predicts i + 1, nothing is added
 ///   {"tokens": [[ids]], "labels": [ids]}     classification, nothing is added; optional: "segments": [[0 or 1]]

@@ -41,7 +41,7 @@ at::Device device_named(const std::string& name) {
   }
   if (!built_with_cuda()) {
     throw Error(fmt::format("there is no device '{}': LibTorch was built without CUDA", name),
-                "build Plumb with a LibTorch that has CUDA, as docs/gpu.md describes, or use the device cpu");
+                "build Plumb with a LibTorch that has CUDA, as docs/machines.md describes, or use the device cpu");
   }
   if (gpus() == 0) {
     throw Error(fmt::format("there is no device '{}': LibTorch finds no GPU", name),

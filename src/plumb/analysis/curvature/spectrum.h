@@ -108,7 +108,7 @@ struct SpectrumReport {
   double hvp_seconds = 0;       // for one product, the median
   double seconds = 0;           // for the entire measurement
 };
-/// The keys of docs/formats/spectrum.md.
+/// The keys of docs/formats/probe.md.
 void describe(Fields& field, SpectrumReport& report);
 
 /// Loss, extremes, trace, Frobenius norm, density and quantiles of ∇²L over all parameters, or of its diagonal block

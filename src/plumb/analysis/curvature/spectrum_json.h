@@ -1,4 +1,4 @@
-// The document "plumb.spectrum/1": docs/formats/spectrum.md.
+// The document "plumb.spectrum/1": docs/formats/probe.md.
 #pragma once
 
 #include "plumb/analysis/curvature/spectrum.h"
