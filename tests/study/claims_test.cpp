@@ -242,6 +242,80 @@ TEST(StudyClaims, TogetherAreDecidedByHolm) {
   EXPECT_EQ(outcomes({0, 1, 2, 3}), (std::vector<Outcome>{yes, yes, open, open}));
 }
 
+// It grows by a fifth, 1.175 to 1.225 at 95%, and more was claimed.
+TEST(StudyClaims, OfAQuantityMayHaveAValueWithoutTheEffect) {
+  const std::vector<double> grows = {1.2, 1.21, 1.19};
+  const Quantity size = quantity_with({grows, grows, grows, grows}, Scale::logarithmic);
+  StudyClaim claim = claim_that(1.5, "model.residual=pre-ln", "");
+  claim.of.emplace_back("model.norm=rmsnorm");
+  const auto outcome = [&] { return judge_claim(claim, four_arms(), {size}).judgment.outcome; };
+  EXPECT_EQ(outcome(), Outcome::contradicted);
+  claim.no_effect = 1;
+  EXPECT_EQ(outcome(), Outcome::smaller);
+  claim.no_effect = 1.3;
+  EXPECT_EQ(outcome(), Outcome::contradicted);
+  claim.above.reset();
+  claim.no_effect.reset();
+  claim.around = 1.25;
+  claim.within = 0.1;  // 1.136 to 1.375
+  EXPECT_EQ(outcome(), Outcome::supported);
+  claim.within = 0.01;  // 1.238 to 1.263
+  EXPECT_EQ(outcome(), Outcome::contradicted);
+  const Quantity exponent = quantity_with({grows, grows, grows, grows}, Scale::linear);
+  claim.within = 0.1;
+  EXPECT_EQ(judge_claim(claim, four_arms(), {exponent}).judgment.outcome, Outcome::supported);
+}
+
+TEST(StudyClaims, AreDecidedOnlyIfEveryReadingAgrees) {
+  const std::vector<double> one = {1, 1.01, 0.99}, two = {2, 2.02, 1.98};
+  const Quantity size = quantity_with({one, two, one, one}, Scale::logarithmic);
+  Quantity other = quantity_with({one, two, one, one}, Scale::logarithmic);
+  other.name = "other";
+  other.meaning = "the other size";
+  StudyClaim claim = claim_that(1.5, "model.norm=rmsnorm", "model.norm=layernorm");
+  claim.of.emplace_back("model.residual=post-ln");
+  claim.readings = {"other"};
+  const Judgment agreed = judge_claim(claim, four_arms(), {size, other}).judgment;
+  EXPECT_EQ(agreed.outcome, Outcome::supported);
+  EXPECT_CONTAINS(agreed.reason, "the other size: 2");
+  other.of_arm["post-ln, rmsnorm"] = [one] { return one; };
+  EXPECT_EQ(judge_claim(claim, four_arms(), {size, other}).judgment.outcome, Outcome::undecided);
+  EXPECT_CONTAINS(test::message_of([&] { check_quantity(claim, {size}); }), "the study does not measure 'other'");
+  EXPECT_FALSE(can_be_judged(claim, four_arms(), {size}));
+  EXPECT_TRUE(can_be_judged(claim, four_arms(), {size, other}));
+  claim.of.pop_back();
+  EXPECT_CONTAINS(test::message_of([&] { check_claims({claim}, four_arms()); }), "has readings and several arms or quantities");
+}
+
+// Each by itself, so that they neither loosen nor tighten what the study's own claims require.
+TEST(StudyClaims, OfTheLiteratureAreNotInHolmsProcedure) {
+  const Quantity size = quantity_with({{0.667, 1, 1.333}, {0.667, 1, 1.333}, {-3, 0, 3}, {-3, 0, 3}}, Scale::linear);
+  StudyClaim own = claim_that(0, "model.residual=post-ln", "");
+  own.of.emplace_back("model.norm=rmsnorm");
+  StudyClaim known = own;
+  known.source = "A paper";
+  const std::vector<Verdict> verdicts = judge_claims({own, known, known}, four_arms(), {size});
+  for (const Verdict& verdict : verdicts) EXPECT_EQ(verdict.judgment.outcome, Outcome::supported);
+  EXPECT_EQ(judge_claims({own, own, known}, four_arms(), {size})[0].judgment.outcome, Outcome::undecided);
+  known.of = {"model.residual=rezero"};  // judged in studies with that arm
+  EXPECT_NO_THROW(check_claims({known}, four_arms()));
+  EXPECT_FALSE(can_be_judged(known, four_arms(), {size}));
+}
+
+TEST(StudyClaims, OfTheLiteratureInStudiesAreAboutTheirArms) {
+  size_t checked = 0;
+  for (const auto& file : std::filesystem::directory_iterator(test::source_directory() / "studies")) {
+    if (file.path().extension() != ".toml") continue;
+    StudyConfig study = read_study(Config::from_file(file.path()));
+    for (StudyClaim& claim : study.study.claims) {
+      checked += claim.source.empty() ? 0 : 1;
+      claim.source.clear();
+    }
+    EXPECT_NO_THROW(check_claims(study.study.claims, study.arms())) << file.path();
+  }
+  EXPECT_GT(checked, 20U);
+}
+
 TEST(StudyClaims, MistakesAreErrors) {
   const auto error = [](const StudyClaim& claim) {
     return test::message_of([&] { check_claims({claim}, four_arms()); });
@@ -254,6 +328,15 @@ TEST(StudyClaims, MistakesAreErrors) {
   claim.within = 0.1;
   claim.below = 1;
   EXPECT_CONTAINS(error(claim), "does not say what it expects");
+  claim.below.reset();
+  claim.against.clear();
+  EXPECT_CONTAINS(error(claim), "has a margin but no comparison");
+  claim.within.reset();
+  claim.above = claim.around = 1;
+  EXPECT_CONTAINS(error(claim), "says around what, but not how far from it");
+  claim = good;
+  claim.no_effect = 0;
+  EXPECT_CONTAINS(error(claim), "compares arms, whose no_effect is known");
   EXPECT_CONTAINS(error(claim_that(1, "model.norm=none", "")), "no arm has 'model.norm=none'");
   EXPECT_CONTAINS(error(claim_that(1, "model.norm=rmsnorm", "model.norm=rmsnorm")), "compares no two arms");
   EXPECT_EQ(test::message_of([&] { check_quantity(good, {}); }),

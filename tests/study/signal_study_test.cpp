@@ -68,6 +68,7 @@ class SignalStudyTest : public ::testing::Test {
     test::make_copy_task(folder_ / "data");
     StudyConfig config;
     config.study.schemes = {"pre-ln", "post-ln", "keel"};  // the theory covers two of them
+    config.study.claims = test::claims_of("xiong_figure3");
     config.data.directory = (folder_ / "data").string();
     config.parts = test::parts(
         fmt::format("[signal]\nlayers = {}\nwidths = [16, 32]\nseeds = {}\npairs = {}\n", kLayers, kSeeds, kPairs));
@@ -83,7 +84,9 @@ class SignalStudyTest : public ::testing::Test {
     }
     throw std::out_of_range(name);
   }
-  [[nodiscard]] const Json& verdict(const std::string& id) const { return test::with_id(results_["verdicts"], id); }
+  [[nodiscard]] const Json& verdict(const std::string& claim) const {
+    return test::entry(results_["verdicts"], "claim", claim);
+  }
 
   test::TemporaryDirectory folder_;
   Json results_;
@@ -119,10 +122,20 @@ TEST_F(SignalStudyTest, VerdictsFollowFromTheActivations) {
   for (const auto& [layer, square] : post.square) {
     if (std::abs(square - 1.5) > std::abs(furthest - 1.5)) furthest = square;
   }
-  EXPECT_NEAR(verdict("lemma2_post")["effect"]["mean"].get<double>(), furthest, 1e-5);
-  EXPECT_EQ(verdict("lemma2_post")["effect"]["seeds"], kSeeds);
-  EXPECT_CONTAINS(verdict("lemma2_pre")["evidence"].get<std::string>(), fmt::format("is {:.2f}.", pre.square.at(2)));
-  for (const auto& [id, one] : {std::pair{"bounded_post-ln", post}, {"bounded_pre-ln", pre}}) {
+  const Json& lemma = verdict("Post-LN: E‖x‖² before the second norm is 3d/2 in every layer");
+  EXPECT_NEAR(lemma["effect"]["mean"].get<double>(), furthest, 1e-5);
+  EXPECT_EQ(lemma["effect"]["seeds"], kSeeds);
+  // The place of one of the layers between 1 + l/2 and 1 + 3l/2.
+  const Json& bounds = verdict("Pre-LN: (1 + l/2)·d ≤ E‖x‖² ≤ (1 + 3l/2)·d after layer l");
+  double distance = 1;
+  for (const auto& [layer, square] : pre.square) {
+    const double place = (square - 1) / static_cast<double>(layer) - 0.5;
+    distance = std::min(distance, std::abs(place - bounds["effect"]["mean"].get<double>()));
+  }
+  EXPECT_LT(distance, 1e-5);
+  EXPECT_CONTAINS(bounds["evidence"].get<std::string>(), fmt::format("is {:.2f}.", pre.square.at(2)));
+  for (const auto& [id, one] : {std::pair{"Post-LN: the squared norms are (0.1, 0.125)-bounded", post},
+                                {"Pre-LN: the squared norms are (0.1, 0.125)-bounded", pre}}) {
     double mean = 0;
     for (const auto& [seed, share] : one.exceeding) mean += share / kSeeds;
     EXPECT_NEAR(verdict(id)["effect"]["mean"].get<double>(), mean, 1e-6) << id;

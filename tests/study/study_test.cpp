@@ -95,13 +95,15 @@ seeds = 2
 pairs = 5
 steps = 3
 )");
+  config.study.claims = test::claims_of("residual_schemes");
+  for (const StudyClaim& claim : test::claims_of("collapse")) config.study.claims.push_back(claim);
   const test::TemporaryDirectory directory;
   const Json results = run_study(config, directory / "out");
   const std::set<std::string> judgments = {"supported", "contradicted", "no effect of that size", "undecided",
                                            "this setting cannot test it"};
   std::set<std::string> verdicts;
   for (const Json& verdict : results["verdicts"]) {
-    verdicts.insert(verdict["id"].get<std::string>());
+    if (!verdict["id"].get<std::string>().starts_with("claim")) verdicts.insert(verdict["id"].get<std::string>());
     EXPECT_EQ(judgments.count(verdict["verdict"].get<std::string>()), 1U) << verdict;
     for (const char* key : {"claim", "source", "setting", "quantity", "rule"})
       EXPECT_NE(verdict[key].get<std::string>(), "") << key << verdict;
@@ -110,14 +112,16 @@ steps = 3
       EXPECT_EQ(verdict["verdict"], "this setting cannot test it");
     }
   }
-  EXPECT_EQ(verdicts, (std::set<std::string>{"post_ln_grows", "post_ln_slope", "pre_ln_flat", "residual_dual_bounded",
-                                             "post_ln_depth", "pre_ln_depth", "curvature", "post_ln_warm_up",
-                                             "pre_ln_warm_up", "residual_dual_warm_up", "rezero_warm_up",
-                                             "pre_ln_collapse", "residual_dual_collapse", "post_ln_collapse"}));
+  EXPECT_EQ(verdicts,
+            (std::set<std::string>{"post_ln_warm_up", "pre_ln_warm_up", "residual_dual_warm_up", "rezero_warm_up"}));
+  for (const StudyClaim& claim : config.study.claims)
+    EXPECT_EQ(entry(results["verdicts"], "claim", claim.text)["source"], claim.source);
+  EXPECT_EQ(results["verdicts"].size(), config.study.claims.size() + verdicts.size());
   EXPECT_TRUE(results.dump() == read_json(directory / "out" / "results.json").dump());
   // A claim about one layer's gradient does not hang on the layer that it is divided by.
-  const Json& early = entry(results["verdicts"], "id", "residual_dual_bounded");
-  EXPECT_CONTAINS(early["reason"].get<std::string>(), "elative to layer 2: ") << early;
+  const Json& early =
+      entry(results["verdicts"], "claim", "ResiDual: the gradient of early layers vanishes no more than in Pre-LN");
+  EXPECT_CONTAINS(early["reason"].get<std::string>(), "relative to that in the last, decoder: ") << early;
   // Four steps teach nothing: these runs did not diverge, but failed.
   for (const Json& row : entry(results["tables"], "id", "sweeps")["rows"]) {
     EXPECT_EQ(row[8], "0 of 1") << row;
@@ -144,7 +148,7 @@ steps = 3
     EXPECT_EQ(figures.count(std::string(id) + "_part2"), 1U) << id;
   }
   // What answers first comes first, with all of its parts: of the decoder, though the encoder is measured before it.
-  EXPECT_EQ(results["verdicts"][0]["id"], "post_ln_grows");
+  EXPECT_EQ(results["verdicts"][0]["claim"], "Post-LN: at initialization the gradient grows toward the output");
   EXPECT_EQ(results["figures"][0]["id"], "gradient_by_layer_decoder");
   EXPECT_EQ(results["figures"][1]["id"], "gradient_by_layer_decoder_part2");
   EXPECT_EQ(results["figures"][1]["part_of"], "gradient_by_layer_decoder");
@@ -170,6 +174,7 @@ steps = 3
 TEST(Study, ReportsWhatIsMeasuredDirectly) {
   const test::TemporaryDirectory directory;
   StudyConfig config = small_on_copy_task(directory);
+  config.study.claims = test::claims_of("layernorm");
   config.parts = test::parts(std::string(kTraining) + R"(
 [gradients]
 layers = 3
@@ -218,7 +223,8 @@ seeds = 1
     for (size_t i = 0; i < 3; ++i)
       EXPECT_NEAR(series["y"][i].get<double>(), norms[scheme][i], 1e-4 * norms[scheme][i]) << name << i;
   }
-  const Json& grows = entry(results["verdicts"], "id", "post_ln_grows");
+  const Json& grows =
+      entry(results["verdicts"], "claim", "Post-LN: at initialization the gradient grows toward the output");
   EXPECT_EQ(grows["effect"]["seeds"], 2);
   EXPECT_NEAR(grows["effect"]["mean"].get<double>(), ratios["post-ln"], 1e-4 * ratios["post-ln"]);
 

@@ -157,14 +157,15 @@ Judgment judge_each(const std::vector<Condition>& conditions, Scale scale, doubl
   return worst;
 }
 
-Judgment judge_readings(const std::vector<QuantityReading>& readings, const Region& region, Scale scale) {
+Judgment judge_readings(const std::vector<QuantityReading>& readings, const Region& region, Scale scale,
+                        double confidence) {
   if (readings.empty()) throw Error("a claim has no reading of its quantity");
-  Judgment judgment = judge(readings.front().values, region, scale);
+  Judgment judgment = judge(readings.front().values, region, scale, confidence);
   judgment.rule += "; decided only if every reading of the quantity gives the same outcome";
   bool agree = true;
   std::string others;
   for (size_t i = 1; i < readings.size(); ++i) {
-    const Judgment other = judge(readings[i].values, region, scale);
+    const Judgment other = judge(readings[i].values, region, scale, confidence);
     agree &= other.outcome == judgment.outcome;
     others += fmt::format("{}{}: {}", others.empty() ? "" : "; ", readings[i].name, in_words(other.effect));
   }

@@ -82,8 +82,8 @@ struct QuantityReading {
 /// Claim about a quantity that its source does not define to the last detail: decided only if every reading gives the
 /// same outcome, so no choice of a denominator turns it over. The effect is that of the first reading, and the reason
 /// gives the others. Throws Error without readings.
-Judgment judge_readings(const std::vector<QuantityReading>& readings, const Region& region,
-                        Scale scale = Scale::linear);
+Judgment judge_readings(const std::vector<QuantityReading>& readings, const Region& region, Scale scale = Scale::linear,
+                        double confidence = kConfidence);
 
 /// Claim: a law predicts a measurement within the margin; `errors`, by seed, are measured − predicted. Supported only
 /// if `guess`, which takes no law and whose errors are `guess_errors`, is off by more than the margin, so that the law

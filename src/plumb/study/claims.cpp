@@ -119,12 +119,14 @@ std::string doubt_about(const Quantity& quantity, const Pair& pair, const Region
 double no_effect(Scale scale) { return scale == Scale::linear ? 0 : 1; }
 
 Region region_of(const StudyClaim& claim, Scale scale) {
-  if (claim.within) {
-    return scale == Scale::linear ? Region::around(0, *claim.within)
-                                  : Region{1 / (1 + *claim.within), 1 + *claim.within};
-  }
   const double infinity = std::numeric_limits<double>::infinity();
-  return {claim.above.value_or(-infinity), claim.below.value_or(infinity)};
+  Region region{claim.above.value_or(-infinity), claim.below.value_or(infinity)};
+  if (claim.within) {
+    const double middle = claim.around.value_or(no_effect(scale)), ratio = 1 + *claim.within;
+    region = scale == Scale::linear ? Region::around(middle, *claim.within) : Region{middle / ratio, middle * ratio};
+  }
+  region.null = claim.no_effect.value_or(region.null);
+  return region;
 }
 
 /// A claim of an effect is not contradicted by one that is only smaller.
@@ -169,13 +171,62 @@ Judgment with_failures(Judgment judgment, const Quantity& quantity, const std::v
   return judgment;
 }
 
-Judgment judged(const StudyClaim& claim, const Quantity& quantity, const std::vector<Pair>& pairs, double confidence) {
+/// The quantity of this name; those that begin with it, if the name ends in "*".
+std::vector<const Quantity*> named(const std::string& name, const std::vector<Quantity>& quantities) {
+  std::vector<const Quantity*> found;
+  for (const Quantity& quantity : quantities) {
+    const bool fits =
+        name.ends_with('*') ? quantity.name.starts_with(name.substr(0, name.size() - 1)) : quantity.name == name;
+    if (fits) found.push_back(&quantity);
+  }
+  return found;
+}
+
+std::vector<const Quantity*> require_named(const StudyClaim& claim, const std::string& name,
+                                           const std::vector<Quantity>& quantities) {
+  std::vector<const Quantity*> found = named(name, quantities);
+  if (!found.empty()) return found;
+  std::vector<std::string> names;
+  for (const Quantity& quantity : quantities) names.push_back(quantity.name);
+  throw Error(fmt::format("{}: the study does not measure '{}'", in_quotes(claim), name),
+              names.empty() ? "its parts have no quantities that claims can be about" : "measured: " + join(names));
+}
+
+/// What a claim is about: the quantity, or each of several, and further readings of it.
+struct Judged {
+  std::vector<const Quantity*> each;
+  std::vector<const Quantity*> readings{};
+
+  [[nodiscard]] const Quantity& first() const { return *each.front(); }
+  [[nodiscard]] bool is_measured_for(const Pair& pair) const {
+    const auto has = [&](const Quantity* quantity) { return measures(*quantity, pair); };
+    return std::all_of(each.begin(), each.end(), has) && std::all_of(readings.begin(), readings.end(), has);
+  }
+};
+
+Judged require_quantities(const StudyClaim& claim, const std::vector<Quantity>& quantities) {
+  Judged judged{require_named(claim, claim.quantity, quantities)};
+  for (const std::string& name : claim.readings)
+    judged.readings.push_back(require_named(claim, name, quantities).front());
+  return judged;
+}
+
+Judgment judged(const StudyClaim& claim, const Judged& about, const std::vector<Pair>& pairs, double confidence) {
+  const Quantity& quantity = about.first();
   const Region region = region_of(claim, quantity.scale);
-  if (pairs.size() > 1) {
+  if (!about.readings.empty()) {
+    const Pair& pair = pairs.front();
+    std::vector<QuantityReading> readings = {{quantity.meaning, values_of(quantity, pair)}};
+    for (const Quantity* other : about.readings) readings.push_back({other->meaning, values_of(*other, pair)});
+    const Region own = pair.against == nullptr ? region : with_null(region, quantity.scale);
+    return with_failures(judge_readings(readings, own, quantity.scale, confidence), quantity, pairs);
+  }
+  if (pairs.size() * about.each.size() > 1) {
     std::vector<Condition> conditions;
-    for (const Pair& pair : pairs) {
-      const Region own = pair.against == nullptr ? region : with_null(region, quantity.scale);
-      conditions.push_back({values_of(quantity, pair), own});
+    for (const Quantity* one : about.each) {
+      for (const Pair& pair : pairs)
+        conditions.push_back(
+            {values_of(*one, pair), pair.against == nullptr ? region : with_null(region, quantity.scale)});
     }
     return with_failures(judge_each(conditions, quantity.scale, confidence), quantity, pairs);
   }
@@ -195,7 +246,8 @@ std::string arms_in_words(const std::vector<std::string>& settings, const StudyA
 }
 
 /// "final validation loss (nats per token), model.norm=rmsnorm minus model.norm=layernorm, in each of 4 pairs".
-std::string what_is_judged(const StudyClaim& claim, const Quantity& quantity, const std::vector<Pair>& pairs) {
+std::string what_is_judged(const StudyClaim& claim, const Judged& about, const std::vector<Pair>& pairs) {
+  const Quantity& quantity = about.first();
   const Pair& pair = pairs.front();
   std::string text = quantity.meaning + ", " + arms_in_words(claim.of, *pair.of, pairs.size());
   if (pair.against != nullptr)
@@ -203,25 +255,21 @@ std::string what_is_judged(const StudyClaim& claim, const Quantity& quantity, co
             arms_in_words(claim.against, *pair.against, pairs.size());
   if (pairs.size() > 1)
     text += fmt::format(", in each of {} {}", pairs.size(), pair.against == nullptr ? "arms" : "pairs of arms");
+  if (about.each.size() > 1)
+    text += fmt::format("; each of {} quantities up to {}", about.each.size(), about.each.back()->meaning);
   return text;
-}
-
-const Quantity& quantity_of(const StudyClaim& claim, const std::vector<Quantity>& quantities) {
-  std::vector<std::string> names;
-  for (const Quantity& quantity : quantities) {
-    if (quantity.name == claim.quantity) return quantity;
-    names.push_back(quantity.name);
-  }
-  throw Error(fmt::format("{}: the study does not measure '{}'", in_quotes(claim), claim.quantity),
-              names.empty() ? "its parts have no quantities that claims can be about" : "measured: " + join(names));
 }
 
 }  // namespace
 
 void describe(Fields& field, StudyClaim& claim) {
   field("text", claim.text, "the claim in words");
+  field("source", claim.source,
+        "where the literature claims it, which is then judged by itself, and only in studies that have its arms and "
+        "measure its quantity; empty: the study claims it");
   field("quantity", claim.quantity,
-        "what it is about, such as `validation_loss`; an unknown name lists those measured");
+        "what it is about, such as `validation_loss`, or with a `*` at its end each that begins so; an unknown name "
+        "lists those measured");
   field("of", claim.of, "settings of the arms that it is about, such as `model.norm=rmsnorm`; empty: all arms");
   field("against", claim.against,
         "settings of the arms that they are compared with, which are the same otherwise: by the difference of losses, "
@@ -230,6 +278,12 @@ void describe(Fields& field, StudyClaim& claim) {
   field("below", claim.below, "what is judged is less than this");
   field("within", claim.within, "the difference is at most this either way; of a ratio, it is at most 1 + `within`",
         plumb::above(0));
+  field("around", claim.around, "the value from which `within` counts; by default 0, and 1 for ratios");
+  field("no_effect", claim.no_effect,
+        "without `against`: the value without the effect that is claimed; an effect that is only smaller then "
+        "contradicts nothing");
+  field("readings", claim.readings,
+        "other quantities that express the same; the claim is decided only if all of them give the same outcome");
 }
 
 void check_claims(const std::vector<StudyClaim>& claims, const std::vector<StudyArm>& arms) {
@@ -238,8 +292,16 @@ void check_claims(const std::vector<StudyClaim>& claims, const std::vector<Study
     const int ends = (claim.above ? 1 : 0) + (claim.below ? 1 : 0);
     if (claim.within ? ends > 0 : ends == 0)
       throw Error(in_quotes(claim) + " does not say what it expects", "set above, below, or both; or within alone");
-    if (claim.within && claim.against.empty())
-      throw Error(in_quotes(claim) + " has a margin but no comparison", "set against, or above and below");
+    if (claim.within && claim.against.empty() && !claim.around)
+      throw Error(in_quotes(claim) + " has a margin but no comparison", "set against, around, or above and below");
+    if (claim.around && !claim.within)
+      throw Error(in_quotes(claim) + " says around what, but not how far from it", "set within");
+    if (claim.no_effect && !claim.against.empty())
+      throw Error(in_quotes(claim) + " compares arms, whose no_effect is known", "leave out no_effect");
+    if (!claim.source.empty()) continue;  // of the literature: judged in the studies that have its arms
+    if (!claim.readings.empty() && (pairs_of(claim, arms).size() > 1 || claim.quantity.ends_with('*')))
+      throw Error(in_quotes(claim) + " has readings and several arms or quantities",
+                  "make it a claim about one quantity of one arm, or one pair");
     std::vector<std::string> settings = claim.of;
     settings.insert(settings.end(), claim.against.begin(), claim.against.end());
     for (const std::string& setting : settings) {
@@ -268,15 +330,29 @@ std::vector<std::string> compared_by(const StudyClaim& claim, const std::vector<
 }
 
 void check_quantity(const StudyClaim& claim, const std::vector<Quantity>& quantities) {
-  (void)quantity_of(claim, quantities);
+  (void)require_quantities(claim, quantities);
+}
+
+bool can_be_judged(const StudyClaim& claim, const std::vector<StudyArm>& arms,
+                   const std::vector<Quantity>& quantities) {
+  std::vector<std::string> names = claim.readings;
+  names.push_back(claim.quantity);
+  const bool known = std::none_of(names.begin(), names.end(),
+                                  [&](const std::string& name) { return named(name, quantities).empty(); });
+  if (!known) return false;
+  const std::vector<Pair> pairs = pairs_of(claim, arms);
+  const Judged about = require_quantities(claim, quantities);
+  if (!about.readings.empty() && pairs.size() * about.each.size() > 1) return false;
+  return std::any_of(pairs.begin(), pairs.end(), [&](const Pair& pair) { return about.is_measured_for(pair); });
 }
 
 Verdict judge_claim(const StudyClaim& claim, const std::vector<StudyArm>& arms, const std::vector<Quantity>& quantities,
                     double confidence) {
-  const Quantity& quantity = quantity_of(claim, quantities);
+  const Judged about = require_quantities(claim, quantities);
+  const Quantity& quantity = about.first();
   std::vector<Pair> pairs = pairs_of(claim, arms);
   const size_t all = pairs.size();
-  std::erase_if(pairs, [&](const Pair& pair) { return !measures(quantity, pair); });
+  std::erase_if(pairs, [&](const Pair& pair) { return !about.is_measured_for(pair); });
   Verdict verdict;
   verdict.claim = claim.text;
   if (pairs.empty()) {
@@ -284,12 +360,16 @@ Verdict judge_claim(const StudyClaim& claim, const std::vector<StudyArm>& arms, 
     verdict.judgment.reason = "the quantity was not measured for these arms";
     return verdict;
   }
-  verdict.quantity = what_is_judged(claim, quantity, pairs);
+  verdict.quantity = what_is_judged(claim, about, pairs);
   verdict.figure = quantity.figure;
-  verdict.judgment = judged(claim, quantity, pairs, confidence);
+  verdict.scheme = pairs.front().of->name;
+  if (!claim.source.empty() && quantity.setting) verdict.setting = quantity.setting(verdict.scheme);
+  if (!claim.source.empty() && quantity.evidence) verdict.evidence = quantity.evidence(verdict.scheme);
+  verdict.judgment = judged(claim, about, pairs, confidence);
   const Region region = with_null(region_of(claim, quantity.scale), quantity.scale);
   for (const Pair& pair : pairs)
     verdict.judgment = undecided_because(verdict.judgment, doubt_about(quantity, pair, region, confidence));
+  if (!claim.source.empty()) verdict.judgment = not_testable_because(verdict.judgment, quantity.untestable);
   if (pairs.size() < all) {
     verdict.judgment = undecided_because(
         verdict.judgment, fmt::format("measured for {} of the {} arms or pairs that it is about", pairs.size(), all));
@@ -300,24 +380,28 @@ Verdict judge_claim(const StudyClaim& claim, const std::vector<StudyArm>& arms, 
 std::vector<Verdict> judge_claims(const std::vector<StudyClaim>& claims, const std::vector<StudyArm>& arms,
                                   const std::vector<Quantity>& quantities) {
   std::vector<Verdict> verdicts;
-  for (const StudyClaim& claim : claims) verdicts.push_back(judge_claim(claim, arms, quantities));
+  std::vector<size_t> own;
+  for (const StudyClaim& claim : claims) {
+    if (claim.source.empty()) own.push_back(verdicts.size());
+    verdicts.push_back(judge_claim(claim, arms, quantities));
+  }
   const auto also = [&](double confidence) {
-    return fmt::format("at {:.4g}% confidence, as {} claims together require", 100 * confidence, claims.size());
+    return fmt::format("at {:.4g}% confidence, as {} claims together require", 100 * confidence, own.size());
   };
   double confidence = kConfidence;
-  const std::vector<bool> stands = holm_standing(claims.size(), [&](size_t i, size_t n) {
-    Judgment& judgment = verdicts[i].judgment;
+  const std::vector<bool> stands = holm_standing(own.size(), [&](size_t i, size_t n) {
+    Judgment& judgment = verdicts[own[i]].judgment;
     if (!is_decided(judgment.outcome)) return false;
     confidence = 1 - (1 - kConfidence) / static_cast<double>(n);
-    const Outcome strict = judge_claim(claims[i], arms, quantities, confidence).judgment.outcome;
+    const Outcome strict = judge_claim(claims[own[i]], arms, quantities, confidence).judgment.outcome;
     if (!is_decided(strict)) return false;
     judgment.outcome = strict;  // an effect against the claim may become one that is too small
-    if (claims.size() > 1) judgment.rule += "; " + also(confidence) + ", too";
+    if (own.size() > 1) judgment.rule += "; " + also(confidence) + ", too";
     return true;
   });
-  for (size_t i = 0; i < claims.size(); ++i) {
+  for (size_t i = 0; i < own.size(); ++i) {
     if (stands[i]) continue;
-    Judgment& judgment = verdicts[i].judgment;
+    Judgment& judgment = verdicts[own[i]].judgment;
     judgment = undecided_because(
         judgment, fmt::format("{} by itself, but not {}", to_string(judgment.outcome), also(confidence)));
   }

@@ -126,13 +126,6 @@ std::vector<double> weights_of_input(const Curve& mean_square) {
   return weights;
 }
 
-constexpr ExponentClaim kCollapseClaims[] = {
-    {"pre-ln", "pre_ln_collapse", -0.5, "Pre-LN: the change of the representation decreases with depth as 1/√k"},
-    {"residual-dual", "residual_dual_collapse", 0,
-     "ResiDual: the change of the representation does not depend on depth"},
-    {"post-ln", "post_ln_collapse", 0, "Post-LN: the change of the representation does not depend on depth"},
-};
-
 using CollapseByArm = std::map<std::string, PlannedCollapse>;
 
 Figure quantity_figure(const StudyContext& context, const CollapseStudy& part, const CollapseByArm& measured,
@@ -191,29 +184,36 @@ PartResult report_collapse(const StudyContext& context, const CollapseStudy& par
       result.figures.push_back(quantity_figure(context, part, measured, quantity, stack));
   }
   result.tables.push_back(collapse_table(context, measured));
+  return result;
+}
 
+/// What claims can be about, by seed.
+void add_quantities(PartPlan& plan, const StudyContext& context, const CollapseStudy& part,
+                    const CollapseByArm& measured) {
   const StackKind first = first_stack(context);
-  for (const ExponentClaim& claim : kCollapseClaims) {
-    if (measured.count(claim.arm) == 0) continue;
-    const Profiles& start = *measured.at(claim.arm).start;
-    const Curve curve = curve_of(start, first, "change");
-    std::string evidence;
-    if (claim.exponent < 0) {
+  for (const auto& [arm, of_arm] : measured) {
+    plumb::Quantity& added =
+        plan.quantity("change_exponent",
+                      fmt::format("exponent p of the change of the representation as k^p over the sub-layers k, {}",
+                                  to_string(first)),
+                      Scale::linear, arm,
+                      [of_arm = of_arm, first] { return change_exponents(curve_of(*of_arm.start, first, "change")); });
+    added.tabled = false;
+    added.figure = "collapse_change_" + to_string(first);
+    added.setting = [&context, part](const std::string& of) {
+      return setting_of(context, model_for(context, of, part.layers));
+    };
+    added.evidence = [measured, first](const std::string& of) -> std::string {
+      if (of != "pre-ln") return {};
+      const Profiles& start = *measured.at(of).start;
       const std::vector<double> input = weights_of_input(curve_of(start, first, "mean_square"));
-      evidence = fmt::format(
+      return fmt::format(
           "The claim holds for large k, and gives the stack's input the weight of one sub-layer; here it has that of "
           "{0:.1f}. As a power of k + {0:.1f} the exponent is {1}.",
-          confidence_interval(input).mean, with_interval(judge(change_exponents(curve, input), {}).effect, 2));
-    }
-    result.verdicts.push_back(
-        {claim.id, claim.claim, "Xie et al. 2023, arXiv 2304.14802, section 3",
-         setting_of(context, model_for(context, claim.arm, part.layers)),
-         fmt::format("exponent p of the change of the representation as k^p over {} sub-layers, {}", curve.size(),
-                     to_string(first)),
-         judge(change_exponents(curve), Region::around(claim.exponent, 0.1)), evidence,
-         "collapse_change_" + to_string(first)});
+          confidence_interval(input).mean,
+          with_interval(judge(change_exponents(curve_of(start, first, "change"), input), {}).effect, 2));
+    };
   }
-  return result;
 }
 
 PartPlan plan(StudyContext& context, const CollapseStudy& part) {
@@ -235,6 +235,7 @@ PartPlan plan(StudyContext& context, const CollapseStudy& part) {
                               }}));
     return planned;
   });
+  add_quantities(plan, context, part, measured);
   plan.report = [&context, part, measured] { return report_collapse(context, part, measured); };
   return plan;
 }

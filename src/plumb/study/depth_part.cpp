@@ -26,12 +26,6 @@ void describe(Fields& field, DepthStudy& part) {
 
 using ByDepth = std::vector<Planned<std::vector<double>>>;  // [depth][seed]: the gradient norm of the last layer's W₂
 
-constexpr ExponentClaim kDepthClaims[] = {
-    {"post-ln", "post_ln_depth", 0, "Post-LN: the last layer's gradient does not depend on depth"},
-    {"pre-ln", "pre_ln_depth", -0.5, "Pre-LN: the last layer's gradient decreases with depth as 1/√L"},
-};
-constexpr double kDepthMargin = 0.15;  // of the exponent
-
 PartResult report_depth(const StudyContext& context, const DepthStudy& part,
                         const std::map<std::string, ByDepth>& measured) {
   PartResult result;
@@ -66,18 +60,6 @@ PartResult report_depth(const StudyContext& context, const DepthStudy& part,
   figure.y.log = largest > 1000 * smallest;  // a scheme that explodes would hide the others
   result.figures.push_back(figure);
 
-  if (part.layers.size() < 3) return result;
-  for (const ExponentClaim& claim : kDepthClaims) {
-    const auto norms = measured.find(claim.arm);
-    if (norms == measured.end()) continue;
-    std::vector<std::vector<double>> values;  // [depth][seed]
-    for (const auto& at_depth : norms->second) values.push_back(*at_depth);
-    result.verdicts.push_back({claim.id, claim.claim, "Xiong et al. 2020, Figure 3d, Theorem 1",
-                               setting_of(context, model_for(context, claim.arm, part.layers.back())),
-                               "exponent p of the norm of the last W₂'s gradient as layers^p",
-                               judge(power_exponents(depths, values), Region::around(claim.exponent, kDepthMargin)), "",
-                               figure.id});
-  }
   return result;
 }
 
@@ -97,6 +79,21 @@ PartPlan plan(StudyContext& context, const DepthStudy& part) {
             return measure_gradients(model, batches).norm(feed_forward_matrix(last, 2));
           }));
     }
+  }
+  for (const auto& [arm, norms] : measured) {
+    if (part.layers.size() < 3) break;
+    Quantity& added =
+        plan.quantity("gradient_depth_exponent", "exponent p of the norm of the last W₂'s gradient as layers^p",
+                      Scale::linear, arm, [layers = part.layers, norms = norms] {
+                        std::vector<std::vector<double>> values;  // [depth][seed]
+                        for (const auto& at_depth : norms) values.push_back(*at_depth);
+                        return power_exponents({layers.begin(), layers.end()}, values);
+                      });
+    added.tabled = false;
+    added.figure = "gradient_by_depth";
+    added.setting = [&context, deepest = part.layers.back()](const std::string& of) {
+      return setting_of(context, model_for(context, of, deepest));
+    };
   }
   plan.report = [&context, part, measured] { return report_depth(context, part, measured); };
   return plan;

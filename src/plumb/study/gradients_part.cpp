@@ -74,15 +74,6 @@ std::vector<double> factors(const Norms& norms, StackKind stack, SubLayerKind ki
   return by_seed;
 }
 
-/// How the gradient of W₂ in layer 1 compares, first / second: by itself, and relative to the last layer's, which a
-/// scheme may enlarge without making that of layer 1 smaller.
-std::vector<QuantityReading> first_layer_readings(const Norms& first, const Norms& second, StackKind stack) {
-  const std::string parameter = feed_forward_matrix({stack, 0}, 2);
-  return {{"by itself", seed_by_seed(norms_at(first, parameter), norms_at(second, parameter), std::divides<>())},
-          {fmt::format("relative to layer {}", layers_in(first, stack)),
-           seed_by_seed(last_to_first(second, stack), last_to_first(first, stack), std::divides<>())}};
-}
-
 /// `theory`: in the theory's setting instead of the study's.
 ModelConfig gradient_model(const StudyContext& context, const std::string& arm, const GradientStudy& part,
                            bool theory) {
@@ -152,57 +143,54 @@ Table factor_table(const StudyContext& context, const NormsByArm& usual, const N
   return table;
 }
 
-void judge_factor(const StudyContext& context, const Norms& norms, const GradientStudy& part, PartResult& result) {
-  const StackKind stack = first_stack(context);
-  const double predicted = std::exp(theory::log_slope());
-  const Judgment judgment = judge(factors(norms, stack, SubLayerKind::feed_forward),
-                                  {predicted / 1.05, predicted * 1.05}, Scale::logarithmic);
-  result.verdicts.push_back(
-      {"post_ln_slope", "Post-LN: the gradient of layer l carries the factor (2/3)^((L−l)/2)",
-       "Xiong et al. 2020, appendix", setting_of(context, gradient_model(context, "post-ln", part, true)),
-       fmt::format("factor per layer of the norm of W₂'s gradient, {}", to_string(stack)), judgment,
-       "The factor is the norm's backward gain √(2/3) alone and leaves out the branch's, whose expectation, √(3/2), "
-       "would cancel it.",
-       "gradient_by_layer_" + to_string(stack)});
-}
-
 PartResult report_gradients(const StudyContext& context, const GradientStudy& part, const NormsByArm& usual,
                             const NormsByArm& in_theory) {
   PartResult result;
   const std::vector<StackKind> stacks = stacks_of(context);
-  const StackKind last = stacks.back();
   for (auto stack = stacks.rbegin(); stack != stacks.rend(); ++stack)
     result.figures.push_back(gradient_figure(*stack, usual, in_theory, part));
   result.tables.push_back(factor_table(context, usual, in_theory, part));
 
-  const std::string ratio =
-      fmt::format("norm of W₂'s gradient in {} layer {} / in layer 1", to_string(last), part.layers);
-  const auto add_verdict = [&](const char* id, const char* claim, const char* source, const std::string& arm,
-                               const std::string& quantity, const Judgment& judgment) {
-    result.verdicts.push_back({id, claim, source, setting_of(context, gradient_model(context, arm, part, false)),
-                               quantity, judgment, "", "gradient_by_layer_" + to_string(last)});
-  };
-  const auto ratios = [&](const char* arm) { return last_to_first(usual.at(arm), last); };
-  const bool has_pre_ln = usual.count("pre-ln") != 0;
-  if (usual.count("post-ln") != 0) {
-    add_verdict("post_ln_grows", "Post-LN: at initialization the gradient grows toward the output",
-                "Xiong et al. 2020, Figure 3a", "post-ln", ratio,
-                judge(ratios("post-ln"), Region::above(1.1, 1), Scale::logarithmic));
-  }
-  for (const auto& [arm, norms] : in_theory) judge_factor(context, norms, part, result);
-  if (has_pre_ln) {
-    add_verdict("pre_ln_flat", "Pre-LN: the gradient is about the same in every layer", "Xiong et al. 2020, Figure 3a",
-                "pre-ln", ratio, judge(ratios("pre-ln"), {1 / 1.5, 1.5}, Scale::logarithmic));
-  }
-  if (has_pre_ln && usual.count("residual-dual") != 0) {
-    add_verdict("residual_dual_bounded", "ResiDual: the gradient of early layers vanishes no more than in Pre-LN",
-                "Xie et al. 2023, arXiv 2304.14802, section 3", "residual-dual",
-                fmt::format("norm of W₂'s gradient in {} layer 1, ResiDual / Pre-LN", to_string(last)),
-                judge_readings(first_layer_readings(usual.at("residual-dual"), usual.at("pre-ln"), last),
-                               Region::above(1 / 1.5), Scale::logarithmic));
-  }
   for (const auto& [arm, norms] : usual) result.measurements[arm] = norms;
   return result;
+}
+
+using NormsPlanned = std::map<std::string, NormsOfSeeds>;  // by arm
+
+/// What claims can be about, by seed.
+void add_quantities(PartPlan& plan, const StudyContext& context, const GradientStudy& part, const NormsPlanned& usual,
+                    const NormsPlanned& in_theory) {
+  const StackKind first = first_stack(context), last = last_stack(context);
+  const auto add = [&](const std::string& name, const std::string& meaning, const NormsPlanned& measured,
+                       StackKind stack, bool theory, const auto& values) {
+    for (const auto& [arm, norms] : measured) {
+      Quantity& added = plan.quantity(name, fmt::format("{}, {}", meaning, to_string(stack)), Scale::logarithmic, arm,
+                                      [norms = norms, values] { return values(by_parameter(norms)); });
+      added.figure = "gradient_by_layer_" + to_string(stack);
+      added.tabled = name == "gradient_growth";
+      added.setting = [&context, part, theory](const std::string& of) {
+        return setting_of(context, gradient_model(context, of, part, theory));
+      };
+      added.evidence = [theory](const std::string&) -> std::string {
+        if (!theory) return {};
+        return "The factor is the norm's backward gain √(2/3) alone and leaves out the branch's, whose expectation, "
+               "√(3/2), would cancel it.";
+      };
+    }
+  };
+  add("gradient_growth", "norm of W₂'s gradient in the last layer / in the first", usual, last, false,
+      [last](const Norms& norms) { return last_to_first(norms, last); });
+  const std::string first_layer = feed_forward_matrix({last, 0}, 2);
+  add("first_layer_gradient", "norm of W₂'s gradient in the first layer", usual, last, false,
+      [first_layer](const Norms& norms) { return norms_at(norms, first_layer); });
+  add("first_layer_gradient_share", "norm of W₂'s gradient in the first layer, relative to that in the last", usual,
+      last, false, [last](const Norms& norms) {
+        std::vector<double> shares = last_to_first(norms, last);
+        for (double& share : shares) share = 1 / share;
+        return shares;
+      });
+  add("gradient_factor_in_theory", "factor per layer of the norm of W₂'s gradient, in the theory's setting", in_theory,
+      first, true, [first](const Norms& norms) { return factors(norms, first, SubLayerKind::feed_forward); });
 }
 
 PartPlan plan(StudyContext& context, const GradientStudy& part) {
@@ -213,14 +201,7 @@ PartPlan plan(StudyContext& context, const GradientStudy& part) {
     // The factor that the appendix predicts needs Post-LN and more than one layer.
     if (arm == "post-ln" && part.layers > 1) theory.emplace(arm, planned_norms(plan, context, arm, part, true));
   }
-  const StackKind last = last_stack(context);
-  for (const auto& [arm, measured] : usual) {
-    plan.quantity("gradient_growth",
-                  fmt::format("norm of W₂'s gradient in the last layer / in the first, {}", to_string(last)),
-                  Scale::logarithmic, arm,
-                  [measured = measured, last] { return last_to_first(by_parameter(measured), last); })
-        .figure = "gradient_by_layer_" + to_string(last);
-  }
+  add_quantities(plan, context, part, usual, theory);
   plan.report = [&context, part, usual, theory] {
     NormsByArm by_arm, in_theory;
     for (const auto& [arm, measured] : usual) by_arm[arm] = by_parameter(measured);

@@ -22,14 +22,6 @@ struct OverSeeds {
   int64_t batch_tokens = 1024;     // of the measured batches
 };
 
-/// That a size of this arm's models grows with depth to this power.
-struct ExponentClaim {
-  const char* arm;
-  const char* id;
-  double exponent;
-  const char* claim;
-};
-
 /// Of an arm's models in a part with these options: `what`, such as "collapse", names it.
 inline OverSeeds of_models(const StudyContext& context, const InitialModels& part, const std::string& what,
                            const std::string& arm) {

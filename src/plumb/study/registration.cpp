@@ -59,17 +59,20 @@ std::vector<SourcedClaim> sourced_claims(const StudyConfig& study, const std::fi
       return std::array{text("date"), text("study"), text("sha256")};
     });
     std::string source = fmt::format("registered on {}, before anything was measured", date);
-    if (toml != write_study(study)) source += "; the study has been changed since";
+    const StudyConfig registered = read_study(Config::from_string(toml, path.string()));
+    // Keys that Plumb got later have their defaults in both.
+    if (write_study(registered) != write_study(study)) source += "; the study has been changed since";
     if (sha256(toml) != hash)
       source = "not as registered: registration.json has been edited, so its SHA-256 is another";
-    for (const StudyClaim& claim : read_study(Config::from_string(toml, path.string())).study.claims)
-      claims.push_back({claim, source});
+    for (const StudyClaim& claim : registered.study.claims)
+      claims.push_back({claim, claim.source.empty() ? source : claim.source + "; " + source});
   }
-  const size_t registered = claims.size();
+  const size_t count = claims.size();
   for (const StudyClaim& claim : study.study.claims) {
-    const bool is_registered = std::any_of(claims.begin(), claims.begin() + static_cast<std::ptrdiff_t>(registered),
+    const bool is_registered = std::any_of(claims.begin(), claims.begin() + static_cast<std::ptrdiff_t>(count),
                                            [&](const SourcedClaim& other) { return other.claim == claim; });
-    if (!is_registered) claims.push_back({claim, "claimed in this study, not registered"});
+    if (is_registered) continue;
+    claims.push_back({claim, claim.source.empty() ? "claimed in this study, not registered" : claim.source});
   }
   return claims;
 }

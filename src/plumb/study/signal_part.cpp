@@ -115,41 +115,50 @@ Figure activation_figure(const SignalsByArm& measured, StackKind stack, int64_t 
   return figure;
 }
 
-void judge_activations(const StudyContext& context, const SignalStudy& part, const SignalsByArm& measured,
-                       int64_t widest, PartResult& result) {
+/// What claims can be about, by seed.
+void add_quantities(PartPlan& plan, const StudyContext& context, const SignalStudy& part, const SignalsByArm& measured,
+                    int64_t widest) {
+  using Values = std::function<std::vector<double>(const std::vector<Signal>&)>;
+  const auto add = [&](const std::string& name, const std::string& meaning, const std::string& arm,
+                       const Values& values) -> Quantity& {
+    Quantity& added = plan.quantity(
+        name, meaning, Scale::linear, arm,
+        [values, signals = measured.at(arm), widths = part.widths] { return values(signals.widest(widths)); });
+    added.tabled = false;
+    added.figure = "activations";
+    added.setting = [&context, widest, layers = part.layers](const std::string& of) {
+      return setting_of(context, theory_model(context, of, widest, "theory", layers));
+    };
+    return added;
+  };
   const auto d = static_cast<double>(widest);
   for (const auto& [arm, all] : measured) {
-    const std::vector<Signal>& signals = all.widest(part.widths);
-    const std::string setting = setting_of(context, theory_model(context, arm, widest, "theory", part.layers));
     const bool post_ln = arm == "post-ln";
-    std::vector<Condition> layers;
     for (int64_t layer = 1; layer <= part.layers; ++layer) {
-      const auto [low, high] = theory::lemma2_pre_ln(layer, widest);
-      layers.push_back({squares_at(signals, static_cast<size_t>(layer - 1)),
-                        post_ln ? Region::around(1.5, 0.1 * 1.5) : Region{low / d, high / d}});
+      const std::pair<double, double> bounds = theory::lemma2_pre_ln(layer, widest);
+      const double low = post_ln ? 0 : bounds.first / d, range = post_ln ? 1 : (bounds.second - bounds.first) / d;
+      Quantity& added =
+          add(fmt::format("{}_layer{}", post_ln ? "squared_norm" : "squared_norm_in_bounds", layer),
+              post_ln ? fmt::format("E‖x‖²/d before the second norm of layer {}", layer)
+                      : fmt::format("place of E‖x‖²/d after layer {} between its bounds, which are 0 and 1", layer),
+              arm, [layer, low, range](const std::vector<Signal>& signals) {
+                std::vector<double> squares = squares_at(signals, static_cast<size_t>(layer - 1));
+                for (double& square : squares) square = (square - low) / range;
+                return squares;
+              });
+      added.evidence = [measured, part](const std::string& of) {
+        const std::vector<Signal>& signals = measured.at(of).widest(part.widths);
+        return fmt::format("In layer {} E‖x‖²/d is {:.2f}.", part.layers,
+                           confidence_interval(squares_at(signals, static_cast<size_t>(part.layers - 1))).mean);
+      };
     }
-    result.verdicts.push_back(
-        {post_ln ? "lemma2_post" : "lemma2_pre",
-         post_ln ? "Post-LN: E‖x‖² before the second norm is 3d/2 in every layer"
-                 : "Pre-LN: (1 + l/2)·d ≤ E‖x‖² ≤ (1 + 3l/2)·d after layer l",
-         "Xiong et al. 2020, Lemma 2", setting,
-         fmt::format("E‖x‖²/d {}, in the worst of {} layers",
-                     post_ln ? "before the second norm" : "after a layer, between its bounds", layers.size()),
-         judge_each(layers),
-         fmt::format("In layer {} E‖x‖²/d is {:.2f}.", part.layers, confidence_interval(layers.back().values).mean),
-         "activations"});
-    // The share of tokens that exceed the mean by 10% decreases with width; the claim is about d = 512.
+    Quantity& beyond =
+        add("share_beyond_mean", "largest share of a layer's tokens whose ‖x‖² exceeds the mean by more than 10%", arm,
+            [](const std::vector<Signal>& signals) { return numbers_in(signals, &Signal::delta); });
+    // It decreases with width.
     constexpr int64_t kClaimed = 512;
-    result.verdicts.push_back(
-        {fmt::format("bounded_{}", arm),
-         fmt::format("{}: the squared norms are (0.1, 0.125)-bounded", display_name(arm)),
-         "Xiong et al. 2020, section 3.3", setting,
-         "largest share of a layer's tokens whose ‖x‖² exceeds the mean by more than 10%",
-         not_testable_because(judge(numbers_in(signals, &Signal::delta), Region::below(0.125)),
-                              widest < kClaimed
-                                  ? fmt::format("the share depends on the width; the claim is about d = {}", kClaimed)
-                                  : ""),
-         "", "activations"});
+    if (widest < kClaimed)
+      beyond.untestable = fmt::format("the share depends on the width; the claim is about d = {}", kClaimed);
   }
 }
 
@@ -164,11 +173,11 @@ PartPlan plan(StudyContext& context, const SignalStudy& part) {
       signals.theory.push_back(planned_signal(plan, context, arm, width, "theory", part));
     signals.usual = planned_signal(plan, context, arm, widest, "xavier-normal", part);
   }
+  add_quantities(plan, context, part, measured, widest);
   plan.report = [&context, part, widest, measured] {
     PartResult result;
     if (measured.empty()) return result;
     result.figures.push_back(activation_figure(measured, first_stack(context), widest, part));
-    judge_activations(context, part, measured, widest, result);
     return result;
   };
   return plan;

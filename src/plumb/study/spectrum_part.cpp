@@ -200,10 +200,14 @@ void report_spectra(const StudyContext& context, const SpectrumStudy& part, cons
 }
 
 /// What claims can be about, by seed.
-void add_quantities(PartPlan& plan, const std::string& arm, const ArmSpectra& spectra) {
+void add_quantities(PartPlan& plan, const StudyContext& context, const SpectrumStudy& part, const std::string& arm,
+                    const ArmSpectra& spectra) {
   const auto add = [&](const char* name, const char* meaning, Scale scale, double (*value)(const SpectrumReport&)) {
-    plan.quantity(name, meaning, scale, arm, [spectra, value] { return spectra.by_seed(value); }).figure =
-        "hessian_density";
+    Quantity& added = plan.quantity(name, meaning, scale, arm, [spectra, value] { return spectra.by_seed(value); });
+    added.figure = "hessian_density";
+    added.setting = [&context, layers = part.layers](const std::string& of) {
+      return setting_of(context, model_for(context, of, layers));
+    };
   };
   add("sharpness", "largest eigenvalue of the Hessian", Scale::logarithmic,
       [](const SpectrumReport& report) { return report.whole->max.value; });
@@ -215,18 +219,6 @@ void add_quantities(PartPlan& plan, const std::string& arm, const ArmSpectra& sp
       [](const SpectrumReport& report) {
         return report.whole->frobenius.mean / std::sqrt(static_cast<double>(report.parameters));
       });
-}
-
-/// Compares the largest eigenvalues of Post-LN and Pre-LN, seed by seed.
-void judge_sharpness(const StudyContext& context, const SpectrumStudy& part, const ArmSpectra& post_ln,
-                     const ArmSpectra& pre_ln, PartResult& result) {
-  const auto values = [](const ArmSpectra& spectra) { return numbers_in(spectra.sharpness(), &Extreme::value); };
-  const std::vector<double> ratios = seed_by_seed(values(post_ln), values(pre_ln), std::divides<>());
-  result.verdicts.push_back({"curvature", "The Post-LN loss has more curvature at initialization than the Pre-LN loss",
-                             "Understanding Transformer Models at Initialization (course talk, 2022)",
-                             setting_of(context, model_for(context, "post-ln", part.layers)),
-                             "λ_max with Post-LN / with Pre-LN",
-                             judge(ratios, Region::above(1.1, 1), Scale::logarithmic), "", "hessian_density"});
 }
 
 PartPlan plan(StudyContext& context, const SpectrumStudy& part) {
@@ -242,15 +234,12 @@ PartPlan plan(StudyContext& context, const SpectrumStudy& part) {
       spectra.further.push_back(planned("sharpness", part.seed_steps, 1, seed));
     by_arm.emplace(arm, spectra);
   }
-  for (const auto& [arm, spectra] : by_arm) add_quantities(plan, arm, spectra);
+  for (const auto& [arm, spectra] : by_arm) add_quantities(plan, context, part, arm, spectra);
   plan.report = [&context, part, by_arm] {
     PartResult result;
     report_spectra(context, part, by_arm, result);
     if (part.layer_steps > 0) result.figures.push_back(layers_figure(by_arm, stacks_of(context), part));
     if (part.seeds > 1) result.tables.push_back(seeds_table(context, by_arm, part));
-    const auto post_ln = by_arm.find("post-ln"), pre_ln = by_arm.find("pre-ln");
-    if (post_ln != by_arm.end() && pre_ln != by_arm.end())
-      judge_sharpness(context, part, post_ln->second, pre_ln->second, result);
     return result;
   };
   return plan;

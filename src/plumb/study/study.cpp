@@ -156,8 +156,10 @@ Json settings_groups(const std::string& toml) {
   return groups;
 }
 
-void append(Json& results, const PartResult& part, const std::string& name, const std::vector<std::string>& schemes) {
-  std::map<std::string, std::vector<Figure>> figures;  // by id before division
+using DividedFigures = std::map<std::string, std::vector<Figure>>;  // by id before division
+
+void append(Json& results, DividedFigures& figures, const PartResult& part, const std::string& name,
+            const std::vector<std::string>& schemes) {
   for (Figure figure : part.figures) {
     figure.shorten_names();
     figures[figure.id] = split_by_scheme(figure, schemes);
@@ -180,7 +182,7 @@ int64_t default_jobs(const StudyConfig& config) {
   return config.model.d_model <= kSmall ? omp_get_max_threads() : 1;
 }
 
-/// The study's own claims, and how its arms differ.
+/// The claims of the study and of the literature, and how its arms differ.
 PartResult compared(const StudyContext& context, const std::vector<SourcedClaim>& claims,
                     const std::vector<Quantity>& quantities) {
   PartResult result;
@@ -198,8 +200,11 @@ PartResult compared(const StudyContext& context, const std::vector<SourcedClaim>
     Verdict& verdict = result.verdicts[i];
     verdict.id = fmt::format("claim{}", i + 1);
     verdict.source = claims[i].source;
-    verdict.setting = fmt::format("{} arms, by {}; {}initialization {}; {}", context.arms.size(), join(axes), width,
-                                  join({drawn.begin(), drawn.end()}, " or "), corpus_of(context));
+    if (verdict.setting.empty()) {
+      verdict.setting = fmt::format("{} arms, by {}; {}initialization {}; {}", context.arms.size(), join(axes), width,
+                                    join({drawn.begin(), drawn.end()}, " or "), corpus_of(context));
+    }
+    if (!claims[i].claim.source.empty()) continue;
     const Judgment& judgment = verdict.judgment;
     const std::string effect = judgment.effect.count == 0 ? "" : ": " + with_interval(judgment.effect);
     result.summary.push_back(fmt::format("{}: {}{}.", verdict.claim, to_string(judgment.outcome), effect));
@@ -260,7 +265,7 @@ class OpenedStudy {
 
   void check(const StudyClaim& claim) const {
     check_claims({claim}, context_->arms);
-    check_quantity(claim, quantities_);
+    if (claim.source.empty()) check_quantity(claim, quantities_);
   }
 
   /// Makes the measurements that are missing.
@@ -272,20 +277,31 @@ class OpenedStudy {
     say(fmt::format("{} measurements made, {} reused", measurements_.measured(), reused));
   }
 
-  /// The results of the parts of which everything is measured, and the claims if that is all of them.
+  /// The results of the parts of which everything is measured, the claims of the literature about these, and the
+  /// study's own if that is all of them.
   Json results() {
     Json results = begin_results(config_.study.title, config_.study.subtitle);
     results["measurements"] = Json::object();
     results["settings"] = settings_groups(toml_);
     results["settings"].push_back({{"group", "machine"}, {"items", {{"threads", omp_get_max_threads()}}}});
     std::vector<std::string> unfinished;
+    DividedFigures figures;
+    std::vector<Quantity> quantities;  // of the finished parts
     for (const auto& [name, plan] : plans_) {
       if (measured(plan.requests()) < std::ssize(plan.requests())) {
         unfinished.push_back(name);
       } else {
-        append(results, plan.report(), name, arm_names(*context_));
+        append(results, figures, plan.report(), name, arm_names(*context_));
+        quantities.insert(quantities.end(), plan.quantities().begin(), plan.quantities().end());
       }
     }
+    std::vector<SourcedClaim> claims = sourced_claims(given_, out_);
+    std::erase_if(claims, [&](const SourcedClaim& each) {
+      return each.claim.source.empty() ? !unfinished.empty() : !can_be_judged(each.claim, context_->arms, quantities);
+    });
+    PartResult own = compared(*context_, claims, quantities);
+    if (!unfinished.empty()) own.tables.clear();
+    append(results, figures, own, "comparisons", arm_names(*context_));
     if (!unfinished.empty()) {
       const std::string so_far =
           fmt::format("{} of {} measurements are made; not reported yet: {}. The same `plumb study` command goes on.",
@@ -293,8 +309,6 @@ class OpenedStudy {
       results["summary"].insert(results["summary"].begin(), so_far);
       return results;
     }
-    const PartResult own = compared(*context_, sourced_claims(given_, out_), quantities_);
-    append(results, own, "comparisons", arm_names(*context_));
     put_answers_first(results, own.verdicts.size(), own.summary.size());
     return results;
   }
