@@ -162,27 +162,6 @@ TEST_F(Evaluated, AreInTheCheckpointsAndTheTrainedOnesBesideThem) {
   EXPECT_FALSE(fs::exists(latest_checkpoint(folder_ / "without") / "trained.safetensors"));
 }
 
-TEST_F(Evaluated, GoOnToTheSameBits) {
-  for (const char* optimizer : {"lion", "nt-asgd", "schedule-free-adamw"}) {
-    SCOPED_TRACE(optimizer);
-    run_.train.optimizer = optimizer;
-    run_.train.average_decay = run_.train.optimizer == "lion" ? 0.9 : 0;
-    run_.train.groups = {{.pattern = {"encoder.*"}, .frozen_until = 14}};
-    const fs::path one = folder_ / optimizer / "one", two = folder_ / optimizer / "two";
-    const TrainResult whole = run_training(run_, one);
-    EXPECT_EQ(run_training(run_, two, test::stop_after(10)).outcome, RunOutcome::stopped);
-    const TrainResult resumed = run_training(run_, two);
-    EXPECT_EQ(resumed.metrics.get("valid_nll"), whole.metrics.get("valid_nll"));
-    EXPECT_EQ(resumed.best->value, whole.best->value);
-    for (const char* file : {"model.safetensors", "trained.safetensors", "optimizer.safetensors"}) {
-      const NamedTensors a = load_safetensors(one / "checkpoints" / "step-000020" / file);
-      const NamedTensors b = load_safetensors(two / "checkpoints" / "step-000020" / file);
-      ASSERT_EQ(a.size(), b.size());
-      for (size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(at::equal(a[i].second, b[i].second)) << file << a[i].first;
-    }
-  }
-}
-
 TEST_F(Evaluated, GoOnInMemoryAfterTheyWereShown) {
   run_.train.average_decay = 0.9;
   EncoderDecoder whole = model(), halves = model();
