@@ -195,7 +195,7 @@ TEST_F(SeveralCorpora, ChangedDataNameTheCorpus) {
   run_training(config_, out);
   const std::string tokens = read_file(data / "splits" / "train.tokens");
   {  // change one id of the last pair
-    const ParallelSplit split = ParallelSplit::open(data / "splits" / "train.tokens");
+    const Split split = Split::open(data / "splits" / "train.tokens");
     std::vector<std::vector<int32_t>> sources, targets;
     for (int64_t i = 0; i < split.size(); ++i) {
       sources.emplace_back(split.source(i).begin(), split.source(i).end());

@@ -78,7 +78,7 @@ checkpoint_every = 4
 
   /// All tokens of the training text.
   static std::vector<int64_t> text_of(const Task& task) {
-    const ParallelSplit& split = task.data().split("train");
+    const Split& split = task.data().split("train");
     std::vector<int64_t> all;
     for (int64_t i = 0; i < split.size(); ++i) {
       for (const int32_t id : split.target(i)) all.push_back(id);

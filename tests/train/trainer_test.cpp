@@ -348,7 +348,7 @@ TEST_F(Training, TheLossOfASplitDoesNotDependOnTheBatches) {
   EncoderDecoder any = model(at::kDouble);
   const Sums whole = evaluate(*task_, any, *task_->dataset("valid"), 100000, 0.1, {});
   const Sums parts = evaluate(*task_, any, *task_->dataset("valid"), 20, 0.1, {});
-  const ParallelSplit& valid = task_->data().split("valid");
+  const Split& valid = task_->data().split("valid");
   EXPECT_EQ(whole.weight, static_cast<double>(valid.target_tokens() + valid.size()));
   EXPECT_EQ(parts.weight, whole.weight);
   EXPECT_NEAR(parts.nll / parts.weight, whole.nll / whole.weight, 1e-12);

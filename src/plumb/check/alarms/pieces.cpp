@@ -16,7 +16,7 @@ struct PieceCounts {
   int64_t texts = 0, empty = 0, tokens = 0, unknown = 0;
   std::vector<bool> occurs;  // [piece]
 
-  PieceCounts(const Tokenizer& tokenizer, const ParallelSplit& split, bool source)
+  PieceCounts(const Tokenizer& tokenizer, const Split& split, bool source)
       : texts(std::min(kMostExamples, split.size())), occurs(static_cast<size_t>(tokenizer.vocabulary())) {
     for (int64_t i = 0; i < texts; ++i) {
       const auto ids = source ? split.source(i) : split.target(i);
@@ -67,7 +67,7 @@ Reason look_at_unused(const std::vector<bool>& occurs, const std::string& side, 
 
 std::vector<Reason> look_at_pieces(const Evidence& evidence) {
   const DataDirectory& data = evidence.task.data();
-  const ParallelSplit& split = data.split("train");
+  const Split& split = data.split("train");
   const bool pairs = data.task() == "translation";
   std::vector<Reason> reasons;
   std::vector<bool> joint;
