@@ -39,6 +39,16 @@ TrainConfig settings_of(const TrainConfig& run, const TrialPlan& plan, int64_t f
   return config;
 }
 
+/// Ends a trial when a condition, asked after each step, is met.
+class StopsWhen final : public TrainObserver {
+ public:
+  explicit StopsWhen(std::function<bool()> condition) : condition_(std::move(condition)) {}
+  bool stops() override { return condition_(); }
+
+ private:
+  std::function<bool()> condition_;
+};
+
 }  // namespace
 
 Trials::Trials(const Subject& subject, std::function<bool()> stop)
@@ -69,14 +79,12 @@ Trial Trials::run(const TrialPlan& plan, int64_t steps) {
   };
   look(0, false);
   const bool brief = steps - plan.warm_up <= kBriefTrial;
-  TrainHooks hooks;
-  hooks.dry_pass = !tried_;
-  tried_ = true;
-  hooks.stop = [&] {
-    if ((trainer.step() - first) % kEvery == 0) look(trainer.step() - first, false);
-    return (judged.clear && brief) || trainer.step() - first >= steps || (stop_ && stop_());
-  };
-  const TrainResult result = trainer.run(hooks);
+  StopsWhen enough([&] {
+    const int64_t step = trainer.step() - first;
+    if (step % kEvery == 0) look(step, false);
+    return (judged.clear && brief) || step >= steps || (stop_ && stop_());
+  });
+  const TrainResult result = trainer.run({&enough}, {.dry_pass = !std::exchange(tried_, true)});
   const bool diverged = result.outcome == RunOutcome::diverged;
   if (diverged) look(trainer.step() - first, true);
   const bool cut = trainer.step() - first < steps && !diverged;
