@@ -174,7 +174,8 @@ py::tuple judge_trial(const std::vector<int64_t>& steps, const std::vector<doubl
       reference
           ? check::judge_losses(steps, losses, warm_up, {*reference, std::max(*reference, first), first}, diverged)
           : check::judge_fall(steps, losses, warm_up, diverged);
-  return py::make_tuple(to_string(judged.outcome), judged.clear && most - warm_up <= check::kBriefTrial, judged.reason);
+  return py::make_tuple(to_string(judged.outcome), judged.clear && most - warm_up <= check::kBriefTrial,
+                        judged.because);
 }
 
 std::optional<double> critical_rate(double slope, const std::function<double(double)>& rise, double start) {
@@ -196,9 +197,9 @@ std::string search_rates(const check::Budget& budget, const std::pair<int64_t, d
   const check::SearchPlan plan{.schedule = {.peak = peak, .warm_up = warm_up, .steps = steps},
                                .configured_rate = peak,
                                .reference = reference,
-                               .least_gain = least_gain,
-                               .clear_gain = clear_gain,
-                               .signs = signs,
+                               .gain_to_compare = least_gain,
+                               .gain_without_control = clear_gain,
+                               .steps_like_signs = signs,
                                .seed = seed,
                                .budget = budget,
                                .seconds = spent.second,
