@@ -16,6 +16,7 @@
 #include "plumb/base/json_fields.h"
 #include "plumb/base/timing.h"
 #include "plumb/check/search.h"
+#include "plumb/check/thresholds.h"
 #include "plumb/check/verdict.h"
 #include "plumb/judge/judge.h"
 
@@ -232,6 +233,12 @@ PYBIND11_MODULE(_plumb, module) {
   module.def("student_t_quantile", &student_t_quantile, py::arg("probability"), py::arg("degrees"));
   module.def("judge", &judge_values, py::arg("values"), py::arg("metric"), py::arg("larger_is_better"),
              py::arg("margin"), py::arg("by_seed"), py::arg("planned_seeds"));
+  module.attr("STEPS_BETWEEN_LOSSES") = check::kStepsBetweenLosses;
+  module.attr("MEASUREMENTS") = check::kMeasurements;
+  module.attr("INITIAL_LOSS_MARGIN") = check::kInitialLossMargin;
+  module.attr("LARGEST_UPDATE") = check::kLargestUpdate;
+  module.attr("SMALLEST_UPDATES") = check::kSmallestUpdates;
+  module.attr("MOST_BELOW_EPSILON") = check::kMostBelowEpsilon;
   py::class_<check::Budget>(module, "Budget").def(py::init(&budget_of), py::arg("text"), py::arg("steps"));
   module.def("judge_trial", &judge_trial, py::kw_only(), py::arg("steps"), py::arg("losses"), py::arg("warm_up"),
              py::arg("most"), py::arg("reference"), py::arg("diverged"));

@@ -10,6 +10,7 @@
 #include "plumb/check/prior.h"
 #include "plumb/check/schedule.h"
 #include "plumb/check/search.h"
+#include "plumb/check/thresholds.h"
 #include "plumb/check/trials.h"
 #include "plumb/optim/schedule.h"
 #include "plumb/train/alarm.h"
@@ -17,8 +18,7 @@
 namespace plumb::check {
 namespace {
 
-constexpr int64_t kExamples = 32;     // that the measurements before training look at, or those of one step
-constexpr double kMeasurements = 20;  // what they cost, in gradients of these examples
+constexpr int64_t kExamples = 32;  // that the measurements before training look at, or those of one step
 
 /// The check of one subject: measurements, then the search.
 class Check {

@@ -8,6 +8,7 @@
 #include "plumb/base/progress.h"
 #include "plumb/base/timing.h"
 #include "plumb/check/gradient.h"
+#include "plumb/check/thresholds.h"
 #include "plumb/task/baseline.h"
 #include "plumb/train/trainer.h"
 
@@ -15,7 +16,6 @@ namespace plumb::check {
 namespace {
 
 constexpr int64_t kProbe = 64;  // examples
-constexpr int64_t kEvery = 10;  // steps between two losses
 constexpr int64_t kCountedLabels = int64_t{1} << 20;
 
 /// The run's settings at a constant rate after a warm-up, without anything that only a long run needs.
@@ -86,7 +86,7 @@ Trial Trials::run(const TrialPlan& plan, int64_t steps) {
   const auto taken = [&] { return trainer.step() - first; };
   TrialObserver observer(
       [&] {
-        if (taken() % kEvery == 0) measure(taken(), false);
+        if (taken() % kStepsBetweenLosses == 0) measure(taken(), false);
       },
       [&] { return (judged.clear && brief) || taken() >= steps || (stop_ && stop_()); });
   const TrainResult result = trainer.run({&observer}, {.dry_pass = !std::exchange(tried_, true)});

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "plumb/check/planned_step.h"
+#include "plumb/check/thresholds.h"
 #include "plumb/optim/optimizer.h"
 
 namespace plumb::check {
@@ -25,7 +26,7 @@ std::vector<Finding> measure_epsilon(const PlannedRun& planned) {
     all += moves.sum().item<double>();
   }
   if (all == 0) return {};
-  Finding finding{.value = below / all, .threshold = 0.5};
+  Finding finding{.value = below / all, .threshold = kMostBelowEpsilon};
   finding.raised = finding.value > finding.threshold;
   finding.text = fmt::format("ε of {} is larger than the gradient of {:.3g}% of all elements, whose steps it shortens",
                              train.optimizer, 100 * finding.value);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "plumb/base/quantity.h"
+#include "plumb/check/thresholds.h"
 #include "plumb/train/alarm.h"
 
 namespace plumb::check {
@@ -19,7 +20,7 @@ std::vector<Finding> measure_initial_loss(const PlannedRun& planned) {
   const double own = shared ? std::sqrt(static_cast<double>(width_of(planned.model.config()))) : 0;
   // Given weights that fit the data are better than a guess; a classifier's last matrix is new.
   const bool trained = !random && planned.model.config().labels == 0;
-  const double threshold = trained ? uniform : uniform + std::max(2.0, own);
+  const double threshold = trained ? uniform : uniform + std::max(kInitialLossMargin, own);
   Finding finding{.value = first, .threshold = threshold};
   finding.raised = !(first <= threshold);  // NaN too
   finding.text = fmt::format(

@@ -8,6 +8,7 @@
 #include "plumb/analysis/first_step.h"
 #include "plumb/base/quantity.h"
 #include "plumb/check/planned_step.h"
+#include "plumb/check/thresholds.h"
 
 namespace plumb::check {
 namespace {
@@ -41,7 +42,7 @@ std::vector<Moved> moved_by_layer(const PlannedRun& planned, const std::vector<T
 /// Adam moves every element by the rate, so 3e-4 to 3e-3 with usual matrices is 0.2 % to 5 %, and 1e-2 up to 20 %. A
 /// step of 40 % replaces what the layer has learned.
 Finding too_large(const Moved& most, const PlannedRun& planned) {
-  Finding finding{.where = most.place, .value = most.relative(), .threshold = 0.4};
+  Finding finding{.where = most.place, .value = most.relative(), .threshold = kLargestUpdate};
   finding.raised = !(finding.value < finding.threshold);
   finding.text = fmt::format(
       "a first step at the peak rate of {:.3g} changes {} by {} its norm, more than any other layer", planned.peak_rate,
@@ -53,8 +54,9 @@ Finding too_large(const Moved& most, const PlannedRun& planned) {
 /// Even if all steps went in one direction, the weights would remain where they were. Below 2⁻⁸, those in bfloat16
 /// (train.parameters) would not even reach the next number.
 Finding too_small(const Moved& most, const PlannedRun& planned) {
-  Finding finding{
-      .where = most.place, .value = most.relative() * static_cast<double>(planned.steps), .threshold = 0.01};
+  Finding finding{.where = most.place,
+                  .value = most.relative() * static_cast<double>(planned.steps),
+                  .threshold = kSmallestUpdates};
   finding.raised = !(finding.value > finding.threshold);
   finding.text = fmt::format("{} steps at the peak rate of {:.3g} change every layer by at most {:.3g}% of its norm",
                              planned.steps, planned.peak_rate, 100 * finding.value);
