@@ -137,11 +137,11 @@ TEST_F(SeveralCorpora, ARunGoesOnToTheSameBits) {
                    stopped = folder_ / kind / "two";
     const TrainResult result = run_training(config_, whole);
     EXPECT_EQ(result.outcome, RunOutcome::finished);
-    TrainHooks hooks;
-    hooks.point = [](const TrainPoint& point) {
+    test::Moments moments;
+    moments.point = [](const TrainPoint& point) {
       if (point.step == 12) throw Kill();
     };
-    EXPECT_THROW(run_training(config_, killed, hooks), Kill);
+    EXPECT_THROW(run_training(config_, killed, moments), Kill);
     run_training(config_, killed);
     EXPECT_EQ(test::contents_of_run(killed), test::contents_of_run(whole)) << kind;
     // Stopped twice within an epoch.

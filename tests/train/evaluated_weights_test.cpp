@@ -29,12 +29,12 @@ class Evaluated : public test::CopyRun {
     TrainConfig config = run_.train;
     config.average_decay = 0;
     EncoderDecoder trained = model();
-    TrainHooks hooks;
-    hooks.stop = [&] {
+    test::Moments moments;
+    moments.stop = [&] {
       weights.push_back(trained.parameters().flat().clone());
       return false;
     };
-    train(trained, config, task, hooks);
+    train(trained, config, task, moments);
     return weights;
   }
 
@@ -91,10 +91,10 @@ TEST_F(Evaluated, CountASkippedStepWithTheWeightsThatItLeaves) {
 
   // The same if the run is interrupted before its first update.
   EncoderDecoder before = model(), after = model();
-  TrainHooks hooks;
-  hooks.stop = [] { return true; };
+  test::Moments moments;
+  moments.stop = [] { return true; };
   Trainer first(before, run_.train, task);
-  EXPECT_EQ(first.run(hooks).steps, 1);
+  EXPECT_EQ(first.run(moments).steps, 1);
   fs::create_directories(folder_ / "saved");
   first.save(folder_ / "saved");
   Trainer second(after, run_.train, task);
@@ -123,12 +123,12 @@ TEST_F(Evaluated, LeaveTrainingAsItIs) {
   const std::vector<Tensor> w = trained_weights();
   std::vector<Tensor> found;
   EncoderDecoder averaged = model();
-  TrainHooks hooks;
-  hooks.stop = [&] {
+  test::Moments moments;
+  moments.stop = [&] {
     found.push_back(averaged.parameters().flat().clone());
     return false;
   };
-  train(averaged, run_.train, *task_, hooks);
+  train(averaged, run_.train, *task_, moments);
   ASSERT_EQ(found.size(), w.size());
   for (size_t i = 0; i < w.size(); ++i) EXPECT_TRUE(at::equal(found[i], w[i])) << i;
 }

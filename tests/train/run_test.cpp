@@ -171,11 +171,11 @@ TEST_F(Run, GoesOnAfterAKill) {
   const TrainResult whole = run_training(run_, folder_ / "whole");
   const fs::path out = folder_ / "killed";
   struct Kill {};
-  TrainHooks hooks;
-  hooks.point = [](const TrainPoint& point) {
+  test::Moments moments;
+  moments.point = [](const TrainPoint& point) {
     if (point.step == 12) throw Kill();
   };
-  EXPECT_THROW(run_training(run_, out, hooks), Kill);
+  EXPECT_THROW(run_training(run_, out, moments), Kill);
   EXPECT_EQ(latest_checkpoint(out), out / "checkpoints" / "step-000007");
   // A line and a checkpoint that were only partly written.
   std::ofstream(out / "metrics.jsonl", std::ios::app) << R"({"step":13,"lo)";
@@ -374,11 +374,11 @@ TEST_F(Run, TheLastStepIsSavedBeforeItsSlowMetrics) {
   run_training(run_, whole);
   // Stopped at an intermediate step that is scored, and at the last step.
   for (const int64_t step : {10, 20}) {
-    TrainHooks hooks;
+    test::Moments moments;
     int64_t last = 0;
-    hooks.stop = [&, left = step - (step == 10 ? 0 : 10)]() mutable { return --left == 0; };
-    hooks.checkpoint = [&](const Trainer& trainer) { last = trainer.step(); };
-    const TrainResult stopped = run_training(run_, out, hooks);
+    moments.stop = [&, left = step - (step == 10 ? 0 : 10)]() mutable { return --left == 0; };
+    moments.checkpoint = [&](const Trainer& trainer) { last = trainer.step(); };
+    const TrainResult stopped = run_training(run_, out, moments);
     EXPECT_EQ(stopped.outcome, RunOutcome::stopped);
     EXPECT_EQ(last, step);
     EXPECT_EQ(stopped.history.back().step, step == 10 ? 9 : 18);  // a point is added once it is complete
