@@ -192,7 +192,7 @@ void add_quantities(PartPlan& plan, const StudyContext& context, const CollapseS
                     const CollapseByArm& measured) {
   const StackKind first = first_stack(context);
   for (const auto& [arm, of_arm] : measured) {
-    plumb::CollapseQuantity& added =
+    plumb::Quantity& added =
         plan.quantity("change_exponent",
                       fmt::format("exponent p of the change of the representation as k^p over the sub-layers k, {}",
                                   to_string(first)),
