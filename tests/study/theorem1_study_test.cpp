@@ -15,11 +15,11 @@
 namespace plumb {
 namespace {
 
-constexpr int64_t kSeeds = 3;
-constexpr int64_t kPairs = 12;
+constexpr int64_t kModels = 3;
+constexpr int64_t kTheorem1Pairs = 12;
 
 /// [seed]
-std::vector<double> measured_directly(const DataDirectory& data, const std::string& scheme, int64_t width,
+std::vector<double> token_gradients_of(const DataDirectory& data, const std::string& scheme, int64_t width,
                                       int64_t layers) {
   ModelConfig config;
   config.residual = scheme;
@@ -32,10 +32,10 @@ std::vector<double> measured_directly(const DataDirectory& data, const std::stri
   config.source_vocabulary = data.source_vocabulary();
   config.target_vocabulary = data.target_vocabulary();
   const std::vector<Batch> batches =
-      evaluation_batches(*make_task({}, data, "encoder-decoder")->dataset("valid"), 1, kPairs);
-  EXPECT_EQ(batches.size(), static_cast<size_t>(kPairs));
+      evaluation_batches(*make_task({}, data, "encoder-decoder")->dataset("valid"), 1, kTheorem1Pairs);
+  EXPECT_EQ(batches.size(), static_cast<size_t>(kTheorem1Pairs));
   std::vector<double> norms;
-  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+  for (uint64_t seed = 1; seed <= kModels; ++seed) {
     const std::unique_ptr<Model> model = make_model(config);
     model->initialize(seed);
     norms.push_back(
@@ -48,7 +48,7 @@ TEST(Theorem1Study, GradientsOfTokensBySizeBesideBoundAndPrediction) {
   const test::TemporaryDirectory folder;
   test::make_copy_task(folder / "data");
   StudyConfig config = read_study(Config::from_string(
-      fmt::format("[theorem1]\nwidths = [64, 128]\nlayers = [2, 4]\nseeds = {}\npairs = {}\n", kSeeds, kPairs) +
+      fmt::format("[theorem1]\nwidths = [64, 128]\nlayers = [2, 4]\nseeds = {}\npairs = {}\n", kModels, kTheorem1Pairs) +
           "[[study.claim]]\ntext = 'It does not grow with depth'\nquantity = 'token_gradient_depth_exponent'\n"
           "of = ['model.residual=post-ln']\nabove = -0.5\nbelow = 0.5\n"
           "[[study.claim]]\ntext = 'It is as predicted'\nquantity = 'token_gradient_over_prediction'\n"
@@ -65,7 +65,7 @@ TEST(Theorem1Study, GradientsOfTokensBySizeBesideBoundAndPrediction) {
     const std::string scheme = row[0];
     const auto d = row[1].get<double>();
     const auto layers = row[2].get<double>();
-    norms[scheme].push_back(measured_directly(data, scheme, row[1], row[2]));
+    norms[scheme].push_back(token_gradients_of(data, scheme, row[1], row[2]));
     const double norm = geometric_interval(norms[scheme].back()).mean;
     const double bound = d * std::sqrt(std::log(d) / (scheme == "post-ln" ? 1.0 : layers));
     EXPECT_NEAR(row[3].get<double>(), norm, 1e-5 * norm) << row;
@@ -79,8 +79,8 @@ TEST(Theorem1Study, GradientsOfTokensBySizeBesideBoundAndPrediction) {
   }
   EXPECT_EQ(test::with_id(results["figures"], "token_gradient_width")["series"].size(), 4U);
   double exponent = 0;  // from 2 to 4 layers: the first and the last row
-  for (size_t seed = 0; seed < kSeeds; ++seed)
-    exponent += std::log2(norms["post-ln"][2][seed] / norms["post-ln"][0][seed]) / kSeeds;
+  for (size_t seed = 0; seed < kModels; ++seed)
+    exponent += std::log2(norms["post-ln"][2][seed] / norms["post-ln"][0][seed]) / kModels;
   EXPECT_NEAR(results["verdicts"][0]["effect"]["mean"].get<double>(), exponent, 1e-4);
   EXPECT_NEAR(results["verdicts"][1]["effect"]["mean"].get<double>(), 1, 0.1);
 }
