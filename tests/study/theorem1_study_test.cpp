@@ -20,7 +20,7 @@ constexpr int64_t kTheorem1Pairs = 12;
 
 /// [seed]
 std::vector<double> token_gradients_of(const DataDirectory& data, const std::string& scheme, int64_t width,
-                                      int64_t layers) {
+                                       int64_t layers) {
   ModelConfig config;
   config.residual = scheme;
   config.initialization = "theory";
