@@ -91,7 +91,7 @@ TEST_F(ManPages, HaveEveryVerbAndEveryOption) {
     WordSet options;
     for (const std::string& line : split(text.substr(begin), '\n')) {
       if (!line.starts_with("\\fB\\-")) continue;
-      for (const std::string& name : matches(line, R"((?:\\fB|, )((?:\\-)+[a-z][a-z\\-]*))"))
+      for (const std::string& name : matches(line, R"((?:\\fB|, )((?:\\-)+[a-z](?:[a-z]|\\-)*))"))
         options.insert(without(name, "\\"));
     }
     EXPECT_EQ(options, help.options) << verb;
