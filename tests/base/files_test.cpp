@@ -249,6 +249,10 @@ TEST(Directories, AKillBetweenTwoRenamesLosesNothing) {
   clear_unfinished(directory.path());
   EXPECT_EQ(entries(directory.path()), 1U);
 
+  fs::create_directory(directory / "best.plumb-tmp-0123456789abcdef");  // killed before the mark
+  clear_unfinished(directory.path());
+  EXPECT_EQ(entries(directory.path()), 1U);
+
   fs::remove_all(directory / "best");
   kill_after_the_first();
   EXPECT_EQ(test::message_of([&] { write_directory_atomic(directory / "best", "checkpoint", fails); }), "no");

@@ -116,7 +116,8 @@ steps = 3
             (std::set<std::string>{"post_ln_warm_up", "pre_ln_warm_up", "residual_dual_warm_up", "rezero_warm_up"}));
   for (const StudyClaim& claim : config.study.claims)
     EXPECT_EQ(entry(results["verdicts"], "claim", claim.text)["source"], claim.source);
-  EXPECT_EQ(results["verdicts"].size(), config.study.claims.size() + verdicts.size());
+  constexpr size_t kDepths = 2;  // of [training], which judges each warm-up at each
+  EXPECT_EQ(results["verdicts"].size(), config.study.claims.size() + kDepths * verdicts.size());
   EXPECT_TRUE(results.dump() == read_json(directory / "out" / "results.json").dump());
   // A claim about one layer's gradient does not hang on the layer that it is divided by.
   const Json& early =

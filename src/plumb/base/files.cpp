@@ -414,7 +414,9 @@ bool is_unfinished(const fs::path& directory) { return has_mark(directory, kUnfi
 
 void clear_unfinished(const fs::path& directory) {
   for (const auto& [temporary, name] : temporaries_in(directory)) {
-    if (fs::is_regular_file(fs::symlink_status(temporary))) fs::remove(temporary);
+    const auto status = fs::symlink_status(temporary);
+    // An empty directory was left before its mark was made, or after that was removed.
+    if (fs::is_regular_file(status) || (fs::is_directory(status) && fs::is_empty(temporary))) fs::remove(temporary);
     if (has_mark(temporary, kUnfinished)) remove_unfinished(temporary);
   }
   for (const auto& [temporary, name] : temporaries_in(directory)) settle(directory / name);
