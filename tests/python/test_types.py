@@ -156,10 +156,10 @@ def test_every_function_is_annotated():
 
 def test_the_stub_has_what_the_extension_module_has():
     stub = pathlib.Path(plumb.__file__).with_name("_plumb.pyi")
-    body = ast.parse(stub.read_text(encoding="utf-8")).body
-    names = [node.name for node in body if hasattr(node, "name")]
-    names += [node.target.id for node in body if isinstance(node, ast.AnnAssign)]
-    assert sorted(names) == sorted(name for name in vars(_plumb) if not name.startswith("__"))
+    everything = ast.parse(stub.read_text(encoding="utf-8")).body
+    body = [node for node in everything if hasattr(node, "name")]
+    numbers = [node.target.id for node in everything if isinstance(node, ast.AnnAssign)]
+    assert sorted([node.name for node in body] + numbers) == sorted(name for name in vars(_plumb) if not name.startswith("__"))
     for node in body:
         if isinstance(node, ast.ClassDef):
             members = {name for name in vars(getattr(_plumb, node.name)) if not name.startswith("_") or name == "__init__"}
