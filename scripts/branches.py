@@ -23,7 +23,7 @@ def rounded(values):
 
 
 def worst(branches):
-    """The largest errors of the recursion, each with the name of its sub-layer, and how often there is none."""
+    """The largest errors of the recursion, each with its sub-layer, and the number of sub-layers without a prediction."""
     known = [each for each in branches if each['predicted'] and None not in each['predicted'].values()
              and None not in (each['ratio']['mean'], each['similarity']['mean'])]
     similarities = [(abs(each['similarity']['mean'] - each['predicted']['similarity']), each['name']) for each in known]

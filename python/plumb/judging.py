@@ -16,8 +16,8 @@ Arm: TypeAlias = Iterable[SupportsFloat] | Mapping[float, Iterable[SupportsFloat
 class Verdict:
     """A verdict on "`arm` is better than `baseline` by more than the margin": "supported", "contradicted", "no effect of
     that size", "undecided" or "this setting cannot test it". `gain` is positive where the arm is better; `low` and `high`
-    are the ends of its interval of this `confidence`. `seeds_needed`: with so many for each arm, 80 of 100 such comparisons
-    would be decided; None if it is decided, or if more seeds would not help, as `reason` says."""
+    are the ends of its interval of this `confidence`. `seeds_needed`: the seeds for each arm with which 80% of such
+    comparisons would be decided; None if it is decided, or if more seeds would not help, as `reason` says."""
 
     baseline: str
     arm: str

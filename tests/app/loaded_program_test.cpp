@@ -28,7 +28,7 @@ TEST(LoadedProgram, AnswersAsAProcessThatStartsAnew) {
 }
 
 TEST(LoadedProgram, IsNotUsedWhereLibrariesWouldReadOtherVariables) {
-  if (test::loaded_program().empty()) GTEST_SKIP() << "this build does without it";
+  if (test::loaded_program().empty()) GTEST_SKIP() << "builds with sanitizers start the program anew each time";
   const test::FastDirectory folder;
   EXPECT_EQ(status_in_fork({"--version"}, folder.path()), 0);
   ::setenv("LD_OF_A_TEST", "1", 1);

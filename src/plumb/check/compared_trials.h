@@ -14,8 +14,8 @@ bool is_informative(const Trial& trial, int64_t warm_up);
 /// is stable.
 const Trial* best_trial(const std::vector<Trial>& trials, int64_t warm_up);
 
-/// Whether a trial is too bad to count as stable: it has failed, or it lies above the rate of the best one (null: there
-/// is none) and has gained, below the reference, less than half of what that has.
+/// Whether a trial is too bad to count as stable: it has failed, or its rate is above that of the best trial and its loss
+/// fell below the reference by less than half as much. `best` may be null: then only a failure counts.
 bool counts_as_failed(const Trial& trial, const Trial* best, const SearchPlan& plan);
 
 /// The rate of a control, if the best trial has gained so little that a much lower rate may gain more, as on a plateau,

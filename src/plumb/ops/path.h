@@ -60,11 +60,11 @@ Path path_of(const std::vector<Tensor>& tensors);
 template <typename Function>
 class Operation {
  public:
-  /// `kernels`, `gpu`: null if there is none.
+  /// `kernels`, `gpu`: null if the operation has no such implementation.
   constexpr Operation(const char* name, Function* kernels, Function* reference, Function* gpu = nullptr)
       : name_(name), kernels_(kernels), reference_(reference), gpu_(gpu) {}
 
-  /// Calls the function of this path, or the reference if there is none.
+  /// Calls the implementation of this path, or the reference if the operation has no such implementation.
   template <typename... Arguments>
   auto operator()(Path path, Arguments&&... arguments) const {
     RECORD_USER_SCOPE(name_);

@@ -62,7 +62,7 @@ struct Trainer::Implementation {
   void mark();
   /// Returns to the marked state, keeping the current trouble counters and records. False if that state is lost.
   bool roll_back();
-  /// The observer that keeps checkpoints; null if there is none.
+  /// The observer that keeps checkpoints; null if no observer does.
   [[nodiscard]] TrainObserver* keeper() const;
 
   [[nodiscard]] TrainResult result(RunOutcome outcome) const;
