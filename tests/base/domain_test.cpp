@@ -84,20 +84,20 @@ TEST(Domain, NamesOfARegistryAreChoices) {
   Registry<int> colors("color");
   colors.add("red", "", "", 1);
   colors.add("blue", "", "", 2);
-  const auto complaint = complaint_about(name_in(colors), "paint.color", std::string("rad"));
+  const auto complaint = violation_of(name_in(colors), "paint.color", std::string("rad"));
   ASSERT_TRUE(complaint);
   EXPECT_EQ(complaint->message, "unknown color 'rad'");
   EXPECT_EQ(complaint->hint, "did you mean 'red'? known: blue, red");
-  EXPECT_FALSE(complaint_about(name_in(colors).or_else("none"), "paint.color", std::string("none")));
-  EXPECT_FALSE(complaint_about(name_in(colors).among_others(), "paint.color", std::string("red * blue")));
-  EXPECT_FALSE(complaint_about(name_in(colors).among_others("*"), "paint.color", std::string("red * blue")));
-  EXPECT_TRUE(complaint_about(name_in(colors).among_others("*"), "paint.color", std::string("rad")));
+  EXPECT_FALSE(violation_of(name_in(colors).or_value("none"), "paint.color", std::string("none")));
+  EXPECT_FALSE(violation_of(name_in(colors).open_choices(), "paint.color", std::string("red * blue")));
+  EXPECT_FALSE(violation_of(name_in(colors).open_choices("*"), "paint.color", std::string("red * blue")));
+  EXPECT_TRUE(violation_of(name_in(colors).open_choices("*"), "paint.color", std::string("rad")));
 }
 
 TEST(Domain, AnEpsilonIsAFloatAboveZero) {
-  EXPECT_TRUE(complaint_about(epsilon(), "eps", 0.0));
-  EXPECT_TRUE(complaint_about(epsilon(), "eps", 1e-40));
-  EXPECT_FALSE(complaint_about(epsilon(), "eps", 1e-8));
+  EXPECT_TRUE(violation_of(epsilon(), "eps", 0.0));
+  EXPECT_TRUE(violation_of(epsilon(), "eps", 1e-40));
+  EXPECT_FALSE(violation_of(epsilon(), "eps", 1e-8));
 }
 
 }  // namespace

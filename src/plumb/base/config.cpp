@@ -15,6 +15,7 @@
 #include "plumb/base/plugins.h"
 #include "plumb/base/text.h"
 #include "plumb/base/toml_text.h"
+#include "plumb/base/utf8.h"
 
 namespace plumb {
 namespace {
@@ -118,18 +119,18 @@ constexpr const char* kWanted<bool> = "true or false";
 template <>
 constexpr const char* kWanted<std::string> = "a string";
 
-/// The complaint about a value of any described type.
+/// The violation of a domain by a value of any described type.
 template <typename T>
-std::optional<Complaint> complaint(const Domain& domain, const std::string& key, const T& value) {
+std::optional<Violation> violation(const Domain& domain, const std::string& key, const T& value) {
   if constexpr (std::same_as<T, bool> || std::same_as<T, NamedNumbers>) {
     return {};
   } else {
-    return complaint_about(domain, key, value);
+    return violation_of(domain, key, value);
   }
 }
 template <typename T>
-std::optional<Complaint> complaint(const Domain& domain, const std::string& key, const std::optional<T>& value) {
-  return value ? complaint_about(domain, key, *value) : std::nullopt;
+std::optional<Violation> violation(const Domain& domain, const std::string& key, const std::optional<T>& value) {
+  return value ? violation_of(domain, key, *value) : std::nullopt;
 }
 
 class TableReader final : public EachField<TableReader> {
@@ -143,7 +144,7 @@ class TableReader final : public EachField<TableReader> {
     if (node == nullptr) return;
     read(*node, key, value);
     if (domain_ == nullptr) return;
-    if (const auto found = complaint(*domain_, fmt::format("{}.{}", section_, key), value))
+    if (const auto found = violation(*domain_, fmt::format("{}.{}", section_, key), value))
       fail(place(file_, node->source()), found->message, found->hint);
   }
 
@@ -345,7 +346,7 @@ class DomainCheck final : public EachField<DomainCheck> {
   template <typename T>
   void take(std::string_view key, const T& value) const {
     static const Domain any;
-    if (const auto found = complaint(domain_ == nullptr ? any : *domain_, fmt::format("{}.{}", section_, key), value))
+    if (const auto found = violation(domain_ == nullptr ? any : *domain_, fmt::format("{}.{}", section_, key), value))
       throw Error(found->message, found->hint);
   }
   void section(std::string_view key, const std::function<void(Fields&)>& visit, bool) override {

@@ -33,10 +33,10 @@ std::string bounds(const Domain& domain) {
   return {};
 }
 
-std::optional<Complaint> about_number(const Domain& domain, std::string_view key, double value,
+std::optional<Violation> about_number(const Domain& domain, std::string_view key, double value,
                                       const std::string& text) {
   const auto complain = [&](const std::string& rest) {
-    return Complaint{fmt::format("{} = {} must {}", key, text, rest), {}};
+    return Violation{fmt::format("{} = {} must {}", key, text, rest), {}};
   };
   if (!std::isfinite(value)) return complain("be finite");
   const bool too_small = domain.above ? !(value > domain.smallest) : !(value >= domain.smallest);
@@ -61,10 +61,10 @@ Domain Domain::each_once() const { return at_least_one().no_two_equal(); }
 Domain Domain::at_least_one() const { return with(*this, &Domain::filled, true); }
 Domain Domain::no_two_equal() const { return with(*this, &Domain::distinct, true); }
 Domain Domain::of_any_type() const { return with(*this, &Domain::any_type, true); }
-Domain Domain::among_others(std::string_view the_sign) const {
+Domain Domain::open_choices(std::string_view the_sign) const {
   return with(with(*this, &Domain::open, true), &Domain::sign, the_sign);
 }
-Domain Domain::or_else(std::string choice) const {
+Domain Domain::or_value(std::string choice) const {
   Domain changed = *this;
   changed.choices.push_back(std::move(choice));
   return changed;
@@ -80,54 +80,54 @@ Domain count_from(int64_t smallest) {
 }
 Domain one_of(std::vector<std::string> choices) { return {.choices = std::move(choices)}; }
 
-std::optional<Complaint> complaint_about(const Domain& domain, std::string_view key, int64_t value) {
+std::optional<Violation> violation_of(const Domain& domain, std::string_view key, int64_t value) {
   return about_number(domain, key, static_cast<double>(value), std::to_string(value));
 }
 
-std::optional<Complaint> complaint_about(const Domain& domain, std::string_view key, double value) {
+std::optional<Violation> violation_of(const Domain& domain, std::string_view key, double value) {
   return about_number(domain, key, value, fmt::format("{}", value));
 }
 
-std::optional<Complaint> complaint_about(const Domain& domain, std::string_view key, const Duration& value) {
+std::optional<Violation> violation_of(const Domain& domain, std::string_view key, const Duration& value) {
   if (value.unit() == Duration::Unit::steps)
     return about_number(domain, key, static_cast<double>(value.in_steps()), value.text());
   return {};  // tokens and epochs are positive
 }
 
-std::optional<Complaint> complaint_about(const Domain& domain, std::string_view key, const std::string& value) {
+std::optional<Violation> violation_of(const Domain& domain, std::string_view key, const std::string& value) {
   const std::vector<std::string>& choices = domain.choices;
   if (choices.empty() || (domain.open && value.find(domain.sign) != std::string::npos)) return {};
   if (contains(choices, value)) return {};
   const std::string guess = did_you_mean(value, choices);
   if (!domain.kind.empty()) {
-    return Complaint{fmt::format("unknown {} '{}'", domain.kind, value),
+    return Violation{fmt::format("unknown {} '{}'", domain.kind, value),
                      fmt::format("{}{}known: {}", guess, guess.empty() ? "" : " ", join(choices))};
   }
   std::vector<std::string> quoted;
   for (const std::string& choice : choices) quoted.push_back(toml_text(choice));
   const std::string last = quoted.back();
   quoted.pop_back();
-  return Complaint{
+  return Violation{
       fmt::format("{} = {} must be {}", key, toml_text(value), quoted.empty() ? last : join(quoted) + " or " + last),
       guess};
 }
 
 template <typename T>
-std::optional<Complaint> complaint_about(const Domain& domain, std::string_view key, const std::vector<T>& values) {
-  if (domain.filled && values.empty()) return Complaint{fmt::format("{} is empty", key), "list at least one"};
+std::optional<Violation> violation_of(const Domain& domain, std::string_view key, const std::vector<T>& values) {
+  if (domain.filled && values.empty()) return Violation{fmt::format("{} is empty", key), "list at least one"};
   for (const T& value : values)
-    if (auto complaint = complaint_about(domain, key, value)) return complaint;
+    if (auto violation = violation_of(domain, key, value)) return violation;
   if (!domain.distinct) return {};
   for (auto value = values.begin(); value != values.end(); ++value) {
     if (std::find(values.begin(), value, *value) != value)
-      return Complaint{fmt::format("{} lists {} twice", key, toml_text(*value)), {}};
+      return Violation{fmt::format("{} lists {} twice", key, toml_text(*value)), {}};
   }
   return {};
 }
-template std::optional<Complaint> complaint_about(const Domain&, std::string_view, const std::vector<int64_t>&);
-template std::optional<Complaint> complaint_about(const Domain&, std::string_view, const std::vector<double>&);
-template std::optional<Complaint> complaint_about(const Domain&, std::string_view, const std::vector<std::string>&);
-template std::optional<Complaint> complaint_about(const Domain&, std::string_view, const std::vector<Duration>&);
+template std::optional<Violation> violation_of(const Domain&, std::string_view, const std::vector<int64_t>&);
+template std::optional<Violation> violation_of(const Domain&, std::string_view, const std::vector<double>&);
+template std::optional<Violation> violation_of(const Domain&, std::string_view, const std::vector<std::string>&);
+template std::optional<Violation> violation_of(const Domain&, std::string_view, const std::vector<Duration>&);
 
 std::string in_words(const Domain& domain) {
   if (!domain.choices.empty() && domain.kind.empty()) {

@@ -34,11 +34,11 @@ struct Domain {
   [[nodiscard]] Domain at_least_one() const;
   [[nodiscard]] Domain no_two_equal() const;
   /// Further strings, such as "none" beside the names of norms.
-  [[nodiscard]] Domain or_else(std::string choice) const;
+  [[nodiscard]] Domain or_value(std::string choice) const;
   /// For strings that stand for values of other types: numbers and booleans are read as their text.
   [[nodiscard]] Domain of_any_type() const;
   /// Other strings with `sign` in them are left to whoever uses them; without one, the choices are suggestions.
-  [[nodiscard]] Domain among_others(std::string_view the_sign = {}) const;
+  [[nodiscard]] Domain open_choices(std::string_view the_sign = {}) const;
 };
 
 /// Counts are at most this, so that no product of two overflows.
@@ -64,16 +64,16 @@ Domain name_in(const Registry& registry) {
 }
 
 /// Why a value is outside of a domain: "must be at least 1"; empty if it lies in it. `hint` suggests a choice.
-struct Complaint {
+struct Violation {
   std::string message;
   std::string hint;
 };
-std::optional<Complaint> complaint_about(const Domain& domain, std::string_view key, int64_t value);
-std::optional<Complaint> complaint_about(const Domain& domain, std::string_view key, double value);
-std::optional<Complaint> complaint_about(const Domain& domain, std::string_view key, const std::string& value);
-std::optional<Complaint> complaint_about(const Domain& domain, std::string_view key, const Duration& value);
+std::optional<Violation> violation_of(const Domain& domain, std::string_view key, int64_t value);
+std::optional<Violation> violation_of(const Domain& domain, std::string_view key, double value);
+std::optional<Violation> violation_of(const Domain& domain, std::string_view key, const std::string& value);
+std::optional<Violation> violation_of(const Domain& domain, std::string_view key, const Duration& value);
 template <typename T>
-std::optional<Complaint> complaint_about(const Domain& domain, std::string_view key, const std::vector<T>& values);
+std::optional<Violation> violation_of(const Domain& domain, std::string_view key, const std::vector<T>& values);
 
 /// A bound as messages have it: "1,000,000" or "0.5".
 std::string number_text(double value);

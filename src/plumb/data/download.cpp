@@ -1,25 +1,19 @@
 #include "plumb/data/download.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <memory>
 
 #include "plumb/base/checksum.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/input.h"
+#include "plumb/base/process.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
-
-extern char** environ;
 
 namespace plumb {
 namespace fs = std::filesystem;
@@ -38,28 +32,6 @@ std::string by_hand(const PublicDataSet& set) {
                      join(names), set.url);
 }
 
-// Runs a program without a shell, with standard error redirected to `errors`. Returns its exit status, or -1 if it was
-// killed. Throws Error if it cannot be run.
-int run(std::vector<std::string> arguments, const fs::path& errors) {
-  std::vector<char*> pointers;
-  for (std::string& argument : arguments) pointers.push_back(argument.data());
-  pointers.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_addopen(&actions, 2, errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  pid_t child = 0;
-  const int failure = ::posix_spawnp(&child, pointers[0], &actions, nullptr, pointers.data(), environ);
-  ::posix_spawn_file_actions_destroy(&actions);
-  if (failure != 0) {
-    throw Error(fmt::format("cannot run the program `{}`: {}", arguments[0], std::strerror(failure)));
-  }
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) throw Error(fmt::format("`{}`: {}", arguments[0], std::strerror(errno)));
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 /// The text of a file that may be compressed, as its name says.
 std::string text_in(const fs::path& path, const std::string& name, int64_t bytes) {
   const auto most = static_cast<uint64_t>(bytes);
@@ -72,34 +44,34 @@ std::string download(const std::string& url, int64_t bytes, const fs::path& dire
   const fs::path file = directory / "download";
   const fs::path errors = directory / "errors";
   // --disable comes first: no ~/.curlrc. Less than a byte per second in a minute is a server that stalls.
-  const int status = run({"curl",
-                          "--disable",
-                          "--fail",
-                          "--silent",
-                          "--show-error",
-                          "--location",
-                          "--proto",
-                          url.starts_with("file:") ? "=file" : "=https",
-                          "--proto-redir",
-                          "=https",
-                          "--max-filesize",
-                          std::to_string(bytes + kOverhead),
-                          "--connect-timeout",
-                          "20",
-                          "--speed-limit",
-                          "1",
-                          "--speed-time",
-                          "60",
-                          "--retry",
-                          "2",
-                          "--output",
-                          file.string(),
-                          "--",
-                          url},
-                         errors);
-  if (status != 0) {
-    const std::string said = read_file(errors);
-    throw Error(fmt::format("{}: {}", url, said.empty() ? "download failed" : said.substr(0, said.find('\n'))));
+  const std::vector<std::string> command = {"curl",
+                                            "--disable",
+                                            "--fail",
+                                            "--silent",
+                                            "--show-error",
+                                            "--location",
+                                            "--proto",
+                                            url.starts_with("file:") ? "=file" : "=https",
+                                            "--proto-redir",
+                                            "=https",
+                                            "--max-filesize",
+                                            std::to_string(bytes + kOverhead),
+                                            "--connect-timeout",
+                                            "20",
+                                            "--speed-limit",
+                                            "1",
+                                            "--speed-time",
+                                            "60",
+                                            "--retry",
+                                            "2",
+                                            "--output",
+                                            file.string(),
+                                            "--",
+                                            url};
+  if (run_process(command, {.errors = errors.string()}) != 0) {
+    const std::string message = read_file(errors);
+    throw Error(
+        fmt::format("{}: {}", url, message.empty() ? "download failed" : message.substr(0, message.find('\n'))));
   }
   std::string text = text_in(file, url, bytes);
   fs::remove(file);

@@ -112,10 +112,10 @@ void describe(Fields& field, ModelConfig& config) {
         "kind of model; if it is left out, `plumb train` and `plumb check` take the one that learns the data: "
         "`encoder-decoder` for pairs, `decoder` for text, `encoder` for labels",
         name_in(model_kinds()));
-  field("residual", config.residual, "residual scheme; set by a study", name_in(residual_schemes()).among_others("/"));
+  field("residual", config.residual, "residual scheme; set by a study", name_in(residual_schemes()).open_choices("/"));
   field("encoder_residual", config.encoder_residual,
         "`encoder-decoder` only: residual scheme of the encoder, if it is another than the decoder's",
-        name_in(residual_schemes()).or_else("same").among_others("/"));
+        name_in(residual_schemes()).or_value("same").open_choices("/"));
   field(
       "center_memory", config.center_memory,
       "`encoder-decoder` only: what cross-attention reads are the encoder's states minus their mean over the sentence, "
@@ -180,7 +180,7 @@ void describe(Fields& field, ModelConfig& config) {
   field("initialization", config.initialization, "initialization", name_in(initializations()));
   field("encoder_initialization", config.encoder_initialization,
         "`encoder-decoder` only: initialization of the encoder's layers, if it is another",
-        name_in(initializations()).or_else("same"));
+        name_in(initializations()).or_value("same"));
   field("dropout", config.dropout,
         "dropout rate in training, on embeddings and on the output of every sub-layer; an `awd-lstm` has separate "
         "rates",

@@ -36,9 +36,9 @@ Decoder::Decoder(const ModelConfig& config, at::ScalarType type) : Model(config,
 Tensor Decoder::hidden(const std::vector<int64_t>& tokens, const std::vector<int64_t>& segments, const Ragged& layout,
                        ForwardContext& context) {
   context.enter(layout);
-  Course all;
+  LayerRange all;
   return stack_->part(
-      context.course() != nullptr ? *context.course() : all, 0,
+      context.layer_range() != nullptr ? *context.layer_range() : all, 0,
       [&] { return (*embedding_)(tokens, layout.positions(), segments, context); }, layout, {}, context);
 }
 

@@ -54,17 +54,17 @@ Tensor EncoderDecoder::decode(const std::vector<int64_t>& target, const Ragged& 
 }
 
 Tensor EncoderDecoder::states(const Batch& batch, ForwardContext& context) {
-  Course all;
-  Course& course = context.course() != nullptr ? *context.course() : all;
+  LayerRange all;
+  LayerRange& range = context.layer_range() != nullptr ? *context.layer_range() : all;
   const Ragged &source = batch.source_layout, &target = batch.target_layout;
   context.enter(source);
   const Tensor memory = encoder_->part(
-      course, 0, [&] { return (*source_)(batch.source, source.positions(), batch.segments, context); }, source, {},
+      range, 0, [&] { return (*source_)(batch.source, source.positions(), batch.segments, context); }, source, {},
       context);
-  if (memory.defined()) course.memory = memory;
+  if (memory.defined()) range.memory = memory;
   context.enter(target);
   return decoder_->part(
-      course, config().encoder_layers, [&] { return (*target_)(batch.target_input, target.positions(), {}, context); },
+      range, config().encoder_layers, [&] { return (*target_)(batch.target_input, target.positions(), {}, context); },
       target, source, context);
 }
 

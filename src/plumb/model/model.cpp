@@ -8,7 +8,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/random.h"
 #include "plumb/model/kind.h"
-#include "plumb/model/stages.h"
+#include "plumb/model/pipeline_split.h"
 #include "plumb/nn/init/init.h"
 #include "plumb/nn/parameter_shards.h"
 #include "plumb/nn/residual/residual.h"
@@ -97,7 +97,7 @@ std::unique_ptr<ParameterShards> Model::shard(const Group& group, bool cuts_valu
   return std::make_unique<ParameterShards>(parameters_, group, cuts_values);
 }
 
-void Model::keep_stage(LayerDivision& division, const Group& pipeline, const Stages& stages) {
+void Model::keep_stage(LayerDivision& division, const Group& pipeline, const PipelineSplit& stages) {
   division.keep_stage(parameters_, pipeline, stages.users());
 }
 

@@ -21,7 +21,7 @@ class Translates;
 class Classifies;
 class Embeds;
 class ParameterShards;
-class Stages;
+class PipelineSplit;
 
 /// The loss of a batch.
 struct Loss {
@@ -75,8 +75,8 @@ class Model {
   /// Runs the profiling pass of a scheme that has one (Admin) on a given batch. Call it after `initialize`.
   void profile(const Batch& batch);
 
-  /// The input of the output layer, one row per label of the batch: (labels, features). If the context has a course
-  /// (ForwardContext::follow), only its layers are run; without the last layer, the result is undefined.
+  /// The input of the output layer, one row per label of the batch: (labels, features). If the context has a range
+  /// of layers (ForwardContext::run_layers), only these are run; without the last layer, the result is undefined.
   virtual Tensor states(const Batch& batch, ForwardContext& context) = 0;
 
   /// (rows, features) → (rows, output vocabulary or labels).
@@ -108,7 +108,7 @@ class Model {
 
   /// Leaves only the parameters that this rank's stage uses, rank s of `pipeline` being stage s, in a new flat buffer.
   /// `division`: from `divide`. From now on, only the stage's layers can be run (ForwardContext::follow).
-  void keep_stage(LayerDivision& division, const Group& pipeline, const Stages& stages);
+  void keep_stage(LayerDivision& division, const Group& pipeline, const PipelineSplit& stages);
 
   /// Further capabilities of the model (model/capabilities.h); null if it lacks them.
   [[nodiscard]] virtual Generates* generates() { return nullptr; }

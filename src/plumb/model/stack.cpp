@@ -153,7 +153,7 @@ Tensor Stack::leave(const Stream& stream, const Ragged& layout, ForwardContext& 
 }
 
 /// What the layers of a pass read besides the stream.
-struct Stack::Beside {
+struct Stack::StackExtras {
   struct Layouts {
     Ragged stream, memory;
   };
@@ -162,129 +162,133 @@ struct Stack::Beside {
   AttentionPass pass{layouts->stream};
 };
 
-void Stack::apply_layer(size_t i, Stream& stream, Beside& beside, ForwardContext& context) const {
+void Stack::apply_layer(size_t i, Stream& stream, StackExtras& extras, ForwardContext& context) const {
   const Attend self = [&](size_t layer, const Tensor& h) {
-    return layers_[layer].self_attention.self(h, beside.pass, shape_.causal, context);
+    return layers_[layer].self_attention.self(h, extras.pass, shape_.causal, context);
   };
   const Attend cross = [&](size_t layer, const Tensor& h) {
     const MultiHeadAttention& attention = *layers_[layer].cross_attention;
     const LayerId id{shape_.stack, static_cast<int64_t>(layer), SubLayerKind::cross_attention};
-    const Tensor read = context.passed({id, Point::memory}, beside.memory);
-    return attention.cross(h, beside.layouts->stream, attention.remember(read, beside.layouts->memory, context),
+    const Tensor read = context.passed({id, Point::memory}, extras.memory);
+    return attention.cross(h, extras.layouts->stream, attention.remember(read, extras.layouts->memory, context),
                            context);
   };
   apply_layer(i, stream, {self, cross}, context);
 }
 
-struct Stack::Form {
+struct Stack::StreamShape {
   size_t sources = 0;
   bool second = false, memory = false, first_values = false;
 };
 
-std::vector<Tensor> Stack::taken_apart(Stream& stream, const Beside& beside, Form& form) const {
+std::vector<Tensor> Stack::flatten(Stream& stream, const StackExtras& extras, StreamShape& stream_shape) const {
   std::vector<Tensor> tensors;
   stream.for_each([&](const Tensor& tensor) { tensors.push_back(tensor); });
-  form = {stream.sources.size(), stream.second.defined(), beside.memory.defined(), beside.pass.first_values.defined()};
-  if (form.memory) tensors.push_back(beside.memory);
-  if (form.first_values) tensors.push_back(beside.pass.first_values);
+  stream_shape = {stream.sources.size(), stream.second.defined(), extras.memory.defined(),
+                  extras.pass.first_values.defined()};
+  if (stream_shape.memory) tensors.push_back(extras.memory);
+  if (stream_shape.first_values) tensors.push_back(extras.pass.first_values);
   return tensors;
 }
 
-void Stack::put_together(const std::vector<Tensor>& tensors, const Form& form, Stream& stream, Beside& beside) {
+void Stack::unflatten(const std::vector<Tensor>& tensors, const StreamShape& stream_shape, Stream& stream,
+                      StackExtras& extras) {
   auto next = tensors.begin();
   stream.x = *next++;
-  stream.second = form.second ? *next++ : Tensor();
+  stream.second = stream_shape.second ? *next++ : Tensor();
   const auto sources = next;
-  next += static_cast<std::ptrdiff_t>(form.sources);
+  next += static_cast<std::ptrdiff_t>(stream_shape.sources);
   stream.sources.assign(sources, next);
-  beside.memory = form.memory ? *next++ : Tensor();
-  beside.pass.first_values = form.first_values ? *next++ : Tensor();
+  extras.memory = stream_shape.memory ? *next++ : Tensor();
+  extras.pass.first_values = stream_shape.first_values ? *next++ : Tensor();
 }
 
-void Stack::recompute_layer(size_t i, Stream& stream, Beside& beside, ForwardContext& context) const {
+void Stack::recompute_layer(size_t i, Stream& stream, StackExtras& extras, ForwardContext& context) const {
   const LayerId id{shape_.stack, static_cast<int64_t>(i)};
   LayerSource* const source = context.source();
-  Form before, after;
-  const std::vector<Tensor> inputs = taken_apart(stream, beside, before);
-  Beside blank = beside;  // what the graph keeps must not refer to the graph
+  StreamShape before, after;
+  const std::vector<Tensor> inputs = flatten(stream, extras, before);
+  StackExtras blank = extras;  // what the graph keeps must not refer to the graph
   blank.memory = blank.pass.first_values = Tensor();
-  const auto apply = [=, this](const std::vector<Tensor>& given, Beside& own, ForwardContext& in, Form& becomes) {
+  const auto apply = [=, this](const std::vector<Tensor>& given, StackExtras& own, ForwardContext& in,
+                               StreamShape& becomes) {
     if (source != nullptr) source->fetch(id);
     Stream part;
-    put_together(given, before, part, own);
+    unflatten(given, before, part, own);
     apply_layer(i, part, own, in);
-    return taken_apart(part, own, becomes);
+    return flatten(part, own, becomes);
   };
   const auto first = [&](const std::vector<Tensor>& given) {
-    Beside own = blank;
+    StackExtras own = blank;
     std::vector<Tensor> results = apply(given, own, context, after);
-    beside.pass.angles_of = own.pass.angles_of;
-    beside.pass.angles = own.pass.angles;
+    extras.pass.angles_of = own.pass.angles_of;
+    extras.pass.angles = own.pass.angles;
     if (source != nullptr) source->release(id);
     return results;
   };
   const auto again = [apply, blank, in = context.again()](const std::vector<Tensor>& given) {
-    Beside own = blank;
+    StackExtras own = blank;
     ForwardContext same = in;
-    Form form;
-    return apply(given, own, same, form);
+    StreamShape stream_shape;
+    return apply(given, own, same, stream_shape);
   };
   const auto release = [=] {
     if (source != nullptr) source->release(id);
   };
-  put_together(ops::recomputed(inputs, {first, again, release}), after, stream, beside);
+  unflatten(ops::recomputed(inputs, {first, again, release}), after, stream, extras);
 }
 
-void Stack::fetch_and_apply(size_t i, Stream& stream, Beside& beside, ForwardContext& context) const {
+void Stack::fetch_and_apply(size_t i, Stream& stream, StackExtras& extras, ForwardContext& context) const {
   const LayerId id{shape_.stack, static_cast<int64_t>(i)};
   LayerSource* const source = context.source();
-  Form form;
+  StreamShape stream_shape;
   const auto mark = [&](const std::function<void()>& reached) {
-    const std::vector<Tensor> tensors = taken_apart(stream, beside, form);
-    put_together(ops::called_in_backward(tensors, reached), form, stream, beside);
+    const std::vector<Tensor> tensors = flatten(stream, extras, stream_shape);
+    unflatten(ops::called_in_backward(tensors, reached), stream_shape, stream, extras);
   };
   mark([=] { source->release(id); });
   source->fetch(id);
-  apply_layer(i, stream, beside, context);
+  apply_layer(i, stream, extras, context);
   source->release(id);
   mark([=] { source->fetch(id); });
 }
 
 Tensor Stack::operator()(const Tensor& x, const Ragged& layout, const Tensor& memory, const Ragged& memory_layout,
                          ForwardContext& context) const {
-  Course course{.memory = memory};
+  LayerRange range{.memory = memory};
   return part(
-      course, 0, [&] { return x; }, layout, memory_layout, context);
+      range, 0, [&] { return x; }, layout, memory_layout, context);
 }
 
-Tensor Stack::part(Course& course, int64_t first, const std::function<Tensor()>& input, const Ragged& layout,
+Tensor Stack::part(LayerRange& range, int64_t first, const std::function<Tensor()>& input, const Ragged& layout,
                    const Ragged& memory_layout, ForwardContext& context) const {
   const auto layers = static_cast<int64_t>(layers_.size());
-  const int64_t begin = std::max<int64_t>(course.first - first, 0), end = std::min(course.last - first, layers);
+  const int64_t begin = std::max<int64_t>(range.first - first, 0), end = std::min(range.last - first, layers);
   if (begin > end || (begin == end && layers > 0)) return {};
   if (begin == 0) {
     const Tensor x = input();
     context.show({{shape_.stack}, Point::input}, x);
-    course.stream = enter(x, context);
+    range.stream = enter(x, context);
   }
-  Beside beside{std::make_shared<const Beside::Layouts>(Beside::Layouts{layout, memory_layout}), course.memory};
-  beside.pass.keeps_values = value_residual_;
-  beside.pass.first_values = course.first_values;
+  StackExtras extras{std::make_shared<const StackExtras::Layouts>(StackExtras::Layouts{layout, memory_layout}),
+                     range.memory};
+  extras.pass.keeps_values = value_residual_;
+  extras.pass.first_values = range.first_values;
   for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
     if (context.recomputes()) {
-      recompute_layer(i, course.stream, beside, context);
+      recompute_layer(i, range.stream, extras, context);
     } else if (context.source() != nullptr) {
-      fetch_and_apply(i, course.stream, beside, context);
+      fetch_and_apply(i, range.stream, extras, context);
     } else {
-      apply_layer(i, course.stream, beside, context);
+      apply_layer(i, range.stream, extras, context);
     }
   }
-  course.memory = beside.memory;
-  course.first_values = beside.pass.first_values;
+  range.memory = extras.memory;
+  range.first_values = extras.pass.first_values;
   if (end < layers) return {};
-  Tensor result = leave(course.stream, layout, context);
-  course.stream = {};
-  course.first_values = Tensor();
+  Tensor result = leave(range.stream, layout, context);
+  range.stream = {};
+  range.first_values = Tensor();
   return result;
 }
 

@@ -10,8 +10,8 @@
 #include "plumb/model/decoder_state.h"
 #include "plumb/nn/attention/multi_head.h"
 #include "plumb/nn/context.h"
-#include "plumb/nn/course.h"
 #include "plumb/nn/feed_forward/feed_forward.h"
+#include "plumb/nn/layer_range.h"
 #include "plumb/nn/position/position.h"
 #include "plumb/nn/residual/residual.h"
 
@@ -36,11 +36,11 @@ class Stack {
     return (*this)(x, layout, {}, {}, context);
   }
 
-  /// Runs those layers of the course that this stack has; its first layer is number `first` of the model. `input`
+  /// Runs those layers of the range that this stack has; its first layer is number `first` of the model. `input`
   /// returns the stack's input, (tokens, d_model), and is called if its first layer is among them. → the result of the
   /// stack, (tokens, d_model), if its last layer is among them; else undefined.
-  [[nodiscard]] Tensor part(Course& course, int64_t first, const std::function<Tensor()>& input, const Ragged& layout,
-                            const Ragged& memory_layout, ForwardContext& context) const;
+  [[nodiscard]] Tensor part(LayerRange& range, int64_t first, const std::function<Tensor()>& input,
+                            const Ragged& layout, const Ragged& memory_layout, ForwardContext& context) const;
 
   /// Divides attention and feed-forward of every layer among the ranks; see MultiHeadAttention and FeedForward.
   void divide(LayerDivision& division);
@@ -71,18 +71,19 @@ class Stack {
     const Attend& self;
     const Attend& cross;
   };
-  struct Beside;
+  struct StackExtras;
   /// Runs layer i: updates the stream.
   void apply_layer(size_t i, Stream& stream, const Attentions& attentions, ForwardContext& context) const;
-  void apply_layer(size_t i, Stream& stream, Beside& beside, ForwardContext& context) const;
+  void apply_layer(size_t i, Stream& stream, StackExtras& extras, ForwardContext& context) const;
   /// The tensors that a layer reads, and those that others read after it, in one list; and the reverse.
-  struct Form;
-  [[nodiscard]] std::vector<Tensor> taken_apart(Stream& stream, const Beside& beside, Form& form) const;
-  static void put_together(const std::vector<Tensor>& tensors, const Form& form, Stream& stream, Beside& beside);
+  struct StreamShape;
+  [[nodiscard]] std::vector<Tensor> flatten(Stream& stream, const StackExtras& extras, StreamShape& stream_shape) const;
+  static void unflatten(const std::vector<Tensor>& tensors, const StreamShape& stream_shape, Stream& stream,
+                        StackExtras& extras);
   /// Runs a layer that has its parameters from the context's source, forward and backward.
-  void fetch_and_apply(size_t i, Stream& stream, Beside& beside, ForwardContext& context) const;
+  void fetch_and_apply(size_t i, Stream& stream, StackExtras& extras, ForwardContext& context) const;
   /// The same for any layer, keeping its input instead of its activations.
-  void recompute_layer(size_t i, Stream& stream, Beside& beside, ForwardContext& context) const;
+  void recompute_layer(size_t i, Stream& stream, StackExtras& extras, ForwardContext& context) const;
 
   Shape shape_;
   bool parallel_;        // self-attention and feed-forward side by side, as one sub-layer

@@ -17,7 +17,7 @@
 namespace plumb {
 
 class LayerSource;
-struct Course;
+struct LayerRange;
 
 /// Receives activations as they are computed: (where, tensor (tokens, width)).
 using Observer = std::function<void(const ActivationPoint&, const Tensor&)>;
@@ -91,14 +91,14 @@ class ForwardContext {
   void carry(CarriedState& state) { carried_ = &state; }
   [[nodiscard]] CarriedState* carried() const { return carried_; }  // null: sequences start from scratch
 
-  /// Only the layers of `course` are run, before which the pass has come by `sites` dropout sites. `course` must
+  /// Only the layers of `range` are run, before which the pass has come by `sites` dropout sites. `range` must
   /// outlive the context.
-  void follow(Course& course, uint64_t sites) {
-    course_ = &course;
+  void run_layers(LayerRange& range, uint64_t sites) {
+    layer_range_ = &range;
     site_ = sites;
   }
-  [[nodiscard]] Course* course() const { return course_; }  // null: all layers
-  [[nodiscard]] uint64_t sites() const { return site_; }    // so far
+  [[nodiscard]] LayerRange* layer_range() const { return layer_range_; }  // null: all layers
+  [[nodiscard]] uint64_t sites() const { return site_; }                  // so far
 
   void watch(Observer observer) { observer_ = std::move(observer); }
   [[nodiscard]] bool watched() const { return static_cast<bool>(observer_); }
@@ -178,7 +178,7 @@ class ForwardContext {
   std::vector<RowRun> runs_;  // of the layout entered last
   int64_t rows_ = 0;          // its tokens
   CarriedState* carried_ = nullptr;
-  Course* course_ = nullptr;
+  LayerRange* layer_range_ = nullptr;
   Observer observer_;
   Tap tap_;
   ScoreObserver score_observer_;

@@ -1,8 +1,6 @@
 #include "plumb/parallel/workers.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,8 +12,10 @@
 #include <cstring>
 #include <filesystem>
 #include <thread>
+#include <utility>
 
 #include "plumb/base/error.h"
+#include "plumb/base/process.h"
 #include "plumb/base/progress.h"
 
 namespace plumb {
@@ -28,27 +28,6 @@ fs::path own_program() {
   fs::path program = fs::read_symlink("/proc/self/exe", error);
   if (program.filename() == "plumb") return program;
   throw Error("cannot find the plumb executable for worker processes", "set PLUMB_PROGRAM to its path");
-}
-
-/// The environment with some variables changed, as "NAME=value".
-std::vector<std::string> environment_with(const std::vector<std::string>& changes) {
-  std::vector<std::string> all = changes;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string text = *entry;
-    const std::string name = text.substr(0, text.find('=') + 1);
-    bool changed = false;
-    for (const std::string& change : changes) changed = changed || change.starts_with(name);
-    if (!changed) all.push_back(text);
-  }
-  return all;
-}
-
-std::vector<char*> pointers(std::vector<std::string>& texts) {
-  std::vector<char*> result;
-  result.reserve(texts.size() + 1);
-  for (std::string& text : texts) result.push_back(text.data());
-  result.push_back(nullptr);
-  return result;
 }
 
 }  // namespace
@@ -76,25 +55,20 @@ Workers::~Workers() {
 
 void Workers::start(const std::vector<std::string>& arguments, int64_t size, int64_t port, const std::string& token) {
   const std::string program = own_program().string();
-  posix_spawn_file_actions_t files{};
-  ::posix_spawn_file_actions_init(&files);
-  ::posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  int failed = 0;
-  for (int64_t rank = 1; rank < size && failed == 0; ++rank) {
+  for (int64_t rank = 1; rank < size; ++rank) {
     std::vector<std::string> command = {program};
     command.insert(command.end(), arguments.begin(), arguments.end());
-    std::vector<std::string> environment = environment_with(
-        {fmt::format("RANK={}", rank), fmt::format("LOCAL_RANK={}", rank), fmt::format("WORLD_SIZE={}", size),
-         "MASTER_ADDR=127.0.0.1", fmt::format("MASTER_PORT={}", port), "PLUMB_RUN_TOKEN=" + token,
-         fmt::format("LOCAL_WORLD_SIZE={}", size), "TORCHELASTIC_USE_AGENT_STORE=False"});
-    pid_t process = 0;
-    failed = ::posix_spawn(&process, program.c_str(), &files, nullptr, pointers(command).data(),
-                           pointers(environment).data());
-    if (failed == 0) running_.push_back(process);
+    const std::vector<std::string> environment = {fmt::format("RANK={}", rank),
+                                                  fmt::format("LOCAL_RANK={}", rank),
+                                                  fmt::format("WORLD_SIZE={}", size),
+                                                  "MASTER_ADDR=127.0.0.1",
+                                                  fmt::format("MASTER_PORT={}", port),
+                                                  "PLUMB_RUN_TOKEN=" + token,
+                                                  fmt::format("LOCAL_WORLD_SIZE={}", size),
+                                                  "TORCHELASTIC_USE_AGENT_STORE=False"};
+    running_.push_back(
+        start_process(std::move(command), {.environment = environment, .input = "/dev/null", .output = "/dev/null"}));
   }
-  ::posix_spawn_file_actions_destroy(&files);
-  if (failed != 0) throw Error(fmt::format("cannot start {}: {}", program, std::strerror(failed)));
 }
 
 void Workers::check() {

@@ -9,7 +9,7 @@
 #include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/model/model.h"
-#include "plumb/model/stages.h"
+#include "plumb/model/pipeline_split.h"
 #include "plumb/nn/layer_id.h"
 #include "plumb/ops/device.h"
 
@@ -49,7 +49,7 @@ StageUse stage_use(const ModelConfig& config, const Layout& layout, const Parame
   const auto &all = parameters.all(), &found = small->parameters().all();
   if (!std::equal(all.begin(), all.end(), found.begin(), found.end(), same))
     throw Error("the parameters of this model depend on its sizes, so its stages are not known without computing it");
-  const Stages computed(*small, layout.pipeline, layout.chunks);
+  const PipelineSplit computed(*small, layout.pipeline, layout.chunks);
   StageUse use{computed.users(), std::vector<int64_t>(static_cast<size_t>(layout.pipeline))};
   for (int64_t part = 0; part < computed.parts(); ++part)
     use.layers[static_cast<size_t>(part % layout.pipeline)] += computed.layers(part);

@@ -53,7 +53,7 @@ void describe(Fields& field, TrainConfig& config) {
   field("base_width", config.base_width, "`d_model` for which `learning_rate` is meant, with `mup`", count_from(0));
   field("schedule", config.schedule,
         "product of schedule factors, one of which is `constant`, the learning rate itself",
-        name_in(schedule_factors()).among_others());
+        name_in(schedule_factors()).open_choices());
   field("warm_up", config.warm_up, "duration of the warm-up; 0: none; set by a study", count_from(0));
   field("decay_start", config.decay_start,
         "duration after which the decay begins; 0: at the end of warm-up, or at step 1 without one", count_from(0));
@@ -111,7 +111,7 @@ void describe(Fields& field, TrainConfig& config) {
         "the metric that decides `best/`, `keep_best` and `patience`: `valid_nll`, `valid_loss`, or a metric of the "
         "task, such as `accuracy` or `bleu`; only evaluations that compute it count, and a metric that the "
         "configuration never computes is an error",
-        one_of({"valid_nll", "valid_loss", "accuracy", "bleu"}).among_others());
+        one_of({"valid_nll", "valid_loss", "accuracy", "bleu"}).open_choices());
   field("divergence_factor", config.divergence_factor,
         "after step 20, a loss above this factor times ln(classes), or times 2 nats if that is more, counts as "
         "divergence; classes are the target vocabulary or the labels; 0: only a loss that is not finite does",

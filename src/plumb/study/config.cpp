@@ -17,7 +17,7 @@ void describe(Fields& field, StudyHead& head) {
   field("schemes", head.schemes,
         "the residual schemes to compare, unless an arm or an axis sets `model.residual`; a scheme with a matching "
         "initialization (`deepnorm`) uses it",
-        name_in(residual_schemes()).among_others("/").each_once());
+        name_in(residual_schemes()).open_choices("/").each_once());
   field("seed", head.seed, "first seed of the measurements; also the seed of data and training");
   field.sections("arm", head.arms);
   field.sections("axis", head.axes);

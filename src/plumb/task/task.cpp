@@ -31,7 +31,7 @@ void describe(Fields& field, TaskConfig& config) {
   field("name", config.name,
         "empty: the task of the data directory; a `decoder` or `awd-lstm` on sentence pairs learns `language-modeling` "
         "on the target side, an `encoder` on text `masked-language-modeling`",
-        name_in(tasks()).among_others());
+        name_in(tasks()).open_choices());
   describe_options(field, tasks(), config.name, config.options);
 }
 

@@ -9,8 +9,8 @@
 #include "plumb/base/error.h"
 #include "plumb/model/divisible.h"
 #include "plumb/model/kind.h"
+#include "plumb/model/pipeline_split.h"
 #include "plumb/model/recomputable.h"
-#include "plumb/model/stages.h"
 #include "plumb/nn/residual/residual.h"
 #include "plumb/ops/device.h"
 

@@ -7,15 +7,15 @@
 namespace plumb {
 namespace {
 
-std::vector<Tensor> values_of(Course& course) {
+std::vector<Tensor> values_of(LayerRange& range) {
   std::vector<Tensor> values;
-  for (Tensor* tensor : course.tensors()) values.push_back(*tensor);
+  for (Tensor* tensor : range.tensors()) values.push_back(*tensor);
   return values;
 }
 
 }  // namespace
 
-StageComputation::StageComputation(Model& model, const Group& pipeline, Stages stages, std::string schedule,
+StageComputation::StageComputation(Model& model, const Group& pipeline, PipelineSplit stages, std::string schedule,
                                    int64_t chunks)
     : model_(model),
       pipeline_(pipeline),
@@ -40,17 +40,17 @@ std::vector<Tensor> StageComputation::gradient(const std::vector<const Batch*>& 
         backward(part, batch, std::move(held.extract({task.micro_batch, part}).mapped()), gradient);
         continue;
       }
-      Course course = arrived(part, batch);
+      LayerRange range = arrived(part, batch);
       Held& kept = held[{task.micro_batch, part}];
-      kept.inputs = values_of(course);
+      kept.inputs = values_of(range);
       ForwardContext context = context_of(number);
-      context.follow(course, stages_.sites(part));
+      context.run_layers(range, stages_.sites(part));
       if (part == stages_.parts() - 1) {
         kept.outputs = {loss_of(number, context)};
         continue;
       }
       static_cast<void>(model_.states(batch, context));
-      kept.outputs = values_of(course);
+      kept.outputs = values_of(range);
       links_.send(joined(kept.outputs), Pass::forward);
     }
     links_.wait_for_lines();
@@ -67,8 +67,8 @@ void StageComputation::telling_others(const std::function<void()>& work) {
   }
 }
 
-Course StageComputation::arrived(int64_t part, const Batch& batch) {
-  if (part == 0) return stages_.course(part);
+LayerRange StageComputation::arrived(int64_t part, const Batch& batch) {
+  if (part == 0) return stages_.layer_range(part);
   const Tensor flat = at::empty({stages_.count(part, batch)}, model_.parameters().options());
   links_.receive(flat, Pass::forward);
   return stages_.received(part, batch, flat);
@@ -103,13 +103,13 @@ void StageComputation::forward(const Batch& batch, ForwardContext& context, cons
   const at::NoGradGuard no_graph;
   telling_others([&] {
     for (int64_t part = pipeline_.rank(); part < stages_.parts(); part += pipeline_.size()) {
-      Course course = arrived(part, batch);
-      context.follow(course, stages_.sites(part));
+      LayerRange range = arrived(part, batch);
+      context.run_layers(range, stages_.sites(part));
       if (part == stages_.parts() - 1) {
         finish();
       } else {
         static_cast<void>(model_.states(batch, context));
-        links_.send(joined(values_of(course)), Pass::forward);
+        links_.send(joined(values_of(range)), Pass::forward);
         links_.wait_for_lines(2);  // a stage does not run away from the next
       }
     }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "plumb/model/stages.h"
+#include "plumb/model/pipeline_split.h"
 #include "plumb/parallel/pipeline_schedule.h"
 #include "plumb/parallel/stage_links.h"
 
@@ -18,7 +18,7 @@ class StageComputation {
  public:
   /// The ranks of `pipeline` are the stages of the model, which must outlive this. `schedule`: see
   /// make_pipeline_schedule.
-  StageComputation(Model& model, const Group& pipeline, Stages stages, std::string schedule, int64_t chunks);
+  StageComputation(Model& model, const Group& pipeline, PipelineSplit stages, std::string schedule, int64_t chunks);
 
   /// The gradient of the sum of the losses of a step's micro-batches, one tensor per parameter, as far as it depends on
   /// this stage's layers. `context_of` makes the context of a pass of micro-batch i; in the last stage, `loss_of`
@@ -49,12 +49,12 @@ class StageComputation {
   void telling_others(const std::function<void()>& work);
 
   /// What the part before has sent for this batch.
-  [[nodiscard]] Course arrived(int64_t part, const Batch& batch);
+  [[nodiscard]] LayerRange arrived(int64_t part, const Batch& batch);
   void backward(int64_t part, const Batch& batch, Held held, std::vector<Tensor>& gradient);
 
   Model& model_;
   Group pipeline_;
-  Stages stages_;
+  PipelineSplit stages_;
   std::string schedule_;
   int64_t chunks_;
   StageLinks links_;

@@ -28,7 +28,7 @@ std::unique_ptr<GradientExchange> StepComputation::make_exchange(const Group& am
 }
 
 void StepComputation::join(const Mesh& mesh, const LayerDivision* division, ParameterShards* shards,
-                           std::optional<Stages> stages) {
+                           std::optional<PipelineSplit> stages) {
   mesh_ = mesh;
   division_ = division;
   shards_ = shards;

@@ -47,7 +47,7 @@ class StepComputation {
   /// of its parameters among mesh.data, null if every process has the whole gradient. Both must outlive it. `stages`:
   /// of the model, if mesh.pipeline has several.
   void join(const Mesh& mesh, const LayerDivision* division = nullptr, ParameterShards* shards = nullptr,
-            std::optional<Stages> stages = {});
+            std::optional<PipelineSplit> stages = {});
 
   /// How the examples of a step are divided among the processes; `compute` takes the share of this division.
   [[nodiscard]] Division division() const { return {mesh_.data.rank(), mesh_.data.size(), config_.micro_batch_tokens}; }

@@ -71,8 +71,8 @@ void Trainer::Implementation::restore(const Snapshot& snapshot, const std::strin
   take_state(snapshot.state, origin + "/state.json");
 }
 
-std::optional<Stages> Trainer::Implementation::share() {
-  std::optional<Stages> stages;
+std::optional<PipelineSplit> Trainer::Implementation::share() {
+  std::optional<PipelineSplit> stages;
   if (!model.parameters().has_flat()) {
     stages = begin_in_pieces();
   } else {
@@ -100,9 +100,9 @@ std::optional<Stages> Trainer::Implementation::share() {
   return stages;
 }
 
-std::optional<Stages> Trainer::Implementation::begin_in_pieces() {
+std::optional<PipelineSplit> Trainer::Implementation::begin_in_pieces() {
   const NamedTensors whole_state = optimizer->state();  // without memory
-  std::optional<Stages> stages = divide();
+  std::optional<PipelineSplit> stages = divide();
   if (!model.parameters().has_flat() && !cuts_values())
     throw Error("a model without memory needs several processes that divide it");
   const at::NoGradGuard no_graph;
@@ -160,11 +160,11 @@ Tensor Trainer::Implementation::whole_of(const Part& part, const std::string& na
   return division && mesh.data.rank() == 0 ? division->whole(*owner, whole.detach()) : whole;
 }
 
-std::optional<Stages> Trainer::Implementation::divide() {
+std::optional<PipelineSplit> Trainer::Implementation::divide() {
   const bool divides = mesh.tensor.size() > 1 || mesh.pipeline.size() > 1;
   const bool cuts_parameters = config.shard == "parameters";
   const bool cut = mesh.data.size() > 1 && (config.shard == "gradients" || cuts_parameters);
-  std::optional<Stages> stages;
+  std::optional<PipelineSplit> stages;
   if (!divides && !cut) return stages;
   if (divides) division = model.divide(mesh.tensor);
   if (mesh.pipeline.size() > 1) {
@@ -265,7 +265,7 @@ void Trainer::join(const Group& group) {
   if (self.source.streams() && group.size() > 1)
     throw Error("a stream is trained on in one process", "start one process, or set task.language-modeling.stream = 0");
   self.mesh = Mesh(group, self.config.tensor_parallel, self.config.pipeline_parallel);
-  std::optional<Stages> stages = self.share();
+  std::optional<PipelineSplit> stages = self.share();
   self.computation.join(self.mesh, self.division_or_null(), self.shards.get(), std::move(stages));
   if (self.mesh.pipeline.size() > 1 && group.rank() == 0) say(self.pipeline_summary());
 }

@@ -173,10 +173,10 @@ struct Trainer::Implementation {
   void restore(const Snapshot& snapshot, const std::string& origin);
   /// Takes rank 0's state, except for what is its own, after dividing the model if processes share its layers. Returns
   /// the stages of the model, if mesh.pipeline has several.
-  std::optional<Stages> share();
+  std::optional<PipelineSplit> share();
   /// The beginning of that for a model without memory (train/begun_model.h): divides it, then initializes it or reads
   /// the checkpoint, one tensor after another, so that no process holds all of them.
-  std::optional<Stages> begin_in_pieces();
+  std::optional<PipelineSplit> begin_in_pieces();
   /// What this process holds of the parameters: after the division of the model or, if `pieces`, the pieces of that
   /// among mesh.data (Part::pieces). The shape of a whole one, and what of such a tensor is held (a view).
   [[nodiscard]] const Parameters& held_by(bool pieces) const;
@@ -188,7 +188,7 @@ struct Trainer::Implementation {
 
   /// Divides the model among mesh.tensor and mesh.pipeline, cuts its gradients among mesh.data, each if the run does,
   /// and begins anew with all that holds its parameters.
-  std::optional<Stages> divide();
+  std::optional<PipelineSplit> divide();
   /// The number of stages and micro-batches, and how long stages wait for each other.
   [[nodiscard]] std::string pipeline_summary() const;
   [[nodiscard]] const LayerDivision* division_or_null() const { return division ? &*division : nullptr; }

@@ -11,9 +11,9 @@
 namespace plumb {
 
 /// Layers [first, last) of a model, counted through its stacks, the encoder's first. The stack's input belongs to its
-/// first layer, its end (ResidualScheme::leave) to the last one. What the tensors are before layer `first`, they are
-/// before layer `last` afterward.
-struct Course {
+/// first layer, its end (ResidualScheme::leave) to the last one. On entry, the tensors are the input of layer `first`;
+/// on return, that of layer `last`.
+struct LayerRange {
   int64_t first = 0;
   int64_t last = std::numeric_limits<int64_t>::max();
   Stream stream{};        // within a stack; else empty

@@ -1,5 +1,5 @@
 // A model computed in parts, as the stages of a pipeline do, and as a whole: with dropout, by every residual scheme.
-#include "plumb/model/stages.h"
+#include "plumb/model/pipeline_split.h"
 #include "plumb/base/contains.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ ForwardContext training() { return ForwardContext(0.3, 7, 3); }
 double loss_in_parts(const ModelConfig& config, int64_t count, int64_t chunks) {
   const std::unique_ptr<Model> model = make_model(config, at::kDouble);
   model->initialize(1);
-  const Stages stages(*model, count, chunks);
+  const PipelineSplit stages(*model, count, chunks);
   const Batch batch = two_pairs(config);
   Tensor message;
   for (int64_t part = 0; part < stages.parts(); ++part) {
@@ -50,13 +50,13 @@ double loss_in_parts(const ModelConfig& config, int64_t count, int64_t chunks) {
     if (part > 0) {
       EXPECT_EQ(stages.count(part, batch), message.numel());
     }
-    Course course = part > 0 ? stages.received(part, batch, message) : stages.course(part);
+    LayerRange range = part > 0 ? stages.received(part, batch, message) : stages.layer_range(part);
     ForwardContext context = training();
-    context.follow(course, stages.sites(part));
+    context.run_layers(range, stages.sites(part));
     if (part == stages.parts() - 1) return stage->loss(batch, {}, context).value.item<double>();
     EXPECT_FALSE(stage->states(batch, context).defined());
     std::vector<Tensor> passed;
-    for (Tensor* tensor : course.tensors()) passed.push_back(*tensor);
+    for (Tensor* tensor : range.tensors()) passed.push_back(*tensor);
     message = joined(passed);
   }
   return 0;
@@ -71,7 +71,7 @@ void expect_same_in_parts(const ModelConfig& config, const std::string& what) {
     EXPECT_EQ(loss_in_parts(config, count, chunks), whole) << what << ", " << count << " stages, " << chunks;
 }
 
-TEST(Stages, ComputeWhatTheModelDoesWithEveryResidualScheme) {
+TEST(PipelineSplit, ComputeWhatTheModelDoesWithEveryResidualScheme) {
   for (const std::string& residual : residual_schemes().names()) {
     for (ModelConfig config : {small_model("decoder", 4), small_model("encoder-decoder")}) {
       config.residual = residual;
@@ -80,7 +80,7 @@ TEST(Stages, ComputeWhatTheModelDoesWithEveryResidualScheme) {
   }
 }
 
-TEST(Stages, ComputeWhatTheModelDoesWithEveryPositionEncoding) {
+TEST(PipelineSplit, ComputeWhatTheModelDoesWithEveryPositionEncoding) {
   for (const std::string& name : positions().names()) {
     ModelConfig config = small_model("decoder", 4);
     config.positions = name;
@@ -89,7 +89,7 @@ TEST(Stages, ComputeWhatTheModelDoesWithEveryPositionEncoding) {
   }
 }
 
-TEST(Stages, ComputeWhatOtherModelsDo) {
+TEST(PipelineSplit, ComputeWhatOtherModelsDo) {
   const std::vector<std::pair<std::string, std::function<ModelConfig()>>> all = {
       {"values of the first layer in both stacks",
        [] {
@@ -125,13 +125,14 @@ TEST(Stages, ComputeWhatOtherModelsDo) {
   for (const auto& [what, make] : all) expect_same_in_parts(make(), what);
 }
 
-TEST(Stages, HaveConsecutiveLayersAndOneMoreAtMost) {
+TEST(PipelineSplit, HaveConsecutiveLayersAndOneMoreAtMost) {
   ModelConfig config = small_model("encoder-decoder", 3);
   config.decoder_layers = 4;
   const std::unique_ptr<Model> model = make_model(config);
-  const Stages stages(*model, 2, 2);
+  const PipelineSplit stages(*model, 2, 2);
   std::vector<std::pair<int64_t, int64_t>> found;
-  for (int64_t part = 0; part < 4; ++part) found.emplace_back(stages.course(part).first, stages.course(part).last);
+  for (int64_t part = 0; part < 4; ++part)
+    found.emplace_back(stages.layer_range(part).first, stages.layer_range(part).last);
   EXPECT_EQ(found, (std::vector<std::pair<int64_t, int64_t>>{{0, 2}, {2, 4}, {4, 6}, {6, 7}}));
   const auto users = [&](const std::string& name) {
     const std::vector<Parameter>& all = model->parameters().all();
@@ -144,7 +145,7 @@ TEST(Stages, HaveConsecutiveLayersAndOneMoreAtMost) {
   EXPECT_EQ(users("decoder.layers.2.linear1.weight"), std::vector<int64_t>{0});
 }
 
-TEST(Stages, RefuseMorePartsThanLayersAndNameTheNearest) {
+TEST(PipelineSplit, RefuseMorePartsThanLayersAndNameTheNearest) {
   const ModelConfig config = small_model("decoder", 6);
   EXPECT_NO_THROW(require_stages(config, 6, 1));
   const Error error = test::error_of([&] { require_stages(config, 4, 2); });

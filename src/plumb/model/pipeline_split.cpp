@@ -1,4 +1,4 @@
-#include "plumb/model/stages.h"
+#include "plumb/model/pipeline_split.h"
 
 #include <fmt/format.h>
 
@@ -57,7 +57,7 @@ void require_stages(const ModelConfig& config, int64_t stages, int64_t chunks) {
                   std::clamp<int64_t>(layers / chunks, 1, stages)));
 }
 
-Stages::Stages(Model& model, int64_t stages, int64_t chunks)
+PipelineSplit::PipelineSplit(Model& model, int64_t stages, int64_t chunks)
     : stages_(stages),
       chunks_(chunks),
       layers_(layers_of(model.config())),
@@ -71,20 +71,20 @@ Stages::Stages(Model& model, int64_t stages, int64_t chunks)
     if (!present) set_memory(value, true);
   }
   std::vector<std::set<int64_t>> users(values.size());
-  Passage passage;
+  LayerInput input;
   int64_t part = 0;
   for (int64_t layer = 0; layer < layers_; ++layer) {
-    before_.push_back(passage);
+    inputs_.push_back(input);
     while (part + 1 < parts() && static_cast<int64_t>(first(part + 1)) <= layer) ++part;
-    Course course = passage.sample;
-    course.first = layer;
-    course.last = layer + 1;
+    LayerRange range = input.sample;
+    range.first = layer;
+    range.last = layer + 1;
     ForwardContext context(Pass::measurement);
-    context.follow(course, passage.sites);
+    context.run_layers(range, input.sites);
     const Tensor states = model.states(batch, context);
     std::vector<Tensor> results;
     if (states.defined()) results.push_back(model.logits(states));
-    for (Tensor* tensor : course.tensors()) results.push_back(*tensor);
+    for (Tensor* tensor : range.tensors()) results.push_back(*tensor);
     results = differentiable(results);
     std::vector<Tensor> weights;
     for (const Tensor& result : results) weights.push_back(at::ones_like(result));
@@ -93,8 +93,8 @@ Stages::Stages(Model& model, int64_t stages, int64_t chunks)
     for (size_t i = 0; i < values.size(); ++i) {
       if (found[i].defined()) users[i].insert(part % stages_);
     }
-    for (Tensor* tensor : course.tensors()) *tensor = tensor->detach();
-    passage = {course, context.sites()};
+    for (Tensor* tensor : range.tensors()) *tensor = tensor->detach();
+    input = {range, context.sites()};
   }
   for (const Tensor& value : values) {
     if (!present) set_memory(value, false);
@@ -105,43 +105,45 @@ Stages::Stages(Model& model, int64_t stages, int64_t chunks)
   }
 }
 
-size_t Stages::first(int64_t part) const { return static_cast<size_t>((part * layers_ + parts() - 1) / parts()); }
-
-Course Stages::course(int64_t part) const {
-  Course course;
-  course.first = static_cast<int64_t>(first(part));
-  course.last = static_cast<int64_t>(first(part + 1));
-  return course;
+size_t PipelineSplit::first(int64_t part) const {
+  return static_cast<size_t>((part * layers_ + parts() - 1) / parts());
 }
 
-int64_t Stages::rows(const Batch& batch, size_t layer) const {
+LayerRange PipelineSplit::layer_range(int64_t part) const {
+  LayerRange range;
+  range.first = static_cast<int64_t>(first(part));
+  range.last = static_cast<int64_t>(first(part + 1));
+  return range;
+}
+
+int64_t PipelineSplit::rows(const Batch& batch, size_t layer) const {
   const bool encodes = static_cast<int64_t>(layer) < encoder_layers_;
   return encodes ? batch.source_layout.tokens() : batch.target_layout.tokens();
 }
 
-int64_t Stages::count(int64_t part, const Batch& batch) const {
-  Course course = before_[first(part)].sample;
+int64_t PipelineSplit::count(int64_t part, const Batch& batch) const {
+  LayerRange range = inputs_[first(part)].sample;
   int64_t elements = 0;
-  for (Tensor* tensor : course.tensors()) {
-    const int64_t rows_of_it = tensor == &course.memory ? batch.source_layout.tokens() : rows(batch, first(part));
+  for (Tensor* tensor : range.tensors()) {
+    const int64_t rows_of_it = tensor == &range.memory ? batch.source_layout.tokens() : rows(batch, first(part));
     elements += tensor->numel() / tensor->size(0) * rows_of_it;
   }
   return elements;
 }
 
-Course Stages::received(int64_t part, const Batch& batch, const Tensor& flat) const {
-  Course course = before_[first(part)].sample;
+LayerRange PipelineSplit::received(int64_t part, const Batch& batch, const Tensor& flat) const {
+  LayerRange range = inputs_[first(part)].sample;
   int64_t begin = 0;
-  for (Tensor* tensor : course.tensors()) {
+  for (Tensor* tensor : range.tensors()) {
     std::vector<int64_t> sizes = tensor->sizes().vec();
-    sizes.front() = tensor == &course.memory ? batch.source_layout.tokens() : rows(batch, first(part));
+    sizes.front() = tensor == &range.memory ? batch.source_layout.tokens() : rows(batch, first(part));
     const int64_t elements = tensor->numel() / tensor->size(0) * sizes.front();
     *tensor = flat.narrow(0, begin, elements).view(sizes).detach().requires_grad_(at::GradMode::is_enabled());
     begin += elements;
   }
-  course.first = this->course(part).first;
-  course.last = this->course(part).last;
-  return course;
+  range.first = layer_range(part).first;
+  range.last = layer_range(part).last;
+  return range;
 }
 
 }  // namespace plumb
