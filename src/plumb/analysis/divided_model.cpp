@@ -21,7 +21,7 @@ DividedModel make_divided_model(const ModelConfig& config, at::ScalarType type, 
       model->allocate();
       const Parameters& pieces = model->parameters();
       if (weights) {
-        load_parameters(pieces, pieces_of(weights->tensors, pieces, division), weights->origin);
+        load_parameters(pieces, pieces_of(state_of(weights->tensors, pieces), pieces, division), weights->origin);
       } else {
         initialize_pieces(
             pieces, model->initializer(seed), [&](size_t i) { return division.whole_sizes(i); },

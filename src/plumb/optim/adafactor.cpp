@@ -58,17 +58,23 @@ class Adafactor final : public Optimizer {
 
   /// `step`; `row.NAME` and `column.NAME` of matrices (of stacked ones, `row.0.NAME` and so on), `v.NAME` of the rest;
   /// with β₁ > 0, `m.NAME`.
-  [[nodiscard]] NamedTensors state() const override {
-    NamedTensors tensors;
-    steps_.append(tensors);
-    visit([&](const std::string& name, const Tensor& tensor) { tensors.emplace_back(name, tensor); });
-    if (mean_.defined()) set_.append(tensors, "m", mean_);
-    return tensors;
-  }
-  void load_state(const NamedTensors& tensors, const std::string& origin) override {
-    steps_.load(tensors, origin);
-    visit([&](const std::string& name, const Tensor& tensor) { load_tensor(tensors, name, tensor, origin); });
-    if (mean_.defined()) set_.load(tensors, "m", mean_, origin);
+  [[nodiscard]] std::vector<StateTensor> state_tensors() const override {
+    std::vector<StateTensor> state;
+    set_.append_numbers(state, "step", steps_.numbers());
+    for (size_t k = 0; k < squares_.size(); ++k) {
+      const ParameterSet::Member& member = set_.members()[k];
+      for (size_t i = 0; i < squares_[k].size(); ++i) {
+        const auto add = [&](const std::string& kind, const Tensor& means) {
+          if (means.defined())
+            state.push_back({.kind = kind_of(kind, member.parameter, i), .parameter = member.index, .value = means});
+        };
+        add("v", squares_[k][i].all);
+        add("row", squares_[k][i].rows);
+        add("column", squares_[k][i].columns);
+      }
+    }
+    if (mean_.defined()) set_.append(state, "m", mean_);
+    return state;
   }
 
  private:
@@ -85,23 +91,6 @@ class Adafactor final : public Optimizer {
     columns.erase(columns.end() - 2);
     return {.rows = at::zeros(value.sizes().slice(0, value.dim() - 1), value.options()),
             .columns = at::zeros(columns, value.options())};
-  }
-
-  template <typename Visit>
-  void visit(const Visit& visit) const {
-    for (size_t k = 0; k < squares_.size(); ++k) {
-      const Parameter& parameter = set_.members()[k].parameter;
-      for (size_t i = 0; i < squares_[k].size(); ++i) {
-        const std::string name =
-            parameter.parts.empty() ? "." + parameter.name : fmt::format(".{}.{}", i, parameter.name);
-        if (squares_[k][i].all.defined()) {
-          visit("v" + name, squares_[k][i].all);
-        } else {
-          visit("row" + name, squares_[k][i].rows);
-          visit("column" + name, squares_[k][i].columns);
-        }
-      }
-    }
   }
 
   void update(const OptimizerStep& step) override {

@@ -1,29 +1,36 @@
 #include "plumb/optim/divided_state.h"
 
-#include "plumb/optim/sharded.h"
-
 namespace plumb {
 
-std::optional<size_t> parameter_of(const std::string& tensor, const Parameters& parameters) {
-  if (const Parameter* found = parameters.find(tensor)) return static_cast<size_t>(found - parameters.all().data());
-  return owner_of(tensor, parameters);
+std::vector<StateTensor> state_of(const NamedTensors& values, const Parameters& parameters) {
+  std::vector<StateTensor> state;
+  for (const auto& [name, value] : values) {
+    if (const Parameter* found = parameters.find(name)) {
+      state.push_back({.parameter = static_cast<size_t>(found - parameters.all().data()), .value = value});
+    } else {
+      state.push_back({.kind = name, .value = value});
+    }
+  }
+  return state;
 }
 
-NamedTensors pieces_of(const NamedTensors& whole, const Parameters& parameters, const LayerDivision& division) {
+NamedTensors pieces_of(const std::vector<StateTensor>& whole, const Parameters& parameters,
+                       const LayerDivision& division) {
   NamedTensors pieces;
-  for (const auto& [name, tensor] : whole) {
-    const auto parameter = parameter_of(name, parameters);
-    pieces.emplace_back(name, parameter ? division.piece(*parameter, tensor) : tensor);
+  for (const StateTensor& tensor : whole) {
+    pieces.emplace_back(name_of(tensor, parameters),
+                        tensor.parameter ? division.piece(*tensor.parameter, tensor.value) : tensor.value);
   }
   return pieces;
 }
 
-NamedTensors whole_of(const NamedTensors& pieces, const Parameters& parameters, const LayerDivision& division) {
+NamedTensors whole_of(const std::vector<StateTensor>& pieces, const Parameters& parameters,
+                      const LayerDivision& division) {
   NamedTensors whole;
-  for (const auto& [name, tensor] : pieces) {
-    const auto parameter = parameter_of(name, parameters);
-    const Tensor found = parameter ? division.whole(*parameter, tensor.detach()) : tensor;
-    if (division.is_first()) whole.emplace_back(name, found.is_alias_of(tensor) ? found.clone() : found);
+  for (const StateTensor& tensor : pieces) {
+    const Tensor found = tensor.parameter ? division.whole(*tensor.parameter, tensor.value.detach()) : tensor.value;
+    if (division.is_first())
+      whole.emplace_back(name_of(tensor, parameters), found.is_alias_of(tensor.value) ? found.clone() : found);
   }
   return whole;
 }

@@ -2,22 +2,23 @@
 // model.
 #pragma once
 
-#include <optional>
-#include <string>
+#include <vector>
 
-#include "plumb/io/safetensors.h"
 #include "plumb/nn/layer_division.h"
+#include "plumb/optim/optimizer.h"
 
 namespace plumb {
 
-/// The parameter that a tensor is, or to which one of an optimizer's state belongs; empty if it belongs to several.
-std::optional<size_t> parameter_of(const std::string& tensor, const Parameters& parameters);
+/// Named values of parameters and buffers as tensors of a state.
+std::vector<StateTensor> state_of(const NamedTensors& values, const Parameters& parameters);
 
-/// This rank's pieces of named tensors: of parameters, or of an optimizer that acts by element (Optimizer::state).
+/// This rank's pieces of tensors of parameters, or of an optimizer that acts by element (Optimizer::state_tensors).
 /// Tensors that are not divided are returned as they are. `parameters`: of the model.
-NamedTensors pieces_of(const NamedTensors& whole, const Parameters& parameters, const LayerDivision& division);
+NamedTensors pieces_of(const std::vector<StateTensor>& whole, const Parameters& parameters,
+                       const LayerDivision& division);
 
 /// The reverse, on the division's first process; nothing on the others. Every process calls it. The tensors are copies.
-NamedTensors whole_of(const NamedTensors& pieces, const Parameters& parameters, const LayerDivision& division);
+NamedTensors whole_of(const std::vector<StateTensor>& pieces, const Parameters& parameters,
+                      const LayerDivision& division);
 
 }  // namespace plumb

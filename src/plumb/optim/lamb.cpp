@@ -25,13 +25,10 @@ class Lamb final : public Optimizer {
   Lamb(const Parameters& parameters, const LambOptions& options)
       : Optimizer(parameters), adapt_vectors_(options.adapt_vectors), set_(parameters), moments_(set_, options.adam) {}
 
-  [[nodiscard]] NamedTensors state() const override {
-    NamedTensors tensors;
-    moments_.append_state(tensors);
-    return tensors;
-  }
-  void load_state(const NamedTensors& tensors, const std::string& origin) override {
-    moments_.load_state(tensors, origin);
+  [[nodiscard]] std::vector<StateTensor> state_tensors() const override {
+    std::vector<StateTensor> state;
+    moments_.append_state(state);
+    return state;
   }
 
   [[nodiscard]] bool decay_is_in_direction() const override { return true; }

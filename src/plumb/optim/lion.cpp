@@ -23,13 +23,10 @@ class Lion final : public Optimizer {
   Lion(const Parameters& parameters, const LionOptions& options)
       : Optimizer(parameters), options_(options), set_(parameters), mean_(set_.zeros()) {}
 
-  [[nodiscard]] NamedTensors state() const override {
-    NamedTensors tensors;
-    set_.append(tensors, "m", mean_);
-    return tensors;
-  }
-  void load_state(const NamedTensors& tensors, const std::string& origin) override {
-    set_.load(tensors, "m", mean_, origin);
+  [[nodiscard]] std::vector<StateTensor> state_tensors() const override {
+    std::vector<StateTensor> state;
+    set_.append(state, "m", mean_);
+    return state;
   }
   [[nodiscard]] bool acts_by_element() const override { return true; }
 

@@ -54,15 +54,11 @@ class Muon final : public Optimizer {
               options.adam) {}
 
   /// `momentum.NAME` of the matrices, and Adam's state for the rest.
-  [[nodiscard]] NamedTensors state() const override {
-    NamedTensors tensors;
-    matrices_.append(tensors, "momentum", momentum_);
-    rest_.append_state(tensors);
-    return tensors;
-  }
-  void load_state(const NamedTensors& tensors, const std::string& origin) override {
-    matrices_.load(tensors, "momentum", momentum_, origin);
-    rest_.load_state(tensors, origin);
+  [[nodiscard]] std::vector<StateTensor> state_tensors() const override {
+    std::vector<StateTensor> state;
+    matrices_.append(state, "momentum", momentum_);
+    rest_.append_state(state);
+    return state;
   }
 
  private:

@@ -52,6 +52,20 @@ struct Beginning {
   double momentum_gain = 1;  // what steps grow to, in units of the first one after the idle ones
 };
 
+/// A tensor of an optimizer's state. It shares the optimizer's memory.
+struct StateTensor {
+  std::string kind{};                 // such as "m"
+  std::optional<size_t> parameter{};  // the index of the one that it belongs to
+  /// Otherwise the parameters to which its elements belong, one each and ascending; nullopt: it is of all together.
+  std::optional<std::vector<size_t>> entries{};
+  Tensor value{};
+};
+
+/// "m.encoder.layers.0.linear1.weight", or the kind alone if the tensor belongs to no single parameter. Without a kind,
+/// the tensor is the parameter.
+std::string name_of(const StateTensor& tensor, const Parameters& parameters);
+NamedTensors named(const std::vector<StateTensor>& tensors, const Parameters& parameters);
+
 /// Updates parameters from their gradients.
 class Optimizer {
  public:
@@ -66,11 +80,12 @@ class Optimizer {
   /// The same learning rate for every parameter, and no weight decay.
   void step(const std::vector<Tensor>& gradients, double learning_rate, double gradient_scale = 1);
 
-  /// Everything that a resumed run needs to continue bit for bit, as named tensors
-  /// ("m.encoder.layers.0.linear1.weight") with the same names and shapes at every step; and the reverse. load_state
-  /// throws Error, naming `origin`, if a tensor is missing or has the wrong shape.
-  [[nodiscard]] virtual NamedTensors state() const = 0;
-  virtual void load_state(const NamedTensors& tensors, const std::string& origin) = 0;
+  /// Everything that a resumed run needs to continue bit for bit, with the same kinds and shapes at every step.
+  [[nodiscard]] virtual std::vector<StateTensor> state_tensors() const = 0;
+  /// The same by name, as files contain it; and the reverse. A single number may stand for one of each parameter.
+  /// load_state throws Error, naming `origin`, if a tensor is missing or has the wrong shape.
+  [[nodiscard]] NamedTensors state() const { return named(state_tensors(), parameters_); }
+  virtual void load_state(const NamedTensors& tensors, const std::string& origin);
 
   /// The last step as preconditioned gradient descent, without weight decay; nullopt before the first step, and for
   /// optimizers that do not have this form.
@@ -102,6 +117,9 @@ class Optimizer {
   /// (optim/sharded.h); otherwise nothing happens. Every rank calls each of them at the same time.
   virtual void share(const Group& /*group*/) {}
   virtual void collect() {}
+
+ protected:
+  [[nodiscard]] const Parameters& parameters() const { return parameters_; }
 
  private:
   /// Runs without a graph; gradients and settings have been checked.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 
@@ -43,14 +45,16 @@ std::vector<Tensor> ParameterSet::values(const std::vector<size_t>& members) con
   return all;
 }
 
-void ParameterSet::append(NamedTensors& tensors, const std::string& prefix, const Tensor& flat) const {
-  for (const Member& member : members_) tensors.emplace_back(prefix + "." + member.parameter.name, piece(member, flat));
+void ParameterSet::append(std::vector<StateTensor>& state, const std::string& kind, const Tensor& flat) const {
+  for (const Member& member : members_)
+    state.push_back({.kind = kind, .parameter = member.index, .value = piece(member, flat)});
 }
 
-void ParameterSet::load(const NamedTensors& tensors, const std::string& prefix, const Tensor& flat,
-                        const std::string& origin) const {
-  for (const Member& member : members_)
-    load_tensor(tensors, prefix + "." + member.parameter.name, piece(member, flat), origin);
+void ParameterSet::append_numbers(std::vector<StateTensor>& state, const std::string& kind,
+                                  const Tensor& numbers) const {
+  std::vector<size_t> owners;
+  for (const Member& member : members_) owners.push_back(member.index);
+  state.push_back({.kind = kind, .entries = std::move(owners), .value = numbers});
 }
 
 const Tensor& find_tensor(const NamedTensors& tensors, const std::string& name, const std::string& origin) {
@@ -67,6 +71,10 @@ void load_tensor(const NamedTensors& tensors, const std::string& name, const Ten
                 "the file belongs to another configuration");
   }
   into.copy_(found);
+}
+
+std::string kind_of(const std::string& kind, const Parameter& parameter, size_t i) {
+  return parameter.parts.empty() ? kind : fmt::format("{}.{}", kind, i);
 }
 
 std::vector<Tensor> matrices_of(const Parameter& parameter, const Tensor& whole) {

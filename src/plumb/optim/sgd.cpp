@@ -22,13 +22,10 @@ class Sgd final : public Optimizer {
   Sgd(const Parameters& parameters, const SgdOptions& options)
       : Optimizer(parameters), options_(options), set_(parameters), momentum_(set_.zeros()) {}
 
-  [[nodiscard]] NamedTensors state() const override {
-    NamedTensors tensors;
-    set_.append(tensors, "momentum", momentum_);
-    return tensors;
-  }
-  void load_state(const NamedTensors& tensors, const std::string& origin) override {
-    set_.load(tensors, "momentum", momentum_, origin);
+  [[nodiscard]] std::vector<StateTensor> state_tensors() const override {
+    std::vector<StateTensor> state;
+    set_.append(state, "momentum", momentum_);
+    return state;
   }
 
   [[nodiscard]] bool acts_by_element() const override { return true; }

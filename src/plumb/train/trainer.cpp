@@ -15,32 +15,44 @@
 #include "plumb/train/trainer_implementation.h"
 
 namespace plumb {
+namespace {
+
+/// Tensors that belong to no parameter.
+std::vector<StateTensor> of_run(const NamedTensors& tensors) {
+  std::vector<StateTensor> state;
+  for (const auto& [name, tensor] : tensors) state.push_back({.kind = name, .value = tensor});
+  return state;
+}
+
+}  // namespace
 
 std::vector<Trainer::Implementation::Part> Trainer::Implementation::parts() {
   std::vector<Part> all;
   const bool held = cuts_values() && !model.parameters().has_flat();
-  all.push_back({.file = "model.safetensors", .pieces = held, .values = [this, held] {
-                   return held ? named_values(shards->own()) : weights.evaluated();
+  const auto of_model = [this](const NamedTensors& values) { return state_of(values, model.parameters()); };
+  all.push_back({.file = "model.safetensors", .pieces = held, .values = [this, held, of_model] {
+                   return of_model(held ? named_values(shards->own()) : weights.evaluated());
                  }});
   all.back().take = [this, held](const NamedTensors& tensors, const std::string& origin) {
     load_parameters(held ? shards->own() : model.parameters(), tensors, origin);
   };
   if (weights.differ()) {
-    all.push_back({.file = "trained.safetensors", .moves = true, .values = [this] { return weights.trained(); }});
+    all.push_back({.file = "trained.safetensors", .moves = true});
+    all.back().values = [this, of_model] { return of_model(weights.trained()); };
     all.back().take = [this](const NamedTensors& tensors, const std::string& origin) {
       weights.load_trained(tensors, origin);
     };
   }
   all.push_back(
       {.file = "optimizer.safetensors", .pieces = shards != nullptr, .whole = optimizer->keeps_whole_state()});
-  all.back().values = [this] { return optimizer->state(); };
+  all.back().values = [this] { return optimizer->state_tensors(); };
   all.back().take = [this](const NamedTensors& tensors, const std::string& origin) {
     optimizer->load_state(tensors, origin);
   };
   all.back().metadata = {{"optimizer", config.optimizer}};
-  all.push_back({.file = "watch.safetensors", .own = true, .values = [this] { return watches.state(); }});
+  all.push_back({.file = "watch.safetensors", .own = true, .values = [this] { return of_run(watches.state()); }});
   all.back().take = [this](const NamedTensors& tensors, const std::string&) { watches.load_state(tensors); };
-  all.push_back({.file = "carried.safetensors", .own = true, .values = [this] { return carried.tensors; }});
+  all.push_back({.file = "carried.safetensors", .own = true, .values = [this] { return of_run(carried.tensors); }});
   all.back().take = [this](const NamedTensors& tensors, const std::string&) {
     carried.tensors = tensors;
     for (auto& [name, tensor] : carried.tensors) tensor = tensor.to(model.parameters().flat().device());
@@ -55,7 +67,7 @@ Snapshot Trainer::Implementation::snapshot() {
     return snapshot;
   }
   for (const Part& part : parts()) {
-    NamedTensors tensors = part.values();
+    NamedTensors tensors = named(part.values(), model.parameters());
     if (!part.own || !tensors.empty()) snapshot.files.push_back({part.file, std::move(tensors), part.metadata, false});
   }
   return snapshot;
@@ -76,21 +88,24 @@ std::optional<PipelineSplit> Trainer::Implementation::share() {
   if (!model.parameters().has_flat()) {
     stages = begin_in_pieces();
   } else {
-    std::map<std::string, NamedTensors> received;  // all of it before any is taken, which changes the others
+    // All of it before any is taken, which changes the others.
+    std::map<std::string, std::vector<StateTensor>> received;
     for (const Part& part : parts()) {
       if (part.own || mesh.all.size() == 1) continue;
-      NamedTensors& tensors = received[part.file];
-      for (const auto& [name, tensor] : part.values()) {
-        tensors.emplace_back(name, tensor.contiguous().clone());
-        mesh.all.broadcast(tensors.back().second);
+      std::vector<StateTensor>& tensors = received[part.file] = part.values();
+      for (StateTensor& tensor : tensors) {
+        tensor.value = tensor.value.contiguous().clone();
+        mesh.all.broadcast(tensor.value);
       }
     }
     stages = divide();
     for (const Part& part : parts()) {
       const auto found = received.find(part.file);
       if (found == received.end()) continue;
-      const NamedTensors& tensors = found->second;
-      part.take(division && !part.whole ? pieces_of(tensors, model.parameters(), *division) : tensors, "rank 0");
+      const bool cut = division && !part.whole;
+      part.take(
+          cut ? pieces_of(found->second, model.parameters(), *division) : named(found->second, model.parameters()),
+          "rank 0");
     }
     if (shards) shards->cut();
   }
@@ -101,7 +116,7 @@ std::optional<PipelineSplit> Trainer::Implementation::share() {
 }
 
 std::optional<PipelineSplit> Trainer::Implementation::begin_in_pieces() {
-  const NamedTensors whole_state = optimizer->state();  // without memory
+  const std::vector<StateTensor> whole_state = optimizer->state_tensors();  // without memory
   std::optional<PipelineSplit> stages = divide();
   if (!model.parameters().has_flat() && !cuts_values())
     throw Error("a model without memory needs several processes that divide it");
@@ -120,8 +135,10 @@ std::optional<PipelineSplit> Trainer::Implementation::begin_in_pieces() {
     if (mesh.all.rank() == 0) file.emplace(beginning / part.file);
     NamedTensors pieces;
     const Parameters& held = held_by(part.pieces);
-    for (const auto& [name, value] : part.whole ? whole_state : part.values()) {
-      const std::optional<size_t> owner = part.whole ? std::nullopt : parameter_of(name, model.parameters());
+    for (const StateTensor& tensor : part.whole ? whole_state : part.values()) {
+      const std::string name = name_of(tensor, model.parameters());
+      const Tensor& value = tensor.value;
+      const std::optional<size_t> owner = part.whole ? std::nullopt : tensor.parameter;
       const bool cut = owner && value.sizes() == held.all()[*owner].value.sizes();
       const Tensor whole = at::empty(cut ? at::IntArrayRef(whole_sizes(*owner)) : value.sizes(),
                                      held.options().dtype(value.scalar_type()));
@@ -153,11 +170,10 @@ Tensor Trainer::Implementation::piece_of(size_t parameter, const Tensor& whole, 
   return pieces ? shards->piece(parameter, piece) : piece;
 }
 
-Tensor Trainer::Implementation::whole_of(const Part& part, const std::string& name, const Tensor& piece) const {
-  const std::optional<size_t> owner = parameter_of(name, model.parameters());
-  if (!owner || part.whole) return piece;
-  const Tensor whole = part.pieces ? shards->whole(*owner, piece) : piece;
-  return division && mesh.data.rank() == 0 ? division->whole(*owner, whole.detach()) : whole;
+Tensor Trainer::Implementation::whole_of(const Part& part, const StateTensor& piece) const {
+  if (!piece.parameter || part.whole) return piece.value;
+  const Tensor whole = part.pieces ? shards->whole(*piece.parameter, piece.value) : piece.value;
+  return division && mesh.data.rank() == 0 ? division->whole(*piece.parameter, whole.detach()) : whole;
 }
 
 std::optional<PipelineSplit> Trainer::Implementation::divide() {

@@ -59,7 +59,8 @@ void Trainer::Implementation::score_now() {
   Metrics& metrics = recorder.point.metrics;
   const FetchedParameters fetched(shards.get());
   if (mesh.data.rank() == 0 && mesh.pipeline.size() > 1) {
-    const NamedTensors values = plumb::whole_of(weights.evaluated(), model.parameters(), *division);
+    const Parameters& parameters = model.parameters();
+    const NamedTensors values = plumb::whole_of(state_of(weights.evaluated(), parameters), parameters, *division);
     if (mesh.all.rank() == 0) {  // which needs all layers
       const std::unique_ptr<Model> all = make_model(model.config(), model.parameters().type());
       load_parameters(all->parameters(), values, "the stages' parameters");
@@ -129,12 +130,12 @@ void Trainer::Implementation::before_saving() {
   collected.clear();
   if (!collects() || (!shards && mesh.data.rank() > 0)) return;
   for (const Part& part : parts()) {
-    const NamedTensors pieces = part.values();
+    const std::vector<StateTensor> pieces = part.values();
     if (part.own && pieces.empty()) continue;
     SpilledTensors whole(mesh.all.rank() == 0 ? spills_to : std::filesystem::path());
-    for (const auto& [name, piece] : pieces) {
-      const Tensor found = whole_of(part, name, piece);
-      if (mesh.all.rank() == 0) whole.add(name, found);
+    for (const StateTensor& piece : pieces) {
+      const Tensor found = whole_of(part, piece);
+      if (mesh.all.rank() == 0) whole.add(name_of(piece, model.parameters()), found);
     }
     if (mesh.all.rank() == 0) collected.push_back({part.file, whole.all(), part.metadata, /*lasts=*/true});
   }

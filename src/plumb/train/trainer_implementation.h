@@ -159,7 +159,7 @@ struct Trainer::Implementation {
     bool pieces = false;  // `values` are this process's pieces of what is cut among mesh.data (`shards`)
     bool whole = false;   // `values` are those of all processes that divide the model, on the first of them
     bool moves = false;   // `take` first keeps elsewhere what an earlier part has put in the place of `values`
-    std::function<NamedTensors()> values;
+    std::function<std::vector<StateTensor>()> values;
     /// `origin` names them in errors.
     std::function<void(const NamedTensors&, const std::string& origin)> take{};
     std::map<std::string, std::string> metadata{};  // of the file
@@ -184,7 +184,7 @@ struct Trainer::Implementation {
   [[nodiscard]] Tensor piece_of(size_t parameter, const Tensor& whole, bool pieces) const;
   /// Of a tensor of this process's pieces: the whole, on rank 0 of mesh.all; anything on the others. Every process with
   /// such a piece calls it.
-  [[nodiscard]] Tensor whole_of(const Part& part, const std::string& name, const Tensor& piece) const;
+  [[nodiscard]] Tensor whole_of(const Part& part, const StateTensor& piece) const;
 
   /// Divides the model among mesh.tensor and mesh.pipeline, cuts its gradients among mesh.data, each if the run does,
   /// and begins anew with all that holds its parameters.

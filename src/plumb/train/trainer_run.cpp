@@ -90,10 +90,10 @@ std::unique_ptr<Optimizer> make_train_optimizer(const TrainConfig& config, const
     if (config.shard != "optimizer") return make(some);
     return std::make_unique<ShardedOptimizer>(some, make);
   };
-  const std::unique_ptr<Optimizer> probed =
-      make_optimizer(config.optimizer, of_shapes(parameters, division), config.options);
-  if (division == nullptr || (probed->acts_by_element() && !config.cautious)) return make_shared(parameters);
-  return std::make_unique<GatheredOptimizer>(parameters, *division, make_shared);
+  if (division == nullptr) return make_shared(parameters);
+  const std::unique_ptr<Optimizer> whole = make(of_shapes(parameters, division));  // without values
+  if (whole->acts_by_element()) return make_shared(parameters);
+  return std::make_unique<GatheredOptimizer>(parameters, *division, make_shared, whole->state_tensors());
 }
 
 Trainer::Implementation::Implementation(Model& trained, const TrainConfig& given, const Task& learned,
