@@ -8,7 +8,7 @@
 
 #include "options.h"
 #include "plumb/base/error.h"
-#include "plumb/optim/sharded.h"
+#include "plumb/divided/sharded_optimizer.h"
 #include "support/gradcheck.h"
 #include "support/ranks.h"
 

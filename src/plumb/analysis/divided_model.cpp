@@ -2,9 +2,9 @@
 
 #include <utility>
 
+#include "plumb/divided/divided_state.h"
 #include "plumb/nn/init/init.h"
 #include "plumb/ops/device.h"
-#include "plumb/optim/divided_state.h"
 
 namespace plumb {
 

@@ -117,7 +117,7 @@ class Parameters {
   /// The buffer, (count()): writing to it writes the parameters.
   [[nodiscard]] const Tensor& flat() const { return flat_; }
   /// Whether there is that buffer. Otherwise, values have no memory yet (WithoutMemory), or only while they are needed
-  /// (nn/parameter_shards.h).
+  /// (divided/parameter_shards.h).
   [[nodiscard]] bool has_flat() const { return flat_.numel() == count(); }
 
   /// The parameters with these indices and all buffers, sharing their values. There is no flat buffer.

@@ -110,11 +110,12 @@ class Optimizer {
   /// equal for all elements of a parameter. Then pieces of a parameter can be updated by different processes.
   [[nodiscard]] virtual bool acts_by_element() const { return false; }
 
-  /// Whether state() is that of whole parameters, although this process has pieces of them (optim/gathered.h).
+  /// Whether state() is that of whole parameters, although this process has pieces of them
+  /// (divided/gathered_optimizer.h).
   [[nodiscard]] virtual bool keeps_whole_state() const { return false; }
 
   /// Shards the state among the processes of a group, and collects it in rank 0 for state(), if the optimizer can
-  /// (optim/sharded.h); otherwise nothing happens. Every rank calls each of them at the same time.
+  /// (divided/sharded_optimizer.h); otherwise nothing happens. Every rank calls each of them at the same time.
   virtual void share(const Group& /*group*/) {}
   virtual void collect() {}
 

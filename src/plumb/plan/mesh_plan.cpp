@@ -8,8 +8,8 @@
 
 #include "plumb/base/contains.h"
 #include "plumb/base/error.h"
+#include "plumb/divided/pipeline_split.h"
 #include "plumb/model/model.h"
-#include "plumb/model/pipeline_split.h"
 #include "plumb/nn/layer_id.h"
 #include "plumb/ops/device.h"
 

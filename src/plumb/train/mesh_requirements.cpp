@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "plumb/base/error.h"
-#include "plumb/model/divisible.h"
+#include "plumb/divided/divisible.h"
+#include "plumb/divided/pipeline_split.h"
 #include "plumb/model/kind.h"
-#include "plumb/model/pipeline_split.h"
 #include "plumb/model/recomputable.h"
 #include "plumb/nn/residual/residual.h"
 #include "plumb/ops/device.h"

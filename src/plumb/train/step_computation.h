@@ -9,16 +9,16 @@
 #include <string>
 #include <vector>
 
+#include "plumb/divided/gradient_exchange.h"
+#include "plumb/divided/mesh.h"
+#include "plumb/divided/parameter_shards.h"
+#include "plumb/divided/stage_computation.h"
 #include "plumb/model/flops.h"
 #include "plumb/model/model.h"
 #include "plumb/nn/layer_division.h"
-#include "plumb/nn/parameter_shards.h"
 #include "plumb/ops/number.h"
-#include "plumb/parallel/gradient_exchange.h"
-#include "plumb/parallel/mesh.h"
 #include "plumb/run/config.h"
 #include "plumb/task/task.h"
-#include "plumb/train/stage_computation.h"
 #include "plumb/train/step_source.h"
 #include "plumb/trouble/inspection.h"
 

@@ -7,9 +7,9 @@
 #include "plumb/base/error.h"
 #include "plumb/base/json_fields.h"
 #include "plumb/base/progress.h"
+#include "plumb/divided/divided_state.h"
 #include "plumb/nn/init/init.h"
 #include "plumb/ops/memory.h"
-#include "plumb/optim/divided_state.h"
 #include "plumb/optim/parameter_set.h"
 #include "plumb/run/snapshot.h"
 #include "plumb/train/trainer_implementation.h"
@@ -185,10 +185,10 @@ std::optional<PipelineSplit> Trainer::Implementation::divide() {
   if (divides) division = model.divide(mesh.tensor);
   if (mesh.pipeline.size() > 1) {
     stages.emplace(model, mesh.pipeline.size(), config.pipeline_chunks);
-    model.keep_stage(*division, mesh.pipeline, *stages);
+    model.keep_stage(*division, mesh.pipeline, stages->users());
   }
   if (!(cut && cuts_parameters)) model.allocate();
-  if (cut) shards = model.shard(mesh.data, cuts_parameters);
+  if (cut) shards = std::make_unique<ParameterShards>(model.mutable_parameters(), mesh.data, cuts_parameters);
   optimizer = make_train_optimizer(config, model, division_or_null(), shards.get());
   weights = EvaluatedWeights(model, *optimizer, config.average_decay);
   update_norms = UpdateNorms(model.parameters(), UpdateNorms::kSamples, division_or_null(),

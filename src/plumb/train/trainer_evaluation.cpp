@@ -2,8 +2,8 @@
 #include <cmath>
 #include <utility>
 
+#include "plumb/divided/divided_state.h"
 #include "plumb/io/spilled_tensors.h"
-#include "plumb/optim/divided_state.h"
 #include "plumb/train/trainer_implementation.h"
 
 namespace plumb {

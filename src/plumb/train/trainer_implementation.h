@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "plumb/divided/mesh.h"
+#include "plumb/divided/parameter_shards.h"
 #include "plumb/nn/layer_division.h"
-#include "plumb/nn/parameter_shards.h"
 #include "plumb/optim/groups.h"
 #include "plumb/optim/optimizer.h"
 #include "plumb/optim/schedule.h"
-#include "plumb/parallel/mesh.h"
 #include "plumb/run/best_metric.h"
 #include "plumb/run/snapshot.h"
 #include "plumb/run/train_state.h"

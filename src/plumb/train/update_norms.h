@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "plumb/divided/parameter_shards.h"
 #include "plumb/nn/layer_division.h"
-#include "plumb/nn/parameter_shards.h"
 #include "plumb/nn/parameters.h"
 #include "plumb/ops/number.h"
 #include "plumb/trouble/trouble_judge.h"

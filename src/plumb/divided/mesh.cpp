@@ -1,4 +1,4 @@
-#include "plumb/parallel/mesh.h"
+#include "plumb/divided/mesh.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "plumb/optim/divided_state.h"
+#include "plumb/divided/divided_state.h"
 
 namespace plumb {
 

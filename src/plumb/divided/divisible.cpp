@@ -1,4 +1,4 @@
-#include "plumb/model/divisible.h"
+#include "plumb/divided/divisible.h"
 
 #include <fmt/format.h>
 

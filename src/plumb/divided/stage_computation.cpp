@@ -1,4 +1,4 @@
-#include "plumb/train/stage_computation.h"
+#include "plumb/divided/stage_computation.h"
 
 #include <exception>
 

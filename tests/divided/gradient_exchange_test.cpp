@@ -1,5 +1,5 @@
 // Gradients summed in buckets compared with sums of each rank's own gradients.
-#include "plumb/parallel/gradient_exchange.h"
+#include "plumb/divided/gradient_exchange.h"
 
 #include <gtest/gtest.h>
 

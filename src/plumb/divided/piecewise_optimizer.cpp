@@ -1,4 +1,4 @@
-#include "plumb/optim/piecewise.h"
+#include "plumb/divided/piecewise_optimizer.h"
 
 #include "plumb/optim/parameter_set.h"
 

@@ -1,11 +1,11 @@
-#include "plumb/parallel/gradient_exchange.h"
+#include "plumb/divided/gradient_exchange.h"
 
 #include <utility>
 
 #include "plumb/base/job_queue.h"
 #include "plumb/base/timing.h"
+#include "plumb/divided/exchange_thread.h"
 #include "plumb/ops/take_gradients.h"
-#include "plumb/parallel/exchange_thread.h"
 
 namespace plumb {
 namespace {

@@ -1,4 +1,4 @@
-#include "plumb/optim/partial_optimizer.h"
+#include "plumb/divided/partial_optimizer.h"
 
 #include <algorithm>
 #include <map>

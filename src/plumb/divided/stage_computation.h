@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "plumb/model/pipeline_split.h"
-#include "plumb/parallel/pipeline_schedule.h"
-#include "plumb/parallel/stage_links.h"
+#include "plumb/divided/pipeline_schedule.h"
+#include "plumb/divided/pipeline_split.h"
+#include "plumb/divided/stage_links.h"
 
 namespace plumb {
 

@@ -1,4 +1,4 @@
-#include "plumb/nn/parameter_shards.h"
+#include "plumb/divided/parameter_shards.h"
 
 #include <algorithm>
 #include <optional>

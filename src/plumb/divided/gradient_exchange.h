@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
+#include "plumb/divided/shard_layout.h"
 #include "plumb/parallel/group.h"
-#include "plumb/parallel/shard_layout.h"
 
 namespace plumb {
 

@@ -1,6 +1,6 @@
-#include "plumb/parallel/stage_links.h"
+#include "plumb/divided/stage_links.h"
 
-#include "plumb/parallel/exchange_thread.h"
+#include "plumb/divided/exchange_thread.h"
 
 namespace plumb {
 namespace {

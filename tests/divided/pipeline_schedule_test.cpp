@@ -1,5 +1,5 @@
 // Schedules of pipelines, played by clocks: no tensors, no processes.
-#include "plumb/parallel/pipeline_schedule.h"
+#include "plumb/divided/pipeline_schedule.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // A model computed in parts, as the stages of a pipeline do, and as a whole: with dropout, by every residual scheme.
-#include "plumb/model/pipeline_split.h"
+#include "plumb/divided/pipeline_split.h"
 #include "plumb/base/contains.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "plumb/parallel/pipeline_schedule.h"
+#include "plumb/divided/pipeline_schedule.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "plumb/model/pipeline_split.h"
+#include "plumb/divided/pipeline_split.h"
 
 #include <fmt/format.h>
 

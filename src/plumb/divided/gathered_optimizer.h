@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
+#include "plumb/divided/partial_optimizer.h"
 #include "plumb/nn/layer_division.h"
-#include "plumb/optim/partial_optimizer.h"
 
 namespace plumb {
 

@@ -1,4 +1,4 @@
-#include "plumb/parallel/shard_layout.h"
+#include "plumb/divided/shard_layout.h"
 
 #include <algorithm>
 #include <utility>

@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "plumb/divided/shard_layout.h"
 #include "plumb/nn/layer_source.h"
 #include "plumb/nn/parameters.h"
 #include "plumb/ops/memory.h"
 #include "plumb/parallel/group.h"
-#include "plumb/parallel/shard_layout.h"
 
 namespace plumb {
 

@@ -1,4 +1,4 @@
-#include "plumb/optim/sharded.h"
+#include "plumb/divided/sharded_optimizer.h"
 
 #include <algorithm>
 #include <cmath>

@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "plumb/base/job_queue.h"
+#include "plumb/divided/pipeline_schedule.h"
 #include "plumb/parallel/group.h"
-#include "plumb/parallel/pipeline_schedule.h"
 
 namespace plumb {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "plumb/nn/parameter_shards.h"
+#include "plumb/divided/parameter_shards.h"
 #include "plumb/optim/wrapped_optimizer.h"
 
 namespace plumb {

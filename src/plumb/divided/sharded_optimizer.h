@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "plumb/optim/partial_optimizer.h"
+#include "plumb/divided/partial_optimizer.h"
 #include "plumb/parallel/group.h"
 
 namespace plumb {

@@ -1,5 +1,5 @@
 // An optimizer with its state sharded across processes, against the same optimizer in one process.
-#include "plumb/optim/sharded.h"
+#include "plumb/divided/sharded_optimizer.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

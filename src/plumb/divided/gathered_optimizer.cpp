@@ -1,4 +1,4 @@
-#include "plumb/optim/gathered.h"
+#include "plumb/divided/gathered_optimizer.h"
 
 #include <algorithm>
 #include <functional>
