@@ -32,7 +32,7 @@ constexpr milliseconds kServeAfterEnd = std::chrono::seconds(3);
 constexpr double kAnswer = 15;                  // seconds within which a server must answer
 constexpr double kRestart = 30;                 // seconds that an earlier attempt of a run may take to end
 constexpr double kMissed = 3;                   // heartbeats that the dead misses
-constexpr int64_t kGone = -(int64_t{1} << 60);  // a heartbeat: the last one
+constexpr int64_t kLeft = -(int64_t{1} << 60);  // a heartbeat: the last one
 constexpr size_t kLongestReason = 2000;         // characters of what another process says
 
 /// Equal for processes that share processors: the machine's boot and the processors that they may use.
@@ -83,7 +83,7 @@ std::string value_of(c10d::Store& store, const std::string& key) {
 bool on_one_machine(const Rendezvous& run) { return run.local_size == run.size || is_loopback(run.host); }
 
 std::string member_key(int64_t rank) { return fmt::format("member {}", rank); }
-std::string beat_key(int64_t rank) { return fmt::format("beat {}", rank); }
+std::string heartbeat_key(int64_t rank) { return fmt::format("heartbeat {}", rank); }
 
 std::string silent_for(double seconds) {
   return fmt::format(" has sent no heartbeat for {:.3g} s: it is stopped, or its machine or network is down", seconds);
@@ -104,34 +104,38 @@ struct Membership::Shared {
   int64_t port = 0;
   std::string token = run.token;
 
+  /// Of the thread.
+  enum class Phase { none, connecting, connected, ended };
+
   // Only the thread uses these.
   c10::intrusive_ptr<c10d::TCPStore> server;  // null except on rank 0; set before the thread starts
   c10::intrusive_ptr<c10d::Store> store;
-  bool heard = false;        // the news
-  bool one_is_dead = false;  // according to the news
-  bool done = false;         // this process needs the store no longer
-  bool counted = false;      // among those that do not
-  int64_t beats = 0;         // of the next rank
-  double silence = 0;        // of the next rank, in seconds
-  Stopwatch since_beat;
+  bool failure_seen = false;  // the key `failure`
+  bool one_is_dead = false;   // according to that
+  bool done = false;          // this process needs the store no longer
+  bool counted = false;       // among those that do not
+  int64_t heartbeats = 0;     // of the next rank
+  double silence = 0;         // of the next rank, in seconds
+  Stopwatch since_heartbeat;
 
   std::mutex mutex;                          // of the following
-  c10::intrusive_ptr<c10d::Store> for_gloo;  // set before `connected`, unless `ending`
+  c10::intrusive_ptr<c10d::Store> for_gloo;  // set when connected, unless `ending`
   std::condition_variable changed;
   std::deque<Task> tasks;
   std::optional<std::string> lost;
   std::string rank_zero = "rank 0";
   int64_t rounds = 0;  // answers of the store
-  bool connected = false, ending = false;
-  bool ended = true;   // the thread
-  bool stuck = false;  // the thread is, in a store that does not answer
+  Phase phase = Phase::none;
+  bool ending = false;  // the thread is to end
+  bool stuck = false;   // the thread is, in a store that does not answer
 
+  [[nodiscard]] bool runs() const { return phase == Phase::connecting || phase == Phase::connected; }
   void work();
   c10::intrusive_ptr<c10d::Store> introduce();
-  void beat();
-  void hear();
+  void send_heartbeat();
+  void look_for_failure();
   void report(bool dead, const std::string& what);
-  void lose(const std::string& what);
+  void fail(const std::string& what);
 };
 
 /// The thread: sends heartbeats and does what the others ask.
@@ -141,10 +145,10 @@ void Membership::Shared::work() {
     c10::intrusive_ptr<c10d::Store> second = introduce();
     std::unique_lock lock(mutex);
     if (!ending) for_gloo = std::move(second);  // else the owner, who gave up, no longer looks
-    connected = true;
+    phase = Phase::connected;
     changed.notify_all();
     for (auto due = Clock::now(); !ending || !tasks.empty();) {
-      Task task = [this](auto&) { beat(); };
+      Task task = [this](auto&) { send_heartbeat(); };
       if (!tasks.empty() && Clock::now() < due) {
         task = std::move(tasks.front());
         tasks.pop_front();
@@ -156,21 +160,22 @@ void Membership::Shared::work() {
       }
       lock.unlock();
       task(*store);
-      if ((heard || done) && !std::exchange(counted, true)) store->add("ended", 1);
+      if ((failure_seen || done) && !std::exchange(counted, true)) store->add("ended", 1);
       lock.lock();
       ++rounds;
       changed.notify_all();
     }
   } catch (const Error& error) {
-    lose(error.what());
+    fail(error.what());
   } catch (const std::exception&) {
-    lose(connected ? rank_zero + " has died"
-                   : "the server there is not a Plumb process, or has another version of LibTorch, or it has ended");
+    fail(phase == Phase::connected
+             ? rank_zero + " has died"
+             : "the server there is not a Plumb process, or has another version of LibTorch, or it has ended");
   }
   store.reset();
   server.reset();
   const std::lock_guard lock(mutex);
-  ended = true;
+  phase = Phase::ended;
   changed.notify_all();
 }
 
@@ -208,36 +213,35 @@ c10::intrusive_ptr<c10d::Store> Membership::Shared::introduce() {
   return second;
 }
 
-void Membership::Shared::beat() {
-  store->add(beat_key(run.rank), 1);
-  hear();
-  const int64_t next = (run.rank + 1) % run.size, count = store->add(beat_key(next), 0);
+void Membership::Shared::send_heartbeat() {
+  store->add(heartbeat_key(run.rank), 1);
+  look_for_failure();
+  const int64_t next = (run.rank + 1) % run.size, count = store->add(heartbeat_key(next), 0);
   // If this process was stopped itself, not having heard from others meanwhile says nothing about them.
-  silence = count == beats ? silence + std::min(since_beat.seconds(), 2 * interval) : 0;
-  since_beat = {};
-  beats = count;
+  silence = count == heartbeats ? silence + std::min(since_heartbeat.seconds(), 2 * interval) : 0;
+  since_heartbeat = {};
+  heartbeats = count;
   const bool dead = silence > kMissed * interval && store->add("broken", 0) > 0;
-  if (count <= 0 || heard || (!dead && silence <= run.timeout)) return;
+  if (count <= 0 || failure_seen || (!dead && silence <= run.timeout)) return;
   const std::string who = Json::parse(value_of(*store, member_key(next))).at("name");
   report(true, who + (dead ? " has died" : silent_for(run.timeout)));
 }
 
-void Membership::Shared::hear() {
-  const std::string news = heard ? std::string() : value_of(*store, "news");
-  if (news.empty()) return;
-  heard = true;
-  one_is_dead = news.front() == '-';
-  lose(news.substr(1));
+void Membership::Shared::look_for_failure() {
+  const std::string failure = failure_seen ? std::string() : value_of(*store, "failure");
+  if (failure.empty()) return;
+  failure_seen = true;
+  one_is_dead = failure.front() == '-';
+  fail(failure.substr(1));
 }
 
 /// Tells all others what has happened, unless they know something already.
 void Membership::Shared::report(bool dead, const std::string& what) {
-  const std::string news = (dead ? "-" : "+") + what;
-  set_first(*store, "news", news);
-  hear();
+  set_first(*store, "failure", (dead ? "-" : "+") + what);
+  look_for_failure();
 }
 
-void Membership::Shared::lose(const std::string& what) {
+void Membership::Shared::fail(const std::string& what) {
   const std::lock_guard lock(mutex);
   if (!lost) lost = what.substr(0, kLongestReason);
   changed.notify_all();
@@ -248,7 +252,7 @@ Membership::Membership(const Rendezvous& rendezvous)
 
 Membership::~Membership() {
   tell(kFarewell, [&shared = *shared_](c10d::Store& store) {
-    store.add(beat_key(shared.run.rank), kGone);
+    store.add(heartbeat_key(shared.run.rank), kLeft);
     shared.done = true;
   });
   if (shared_->run.rank == 0) wait_for_others(false, kServeAfterEnd);
@@ -260,24 +264,24 @@ void Membership::end_thread() {
   std::unique_lock lock(shared_->mutex);
   shared_->ending = true;
   shared_->changed.notify_all();
-  shared_->changed.wait_for(lock, kFarewell, [&] { return shared_->ended || shared_->stuck; });
-  const bool ended = shared_->ended;
+  shared_->changed.wait_for(lock, kFarewell, [&] { return !shared_->runs() || shared_->stuck; });
+  const bool ended = !shared_->runs();
   // Not left to a thread that still holds the notifier while the program ends.
   const c10::intrusive_ptr<c10d::Store> for_gloo = std::move(shared_->for_gloo);
   lock.unlock();
   ended ? thread_.join() : thread_.detach();
 }
 
-void Membership::connect(const Reception& reception) {
+void Membership::connect(const JoinEvents& events) {
   const Stopwatch watch;
-  while (const std::optional<Error> error = failed_attempt(reception)) {
+  while (const std::optional<Error> error = failed_attempt(events)) {
     if (!shared_->run.restarts || watch.seconds() > kRestart) throw *error;
     std::this_thread::sleep_for(kPause);
   }
 }
 
 /// One attempt to connect; returns why it has failed.
-std::optional<Error> Membership::failed_attempt(const Reception& reception) {
+std::optional<Error> Membership::failed_attempt(const JoinEvents& events) {
   end_thread();
   const Rendezvous run = shared_->run;
   shared_ = std::make_shared<Shared>(run);
@@ -293,12 +297,12 @@ std::optional<Error> Membership::failed_attempt(const Reception& reception) {
     shared.port = shared.server->getPort();
     shared.route = {.own = "127.0.0.1", .other = "127.0.0.1"};
     if (on_one_machine(run)) keep_on_loopback(shared.port);
-    if (reception.listening) reception.listening(shared.port);
+    if (events.listening) events.listening(shared.port);
   } else {
     shared.port = run.port;
     std::optional<Route> route;
     for (const Stopwatch watch; !(route = route_to(run.host, run.port, reason));) {
-      if (reception.waiting) reception.waiting();
+      if (events.waiting) events.waiting();
       if (watch.seconds() > run.join_limit)
         return Error(fmt::format("no answer within {:.3g} s: {}", run.join_limit, reason));
       std::this_thread::sleep_for(kPause);
@@ -308,18 +312,18 @@ std::optional<Error> Membership::failed_attempt(const Reception& reception) {
     shared.route = *route;
   }
   if (run.guessable && on_one_machine(run)) shared.token += " " + PortSecret::read(run.port);
-  shared.ended = false;
+  shared.phase = Shared::Phase::connecting;
   thread_ = std::thread([shared = shared_] { shared->work(); });
   for (const Stopwatch since;;) {
     {
       std::unique_lock lock(shared.mutex);
-      shared.changed.wait_for(lock, kPause, [&] { return shared.connected || shared.lost; });
+      shared.changed.wait_for(lock, kPause, [&] { return shared.phase != Shared::Phase::connecting || shared.lost; });
       if (shared.lost) return Error(*shared.lost);
-      if (shared.connected) return std::nullopt;
+      if (shared.phase != Shared::Phase::connecting) return std::nullopt;
       shared.stuck = since.seconds() > kAnswer;
       if (shared.stuck) return Error("the server there does not answer");
     }
-    if (reception.waiting) reception.waiting();
+    if (events.waiting) events.waiting();
   }
 }
 
@@ -402,7 +406,7 @@ std::shared_ptr<std::atomic<bool>> Membership::post(const Task& task) {
 bool Membership::tell(milliseconds limit, const Task& task) {
   const auto done = post(task);
   std::unique_lock lock(shared_->mutex);
-  return shared_->changed.wait_for(lock, limit, [&] { return *done || shared_->ended || shared_->stuck; }) && *done;
+  return shared_->changed.wait_for(lock, limit, [&] { return *done || !shared_->runs() || shared_->stuck; }) && *done;
 }
 
 /// Waits until the thread finds in the store that something has happened, but not much longer than the limit. Calls
@@ -434,9 +438,9 @@ std::string Membership::await(const std::string& key, double limit, const std::f
 std::optional<std::string> Membership::reason_of_break(const std::string& group) {
   const auto left = std::make_shared<std::string>();
   const auto done = post([&shared = *shared_, left, group](c10d::Store& store) {
-    shared.hear();
-    if (!shared.heard) *left = value_of(store, "first to leave " + group);
-    if (!shared.heard && left->empty()) store.add("broken", 1);
+    shared.look_for_failure();
+    if (!shared.failure_seen) *left = value_of(store, "first to leave " + group);
+    if (!shared.failure_seen && left->empty()) store.add("broken", 1);
   });
   const auto lost = wait([&] { return *done && !left->empty(); }, shared_->run.timeout + kMissed * shared_->interval);
   return lost || !*done || left->empty() ? lost : *left + " has left";
@@ -450,8 +454,9 @@ void Membership::leave(const std::string& group) {
 }
 
 void Membership::wait_for_leaving(const std::string& group, int64_t size) {
-  poll(kFarewell,
-       [=, &shared = *shared_](c10d::Store& store) { return shared.heard || store.add("left " + group, 0) >= size; });
+  poll(kFarewell, [=, &shared = *shared_](c10d::Store& store) {
+    return shared.failure_seen || store.add("left " + group, 0) >= size;
+  });
 }
 
 void Membership::wait_for_others(bool absent, milliseconds limit) {

@@ -35,21 +35,21 @@ MakeBackend gloo_backends(const Rendezvous& rendezvous, const Membership& member
 
 }  // namespace
 
-Group meet(const Rendezvous& rendezvous, const Reception& reception) {
+Group meet(const Rendezvous& rendezvous, const JoinEvents& events) {
   if (rendezvous.size == 1) return {};
   const auto membership = std::make_shared<Membership>(rendezvous);
   std::exception_ptr thrown;  // by the caller's callback
   const auto waiting = [&] {
-    if (!reception.waiting) return;
+    if (!events.waiting) return;
     try {
-      reception.waiting();
+      events.waiting();
     } catch (...) {
       thrown = std::current_exception();
       throw;
     }
   };
   try {
-    membership->connect({reception.listening, waiting});
+    membership->connect({events.listening, waiting});
     membership->join(waiting);
     const BrokenPipeGuard guard;
     return Group(std::make_shared<Connection>(membership, "all", rendezvous.rank, rendezvous.size,

@@ -1,5 +1,5 @@
 // Iterations led by rank 0: which rank computes what, and how errors propagate.
-#include "plumb/parallel/lead_products.h"
+#include "plumb/parallel/serve_products.h"
 
 #include <gtest/gtest.h>
 
@@ -30,11 +30,11 @@ ProductFunction parts_of(const Group& group, int64_t& calls) {
   };
 }
 
-TEST(LeadProducts, RankZeroDecidesAndAllCompute) {
+TEST(ServedProducts, RankZeroDecidesAndAllCompute) {
   for (const int64_t size : {1, 2, 3}) {
     as_ranks(size, [&](const Group& group) {
       int64_t calls = 0, led = 0;
-      lead_products(group, at::kDouble, parts_of(group, calls), [&](const ProductFunction& products) {
+      serve_products(group, at::kDouble, parts_of(group, calls), [&](const ProductFunction& products) {
         ++led;
         const double all = static_cast<double>(size * (size + 1)) / 2;
         const Tensor longer = at::arange(5, at::kDouble), shorter = at::arange(2, at::kDouble) + 0.5;
@@ -51,10 +51,10 @@ TEST(LeadProducts, RankZeroDecidesAndAllCompute) {
   }
 }
 
-TEST(LeadProducts, VectorsHaveTheTypeThatIsGiven) {
+TEST(ServedProducts, VectorsHaveTheTypeThatIsGiven) {
   as_ranks(2, [](const Group& group) {
     int64_t calls = 0;
-    lead_products(group, at::kFloat, parts_of(group, calls), [](const ProductFunction& products) {
+    serve_products(group, at::kFloat, parts_of(group, calls), [](const ProductFunction& products) {
       const Tensor v = at::arange(3, at::kFloat);
       EXPECT_TRUE(at::equal(products({1}, {v.narrow(0, 1, 2)}).at(0), 3 * v.narrow(0, 1, 2)));
     });
@@ -62,21 +62,21 @@ TEST(LeadProducts, VectorsHaveTheTypeThatIsGiven) {
   });
 }
 
-TEST(LeadProducts, NoneAreAskedFor) {
+TEST(ServedProducts, NoneAreAskedFor) {
   as_ranks(3, [](const Group& group) {
     int64_t calls = 0;
-    lead_products(group, at::kDouble, parts_of(group, calls), [](const ProductFunction&) {});
+    serve_products(group, at::kDouble, parts_of(group, calls), [](const ProductFunction&) {});
     EXPECT_EQ(calls, 0);
   });
 }
 
-TEST(LeadProducts, WhenTheLeaderFailsNobodyWaits) {
+TEST(ServedProducts, WhenTheLeaderFailsNobodyWaits) {
   std::mutex mutex;
   std::vector<std::string> messages;
   as_ranks(3, [&](const Group& group) {
     int64_t calls = 0;
     try {
-      lead_products(group, at::kDouble, parts_of(group, calls), [](const ProductFunction& products) {
+      serve_products(group, at::kDouble, parts_of(group, calls), [](const ProductFunction& products) {
         products({}, {at::ones({2}, at::kDouble)});
         throw Error("the product is not finite");
       });

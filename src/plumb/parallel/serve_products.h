@@ -17,7 +17,7 @@ using ProductFunction =
 /// returns rank 0's result; the other ranks return once `lead` has. Thus, an iteration such as Lanczos keeps its
 /// vectors in one process, which decides when it ends. In `products`, the ranks may communicate with each other. The
 /// vectors are one-dimensional and of type `type`; at least one per call.
-void lead_products(const Group& group, const at::TensorOptions& type, const ProductFunction& products,
-                   const std::function<void(const ProductFunction&)>& lead);
+void serve_products(const Group& group, const at::TensorOptions& type, const ProductFunction& products,
+                    const std::function<void(const ProductFunction&)>& lead);
 
 }  // namespace plumb

@@ -1,4 +1,4 @@
-#include "plumb/parallel/lead_products.h"
+#include "plumb/parallel/serve_products.h"
 
 namespace plumb {
 namespace {
@@ -32,8 +32,8 @@ void follow(const Group& group, const at::TensorOptions& type, const ProductFunc
 
 }  // namespace
 
-void lead_products(const Group& group, const at::TensorOptions& type, const ProductFunction& products,
-                   const std::function<void(const ProductFunction&)>& lead) {
+void serve_products(const Group& group, const at::TensorOptions& type, const ProductFunction& products,
+                    const std::function<void(const ProductFunction&)>& lead) {
   if (group.size() == 1) {
     lead(products);
     return;
