@@ -129,13 +129,13 @@ TEST(Exchange, KeepsPiecesOfTheSums) {
       std::vector<int64_t> sizes;
       for (const Tensor& leaf : x) sizes.push_back(leaf.numel());
       const ShardLayout layout(sizes, {{4, 0}, {1, 2, 3}}, 3);
-      GradientExchange whole(group, x, {overlap}), in_pieces(group, x, {.overlap = overlap, .pieces = &layout});
+      GradientExchange whole(group, x, {overlap}), in_pieces(group, x, {.overlap = overlap, .shards = &layout});
       const std::vector<Tensor> sums = whole.gradients_of(loss_of(x, group.rank()));
       const std::vector<Tensor> once = in_pieces.gradients_of(loss_of(x, group.rank()));
       std::vector<Tensor> expected;
       for (size_t i = 0; i < x.size(); ++i) {
-        const ShardLayout::Kept kept = layout.kept(i, group.rank());
-        expected.push_back(sums[i].reshape({-1}).narrow(0, kept.begin, kept.count));
+        const ShardLayout::Range range = layout.range(i, group.rank());
+        expected.push_back(sums[i].reshape({-1}).narrow(0, range.begin, range.count));
         EXPECT_TRUE(at::equal(once[i], expected[i])) << i << ", overlap " << overlap;
       }
       const std::vector<Tensor> twice = in_pieces.gradients_of(loss_of(x, group.rank()), once);
@@ -166,7 +166,7 @@ TEST(Exchange, OfPiecesHoldsUpTheBackwardPass) {
     std::vector<Tensor> x;
     for (int i = 0; i < 4; ++i) x.push_back(at::ones({4}, at::kDouble).requires_grad_(true));
     const ShardLayout layout({4, 4, 4, 4}, {{0}, {1}, {2}, {3}}, 2);
-    GradientExchange exchange(group, x, {.pieces = &layout});
+    GradientExchange exchange(group, x, {.shards = &layout});
     std::atomic<bool> unused{false};
     if (group.rank() == 1) {
       std::this_thread::sleep_for(std::chrono::milliseconds(300));

@@ -74,7 +74,7 @@ TEST_P(Sharded, IsThatOfOneProcessBitForBit) {
     ShardedOptimizer optimizer(parameters, factory());
     optimizer.load_state(before->state(), "before");
     const int64_t whole = optimizer.state_size();
-    optimizer.share(group);
+    optimizer.distribute(group);
     EXPECT_LE(optimizer.state_size(), whole);
     if (std::get<0>(GetParam()) == "adam") {
       EXPECT_LE(optimizer.state_size(), whole * 3 / 5);
@@ -103,10 +103,10 @@ TEST_P(Sharded, IsThatOfOneProcessBitForBit) {
 
 TEST(Shares, AreWholeParametersOfAboutEqualSize) {
   const Parameters parameters = several_parameters();  // 240, 3 × (96 + 12), 32: 596 elements
-  EXPECT_EQ(shares_of(parameters, 1), (std::vector<size_t>{0, 8}));
-  EXPECT_EQ(shares_of(parameters, 2), (std::vector<size_t>{0, 2, 8}));     // 336, 260: closer to 298 than 240
-  EXPECT_EQ(shares_of(parameters, 3), (std::vector<size_t>{0, 1, 4, 8}));  // 240, 444 for 198.7, 397.3
-  EXPECT_EQ(shares_of(parameters, 20).size(), 21U);                        // more ranks than parameters: some have none
+  EXPECT_EQ(split_evenly(parameters, 1), (std::vector<size_t>{0, 8}));
+  EXPECT_EQ(split_evenly(parameters, 2), (std::vector<size_t>{0, 2, 8}));     // 336, 260: closer to 298 than 240
+  EXPECT_EQ(split_evenly(parameters, 3), (std::vector<size_t>{0, 1, 4, 8}));  // 240, 444 for 198.7, 397.3
+  EXPECT_EQ(split_evenly(parameters, 20).size(), 21U);  // more ranks than parameters: some have none
 }
 
 }  // namespace

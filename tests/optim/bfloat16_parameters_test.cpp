@@ -105,7 +105,7 @@ TEST_P(BothKinds, AreTheSameWithTheStateSharedOut) {
     const Parameters parameters = rounded_parameters();
     ShardedOptimizer optimizer(parameters, [kind](const Parameters& some) { return adam_of(some, kind); });
     step_on(optimizer, parameters, 0, 1);
-    optimizer.share(group);
+    optimizer.distribute(group);
     step_on(optimizer, parameters, 1, 4);
     EXPECT_TRUE(at::equal(parameters.flat(), expected.flat()));
     optimizer.collect();

@@ -14,25 +14,25 @@ std::vector<StateTensor> state_of(const NamedTensors& values, const Parameters& 
   return state;
 }
 
-NamedTensors pieces_of(const std::vector<StateTensor>& whole, const Parameters& parameters,
+NamedTensors shards_of(const std::vector<StateTensor>& full, const Parameters& parameters,
                        const LayerDivision& division) {
-  NamedTensors pieces;
-  for (const StateTensor& tensor : whole) {
-    pieces.emplace_back(name_of(tensor, parameters),
-                        tensor.parameter ? division.piece(*tensor.parameter, tensor.value) : tensor.value);
+  NamedTensors shards;
+  for (const StateTensor& tensor : full) {
+    shards.emplace_back(name_of(tensor, parameters),
+                        tensor.parameter ? division.shard(*tensor.parameter, tensor.value) : tensor.value);
   }
-  return pieces;
+  return shards;
 }
 
-NamedTensors whole_of(const std::vector<StateTensor>& pieces, const Parameters& parameters,
-                      const LayerDivision& division) {
-  NamedTensors whole;
-  for (const StateTensor& tensor : pieces) {
-    const Tensor found = tensor.parameter ? division.whole(*tensor.parameter, tensor.value.detach()) : tensor.value;
+NamedTensors full_of(const std::vector<StateTensor>& shards, const Parameters& parameters,
+                     const LayerDivision& division) {
+  NamedTensors full;
+  for (const StateTensor& tensor : shards) {
+    const Tensor found = tensor.parameter ? division.full(*tensor.parameter, tensor.value.detach()) : tensor.value;
     if (division.is_first())
-      whole.emplace_back(name_of(tensor, parameters), found.is_alias_of(tensor.value) ? found.clone() : found);
+      full.emplace_back(name_of(tensor, parameters), found.is_alias_of(tensor.value) ? found.clone() : found);
   }
-  return whole;
+  return full;
 }
 
 }  // namespace plumb

@@ -12,13 +12,13 @@ namespace plumb {
 /// Named values of parameters and buffers as tensors of a state.
 std::vector<StateTensor> state_of(const NamedTensors& values, const Parameters& parameters);
 
-/// This rank's pieces of tensors of parameters, or of an optimizer that acts by element (Optimizer::state_tensors).
+/// This rank's shards of tensors of parameters, or of an optimizer that acts by element (Optimizer::state_tensors).
 /// Tensors that are not divided are returned as they are. `parameters`: of the model.
-NamedTensors pieces_of(const std::vector<StateTensor>& whole, const Parameters& parameters,
+NamedTensors shards_of(const std::vector<StateTensor>& full, const Parameters& parameters,
                        const LayerDivision& division);
 
 /// The reverse, on the division's first process; nothing on the others. Every process calls it. The tensors are copies.
-NamedTensors whole_of(const std::vector<StateTensor>& pieces, const Parameters& parameters,
-                      const LayerDivision& division);
+NamedTensors full_of(const std::vector<StateTensor>& shards, const Parameters& parameters,
+                     const LayerDivision& division);
 
 }  // namespace plumb

@@ -13,14 +13,14 @@ int64_t elements_of(const std::vector<int64_t>& sizes) {
 }
 
 /// The rank of each parameter's owner: the largest parameters first, each to the rank that has least so far.
-std::vector<int64_t> assigned(const Parameters& pieces, const LayerDivision& division) {
-  std::vector<size_t> order(pieces.all().size());
+std::vector<int64_t> assigned(const Parameters& shards, const LayerDivision& division) {
+  std::vector<size_t> order(shards.all().size());
   std::iota(order.begin(), order.end(), size_t{0});
-  const auto size = [&](size_t i) { return elements_of(division.whole_sizes(i)); };
+  const auto size = [&](size_t i) { return elements_of(division.full_sizes(i)); };
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return size(a) > size(b); });
   std::vector<int64_t> owners(order.size()), loads(static_cast<size_t>(division.ranks()));
   for (const size_t i : order) {
-    if (pieces.all()[i].value.numel() == 0) continue;  // another stage's
+    if (shards.all()[i].value.numel() == 0) continue;  // another stage's
     const auto least = std::min_element(loads.begin(), loads.end());
     *least += size(i);
     owners[i] = least - loads.begin();
@@ -28,25 +28,25 @@ std::vector<int64_t> assigned(const Parameters& pieces, const LayerDivision& div
   return owners;
 }
 
-std::vector<size_t> owned(const Parameters& pieces, const std::vector<int64_t>& owners, int64_t rank) {
+std::vector<size_t> owned(const Parameters& shards, const std::vector<int64_t>& owners, int64_t rank) {
   std::vector<size_t> own;
   for (size_t i = 0; i < owners.size(); ++i) {
-    if (pieces.all()[i].value.numel() > 0 && owners[i] == rank) own.push_back(i);
+    if (shards.all()[i].value.numel() > 0 && owners[i] == rank) own.push_back(i);
   }
   return own;
 }
 
-/// Memory for the whole values of these parameters; they are the pieces if layers are not divided.
-Parameters whole_parameters(const Parameters& pieces, const LayerDivision& division, const std::vector<size_t>& own) {
-  const Parameters some = pieces.some(own);
-  if (division.ranks() == 1) return some.with_values(some.values(), pieces.flat());
+/// Memory for the full values of these parameters; they are the shards if layers are not divided.
+Parameters full_parameters(const Parameters& shards, const LayerDivision& division, const std::vector<size_t>& own) {
+  const Parameters some = shards.some(own);
+  if (division.ranks() == 1) return some.with_values(some.values(), shards.flat());
   int64_t count = 0;
-  for (const size_t i : own) count += elements_of(division.whole_sizes(i));
-  const Tensor flat = at::zeros({count}, pieces.options());
+  for (const size_t i : own) count += elements_of(division.full_sizes(i));
+  const Tensor flat = at::zeros({count}, shards.options());
   std::vector<Tensor> values;
   int64_t begin = 0;
   for (const size_t i : own) {
-    values.push_back(flat.narrow(0, begin, elements_of(division.whole_sizes(i))).view(division.whole_sizes(i)));
+    values.push_back(flat.narrow(0, begin, elements_of(division.full_sizes(i))).view(division.full_sizes(i)));
     begin += values.back().numel();
   }
   return some.with_values(values, flat);
@@ -54,13 +54,13 @@ Parameters whole_parameters(const Parameters& pieces, const LayerDivision& divis
 
 }  // namespace
 
-GatheredOptimizer::GatheredOptimizer(const Parameters& pieces, const LayerDivision& division, const Factory& factory,
+GatheredOptimizer::GatheredOptimizer(const Parameters& shards, const LayerDivision& division, const Factory& factory,
                                      const std::vector<StateTensor>& layout)
-    : PartialOptimizer(pieces), division_(&division), owners_(assigned(pieces, division)), whole_(pieces) {
-  std::vector<size_t> own = owned(pieces, owners_, division.group().rank());
-  whole_ = whole_parameters(pieces, division, own);
+    : PartialOptimizer(shards), division_(&division), owners_(assigned(shards, division)), full_(shards) {
+  std::vector<size_t> own = owned(shards, owners_, division.group().rank());
+  full_ = full_parameters(shards, division, own);
   set_layout(layout);
-  set_part(std::move(own), factory(whole_));
+  set_part(std::move(own), factory(full_));
 }
 
 void GatheredOptimizer::update(const OptimizerStep& step) {
@@ -71,26 +71,26 @@ void GatheredOptimizer::update(const OptimizerStep& step) {
   const auto for_each_used = [&](const auto& work) {
     for (size_t i = 0, k = 0; i < parameters().all().size(); ++i) {
       if (const Tensor value = parameters().all()[i].value.detach(); value.numel() > 0)
-        work(i, value, owners_[i] == rank ? whole_.all()[k++].value.detach() : Tensor());
+        work(i, value, owners_[i] == rank ? full_.all()[k++].value.detach() : Tensor());
     }
   };
-  for_each_used([&](size_t i, const Tensor& value, const Tensor& whole) {
+  for_each_used([&](size_t i, const Tensor& value, const Tensor& full) {
     const Tensor gradient = division_->gather(i, step.gradients[i], owners_[i]);
     const Tensor found = division_->gather(i, value, owners_[i]);
-    if (!whole.defined()) return;
-    if (!whole.is_alias_of(value)) whole.copy_(found);
+    if (!full.defined()) return;
+    if (!full.is_alias_of(value)) full.copy_(found);
     gradients.push_back(gradient);
     settings.push_back(step.parameters[i]);
   });
   inner().step(gradients, settings, step.gradient_scale);
   if (division_->ranks() == 1) return;
   for_each_used(
-      [&](size_t i, const Tensor& value, const Tensor& whole) { division_->scatter(i, whole, value, owners_[i]); });
+      [&](size_t i, const Tensor& value, const Tensor& full) { division_->scatter(i, full, value, owners_[i]); });
 }
 
-void GatheredOptimizer::share(const Group& group) {
+void GatheredOptimizer::distribute(const Group& group) {
   data_ = group;
-  inner().share(group);
+  inner().distribute(group);
 }
 
 void GatheredOptimizer::exchange(size_t parameter, const Tensor& x) {

@@ -10,14 +10,14 @@
 namespace plumb {
 namespace {
 
-/// This rank's piece of the sum of x over the ranks, added in rank order; the number of elements must be a multiple of
+/// This rank's shard of the sum of x over the ranks, added in rank order; the number of elements must be a multiple of
 /// the number of ranks.
-Tensor piece_of_sum(const Group& group, const Tensor& x, bool half) {
+Tensor reduce_scatter(const Group& group, const Tensor& x, bool half) {
   const int64_t ranks = group.size();
   if (x.numel() == 0) return x;  // another stage's parameters
-  const Tensor pieces = group.all_to_all(half ? x.to(at::kBFloat16) : x).view({ranks, -1}).to(x.scalar_type());
-  Tensor sum = pieces[0].clone();
-  for (int64_t rank = 1; rank < ranks; ++rank) sum += pieces[rank];
+  const Tensor shards = group.all_to_all(half ? x.to(at::kBFloat16) : x).view({ranks, -1}).to(x.scalar_type());
+  Tensor sum = shards[0].clone();
+  for (int64_t rank = 1; rank < ranks; ++rank) sum += shards[rank];
   return half ? sum.to(at::kBFloat16) : sum;
 }
 
@@ -27,14 +27,14 @@ struct GradientExchange::Bucket {
   std::vector<size_t> parameters;
   int64_t count = 0;  // elements, without padding
   Tensor values;      // with padding: gradients, then their sums; undefined before the first gradient
-  Tensor kept;        // with Options::pieces: this rank's piece of the sums
+  Tensor shard;       // with Options::shards: this rank's shard of the sums
   size_t missing = 0;
 };
 
 /// Sums buckets in the order in which they are handed over.
 class GradientExchange::Worker {
  public:
-  Worker(Group group, bool half, bool in_pieces) : group_(std::move(group)), half_(half), in_pieces_(in_pieces) {}
+  Worker(Group group, bool half, bool scatters) : group_(std::move(group)), half_(half), scatters_(scatters) {}
 
   void add(Bucket& bucket) {
     queue_.add([this, &bucket] { sum(bucket); });
@@ -48,37 +48,37 @@ class GradientExchange::Worker {
  private:
   void sum(Bucket& bucket) const {
     const at::ScalarType type = bucket.values.scalar_type();
-    const Tensor piece = piece_of_sum(group_, bucket.values, half_);
-    if (!in_pieces_) {
-      bucket.values = at::cat(group_.all_gather(piece)).to(type);
+    const Tensor shard = reduce_scatter(group_, bucket.values, half_);
+    if (!scatters_) {
+      bucket.values = at::cat(group_.all_gather(shard)).to(type);
       return;
     }
     bucket.values = Tensor();
-    if (bucket.kept.defined()) {
-      bucket.kept += piece.to(type);
+    if (bucket.shard.defined()) {
+      bucket.shard += shard.to(type);
     } else {
-      bucket.kept = piece.to(type);
+      bucket.shard = shard.to(type);
     }
   }
 
   Group group_;
   bool half_;
-  bool in_pieces_;
+  bool scatters_;
   JobQueue queue_{begin_exchange_thread};
 };
 
 GradientExchange::GradientExchange(const Group& group, std::vector<Tensor> values, const Options& options)
     : group_(group), values_(std::move(values)), options_(options), bucket_of_(values_.size()) {
   if (group.size() == 1 || values_.empty()) return;
-  if (options.pieces != nullptr) {
-    const std::vector<ShardLayout::Unit>& units = options.pieces->units();
+  if (options.shards != nullptr) {
+    const std::vector<ShardLayout::Unit>& units = options.shards->units();
     for (auto unit = units.rbegin(); unit != units.rend(); ++unit) {
       for (const size_t i : unit->tensors) bucket_of_[i] = buckets_.size();
       buckets_.push_back({unit->tensors, unit->count});
     }
   }
   int64_t bytes = options.bucket_bytes;
-  for (size_t k = values_.size(); k-- > 0 && options.pieces == nullptr;) {
+  for (size_t k = values_.size(); k-- > 0 && options.shards == nullptr;) {
     const size_t i = options.order.empty() ? k : options.order[k];
     if (bytes >= options.bucket_bytes) {
       buckets_.emplace_back();
@@ -89,7 +89,7 @@ GradientExchange::GradientExchange(const Group& group, std::vector<Tensor> value
     buckets_.back().count += values_[i].numel();
     bytes += values_[i].numel() * static_cast<int64_t>(values_[i].element_size());
   }
-  worker_ = std::make_unique<Worker>(group.split(0), options.half, options.pieces != nullptr);
+  worker_ = std::make_unique<Worker>(group.split(0), options.half, options.shards != nullptr);
 }
 
 GradientExchange::~GradientExchange() = default;
@@ -106,7 +106,7 @@ std::vector<Tensor> GradientExchange::gradients_of(const Tensor& loss, std::vect
   const bool at_once = worker_ && options_.overlap;
   std::vector<Tensor> found(at_once ? 0 : values_.size());
   if (worker_) begin(earlier.empty());
-  if (worker_ && options_.pieces != nullptr) earlier.clear();  // the buckets have it
+  if (worker_ && options_.shards != nullptr) earlier.clear();  // the buckets have it
   try {
     take_gradients({loss}, values_, {}, std::move(earlier), [&](size_t i, Tensor gradient) {
       if (at_once) {
@@ -134,7 +134,7 @@ std::vector<Tensor> GradientExchange::summed(std::vector<Tensor> gradients) {
 void GradientExchange::begin(bool anew) {
   for (Bucket& bucket : buckets_) {
     bucket.values = Tensor();
-    if (anew) bucket.kept = Tensor();
+    if (anew) bucket.shard = Tensor();
     bucket.missing = bucket.parameters.size();
   }
   handed_over_ = 0;
@@ -149,12 +149,12 @@ void GradientExchange::wait_for_all_but(size_t buckets) {
 std::vector<Tensor> GradientExchange::finish() {
   wait_for_all_but(0);
   std::vector<Tensor> sums(values_.size());
-  for (size_t i = 0; i < sums.size() && options_.pieces != nullptr; ++i) {
-    const ShardLayout::Kept kept = options_.pieces->kept(i, group_.rank());
-    sums[i] = buckets_[bucket_of_[i]].kept.narrow(0, kept.in_piece, kept.count).to(values_.front().device());
+  for (size_t i = 0; i < sums.size() && options_.shards != nullptr; ++i) {
+    const ShardLayout::Range range = options_.shards->range(i, group_.rank());
+    sums[i] = buckets_[bucket_of_[i]].shard.narrow(0, range.in_shard, range.count).to(values_.front().device());
   }
   for (Bucket& bucket : buckets_) {
-    if (options_.pieces != nullptr) break;
+    if (options_.shards != nullptr) break;
     const Tensor all = bucket.values.to(values_.front().device());
     int64_t begin = 0;
     for (const size_t i : bucket.parameters) {
@@ -175,7 +175,7 @@ void GradientExchange::take(size_t parameter, const Tensor& gradient) {
     begin += values_[i].numel();
   }
   if (!own.values.defined()) {
-    if (options_.pieces != nullptr) wait_for_all_but(1);  // the backward pass must not run away from the exchange
+    if (options_.shards != nullptr) wait_for_all_but(1);  // the backward pass must not run away from the exchange
     const int64_t ranks = group_.size();
     own.values = at::zeros({(own.count + ranks - 1) / ranks * ranks},
                            values_.front().options().device(at::kCPU).requires_grad(false));

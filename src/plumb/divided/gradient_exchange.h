@@ -14,17 +14,18 @@ namespace plumb {
 /// gradients are complete first (Li et al. 2020, arXiv 2006.15704). A separate thread exchanges them over separate
 /// connections.
 ///
-/// A bucket is summed in two exchanges: every rank receives one piece of it from all others, adds them up in rank
-/// order, and sends the sum to all. The order of the additions, and with it every bit of the result, therefore depends
-/// neither on the division into buckets nor on when they are exchanged, and is the same on all ranks.
+/// A bucket is summed in two exchanges: every rank receives one shard of it from all others, adds them up in rank
+/// order (reduce-scatter), and sends the sum to all (all-gather). The order of the additions, and with it every bit of
+/// the result, therefore depends neither on the division into buckets nor on when they are exchanged, and is the same
+/// on all ranks.
 class GradientExchange {
  public:
   struct Options {
     bool overlap = true;                  // otherwise, buckets are exchanged after the backward pass
-    bool half = false;                    // pieces and sums are sent as bfloat16, but added in the gradients' type
+    bool half = false;                    // shards and sums are sent as bfloat16, but added in the gradients' type
     int64_t bucket_bytes = 1 << 22;       // a bucket is closed when it has at least as many
     std::vector<size_t> order{};          // of the leaves in a forward pass; empty: as they are given
-    const ShardLayout* pieces = nullptr;  // of the leaves; every rank then keeps its pieces of the sums only
+    const ShardLayout* shards = nullptr;  // of the leaves; every rank then keeps its shards of the sums only
   };
 
   /// For gradients with respect to these leaves. All ranks must pass the same options.
@@ -34,8 +35,8 @@ class GradientExchange {
   GradientExchange& operator=(const GradientExchange&) = delete;
 
   /// The gradient of `loss` (plus `earlier`, unless that is empty), summed over the ranks; zeros for leaves without
-  /// influence. In a group of one, without copies. With Options::pieces, this rank's pieces of the sums, each
-  /// one-dimensional (ShardLayout::kept); `earlier` has to be the result of the last call, and becomes the new one.
+  /// influence. In a group of one, without copies. With Options::shards, this rank's shards of the sums, each
+  /// one-dimensional (ShardLayout::range); `earlier` has to be the result of the last call, and becomes the new one.
   /// Throws Error if another rank is lost.
   [[nodiscard]] std::vector<Tensor> gradients_of(const Tensor& loss, std::vector<Tensor> earlier = {});
 

@@ -1,4 +1,4 @@
-// An optimizer of pieces of parameters, whose other pieces are updated by other processes: ZeRO-2 and -3 (Rajbhandari
+// An optimizer of shards of parameters, whose other shards are updated by other processes: ZeRO-2 and -3 (Rajbhandari
 // et al. 2020, arXiv 1910.02054).
 #pragma once
 
@@ -11,16 +11,16 @@
 
 namespace plumb {
 
-/// Updates this rank's pieces (ParameterShards::own) from pieces of the gradients. The inner optimizer must act by
+/// Updates this rank's shards (ParameterShards::local) from shards of the gradients. The inner optimizer must act by
 /// element; the values are then those of one optimizer of all parameters.
 class PiecewiseOptimizer final : public WrappedOptimizer {
  public:
-  /// `inner`: of shards.own(). The shards must outlive it. The state is that of this rank's pieces, which
-  /// ParameterShards::whole puts together.
+  /// `inner`: of shards.local(). The shards must outlive it. The state is that of this rank's shards, which
+  /// ParameterShards::full puts together.
   PiecewiseOptimizer(const ParameterShards& shards, std::unique_ptr<Optimizer> inner)
-      : WrappedOptimizer(shards.own(), std::move(inner)), shards_(&shards) {}
+      : WrappedOptimizer(shards.local(), std::move(inner)), shards_(&shards) {}
 
-  /// Takes this rank's pieces of the state of whole parameters, or these pieces.
+  /// Takes this rank's shards of the state of full parameters, or these shards.
   void load_state(const NamedTensors& tensors, const std::string& origin) override;
 
  private:

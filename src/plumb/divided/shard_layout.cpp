@@ -14,15 +14,15 @@ ShardLayout::ShardLayout(const std::vector<int64_t>& sizes, const std::vector<st
       places_[tensor] = {units_.size(), unit.count, sizes[tensor]};
       unit.count += sizes[tensor];
     }
-    unit.piece = (unit.count + ranks - 1) / ranks;
+    unit.shard = (unit.count + ranks - 1) / ranks;
     units_.push_back(std::move(unit));
   }
 }
 
-ShardLayout::Kept ShardLayout::kept(size_t tensor, int64_t rank) const {
+ShardLayout::Range ShardLayout::range(size_t tensor, int64_t rank) const {
   const Place& place = places_[tensor];
-  const int64_t piece = units_[place.unit].piece, first = rank * piece;
-  const int64_t begin = std::max(first, place.begin), end = std::min(first + piece, place.begin + place.count);
+  const int64_t shard = units_[place.unit].shard, first = rank * shard;
+  const int64_t begin = std::max(first, place.begin), end = std::min(first + shard, place.begin + place.count);
   if (begin >= end) return {};
   return {begin - place.begin, end - begin, begin - first};
 }

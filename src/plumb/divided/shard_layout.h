@@ -1,4 +1,4 @@
-// How a list of tensors is cut among ranks, of which each keeps an equal part.
+// How a list of tensors is sharded among ranks, of which each keeps an equal part.
 #pragma once
 
 #include <cstddef>
@@ -8,19 +8,19 @@
 namespace plumb {
 
 /// Units are tensors that are exchanged together: their elements, one tensor after another, are padded to a multiple of
-/// the ranks and cut into equal pieces, the r-th of which belongs to rank r.
+/// the ranks and split into equal shards, the r-th of which belongs to rank r.
 class ShardLayout {
  public:
   struct Unit {
     std::vector<size_t> tensors{};
     int64_t count = 0;  // elements, without padding
-    int64_t piece = 0;  // elements of a rank, with padding
+    int64_t shard = 0;  // elements of a rank, with padding
   };
 
-  /// The elements [begin, begin + count) of a flattened tensor that a rank keeps, and where they are in its piece.
-  struct Kept {
+  /// The elements [begin, begin + count) of a flattened tensor that a rank keeps, and where they are in its shard.
+  struct Range {
     int64_t begin = 0, count = 0;
-    int64_t in_piece = 0;
+    int64_t in_shard = 0;
   };
 
   ShardLayout() = default;
@@ -32,7 +32,7 @@ class ShardLayout {
   [[nodiscard]] size_t unit_of(size_t tensor) const { return places_[tensor].unit; }
   /// Where a tensor begins among the elements of its unit.
   [[nodiscard]] int64_t begin(size_t tensor) const { return places_[tensor].begin; }
-  [[nodiscard]] Kept kept(size_t tensor, int64_t rank) const;
+  [[nodiscard]] Range range(size_t tensor, int64_t rank) const;
 
  private:
   struct Place {

@@ -8,7 +8,7 @@
 #include "plumb/base/error.h"
 
 namespace plumb {
-std::vector<size_t> shares_of(const Parameters& parameters, int64_t ranks) {
+std::vector<size_t> split_evenly(const Parameters& parameters, int64_t ranks) {
   std::vector<int64_t> before{0};  // elements
   for (const Parameter& parameter : parameters.all()) before.push_back(before.back() + parameter.value.numel());
   std::vector<size_t> begins{0};
@@ -32,11 +32,11 @@ ShardedOptimizer::ShardedOptimizer(const Parameters& parameters, Factory factory
   set_part(std::move(all), std::move(full));
 }
 
-void ShardedOptimizer::share(const Group& group) {
+void ShardedOptimizer::distribute(const Group& group) {
   if (group.size() == 1) return;
   const NamedTensors full = state();
   group_ = group;
-  begins_ = shares_of(parameters(), group.size());
+  begins_ = split_evenly(parameters(), group.size());
   const size_t first = begins_[static_cast<size_t>(group.rank())],
                last = begins_[static_cast<size_t>(group.rank()) + 1];
   std::vector<size_t> own(last - first);

@@ -23,7 +23,7 @@ class ShardedOptimizer final : public PartialOptimizer {
 
   /// Shards the state: keeps only that of this rank's share of the parameters. Every rank calls this at the same time.
   /// In a group of one, nothing changes.
-  void share(const Group& group) override;
+  void distribute(const Group& group) override;
 
   /// Every rank calls this at the same time. Until the next step, the state of rank 0 is then that of all parameters,
   /// as in a single process.
@@ -50,6 +50,6 @@ class ShardedOptimizer final : public PartialOptimizer {
 
 /// The index of the first parameter of each of `ranks` processes, followed by the number of parameters. The shares are
 /// consecutive, divided where the number of preceding elements is closest to an equal share.
-std::vector<size_t> shares_of(const Parameters& parameters, int64_t ranks);
+std::vector<size_t> split_evenly(const Parameters& parameters, int64_t ranks);
 
 }  // namespace plumb

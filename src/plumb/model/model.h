@@ -93,7 +93,7 @@ class Model {
   /// (require_divisible in divided/divisible.h). In a group of one, nothing changes.
   LayerDivision divide(const Group& group);
 
-  /// What the first of `ranks` that divide every layer would have (LayerDivision::piece). Afterward, the model cannot
+  /// What the first of `ranks` that divide every layer would have (LayerDivision::shard). Afterward, the model cannot
   /// compute anything. Throws Error if it cannot be divided so.
   [[nodiscard]] LayerDivision planned_division(int64_t ranks);
 

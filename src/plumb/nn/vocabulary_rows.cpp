@@ -102,11 +102,11 @@ VocabularyRows::VocabularyRows(LayerDivision& division, const std::vector<Tensor
   const int64_t vocabulary = tables.front().size(0);
   if (vocabulary % division.ranks() != 0) return;
   for (const Tensor& table : tables) {
-    if (table.defined()) division.cut(table, 0);
+    if (table.defined()) division.divide(table, 0);
   }
   group_ = division.group();
   vocabulary_ = vocabulary;
-  rows_ = division.share(vocabulary);
+  rows_ = division.per_rank(vocabulary);
   first_ = group_.rank() * rows_;
 }
 

@@ -48,8 +48,8 @@ struct Preconditioning {
 
 /// How an optimizer's first steps differ from those that follow, all with the same gradient.
 struct Beginning {
-  int64_t idle_steps = 0;    // first steps that leave some parameters as they are, and only prepare the state
-  double momentum_gain = 1;  // what steps grow to, in units of the first one after the idle ones
+  int64_t preparatory_steps = 0;  // first steps that leave some parameters as they are, and only prepare the state
+  double momentum_gain = 1;       // what steps grow to, in units of the first one after the preparatory ones
 };
 
 /// A tensor of an optimizer's state. It shares the optimizer's memory.
@@ -107,16 +107,16 @@ class Optimizer {
   [[nodiscard]] virtual bool decay_is_in_direction() const { return false; }
 
   /// Whether the new value of an element depends on that element's gradients and state alone, and on counts that are
-  /// equal for all elements of a parameter. Then pieces of a parameter can be updated by different processes.
+  /// equal for all elements of a parameter. Then shards of a parameter can be updated by different processes.
   [[nodiscard]] virtual bool acts_by_element() const { return false; }
 
-  /// Whether state() is that of whole parameters, although this process has pieces of them
+  /// Whether state() is that of full parameters, although this process has shards of them
   /// (divided/gathered_optimizer.h).
-  [[nodiscard]] virtual bool keeps_whole_state() const { return false; }
+  [[nodiscard]] virtual bool keeps_full_state() const { return false; }
 
   /// Shards the state among the processes of a group, and collects it in rank 0 for state(), if the optimizer can
   /// (divided/sharded_optimizer.h); otherwise nothing happens. Every rank calls each of them at the same time.
-  virtual void share(const Group& /*group*/) {}
+  virtual void distribute(const Group& /*group*/) {}
   virtual void collect() {}
 
  protected:

@@ -112,7 +112,7 @@ class Soap final : public Optimizer {
   }
 
   /// The first step sets the rotations.
-  [[nodiscard]] Beginning beginning() const override { return {.idle_steps = 1}; }
+  [[nodiscard]] Beginning beginning() const override { return {.preparatory_steps = 1}; }
 
   /// `rotation_step`; `m.NAME`, `v.NAME`, `left.NAME`, `left_basis.NAME`, `right.NAME` and `right_basis.NAME` of
   /// matrices (of stacked ones, `left.0.NAME` and so on); and Adam's state for the rest.

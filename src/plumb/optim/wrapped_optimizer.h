@@ -24,7 +24,7 @@ class WrappedOptimizer : public Optimizer {
   void see_validation(double nll) override { inner_->see_validation(nll); }
   [[nodiscard]] bool decay_is_in_direction() const override { return inner_->decay_is_in_direction(); }
   [[nodiscard]] bool acts_by_element() const override { return inner_->acts_by_element(); }
-  void share(const Group& group) override { inner_->share(group); }
+  void distribute(const Group& group) override { inner_->distribute(group); }
   void collect() override { inner_->collect(); }
 
  protected:

@@ -57,10 +57,10 @@ void Trainer::Implementation::validate_now() {
 void Trainer::Implementation::score_now() {
   if (shards && !has_slow_metrics(task)) return;  // fetches nothing in vain
   Metrics& metrics = recorder.point.metrics;
-  const FetchedParameters fetched(shards.get());
+  const UnshardedParameters fetched(shards.get());
   if (mesh.data.rank() == 0 && mesh.pipeline.size() > 1) {
     const Parameters& parameters = model.parameters();
-    const NamedTensors values = plumb::whole_of(state_of(weights.evaluated(), parameters), parameters, *division);
+    const NamedTensors values = plumb::full_of(state_of(weights.evaluated(), parameters), parameters, *division);
     if (mesh.all.rank() == 0) {  // which needs all layers
       const std::unique_ptr<Model> all = make_model(model.config(), model.parameters().type());
       load_parameters(all->parameters(), values, "the stages' parameters");
@@ -130,14 +130,14 @@ void Trainer::Implementation::before_saving() {
   collected.clear();
   if (!collects() || (!shards && mesh.data.rank() > 0)) return;
   for (const Part& part : parts()) {
-    const std::vector<StateTensor> pieces = part.values();
-    if (part.own && pieces.empty()) continue;
-    SpilledTensors whole(mesh.all.rank() == 0 ? spills_to : std::filesystem::path());
-    for (const StateTensor& piece : pieces) {
-      const Tensor found = whole_of(part, piece);
-      if (mesh.all.rank() == 0) whole.add(name_of(piece, model.parameters()), found);
+    const std::vector<StateTensor> own = part.values();
+    if (part.own && own.empty()) continue;
+    SpilledTensors full(mesh.all.rank() == 0 ? spills_to : std::filesystem::path());
+    for (const StateTensor& tensor : own) {
+      const Tensor value = full_of(part, tensor);
+      if (mesh.all.rank() == 0) full.add(name_of(tensor, model.parameters()), value);
     }
-    if (mesh.all.rank() == 0) collected.push_back({part.file, whole.all(), part.metadata, /*lasts=*/true});
+    if (mesh.all.rank() == 0) collected.push_back({part.file, full.all(), part.metadata, /*lasts=*/true});
   }
 }
 

@@ -12,7 +12,7 @@ std::vector<Reason> look_at_epsilon(const Evidence& evidence) {
   const Parameters& parameters = evidence.model.parameters();
   const auto optimizer = make_optimizer(train.optimizer, parameters, train.options);
   const std::vector<Tensor> gradients = parameters.split(clipped_gradient(evidence));
-  for (int64_t i = optimizer->beginning().idle_steps; i >= 0; --i) optimizer->step(gradients, 0.0);
+  for (int64_t i = optimizer->beginning().preparatory_steps; i >= 0; --i) optimizer->step(gradients, 0.0);
   const auto divided = optimizer->preconditioning();
   if (!divided || divided->floor.empty()) return {};
   // A step divides by √(mean g²) + ε; without gradient, the divisor is ε. Elements without gradient say nothing: they
