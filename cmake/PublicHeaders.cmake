@@ -95,6 +95,8 @@ set(PLUMB_PUBLIC_HEADERS
   task/dataset.h
   task/metrics.h
   task/task.h
+  train/observer.h
+  train/progress_line.h
   train/run_training.h
   train/trainer.h
   trouble/failure.h

@@ -18,6 +18,7 @@
 #include "plumb/base/json_fields.h"
 #include "plumb/base/timing.h"
 #include "plumb/check/search.h"
+#include "plumb/check/thresholds.h"
 #include "plumb/check/verdict.h"
 #include "plumb/judge/judge.h"
 #include "plumb/report/svg.h"
@@ -178,7 +179,8 @@ py::tuple judge_trial(const std::vector<int64_t>& steps, const std::vector<doubl
       reference
           ? check::judge_losses(steps, losses, warm_up, {*reference, std::max(*reference, first), first}, diverged)
           : check::judge_fall(steps, losses, warm_up, diverged);
-  return py::make_tuple(to_string(judged.outcome), judged.clear && most - warm_up <= check::kBriefTrial, judged.reason);
+  return py::make_tuple(to_string(judged.outcome), judged.clear && most - warm_up <= check::kBriefTrial,
+                        judged.because);
 }
 
 std::optional<double> critical_rate(double slope, const std::function<double(double)>& rise, double start) {
@@ -215,9 +217,9 @@ std::string search_rates(const check::Budget& budget, const std::pair<int64_t, d
   const check::SearchPlan plan{.schedule = {.peak = peak, .warm_up = warm_up, .steps = steps},
                                .configured_rate = peak,
                                .reference = reference,
-                               .least_gain = least_gain,
-                               .clear_gain = clear_gain,
-                               .signs = signs,
+                               .gain_to_compare = least_gain,
+                               .gain_without_control = clear_gain,
+                               .steps_like_signs = signs,
                                .seed = seed,
                                .budget = budget,
                                .seconds = spent.second,
@@ -257,6 +259,12 @@ PYBIND11_MODULE(_plumb, module) {
              py::call_guard<py::gil_scoped_release>());
   module.def("judge", &judge_values, py::arg("values"), py::arg("metric"), py::arg("larger_is_better"),
              py::arg("margin"), py::arg("by_seed"), py::arg("planned_seeds"));
+  module.attr("STEPS_BETWEEN_LOSSES") = check::kStepsBetweenLosses;
+  module.attr("MEASUREMENTS") = check::kMeasurements;
+  module.attr("INITIAL_LOSS_MARGIN") = check::kInitialLossMargin;
+  module.attr("LARGEST_UPDATE") = check::kLargestUpdate;
+  module.attr("SMALLEST_UPDATES") = check::kSmallestUpdates;
+  module.attr("MOST_BELOW_EPSILON") = check::kMostBelowEpsilon;
   py::class_<check::Budget>(module, "Budget").def(py::init(&budget_of), py::arg("text"), py::arg("steps"));
   module.def("judge_trial", &judge_trial, py::kw_only(), py::arg("steps"), py::arg("losses"), py::arg("warm_up"),
              py::arg("most"), py::arg("reference"), py::arg("diverged"));

@@ -57,9 +57,9 @@ std::string row(const char* name, const std::string& text) { return fmt::format(
 
 std::string text_of(const check::CheckResult& result, bool verbose) {
   std::string text = result.answer;
-  const auto alarms = std::count_if(result.reasons.begin(), result.reasons.end(),
-                                    [](const check::Reason& reason) { return reason.raised; });
-  if (result.verdict == check::Verdict::trains && alarms > 0)
+  const auto alarms = std::count_if(result.findings.begin(), result.findings.end(),
+                                    [](const Finding& finding) { return finding.raised; });
+  if (result.verdict == check::CheckAnswer::trains && alarms > 0)
     text += fmt::format("; but see the {} below", alarms == 1 ? "alarm" : fmt::format("{} alarms", alarms));
   text += "\n\n";
   if (result.largest_stable_rate_without_warm_up) {
@@ -96,15 +96,15 @@ std::string text_of(const check::CheckResult& result, bool verbose) {
                                       static_cast<double>(result.planned_steps),
                                   duration(result.cost.seconds)));
   text += '\n';
-  for (const check::Reason& reason : result.reasons) {
-    if (!reason.raised && !verbose) continue;
-    text += fmt::format("{} {}{}\n", reason.raised ? '!' : ' ', reason.text,
-                        reason.raised && !reason.advice.empty() ? "; " + reason.advice : "");
+  for (const Finding& finding : result.findings) {
+    if (!finding.raised && !verbose) continue;
+    text += fmt::format("{} {}{}\n", finding.raised ? '!' : ' ', finding.text,
+                        finding.raised && !finding.advice.empty() ? "; " + finding.advice : "");
   }
   for (const check::Trial& trial : result.trials) {
     text += fmt::format("  {:<7.2g} {:<12} {:<8} {}\n", trial.learning_rate,
                         trial.warm_up > 0 ? fmt::format("warm-up {}", trial.warm_up) : "", to_string(trial.outcome),
-                        trial.reason);
+                        trial.because);
   }
   return text;
 }

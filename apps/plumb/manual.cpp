@@ -33,7 +33,8 @@ std::string entry(const std::string& heading, const std::string& text) {
   column = kColumn;
   for (const std::string& word : split(text, ' ')) {
     if (column > kColumn && column + 1 + characters_in(word) > kWidth) {
-      out += '\n' + std::string(kColumn, ' ');
+      out += '\n';
+      out.append(kColumn, ' ');
       column = kColumn;
     }
     if (column > kColumn) {

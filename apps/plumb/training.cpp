@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
+#include <utility>
 
 #include "events.h"
 #include "interruption.h"
@@ -16,6 +17,7 @@
 #include "plumb/ops/peak_rate.h"
 #include "plumb/parallel/rendezvous.h"
 #include "plumb/run/directory.h"
+#include "plumb/train/progress_line.h"
 #include "plumb/train/run_training.h"
 
 namespace plumb::app {
@@ -57,28 +59,37 @@ std::string advice_of(const TrainResult& result) {
                         : advice + "; result.json has the measurements";
 }
 
+/// A run that a signal ends, and that may be moved.
+class Interruptible final : public TrainObserver {
+ public:
+  explicit Interruptible(std::string out) : place_(std::move(out)) {}
+  void on_place(const std::filesystem::path& now) override { place_ = now.string(); }
+  bool stops() override { return InterruptGuard::signal() != 0; }
+  bool gives_up() override { return stops(); }
+  /// Its directory.
+  [[nodiscard]] const std::string& place() const { return place_; }
+
+ private:
+  std::string place_;
+};
+
 }  // namespace
 
 void train_and_report(const RunConfig& config, const std::string& out, Globals& globals) {
   EventFiles events;
-  std::string place = out;  // it may be moved
-  TrainHooks hooks;
-  hooks.place = [&](const std::filesystem::path& now) { place = now.string(); };
-  hooks.progress = "train";
-  hooks.dry_pass = true;
-  hooks.point = [&](const TrainPoint& point) { events.write(place, point); };
-  hooks.watched = [&](const WatchRecord& record) { events.write(place, record); };
-  hooks.went_back = [&](const Trainer& trained) { events.go_back(place, trained.step()); };
-  hooks.peak_rate = [&] { return ops::peak_product_rate(ops::precision_of(config.train.precision)); };
+  Interruptible run(out);
+  TrainProgress progress("train");
   const InterruptGuard guard(
       "interrupted: stops after this step and saves its state; to stop at once without saving, press Ctrl-C again "
       "after "
       "two seconds");
-  hooks.stop = [] { return InterruptGuard::signal() != 0; };
-  hooks.give_up = hooks.stop;
-  hooks.share_threads = globals.threads == 0 && std::getenv("OMP_NUM_THREADS") == nullptr;
+  const TrainOptions options{
+      .dry_pass = true,
+      .share_threads = globals.threads == 0 && std::getenv("OMP_NUM_THREADS") == nullptr,
+      .peak_rate = [&] { return ops::peak_product_rate(ops::precision_of(config.train.precision)); }};
   globals.joins = true;
-  const TrainResult result = run_training(config, out, hooks);
+  const TrainResult result = run_training(config, out, {&run, &progress, &events}, options);
+  const std::string& place = run.place();
   const auto rendezvous = rendezvous_of_environment();
   const bool reports = !rendezvous || rendezvous->rank == 0;  // the others return only an exit status
   if (reports) emit(globals, result.to_json(), text_of(result, place));

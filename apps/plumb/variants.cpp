@@ -8,7 +8,6 @@
 
 #include "plumb/base/text.h"
 #include "plumb/base/utf8.h"
-#include "plumb/check/alarm.h"
 #include "plumb/evaluate/metrics.h"
 #include "plumb/evaluate/task.h"
 #include "plumb/metrics/bleu_smoothing.h"
@@ -25,11 +24,10 @@
 #include "plumb/optim/schedule.h"
 #include "plumb/run/watch.h"
 #include "plumb/task/task.h"
+#include "plumb/train/alarm.h"
 
 namespace plumb::app {
 namespace {
-
-using check::alarms;
 
 template <typename Factory>
 VariantKind kind_in(const std::string& id, const Registry<Factory>& registry) {

@@ -43,7 +43,7 @@ std::vector<std::vector<int32_t>> sources_of(const DecodeArguments& arguments, S
   }
   const DataDirectory data = DataDirectory::open(arguments.data);
   sizes.vocabulary = std::max(data.source_vocabulary(), data.target_vocabulary());
-  const ParallelSplit& split = data.split("train");
+  const Split& split = data.split("train");
   sizes.sentences = std::min(sizes.sentences, split.size());
   for (int64_t i = 0; i < sizes.sentences; ++i) sources.emplace_back(split.source(i).begin(), split.source(i).end());
   return sources;

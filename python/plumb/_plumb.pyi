@@ -89,6 +89,14 @@ class Budget:
 
     def __init__(self, text: str, steps: int) -> None: ...
 
+# Numbers of a check (check/thresholds.h): of its trials, and where alarms are raised.
+STEPS_BETWEEN_LOSSES: int
+MEASUREMENTS: int
+INITIAL_LOSS_MARGIN: float
+LARGEST_UPDATE: float
+SMALLEST_UPDATES: float
+MOST_BELOW_EPSILON: float
+
 def judge_trial(*, steps: Sequence[int], losses: Sequence[float], warm_up: int, most: int,
                 reference: float | None, diverged: bool) -> tuple[str, bool, str]:
     """The outcome of a trial of at most `most` steps with these losses so far, whether it need not go on, and why."""

@@ -25,9 +25,7 @@ from .leaving import at_the_end, random_state
 from .results import as_table
 from .showing import rates_figure, section
 
-_EVERY = 10  # steps between two losses
 _PROBE = 2  # batches whose loss judges a trial
-_MEASUREMENTS = 20  # gradients that the measurements before the first trial count as, the same in `plumb check`
 _KEPT = 256  # batches of an iterator that cannot begin anew
 _ENDLESS = 10**15  # steps of a run whose length is not given
 
@@ -341,7 +339,7 @@ class _Run:
             diverged = not math.isfinite(fork.loss_of(next(batches)))
             if not diverged:
                 fork.step([now * share for share in self._shares])
-            if diverged or taken % _EVERY == 0 or taken == most:
+            if diverged or taken % _plumb.STEPS_BETWEEN_LOSSES == 0 or taken == most:
                 steps.append(taken)
                 losses.append(math.nan if diverged else self._probe(fork))
                 diverged = diverged or not math.isfinite(losses[-1])
@@ -371,7 +369,7 @@ class _Run:
         fork = self._fork()
         self.first = self._probe(fork)
         here = self._probe(fork, 1, gradient=True)
-        self.gradients = _MEASUREMENTS
+        self.gradients = _plumb.MEASUREMENTS
         names = {id(copied): name for name, copied in fork.model.named_parameters()}
         trained = {id(tensor) for tensor in fork.parameters if tensor.requires_grad}
         frozen = [name for name, tensor in fork.model.named_parameters() if id(tensor) not in trained]
@@ -421,7 +419,7 @@ class _Run:
 
     def _look_at_loss(self) -> None:
         if self._reference is not None:
-            most = self._reference + 2
+            most = self._reference + _plumb.INITIAL_LOSS_MARGIN
             self._reason("initial_loss", not self.first <= most, [], self.first, most,
                          f"the loss before training is {self.first:.3g} nats; the labels' frequencies alone give "
                          f"{self._reference:.3g}", "a smaller initialization of the output layer, or a norm before it")
@@ -435,11 +433,12 @@ class _Run:
         if not sizes:
             return
         size, place = max(sizes)
-        self._reason("updates", not size < 0.4, [place], size, 0.4,
+        largest, smallest = _plumb.LARGEST_UPDATE, _plumb.SMALLEST_UPDATES
+        self._reason("updates", not size < largest, [place], size, largest,
                      f"a first step at {self._peak:.3g} changes {place} by {100 * size:.3g}% of its norm, more than any other "
                      "matrix", "a smaller learning rate, or a larger initialization")
         if steps is not None:
-            self._reason("updates", not size * steps > 0.01, [place], size * steps, 0.01,
+            self._reason("updates", not size * steps > smallest, [place], size * steps, smallest,
                          f"{steps} steps at {self._peak:.3g} change every matrix by at most {100 * size * steps:.3g}% of its "
                          "norm", "a larger learning rate, or more steps")
 
@@ -456,7 +455,8 @@ class _Run:
         if every:
             norm = math.sqrt(sum(float(g.double().square().sum()) for g in slopes if g is not None))
             size = norm / math.sqrt(sum(g.numel() for g in slopes if g is not None))
-            self._reason("epsilon", below > every / 2, [], below / every, 0.5,
+            most = _plumb.MOST_BELOW_EPSILON
+            self._reason("epsilon", below / every > most, [], below / every, most,
                          f"ε is larger than the gradient of {100 * below / every:.3g}% of all elements, whose root mean square "
                          f"is {size:.2g}", "a smaller eps, or a loss that is not scaled down")
 

@@ -214,8 +214,8 @@ TEST_F(ActivationsAlongTraining, ActivationsAreThoseOfTheFixedExamples) {
   run_.train.batch_tokens = 16;  // several batches
   const auto trained = model();
   int compared = 0;
-  TrainHooks hooks;
-  hooks.watched = [&](const WatchRecord& record) {
+  test::Moments moments;
+  moments.watch = [&](const WatchRecord& record) {
     const std::vector<int64_t> which = {0, 1, 2, 3, 4};
     const Batch batch = task_->dataset("valid")->batch(which);
     TokenSimilarity similarity;
@@ -242,7 +242,7 @@ TEST_F(ActivationsAlongTraining, ActivationsAreThoseOfTheFixedExamples) {
     attention(found->largest_logit, &AttentionProfile::largest_logit);
     ++compared;
   };
-  train(*trained, run_.train, *task_, hooks, run_.watch);
+  train(*trained, run_.train, *task_, moments, run_.watch);
   EXPECT_EQ(compared, 3);
 }
 

@@ -38,12 +38,12 @@ class CriticalRateAlongTraining : public test::AlongTraining {
     const auto watched = model(), again = model(), scanned = model();
     const TrainResult result = train(*watched, run_.train, *task_, {}, run_.watch);
     std::vector<Tensor> places = {again->parameters().flat().clone()};
-    TrainHooks hooks;
-    hooks.stop = [&] {
+    test::Moments moments;
+    moments.stop = [&] {
       places.push_back(again->parameters().flat().clone());
       return false;
     };
-    train(*again, run_.train, *task_, hooks);
+    train(*again, run_.train, *task_, moments);
     EXPECT_TRUE(at::equal(watched->parameters().flat(), again->parameters().flat()));
     const Schedule schedule = make_schedule(run_.train, run_.model.d_model);
     for (const WatchRecord& record : result.watched) {

@@ -41,8 +41,8 @@ TEST_F(CurvatureAlongTraining, CurvatureIsThatOfTheDenseMatrices) {
   const Schedule schedule = make_schedule(run_.train, run_.model.d_model);
   int compared = 0;
   double shares = 0;
-  TrainHooks hooks;
-  hooks.watched = [&](const WatchRecord& record) {
+  test::Moments moments;
+  moments.watch = [&](const WatchRecord& record) {
     const auto* found = record.find<CurvatureMeasurement>();
     ASSERT_NE(found, nullptr) << to_json(record);
     // The Hessian of the mean loss over the first ten examples, column by column.
@@ -88,7 +88,7 @@ TEST_F(CurvatureAlongTraining, CurvatureIsThatOfTheDenseMatrices) {
     EXPECT_NEAR(sharpness.share_at_epsilon.value(), (mass * small).sum().item<double>(), 1e-5);
     shares += sharpness.share_at_epsilon.value();
   };
-  ASSERT_EQ(trainer.run(hooks).outcome, RunOutcome::finished);
+  ASSERT_EQ(trainer.run(moments).outcome, RunOutcome::finished);
   EXPECT_EQ(compared, 3);
   EXPECT_GT(shares, 0.01);
 }

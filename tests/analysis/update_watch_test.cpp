@@ -25,13 +25,13 @@ TEST_F(UpdatesAlongTraining, UpdateRatiosAreThoseOfTheSteps) {
       values.back()[parameter.name] = parameter.value.detach().clone();
   };
   look();
-  TrainHooks hooks;
-  hooks.stop = [&] {
+  test::Moments moments;
+  moments.stop = [&] {
     values.emplace_back();
     look();
     return false;
   };
-  train(*again, run_.train, *task_, hooks);
+  train(*again, run_.train, *task_, moments);
   ASSERT_GE(values.size(), 5U);
   for (const auto& [record, step] : {std::pair{1, 1}, std::pair{2, 4}}) {
     std::map<std::string, std::pair<double, double>> squares;

@@ -1,6 +1,7 @@
 // What the program says of itself: help, lists, its version and the configuration.
 #include <gtest/gtest.h>
 
+#include "plumb/base/files.h"
 #include "plumb/base/text.h"
 #include "plumb/run/config.h"
 #include "support/process.h"

@@ -7,6 +7,7 @@
 
 #include "plumb/base/config.h"
 #include "plumb/base/error.h"
+#include "plumb/base/files.h"
 #include "plumb/base/input.h"
 #include "plumb/base/key_list.h"
 #include "plumb/model/config.h"

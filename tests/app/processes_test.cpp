@@ -9,6 +9,7 @@
 #include <memory>
 #include <utility>
 
+#include "plumb/base/files.h"
 #include "plumb/base/json.h"
 #include "support/port.h"
 #include "support/shared_folder.h"

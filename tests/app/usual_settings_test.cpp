@@ -1,6 +1,7 @@
 // What plumb train sets where a configuration says nothing, by the task of the data.
 #include <gtest/gtest.h>
 
+#include "plumb/base/files.h"
 #include "plumb/run/config.h"
 #include "support/shared_folder.h"
 

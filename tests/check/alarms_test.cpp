@@ -8,27 +8,27 @@
 #include <vector>
 
 #include "check/planned_run.h"
+#include "plumb/check/gradient.h"
 #include "support/contains.h"
 
 namespace plumb {
 namespace {
 
-using check::Reason;
+using test::finding_of;
+using test::findings_for;
 using test::planned;
-using test::reason_of;
-using test::reasons_for;
 
 TEST(Alarms, AllSayWhatTheyAreFor) {
-  EXPECT_GE(check::alarms().entries().size(), 17U);
-  for (const auto& [name, entry] : check::alarms().entries()) EXPECT_FALSE(entry.summary.empty()) << name;
+  EXPECT_GE(alarms().entries().size(), 17U);
+  for (const auto& [name, entry] : alarms().entries()) EXPECT_FALSE(entry.summary.empty()) << name;
 }
 
-TEST(Alarms, RaisedReasonsComeFirst) {
+TEST(Alarms, RaisedFindingsComeFirst) {
   RunConfig run = planned();
   run.model.dropout = 0.9;
-  const std::vector<Reason> reasons = reasons_for(run);
-  EXPECT_EQ(reasons.front().alarm, "regularization");
-  EXPECT_TRUE(std::is_partitioned(reasons.begin(), reasons.end(), [](const Reason& each) { return each.raised; }));
+  const std::vector<Finding> findings = findings_for(run);
+  EXPECT_EQ(findings.front().alarm, "regularization");
+  EXPECT_TRUE(std::is_partitioned(findings.begin(), findings.end(), [](const Finding& each) { return each.raised; }));
 }
 
 TEST(Alarms, LeaveTheModelAsItIs) {
@@ -36,22 +36,23 @@ TEST(Alarms, LeaveTheModelAsItIs) {
   RunConfig run = planned();
   run.model.residual = "rezero";
   Tensor before, flat;
-  (void)reasons_for(run, {.weights = [&](const Parameters& parameters) {
-                      flat = parameters.flat();
-                      before = flat.clone();
-                    }});
+  (void)findings_for(run, {.weights = [&](const Parameters& parameters) {
+                       flat = parameters.flat();
+                       before = flat.clone();
+                     }});
   EXPECT_TRUE(at::equal(flat, before));
 }
 
 TEST(Alarms, EqualLogitsHaveTheLossOfAUniformGuess) {
   RunConfig run = planned();
   run.model.share_embeddings = "none";
-  const Reason reason = reason_of(
-      reasons_for(run, {.weights = [](const Parameters& parameters) { parameters.at("output.weight").value.zero_(); }}),
+  const Finding finding = finding_of(
+      findings_for(run,
+                   {.weights = [](const Parameters& parameters) { parameters.at("output.weight").value.zero_(); }}),
       "initial_loss");
   const auto classes = static_cast<double>(DataDirectory::open(run.data).target_vocabulary());
-  EXPECT_NEAR(reason.value, std::log(classes), 1e-5);
-  EXPECT_NEAR(reason.threshold, std::log(classes) + 2, 1e-12);  // no matrix is shared
+  EXPECT_NEAR(finding.value, std::log(classes), 1e-5);
+  EXPECT_NEAR(finding.threshold, std::log(classes) + 2, 1e-12);  // no matrix is shared
 }
 
 TEST(Alarms, AScaledSubLayerIsAsManyTimesLarger) {
@@ -61,21 +62,21 @@ TEST(Alarms, AScaledSubLayerIsAsManyTimesLarger) {
   run.model.residual = "layerscale";
   run.model.dropout = 0;
   const auto outputs = [&](double factor) {
-    return reason_of(
-        reasons_for(run, {.weights =
-                              [=](const Parameters& parameters) {
-                                for (const char* name : {"linear1.weight", "linear2.weight"}) {
-                                  for (const char* layer : {"1.", "2."})
-                                    parameters.at(fmt::format("decoder.layers.{}{}", layer, name))
-                                        .value.copy_(parameters.at(fmt::format("decoder.layers.0.{}", name)).value);
-                                }
-                                parameters.at("decoder.layers.1.linear2.weight").value.mul_(factor);
-                              }}),
+    return finding_of(
+        findings_for(run, {.weights =
+                               [=](const Parameters& parameters) {
+                                 for (const char* name : {"linear1.weight", "linear2.weight"}) {
+                                   for (const char* layer : {"1.", "2."})
+                                     parameters.at(fmt::format("decoder.layers.{}{}", layer, name))
+                                         .value.copy_(parameters.at(fmt::format("decoder.layers.0.{}", name)).value);
+                                 }
+                                 parameters.at("decoder.layers.1.linear2.weight").value.mul_(factor);
+                               }}),
         "signal", "decoder.layers.1.feed_forward");
   };
-  const Reason reason = outputs(50);
-  EXPECT_TRUE(reason.raised);
-  EXPECT_NEAR(reason.value, 50, 5);  // layers read slightly different streams
+  const Finding finding = outputs(50);
+  EXPECT_TRUE(finding.raised);
+  EXPECT_NEAR(finding.value, 50, 5);  // layers read slightly different streams
 }
 
 TEST(Alarms, AdamMovesEveryElementByTheRate) {
@@ -87,17 +88,17 @@ TEST(Alarms, AdamMovesEveryElementByTheRate) {
   run.train.learning_rate = 0.125;
   run.train.warm_up = 0;
   double elements = 0, square = 0;
-  const std::vector<Reason> reasons =
-      reasons_for(run, {.weights = [&](const Parameters& parameters) {
-                    for (const Parameter& each : parameters.all()) {
-                      if (each.value.dim() < 2 || each.name.find("layers.0") == std::string::npos) continue;
-                      elements += static_cast<double>(each.value.numel());
-                      square += each.value.square().sum().item<double>();
-                    }
-                  }});
-  const Reason reason = reason_of(reasons, "updates", "decoder.layers.0");
-  EXPECT_NEAR(reason.value, 0.125 * std::sqrt(elements / square), 0.01 * reason.value);
-  EXPECT_TRUE(reason.raised);
+  const std::vector<Finding> findings =
+      findings_for(run, {.weights = [&](const Parameters& parameters) {
+                     for (const Parameter& each : parameters.all()) {
+                       if (each.value.dim() < 2 || each.name.find("layers.0") == std::string::npos) continue;
+                       elements += static_cast<double>(each.value.numel());
+                       square += each.value.square().sum().item<double>();
+                     }
+                   }});
+  const Finding finding = finding_of(findings, "updates", "decoder.layers.0");
+  EXPECT_NEAR(finding.value, 0.125 * std::sqrt(elements / square), 0.01 * finding.value);
+  EXPECT_TRUE(finding.raised);
 }
 
 // A decoder may go on learning while nothing reaches its encoder any more.
@@ -121,16 +122,16 @@ TEST(Alarms, TheGradientAtTheInputIsThatOfTheStackThatGetsLess) {
 // With label smoothing, the loss before training is still compared as a negative log-likelihood.
 TEST(Alarms, TheFirstLossIsWithoutSmoothing) {
   RunConfig run = planned();
-  const double plain = reason_of(reasons_for(run), "initial_loss").value;
+  const double plain = finding_of(findings_for(run), "initial_loss").value;
   run.train.label_smoothing = 0.3;
-  EXPECT_DOUBLE_EQ(reason_of(reasons_for(run), "initial_loss").value, plain);
+  EXPECT_DOUBLE_EQ(finding_of(findings_for(run), "initial_loss").value, plain);
 }
 
 TEST(Alarms, EqualTokensAskForSmallerValues) {
   RunConfig run = planned();
   run.model.residual = "no-residual";
   run.model.decoder_layers = 8;
-  const auto advice = [&] { return reason_of(reasons_for(run), "token_similarity").advice; };
+  const auto advice = [&] { return finding_of(findings_for(run), "token_similarity").advice; };
   EXPECT_CONTAINS(advice(), "model.initialization = \"small-init\"");
   run.model.initialization = "small-init";
   EXPECT_LACKS(advice(), "small-init");
@@ -142,7 +143,7 @@ TEST(Alarms, WeightsInBfloat16DoNotReachTheNextNumber) {
   const auto text_at = [&](double rate) {
     run.train.learning_rate = rate;
     std::string all;
-    for (const Reason& each : reasons_for(run)) all += each.alarm == "updates" ? each.text : "";
+    for (const Finding& each : findings_for(run)) all += each.alarm == "updates" ? each.text : "";
     return all;
   };
   EXPECT_CONTAINS(text_at(1e-7), "bfloat16");
@@ -155,7 +156,7 @@ TEST(Alarms, ADecayIsTheRateTimesTheDecay) {
   run.train.warm_up = 0;
   run.train.learning_rate = 0.002;
   run.train.weight_decay = 7;
-  EXPECT_NEAR(reason_of(reasons_for(run), "decay").value, 0.014, 1e-9);
+  EXPECT_NEAR(finding_of(findings_for(run), "decay").value, 0.014, 1e-9);
 }
 
 TEST(Alarms, EpochsAreStepsTimesBatchOverTokens) {
@@ -165,7 +166,7 @@ TEST(Alarms, EpochsAreStepsTimesBatchOverTokens) {
   for (int64_t i = 0; i < data.split("train").size(); ++i)
     tokens += static_cast<double>(data.split("train").target(i).size());
   bool found = false;
-  for (const Reason& each : reasons_for(run))
+  for (const Finding& each : findings_for(run))
     found |= each.alarm == "data_amount" && std::abs(each.value - 1000 * 512 / tokens) < 1e-9;
   EXPECT_TRUE(found);
 }
@@ -181,22 +182,22 @@ TEST(Alarms, UnknownTokensAreCounted) {
       ++all;
     }
   }
-  EXPECT_NEAR(reason_of(reasons_for(run), "pieces", "target").value, unknown / all, 1e-12);
+  EXPECT_NEAR(finding_of(findings_for(run), "pieces", "target").value, unknown / all, 1e-12);
 }
 
 TEST(Alarms, TwoOfThreeEqualLinesRepeatAnEarlierOne) {
   RunConfig run = planned();
   run.data = test::SyntheticData::of("repeated");
-  const Reason reason = reason_of(reasons_for(run), "duplicates");
-  EXPECT_NEAR(reason.value, 2.0 / 3, 0.05);  // a few lines are equal anyway
+  const Finding finding = finding_of(findings_for(run), "duplicates");
+  EXPECT_NEAR(finding.value, 2.0 / 3, 0.05);  // a few lines are equal anyway
 }
 
 TEST(Alarms, OnlyWeightsFrozenForGoodAreAFault) {
   RunConfig run = planned();
   run.train.groups = {{.pattern = {"tgt_embed.weight"}, .frozen_until = -1}};
-  EXPECT_TRUE(reason_of(reasons_for(run), "gradients").raised);
+  EXPECT_TRUE(finding_of(findings_for(run), "gradients").raised);
   run.train.groups.front().frozen_until = 10;
-  EXPECT_FALSE(reason_of(reasons_for(run), "gradients").raised);
+  EXPECT_FALSE(finding_of(findings_for(run), "gradients").raised);
 }
 
 }  // namespace

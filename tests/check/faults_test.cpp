@@ -19,9 +19,8 @@
 namespace plumb {
 namespace {
 
-using check::Reason;
+using test::findings_for;
 using test::planned;
-using test::reasons_for;
 using test::SyntheticData;
 
 /// A sound run, and how it is spoiled.
@@ -134,19 +133,19 @@ TEST_P(Faults, AreNamed) {
   const Fault& fault = GetParam();
   RunConfig run = planned(fault.kind);
   if (fault.configure) fault.configure(run);
-  const std::vector<Reason> reasons = reasons_for(run, fault.changes);
-  const std::vector<std::string> names = test::raised(reasons);
+  const std::vector<Finding> findings = findings_for(run, fault.changes);
+  const std::vector<std::string> names = test::raised(findings);
   if (fault.alarm.empty()) {
     EXPECT_TRUE(names.empty()) << "is no miss any more: " << join(names);
     return;
   }
   EXPECT_NE(std::find(names.begin(), names.end(), fault.alarm), names.end()) << "raised: " << join(names);
-  const Reason reason = test::reason_of(reasons, fault.alarm);  // raised ones come first
-  RecordProperty("value", std::to_string(reason.value));
-  RecordProperty("threshold", std::to_string(reason.threshold));
+  const Finding finding = test::finding_of(findings, fault.alarm);  // raised ones come first
+  RecordProperty("value", std::to_string(finding.value));
+  RecordProperty("threshold", std::to_string(finding.threshold));
   RecordProperty("raised", join(names));
-  EXPECT_FALSE(reason.text.empty());
-  EXPECT_FALSE(reason.advice.empty());
+  EXPECT_FALSE(finding.text.empty());
+  EXPECT_FALSE(finding.advice.empty());
 }
 
 INSTANTIATE_TEST_SUITE_P(One, Faults, ::testing::ValuesIn(faults()), [](const auto& info) {
@@ -201,7 +200,7 @@ TEST(SoundRuns, RaiseNoAlarm) {
   ASSERT_GE(runs.size(), 30U);
   std::vector<std::string> false_alarms;
   for (const auto& [name, run] : runs) {
-    for (const Reason& each : reasons_for(run)) {
+    for (const Finding& each : findings_for(run)) {
       if (each.raised) false_alarms.push_back(fmt::format("{}: {}: {}", name, each.alarm, each.text));
     }
   }

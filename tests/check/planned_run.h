@@ -17,13 +17,13 @@
 #include "plumb/analysis/curvature/hessian.h"
 #include "plumb/base/contains.h"
 #include "plumb/base/progress.h"
-#include "plumb/check/alarm.h"
-#include "plumb/check/gradient.h"
 #include "plumb/check/schedule.h"
+#include "plumb/check/subject.h"
 #include "plumb/data/prepare.h"
 #include "plumb/data/prepare_labels.h"
 #include "plumb/data/prepare_synthetic.h"
 #include "plumb/task/baseline.h"
+#include "plumb/train/alarm.h"
 #include "support/paths.h"
 #include "support/text_lines.h"
 
@@ -153,7 +153,7 @@ struct Changes {
 };
 
 /// What the alarms say of the run.
-inline std::vector<check::Reason> reasons_for(const RunConfig& run, const Changes& changes = {}) {
+inline std::vector<Finding> findings_for(const RunConfig& run, const Changes& changes = {}) {
   const ListenToProgress silent([](double) {});
   const check::Subject subject = check::open_subject(run);
   const ModelConfig& config = subject.config.model;
@@ -168,38 +168,38 @@ inline std::vector<check::Reason> reasons_for(const RunConfig& run, const Change
   if (changes.data) data = changes.data(std::move(data));
   const std::vector<Batch> batches = evaluation_batches(*data, train.batch_tokens, 64);
   const check::PlannedSchedule plan = check::planned_schedule(subject);
-  check::Yardstick yardstick;
-  yardstick.frequencies = label_baseline(*data).nll();
-  yardstick.uniform = std::log(static_cast<double>(model->outputs()));
-  std::vector<Tensor> gradient =
-      check::gradient_of(*subject.task, train.label_smoothing, *model, batches, yardstick.first);
-  return check::all_reasons({.config = train,
-                             .task = *subject.task,
-                             .model = *model,
-                             .train = *data,
-                             .batches = batches,
-                             .gradient = std::move(gradient),
-                             .yardstick = yardstick,
-                             .peak_rate = plan.peak,
-                             .warm_up = plan.warm_up,
-                             .steps = plan.steps,
-                             .random = check::begins_at_random(subject)});
+  Baselines baselines;
+  baselines.frequencies = label_baseline(*data).nll();
+  baselines.uniform = std::log(static_cast<double>(model->outputs()));
+  const MeanLoss mean = mean_loss(*model, batches, train.label_smoothing, loss_of(*subject.task));
+  baselines.first = mean.nll;
+  return all_findings({.config = train,
+                       .task = *subject.task,
+                       .model = *model,
+                       .train = *data,
+                       .batches = batches,
+                       .gradient = model->parameters().split(mean.gradient),
+                       .baselines = baselines,
+                       .peak_rate = plan.peak,
+                       .warm_up = plan.warm_up,
+                       .steps = plan.steps,
+                       .random = check::begins_at_random(subject)});
 }
 
 /// The names of the alarms that are raised, each once.
-inline std::vector<std::string> raised(const std::vector<check::Reason>& reasons) {
+inline std::vector<std::string> raised(const std::vector<Finding>& findings) {
   std::vector<std::string> names;
-  for (const check::Reason& each : reasons) {
+  for (const Finding& each : findings) {
     if (each.raised && !contains(names, each.alarm)) names.push_back(each.alarm);
   }
   return names;
 }
 
-/// The first reason that the alarm gives, restricted to `place` unless that is empty; fails the test without one.
-inline check::Reason reason_of(const std::vector<check::Reason>& reasons, const std::string& alarm,
-                               const std::string& place = "") {
-  for (const check::Reason& each : reasons) {
-    if (each.alarm == alarm && (place.empty() || each.place == place)) return each;
+/// The first finding that the alarm gives, restricted to `place` unless that is empty; fails the test without one.
+inline Finding finding_of(const std::vector<Finding>& findings, const std::string& alarm,
+                          const std::string& place = "") {
+  for (const Finding& each : findings) {
+    if (each.alarm == alarm && (place.empty() || each.where == place)) return each;
   }
   ADD_FAILURE() << "the alarm " << alarm << " says nothing of " << place;
   return {};

@@ -25,10 +25,10 @@ struct Simulated {
     const SearchHooks hooks{.attempt = [this](const TrialPlan& trial, int64_t steps) {
       const double limit = trial.warm_up > 0 ? stable_with_warm_up : stable;
       Trial found{.learning_rate = trial.learning_rate, .warm_up = trial.warm_up, .seed = trial.seed};
-      found.outcome = trial.learning_rate > limit ? Outcome::fails : Outcome::trains;
+      found.outcome = trial.learning_rate > limit ? TrialOutcome::fails : TrialOutcome::trains;
       found.steps = {0, steps};
-      found.losses = {kFirstLoss, found.outcome == Outcome::fails ? 7.0 : 4.0};
-      found.gradients = steps;
+      found.losses = {kFirstLoss, found.outcome == TrialOutcome::fails ? 7.0 : 4.0};
+      found.steps_taken = steps;
       found.seconds = 0.5 * static_cast<double>(steps);
       return found;
     }};
@@ -55,31 +55,31 @@ TEST(RateSearch, ComesToEachVerdict) {
   Simulated runs{.stable = 3e-3};
   runs.plan.budget.gradients = 600;
   const CheckResult trains = runs.search();
-  EXPECT_EQ(trains.verdict, Verdict::trains);
+  EXPECT_EQ(trains.verdict, CheckAnswer::trains);
   EXPECT_EQ(trains.recommended->learning_rate,
-            rate_to_recommend(trains.largest_stable_rate->estimate, 1e-3, runs.plan.signs));
+            rate_to_recommend(trains.largest_stable_rate->estimate, 1e-3, runs.plan.steps_like_signs));
   EXPECT_GT(trains.recommended->loss_above_best, 0);
 
   runs.stable = runs.stable_with_warm_up = 5e-5;
   const CheckResult other = runs.search();
-  EXPECT_EQ(other.verdict, Verdict::other_rate) << other.answer;
+  EXPECT_EQ(other.verdict, CheckAnswer::other_rate) << other.answer;
   EXPECT_LT(other.recommended->learning_rate, 1e-4);
 
   runs.stable = 4e-4;
   runs.stable_with_warm_up = 1;
   runs.plan.budget.gradients = 4000;  // for warm-ups of 100 and of 50 steps
   const CheckResult warm = runs.search();
-  EXPECT_EQ(warm.verdict, Verdict::needs_warm_up) << warm.answer;
+  EXPECT_EQ(warm.verdict, CheckAnswer::needs_warm_up) << warm.answer;
   EXPECT_EQ(warm.recommended->warm_up, 100);
 
   runs.stable = runs.stable_with_warm_up = 0;
   runs.plan.budget.gradients = 8000;
-  EXPECT_EQ(runs.search().verdict, Verdict::cannot);
+  EXPECT_EQ(runs.search().verdict, CheckAnswer::cannot);
   EXPECT_FALSE(runs.search().recommended);
 
   runs.plan.budget.gradients = 50;
   const CheckResult little = runs.search();
-  EXPECT_EQ(little.verdict, Verdict::unknown);
+  EXPECT_EQ(little.verdict, CheckAnswer::unknown);
   EXPECT_EQ(little.answer, "cannot tell within this budget: give at least 80 gradients");
   EXPECT_TRUE(little.trials.empty());
 }
@@ -89,18 +89,18 @@ TEST(RateSearch, ARateAtWhichAllStepsChangeNothingIsNotApproved) {
   runs.plan.schedule = {.peak = 2e-9, .warm_up = 60, .steps = 300};
   runs.plan.budget.gradients = 800;
   const CheckResult slow = runs.search();
-  EXPECT_EQ(slow.verdict, Verdict::other_rate) << slow.answer;
+  EXPECT_EQ(slow.verdict, CheckAnswer::other_rate) << slow.answer;
   EXPECT_NEAR(std::log2(slow.recommended->learning_rate / 1.25e-3), 0, 1);
   runs.plan.schedule.peak = 2e-3;
-  EXPECT_EQ(runs.search().verdict, Verdict::trains);
+  EXPECT_EQ(runs.search().verdict, CheckAnswer::trains);
 }
 
 TEST(RateSearch, TrainedWeightsKeepTheirPlannedRate) {
   Simulated runs{.stable = 1};
-  runs.plan.compared = false;
+  runs.plan.judges_relative_gain = false;
   runs.plan.budget.gradients = 800;
   const CheckResult result = runs.search();
-  EXPECT_EQ(result.verdict, Verdict::trains) << result.answer;
+  EXPECT_EQ(result.verdict, CheckAnswer::trains) << result.answer;
   EXPECT_EQ(result.recommended->learning_rate, 1e-3);
 }
 
@@ -112,7 +112,7 @@ TEST(RateSearch, RecommendsInTheUnitOfTheConfiguration) {
   runs.plan.configured_rate = 0.3;
   runs.plan.budget.gradients = 800;
   const CheckResult kept = runs.search(runs.stable);
-  ASSERT_EQ(kept.verdict, Verdict::trains) << kept.answer;
+  ASSERT_EQ(kept.verdict, CheckAnswer::trains) << kept.answer;
   ASSERT_EQ(rate_to_recommend(kept.largest_stable_rate->estimate, peak, true), peak);
   EXPECT_EQ(kept.recommended->learning_rate, 0.3);
   EXPECT_TRUE(recommends_as_configured(kept));
@@ -137,10 +137,10 @@ TEST(RateSearch, TrialsOnThePlateauAreComparedWithOneAtALowerRate) {
   const SearchHooks hooks{.attempt = [](const TrialPlan& trial, int64_t steps) {
     const bool stuck = trial.learning_rate > 0.05;
     return Trial{.learning_rate = trial.learning_rate,
-                 .outcome = stuck ? Outcome::slow : Outcome::trains,
+                 .outcome = stuck ? TrialOutcome::slow : TrialOutcome::trains,
                  .steps = {0, steps},
                  .losses = {7, stuck ? 6.06 : 5},
-                 .gradients = steps};
+                 .steps_taken = steps};
   }};
   const auto search = [&](int64_t gradients) {
     plan.budget.gradients = gradients;
@@ -149,9 +149,9 @@ TEST(RateSearch, TrialsOnThePlateauAreComparedWithOneAtALowerRate) {
     return result;
   };
   const CheckResult found = search(400);
-  EXPECT_EQ(found.verdict, Verdict::other_rate) << found.answer;
+  EXPECT_EQ(found.verdict, CheckAnswer::other_rate) << found.answer;
   EXPECT_LT(found.largest_stable_rate->estimate, 0.2);
-  EXPECT_NE(search(100).verdict, Verdict::trains);
+  EXPECT_NE(search(100).verdict, CheckAnswer::trains);
 }
 
 TEST(RateSearch, GoesOnWhileThePlannedRateLiesInANarrowInterval) {
@@ -159,7 +159,7 @@ TEST(RateSearch, GoesOnWhileThePlannedRateLiesInANarrowInterval) {
     Simulated runs{.stable = stable};
     runs.plan.budget.gradients = 2000;
     const CheckResult result = runs.search();
-    EXPECT_EQ(result.verdict, stable < 1e-3 ? Verdict::other_rate : Verdict::trains) << result.answer;
+    EXPECT_EQ(result.verdict, stable < 1e-3 ? CheckAnswer::other_rate : CheckAnswer::trains) << result.answer;
   }
   Simulated edge{.stable = 1e-3};
   edge.plan.budget.gradients = 100000;
@@ -172,9 +172,9 @@ TEST(RateSearch, TrialsWithoutAPlannedWarmUpLeaveTheOthersHalf) {
   runs.plan.budget.gradients = 450;  // a trial without and half of one; two with
   const CheckResult result = runs.search();
   int64_t without = 0;
-  for (const Trial& trial : result.trials) without += trial.warm_up == 0 ? trial.gradients : 0;
+  for (const Trial& trial : result.trials) without += trial.warm_up == 0 ? trial.steps_taken : 0;
   EXPECT_LE(without, 225);
-  EXPECT_EQ(result.verdict, Verdict::trains) << result.answer;
+  EXPECT_EQ(result.verdict, CheckAnswer::trains) << result.answer;
 }
 
 /// Trials that all train, to a loss of 4, but with larger rates than this only to `plateau`.
@@ -182,10 +182,10 @@ SearchHooks stuck_above(double largest, double plateau) {
   return {.attempt = [=](const TrialPlan& trial, int64_t steps) {
     return Trial{.learning_rate = trial.learning_rate,
                  .warm_up = trial.warm_up,
-                 .outcome = Outcome::trains,
+                 .outcome = TrialOutcome::trains,
                  .steps = {0, steps},
                  .losses = {kFirstLoss, trial.learning_rate > largest ? plateau : 4.0},
-                 .gradients = steps};
+                 .steps_taken = steps};
   }};
 }
 
@@ -195,11 +195,11 @@ TEST(RateSearch, MoreBudgetMakesTrialsLonger) {
        {std::pair<int64_t, int64_t>{250, 83}, {450, 150}, {600, 160}, {1000, 250}, {4000, 300}}) {
     runs.plan.budget.gradients = gradients;
     const CheckResult result = runs.search();
-    EXPECT_EQ(result.trials.front().gradients, steps) << gradients;
-    for (const Trial& trial : result.trials) EXPECT_GE(trial.gradients, 3 * steps / 4) << gradients;
+    EXPECT_EQ(result.trials.front().steps_taken, steps) << gradients;
+    for (const Trial& trial : result.trials) EXPECT_GE(trial.steps_taken, 3 * steps / 4) << gradients;
   }
   runs.plan.schedule.steps = 500;
-  EXPECT_EQ(runs.search().trials.front().gradients, 125);  // a quarter of the run
+  EXPECT_EQ(runs.search().trials.front().steps_taken, 125);  // a quarter of the run
 }
 
 TEST(RateSearch, TrialsHaveThePlannedWarmUpOnlyWhereItDecides) {
@@ -207,7 +207,7 @@ TEST(RateSearch, TrialsHaveThePlannedWarmUpOnlyWhereItDecides) {
   runs.plan.schedule.warm_up = 200;
   runs.plan.budget.gradients = 250;
   const CheckResult trains = runs.search();
-  EXPECT_EQ(trains.verdict, Verdict::trains) << trains.answer;
+  EXPECT_EQ(trains.verdict, CheckAnswer::trains) << trains.answer;
   ASSERT_EQ(trains.trials.size(), 3U);
   for (const Trial& trial : trains.trials) EXPECT_EQ(trial.warm_up, 0);
   EXPECT_EQ(trains.tried_warm_up, 0);
@@ -217,7 +217,7 @@ TEST(RateSearch, TrialsHaveThePlannedWarmUpOnlyWhereItDecides) {
   runs.stable = 3e-4;
   runs.plan.budget.gradients = 700;
   const CheckResult saved = runs.search();
-  EXPECT_EQ(saved.verdict, Verdict::trains) << saved.answer;
+  EXPECT_EQ(saved.verdict, CheckAnswer::trains) << saved.answer;
   EXPECT_TRUE(std::any_of(saved.trials.begin(), saved.trials.end(),
                           [](const Trial& trial) { return trial.warm_up > 0 && trial.learning_rate == 1e-3; }));
 }
@@ -229,7 +229,7 @@ TEST(RateSearch, ARateNearTheEdgeIsAlsoTriedWithItsWarmUp) {
   const CheckResult result = runs.search();
   EXPECT_TRUE(std::any_of(result.trials.begin(), result.trials.end(),
                           [](const Trial& trial) { return trial.warm_up > 0 && trial.learning_rate == 1e-3; }));
-  EXPECT_EQ(result.verdict, Verdict::trains) << result.answer;
+  EXPECT_EQ(result.verdict, CheckAnswer::trains) << result.answer;
 }
 
 TEST(RateSearch, TrialsWithLessThanHalfOfTheBestGainAreNotStable) {
@@ -242,7 +242,7 @@ TEST(RateSearch, TrialsWithLessThanHalfOfTheBestGainAreNotStable) {
     return result.largest_stable_rate->estimate;
   };
   EXPECT_LT(estimate(), 4e-4);
-  plan.compared = false;
+  plan.judges_relative_gain = false;
   EXPECT_GT(estimate(), 1e-3);
 }
 
@@ -255,10 +255,10 @@ TEST(RateSearch, TriesAControlWhereEveryTrialHasGainedLittle) {
     search_rates(plan, RateBelief(1, 3), hooks, result);
     return result;
   };
-  EXPECT_EQ(search().verdict, Verdict::trains);
-  plan.clear_gain = 0.4;
+  EXPECT_EQ(search().verdict, CheckAnswer::trains);
+  plan.gain_without_control = 0.4;
   const CheckResult found = search();
-  EXPECT_EQ(found.verdict, Verdict::other_rate) << found.answer;
+  EXPECT_EQ(found.verdict, CheckAnswer::other_rate) << found.answer;
   EXPECT_LT(found.largest_stable_rate->estimate, 0.03);
 }
 
@@ -277,15 +277,15 @@ TEST(FallVerdict, HasNoUnit) {
       const auto outcome = [&](double rate) {
         return judge_fall(steps, descent(rate, scale, offset), 0, false).outcome;
       };
-      EXPECT_EQ(outcome(1.9), Outcome::trains);
-      EXPECT_EQ(outcome(2.01), Outcome::fails);
-      EXPECT_EQ(outcome(1e-6), Outcome::unmoved);
+      EXPECT_EQ(outcome(1.9), TrialOutcome::trains);
+      EXPECT_EQ(outcome(2.01), TrialOutcome::fails);
+      EXPECT_EQ(outcome(1e-6), TrialOutcome::unmoved);
     }
   }
-  EXPECT_EQ(judge_fall({0, 3}, {1, INFINITY}, 0, true).outcome, Outcome::fails);
-  EXPECT_EQ(judge_fall({0, 10}, {1, 0.5}, 0, false).outcome, Outcome::unknown);
+  EXPECT_EQ(judge_fall({0, 3}, {1, INFINITY}, 0, true).outcome, TrialOutcome::fails);
+  EXPECT_EQ(judge_fall({0, 10}, {1, 0.5}, 0, false).outcome, TrialOutcome::unknown);
   // Falls, and loses it again.
-  EXPECT_EQ(judge_fall(steps, {5, 3, 2, 2, 2, 3, 4, 4.5, 4.6}, 0, false).outcome, Outcome::fails);
+  EXPECT_EQ(judge_fall(steps, {5, 3, 2, 2, 2, 3, 4, 4.5, 4.6}, 0, false).outcome, TrialOutcome::fails);
 }
 
 TEST(CriticalRateSearch, OfAQuadraticLossIsExact) {

@@ -115,7 +115,7 @@ TEST_F(PrepareSeveral, ABlockHasTextOfOneCorpus) {
   text_.block = 7;
   prepare_text(text_, directory_ / "out");
   const DataDirectory data = DataDirectory::open(directory_ / "out");
-  const ParallelSplit& split = data.split("train");
+  const Split& split = data.split("train");
   ASSERT_EQ(split.corpora().size(), 2U);
   int64_t block = 0;
   for (const auto& [name, size] : split.corpora()) {
@@ -189,7 +189,7 @@ TEST_F(PrepareSeveral, AChecksumIsOfThePairsAlone) {
   const std::vector<std::vector<int32_t>> sources = {{5, 6}, {7}, {5, 6}, {7}, {5}, {6, 7}},
                                           targets = {{8}, {9, 4}, {8}, {9, 4}, {8}, {9, 4}};
   write_split(directory_ / "split", sources, targets);
-  const ParallelSplit split = ParallelSplit::open(directory_ / "split");
+  const Split split = Split::open(directory_ / "split");
   EXPECT_EQ(split.checksum_of(0, 2), split.checksum_of(2, 2));
   EXPECT_NE(split.checksum_of(0, 2), split.checksum_of(4, 2));  // the same ids, cut elsewhere
   EXPECT_NE(split.checksum_of(0, 2), split.checksum_of(1, 2));

@@ -40,7 +40,7 @@ class PrepareText : public testing::Test {
 TEST_F(PrepareText, BlocksAreTheTextWithAnEndAfterEachLine) {
   options_.block = 7;
   const DataDirectory data = prepare();
-  const ParallelSplit& split = data.split("valid");
+  const Split& split = data.split("valid");
   EXPECT_TRUE(split.running_text());
   std::vector<int32_t> joined;
   for (int64_t i = 0; i < split.size(); ++i) {

@@ -18,7 +18,7 @@ const Sequences kSources = {{5, 6, 7}, {}, {8}};
 const Sequences kTargets = {{9}, {10, 11}, {2147483647, 4}};
 
 std::string message_of_open(const std::filesystem::path& path) {
-  return test::message_of([&] { ParallelSplit::open(path).verify(); });
+  return test::message_of([&] { Split::open(path).verify(); });
 }
 
 TEST(Split, IsAFile) {
@@ -32,9 +32,9 @@ TEST(Split, IsAFile) {
 TEST(Split, RoundTrip) {
   const TemporaryDirectory directory;
   write_split(directory / "s", kSources, kTargets);
-  ParallelSplit copy = ParallelSplit::open(directory / "s");
+  Split copy = Split::open(directory / "s");
   {
-    const ParallelSplit split = ParallelSplit::open(directory / "s");
+    const Split split = Split::open(directory / "s");
     copy = split;
   }
   ASSERT_EQ(copy.size(), 3);
@@ -51,7 +51,7 @@ TEST(Split, RoundTrip) {
 TEST(Split, Empty) {
   const TemporaryDirectory directory;
   write_split(directory / "s", {}, {});
-  EXPECT_EQ(ParallelSplit::open(directory / "s").size(), 0);
+  EXPECT_EQ(Split::open(directory / "s").size(), 0);
 }
 
 TEST(Split, SidesOfUnequalLength) {
@@ -90,10 +90,10 @@ TEST(Split, ReadsTheWholeFileOnlyToVerifyIt) {
   std::string damaged = read_file(directory / "s");
   damaged.back() = static_cast<char>(damaged.back() ^ 1);  // in the last id
   write_file_atomic(directory / "s", damaged);
-  const ParallelSplit split = ParallelSplit::open(directory / "s");
+  const Split split = Split::open(directory / "s");
   EXPECT_EQ(split.size(), 3);
   EXPECT_EQ(split.target_tokens(), 5);
-  const ParallelSplit copy = split;  // NOLINT(performance-unnecessary-copy-initialization): it is what is tested
+  const Split copy = split;  // NOLINT(performance-unnecessary-copy-initialization): it is what is tested
   EXPECT_THROW(copy.verify(), Error);
   EXPECT_THROW(split.verify(), Error);  // a failure is not mistaken for a success
 }

@@ -54,14 +54,14 @@ TEST_P(RunsOnDevices, TrainsARunTheSame) {
     Trainer trainer(*model, run_.train, *task);
     const auto checkpoint = folder_ / name;
     if (resumed) trainer.load(checkpoint);
-    TrainHooks hooks;
+    test::Moments moments;
     std::filesystem::create_directories(checkpoint);
     if (!resumed) {
-      hooks.checkpoint = [&](const Trainer& at) {
+      moments.checkpoint = [&](const Trainer& at) {
         if (at.step() == 7) at.save(checkpoint);
       };
     }
-    return trainer.run(hooks);
+    return trainer.run(moments);
   };
   const TrainResult expected = trained("here", false);
   const TrainResult found = on(GetParam(), [&] { return trained("there", false); });
@@ -95,8 +95,8 @@ TEST_F(SimulatedDevice, AStepOfTrainingReadsItOnceAndABatchCrossesOnce) {
     // Evicts earlier uploads from the cache with other ids.
     for (int64_t i = 0; i < 300; ++i) (void)ops::index_beside(model->parameters().flat(), {i, layers});
     test::traffic().reads = 0;
-    TrainHooks hooks;
-    hooks.stop = [&] {
+    test::Moments moments;
+    moments.stop = [&] {
       uploads = test::traffic().uploads;
       if (trainer.step() < run_.train.steps.in_steps()) {
         EXPECT_EQ(test::traffic().reads, trainer.step());
@@ -104,7 +104,7 @@ TEST_F(SimulatedDevice, AStepOfTrainingReadsItOnceAndABatchCrossesOnce) {
       return trainer.step() == run_.train.steps.in_steps() - 1;
     };
     test::traffic().uploads = 0;
-    trainer.run(hooks);
+    trainer.run(moments);
     return uploads;
   };
   const int64_t shallow = uploads_with("softmax", 1);

@@ -27,7 +27,7 @@ std::string with_checksum(std::string_view tokens) {
 void read_all(const plumb::DataDirectory& directory) {
   int64_t sum = static_cast<int64_t>(directory.task().size()) + directory.source_vocabulary();
   for (const std::string& name : directory.split_names()) {
-    const plumb::ParallelSplit& split = directory.split(name);
+    const plumb::Split& split = directory.split(name);
     for (int64_t i = 0; i < split.size(); ++i) {
       for (const int32_t id : split.source(i)) sum += id;
       for (const int32_t id : split.target(i)) sum += id;

@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   const fuzz::MemoryFile file(bytes.data(), bytes.size());
   try {
-    const ParallelSplit split = ParallelSplit::open(file.path());
+    const Split split = Split::open(file.path());
     split.verify();
     int64_t sum = 0;
     for (int64_t i = 0; i < split.size(); ++i) {

@@ -298,6 +298,11 @@ TEST(StudyClaims, OfTheLiteratureAreNotInHolmsProcedure) {
   const std::vector<Verdict> verdicts = judge_claims({own, known, known}, four_arms(), {size});
   for (const Verdict& verdict : verdicts) EXPECT_EQ(verdict.judgment.outcome, Outcome::supported);
   EXPECT_EQ(judge_claims({own, own, known}, four_arms(), {size})[0].judgment.outcome, Outcome::undecided);
+  Quantity generated = size;
+  generated.untestable = "the claim is about real text";
+  const std::vector<Verdict> of_generated = judge_claims({own, known}, four_arms(), {generated});
+  EXPECT_EQ(of_generated[0].judgment.outcome, Outcome::supported);
+  EXPECT_EQ(of_generated[1].judgment.outcome, Outcome::not_testable);
   known.of = {"model.residual=rezero"};  // judged in studies with that arm
   EXPECT_NO_THROW(check_claims({known}, four_arms()));
   EXPECT_FALSE(can_be_judged(known, four_arms(), {size}));

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "plumb/base/error.h"
+#include "plumb/base/files.h"
 #include "plumb/study/changed_keys.h"
 #include "study/label_entropy.h"
 #include "support/contains.h"

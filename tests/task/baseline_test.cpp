@@ -20,7 +20,7 @@ const std::map<int64_t, double> kCounts = {{2, 5}, {9, 3}, {5, 2}, {6, 1}, {7, 1
 class LabelBaselines : public ::testing::Test {
  protected:
   LabelBaselines() { write_split(folder_ / "split", std::vector<std::vector<int32_t>>(kSentences.size()), kSentences); }
-  ParallelSplit split() const { return ParallelSplit::open(folder_ / "split"); }
+  Split split() const { return Split::open(folder_ / "split"); }
 
   test::TemporaryDirectory folder_;
 };
@@ -59,7 +59,7 @@ TEST_F(LabelBaselines, EvenlySpacedExamplesStandForALargeSplit) {
   std::vector<std::vector<int32_t>> sentences;
   for (int32_t i = 0; i < 2000; ++i) sentences.push_back({i < 1000 && i % 3 == 0 ? 5 : 6});
   write_split(folder_ / "large", std::vector<std::vector<int32_t>>(sentences.size()), sentences);
-  const TextDataset dataset(ParallelSplit::open(folder_ / "large"), {});
+  const TextDataset dataset(Split::open(folder_ / "large"), {});
   const LabelBaseline some = label_baseline(dataset, 7, 500);
   EXPECT_NEAR(static_cast<double>(some.labels()), 500, 5);
   EXPECT_NEAR(some.nll(), label_baseline(dataset, 7).nll(), 0.02);

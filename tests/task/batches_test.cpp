@@ -21,7 +21,7 @@ class Batches : public testing::Test {
  protected:
   Batches() : split_(make(directory_ / "split")), pairs_(split_, {}, {}), costs_(pairs_.costs()) {}
 
-  static ParallelSplit make(const std::filesystem::path& path) {
+  static Split make(const std::filesystem::path& path) {
     Random random(3, "test");
     Sequences sources, targets;
     for (int i = 0; i < 1000; ++i) {
@@ -29,7 +29,7 @@ class Batches : public testing::Test {
       targets.emplace_back(1 + random.below(30), 6);
     }
     write_split(path, sources, targets);
-    return ParallelSplit::open(path);
+    return Split::open(path);
   }
 
   [[nodiscard]] int64_t length(int64_t i) const {
@@ -53,7 +53,7 @@ class Batches : public testing::Test {
   }
 
   test::TemporaryDirectory directory_;
-  ParallelSplit split_;
+  Split split_;
   PairDataset pairs_;
   std::vector<ExampleCost> costs_;
 };

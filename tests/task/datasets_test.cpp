@@ -17,11 +17,11 @@ std::vector<int64_t> target_costs(const Dataset& dataset) {
 TEST(TextDataset, PacksSentencesOfOneCorpus) {
   const test::TemporaryDirectory folder;
   write_split(folder / "split", std::vector<std::vector<int32_t>>(5), {{5}, {5, 6}, {7}, {8}, {9, 9, 9}});
-  const ParallelSplit split = ParallelSplit::open(folder / "split");
+  const Split split = Split::open(folder / "split");
   const TextDataset one(split, {}, {5, false});
   EXPECT_EQ(target_costs(one), (std::vector<int64_t>{5, 4, 4}));
   EXPECT_TRUE(one.corpora().empty());
-  const ParallelSplit two = split.with_corpora({{"a", 3}, {"b", 2}});
+  const Split two = split.with_corpora({{"a", 3}, {"b", 2}});
   const TextDataset packed(two, {}, {5, false});
   EXPECT_EQ(target_costs(packed), (std::vector<int64_t>{5, 2, 2, 4}));
   EXPECT_EQ(packed.corpora(), (std::vector<CorpusSize>{{"a", 2}, {"b", 2}}));

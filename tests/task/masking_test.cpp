@@ -182,7 +182,7 @@ TEST_F(MaskedLanguageModels, ReadTheTextWithMasksAndPredictWhatTheyHide) {
   for (const int64_t block : {0, 9}) {
     const auto task = task_of(data(block));
     const auto train = task->dataset("train");
-    const ParallelSplit& split = task->data().split("train");
+    const Split& split = task->data().split("train");
     const std::vector<int64_t> examples = {3, 0, 5};
     const Batch batch = train->batch(examples);
     Ids restored = batch.source;
@@ -208,7 +208,7 @@ TEST_F(MaskedLanguageModels, ReadTheTextWithMasksAndPredictWhatTheyHide) {
 TEST_F(MaskedLanguageModels, JoinSentencesToSequences) {
   const auto task = task_of(data(0), "pack = 30");
   const auto packed = task->dataset("train");
-  const ParallelSplit& split = task->data().split("train");
+  const Split& split = task->data().split("train");
   int64_t sentence = 0;
   for (int64_t i = 0; i < packed->size(); ++i) {
     Batch batch = packed->batch(std::vector<int64_t>{i});

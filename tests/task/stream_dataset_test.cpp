@@ -35,8 +35,8 @@ class Stream : public ::testing::Test {
     write_split(folder_ / "lines.split", std::vector<std::vector<int32_t>>(lines.size()), lines);
   }
 
-  ParallelSplit split(bool running) const {
-    const ParallelSplit found = ParallelSplit::open(folder_ / "lines.split");
+  Split split(bool running) const {
+    const Split found = Split::open(folder_ / "lines.split");
     found.verify();
     return running ? found.as_running_text() : found;
   }
@@ -133,7 +133,7 @@ TEST_F(StreamTask, IsEvaluatedAsIfEachRowWereReadAtOnce) {
   model.parameters().flat().copy_(testing::random_tensor({model.parameters().count()}, 3, 0.5));
   for (const int64_t rows : {1, 2, 3}) {
     const auto few = task(fmt::format("stream = 4\nevaluation_rows = {}\nbptt = 2\n", rows));
-    const ParallelSplit& split = few->data().split("valid");
+    const Split& split = few->data().split("valid");
     Ids all;
     for (int64_t i = 0; i < split.size(); ++i) {
       for (const int32_t id : split.target(i)) all.push_back(id);

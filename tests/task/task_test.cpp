@@ -108,7 +108,7 @@ TEST_F(Tasks, AClassifierReadsTheWholeAndPredictsItsLabel) {
 
 TEST_F(Tasks, ABlockOfTextPredictsItsTokensAndNoEnd) {
   const auto task = make_task({}, text_data(5), "decoder");
-  const ParallelSplit& split = task->data().split("train");
+  const Split& split = task->data().split("train");
   const Batch batch = task->dataset("train")->batch(std::vector<int64_t>{2, 4});
   const auto first = split.target(2);
   EXPECT_EQ(batch.target_layout, Ragged({5, 5}));
@@ -149,7 +149,7 @@ TEST_F(Tasks, ABlockWhoseLinesAreApartBeginsAnewAfterEachEnd) {
 
 TEST_F(Tasks, PackedSentencesAreOneSequenceOrApart) {
   const DataDirectory data = text_data(0);
-  const ParallelSplit& split = data.split("train");
+  const Split& split = data.split("train");
   const auto alone = make_task({}, data, "decoder")->dataset("train");
   const int64_t tokens = 3 * alone->cost(0).target + 1;
   for (const bool apart : {false, true}) {

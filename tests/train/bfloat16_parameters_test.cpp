@@ -3,9 +3,7 @@
 
 #include "copy_run_fixture.h"
 #include "plumb/base/error.h"
-#include "plumb/base/input.h"
 #include "plumb/train/run_training.h"
-#include "run_contents.h"
 #include "support/errors.h"
 
 namespace plumb {
@@ -35,21 +33,6 @@ TEST_F(Bfloat16Run, LearnsNearlyAsWellAsInFloat32) {
   for (const char* parameters : {"bf16", "bf16-copy"}) {
     EXPECT_LT(*trained(parameters, learner).valid_nll(), plain + 0.3) << parameters;
     EXPECT_TRUE(is_rounded(learner.parameters().flat())) << parameters;
-  }
-}
-
-TEST_F(Bfloat16Run, ResumesByteForByte) {
-  for (const char* parameters : {"bf16", "bf16-copy"}) {
-    run_.train.parameters = parameters;
-    const std::filesystem::path whole = folder_ / (std::string("whole-") + parameters),
-                                interrupted = folder_ / (std::string("interrupted-") + parameters);
-    EXPECT_EQ(run_training(run_, whole).outcome, RunOutcome::finished);
-    EXPECT_EQ(run_training(run_, interrupted, test::stop_after(11)).outcome, RunOutcome::stopped);
-    EXPECT_EQ(run_training(run_, interrupted).outcome, RunOutcome::finished);
-    for (const char* name : {"model.safetensors", "optimizer.safetensors"}) {
-      const std::filesystem::path file = std::filesystem::path("checkpoints") / "step-000020" / name;
-      EXPECT_EQ(read_file(whole / file), read_file(interrupted / file)) << parameters << " " << name;
-    }
   }
 }
 

@@ -75,10 +75,10 @@ TEST_F(Combined, SlowMetricsThatARunWasLeftWithoutAndAStateThatIsSharedOut) {
     EncoderDecoder learner = model();
     Trainer trainer(learner, run_.train, task);
     trainer.join(group);
-    TrainHooks hooks;
-    hooks.stop = [left = 5]() mutable { return --left == 0; };
-    if (group.rank() == 0) hooks.checkpoint = [&](const Trainer& trained) { trained.save(saved); };
-    EXPECT_EQ(trainer.run(hooks).outcome, RunOutcome::stopped);
+    test::Moments moments;
+    moments.stop = [left = 5]() mutable { return --left == 0; };
+    if (group.rank() == 0) moments.checkpoint = [&](const Trainer& trained) { trained.save(saved); };
+    EXPECT_EQ(trainer.run(moments).outcome, RunOutcome::stopped);
   });
   EXPECT_TRUE(read_json(saved / "state.json").contains("pending_point"));
   std::vector<int64_t> best;
@@ -87,14 +87,14 @@ TEST_F(Combined, SlowMetricsThatARunWasLeftWithoutAndAStateThatIsSharedOut) {
     Trainer trainer(learner, run_.train, task);
     if (group.rank() == 0) trainer.load(saved);
     trainer.join(group);
-    TrainHooks hooks;
+    test::Moments moments;
     if (group.rank() == 0) {
-      hooks.best = [&](const Trainer& trained) {
+      moments.best = [&](const Trainer& trained) {
         EXPECT_FALSE(trained.snapshot().files.empty());
         best.push_back(trained.step());
       };
     }
-    const TrainResult result = trainer.run(hooks);
+    const TrainResult result = trainer.run(moments);
     EXPECT_EQ(result.outcome, RunOutcome::finished);
     EXPECT_EQ(result.best_step(), 5);
   });

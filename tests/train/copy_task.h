@@ -9,6 +9,7 @@
 #include "plumb/run/config.h"
 #include "plumb/train/trainer.h"
 #include "support/fast_directory.h"
+#include "train/moments.h"
 
 namespace plumb::test {
 
@@ -46,13 +47,6 @@ inline RunConfig copy_run(const std::filesystem::path& data) {
   run.train.validate_every = 8;
   run.train.checkpoint_every = 7;
   return run;
-}
-
-/// Hooks that stop a run after `steps` steps.
-inline TrainHooks stop_after(int64_t steps) {
-  TrainHooks hooks;
-  hooks.stop = [left = steps]() mutable { return --left == 0; };
-  return hooks;
 }
 
 /// What fixtures for such runs have: a folder with `data`, and the configuration of a run on them.

@@ -137,11 +137,11 @@ TEST_F(SeveralCorpora, ARunGoesOnToTheSameBits) {
                    stopped = folder_ / kind / "two";
     const TrainResult result = run_training(config_, whole);
     EXPECT_EQ(result.outcome, RunOutcome::finished);
-    TrainHooks hooks;
-    hooks.point = [](const TrainPoint& point) {
+    test::Moments moments;
+    moments.point = [](const TrainPoint& point) {
       if (point.step == 12) throw Kill();
     };
-    EXPECT_THROW(run_training(config_, killed, hooks), Kill);
+    EXPECT_THROW(run_training(config_, killed, moments), Kill);
     run_training(config_, killed);
     EXPECT_EQ(test::contents_of_run(killed), test::contents_of_run(whole)) << kind;
     // Stopped twice within an epoch.
@@ -195,7 +195,7 @@ TEST_F(SeveralCorpora, ChangedDataNameTheCorpus) {
   run_training(config_, out);
   const std::string tokens = read_file(data / "splits" / "train.tokens");
   {  // change one id of the last pair
-    const ParallelSplit split = ParallelSplit::open(data / "splits" / "train.tokens");
+    const Split split = Split::open(data / "splits" / "train.tokens");
     std::vector<std::vector<int32_t>> sources, targets;
     for (int64_t i = 0; i < split.size(); ++i) {
       sources.emplace_back(split.source(i).begin(), split.source(i).end());

@@ -106,10 +106,9 @@ class DividedTraining : public ::testing::Test, protected CopyTaskFolder {
         for (const Parameter& parameter : model->parameters().all())
           EXPECT_EQ(parameter.value.storage().nbytes(), 0) << parameter.name;
       }
-      TrainHooks hooks;
-      hooks.stop = [&] { return trainer.step() == until; };
-      hooks.spills_to = folder_.path();
-      trainer.run(hooks);
+      Moments moments;
+      moments.stop = [&] { return trainer.step() == until; };
+      trainer.run(moments, {.spills_to = folder_.path()});
       trainer.make_whole();
       if (group.rank() > 0) return;
       const Snapshot snapshot = trainer.snapshot();

@@ -161,9 +161,9 @@ TEST_F(DividedSteps, MayChangeWhenARunGoesOn) {
         trainer.set_history(history);
       }
       trainer.join(group);
-      TrainHooks hooks;
-      hooks.stop = [&] { return trainer.step() == until; };
-      trainer.run(hooks);
+      test::Moments moments;
+      moments.stop = [&] { return trainer.step() == until; };
+      trainer.run(moments);
       if (group.rank() > 0) return;
       trainer.save(checkpoint);
       history = trainer.history();

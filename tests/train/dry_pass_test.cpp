@@ -42,10 +42,8 @@ class DryPass : public ::testing::Test, protected test::CopyTaskFolder {
     learner.initialize(1);
     Trainer trainer(learner, run_.train, *task_);
     trainer.join(group);
-    TrainHooks hooks;
-    hooks.dry_pass = dry_pass;
     Json history = Json::array();
-    for (TrainPoint point : trainer.run(hooks).history) {
+    for (TrainPoint point : trainer.run({}, {.dry_pass = dry_pass}).history) {
       point.tokens_per_second = 0;
       point.exchange_seconds = {};
       point.data_seconds = {};

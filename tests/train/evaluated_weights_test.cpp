@@ -29,12 +29,12 @@ class Evaluated : public test::CopyRun {
     TrainConfig config = run_.train;
     config.average_decay = 0;
     EncoderDecoder trained = model();
-    TrainHooks hooks;
-    hooks.stop = [&] {
+    test::Moments moments;
+    moments.stop = [&] {
       weights.push_back(trained.parameters().flat().clone());
       return false;
     };
-    train(trained, config, task, hooks);
+    train(trained, config, task, moments);
     return weights;
   }
 
@@ -91,10 +91,10 @@ TEST_F(Evaluated, CountASkippedStepWithTheWeightsThatItLeaves) {
 
   // The same if the run is interrupted before its first update.
   EncoderDecoder before = model(), after = model();
-  TrainHooks hooks;
-  hooks.stop = [] { return true; };
+  test::Moments moments;
+  moments.stop = [] { return true; };
   Trainer first(before, run_.train, task);
-  EXPECT_EQ(first.run(hooks).steps, 1);
+  EXPECT_EQ(first.run(moments).steps, 1);
   fs::create_directories(folder_ / "saved");
   first.save(folder_ / "saved");
   Trainer second(after, run_.train, task);
@@ -123,12 +123,12 @@ TEST_F(Evaluated, LeaveTrainingAsItIs) {
   const std::vector<Tensor> w = trained_weights();
   std::vector<Tensor> found;
   EncoderDecoder averaged = model();
-  TrainHooks hooks;
-  hooks.stop = [&] {
+  test::Moments moments;
+  moments.stop = [&] {
     found.push_back(averaged.parameters().flat().clone());
     return false;
   };
-  train(averaged, run_.train, *task_, hooks);
+  train(averaged, run_.train, *task_, moments);
   ASSERT_EQ(found.size(), w.size());
   for (size_t i = 0; i < w.size(); ++i) EXPECT_TRUE(at::equal(found[i], w[i])) << i;
 }
@@ -160,27 +160,6 @@ TEST_F(Evaluated, AreInTheCheckpointsAndTheTrainedOnesBesideThem) {
   run_.train.optimizer = "adam";
   run_training(run_, folder_ / "without");
   EXPECT_FALSE(fs::exists(latest_checkpoint(folder_ / "without") / "trained.safetensors"));
-}
-
-TEST_F(Evaluated, GoOnToTheSameBits) {
-  for (const char* optimizer : {"lion", "nt-asgd", "schedule-free-adamw"}) {
-    SCOPED_TRACE(optimizer);
-    run_.train.optimizer = optimizer;
-    run_.train.average_decay = run_.train.optimizer == "lion" ? 0.9 : 0;
-    run_.train.groups = {{.pattern = {"encoder.*"}, .frozen_until = 14}};
-    const fs::path one = folder_ / optimizer / "one", two = folder_ / optimizer / "two";
-    const TrainResult whole = run_training(run_, one);
-    EXPECT_EQ(run_training(run_, two, test::stop_after(10)).outcome, RunOutcome::stopped);
-    const TrainResult resumed = run_training(run_, two);
-    EXPECT_EQ(resumed.metrics.get("valid_nll"), whole.metrics.get("valid_nll"));
-    EXPECT_EQ(resumed.best->value, whole.best->value);
-    for (const char* file : {"model.safetensors", "trained.safetensors", "optimizer.safetensors"}) {
-      const NamedTensors a = load_safetensors(one / "checkpoints" / "step-000020" / file);
-      const NamedTensors b = load_safetensors(two / "checkpoints" / "step-000020" / file);
-      ASSERT_EQ(a.size(), b.size());
-      for (size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(at::equal(a[i].second, b[i].second)) << file << a[i].first;
-    }
-  }
 }
 
 TEST_F(Evaluated, GoOnInMemoryAfterTheyWereShown) {

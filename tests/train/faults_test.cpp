@@ -186,7 +186,7 @@ TEST_F(Faults, TheOnlyGoodCheckpointIsNeverRemoved) {
   // Nor does a name with more digits than a step can have.
   fs::create_directories(run / "checkpoints" / "step-99999999999999999999999");
   int64_t seen = 0;
-  TrainHooks looking;
+  test::Moments looking;
   looking.checkpoint = [&](const Trainer& trainer) {
     ++seen;
     EXPECT_EQ(damage_of(run / "checkpoints" / fmt::format("step-{:06}", trainer.step())), "");
@@ -298,15 +298,15 @@ TEST_F(Faults, AFullDiskLeavesTheLastGoodCheckpoint) {
   struct rlimit before {};
   ::getrlimit(RLIMIT_FSIZE, &before);
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
-  TrainHooks hooks;
-  hooks.best = hooks.one_of_the_best = [](const Trainer&) {};  // makes files complete before the limit is set
-  hooks.stop = [&, left = 5]() mutable {
+  test::Moments moments;
+  moments.best = [](const Trainer&) {};  // makes files complete before the limit is set
+  moments.stop = [&, left = 5]() mutable {
     struct rlimit small = before;
     small.rlim_cur = 4096;
     if (--left == 0) ::setrlimit(RLIMIT_FSIZE, &small);
     return false;
   };
-  const std::string message = test::message_of([&] { run_training(config_, run, hooks); });
+  const std::string message = test::message_of([&] { run_training(config_, run, moments); });
   ::setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, handler);
   EXPECT_CONTAINS(message, "writing failed: File too large");

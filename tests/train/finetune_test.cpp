@@ -7,6 +7,7 @@
 #include <fstream>
 #include <set>
 
+#include "moments.h"
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/random.h"
@@ -172,9 +173,7 @@ TEST_F(Finetuning, WeightsOtherThanTheCheckpointListsAreRefused) {
 TEST_F(Finetuning, GoesOnWhenThePretrainedModelHasMoved) {
   const std::string settings = "learning_rate = 0.01\nsteps = 8\n";
   const fs::path from = pretrained("encoder"), moved = folder_ / "moved", out = folder_ / "run";
-  TrainHooks hooks;
-  hooks.stop = [left = 4]() mutable { return --left == 0; };
-  run_training(requested(settings, from), out, hooks);
+  run_training(requested(settings, from), out, test::stop_after(4));
   fs::rename(from, moved);
   const auto refused = [&](const fs::path& weights) {
     RunConfig run = requested(settings, moved);
@@ -255,11 +254,11 @@ TEST_F(Finetuning, AnInterruptedRunNoLongerNeedsThePretrainedOne) {
     const fs::path whole = folder_ / "whole", killed = folder_ / "killed";
     run_training(config, whole);
     struct Kill {};
-    TrainHooks hooks;
-    hooks.point = [](const TrainPoint& point) {
+    test::Moments moments;
+    moments.point = [](const TrainPoint& point) {
       if (point.step == 6) throw Kill();
     };
-    EXPECT_THROW(run_training(config, killed, hooks), Kill);
+    EXPECT_THROW(run_training(config, killed, moments), Kill);
     fs::remove_all(from);
     EXPECT_EQ(run_training(load_run_config(killed), killed).outcome, RunOutcome::finished);
     EXPECT_EQ(test::contents_of_run(killed), test::contents_of_run(whole));

@@ -36,9 +36,9 @@ TEST(TrainingMemory, DoesNotGrowOverFiveThousandSteps) {
   config.train.checkpoint_every = 500;
   config.train.average_decay = 0.99;
   std::map<int64_t, double> resident;  // by step
-  TrainHooks hooks;
-  hooks.point = [&](const TrainPoint& point) { resident[point.step] = resident_memory(); };
-  EXPECT_EQ(run_training(config, folder / "run", hooks).outcome, RunOutcome::finished);
+  test::Moments moments;
+  moments.point = [&](const TrainPoint& point) { resident[point.step] = resident_memory(); };
+  EXPECT_EQ(run_training(config, folder / "run", moments).outcome, RunOutcome::finished);
   ASSERT_TRUE(resident.contains(1000) && resident.contains(5000));
   EXPECT_GT(resident[1000], 0);
   EXPECT_LT(resident[5000] - resident[1000], 4 << 20);

@@ -22,15 +22,15 @@ class MovedRun : public ::testing::Test, protected test::CopyTaskFolder {
     run_.train.score_every = -1;
   }
 
-  /// Hooks that call `act` once, after this step, and note where the run is.
-  TrainHooks after_step(int64_t step, const std::function<void()>& act) {
-    TrainHooks hooks;
-    hooks.stop = [this, act, step] {
+  /// Moments that call `act` once, after this step, and note where the run is.
+  test::Moments after_step(int64_t step, const std::function<void()>& act) {
+    test::Moments moments;
+    moments.stop = [this, act, step] {
       if (++steps_ == step) act();
       return false;
     };
-    hooks.place = [this](const fs::path& place) { place_ = place; };
-    return hooks;
+    moments.place = [this](const fs::path& place) { place_ = place; };
+    return moments;
   }
 
   int64_t steps_ = 0;
@@ -40,8 +40,8 @@ class MovedRun : public ::testing::Test, protected test::CopyTaskFolder {
 TEST_F(MovedRun, GoesOnWhereItIs) {
   run_training(run_, folder_ / "whole");
   fs::create_directory(folder_ / "elsewhere");
-  const TrainHooks hooks = after_step(5, [&] { fs::rename(before_, after_); });
-  EXPECT_EQ(run_training(run_, before_, hooks).outcome, RunOutcome::finished);
+  test::Moments moments = after_step(5, [&] { fs::rename(before_, after_); });
+  EXPECT_EQ(run_training(run_, before_, moments).outcome, RunOutcome::finished);
   EXPECT_EQ(place_, after_);
   EXPECT_FALSE(fs::exists(before_));
   test::expect_same_files(test::contents_of_run(after_), test::contents_of_run(folder_ / "whole"));
@@ -49,9 +49,9 @@ TEST_F(MovedRun, GoesOnWhereItIs) {
 
 TEST_F(MovedRun, IsResumedFromWhereItIs) {
   fs::create_directory(folder_ / "elsewhere");
-  TrainHooks hooks = after_step(9, [&] { fs::rename(before_, after_); });
-  hooks.stop = [stop = hooks.stop, this] { return stop() || steps_ == 10; };
-  EXPECT_EQ(run_training(run_, before_, hooks).outcome, RunOutcome::stopped);
+  test::Moments moments = after_step(9, [&] { fs::rename(before_, after_); });
+  moments.stop = [stop = moments.stop, this] { return stop() || steps_ == 10; };
+  EXPECT_EQ(run_training(run_, before_, moments).outcome, RunOutcome::stopped);
   fs::create_directory(before_);  // another directory of the same name is not the run
   const TrainResult resumed = run_training(run_, place_);
   EXPECT_EQ(resumed.outcome, RunOutcome::finished);
@@ -60,13 +60,13 @@ TEST_F(MovedRun, IsResumedFromWhereItIs) {
 
 TEST_F(MovedRun, ErrorsNameThePlaceWhereItIs) {
   fs::create_directory(folder_ / "elsewhere");
-  const TrainHooks hooks = after_step(8, [&] {  // after the first checkpoint
+  test::Moments moments = after_step(8, [&] {  // after the first checkpoint
     fs::rename(before_, after_);
     fs::remove_all(after_ / "best-checkpoints");
     fs::remove_all(after_ / "best");
     std::ofstream(after_ / "best") << "a file";
   });
-  const std::string message = test::message_of([&] { run_training(run_, before_, hooks); });
+  const std::string message = test::message_of([&] { run_training(run_, before_, moments); });
   EXPECT_CONTAINS(message, (after_ / "best").string());
   EXPECT_CONTAINS(message, "the last good checkpoint is " + (after_ / "checkpoints" / "step-000007").string());
   EXPECT_LACKS(message, "/proc/");
@@ -74,14 +74,14 @@ TEST_F(MovedRun, ErrorsNameThePlaceWhereItIs) {
 }
 
 TEST_F(MovedRun, ARemovedOneEndsAtOnce) {
-  const TrainHooks hooks = after_step(2, [&] { fs::remove_all(before_); });
-  EXPECT_EQ(test::message_of([&] { run_training(run_, before_, hooks); }),
+  test::Moments moments = after_step(2, [&] { fs::remove_all(before_); });
+  EXPECT_EQ(test::message_of([&] { run_training(run_, before_, moments); }),
             before_.string() + ": was removed while it was being trained");
   EXPECT_LE(steps_, 3);
   EXPECT_FALSE(fs::exists(before_));
   // Another directory in its place is left alone.
   steps_ = 0;
-  const TrainHooks replacing = after_step(2, [&] {
+  test::Moments replacing = after_step(2, [&] {
     fs::remove_all(before_);
     fs::create_directory(before_);
   });
@@ -91,10 +91,10 @@ TEST_F(MovedRun, ARemovedOneEndsAtOnce) {
 }
 
 TEST_F(MovedRun, AnEmptiedOneEndsAtOnce) {
-  const TrainHooks hooks = after_step(2, [&] {
+  test::Moments moments = after_step(2, [&] {
     for (const auto& entry : fs::directory_iterator(before_)) fs::remove_all(entry.path());
   });
-  EXPECT_EQ(test::message_of([&] { run_training(run_, before_, hooks); }),
+  EXPECT_EQ(test::message_of([&] { run_training(run_, before_, moments); }),
             before_.string() + ": its config.toml was removed while it was being trained");
   EXPECT_LE(steps_, 3);
 }

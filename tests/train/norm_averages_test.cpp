@@ -54,9 +54,10 @@ class NormAverages : public test::CopyRun, public ::testing::WithParamInterface<
         Trainer trainer(learner, config, *task_);
         if (resumed && group.rank() == 0) trainer.load(saved);
         trainer.join(group);
-        TrainHooks hooks;
-        if (!resumed && interrupted > 0) hooks.stop = [&] { return trainer.step() == interrupted; };
-        EXPECT_EQ(trainer.run(hooks).outcome, resumed || interrupted == 0 ? RunOutcome::finished : RunOutcome::stopped);
+        test::Moments moments;
+        if (!resumed && interrupted > 0) moments.stop = [&] { return trainer.step() == interrupted; };
+        EXPECT_EQ(trainer.run(moments).outcome,
+                  resumed || interrupted == 0 ? RunOutcome::finished : RunOutcome::stopped);
         if (group.rank() == 0) trainer.save(saved);
         found[static_cast<size_t>(group.rank())] = state_of(learner);
       });

@@ -105,10 +105,7 @@ TEST_F(SeveralProcesses, TheirNumberMayChangeWhenARunGoesOn) {
   for (const auto& [processes, micro_batch_tokens] : {std::pair<int64_t, int64_t>{2, 0}, {1, 20}, {4, 0}}) {
     run_.train.processes = processes;
     run_.train.micro_batch_tokens = micro_batch_tokens;
-    TrainHooks hooks;
-    hooks.dry_pass = true;
-    hooks.stop = [left = 7]() mutable { return --left == 0; };
-    last = run_training(run_, folder_ / "run", hooks);
+    last = run_training(run_, folder_ / "run", test::stop_after(7), {.dry_pass = true});
     until += 7;
     EXPECT_EQ(last.steps, std::min<int64_t>(until, 20));
     EXPECT_EQ(load_run_config(folder_ / "run").train.processes, processes);

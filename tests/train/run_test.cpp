@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <functional>
 
 #include "copy_task.h"
 #include "plumb/base/error.h"
@@ -107,25 +108,62 @@ TEST_F(Run, LeavesConfigurationMetricsCheckpointsAndResult) {
   EXPECT_EQ(again.to_json()["history"], result.to_json()["history"]);
 }
 
-TEST_F(Run, GoesOnToTheSameBits) {
-  run_.train.weight_decay = 0.01;
-  run_.train.groups = {{.pattern = {"encoder.*"}, .learning_rate_factor = 0.5, .frozen_until = 14},
-                       {.pattern = {"*norm*"}, .frozen_until = 5}};
+struct ResumedRun {
+  std::string name;
+  std::function<void(RunConfig&)> set;
+};
+
+/// Every optimizer, with groups of which some begin later; an average of the weights; parameters in bfloat16.
+std::vector<ResumedRun> resumed_runs() {
+  std::vector<ResumedRun> all;
   for (const std::string& optimizer : optimizers().names()) {
-    run_.train.optimizer = optimizer;
-    const fs::path one = folder_ / optimizer / "one", two = folder_ / optimizer / "two";
-    const TrainResult whole = run_training(run_, one);
-    const TrainResult stopped = run_training(run_, two, test::stop_after(10));
+    all.push_back({optimizer, [optimizer](RunConfig& run) {
+                     run.train.optimizer = optimizer;
+                     run.train.weight_decay = 0.01;
+                     run.train.groups = {{.pattern = {"encoder.*"}, .learning_rate_factor = 0.5, .frozen_until = 14},
+                                         {.pattern = {"*norm*"}, .frozen_until = 5}};
+                   }});
+  }
+  all.push_back({"average", [](RunConfig& run) {
+                   run.train.optimizer = "lion";
+                   run.train.average_decay = 0.9;
+                   run.train.groups = {{.pattern = {"encoder.*"}, .frozen_until = 14}};
+                 }});
+  for (const char* parameters : {"bf16", "bf16-copy"}) {
+    all.push_back({parameters, [parameters](RunConfig& run) {
+                     run.train.parameters = parameters;
+                     run.model.dropout = 0;
+                   }});
+  }
+  return all;
+}
+
+TEST_F(Run, GoesOnToTheSameBits) {
+  for (const auto& [name, set] : resumed_runs()) {
+    SCOPED_TRACE(name);
+    RunConfig run = run_;
+    set(run);
+    const fs::path one = folder_ / name / "one", two = folder_ / name / "two";
+    const TrainResult whole = run_training(run, one);
+    const TrainResult stopped = run_training(run, two, test::stop_after(10));
     EXPECT_EQ(stopped.outcome, RunOutcome::stopped);
     EXPECT_EQ(stopped.steps, 10);
-    const TrainResult resumed = run_training(run_, two);
+    const TrainResult resumed = run_training(run, two);
     EXPECT_EQ(resumed.outcome, RunOutcome::finished);
-    for (const char* file : {"model.safetensors", "optimizer.safetensors"}) {
-      expect_equal_tensors(one / "checkpoints" / "step-000020" / file, two / "checkpoints" / "step-000020" / file);
+    const fs::path end = fs::path("checkpoints") / "step-000020";
+    for (const auto& entry : fs::directory_iterator(one / end)) {
+      const fs::path file = end / entry.path().filename();
+      if (file.extension() != ".safetensors") continue;
+      expect_equal_tensors(one / file, two / file);
+      if (run.train.parameters != "float32") {
+        EXPECT_EQ(read_file(one / file), read_file(two / file)) << file;
+      }
     }
     expect_equal_history(resumed.history, whole.history);
     expect_equal_history(read_metrics(two / "metrics.jsonl"), whole.history);
     EXPECT_EQ(resumed.best_step(), whole.best_step());
+    EXPECT_EQ(resumed.best->value, whole.best->value);
+    EXPECT_EQ(resumed.metrics.get("valid_nll"), whole.metrics.get("valid_nll"));
   }
 }
 
@@ -133,11 +171,11 @@ TEST_F(Run, GoesOnAfterAKill) {
   const TrainResult whole = run_training(run_, folder_ / "whole");
   const fs::path out = folder_ / "killed";
   struct Kill {};
-  TrainHooks hooks;
-  hooks.point = [](const TrainPoint& point) {
+  test::Moments moments;
+  moments.point = [](const TrainPoint& point) {
     if (point.step == 12) throw Kill();
   };
-  EXPECT_THROW(run_training(run_, out, hooks), Kill);
+  EXPECT_THROW(run_training(run_, out, moments), Kill);
   EXPECT_EQ(latest_checkpoint(out), out / "checkpoints" / "step-000007");
   // A line and a checkpoint that were only partly written.
   std::ofstream(out / "metrics.jsonl", std::ios::app) << R"({"step":13,"lo)";
@@ -336,11 +374,11 @@ TEST_F(Run, TheLastStepIsSavedBeforeItsSlowMetrics) {
   run_training(run_, whole);
   // Stopped at an intermediate step that is scored, and at the last step.
   for (const int64_t step : {10, 20}) {
-    TrainHooks hooks;
+    test::Moments moments;
     int64_t last = 0;
-    hooks.stop = [&, left = step - (step == 10 ? 0 : 10)]() mutable { return --left == 0; };
-    hooks.checkpoint = [&](const Trainer& trainer) { last = trainer.step(); };
-    const TrainResult stopped = run_training(run_, out, hooks);
+    moments.stop = [&, left = step - (step == 10 ? 0 : 10)]() mutable { return --left == 0; };
+    moments.checkpoint = [&](const Trainer& trainer) { last = trainer.step(); };
+    const TrainResult stopped = run_training(run_, out, moments);
     EXPECT_EQ(stopped.outcome, RunOutcome::stopped);
     EXPECT_EQ(last, step);
     EXPECT_EQ(stopped.history.back().step, step == 10 ? 9 : 18);  // a point is added once it is complete

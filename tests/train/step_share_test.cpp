@@ -116,7 +116,7 @@ TEST_F(StepShares, AnUndividedBatchIsTakenAsItIs) {
 /// Blocks of lines that are separated by EOS (id 2), each line a sequence.
 TextDataset lines_in_blocks(const std::filesystem::path& split) {
   write_split(split, std::vector<std::vector<int32_t>>(3), {{5, 6, 2, 7, 8, 9}, {5, 5, 5, 5}, {6, 2, 7, 2, 8}});
-  return {ParallelSplit::open(split).as_running_text(), {}, {0, true}};
+  return {Split::open(split).as_running_text(), {}, {0, true}};
 }
 
 TEST(StepSharesOfText, ExamplesMayHaveSeveralSequences) {

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "disturbed_task.h"
+#include "moments.h"
 #include "plumb/analysis/watch/critical_rate.h"
 #include "plumb/base/error.h"
 #include "plumb/base/input.h"
@@ -78,7 +79,7 @@ checkpoint_every = 4
 
   /// All tokens of the training text.
   static std::vector<int64_t> text_of(const Task& task) {
-    const ParallelSplit& split = task.data().split("train");
+    const Split& split = task.data().split("train");
     std::vector<int64_t> all;
     for (int64_t i = 0; i < split.size(); ++i) {
       for (const int32_t id : split.target(i)) all.push_back(id);
@@ -160,16 +161,16 @@ TEST_F(StreamTraining, TheStateIsPartOfACheckpointWithinAnEpoch) {
   AwdLstm model(run_.model);
   model.initialize(1);
   const int64_t steps_of_epoch = go_beyond_an_epoch();
-  TrainHooks hooks;
+  test::Moments moments;
   int64_t seen = 0;
-  hooks.checkpoint = [&](const Trainer& trainer) {
+  moments.checkpoint = [&](const Trainer& trainer) {
     ++seen;
     const Snapshot snapshot = trainer.snapshot();
     const bool carried = std::any_of(snapshot.files.begin(), snapshot.files.end(),
                                      [](const Snapshot::File& file) { return file.name == "carried.safetensors"; });
     EXPECT_EQ(carried, trainer.step() % steps_of_epoch != 0) << trainer.step();
   };
-  train(model, run_.train, *learned, hooks);
+  train(model, run_.train, *learned, moments);
   EXPECT_GE(seen, steps_of_epoch + 3);
 }
 
@@ -178,9 +179,7 @@ TEST_F(StreamTraining, GoesOnWithinAnEpochToTheSameBytes) {
   const fs::path one = folder_ / "one", two = folder_ / "two";
   const TrainResult whole = run_training(run_, one);
   for (const int64_t steps : {int64_t{2}, steps_of_epoch - 3, int64_t{2}}) {
-    TrainHooks hooks;
-    hooks.stop = [left = steps]() mutable { return --left == 0; };
-    EXPECT_EQ(run_training(run_, two, hooks).outcome, RunOutcome::stopped);
+    EXPECT_EQ(run_training(run_, two, test::stop_after(steps)).outcome, RunOutcome::stopped);
   }
   const TrainResult resumed = run_training(run_, two);
   EXPECT_EQ(resumed.outcome, RunOutcome::finished);

@@ -333,9 +333,9 @@ class Lasting : public ::testing::Test, protected test::CopyTaskFolder {
 
 TEST_F(Lasting, ARunDoesEverythingAtItsStep) {
   std::vector<int64_t> saved;
-  TrainHooks hooks;
-  hooks.checkpoint = [&](const Trainer& trainer) { saved.push_back(trainer.step()); };
-  const TrainResult result = run_training(run_, folder_ / "run", hooks);
+  test::Moments moments;
+  moments.checkpoint = [&](const Trainer& trainer) { saved.push_back(trainer.step()); };
+  const TrainResult result = run_training(run_, folder_ / "run", moments);
   EXPECT_EQ(result.outcome, RunOutcome::finished);
   EXPECT_EQ(result.steps, at_quarters({12}).front());
   EXPECT_EQ(validated(result), at_quarters({2, 4, 6, 8, 10, 12}));
@@ -393,12 +393,12 @@ TEST_F(Lasting, AnInterruptedRunGoesOnToTheSameBytes) {
   const TrainResult whole = run_training(run_, folder_ / "whole");
   struct Kill {};
   for (const int64_t at : {int64_t{3}, whole.steps - 2}) {
-    TrainHooks hooks;
-    hooks.point = [at](const TrainPoint& point) {
+    test::Moments moments;
+    moments.point = [at](const TrainPoint& point) {
       if (point.step == at) throw Kill();
     };
     const fs::path out = folder_ / ("killed-" + std::to_string(at));
-    EXPECT_THROW(run_training(run_, out, hooks), Kill);
+    EXPECT_THROW(run_training(run_, out, moments), Kill);
     EXPECT_EQ(run_training(run_, out).steps, whole.steps);
     EXPECT_EQ(test::contents_of_run(out), test::contents_of_run(folder_ / "whole"));
   }
@@ -413,9 +413,9 @@ TEST_F(Lasting, NeitherProcessesNorMicroBatchesChangeTheSteps) {
   for (const auto& division : divisions) {
     run_.train.processes = division.first;
     run_.train.micro_batch_tokens = division.second;
-    TrainHooks hooks;
-    hooks.stop = [stops = &division != &divisions.back(), left = 4]() mutable { return stops && --left == 0; };
-    last = run_training(run_, out, hooks);
+    test::Moments moments;
+    moments.stop = [stops = &division != &divisions.back(), left = 4]() mutable { return stops && --left == 0; };
+    last = run_training(run_, out, moments);
   }
   ::unsetenv("PLUMB_PROGRAM");
   EXPECT_EQ(last.outcome, RunOutcome::finished);

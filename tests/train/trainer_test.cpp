@@ -270,13 +270,13 @@ class Scored final : public Task {
 TEST_F(Training, SlowMetricsAreAskedForWhenDue) {
   run_.train.score_every = 6;
   std::vector<int64_t> asked;
-  TrainHooks hooks;
-  hooks.point = [&](const TrainPoint& point) {
+  test::Moments moments;
+  moments.point = [&](const TrainPoint& point) {
     if (point.metrics.get("length")) asked.push_back(point.step);
   };
   EncoderDecoder learner = model();
   const Scored task(*task_);
-  EXPECT_EQ(train(learner, run_.train, task, hooks).metrics.get("length"), 5);  // characters in "valid"
+  EXPECT_EQ(train(learner, run_.train, task, moments).metrics.get("length"), 5);  // characters in "valid"
   EXPECT_EQ(asked, (std::vector<int64_t>{6, 12, 18, 20}));
 }
 
@@ -284,14 +284,36 @@ TEST_F(Training, ThePeakRateIsMeasuredOnlyIfThereAreSteps) {
   EncoderDecoder learner = model();
   Trainer trainer(learner, run_.train, *task_);
   int64_t asked = 0;
-  TrainHooks hooks;
-  hooks.peak_rate = [&asked] {
+  const TrainOptions options{.peak_rate = [&asked] {
     ++asked;
     return 1e9;
-  };
-  EXPECT_EQ(trainer.run(hooks).outcome, RunOutcome::finished);
-  EXPECT_EQ(trainer.run(hooks).outcome, RunOutcome::finished);  // nothing is left
+  }};
+  EXPECT_EQ(trainer.run({}, options).outcome, RunOutcome::finished);
+  EXPECT_EQ(trainer.run({}, options).outcome, RunOutcome::finished);  // nothing is left
   EXPECT_EQ(asked, 1);
+}
+
+TEST_F(Training, ObserversAreToldInTheirOrder) {
+  class Notes final : public TrainObserver {
+   public:
+    Notes(char name, std::string& all) : name_(name), all_(all) {}
+    void on_begin(const Trainer&) override { note("begin"); }
+    void on_step(const Trainer& trainer, const TrainStatus&) override { note(std::to_string(trainer.step())); }
+    void on_point(const TrainPoint&) override { note("point"); }
+    void on_end(const Trainer&) override { note("end"); }
+
+   private:
+    void note(const std::string& moment) { all_ += name_ + (" " + moment + "; "); }
+    char name_;
+    std::string& all_;
+  };
+  run_.train.steps = 2;
+  run_.train.log_every = 1;
+  EncoderDecoder learner = model();
+  std::string all;
+  Notes first('a', all), second('b', all);
+  EXPECT_EQ(train(learner, run_.train, *task_, {&first, &second}).outcome, RunOutcome::finished);
+  EXPECT_EQ(all, "a begin; b begin; a 1; b 1; a point; b point; a 2; b 2; a point; b point; a end; b end; ");
 }
 
 TEST_F(Training, DivergesWhereNothingIsFinite) {
@@ -336,9 +358,9 @@ TEST_F(Training, ARunThatLearnsNothingHasFailedThoughItsLossIsFinite) {
 
 TEST_F(Training, OnlyARunThatHasEndedIsJudged) {
   EncoderDecoder stopped = model();
-  TrainHooks hooks;
-  hooks.stop = [] { return true; };
-  const TrainResult result = train(stopped, run_.train, *task_, hooks);
+  test::Moments moments;
+  moments.stop = [] { return true; };
+  const TrainResult result = train(stopped, run_.train, *task_, moments);
   EXPECT_EQ(result.outcome, RunOutcome::stopped);
   EXPECT_FALSE(result.learning);
   EXPECT_FALSE(result.to_json().contains("learning"));
@@ -348,7 +370,7 @@ TEST_F(Training, TheLossOfASplitDoesNotDependOnTheBatches) {
   EncoderDecoder any = model(at::kDouble);
   const Sums whole = evaluate(*task_, any, *task_->dataset("valid"), 100000, 0.1, {});
   const Sums parts = evaluate(*task_, any, *task_->dataset("valid"), 20, 0.1, {});
-  const ParallelSplit& valid = task_->data().split("valid");
+  const Split& valid = task_->data().split("valid");
   EXPECT_EQ(whole.weight, static_cast<double>(valid.target_tokens() + valid.size()));
   EXPECT_EQ(parts.weight, whole.weight);
   EXPECT_NEAR(parts.nll / parts.weight, whole.nll / whole.weight, 1e-12);

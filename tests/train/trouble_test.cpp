@@ -212,9 +212,9 @@ TEST_F(Trouble, ASpikeIsReportedWithTheUpdateThatFollowsIt) {
   const Disturbed task(*task_, [](const Tensor& loss, int64_t step, Model&) { return step == 10 ? loss * 50 : loss; });
   EncoderDecoder learner = model(at::kDouble);
   std::vector<TroubleRecord> told;
-  TrainHooks hooks;
-  hooks.trouble = [&](const TroubleRecord& record) { told.push_back(record); };
-  const TrainResult result = train(learner, run_.train, task, hooks);
+  test::Moments moments;
+  moments.trouble = [&](const TroubleRecord& record) { told.push_back(record); };
+  const TrainResult result = train(learner, run_.train, task, moments);
   EXPECT_EQ(result.outcome, RunOutcome::finished);
   ASSERT_GE(told.size(), 2U);
   EXPECT_EQ(told.size(), result.troubles.size());

@@ -73,9 +73,9 @@ class Watched : public ::testing::Test, protected test::CopyTaskFolder {
 
 TEST_F(Watched, BeforeTrainingAfterTheFirstStepAndEveryN) {
   std::vector<int64_t> seen;
-  TrainHooks hooks;
-  hooks.watched = [&](const WatchRecord& record) { seen.push_back(record.step); };
-  const TrainResult result = run_training(run_, folder_ / "run", hooks);
+  test::Moments moments;
+  moments.watch = [&](const WatchRecord& record) { seen.push_back(record.step); };
+  const TrainResult result = run_training(run_, folder_ / "run", moments);
   const std::vector<int64_t> expected = {0, 1, 4, 8, 12, 16, 20};
   EXPECT_EQ(seen, expected);
   EXPECT_EQ(steps_of(result.watched), expected);
@@ -153,11 +153,11 @@ TEST_F(Watched, AResumedRunMeasuresTheSame) {
     EXPECT_EQ(run_training(run_, out, test::stop_after(steps)).outcome, RunOutcome::stopped);
   }
   struct Kill {};
-  TrainHooks hooks;
-  hooks.watched = [](const WatchRecord& record) {
+  test::Moments moments;
+  moments.watch = [](const WatchRecord& record) {
     if (record.step == 12) throw Kill();
   };
-  EXPECT_THROW(run_training(run_, out, hooks), Kill);
+  EXPECT_THROW(run_training(run_, out, moments), Kill);
   EXPECT_EQ(steps_of(read_records(out / "metrics.jsonl").watched).back(), 12);
   EXPECT_EQ(latest_checkpoint(out).filename(), "step-000008");
   const TrainResult resumed = run_training(run_, out);
@@ -182,9 +182,9 @@ TEST_F(Watched, ARunThatGoesOnFromItsBeginningMeasuresThatOnce) {
   const TrainResult whole = run_training(run_, folder_ / "whole");
   const fs::path out = folder_ / "parts";
   struct Kill {};
-  TrainHooks hooks;
-  hooks.checkpoint = [](const Trainer&) { throw Kill(); };  // after it is written
-  EXPECT_THROW(run_training(run_, out, hooks), Kill);
+  test::Moments moments;
+  moments.checkpoint = [](const Trainer&) { throw Kill(); };  // after it is written
+  EXPECT_THROW(run_training(run_, out, moments), Kill);
   EXPECT_EQ(latest_checkpoint(out).filename(), "step-000000");
   EXPECT_EQ(timeless(run_training(run_, out).watched), timeless(whole.watched));
   EXPECT_EQ(timeless(read_records(out / "metrics.jsonl").watched), timeless(whole.watched));

@@ -3,43 +3,42 @@
 
 #include <set>
 
+#include "plumb/analysis/curvature/hessian.h"
 #include "plumb/base/progress.h"
-#include "plumb/check/alarm.h"
-#include "plumb/check/gradient.h"
 #include "plumb/run/watch.h"
+#include "plumb/train/alarm.h"
 
 namespace plumb::check {
 namespace {
 
 struct AlarmMeasurement {
-  std::vector<Reason> reasons;  // raised and not
+  std::vector<Finding> findings;  // raised and not
 };
-void describe(Fields& field, AlarmMeasurement& measurement) { field.sections("reasons", measurement.reasons); }
+void describe(Fields& field, AlarmMeasurement& measurement) { field.sections("reasons", measurement.findings); }
 
 class AlarmWatch final : public Watch {
  public:
   [[nodiscard]] Described measure(const WatchedRun& run) override {
-    const Evidence evidence{
-        .config = run.config,
-        .task = run.task,
-        .model = run.model,
-        .train = run.train_set,
-        .batches = run.batches,
-        .gradient = gradient_of(run.task, run.config.label_smoothing, run.model, run.batches, loss_),
-        .yardstick = {},
-        .peak_rate = run.learning_rate};
-    AlarmMeasurement found{all_reasons(evidence, {}, true)};
+    const MeanLoss mean = mean_loss(run.model, run.batches, run.config.label_smoothing, loss_of(run.task));
+    const PlannedRun planned{.config = run.config,
+                             .task = run.task,
+                             .model = run.model,
+                             .train = run.train_set,
+                             .batches = run.batches,
+                             .gradient = run.model.parameters().split(mean.gradient),
+                             .baselines = {},
+                             .peak_rate = run.learning_rate};
+    AlarmMeasurement found{all_findings(planned, {}, true)};
     std::set<std::string> raised;
-    for (const Reason& reason : found.reasons) {
-      if (!reason.raised || !raised.insert(reason.alarm).second || said_.contains(reason.alarm)) continue;
-      say(fmt::format("step {}: {}; {}", run.step, reason.text, reason.advice));
+    for (const Finding& finding : found.findings) {
+      if (!finding.raised || !raised.insert(finding.alarm).second || said_.contains(finding.alarm)) continue;
+      say(fmt::format("step {}: {}; {}", run.step, finding.text, finding.advice));
     }
     said_ = std::move(raised);
     return Described(std::move(found));
   }
 
  private:
-  double loss_ = 0;
   std::set<std::string> said_;  // raised at the last measurement
 };
 

@@ -4,21 +4,21 @@
 #include <cmath>
 #include <utility>
 
+#include "plumb/analysis/curvature/hessian.h"
 #include "plumb/base/machine.h"
 #include "plumb/base/timing.h"
-#include "plumb/check/alarm.h"
-#include "plumb/check/gradient.h"
 #include "plumb/check/prior.h"
 #include "plumb/check/schedule.h"
 #include "plumb/check/search.h"
+#include "plumb/check/thresholds.h"
 #include "plumb/check/trials.h"
 #include "plumb/optim/schedule.h"
+#include "plumb/train/alarm.h"
 
 namespace plumb::check {
 namespace {
 
-constexpr int64_t kExamples = 32;     // that the measurements before training look at, or those of one step
-constexpr double kMeasurements = 20;  // what they cost, in gradients of these examples
+constexpr int64_t kExamples = 32;  // that the measurements before training look at, or those of one step
 
 /// The check of one subject: measurements, then the search.
 class Check {
@@ -28,20 +28,20 @@ class Check {
         options_(options),
         plan_(planned_schedule(subject)),
         trials_(subject, [this] { return stopped() || watch_.seconds() > options_.budget.seconds; }) {
-    result_.frequencies = trials_.yardstick().frequencies;
+    result_.frequencies = trials_.baselines().frequencies;
   }
 
   CheckResult run() {
-    const Prior prior = look();
+    const Prior prior = measure_before_training();
     const TrainConfig& train = subject_.config.train;
     const bool linear = has_schedule_factor(train.schedule, "linear_warmup");
     const SearchPlan plan{.schedule = plan_,
                           .configured_rate = train.learning_rate,
                           .schedule_with_warm_up = linear ? "" : train.schedule + " * linear_warmup",
-                          .continues = subject_.first_step > 0,
+                          .resumes = subject_.first_step > 0,
                           .reference = result_.frequencies,
-                          .compared = begins_at_random(subject_),
-                          .signs = prior.signs,
+                          .judges_relative_gain = begins_at_random(subject_),
+                          .steps_like_signs = prior.steps_like_signs,
                           .seed = options_.seed,
                           .budget = options_.budget,
                           .seconds = watch_.seconds(),
@@ -59,7 +59,7 @@ class Check {
   [[nodiscard]] bool stopped() const { return options_.stop && options_.stop(); }
 
   /// The alarms, and the belief before any trial.
-  Prior look() {
+  Prior measure_before_training() {
     if (options_.progress) options_.progress("measurements before training", 0);
     Model& model = trials_.model();
     set_first_weights(subject_, model, options_.seed);
@@ -71,26 +71,24 @@ class Check {
       tokens += train->cost(examples++).larger();
     const std::vector<Batch> batches = evaluation_batches(*train, config.batch_tokens, examples);
     const Stopwatch watch;
-    double loss = 0;
-    std::vector<Tensor> gradient =
-        gradient_of(*subject_.task, subject_.config.train.label_smoothing, model, batches, loss);
+    const MeanLoss mean = mean_loss(model, batches, config.label_smoothing, loss_of(*subject_.task));
     const double share = static_cast<double>(tokens) / static_cast<double>(of_step);  // of a step
     first_gradient_seconds_ = watch.seconds() / share;
-    Yardstick yardstick = trials_.yardstick();
-    yardstick.first = loss;
-    const Evidence evidence{.config = subject_.config.train,
-                            .task = *subject_.task,
-                            .model = model,
-                            .train = *train,
-                            .batches = batches,
-                            .gradient = std::move(gradient),
-                            .yardstick = yardstick,
-                            .peak_rate = plan_.peak,
-                            .warm_up = plan_.warm_up,
-                            .steps = plan_.steps,
-                            .random = begins_at_random(subject_)};
-    result_.reasons = all_reasons(evidence, options_.stop);
-    const Prior prior = first_belief(evidence);
+    Baselines baselines = trials_.baselines();
+    baselines.first = mean.nll;
+    const PlannedRun planned{.config = config,
+                             .task = *subject_.task,
+                             .model = model,
+                             .train = *train,
+                             .batches = batches,
+                             .gradient = model.parameters().split(mean.gradient),
+                             .baselines = baselines,
+                             .peak_rate = plan_.peak,
+                             .warm_up = plan_.warm_up,
+                             .steps = plan_.steps,
+                             .random = begins_at_random(subject_)};
+    result_.findings = all_findings(planned, options_.stop);
+    const Prior prior = first_belief(planned);
     result_.critical_rate = prior.critical_rate;
     result_.cost.gradients += std::llround(std::ceil(kMeasurements * share));
     return prior;

@@ -1,18 +1,17 @@
-// The gradient of a planned run's loss, and how much of it reaches the first layer.
+// The gradient of a run's loss by layer, and how much of it reaches the first layer.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <vector>
 
-#include "plumb/model/model.h"
-#include "plumb/task/task.h"
+#include "plumb/nn/layer_id.h"
+#include "plumb/nn/parameters.h"
 
 namespace plumb::check {
 
-/// The gradient of the mean loss over the batches, one tensor per parameter; without dropout. `loss`: receives their
-/// mean negative log-likelihood per label.
-std::vector<Tensor> gradient_of(const Task& task, double label_smoothing, Model& model,
-                                const std::vector<Batch>& batches, double& loss);
+/// The squared norm of each layer's gradient, the decoder's layers after the encoder's.
+std::map<LayerId, double> gradient_by_layer(const Parameters& parameters, const std::vector<Tensor>& gradient);
 
 /// The norm of the gradient of a stack's first layer divided by that of the last layer before the output; of two stacks
 /// the smaller one, since a decoder may learn whose encoder does not. Near 0, nothing that the input tells can be

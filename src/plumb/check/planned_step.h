@@ -4,23 +4,23 @@
 #include <string>
 #include <vector>
 
-#include "plumb/check/alarm.h"
 #include "plumb/optim/groups.h"
+#include "plumb/train/alarm.h"
 
 namespace plumb::check {
 
 /// The settings of each parameter ([[train.groups]]). Groups that are frozen for some tokens or epochs count as trained
 /// from the start, because they are not frozen for good.
-std::vector<ParameterSettings> planned_settings(const Evidence& evidence);
+std::vector<ParameterSettings> planned_settings(const PlannedRun& planned);
 
 /// Whether no step of the run updates the parameter.
-bool never_trained(const ParameterSettings& settings, const Evidence& evidence);
+bool never_trained(const ParameterSettings& settings, const PlannedRun& planned);
 
 /// What clipping by norm multiplies the gradient by, at most 1.
-double clipping_factor(const Evidence& evidence);
+double clipping_factor(const PlannedRun& planned);
 
 /// The gradient as the optimizer receives it, (parameters).
-Tensor clipped_gradient(const Evidence& evidence);
+Tensor clipped_gradient(const PlannedRun& planned);
 
 /// "decoder.layers.3" of a layer's parameter, otherwise the parameter's own name.
 std::string place_of(const Parameter& parameter);

@@ -7,29 +7,30 @@
 
 namespace plumb::check {
 
-Prior first_belief(const Evidence& evidence) {
-  const TrainConfig& train = evidence.config;
-  const Parameters& parameters = evidence.model.parameters();
+Prior first_belief(const PlannedRun& planned) {
+  const TrainConfig& train = planned.config;
+  const Parameters& parameters = planned.model.parameters();
   const std::unique_ptr<Optimizer> optimizer = make_optimizer(train.optimizer, parameters, train.options);
   const std::optional<Preconditioning> scaled = optimizer->preconditioning();
-  const bool signs = !scaled || !scaled->diagonal.empty();
-  CriticalRateOptions options{.label_smoothing = train.label_smoothing, .loss = loss_of(evidence.task)};
+  const bool steps_like_signs = !scaled || !scaled->diagonal.empty();
+  CriticalRateOptions options{.label_smoothing = train.label_smoothing, .loss = loss_of(planned.task)};
   try {
-    const Tensor gradient = clipped_gradient(evidence);
+    const Tensor gradient = clipped_gradient(planned);
     const Tensor update = first_update(parameters, gradient, train.optimizer, train.options);
     std::vector<Tensor> parts = parameters.split(update);
-    const std::vector<ParameterSettings> settings = planned_settings(evidence);
+    const std::vector<ParameterSettings> settings = planned_settings(planned);
     for (size_t i = 0; i < parts.size(); ++i) {
-      options.frozen.push_back(never_trained(settings[i], evidence));
+      options.frozen.push_back(never_trained(settings[i], planned));
       parts[i].mul_(options.frozen[i] ? 0 : settings[i].rate_factor);
     }
-    if (const auto found = critical_learning_rate(evidence.model, evidence.batches, gradient, joined(parts), options)) {
+    if (const auto found = critical_learning_rate(planned.model, planned.batches, gradient, joined(parts), options)) {
       const double critical = found->rate();
-      return {belief_of_critical_rate(critical, optimizer->beginning().momentum_gain, signs), critical, signs};
+      return {belief_of_critical_rate(critical, optimizer->beginning().momentum_gain, steps_like_signs), critical,
+              steps_like_signs};
     }
   } catch (const Error&) {  // an optimizer without such a step
   }
-  return {belief_of_planned_rate(evidence.peak_rate), std::nullopt, signs};
+  return {belief_of_planned_rate(planned.peak_rate), std::nullopt, steps_like_signs};
 }
 
 }  // namespace plumb::check

@@ -3,18 +3,18 @@
 
 #include <optional>
 
-#include "plumb/check/alarm.h"
 #include "plumb/check/stable_rate.h"
+#include "plumb/train/alarm.h"
 
 namespace plumb::check {
 
 struct Prior {
   RateBelief belief;
   std::optional<double> critical_rate;  // η_c
-  bool signs = true;                    // the optimizer's (SearchPlan::signs)
+  bool steps_like_signs = true;         // SearchPlan
 };
 
 /// From the critical rate of the run's first step if it has one; check/stable_rate.h.
-Prior first_belief(const Evidence& evidence);
+Prior first_belief(const PlannedRun& planned);
 
 }  // namespace plumb::check

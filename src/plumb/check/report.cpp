@@ -70,12 +70,12 @@ Figure losses_by_rate(const CheckResult& result) {
   return figure;
 }
 
-Table reasons_table(const CheckResult& result) {
+Table findings_table(const CheckResult& result) {
   Table table{.id = "reasons", .title = "What was measured before training"};
   table.columns = {"raised", "alarm", "place", "value", "threshold", "finding", "advice"};
-  for (const Reason& reason : result.reasons) {
-    table.row(std::string(reason.raised ? "yes" : ""), reason.alarm, reason.place, reason.value, reason.threshold,
-              reason.text, reason.raised ? reason.advice : std::string());
+  for (const Finding& finding : result.findings) {
+    table.row(std::string(finding.raised ? "yes" : ""), finding.alarm, finding.where, finding.value, finding.threshold,
+              finding.text, finding.raised ? finding.advice : std::string());
   }
   return table;
 }
@@ -84,8 +84,8 @@ Table trials_table(const CheckResult& result) {
   Table table{.id = "trials", .title = "Trials"};
   table.columns = {"learning rate", "warm-up", "seed", "outcome", "gradients", "seconds", "why"};
   for (const Trial& trial : result.trials) {
-    table.row(trial.learning_rate, trial.warm_up, trial.seed, to_string(trial.outcome), trial.gradients, trial.seconds,
-              trial.reason);
+    table.row(trial.learning_rate, trial.warm_up, trial.seed, to_string(trial.outcome), trial.steps_taken,
+              trial.seconds, trial.because);
   }
   return table;
 }
@@ -100,7 +100,7 @@ Json check_report(const CheckResult& result, const std::string& about) {
   }
   for (const Figure& figure : {losses_by_rate(result), losses_by_step(result)})
     document["figures"].push_back(figure.to_json());
-  for (const Table& table : {reasons_table(result), trials_table(result)})
+  for (const Table& table : {findings_table(result), trials_table(result)})
     document["tables"].push_back(table.to_json());
   return document;
 }

@@ -7,20 +7,20 @@
 namespace plumb::check {
 namespace {
 
-constexpr EnumNames<Verdict, 5> kVerdictNames = {{{Verdict::trains, "trains"},
-                                                  {Verdict::other_rate, "other_rate"},
-                                                  {Verdict::needs_warm_up, "needs_warm_up"},
-                                                  {Verdict::cannot, "cannot"},
-                                                  {Verdict::unknown, "unknown"}}};
+constexpr EnumNames<CheckAnswer, 5> kAnswerNames = {{{CheckAnswer::trains, "trains"},
+                                                     {CheckAnswer::other_rate, "other_rate"},
+                                                     {CheckAnswer::needs_warm_up, "needs_warm_up"},
+                                                     {CheckAnswer::cannot, "cannot"},
+                                                     {CheckAnswer::unknown, "unknown"}}};
 
 }  // namespace
 
-std::string to_string(Verdict verdict) { return name_of(verdict, kVerdictNames); }
+std::string to_string(CheckAnswer answer) { return name_of(answer, kAnswerNames); }
 
 int exit_status(const CheckResult& result) {
   constexpr int kOtherwise = 3, kUnknown = 4;
-  if (result.verdict == Verdict::trains) return 0;
-  return result.verdict == Verdict::unknown ? kUnknown : kOtherwise;
+  if (result.verdict == CheckAnswer::trains) return 0;
+  return result.verdict == CheckAnswer::unknown ? kUnknown : kOtherwise;
 }
 
 std::string to_string(const Recommendation& recommendation) {
@@ -48,7 +48,7 @@ bool recommends_as_configured(const CheckResult& result) {
 }
 
 void describe(Fields& field, CheckResult& result) {
-  named(field, "verdict", result.verdict, kVerdictNames);
+  named(field, "verdict", result.verdict, kAnswerNames);
   field("answer", result.answer);
   field("planned_rate", result.planned_rate);
   field("configured_rate", result.configured_rate);
@@ -64,7 +64,7 @@ void describe(Fields& field, CheckResult& result) {
   field.section("cost", result.cost);
   field("planned_seconds", result.planned_seconds);
   field("peak_memory", result.peak_memory);
-  field.sections("reasons", result.reasons);
+  field.sections("reasons", result.findings);
   field.sections("trials", result.trials);
 }
 

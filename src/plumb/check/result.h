@@ -7,16 +7,16 @@
 #include <vector>
 
 #include "plumb/base/config.h"
-#include "plumb/check/reason.h"
 #include "plumb/check/stable_rate.h"
 #include "plumb/check/trial.h"
+#include "plumb/train/finding.h"
 
 namespace plumb::check {
 
 /// trains: as configured; other_rate: not at the configured rate; needs_warm_up: at that rate only with a warm-up;
 /// cannot: at no rate that was tried, with or without; unknown: the budget does not suffice to tell.
-enum class Verdict { trains, other_rate, needs_warm_up, cannot, unknown };
-std::string to_string(Verdict verdict);
+enum class CheckAnswer { trains, other_rate, needs_warm_up, cannot, unknown };
+std::string to_string(CheckAnswer answer);
 
 /// What to set in its place.
 struct Recommendation {
@@ -38,7 +38,7 @@ void describe(Fields& field, Cost& cost);
 
 /// Rates are peak rates of the schedule, in its own unit, unless stated otherwise.
 struct CheckResult {
-  Verdict verdict = Verdict::unknown;
+  CheckAnswer verdict = CheckAnswer::unknown;
   std::string answer;  // the verdict as one sentence
   double planned_rate = 0;
   double configured_rate = 0;   // train.learning_rate, whose unit a schedule's factor may change
@@ -51,11 +51,11 @@ struct CheckResult {
   std::optional<double> critical_rate;  // of the optimizer's first step (analysis/critical_rate.h)
   std::optional<Recommendation> recommended;
   std::optional<int64_t> shortest_warm_up;  // of those tried, the shortest with which the planned rate trains
-  double frequencies = 0;                   // Yardstick::frequencies
+  double frequencies = 0;                   // Baselines::frequencies
   Cost cost;
   double planned_seconds = 0;  // of the whole run at the trials' speed; 0 without a trial
   double peak_memory = 0;      // bytes of this process, which has run the longest batch
-  std::vector<Reason> reasons;
+  std::vector<Finding> findings;
   std::vector<Trial> trials;
 };
 void describe(Fields& field, CheckResult& result);

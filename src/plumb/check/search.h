@@ -19,12 +19,12 @@ struct SearchPlan {
   PlannedSchedule schedule;
   double configured_rate = 0;         // train.learning_rate
   std::string schedule_with_warm_up;  // train.schedule with a linear warm-up; empty: as planned
-  bool continues = false;             // a run that goes on keeps its settings
+  bool resumes = false;               // a run that goes on keeps its settings
   double reference = 0;               // the loss below which gains of trials are compared
-  double least_gain = 0.2;            // they are not compared before the best has gained as much
-  double clear_gain = 0;              // controls at lower rates are tried while the best has gained less
-  bool compared = true;               // whether a trial with less than half of the best one's gain counts as failed
-  bool signs = true;                  // the optimizer steps along a sign of the gradient, rather than the gradient
+  double gain_to_compare = 0.2;       // they are not compared before the best has gained as much
+  double gain_without_control = 0;    // controls at lower rates are tried while the best has gained less
+  bool judges_relative_gain = true;   // whether a trial with less than half of the best one's gain counts as failed
+  bool steps_like_signs = true;       // the optimizer steps along a sign of the gradient, rather than the gradient
   uint64_t seed = 1;                  // of the first trial; the others count up
   Budget budget;
   double seconds = 0;               // of the budget, spent before

@@ -8,10 +8,10 @@ void describe(Fields& field, Trial& trial) {
   field("seed", trial.seed);
   describe(field, "outcome", trial.outcome);
   field("gradient_at_input", trial.gradient_at_input);
-  field("reason", trial.reason);
+  field("reason", trial.because);
   field("steps", trial.steps);
   field("losses", trial.losses);
-  field("gradients", trial.gradients);
+  field("gradients", trial.steps_taken);
   field("seconds", trial.seconds);
 }
 

@@ -22,12 +22,12 @@ struct Trial {
   double learning_rate = 0;
   int64_t warm_up = 0;
   int64_t seed = 0;
-  Outcome outcome = Outcome::unknown;
+  TrialOutcome outcome = TrialOutcome::unknown;
   std::optional<double> gradient_at_input;  // at its end, if it is stuck; check/gradient.h
-  std::string reason;                       // a sentence with the numbers behind the outcome
+  std::string because;                      // a sentence with the numbers behind the outcome
   std::vector<int64_t> steps;               // at which the loss was measured, from 0
   std::vector<double> losses;               // there: the mean negative log-likelihood per label of the probe
-  int64_t gradients = 0;                    // steps taken
+  int64_t steps_taken = 0;
   double seconds = 0;
 };
 void describe(Fields& field, Trial& trial);

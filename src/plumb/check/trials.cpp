@@ -4,9 +4,11 @@
 #include <utility>
 
 #include "plumb/analysis/critical_rate.h"
+#include "plumb/analysis/curvature/hessian.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/timing.h"
 #include "plumb/check/gradient.h"
+#include "plumb/check/thresholds.h"
 #include "plumb/task/baseline.h"
 #include "plumb/train/trainer.h"
 
@@ -14,7 +16,6 @@ namespace plumb::check {
 namespace {
 
 constexpr int64_t kProbe = 64;  // examples
-constexpr int64_t kEvery = 10;  // steps between two losses
 constexpr int64_t kCountedLabels = int64_t{1} << 20;
 
 /// The run's settings at a constant rate after a warm-up, without anything that only a long run needs.
@@ -39,15 +40,28 @@ TrainConfig settings_of(const TrainConfig& run, const TrialPlan& plan, int64_t f
   return config;
 }
 
+/// Looks at a trial after each step, and then asks whether it has told enough.
+class TrialObserver final : public TrainObserver {
+ public:
+  TrialObserver(std::function<void()> look, std::function<bool()> enough)
+      : look_(std::move(look)), enough_(std::move(enough)) {}
+  void on_step(const Trainer&, const TrainStatus&) override { look_(); }
+  bool stops() override { return enough_(); }
+
+ private:
+  std::function<void()> look_;
+  std::function<bool()> enough_;
+};
+
 }  // namespace
 
 Trials::Trials(const Subject& subject, std::function<bool()> stop)
     : subject_(subject), stop_(std::move(stop)), model_(make_model(subject.config.model)) {
   const auto train = subject.task->dataset("train");
   probe_ = evaluation_batches(*train, subject.config.train.batch_tokens, kProbe);
-  yardstick_.frequencies =
+  baselines_.frequencies =
       label_baseline(*train, model_->outputs(), kCountedLabels).nll_on(probe_, subject.config.train.label_smoothing);
-  yardstick_.uniform = std::log(static_cast<double>(model_->outputs()));
+  baselines_.uniform = std::log(static_cast<double>(model_->outputs()));
 }
 Trials::~Trials() = default;
 
@@ -61,37 +75,35 @@ Trial Trials::run(const TrialPlan& plan, int64_t steps) {
 
   Trial trial{.learning_rate = plan.learning_rate, .warm_up = plan.warm_up, .seed = plan.seed};
   Judged judged;
-  const auto look = [&](int64_t step, bool diverged) {
+  const auto measure = [&](int64_t step, bool diverged) {
     trial.steps.push_back(step);
     trial.losses.push_back(loss_of_batches(*model_, probe_, {.label_smoothing = 0, .loss = loss_of(*subject_.task)}));
-    if (step == 0) yardstick_.first = trial.losses.front();
-    judged = judge_losses(trial.steps, trial.losses, plan.warm_up, yardstick_, diverged);
+    if (step == 0) baselines_.first = trial.losses.front();
+    judged = judge_losses(trial.steps, trial.losses, plan.warm_up, baselines_, diverged);
   };
-  look(0, false);
+  measure(0, false);
   const bool brief = steps - plan.warm_up <= kBriefTrial;
-  TrainHooks hooks;
-  hooks.dry_pass = !tried_;
-  tried_ = true;
-  hooks.stop = [&] {
-    if ((trainer.step() - first) % kEvery == 0) look(trainer.step() - first, false);
-    return (judged.clear && brief) || trainer.step() - first >= steps || (stop_ && stop_());
-  };
-  const TrainResult result = trainer.run(hooks);
+  const auto taken = [&] { return trainer.step() - first; };
+  TrialObserver observer(
+      [&] {
+        if (taken() % kStepsBetweenLosses == 0) measure(taken(), false);
+      },
+      [&] { return (judged.clear && brief) || taken() >= steps || (stop_ && stop_()); });
+  const TrainResult result = trainer.run({&observer}, {.dry_pass = !std::exchange(tried_, true)});
   const bool diverged = result.outcome == RunOutcome::diverged;
-  if (diverged) look(trainer.step() - first, true);
-  const bool cut = trainer.step() - first < steps && !diverged;
-  if (cut && judged.outcome != Outcome::trains)
-    judged = {Outcome::unknown, false, false, "ended before it could be told"};
+  if (diverged) measure(taken(), true);
+  const bool cut = taken() < steps && !diverged;
+  if (cut && judged.outcome != TrialOutcome::trains)
+    judged = {TrialOutcome::unknown, false, false, "ended before it could be told"};
   if (judged.on_plateau && !cut) {
-    double loss = 0;
-    trial.gradient_at_input =
-        gradient_at_input(model_->parameters(),
-                          gradient_of(*subject_.task, subject_.config.train.label_smoothing, *model_, probe_, loss));
+    const double smoothing = subject_.config.train.label_smoothing;
+    const Tensor gradient = mean_loss(*model_, probe_, smoothing, loss_of(*subject_.task)).gradient;
+    trial.gradient_at_input = gradient_at_input(model_->parameters(), model_->parameters().split(gradient));
     if (trial.gradient_at_input) judged = judge_plateau(std::move(judged), *trial.gradient_at_input);
   }
   trial.outcome = judged.outcome;
-  trial.reason = judged.reason;
-  trial.gradients = trainer.step() - first;
+  trial.because = judged.because;
+  trial.steps_taken = taken();
   trial.seconds = watch.seconds();
   return trial;
 }

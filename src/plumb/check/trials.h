@@ -25,8 +25,8 @@ class Trials {
   /// At most this many steps. Throws Error if memory runs out.
   [[nodiscard]] Trial run(const TrialPlan& plan, int64_t steps);
 
-  /// The losses that trials are judged by.
-  [[nodiscard]] const Yardstick& yardstick() const { return yardstick_; }
+  /// The losses that trials are judged by; `first` once one has begun.
+  [[nodiscard]] const Baselines& baselines() const { return baselines_; }
   /// The model in its state after the last trial.
   [[nodiscard]] Model& model() { return *model_; }
 
@@ -35,7 +35,7 @@ class Trials {
   std::function<bool()> stop_;
   std::unique_ptr<Model> model_;
   std::vector<Batch> probe_;
-  Yardstick yardstick_;
+  Baselines baselines_;
   bool tried_ = false;  // the longest batch
 };
 

@@ -7,29 +7,23 @@
 #include <vector>
 
 #include "plumb/base/config.h"
+#include "plumb/trouble/failure.h"
 
 namespace plumb::check {
 
 /// trains: it has learned more than how frequent each label is, or keeps what it knew; fails: it has not, and is not on
 /// its way; slow: it is on its way, but not there yet; unmoved: its loss has hardly changed, as at a rate that is far
 /// too low; unknown: it ended before anything could be said.
-enum class Outcome { trains, fails, slow, unmoved, unknown };
-std::string to_string(Outcome outcome);
-void describe(Fields& field, std::string_view key, Outcome& outcome);
-
-/// What a trial's losses are compared with, in nats per label.
-struct Yardstick {
-  double frequencies = 0;  // of a model that knows only how frequent each label is (task/baseline.h)
-  double uniform = 0;      // of a uniform guess, ln(classes)
-  double first = 0;        // before the first step; set by Trials
-};
+enum class TrialOutcome { trains, fails, slow, unmoved, unknown };
+std::string to_string(TrialOutcome outcome);
+void describe(Fields& field, std::string_view key, TrialOutcome& outcome);
 
 /// Losses by step, with the outcome that they show so far and why.
 struct Judged {
-  Outcome outcome = Outcome::unknown;
+  TrialOutcome outcome = TrialOutcome::unknown;
   bool clear = false;       // it trains by so much that a brief trial need not go on
   bool on_plateau = false;  // it knows no more than the frequencies yet: see judge_plateau
-  std::string reason;
+  std::string because;
 };
 
 /// The steps of a trial at its rate with a small budget, and the least with any. One that is as brief ends once it is
@@ -40,11 +34,11 @@ constexpr int64_t kBriefTrial = 80;
 /// Judges the losses of a trial, measured on the same examples at these steps, after a warm-up of `warm_up` steps.
 /// `diverged`: the trainer gave up.
 Judged judge_losses(const std::vector<int64_t>& steps, const std::vector<double>& losses, int64_t warm_up,
-                    const Yardstick& yardstick, bool diverged);
+                    const Baselines& baselines, bool diverged);
 
 /// The same of losses in any unit, of which nothing is known but the first: a run that trains is one that ends below it
 /// by a hundredth and has not lost again half of what it had gained. Of a model that has fallen to what the labels'
-/// frequencies give and stays there, this cannot tell; a trial at another rate can (SearchPlan::compared).
+/// frequencies give and stays there, this cannot tell; a trial at another rate can (SearchPlan::judges_relative_gain).
 Judged judge_fall(const std::vector<int64_t>& steps, const std::vector<double>& losses, int64_t warm_up, bool diverged);
 
 /// Below this share of the gradient that reaches the first layer (check/gradient.h), a run that is on the plateau of

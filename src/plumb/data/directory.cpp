@@ -66,13 +66,13 @@ DataDirectory DataDirectory::open(const std::filesystem::path& path) {
       if (name.empty() || name.find('/') != std::string::npos)
         throw Error(fmt::format("{}: '{}' names no split", (path / "data.json").string(), name), kRemake);
       const auto file = path / "splits" / (name + ".tokens");
-      const ParallelSplit split = ParallelSplit::open(file);
+      const Split split = Split::open(file);
       const int64_t pairs = facts.at("pairs");
       if (split.size() != pairs) {
         throw Error(fmt::format("{}: {} pairs, but data.json says {}", file.string(), split.size(), pairs), kRemake);
       }
       const bool blocks = directory.info_.contains("text") && directory.info_["text"].at("block") > 0;
-      const ParallelSplit read = blocks ? split.as_running_text() : split;
+      const Split read = blocks ? split.as_running_text() : split;
       directory.splits_.emplace(name,
                                 facts.contains("corpora") ? read.with_corpora(corpora_of(facts["corpora"])) : read);
     }
@@ -88,13 +88,13 @@ std::vector<std::string> DataDirectory::split_names() const {
   return names;
 }
 
-const ParallelSplit& DataDirectory::split(const std::string& name) const {
-  const ParallelSplit& found = mapped(name);
+const Split& DataDirectory::split(const std::string& name) const {
+  const Split& found = mapped(name);
   found.verify();
   return found;
 }
 
-const ParallelSplit& DataDirectory::mapped(const std::string& name) const {
+const Split& DataDirectory::mapped(const std::string& name) const {
   const auto found = splits_.find(name);
   if (found != splits_.end()) return found->second;
   throw Error(fmt::format("{}: no split '{}'", path_.string(), name), "available: " + join(split_names()));

@@ -30,7 +30,7 @@ class DataDirectory {
   [[nodiscard]] bool has_split(const std::string& name) const { return splits_.count(name) != 0; }
 
   /// Throws Error if there is no such split (the hint lists the existing ones) or if its file is damaged.
-  [[nodiscard]] const ParallelSplit& split(const std::string& name) const;
+  [[nodiscard]] const Split& split(const std::string& name) const;
 
   /// Whether both sides share one tokenizer.
   [[nodiscard]] bool joint() const { return joint_; }
@@ -58,7 +58,7 @@ class DataDirectory {
   DataDirectory(std::filesystem::path path, Json info, bool joint, Tokenizer source, Tokenizer target);
   /// The lines of splits/NAME.ENDING, one per example. Throws Error if their number is wrong.
   [[nodiscard]] std::vector<std::string> lines_of(const std::string& name, const std::string& ending) const;
-  [[nodiscard]] const ParallelSplit& mapped(const std::string& name) const;
+  [[nodiscard]] const Split& mapped(const std::string& name) const;
 
   std::filesystem::path path_;
   Json info_;
@@ -66,7 +66,7 @@ class DataDirectory {
   std::vector<std::string> labels_;
   bool joint_;
   Tokenizer source_tokenizer_, target_tokenizer_;
-  std::map<std::string, ParallelSplit> splits_;
+  std::map<std::string, Split> splits_;
 };
 
 }  // namespace plumb

@@ -27,7 +27,7 @@ bool well_formed(const uint64_t* offsets, int64_t pairs, int64_t tokens) {
 
 }  // namespace
 
-struct ParallelSplit::File {
+struct Split::File {
   explicit File(const std::filesystem::path& named) : path(named), mapped(named) {}
   std::filesystem::path path;
   MappedFile mapped;
@@ -36,7 +36,7 @@ struct ParallelSplit::File {
   bool verified = false;  // guarded by the mutex
 };
 
-ParallelSplit ParallelSplit::open(const std::filesystem::path& path) {
+Split Split::open(const std::filesystem::path& path) {
   using namespace split_format;
   auto file = std::make_shared<File>(path);
   const auto bytes = file->mapped.bytes();
@@ -59,7 +59,7 @@ ParallelSplit ParallelSplit::open(const std::filesystem::path& path) {
   }
   file->checksum = header.checksum;
 
-  ParallelSplit split;
+  Split split;
   split.size_ = static_cast<int64_t>(header.pairs);
   split.source_offsets_ = reinterpret_cast<const uint64_t*>(bytes.data() + sizeof header);
   split.target_offsets_ = split.source_offsets_ + header.pairs + 1;
@@ -71,7 +71,7 @@ ParallelSplit ParallelSplit::open(const std::filesystem::path& path) {
   return split;
 }
 
-void ParallelSplit::verify() const {
+void Split::verify() const {
   const std::lock_guard lock(file_->mutex);
   if (file_->verified) return;
   if (crc32_of(file_->mapped.bytes().subspan(split_format::kChecked)) != file_->checksum) {
@@ -83,7 +83,7 @@ void ParallelSplit::verify() const {
   file_->verified = true;
 }
 
-ParallelSplit ParallelSplit::with_corpora(std::vector<CorpusSize> corpora) const {
+Split Split::with_corpora(std::vector<CorpusSize> corpora) const {
   int64_t left = size_;
   for (const CorpusSize& corpus : corpora) {
     if (corpus.size <= 0 || corpus.size > left) {
@@ -93,12 +93,12 @@ ParallelSplit ParallelSplit::with_corpora(std::vector<CorpusSize> corpora) const
     left -= corpus.size;
   }
   if (left > 0) throw damaged(file_->path, fmt::format("{} of {} pairs are in no corpus", left, size_));
-  ParallelSplit copy = *this;
+  Split copy = *this;
   copy.corpora_ = std::move(corpora);
   return copy;
 }
 
-uint32_t ParallelSplit::checksum_of(int64_t first, int64_t count) const {
+uint32_t Split::checksum_of(int64_t first, int64_t count) const {
   uint32_t checksum = 0;
   const auto ids_of = [&](const uint64_t* offsets, const int32_t* ids) {
     for (int64_t i = first; i < first + count; ++i) {

@@ -1,4 +1,4 @@
-// One split of a dataset (train, valid, a test set): parallel token sequences in a memory-mapped file.
+// One split of a dataset (train, valid, a test set): examples of one or two token sequences in a memory-mapped file.
 #pragma once
 
 #include <cstdint>
@@ -20,20 +20,21 @@ struct CorpusSize {
   bool operator==(const CorpusSize&) const = default;
 };
 
-/// Pairs of token sequences without special tokens. Copies share one mapping.
-class ParallelSplit {
+/// Examples without special tokens: a source and a target, of which a task may leave one empty. Copies share one
+/// mapping.
+class Split {
  public:
   /// Maps the file and reads its header. Throws Error if it is missing, does not have the size stated in its header, or
   /// has another format. Call `verify` before reading sequences.
-  static ParallelSplit open(const std::filesystem::path& path);
+  static Split open(const std::filesystem::path& path);
 
   /// Reads the entire file and throws Error if its checksum is wrong or its offsets are out of order. Copies share the
   /// result, so a file is read once. Safe to call from several threads.
   void verify() const;
 
   /// The same sequences, treated as blocks cut out of running text: a batch does not end them with EOS.
-  [[nodiscard]] ParallelSplit as_running_text() const {
-    ParallelSplit copy = *this;
+  [[nodiscard]] Split as_running_text() const {
+    Split copy = *this;
     copy.running_text_ = true;
     return copy;
   }
@@ -41,7 +42,7 @@ class ParallelSplit {
 
   /// The same sequences, divided into consecutive corpora. Throws Error if the corpora do not add up to size() pairs,
   /// or one of them is empty.
-  [[nodiscard]] ParallelSplit with_corpora(std::vector<CorpusSize> corpora) const;
+  [[nodiscard]] Split with_corpora(std::vector<CorpusSize> corpora) const;
   /// Empty if there is only one.
   [[nodiscard]] const std::vector<CorpusSize>& corpora() const { return corpora_; }
 
@@ -60,7 +61,7 @@ class ParallelSplit {
   [[nodiscard]] int64_t target_tokens() const { return target_tokens_; }
 
  private:
-  ParallelSplit() = default;
+  Split() = default;
   static std::span<const int32_t> sequence(const uint64_t* offsets, const int32_t* ids, int64_t i) {
     return {ids + offsets[i], ids + offsets[i + 1]};
   }

@@ -23,12 +23,10 @@ std::string reaches(const OfArms<const Spectrum*>& spectra) {
     if (spectrum == nullptr) continue;
     std::string ends = fmt::format("from {:.2g} to {:.2g}", spectrum->min.value, spectrum->max.value);
     replace_all(ends, "-", "−");
-    all.push_back((arm.empty()   ? "They reach "
-                   : all.empty() ? display_name(arm) + "'s reach "
-                                 : display_name(arm) + "'s ") +
-                  ends);
+    const std::string whose = arm.empty() ? "They" : display_name(arm) + "'s";
+    all.push_back(fmt::format("{} {}{}", whose, all.empty() ? "reach " : "", ends));
   }
-  return all.empty() ? "" : " " + join(all) + ".";
+  return all.empty() ? "" : fmt::format(" {}.", join(all));
 }
 
 }  // namespace

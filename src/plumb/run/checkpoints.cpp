@@ -210,7 +210,7 @@ void return_best(const fs::path& run, int64_t step, int64_t best_step) {
 
 void write_best(const fs::path& run, const Snapshot& snapshot) { write_complete(run, "best", snapshot, {}); }
 
-void write_one_of_the_best(const fs::path& run, const Snapshot& snapshot) {
+void write_among_best(const fs::path& run, const Snapshot& snapshot) {
   write_complete(run, fs::path("best-checkpoints") / name_of(snapshot.step), snapshot, {});
 }
 

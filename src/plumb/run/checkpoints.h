@@ -66,6 +66,6 @@ void return_best(const std::filesystem::path& run, int64_t step, int64_t best_st
 
 /// Writes a checkpoint as best/ of a run or, named by its step, into best-checkpoints/.
 void write_best(const std::filesystem::path& run, const Snapshot& snapshot);
-void write_one_of_the_best(const std::filesystem::path& run, const Snapshot& snapshot);
+void write_among_best(const std::filesystem::path& run, const Snapshot& snapshot);
 
 }  // namespace plumb

@@ -22,7 +22,7 @@ constexpr const char* kJoint = "tokenizer.model";     // used if both sides shar
 constexpr const char* kPublished = "tokenizer.json";  // of an imported model
 
 /// The sizes and checksums of a split's corpora, by name; empty if there is only one.
-Json corpora_of(const ParallelSplit& split) {
+Json corpora_of(const Split& split) {
   Json corpora = Json::object();
   int64_t first = 0;
   for (const CorpusSize& corpus : split.corpora()) {

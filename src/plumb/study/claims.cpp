@@ -198,7 +198,7 @@ struct Judged {
   std::vector<const Quantity*> readings{};
 
   [[nodiscard]] const Quantity& first() const { return *each.front(); }
-  [[nodiscard]] bool measured(const Pair& pair) const {
+  [[nodiscard]] bool is_measured_for(const Pair& pair) const {
     const auto has = [&](const Quantity* quantity) { return measures(*quantity, pair); };
     return std::all_of(each.begin(), each.end(), has) && std::all_of(readings.begin(), readings.end(), has);
   }
@@ -298,10 +298,10 @@ void check_claims(const std::vector<StudyClaim>& claims, const std::vector<Study
       throw Error(in_quotes(claim) + " says around what, but not how far from it", "set within");
     if (claim.no_effect && !claim.against.empty())
       throw Error(in_quotes(claim) + " compares arms, whose no_effect is known", "leave out no_effect");
+    if (!claim.source.empty()) continue;  // of the literature: judged in the studies that have its arms
     if (!claim.readings.empty() && (pairs_of(claim, arms).size() > 1 || claim.quantity.ends_with('*')))
       throw Error(in_quotes(claim) + " has readings and several arms or quantities",
                   "make it a claim about one quantity of one arm, or one pair");
-    if (!claim.source.empty()) continue;  // of the literature: judged in the studies that have its arms
     std::vector<std::string> settings = claim.of;
     settings.insert(settings.end(), claim.against.begin(), claim.against.end());
     for (const std::string& setting : settings) {
@@ -342,7 +342,8 @@ bool can_be_judged(const StudyClaim& claim, const std::vector<StudyArm>& arms,
   if (!known) return false;
   const std::vector<Pair> pairs = pairs_of(claim, arms);
   const Judged about = require_quantities(claim, quantities);
-  return std::any_of(pairs.begin(), pairs.end(), [&](const Pair& pair) { return about.measured(pair); });
+  if (!about.readings.empty() && pairs.size() * about.each.size() > 1) return false;
+  return std::any_of(pairs.begin(), pairs.end(), [&](const Pair& pair) { return about.is_measured_for(pair); });
 }
 
 Verdict judge_claim(const StudyClaim& claim, const std::vector<StudyArm>& arms, const std::vector<Quantity>& quantities,
@@ -351,7 +352,7 @@ Verdict judge_claim(const StudyClaim& claim, const std::vector<StudyArm>& arms, 
   const Quantity& quantity = about.first();
   std::vector<Pair> pairs = pairs_of(claim, arms);
   const size_t all = pairs.size();
-  std::erase_if(pairs, [&](const Pair& pair) { return !about.measured(pair); });
+  std::erase_if(pairs, [&](const Pair& pair) { return !about.is_measured_for(pair); });
   Verdict verdict;
   verdict.claim = claim.text;
   if (pairs.empty()) {

@@ -62,7 +62,8 @@ std::vector<std::string> compared_by(const StudyClaim& claim, const std::vector<
 /// Throws Error, with the names of the others, if the claim is about a quantity that is not measured.
 void check_quantity(const StudyClaim& claim, const std::vector<Quantity>& quantities);
 
-/// Whether the study has the arms that the claim is about and measures its quantities.
+/// Whether the study has the arms that the claim is about, a single one or pair if it has readings, and measures its
+/// quantities.
 bool can_be_judged(const StudyClaim& claim, const std::vector<StudyArm>& arms, const std::vector<Quantity>& quantities);
 
 /// The verdict on a claim by itself. If it is about several arms, or pairs of arms, it has to hold for each of them.

@@ -67,7 +67,7 @@ struct PlannedCollapse {
   [[nodiscard]] Profiles after() const { return trained && **trained ? Profiles{***trained} : Profiles{}; }
 };
 
-struct Quantity {
+struct CollapseQuantity {
   const char* key;
   const char* title;
   const char* axis;
@@ -75,7 +75,7 @@ struct Quantity {
   bool log;
   double largest = std::numeric_limits<double>::infinity();
 };
-constexpr Quantity kQuantities[] = {
+constexpr CollapseQuantity kCollapseQuantities[] = {
     {"change", "Change of the representation by depth", "mean |x_k − x_(k−1)|",
      "Of an element of the normalized representation (ResiDual's: x + norm(r)).", true},
     {"similarity", "Similarity of neighboring representations", "cosine",
@@ -129,7 +129,7 @@ std::vector<double> weights_of_input(const Curve& mean_square) {
 using CollapseByArm = std::map<std::string, PlannedCollapse>;
 
 Figure quantity_figure(const StudyContext& context, const CollapseStudy& part, const CollapseByArm& measured,
-                       const Quantity& quantity, StackKind stack) {
+                       const CollapseQuantity& quantity, StackKind stack) {
   Figure figure{fmt::format("collapse_{}_{}", quantity.key, to_string(stack)),
                 fmt::format("{}, {}", quantity.title, to_string(stack)),
                 fmt::format("{} Solid: at initialization ({}); dashed: trained or predicted.", quantity.caption,
@@ -180,7 +180,7 @@ Table collapse_table(const StudyContext& context, const CollapseByArm& measured)
 PartResult report_collapse(const StudyContext& context, const CollapseStudy& part, const CollapseByArm& measured) {
   PartResult result;
   for (const StackKind stack : stacks_of(context)) {
-    for (const Quantity& quantity : kQuantities)
+    for (const CollapseQuantity& quantity : kCollapseQuantities)
       result.figures.push_back(quantity_figure(context, part, measured, quantity, stack));
   }
   result.tables.push_back(collapse_table(context, measured));

@@ -149,6 +149,7 @@ PartResult report_gradients(const StudyContext& context, const GradientStudy& pa
     result.figures.push_back(figure_of_stack(*stack, usual, in_theory, part.seeds));
   result.tables.push_back(factor_table(context, usual, in_theory, part));
   if (part.layers > 1) {
+    const StackKind last = stacks.back();
     std::vector<std::pair<std::string, Interval>> growth;
     for (const auto& [arm, norms] : usual)
       growth.emplace_back(display_name(arm), geometric_interval(last_to_first(norms, last)));

@@ -13,6 +13,7 @@
 #include "plumb/base/random.h"
 #include "plumb/run/directory.h"
 #include "plumb/study/changed_keys.h"
+#include "plumb/train/progress_line.h"
 #include "plumb/train/run_training.h"
 
 namespace plumb {
@@ -52,6 +53,19 @@ Duration longest_of(const std::vector<Duration>& warm_ups) {
   return *std::max_element(warm_ups.begin(), warm_ups.end(),
                            [](const Duration& a, const Duration& b) { return a.amount() < b.amount(); });
 }
+
+/// Passes the points of a run to the study.
+class TellsStudy final : public TrainObserver {
+ public:
+  TellsStudy(const StudyContext& context, const std::filesystem::path& run) : context_(context), run_(run) {}
+  void on_point(const TrainPoint& point) override {
+    if (context_.on_point) context_.on_point(run_, point);
+  }
+
+ private:
+  const StudyContext& context_;
+  const std::filesystem::path& run_;
+};
 
 }  // namespace
 
@@ -134,10 +148,9 @@ std::filesystem::path run_directory(const StudyContext& context, const std::stri
 
 Json trained(const StudyContext& context, const std::string& label, const RunConfig& config,
              const std::filesystem::path& out) {
-  TrainHooks hooks;
-  hooks.progress = label;
-  if (context.on_point) hooks.point = [&](const TrainPoint& point) { context.on_point(out, point); };
-  return run_training(config, out, hooks).to_json();
+  TrainProgress progress(label);
+  TellsStudy study(context, out);
+  return run_training(config, out, {&progress, &study}).to_json();
 }
 
 MeasurementRequest run_measurement(StudyContext& context, const RunRequest& request) {

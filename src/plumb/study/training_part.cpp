@@ -332,6 +332,7 @@ void add_same_rates(PartPlan& plan, const StudyContext& context, const std::vect
                                     Scale::linear, arm.id.study_arm,
                                     [&context, arm, i] { return sweep_of(context, arm).points[i].losses; });
     added.failed_at = [&context] { return label_frequencies(context); };
+    added.untestable = training_not_testable(context);
     added.tabled = false;
     added.figure = figure;
   }
@@ -394,6 +395,7 @@ void add_quantities(PartPlan& plan, const StudyContext& context, const std::vect
           "validation_loss" + suffix, meaning, Scale::linear, arm.id.study_arm,
           [&context, arm] { return sweep_of(context, arm).best().losses; }, doubt);
       added.failed_at = [&context] { return label_frequencies(context); };
+      added.untestable = training_not_testable(context);
       added.figure = figure;
       add_same_rates(plan, context, alike, arm, suffix, figure);
       add_best_rate(plan, context, alike, arm, suffix, figure);

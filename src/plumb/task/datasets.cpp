@@ -7,7 +7,7 @@
 
 namespace plumb {
 
-PairDataset::PairDataset(ParallelSplit split, const Specials& source, const Specials& target)
+PairDataset::PairDataset(Split split, const Specials& source, const Specials& target)
     : split_(std::move(split)), source_(source), target_(target) {}
 
 ExampleCost PairDataset::cost(int64_t i) const {
@@ -23,7 +23,7 @@ Batch PairDataset::batch(std::span<const int64_t> examples) const {
   return batch;
 }
 
-TextDataset::TextDataset(ParallelSplit split, const Specials& specials, const Packing& packing)
+TextDataset::TextDataset(Split split, const Specials& specials, const Packing& packing)
     : split_(std::move(split)), specials_(specials), packing_(packing) {
   if (packing.tokens > 0 || packing.apart || packing.backward) require_special(specials.eos, "end of a line");
   if (packing.tokens == 0) return;
@@ -111,7 +111,7 @@ Batch TextDataset::batch(std::span<const int64_t> examples) const {
   return batch;
 }
 
-LabeledDataset::LabeledDataset(ParallelSplit split, std::vector<int32_t> labels, const Specials& specials,
+LabeledDataset::LabeledDataset(Split split, std::vector<int32_t> labels, const Specials& specials,
                                const Reading& reading)
     : split_(std::move(split)), labels_(std::move(labels)), specials_(specials), reading_(reading) {}
 

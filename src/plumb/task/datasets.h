@@ -13,14 +13,14 @@ namespace plumb {
 /// Sentence pairs: the encoder reads source + EOS; the decoder reads BOS + target and predicts target + EOS.
 class PairDataset final : public Dataset {
  public:
-  PairDataset(ParallelSplit split, const Specials& source, const Specials& target);
+  PairDataset(Split split, const Specials& source, const Specials& target);
   [[nodiscard]] int64_t size() const override { return split_.size(); }
   [[nodiscard]] ExampleCost cost(int64_t i) const override;
   [[nodiscard]] Batch batch(std::span<const int64_t> examples) const override;
   [[nodiscard]] std::vector<CorpusSize> corpora() const override { return split_.corpora(); }
 
  private:
-  ParallelSplit split_;
+  Split split_;
   Specials source_, target_;
 };
 
@@ -41,7 +41,7 @@ struct Packing {
 class TextDataset final : public Dataset {
  public:
   /// Throws Error on packing blocks, or on any packing option if the vocabulary has no EOS.
-  TextDataset(ParallelSplit split, const Specials& specials, const Packing& packing = {});
+  TextDataset(Split split, const Specials& specials, const Packing& packing = {});
   [[nodiscard]] int64_t size() const override { return packing_.tokens > 0 ? std::ssize(first_) - 1 : split_.size(); }
   [[nodiscard]] ExampleCost cost(int64_t i) const override;
   [[nodiscard]] Batch batch(std::span<const int64_t> examples) const override;
@@ -65,7 +65,7 @@ class TextDataset final : public Dataset {
   /// The first sentence of example i, and the one after its last.
   [[nodiscard]] std::pair<int64_t, int64_t> sentences(int64_t i) const;
 
-  ParallelSplit split_;
+  Split split_;
   Specials specials_;
   Packing packing_;
   std::vector<int64_t> first_;              // with packing: each example's first sentence, then the sentence count
@@ -84,14 +84,13 @@ struct Reading {
 /// Sentences, or pairs of sentences on the two sides of the split, with one label per example.
 class LabeledDataset final : public Dataset {
  public:
-  LabeledDataset(ParallelSplit split, std::vector<int32_t> labels, const Specials& specials,
-                 const Reading& reading = {});
+  LabeledDataset(Split split, std::vector<int32_t> labels, const Specials& specials, const Reading& reading = {});
   [[nodiscard]] int64_t size() const override { return split_.size(); }
   [[nodiscard]] ExampleCost cost(int64_t i) const override;
   [[nodiscard]] Batch batch(std::span<const int64_t> examples) const override;
 
  private:
-  ParallelSplit split_;
+  Split split_;
   std::vector<int32_t> labels_;
   Specials specials_;
   Reading reading_;

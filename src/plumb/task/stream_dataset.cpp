@@ -9,8 +9,7 @@
 
 namespace plumb {
 
-StreamDataset::StreamDataset(ParallelSplit split, const Specials& specials, int64_t rows, const StreamCut& cut,
-                             bool backward)
+StreamDataset::StreamDataset(Split split, const Specials& specials, int64_t rows, const StreamCut& cut, bool backward)
     : split_(std::move(split)),
       specials_(specials),
       cut_(cut),

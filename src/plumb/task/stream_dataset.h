@@ -18,8 +18,7 @@ class StreamDataset final : public Dataset {
  public:
   /// With fewer tokens than `rows`, there is one row per token. Throws Error if `rows` is below 1, or if sentences need
   /// an EOS that the vocabulary lacks.
-  StreamDataset(ParallelSplit split, const Specials& specials, int64_t rows, const StreamCut& cut,
-                bool backward = false);
+  StreamDataset(Split split, const Specials& specials, int64_t rows, const StreamCut& cut, bool backward = false);
 
   [[nodiscard]] int64_t size() const override { return (tokens_ + rows_ - 1) / rows_; }
   [[nodiscard]] ExampleCost cost(int64_t i) const override;
@@ -41,7 +40,7 @@ class StreamDataset final : public Dataset {
   /// Appends columns begin, …, end − 1.
   void append(Batch& batch, int64_t begin, int64_t end) const;
 
-  ParallelSplit split_;
+  Split split_;
   Specials specials_;
   StreamCut cut_;
   int64_t tokens_;  // with EOS

@@ -46,7 +46,7 @@ class Translation final : public Task {
     decoding.beam = options_.beam;
     decoding.source = data_.source_tokenizer().specials();
     decoding.target = data_.target_tokenizer().specials();
-    const ParallelSplit& pairs = data_.split(split);
+    const Split& pairs = data_.split(split);
     std::vector<std::vector<int32_t>> sources;
     for (int64_t i = 0; i < pairs.size(); ++i) sources.emplace_back(pairs.source(i).begin(), pairs.source(i).end());
     std::vector<std::string> translations;

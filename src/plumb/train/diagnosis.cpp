@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "plumb/base/error.h"
 #include "plumb/run/config.h"
+#include "plumb/train/alarm.h"
 
 namespace plumb {
 namespace {
@@ -50,18 +52,14 @@ std::vector<Finding> find_rises(const DivergedRun& diverged) {
   const std::optional<double> usual = diverged.judge.gradient_norm().median();
   const double limit = diverged.run.config.clip_norm;
   if (diverged.judge.gradient_norm().last() && usual && !(limit > 0 && limit <= 2 * *usual)) {
-    found.push_back({fmt::format("the median norm of the gradient was {:.3g}", *usual),
-                     fmt::format("train.clip_norm = {:.2g}, twice the median norm of the gradient", 2 * *usual)});
+    found.push_back(
+        {.text = fmt::format("the median norm of the gradient was {:.3g}", *usual),
+         .advice = fmt::format("train.clip_norm = {:.2g}, twice the median norm of the gradient", 2 * *usual)});
   }
   return found;
 }
 
 }  // namespace
-
-Registry<Diagnosis>& diagnoses() {
-  static Registry<Diagnosis> registry("diagnosis");
-  return registry;
-}
 
 bool finite_on(const WatchedRun& run) {
   const at::NoGradGuard no_graph;
@@ -73,23 +71,24 @@ bool finite_on(const WatchedRun& run) {
 }
 
 std::vector<std::string> diagnose(const DivergedRun& diverged) {
-  std::vector<std::string> reasons, others, advice;
-  const auto take = [&](const Diagnosis& measure) {
+  std::vector<Finding> findings;
+  for (const auto& [name, entry] : alarms().entries()) {
+    if (entry.make.explain == nullptr) continue;
     try {
-      for (const Finding& finding : measure(diverged)) {
-        (finding.advice.empty() ? others : reasons).push_back(finding.text);
-        if (!finding.advice.empty()) advice.push_back(finding.advice);
-      }
+      for (Finding& finding : entry.make.explain(diverged)) findings.push_back(std::move(finding));
     } catch (const Error&) {  // cannot be measured
     }
-  };
-  take(find_rises);
-  reasons.insert(reasons.end(), others.begin(), others.end());  // find_rises comes first as a whole
-  others.clear();
-  for (const auto& [name, entry] : diagnoses().entries()) take(entry.make);
-  std::vector<std::string> all = std::move(reasons);
-  all.insert(all.end(), others.begin(), others.end());
-  for (const std::string& each : advice) all.push_back("try: " + each);
+  }
+  std::vector<Finding> rises = find_rises(diverged);
+  const auto explains = [](const Finding& finding) { return !finding.advice.empty(); };
+  for (std::vector<Finding>* each : {&rises, &findings}) std::stable_partition(each->begin(), each->end(), explains);
+  rises.insert(rises.end(), findings.begin(), findings.end());
+  std::vector<std::string> all, advice;
+  for (const Finding& finding : rises) {
+    all.push_back(finding.text);
+    if (explains(finding)) advice.push_back("try: " + finding.advice);
+  }
+  all.insert(all.end(), advice.begin(), advice.end());
   return all;
 }
 

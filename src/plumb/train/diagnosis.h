@@ -1,12 +1,10 @@
-// Why a run diverged: what was measured and what to try, in sentences. Measurements register themselves.
+// Why a run diverged: what was measured and what to try, in sentences.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "plumb/base/registry.h"
 #include "plumb/run/watch.h"
 #include "plumb/trouble/trouble_judge.h"
 
@@ -35,22 +33,11 @@ struct DivergedRun {
   }
 };
 
-/// One finding: what was measured and, if it explains the divergence, what to try.
-struct Finding {
-  std::string text;
-  std::string advice;
-};
-
-/// A measurement that may explain a divergence; registers itself, as watches do. It does not change the model, may
-/// return no findings, and throws Error if it cannot measure.
-using Diagnosis = std::function<std::vector<Finding>(const DivergedRun&)>;
-Registry<Diagnosis>& diagnoses();
-
 /// Whether the parameters and the loss on the run's batches, without dropout, are finite.
 bool finite_on(const WatchedRun& run);
 
-/// Runs all diagnoses and returns sentences: what rose first, then findings with advice, then other findings, and
-/// finally what to try. A measurement that throws Error is left out.
+/// Asks all alarms that explain a divergence (train/alarm.h) and returns sentences: what rose first, then findings with
+/// advice, then other findings, and finally what to try. An alarm that throws Error is left out.
 std::vector<std::string> diagnose(const DivergedRun& diverged);
 
 }  // namespace plumb

@@ -22,8 +22,8 @@ EvaluationRank rank_evaluation(std::optional<double> found, const BestMetric& me
   auto& list = state.best_list;
   const auto place =
       std::find_if(list.begin(), list.end(), [&](const auto& each) { return metric.is_better(value, each.value); });
-  rank.one_of_the_best = place - list.begin() < keep_best;
-  if (rank.one_of_the_best) list.insert(place, {state.step, value});
+  rank.among_best = place - list.begin() < keep_best;
+  if (rank.among_best) list.insert(place, {state.step, value});
   if (std::ssize(list) > keep_best) list.pop_back();
   return rank;
 }

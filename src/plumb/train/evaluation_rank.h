@@ -10,8 +10,8 @@ namespace plumb {
 
 /// By train.best_metric.
 struct EvaluationRank {
-  bool best = false;             // better than all earlier ones
-  bool one_of_the_best = false;  // among the best `keep_best`, if that is above 1
+  bool best = false;        // better than all earlier ones
+  bool among_best = false;  // among the best `keep_best`, if that is above 1
 };
 
 /// Compares the metric's value after the state's step with earlier ones, and updates the state: the best value and its

@@ -12,6 +12,19 @@
 #include "plumb/train/begun_model.h"
 
 namespace plumb {
+namespace {
+
+/// Asks other observers whether to stop, and tells them nothing.
+class OnlyStops final : public TrainObserver {
+ public:
+  explicit OnlyStops(const TrainObservers& asked) : asked_(asked) {}
+  bool stops() override { return any_of(asked_, &TrainObserver::stops); }
+
+ private:
+  const TrainObservers& asked_;
+};
+
+}  // namespace
 
 ThreadShare::ThreadShare(int64_t processes)
     : all_(at::get_num_threads()), own_(std::max<int64_t>(all_ / processes, 1)) {
@@ -22,18 +35,18 @@ ThreadShare::~ThreadShare() {
   if (own_ != all_) ops::set_threads(all_);
 }
 
-TrainResult train_launched(const TrainConfig& config, const TrainHooks& hooks,
+TrainResult train_launched(const TrainConfig& config, const TrainObservers& observers, bool share_threads,
                            const std::function<TrainResult(const std::optional<Group>&)>& train) {
   try {
     std::optional<Rendezvous> rendezvous = rendezvous_of_environment();
     if (!rendezvous) return train(std::nullopt);
     rendezvous->timeout = config.timeout;
     const auto waiting = [&] {
-      if (hooks.give_up && hooks.give_up()) throw JoiningStopped();
+      if (any_of(observers, &TrainObserver::gives_up)) throw JoiningStopped();
     };
     const Group group = meet(*rendezvous, {{}, waiting});
     std::optional<ThreadShare> share;
-    if (hooks.share_threads) share.emplace(group.neighbors());
+    if (share_threads) share.emplace(group.neighbors());
     return telling_others(group, [&] { return train(group); });
   } catch (const JoiningStopped&) {
     return {.outcome = RunOutcome::stopped};
@@ -45,15 +58,15 @@ std::optional<RunOutcome> ended_before(const Group& group, std::optional<RunOutc
   return told.empty() ? std::nullopt : std::optional(static_cast<RunOutcome>(std::stoi(told)));
 }
 
-TrainResult train_as_worker(const RunConfig& config, const Task& task, const Group& group, const TrainHooks& hooks) {
+TrainResult train_as_worker(const RunConfig& config, const Task& task, const Group& group,
+                            const TrainObservers& observers) {
   group.require_same(facts_of(config, fingerprint_of(task.data())));
   const std::unique_ptr<Model> model = make_begun_model(config);
   Trainer trainer(*model, config.train, task);
   if (const auto ended = ended_before(group, std::nullopt)) return {.outcome = *ended};
   trainer.join(group);
-  TrainHooks own;
-  own.stop = hooks.stop;
-  return trainer.run(own);
+  OnlyStops own(observers);
+  return trainer.run({&own});
 }
 
 }  // namespace plumb

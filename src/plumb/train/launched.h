@@ -33,8 +33,8 @@ class JoiningStopped : public Error {
 
 /// Calls `train` with the group of processes that a launcher has started, or with nothing if the environment specifies
 /// no group. If `train` throws, the other processes are told the error. Returns the result of `train`, or that of a run
-/// stopped before its first step if `hooks.give_up` returns true while the others join.
-TrainResult train_launched(const TrainConfig& config, const TrainHooks& hooks,
+/// stopped before its first step if an observer gives up while the others join. `share_threads`: TrainOptions.
+TrainResult train_launched(const TrainConfig& config, const TrainObservers& observers, bool share_threads,
                            const std::function<TrainResult(const std::optional<Group>&)>& train);
 
 /// Runs `work` and returns its result. If it throws, the other processes are told the error.
@@ -52,7 +52,8 @@ auto telling_others(const Group& group, const Work& work) {
 /// that they train. Every process of the group calls it; returns what rank 0 said.
 std::optional<RunOutcome> ended_before(const Group& group, std::optional<RunOutcome> ended);
 
-/// Trains as one of the ranks above 0; only rank 0 reports and writes.
-TrainResult train_as_worker(const RunConfig& config, const Task& task, const Group& group, const TrainHooks& hooks);
+/// Trains as one of the ranks above 0. Only rank 0 reports and writes; of the observers, this one asks whether to stop.
+TrainResult train_as_worker(const RunConfig& config, const Task& task, const Group& group,
+                            const TrainObservers& observers);
 
 }  // namespace plumb

@@ -1,9 +1,11 @@
 #include "plumb/train/progress_line.h"
-#include "plumb/base/quantity.h"
 
 #include <fmt/format.h>
 
 #include <cmath>
+
+#include "plumb/base/quantity.h"
+#include "plumb/train/trainer.h"
 
 namespace plumb {
 
@@ -20,6 +22,14 @@ std::vector<ProgressPart> progress_parts(const TrainStatus& status) {
   if (status.ceiling_fraction) parts.push_back({fmt::format("{:.0f}% of peak", 100 * *status.ceiling_fraction), 1});
   if (status.data_fraction >= 0.01) parts.push_back({fmt::format("data {:.0f}%", 100 * status.data_fraction), 2});
   return parts;
+}
+
+void TrainProgress::on_begin(const Trainer& trainer) {
+  shown_.emplace(label_, trainer.planned_steps(), Progress::Unit::steps, trainer.step());
+}
+
+void TrainProgress::on_step(const Trainer& trainer, const TrainStatus& status) {
+  shown_->update(trainer.step(), progress_parts(status));
 }
 
 }  // namespace plumb

@@ -1,10 +1,13 @@
-// The parts of a training run's progress line.
+// The progress line of a training run.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "plumb/base/progress.h"
+#include "plumb/train/observer.h"
 
 namespace plumb {
 
@@ -24,5 +27,18 @@ struct TrainStatus {
 /// least 1% of the time is spent waiting for data. In descending order of importance: loss, time left, tokens per
 /// second, learning rate, gradient norm, perplexity, epoch and data, share of the peak.
 std::vector<ProgressPart> progress_parts(const TrainStatus& status);
+
+/// Shows this line while a run trains.
+class TrainProgress final : public TrainObserver {
+ public:
+  explicit TrainProgress(std::string label) : label_(std::move(label)) {}
+  void on_begin(const Trainer& trainer) override;
+  void on_step(const Trainer& trainer, const TrainStatus& status) override;
+  void on_end(const Trainer&) override { shown_.reset(); }
+
+ private:
+  std::string label_;
+  std::optional<Progress> shown_;
+};
 
 }  // namespace plumb

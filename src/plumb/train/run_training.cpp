@@ -169,7 +169,7 @@ void require_startable(int64_t processes) {
 
 /// The group of this process and the workers that it starts on this machine, which share its threads.
 Group with_workers(Workers& workers, std::optional<ThreadShare>& share, const TrainConfig& config, const fs::path& out,
-                   const TrainHooks& hooks) {
+                   const TrainObservers& observers) {
   Rendezvous rendezvous{0, config.processes};
   rendezvous.local_size = config.processes;
   rendezvous.timeout = config.timeout;
@@ -182,53 +182,13 @@ Group with_workers(Workers& workers, std::optional<ThreadShare>& share, const Tr
                            },
                            [&] {
                              workers.check();
-                             if (hooks.give_up && hooks.give_up()) throw JoiningStopped();
+                             if (any_of(observers, &TrainObserver::gives_up)) throw JoiningStopped();
                            }});
-}
-
-/// Hooks that write the run into its directory and then call the given ones. All arguments must outlive them.
-TrainHooks writing_hooks(const OpenRun& run, RunWriter& writer, const TrainHooks& given) {
-  TrainHooks hooks = given;
-  const auto both = [](const auto& write, const auto& then) {
-    return [write, &then](const auto& what) {
-      write(what);
-      if (then) then(what);
-    };
-  };
-  hooks.point = both([&writer](const TrainPoint& point) { writer.add(point); }, given.point);
-  hooks.watched = both([&writer](const WatchRecord& record) { writer.add(record); }, given.watched);
-  hooks.trouble = both([&writer](const TroubleRecord& record) { writer.add(record); }, given.trouble);
-  hooks.went_back = both([&writer](const Trainer& trained) { writer.rewrite_metrics(trained); }, given.went_back);
-  const auto written = [&writer](void (RunWriter::*write)(const Trainer&), const auto& then) {
-    return [&writer, write, &then](const Trainer& trained) {
-      (writer.*write)(trained);
-      if (!then) return;
-      writer.wait();
-      then(trained);
-    };
-  };
-  hooks.checkpoint = written(&RunWriter::checkpoint, given.checkpoint);
-  hooks.best = written(&RunWriter::best, given.best);
-  hooks.one_of_the_best = written(&RunWriter::one_of_the_best, given.one_of_the_best);
-  hooks.spills_to = run.path();
-  hooks.go_back = [&writer, &run](Trainer& trained, int64_t step) {
-    writer.wait();
-    const auto all = checkpoints_of(run.path());
-    const auto found = all.find(step);
-    if (found != all.end()) trained.load(found->second);
-    return found != all.end();
-  };
-  hooks.stop = [&writer, &run, &given] {
-    writer.check();
-    (void)run.place();  // throws if it is gone
-    return given.stop && given.stop();
-  };
-  return hooks;
 }
 
 /// run_training in a process of the group `launched` or, without one, in a process that starts the others itself.
 TrainResult train_in(const fs::path& out, const RunConfig& given, const std::optional<Group>& launched,
-                     const TrainHooks& given_hooks) {
+                     const TrainObservers& observers, TrainOptions options) {
   // Invalid requests are detected before the directory is created.
   require_no_mere_weights(out);
   const std::unique_ptr<Task> task = make_task(given.task, DataDirectory::open(given.data), given.model.kind);
@@ -238,7 +198,7 @@ TrainResult train_in(const fs::path& out, const RunConfig& given, const std::opt
   if (!launched) require_startable(config.train.processes);
   validate(config.train);
   require_short_sequences(*task, config.model);
-  if (launched && launched->rank() > 0) return train_as_worker(config, *task, *launched, given_hooks);
+  if (launched && launched->rank() > 0) return train_as_worker(config, *task, *launched, observers);
   if (!fs::exists(out / "config.toml")) require_decay_start(config.train);
   const std::unique_ptr<Model> built = make_begun_model(config);
   Model& model = *built;
@@ -270,7 +230,8 @@ TrainResult train_in(const fs::path& out, const RunConfig& given, const std::opt
   say_what_exceeds_micro_batches(*task, config.train);
   for (const fs::path& directory : {out, out / "checkpoints", out / "best-checkpoints"}) clear_unfinished(directory);
   if (model.parameters().has_flat()) model.initialize(static_cast<uint64_t>(config.train.seed));
-  RunWriter writer(path, config.train, run.naming([&] { return take_up(trainer, config, path, name); }));
+  RunWriter writer(run, config.train, run.naming([&] { return take_up(trainer, config, path, name); }),
+                   any_of(observers, &TrainObserver::reads_files));
   if (begins_elsewhere(config, path)) {
     const std::string moved = load_initial_weights(model, config.initial_weights, task->data());
     if (!moved.empty()) say(moved);
@@ -282,27 +243,31 @@ TrainResult train_in(const fs::path& out, const RunConfig& given, const std::opt
   fs::remove(path / "result.json");  // written again when the run ends
   std::optional<ThreadShare> share;
   Workers workers;  // destroyed (and killed if still running) before the trainer closes the connection
-  const Group group = launched ? *launched : with_workers(workers, share, config.train, run.place(), given_hooks);
+  const Group group = launched ? *launched : with_workers(workers, share, config.train, run.place(), observers);
   if (!launched) group.require_same(facts_of(config, fingerprint));
   static_cast<void>(ended_before(group, std::nullopt));
   trainer.join(group);
 
   record_environment(run.place(), trainer.step(), config.train.processes);
-  if (given_hooks.place) given_hooks.place(path);
-  const TrainHooks hooks = writing_hooks(run, writer, given_hooks);
-  TrainResult result = telling_others(group, [&] { return run.naming([&] { return trainer.run(hooks); }); });
+  tell(observers, &TrainObserver::on_place, path);
+  TrainObservers all = {&writer};  // first: the others may read what it has written
+  all.insert(all.end(), observers.begin(), observers.end());
+  options.spills_to = path;
+  TrainResult result = telling_others(group, [&] { return run.naming([&] { return trainer.run(all, options); }); });
   trainer.leave();
   run.naming([&] { writer.end(result); });
-  if (given_hooks.place) given_hooks.place(run.place());
+  tell(observers, &TrainObserver::on_place, run.place());
   workers.wait();
   return result;
 }
 
 }  // namespace
 
-TrainResult run_training(const RunConfig& config, const fs::path& out, const TrainHooks& hooks) {
-  return train_launched(config.train, hooks,
-                        [&](const std::optional<Group>& launched) { return train_in(out, config, launched, hooks); });
+TrainResult run_training(const RunConfig& config, const fs::path& out, const TrainObservers& observers,
+                         const TrainOptions& options) {
+  return train_launched(config.train, observers, options.share_threads, [&](const std::optional<Group>& launched) {
+    return train_in(out, config, launched, observers, options);
+  });
 }
 
 }  // namespace plumb

@@ -14,8 +14,9 @@ namespace plumb {
 /// larger steps or epochs, with which a finished run continues. If train.processes is greater than 1, this process
 /// starts the others, and they share its threads; if the environment specifies a rendezvous
 /// (rendezvous_of_environment), that determines the processes instead. Only process 0 writes. If the directory is moved
-/// meanwhile, the run goes on where it is (TrainHooks::place); if it is removed, this throws Error at the next step.
-/// `hooks.checkpoint`, `hooks.best` and `hooks.one_of_the_best` are called after their files are written.
-TrainResult run_training(const RunConfig& config, const std::filesystem::path& out, const TrainHooks& hooks = {});
+/// meanwhile, the run goes on where it is (TrainObserver::on_place); if it is removed, this throws Error at the next
+/// step. Points and records are in the run's files before the observers are told of them.
+TrainResult run_training(const RunConfig& config, const std::filesystem::path& out,
+                         const TrainObservers& observers = {}, const TrainOptions& options = {});
 
 }  // namespace plumb

@@ -4,8 +4,13 @@
 
 namespace plumb {
 
-RunWriter::RunWriter(std::filesystem::path run, const TrainConfig& config, std::unique_ptr<MetricsFile> metrics)
-    : run_(std::move(run)), retention_{config.keep_checkpoints, {}, {}, {}}, metrics_(std::move(metrics)) {}
+RunWriter::RunWriter(const OpenRun& run, const TrainConfig& config, std::unique_ptr<MetricsFile> metrics,
+                     bool completes)
+    : open_(run),
+      run_(run.path()),
+      retention_{config.keep_checkpoints, {}, {}, {}},
+      metrics_(std::move(metrics)),
+      completes_(completes) {}
 
 std::shared_ptr<const Snapshot> RunWriter::copy(const Trainer& trainer) {
   Snapshot now = trainer.snapshot();
@@ -23,9 +28,10 @@ std::shared_ptr<const Snapshot> RunWriter::copy(const Trainer& trainer) {
 
 void RunWriter::submit(const std::shared_ptr<const Snapshot>& snapshot, std::function<void(const Snapshot&)> write) {
   writer_.submit(snapshot->step, [snapshot, write = std::move(write)] { write(*snapshot); });
+  if (completes_) writer_.wait();
 }
 
-void RunWriter::rewrite_metrics(const Trainer& trainer) {
+void RunWriter::on_rollback(const Trainer& trainer) {
   writer_.wait();
   metrics_ =
       std::make_unique<MetricsFile>(run_ / "metrics.jsonl", trainer.history(), trainer.watched(), trainer.troubles());
@@ -34,7 +40,7 @@ void RunWriter::rewrite_metrics(const Trainer& trainer) {
   return_best(run_, trainer.step(), trainer.best_step());
 }
 
-void RunWriter::checkpoint(const Trainer& trainer) {
+void RunWriter::on_checkpoint(const Trainer& trainer) {
   Retention retention = retention_;
   retention.kept = trainer.kept_steps();
   retention.best = trainer.best_steps();
@@ -46,12 +52,26 @@ void RunWriter::checkpoint(const Trainer& trainer) {
   });
 }
 
-void RunWriter::best(const Trainer& trainer) {
+void RunWriter::on_best(const Trainer& trainer) {
   submit(copy(trainer), [this](const Snapshot& snapshot) { write_best(run_, snapshot); });
 }
 
-void RunWriter::one_of_the_best(const Trainer& trainer) {
-  submit(copy(trainer), [this](const Snapshot& snapshot) { write_one_of_the_best(run_, snapshot); });
+void RunWriter::on_among_best(const Trainer& trainer) {
+  submit(copy(trainer), [this](const Snapshot& snapshot) { write_among_best(run_, snapshot); });
+}
+
+bool RunWriter::stops() {
+  writer_.check();
+  (void)open_.place();  // throws if it is gone
+  return false;
+}
+
+bool RunWriter::load_checkpoint(Trainer& trainer, int64_t step) {
+  writer_.wait();
+  const auto all = checkpoints_of(run_);
+  const auto found = all.find(step);
+  if (found != all.end()) trainer.load(found->second);
+  return found != all.end();
 }
 
 void RunWriter::end(const TrainResult& result) {

@@ -6,6 +6,7 @@
 
 #include "plumb/run/background_writer.h"
 #include "plumb/run/checkpoints.h"
+#include "plumb/run/directory.h"
 #include "plumb/run/metrics_file.h"
 #include "plumb/train/trainer.h"
 
@@ -14,24 +15,25 @@ namespace plumb {
 /// Writes points and records immediately, and checkpoints in the background: training waits only while the tensors are
 /// copied, and for the previous checkpoint if that is still being written. metrics.jsonl is synced and best/ is written
 /// before a checkpoint, which depends on them; older checkpoints are removed after it.
-class RunWriter {
+class RunWriter final : public TrainObserver {
  public:
-  RunWriter(std::filesystem::path run, const TrainConfig& config, std::unique_ptr<MetricsFile> metrics);
+  /// `completes`: whether training waits until the files of a checkpoint are complete (TrainObserver::reads_files).
+  /// `run` must outlive it.
+  RunWriter(const OpenRun& run, const TrainConfig& config, std::unique_ptr<MetricsFile> metrics, bool completes);
 
-  void add(const TrainPoint& point) { metrics_->add(point); }
-  void add(const WatchRecord& record) { metrics_->add(record); }
-  void add(const TroubleRecord& record) { metrics_->add(record); }
-  /// After a rollback: rewrites metrics.jsonl with the trainer's history, removes the checkpoints of undone steps, and
-  /// replaces best/ if it is one of them (return_best).
-  void rewrite_metrics(const Trainer& trainer);
-  void checkpoint(const Trainer& trainer);
-  void best(const Trainer& trainer);
-  void one_of_the_best(const Trainer& trainer);
-
-  /// Rethrows an error of the background writer.
-  void check() { writer_.check(); }
-  /// Waits until everything is written.
-  void wait() { writer_.wait(); }
+  void on_point(const TrainPoint& point) override { metrics_->add(point); }
+  void on_watch(const WatchRecord& record) override { metrics_->add(record); }
+  void on_trouble(const TroubleRecord& record) override { metrics_->add(record); }
+  void on_best(const Trainer& trainer) override;
+  void on_among_best(const Trainer& trainer) override;
+  void on_checkpoint(const Trainer& trainer) override;
+  /// Rewrites metrics.jsonl with the trainer's history, removes the checkpoints of undone steps, and replaces best/ if
+  /// it is one of them (return_best).
+  void on_rollback(const Trainer& trainer) override;
+  /// Never asks to stop, but rethrows an error of the background writer, and throws Error if the directory is gone.
+  bool stops() override;
+  [[nodiscard]] bool keeps_checkpoints() const override { return true; }
+  bool load_checkpoint(Trainer& trainer, int64_t step) override;
 
   /// Writes the last line of metrics.jsonl, and result.json.
   void end(const TrainResult& result);
@@ -41,9 +43,11 @@ class RunWriter {
   std::shared_ptr<const Snapshot> copy(const Trainer& trainer);
   void submit(const std::shared_ptr<const Snapshot>& snapshot, std::function<void(const Snapshot&)> write);
 
+  const OpenRun& open_;
   std::filesystem::path run_;
   Retention retention_;
   std::unique_ptr<MetricsFile> metrics_;
+  bool completes_;
   std::weak_ptr<const Snapshot> last_;
   BackgroundWriter writer_;  // last: destroyed first
 };

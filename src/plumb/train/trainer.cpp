@@ -232,10 +232,13 @@ void Trainer::Implementation::take_state(const Json& json, const std::string& or
 }
 
 Trainer::Trainer(Model& model, const TrainConfig& config, const Task& task, const WatchConfig& watch)
-    : implementation_(std::make_unique<Implementation>(model, config, task, watch)) {}
+    : implementation_(std::make_unique<Implementation>(*this, model, config, task, watch)) {}
 Trainer::~Trainer() = default;
 
-TrainResult Trainer::run(const TrainHooks& hooks) { return implementation_->run(*this, hooks); }
+TrainResult Trainer::run(const TrainObservers& observers, const TrainOptions& options) {
+  implementation_->observers = observers;
+  return implementation_->run(options);
+}
 
 void Trainer::save(const std::filesystem::path& directory) const { write_snapshot(snapshot(), directory); }
 
@@ -305,12 +308,13 @@ const std::vector<TrainPoint>& Trainer::history() const { return implementation_
 const std::vector<WatchRecord>& Trainer::watched() const { return implementation_->watched; }
 const std::vector<TroubleRecord>& Trainer::troubles() const { return implementation_->trouble.records(); }
 int64_t Trainer::step() const { return implementation_->state.step; }
+int64_t Trainer::planned_steps() const { return implementation_->config.steps.in_steps(); }
 int64_t Trainer::rollback_step() const { return implementation_->trouble.anchor(); }
 const Model& Trainer::model() const { return implementation_->model; }
 
-TrainResult train(Model& model, const TrainConfig& config, const Task& task, const TrainHooks& hooks,
+TrainResult train(Model& model, const TrainConfig& config, const Task& task, const TrainObservers& observers,
                   const WatchConfig& watch) {
-  return Trainer(model, config, task, watch).run(hooks);
+  return Trainer(model, config, task, watch).run(observers);
 }
 
 }  // namespace plumb

@@ -14,51 +14,24 @@
 #include "plumb/run/point.h"
 #include "plumb/run/watch.h"
 #include "plumb/task/task.h"
+#include "plumb/train/observer.h"
 
 namespace plumb {
 
-class Trainer;
 struct Snapshot;
 
-/// Callbacks of a run; each may be empty.
-struct TrainHooks {
-  /// Receives each point of the history.
-  std::function<void(const TrainPoint&)> point;
-  /// Receives each watch record.
-  std::function<void(const WatchRecord&)> watched;
-  /// Receives each trouble record.
-  std::function<void(const TroubleRecord&)> trouble;
-  /// Called after each step, and again before the slow metrics of the last step; returning true ends the run as
-  /// "stopped".
-  std::function<bool()> stop;
-  /// Called repeatedly until all processes have joined; returning true ends the run as "stopped".
-  std::function<bool()> give_up;
-  /// Called when a checkpoint is due, at the end unless the run diverged, and also before the last step's slow metrics.
-  std::function<void(const Trainer&)> checkpoint;
-  /// For a rollback: loads the checkpoint of this step into the trainer; returns false if it is missing. Without this
-  /// hook, the trainer keeps a copy in memory whenever a checkpoint is due.
-  std::function<bool(Trainer&, int64_t step)> go_back;
-  /// Called after a rollback; the history ends at the checkpoint.
-  std::function<void(const Trainer&)> went_back;
-  /// Called after each evaluation that is better than all earlier ones by train.best_metric.
-  std::function<void(const Trainer&)> best;
-  /// Called once before the first step, if there is any: returns the peak rate of this process in FLOP/s
-  /// (ops/peak_rate.h), from which points get their ceiling_fraction.
-  std::function<double()> peak_rate;
-  /// Called after each evaluation among the best train.keep_best, if that is above 1; before `best`.
-  std::function<void(const Trainer&)> one_of_the_best;
-  /// For run_training: called with a path to the run directory that this process may use while it trains, even if the
-  /// directory is moved, and at the end with the place where it is then.
-  std::function<void(const std::filesystem::path&)> place;
-  /// Label of the progress display; empty: no display.
-  std::string progress;
+/// How a run is carried out, which does not change its result.
+struct TrainOptions {
   /// Whether to try a forward and backward pass on the epoch's largest batches first, without an update, so that memory
   /// runs out immediately or not at all. Only rank 0's value counts.
   bool dry_pass = false;
-  /// Where a state that is too large for one process is kept until it is saved; empty: in memory.
-  std::filesystem::path spills_to;
-  /// Whether launched processes that may use the same processors divide the threads among themselves.
+  /// Where a state that is too large for one process is kept until it is saved; empty: in memory. run_training sets it.
+  std::filesystem::path spills_to{};
+  /// Of run_training: whether launched processes that may use the same processors divide the threads among themselves.
   bool share_threads = false;
+  /// Measures the peak rate of this process in FLOP/s (ops/peak_rate.h), from which points get their ceiling_fraction:
+  /// called once before the first step, if there is any. Empty: points have none.
+  std::function<double()> peak_rate{};
 };
 
 /// The learning rates of the last step that was taken and of the next one.
@@ -84,7 +57,7 @@ class Trainer {
   /// Trains to the end. Divergence is an outcome, not an error. Throws Error that names the batch if memory runs out.
   /// Afterward, unless the run diverged, the model holds the evaluated weights: with train.average_decay or an
   /// averaging optimizer, the average. With train.shard = "parameters", it holds them after make_whole().
-  TrainResult run(const TrainHooks& hooks = {});
+  TrainResult run(const TrainObservers& observers = {}, const TrainOptions& options = {});
 
   /// Write and read a directory with model.safetensors (the evaluated weights), optimizer.safetensors and state.json;
   /// if the trained weights differ, trained.safetensors; if the watches have a state, watch.safetensors, which may be
@@ -113,6 +86,8 @@ class Trainer {
   [[nodiscard]] const std::vector<WatchRecord>& watched() const;
   [[nodiscard]] const std::vector<TroubleRecord>& troubles() const;
   [[nodiscard]] int64_t step() const;
+  /// The steps of the whole run, unless train.epochs ends it earlier.
+  [[nodiscard]] int64_t planned_steps() const;
   /// The step whose checkpoint a rollback returns to, which is therefore kept; 0 without rollbacks.
   [[nodiscard]] int64_t rollback_step() const;
   /// The steps so far whose checkpoints train.keep_every keeps for good, ascending from 0; empty without keep_every.
@@ -138,7 +113,7 @@ class Trainer {
 };
 
 /// Trains in memory, without files.
-TrainResult train(Model& model, const TrainConfig& config, const Task& task, const TrainHooks& hooks = {},
+TrainResult train(Model& model, const TrainConfig& config, const Task& task, const TrainObservers& observers = {},
                   const WatchConfig& watch = {});
 
 }  // namespace plumb

@@ -16,7 +16,7 @@ int64_t computed_tokens(const TrainConfig& config) {
 
 }  // namespace
 
-void Trainer::Implementation::after_step(const Trainer& trainer, const TrainHooks& hooks, bool& stopping) {
+void Trainer::Implementation::after_step(bool& stopping) {
   EvaluationRank rank;
   const bool validating = valid_set && (due(config.validate_every) || state.complete);
   if (validating) {
@@ -28,23 +28,23 @@ void Trainer::Implementation::after_step(const Trainer& trainer, const TrainHook
   if (scoring && (state.complete || stopping) && has_slow_metrics(task)) {
     // Slow metrics may take so long that the run is interrupted, so the step is saved without them first.
     close_point();
-    settle(hooks);
-    report_rank(trainer, hooks, rank);
+    settle();
+    report_rank(rank);
     state.pending = recorder.point;
-    save_to(trainer, hooks);
-    stopping = mesh.all.any(stopping || (hooks.stop && hooks.stop()));
+    save();
+    stopping = stopping || asks_to_stop();
     if (stopping) return;
-    finish_pending(trainer, hooks);
-    save_to(trainer, hooks);
+    finish_pending();
+    save();
     return;
   }
   if (scoring) score_now();
   if (scoring && best.is_slow) rank = judge_evaluation();
-  if (state.step == 1 || due(config.log_every) || validating || scoring || state.complete) add_point(hooks);
+  if (state.step == 1 || due(config.log_every) || validating || scoring || state.complete) add_point();
   const bool saving = due(config.checkpoint_every) || due(config.keep_every) || state.complete || stopping;
-  if (saving || rank.best || rank.one_of_the_best) settle(hooks);
-  report_rank(trainer, hooks, rank);
-  if (saving) save_to(trainer, hooks);
+  if (saving || rank.best || rank.among_best) settle();
+  report_rank(rank);
+  if (saving) save();
 }
 
 void Trainer::Implementation::validate_now() {
@@ -77,12 +77,12 @@ void Trainer::Implementation::score_now() {
   if (found[0] > 0) metrics.set(best.name, found[1]);
 }
 
-void Trainer::Implementation::finish_pending(const Trainer& trainer, const TrainHooks& hooks) {
+void Trainer::Implementation::finish_pending() {
   recorder.point = *std::exchange(state.pending, std::nullopt);
   score_now();
   const EvaluationRank rank = best.is_slow ? judge_evaluation() : EvaluationRank{};
-  publish_point(hooks);
-  report_rank(trainer, hooks, rank);
+  publish_point();
+  report_rank(rank);
 }
 
 EvaluationRank Trainer::Implementation::judge_evaluation() {
@@ -91,19 +91,19 @@ EvaluationRank Trainer::Implementation::judge_evaluation() {
   return rank;
 }
 
-void Trainer::Implementation::report_rank(const Trainer& trainer, const TrainHooks& hooks, const EvaluationRank& rank) {
-  if (rank.one_of_the_best && hooks.one_of_the_best) hooks.one_of_the_best(trainer);
-  if (rank.best && hooks.best) hooks.best(trainer);
+void Trainer::Implementation::report_rank(const EvaluationRank& rank) {
+  if (rank.among_best) tell(observers, &TrainObserver::on_among_best, owner);
+  if (rank.best) tell(observers, &TrainObserver::on_best, owner);
 }
 
-void Trainer::Implementation::publish_point(const TrainHooks& hooks) {
+void Trainer::Implementation::publish_point() {
   history.push_back(recorder.take());
-  if (hooks.point) hooks.point(history.back());
+  tell(observers, &TrainObserver::on_point, history.back());
 }
 
-void Trainer::Implementation::add_point(const TrainHooks& hooks) {
+void Trainer::Implementation::add_point() {
   close_point();
-  publish_point(hooks);
+  publish_point();
 }
 
 WatchedRun Trainer::Implementation::watched_run() {
@@ -119,10 +119,10 @@ bool Trainer::Implementation::is_watched(int64_t step) {
   return !watches.every().is_zero() && (step <= 1 || timeline.due(watches.every(), step));
 }
 
-void Trainer::Implementation::watch_now(const TrainHooks& hooks) {
+void Trainer::Implementation::watch_now() {
   if (!is_watched(state.step)) return;
   watched.push_back(watches.measure(watched_run()));
-  if (hooks.watched) hooks.watched(watched.back());
+  tell(observers, &TrainObserver::on_watch, watched.back());
 }
 
 void Trainer::Implementation::before_saving() {
@@ -141,14 +141,10 @@ void Trainer::Implementation::before_saving() {
   }
 }
 
-void Trainer::Implementation::settle(const TrainHooks& hooks) {
+void Trainer::Implementation::settle() {
   before_saving();
   see_updates(sums_of_updates(ops::read(moved.square_norms), mesh, shards.get()));
-  if (due(config.checkpoint_every)) mark(hooks);
-}
-
-void Trainer::Implementation::save_to(const Trainer& trainer, const TrainHooks& hooks) {
-  if (hooks.checkpoint) hooks.checkpoint(trainer);
+  if (due(config.checkpoint_every)) mark();
 }
 
 }  // namespace plumb

@@ -39,26 +39,31 @@ std::unique_ptr<Optimizer> make_train_optimizer(const TrainConfig& config, const
                                                 const ParameterShards* shards = nullptr);
 
 struct Trainer::Implementation {
-  Implementation(Model& trained, const TrainConfig& given, const Task& learned, const WatchConfig& watch);
+  Implementation(Trainer& trainer, Model& trained, const TrainConfig& given, const Task& learned,
+                 const WatchConfig& watch);
 
   // --- The run: trainer_run.cpp ---
 
-  TrainResult run(Trainer& trainer, const TrainHooks& hooks);
+  TrainResult run(const TrainOptions& options);
 
   /// Before the first step: the peak rate, an initial measurement of the watches, the pending point of an interrupted
   /// run, and a state for rollbacks, each if needed.
-  void prepare(const Trainer& trainer, const TrainHooks& hooks);
+  void prepare(const std::function<double()>& peak_rate);
+  /// Trains to the end.
+  RunOutcome take_steps();
 
   /// How a step ended. `passed`: counted, but without an update; `goes_back`: the caller has to roll back.
   enum class Ended { updated, passed, goes_back, diverged };
 
   /// Takes a step and measures its time.
-  Ended timed_step(const TrainHooks& hooks);
+  Ended timed_step();
 
   /// If rollbacks are enabled, makes this the state to return to, unless the last update was a spike.
-  void mark(const TrainHooks& hooks);
+  void mark();
   /// Returns to the marked state, keeping the current trouble counters and records. False if that state is lost.
-  bool go_back(Trainer& trainer, const TrainHooks& hooks);
+  bool roll_back();
+  /// The observer that keeps checkpoints; null if there is none.
+  [[nodiscard]] TrainObserver* keeper() const;
 
   [[nodiscard]] TrainResult result(RunOutcome outcome) const;
   /// Judges the training loss by the frequencies of the labels in the batches of this epoch.
@@ -68,7 +73,7 @@ struct Trainer::Implementation {
 
   /// Forward and backward passes of the step's batches, and one optimizer step unless the judge objects; in that case,
   /// parameters and optimizer remain unchanged.
-  Ended step(const TrainHooks& hooks);
+  Ended step();
 
   /// Counts a step whose batches are passed over after a rollback.
   Ended pass_over(int64_t number);
@@ -88,7 +93,7 @@ struct Trainer::Implementation {
 
   /// Records and reports what the judge found.
   void report_trouble(const StepJudgment& judgment, const StepNumbers& numbers,
-                      const std::optional<InspectedStep>& inspected, const TrainHooks& hooks);
+                      const std::optional<InspectedStep>& inspected);
 
   /// Diagnoses why the run diverged, on the first training examples.
   void explain(const StepJudgment& judgment, const StepNumbers& numbers, const std::vector<Tensor>& gradient,
@@ -106,34 +111,36 @@ struct Trainer::Implementation {
   // --- After a step: trainer_evaluation.cpp ---
 
   /// Validation, slow metrics, a point and a checkpoint, each when due. May set `stopping`.
-  void after_step(const Trainer& trainer, const TrainHooks& hooks, bool& stopping);
+  void after_step(bool& stopping);
 
   void validate_now();
   /// Computes the slow metrics on rank 0. All processes get the value of train.best_metric if that is slow.
   void score_now();
   /// Computes the slow metrics of the pending point, and publishes it.
-  void finish_pending(const Trainer& trainer, const TrainHooks& hooks);
+  void finish_pending();
 
   /// Ranks this step's value of train.best_metric. Ends the run when patience runs out.
   EvaluationRank judge_evaluation();
-  /// Calls the hooks for the best and one of the best evaluations.
-  static void report_rank(const Trainer& trainer, const TrainHooks& hooks, const EvaluationRank& rank);
+  /// Tells observers of the best evaluation and of one among the best.
+  void report_rank(const EvaluationRank& rank);
 
   void close_point() { recorder.close(state, trouble.skipped()); }
-  /// Adds the point to the history and passes it to the hook, after close_point().
-  void publish_point(const TrainHooks& hooks);
-  void add_point(const TrainHooks& hooks);
+  /// Adds the point to the history and tells observers, after close_point().
+  void publish_point();
+  void add_point();
 
   /// The run in its current state, for the watches; and their measurement, if due.
   [[nodiscard]] WatchedRun watched_run();
-  void watch_now(const TrainHooks& hooks);
+  void watch_now();
 
   /// Collects the state of a sharded optimizer or a divided model. Every process calls this before rank 0 may save.
   void before_saving();
   /// Call before saving: passes the last update to the judge and, if a checkpoint is due, marks the state for
   /// rollbacks.
-  void settle(const TrainHooks& hooks);
-  static void save_to(const Trainer& trainer, const TrainHooks& hooks);
+  void settle();
+  void save() const { tell(observers, &TrainObserver::on_checkpoint, owner); }
+  /// Whether an observer of any process asks to stop.
+  [[nodiscard]] bool asks_to_stop() const { return mesh.all.any(any_of(observers, &TrainObserver::stops)); }
 
   // --- Plan and limits ---
 
@@ -200,6 +207,8 @@ struct Trainer::Implementation {
   [[nodiscard]] Json state_document();
   void take_state(const Json& json, const std::string& origin);
 
+  Trainer& owner;
+  TrainObservers observers;  // while it runs
   Model& model;
   const Task& task;
   Mesh mesh;  // this process alone, until it joins others

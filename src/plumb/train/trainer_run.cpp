@@ -96,9 +96,10 @@ std::unique_ptr<Optimizer> make_train_optimizer(const TrainConfig& config, const
   return std::make_unique<GatheredOptimizer>(parameters, *division, make_shared, full->state_tensors());
 }
 
-Trainer::Implementation::Implementation(Model& trained, const TrainConfig& given, const Task& learned,
+Trainer::Implementation::Implementation(Trainer& trainer, Model& trained, const TrainConfig& given, const Task& learned,
                                         const WatchConfig& watch)
-    : model(trained),
+    : owner(trainer),
+      model(trained),
       task(learned),
       train_set(learned.dataset("train")),
       source(*train_set, plan_settings(given, mixture_of(given, *train_set), train_set->stream()), given.accumulate),
@@ -129,96 +130,106 @@ Trainer::Implementation::Implementation(Model& trained, const TrainConfig& given
   if (const std::string line = durations_summary(given, watch.every, timeline); !line.empty()) say(line);
 }
 
-TrainResult Trainer::Implementation::run(Trainer& trainer, const TrainHooks& hooks) {
-  spills_to = hooks.spills_to;
+TrainResult Trainer::Implementation::run(const TrainOptions& options) {
+  spills_to = options.spills_to;
   weights.hide();
   if (state.step == 0 && config.parameters != "float32") ops::round_to_nearest(model.parameters().flat());
-  if (!state.complete && mesh.all.any(mesh.all.rank() == 0 && hooks.dry_pass)) computation.try_largest(state.step + 1);
-  std::unique_ptr<Progress> progress;
-  if (!hooks.progress.empty())
-    progress = std::make_unique<Progress>(hooks.progress, config.steps.in_steps(), Progress::Unit::steps, state.step);
-  prepare(trainer, hooks);
-  while (!state.complete) {
-    Ended ended = timed_step(hooks);
-    if (ended == Ended::goes_back) {
-      if (go_back(trainer, hooks)) continue;
-      ended = Ended::diverged;
-    }
-    if (ended == Ended::diverged) {
-      add_point(hooks);
-      return result(RunOutcome::diverged);
-    }
-    if (progress) progress->update(state.step, progress_parts(recorder.status()));
-    bool stopping = mesh.all.any(hooks.stop && hooks.stop());
-    const Stopwatch evaluation;
-    watch_now(hooks);
-    after_step(trainer, hooks, stopping);
-    state.seconds += evaluation.seconds();
-    if (stopping && (!state.complete || state.pending)) {
-      weights.show();
-      return result(RunOutcome::stopped);
-    }
-  }
-  weights.show();
-  return result(RunOutcome::finished);
+  if (!state.complete && mesh.all.any(mesh.all.rank() == 0 && options.dry_pass))
+    computation.try_largest(state.step + 1);
+  tell(observers, &TrainObserver::on_begin, owner);
+  prepare(options.peak_rate);
+  const RunOutcome outcome = take_steps();
+  if (outcome != RunOutcome::diverged) weights.show();
+  TrainResult found = result(outcome);
+  tell(observers, &TrainObserver::on_end, owner);
+  return found;
 }
 
-void Trainer::Implementation::prepare(const Trainer& trainer, const TrainHooks& hooks) {
+void Trainer::Implementation::prepare(const std::function<double()>& peak_rate) {
   const bool begins = state.step == 0;
-  if (hooks.peak_rate && !state.complete) recorder.set_peak_rate(hooks.peak_rate());
+  if (peak_rate && !state.complete) recorder.set_peak_rate(peak_rate());
   if (begins && !state.complete && watched.empty()) {  // not again after resuming at step 0
     const Stopwatch watch;
-    watch_now(hooks);
+    watch_now();
     state.seconds += watch.seconds();
   }
   if (state.pending) {
     const Stopwatch watch;
     before_saving();  // finish_pending may save one of the best
-    finish_pending(trainer, hooks);
+    finish_pending();
     state.seconds += watch.seconds();
-    save_to(trainer, hooks);
+    save();
   }
-  if (config.trouble.rolls_back() && (begins || !hooks.go_back)) {
-    mark(hooks);
+  if (config.trouble.rolls_back() && (begins || keeper() == nullptr)) {
+    mark();
     before_saving();
-    if (begins) save_to(trainer, hooks);
+    if (begins) save();
   }
 }
 
-Trainer::Implementation::Ended Trainer::Implementation::timed_step(const TrainHooks& hooks) {
+RunOutcome Trainer::Implementation::take_steps() {
+  while (!state.complete) {
+    Ended ended = timed_step();
+    if (ended == Ended::goes_back) {
+      if (roll_back()) continue;
+      ended = Ended::diverged;
+    }
+    if (ended == Ended::diverged) {
+      add_point();
+      return RunOutcome::diverged;
+    }
+    tell(observers, &TrainObserver::on_step, owner, recorder.status());
+    bool stopping = asks_to_stop();
+    const Stopwatch evaluation;
+    watch_now();
+    after_step(stopping);
+    state.seconds += evaluation.seconds();
+    if (stopping && (!state.complete || state.pending)) return RunOutcome::stopped;
+  }
+  return RunOutcome::finished;
+}
+
+Trainer::Implementation::Ended Trainer::Implementation::timed_step() {
   const Stopwatch watch;
   const ExchangeCost before = computation.exchanged();
   const double waited = source.waited();
   Ended ended{};
-  computation.within_memory(fmt::format("step {}", state.step + 1), window(), [&] { ended = step(hooks); });
+  computation.within_memory(fmt::format("step {}", state.step + 1), window(), [&] { ended = step(); });
   const double seconds = watch.seconds();
   recorder.add_step(seconds, source.waited() - waited, before, computation.exchanged());
   state.seconds += seconds;  // before files are written, so that they include it
   return ended;
 }
 
-void Trainer::Implementation::mark(const TrainHooks& hooks) {
+TrainObserver* Trainer::Implementation::keeper() const {
+  const auto found = std::find_if(observers.begin(), observers.end(),
+                                  [](const TrainObserver* each) { return each->keeps_checkpoints(); });
+  return found == observers.end() ? nullptr : *found;
+}
+
+void Trainer::Implementation::mark() {
   if (!config.trouble.rolls_back() || trouble.suspects()) return;
   trouble.set_anchor(state.step);
-  if (hooks.go_back || mesh.all.rank() > 0) return;
+  if (keeper() != nullptr || mesh.all.rank() > 0) return;
   marked = snapshot().copied();
 }
 
-bool Trainer::Implementation::go_back(Trainer& trainer, const TrainHooks& hooks) {
+bool Trainer::Implementation::roll_back() {
   const double seconds = state.seconds;
   const TroubleJudge now = trouble;
   bool found = true;
   if (mesh.all.rank() == 0) {
-    found = hooks.go_back ? hooks.go_back(trainer, trouble.anchor()) : marked.has_value();
-    if (found && !hooks.go_back) restore(*marked, "memory");
+    TrainObserver* const from = keeper();
+    found = from != nullptr ? from->load_checkpoint(owner, trouble.anchor()) : marked.has_value();
+    if (found && from == nullptr) restore(*marked, "memory");
   }
   if (mesh.all.any(!found)) return false;
   if (mesh.all.rank() == 0) trouble.continue_from(now);
-  trainer.join(mesh.all);
+  owner.join(mesh.all);
   state.seconds = seconds;
-  trainer.set_history(std::move(history), std::move(watched));
+  owner.set_history(std::move(history), std::move(watched));
   recorder.begin_anew();
-  if (hooks.went_back) hooks.went_back(trainer);
+  tell(observers, &TrainObserver::on_rollback, owner);
   return true;
 }
 

@@ -11,7 +11,7 @@
 
 namespace plumb {
 
-Trainer::Implementation::Ended Trainer::Implementation::step(const TrainHooks& hooks) {
+Trainer::Implementation::Ended Trainer::Implementation::step() {
   const int64_t number = state.step + 1;
   recorder.point.step = number;
   recorder.point.epoch = state.epoch;
@@ -30,7 +30,7 @@ Trainer::Implementation::Ended Trainer::Implementation::step(const TrainHooks& h
   const StepNumbers numbers{number, reading.loss, reading.gradient_norm, recorder.point.learning_rate};
   const StepJudgment judgment = trouble.judge(numbers);
   count(computed, reading, numbers, judgment.action == StepJudgment::Action::skip);
-  report_trouble(judgment, numbers, inspect(judgment, numbers, computed.gradient, buffers), hooks);
+  report_trouble(judgment, numbers, inspect(judgment, numbers, computed.gradient, buffers));
   switch (judgment.action) {
     case StepJudgment::Action::skip:
       restore_buffers(model.parameters(), buffers);
@@ -104,7 +104,7 @@ std::optional<InspectedStep> Trainer::Implementation::inspect(const StepJudgment
 }
 
 void Trainer::Implementation::report_trouble(const StepJudgment& judgment, const StepNumbers& numbers,
-                                             const std::optional<InspectedStep>& inspected, const TrainHooks& hooks) {
+                                             const std::optional<InspectedStep>& inspected) {
   trouble.record(judgment, numbers, inspected);
   if (judgment.cause == StepJudgment::Cause::none) return;
   const TroubleRecord& record = trouble.records().back();
@@ -116,7 +116,7 @@ void Trainer::Implementation::report_trouble(const StepJudgment& judgment, const
     say(to_string(record));
     if (trains_on && reported_spikes == kSpikesSaid) say("further spikes are only recorded, in metrics.jsonl");
   }
-  if (hooks.trouble) hooks.trouble(record);
+  tell(observers, &TrainObserver::on_trouble, record);
 }
 
 void Trainer::Implementation::explain(const StepJudgment& judgment, const StepNumbers& numbers,

@@ -23,6 +23,13 @@ enum class Learning {
 /// "frequencies-only".
 std::string to_string(Learning learning);
 
+/// What the losses of a run's beginning are compared with, in nats per label.
+struct Baselines {
+  double frequencies = 0;  // of a model that knows only how frequent each label is (task/baseline.h)
+  double uniform = 0;      // of a uniform guess, ln(classes)
+  double first = 0;        // before the first step
+};
+
 /// The training loss of a run, and what it is compared with: negative log-likelihoods in nats per label.
 struct LossCurve {
   std::vector<int64_t> steps;  // ascending

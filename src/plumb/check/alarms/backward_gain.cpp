@@ -6,17 +6,17 @@
 #include <algorithm>
 #include <cmath>
 
-#include "plumb/check/alarm.h"
 #include "plumb/model/kind.h"
+#include "plumb/train/alarm.h"
 
 namespace plumb::check {
 namespace {
 
-std::vector<Reason> look_at_backward_gain(const Evidence& evidence) {
-  if (kind_of(evidence.model.config()).recurrent) return {};
-  const BackwardGains gains = measure_backward_gains(evidence.model, {evidence.batches.back()},
-                                                     evidence.config.label_smoothing, loss_of(evidence.task));
-  std::vector<Reason> reasons;
+std::vector<Finding> measure_backward_gain(const PlannedRun& planned) {
+  if (kind_of(planned.model.config()).recurrent) return {};
+  const BackwardGains gains = measure_backward_gains(planned.model, {planned.batches.back()},
+                                                     planned.config.label_smoothing, loss_of(planned.task));
+  std::vector<Finding> findings;
   for (StackGains stack : gains.stacks) {
     // No gradient arrives behind a branch that begins at 0 (ReZero's encoder).
     std::erase_if(stack.parts, [](const BackwardGain& part) { return std::isnan(part.gain) && part.gradient == 0; });
@@ -25,22 +25,22 @@ std::vector<Reason> look_at_backward_gain(const Evidence& evidence) {
     const auto [low, high] = std::minmax_element(stack.parts.begin(), stack.parts.end(), less);
     // A part of a trainable model passes back between 0.1 and 10; only the first norm of a stack, above small
     // embeddings, amplifies by the reciprocal of their size, up to 100.
-    const auto reason_for = [&](const BackwardGain& part, double threshold, bool raised, const char* which) {
-      Reason reason{.raised = raised, .place = to_string(part.point.id), .value = part.gain, .threshold = threshold};
-      reason.text = fmt::format("{} multiplies the gradient by {:.3g}, the {} factor in the {}", reason.place,
-                                part.gain, which, to_string(stack.stack));
-      reason.advice = raised ? "another residual scheme, norm or initialization of this part" : "";
-      return reason;
+    const auto finding_for = [&](const BackwardGain& part, double threshold, bool raised, const char* which) {
+      Finding finding{.raised = raised, .where = to_string(part.point.id), .value = part.gain, .threshold = threshold};
+      finding.text = fmt::format("{} multiplies the gradient by {:.3g}, the {} factor in the {}", finding.where,
+                                 part.gain, which, to_string(stack.stack));
+      finding.advice = raised ? "another residual scheme, norm or initialization of this part" : "";
+      return finding;
     };
-    reasons.push_back(reason_for(*low, 0.01, !(low->gain > 0.01), "smallest"));
-    reasons.push_back(reason_for(*high, 200, !(high->gain < 200), "largest"));
+    findings.push_back(finding_for(*low, 0.01, !(low->gain > 0.01), "smallest"));
+    findings.push_back(finding_for(*high, 200, !(high->gain < 200), "largest"));
   }
-  return reasons;
+  return findings;
 }
 
-[[maybe_unused]] const bool kBackwardGainLookedAt =
+[[maybe_unused]] const bool kBackwardGainAlarm =
     alarms().add("backward_gain", "the factor by which each part multiplies the gradient that it passes back", "",
-                 {look_at_backward_gain, true});
+                 {measure_backward_gain, true});
 
 }  // namespace
 }  // namespace plumb::check

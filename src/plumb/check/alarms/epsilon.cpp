@@ -2,16 +2,17 @@
 #include <fmt/format.h>
 
 #include "plumb/check/planned_step.h"
+#include "plumb/check/thresholds.h"
 #include "plumb/optim/optimizer.h"
 
 namespace plumb::check {
 namespace {
 
-std::vector<Reason> look_at_epsilon(const Evidence& evidence) {
-  const TrainConfig& train = evidence.config;
-  const Parameters& parameters = evidence.model.parameters();
+std::vector<Finding> measure_epsilon(const PlannedRun& planned) {
+  const TrainConfig& train = planned.config;
+  const Parameters& parameters = planned.model.parameters();
   const auto optimizer = make_optimizer(train.optimizer, parameters, train.options);
-  const std::vector<Tensor> gradients = parameters.split(clipped_gradient(evidence));
+  const std::vector<Tensor> gradients = parameters.split(clipped_gradient(planned));
   for (int64_t i = optimizer->beginning().preparatory_steps; i >= 0; --i) optimizer->step(gradients, 0.0);
   const auto divided = optimizer->preconditioning();
   if (!divided || divided->floor.empty()) return {};
@@ -25,17 +26,17 @@ std::vector<Reason> look_at_epsilon(const Evidence& evidence) {
     all += moves.sum().item<double>();
   }
   if (all == 0) return {};
-  Reason reason{.value = below / all, .threshold = 0.5};
-  reason.raised = reason.value > reason.threshold;
-  reason.text = fmt::format("ε of {} is larger than the gradient of {:.3g}% of all elements, whose steps it shortens",
-                            train.optimizer, 100 * reason.value);
-  reason.advice = fmt::format("a smaller train.{}.eps{}", train.optimizer,
-                              clipping_factor(evidence) < 0.01 ? ", or a larger train.clip_norm" : "");
-  return {reason};
+  Finding finding{.value = below / all, .threshold = kMostBelowEpsilon};
+  finding.raised = finding.value > finding.threshold;
+  finding.text = fmt::format("ε of {} is larger than the gradient of {:.3g}% of all elements, whose steps it shortens",
+                             train.optimizer, 100 * finding.value);
+  finding.advice = fmt::format("a smaller train.{}.eps{}", train.optimizer,
+                               clipping_factor(planned) < 0.01 ? ", or a larger train.clip_norm" : "");
+  return {finding};
 }
 
-[[maybe_unused]] const bool kEpsilonLookedAt = alarms().add(
-    "epsilon", "the optimizer's ε against the gradients", "Kingma & Ba 2015, arXiv 1412.6980", {look_at_epsilon, true});
+[[maybe_unused]] const bool kEpsilonAlarm = alarms().add("epsilon", "the optimizer's ε against the gradients",
+                                                         "Kingma & Ba 2015, arXiv 1412.6980", {measure_epsilon, true});
 
 }  // namespace
 }  // namespace plumb::check

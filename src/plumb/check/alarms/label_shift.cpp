@@ -3,8 +3,8 @@
 
 #include <array>
 
-#include "plumb/check/alarm.h"
 #include "plumb/model/kind.h"
+#include "plumb/train/alarm.h"
 
 namespace plumb::check {
 namespace {
@@ -27,32 +27,32 @@ double share_of_matches(const std::vector<Batch>& batches, int64_t shift) {
   return all > 0 ? static_cast<double>(equal) / static_cast<double>(all) : 1;
 }
 
-std::vector<Reason> look_at_label_shift(const Evidence& evidence) {
-  const ModelConfig& config = evidence.model.config();
+std::vector<Finding> measure_label_shift(const PlannedRun& planned) {
+  const ModelConfig& config = planned.model.config();
   if (!kind_of(config).reads_target || config.labels > 0) return {};
-  for (const Batch& batch : evidence.batches) {
+  for (const Batch& batch : planned.batches) {
     if (batch.labels.size() != batch.target_input.size()) return {};
   }
   int64_t best = 1;
   std::array<double, kShifts.size()> shares{};
   for (size_t i = 0; i < kShifts.size(); ++i) {
-    shares[i] = share_of_matches(evidence.batches, kShifts[i]);
-    if (shares[i] > share_of_matches(evidence.batches, best)) best = kShifts[i];
+    shares[i] = share_of_matches(planned.batches, kShifts[i]);
+    if (shares[i] > share_of_matches(planned.batches, best)) best = kShifts[i];
   }
-  Reason reason{.value = shares[2], .threshold = 0.99};  // exactly 1, unless labels are disturbed on purpose
-  reason.raised = reason.value < reason.threshold;
-  reason.text = fmt::format("{:.3g}% of the labels are the next token", 100 * reason.value);
-  if (reason.raised && best != 1) {
-    reason.text +=
-        fmt::format("; {:.3g}% are the token at distance {}{}", 100 * share_of_matches(evidence.batches, best), best,
+  Finding finding{.value = shares[2], .threshold = 0.99};  // exactly 1, unless labels are disturbed on purpose
+  finding.raised = finding.value < finding.threshold;
+  finding.text = fmt::format("{:.3g}% of the labels are the next token", 100 * finding.value);
+  if (finding.raised && best != 1) {
+    finding.text +=
+        fmt::format("; {:.3g}% are the token at distance {}{}", 100 * share_of_matches(planned.batches, best), best,
                     best < 1 ? ", which the model has already read" : "");
   }
-  reason.advice = "labels that are the input shifted by one token";
-  return {reason};
+  finding.advice = "labels that are the input shifted by one token";
+  return {finding};
 }
 
-[[maybe_unused]] const bool kLabelShiftLookedAt =
-    alarms().add("label_shift", "whether each label is the next token", "", {look_at_label_shift});
+[[maybe_unused]] const bool kLabelShiftAlarm =
+    alarms().add("label_shift", "whether each label is the next token", "", {measure_label_shift});
 
 }  // namespace
 }  // namespace plumb::check

@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "plumb/check/alarm.h"
 #include "plumb/model/kind.h"
+#include "plumb/train/alarm.h"
 
 namespace plumb::check {
 namespace {
@@ -83,26 +83,26 @@ double share_that_fits(const Dataset& dataset, int64_t count) {
   return fits / static_cast<double>(asked.size());
 }
 
-std::vector<Reason> look_at_pairs(const Evidence& evidence) {
-  if (!kind_of(evidence.model.config()).translates()) return {};
-  const int64_t count = std::min(kMostPairs, evidence.train.size());
+std::vector<Finding> measure_pairs(const PlannedRun& planned) {
+  if (!kind_of(planned.model.config()).translates()) return {};
+  const int64_t count = std::min(kMostPairs, planned.train.size());
   if (count < kFewestPairs) return {};
-  const double lengths = correlation_of_lengths(evidence.train, count);
+  const double lengths = correlation_of_lengths(planned.train, count);
   // Shuffled pairs have a half, with a standard error of at most 0.07 for the fewest pairs.
-  Reason reason{.value = share_that_fits(evidence.train, count), .threshold = 0.65};
+  Finding finding{.value = share_that_fits(planned.train, count), .threshold = 0.65};
   // Long targets of long sources belong together even if no word of one side predicts one of the other.
-  reason.raised = reason.value < reason.threshold && !(lengths > 0.3);
-  reason.text = fmt::format(
+  finding.raised = finding.value < finding.threshold && !(lengths > 0.3);
+  finding.text = fmt::format(
       "the source explains its target better than the next pair's source does in {:.3g}% of {} pairs, where chance is "
       "50%; the correlation of their lengths is {:.2g}",
-      100 * reason.value, count, lengths);
-  reason.advice = "check that line i of the targets translates line i of the sources";
-  return {reason};
+      100 * finding.value, count, lengths);
+  finding.advice = "check that line i of the targets translates line i of the sources";
+  return {finding};
 }
 
-[[maybe_unused]] const bool kPairsLookedAt =
+[[maybe_unused]] const bool kPairsAlarm =
     alarms().add("pairs", "whether targets belong to their sources",
-                 "Brown et al. 1993, Computational Linguistics 19(2)", {look_at_pairs});
+                 "Brown et al. 1993, Computational Linguistics 19(2)", {measure_pairs});
 
 }  // namespace
 }  // namespace plumb::check

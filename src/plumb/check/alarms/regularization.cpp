@@ -1,30 +1,30 @@
 // Dropout and label smoothing that leave little to learn from.
 #include <fmt/format.h>
 
-#include "plumb/check/alarm.h"
+#include "plumb/train/alarm.h"
 
 namespace plumb::check {
 namespace {
 
-std::vector<Reason> look_at_regularization(const Evidence& evidence) {
+std::vector<Finding> measure_regularization(const PlannedRun& planned) {
   // Usual: 0 to 0.3, at most 0.5 (dropout), and 0 to 0.2 (label smoothing). Above a half, most of what is learned from
   // is noise.
   constexpr double kMost = 0.5;
-  const auto reason_of = [](const char* key, double value, const char* what) {
-    Reason reason{.raised = value > kMost, .place = key, .value = value, .threshold = kMost};
-    reason.text = fmt::format("{} = {} {}", key, value, what);
-    reason.advice = fmt::format("{} = 0.1", key);
-    return reason;
+  const auto finding_of = [](const char* key, double value, const char* what) {
+    Finding finding{.raised = value > kMost, .where = key, .value = value, .threshold = kMost};
+    finding.text = fmt::format("{} = {} {}", key, value, what);
+    finding.advice = fmt::format("{} = 0.1", key);
+    return finding;
   };
   return {
-      reason_of("model.dropout", evidence.model.config().dropout, "is the share of activations that each step removes"),
-      reason_of("train.label_smoothing", evidence.config.label_smoothing,
-                "is the share of the loss that asks for equal probabilities")};
+      finding_of("model.dropout", planned.model.config().dropout, "is the share of activations that each step removes"),
+      finding_of("train.label_smoothing", planned.config.label_smoothing,
+                 "is the share of the loss that asks for equal probabilities")};
 }
 
-[[maybe_unused]] const bool kRegularizationLookedAt =
+[[maybe_unused]] const bool kRegularizationAlarm =
     alarms().add("regularization", "dropout and label smoothing",
-                 "Srivastava et al. 2014; Szegedy et al. 2016, arXiv 1512.00567", {look_at_regularization});
+                 "Srivastava et al. 2014; Szegedy et al. 2016, arXiv 1512.00567", {measure_regularization});
 
 }  // namespace
 }  // namespace plumb::check

@@ -9,6 +9,7 @@
 #include "plumb/analysis/watch/activations.h"
 #include "plumb/analysis/watch/curvature.h"
 #include "plumb/analysis/watch/updates.h"
+#include "plumb/train/alarm.h"
 #include "plumb/train/trainer.h"
 #include "support/contains.h"
 #include "support/paths.h"
@@ -41,7 +42,7 @@ class DiagnosisOfARun : public ::testing::Test, protected test::CopyTaskFolder {
     const TroubleJudge judge({}, {}, 0, 0);
     const DivergedRun diverged{run, numbers, judgment, gradients_, judge, watched_, finite_on(run)};
     std::string all;
-    for (const Finding& finding : diagnoses().at(name).make(diverged))
+    for (const Finding& finding : alarms().at(name).make.explain(diverged))
       all += finding.text + "→" + finding.advice + "\n";
     return all;
   }
@@ -140,7 +141,7 @@ TEST_F(DiagnosisOfARun, ComparesTheGradientsOfTheFirstAndTheLastLayer) {
     if (all[i].name == "encoder.layers.0.norm1.weight") gradients_[i][1] = 4;
     if (all[i].name == "encoder.layers.1.linear2.bias") gradients_[i][2] = 7;
   }
-  EXPECT_EQ(said("gradients"), "the gradient's norm was 5 in encoder.layers.0 and 7 in encoder.layers.1→\n");
+  EXPECT_EQ(said("gradient_at_input"), "the gradient's norm was 5 in encoder.layers.0 and 7 in encoder.layers.1→\n");
 }
 
 TEST_F(DiagnosisOfARun, StandsInTheResult) {

@@ -8,9 +8,10 @@
 #include "plumb/analysis/curvature/hessian.h"
 #include "plumb/analysis/watch/curvature.h"
 #include "plumb/run/config.h"
+#include "plumb/train/alarm.h"
 #include "plumb/train/diagnosis.h"
 
-namespace plumb {
+namespace plumb::check {
 namespace {
 
 /// λ_max of H or of P⁻¹H: how to find it in a measurement, and its name in sentences.
@@ -29,12 +30,12 @@ std::optional<Finding> compare(const Sharpness& found, const char* symbol, doubl
   const double rate = stable / *found.threshold;
   const double product = found.found.value * rate;
   if (!std::isfinite(product)) return std::nullopt;
-  Finding finding{fmt::format("{}·η was {:.3g} {}, {} {:.3g}, above which oscillations grow (η = {:.3g})", symbol,
-                              product, when, product > stable ? "above" : "below", stable, rate),
-                  ""};
+  Finding finding{.raised = product > stable, .where = found.parameter, .value = product, .threshold = stable};
+  finding.text = fmt::format("{}·η was {:.3g} {}, {} {:.3g}, above which oscillations grow (η = {:.3g})", symbol,
+                             product, when, finding.raised ? "above" : "below", stable, rate);
   if (!found.parameter.empty())
     finding.text += fmt::format("; {:.0f}% of that direction is {}", 100 * found.share, found.parameter);
-  if (product > stable) {
+  if (finding.raised) {
     finding.advice = fmt::format(
         "a learning rate below {:.2g} at this point, or a longer train.warm_up, during which the curvature falls",
         rate * stable / product);
@@ -42,7 +43,7 @@ std::optional<Finding> compare(const Sharpness& found, const char* symbol, doubl
   return finding;
 }
 
-std::vector<Finding> find_curvature(const DivergedRun& diverged) {
+std::vector<Finding> explain_by_curvature(const DivergedRun& diverged) {
   std::vector<Finding> all;
   const auto preconditioning = diverged.run.optimizer.preconditioning();
   if (!preconditioning) return all;
@@ -66,7 +67,7 @@ std::vector<Finding> find_curvature(const DivergedRun& diverged) {
   return all;
 }
 
-std::vector<Finding> find_critical_rate(const DivergedRun& diverged) {
+std::vector<Finding> explain_by_critical_rate(const DivergedRun& diverged) {
   if (!diverged.finite) return {};
   const WatchedRun& run = diverged.run;
   const auto preconditioning = run.optimizer.preconditioning();
@@ -88,16 +89,19 @@ std::vector<Finding> find_critical_rate(const DivergedRun& diverged) {
   for (const ParameterStep& each : run.settings) search.frozen.push_back(each.frozen);
   const auto critical = critical_learning_rate(run.model, run.batches, gradient, joined(update), search);
   if (!critical) return {};
-  return {{fmt::format("a step along P⁻¹·∇L from the last parameters raises the loss above a learning rate of {:.3g}; "
-                       "that of the run was {:.3g}, {:.3g} times as much",
-                       critical->rate(), run.learning_rate, run.learning_rate / critical->rate()),
-           ""}};
+  Finding finding{.value = run.learning_rate, .threshold = critical->rate()};
+  finding.text = fmt::format(
+      "a step along P⁻¹·∇L from the last parameters raises the loss above a learning rate of {:.3g}; that of the run "
+      "was {:.3g}, {:.3g} times as much",
+      finding.threshold, finding.value, finding.value / finding.threshold);
+  return {finding};
 }
 
-[[maybe_unused]] const bool kLearningRateDiagnosed =
-    diagnoses().add("curvature", "η against the threshold of stability", "arXiv 2207.14484", find_curvature) &&
-    diagnoses().add("critical_rate", "η against the critical learning rate of a step", "arXiv 2601.16979",
-                    find_critical_rate);
+[[maybe_unused]] const bool kLearningRateAlarms =
+    alarms().add("curvature", "of a run that has diverged: η against the threshold of stability",
+                 "Cohen et al. 2022, arXiv 2207.14484", {.explain = explain_by_curvature}) &&
+    alarms().add("critical_rate", "of a run that has diverged: η against the critical learning rate of a step",
+                 "arXiv 2601.16979", {.explain = explain_by_critical_rate});
 
 }  // namespace
-}  // namespace plumb
+}  // namespace plumb::check

@@ -1,0 +1,32 @@
+// What the trials of a search say of each other.
+#pragma once
+
+#include <vector>
+
+#include "plumb/check/search.h"
+
+namespace plumb::check {
+
+/// Whether a trial with this warm-up has told anything.
+bool is_informative(const Trial& trial, int64_t warm_up);
+
+/// The trial with this warm-up that has the lowest loss, compared at the last step that two have measured; null if none
+/// is stable.
+const Trial* best_trial(const std::vector<Trial>& trials, int64_t warm_up);
+
+/// Whether a trial is too bad to count as stable: it has failed, or it lies above the rate of the best one (null: there
+/// is none) and has gained, below the reference, less than half of what that has.
+bool counts_as_failed(const Trial& trial, const Trial* best, const SearchPlan& plan);
+
+/// The rate of a control, if the best trial has gained so little that a much lower rate may gain more, as on a plateau,
+/// and no lower one is known to gain less. 0: none is needed.
+double lower_control_rate(const std::vector<Trial>& trials, int64_t warm_up, const SearchPlan& plan);
+
+/// Where trials go on if at least three with this warm-up have failed and none has not: far below, to find a rate that
+/// trains, or to say that none does. Infinite otherwise.
+double rate_below_failures(const std::vector<Trial>& trials, int64_t warm_up);
+
+/// The smallest rate that has told anything, infinite without one.
+double smallest_rate(const std::vector<Trial>& trials);
+
+}  // namespace plumb::check

@@ -1,0 +1,201 @@
+#include "plumb/check/conclusion.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "plumb/base/quantity.h"
+#include "plumb/base/text.h"
+#include "plumb/check/compared_trials.h"
+
+namespace plumb::check {
+namespace {
+
+constexpr double kSure = 0.8;         // probability of an answer
+constexpr double kGiveUpFactor = 64;  // the factor by which rates were lowered in vain when nothing trains
+constexpr int64_t kTelling = 30;      // steps: a trial's outcome takes four losses, ten steps apart
+
+bool any_stable(const std::vector<Trial>& trials) {
+  return std::any_of(trials.begin(), trials.end(), [](const Trial& trial) {
+    return trial.outcome == TrialOutcome::trains || trial.outcome == TrialOutcome::slow;
+  });
+}
+
+/// Whether every trial has failed, down to rates so low that no lower one would help.
+bool all_failed(const std::vector<Trial>& trials, double peak) {
+  const bool all = std::all_of(trials.begin(), trials.end(), [](const Trial& trial) {
+    return trial.outcome == TrialOutcome::fails || trial.outcome == TrialOutcome::unknown;
+  });
+  return all && peak > 0 && smallest_rate(trials) <= peak / kGiveUpFactor;
+}
+
+/// The rate to train with, in the unit of the schedule's peak.
+double best_guess(const SearchPlan& plan, const SearchState& known) {
+  return rate_to_recommend(known.belief.estimate().estimate, plan.schedule.peak, plan.steps_like_signs);
+}
+
+/// Whether all steps of the planned run change the weights less than a few at the best guess.
+bool moves_too_little(const SearchPlan& plan, const SearchState& known) {
+  constexpr double kFew = 10;
+  return plan.judges_relative_gain &&
+         plan.schedule.peak * static_cast<double>(plan.schedule.steps) < kFew * best_guess(plan, known);
+}
+
+/// What each ending answers, and whether it recommends a rate.
+struct Meaning {
+  Ending ending;
+  CheckAnswer answer;
+  bool recommends;
+};
+constexpr Meaning kMeanings[] = {{Ending::run_too_short, CheckAnswer::unknown, false},
+                                 {Ending::budget_too_small, CheckAnswer::unknown, false},
+                                 {Ending::nothing_trains, CheckAnswer::cannot, false},
+                                 {Ending::nothing_trains_so_far, CheckAnswer::other_rate, false},
+                                 {Ending::nothing_trains_yet, CheckAnswer::unknown, false},
+                                 {Ending::moves_too_little, CheckAnswer::other_rate, true},
+                                 {Ending::not_below_frequencies, CheckAnswer::unknown, false},
+                                 {Ending::trains, CheckAnswer::trains, true},
+                                 {Ending::needs_warm_up, CheckAnswer::needs_warm_up, true},
+                                 {Ending::fails, CheckAnswer::other_rate, true},
+                                 {Ending::longer_warm_up_may_do, CheckAnswer::unknown, true},
+                                 {Ending::near_the_edge, CheckAnswer::unknown, true}};
+
+const Meaning& meaning_of(Ending ending) {
+  return *std::find_if(std::begin(kMeanings), std::end(kMeanings),
+                       [ending](const Meaning& each) { return each.ending == ending; });
+}
+
+std::string about(double rate) { return fmt::format("the largest stable rate is about {:.2g}", rate); }
+
+std::string sentence(Ending ending, const SearchPlan& plan, const SearchState& known) {
+  const PlannedSchedule& planned = plan.schedule;
+  const RateEstimate stable = known.belief.estimate();
+  const double smallest = smallest_rate(known.trials);
+  switch (ending) {
+    case Ending::run_too_short:
+      return fmt::format("cannot tell: a run of {} steps is too short to judge", planned.steps);
+    case Ending::budget_too_small:
+      return fmt::format("cannot tell within this budget: give at least {} gradients", known.least_gradients);
+    case Ending::nothing_trains:
+      return fmt::format("does not train: no trial learned anything, at rates down to {:.2g}", smallest);
+    case Ending::nothing_trains_so_far:
+      return fmt::format(
+          "does not train at {:.2g}: no trial learned anything, at rates down to {:.2g}; lower ones were not tried",
+          planned.peak, smallest);
+    case Ending::nothing_trains_yet:
+      return fmt::format("cannot tell within this budget: no trial learned anything, at rates down to {:.2g}",
+                         smallest);
+    case Ending::moves_too_little:
+      return fmt::format(
+          "learns next to nothing at {:.2g}: its {} steps change the weights less than ten at {:.2g}; {}", planned.peak,
+          with_thousands(planned.steps), best_guess(plan, known), about(stable.estimate));
+    case Ending::not_below_frequencies:
+      return fmt::format(
+          "cannot tell within this budget: no trial has come below {:.2f}, what knowing only how frequent each label "
+          "is gives",
+          plan.reference);
+    case Ending::trains:
+      return fmt::format("trains as configured: {}, {} times the configured one", about(stable.estimate),
+                         rounded(stable.estimate / planned.peak, 2));
+    case Ending::needs_warm_up:
+      return fmt::format("trains only with warm-up: {} steps were enough at {:.2g}; without, {}",
+                         *known.warm_up_that_helps, planned.peak, about(stable.estimate));
+    case Ending::fails:
+      return fmt::format("does not train at {:.2g}: {}", planned.peak, about(stable.estimate));
+    case Ending::longer_warm_up_may_do:
+      return fmt::format(
+          "cannot tell within this budget: {}, below {:.2g}, but the planned warm-up of {} steps may be enough",
+          known.tried_warm_up > 0
+              ? fmt::format("after one of {} steps, {}", known.tried_warm_up, about(stable.estimate))
+              : "without warm-up, " + about(known.without_warm_up.estimate().estimate),
+          planned.peak, with_thousands(planned.warm_up));
+    case Ending::near_the_edge:
+      break;
+  }
+  return fmt::format(
+      "cannot tell within this budget: the largest stable rate lies between {:.2g} and {:.2g}, and the configured one "
+      "is {:.2g}",
+      stable.low, stable.high, planned.peak);
+}
+
+/// `warm_up`: in place of the planned one.
+Recommendation recommend(const SearchPlan& plan, double rate, std::optional<int64_t> warm_up = {}) {
+  Recommendation made{.learning_rate = rate, .warm_up = warm_up, .schedule = {}};
+  if (!warm_up && plan.schedule_with_warm_up.empty()) made.warm_up = plan.schedule.warm_up;
+  if (warm_up) made.schedule = plan.schedule_with_warm_up;
+  return made;
+}
+
+/// What to set; a run that goes on keeps its settings.
+std::optional<Recommendation> recommendation(Ending ending, const SearchPlan& plan, const SearchState& known) {
+  if (plan.resumes || !meaning_of(ending).recommends) return std::nullopt;
+  if (ending == Ending::needs_warm_up) return recommend(plan, plan.configured_rate, 2 * *known.warm_up_that_helps);
+  // Trained weights are to change as was planned.
+  if (ending == Ending::trains && !plan.judges_relative_gain) return recommend(plan, plan.configured_rate);
+  const double rate = best_guess(plan, known);
+  Recommendation made =
+      recommend(plan, rate == plan.schedule.peak ? plan.configured_rate : rate / plan.schedule.factor);
+  if (plan.judges_relative_gain && meaning_of(ending).answer != CheckAnswer::unknown)
+    made.loss_above_best = kLossAboveBest;
+  return made;
+}
+
+/// Recommends a shorter warm-up if the planned one takes most of the run.
+void shorten_warm_up(Conclusion& conclusion, const PlannedSchedule& planned) {
+  if (!conclusion.recommended || 2 * planned.warm_up <= planned.steps) return;
+  const int64_t usual = std::max<int64_t>(planned.steps / 10, 1);
+  conclusion.answer +=
+      fmt::format("; but its warm-up takes {} of {} steps, where {} are usual", with_thousands(planned.warm_up),
+                  with_thousands(planned.steps), with_thousands(usual));
+  conclusion.recommended->warm_up = usual;
+}
+
+}  // namespace
+
+bool trains_at_plan(const RateBelief& belief, const SearchPlan& plan) {
+  return plan.schedule.peak > 0 && belief.quantile(1 - kSure) > plan.schedule.peak;
+}
+
+bool fails_at_plan(const RateBelief& belief, const SearchPlan& plan) {
+  return belief.quantile(kSure) < plan.schedule.peak;
+}
+
+Ending ending_of(const SearchPlan& plan, const SearchState& known) {
+  const PlannedSchedule& planned = plan.schedule;
+  if (known.informative == 0) return planned.steps < kTelling ? Ending::run_too_short : Ending::budget_too_small;
+  const bool shortened = known.tried_warm_up < planned.warm_up;
+  const bool fails = fails_at_plan(known.belief, plan);
+  if (all_failed(known.trials, planned.peak)) return Ending::nothing_trains;
+  if (!any_stable(known.trials))
+    return fails && !shortened ? Ending::nothing_trains_so_far : Ending::nothing_trains_yet;
+  if (trains_at_plan(known.belief, plan)) {
+    if (moves_too_little(plan, known)) return Ending::moves_too_little;
+    const bool compares = plan.gain_without_control == 0;
+    return compares && lower_control_rate(known.trials, known.tried_warm_up, plan) > 0 ? Ending::not_below_frequencies
+                                                                                       : Ending::trains;
+  }
+  if (planned.warm_up == 0 && known.warm_up_that_helps) return Ending::needs_warm_up;
+  if (fails) return shortened ? Ending::longer_warm_up_may_do : Ending::fails;
+  return Ending::near_the_edge;
+}
+
+Conclusion conclude(const SearchPlan& plan, const SearchState& known) {
+  const Ending ending = ending_of(plan, known);
+  Conclusion conclusion{.verdict = meaning_of(ending).answer,
+                        .answer = sentence(ending, plan, known),
+                        .recommended = recommendation(ending, plan, known),
+                        .shortest_warm_up = known.warm_up_that_helps};
+  if (ending != Ending::trains) return conclusion;
+  if (plan.schedule.warm_up > 0) {
+    if (trains_at_plan(known.without_warm_up, plan)) {
+      conclusion.shortest_warm_up = 0;
+    } else if (known.tried_warm_up > 0 && !conclusion.shortest_warm_up) {
+      conclusion.shortest_warm_up = known.tried_warm_up;
+    }
+  }
+  shorten_warm_up(conclusion, plan.schedule);
+  return conclusion;
+}
+
+}  // namespace plumb::check

@@ -1,0 +1,17 @@
+// Numbers that hold for checks of this program's runs and, through the Python package, of any other: how often a trial
+// is looked at, what measurements cost, and where alarms of both are raised. The alarms say why.
+#pragma once
+
+#include <cstdint>
+
+namespace plumb::check {
+
+constexpr int64_t kStepsBetweenLosses = 10;  // of a trial
+constexpr int64_t kMeasurements = 20;        // what those before training cost, in gradients of their examples
+
+constexpr double kInitialLossMargin = 2;   // nats: initial_loss
+constexpr double kLargestUpdate = 0.4;     // of a matrix's norm, by the first step: updates
+constexpr double kSmallestUpdates = 0.01;  // of its norm, by all steps: updates
+constexpr double kMostBelowEpsilon = 0.5;  // of all elements: epsilon
+
+}  // namespace plumb::check
