@@ -165,24 +165,6 @@ bool multiplies_each_token(const Parameter& parameter) {
   }
 }
 
-std::vector<Tensor> split_like(const Tensor& flat, const std::vector<Tensor>& like) {
-  std::vector<Tensor> pieces;
-  pieces.reserve(like.size());
-  int64_t begin = 0;
-  for (const Tensor& tensor : like) {
-    pieces.push_back(flat.narrow(0, begin, tensor.numel()).view(tensor.sizes()));
-    begin += tensor.numel();
-  }
-  return pieces;
-}
-
-Tensor joined(const std::vector<Tensor>& pieces) {
-  std::vector<Tensor> rows;
-  rows.reserve(pieces.size());
-  for (const Tensor& piece : pieces) rows.push_back(piece.detach().reshape({-1}));
-  return at::cat(rows);
-}
-
 std::vector<size_t> order_of_layers(const Parameters& parameters) {
   std::map<LayerId, size_t> begins;
   std::vector<std::pair<size_t, size_t>> places;  // where its layer begins, and its own

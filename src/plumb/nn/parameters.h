@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "plumb/ops/device.h"
+#include "plumb/ops/flatten.h"
 #include "plumb/ops/torch.h"
 
 namespace plumb {
@@ -61,11 +62,6 @@ struct Parameter {
 
 /// Whether the parameter is a weight matrix applied to each token, at 2 operations per element.
 bool multiplies_each_token(const Parameter& parameter);
-
-/// Splits a flat vector into consecutive views with the shapes of `like`; `joined` is the reverse (a copy without a
-/// graph).
-std::vector<Tensor> split_like(const Tensor& flat, const std::vector<Tensor>& like);
-Tensor joined(const std::vector<Tensor>& pieces);
 
 /// Parameters in the order in which the model declares them. Their values are stored consecutively in one flat buffer,
 /// so that optimizers and Lanczos vectors work on a single vector of `count()` elements.

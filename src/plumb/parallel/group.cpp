@@ -6,6 +6,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/json.h"
+#include "plumb/ops/flatten.h"
 #include "plumb/parallel/connection.h"
 
 namespace plumb {
@@ -138,19 +139,9 @@ void Group::sum(const Tensor& x) const {
 
 std::vector<Tensor> Group::sum_coalesced(const std::vector<Tensor>& tensors) const {
   if (!connection_ || tensors.empty()) return tensors;
-  std::vector<Tensor> rows;
-  rows.reserve(tensors.size());
-  for (const Tensor& tensor : tensors) rows.push_back(tensor.detach().reshape({-1}));
-  const Tensor whole = at::cat(rows);
-  sum(whole);
-  std::vector<Tensor> sums;
-  sums.reserve(tensors.size());
-  int64_t begin = 0;
-  for (const Tensor& tensor : tensors) {
-    sums.push_back(whole.narrow(0, begin, tensor.numel()).view(tensor.sizes()));
-    begin += tensor.numel();
-  }
-  return sums;
+  const Tensor flat = joined(tensors);
+  sum(flat);
+  return split_like(flat, tensors);
 }
 
 std::vector<double> Group::sums(const std::vector<double>& values) const {
