@@ -38,8 +38,8 @@ std::vector<size_t> owned(const Parameters& shards, const std::vector<int64_t>& 
 
 /// Memory for the full values of these parameters; they are the shards if layers are not divided.
 Parameters full_parameters(const Parameters& shards, const LayerDivision& division, const std::vector<size_t>& own) {
-  const Parameters some = shards.some(own);
-  if (division.ranks() == 1) return some.with_values(some.values(), shards.flat());
+  const Parameters subset = shards.subset(own);
+  if (division.ranks() == 1) return subset.with_values(subset.values(), shards.flat());
   int64_t count = 0;
   for (const size_t i : own) count += elements_of(division.full_sizes(i));
   const Tensor flat = at::zeros({count}, shards.options());
@@ -49,7 +49,7 @@ Parameters full_parameters(const Parameters& shards, const LayerDivision& divisi
     values.push_back(flat.narrow(0, begin, elements_of(division.full_sizes(i))).view(division.full_sizes(i)));
     begin += values.back().numel();
   }
-  return some.with_values(values, flat);
+  return subset.with_values(values, flat);
 }
 
 }  // namespace

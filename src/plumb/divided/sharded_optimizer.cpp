@@ -24,12 +24,17 @@ std::vector<size_t> split_evenly(const Parameters& parameters, int64_t ranks) {
 }
 
 ShardedOptimizer::ShardedOptimizer(const Parameters& parameters, Factory factory)
-    : PartialOptimizer(parameters), factory_(std::move(factory)) {
+    : PartialOptimizer(parameters), factory_(std::move(factory)), begins_(split_evenly(parameters, 1)) {
   std::unique_ptr<Optimizer> full = factory_(parameters);
-  std::vector<size_t> all(parameters.all().size());
-  std::iota(all.begin(), all.end(), size_t{0});
   set_layout(full->state_tensors());
-  set_part(std::move(all), std::move(full));
+  set_part(parameters_of(0), std::move(full));
+}
+
+std::vector<size_t> ShardedOptimizer::parameters_of(int64_t rank) const {
+  const size_t first = begins_[static_cast<size_t>(rank)], last = begins_[static_cast<size_t>(rank) + 1];
+  std::vector<size_t> indices(last - first);
+  std::iota(indices.begin(), indices.end(), first);
+  return indices;
 }
 
 void ShardedOptimizer::distribute(const Group& group) {
@@ -37,11 +42,8 @@ void ShardedOptimizer::distribute(const Group& group) {
   const NamedTensors full = state();
   group_ = group;
   begins_ = split_evenly(parameters(), group.size());
-  const size_t first = begins_[static_cast<size_t>(group.rank())],
-               last = begins_[static_cast<size_t>(group.rank()) + 1];
-  std::vector<size_t> own(last - first);
-  std::iota(own.begin(), own.end(), first);
-  set_part(std::move(own), factory_(parameters().part(first, last)));
+  const std::vector<size_t> own = parameters_of(group.rank());
+  set_part(own, factory_(parameters().subset(own)));
   load_state(full, "the state of all parameters");
 }
 
@@ -54,11 +56,9 @@ void ShardedOptimizer::update(const OptimizerStep& step) {
     settings.push_back(step.parameters[i]);
   }
   inner().step(gradients, settings, step.gradient_scale);
-  for (int64_t rank = 0; rank < group_.size() && group_.size() > 1; ++rank) {
-    const auto at = static_cast<size_t>(rank);
-    if (const Parameters part = parameters().part(begins_[at], begins_[at + 1]); part.count() > 0)
-      group_.broadcast(part.flat(), rank);
-  }
+  if (group_.size() == 1) return;
+  for (int64_t rank = 0; rank < group_.size(); ++rank)
+    group_.broadcast(parameters().subset(parameters_of(rank)).flat(), rank);
 }
 
 void ShardedOptimizer::exchange(size_t parameter, const Tensor& x) {

@@ -39,6 +39,8 @@ class ShardedOptimizer final : public PartialOptimizer {
   [[nodiscard]] std::optional<Preconditioning> preconditioning() const override;
 
  private:
+  /// The indices of those that a rank updates.
+  [[nodiscard]] std::vector<size_t> parameters_of(int64_t rank) const;
   void update(const OptimizerStep& step) override;
   void exchange(size_t parameter, const Tensor& x) override;
   void sum(const Tensor& x) override { group_.sum(x); }

@@ -116,12 +116,9 @@ class Parameters {
   /// (divided/parameter_shards.h).
   [[nodiscard]] bool has_flat() const { return flat_.numel() == count(); }
 
-  /// The parameters with these indices and all buffers, sharing their values. There is no flat buffer.
-  [[nodiscard]] Parameters some(const std::vector<size_t>& indices) const;
-
-  /// The parameters with indices [first, last), without buffers. They share their values and their part of the flat
-  /// buffer.
-  [[nodiscard]] Parameters part(size_t first, size_t last) const;
+  /// The parameters with these indices, which ascend, and all buffers, sharing their values; also their part of the
+  /// flat buffer, if there is one and they follow each other.
+  [[nodiscard]] Parameters subset(const std::vector<size_t>& indices) const;
 
   /// The same parameters with other values, and the same buffers. `flat`: what flat() returns.
   [[nodiscard]] Parameters with_values(const std::vector<Tensor>& values, const Tensor& flat) const;
