@@ -5,8 +5,8 @@ namespace plumb {
 std::vector<StateTensor> state_of(const NamedTensors& values, const Parameters& parameters) {
   std::vector<StateTensor> state;
   for (const auto& [name, value] : values) {
-    if (const Parameter* found = parameters.find(name)) {
-      state.push_back({.parameter = static_cast<size_t>(found - parameters.all().data()), .value = value});
+    if (const Parameter* parameter = parameters.find(name)) {
+      state.push_back({.parameter = static_cast<size_t>(parameter - parameters.all().data()), .value = value});
     } else {
       state.push_back({.kind = name, .value = value});
     }
@@ -28,9 +28,9 @@ NamedTensors full_of(const std::vector<StateTensor>& shards, const Parameters& p
                      const LayerDivision& division) {
   NamedTensors full;
   for (const StateTensor& tensor : shards) {
-    const Tensor found = tensor.parameter ? division.full(*tensor.parameter, tensor.value.detach()) : tensor.value;
+    const Tensor value = tensor.parameter ? division.full(*tensor.parameter, tensor.value.detach()) : tensor.value;
     if (division.is_first())
-      full.emplace_back(name_of(tensor, parameters), found.is_alias_of(tensor.value) ? found.clone() : found);
+      full.emplace_back(name_of(tensor, parameters), value.is_alias_of(tensor.value) ? value.clone() : value);
   }
   return full;
 }

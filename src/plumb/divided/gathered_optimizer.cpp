@@ -76,9 +76,9 @@ void GatheredOptimizer::update(const OptimizerStep& step) {
   };
   for_each_used([&](size_t i, const Tensor& value, const Tensor& full) {
     const Tensor gradient = division_->gather(i, step.gradients[i], owners_[i]);
-    const Tensor found = division_->gather(i, value, owners_[i]);
+    const Tensor full_value = division_->gather(i, value, owners_[i]);
     if (!full.defined()) return;
-    if (!full.is_alias_of(value)) full.copy_(found);
+    if (!full.is_alias_of(value)) full.copy_(full_value);
     gradients.push_back(gradient);
     settings.push_back(step.parameters[i]);
   });

@@ -104,7 +104,7 @@ ExchangeCost GradientExchange::cost() const {
 std::vector<Tensor> GradientExchange::gradients_of(const Tensor& loss, std::vector<Tensor> earlier) {
   if (!worker_ && earlier.empty()) return gradients({loss}, values_, {});
   const bool at_once = worker_ && options_.overlap;
-  std::vector<Tensor> found(at_once ? 0 : values_.size());
+  std::vector<Tensor> by_leaf(at_once ? 0 : values_.size());
   if (worker_) begin(earlier.empty());
   if (worker_ && options_.shards != nullptr) earlier.clear();  // the buckets have it
   try {
@@ -112,15 +112,15 @@ std::vector<Tensor> GradientExchange::gradients_of(const Tensor& loss, std::vect
       if (at_once) {
         take(i, gradient);
       } else {
-        found[i] = std::move(gradient);
+        by_leaf[i] = std::move(gradient);
       }
     });
   } catch (const std::exception& error) {
     if (handed_over_ > 0) group_.fail(error.what());  // the others would wait for the other buckets
     throw;
   }
-  if (!worker_) return found;
-  for (size_t i = found.size(); i-- > 0;) take(i, std::exchange(found[i], {}));
+  if (!worker_) return by_leaf;
+  for (size_t i = by_leaf.size(); i-- > 0;) take(i, std::exchange(by_leaf[i], {}));
   return finish();
 }
 

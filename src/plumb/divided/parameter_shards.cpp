@@ -78,12 +78,12 @@ Tensor ParameterShards::full(size_t parameter, const Tensor& shard) const {
   const std::vector<Tensor> shards = group_.gather(padded);
   if (group_.rank() > 0) return {};
   const Tensor& like = parameters_->all()[parameter].value;
-  const Tensor found = at::empty({like.numel()}, padded.options());
+  const Tensor result = at::empty({like.numel()}, padded.options());
   for (int64_t rank = 0; rank < group_.size(); ++rank) {
     const ShardLayout::Range range = layout_.range(parameter, rank);
-    found.narrow(0, range.begin, range.count).copy_(shards[static_cast<size_t>(rank)].narrow(0, 0, range.count));
+    result.narrow(0, range.begin, range.count).copy_(shards[static_cast<size_t>(rank)].narrow(0, 0, range.count));
   }
-  return found.view(like.sizes());
+  return result.view(like.sizes());
 }
 
 int64_t ParameterShards::index_in_local(int64_t element) const {
@@ -160,8 +160,8 @@ void ParameterShards::reshard_unit(size_t unit) {
 }
 
 size_t ParameterShards::unit_of(const LayerId& layer) const {
-  const auto found = std::find(layers_.begin(), layers_.end(), layer);
-  return found == layers_.end() ? 0 : static_cast<size_t>(found - layers_.begin()) + 1;
+  const auto place = std::find(layers_.begin(), layers_.end(), layer);
+  return place == layers_.end() ? 0 : static_cast<size_t>(place - layers_.begin()) + 1;
 }
 
 void ParameterShards::unshard(const LayerId& layer) {

@@ -43,16 +43,16 @@ void PartialOptimizer::collect_full(bool keeps) {
   for (StateTensor& tensor : own_state()) own.emplace(std::pair(tensor.kind, tensor.parameter), tensor);
   collected_.clear();
   for (StateTensor full : layout_) {
-    const auto found = own.find({full.kind, full.parameter});
-    const Tensor value = found == own.end() ? Tensor() : found->second.value;
+    const auto entry = own.find({full.kind, full.parameter});
+    const Tensor value = entry == own.end() ? Tensor() : entry->second.value;
     const at::TensorOptions options = full.value.options().device(full.parameter ? parameters().device() : at::kCPU);
     if (full.parameter) {
       full.value = value.defined() ? value.contiguous().clone() : at::empty(full.value.sizes(), options);
       exchange(*full.parameter, full.value);
     } else if (full.entries) {
       full.value = at::zeros(full.value.sizes(), options);
-      for (size_t i = 0; value.defined() && i < found->second.entries->size(); ++i) {
-        const size_t parameter = (*found->second.entries)[i];
+      for (size_t i = 0; value.defined() && i < entry->second.entries->size(); ++i) {
+        const size_t parameter = (*entry->second.entries)[i];
         if (counts(parameter)) full.value[place_of(parameter, full)].copy_(value[static_cast<int64_t>(i)]);
       }
       sum(full.value);

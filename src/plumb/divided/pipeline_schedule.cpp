@@ -41,8 +41,8 @@ PipelineSchedule one_forward_one_backward(int64_t stages, int64_t chunks, int64_
   const std::vector<StageTask> backward = in_groups(StageTask::Pass::backward, stages, chunks, micro_batches);
   for (int64_t stage = 0; stage < stages; ++stage) {
     const int64_t after = stages - 1 - stage;
-    const int64_t wanted = chunks == 1 ? after : 2 * after + (chunks - 1) * stages;
-    const auto ahead = static_cast<size_t>(std::min(wanted, std::ssize(forward)));
+    const int64_t depth = chunks == 1 ? after : 2 * after + (chunks - 1) * stages;
+    const auto ahead = static_cast<size_t>(std::min(depth, std::ssize(forward)));
     std::vector<StageTask> tasks(forward.begin(), forward.begin() + static_cast<std::ptrdiff_t>(ahead));
     for (size_t i = 0; i < backward.size(); ++i) {
       if (ahead + i < forward.size()) tasks.push_back(forward[ahead + i]);

@@ -34,11 +34,11 @@ Batch few_tokens(const ModelConfig& config) {
 
 /// The defined tensors that have a graph.
 std::vector<Tensor> differentiable(const std::vector<Tensor>& tensors) {
-  std::vector<Tensor> found;
+  std::vector<Tensor> result;
   for (const Tensor& tensor : tensors) {
-    if (tensor.defined() && tensor.requires_grad()) found.push_back(tensor);
+    if (tensor.defined() && tensor.requires_grad()) result.push_back(tensor);
   }
-  return found;
+  return result;
 }
 
 }  // namespace
@@ -88,10 +88,11 @@ PipelineSplit::PipelineSplit(Model& model, int64_t stages, int64_t chunks)
     results = differentiable(results);
     std::vector<Tensor> weights;
     for (const Tensor& result : results) weights.push_back(at::ones_like(result));
-    const auto found = torch::autograd::grad(results, values, weights, /*retain_graph=*/false, /*create_graph=*/false,
-                                             /*allow_unused=*/true);
+    const auto derivatives =
+        torch::autograd::grad(results, values, weights, /*retain_graph=*/false, /*create_graph=*/false,
+                              /*allow_unused=*/true);
     for (size_t i = 0; i < values.size(); ++i) {
-      if (found[i].defined()) users[i].insert(part % stages_);
+      if (derivatives[i].defined()) users[i].insert(part % stages_);
     }
     for (Tensor* tensor : range.tensors()) *tensor = tensor->detach();
     input = {range, context.sites()};

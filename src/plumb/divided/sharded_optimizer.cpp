@@ -13,8 +13,8 @@ std::vector<size_t> split_evenly(const Parameters& parameters, int64_t ranks) {
   for (const Parameter& parameter : parameters.all()) before.push_back(before.back() + parameter.value.numel());
   std::vector<size_t> begins{0};
   for (int64_t rank = 1; rank < ranks; ++rank) {
-    const double wanted = static_cast<double>(before.back()) * static_cast<double>(rank) / static_cast<double>(ranks);
-    const auto distance = [&](int64_t elements) { return std::abs(static_cast<double>(elements) - wanted); };
+    const double target = static_cast<double>(before.back()) * static_cast<double>(rank) / static_cast<double>(ranks);
+    const auto distance = [&](int64_t elements) { return std::abs(static_cast<double>(elements) - target); };
     const auto nearest = std::min_element(before.begin() + static_cast<std::ptrdiff_t>(begins.back()), before.end(),
                                           [&](int64_t a, int64_t b) { return distance(a) < distance(b); });
     begins.push_back(static_cast<size_t>(nearest - before.begin()));

@@ -29,7 +29,7 @@ std::vector<Tensor> StageComputation::gradient(const std::vector<const Batch*>& 
                                                const std::function<Tensor(size_t, ForwardContext&)>& loss_of) {
   const PipelineSchedule schedule =
       make_pipeline_schedule(schedule_, pipeline_.size(), chunks_, std::ssize(micro_batches));
-  std::map<std::pair<int64_t, int64_t>, Held> held;  // by micro-batch and part
+  std::map<std::pair<int64_t, int64_t>, Activations> activations;  // by micro-batch and part
   std::vector<Tensor> gradient;
   telling_others([&] {
     for (const StageTask& task : schedule.tasks[static_cast<size_t>(pipeline_.rank())]) {
@@ -37,21 +37,21 @@ std::vector<Tensor> StageComputation::gradient(const std::vector<const Batch*>& 
       const auto number = static_cast<size_t>(task.micro_batch);
       const Batch& batch = *micro_batches[number];
       if (task.pass == Pass::backward) {
-        backward(part, batch, std::move(held.extract({task.micro_batch, part}).mapped()), gradient);
+        backward(part, batch, std::move(activations.extract({task.micro_batch, part}).mapped()), gradient);
         continue;
       }
       LayerRange range = arrived(part, batch);
-      Held& kept = held[{task.micro_batch, part}];
-      kept.inputs = values_of(range);
+      Activations& own = activations[{task.micro_batch, part}];
+      own.inputs = values_of(range);
       ForwardContext context = context_of(number);
       context.run_layers(range, stages_.sites(part));
       if (part == stages_.parts() - 1) {
-        kept.outputs = {loss_of(number, context)};
+        own.outputs = {loss_of(number, context)};
         continue;
       }
       static_cast<void>(model_.states(batch, context));
-      kept.outputs = values_of(range);
-      links_.send(joined(kept.outputs), Pass::forward);
+      own.outputs = values_of(range);
+      links_.send(joined(own.outputs), Pass::forward);
     }
     links_.wait_for_lines();
   });
@@ -74,29 +74,30 @@ LayerRange StageComputation::arrived(int64_t part, const Batch& batch) {
   return stages_.received(part, batch, flat);
 }
 
-void StageComputation::backward(int64_t part, const Batch& batch, Held held, std::vector<Tensor>& gradient) {
+void StageComputation::backward(int64_t part, const Batch& batch, Activations activations,
+                                std::vector<Tensor>& gradient) {
   std::vector<Tensor> outputs, weights;
   if (part == stages_.parts() - 1) {
-    outputs = held.outputs;
+    outputs = activations.outputs;
   } else {
     const Tensor flat = at::empty({stages_.count(part + 1, batch)}, model_.parameters().options());
     links_.receive(flat, Pass::backward);
-    const std::vector<Tensor> all = split_like(flat, held.outputs);
+    const std::vector<Tensor> all = split_like(flat, activations.outputs);
     for (size_t i = 0; i < all.size(); ++i) {
-      if (!held.outputs[i].requires_grad()) continue;
-      outputs.push_back(held.outputs[i]);
+      if (!activations.outputs[i].requires_grad()) continue;
+      outputs.push_back(activations.outputs[i]);
       weights.push_back(all[i]);
     }
   }
   std::vector<Tensor> inputs = model_.parameters().values();
   const auto own = static_cast<std::ptrdiff_t>(inputs.size());
-  inputs.insert(inputs.end(), held.inputs.begin(), held.inputs.end());
-  std::vector<Tensor> found(inputs.size());
+  inputs.insert(inputs.end(), activations.inputs.begin(), activations.inputs.end());
+  std::vector<Tensor> derivatives(inputs.size());
   take_gradients(outputs, inputs, weights, std::move(gradient),
-                 [&](size_t i, Tensor each) { found[i] = std::move(each); });
-  if (part > 0) links_.send(joined({found.begin() + own, found.end()}), Pass::backward);
-  found.resize(static_cast<size_t>(own));
-  gradient = std::move(found);
+                 [&](size_t i, Tensor derivative) { derivatives[i] = std::move(derivative); });
+  if (part > 0) links_.send(joined({derivatives.begin() + own, derivatives.end()}), Pass::backward);
+  derivatives.resize(static_cast<size_t>(own));
+  gradient = std::move(derivatives);
 }
 
 void StageComputation::forward(const Batch& batch, ForwardContext& context, const std::function<void()>& finish) {

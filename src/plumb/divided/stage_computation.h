@@ -40,7 +40,7 @@ class StageComputation {
   using Pass = StageTask::Pass;
 
   /// A micro-batch between its passes through a part of the layers.
-  struct Held {
+  struct Activations {
     std::vector<Tensor> inputs;   // leaves
     std::vector<Tensor> outputs;  // with a graph
   };
@@ -50,7 +50,7 @@ class StageComputation {
 
   /// What the part before has sent for this batch.
   [[nodiscard]] LayerRange arrived(int64_t part, const Batch& batch);
-  void backward(int64_t part, const Batch& batch, Held held, std::vector<Tensor>& gradient);
+  void backward(int64_t part, const Batch& batch, Activations activations, std::vector<Tensor>& gradient);
 
   Model& model_;
   Group pipeline_;

@@ -12,30 +12,30 @@ struct Neighbors {
 
 Neighbors neighbors_in(const Group& stages, bool ring) {
   const int64_t rank = stages.rank(), size = stages.size();
-  Neighbors found;
+  Neighbors neighbors;
   for (const int64_t odd : {0, 1}) {
     const Group pair = stages.split((rank + odd) / 2);
     if (pair.size() == 1) continue;
-    (pair.rank() == 0 ? found.next : found.previous) = pair;
+    (pair.rank() == 0 ? neighbors.next : neighbors.previous) = pair;
   }
   if (ring && size > 1) {
     const bool end = rank == 0 || rank == size - 1;
     const Group pair = stages.split(end ? 0 : rank);
-    if (rank == 0) found.previous = pair;
-    if (rank == size - 1) found.next = pair;
+    if (rank == 0) neighbors.previous = pair;
+    if (rank == size - 1) neighbors.next = pair;
   }
-  return found;
+  return neighbors;
 }
 
 }  // namespace
 
 StageLinks::StageLinks(const Group& stages, bool ring) {
   for (const Pass direction : {Pass::forward, Pass::backward}) {
-    const Neighbors found = neighbors_in(stages, ring);
+    const Neighbors neighbors = neighbors_in(stages, ring);
     const bool forward = direction == Pass::forward;
     Direction& own = of(direction);
-    own.from = forward ? found.previous : found.next;
-    own.to = forward ? found.next : found.previous;
+    own.from = forward ? neighbors.previous : neighbors.next;
+    own.to = forward ? neighbors.next : neighbors.previous;
     if (own.to.size() > 1) own.line = std::make_unique<JobQueue>(begin_exchange_thread);
   }
 }

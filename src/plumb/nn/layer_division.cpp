@@ -37,10 +37,10 @@ int64_t LayerDivision::per_rank(int64_t size) const {
 }
 
 LayerDivision::Entry& LayerDivision::entry_of(const Tensor& value) {
-  const auto found =
+  const auto entry =
       std::find_if(all_.begin(), all_.end(), [&](const Entry& entry) { return entry.value.is_same(value); });
-  if (found == all_.end()) throw Error("a tensor to divide is no parameter of the model");
-  return *found;
+  if (entry == all_.end()) throw Error("a tensor to divide is no parameter of the model");
+  return *entry;
 }
 
 void LayerDivision::divide(const Tensor& value, int64_t dimension, std::vector<int64_t> parts) {
@@ -61,8 +61,8 @@ void LayerDivision::replace(Parameters& parameters, const std::function<Tensor(s
     if (present) {
       shards.push_back(shard(i, value).clone());
     } else {
-      const Tensor found = shard(i, at::empty(value.sizes(), parameters.options().device(at::kMeta)));
-      shards.push_back(empty_without_memory(found.sizes(), parameters.options()));
+      const Tensor like = shard(i, at::empty(value.sizes(), parameters.options().device(at::kMeta)));
+      shards.push_back(empty_without_memory(like.sizes(), parameters.options()));
     }
   }
   for (size_t i = 0; i < all_.size(); ++i) all_[i].value.set_data(shards[i]);
@@ -117,8 +117,8 @@ Tensor LayerDivision::gather(size_t parameter, const Tensor& shard, int64_t root
   std::vector<int64_t> sizes;
   for (const int64_t part : entry.parts) sizes.push_back(per_rank(part));
   std::vector<std::vector<Tensor>> by_rank;
-  for (const Tensor& each : group_.gather(shard, root))
-    by_rank.push_back(each.split_with_sizes(sizes, entry.dimension));
+  for (const Tensor& of_rank : group_.gather(shard, root))
+    by_rank.push_back(of_rank.split_with_sizes(sizes, entry.dimension));
   std::vector<Tensor> rows;
   for (size_t part = 0; part < sizes.size() && !by_rank.empty(); ++part) {
     for (const std::vector<Tensor>& shards : by_rank) rows.push_back(shards[part]);
@@ -152,10 +152,10 @@ void LayerDivision::send_to_first(size_t parameter, const Tensor& x, int64_t roo
 Tensor LayerDivision::full(size_t parameter, const Tensor& shard) const {
   const Entry& entry = all_[parameter];
   if (shard.sizes() != entry.value.sizes()) return shard;
-  Tensor found = is_used(entry) ? gather(parameter, shard, 0) : shard;
-  if (is_first() && pipeline_.size() > 1 && entry.users.front() > 0) found = at::empty(entry.sizes, shard.options());
-  send_to_first(parameter, found, 0);
-  return found;
+  Tensor result = is_used(entry) ? gather(parameter, shard, 0) : shard;
+  if (is_first() && pipeline_.size() > 1 && entry.users.front() > 0) result = at::empty(entry.sizes, shard.options());
+  send_to_first(parameter, result, 0);
+  return result;
 }
 
 void LayerDivision::sum_gradients(std::vector<Tensor>& gradients) const {

@@ -31,8 +31,8 @@ class Cautious final : public WrappedOptimizer {
       const double decay = decay_is_in_direction() ? 0 : step.parameters[i].weight_decay;
       // The decay is added to the step before both are subtracted from w, so that float32 does not lose a small decay.
       const Tensor moved = at::sub(before[i], w);  // lr·u
-      const Tensor kept = at::gt(moved * step.gradients[i], 0).to(moved.scalar_type());
-      moved.mul_(kept).div_(kept.mean().clamp_min_(kSmallestShare));
+      const Tensor mask = at::gt(moved * step.gradients[i], 0).to(moved.scalar_type());
+      moved.mul_(mask).div_(mask.mean().clamp_min_(kSmallestShare));
       w.copy_(before[i] - moved.add_(before[i], step.parameters[i].learning_rate * decay));
     }
   }

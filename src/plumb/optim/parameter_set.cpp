@@ -58,19 +58,19 @@ void ParameterSet::append_numbers(std::vector<StateTensor>& state, const std::st
 }
 
 const Tensor& find_tensor(const NamedTensors& tensors, const std::string& name, const std::string& origin) {
-  if (const Tensor* found = find_value(tensors, name)) return *found;
+  if (const Tensor* tensor = find_value(tensors, name)) return *tensor;
   throw Error(fmt::format("{}: tensor '{}' is missing", origin, name),
               "the file belongs to another optimizer or model");
 }
 
 void load_tensor(const NamedTensors& tensors, const std::string& name, const Tensor& into, const std::string& origin) {
-  const Tensor& found = find_tensor(tensors, name, origin);
-  if (found.sizes() != into.sizes()) {
+  const Tensor& stored = find_tensor(tensors, name, origin);
+  if (stored.sizes() != into.sizes()) {
     throw Error(fmt::format("{}: tensor '{}' has {} elements and a different shape from the model's parameter", origin,
-                            name, found.numel()),
+                            name, stored.numel()),
                 "the file belongs to another configuration");
   }
-  into.copy_(found);
+  into.copy_(stored);
 }
 
 std::string kind_of(const std::string& kind, const Parameter& parameter, size_t i) {

@@ -44,8 +44,8 @@ int64_t bytes_of(const Tensor& x) { return x.numel() * static_cast<int64_t>(x.el
 /// The first fact in which `theirs` differs, as a sentence; empty if all are equal.
 std::string difference(const Facts& ours, const Facts& theirs, const std::string& who, const std::string& zero) {
   const auto value_in = [](const Facts& facts, const std::string& name) {
-    const auto found = std::find_if(facts.begin(), facts.end(), [&](const auto& fact) { return fact.first == name; });
-    return found == facts.end() ? std::string("(none)") : found->second;
+    const auto entry = std::find_if(facts.begin(), facts.end(), [&](const auto& fact) { return fact.first == name; });
+    return entry == facts.end() ? std::string("(none)") : entry->second;
   };
   for (const Facts* facts : {&ours, &theirs}) {
     for (const auto& [name, value] : *facts) {

@@ -183,13 +183,13 @@ void Membership::Shared::work() {
 c10::intrusive_ptr<c10d::Store> Membership::Shared::introduce() {
   const c10::intrusive_ptr<c10d::Store> whole = server ? server : open_store(route.other, port, false);
   const Json own = {{"run", stream_of(token)}, {"size", run.size}, {"version", PLUMB_VERSION}, {"name", name}};
-  std::string found = run.rank == 0 ? own.dump() : std::string();
-  if (run.rank == 0) set(*whole, "plumb", found);
-  for (const Stopwatch watch; found.empty(); std::this_thread::sleep_for(milliseconds(5))) {
-    found = value_of(*whole, "plumb");
-    if (found.empty() && watch.seconds() > kAnswer) throw Error("the server there is not a Plumb process");
+  std::string text = run.rank == 0 ? own.dump() : std::string();
+  if (run.rank == 0) set(*whole, "plumb", text);
+  for (const Stopwatch watch; text.empty(); std::this_thread::sleep_for(milliseconds(5))) {
+    text = value_of(*whole, "plumb");
+    if (text.empty() && watch.seconds() > kAnswer) throw Error("the server there is not a Plumb process");
   }
-  const Json theirs = Json::parse(found);
+  const Json theirs = Json::parse(text);
   if (theirs.at("run") != own.at("run")) throw Error("another run uses this address and port");
   store = c10::make_intrusive<c10d::PrefixStore>(token, whole);
   const auto second = c10::make_intrusive<c10d::PrefixStore>(token, open_store(route.other, port, false));
@@ -335,12 +335,12 @@ void Membership::join(const std::function<void()>& waiting) {
     std::string address;  // by which others reach this machine
     std::vector<std::string> missing;
     for (int64_t rank = 0; rank < run.size; ++rank) {
-      const std::string found = await(member_key(rank), run.join_limit - watch.seconds(), waiting);
-      if (found.empty()) {
+      const std::string description = await(member_key(rank), run.join_limit - watch.seconds(), waiting);
+      if (description.empty()) {
         missing.push_back(std::to_string(rank));
         continue;
       }
-      const Json member = Json::parse(found);
+      const Json member = Json::parse(description);
       machines.push_back(member.at("machine"));
       if (!is_loopback(member.at("rank 0"))) address = member.at("rank 0");
     }
@@ -355,9 +355,9 @@ void Membership::join(const std::function<void()>& waiting) {
          [port = shared_->port](c10d::Store& store) { return stop_listening(port) && store.add("present", 0) > 0; });
     secret_.reset();
   }
-  const std::string found = await("members", run.join_limit + kAnswer, waiting);
-  if (found.empty()) throw Error("the other processes have not joined");
-  const Json members = Json::parse(found), machines = members.at("machines");
+  const std::string text = await("members", run.join_limit + kAnswer, waiting);
+  if (text.empty()) throw Error("the other processes have not joined");
+  const Json members = Json::parse(text), machines = members.at("machines");
   neighbors_ = std::count(machines.begin(), machines.end(), machines.at(static_cast<size_t>(run.rank)));
   own_address_ = shared_->route.own;
   if (is_loopback(own_address_) && members.at("address") != "") own_address_ = members.at("address");
@@ -414,10 +414,10 @@ bool Membership::tell(milliseconds limit, const Task& task) {
 void Membership::poll(milliseconds limit, const std::function<bool(c10d::Store&)>& happened,
                       const std::function<void()>& between) {
   const auto end = Clock::now() + limit;
-  const auto found = std::make_shared<std::atomic<bool>>(false);
+  const auto known = std::make_shared<std::atomic<bool>>(false);
   for (milliseconds pause(1);; pause = std::min(2 * pause, 2 * kPause)) {
-    tell(kFarewell, [=](c10d::Store& store) { *found = *found || happened(store); });
-    if (*found || Clock::now() >= end) return;
+    tell(kFarewell, [=](c10d::Store& store) { *known = *known || happened(store); });
+    if (*known || Clock::now() >= end) return;
     between();
     std::this_thread::sleep_for(pause);
   }
@@ -427,8 +427,8 @@ void Membership::poll(milliseconds limit, const std::function<bool(c10d::Store&)
 /// process is lost.
 std::string Membership::await(const std::string& key, double limit, const std::function<void()>& waiting) {
   const auto value = std::make_shared<std::string>();
-  const auto found = [=](c10d::Store& store) { return !(*value = value_of(store, key)).empty(); };
-  poll(milliseconds(static_cast<int64_t>(limit * 1000)), found, [&] {
+  const auto is_set = [=](c10d::Store& store) { return !(*value = value_of(store, key)).empty(); };
+  poll(milliseconds(static_cast<int64_t>(limit * 1000)), is_set, [&] {
     if (const auto lost = wait([] { return false; }, 0)) throw Error(*lost);
     if (waiting) waiting();
   });
