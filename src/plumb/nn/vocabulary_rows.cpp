@@ -10,9 +10,6 @@
 namespace plumb {
 namespace {
 
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-
 /// The targets of all tokens. `rows`: their labels among this rank's rows, 0 for those of other ranks; `own`: 1 where
 /// the label is this rank's, else 0. `factors`: the weights.
 struct Targets {
@@ -150,8 +147,7 @@ ops::CrossEntropy VocabularyRows::cross_entropy(const Tensor& hidden, const Tens
       .smoothing = smoothing,
       .scale = scale};
   Tensor nll;
-  const Tensor loss = DividedCrossEntropy::apply(
-      hidden, weight, bias.defined() ? c10::make_optional(bias) : c10::nullopt, targets, &nll);
+  const Tensor loss = DividedCrossEntropy::apply(hidden, weight, if_defined(bias), targets, &nll);
   return {loss, ops::Number(nll)};
 }
 
