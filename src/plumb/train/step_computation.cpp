@@ -48,21 +48,21 @@ ComputedStep StepComputation::compute(const StepShare& share, int64_t number, co
   const auto context_of = [&](const MicroBatch& part) {
     ForwardContext context(model_.config().dropout, static_cast<uint64_t>(config_.seed), number,
                            config_.synchronize_norms ? mesh_.data : Group());
-    context.set_placeholder(part.idle);
+    context.set_placeholder(part.placeholder);
     if (config_.recompute) context.recompute();
     if (unshards()) {
       context.set_source(shards_);
       shards_->unshard_rest();
     }
     if (source_.streams()) context.carry(computed.carried);
-    if (inspection != nullptr && !part.idle) inspection->watch(context, part.batch);
+    if (inspection != nullptr && !part.placeholder) inspection->watch(context, part.batch);
     return context;
   };
   const auto loss_of = [&](const MicroBatch& part, ForwardContext& context) {
-    const double scale = part.idle || share.weight == 0 ? 0.0 : 1.0 / share.weight;
+    const double scale = part.placeholder || share.weight == 0 ? 0.0 : 1.0 / share.weight;
     const Loss loss = task_.loss(model_, part.batch, {config_.label_smoothing, scale, false}, context);
     computed.losses.emplace_back(loss.value);
-    if (!part.idle) {
+    if (!part.placeholder) {
       computed.nlls.push_back(loss.nll);
       computed.tokens += part.batch.tokens();
     }
@@ -81,8 +81,8 @@ ComputedStep StepComputation::compute(const StepShare& share, int64_t number, co
     }
   }
   const auto dividing = static_cast<double>(mesh_.tensor.size() * mesh_.pipeline.size());
-  for (const auto& [batch, idle] : share.micro_batches) {
-    if (!idle) computed.flops += 3 * flops_.forward(batch) / dividing;
+  for (const auto& [batch, placeholder] : share.micro_batches) {
+    if (!placeholder) computed.flops += 3 * flops_.forward(batch) / dividing;
   }
   if (division_ != nullptr) division_->sum_gradients(computed.gradient);
   if (!config_.synchronize_norms) {  // every process has averages of its own tokens: those of rank 0 count
