@@ -6,8 +6,8 @@
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/timing.h"
+#include "plumb/divided/elementwise_optimizer.h"
 #include "plumb/divided/gathered_optimizer.h"
-#include "plumb/divided/piecewise_optimizer.h"
 #include "plumb/divided/sharded_optimizer.h"
 #include "plumb/model/recomputable.h"
 #include "plumb/nn/residual/residual.h"
@@ -83,7 +83,7 @@ std::unique_ptr<Optimizer> make_train_optimizer(const TrainConfig& config, const
     const auto kind = config.parameters == "bf16" ? Bfloat16Parameters::stochastic : Bfloat16Parameters::copy;
     return with_bfloat16_parameters(std::move(optimizer), some, kind, static_cast<uint64_t>(config.seed));
   };
-  if (shards != nullptr) return std::make_unique<PiecewiseOptimizer>(*shards, make(shards->local()));
+  if (shards != nullptr) return std::make_unique<ElementwiseOptimizer>(*shards, make(shards->local()));
   const Parameters& parameters = model.parameters();
   if (!parameters.has_flat()) return make(of_shapes(parameters));  // replaced when the model gets memory
   const auto make_shared = [&](const Parameters& some) -> std::unique_ptr<Optimizer> {

@@ -1,15 +1,15 @@
-#include "plumb/divided/piecewise_optimizer.h"
+#include "plumb/divided/elementwise_optimizer.h"
 
 #include "plumb/optim/parameter_set.h"
 
 namespace plumb {
 
-void PiecewiseOptimizer::update(const OptimizerStep& step) {
+void ElementwiseOptimizer::update(const OptimizerStep& step) {
   inner().step(step.gradients, step.parameters, step.gradient_scale);
   shards_->all_gather();
 }
 
-void PiecewiseOptimizer::load_state(const NamedTensors& tensors, const std::string& origin) {
+void ElementwiseOptimizer::load_state(const NamedTensors& tensors, const std::string& origin) {
   NamedTensors shards;
   for (const StateTensor& own : state_tensors()) {
     const std::string name = name_of(own, parameters());

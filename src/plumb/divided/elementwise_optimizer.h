@@ -13,11 +13,11 @@ namespace plumb {
 
 /// Updates this rank's shards (ParameterShards::local) from shards of the gradients. The inner optimizer must act by
 /// element; the values are then those of one optimizer of all parameters.
-class PiecewiseOptimizer final : public WrappedOptimizer {
+class ElementwiseOptimizer final : public WrappedOptimizer {
  public:
   /// `inner`: of shards.local(). The shards must outlive it. The state is that of this rank's shards, which
   /// ParameterShards::full puts together.
-  PiecewiseOptimizer(const ParameterShards& shards, std::unique_ptr<Optimizer> inner)
+  ElementwiseOptimizer(const ParameterShards& shards, std::unique_ptr<Optimizer> inner)
       : WrappedOptimizer(shards.local(), std::move(inner)), shards_(&shards) {}
 
   /// Takes this rank's shards of the state of full parameters, or these shards.
