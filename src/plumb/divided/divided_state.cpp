@@ -24,15 +24,4 @@ NamedTensors shards_of(const std::vector<StateTensor>& full, const Parameters& p
   return shards;
 }
 
-NamedTensors full_of(const std::vector<StateTensor>& shards, const Parameters& parameters,
-                     const LayerDivision& division) {
-  NamedTensors full;
-  for (const StateTensor& tensor : shards) {
-    const Tensor value = tensor.parameter ? division.full(*tensor.parameter, tensor.value.detach()) : tensor.value;
-    if (division.is_first())
-      full.emplace_back(name_of(tensor, parameters), value.is_alias_of(tensor.value) ? value.clone() : value);
-  }
-  return full;
-}
-
 }  // namespace plumb

@@ -1,5 +1,4 @@
-// The state of a run whose model is divided among processes (nn/layer_division.h), as files contain it: of the whole
-// model.
+// What a process has of the state of a run, if the layers of its model are divided (nn/layer_division.h).
 #pragma once
 
 #include <vector>
@@ -16,9 +15,5 @@ std::vector<StateTensor> state_of(const NamedTensors& values, const Parameters& 
 /// Tensors that are not divided are returned as they are. `parameters`: of the model.
 NamedTensors shards_of(const std::vector<StateTensor>& full, const Parameters& parameters,
                        const LayerDivision& division);
-
-/// The reverse, on the division's first process; nothing on the others. Every process calls it. The tensors are copies.
-NamedTensors full_of(const std::vector<StateTensor>& shards, const Parameters& parameters,
-                     const LayerDivision& division);
 
 }  // namespace plumb

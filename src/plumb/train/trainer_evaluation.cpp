@@ -60,7 +60,11 @@ void Trainer::Implementation::score_now() {
   const UnshardedParameters fetched(shards.get());
   if (mesh.data.rank() == 0 && mesh.pipeline.size() > 1) {
     const Parameters& parameters = model.parameters();
-    const NamedTensors values = plumb::full_of(state_of(weights.evaluated(), parameters), parameters, *division);
+    NamedTensors values;
+    for (const StateTensor& own : state_of(weights.evaluated(), parameters)) {
+      values.emplace_back(name_of(own, parameters),
+                          own.parameter ? division->full(*own.parameter, own.value.detach()) : own.value);
+    }
     if (mesh.all.rank() == 0) {  // which needs all layers
       const std::unique_ptr<Model> all = make_model(model.config(), model.parameters().type());
       load_parameters(all->parameters(), values, "the stages' parameters");
