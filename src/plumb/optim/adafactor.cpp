@@ -43,6 +43,8 @@ Tensor root_mean_square(const Tensor& x) { return x.square().mean().sqrt_(); }
 
 class Adafactor final : public Optimizer {
  public:
+  /// The state is `step`; `row.NAME` and `column.NAME` of matrices (of stacked ones, `row.0.NAME` and so on), `v.NAME`
+  /// of the rest; with β₁ > 0, `m.NAME`.
   Adafactor(const Parameters& parameters, const AdafactorOptions& options)
       : Optimizer(parameters), options_(options), set_(parameters), steps_(set_.members().size()) {
     if (options.beta1 > 0) mean_ = set_.zeros();
@@ -54,27 +56,21 @@ class Adafactor final : public Optimizer {
       }
       squares_.push_back(std::move(matrices));
     }
-  }
-
-  /// `step`; `row.NAME` and `column.NAME` of matrices (of stacked ones, `row.0.NAME` and so on), `v.NAME` of the rest;
-  /// with β₁ > 0, `m.NAME`.
-  [[nodiscard]] std::vector<StateTensor> state_tensors() const override {
-    std::vector<StateTensor> state;
-    set_.append_numbers(state, "step", steps_.numbers());
+    set_.append_numbers(declared_state(), "step", steps_.numbers());
     for (size_t k = 0; k < squares_.size(); ++k) {
       const ParameterSet::Member& member = set_.members()[k];
       for (size_t i = 0; i < squares_[k].size(); ++i) {
         const auto add = [&](const std::string& kind, const Tensor& means) {
-          if (means.defined())
-            state.push_back({.kind = kind_of(kind, member.parameter, i), .parameter = member.index, .value = means});
+          if (!means.defined()) return;
+          declared_state().push_back(
+              {.kind = kind_of(kind, member.parameter, i), .parameter = member.index, .value = means});
         };
         add("v", squares_[k][i].all);
         add("row", squares_[k][i].rows);
         add("column", squares_[k][i].columns);
       }
     }
-    if (mean_.defined()) set_.append(state, "m", mean_);
-    return state;
+    if (mean_.defined()) set_.append(declared_state(), "m", mean_);
   }
 
  private:

@@ -14,12 +14,8 @@ namespace {
 class Adam final : public Optimizer {
  public:
   Adam(const Parameters& parameters, const AdamOptions& options, AdamRule rule)
-      : Optimizer(parameters), moments_(ParameterSet(parameters), options, std::move(rule)) {}
-
-  [[nodiscard]] std::vector<StateTensor> state_tensors() const override {
-    std::vector<StateTensor> state;
-    moments_.append_state(state);
-    return state;
+      : Optimizer(parameters), moments_(ParameterSet(parameters), options, std::move(rule)) {
+    moments_.append_state(declared_state());
   }
 
   [[nodiscard]] bool acts_by_element() const override { return true; }

@@ -23,12 +23,8 @@ void describe(Fields& field, LambOptions& options) {
 class Lamb final : public Optimizer {
  public:
   Lamb(const Parameters& parameters, const LambOptions& options)
-      : Optimizer(parameters), adapt_vectors_(options.adapt_vectors), set_(parameters), moments_(set_, options.adam) {}
-
-  [[nodiscard]] std::vector<StateTensor> state_tensors() const override {
-    std::vector<StateTensor> state;
-    moments_.append_state(state);
-    return state;
+      : Optimizer(parameters), adapt_vectors_(options.adapt_vectors), set_(parameters), moments_(set_, options.adam) {
+    moments_.append_state(declared_state());
   }
 
   [[nodiscard]] bool decay_is_in_direction() const override { return true; }

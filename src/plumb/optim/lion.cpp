@@ -21,13 +21,10 @@ void describe(Fields& field, LionOptions& options) {
 class Lion final : public Optimizer {
  public:
   Lion(const Parameters& parameters, const LionOptions& options)
-      : Optimizer(parameters), options_(options), set_(parameters), mean_(set_.zeros()) {}
-
-  [[nodiscard]] std::vector<StateTensor> state_tensors() const override {
-    std::vector<StateTensor> state;
-    set_.append(state, "m", mean_);
-    return state;
+      : Optimizer(parameters), options_(options), set_(parameters), mean_(set_.zeros()) {
+    set_.append(declared_state(), "m", mean_);
   }
+
   [[nodiscard]] bool acts_by_element() const override { return true; }
 
  private:

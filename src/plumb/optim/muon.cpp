@@ -45,20 +45,16 @@ bool is_hidden_matrix(const Parameter& parameter) {
 
 class Muon final : public Optimizer {
  public:
+  /// The state is `momentum.NAME` of the matrices, and Adam's for the rest.
   Muon(const Parameters& parameters, const MuonOptions& options)
       : Optimizer(parameters),
         options_(options),
         matrices_(parameters, is_hidden_matrix),
         momentum_(matrices_.zeros()),
         rest_(ParameterSet(parameters, [](const Parameter& parameter) { return !is_hidden_matrix(parameter); }),
-              options.adam) {}
-
-  /// `momentum.NAME` of the matrices, and Adam's state for the rest.
-  [[nodiscard]] std::vector<StateTensor> state_tensors() const override {
-    std::vector<StateTensor> state;
-    matrices_.append(state, "momentum", momentum_);
-    rest_.append_state(state);
-    return state;
+              options.adam) {
+    matrices_.append(declared_state(), "momentum", momentum_);
+    rest_.append_state(declared_state());
   }
 
  private:

@@ -30,25 +30,21 @@ constexpr double kNoValidation = std::numeric_limits<double>::infinity();
 
 class NtAsgd final : public Optimizer {
  public:
+  /// The state is `average.NAME`, and `step`, the number of weights in each parameter's average: 0 until averaging
+  /// begins. `recent_i` are the values of the last n validations, oldest first, and `best_before` is the best value
+  /// before them; infinite where there was no validation.
   NtAsgd(const Parameters& parameters, const NtAsgdOptions& options)
       : Optimizer(parameters),
         set_(parameters),
         average_(set_.zeros()),
         averaged_(set_.members().size()),
         best_before_(at::full({}, kNoValidation, at::kDouble)),
-        recent_(at::full({options.nonmonotone_interval}, kNoValidation, at::kDouble)) {}
-
-  /// `average.NAME`, and `step`, the number of weights in each parameter's average: 0 until averaging begins.
-  /// `recent_i` are the values of the last n validations, oldest first, and `best_before` is the best value before
-  /// them; infinite where there was no validation.
-  [[nodiscard]] std::vector<StateTensor> state_tensors() const override {
-    std::vector<StateTensor> state;
-    set_.append_numbers(state, "step", averaged_.numbers());
-    state.push_back({.kind = "best_before", .value = best_before_});
+        recent_(at::full({options.nonmonotone_interval}, kNoValidation, at::kDouble)) {
+    set_.append_numbers(declared_state(), "step", averaged_.numbers());
+    declared_state().push_back({.kind = "best_before", .value = best_before_});
     for (int64_t i = 0; i < recent_.numel(); ++i)
-      state.push_back({.kind = fmt::format("recent_{}", i), .value = recent_.select(0, i)});
-    set_.append(state, "average", average_);
-    return state;
+      declared_state().push_back({.kind = fmt::format("recent_{}", i), .value = recent_.select(0, i)});
+    set_.append(declared_state(), "average", average_);
   }
 
   /// As for plain gradient descent.

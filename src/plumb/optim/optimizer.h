@@ -81,7 +81,7 @@ class Optimizer {
   void step(const std::vector<Tensor>& gradients, double learning_rate, double gradient_scale = 1);
 
   /// Everything that a resumed run needs to continue bit for bit, with the same kinds and shapes at every step.
-  [[nodiscard]] virtual std::vector<StateTensor> state_tensors() const = 0;
+  [[nodiscard]] virtual std::vector<StateTensor> state_tensors() const { return declared_state_; }
   /// The same by name, as files contain it; and the reverse. A single number may stand for one of each parameter.
   /// load_state throws Error, naming `origin`, if a tensor is missing or has the wrong shape.
   [[nodiscard]] NamedTensors state() const { return named(state_tensors(), parameters_); }
@@ -121,12 +121,15 @@ class Optimizer {
 
  protected:
   [[nodiscard]] const Parameters& parameters() const { return parameters_; }
+  /// Where an optimizer that is made appends its state (ParameterSet::append): tensors that it changes in place.
+  [[nodiscard]] std::vector<StateTensor>& declared_state() { return declared_state_; }
 
  private:
   /// Runs without a graph; gradients and settings have been checked.
   virtual void update(const OptimizerStep& step) = 0;
 
   Parameters parameters_;
+  std::vector<StateTensor> declared_state_;
 };
 
 /// Makes an optimizer of these parameters. Options have been checked.

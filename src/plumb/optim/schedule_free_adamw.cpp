@@ -28,6 +28,8 @@ void describe(Fields& field, ScheduleFreeOptions& options) {
 
 class ScheduleFreeAdamW final : public Optimizer {
  public:
+  /// The state is `step`, `largest_rate` and `weight_sum`, with an element for each parameter; `z.NAME`, `x.NAME` and
+  /// `v.NAME`, which are 0 before a parameter's first step.
   ScheduleFreeAdamW(const Parameters& parameters, const ScheduleFreeOptions& options)
       : Optimizer(parameters),
         options_(options),
@@ -37,19 +39,13 @@ class ScheduleFreeAdamW final : public Optimizer {
         v_(set_.zeros()),
         steps_(set_.members().size()),
         largest_(at::zeros_like(steps_.numbers(), at::kDouble)),
-        sum_(at::zeros_like(largest_)) {}
-
-  /// `step`, `largest_rate` and `weight_sum`, with an element for each parameter; `z.NAME`, `x.NAME` and `v.NAME`,
-  /// which are 0 before a parameter's first step.
-  [[nodiscard]] std::vector<StateTensor> state_tensors() const override {
-    std::vector<StateTensor> state;
-    set_.append_numbers(state, "step", steps_.numbers());
-    set_.append_numbers(state, "largest_rate", largest_);
-    set_.append_numbers(state, "weight_sum", sum_);
-    set_.append(state, "z", z_);
-    set_.append(state, "x", x_);
-    set_.append(state, "v", v_);
-    return state;
+        sum_(at::zeros_like(largest_)) {
+    set_.append_numbers(declared_state(), "step", steps_.numbers());
+    set_.append_numbers(declared_state(), "largest_rate", largest_);
+    set_.append_numbers(declared_state(), "weight_sum", sum_);
+    set_.append(declared_state(), "z", z_);
+    set_.append(declared_state(), "x", x_);
+    set_.append(declared_state(), "v", v_);
   }
 
   [[nodiscard]] bool acts_by_element() const override { return true; }

@@ -20,12 +20,8 @@ void describe(Fields& field, SgdOptions& options) {
 class Sgd final : public Optimizer {
  public:
   Sgd(const Parameters& parameters, const SgdOptions& options)
-      : Optimizer(parameters), options_(options), set_(parameters), momentum_(set_.zeros()) {}
-
-  [[nodiscard]] std::vector<StateTensor> state_tensors() const override {
-    std::vector<StateTensor> state;
-    set_.append(state, "momentum", momentum_);
-    return state;
+      : Optimizer(parameters), options_(options), set_(parameters), momentum_(set_.zeros()) {
+    set_.append(declared_state(), "momentum", momentum_);
   }
 
   [[nodiscard]] bool acts_by_element() const override { return true; }

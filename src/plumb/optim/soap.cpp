@@ -88,6 +88,8 @@ bool is_rotated(const Parameter& parameter, int64_t longest) {
 
 class Soap final : public Optimizer {
  public:
+  /// The state is `rotation_step`; `m.NAME`, `v.NAME`, `left.NAME`, `left_basis.NAME`, `right.NAME` and
+  /// `right_basis.NAME` of matrices (of stacked ones, `left.0.NAME` and so on); and Adam's for the rest.
   Soap(const Parameters& parameters, const SoapOptions& options)
       : Optimizer(parameters),
         options_(options),
@@ -109,34 +111,26 @@ class Soap final : public Optimizer {
       for (size_t i = 0; i < weights.size(); ++i)
         matrices_.push_back({k, i, weights[i], m[i], v[i], rotation(weights[i].size(0)), rotation(weights[i].size(1))});
     }
-  }
-
-  /// The first step sets the rotations.
-  [[nodiscard]] Beginning beginning() const override { return {.preparatory_steps = 1}; }
-
-  /// `rotation_step`; `m.NAME`, `v.NAME`, `left.NAME`, `left_basis.NAME`, `right.NAME` and `right_basis.NAME` of
-  /// matrices (of stacked ones, `left.0.NAME` and so on); and Adam's state for the rest.
-  [[nodiscard]] std::vector<StateTensor> state_tensors() const override {
-    std::vector<StateTensor> state;
-    set_.append_numbers(state, "rotation_step", steps_.numbers());
-    set_.append(state, "m", m_);
-    set_.append(state, "v", v_);
+    set_.append_numbers(declared_state(), "rotation_step", steps_.numbers());
+    set_.append(declared_state(), "m", m_);
+    set_.append(declared_state(), "v", v_);
     for (const Rotated& matrix : matrices_) {
       const ParameterSet::Member& member = set_.members()[matrix.member];
       const auto add = [&](const std::string& kind, const Tensor& square) {
-        if (square.defined()) {
-          state.push_back(
-              {.kind = kind_of(kind, member.parameter, matrix.part), .parameter = member.index, .value = square});
-        }
+        if (!square.defined()) return;
+        declared_state().push_back(
+            {.kind = kind_of(kind, member.parameter, matrix.part), .parameter = member.index, .value = square});
       };
       add("left", matrix.left.mean);
       add("left_basis", matrix.left.basis);
       add("right", matrix.right.mean);
       add("right_basis", matrix.right.basis);
     }
-    rest_.append_state(state);
-    return state;
+    rest_.append_state(declared_state());
   }
+
+  /// The first step sets the rotations.
+  [[nodiscard]] Beginning beginning() const override { return {.preparatory_steps = 1}; }
 
  private:
   void update(const OptimizerStep& step) override {
