@@ -14,13 +14,11 @@ namespace {
 /// The common part of the two kinds.
 class Rounded : public WrappedOptimizer {
  public:
-  using WrappedOptimizer::WrappedOptimizer;
-
-  [[nodiscard]] std::vector<StateTensor> state_tensors() const override {
-    std::vector<StateTensor> state = inner().state_tensors();
-    state.push_back({.kind = "rounded", .value = steps_});
-    return state;
+  Rounded(const Parameters& parameters, std::unique_ptr<Optimizer> optimizer)
+      : WrappedOptimizer(parameters, std::move(optimizer)) {
+    declared_state().push_back({.kind = "rounded", .value = steps_});
   }
+
   [[nodiscard]] std::optional<Preconditioning> preconditioning() const override { return inner().preconditioning(); }
   /// Random numbers depend on the element's index in the parameter.
   [[nodiscard]] bool acts_by_element() const override { return false; }
@@ -65,12 +63,8 @@ class StochasticallyRounded final : public Rounded {
 class WithCopy final : public Rounded {
  public:
   WithCopy(const Parameters& parameters, std::unique_ptr<Optimizer> optimizer)
-      : Rounded(parameters, std::move(optimizer)), set_(parameters), copy_(set_.zeros()) {}
-
-  [[nodiscard]] std::vector<StateTensor> state_tensors() const override {
-    std::vector<StateTensor> state = Rounded::state_tensors();
-    set_.append(state, "float32", copy_);
-    return state;
+      : Rounded(parameters, std::move(optimizer)), set_(parameters), copy_(set_.zeros()) {
+    set_.append(declared_state(), "float32", copy_);
   }
 
  private:

@@ -11,13 +11,18 @@
 namespace plumb {
 
 /// Everything but the step is delegated to the wrapped optimizer, except for preconditioning(), which describes a step.
+/// The state is that of the wrapped optimizer, followed by what this one declares.
 class WrappedOptimizer : public Optimizer {
  public:
   /// `parameters`: of the model; `inner` may be of some of them.
   WrappedOptimizer(const Parameters& parameters, std::unique_ptr<Optimizer> inner)
       : Optimizer(parameters), inner_(std::move(inner)) {}
 
-  [[nodiscard]] std::vector<StateTensor> state_tensors() const override { return inner_->state_tensors(); }
+  [[nodiscard]] std::vector<StateTensor> state_tensors() const override {
+    std::vector<StateTensor> state = inner_->state_tensors();
+    for (StateTensor& own : Optimizer::state_tensors()) state.push_back(std::move(own));
+    return state;
+  }
   [[nodiscard]] Beginning beginning() const override { return inner_->beginning(); }
   [[nodiscard]] bool averages_weights() const override { return inner_->averages_weights(); }
   [[nodiscard]] Tensor evaluation_weights() const override { return inner_->evaluation_weights(); }
