@@ -82,7 +82,7 @@ void Trainer::Implementation::restore(const Snapshot& snapshot, const std::strin
   take_state(snapshot.state, origin + "/state.json");
 }
 
-std::optional<PipelineSplit> Trainer::Implementation::share() {
+std::optional<PipelineSplit> Trainer::Implementation::distribute_state() {
   std::optional<PipelineSplit> stages;
   if (!model.parameters().has_flat()) {
     stages = begin_sharded();
@@ -283,7 +283,7 @@ void Trainer::join(const Group& group) {
   if (self.source.streams() && group.size() > 1)
     throw Error("a stream is trained on in one process", "start one process, or set task.language-modeling.stream = 0");
   self.mesh = Mesh(group, self.config.tensor_parallel, self.config.pipeline_parallel);
-  std::optional<PipelineSplit> stages = self.share();
+  std::optional<PipelineSplit> stages = self.distribute_state();
   self.computation.join(self.mesh, self.division_or_null(), self.shards.get(), std::move(stages));
   if (self.mesh.pipeline.size() > 1 && group.rank() == 0) say(self.pipeline_summary());
 }

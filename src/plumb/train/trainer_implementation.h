@@ -180,7 +180,7 @@ struct Trainer::Implementation {
   void restore(const Snapshot& snapshot, const std::string& origin);
   /// Takes rank 0's state, except for what is its own, after dividing the model if processes share its layers. Returns
   /// the stages of the model, if mesh.pipeline has several.
-  std::optional<PipelineSplit> share();
+  std::optional<PipelineSplit> distribute_state();
   /// The beginning of that for a model without memory (train/begun_model.h): divides it, then initializes it or reads
   /// the checkpoint, one tensor after another, so that no process holds all of them.
   std::optional<PipelineSplit> begin_sharded();
