@@ -22,7 +22,7 @@ class BatchTokens : public torch::CustomClassHolder {
  public:
   BatchTokens(const Tensor& x, const ForwardContext& context)
       : group_(context.group()),
-        share_(context.idle() ? 0.0 : 1.0),
+        share_(context.placeholder() ? 0.0 : 1.0),
         count_(at::full({1}, share_ * static_cast<double>(x.size(0)), x.options())) {
     group_.sum(count_);
     count_.clamp_min_(1);
