@@ -72,6 +72,7 @@ class LogitGradient : public torch::autograd::Function<LogitGradient> {
     Tensor out = at::empty_like(logits);
     const int64_t vocabulary = logits.size(1);
     dispatch(logits, [&]<typename T>() {
+      const kernels::CrossEntropyKernels<T>& kernel = kernels::cross_entropy<T>();
       const T above = upstream.data_ptr<T>()[0];
       parallel_ranges(logits.size(0), 4, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
@@ -80,8 +81,8 @@ class LogitGradient : public torch::autograd::Function<LogitGradient> {
             std::fill(row, row + vocabulary, T{0});
             continue;
           }
-          kernels::cross_entropy_gradient(targets->row<T>(vocabulary, i), logits.data_ptr<T>() + i * vocabulary,
-                                          partition.data_ptr<T>()[i], static_cast<T>(targets->factor(i)) * above, row);
+          kernel.gradient(targets->row<T>(vocabulary, i), logits.data_ptr<T>() + i * vocabulary,
+                          partition.data_ptr<T>()[i], static_cast<T>(targets->factor(i)) * above, row);
         }
       });
     });
@@ -98,6 +99,7 @@ class LogitGradient : public torch::autograd::Function<LogitGradient> {
     const int64_t vocabulary = logits.size(1);
     std::vector<double> parts(static_cast<size_t>(logits.size(0)));
     dispatch(logits, [&]<typename T>() {
+      const kernels::CrossEntropyKernels<T>& kernel = kernels::cross_entropy<T>();
       const T above = upstream.data_ptr<T>()[0];
       parallel_ranges(logits.size(0), 4, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
@@ -106,9 +108,9 @@ class LogitGradient : public torch::autograd::Function<LogitGradient> {
             std::fill(row, row + vocabulary, T{0});
             continue;
           }
-          const T part = kernels::cross_entropy_curvature(
-              targets->row<T>(vocabulary, i), logits.data_ptr<T>() + i * vocabulary, partition.data_ptr<T>()[i],
-              static_cast<T>(targets->factor(i)) * above, cotangent.data_ptr<T>() + i * vocabulary, row);
+          const T part = kernel.curvature(targets->row<T>(vocabulary, i), logits.data_ptr<T>() + i * vocabulary,
+                                          partition.data_ptr<T>()[i], static_cast<T>(targets->factor(i)) * above,
+                                          cotangent.data_ptr<T>() + i * vocabulary, row);
           parts[static_cast<size_t>(i)] = targets->weight(i) * static_cast<double>(part);
         }
       });
@@ -127,11 +129,11 @@ class CrossEntropyOfLogits : public torch::autograd::Function<CrossEntropyOfLogi
     Tensor partition = at::empty({tokens}, logits.options());
     Losses losses(tokens);
     dispatch(logits, [&]<typename T>() {
+      const kernels::CrossEntropyKernels<T>& kernel = kernels::cross_entropy<T>();
       parallel_ranges(tokens, 4, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           if (targets->weight(i) == 0) continue;
-          const auto loss =
-              kernels::cross_entropy_loss(targets->row<T>(vocabulary, i), logits.data_ptr<T>() + i * vocabulary);
+          const auto loss = kernel.loss(targets->row<T>(vocabulary, i), logits.data_ptr<T>() + i * vocabulary);
           losses.set(i, targets->weight(i), loss);
           partition.data_ptr<T>()[i] = loss.log_partition;
         }
@@ -170,6 +172,7 @@ class FusedCrossEntropy : public torch::autograd::Function<FusedCrossEntropy> {
       const Tensor rows = hidden.narrow(0, first, count);
       Tensor logits = ops::gemm(rows, weight, {.transpose_b = true, .bias = bias});
       dispatch(logits, [&]<typename T>() {
+        const kernels::CrossEntropyKernels<T>& kernel = kernels::cross_entropy<T>();
         T* data = logits.data_ptr<T>();
         parallel_ranges(count, 4, [&](int64_t begin, int64_t end) {
           for (int64_t i = begin; i < end; ++i) {
@@ -181,8 +184,8 @@ class FusedCrossEntropy : public torch::autograd::Function<FusedCrossEntropy> {
             }
             const auto row = targets->row<T>(vocabulary, at);
             losses.set(at, targets->weight(at),
-                       with_gradient ? kernels::cross_entropy_with_gradient(row, static_cast<T>(targets->factor(at)), x)
-                                     : kernels::cross_entropy_loss(row, x));
+                       with_gradient ? kernel.with_gradient(row, static_cast<T>(targets->factor(at)), x)
+                                     : kernel.loss(row, x));
           }
         });
       });

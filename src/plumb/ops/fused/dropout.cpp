@@ -34,12 +34,13 @@ Tensor masked(const Tensor& residual_in, const Tensor& x_in, double p, const Dro
     const T* base = residual.defined() ? residual.data_ptr<T>() : nullptr;
     const T* in = x.data_ptr<T>();
     T* result = out.data_ptr<T>();
+    const kernels::DropoutKernels<T>& kernel = kernels::dropout<T>();
     constexpr int64_t kUnit = 1024;  // threads start at multiples of this, where the kernel is fastest
     const int64_t n = x.numel();
     const int64_t width = n == 0 ? 1 : n / x.size(0);
     parallel_ranges((n + kUnit - 1) / kUnit, 16, [&](int64_t begin, int64_t end) {
       by_run(key.runs, width, begin * kUnit, std::min(end * kUnit, n), [&](int64_t from, int64_t to, int64_t first) {
-        kernels::dropout({key.seed, key.stream, keep_below, first}, scale, base, in, result, from, to);
+        kernel.add({key.seed, key.stream, keep_below, first}, scale, base, in, result, from, to);
       });
     });
   });

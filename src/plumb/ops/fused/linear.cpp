@@ -24,19 +24,22 @@ Tensor column_sums_kernel(const Tensor& x_in) {
   // Partial sums over a fixed number of row ranges, added in order: the same result for any number of threads.
   constexpr int64_t kParts = 8;
   if (rows < 8 * kParts) {
-    dispatch(x, [&]<typename T>() { kernels::column_sums<T>(x.data_ptr<T>(), width, 0, rows, sums.data_ptr<T>()); });
+    dispatch(x, [&]<typename T>() {
+      kernels::elementwise<T>().column_sums(x.data_ptr<T>(), width, 0, rows, sums.data_ptr<T>());
+    });
     return sums;
   }
   const Tensor parts = at::zeros({kParts, width}, x.options());
   dispatch(x, [&]<typename T>() {
+    const auto add = kernels::elementwise<T>().column_sums;
     const T* in = x.data_ptr<T>();
     T* out = parts.data_ptr<T>();
     parallel_ranges(kParts, 1, [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part) {
-        kernels::column_sums<T>(in, width, rows * part / kParts, rows * (part + 1) / kParts, out + part * width);
+        add(in, width, rows * part / kParts, rows * (part + 1) / kParts, out + part * width);
       }
     });
-    kernels::column_sums<T>(out, width, 0, kParts, sums.data_ptr<T>());
+    add(out, width, 0, kParts, sums.data_ptr<T>());
   });
   return sums;
 }
@@ -76,8 +79,9 @@ class ReluMask : public torch::autograd::Function<ReluMask> {
       const T* in = gradient.data_ptr<T>();
       const T* gate = y.data_ptr<T>();
       T* out = dx.data_ptr<T>();
-      parallel_ranges(y.numel(), 1 << 15,
-                      [&](int64_t begin, int64_t end) { kernels::relu_backward<T>(in, gate, out, begin, end); });
+      parallel_ranges(y.numel(), 1 << 15, [&](int64_t begin, int64_t end) {
+        kernels::elementwise<T>().relu_backward(in, gate, out, begin, end);
+      });
     });
     return dx;
   }

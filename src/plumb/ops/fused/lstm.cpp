@@ -132,6 +132,7 @@ struct LstmPass {
 /// (tokens, size).
 template <typename T>
 void run_forward(const LstmOrder& order, const PackedProduct& recurrent, const LstmPass& pass, const Tensor& output) {
+  const kernels::LstmKernels<T>& kernel = kernels::lstm<T>();
   const int64_t size = output.size(1);
   T* gates = pass.gates.data_ptr<T>();
   T* hidden = pass.hidden.data_ptr<T>();
@@ -142,12 +143,12 @@ void run_forward(const LstmOrder& order, const PackedProduct& recurrent, const L
     recurrent.add(pass.hidden.narrow(0, before, rows), pass.gates.narrow(0, first, rows));
     for_rows_of_step(rows, size, [&](int64_t row) {
       const int64_t token = order.token_of_row[static_cast<size_t>(first + row)];
-      kernels::lstm_cell(kernels::LstmCell<T>{.size = size,
-                                              .gates = gates + (first + row) * 4 * size,
-                                              .cell_before = cell + (before + row) * size,
-                                              .cell = cell + (after + row) * size,
-                                              .hidden = hidden + (after + row) * size,
-                                              .output = output.data_ptr<T>() + token * size});
+      kernel.forward({.size = size,
+                      .gates = gates + (first + row) * 4 * size,
+                      .cell_before = cell + (before + row) * size,
+                      .cell = cell + (after + row) * size,
+                      .hidden = hidden + (after + row) * size,
+                      .output = output.data_ptr<T>() + token * size});
     });
   }
 }
@@ -158,6 +159,7 @@ template <typename T>
 Tensor run_backward(const LstmOrder& order, const PackedProduct& recurrent, const LstmPass& pass, const Tensor& doutput,
                     const Tensor& dhidden, const Tensor& dcell) {
   const int64_t size = doutput.size(1);
+  const kernels::LstmKernels<T>& kernel = kernels::lstm<T>();
   Tensor dgates = at::empty_like(pass.gates);
   const T* gates = pass.gates.data_ptr<T>();
   const T* cell = pass.cell.data_ptr<T>();
@@ -166,15 +168,14 @@ Tensor run_backward(const LstmOrder& order, const PackedProduct& recurrent, cons
     const int64_t before = order.before(step), after = order.after(step);
     for_rows_of_step(rows, size, [&](int64_t row) {
       const int64_t token = order.token_of_row[static_cast<size_t>(first + row)];
-      kernels::lstm_cell_backward(
-          kernels::LstmCellBackward<T>{.size = size,
-                                       .gates = gates + (first + row) * 4 * size,
-                                       .cell_before = cell + (before + row) * size,
-                                       .cell = cell + (after + row) * size,
-                                       .doutput = doutput.data_ptr<T>() + token * size,
-                                       .dhidden = dhidden.data_ptr<T>() + row * size,
-                                       .dcell = dcell.data_ptr<T>() + row * size,
-                                       .dgates = dgates.data_ptr<T>() + (first + row) * 4 * size});
+      kernel.backward({.size = size,
+                       .gates = gates + (first + row) * 4 * size,
+                       .cell_before = cell + (before + row) * size,
+                       .cell = cell + (after + row) * size,
+                       .doutput = doutput.data_ptr<T>() + token * size,
+                       .dhidden = dhidden.data_ptr<T>() + row * size,
+                       .dcell = dcell.data_ptr<T>() + row * size,
+                       .dgates = dgates.data_ptr<T>() + (first + row) * 4 * size});
     });
     const Tensor of_rows = dhidden.narrow(0, 0, rows);
     of_rows.zero_();

@@ -74,8 +74,7 @@ HWY_INLINE hn::Vec<hn::RebindToUnsigned<D>> widened(D /*lanes*/, const uint16_t*
 }
 
 template <typename T>
-void dropout_range(const DropoutMask& mask, T scale, const T* residual, const T* x, T* out, int64_t begin,
-                   int64_t end) {
+void add(const DropoutMask& mask, T scale, const T* residual, const T* x, T* out, int64_t begin, int64_t end) {
   const hn::ScalableTag<T> d;
   const hn::RebindToUnsigned<decltype(d)> d_bits;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -109,7 +108,7 @@ void dropout_range(const DropoutMask& mask, T scale, const T* residual, const T*
   }
 }
 
-PLUMB_KERNEL_TYPES(dropout_range);
+PLUMB_FILL_TABLE(DropoutKernels, .add = add<T>);
 
 }  // namespace plumb::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -117,16 +116,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace plumb::kernels {
 
-PLUMB_EXPORT_TYPES(dropout_range);
-
-void dropout(const DropoutMask& mask, float scale, const float* residual, const float* x, float* out, int64_t begin,
-             int64_t end) {
-  HWY_DYNAMIC_DISPATCH(dropout_range_f32)(mask, scale, residual, x, out, begin, end);
-}
-void dropout(const DropoutMask& mask, double scale, const double* residual, const double* x, double* out, int64_t begin,
-             int64_t end) {
-  HWY_DYNAMIC_DISPATCH(dropout_range_f64)(mask, scale, residual, x, out, begin, end);
-}
+PLUMB_EXPORT_TABLE(DropoutKernels, dropout);
 
 }  // namespace plumb::kernels
 #endif  // HWY_ONCE
