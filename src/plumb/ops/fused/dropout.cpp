@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 
 #include "plumb/base/parallel.h"
 #include "plumb/ops/dispatch.h"
@@ -28,9 +27,10 @@ Tensor masked(const Tensor& residual_in, const Tensor& x_in, double p, const Dro
   const Tensor x = as_contiguous(x_in, "dropout");
   const Tensor residual = residual_in.defined() ? as_contiguous(residual_in, "dropout") : Tensor();
   Tensor out = at::empty_like(x);
-  const auto keep_below = static_cast<uint32_t>(std::lround((1.0 - p) * 65536.0));
+  const KeptShare share = kept_share(p);
+  const auto keep_below = static_cast<uint32_t>(share.below);
   dispatch(x, [&]<typename T>() {
-    const T scale = keep_below == 0 ? T{0} : static_cast<T>(65536.0 / keep_below);
+    const auto scale = static_cast<T>(share.scale);
     const T* base = residual.defined() ? residual.data_ptr<T>() : nullptr;
     const T* in = x.data_ptr<T>();
     T* result = out.data_ptr<T>();

@@ -1,7 +1,5 @@
-#include <cmath>
-
-#include "plumb/ops/index.h"
 #include "plumb/ops/implementations.h"
+#include "plumb/ops/index.h"
 
 namespace plumb::ops::reference {
 namespace {
@@ -48,9 +46,8 @@ Tensor dropout_counters(const Tensor& x, const DropoutKey& key) {
 }
 
 Tensor add_dropout(const Tensor& residual, const Tensor& x, double p, const DropoutKey& key) {
-  const auto keep_below = std::lround((1.0 - p) * 65536.0);
-  const double scale = keep_below == 0 ? 0.0 : 65536.0 / static_cast<double>(keep_below);
-  const Tensor kept = (scale * x).masked_fill(dropped(x, keep_below, key), 0);
+  const KeptShare share = kept_share(p);
+  const Tensor kept = (share.scale * x).masked_fill(dropped(x, share.below, key), 0);
   return residual.defined() ? residual + kept : kept;
 }
 
