@@ -10,9 +10,6 @@
 namespace plumb {
 namespace {
 
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-
 /// The targets of all tokens. `rows`: their labels among this rank's rows, 0 for those of other ranks; `own`: 1 where
 /// the label is this rank's, else 0. `factors`: the weights.
 struct Targets {

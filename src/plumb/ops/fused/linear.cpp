@@ -101,30 +101,6 @@ class ColumnSums : public torch::autograd::Function<ColumnSums> {
   }
 };
 
-class Linear : public torch::autograd::Function<Linear> {
- public:
-  static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& weight, const c10::optional<Tensor>& bias,
-                        bool relu) {
-    Tensor y = ops::gemm(x, weight, {.transpose_b = true, .bias = bias.value_or(Tensor()), .relu = relu});
-    // y is saved detached, because only its sign is used.
-    ctx->save_for_backward({x, weight, relu ? y.detach() : Tensor()});
-    ctx->saved_data["biased"] = bias.has_value();
-    return y;
-  }
-  static variable_list backward(AutogradContext* ctx, variable_list grad) {
-    const auto saved = ctx->get_saved_variables();
-    const Tensor& x = saved[0];
-    const Tensor& weight = saved[1];
-    const Tensor dz = saved[2].defined() ? ReluMask::apply(grad[0], saved[2]) : grad[0];
-    Tensor dx;
-    Tensor dw;
-    if (ctx->needs_input_grad(0)) dx = matrix_product(dz, weight, false, false);
-    if (ctx->needs_input_grad(1)) dw = matrix_product(dz, x, true, false);
-    const bool shifted = ctx->saved_data["biased"].toBool() && ctx->needs_input_grad(2);
-    return {dx, dw, shifted ? column_sums(dz) : Tensor(), Tensor()};
-  }
-};
-
 }  // namespace
 
 Tensor gemm(const Tensor& a_in, const Tensor& b_in, const GemmOptions& options) {
@@ -198,8 +174,6 @@ Tensor matrix_product(const Tensor& a, const Tensor& b, bool transpose_a, bool t
 
 Tensor column_sums(const Tensor& x) { return ColumnSums::apply(x); }
 
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation activation) {
-  return Linear::apply(x, weight, if_defined(bias), activation == Activation::relu);
-}
+Tensor relu_gradient(const Tensor& dy, const Tensor& y) { return ReluMask::apply(dy, y); }
 
 }  // namespace plumb::ops::fused

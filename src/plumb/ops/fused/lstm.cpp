@@ -3,7 +3,6 @@
 #include <variant>
 #include <vector>
 
-#include "plumb/base/error.h"
 #include "plumb/base/parallel.h"
 #include "plumb/ops/blocks.h"
 #include "plumb/ops/dispatch.h"
@@ -132,8 +131,8 @@ struct LstmPass {
 /// (tokens, size).
 template <typename T>
 void run_forward(const LstmOrder& order, const PackedProduct& recurrent, const LstmPass& pass, const Tensor& output) {
-  const kernels::LstmKernels<T>& kernel = kernels::lstm<T>();
   const int64_t size = output.size(1);
+  const kernels::LstmKernels<T>& kernel = kernels::lstm<T>();
   T* gates = pass.gates.data_ptr<T>();
   T* hidden = pass.hidden.data_ptr<T>();
   T* cell = pass.cell.data_ptr<T>();
@@ -159,8 +158,8 @@ template <typename T>
 Tensor run_backward(const LstmOrder& order, const PackedProduct& recurrent, const LstmPass& pass, const Tensor& doutput,
                     const Tensor& dhidden, const Tensor& dcell) {
   const int64_t size = doutput.size(1);
-  const kernels::LstmKernels<T>& kernel = kernels::lstm<T>();
   Tensor dgates = at::empty_like(pass.gates);
+  const kernels::LstmKernels<T>& kernel = kernels::lstm<T>();
   const T* gates = pass.gates.data_ptr<T>();
   const T* cell = pass.cell.data_ptr<T>();
   for (int64_t step = order.count() - 1; step >= 0; --step) {
@@ -189,9 +188,7 @@ constexpr size_t kLstmInputs = 7;  // x, W, U, b_W, b_U, h_0, c_0
 /// The gradients with an autograd graph, recomputed by the reference.
 variable_list differentiable_gradients(AutogradContext* ctx, const variable_list& saved, const Ragged& layout,
                                        const variable_list& grad) {
-  if (ctx->saved_data["rounded"].toBool()) {
-    throw Error("second derivatives are not available in bfloat16", "use float32 for curvature");
-  }
+  if (ctx->saved_data["rounded"].toBool()) refuse_second_derivatives();
   variable_list inputs;  // aliases, so that a tensor passed as two inputs has a gradient for each
   for (size_t i = 0; i < kLstmInputs; ++i) inputs.push_back(at::alias(saved[i]));
   const LstmResult result =

@@ -2,7 +2,6 @@
 // by the offsets of its sequences.
 #include <cmath>
 
-#include "plumb/base/error.h"
 #include "plumb/ops/implementations.h"
 #include "plumb/ops/index.h"
 #include "plumb/ops/precision.h"
@@ -72,9 +71,7 @@ class Attention : public torch::autograd::Function<Attention> {
     const auto saved = ctx->get_saved_variables();
     const HeadShape& shape = plan->shape;
     if (plan->rounded) {
-      if (at::GradMode::is_enabled()) {
-        throw Error("second derivatives are not available in bfloat16", "use float32 for curvature");
-      }
+      refuse_second_derivatives();
       const auto [dq, dk, dv] = at::_flash_attention_backward(
           by_head(to_bfloat16(grad[0]), shape.size).contiguous(), saved[0], saved[1], saved[2], saved[3], saved[4],
           saved[7], saved[8], plan->queries.longest(), plan->keys.longest(), 0, plan->causal, saved[5], saved[6],

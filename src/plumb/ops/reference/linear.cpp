@@ -34,4 +34,6 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activat
   return activation == Activation::relu ? at::relu(y) : y;
 }
 
+Tensor relu_gradient(const Tensor& dy, const Tensor& y) { return at::threshold_backward(dy, y, 0); }
+
 }  // namespace plumb::ops::reference
