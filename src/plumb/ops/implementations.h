@@ -66,7 +66,7 @@ Tensor dropout_counters(const Tensor& x, const DropoutKey& key);
 
 void round_stochastically(const Tensor& x, const RoundingKey& key);
 
-/// What gemm() adds to a product and applies to it; writes to the product.
-Tensor finish(const Tensor& product, const GemmOptions& options);
+/// Completes gemm(): adds the accumulated matrix and the bias, and applies ReLU. Writes to the product.
+Tensor add_bias_and_activation(const Tensor& product, const GemmOptions& options);
 
 }  // namespace plumb::ops::reference

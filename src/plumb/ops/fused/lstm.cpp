@@ -197,10 +197,10 @@ variable_list differentiable_gradients(AutogradContext* ctx, const variable_list
   for (size_t i = 0; i < kLstmInputs; ++i) {
     if (ctx->needs_input_grad(i)) wanted.push_back(inputs[i]);
   }
-  const variable_list found =
+  const variable_list computed =
       gradients({result.hidden, result.last.hidden, result.last.cell}, wanted, grad, /*create_graph=*/true);
   variable_list all(kLstmInputs + 1);
-  auto next = found.begin();
+  auto next = computed.begin();
   for (size_t i = 0; i < kLstmInputs; ++i) {
     if (ctx->needs_input_grad(i)) all[i] = *next++;
   }

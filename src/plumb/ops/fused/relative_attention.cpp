@@ -123,9 +123,9 @@ class RelativeAttention : public torch::autograd::Function<RelativeAttention> {
     }
     const Tensor out =
         reference::relative_attention(inputs[0], inputs[1], inputs[2], inputs[3], shape.layout, shape.heads);
-    variable_list found = gradients({out}, inputs, {grad}, /*create_graph=*/true);
-    found.emplace_back();
-    return found;
+    variable_list result = gradients({out}, inputs, {grad}, /*create_graph=*/true);
+    result.emplace_back();
+    return result;
   }
 };
 

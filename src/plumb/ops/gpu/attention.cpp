@@ -81,10 +81,10 @@ class Attention : public torch::autograd::Function<Attention> {
     }
     if (at::GradMode::is_enabled()) {  // the gradient itself is differentiated
       const variable_list inputs{saved[0], saved[1], saved[2]};
-      const Tensor again =
+      const Tensor output =
           reference::attention(saved[0], saved[1], saved[2], plan->queries, plan->keys, shape, plan->causal);
-      const std::vector<Tensor> found = gradients({again}, inputs, {grad[0]}, /*create_graph=*/true);
-      return {found[0], found[1], found[2], Tensor()};
+      const std::vector<Tensor> result = gradients({output}, inputs, {grad[0]}, /*create_graph=*/true);
+      return {result[0], result[1], result[2], Tensor()};
     }
     const auto [dq, dk, dv, unused] = at::_efficient_attention_backward(
         by_head(grad[0].contiguous(), shape.size).unsqueeze(0), by_head(saved[0], shape.size).unsqueeze(0),

@@ -6,13 +6,13 @@ namespace {
 
 /// The index of each of `rows` rows in the whole matrix, (rows).
 std::vector<int64_t> places(const std::vector<RowRun>& runs, int64_t rows) {
-  std::vector<int64_t> found;
-  found.reserve(static_cast<size_t>(rows));
+  std::vector<int64_t> index;
+  index.reserve(static_cast<size_t>(rows));
   for (size_t r = 0; r < runs.size(); ++r) {
     const int64_t end = r + 1 < runs.size() ? runs[r + 1].begin : rows;
-    for (int64_t row = runs[r].begin; row < end; ++row) found.push_back(runs[r].origin + row - runs[r].begin);
+    for (int64_t row = runs[r].begin; row < end; ++row) index.push_back(runs[r].origin + row - runs[r].begin);
   }
-  return found;
+  return index;
 }
 
 /// The mask of dropped elements: 16 bits per position, eight positions per counter.
