@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "plumb/base/error.h"
+#include "plumb/ops/autograd.h"
 #include "plumb/ops/precision.h"
 
 namespace plumb::ops {
@@ -65,7 +66,7 @@ class Recomputed : public torch::autograd::Function<Recomputed> {
                                const c10::intrusive_ptr<Recomputation>& recomputation) {
     ctx->set_materialize_grads(false);
     ctx->save_for_backward(inputs.vec());
-    ctx->saved_data["recomputation"] = c10::IValue::make_capsule(recomputation);
+    save_value(ctx, recomputation);
     variable_list results;
     for (size_t i = 0; i < recomputation->results.size(); ++i)
       results.push_back(recomputation->results[i].defined() ? recomputation->results[i]
@@ -75,8 +76,7 @@ class Recomputed : public torch::autograd::Function<Recomputed> {
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
-    const auto recomputation =
-        c10::static_intrusive_pointer_cast<Recomputation>(ctx->saved_data["recomputation"].toCapsule());
+    const auto recomputation = saved_value<Recomputation>(ctx);
     if (at::GradMode::is_enabled())
       throw Error("second derivatives of recomputed layers are not available", "set train.recompute to false");
     const variable_list inputs = cut_off(ctx->get_saved_variables());

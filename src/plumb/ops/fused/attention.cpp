@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "plumb/base/parallel.h"
+#include "plumb/ops/autograd.h"
 #include "plumb/ops/dispatch.h"
 #include "plumb/ops/fallback.h"
 #include "plumb/ops/implementations.h"
@@ -73,14 +74,6 @@ void for_each_head(const Geometry& g, const Pointers<T>& in, bool by_group, cons
   });
 }
 
-c10::intrusive_ptr<Geometry> saved_geometry(AutogradContext* ctx) {
-  return c10::static_intrusive_pointer_cast<Geometry>(ctx->saved_data["geometry"].toCapsule());
-}
-
-void save_geometry(AutogradContext* ctx, const c10::intrusive_ptr<Geometry>& geometry) {
-  ctx->saved_data["geometry"] = c10::IValue::make_capsule(geometry);
-}
-
 Tensor zeros_like_if_defined(const Tensor& tensor) { return tensor.defined() ? at::zeros_like(tensor) : Tensor(); }
 Tensor contiguous_if_defined(const Tensor& tensor) {
   return tensor.defined() ? as_contiguous(tensor, "attention") : Tensor();
@@ -113,11 +106,11 @@ class AttentionGradient : public torch::autograd::Function<AttentionGradient> {
                        });
     });
     ctx->save_for_backward({dout_in, query, packed});
-    save_geometry(ctx, geometry);
+    save_value(ctx, geometry);
     return g.self ? variable_list{dquery} : variable_list{dquery, dpacked};
   }
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
-    const auto geometry = saved_geometry(ctx);
+    const auto geometry = saved_value<Geometry>(ctx);
     const Geometry& g = *geometry;
     const auto saved = ctx->get_saved_variables();
     const Tensor dout = as_contiguous(saved[0], "attention");
@@ -169,12 +162,12 @@ class Attention : public torch::autograd::Function<Attention> {
                        });
     });
     ctx->save_for_backward({query, packed});
-    save_geometry(ctx, geometry);
+    save_value(ctx, geometry);
     return out;
   }
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
     const auto saved = ctx->get_saved_variables();
-    const auto geometry = saved_geometry(ctx);
+    const auto geometry = saved_value<Geometry>(ctx);
     const auto gradient = AttentionGradient::apply(grad[0], saved[0], if_defined(saved[1]), geometry);
     return {gradient[0], geometry->self ? Tensor() : gradient[1], Tensor()};
   }

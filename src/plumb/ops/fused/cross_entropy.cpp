@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "plumb/base/parallel.h"
+#include "plumb/ops/autograd.h"
 #include "plumb/ops/dispatch.h"
 #include "plumb/ops/fallback.h"
 #include "plumb/ops/implementations.h"
@@ -39,14 +40,6 @@ TargetsPointer make_targets(const std::vector<int64_t>& labels, const std::vecto
   return targets;
 }
 
-void save_targets(AutogradContext* ctx, const TargetsPointer& targets) {
-  ctx->saved_data["targets"] = c10::IValue::make_capsule(targets);
-}
-
-TargetsPointer saved_targets(AutogradContext* ctx) {
-  return c10::static_intrusive_pointer_cast<Targets>(ctx->saved_data["targets"].toCapsule());
-}
-
 /// The weighted losses of all rows.
 struct Losses {
   std::vector<double> smoothed, nll;
@@ -68,7 +61,7 @@ class LogitGradient : public torch::autograd::Function<LogitGradient> {
   static Tensor forward(AutogradContext* ctx, const Tensor& upstream, const Tensor& logits, const Tensor& partition,
                         const TargetsPointer& targets) {
     ctx->save_for_backward({upstream, logits, partition});
-    save_targets(ctx, targets);
+    save_value(ctx, targets);
     Tensor out = at::empty_like(logits);
     const int64_t vocabulary = logits.size(1);
     dispatch(logits, [&]<typename T>() {
@@ -93,7 +86,7 @@ class LogitGradient : public torch::autograd::Function<LogitGradient> {
     const Tensor& upstream = saved[0];
     const Tensor& logits = saved[1];
     const Tensor& partition = saved[2];
-    const TargetsPointer targets = saved_targets(ctx);
+    const TargetsPointer targets = saved_value<Targets>(ctx);
     const Tensor cotangent = as_contiguous(grad[0], "cross-entropy");
     Tensor dlogits = at::empty_like(logits);
     const int64_t vocabulary = logits.size(1);
@@ -141,13 +134,14 @@ class CrossEntropyOfLogits : public torch::autograd::Function<CrossEntropyOfLogi
     });
     *nll = sum_in_order(losses.nll);
     ctx->save_for_backward({logits_in, partition});
-    save_targets(ctx, targets);
+    save_value(ctx, targets);
     return at::full({}, targets->scale * sum_in_order(losses.smoothed), logits.options());
   }
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
     const auto saved = ctx->get_saved_variables();
-    return {LogitGradient::apply(grad[0], as_contiguous(saved[0], "cross-entropy"), saved[1], saved_targets(ctx)),
-            Tensor(), Tensor()};
+    return {
+        LogitGradient::apply(grad[0], as_contiguous(saved[0], "cross-entropy"), saved[1], saved_value<Targets>(ctx)),
+        Tensor(), Tensor()};
   }
 };
 

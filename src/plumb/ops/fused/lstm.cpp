@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "plumb/base/parallel.h"
+#include "plumb/ops/autograd.h"
 #include "plumb/ops/blocks.h"
 #include "plumb/ops/dispatch.h"
 #include "plumb/ops/fallback.h"
@@ -185,28 +186,6 @@ Tensor run_backward(const LstmOrder& order, const PackedProduct& recurrent, cons
 
 constexpr size_t kLstmInputs = 7;  // x, W, U, b_W, b_U, h_0, c_0
 
-/// The gradients with an autograd graph, recomputed by the reference.
-variable_list differentiable_gradients(AutogradContext* ctx, const variable_list& saved, const Ragged& layout,
-                                       const variable_list& grad) {
-  if (ctx->saved_data["rounded"].toBool()) refuse_second_derivatives();
-  variable_list inputs;  // aliases, so that a tensor passed as two inputs has a gradient for each
-  for (size_t i = 0; i < kLstmInputs; ++i) inputs.push_back(at::alias(saved[i]));
-  const LstmResult result =
-      reference::lstm(inputs[0], {inputs[1], inputs[2], inputs[3], inputs[4]}, {inputs[5], inputs[6]}, layout);
-  variable_list wanted;
-  for (size_t i = 0; i < kLstmInputs; ++i) {
-    if (ctx->needs_input_grad(i)) wanted.push_back(inputs[i]);
-  }
-  const variable_list computed =
-      gradients({result.hidden, result.last.hidden, result.last.cell}, wanted, grad, /*create_graph=*/true);
-  variable_list all(kLstmInputs + 1);
-  auto next = computed.begin();
-  for (size_t i = 0; i < kLstmInputs; ++i) {
-    if (ctx->needs_input_grad(i)) all[i] = *next++;
-  }
-  return all;
-}
-
 class LstmLayer : public torch::autograd::Function<LstmLayer> {
  public:
   static variable_list forward(AutogradContext* ctx, const Tensor& x, const Tensor& input, const Tensor& recurrent,
@@ -227,18 +206,25 @@ class LstmLayer : public torch::autograd::Function<LstmLayer> {
     dispatch(x, [&]<typename T>() { run_forward<T>(*order, product, pass, output); });
     ctx->save_for_backward(
         {x, input, recurrent, input_bias, hidden_bias, hidden, cell, pass.gates, pass.hidden, pass.cell});
-    ctx->saved_data["order"] = c10::IValue::make_capsule(order);
+    save_value(ctx, order);
     ctx->saved_data["rounded"] = rounded;
     return {output, order->last_states(pass.hidden), order->last_states(pass.cell)};
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
-    const auto order = c10::static_intrusive_pointer_cast<LstmOrder>(ctx->saved_data["order"].toCapsule());
+    const LstmOrderPointer order = saved_value<LstmOrder>(ctx);
     const variable_list saved = ctx->get_saved_variables();
-    if (at::GradMode::is_enabled()) return differentiable_gradients(ctx, saved, order->layout, grad);
+    const bool rounded = ctx->saved_data["rounded"].toBool();
+    if (at::GradMode::is_enabled()) {
+      if (rounded) refuse_second_derivatives();
+      return gradients_by_reference(
+          ctx, {saved.begin(), saved.begin() + kLstmInputs}, grad, [&](const variable_list& in) {
+            const LstmResult out = reference::lstm(in[0], {in[1], in[2], in[3], in[4]}, {in[5], in[6]}, order->layout);
+            return variable_list{out.hidden, out.last.hidden, out.last.cell};
+          });
+    }
     const Tensor& x = saved[0];
     const LstmPass pass{saved[kLstmInputs], saved[kLstmInputs + 1], saved[kLstmInputs + 2]};
-    const bool rounded = ctx->saved_data["rounded"].toBool();
     const auto operand = [&](const Tensor& matrix) { return rounded ? to_bfloat16(matrix) : matrix; };
     const Tensor doutput = as_contiguous(grad[0], "LSTM");
     const Tensor dhidden = order->steps.sorted(grad[1]).clone(at::MemoryFormat::Contiguous);
