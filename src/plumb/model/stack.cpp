@@ -223,7 +223,7 @@ void Stack::recompute_layer(size_t i, Stream& stream, Beside& beside, ForwardCon
     if (source != nullptr) source->release(id);
     return results;
   };
-  const auto again = [apply, blank, in = context.replayed()](const std::vector<Tensor>& given) {
+  const auto again = [apply, blank, in = context.again()](const std::vector<Tensor>& given) {
     Beside own = blank;
     ForwardContext same = in;
     Form form;

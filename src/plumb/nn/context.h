@@ -68,9 +68,8 @@ class ForwardContext {
   void set_source(LayerSource* source) { source_ = source; }
   [[nodiscard]] LayerSource* source() const { return source_; }
 
-  /// This context for computing the same a second time: with the same masks and statistics, but without updating the
-  /// averages of norms.
-  [[nodiscard]] ForwardContext replayed() const {
+  /// This context for computing the same again: the same masks and statistics, but no averages of norms are updated.
+  [[nodiscard]] ForwardContext again() const {
     ForwardContext same = *this;
     if (pass_ == Pass::training) same.pass_ = Pass::measurement;
     return same;
