@@ -4,14 +4,19 @@
 //   PLUMB_INSTRUCTIONS=AVX2 build/bench/kernels      with other instructions than the machine's best
 //   PLUMB_THREADS=2 build/bench/kernels              with two threads; one by default
 //   PLUMB_DATA=DIR build/bench/kernels --benchmark_filter=epoch    the batches of an epoch of this data directory
+//   build/bench/kernels --benchmark_filter=replaceable --benchmark_repetitions=9
+//       --benchmark_enable_random_interleaving=true --benchmark_report_aggregates_only=true
+//                                                    kernels beside the functions of LibTorch that could replace them
 #include <benchmark/benchmark.h>
 
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "plumb/base/random.h"
@@ -20,6 +25,8 @@
 #include "plumb/model/model.h"
 #include "plumb/nn/attention/attention.h"
 #include "plumb/nn/init/init.h"
+#include "plumb/ops/activation.h"
+#include "plumb/ops/embedding.h"
 #include "plumb/ops/kernels/activation.h"
 #include "plumb/ops/kernels/attention.h"
 #include "plumb/ops/kernels/cross_entropy.h"
@@ -34,6 +41,7 @@
 #include "plumb/ops/lstm.h"
 #include "plumb/ops/precision.h"
 #include "plumb/ops/threads.h"
+#include "plumb/ops/top_scores.h"
 #include "plumb/optim/optimizer.h"
 #include "plumb/plan/model_cost.h"
 #include "plumb/task/task.h"
@@ -74,8 +82,8 @@ void norm_forward(benchmark::State& state) {
   const auto x = values(kTokens * kWidth), gamma = values(kWidth), beta = values(kWidth);
   std::vector<float> y(x.size()), statistics(2 * kTokens);
   time_floats(state, 2 * kTokens * kWidth, [&] {
-    kernels::norm_forward({kWidth, true, 1e-5F, x.data(), gamma.data(), beta.data(), y.data(), statistics.data()}, 0,
-                          kTokens);
+    kernels::norm<float>().forward(
+        {kWidth, true, 1e-5F, x.data(), gamma.data(), beta.data(), y.data(), statistics.data()}, 0, kTokens);
   });
 }
 BENCHMARK(norm_forward);
@@ -85,7 +93,7 @@ void norm_backward(benchmark::State& state) {
   const std::vector<float> statistics(2 * kTokens, 1.0F);
   std::vector<float> dx(x.size()), dgamma(kWidth), dbeta(kWidth);
   time_floats(state, 3 * kTokens * kWidth, [&] {
-    kernels::norm_backward(
+    kernels::norm<float>().backward(
         {kWidth, true, x.data(), gamma.data(), statistics.data(), dy.data(), dx.data(), dgamma.data(), dbeta.data()}, 0,
         kTokens);
   });
@@ -97,9 +105,9 @@ void norm_double_backward(benchmark::State& state) {
   const std::vector<float> statistics(2 * kTokens, 1.0F);
   std::vector<float> ddy(x.size()), dx(x.size()), dgamma(kWidth);
   time_floats(state, 5 * kTokens * kWidth, [&] {
-    kernels::norm_double_backward({kWidth, true, x.data(), gamma.data(), statistics.data(), dy.data(), x.data(),
-                                   gamma.data(), gamma.data(), ddy.data(), dx.data(), dgamma.data()},
-                                  0, kTokens);
+    kernels::norm<float>().double_backward({kWidth, true, x.data(), gamma.data(), statistics.data(), dy.data(),
+                                            x.data(), gamma.data(), gamma.data(), ddy.data(), dx.data(), dgamma.data()},
+                                           0, kTokens);
   });
 }
 BENCHMARK(norm_double_backward);
@@ -121,7 +129,7 @@ void attention_forward(benchmark::State& state) {
   const Head head(state.range(0));
   std::vector<float> out(static_cast<size_t>(head.length * kWidth));
   time_flops(state, 2.0 * static_cast<double>(head.length * head.length * Head::kSize),
-             [&] { kernels::attention_forward<float>(head(), out.data(), kWidth); });
+             [&] { kernels::attention<float>().forward(head(), out.data(), kWidth); });
 }
 BENCHMARK(attention_forward)->Arg(8)->Arg(32)->Arg(256);
 
@@ -130,7 +138,7 @@ void attention_backward(benchmark::State& state) {
   const auto dout = values(head.length * kWidth);
   std::vector<float> gradient(head.packed.size());
   time_flops(state, 5.0 * static_cast<double>(head.length * head.length * Head::kSize), [&] {
-    kernels::attention_backward<float>(
+    kernels::attention<float>().backward(
         head(), {dout.data(), kWidth, gradient.data(), gradient.data() + kWidth, gradient.data() + 2 * kWidth});
   });
 }
@@ -141,7 +149,7 @@ void attention_double_backward(benchmark::State& state) {
   const auto dout = values(head.length * kWidth), cotangent = values(head.length * Head::kStride);
   std::vector<float> ddout(dout.size()), bar(head.packed.size());
   time_flops(state, 12.0 * static_cast<double>(head.length * head.length * Head::kSize), [&] {
-    kernels::attention_double_backward<float>(
+    kernels::attention<float>().double_backward(
         head(), {dout.data(), kWidth, cotangent.data(), cotangent.data() + kWidth, cotangent.data() + 2 * kWidth,
                  ddout.data(), bar.data(), bar.data() + kWidth, bar.data() + 2 * kWidth});
   });
@@ -155,7 +163,7 @@ void cached_attention(benchmark::State& state) {
   for (int64_t i = 0; i < length; ++i) keys.push_back(rows.data() + i * 2 * kWidth);
   std::vector<float> out(Head::kSize);
   time_flops(state, 4.0 * static_cast<double>(length * Head::kSize), [&] {
-    kernels::cached_attention<float>({length, Head::kSize, 0.088F, q.data(), keys.data(), 0, kWidth}, out.data());
+    kernels::attention<float>().cached({length, Head::kSize, 0.088F, q.data(), keys.data(), 0, kWidth}, out.data());
   });
 }
 BENCHMARK(cached_attention)->Arg(8)->Arg(32);
@@ -168,8 +176,8 @@ void cross_entropy(benchmark::State& state) {
   const kernels::CrossEntropyRow<float> row{kVocabulary, 7, 0.1F};
   time_floats(state, 3 * kLogitRows * kVocabulary, [&] {
     for (int64_t i = 0; i < kLogitRows * kVocabulary; i += kVocabulary) {
-      const auto loss = kernels::cross_entropy_loss(row, logits.data() + i);
-      kernels::cross_entropy_gradient(row, logits.data() + i, loss.log_partition, 1.0F, out.data() + i);
+      const auto loss = kernels::cross_entropy<float>().loss(row, logits.data() + i);
+      kernels::cross_entropy<float>().gradient(row, logits.data() + i, loss.log_partition, 1.0F, out.data() + i);
     }
   });
 }
@@ -182,7 +190,7 @@ void cross_entropy_curvature(benchmark::State& state) {
   time_floats(state, 3 * kLogitRows * kVocabulary, [&] {
     for (int64_t i = 0; i < kLogitRows * kVocabulary; i += kVocabulary) {
       benchmark::DoNotOptimize(
-          kernels::cross_entropy_curvature(row, logits.data() + i, 9.0F, 1.0F, c.data() + i, out.data() + i));
+          kernels::cross_entropy<float>().curvature(row, logits.data() + i, 9.0F, 1.0F, c.data() + i, out.data() + i));
     }
   });
 }
@@ -192,7 +200,7 @@ void add_dropout(benchmark::State& state) {
   const auto x = values(kTokens * kWidth), residual = values(kTokens * kWidth);
   std::vector<float> out(x.size());
   time_floats(state, 3 * kTokens * kWidth, [&] {
-    kernels::dropout({1, 2, 58982, 0}, 1.1F, residual.data(), x.data(), out.data(), 0, kTokens * kWidth);
+    kernels::dropout<float>().add({1, 2, 58982, 0}, 1.1F, residual.data(), x.data(), out.data(), 0, kTokens * kWidth);
   });
 }
 BENCHMARK(add_dropout);
@@ -201,7 +209,7 @@ void gelu(benchmark::State& state) {
   const auto x = values(kTokens * kWidth);
   std::vector<float> y(x.size());
   time_floats(state, 2 * kTokens * kWidth, [&] {
-    kernels::logistic_gate<float>({1.6, 0.04}, x.data(), y.data(), 0, kTokens * kWidth);
+    kernels::logistic_gate<float>().forward({1.6, 0.04}, x.data(), y.data(), 0, kTokens * kWidth);
   });
 }
 BENCHMARK(gelu);
@@ -210,7 +218,7 @@ void gelu_backward(benchmark::State& state) {
   const auto x = values(kTokens * kWidth), dy = values(kTokens * kWidth);
   std::vector<float> dx(x.size());
   time_floats(state, 3 * kTokens * kWidth, [&] {
-    kernels::logistic_gate_backward<float>({1.6, 0.04}, dy.data(), x.data(), dx.data(), 0, kTokens * kWidth);
+    kernels::logistic_gate<float>().backward({1.6, 0.04}, dy.data(), x.data(), dx.data(), 0, kTokens * kWidth);
   });
 }
 BENCHMARK(gelu_backward);
@@ -219,14 +227,15 @@ void add_bias_relu(benchmark::State& state) {
   auto x = values(kTokens * kWidth);
   const auto bias = values(kWidth);
   time_floats(state, 2 * kTokens * kWidth,
-              [&] { kernels::add_bias<float>(x.data(), bias.data(), true, kWidth, 0, kTokens); });
+              [&] { kernels::elementwise<float>().add_bias(x.data(), bias.data(), true, kWidth, 0, kTokens); });
 }
 BENCHMARK(add_bias_relu);
 
 void column_sums(benchmark::State& state) {
   const auto x = values(kTokens * kWidth);
   std::vector<float> sums(kWidth);
-  time_floats(state, kTokens * kWidth, [&] { kernels::column_sums<float>(x.data(), kWidth, 0, kTokens, sums.data()); });
+  time_floats(state, kTokens * kWidth,
+              [&] { kernels::elementwise<float>().column_sums(x.data(), kWidth, 0, kTokens, sums.data()); });
 }
 BENCHMARK(column_sums);
 
@@ -236,7 +245,8 @@ void embedding_gradient(benchmark::State& state) {
   std::vector<int64_t> ids;
   for (int64_t i = 0; i < kTokens; ++i) ids.push_back(i * 7919 % kVocabulary);
   time_floats(state, 3 * kTokens * kWidth, [&] {
-    kernels::scatter_add_rows<float>(rows.data(), ids.data(), kTokens, 1.0F, kWidth, table.data(), 0, kWidth);
+    kernels::elementwise<float>().scatter_add_rows(rows.data(), ids.data(), kTokens, 1.0F, kWidth, table.data(), 0,
+                                                   kWidth);
   });
 }
 BENCHMARK(embedding_gradient);
@@ -248,8 +258,8 @@ void adam(benchmark::State& state) {
   auto m = values(kParameters), w = values(kParameters);
   std::vector<float> v(w.size(), 0.1F);
   time_floats(state, 7 * kParameters, [&] {
-    kernels::update<ops::AdamUpdate, float>({0.9, 0.98, 1e-9, 1e-4, 1.0, 0.0, 1.0}, gradient.data(),
-                                            {m.data(), v.data(), w.data()}, kParameters);
+    kernels::optimizer<float>().update(ops::AdamUpdate{0.9, 0.98, 1e-9, 1e-4, 1.0, 0.0, 1.0}, gradient.data(),
+                                       {m.data(), v.data(), w.data()}, kParameters);
   });
 }
 BENCHMARK(adam);
@@ -264,8 +274,8 @@ void gram_schmidt(benchmark::State& state) {
   std::vector<double> sums(kVectors + 1);
   time_floats(state, (kVectors + 2) * kSize, [&] {
     for (int64_t i = 0; i < kSize; i += kernels::kGramSchmidtBlock) {
-      kernels::gram_schmidt<float>(vectors.data(), kVectors, i, i + kernels::kGramSchmidtBlock, factors.data(), true,
-                                   w.data(), sums.data());
+      kernels::gram_schmidt<float>().subtract_and_multiply(vectors.data(), kVectors, i, i + kernels::kGramSchmidtBlock,
+                                                           factors.data(), true, w.data(), sums.data());
     }
   });
 }
@@ -276,8 +286,9 @@ void top_values(benchmark::State& state) {
   std::vector<float> best(10);
   std::vector<int32_t> ids(10);
   time_floats(state, 2 * kVocabulary, [&] {
-    benchmark::DoNotOptimize(kernels::top_values(logits.data(), kVocabulary, 10, best.data(), ids.data()));
-    benchmark::DoNotOptimize(kernels::log_partition(logits.data(), kVocabulary, best[0]));
+    benchmark::DoNotOptimize(
+        kernels::top_values<float>().find(logits.data(), kVocabulary, 10, best.data(), ids.data()));
+    benchmark::DoNotOptimize(kernels::top_values<float>().log_partition(logits.data(), kVocabulary, best[0]));
   });
 }
 BENCHMARK(top_values);
@@ -308,6 +319,60 @@ void time_pass(benchmark::State& state, Pass pass, const Output& output, const s
     const Tensor result = output();
     if (pass == Pass::gradient) gradients({result}, leaves, {cotangent});
   });
+}
+
+/// Work that Plumb's kernels do, and functions of LibTorch that could do it instead.
+struct Replaceable {
+  std::vector<Tensor> leaves;  // none: without a gradient
+  std::function<Tensor()> kernels, libtorch;
+};
+
+using Activated = Tensor (*)(const Tensor&);
+
+/// An activation alone, as in the feed-forward layers of width 512.
+Replaceable activation(Activated kernels, Activated libtorch) {
+  const Tensor x = at::randn({kTokens, 4 * kWidth}).requires_grad_();
+  return {{x}, [=] { return kernels(x); }, [=] { return libtorch(x); }};
+}
+
+/// A whole feed-forward layer: the most that its activation may matter in a training step.
+Replaceable feed_forward(Activated kernels, Activated libtorch) {
+  const Tensor x = at::randn({kTokens, kWidth}).requires_grad_();
+  const Tensor up = at::randn({4 * kWidth, kWidth}).mul_(0.05).requires_grad_();
+  const Tensor down = at::randn({kWidth, 4 * kWidth}).mul_(0.02).requires_grad_();
+  const auto layer = [=](Activated f) { return ops::linear(f(ops::linear(x, up, Tensor())), down, Tensor()); };
+  return {{x, up, down}, [=] { return layer(kernels); }, [=] { return layer(libtorch); }};
+}
+
+constexpr int64_t kLargeVocabulary = 32000;
+
+Replaceable embedding() {
+  const Tensor table = at::randn({kLargeVocabulary, kWidth}).requires_grad_();
+  std::vector<int64_t> ids;
+  for (int64_t i = 0; i < kTokens; ++i) ids.push_back(i * 7919 % kLargeVocabulary);
+  const double scale = std::sqrt(static_cast<double>(kWidth));
+  return {{table},
+          [=] { return ops::embedding(table, ids, scale); },
+          [=] { return scale * at::embedding(table, at::tensor(ids, at::kLong)); }};
+}
+
+/// The ten best next tokens of 32 sentences in a beam search of 5; with their logits if `logits_too`.
+Replaceable best_tokens(bool logits_too) {
+  constexpr int64_t kRows = 160, kBest = 10;
+  const Tensor hidden = at::randn({kRows, kWidth}), weight = at::randn({kLargeVocabulary, kWidth});
+  const Tensor fixed = ops::linear(hidden, weight, Tensor());
+  const auto logits = [=] { return logits_too ? ops::linear(hidden, weight, Tensor()) : fixed; };
+  return {{},
+          [=] { return at::scalar_tensor(ops::top_scores(logits(), kBest, 0, /*normalize=*/true).scores.front()); },
+          [=] {
+            const Tensor scores = logits();
+            return std::get<0>(scores.topk(kBest, 1)) - at::logsumexp(scores, {1}, /*keepdim=*/true);
+          }};
+}
+
+void replaceable(benchmark::State& state, const std::function<Replaceable()>& make, bool libtorch, Pass pass) {
+  const Replaceable work = make();
+  time_pass(state, pass, libtorch ? work.libtorch : work.kernels, work.leaves);
 }
 
 /// Causal self-attention of a kind over one sequence, without projections.
@@ -424,6 +489,28 @@ void add_benchmarks() {
     RegisterBenchmark((std::string("lstm") + suffix).c_str(), lstm, pass)
         ->ArgsProduct({{1150, 400}, {80, 20}})
         ->Unit(benchmark::kMillisecond);
+  }
+  const Activated silu = [](const Tensor& x) { return at::silu(x); };
+  const Activated gelu_tanh = [](const Tensor& x) { return at::gelu(x, "tanh"); };
+  const std::pair<const char*, std::function<Replaceable()>> replaceables[] = {
+      {"silu", [=] { return activation(ops::silu, silu); }},
+      {"gelu-tanh", [=] { return activation(ops::gelu_tanh, gelu_tanh); }},
+      {"feed-forward-silu", [=] { return feed_forward(ops::silu, silu); }},
+      {"feed-forward-gelu-tanh", [=] { return feed_forward(ops::gelu_tanh, gelu_tanh); }},
+      {"embedding", embedding},
+      {"best-tokens", [] { return best_tokens(false); }},
+      {"logits-and-best-tokens", [] { return best_tokens(true); }},
+  };
+  for (const auto& [name, make] : replaceables) {
+    for (const bool libtorch : {false, true}) {
+      const auto add = [&, make = make](const std::string& of, Pass pass) {
+        const std::string full = "replaceable/" + of + (libtorch ? "/libtorch" : "/kernels");
+        RegisterBenchmark(full.c_str(), replaceable, make, libtorch, pass)->Unit(benchmark::kMillisecond);
+      };
+      add(name, Pass::forward);
+      if (std::string_view(name).find("best-tokens") == std::string_view::npos)
+        add(std::string(name) + "-gradient", Pass::gradient);
+    }
   }
   const auto add_update = [](const std::string& name, const std::string& optimizer, const std::string& precision) {
     RegisterBenchmark(("update/" + name).c_str(), update, optimizer, precision)

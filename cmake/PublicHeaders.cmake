@@ -26,6 +26,7 @@ set(PLUMB_PUBLIC_HEADERS
   ops/cross_entropy.h
   ops/device.h
   ops/dropout.h
+  ops/flatten.h
   ops/linear.h
   ops/linear_attention.h
   ops/memory.h

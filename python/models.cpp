@@ -2,6 +2,7 @@
 // library (python/CMakeLists.txt, PLUMB_LIBRARY).
 #include <pybind11/stl.h>
 
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "plumb/data/directory.h"
 #include "plumb/decode/generate_text.h"
 #include "plumb/decode/translate.h"
+#include "plumb/evaluate/completion.h"
 #include "plumb/evaluate/text_loss.h"
 #include "plumb/interop/classifier.h"
 #include "plumb/interop/embedder.h"
@@ -43,8 +45,7 @@ class Loaded {
   std::vector<GeneratedText> generate(const std::vector<std::string>& prompts, GenerateOptions options,
                                       const std::vector<std::string>& stop, std::optional<double> repetition_penalty) {
     validate(options);
-    require_forward();
-    Generates& generator = generator_of(*opened_->model);
+    Generates& generator = forward_generator();
     options.whole_texts = data_.empty();  // an imported model with its own tokenizer
     if (options.whole_texts) options.ends = ends_of_texts(opened_->place.run);
     options.sampling.repetition_penalty = repetition_penalty.value_or(stated_repetition_penalty(opened_->place.run));
@@ -53,11 +54,43 @@ class Loaded {
 
   /// (Σ −log p, tokens), as `plumb evaluate` computes it from its own tasks of whole texts.
   std::pair<double, int64_t> loss_of(const std::vector<std::string>& texts) {
-    require_forward();
-    Generates& model = generator_of(*opened_->model);
-    const TextEncoder encoder(tokenizer(), data_.empty() ? EvaluatedText::whole : EvaluatedText::lines);
-    const TextLoss found = text_loss(model, encoder, texts, context_length(model, opened_->place.run));
+    Generates& model = forward_generator();
+    const TextLoss found = text_loss(model, encoder(), texts, context_length(model, opened_->place.run));
     return {found.sum, found.tokens};
+  }
+
+  /// Of each context and continuation: log p(continuation | context), and whether greedy decoding yields it.
+  std::vector<std::pair<double, bool>> log_likelihoods(const std::vector<std::pair<std::string, std::string>>& pairs) {
+    Generates& model = forward_generator();
+    const int64_t longest = context_length(model, opened_->place.run);
+    const TextEncoder encoder = this->encoder();
+    std::vector<TokenRequest> requests;
+    for (const auto& [context, continuation] : pairs)
+      requests.push_back(shortened(encoder.request(context, continuation), longest));
+    std::vector<std::pair<double, bool>> found(pairs.size());
+    score_requests(model, requests, {}, [&](size_t number, const Answer& answer) {
+      found[number] = {answer.log_likelihood, answer.greedy};
+    });
+    return found;
+  }
+
+  /// The greedy continuation of each prompt, up to a string in `until`, as `plumb evaluate` writes answers.
+  std::vector<std::string> complete(const std::vector<std::string>& prompts, const std::vector<std::string>& until,
+                                    int64_t max_tokens) {
+    Generates& model = forward_generator();
+    const std::filesystem::path& run = opened_->place.run;
+    const int64_t room = room_for_prompt(context_length(model, run), max_tokens);
+    const TextEncoder encoder = this->encoder();
+    std::vector<std::vector<int32_t>> ids;
+    for (const std::string& prompt : prompts) ids.push_back(encoder.prompt(prompt, room));
+    std::vector<std::string> texts(prompts.size());
+    const CompletionOptions options{.until = until,
+                                    .max_tokens = max_tokens,
+                                    .ends = ends_of_texts(run),
+                                    .repetition_penalty = stated_repetition_penalty(run)};
+    complete_prompts(model, encoder, ids, options,
+                     [&](size_t number, const Answer& answer) { texts[number] = answer.text.value(); });
+    return texts;
   }
 
   /// The task's metrics on a split of the data, as `plumb train` computes them.
@@ -103,9 +136,14 @@ class Loaded {
   }
 
  private:
-  void require_forward() const {
+  [[nodiscard]] Generates& forward_generator() const {
     if (reads_backward(opened_->config.task))
       throw Error("a backward language model, which predicts what precedes a text", "load one that reads forward");
+    return generator_of(*opened_->model);
+  }
+
+  [[nodiscard]] TextEncoder encoder() const {
+    return {tokenizer(), data_.empty() ? EvaluatedText::whole : EvaluatedText::lines};
   }
 
   [[nodiscard]] Tokenizer tokenizer() const {
@@ -149,6 +187,9 @@ PYBIND11_MODULE(_models, module) {
           py::arg("temperature"), py::arg("top_k"), py::arg("top_p"), py::arg("min_p"), py::arg("repetition_penalty"),
           py::arg("seed"), py::arg("stop"), py::call_guard<py::gil_scoped_release>())
       .def("loss_of", &Loaded::loss_of, py::arg("texts"), py::call_guard<py::gil_scoped_release>())
+      .def("log_likelihoods", &Loaded::log_likelihoods, py::arg("pairs"), py::call_guard<py::gil_scoped_release>())
+      .def("complete", &Loaded::complete, py::kw_only(), py::arg("prompts"), py::arg("until"), py::arg("max_tokens"),
+           py::call_guard<py::gil_scoped_release>())
       .def("metrics_on", &Loaded::metrics_on, py::arg("split"), py::call_guard<py::gil_scoped_release>())
       .def(
           "embed",

@@ -1,4 +1,4 @@
-// plumb evaluate: evaluates a language model on benchmarks, as lm-evaluation-harness does.
+// plumb evaluate: evaluates a language model on tasks in files, with the metrics of lm-evaluation-harness.
 #include "plumb/evaluate/evaluate.h"
 
 #include <fmt/format.h>
@@ -16,6 +16,7 @@
 #include "plumb/base/timing.h"
 #include "plumb/data/directory.h"
 #include "plumb/decode/generate.h"
+#include "plumb/evaluate/own_task.h"
 #include "plumb/evaluate/results.h"
 #include "plumb/interop/import.h"
 #include "plumb/interop/opened_model.h"
@@ -30,7 +31,6 @@ namespace fs = std::filesystem;
 struct EvaluateArguments {
   std::string model;  // a run directory, a checkpoint in one, or a Hugging Face folder
   std::string tasks;
-  std::string data = ".";
   std::string tokenizer;
   std::string out;
   bool samples = false;
@@ -70,18 +70,15 @@ int64_t length_of(const Generates& model, const fs::path& run, int64_t wanted) {
 
 Json settings_json(const EvaluateArguments& arguments, const Evaluated& evaluated, const Globals& globals) {
   const EvaluateOptions& options = arguments.options;
-  return {{"model", "plumb"},
-          {"model_args", fmt::format("pretrained={}", evaluated.opened.place.checkpoint.string())},
+  return {{"checkpoint", evaluated.opened.place.checkpoint.string()},
           {"max_length", options.max_length},
-          {"max_gen_toks", options.max_tokens > 0 ? Json(options.max_tokens) : Json()},
+          {"max_tokens", options.max_tokens},
           {"precision", options.scoring.precision},
           {"batch_tokens", options.scoring.batch_tokens},
           {"device", globals.device},
-          {"limit", options.limit > 0 ? Json(options.limit) : Json()},
-          {"bootstrap_iters", options.metrics.harness_bootstrap},
-          {"interval_samples", options.metrics.resampling.samples},
-          {"random_seed", options.metrics.resampling.seed},
-          {"fewshot_seed", options.few_shot.seed}};
+          {"limit", options.limit},
+          {"interval_samples", options.resampling.samples},
+          {"seed", options.resampling.seed}};
 }
 
 /// Prepares the directory for answers, samples and results.
@@ -98,8 +95,8 @@ void prepare_output(EvaluateArguments& arguments, const Evaluated& evaluated) {
 
 void evaluate_model(EvaluateArguments arguments, const Globals& globals) {
   EvaluateOptions& options = arguments.options;
-  options.metrics.resampling.seed = globals.seed;
-  std::vector<EvaluationTask> tasks = load_evaluation_tasks(split(arguments.tasks, ','), arguments.data);
+  options.resampling.seed = globals.seed;
+  std::vector<EvaluationTask> tasks = load_own_tasks(split(arguments.tasks, ','));
   const Evaluated evaluated = open_evaluated(arguments);
   const fs::path& run = evaluated.opened.place.run;
   Generates& model = generator_of(*evaluated.opened.model);
@@ -114,12 +111,12 @@ void evaluate_model(EvaluateArguments arguments, const Globals& globals) {
   std::vector<TaskResult> results;
   for (EvaluationTask& task : tasks) results.push_back(evaluate_task(model, encoder, std::move(task), options));
 
-  Json json = make_document("evaluation", 1);
+  Json json = make_document("evaluation", 2);
   json.update(evaluation_json(results));
-  json["config"] = settings_json(arguments, evaluated, globals);
-  json["model_name"] = run.string();
+  json["settings"] = settings_json(arguments, evaluated, globals);
+  json["model"] = run.string();
   json["date"] = date;
-  json["total_evaluation_time_seconds"] = watch.seconds();
+  json["seconds"] = watch.seconds();
   if (!arguments.out.empty()) {
     write_json(fs::path(arguments.out) / "results.json", json);
     for (const TaskResult& result : results) {
@@ -133,31 +130,26 @@ void evaluate_model(EvaluateArguments arguments, const Globals& globals) {
 
 void add_evaluate(CLI::App& app, Globals& globals) {
   auto arguments = std::make_shared<EvaluateArguments>();
-  CLI::App* verb = add_verb(app, globals, "evaluate", "Evaluate a language model on benchmarks",
-                            "plumb evaluate runs/gpt2 --tasks lambada_openai,hellaswag --data benchmarks --limit 500",
+  CLI::App* verb = add_verb(app, globals, "evaluate", "Evaluate a language model on tasks of your own",
+                            "plumb evaluate runs/gpt2 --tasks questions.jsonl,texts.jsonl --limit 500",
                             [arguments, &globals] { evaluate_model(*arguments, globals); });
   add_json_option(*verb, globals);
   add_seed_option(*verb, globals);
   EvaluateOptions& options = arguments->options;
   verb->add_option("MODEL", arguments->model, kModelHelp)->type_name("RUN_OR_FOLDER")->required();
   verb->add_option("--tasks", arguments->tasks,
-                   "Tasks, separated by commas: names (`plumb list evaluation`), or your own files (*.jsonl, *.json)")
-      ->type_name("TASK,...")
+                   "Files of tasks (*.jsonl), separated by commas; benchmarks: `python -m plumb.harness`")
+      ->type_name("FILE,...")
       ->required();
-  verb->add_option("--data", arguments->data, "Folder with the files of the tasks")->type_name("DIR");
   verb->add_option("--tokenizer", arguments->tokenizer,
                    "Data directory with the tokenizer (default: the run's, or the tokenizer of an imported model)")
       ->type_name("DIR");
-  verb->add_option("--few-shot", options.few_shot.examples, "Examples in each prompt")->check(not_negative());
-  verb->add_option("--few-shot-seed", options.few_shot.seed, "Seed of the examples that are drawn");
   verb->add_option("--limit", options.limit, "Items of each task; 0: all")->check(not_negative());
   verb->add_option("--max-length", arguments->max_length,
                    "Context length in tokens; 0: the model's number of positions or the length in its config.json, "
                    "else 2048")
       ->check(not_negative());
-  verb->add_option("--max-tokens", options.max_tokens,
-                   "Maximum tokens of a generated answer; 0: the limit of the task (256)")
-      ->check(between(0, 1e9));
+  verb->add_option("--max-tokens", options.max_tokens, "Maximum tokens of a generated answer")->check(between(1, 1e9));
   verb->add_option("--out", arguments->out,
                    "Directory for results and answers; an interrupted evaluation resumes from it")
       ->type_name("DIR");
@@ -165,11 +157,8 @@ void add_evaluate(CLI::App& app, Globals& globals) {
   verb->add_option("--precision", options.scoring.precision, "Precision of matrix products")
       ->check(CLI::IsMember({"float32", "bf16", "int8"}));
   verb->add_option("--batch-tokens", options.scoring.batch_tokens, "Tokens per batch")->check(between(1, 1e9));
-  verb->add_option("--interval-samples", options.metrics.resampling.samples,
+  verb->add_option("--interval-samples", options.resampling.samples,
                    "Bootstrap samples of the 95% intervals; 0: no intervals")
-      ->check(between(0, 10'000'000));
-  verb->add_option("--bootstrap-iters", options.metrics.harness_bootstrap,
-                   "Bootstrap samples of the standard error of perplexity, drawn as the harness does; 0: none")
       ->check(between(0, 10'000'000));
 }
 

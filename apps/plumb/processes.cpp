@@ -14,7 +14,7 @@
 #include "manual.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
-#include "plumb/model/divisible.h"
+#include "plumb/divided/divisible.h"
 #include "plumb/ops/device.h"
 #include "plumb/parallel/rendezvous.h"
 #include "plumb/parallel/workers.h"

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "plumb/parallel/mesh.h"
+#include "plumb/divided/mesh.h"
 #include "subject.h"
 #include "verb.h"
 

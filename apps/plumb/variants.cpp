@@ -9,7 +9,6 @@
 #include "plumb/base/text.h"
 #include "plumb/base/utf8.h"
 #include "plumb/evaluate/metrics.h"
-#include "plumb/evaluate/task.h"
 #include "plumb/metrics/bleu_smoothing.h"
 #include "plumb/metrics/bleu_tokenizer.h"
 #include "plumb/model/kind.h"
@@ -135,7 +134,6 @@ std::vector<VariantKind> variant_kinds() {
           kind_in("alarm", alarms()),
           kind_in("bleu-tokenizer", bleu_tokenizers()),
           kind_in("bleu-smoothing", bleu_smoothings()),
-          kind_in("evaluation", evaluation_tasks()),
           kind_in("evaluation-metric", evaluation_metrics()),
           kind_in("model", model_kinds())};
 }

@@ -32,6 +32,10 @@ class Loaded:
         """Continues each prompt, `samples` times."""
     def loss_of(self, texts: Sequence[str]) -> tuple[float, int]:
         """Σ −log p over the tokens of the texts, and their number."""
+    def log_likelihoods(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[float, bool]]:
+        """Of each context and continuation: log p of the continuation, and whether greedy decoding yields it."""
+    def complete(self, *, prompts: Sequence[str], until: Sequence[str], max_tokens: int) -> list[str]:
+        """The greedy continuation of each prompt, up to a string in `until`."""
     def metrics_on(self, split: str) -> dict[str, float]:
         """The task's metrics on a split of the data."""
     def embed(self, *, texts: Sequence[str], pooling: str | None, normalize: bool | None, max_tokens: int | None) -> Tensor:

@@ -10,7 +10,7 @@
 #include "plumb/analysis/curvature/spectrum.h"
 #include "plumb/analysis/probe.h"
 #include "plumb/base/error.h"
-#include "plumb/parallel/mesh.h"
+#include "plumb/divided/mesh.h"
 #include "support/architectures.h"
 #include "support/batches.h"
 #include "support/contains.h"

@@ -215,7 +215,7 @@ TEST_P(FirstSteps, AreWhatTheTrainerDoes) {
     const std::unique_ptr<Model> learner = model();
     const auto optimizer = make_optimizer(GetParam(), learner->parameters());
     if (std::string(residual) == "ngpt" && optimizer->averages_weights()) continue;  // refused by the trainer
-    const int64_t idle = optimizer->beginning().idle_steps;
+    const int64_t idle = optimizer->beginning().preparatory_steps;
     // Of an optimizer that first prepares its state, let everything begin with the first step that moves matrices.
     run_.train.steps = 1 + idle;
     for (const Parameter& each : learner->parameters().all()) {

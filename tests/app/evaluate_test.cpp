@@ -31,20 +31,25 @@ class EvaluateVerb : public ::testing::Test {
   fs::path golden_;
 };
 
-TEST_F(EvaluateVerb, WritesResultsInTheSchemaOfTheHarness) {
+TEST_F(EvaluateVerb, WritesResultsAndSamples) {
   const Finished finished = evaluate(items("choices.jsonl") + "," + items("texts.jsonl"),
                                      {"--limit", "5", "--out", path("out"), "--samples", "--json", path("json")});
   ASSERT_EQ(finished.status, 0) << finished.errors;
   const Json json = read_json(path("json"));
   EXPECT_EQ(json, read_json(path("out/results.json")));
-  EXPECT_EQ(json["schema"], "plumb.evaluation/1");
-  EXPECT_EQ(json["n-samples"]["choices"], (Json{{"original", 10}, {"effective", 5}}));
-  EXPECT_EQ(json["n-shot"]["choices"], 0);
-  EXPECT_EQ(json["higher_is_better"]["texts"]["bits_per_byte"], false);
-  EXPECT_EQ(json["configs"]["texts"]["output_type"], "loglikelihood_rolling");
-  EXPECT_EQ(json["results"]["texts"]["bits_per_byte_stderr,none"], "N/A");
-  EXPECT_TRUE(json["results"]["choices"]["acc_stderr,none"].is_number());
-  EXPECT_EQ(json["intervals"]["choices"]["acc"].size(), 2U);
+  EXPECT_EQ(json["schema"], "plumb.evaluation/2");
+  const Json& choices = json["tasks"]["choices"];
+  EXPECT_EQ(choices["items"], 5);
+  EXPECT_EQ(choices["items_in_file"], 10);
+  EXPECT_TRUE(choices["metrics"]["acc"]["standard_error"].is_number());
+  EXPECT_EQ(choices["metrics"]["acc"]["interval"].size(), 2U);
+  const Json& texts = json["tasks"]["texts"];
+  EXPECT_EQ(texts["kind"], "loglikelihood_rolling");
+  EXPECT_EQ(texts["metrics"]["bits_per_byte"]["higher_is_better"], false);
+  EXPECT_FALSE(texts["metrics"]["bits_per_byte"].contains("standard_error"));
+  const Json& category = json["categories"]["own"];
+  EXPECT_EQ(category["tasks"], Json::array({"choices"}));
+  EXPECT_EQ(category["acc"], choices["metrics"]["acc"]["value"]);
 
   const std::vector<std::string> lines = read_lines(path("out/samples_choices.jsonl"));
   ASSERT_EQ(lines.size(), 5U);
@@ -74,7 +79,7 @@ TEST_F(EvaluateVerb, ContinuesWithTheAnswersThatAreKept) {
   const fs::path file = path("out/answers/choices.json");
   Json answers = read_json(file);
   const Json whole = answers["answers"];
-  const Json results = read_json(path("out/results.json"))["results"];
+  const Json results = read_json(path("out/results.json"))["tasks"];
 
   // As after an interruption: missing answers are requested, existing ones are trusted.
   answers["answers"][0] = {-1000.5, false};
@@ -86,11 +91,13 @@ TEST_F(EvaluateVerb, ContinuesWithTheAnswersThatAreKept) {
   EXPECT_NEAR(continued[1][0].get<double>(), whole[1][0].get<double>(), 1e-5);
 
   // With other prompts, or a damaged file, everything is requested again.
-  ASSERT_EQ(evaluate(tasks, {"--out", path("out"), "--few-shot", "1"}).status, 0);
+  std::string other = read_file(tasks);
+  write_file_atomic(path("choices.jsonl"), other.replace(other.find("The baker"), 3, "A"));
+  ASSERT_EQ(evaluate(path("choices.jsonl"), {"--out", path("out")}).status, 0);
   EXPECT_NE(read_json(file)["answers"][0], continued[0]);
   write_file_atomic(file, "{");
   ASSERT_EQ(evaluate(tasks, {"--out", path("out")}).status, 0);
-  EXPECT_EQ(read_json(path("out/results.json"))["results"], results);
+  EXPECT_EQ(read_json(path("out/results.json"))["tasks"], results);
 }
 
 TEST_F(EvaluateVerb, ReadsAFolderOfTransformersAsItIs) {
@@ -103,9 +110,9 @@ TEST_F(EvaluateVerb, ReadsAFolderOfTransformersAsItIs) {
   EXPECT_EQ(run_plumb({"import", items("llama"), "--out", path("llama"), "-q"}).status, 0);
   fs::copy(items("llama"), path("folder"));
   const Json run = evaluated(path("llama")), folder = evaluated(path("folder"));
-  EXPECT_EQ(run["results"], folder["results"]);
-  EXPECT_EQ(run["config"]["max_length"], 64);  // max_position_embeddings
-  EXPECT_EQ(folder["config"]["max_length"], 64);
+  EXPECT_EQ(run["tasks"], folder["tasks"]);
+  EXPECT_EQ(run["settings"]["max_length"], 64);  // max_position_embeddings
+  EXPECT_EQ(folder["settings"]["max_length"], 64);
 }
 
 /// Answers are requested again if the tokenizer, the configuration or the weights have changed.
@@ -145,7 +152,7 @@ TEST_F(EvaluateVerb, KeepsAnswersThatAreWritten) {
   ASSERT_EQ(evaluate(tasks, {"--max-tokens", "6", "--out", path("out"), "--samples"}).status, 0);
   const Json sample = Json::parse(read_lines(path("out/samples_answers.jsonl"))[0]);
   EXPECT_EQ(sample["arguments"][0][1]["max_gen_toks"], 6);
-  EXPECT_EQ(read_json(path("out/results.json"))["configs"]["answers"]["output_type"], "generate_until");
+  EXPECT_EQ(read_json(path("out/results.json"))["tasks"]["answers"]["kind"], "generate_until");
   const fs::path file = path("out/answers/answers.json");
   Json answers = read_json(file);
   EXPECT_EQ(answers["answers"][0], sample["resps"][0][0]);
@@ -166,12 +173,7 @@ TEST_F(EvaluateVerb, SaysWhatIsWrong) {
     EXPECT_NE(finished.status, 0);
     EXPECT_CONTAINS(finished.errors, message);
   };
-  fails("lambda_openai", {}, "did you mean 'lambada_openai'?");
-  fails(items("choices.jsonl"), {"--few-shot", "10"}, "task choices has 9 examples");
-  const std::string line = R"({"context": "The sky is", "choices": ["blue", "old"], "gold": 0})";
-  write_file_atomic(path("equal.jsonl"), line + "\n" + line + "\n");
-  fails(path("equal.jsonl"), {"--few-shot", "1"}, "too few items differ from the one that is asked");
-  fails(items("texts.jsonl"), {"--few-shot", "1"}, "does not support few-shot examples");
+  fails("lambada_openai", {}, "unknown evaluation task 'lambada_openai'");
   fails(items("choices.jsonl"), {"--max-length", "49"}, "more than the 48 tokens");
   fails(items("choices.jsonl"), {"--max-length", "2"}, "longer than the 2 that the model can read");
   fails(items("choices.jsonl") + "," + items("choices.jsonl"), {}, "'choices' is named twice");

@@ -78,10 +78,11 @@ TEST(CompareVerb, ComparesEvaluations) {
   EXPECT_EQ(text.status, 0) << text.errors;
   const Json json = Json::parse(run_plumb({"compare", "gpt2", "llama", "--json", "-"}, folder.path()).output);
   EXPECT_EQ(json["schema"], "plumb.comparison/1");
-  const Json results = read_json(folder.path() / "llama" / "results.json")["results"];
+  const Json results = read_json(folder.path() / "llama" / "results.json")["tasks"];
   for (const Json& one : json["differences"]) {
-    const std::string key = one["metric"].get<std::string>() + ",none";
-    EXPECT_NEAR(one["second"].get<double>(), results[one["task"].get<std::string>()][key].get<double>(), 1e-9) << one;
+    const Json& metrics = results[one["task"].get<std::string>()]["metrics"];
+    EXPECT_NEAR(one["second"].get<double>(), metrics[one["metric"].get<std::string>()]["value"].get<double>(), 1e-9)
+        << one;
   }
   EXPECT_EQ(run_plumb({"compare", "gpt2", "nowhere"}, folder.path()).status, 1);
   EXPECT_EQ(run_plumb({"compare", "gpt2", "gpt2", "--metric", "bleu"}, folder.path()).status, 2);

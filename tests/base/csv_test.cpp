@@ -19,9 +19,16 @@ class Tables : public testing::Test {
 };
 
 TEST_F(Tables, LineEndsInQuotesStayAsTheyAre) {
-  EXPECT_EQ(read_csv(file("\xEF\xBB\xBF\"a\r\nb\",\"c\n\nd\"\r\ne,g\n\n\"\"")),
+  EXPECT_EQ(read_records(file("\xEF\xBB\xBF\"a\r\nb\",\"c\n\nd\"\r\ne,g\n\n\"\""), ','),
             (std::vector<Record>{{"a\r\nb", "c\n\nd"}, {"e", "g"}}));
   EXPECT_EQ(read_records(file("a\t\"b\r\n\n\tc\n"), '\t'), (std::vector<Record>{{"a", "\"b"}, {"", "c"}}));
+}
+
+TEST_F(Tables, QuotesWithinQuotesAreDoubled) {
+  EXPECT_EQ(read_records(file("a,\"b,\"\"c\"\"\nd\",\r\n,\n\"\",x\n"), ','),
+            (std::vector<Record>{{"a", "b,\"c\"\nd", ""}, {"", ""}, {"", "x"}}));
+  EXPECT_EQ(read_records(file("a \"byte\"?,5\" disk,\"x\"y\r\n"), ','),
+            (std::vector<Record>{{"a \"byte\"?", "5\" disk", "xy"}}));
 }
 
 TEST_F(Tables, RecordsAreTakenAsTheyAreRead) {
@@ -37,11 +44,12 @@ TEST_F(Tables, RecordsAreTakenAsTheyAreRead) {
 TEST_F(Tables, ARecordHasALimit) {
   const std::string commas(16 << 20, ',');
   EXPECT_EQ(read_records(file(commas), '\t').at(0).at(0), commas);
-  test::expect_error([&] { (void)read_csv(file("a\n," + commas)); }, "table:2: a record is longer than 16 MiB");
+  test::expect_error([&] { (void)read_records(file("a\n," + commas), ','); },
+                     "table:2: a record is longer than 16 MiB");
   // A quote that nothing closes, in lines that are short.
   std::string open = "\"";
   while (open.size() <= 18U << 20) open += std::string(1 << 20, 'x') + "\n";
-  test::expect_error([&] { (void)read_csv(file(open)); }, "a record is longer than 16 MiB");
+  test::expect_error([&] { (void)read_records(file(open), ','); }, "a record is longer than 16 MiB");
 }
 
 }  // namespace

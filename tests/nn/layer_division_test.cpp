@@ -27,8 +27,8 @@ TEST(LayerDivision, KeepsTheRowsOfEachPartAndTheColumnsOfThisRankAndPutsThemToge
     Matrices matrices;
     const Tensor stacked = matrices.stacked.detach().clone(), columns = matrices.columns.detach().clone();
     LayerDivision division(matrices.parameters, group);
-    division.cut(matrices.stacked, 0, {4, 2, 2});
-    division.cut(matrices.columns, 1);
+    division.divide(matrices.stacked, 0, {4, 2, 2});
+    division.divide(matrices.columns, 1);
     division.apply(matrices.parameters);
     const int64_t r = group.rank();
     const Tensor rows = at::tensor(std::vector<int64_t>{2 * r, 2 * r + 1, 4 + r, 6 + r}, at::kLong);
@@ -38,13 +38,13 @@ TEST(LayerDivision, KeepsTheRowsOfEachPartAndTheColumnsOfThisRankAndPutsThemToge
     matrices.parameters.flat()[0] = -1;  // the values are views of the flat buffer
     EXPECT_EQ(matrices.stacked[0][0].item<double>(), -1.0);
     EXPECT_TRUE(matrices.stacked.requires_grad());
-    const Tensor whole = division.whole(0, stacked.index_select(0, rows)), other = division.whole(1, matrices.columns);
+    const Tensor whole = division.full(0, stacked.index_select(0, rows)), other = division.full(1, matrices.columns);
     ASSERT_EQ(whole.defined(), r == 0);
     if (r > 0) return;
     EXPECT_TRUE(at::equal(whole, stacked));
     EXPECT_TRUE(at::equal(other, columns));
-    EXPECT_TRUE(division.is_cut(0) && !division.is_cut(2));
-    EXPECT_TRUE(division.whole(2, matrices.same).is_same(matrices.same));
+    EXPECT_TRUE(division.is_divided(0) && !division.is_divided(2));
+    EXPECT_TRUE(division.full(2, matrices.same).is_same(matrices.same));
   });
 }
 
@@ -52,10 +52,10 @@ TEST(LayerDivision, SumsTheGradientsOfWhatActsOnEachHead) {
   test::as_ranks(2, [](const Group& group) {
     Matrices matrices;
     LayerDivision division(matrices.parameters, group);
-    division.share_gradient(matrices.same);
+    division.sum_gradient(matrices.same);
     const auto own = static_cast<double>(1 + group.rank());
     std::vector<Tensor> gradients = {at::full({8, 3}, own), at::full({3, 4}, own), at::full({2}, own)};
-    division.sum_shares(gradients);
+    division.sum_gradients(gradients);
     EXPECT_EQ(gradients[0][0][0].item<double>(), own);
     EXPECT_EQ(gradients[2][1].item<double>(), 3.0);
   });
@@ -65,7 +65,7 @@ TEST(LayerDivision, RefusesSizesThatAreNoMultiplesOfTheRanks) {
   test::as_ranks(2, [](const Group& group) {
     Matrices matrices;
     LayerDivision division(matrices.parameters, group);
-    EXPECT_EQ(test::message_of([&] { division.cut(matrices.columns, 0); }),
+    EXPECT_EQ(test::message_of([&] { division.divide(matrices.columns, 0); }),
               "a layer of 3 features or heads cannot be divided among 2 processes");
   });
 }

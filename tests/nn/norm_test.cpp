@@ -139,7 +139,7 @@ TEST(Norm, PowerNormCountsTheTokensOfAllRanks) {
     power.buffer("running_nu").copy_(nu);
     ForwardContext context(0.0, 1, 1, group);
     const bool idle = group.rank() == 3;
-    context.set_idle(idle);
+    context.set_placeholder(idle);
     const auto own = [&](const Tensor& all) { return all.slice(0, group.rank(), all.size(0), 3).contiguous(); };
     const Tensor share = (idle ? 10 * x : own(x)).detach().requires_grad_(true);
     const Tensor found = (*power.norm)(share, context);

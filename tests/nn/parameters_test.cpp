@@ -18,6 +18,20 @@ TEST(Parameters, AreDeclaredOnce) {
   EXPECT_EQ(parameters.buffers().size(), 1U);
 }
 
+TEST(Parameters, ASubsetSharesValuesAndItsPartOfTheFlatBuffer) {
+  Parameters parameters(at::kDouble);
+  for (const char* name : {"a", "b", "c"}) parameters.add(name, {2, 3}, Role::weight);
+  parameters.finish();
+  parameters.flat().copy_(at::arange(18, at::kDouble));
+  const Parameters last = parameters.subset({1, 2}), outer = parameters.subset({0, 2}), none = parameters.subset({});
+  EXPECT_TRUE(last.at("c").value.is_same(parameters.at("c").value));
+  EXPECT_TRUE(at::equal(last.flat(), at::arange(6, 18, at::kDouble)));
+  EXPECT_TRUE(last.flat().is_alias_of(parameters.flat()));
+  EXPECT_EQ(outer.all()[1].name, "c");
+  EXPECT_FALSE(outer.has_flat());  // b lies between them
+  EXPECT_EQ(none.count(), 0);
+}
+
 // As Decoder declares them: norms after the matrices of all layers.
 TEST(Parameters, AreOrderedByLayers) {
   Parameters parameters(at::kDouble);

@@ -141,7 +141,7 @@ TEST(VocabularyRows, AVocabularyThatTheRanksDoNotDivideStaysWhole) {
     LayerDivision division(parameters, group);
     const VocabularyRows rows(division, {table, Tensor()});
     division.apply(parameters);
-    EXPECT_FALSE(division.is_cut(0));
+    EXPECT_FALSE(division.is_divided(0));
     EXPECT_EQ(rows.logits(at::ones({3, 2}, at::kDouble), table, {}).size(1), 7);
   });
 }

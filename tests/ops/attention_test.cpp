@@ -62,6 +62,12 @@ class Rows {
   }
 
   [[nodiscard]] int64_t blocks() const { return std::ssize(cache_.blocks); }
+  /// The positions that blocks have memory for.
+  [[nodiscard]] int64_t positions() const {
+    int64_t sum = 0;
+    for (const Tensor& block : cache_.blocks) sum += block.size(0);
+    return sum;
+  }
 
  private:
   HeadShape shape_;
@@ -96,6 +102,23 @@ TEST(CachedAttention, TokensAreCollectedInBlocks) {
   rows.read({1, 1, 1});
   rows.expect_contents();
   EXPECT_LE(rows.blocks(), 8);  // after 108 reads
+}
+
+// As in a beam search, whose hypotheses soon have a common past.
+TEST(CachedAttention, PositionsOfEndedRowsAreFreed) {
+  constexpr int64_t kRows = 24, kSteps = 100;  // 2,400 positions, of which the last rows use about 100
+  Rows rows({2, 1, 4}, kRows);
+  const std::vector<int64_t> one_each(kRows, 1);
+  for (int64_t step = 0; step < kSteps; ++step) {
+    rows.read(one_each);
+    std::vector<int64_t> order(kRows, step % kRows);
+    order[1] = (step + 1) % kRows;
+    rows.reorder(order);
+  }
+  rows.expect_contents();
+  EXPECT_LE(rows.positions(), 1100);
+  rows.read(one_each);
+  rows.expect_contents();
 }
 
 TEST(CachedAttention, HeadsOfOneTokenAreDividedAmongThreads) {

@@ -100,7 +100,7 @@ TEST(Precision, HasNoSecondDerivative) {
   EXPECT_THROW(gradients({y.sum()}, {x}, {}, /*create_graph=*/true), Error);
 }
 
-// The graph of a recomputed part remembers the precision of its first pass, not the object that had it.
+// The graph of a recomputed part remembers the precision of its forward pass, not the object that had it.
 TEST(Precision, OfARecomputedPartOutlivesItsGuard) {
   if (!has_bfloat16_products()) GTEST_SKIP() << "this processor has no bfloat16 products";
   const Tensor x = floats({37, 19}, 1).requires_grad_(true), weight = floats({23, 19}, 2).requires_grad_(true);

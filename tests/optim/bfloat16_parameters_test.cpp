@@ -8,7 +8,7 @@
 
 #include "options.h"
 #include "plumb/base/error.h"
-#include "plumb/optim/sharded.h"
+#include "plumb/divided/sharded_optimizer.h"
 #include "support/gradcheck.h"
 #include "support/ranks.h"
 
@@ -105,7 +105,7 @@ TEST_P(BothKinds, AreTheSameWithTheStateSharedOut) {
     const Parameters parameters = rounded_parameters();
     ShardedOptimizer optimizer(parameters, [kind](const Parameters& some) { return adam_of(some, kind); });
     step_on(optimizer, parameters, 0, 1);
-    optimizer.share(group);
+    optimizer.distribute(group);
     step_on(optimizer, parameters, 1, 4);
     EXPECT_TRUE(at::equal(parameters.flat(), expected.flat()));
     optimizer.collect();

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <set>
 #include <type_traits>
 
 #include "options.h"
@@ -332,6 +334,26 @@ TEST(OptimizerState, HasNamesAndShapesThatDoNotDependOnTheStep) {
       EXPECT_EQ(before[i].first, after[i].first);
       EXPECT_EQ(before[i].second.sizes(), after[i].second.sizes());
     }
+  }
+}
+
+TEST(OptimizerState, SaysWhichParametersATensorBelongsTo) {
+  for (const std::string& name : all_names()) {
+    const Parameters parameters = make_parameters(at::kFloat);
+    std::set<size_t> owners;
+    for (const StateTensor& tensor : make_named(name, parameters)->state_tensors()) {
+      EXPECT_FALSE(tensor.parameter && tensor.entries) << name;
+      if (tensor.parameter) {
+        owners.insert(*tensor.parameter);
+        EXPECT_TRUE(name_of(tensor, parameters).ends_with("." + parameters.all()[*tensor.parameter].name)) << name;
+      }
+      if (tensor.entries) {
+        EXPECT_EQ(tensor.value.dim(), 1) << name << " " << tensor.kind;
+        EXPECT_EQ(tensor.value.numel(), std::ssize(*tensor.entries)) << name << " " << tensor.kind;
+        EXPECT_TRUE(std::is_sorted(tensor.entries->begin(), tensor.entries->end())) << name << " " << tensor.kind;
+      }
+    }
+    EXPECT_EQ(owners.size(), parameters.all().size()) << name;
   }
 }
 

@@ -32,10 +32,10 @@ using test::as_ranks;
 /// A join function that changes the rendezvous of one rank.
 template <typename Change>
 auto changed(int64_t rank, const Change& change) {
-  return [rank, change](Rendezvous rendezvous, const Reception& reception) {
+  return [rank, change](Rendezvous rendezvous, const JoinEvents& events) {
     rendezvous.join_limit = 10;
     if (rendezvous.rank == rank) change(rendezvous);
-    return meet(rendezvous, reception);
+    return meet(rendezvous, events);
   };
 }
 
@@ -153,7 +153,7 @@ TEST(Joining, AnotherProgramAtThePortIsAnErrorAtOnce) {
 TEST(Joining, StrangersDoNoHarm) {
   as_ranks(
       2, [](const Group& group) { EXPECT_EQ(group.sums({1.0}), std::vector<double>{2.0}); },
-      [](const Rendezvous& rendezvous, const Reception& reception) {
+      [](const Rendezvous& rendezvous, const JoinEvents& events) {
         const auto disturb = [&](int64_t port) {
           for (const std::string& bytes :
                {std::string("GET / HTTP/1.0\r\n\r\n"), std::string("\xFF\xFF\xFF\xFF\x01", 5),
@@ -167,9 +167,9 @@ TEST(Joining, StrangersDoNoHarm) {
             static_cast<void>(::send(stranger, bytes.data(), bytes.size(), MSG_NOSIGNAL));
             ::close(stranger);
           }
-          if (reception.listening) reception.listening(port);
+          if (events.listening) events.listening(port);
         };
-        return meet(rendezvous, {disturb, reception.waiting});
+        return meet(rendezvous, {disturb, events.waiting});
       });
 }
 
@@ -191,12 +191,12 @@ void set(c10d::Store& store, const std::string& key, const std::string& value) {
 
 TEST(Joining, NobodyElseCanOnceAllHaveJoined) {
   std::atomic<int64_t> port = 0;
-  const auto join = [&](const Rendezvous& rendezvous, const Reception& reception) {
+  const auto join = [&](const Rendezvous& rendezvous, const JoinEvents& events) {
     const auto listening = [&](int64_t number) {
       port = number;
-      reception.listening(number);
+      events.listening(number);
     };
-    return meet(rendezvous, {listening, reception.waiting});
+    return meet(rendezvous, {listening, events.waiting});
   };
   as_ranks(
       3,
@@ -222,15 +222,15 @@ TEST(Joining, OnOneMachineAGuessedTokenDoesNotSuffice) {
     launched.push_back(rendezvous_of_environment().value());
   }
   for (const char* name : {"WORLD_SIZE", "RANK", "MASTER_ADDR", "MASTER_PORT"}) ::unsetenv(name);
-  const auto join = [&](const Rendezvous& one, const Reception& reception) {
+  const auto join = [&](const Rendezvous& one, const JoinEvents& events) {
     const auto listening = [&](int64_t number) {
       EXPECT_EQ(PortSecret::read(number).size(), 32U);
       const auto stranger = client_of(number);
-      set(*stranger, launched[0].token + "/news", "+ended by a stranger");
+      set(*stranger, launched[0].token + "/failure", "+ended by a stranger");
       stranger->add(launched[0].token + "/joined 1", 1);
-      reception.listening(number);
+      events.listening(number);
     };
-    return meet(launched[static_cast<size_t>(one.rank)], {listening, reception.waiting});
+    return meet(launched[static_cast<size_t>(one.rank)], {listening, events.waiting});
   };
   as_ranks(
       2,
@@ -244,15 +244,15 @@ TEST(Joining, OnOneMachineAGuessedTokenDoesNotSuffice) {
 // What rank 0 says after this process has given up, and left its thread waiting, has no effect on anything.
 TEST(Joining, AnAnswerThatComesTooLateDoesNoHarm) {
   const auto server = client_of(0, true);
-  const Reception impatient{{}, [] { throw Error("no time"); }};
+  const JoinEvents impatient{{}, [] { throw Error("no time"); }};
   const Rendezvous rendezvous{1, 2, "127.0.0.1", server->getPort()};
   EXPECT_EQ(message_of([&] { static_cast<void>(meet(rendezvous, impatient)); }), "no time");
   const Json description = {{"run", stream_of("")}, {"size", 2}, {"version", PLUMB_VERSION}, {"name", "rank 0"}};
   set(*server, "plumb", description.dump());
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  while (server->add("/beat 1", 0) >= 0 && std::chrono::steady_clock::now() < end)
+  while (server->add("/heartbeat 1", 0) >= 0 && std::chrono::steady_clock::now() < end)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  EXPECT_LT(server->add("/beat 1", 0), 0) << "it should say that it is gone";
+  EXPECT_LT(server->add("/heartbeat 1", 0), 0) << "it should say that it is gone";
 }
 
 // Gloo alone would wait for the connection until the time limit for joining.
@@ -260,7 +260,7 @@ TEST(Losing, ADeathBeforeTheConnectionsAreMadeIsNoticed) {
   std::promise<int64_t> port;
   std::thread other([known = port.get_future()]() mutable {
     const auto store = client_of(known.get());
-    store->add("/beat 1", 1);
+    store->add("/heartbeat 1", 1);
     const Json member = {{"name", "rank 1 (process 4711 on elsewhere)"}, {"machine", "m"}, {"rank 0", "127.0.0.1"}};
     set(*store, "/member 1", member.dump());
     store->wait({"/members"}, std::chrono::seconds(30));
@@ -331,9 +331,9 @@ TEST(Losing, WhoHasLeftIsNamed) {
 }
 
 auto with_timeout(double seconds) {
-  return [seconds](Rendezvous rendezvous, const Reception& reception) {
+  return [seconds](Rendezvous rendezvous, const JoinEvents& events) {
     rendezvous.timeout = seconds;
-    return meet(rendezvous, reception);
+    return meet(rendezvous, events);
   };
 }
 

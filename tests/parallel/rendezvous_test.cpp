@@ -29,15 +29,15 @@ TEST(Rendezvous, ComesFromTheEnvironment) {
 }
 
 TEST(Rendezvous, OneProcessNeedsNone) {
-  const Reception reception{[](int64_t) { FAIL() << "listens"; }, [] { FAIL() << "waits"; }};
-  EXPECT_EQ(meet({0, 1, "no such host", 1}, reception).size(), 1);
+  const JoinEvents events{[](int64_t) { FAIL() << "listens"; }, [] { FAIL() << "waits"; }};
+  EXPECT_EQ(meet({0, 1, "no such host", 1}, events).size(), 1);
 }
 
 TEST(Rendezvous, EndsWithWhatIsThrownWhileWaiting) {
   int64_t port = 0;
-  const Reception reception{[&](int64_t number) { port = number; }, [] { throw Error("nobody will join"); }};
+  const JoinEvents events{[&](int64_t number) { port = number; }, [] { throw Error("nobody will join"); }};
   try {
-    static_cast<void>(meet({0, 2}, reception));
+    static_cast<void>(meet({0, 2}, events));
     FAIL() << "met a process that does not exist";
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(), "nobody will join");
@@ -48,9 +48,9 @@ TEST(Rendezvous, EndsWithWhatIsThrownWhileWaiting) {
 // Tests as_ranks: whichever rank fails, and however early, the others do not wait for it.
 TEST(Rendezvous, ARankThatCannotJoinEndsTheOthers) {
   for (int64_t broken = 0; broken < 3; ++broken) {
-    const auto join = [&](const Rendezvous& rendezvous, const Reception& reception) {
+    const auto join = [&](const Rendezvous& rendezvous, const JoinEvents& events) {
       if (rendezvous.rank == broken) throw Error("no sockets here");
-      return meet(rendezvous, reception);
+      return meet(rendezvous, events);
     };
     try {
       test::as_ranks(

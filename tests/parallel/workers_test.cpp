@@ -43,9 +43,9 @@ TEST_F(WorkerProcesses, GetArgumentsAndRendezvous) {
 TEST_F(WorkerProcesses, AnExitIsNoticedWhileTheOthersWait) {
   set_program("/bin/false");
   Workers workers;
-  const Reception reception{[&](int64_t port) { workers.start({}, 2, port); }, [&] { workers.check(); }};
+  const JoinEvents events{[&](int64_t port) { workers.start({}, 2, port); }, [&] { workers.check(); }};
   try {
-    static_cast<void>(meet({0, 2}, reception));
+    static_cast<void>(meet({0, 2}, events));
     FAIL() << "met a process that has exited";
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(), "a worker process has exited");

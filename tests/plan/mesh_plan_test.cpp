@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "plumb/parallel/pipeline_schedule.h"
+#include "plumb/divided/pipeline_schedule.h"
 
 namespace plumb::plan {
 namespace {

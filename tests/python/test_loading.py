@@ -124,11 +124,37 @@ def test_a_run_translates_as_the_program_says(program):
 def test_the_loss_of_texts_is_that_of_the_program(program, gpt2):
     texts = ["the cat sees a dog", "a dog, and " * 20]
     (program.folder / "texts.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
-    found = json.loads(program("evaluate", str(gpt2[0]), "--tasks", "texts.jsonl", "--bootstrap-iters", "0", "--json", "-"))
-    bits = next(value for name, value in found["results"]["texts"].items() if name.startswith("bits_per_byte"))
+    found = json.loads(program("evaluate", str(gpt2[0]), "--tasks", "texts.jsonl", "--json", "-"))
+    bits = found["tasks"]["texts"]["metrics"]["bits_per_byte"]["value"]
     tokens = sum(len(gpt2[1].encode(text)) for text in texts)
     expected = bits * math.log(2) * sum(len(text.encode()) for text in texts) / tokens
     assert plumb.load(gpt2[0]).loss(texts) == pytest.approx(expected, rel=1e-9)
+
+
+def test_continuations_are_those_of_transformers(gpt2):
+    folder, tokenizer, model = gpt2
+    loaded = plumb.load(folder)._loaded
+    pairs = [("the cat", " sees a dog"), ("the cat", " sees the cat"), ("", "a dog"), ("the dog sees a cat " * 8, "and")]
+    for (context, continuation), (log_likelihood, greedy) in zip(pairs, loaded.log_likelihoods(pairs), strict=True):
+        before = tokenizer.encode(context.rstrip()) or [0]  # <|endoftext|> if there is no context
+        ids = (tokenizer.encode(context + continuation) if context else [0, *tokenizer.encode(continuation)])
+        scored = len(ids) - len(before)
+        window = torch.tensor([ids[-33:]])  # the last token is not read, and the model has 32 positions
+        with torch.no_grad():
+            scores = model(window[:, :-1]).logits.log_softmax(-1)[0, -scored:]
+        chosen = scores.gather(1, window[0, -scored:, None]).sum().item()
+        assert log_likelihood == pytest.approx(chosen, abs=1e-3)
+        assert greedy == (scores.argmax(-1).tolist() == window[0, -scored:].tolist())
+    prompts = ["the cat", "a dog sees", "the dog"]
+    for stop in ("e", "no such text"):
+        texts = loaded.complete(prompts=prompts, until=[stop], max_tokens=8)
+        for prompt, text in zip(prompts, texts, strict=True):
+            ids = torch.tensor([tokenizer.encode(prompt)])
+            with torch.no_grad():
+                whole = model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=8, do_sample=False, pad_token_id=0)
+            assert text == tokenizer.decode(whole[0, ids.shape[1]:], skip_special_tokens=True).split(stop)[0]
+    with pytest.raises(plumb.Error, match="leave no room for a prompt"):
+        loaded.complete(prompts=prompts, until=[], max_tokens=32)
 
 
 def test_a_run_loads_no_library_unless_it_is_named(program, tmp_path, monkeypatch):

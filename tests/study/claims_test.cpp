@@ -313,11 +313,15 @@ TEST(StudyClaims, OfTheLiteratureInStudiesAreAboutTheirArms) {
   for (const auto& file : std::filesystem::directory_iterator(test::source_directory() / "studies")) {
     if (file.path().extension() != ".toml") continue;
     StudyConfig study = read_study(Config::from_file(file.path()));
+    // What is an arm to a part, such as a recipe of [transfer], is judged in the tests of these parts.
+    std::erase_if(study.study.claims, [](const StudyClaim& claim) {
+      return !claim.of.empty() && (claim.of[0].starts_with("transfer.") || claim.of[0].starts_with("fast_weights."));
+    });
     for (StudyClaim& claim : study.study.claims) {
       checked += claim.source.empty() ? 0 : 1;
       claim.source.clear();
     }
-    EXPECT_NO_THROW(check_claims(study.study.claims, study.arms())) << file.path();
+    EXPECT_NO_THROW(check_claims(study.study.claims, study.trained_arms())) << file.path();
   }
   EXPECT_GT(checked, 20U);
 }

@@ -10,6 +10,7 @@
 #include "plumb/base/files.h"
 #include "plumb/base/input.h"
 #include "plumb/base/json.h"
+#include "plumb/base/text.h"
 #include "plumb/study/study.h"
 #include "study/tiny_scale_study.h"
 #include "support/entries.h"
@@ -27,11 +28,17 @@ class ScaleEvaluation : public ::testing::Test {
   }
 
   [[nodiscard]] StudyConfig study(const std::string& tasks, const std::vector<std::string>& assignments = {}) const {
-    std::vector<std::string> all = {"train.steps=30",          "train.learning_rate=1e-2",
-                                    "train.validate_every=30", "scale.items=3",
-                                    "scale.tasks=" + tasks,    "scale.benchmarks='" + folder_.path().string() + "'"};
+    std::vector<std::string> all = {"train.steps=30", "train.learning_rate=1e-2", "train.validate_every=30",
+                                    "scale.items=3", "scale.tasks=" + tasks};
     all.insert(all.end(), assignments.begin(), assignments.end());
     return test::tiny_scale_study(all);
+  }
+
+  /// The files of tasks, as a list of a configuration.
+  [[nodiscard]] std::string files(const std::vector<std::string>& names) const {
+    std::vector<std::string> quoted;
+    for (const std::string& name : names) quoted.push_back("'" + (folder_ / (name + ".jsonl")).string() + "'");
+    return "[" + join(quoted) + "]";
   }
 
   /// Three items whose choices are equally likely, so that the first is chosen, which is right for two. A fourth is
@@ -39,8 +46,8 @@ class ScaleEvaluation : public ::testing::Test {
   void write_choices() const {
     std::string lines;
     for (const int gold : {0, 1, 0, 1}) {
-      lines += R"({"query": "Question: sail?", "choices": ["a ship", "a ship", "a ship", "a ship"], "gold": )" +
-               std::to_string(gold) + "}\n";
+      lines += R"({"context": "Question: sail?", "choices": ["a ship", "a ship", "a ship", "a ship"], "gold": )" +
+               std::to_string(gold) + R"(, "category": "question answering"})" + "\n";
     }
     write("arc_easy.jsonl", lines);
   }
@@ -50,8 +57,9 @@ class ScaleEvaluation : public ::testing::Test {
 
 TEST_F(ScaleEvaluation, ReportsTheAccuracyOfEachCategoryAndSize) {
   write_choices();
-  write("lambada_openai.jsonl", R"({"context": "the ship is", "continuation": " zyx qvw zyx qvw"})");
-  const Json results = run_study(study("['arc_easy','lambada_openai']"), folder_ / "out");
+  write("lambada_openai.jsonl",
+        R"({"context": "the ship is", "continuation": " zyx qvw zyx qvw", "category": "reading comprehension"})");
+  const Json results = run_study(study(files({"arc_easy", "lambada_openai"})), folder_ / "out");
   const Json& rows = test::entry(results["tables"], "id", "scale_evaluation")["rows"];
   ASSERT_EQ(rows.size(), 8U);  // two categories, four sizes
   const Json& models = test::entry(results["tables"], "id", "scale_models")["rows"];
@@ -76,14 +84,13 @@ TEST_F(ScaleEvaluation, ReportsTheAccuracyOfEachCategoryAndSize) {
 /// Of one question with two choices, with either as the right one: their probabilities add up to 1, and what the right
 /// one gains per byte the other loses. Of equally long choices, the two measures differ by the length.
 TEST_F(ScaleEvaluation, RightAnswersAreProbableAmongTheirChoices) {
-  const std::string question = R"({"query": "Question: sail?", "choices": ["a ship on the sea", "a boat"], "gold": )";
+  const std::string question = R"({"context": "Question: sail?", "choices": ["a ship on the sea", "a boat"], "gold": )";
   write("arc_easy.jsonl", question + "0}\n");
   write("arc_challenge.jsonl", question + "1}\n");
   const std::string equal = R"({"context": "Question: sail?", "choices": ["a ship", "a boat"], "gold": )";
   write("own/ship.jsonl", equal + "0}\n");
   write("own/boat.jsonl", equal + "1}\n");
-  const auto own = [&](const char* name) { return "'" + (folder_ / "own" / name).string() + ".jsonl'"; };
-  run_study(study("['arc_easy','arc_challenge'," + own("ship") + "," + own("boat") + "]"), folder_ / "out");
+  run_study(study(files({"arc_easy", "arc_challenge", "own/ship", "own/boat"})), folder_ / "out");
   int models = 0;
   for (const auto& file : std::filesystem::directory_iterator(folder_ / "out" / "measurements")) {
     if (!file.path().filename().string().starts_with("evaluation-")) continue;
@@ -103,17 +110,19 @@ TEST_F(ScaleEvaluation, RightAnswersAreProbableAmongTheirChoices) {
 
 /// The report is made from stored measurements, here with accuracies edited by hand.
 TEST_F(ScaleEvaluation, ComparesComprehensionWithReasoningSeedBySeed) {
-  write("lambada_openai.jsonl", R"({"context": "the ship is on", "continuation": " the"})");
-  write("bbh/boolean_expressions.json", R"({"examples": [{"input": "True and False is", "target": "False"}]})");
-  const StudyConfig config = study("['lambada_openai','leaderboard_bbh']");
+  write("lambada_openai.jsonl",
+        R"({"context": "the ship is on", "continuation": " the", "category": "reading comprehension"})");
+  write("boolean_expressions.jsonl",
+        R"({"context": "Q: True and False is\nA:", "choices": ["False", "True"], "gold": 0, )"
+        R"("category": "BIG-bench Hard"})");
+  const StudyConfig config = study(files({"lambada_openai", "boolean_expressions"}));
   run_study(config, folder_ / "out");
   const auto put = [&](const std::string& model, double comprehension, double reasoning) {
     const auto file = folder_ / "out" / "measurements" / ("evaluation-scale-pre-ln-standard-" + model + ".json");
     Json measurement = read_json(file);
     measurement["result"] = {
         {"lambada_openai", {{"accuracy", comprehension}, {"right", 10 * comprehension - 20}, {"margin", nullptr}}},
-        {"leaderboard_bbh_boolean_expressions",
-         {{"accuracy", reasoning}, {"right", -reasoning}, {"margin", reasoning}}}};
+        {"boolean_expressions", {{"accuracy", reasoning}, {"right", -reasoning}, {"margin", reasoning}}}};
     write_json(file, measurement);
   };
   put("width8-layers1-lr0.01-seed1", 0.1, 0.5);
@@ -156,9 +165,10 @@ TEST_F(ScaleEvaluation, ComparesComprehensionWithReasoningSeedBySeed) {
 /// Measurements edited by hand: the right answers of one task rise by 3 nats with each doubling of the parameters, a
 /// text's bytes by 2 with each nat of loss.
 TEST_F(ScaleEvaluation, SlopesAreThoseOfLinesThroughAllSizes) {
-  write("arc_easy.jsonl", R"({"query": "Question: sail?", "choices": ["a ship on the sea", "a boat"], "gold": 0})");
+  write("arc_easy.jsonl", R"({"context": "Question: sail?", "choices": ["a ship on the sea", "a boat"], "gold": 0, )"
+                          R"("category": "question answering"})");
   write("own/plays.jsonl", R"({"text": "The ship is on the sea.", "category": "text"})");
-  const StudyConfig config = study("['arc_easy','" + (folder_ / "own/plays.jsonl").string() + "']");
+  const StudyConfig config = study(files({"arc_easy", "own/plays"}));
   const Json before = run_study(config, folder_ / "out");
   for (const Json& row : test::with_id(before["tables"], "scale_models")["rows"]) {
     if (row[0] != "pre-ln") continue;  // the only scheme that is evaluated
@@ -198,11 +208,11 @@ TEST_F(ScaleEvaluation, AnswersAreKeptUntilTheItemsChange) {
     return std::filesystem::last_write_time(folder_ / "out" / "measurements" /
                                             "evaluation-scale-pre-ln-standard-width8-layers1-lr0.01-seed1.json");
   };
-  const auto first = measured(study("['arc_easy']"));
-  EXPECT_EQ(measured(study("['arc_easy']")), first);
+  const auto first = measured(study(files({"arc_easy"})));
+  EXPECT_EQ(measured(study(files({"arc_easy"}))), first);
   const std::string before = read_file(folder_ / "arc_easy.jsonl");
-  write("arc_easy.jsonl", "{\"query\": \"Question: swim?\"" + before.substr(before.find(',')));
-  EXPECT_GT(measured(study("['arc_easy']")), first);
+  write("arc_easy.jsonl", "{\"context\": \"Question: swim?\"" + before.substr(before.find(',')));
+  EXPECT_GT(measured(study(files({"arc_easy"}))), first);
 }
 
 TEST_F(ScaleEvaluation, MistakesAreFoundBeforeTraining) {
@@ -213,36 +223,21 @@ TEST_F(ScaleEvaluation, MistakesAreFoundBeforeTraining) {
   };
   write_choices();
   expect_error(study("['unknown']"), "unknown evaluation task 'unknown'");
-  expect_error(study("['piqa']"), "scale.benchmarks = \"" + folder_.path().string() + "\" is the directory");
-  expect_error(study("['arc_easy','arc_easy']"), "'arc_easy' is named twice");
+  expect_error(study(files({"piqa"})), "piqa.jsonl");
+  expect_error(study(files({"piqa"})), "name files of tasks, which docs/evaluation.md describes");
+  expect_error(study(files({"arc_easy", "arc_easy"})), "'arc_easy' is named twice");
   write("written.jsonl", R"({"context": "The ship is on the", "answer": "sea"})");
-  expect_error(study("['" + (folder_ / "written.jsonl").string() + "']"),
-               "the task 'written' has no accuracy, only exact_match");
-  expect_error(study("['arc_easy']", {"task.language-modeling.direction='backward'"}), "predict what follows");
+  expect_error(study(files({"written"})), "the task 'written' has no accuracy, only exact_match");
+  expect_error(study(files({"arc_easy"}), {"task.language-modeling.direction='backward'"}), "predict what follows");
   std::string longest = "it";
   for (int i = 0; i < 40; ++i) longest += " sank";
   write("copa.jsonl",
-        R"({"query": "The ship sank, because", "gold": 0, "choices": ["it leaked.", ")" + longest + "\"]}");
-  expect_error(study("['copa']", {"model.positions='learned'", "model.max_positions=17"}), "longer than");
-  EXPECT_THROW(static_cast<void>(study("['arc_easy']", {"scale.items=-1"})), Error);
+        R"({"context": "The ship sank because", "gold": 0, "choices": ["it leaked.", ")" + longest + "\"]}");
+  expect_error(study(files({"copa"}), {"model.positions='learned'", "model.max_positions=17"}), "longer than");
+  EXPECT_THROW(static_cast<void>(study(files({"arc_easy"}), {"scale.items=-1"})), Error);
   std::filesystem::remove_all(folder_ / "out");
-  expect_error(study("['arc_easy']", {"model.kind='encoder-decoder'", "data.block=0", "train.batch_tokens=1000"}),
+  expect_error(study(files({"arc_easy"}), {"model.kind='encoder-decoder'", "data.block=0", "train.batch_tokens=1000"}),
                "cannot generate text");
-}
-
-/// The instruction before every item is part of the task.
-TEST_F(ScaleEvaluation, AnswersDependOnTheInstruction) {
-  const auto measured = [&](const std::string& instruction) {
-    const Json task = {{"task_prefix", instruction},
-                       {"examples", {{{"input", "sail"}, {"target_scores", {{"a ship", 1}, {"a boat", 0}}}}}}};
-    write("own.json", task.dump());
-    run_study(study("['" + (folder_ / "own.json").string() + "']"), folder_ / "out");
-    return std::filesystem::last_write_time(folder_ / "out" / "measurements" /
-                                            "evaluation-scale-pre-ln-standard-width8-layers1-lr0.01-seed1.json");
-  };
-  const auto first = measured("One.");
-  EXPECT_EQ(measured("One."), first);
-  EXPECT_GT(measured("Two."), first);
 }
 
 }  // namespace

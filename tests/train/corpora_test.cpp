@@ -102,8 +102,8 @@ TEST_F(SeveralCorpora, EveryProcessTakesItsPartOfTheSameStep) {
     for (const auto& batch : batches) expected.insert(expected.end(), batch.begin(), batch.end());
     for (const int64_t rank : {0, 1, 2}) {
       const StepShare share = source.take(first, {rank, 3, 20});
-      for (const auto& [batch, idle] : share.micro_batches)
-        if (!idle) found.insert(found.end(), batch.examples.begin(), batch.examples.end());
+      for (const auto& [batch, placeholder] : share.micro_batches)
+        if (!placeholder) found.insert(found.end(), batch.examples.begin(), batch.examples.end());
     }
     std::sort(expected.begin(), expected.end());
     std::sort(found.begin(), found.end());

@@ -87,8 +87,8 @@ TEST_F(StepShares, PlaceEveryTokenOfTheStepOnce) {
         const StepShare share = step_share(*set_, costs_, batches, {rank, processes, tokens});
         EXPECT_DOUBLE_EQ(share.weight, whole.weight());
         counts.push_back(share.micro_batches.size());
-        for (const auto& [batch, idle] : share.micro_batches) {
-          if (idle) continue;
+        for (const auto& [batch, placeholder] : share.micro_batches) {
+          if (placeholder) continue;
           const auto put = [](const Ragged& layout, const std::vector<int64_t>& ids, auto& to) {
             for (int64_t s = 0; s < layout.sequences(); ++s) {
               for (int64_t i = 0; i < layout.length(s); ++i)

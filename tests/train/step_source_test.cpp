@@ -28,7 +28,7 @@ class Steps : public ::testing::Test {
     ASSERT_EQ(share.micro_batches.size(), expected.micro_batches.size());
     for (size_t i = 0; i < expected.micro_batches.size(); ++i) {
       EXPECT_EQ(share.micro_batches[i].batch, expected.micro_batches[i].batch);
-      EXPECT_EQ(share.micro_batches[i].idle, expected.micro_batches[i].idle);
+      EXPECT_EQ(share.micro_batches[i].placeholder, expected.micro_batches[i].placeholder);
     }
   }
 

@@ -2,9 +2,9 @@
 
 #include <utility>
 
+#include "plumb/divided/divided_state.h"
 #include "plumb/nn/init/init.h"
 #include "plumb/ops/device.h"
-#include "plumb/optim/divided_state.h"
 
 namespace plumb {
 
@@ -19,13 +19,13 @@ DividedModel make_divided_model(const ModelConfig& config, at::ScalarType type, 
     if (weights || model->initializes_separately()) {
       LayerDivision division = model->divide(layers);
       model->allocate();
-      const Parameters& pieces = model->parameters();
+      const Parameters& shards = model->parameters();
       if (weights) {
-        load_parameters(pieces, pieces_of(weights->tensors, pieces, division), weights->origin);
+        load_parameters(shards, shards_of(state_of(weights->tensors, shards), shards, division), weights->origin);
       } else {
-        initialize_pieces(
-            pieces, model->initializer(seed), [&](size_t i) { return division.whole_sizes(i); },
-            [&](size_t i, const Tensor& whole) { return division.piece(i, whole); });
+        initialize_shards(
+            shards, model->initializer(seed), [&](size_t i) { return division.full_sizes(i); },
+            [&](size_t i, const Tensor& full) { return division.shard(i, full); });
       }
       return {std::move(model), std::move(division)};
     }

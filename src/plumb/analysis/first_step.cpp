@@ -61,7 +61,7 @@ Tensor first_update(const Parameters& parameters, const Tensor& gradient, const 
   const Parameters wide = in_float64(parameters);
   const std::vector<Tensor> gradients = wide.split(gradient.detach().to(at::kDouble));
   const std::unique_ptr<Optimizer> steps = make_optimizer(optimizer, wide, options);
-  for (int64_t i = steps->beginning().idle_steps; i > 0; --i) steps->step(gradients, 0.0);
+  for (int64_t i = steps->beginning().preparatory_steps; i > 0; --i) steps->step(gradients, 0.0);
   const at::NoGradGuard no_graph;
   const Tensor before = wide.flat().clone();
   // The step is proportional to the rate. A large one, a power of two, keeps the step's digits in w − η·u.

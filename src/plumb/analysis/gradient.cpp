@@ -24,17 +24,17 @@ double find(const NormByParameter& norms, const std::string& parameter) {
 NormByParameter norms_of(const Parameters& parameters, std::vector<Tensor> gradient, const Group& group,
                          const LayerDivision* division) {
   gradient = group.sum_coalesced(gradient);
-  if (division != nullptr) division->sum_shares(gradient);
+  if (division != nullptr) division->sum_gradients(gradient);
   NormByParameter norms;
   std::vector<double> pieces;  // squared norms of those that are divided
   for (size_t i = 0; i < gradient.size(); ++i) {
     norms.emplace_back(parameters.all()[i].name, gradient[i].norm(2, at::kDouble).item<double>());
-    if (division != nullptr && division->is_cut(i)) pieces.push_back(norms.back().second * norms.back().second);
+    if (division != nullptr && division->is_divided(i)) pieces.push_back(norms.back().second * norms.back().second);
   }
   if (division == nullptr) return norms;
   const std::vector<double> squares = division->group().sums(pieces);
   for (size_t i = 0, k = 0; i < norms.size(); ++i) {
-    if (division->is_cut(i)) norms[i].second = std::sqrt(squares[k++]);
+    if (division->is_divided(i)) norms[i].second = std::sqrt(squares[k++]);
   }
   return norms;
 }

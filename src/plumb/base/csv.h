@@ -52,6 +52,5 @@ class RecordParser {
 /// cannot be read, is not valid UTF-8, ends within quotes, or has a record of more than 16 MiB.
 void read_records(const std::filesystem::path& file, char separator, const TakeRecord& take);
 std::vector<Record> read_records(const std::filesystem::path& file, char separator);
-inline std::vector<Record> read_csv(const std::filesystem::path& file) { return read_records(file, ','); }
 
 }  // namespace plumb

@@ -11,19 +11,24 @@
 
 namespace plumb {
 
+/// Philox's constants: the factors of its two products, and what is added to the halves of the key in each round.
+inline constexpr std::array<uint32_t, 2> kPhiloxFactors = {0xD2511F53, 0xCD9E8D57};
+inline constexpr std::array<uint32_t, 2> kPhiloxKeySteps = {0x9E3779B9, 0xBB67AE85};
+inline constexpr int kPhiloxRounds = 10;
+
 /// Four random 32-bit words for a counter and a key.
 inline std::array<uint32_t, 4> philox(uint64_t key, uint64_t counter_high, uint64_t counter_low) {
   std::array<uint32_t, 4> c = {static_cast<uint32_t>(counter_low), static_cast<uint32_t>(counter_low >> 32),
                                static_cast<uint32_t>(counter_high), static_cast<uint32_t>(counter_high >> 32)};
   auto k0 = static_cast<uint32_t>(key);
   auto k1 = static_cast<uint32_t>(key >> 32);
-  for (int round = 0; round < 10; ++round) {
-    const uint64_t p0 = uint64_t{0xD2511F53} * c[0];
-    const uint64_t p1 = uint64_t{0xCD9E8D57} * c[2];
+  for (int round = 0; round < kPhiloxRounds; ++round) {
+    const uint64_t p0 = uint64_t{kPhiloxFactors[0]} * c[0];
+    const uint64_t p1 = uint64_t{kPhiloxFactors[1]} * c[2];
     c = {static_cast<uint32_t>(p1 >> 32) ^ c[1] ^ k0, static_cast<uint32_t>(p1),
          static_cast<uint32_t>(p0 >> 32) ^ c[3] ^ k1, static_cast<uint32_t>(p0)};
-    k0 += 0x9E3779B9;
-    k1 += 0xBB67AE85;
+    k0 += kPhiloxKeySteps[0];
+    k1 += kPhiloxKeySteps[1];
   }
   return c;
 }

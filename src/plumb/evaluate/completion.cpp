@@ -65,7 +65,7 @@ int64_t room_for_prompt(int64_t max_length, int64_t max_tokens) {
   if (max_tokens < max_length) return max_length - max_tokens;
   throw Error(fmt::format("answers of up to {} tokens leave no room for a prompt in the {} that the model reads",
                           max_tokens, max_length),
-              "lower --max-tokens");
+              "lower --max-tokens, or max_gen_toks of a task of lm-evaluation-harness");
 }
 
 void complete_prompts(Generates& model, const TextEncoder& encoder, const std::vector<std::vector<int32_t>>& prompts,

@@ -28,23 +28,18 @@ struct TaskRequests {
   }
 };
 
-/// Items with their prompts and continuations, not yet answered.
+/// Items with their continuations, not yet answered.
 std::vector<ItemResult> ask(const EvaluationTask& task, const EvaluateOptions& options) {
   const size_t limit = options.limit > 0 ? static_cast<size_t>(options.limit) : task.items.size();
   const size_t count = std::min(limit, task.items.size());
-  std::vector<std::string> prompts = prompts_of(task, count, options.few_shot);
-  const std::string delimiter = task.kind == RequestKind::multiple_choice ? task.target_delimiter : "";
   std::vector<ItemResult> items;
   for (size_t i = 0; i < count; ++i) {
     ItemResult& item = items.emplace_back();
-    item.prompt = std::move(prompts[i]);
     if (task.kind == RequestKind::generate_until) {
       item.continuations = {""};
-    } else if (!task.items[i].ending.empty()) {
-      item.contexts = task.items[i].choices;
-      item.continuations.assign(item.contexts.size(), delimiter + task.items[i].ending);
     } else {
-      for (const std::string& choice : task.items[i].choices) item.continuations.push_back(delimiter + choice);
+      for (const std::string& choice : task.items[i].choices)
+        item.continuations.push_back(delimiter_of(task.kind) + choice);
     }
     item.answers.assign(item.continuations.size(), {.log_likelihood = 0, .greedy = true});
   }
@@ -56,15 +51,16 @@ TaskRequests requests_of(const EvaluationTask& task, const std::vector<ItemResul
                          int64_t longest) {
   TaskRequests all;
   for (size_t i = 0; i < items.size(); ++i) {
+    const std::string& context = task.items[i].context;
     for (size_t choice = 0; choice < items[i].continuations.size(); ++choice) {
       const std::string& continuation = items[i].continuations[choice];
       try {
         if (task.kind == RequestKind::rolling) {
           for (TokenRequest& window : encoder.windows(continuation, longest)) all.add(std::move(window), {i, choice});
         } else if (task.kind == RequestKind::generate_until) {
-          all.add({.context = encoder.prompt(items[i].prompt, longest), .continuation = {}}, {i, choice});
+          all.add({.context = encoder.prompt(context, longest), .continuation = {}}, {i, choice});
         } else {
-          all.add(shortened(encoder.request(items[i].context(choice), continuation), longest), {i, choice});
+          all.add(shortened(encoder.request(context, continuation), longest), {i, choice});
         }
       } catch (const Error& error) {
         throw Error(fmt::format("task {}, item {}: {}", task.name, i, error.what()), error.hint());
@@ -96,7 +92,7 @@ void answer_requests(Generates& model, const TextEncoder& encoder, const TaskRes
   std::vector<std::vector<int32_t>> prompts;
   for (const TokenRequest& request : requests) prompts.push_back(request.context);
   const CompletionOptions completion{.until = result.task.until,
-                                     .max_tokens = result.max_tokens,
+                                     .max_tokens = options.max_tokens,
                                      .ends = options.ends,
                                      .repetition_penalty = options.repetition_penalty,
                                      .precision = options.scoring.precision};
@@ -129,17 +125,12 @@ void complete(AnswerStore& store, Generates& model, const TextEncoder& encoder, 
   store.save();
 }
 
-/// The maximum number of tokens in a generated answer.
-int64_t answer_tokens(const EvaluationTask& task, const EvaluateOptions& options) {
-  return options.max_tokens > 0 ? options.max_tokens : task.max_tokens;
-}
-
 /// The requests of items, as tokens.
 TaskRequests encoded(const EvaluationTask& task, const std::vector<ItemResult>& items, const TextEncoder& encoder,
                      const EvaluateOptions& options) {
   const bool writes = task.kind == RequestKind::generate_until;
   return requests_of(task, items, encoder,
-                     writes ? room_for_prompt(options.max_length, answer_tokens(task, options)) : options.max_length);
+                     writes ? room_for_prompt(options.max_length, options.max_tokens) : options.max_length);
 }
 
 }  // namespace
@@ -150,9 +141,8 @@ void check_items(const EvaluationTask& task, const TextEncoder& encoder, const E
 
 TaskResult evaluate_task(Generates& model, const TextEncoder& encoder, EvaluationTask task,
                          const EvaluateOptions& options) {
-  TaskResult result{.task = std::move(task), .few_shot = options.few_shot.examples};
+  TaskResult result{.task = std::move(task), .max_tokens = options.max_tokens};
   result.items = ask(result.task, options);
-  result.max_tokens = answer_tokens(result.task, options);
   const TaskRequests all = encoded(result.task, result.items, encoder, options);
 
   Json settings = {{"model", options.model},
@@ -161,7 +151,7 @@ TaskResult evaluate_task(Generates& model, const TextEncoder& encoder, Evaluatio
                    {"crc32", digest_of(all.requests)}};
   if (result.task.kind == RequestKind::generate_until) {
     settings.update({{"until", result.task.until},
-                     {"max_tokens", result.max_tokens},
+                     {"max_tokens", options.max_tokens},
                      {"ends", ends_of_answers(encoder.tokenizer(), options.ends, result.task.until)}});
     if (options.repetition_penalty != 1) settings["repetition_penalty"] = options.repetition_penalty;
   }
@@ -182,7 +172,7 @@ TaskResult evaluate_task(Generates& model, const TextEncoder& encoder, Evaluatio
   std::vector<std::vector<Answer>> answers;
   for (const ItemResult& item : result.items) answers.push_back(item.answers);
   for (const std::string& metric : result.task.metrics)
-    result.metrics.push_back(measure(metric, asked, answers, options.metrics));
+    result.metrics.push_back(measure(metric, asked, answers, options.resampling));
   return result;
 }
 

@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <numeric>
 
-#include "plumb/base/contains.h"
-#include "plumb/base/parallel.h"
+#include "plumb/base/error.h"
 #include "plumb/base/utf8.h"
-#include "plumb/evaluate/python_random.h"
+#include "plumb/metrics/unicode.h"
 
 namespace plumb {
 namespace {
@@ -31,9 +29,7 @@ size_t best_choice(std::span<const Answer> answers, const std::function<double(s
 
 Terms right(bool yes) { return {yes ? 1.0 : 0.0}; }
 
-Terms right(const EvaluationItem& item, size_t choice) {
-  return right(choice == item.gold || contains(item.also_right, choice));
-}
+Terms right(const EvaluationItem& item, size_t choice) { return right(choice == item.gold); }
 
 /// acc: the most probable choice is right or, with a single choice, greedy decoding yields it.
 Terms accuracy_terms(const EvaluationItem& item, std::span<const Answer> answers) {
@@ -51,6 +47,12 @@ Terms character_accuracy_terms(const EvaluationItem& item, std::span<const Answe
 Terms byte_accuracy_terms(const EvaluationItem& item, std::span<const Answer> answers) {
   const auto bytes = [&](size_t i) { return static_cast<double>(item.choices[i].size()); };
   return right(item, best_choice(answers, bytes));
+}
+
+/// exact_match: the model wrote the right answer, white space around it aside.
+Terms match_terms(const EvaluationItem& item, std::span<const Answer> answers) {
+  if (!answers[0].text) throw Error("exact_match of an answer that the model did not write");
+  return right(without_outer_space(*answers[0].text) == without_outer_space(item.choices[0]));
 }
 
 Terms likelihood_terms(const EvaluationItem&, std::span<const Answer> answers) { return {answers[0].log_likelihood}; }
@@ -74,14 +76,15 @@ const bool kMetricsRegistered = [] {
               {character_accuracy_terms, mean_of_sum});
   metrics.add("acc_bytes", "the same with log-likelihoods divided by the bytes of the choices", harness,
               {byte_accuracy_terms, mean_of_sum});
+  metrics.add("exact_match", "share of items whose written answer, without white space around it, is the right one",
+              harness, {match_terms, mean_of_sum});
   metrics.add("perplexity", "exp(−mean log-likelihood of an item)", harness,
-              {likelihood_terms, perplexity_of_sum, StandardError::bootstrap, false});
+              {likelihood_terms, perplexity_of_sum, false, false});
   metrics.add("word_perplexity", "exp(−Σ log-likelihood / Σ words)", harness,
-              {word_terms, weighted_perplexity, StandardError::none, false});
+              {word_terms, weighted_perplexity, false, false});
   metrics.add("byte_perplexity", "exp(−Σ log-likelihood / Σ bytes)", harness,
-              {byte_terms, weighted_perplexity, StandardError::none, false});
-  metrics.add("bits_per_byte", "−Σ log-likelihood / Σ bytes / ln 2", harness,
-              {byte_terms, bits_of_sums, StandardError::none, false});
+              {byte_terms, weighted_perplexity, false, false});
+  metrics.add("bits_per_byte", "−Σ log-likelihood / Σ bytes / ln 2", harness, {byte_terms, bits_of_sums, false, false});
   return true;
 }();
 
@@ -91,44 +94,13 @@ Terms sums_of(const MetricTerms& terms) {
   return sums;
 }
 
-/// The standard deviation with n − 1.
-double sample_deviation(const std::vector<double>& values) {
-  const auto n = static_cast<double>(values.size());
-  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
-  double squares = 0;
-  for (const double value : values) squares += (value - mean) * (value - mean);
-  return std::sqrt(squares / (n - 1));
-}
-
+/// The standard error of the mean of the terms.
 double error_of_mean(const MetricTerms& terms) {
-  std::vector<double> values;
-  for (const Terms& row : terms) values.push_back(row[0]);
-  return sample_deviation(values) / std::sqrt(static_cast<double>(values.size()));
-}
-
-/// The harness draws its samples in blocks of 1,000, each from a generator seeded with the block's number.
-double bootstrap_error(const EvaluationMetric& metric, const MetricTerms& terms, int64_t samples) {
-  const int64_t block = std::min<int64_t>(1000, samples);
-  const int64_t blocks = samples / block;
-  std::vector<double> scores(static_cast<size_t>(blocks * block));
-  parallel_items(blocks, [&](int64_t number) {
-    PythonRandom random(static_cast<uint64_t>(number));
-    for (int64_t i = 0; i < block; ++i) {
-      Terms sums(terms.front().size());
-      for (const size_t item : random.choices(terms.size())) {
-        for (size_t k = 0; k < sums.size(); ++k) sums[k] += terms[item][k];
-      }
-      scores[static_cast<size_t>(number * block + i)] = metric.score(sums, terms.size());
-    }
-  });
-  return sample_deviation(scores);
-}
-
-std::optional<double> standard_error_of(const EvaluationMetric& metric, const MetricTerms& terms, int64_t samples) {
-  if (terms.size() < 2) return {};
-  if (metric.standard_error == StandardError::of_mean) return error_of_mean(terms);
-  if (metric.standard_error == StandardError::bootstrap && samples > 1) return bootstrap_error(metric, terms, samples);
-  return {};
+  const auto n = static_cast<double>(terms.size());
+  double sum = 0, squares = 0;
+  for (const Terms& row : terms) sum += row[0];
+  for (const Terms& row : terms) squares += (row[0] - sum / n) * (row[0] - sum / n);
+  return std::sqrt(squares / (n - 1)) / std::sqrt(n);
 }
 
 std::optional<SampleInterval> interval_of(const EvaluationMetric& metric, const MetricTerms& terms,
@@ -150,31 +122,16 @@ Registry<EvaluationMetric>& evaluation_metrics() {
 }
 
 MetricResult measure(const std::string& name, const std::vector<EvaluationItem>& items,
-                     const std::vector<std::vector<Answer>>& answers, const MetricOptions& options) {
+                     const std::vector<std::vector<Answer>>& answers, const Resampling& resampling) {
   const EvaluationMetric& metric = evaluation_metrics().at(name).make;
   MetricTerms terms;
   for (size_t i = 0; i < items.size(); ++i) terms.push_back(metric.terms(items[i], answers[i]));
   if (terms.empty()) throw Error(name + " of no items");
   return {.name = name,
           .score = metric.score(sums_of(terms), terms.size()),
-          .standard_error = standard_error_of(metric, terms, options.harness_bootstrap),
-          .interval = interval_of(metric, terms, options.resampling),
+          .standard_error = metric.is_mean && terms.size() > 1 ? std::optional(error_of_mean(terms)) : std::nullopt,
+          .interval = interval_of(metric, terms, resampling),
           .higher_is_better = metric.higher_is_better};
-}
-
-std::optional<double> pooled_standard_error(const std::vector<std::optional<double>>& errors,
-                                            const std::vector<size_t>& items) {
-  double sum = 0;
-  double total = 0;
-  for (size_t i = 0; i < errors.size(); ++i) {
-    if (!errors[i]) return {};
-    const auto n = static_cast<double>(items[i]);
-    sum += (n - 1) * *errors[i] * *errors[i] * n;
-    total += n;
-  }
-  const double freedom = total - static_cast<double>(errors.size());
-  if (freedom <= 0) return {};
-  return std::sqrt(sum / freedom / total);
 }
 
 }  // namespace plumb

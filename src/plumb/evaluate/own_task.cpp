@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <string_view>
 
 #include "plumb/base/contains.h"
 #include "plumb/base/error.h"
+#include "plumb/base/input.h"
 #include "plumb/base/json.h"
-#include "plumb/evaluate/item_files.h"
+#include "plumb/base/text.h"
+#include "plumb/metrics/unicode.h"
 
 namespace plumb {
 namespace {
@@ -50,6 +54,29 @@ void require_keys(const Json& line, const LineForm& form) {
   }
 }
 
+/// Throws Error if an item has no choices or its right choice is not one of them.
+void check_item(const EvaluationItem& item) {
+  if (item.choices.empty()) throw Error("there is nothing to choose from");
+  if (item.gold >= item.choices.size())
+    throw Error(fmt::format("the right choice is number {} of {}, counted from 0", item.gold, item.choices.size()));
+}
+
+/// The value of "gold", the index of the right choice.
+size_t gold_of(const Json& line) {
+  const Json& gold = line.at("gold");
+  if (gold.is_number_integer() && (gold.is_number_unsigned() || gold.get<int64_t>() >= 0)) return gold.get<size_t>();
+  throw Error(fmt::format("gold = {} is not the number of a choice, counted from 0", gold.dump()));
+}
+
+/// The number of words as the harness counts them: the pieces of re.split(r"\s+", text), including an empty one where
+/// the text begins or ends with white space.
+int64_t words_between_spaces(std::string_view text) {
+  const int64_t inner = std::ssize(split_words(text));
+  if (inner == 0) return text.empty() ? 1 : 2;
+  const std::u32string characters = to_utf32(text);
+  return inner + (is_space(characters.front()) ? 1 : 0) + (is_space(characters.back()) ? 1 : 0);
+}
+
 EvaluationItem item_of(const Json& line, RequestKind kind) {
   if (kind == RequestKind::multiple_choice) {
     EvaluationItem item{.context = line.at("context").get<std::string>(),
@@ -68,64 +95,36 @@ EvaluationItem item_of(const Json& line, RequestKind kind) {
   return {.choices = {text}, .words = words_between_spaces(text), .bytes = std::ssize(text)};
 }
 
-EvaluationItem big_bench_item(const Json& task, const Json& example) {
-  EvaluationItem item;
-  std::vector<double> scores;
-  for (const auto& [choice, score] : example.at("target_scores").items()) {
-    item.choices.push_back(choice);
-    scores.push_back(score.get<double>());
-  }
-  if (scores.size() < 2) throw Error("has fewer than two choices in \"target_scores\"");
-  const auto best = std::max_element(scores.begin(), scores.end());
-  item.gold = static_cast<size_t>(best - scores.begin());
-  for (size_t i = item.gold + 1; i < scores.size(); ++i) {
-    if (scores[i] == *best) item.also_right.push_back(i);
-  }
-  item.context = task.value("example_input_prefix", "\nQ: ") + example.at("input").get<std::string>();
-  if (task.value("append_choices_to_input", true)) {
-    for (const std::string& choice : item.choices)
-      item.context += task.value("example_choice_prefix", "\n  choice: ") + choice;
-  }
-  item.context += task.value("example_output_prefix", "\nA: ");
-  return item;
+/// An error about one line of a file.
+Error error_in_line(const std::filesystem::path& file, int64_t line, const std::string& what) {
+  return Error(fmt::format("{}, line {}: {}", file.string(), line, what), "docs/evaluation.md describes the files");
 }
 
-/// Throws Error if a task's name cannot be a file name: its result files are named after it.
-void check_name(const std::string& name, const std::filesystem::path& file) {
-  if (name.empty() || name == "." || name == ".." || name.find_first_of(std::string("/\0", 2)) != std::string::npos)
-    throw Error(fmt::format("{}: \"name\" = '{}' cannot be the name of a file", file.string(), name),
-                "its results are named after it");
-}
-
-EvaluationTask load_big_bench_task(const std::filesystem::path& file) {
-  return take_json(file, [&](const Json& json) {
-    if (!json.contains("examples"))
-      throw Error(fmt::format("{}: has no \"examples\", as a task of BIG-bench has", file.string()));
-    EvaluationTask task{.name = json.value("name", file.stem().string()), .category = "BIG-bench"};
-    check_name(task.name, file);
-    task.target_delimiter = "";
-    task.example_delimiter = json.value("few_shot_example_separator", "\n");
-    task.description = json.value("task_prefix", "");
-    task.metrics = {"acc"};
-    for (const Json& example : json.at("examples")) {
-      if (!example.contains("target_scores")) {
-        throw Error(fmt::format("{}: example {} has no \"target_scores\"", file.string(), task.items.size()),
-                    "only tasks of multiple choice are read; give texts to complete as JSON Lines");
-      }
-      try {
-        task.items.push_back(big_bench_item(json, example));
-      } catch (const Error& error) {
-        throw Error(fmt::format("{}: example {} {}", file.string(), task.items.size(), error.what()));
-      }
+/// The items that `take` makes from the JSON objects in a file; blank lines are skipped.
+std::vector<EvaluationItem> read_items(const std::filesystem::path& file,
+                                       const std::function<EvaluationItem(const Json& line)>& take) {
+  std::vector<EvaluationItem> items;
+  LineReader reader(file);
+  while (const auto line = reader.next()) {
+    if (without_outer_space(*line).empty()) continue;
+    const Json json = parse_or_discard(*line);
+    if (!json.is_object()) throw error_in_line(file, reader.count(), "is not a JSON object");
+    try {
+      items.push_back(take(json));
+      check_item(items.back());
+    } catch (const nlohmann::json::exception& error) {
+      const std::string what = error.what();  // "[json.exception.…] type must be string, but is number"
+      throw error_in_line(file, reader.count(), "a value of the wrong type: " + what.substr(what.find("] ") + 2));
+    } catch (const Error& error) {
+      throw error_in_line(file, reader.count(), error.what());
     }
-    return task;
-  });
+  }
+  return items;
 }
 
 }  // namespace
 
 EvaluationTask load_own_task(const std::filesystem::path& file) {
-  if (file.extension() == ".json") return load_big_bench_task(file);
   const LineForm* form = nullptr;
   EvaluationTask task{.name = file.stem().string(), .category = "own"};
   task.items = read_items(file, [&](const Json& line) {
@@ -144,6 +143,21 @@ EvaluationTask load_own_task(const std::filesystem::path& file) {
   task.metrics = form->metrics;
   if (task.kind == RequestKind::generate_until) task.until = {"\n"};
   return task;
+}
+
+std::vector<EvaluationTask> load_own_tasks(const std::vector<std::string>& files) {
+  std::vector<EvaluationTask> tasks;
+  for (const std::string& file : files) {
+    if (!file.ends_with(".jsonl")) {
+      throw Error(fmt::format("unknown evaluation task '{}', which is no file (*.jsonl)", file),
+                  "write one as docs/evaluation.md describes; benchmarks are evaluated with `python -m plumb.harness`");
+    }
+    EvaluationTask task = load_own_task(file);
+    if (find_by(tasks, &EvaluationTask::name, task.name) != nullptr)
+      throw Error(fmt::format("the evaluation task '{}' is named twice", task.name));
+    tasks.push_back(std::move(task));
+  }
+  return tasks;
 }
 
 }  // namespace plumb

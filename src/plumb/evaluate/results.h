@@ -1,4 +1,4 @@
-// Evaluation results as JSON in the schema of lm-evaluation-harness, and as a table for people.
+// Evaluation results as JSON, and as a table for people.
 #pragma once
 
 #include <string>
@@ -9,22 +9,11 @@
 
 namespace plumb {
 
-/// The combined results of several tasks, weighted by items.
-struct GroupResult {
-  std::string name;
-  std::vector<std::string> tasks;
-  size_t items = 0;
-  std::vector<MetricResult> metrics;  // means over items that all tasks have, limited to group_metrics
-};
-
-/// The groups that the tasks name.
-std::vector<GroupResult> groups_of(const std::vector<TaskResult>& tasks);
-
-/// "results", "groups" (if any), "group_subtasks", "configs", "versions", "n-shot", "higher_is_better" and "n-samples",
-/// as the harness writes them; and Plumb's "intervals" and "categories".
+/// "tasks": for each its kind, category, number of items and metrics; and "categories": the mean accuracies of their
+/// tasks.
 Json evaluation_json(const std::vector<TaskResult>& tasks);
 
-/// One row per metric of each task and group, then the categories if there are several.
+/// One row per metric of each task, then the categories if there are several.
 std::string evaluation_text(const std::vector<TaskResult>& tasks);
 
 /// One line of JSON per item, in the harness's schema of samples.

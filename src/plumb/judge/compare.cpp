@@ -31,7 +31,7 @@ Scoring scoring_of(const std::string& metric) {
     const auto found = evaluation_metrics().entries().find(known);
     if (found == evaluation_metrics().entries().end()) continue;
     const EvaluationMetric& made = found->second.make;
-    return {made.score, made.higher_is_better, made.standard_error == StandardError::of_mean};
+    return {made.score, made.higher_is_better, made.is_mean};
   }
   return {.larger_is_better = larger_is_better_by_name(metric).value_or(true)};
 }

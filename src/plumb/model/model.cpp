@@ -8,9 +8,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/random.h"
 #include "plumb/model/kind.h"
-#include "plumb/model/pipeline_split.h"
 #include "plumb/nn/init/init.h"
-#include "plumb/nn/parameter_shards.h"
 #include "plumb/nn/residual/residual.h"
 #include "plumb/nn/unit_matrices.h"
 #include "plumb/ops/cross_entropy.h"
@@ -93,12 +91,8 @@ void Model::allocate() {
   if (!parameters_.has_flat()) parameters_.finish();
 }
 
-std::unique_ptr<ParameterShards> Model::shard(const Group& group, bool cuts_values) {
-  return std::make_unique<ParameterShards>(parameters_, group, cuts_values);
-}
-
-void Model::keep_stage(LayerDivision& division, const Group& pipeline, const PipelineSplit& stages) {
-  division.keep_stage(parameters_, pipeline, stages.users());
+void Model::keep_stage(LayerDivision& division, const Group& pipeline, const std::vector<std::vector<int64_t>>& users) {
+  division.keep_stage(parameters_, pipeline, users);
 }
 
 void Model::divide_layers(LayerDivision& /*division*/) {

@@ -20,8 +20,6 @@ class Generates;
 class Translates;
 class Classifies;
 class Embeds;
-class ParameterShards;
-class PipelineSplit;
 
 /// The loss of a batch.
 struct Loss {
@@ -92,23 +90,23 @@ class Model {
   /// with the same arguments in the same order, and get the same results. Norms stay whole, as do embeddings and the
   /// output layer if the number of ranks does not divide the vocabulary. Call it after `initialize`, with the same
   /// parameters in all ranks; it replaces the flat buffer. Throws Error if the model cannot be divided so
-  /// (require_divisible in model/divisible.h). In a group of one, nothing changes.
+  /// (require_divisible in divided/divisible.h). In a group of one, nothing changes.
   LayerDivision divide(const Group& group);
 
-  /// What the first of `ranks` that divide every layer would have (LayerDivision::piece). Afterward, the model cannot
+  /// What the first of `ranks` that divide every layer would have (LayerDivision::shard). Afterward, the model cannot
   /// compute anything. Throws Error if it cannot be divided so.
   [[nodiscard]] LayerDivision planned_division(int64_t ranks);
 
   /// Gives parameters without memory, which may have been divided, a flat buffer of zeros.
   void allocate();
 
-  /// Cuts the parameters among the ranks of a group, which call it with the same values (nn/parameter_shards.h). The
-  /// model must outlive the result.
-  [[nodiscard]] std::unique_ptr<ParameterShards> shard(const Group& group, bool cuts_values);
+  /// The parameters, for what takes their memory away and gives it back (divided/parameter_shards.h).
+  [[nodiscard]] Parameters& mutable_parameters() { return parameters_; }
 
   /// Leaves only the parameters that this rank's stage uses, rank s of `pipeline` being stage s, in a new flat buffer.
-  /// `division`: from `divide`. From now on, only the stage's layers can be run (ForwardContext::follow).
-  void keep_stage(LayerDivision& division, const Group& pipeline, const PipelineSplit& stages);
+  /// `division`: from `divide`; `users` [parameter]: the stages that use it, in ascending order. From now on, only the
+  /// stage's layers can be run (ForwardContext::run_layers).
+  void keep_stage(LayerDivision& division, const Group& pipeline, const std::vector<std::vector<int64_t>>& users);
 
   /// Further capabilities of the model (model/capabilities.h); null if it lacks them.
   [[nodiscard]] virtual Generates* generates() { return nullptr; }

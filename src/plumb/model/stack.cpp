@@ -212,7 +212,7 @@ void Stack::recompute_layer(size_t i, Stream& stream, StackExtras& extras, Forwa
   blank.memory = blank.pass.first_values = Tensor();
   const auto apply = [=, this](const std::vector<Tensor>& given, StackExtras& own, ForwardContext& in,
                                StreamShape& becomes) {
-    if (source != nullptr) source->fetch(id);
+    if (source != nullptr) source->unshard(id);
     Stream part;
     unflatten(given, before, part, own);
     apply_layer(i, part, own, in);
@@ -223,7 +223,7 @@ void Stack::recompute_layer(size_t i, Stream& stream, StackExtras& extras, Forwa
     std::vector<Tensor> results = apply(given, own, context, after);
     extras.pass.angles_of = own.pass.angles_of;
     extras.pass.angles = own.pass.angles;
-    if (source != nullptr) source->release(id);
+    if (source != nullptr) source->reshard(id);
     return results;
   };
   const auto again = [apply, blank, in = context.again()](const std::vector<Tensor>& given) {
@@ -233,7 +233,7 @@ void Stack::recompute_layer(size_t i, Stream& stream, StackExtras& extras, Forwa
     return apply(given, own, same, stream_shape);
   };
   const auto release = [=] {
-    if (source != nullptr) source->release(id);
+    if (source != nullptr) source->reshard(id);
   };
   unflatten(ops::recomputed(inputs, {first, again, release}), after, stream, extras);
 }
@@ -246,11 +246,11 @@ void Stack::fetch_and_apply(size_t i, Stream& stream, StackExtras& extras, Forwa
     const std::vector<Tensor> tensors = flatten(stream, extras, stream_shape);
     unflatten(ops::called_in_backward(tensors, reached), stream_shape, stream, extras);
   };
-  mark([=] { source->release(id); });
-  source->fetch(id);
+  mark([=] { source->reshard(id); });
+  source->unshard(id);
   apply_layer(i, stream, extras, context);
-  source->release(id);
-  mark([=] { source->fetch(id); });
+  source->reshard(id);
+  mark([=] { source->unshard(id); });
 }
 
 Tensor Stack::operator()(const Tensor& x, const Ragged& layout, const Tensor& memory, const Ragged& memory_layout,

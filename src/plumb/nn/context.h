@@ -56,8 +56,8 @@ class ForwardContext {
 
   /// Marks a pass that only keeps step with the other processes, over examples that one of them has: they are not part
   /// of the statistics of a norm over the batch.
-  void set_idle(bool idle) { idle_ = idle; }
-  [[nodiscard]] bool idle() const { return idle_; }
+  void set_placeholder(bool placeholder) { placeholder_ = placeholder; }
+  [[nodiscard]] bool placeholder() const { return placeholder_; }
 
   /// Layers keep their inputs instead of their activations, which the backward pass computes again. Not while
   /// activations are watched or tapped.
@@ -168,7 +168,7 @@ class ForwardContext {
 
   Pass pass_ = Pass::evaluation;
   bool regularizes_ = false;
-  bool idle_ = false;
+  bool placeholder_ = false;
   bool recomputes_ = false;
   LayerSource* source_ = nullptr;
   double p_ = 0;

@@ -12,7 +12,7 @@
 
 namespace plumb {
 
-/// Layers say what they divide (`cut`, `share_gradient`), then `apply` replaces the parameters by this rank's pieces.
+/// Layers say what they divide (`divide`, `sum_gradient`), then `apply` replaces the parameters by this rank's shards.
 /// Everything else, such as norms of the stream, is the same in all ranks: they compute it from the same numbers. Every
 /// rank of the group must make the same calls. After that, `keep_stage` leaves each stage of a pipeline the parameters
 /// that it uses; the others have no elements.
@@ -29,17 +29,17 @@ class LayerDivision {
   [[nodiscard]] int64_t ranks() const { return ranks_; }
 
   /// size/ranks. Throws Error if it is no integer.
-  [[nodiscard]] int64_t share(int64_t size) const;
+  [[nodiscard]] int64_t per_rank(int64_t size) const;
 
   /// Each rank keeps an equal part of this parameter along a dimension. `parts`: the sizes of what is divided by
   /// itself, such as query, key and value; empty: all at once.
-  void cut(const Tensor& value, int64_t dimension, std::vector<int64_t> parts = {});
+  void divide(const Tensor& value, int64_t dimension, std::vector<int64_t> parts = {});
 
-  /// Each rank keeps the whole parameter, but applies it to its share of the features only, so that the gradients of
+  /// Each rank keeps the full parameter, but applies it to its part of the features only, so that the gradients of
   /// the ranks have to be summed.
-  void share_gradient(const Tensor& value);
+  void sum_gradient(const Tensor& value);
 
-  /// Makes the values of all parameters this rank's pieces, in a new flat buffer. Values without memory
+  /// Makes the values of all parameters this rank's shards, in a new flat buffer. Values without memory
   /// (WithoutMemory) only change their shapes.
   void apply(Parameters& parameters);
 
@@ -55,45 +55,45 @@ class LayerDivision {
     return pipeline_.size() == 1 || all_[parameter].users.front() == pipeline_.rank();
   }
 
-  [[nodiscard]] bool is_cut(size_t parameter) const { return !all_[parameter].parts.empty(); }
+  [[nodiscard]] bool is_divided(size_t parameter) const { return !all_[parameter].parts.empty(); }
 
   /// The shape that a parameter had.
-  [[nodiscard]] const std::vector<int64_t>& whole_sizes(size_t parameter) const { return all_[parameter].sizes; }
+  [[nodiscard]] const std::vector<int64_t>& full_sizes(size_t parameter) const { return all_[parameter].sizes; }
 
-  /// This rank's piece of a tensor of the shape that a parameter had; other tensors are returned as they are.
-  [[nodiscard]] Tensor piece(size_t parameter, const Tensor& whole) const;
+  /// This rank's shard of a tensor of the shape that a parameter had; other tensors are returned as they are.
+  [[nodiscard]] Tensor shard(size_t parameter, const Tensor& full) const;
 
   /// The reverse, on the first process (is_first); anything on the others. Every process calls it with a tensor of the
-  /// shape of its piece; other tensors are returned as they are.
-  [[nodiscard]] Tensor whole(size_t parameter, const Tensor& piece) const;
+  /// shape of its shard; other tensors are returned as they are.
+  [[nodiscard]] Tensor full(size_t parameter, const Tensor& shard) const;
 
   /// The same on rank `root` of the group, in stages that use the parameter; and the reverse, which writes this rank's
-  /// piece of root's `whole`. Every rank of the group calls them.
-  [[nodiscard]] Tensor gather(size_t parameter, const Tensor& piece, int64_t root) const;
-  void scatter(size_t parameter, const Tensor& whole, const Tensor& piece, int64_t root) const;
+  /// shard of root's `full`. Every rank of the group calls them.
+  [[nodiscard]] Tensor gather(size_t parameter, const Tensor& shard, int64_t root) const;
+  void scatter(size_t parameter, const Tensor& full, const Tensor& shard, int64_t root) const;
 
   /// Sends x from rank `root` of the group, in the first stage that uses the parameter, to the first process. Both, and
   /// rank 0 of that stage, call it with a tensor of the same shape, which it may overwrite.
   void send_to_first(size_t parameter, const Tensor& x, int64_t root) const;
 
-  /// Sums the gradients of parameters for which share_gradient was called, or that several stages use. `gradients`: one
+  /// Sums the gradients of parameters for which sum_gradient was called, or that several stages use. `gradients`: one
   /// per parameter. Without pipelines, some may be undefined, the same ones in all ranks; they are skipped.
-  void sum_shares(std::vector<Tensor>& gradients) const;
+  void sum_gradients(std::vector<Tensor>& gradients) const;
 
  private:
   struct Entry {
     Tensor value;                  // the parameter
-    std::vector<int64_t> sizes;    // of the whole
-    int64_t dimension = 0;         // along which it is cut
-    std::vector<int64_t> parts{};  // of the whole; empty: it is not cut
-    bool shares_gradient = false;
+    std::vector<int64_t> sizes;    // of the full value
+    int64_t dimension = 0;         // along which it is divided
+    std::vector<int64_t> parts{};  // of the full value; empty: it is not divided
+    bool sums_gradient = false;
     std::vector<int64_t> users{};  // stages
   };
   [[nodiscard]] Entry& entry_of(const Tensor& value);
   [[nodiscard]] bool is_used(const Entry& entry) const;
-  /// Replaces every value by the piece that `piece` returns for it.
-  void replace(Parameters& parameters, const std::function<Tensor(size_t, const Tensor&)>& piece);
-  [[nodiscard]] Tensor piece_of(const Entry& entry, const Tensor& whole, int64_t rank) const;
+  /// Replaces every value by the shard that `shard` returns for it.
+  void replace(Parameters& parameters, const std::function<Tensor(size_t, const Tensor&)>& shard);
+  [[nodiscard]] Tensor shard_of(const Entry& entry, const Tensor& full, int64_t rank) const;
   /// Sums these gradients over a group.
   static void sum(std::vector<Tensor>& gradients, const std::vector<size_t>& which, const Group& group);
 

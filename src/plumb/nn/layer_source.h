@@ -5,7 +5,7 @@
 
 namespace plumb {
 
-/// Provides the parameters of a layer while it is computed, forward and backward.
+/// Provides the parameters of a layer while it is computed, forward and backward: from `unshard` to `reshard`.
 class LayerSource {
  public:
   LayerSource() = default;
@@ -13,8 +13,8 @@ class LayerSource {
   LayerSource& operator=(const LayerSource&) = delete;
   virtual ~LayerSource() = default;
 
-  virtual void fetch(const LayerId& layer) = 0;
-  virtual void release(const LayerId& layer) = 0;
+  virtual void unshard(const LayerId& layer) = 0;
+  virtual void reshard(const LayerId& layer) = 0;
 };
 
 }  // namespace plumb

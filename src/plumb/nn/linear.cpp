@@ -26,14 +26,14 @@ void Linear::adapt(Parameters& parameters, const LoraOptions& options, const std
 
 void Linear::divide_outputs(LayerDivision& division) {
   if (!adapters_.empty()) throw Error("a matrix with an adapter cannot be divided among processes");
-  division.cut(weight_, 0, rows_);
-  if (bias_.defined()) division.cut(bias_, 0, rows_);
-  for (int64_t& rows : rows_) rows = division.share(rows);
+  division.divide(weight_, 0, rows_);
+  if (bias_.defined()) division.divide(bias_, 0, rows_);
+  for (int64_t& rows : rows_) rows = division.per_rank(rows);
 }
 
 void Linear::divide_inputs(LayerDivision& division) {
   if (!adapters_.empty()) throw Error("a matrix with an adapter cannot be divided among processes");
-  division.cut(weight_, 1);
+  division.divide(weight_, 1);
   columns_ = division.group();
 }
 

@@ -110,20 +110,6 @@ int64_t Parameters::count() const {
   return total;
 }
 
-Parameters Parameters::part(size_t first, size_t last) const {
-  Parameters some(type(), device());
-  int64_t begin = 0;
-  for (size_t i = 0; i < last; ++i) {
-    if (i < first) {
-      begin += all_[i].value.numel();
-    } else {
-      some.all_.push_back(all_[i]);
-    }
-  }
-  some.flat_ = flat_.narrow(0, begin, some.count());
-  return some;
-}
-
 Parameters Parameters::with_values(const std::vector<Tensor>& values, const Tensor& flat) const {
   Parameters others(type(), flat.device());
   others.all_ = all_;
@@ -133,12 +119,16 @@ Parameters Parameters::with_values(const std::vector<Tensor>& values, const Tens
   return others;
 }
 
-Parameters Parameters::some(const std::vector<size_t>& indices) const {
-  Parameters some(type(), device());
-  for (const size_t i : indices) some.all_.push_back(all_[i]);
-  some.buffers_ = buffers_;
-  some.drop_flat();
-  return some;
+Parameters Parameters::subset(const std::vector<size_t>& indices) const {
+  Parameters subset(type(), device());
+  for (const size_t i : indices) subset.all_.push_back(all_[i]);
+  subset.buffers_ = buffers_;
+  subset.drop_flat();
+  if (!has_flat() || indices.empty() || indices.back() - indices.front() + 1 != indices.size()) return subset;
+  int64_t begin = 0;
+  for (size_t i = 0; i < indices.front(); ++i) begin += all_[i].value.numel();
+  subset.flat_ = flat_.narrow(0, begin, subset.count());
+  return subset;
 }
 
 void Parameters::drop_flat() { flat_ = at::empty({0}, options_); }
@@ -163,24 +153,6 @@ bool multiplies_each_token(const Parameter& parameter) {
     default:
       return false;
   }
-}
-
-std::vector<Tensor> split_like(const Tensor& flat, const std::vector<Tensor>& like) {
-  std::vector<Tensor> pieces;
-  pieces.reserve(like.size());
-  int64_t begin = 0;
-  for (const Tensor& tensor : like) {
-    pieces.push_back(flat.narrow(0, begin, tensor.numel()).view(tensor.sizes()));
-    begin += tensor.numel();
-  }
-  return pieces;
-}
-
-Tensor joined(const std::vector<Tensor>& pieces) {
-  std::vector<Tensor> rows;
-  rows.reserve(pieces.size());
-  for (const Tensor& piece : pieces) rows.push_back(piece.detach().reshape({-1}));
-  return at::cat(rows);
 }
 
 std::vector<size_t> order_of_layers(const Parameters& parameters) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "plumb/ops/device.h"
+#include "plumb/ops/flatten.h"
 #include "plumb/ops/torch.h"
 
 namespace plumb {
@@ -62,11 +63,6 @@ struct Parameter {
 /// Whether the parameter is a weight matrix applied to each token, at 2 operations per element.
 bool multiplies_each_token(const Parameter& parameter);
 
-/// Splits a flat vector into consecutive views with the shapes of `like`; `joined` is the reverse (a copy without a
-/// graph).
-std::vector<Tensor> split_like(const Tensor& flat, const std::vector<Tensor>& like);
-Tensor joined(const std::vector<Tensor>& pieces);
-
 /// Parameters in the order in which the model declares them. Their values are stored consecutively in one flat buffer,
 /// so that optimizers and Lanczos vectors work on a single vector of `count()` elements.
 class Parameters {
@@ -117,15 +113,12 @@ class Parameters {
   /// The buffer, (count()): writing to it writes the parameters.
   [[nodiscard]] const Tensor& flat() const { return flat_; }
   /// Whether there is that buffer. Otherwise, values have no memory yet (WithoutMemory), or only while they are needed
-  /// (nn/parameter_shards.h).
+  /// (divided/parameter_shards.h).
   [[nodiscard]] bool has_flat() const { return flat_.numel() == count(); }
 
-  /// The parameters with these indices and all buffers, sharing their values. There is no flat buffer.
-  [[nodiscard]] Parameters some(const std::vector<size_t>& indices) const;
-
-  /// The parameters with indices [first, last), without buffers. They share their values and their part of the flat
-  /// buffer.
-  [[nodiscard]] Parameters part(size_t first, size_t last) const;
+  /// The parameters with these indices, which ascend, and all buffers, sharing their values; also their part of the
+  /// flat buffer, if there is one and they follow each other.
+  [[nodiscard]] Parameters subset(const std::vector<size_t>& indices) const;
 
   /// The same parameters with other values, and the same buffers. `flat`: what flat() returns.
   [[nodiscard]] Parameters with_values(const std::vector<Tensor>& values, const Tensor& flat) const;

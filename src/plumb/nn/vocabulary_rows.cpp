@@ -10,9 +10,6 @@
 namespace plumb {
 namespace {
 
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-
 /// The targets of all tokens. `rows`: their labels among this rank's rows, 0 for those of other ranks; `own`: 1 where
 /// the label is this rank's, else 0. `factors`: the weights.
 struct Targets {
@@ -102,11 +99,11 @@ VocabularyRows::VocabularyRows(LayerDivision& division, const std::vector<Tensor
   const int64_t vocabulary = tables.front().size(0);
   if (vocabulary % division.ranks() != 0) return;
   for (const Tensor& table : tables) {
-    if (table.defined()) division.cut(table, 0);
+    if (table.defined()) division.divide(table, 0);
   }
   group_ = division.group();
   vocabulary_ = vocabulary;
-  rows_ = division.share(vocabulary);
+  rows_ = division.per_rank(vocabulary);
   first_ = group_.rank() * rows_;
 }
 
@@ -150,8 +147,7 @@ ops::CrossEntropy VocabularyRows::cross_entropy(const Tensor& hidden, const Tens
       .smoothing = smoothing,
       .scale = scale};
   Tensor nll;
-  const Tensor loss = DividedCrossEntropy::apply(
-      hidden, weight, bias.defined() ? c10::make_optional(bias) : c10::nullopt, targets, &nll);
+  const Tensor loss = DividedCrossEntropy::apply(hidden, weight, if_defined(bias), targets, &nll);
   return {loss, ops::Number(nll)};
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "plumb/base/error.h"
@@ -105,6 +106,44 @@ void CachedKeys::reorder(const std::vector<int64_t>& order) {
   moved.reserve(order.size());
   for (const int64_t row : order) moved.push_back(rows.at(static_cast<size_t>(row)));
   rows = std::move(moved);
+  free_unused();
+}
+
+void CachedKeys::free_unused() {
+  constexpr int64_t kWorthwhile = 1024;  // positions
+  int64_t size = 0;
+  for (const Tensor& block : blocks) size += block.size(0);
+  if (size < std::max(kWorthwhile, 2 * size_when_looked_)) return;
+  size_when_looked_ = size;
+  constexpr int32_t kUnused = -1, kUsed = 0;
+  std::vector<std::vector<int32_t>> moved;  // [block][row]: whether it is in use, then its row in the new block
+  for (const Tensor& block : blocks) moved.emplace_back(static_cast<size_t>(block.size(0)), kUnused);
+  const auto moved_from = [&](const Place& place) -> int32_t& {
+    return moved[static_cast<size_t>(place.block)][static_cast<size_t>(place.row)];
+  };
+  for (const std::vector<Place>& places : rows) {
+    for (const Place& place : places) moved_from(place) = kUsed;
+  }
+  int32_t used = 0;
+  std::vector<std::vector<int64_t>> sources(blocks.size());
+  for (size_t b = 0; b < blocks.size(); ++b) {
+    for (size_t row = 0; row < moved[b].size(); ++row) {
+      if (moved[b][row] == kUnused) continue;
+      moved[b][row] = used++;
+      sources[b].push_back(static_cast<int64_t>(row));
+    }
+  }
+  if (used == 0 || 2 * int64_t{used} > size) return;
+  std::vector<Tensor> parts;
+  for (size_t b = 0; b < blocks.size(); ++b) {
+    if (!sources[b].empty()) parts.push_back(blocks[b].index_select(0, index_beside(blocks[b], sources[b])));
+    blocks[b] = Tensor();
+  }
+  blocks = {at::cat(parts, 0)};
+  for (std::vector<Place>& places : rows) {
+    for (Place& place : places) place = {0, moved_from(place)};
+  }
+  filled = size_when_looked_ = used;
 }
 
 std::vector<Tensor> CachedKeys::by_row() const {

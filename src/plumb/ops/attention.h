@@ -38,7 +38,8 @@ Tensor cross_attention(const Tensor& query, const Tensor& packed, const Ragged& 
                        const HeadShape& shape);
 
 /// Key-value cache for rows that grow, branch and end. Each row stores where its positions are, so reordering rows
-/// moves no keys. Small appends, as in decoding, are collected in blocks.
+/// moves no keys. Only when rows have come to use at most half of the positions, these are copied, and the memory of
+/// the others is freed. Small appends, as in decoding, are collected in blocks.
 struct CachedKeys {
   struct Place {
     int32_t block, row;
@@ -67,6 +68,11 @@ struct CachedKeys {
  private:
   /// Starts a new block unless key_value, (positions, 2·kv_width), fits into the last one.
   void make_room(const Tensor& key_value);
+  /// If rows refer to at most half of the blocks' positions, copies those into one block that replaces all. Looks only
+  /// when the blocks have doubled since it last did, so that a position costs constant time.
+  void free_unused();
+
+  int64_t size_when_looked_ = 0;  // positions of all blocks, in use or not
 };
 
 /// One query per row over all positions of that row, without an autograd graph. query: (rows, width) → (rows, width).

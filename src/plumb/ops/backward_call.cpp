@@ -1,5 +1,7 @@
 #include "plumb/ops/backward_call.h"
 
+#include "plumb/ops/autograd.h"
+
 namespace plumb::ops {
 namespace {
 
@@ -11,11 +13,11 @@ class CalledInBackward : public torch::autograd::Function<CalledInBackward> {
  public:
   static variable_list forward(AutogradContext* ctx, at::TensorList tensors, const c10::intrusive_ptr<Call>& call) {
     ctx->set_materialize_grads(false);
-    ctx->saved_data["call"] = c10::IValue::make_capsule(call);
+    save_value(ctx, call);
     return tensors.vec();
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    c10::static_intrusive_pointer_cast<Call>(ctx->saved_data["call"].toCapsule())->reached();
+    saved_value<Call>(ctx)->reached();
     grads.emplace_back();  // of `call`
     return grads;
   }

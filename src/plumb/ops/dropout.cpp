@@ -1,5 +1,7 @@
 #include "plumb/ops/dropout.h"
 
+#include <cmath>
+
 #include "plumb/ops/device.h"
 #include "plumb/ops/implementations.h"
 
@@ -16,6 +18,11 @@ Tensor plus_dropout(const Tensor& residual, const Tensor& x, double p, const Dro
 }
 
 }  // namespace
+
+KeptShare kept_share(double p) {
+  const int64_t below = std::lround((1.0 - p) * 65536.0);
+  return {below, below == 0 ? 0.0 : 65536.0 / static_cast<double>(below)};
+}
 
 Tensor dropout(const Tensor& x, double p, const DropoutKey& key) {
   return p == 0 ? x : plus_dropout(Tensor(), x, p, key);

@@ -1,4 +1,4 @@
-#include "plumb/ops/torch.h"
+#include "plumb/ops/autograd.h"
 
 namespace plumb {
 
@@ -10,6 +10,23 @@ std::vector<Tensor> gradients(const std::vector<Tensor>& outputs, const std::vec
     if (!result[i].defined()) result[i] = at::zeros_like(inputs[i]);
   }
   return result;
+}
+
+variable_list gradients_by_reference(AutogradContext* ctx, const variable_list& inputs, const variable_list& grads,
+                                     const std::function<variable_list(const variable_list&)>& reference) {
+  variable_list aliases;  // so that a tensor passed as two inputs has a gradient for each
+  for (const Tensor& input : inputs) aliases.push_back(at::alias(input));
+  variable_list needed;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (ctx->needs_input_grad(i)) needed.push_back(aliases[i]);
+  }
+  const variable_list computed = gradients(reference(aliases), needed, grads, /*create_graph=*/true);
+  variable_list all(inputs.size() + 1);
+  auto next = computed.begin();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (ctx->needs_input_grad(i)) all[i] = *next++;
+  }
+  return all;
 }
 
 }  // namespace plumb

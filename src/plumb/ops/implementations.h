@@ -1,5 +1,5 @@
-// The implementations of the operations, among which path.h chooses: differentiable functions of the same names in three
-// namespaces. Not every namespace defines every operation; the operation's table (path.h) names those that exist.
+// The implementations of the operations, among which path.h chooses: differentiable functions of the same names in
+// three namespaces. Not every namespace defines every operation; the operation's table (path.h) names those that exist.
 #pragma once
 
 #include <memory>
@@ -18,6 +18,18 @@
 #include "plumb/ops/torch.h"
 #include "plumb/ops/update.h"
 
+namespace plumb::ops {
+
+/// How dropout with probability p draws: it keeps an element whose 16 bits are less than `below`, and multiplies it by
+/// `scale`, 65536/below, or 0 if it keeps none.
+struct KeptShare {
+  int64_t below;
+  double scale;
+};
+KeptShare kept_share(double p);
+
+}  // namespace plumb::ops
+
 /// The CPU kernels (ops/kernels), also for the backward pass, of tensors for which uses_kernels() is true.
 namespace plumb::ops::fused {
 #include "plumb/ops/operations-inl.h"
@@ -26,8 +38,9 @@ void update(const std::vector<LambUpdate>& updates, const std::vector<Tensor>& g
             const UpdatedPieces<3>& pieces);
 }  // namespace plumb::ops::fused
 
-/// What LibTorch computes on a GPU in one or few kernels. Where LibTorch has no second derivative, the reference provides
-/// it. Within a PrecisionGuard for bfloat16, attention rounds queries, keys and values to it; sums are float32.
+/// What LibTorch computes on a GPU in one or few kernels. Where LibTorch has no second derivative, the reference
+/// provides it. Within a PrecisionGuard for bfloat16, attention rounds queries, keys and values to it; sums are
+/// float32.
 namespace plumb::ops::gpu {
 #include "plumb/ops/operations-inl.h"
 template <>
@@ -35,8 +48,8 @@ void update(const std::vector<AdamUpdate>& updates, const std::vector<Tensor>& g
             const UpdatedPieces<3>& pieces);
 }  // namespace plumb::ops::gpu
 
-/// A few lines of ATen for any device, any floating-point type and any order of derivative. Used where the others are not,
-/// and as a reference in the tests of the kernels.
+/// A few lines of ATen for any device, any floating-point type and any order of derivative. Used where the others are
+/// not, and as a reference in the tests of the kernels.
 namespace plumb::ops::reference {
 #include "plumb/ops/operations-inl.h"
 
@@ -53,7 +66,7 @@ Tensor dropout_counters(const Tensor& x, const DropoutKey& key);
 
 void round_stochastically(const Tensor& x, const RoundingKey& key);
 
-/// What gemm() adds to a product and applies to it; writes to the product.
-Tensor finish(const Tensor& product, const GemmOptions& options);
+/// Completes gemm(): adds the accumulated matrix and the bias, and applies ReLU. Writes to the product.
+Tensor add_bias_and_activation(const Tensor& product, const GemmOptions& options);
 
 }  // namespace plumb::ops::reference

@@ -1,6 +1,5 @@
 #include "plumb/ops/linear.h"
 
-#include "plumb/base/error.h"
 #include "plumb/ops/device.h"
 #include "plumb/ops/fallback.h"
 #include "plumb/ops/implementations.h"
@@ -9,33 +8,49 @@
 namespace plumb::ops {
 namespace {
 
-/// y = round(x)·round(W)ᵀ + b, and with dz = dy∘[y > 0]: dx = round(dz)·round(W), dW = round(dz)ᵀ·round(x), db = Σ dz.
-class RoundedLinear : public torch::autograd::Function<RoundedLinear> {
+/// dy where y > 0.
+Tensor relu_gradient(const Tensor& dy, const Tensor& y) {
+  static constexpr Operation kReluGradient("gradient of ReLU", PLUMB_FUSED(relu_gradient), &reference::relu_gradient);
+  return kReluGradient(path_of(y), dy, y);
+}
+
+/// y = x·Wᵀ + b, then ReLU or nothing. If `rounded`, the operands of all products are rounded to bfloat16:
+///   y = round(x)·round(W)ᵀ + b;  dx = round(dz)·round(W), dW = round(dz)ᵀ·round(x), db = Σ dz with dz = dy∘[y > 0].
+class Linear : public torch::autograd::Function<Linear> {
  public:
   static Tensor forward(AutogradContext* ctx, const Tensor& x_in, const Tensor& weight_in,
-                        const c10::optional<Tensor>& bias, bool relu) {
-    const Tensor x = to_bfloat16(x_in);
-    const Tensor weight = to_bfloat16(weight_in);
+                        const c10::optional<Tensor>& bias, bool relu, bool rounded) {
+    const Tensor x = rounded ? to_bfloat16(x_in) : x_in;
+    const Tensor weight = rounded ? to_bfloat16(weight_in) : weight_in;
     Tensor y = gemm(x, weight, {.transpose_b = true, .bias = bias.value_or(Tensor()), .relu = relu});
+    // y is saved detached, because only its sign is used.
     ctx->save_for_backward({x, weight, relu ? y.detach() : Tensor()});
     ctx->saved_data["biased"] = bias.has_value();
+    ctx->saved_data["rounded"] = rounded;
     return y;
   }
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
-    if (at::GradMode::is_enabled()) {
-      throw Error("second derivatives are not available in bfloat16", "use float32 for curvature");
-    }
+    const bool rounded = ctx->saved_data["rounded"].toBool();
+    if (rounded) refuse_second_derivatives();
     const auto saved = ctx->get_saved_variables();
-    const Tensor dz = saved[2].defined() ? at::threshold_backward(grad[0], saved[2], 0) : grad[0];
-    const Tensor rounded = to_bfloat16(dz);
+    const Tensor dz = saved[2].defined() ? relu_gradient(grad[0], saved[2]) : grad[0];
+    const Tensor factor = rounded ? to_bfloat16(dz) : dz;
+    const auto product = [&](const Tensor& other, bool transposed) {
+      return rounded ? gemm(factor, other, {.transpose_a = transposed}) : matrix_product(factor, other, transposed);
+    };
     Tensor dx;
     Tensor dw;
-    if (ctx->needs_input_grad(0)) dx = gemm(rounded, saved[1]);
-    if (ctx->needs_input_grad(1)) dw = gemm(rounded, saved[0], {.transpose_a = true});
+    if (ctx->needs_input_grad(0)) dx = product(saved[1], false);
+    if (ctx->needs_input_grad(1)) dw = product(saved[0], true);
     const bool shifted = ctx->saved_data["biased"].toBool() && ctx->needs_input_grad(2);
-    return {dx, dw, shifted ? column_sums(dz) : Tensor(), Tensor()};
+    return {dx, dw, shifted ? column_sums(dz) : Tensor(), Tensor(), Tensor()};
   }
 };
+
+/// linear(), composed of the operations of this file, each on its own path.
+Tensor linear_by_products(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation activation) {
+  return Linear::apply(x, weight, if_defined(bias), activation == Activation::relu, /*rounded=*/false);
+}
 
 /// The path of a product; notes a fallback if the kernels do not support its type.
 Path product_path(const Tensor& a, const Tensor& b) {
@@ -78,7 +93,7 @@ Tensor column_sums(const Tensor& x) {
 }
 
 Tensor rounded_linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation activation) {
-  return RoundedLinear::apply(x, weight, if_defined(bias), activation == Activation::relu);
+  return Linear::apply(x, weight, if_defined(bias), activation == Activation::relu, /*rounded=*/true);
 }
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation activation) {
@@ -87,7 +102,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activat
     return packing->packed(weight)(x, bias, activation == Activation::relu);
   }
   if (rounds_to_bfloat16(x)) return rounded_linear(x, weight, bias, activation);
-  static constexpr Operation kLinear("linear layer", PLUMB_FUSED(linear), &reference::linear);
+  static constexpr Operation kLinear("linear layer", &linear_by_products, &reference::linear);
   return kLinear(path_of(x), x, weight, bias, activation);
 }
 

@@ -48,11 +48,11 @@ class Region {
   void* take(size_t wanted) {
     const size_t bytes = (wanted + kGrain - 1) / kGrain * kGrain;
     const std::lock_guard<std::mutex> lock(mutex_);
-    const auto found = by_size_.lower_bound({bytes, nullptr});
+    const auto fit = by_size_.lower_bound({bytes, nullptr});
     char* block = nullptr;
-    if (found != by_size_.end()) {
-      block = found->second;
-      const size_t rest = found->first - bytes;
+    if (fit != by_size_.end()) {
+      block = fit->second;
+      const size_t rest = fit->first - bytes;
       erase_free(block);
       if (rest > 0) insert_free(block + bytes, rest);
     } else {
@@ -68,9 +68,9 @@ class Region {
   void give_back(void* place) {
     auto* block = static_cast<char*>(place);
     const std::lock_guard<std::mutex> lock(mutex_);
-    const auto taken = taken_.find(block);
-    size_t bytes = taken->second;
-    taken_.erase(taken);
+    const auto entry = taken_.find(block);
+    size_t bytes = entry->second;
+    taken_.erase(entry);
     in_use_ -= bytes;
     const auto next = free_.find(block + bytes);
     if (next != free_.end()) {
@@ -105,9 +105,9 @@ class Region {
     by_size_.emplace(bytes, block);
   }
   void erase_free(char* block) {
-    const auto found = free_.find(block);
-    by_size_.erase({found->second, block});
-    free_.erase(found);
+    const auto entry = free_.find(block);
+    by_size_.erase({entry->second, block});
+    free_.erase(entry);
   }
 
   char* begin_ = nullptr;

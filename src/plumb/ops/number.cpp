@@ -4,16 +4,16 @@ namespace plumb::ops {
 
 std::vector<double> read(const std::vector<Number>& numbers) {
   std::vector<double> values;
-  std::vector<Tensor> found;
+  std::vector<Tensor> tensors;
   for (const Number& number : numbers) {
     values.push_back(number.value_);
-    if (number.found_.defined()) found.push_back(number.found_.to(at::kDouble).reshape({}));
+    if (number.tensor_.defined()) tensors.push_back(number.tensor_.to(at::kDouble).reshape({}));
   }
-  if (found.empty()) return values;
-  const Tensor here = at::stack(found).cpu();
+  if (tensors.empty()) return values;
+  const Tensor here = at::stack(tensors).cpu();
   const double* next = here.data_ptr<double>();
   for (size_t i = 0; i < values.size(); ++i) {
-    if (numbers[i].found_.defined()) values[i] = *next++;
+    if (numbers[i].tensor_.defined()) values[i] = *next++;
   }
   return values;
 }

@@ -12,17 +12,17 @@ class Number {
  public:
   Number(double value = 0) : value_(value) {}  // NOLINT(google-explicit-constructor): it is a number
   /// A tensor of one element.
-  explicit Number(const Tensor& found) : found_(found.detach()) {}
+  explicit Number(const Tensor& tensor) : tensor_(tensor.detach()) {}
 
   operator double() const {  // NOLINT(google-explicit-constructor)
-    return found_.defined() ? found_.item<double>() : value_;
+    return tensor_.defined() ? tensor_.item<double>() : value_;
   }
 
  private:
   friend std::vector<double> read(const std::vector<Number>& numbers);
 
   double value_ = 0;
-  Tensor found_;  // if undefined, the number is value_
+  Tensor tensor_;  // if undefined, the number is value_
 };
 
 /// The values of all numbers, waiting for the device only once.

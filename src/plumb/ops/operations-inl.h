@@ -1,5 +1,6 @@
-// The operations that more than one implementation computes; implementations.h includes this once in the namespace of each.
-// No include guard, therefore. Each is documented with the operation of the same name, which has checked the arguments.
+// The operations that more than one implementation computes; implementations.h includes this once in the namespace of
+// each. No include guard, therefore. Each is documented with the operation of the same name, which has checked the
+// arguments.
 
 Tensor self_attention(const Tensor& packed, const Ragged& layout, const HeadShape& shape, bool causal);
 Tensor cross_attention(const Tensor& query, const Tensor& packed, const Ragged& query_layout, const Ragged& key_layout,
@@ -31,6 +32,8 @@ Tensor gemm(const Tensor& a, const Tensor& b, const GemmOptions& options);
 Tensor symmetric_product(const Tensor& a, const Tensor& b, const SymmetricOptions& options);
 Tensor column_sums(const Tensor& x);
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation activation);
+/// dy where y > 0, else 0. NaN in y lets dy through.
+Tensor relu_gradient(const Tensor& dy, const Tensor& y);
 /// `start` is defined; at least one token.
 LstmResult lstm(const Tensor& x, const LstmWeights& weights, const LstmState& start, const Ragged& layout);
 /// The kernels: float32 only; at least one element.

@@ -65,6 +65,11 @@ bool rounds_to_bfloat16(const Tensor& x) {
   return current != nullptr && current->precision() == Precision::bfloat16 && x.scalar_type() == at::kFloat;
 }
 
+void refuse_second_derivatives() {
+  if (at::GradMode::is_enabled())
+    throw Error("second derivatives are not available in bfloat16", "use float32 for curvature");
+}
+
 MatrixPrecision* packing_for(const Tensor& x) {
   bool packs = current != nullptr && current->weights_stay() && x.scalar_type() == at::kFloat;
   // Without kernels, packing a float32 weight has no benefit.

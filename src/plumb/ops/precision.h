@@ -68,6 +68,10 @@ MatrixPrecision* active_precision();
 /// Whether products with the float32 matrix x currently round their operands to bfloat16.
 bool rounds_to_bfloat16(const Tensor& x);
 
+/// For the backward pass of an operation with rounded operands. Throws Error if gradients are enabled: it would have to
+/// be differentiated again.
+void refuse_second_derivatives();
+
 /// The active MatrixPrecision if products with x should use packed weights; null if the weights may change, gradients
 /// are enabled, x is not float32, or packing has no benefit (float32 without kernels).
 MatrixPrecision* packing_for(const Tensor& x);

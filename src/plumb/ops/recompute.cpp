@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "plumb/base/error.h"
+#include "plumb/ops/autograd.h"
 #include "plumb/ops/precision.h"
 
 namespace plumb::ops {
@@ -50,30 +51,32 @@ std::vector<Tensor> leaves_of(const std::vector<Tensor>& outputs, const std::vec
   return leaves;
 }
 
-struct Kept : torch::CustomClassHolder {
+/// A part between its two passes.
+struct Recomputation : torch::CustomClassHolder {
   RecomputedPart part;
-  std::vector<Tensor> results;  // of the first pass, until they are returned; undefined: the input `passed`
+  std::vector<Tensor> results;  // of the forward pass, until it returns them; undefined: the input `passed`
   std::vector<size_t> passed;
   std::vector<Tensor> leaves;
-  std::optional<std::pair<Precision, bool>> precision;  // of the first pass, and whether weights stay
+  std::optional<std::pair<Precision, bool>> precision;  // of the forward pass, and whether weights stay
 };
 
 class Recomputed : public torch::autograd::Function<Recomputed> {
  public:
   static variable_list forward(AutogradContext* ctx, at::TensorList inputs, at::TensorList /*leaves*/,
-                               const c10::intrusive_ptr<Kept>& kept) {
+                               const c10::intrusive_ptr<Recomputation>& recomputation) {
     ctx->set_materialize_grads(false);
     ctx->save_for_backward(inputs.vec());
-    ctx->saved_data["kept"] = c10::IValue::make_capsule(kept);
+    save_value(ctx, recomputation);
     variable_list results;
-    for (size_t i = 0; i < kept->results.size(); ++i)
-      results.push_back(kept->results[i].defined() ? kept->results[i] : inputs[kept->passed[i]]);
-    kept->results.clear();
+    for (size_t i = 0; i < recomputation->results.size(); ++i)
+      results.push_back(recomputation->results[i].defined() ? recomputation->results[i]
+                                                            : inputs[recomputation->passed[i]]);
+    recomputation->results.clear();
     return results;
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
-    const auto kept = c10::static_intrusive_pointer_cast<Kept>(ctx->saved_data["kept"].toCapsule());
+    const auto recomputation = saved_value<Recomputation>(ctx);
     if (at::GradMode::is_enabled())
       throw Error("second derivatives of recomputed layers are not available", "set train.recompute to false");
     const variable_list inputs = cut_off(ctx->get_saved_variables());
@@ -82,11 +85,11 @@ class Recomputed : public torch::autograd::Function<Recomputed> {
       const at::AutoGradMode with_graph(true);
       std::optional<MatrixPrecision> precision;
       std::optional<PrecisionGuard> guard;  // a backward pass on a device has a thread of its own
-      if (kept->precision) {
-        precision.emplace(kept->precision->first, kept->precision->second);
+      if (recomputation->precision) {
+        precision.emplace(recomputation->precision->first, recomputation->precision->second);
         guard.emplace(*precision);
       }
-      results = kept->part.again(inputs);
+      results = recomputation->part.replay(inputs);
     }
     std::vector<Tensor> from, weights, wanted;
     for (size_t i = 0; i < results.size(); ++i) {
@@ -97,38 +100,38 @@ class Recomputed : public torch::autograd::Function<Recomputed> {
     results.clear();
     std::copy_if(inputs.begin(), inputs.end(), std::back_inserter(wanted),
                  [](const Tensor& input) { return input.requires_grad(); });
-    wanted.insert(wanted.end(), kept->leaves.begin(), kept->leaves.end());
-    variable_list found(wanted.size());
-    if (!from.empty()) found = torch::autograd::grad(from, wanted, weights, false, false, true);
-    if (kept->part.after) kept->part.after();
+    wanted.insert(wanted.end(), recomputation->leaves.begin(), recomputation->leaves.end());
+    variable_list result(wanted.size());
+    if (!from.empty()) result = torch::autograd::grad(from, wanted, weights, false, false, true);
+    if (recomputation->part.after) recomputation->part.after();
     for (size_t i = 0; i < inputs.size(); ++i) {
-      if (!inputs[i].requires_grad()) found.insert(found.begin() + static_cast<std::ptrdiff_t>(i), Tensor());
+      if (!inputs[i].requires_grad()) result.insert(result.begin() + static_cast<std::ptrdiff_t>(i), Tensor());
     }
-    found.emplace_back();  // of `kept`
-    return found;
+    result.emplace_back();  // of `recomputation`
+    return result;
   }
 };
 
 }  // namespace
 
 std::vector<Tensor> recomputed(const std::vector<Tensor>& inputs, RecomputedPart part) {
-  const auto kept = c10::make_intrusive<Kept>();
+  const auto recomputation = c10::make_intrusive<Recomputation>();
   {
     const std::vector<Tensor> begun = cut_off(inputs);
-    const std::vector<Tensor> results = part.first(begun);
-    kept->leaves = leaves_of(results, begun);
+    const std::vector<Tensor> results = part.forward(begun);
+    recomputation->leaves = leaves_of(results, begun);
     for (const Tensor& result : results) {
       const auto same =
           std::find_if(begun.begin(), begun.end(), [&](const Tensor& input) { return input.is_same(result); });
-      kept->passed.push_back(static_cast<size_t>(same - begun.begin()));
-      kept->results.push_back(same == begun.end() ? result.detach() : Tensor());
+      recomputation->passed.push_back(static_cast<size_t>(same - begun.begin()));
+      recomputation->results.push_back(same == begun.end() ? result.detach() : Tensor());
     }
   }
-  kept->part = std::move(part);
+  recomputation->part = std::move(part);
   if (const MatrixPrecision* active = active_precision())
-    kept->precision = {active->precision(), active->weights_stay()};
-  const std::vector<Tensor> leaves = kept->leaves;
-  return Recomputed::apply(at::TensorList(inputs), at::TensorList(leaves), kept);
+    recomputation->precision = {active->precision(), active->weights_stay()};
+  const std::vector<Tensor> leaves = recomputation->leaves;
+  return Recomputed::apply(at::TensorList(inputs), at::TensorList(leaves), recomputation);
 }
 
 }  // namespace plumb::ops

@@ -1,4 +1,5 @@
-// A part of a computation that keeps its inputs for the backward pass instead of everything in between.
+// Activation checkpointing: a part of a computation keeps its inputs for the backward pass, not what it computes from
+// them.
 #pragma once
 
 #include <functional>
@@ -11,18 +12,20 @@ namespace plumb::ops {
 /// A function of tensors, and of leaves that it reads by itself, such as parameters.
 using Part = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
-/// A part in its two passes, which have to compute the same.
+/// A part as the forward pass computes it, and as the backward pass computes it again. Both must give the same results.
 struct RecomputedPart {
-  Part first;
-  Part again;                     // what it refers to must outlive the graph
-  std::function<void()> after{};  // called when the backward pass has used the result of `again`; may be empty
+  Part forward;
+  Part replay;                    // what it refers to must outlive the graph
+  std::function<void()> after{};  // called when the backward pass has differentiated the replay; may be empty
 };
 
-/// first(inputs), whose graph is dropped: the backward pass calls again(inputs) and differentiates that (Chen et al.
-/// 2016, "Training Deep Nets with Sublinear Memory Cost", arXiv 1604.06174). Which leaves the part reads is found from
-/// the graph of `first`. Bit for bit the gradients of the part itself, if it returns those of its inputs that others
-/// read after it: contributions to their gradients are then added in the same order. The gradients cannot be
-/// differentiated again, which throws Error. Inputs must be defined.
+/// forward(inputs), without its graph. The backward pass calls replay(inputs) and differentiates that (Chen et al.
+/// 2016, "Training Deep Nets with Sublinear Memory Cost", arXiv 1604.06174). The leaves that get gradients are those in
+/// the graph of `forward`. Inputs must be defined. Second derivatives throw Error.
+///
+/// The gradients equal those without recomputation bit for bit on one condition: if an input is also read after the
+/// part, the part has to return it, and the later readers have to read what it returned. Autograd then adds the
+/// contributions to the input's gradient in the same order.
 std::vector<Tensor> recomputed(const std::vector<Tensor>& inputs, RecomputedPart part);
 
 }  // namespace plumb::ops

@@ -23,7 +23,7 @@ template <typename Update>
 void update(const std::vector<Update>& updates, const std::vector<Tensor>& gradients,
             const UpdatedPieces<Update::kVectors>& pieces);
 /// It for one rule, as PLUMB_FOR_EACH_UPDATE passes it.
-#define PLUMB_INSTANTIATE_UPDATE(Update, name)                                                   \
+#define PLUMB_INSTANTIATE_UPDATE(Update)                                                         \
   template void update(const std::vector<Update>& updates, const std::vector<Tensor>& gradients, \
                        const UpdatedPieces<Update::kVectors>& pieces)
 

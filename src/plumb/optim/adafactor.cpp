@@ -43,6 +43,8 @@ Tensor root_mean_square(const Tensor& x) { return x.square().mean().sqrt_(); }
 
 class Adafactor final : public Optimizer {
  public:
+  /// The state is `step`; `row.NAME` and `column.NAME` of matrices (of stacked ones, `row.0.NAME` and so on), `v.NAME`
+  /// of the rest; with β₁ > 0, `m.NAME`.
   Adafactor(const Parameters& parameters, const AdafactorOptions& options)
       : Optimizer(parameters), options_(options), set_(parameters), steps_(set_.members().size()) {
     if (options.beta1 > 0) mean_ = set_.zeros();
@@ -54,21 +56,21 @@ class Adafactor final : public Optimizer {
       }
       squares_.push_back(std::move(matrices));
     }
-  }
-
-  /// `step`; `row.NAME` and `column.NAME` of matrices (of stacked ones, `row.0.NAME` and so on), `v.NAME` of the rest;
-  /// with β₁ > 0, `m.NAME`.
-  [[nodiscard]] NamedTensors state() const override {
-    NamedTensors tensors;
-    steps_.append(tensors);
-    visit([&](const std::string& name, const Tensor& tensor) { tensors.emplace_back(name, tensor); });
-    if (mean_.defined()) set_.append(tensors, "m", mean_);
-    return tensors;
-  }
-  void load_state(const NamedTensors& tensors, const std::string& origin) override {
-    steps_.load(tensors, origin);
-    visit([&](const std::string& name, const Tensor& tensor) { load_tensor(tensors, name, tensor, origin); });
-    if (mean_.defined()) set_.load(tensors, "m", mean_, origin);
+    set_.append_numbers(declared_state(), "step", steps_.numbers());
+    for (size_t k = 0; k < squares_.size(); ++k) {
+      const ParameterSet::Member& member = set_.members()[k];
+      for (size_t i = 0; i < squares_[k].size(); ++i) {
+        const auto add = [&](const std::string& kind, const Tensor& means) {
+          if (!means.defined()) return;
+          declared_state().push_back(
+              {.kind = kind_of(kind, member.parameter, i), .parameter = member.index, .value = means});
+        };
+        add("v", squares_[k][i].all);
+        add("row", squares_[k][i].rows);
+        add("column", squares_[k][i].columns);
+      }
+    }
+    if (mean_.defined()) set_.append(declared_state(), "m", mean_);
   }
 
  private:
@@ -85,23 +87,6 @@ class Adafactor final : public Optimizer {
     columns.erase(columns.end() - 2);
     return {.rows = at::zeros(value.sizes().slice(0, value.dim() - 1), value.options()),
             .columns = at::zeros(columns, value.options())};
-  }
-
-  template <typename Visit>
-  void visit(const Visit& visit) const {
-    for (size_t k = 0; k < squares_.size(); ++k) {
-      const Parameter& parameter = set_.members()[k].parameter;
-      for (size_t i = 0; i < squares_[k].size(); ++i) {
-        const std::string name =
-            parameter.parts.empty() ? "." + parameter.name : fmt::format(".{}.{}", i, parameter.name);
-        if (squares_[k][i].all.defined()) {
-          visit("v" + name, squares_[k][i].all);
-        } else {
-          visit("row" + name, squares_[k][i].rows);
-          visit("column" + name, squares_[k][i].columns);
-        }
-      }
-    }
   }
 
   void update(const OptimizerStep& step) override {

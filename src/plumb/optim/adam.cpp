@@ -14,15 +14,8 @@ namespace {
 class Adam final : public Optimizer {
  public:
   Adam(const Parameters& parameters, const AdamOptions& options, AdamRule rule)
-      : Optimizer(parameters), moments_(ParameterSet(parameters), options, std::move(rule)) {}
-
-  [[nodiscard]] NamedTensors state() const override {
-    NamedTensors tensors;
-    moments_.append_state(tensors);
-    return tensors;
-  }
-  void load_state(const NamedTensors& tensors, const std::string& origin) override {
-    moments_.load_state(tensors, origin);
+      : Optimizer(parameters), moments_(ParameterSet(parameters), options, std::move(rule)) {
+    moments_.append_state(declared_state());
   }
 
   [[nodiscard]] bool acts_by_element() const override { return true; }
@@ -126,16 +119,10 @@ std::vector<double> AdamMoments::smallest_divisors() const {
 
 bool AdamMoments::started() const { return steps_.started(); }
 
-void AdamMoments::append_state(NamedTensors& tensors) const {
-  steps_.append(tensors);
-  set_.append(tensors, "m", m_);
-  set_.append(tensors, "v", v_);
-}
-
-void AdamMoments::load_state(const NamedTensors& tensors, const std::string& origin) {
-  steps_.load(tensors, origin);
-  set_.load(tensors, "m", m_, origin);
-  set_.load(tensors, "v", v_, origin);
+void AdamMoments::append_state(std::vector<StateTensor>& state) const {
+  set_.append_numbers(state, "step", steps_.numbers());
+  set_.append(state, "m", m_);
+  set_.append(state, "v", v_);
 }
 
 std::unique_ptr<Optimizer> make_adam(const Parameters& parameters, const AdamOptions& options, AdamRule rule) {

@@ -42,8 +42,7 @@ class AdamMoments {
 
   /// `m.NAME`, `v.NAME`, and `step`: the number of steps t that each parameter has taken, not counting those in which
   /// it was frozen.
-  void append_state(NamedTensors& tensors) const;
-  void load_state(const NamedTensors& tensors, const std::string& origin);
+  void append_state(std::vector<StateTensor>& state) const;
 
   /// For each member, what the last step divided m by: (1 − β₁ᵗ)·(√(v/(1 − β₂ᵗ)) + eps), unless an AdamRule changes it;
   /// ∞ for members that have taken no step.

@@ -6,54 +6,40 @@
 #include "plumb/base/random.h"
 #include "plumb/ops/stochastic_rounding.h"
 #include "plumb/optim/parameter_set.h"
+#include "plumb/optim/wrapped_optimizer.h"
 
 namespace plumb {
 namespace {
 
-/// The common part of the two kinds: everything but the step is delegated to the wrapped optimizer.
-class Rounded : public Optimizer {
+/// The common part of the two kinds.
+class Rounded : public WrappedOptimizer {
  public:
-  Rounded(std::unique_ptr<Optimizer> optimizer, const Parameters& parameters)
-      : Optimizer(parameters), optimizer_(std::move(optimizer)), parameters_(parameters) {}
+  Rounded(const Parameters& parameters, std::unique_ptr<Optimizer> optimizer)
+      : WrappedOptimizer(parameters, std::move(optimizer)) {
+    declared_state().push_back({.kind = "rounded", .value = steps_});
+  }
 
-  [[nodiscard]] NamedTensors state() const override {
-    NamedTensors tensors = optimizer_->state();
-    tensors.emplace_back("rounded", at::full({}, steps_, at::kLong));
-    return tensors;
-  }
-  void load_state(const NamedTensors& tensors, const std::string& origin) override {
-    optimizer_->load_state(tensors, origin);
-    const Tensor steps = at::zeros({}, at::kLong);
-    load_tensor(tensors, "rounded", steps, origin);
-    steps_ = steps.item<int64_t>();
-  }
-  [[nodiscard]] std::optional<Preconditioning> preconditioning() const override {
-    return optimizer_->preconditioning();
-  }
-  [[nodiscard]] bool decay_is_in_direction() const override { return optimizer_->decay_is_in_direction(); }
-  [[nodiscard]] Beginning beginning() const override { return optimizer_->beginning(); }
-  void see_validation(double nll) override { optimizer_->see_validation(nll); }
+  [[nodiscard]] std::optional<Preconditioning> preconditioning() const override { return inner().preconditioning(); }
+  /// Random numbers depend on the element's index in the parameter.
+  [[nodiscard]] bool acts_by_element() const override { return false; }
 
  protected:
   /// The wrapped optimizer's step.
   void move(const OptimizerStep& step) {
-    optimizer_->step(step.gradients, step.parameters, step.gradient_scale);
-    ++steps_;
+    inner().step(step.gradients, step.parameters, step.gradient_scale);
+    steps_.add_(1);
   }
-  [[nodiscard]] const Parameters& parameters() const { return parameters_; }
   /// The number of steps taken.
-  [[nodiscard]] int64_t steps() const { return steps_; }
+  [[nodiscard]] int64_t steps() const { return steps_.item<int64_t>(); }
 
  private:
-  std::unique_ptr<Optimizer> optimizer_;
-  Parameters parameters_;
-  int64_t steps_ = 0;
+  Tensor steps_ = at::zeros({}, at::kLong);
 };
 
 class StochasticallyRounded final : public Rounded {
  public:
-  StochasticallyRounded(std::unique_ptr<Optimizer> optimizer, const Parameters& parameters, uint64_t seed)
-      : Rounded(std::move(optimizer), parameters), seed_(seed) {}
+  StochasticallyRounded(const Parameters& parameters, std::unique_ptr<Optimizer> optimizer, uint64_t seed)
+      : Rounded(parameters, std::move(optimizer)), seed_(seed) {}
 
  private:
   /// One stream per parameter and step. The parameter's name, not its index, selects the stream, so that an optimizer
@@ -76,17 +62,9 @@ class StochasticallyRounded final : public Rounded {
 
 class WithCopy final : public Rounded {
  public:
-  WithCopy(std::unique_ptr<Optimizer> optimizer, const Parameters& parameters)
-      : Rounded(std::move(optimizer), parameters), set_(parameters), copy_(set_.zeros()) {}
-
-  [[nodiscard]] NamedTensors state() const override {
-    NamedTensors tensors = Rounded::state();
-    set_.append(tensors, "float32", copy_);
-    return tensors;
-  }
-  void load_state(const NamedTensors& tensors, const std::string& origin) override {
-    Rounded::load_state(tensors, origin);
-    set_.load(tensors, "float32", copy_, origin);
+  WithCopy(const Parameters& parameters, std::unique_ptr<Optimizer> optimizer)
+      : Rounded(parameters, std::move(optimizer)), set_(parameters), copy_(set_.zeros()) {
+    set_.append(declared_state(), "float32", copy_);
   }
 
  private:
@@ -113,8 +91,8 @@ std::unique_ptr<Optimizer> with_bfloat16_parameters(std::unique_ptr<Optimizer> o
                 "set it to float32, or choose another train.optimizer");
   }
   if (kind == Bfloat16Parameters::stochastic)
-    return std::make_unique<StochasticallyRounded>(std::move(optimizer), parameters, seed);
-  return std::make_unique<WithCopy>(std::move(optimizer), parameters);
+    return std::make_unique<StochasticallyRounded>(parameters, std::move(optimizer), seed);
+  return std::make_unique<WithCopy>(parameters, std::move(optimizer));
 }
 
 }  // namespace plumb

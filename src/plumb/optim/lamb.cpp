@@ -23,15 +23,8 @@ void describe(Fields& field, LambOptions& options) {
 class Lamb final : public Optimizer {
  public:
   Lamb(const Parameters& parameters, const LambOptions& options)
-      : Optimizer(parameters), adapt_vectors_(options.adapt_vectors), set_(parameters), moments_(set_, options.adam) {}
-
-  [[nodiscard]] NamedTensors state() const override {
-    NamedTensors tensors;
-    moments_.append_state(tensors);
-    return tensors;
-  }
-  void load_state(const NamedTensors& tensors, const std::string& origin) override {
-    moments_.load_state(tensors, origin);
+      : Optimizer(parameters), adapt_vectors_(options.adapt_vectors), set_(parameters), moments_(set_, options.adam) {
+    moments_.append_state(declared_state());
   }
 
   [[nodiscard]] bool decay_is_in_direction() const override { return true; }

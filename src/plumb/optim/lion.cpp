@@ -21,16 +21,10 @@ void describe(Fields& field, LionOptions& options) {
 class Lion final : public Optimizer {
  public:
   Lion(const Parameters& parameters, const LionOptions& options)
-      : Optimizer(parameters), options_(options), set_(parameters), mean_(set_.zeros()) {}
+      : Optimizer(parameters), options_(options), set_(parameters), mean_(set_.zeros()) {
+    set_.append(declared_state(), "m", mean_);
+  }
 
-  [[nodiscard]] NamedTensors state() const override {
-    NamedTensors tensors;
-    set_.append(tensors, "m", mean_);
-    return tensors;
-  }
-  void load_state(const NamedTensors& tensors, const std::string& origin) override {
-    set_.load(tensors, "m", mean_, origin);
-  }
   [[nodiscard]] bool acts_by_element() const override { return true; }
 
  private:

@@ -45,24 +45,16 @@ bool is_hidden_matrix(const Parameter& parameter) {
 
 class Muon final : public Optimizer {
  public:
+  /// The state is `momentum.NAME` of the matrices, and Adam's for the rest.
   Muon(const Parameters& parameters, const MuonOptions& options)
       : Optimizer(parameters),
         options_(options),
         matrices_(parameters, is_hidden_matrix),
         momentum_(matrices_.zeros()),
         rest_(ParameterSet(parameters, [](const Parameter& parameter) { return !is_hidden_matrix(parameter); }),
-              options.adam) {}
-
-  /// `momentum.NAME` of the matrices, and Adam's state for the rest.
-  [[nodiscard]] NamedTensors state() const override {
-    NamedTensors tensors;
-    matrices_.append(tensors, "momentum", momentum_);
-    rest_.append_state(tensors);
-    return tensors;
-  }
-  void load_state(const NamedTensors& tensors, const std::string& origin) override {
-    matrices_.load(tensors, "momentum", momentum_, origin);
-    rest_.load_state(tensors, origin);
+              options.adam) {
+    matrices_.append(declared_state(), "momentum", momentum_);
+    rest_.append_state(declared_state());
   }
 
  private:

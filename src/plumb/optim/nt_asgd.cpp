@@ -9,6 +9,7 @@
 // v_{t−n} on instead.
 #include <algorithm>
 #include <limits>
+#include <span>
 
 #include "plumb/ops/update.h"
 #include "plumb/optim/parameter_set.h"
@@ -29,29 +30,21 @@ constexpr double kNoValidation = std::numeric_limits<double>::infinity();
 
 class NtAsgd final : public Optimizer {
  public:
+  /// The state is `average.NAME`, and `step`, the number of weights in each parameter's average: 0 until averaging
+  /// begins. `recent_i` are the values of the last n validations, oldest first, and `best_before` is the best value
+  /// before them; infinite where there was no validation.
   NtAsgd(const Parameters& parameters, const NtAsgdOptions& options)
-      : Optimizer(parameters), set_(parameters), average_(set_.zeros()), averaged_(set_.members().size()) {
-    recent_.assign(static_cast<size_t>(options.nonmonotone_interval), kNoValidation);
-  }
-
-  /// `average.NAME`, and `step`, the number of weights in each parameter's average: 0 until averaging begins.
-  /// `recent_i` are the values of the last n validations, oldest first, and `best_before` is the best value before
-  /// them; infinite where there was no validation.
-  [[nodiscard]] NamedTensors state() const override {
-    NamedTensors tensors;
-    averaged_.append(tensors);
-    tensors.emplace_back("best_before", at::scalar_tensor(best_before_, at::kDouble));
-    for (size_t i = 0; i < recent_.size(); ++i)
-      tensors.emplace_back(recent_name(i), at::scalar_tensor(recent_[i], at::kDouble));
-    set_.append(tensors, "average", average_);
-    return tensors;
-  }
-  void load_state(const NamedTensors& tensors, const std::string& origin) override {
-    averaged_.load(tensors, origin);
-    best_before_ = find_tensor(tensors, "best_before", origin).item<double>();
-    for (size_t i = 0; i < recent_.size(); ++i)
-      recent_[i] = find_tensor(tensors, recent_name(i), origin).item<double>();
-    set_.load(tensors, "average", average_, origin);
+      : Optimizer(parameters),
+        set_(parameters),
+        average_(set_.zeros()),
+        averaged_(set_.members().size()),
+        best_before_(at::full({}, kNoValidation, at::kDouble)),
+        recent_(at::full({options.nonmonotone_interval}, kNoValidation, at::kDouble)) {
+    set_.append_numbers(declared_state(), "step", averaged_.numbers());
+    declared_state().push_back({.kind = "best_before", .value = best_before_});
+    for (int64_t i = 0; i < recent_.numel(); ++i)
+      declared_state().push_back({.kind = fmt::format("recent_{}", i), .value = recent_.select(0, i)});
+    set_.append(declared_state(), "average", average_);
   }
 
   /// As for plain gradient descent.
@@ -70,15 +63,15 @@ class NtAsgd final : public Optimizer {
   }
 
   void see_validation(double nll) override {
-    if (!averaged_.started() && nll > best_before_) begin_averaging();
-    best_before_ = std::min(best_before_, recent_.front());
-    std::rotate(recent_.begin(), recent_.begin() + 1, recent_.end());
-    recent_.back() = nll;
+    auto& best_before = *best_before_.data_ptr<double>();
+    const std::span recent(recent_.data_ptr<double>(), static_cast<size_t>(recent_.numel()));
+    if (!averaged_.started() && nll > best_before) begin_averaging();
+    best_before = std::min(best_before, recent.front());
+    std::rotate(recent.begin(), recent.begin() + 1, recent.end());
+    recent.back() = nll;
   }
 
  private:
-  static std::string recent_name(size_t i) { return fmt::format("recent_{}", i); }
-
   /// The average starts from the current weights.
   void begin_averaging() {
     const at::NoGradGuard no_graph;
@@ -106,8 +99,8 @@ class NtAsgd final : public Optimizer {
   ParameterSet set_;
   Tensor average_;       // a
   StepCounts averaged_;  // k − T + 1 of each parameter; not counted while frozen
-  double best_before_ = kNoValidation;
-  std::vector<double> recent_;
+  Tensor best_before_;   // a scalar
+  Tensor recent_;        // (n)
 };
 
 const bool kNtAsgdRegistered = add_optimizer<NtAsgd, NtAsgdOptions>(

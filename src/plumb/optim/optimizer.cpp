@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "plumb/base/error.h"
+#include "plumb/optim/parameter_set.h"
 
 namespace plumb {
 
@@ -28,6 +29,35 @@ Registry<OptimizerFactory>& optimizers() {
 std::unique_ptr<Optimizer> make_optimizer(const std::string& name, const Parameters& parameters,
                                           const VariantOptions& options) {
   return make_variant(optimizers(), "train.", name, options, parameters);
+}
+
+std::string name_of(const StateTensor& tensor, const Parameters& parameters) {
+  if (!tensor.parameter) return tensor.kind;
+  const std::string& name = parameters.all()[*tensor.parameter].name;
+  return tensor.kind.empty() ? name : tensor.kind + "." + name;
+}
+
+NamedTensors named(const std::vector<StateTensor>& tensors, const Parameters& parameters) {
+  NamedTensors all;
+  for (const StateTensor& tensor : tensors) all.emplace_back(name_of(tensor, parameters), tensor.value);
+  return all;
+}
+
+void Optimizer::load_state(const NamedTensors& tensors, const std::string& origin) {
+  for (const StateTensor& tensor : state_tensors()) {
+    const std::string name = name_of(tensor, parameters_);
+    if (!tensor.entries) {
+      load_tensor(tensors, name, tensor.value, origin);
+      continue;
+    }
+    const Tensor& stored = find_tensor(tensors, name, origin);
+    if (stored.numel() != tensor.value.numel() && stored.numel() != 1) {
+      throw Error(
+          fmt::format("{}: tensor '{}' has {} elements, not {}", origin, name, stored.numel(), tensor.value.numel()),
+          "the file belongs to another configuration");
+    }
+    tensor.value.copy_(stored.reshape({-1}));
+  }
 }
 
 void Optimizer::step(const std::vector<Tensor>& gradients, std::span<const ParameterStep> settings,

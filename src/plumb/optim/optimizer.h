@@ -48,9 +48,23 @@ struct Preconditioning {
 
 /// How an optimizer's first steps differ from those that follow, all with the same gradient.
 struct Beginning {
-  int64_t idle_steps = 0;    // first steps that leave some parameters as they are, and only prepare the state
-  double momentum_gain = 1;  // what steps grow to, in units of the first one after the idle ones
+  int64_t preparatory_steps = 0;  // first steps that leave some parameters as they are, and only prepare the state
+  double momentum_gain = 1;       // what steps grow to, in units of the first one after the preparatory ones
 };
+
+/// A tensor of an optimizer's state. It shares the optimizer's memory.
+struct StateTensor {
+  std::string kind{};                 // such as "m"
+  std::optional<size_t> parameter{};  // the index of the one that it belongs to
+  /// Otherwise the parameters to which its elements belong, one each and ascending; nullopt: it is of all together.
+  std::optional<std::vector<size_t>> entries{};
+  Tensor value{};
+};
+
+/// "m.encoder.layers.0.linear1.weight", or the kind alone if the tensor belongs to no single parameter. Without a kind,
+/// the tensor is the parameter.
+std::string name_of(const StateTensor& tensor, const Parameters& parameters);
+NamedTensors named(const std::vector<StateTensor>& tensors, const Parameters& parameters);
 
 /// Updates parameters from their gradients.
 class Optimizer {
@@ -66,11 +80,12 @@ class Optimizer {
   /// The same learning rate for every parameter, and no weight decay.
   void step(const std::vector<Tensor>& gradients, double learning_rate, double gradient_scale = 1);
 
-  /// Everything that a resumed run needs to continue bit for bit, as named tensors
-  /// ("m.encoder.layers.0.linear1.weight") with the same names and shapes at every step; and the reverse. load_state
-  /// throws Error, naming `origin`, if a tensor is missing or has the wrong shape.
-  [[nodiscard]] virtual NamedTensors state() const = 0;
-  virtual void load_state(const NamedTensors& tensors, const std::string& origin) = 0;
+  /// Everything that a resumed run needs to continue bit for bit, with the same kinds and shapes at every step.
+  [[nodiscard]] virtual std::vector<StateTensor> state_tensors() const { return declared_state_; }
+  /// The same by name, as files contain it; and the reverse. A single number may stand for one of each parameter.
+  /// load_state throws Error, naming `origin`, if a tensor is missing or has the wrong shape.
+  [[nodiscard]] NamedTensors state() const { return named(state_tensors(), parameters_); }
+  virtual void load_state(const NamedTensors& tensors, const std::string& origin);
 
   /// The last step as preconditioned gradient descent, without weight decay; nullopt before the first step, and for
   /// optimizers that do not have this form.
@@ -92,22 +107,29 @@ class Optimizer {
   [[nodiscard]] virtual bool decay_is_in_direction() const { return false; }
 
   /// Whether the new value of an element depends on that element's gradients and state alone, and on counts that are
-  /// equal for all elements of a parameter. Then pieces of a parameter can be updated by different processes.
+  /// equal for all elements of a parameter. Then shards of a parameter can be updated by different processes.
   [[nodiscard]] virtual bool acts_by_element() const { return false; }
 
-  /// Whether state() is that of whole parameters, although this process has pieces of them (optim/gathered.h).
-  [[nodiscard]] virtual bool keeps_whole_state() const { return false; }
+  /// Whether state() is that of full parameters, although this process has shards of them
+  /// (divided/gathered_optimizer.h).
+  [[nodiscard]] virtual bool keeps_full_state() const { return false; }
 
   /// Shards the state among the processes of a group, and collects it in rank 0 for state(), if the optimizer can
-  /// (optim/sharded.h); otherwise nothing happens. Every rank calls each of them at the same time.
-  virtual void share(const Group& /*group*/) {}
+  /// (divided/sharded_optimizer.h); otherwise nothing happens. Every rank calls each of them at the same time.
+  virtual void distribute(const Group& /*group*/) {}
   virtual void collect() {}
+
+ protected:
+  [[nodiscard]] const Parameters& parameters() const { return parameters_; }
+  /// Where an optimizer that is made appends its state (ParameterSet::append): tensors that it changes in place.
+  [[nodiscard]] std::vector<StateTensor>& declared_state() { return declared_state_; }
 
  private:
   /// Runs without a graph; gradients and settings have been checked.
   virtual void update(const OptimizerStep& step) = 0;
 
   Parameters parameters_;
+  std::vector<StateTensor> declared_state_;
 };
 
 /// Makes an optimizer of these parameters. Options have been checked.

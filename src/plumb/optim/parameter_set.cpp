@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 
@@ -43,30 +45,36 @@ std::vector<Tensor> ParameterSet::values(const std::vector<size_t>& members) con
   return all;
 }
 
-void ParameterSet::append(NamedTensors& tensors, const std::string& prefix, const Tensor& flat) const {
-  for (const Member& member : members_) tensors.emplace_back(prefix + "." + member.parameter.name, piece(member, flat));
+void ParameterSet::append(std::vector<StateTensor>& state, const std::string& kind, const Tensor& flat) const {
+  for (const Member& member : members_)
+    state.push_back({.kind = kind, .parameter = member.index, .value = piece(member, flat)});
 }
 
-void ParameterSet::load(const NamedTensors& tensors, const std::string& prefix, const Tensor& flat,
-                        const std::string& origin) const {
-  for (const Member& member : members_)
-    load_tensor(tensors, prefix + "." + member.parameter.name, piece(member, flat), origin);
+void ParameterSet::append_numbers(std::vector<StateTensor>& state, const std::string& kind,
+                                  const Tensor& numbers) const {
+  std::vector<size_t> owners;
+  for (const Member& member : members_) owners.push_back(member.index);
+  state.push_back({.kind = kind, .entries = std::move(owners), .value = numbers});
 }
 
 const Tensor& find_tensor(const NamedTensors& tensors, const std::string& name, const std::string& origin) {
-  if (const Tensor* found = find_value(tensors, name)) return *found;
+  if (const Tensor* tensor = find_value(tensors, name)) return *tensor;
   throw Error(fmt::format("{}: tensor '{}' is missing", origin, name),
               "the file belongs to another optimizer or model");
 }
 
 void load_tensor(const NamedTensors& tensors, const std::string& name, const Tensor& into, const std::string& origin) {
-  const Tensor& found = find_tensor(tensors, name, origin);
-  if (found.sizes() != into.sizes()) {
+  const Tensor& stored = find_tensor(tensors, name, origin);
+  if (stored.sizes() != into.sizes()) {
     throw Error(fmt::format("{}: tensor '{}' has {} elements and a different shape from the model's parameter", origin,
-                            name, found.numel()),
+                            name, stored.numel()),
                 "the file belongs to another configuration");
   }
-  into.copy_(found);
+  into.copy_(stored);
+}
+
+std::string kind_of(const std::string& kind, const Parameter& parameter, size_t i) {
+  return parameter.parts.empty() ? kind : fmt::format("{}.{}", kind, i);
 }
 
 std::vector<Tensor> matrices_of(const Parameter& parameter, const Tensor& whole) {

@@ -39,11 +39,10 @@ class ParameterSet {
   [[nodiscard]] std::vector<Tensor> pieces(const Tensor& flat, const std::vector<size_t>& members) const;
   [[nodiscard]] std::vector<Tensor> values(const std::vector<size_t>& members) const;
 
-  /// Appends a flat vector as tensors PREFIX.NAME, or copies them back into the vector. The latter throws Error, naming
-  /// `origin`, if a tensor is missing or has the wrong shape.
-  void append(NamedTensors& tensors, const std::string& prefix, const Tensor& flat) const;
-  void load(const NamedTensors& tensors, const std::string& prefix, const Tensor& flat,
-            const std::string& origin) const;
+  /// Appends a flat vector to an optimizer's state, as a tensor for each member; or a vector on the CPU with one number
+  /// for each member, as a single tensor.
+  void append(std::vector<StateTensor>& state, const std::string& kind, const Tensor& flat) const;
+  void append_numbers(std::vector<StateTensor>& state, const std::string& kind, const Tensor& numbers) const;
 
  private:
   std::vector<Member> members_;
@@ -56,6 +55,9 @@ const Tensor& find_tensor(const NamedTensors& tensors, const std::string& name, 
 
 /// Copies the tensor of this name into another. Throws Error, naming `origin`, if it is missing or has another shape.
 void load_tensor(const NamedTensors& tensors, const std::string& name, const Tensor& into, const std::string& origin);
+
+/// The kind of a state tensor that belongs to matrix i of a parameter: "row", or "row.i" if several are stacked.
+std::string kind_of(const std::string& kind, const Parameter& parameter, size_t i);
 
 /// The matrices in a parameter, or in a tensor of its shape (views): query, key and value are three stacked in one.
 std::vector<Tensor> matrices_of(const Parameter& parameter, const Tensor& whole);

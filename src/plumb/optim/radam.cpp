@@ -26,8 +26,8 @@ const bool kRAdamRegistered = optimizers().add(
     "Adam's step times r_t, which rectifies the variance of 1/√v; without v while ρ_t = ρ∞ − 2t·β₂ᵗ/(1 − β₂ᵗ) ≤ 5",
     "Liu et al. 2020, arXiv 1908.03265",
     [](const Parameters& parameters, const Options& options) {
-      const auto& given = options.as<AdamOptions>();
-      return make_adam(parameters, given, rectified(given));
+      const auto& adam = options.as<AdamOptions>();
+      return make_adam(parameters, adam, rectified(adam));
     },
     Options(AdamOptions{.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8}));
 

@@ -28,6 +28,8 @@ void describe(Fields& field, ScheduleFreeOptions& options) {
 
 class ScheduleFreeAdamW final : public Optimizer {
  public:
+  /// The state is `step`, `largest_rate` and `weight_sum`, with an element for each parameter; `z.NAME`, `x.NAME` and
+  /// `v.NAME`, which are 0 before a parameter's first step.
   ScheduleFreeAdamW(const Parameters& parameters, const ScheduleFreeOptions& options)
       : Optimizer(parameters),
         options_(options),
@@ -36,28 +38,14 @@ class ScheduleFreeAdamW final : public Optimizer {
         x_(set_.zeros()),
         v_(set_.zeros()),
         steps_(set_.members().size()),
-        largest_(set_.members().size()),
-        sum_(set_.members().size()) {}
-
-  /// `step`, `largest_rate` and `weight_sum`, with an element for each parameter; `z.NAME`, `x.NAME` and `v.NAME`,
-  /// which are 0 before a parameter's first step.
-  [[nodiscard]] NamedTensors state() const override {
-    NamedTensors tensors;
-    steps_.append(tensors);
-    tensors.emplace_back("largest_rate", at::tensor(largest_, at::kDouble));
-    tensors.emplace_back("weight_sum", at::tensor(sum_, at::kDouble));
-    set_.append(tensors, "z", z_);
-    set_.append(tensors, "x", x_);
-    set_.append(tensors, "v", v_);
-    return tensors;
-  }
-  void load_state(const NamedTensors& tensors, const std::string& origin) override {
-    steps_.load(tensors, origin);
-    load_numbers(tensors, "largest_rate", largest_, origin);
-    load_numbers(tensors, "weight_sum", sum_, origin);
-    set_.load(tensors, "z", z_, origin);
-    set_.load(tensors, "x", x_, origin);
-    set_.load(tensors, "v", v_, origin);
+        largest_(at::zeros_like(steps_.numbers(), at::kDouble)),
+        sum_(at::zeros_like(largest_)) {
+    set_.append_numbers(declared_state(), "step", steps_.numbers());
+    set_.append_numbers(declared_state(), "largest_rate", largest_);
+    set_.append_numbers(declared_state(), "weight_sum", sum_);
+    set_.append(declared_state(), "z", z_);
+    set_.append(declared_state(), "x", x_);
+    set_.append(declared_state(), "v", v_);
   }
 
   [[nodiscard]] bool acts_by_element() const override { return true; }
@@ -73,28 +61,22 @@ class ScheduleFreeAdamW final : public Optimizer {
   }
 
  private:
-  static void load_numbers(const NamedTensors& tensors, const std::string& name, std::vector<double>& into,
-                           const std::string& origin) {
-    const Tensor found = at::empty({static_cast<int64_t>(into.size())}, at::kDouble);
-    load_tensor(tensors, name, found, origin);
-    std::copy_n(found.data_ptr<double>(), into.size(), into.begin());
-  }
-
   void update(const OptimizerStep& step) override {
     const std::vector<size_t> moving = set_.moving(step);
+    double *const largest = largest_.data_ptr<double>(), *const sum = sum_.data_ptr<double>();
     std::vector<ops::ScheduleFreeUpdate> updates;
     for (const size_t k : moving) {
       const ParameterStep& settings = step.parameters[set_.members()[k].index];
       const int64_t t = steps_.next(k);
-      largest_[k] = std::max(largest_[k], settings.learning_rate);
-      sum_[k] += largest_[k] * largest_[k];
+      largest[k] = std::max(largest[k], settings.learning_rate);
+      sum[k] += largest[k] * largest[k];
       updates.push_back({.beta1 = options_.beta1,
                          .beta2 = options_.beta2,
                          .eps = options_.eps,
                          .rate = settings.learning_rate,
                          .root_scale = 1 / std::sqrt(1 - std::pow(options_.beta2, static_cast<double>(t))),
                          .decay = settings.weight_decay,
-                         .share = sum_[k] > 0 ? largest_[k] * largest_[k] / sum_[k] : 1,
+                         .share = sum[k] > 0 ? largest[k] * largest[k] / sum[k] : 1,
                          .gradient_scale = step.gradient_scale});
       if (t > 1) continue;
       for (const Tensor& start : {z_, x_})
@@ -108,7 +90,7 @@ class ScheduleFreeAdamW final : public Optimizer {
   ParameterSet set_;
   Tensor z_, x_, v_;
   StepCounts steps_;
-  std::vector<double> largest_, sum_;  // l and Σl² of each parameter
+  Tensor largest_, sum_;  // l and Σl² of each parameter
 };
 
 const bool kScheduleFreeAdamwRegistered = add_optimizer<ScheduleFreeAdamW, ScheduleFreeOptions>(

@@ -20,15 +20,8 @@ void describe(Fields& field, SgdOptions& options) {
 class Sgd final : public Optimizer {
  public:
   Sgd(const Parameters& parameters, const SgdOptions& options)
-      : Optimizer(parameters), options_(options), set_(parameters), momentum_(set_.zeros()) {}
-
-  [[nodiscard]] NamedTensors state() const override {
-    NamedTensors tensors;
-    set_.append(tensors, "momentum", momentum_);
-    return tensors;
-  }
-  void load_state(const NamedTensors& tensors, const std::string& origin) override {
-    set_.load(tensors, "momentum", momentum_, origin);
+      : Optimizer(parameters), options_(options), set_(parameters), momentum_(set_.zeros()) {
+    set_.append(declared_state(), "momentum", momentum_);
   }
 
   [[nodiscard]] bool acts_by_element() const override { return true; }

@@ -68,11 +68,11 @@ struct Rotated {
   Tensor weight, m, v;
   Rotation left, right;
 
-  [[nodiscard]] Tensor into(const Tensor& x) const {
+  [[nodiscard]] Tensor to_basis(const Tensor& x) const {
     const Tensor half = left.basis.defined() ? transposed_times(left.basis, x) : x;
     return right.basis.defined() ? times(half, right.basis) : half;
   }
-  [[nodiscard]] Tensor out_of(const Tensor& x) const {
+  [[nodiscard]] Tensor from_basis(const Tensor& x) const {
     const Tensor half = left.basis.defined() ? times(left.basis, x) : x;
     return right.basis.defined() ? times_transposed(half, right.basis) : half;
   }
@@ -88,6 +88,8 @@ bool is_rotated(const Parameter& parameter, int64_t longest) {
 
 class Soap final : public Optimizer {
  public:
+  /// The state is `rotation_step`; `m.NAME`, `v.NAME`, `left.NAME`, `left_basis.NAME`, `right.NAME` and
+  /// `right_basis.NAME` of matrices (of stacked ones, `left.0.NAME` and so on); and Adam's for the rest.
   Soap(const Parameters& parameters, const SoapOptions& options)
       : Optimizer(parameters),
         options_(options),
@@ -109,48 +111,28 @@ class Soap final : public Optimizer {
       for (size_t i = 0; i < weights.size(); ++i)
         matrices_.push_back({k, i, weights[i], m[i], v[i], rotation(weights[i].size(0)), rotation(weights[i].size(1))});
     }
+    set_.append_numbers(declared_state(), "rotation_step", steps_.numbers());
+    set_.append(declared_state(), "m", m_);
+    set_.append(declared_state(), "v", v_);
+    for (const Rotated& matrix : matrices_) {
+      const ParameterSet::Member& member = set_.members()[matrix.member];
+      const auto add = [&](const std::string& kind, const Tensor& square) {
+        if (!square.defined()) return;
+        declared_state().push_back(
+            {.kind = kind_of(kind, member.parameter, matrix.part), .parameter = member.index, .value = square});
+      };
+      add("left", matrix.left.mean);
+      add("left_basis", matrix.left.basis);
+      add("right", matrix.right.mean);
+      add("right_basis", matrix.right.basis);
+    }
+    rest_.append_state(declared_state());
   }
 
   /// The first step sets the rotations.
-  [[nodiscard]] Beginning beginning() const override { return {.idle_steps = 1}; }
-
-  /// `rotation_step`; `m.NAME`, `v.NAME`, `left.NAME`, `left_basis.NAME`, `right.NAME` and `right_basis.NAME` of
-  /// matrices (of stacked ones, `left.0.NAME` and so on); and Adam's state for the rest.
-  [[nodiscard]] NamedTensors state() const override {
-    NamedTensors counts, tensors;
-    steps_.append(counts);
-    tensors.emplace_back("rotation_step", counts[0].second);
-    set_.append(tensors, "m", m_);
-    set_.append(tensors, "v", v_);
-    visit_rotations([&](const std::string& name, const Tensor& tensor) { tensors.emplace_back(name, tensor); });
-    rest_.append_state(tensors);
-    return tensors;
-  }
-  void load_state(const NamedTensors& tensors, const std::string& origin) override {
-    steps_.load({{"step", find_tensor(tensors, "rotation_step", origin)}}, origin);
-    set_.load(tensors, "m", m_, origin);
-    set_.load(tensors, "v", v_, origin);
-    visit_rotations([&](const std::string& name, const Tensor& tensor) { load_tensor(tensors, name, tensor, origin); });
-    rest_.load_state(tensors, origin);
-  }
+  [[nodiscard]] Beginning beginning() const override { return {.preparatory_steps = 1}; }
 
  private:
-  template <typename Visit>
-  void visit_rotations(const Visit& visit) const {
-    for (const Rotated& matrix : matrices_) {
-      const Parameter& parameter = set_.members()[matrix.member].parameter;
-      const std::string name =
-          parameter.parts.empty() ? "." + parameter.name : fmt::format(".{}.{}", matrix.part, parameter.name);
-      const auto side = [&](const std::string& which, const Rotation& rotation) {
-        if (!rotation.mean.defined()) return;
-        visit(which + name, rotation.mean);
-        visit(which + "_basis" + name, rotation.basis);
-      };
-      side("left", matrix.left);
-      side("right", matrix.right);
-    }
-  }
-
   void update(const OptimizerStep& step) override {
     for (const size_t k : set_.moving(step)) steps_.next(k);
     for (const Rotated& matrix : matrices_) {
@@ -172,11 +154,12 @@ class Soap final : public Optimizer {
       return;
     }
     const auto count = static_cast<double>(t);
-    const Tensor rotated = matrix.into(gradient);
+    const Tensor rotated = matrix.to_basis(gradient);
     matrix.m.lerp_(gradient, 1 - beta1);
     matrix.v.mul_(beta2).addcmul_(rotated, rotated, 1 - beta2);
     const Tensor divisor = (matrix.v / (1 - std::pow(beta2, count))).sqrt_().add_(options_.adam.eps);
-    const Tensor direction = matrix.out_of(matrix.into(matrix.m).div_(divisor)).div_(1 - std::pow(beta1, count));
+    const Tensor direction =
+        matrix.from_basis(matrix.to_basis(matrix.m).div_(divisor)).div_(1 - std::pow(beta1, count));
     matrix.weight.sub_(at::add(direction, matrix.weight, settings.weight_decay), settings.learning_rate);
     if (matrix.left.mean.defined()) matrix.left.mean.lerp_(times_transposed(gradient, gradient), 1 - beta2);
     if (matrix.right.mean.defined()) matrix.right.mean.lerp_(transposed_times(gradient, gradient), 1 - beta2);

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "plumb/base/error.h"
+#include "plumb/base/json.h"
+#include "plumb/ops/flatten.h"
 #include "plumb/parallel/connection.h"
 
 namespace plumb {
@@ -38,6 +40,21 @@ std::vector<Tensor> on_device_of(const Tensor& x, std::vector<Tensor> hosts) {
 }
 
 int64_t bytes_of(const Tensor& x) { return x.numel() * static_cast<int64_t>(x.element_size()); }
+
+/// The first fact in which `theirs` differs, as a sentence; empty if all are equal.
+std::string difference(const Facts& ours, const Facts& theirs, const std::string& who, const std::string& zero) {
+  const auto value_in = [](const Facts& facts, const std::string& name) {
+    const auto entry = std::find_if(facts.begin(), facts.end(), [&](const auto& fact) { return fact.first == name; });
+    return entry == facts.end() ? std::string("(none)") : entry->second;
+  };
+  for (const Facts* facts : {&ours, &theirs}) {
+    for (const auto& [name, value] : *facts) {
+      const std::string here = value_in(ours, name), there = value_in(theirs, name);
+      if (here != there) return fmt::format("{} = {} in {}, but {} in {}", name, there, who, here, zero);
+    }
+  }
+  return {};
+}
 
 struct SharedGroup : torch::CustomClassHolder {
   Group group;
@@ -122,19 +139,9 @@ void Group::sum(const Tensor& x) const {
 
 std::vector<Tensor> Group::sum_coalesced(const std::vector<Tensor>& tensors) const {
   if (!connection_ || tensors.empty()) return tensors;
-  std::vector<Tensor> rows;
-  rows.reserve(tensors.size());
-  for (const Tensor& tensor : tensors) rows.push_back(tensor.detach().reshape({-1}));
-  const Tensor whole = at::cat(rows);
-  sum(whole);
-  std::vector<Tensor> sums;
-  sums.reserve(tensors.size());
-  int64_t begin = 0;
-  for (const Tensor& tensor : tensors) {
-    sums.push_back(whole.narrow(0, begin, tensor.numel()).view(tensor.sizes()));
-    begin += tensor.numel();
-  }
-  return sums;
+  const Tensor flat = joined(tensors);
+  sum(flat);
+  return split_like(flat, tensors);
 }
 
 std::vector<double> Group::sums(const std::vector<double>& values) const {
@@ -261,6 +268,20 @@ void Group::receive(const Tensor& x, int64_t from) const {
 
 void Group::barrier() const {
   if (connection_) connection_->exchange(0, [](auto& gloo) { return gloo.barrier(); });
+}
+
+void Group::require_same(const Facts& facts) const {
+  if (!connection_) return;
+  const std::string own = connection_->membership().own_name();
+  const Json zero = Json::parse(broadcast(Json{{"name", own}, {"facts", facts}}.dump()));
+  const std::string verdict = difference(zero.at("facts").get<Facts>(), facts, own, zero.at("name"));
+  const std::vector<Tensor> differ = all_gather(at::full({1}, !verdict.empty(), at::kByte));
+  for (int64_t rank = 0; rank < size(); ++rank) {
+    if (differ[static_cast<size_t>(rank)].item<bool>()) {
+      throw Error("the processes of this run differ: " + broadcast(verdict, rank),
+                  "start all of them with the same program, configuration and data");
+    }
+  }
 }
 
 Group Group::split(int64_t color) const {

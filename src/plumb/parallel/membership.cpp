@@ -32,7 +32,7 @@ constexpr milliseconds kServeAfterEnd = std::chrono::seconds(3);
 constexpr double kAnswer = 15;                  // seconds within which a server must answer
 constexpr double kRestart = 30;                 // seconds that an earlier attempt of a run may take to end
 constexpr double kMissed = 3;                   // heartbeats that the dead misses
-constexpr int64_t kGone = -(int64_t{1} << 60);  // a heartbeat: the last one
+constexpr int64_t kLeft = -(int64_t{1} << 60);  // a heartbeat: the last one
 constexpr size_t kLongestReason = 2000;         // characters of what another process says
 
 /// Equal for processes that share processors: the machine's boot and the processors that they may use.
@@ -83,7 +83,7 @@ std::string value_of(c10d::Store& store, const std::string& key) {
 bool on_one_machine(const Rendezvous& run) { return run.local_size == run.size || is_loopback(run.host); }
 
 std::string member_key(int64_t rank) { return fmt::format("member {}", rank); }
-std::string beat_key(int64_t rank) { return fmt::format("beat {}", rank); }
+std::string heartbeat_key(int64_t rank) { return fmt::format("heartbeat {}", rank); }
 
 std::string silent_for(double seconds) {
   return fmt::format(" has sent no heartbeat for {:.3g} s: it is stopped, or its machine or network is down", seconds);
@@ -104,34 +104,38 @@ struct Membership::Shared {
   int64_t port = 0;
   std::string token = run.token;
 
+  /// Of the thread.
+  enum class Phase { none, connecting, connected, ended };
+
   // Only the thread uses these.
   c10::intrusive_ptr<c10d::TCPStore> server;  // null except on rank 0; set before the thread starts
   c10::intrusive_ptr<c10d::Store> store;
-  bool heard = false;        // the news
-  bool one_is_dead = false;  // according to the news
-  bool done = false;         // this process needs the store no longer
-  bool counted = false;      // among those that do not
-  int64_t beats = 0;         // of the next rank
-  double silence = 0;        // of the next rank, in seconds
-  Stopwatch since_beat;
+  bool failure_seen = false;  // the key `failure`
+  bool one_is_dead = false;   // according to that
+  bool done = false;          // this process needs the store no longer
+  bool counted = false;       // among those that do not
+  int64_t heartbeats = 0;     // of the next rank
+  double silence = 0;         // of the next rank, in seconds
+  Stopwatch since_heartbeat;
 
   std::mutex mutex;                          // of the following
-  c10::intrusive_ptr<c10d::Store> for_gloo;  // set before `connected`, unless `ending`
+  c10::intrusive_ptr<c10d::Store> for_gloo;  // set when connected, unless `ending`
   std::condition_variable changed;
   std::deque<Task> tasks;
   std::optional<std::string> lost;
   std::string rank_zero = "rank 0";
   int64_t rounds = 0;  // answers of the store
-  bool connected = false, ending = false;
-  bool ended = true;   // the thread
-  bool stuck = false;  // the thread is, in a store that does not answer
+  Phase phase = Phase::none;
+  bool ending = false;  // the thread is to end
+  bool stuck = false;   // the thread is, in a store that does not answer
 
+  [[nodiscard]] bool runs() const { return phase == Phase::connecting || phase == Phase::connected; }
   void work();
   c10::intrusive_ptr<c10d::Store> introduce();
-  void beat();
-  void hear();
+  void send_heartbeat();
+  void look_for_failure();
   void report(bool dead, const std::string& what);
-  void lose(const std::string& what);
+  void fail(const std::string& what);
 };
 
 /// The thread: sends heartbeats and does what the others ask.
@@ -141,10 +145,10 @@ void Membership::Shared::work() {
     c10::intrusive_ptr<c10d::Store> second = introduce();
     std::unique_lock lock(mutex);
     if (!ending) for_gloo = std::move(second);  // else the owner, who gave up, no longer looks
-    connected = true;
+    phase = Phase::connected;
     changed.notify_all();
     for (auto due = Clock::now(); !ending || !tasks.empty();) {
-      Task task = [this](auto&) { beat(); };
+      Task task = [this](auto&) { send_heartbeat(); };
       if (!tasks.empty() && Clock::now() < due) {
         task = std::move(tasks.front());
         tasks.pop_front();
@@ -156,21 +160,22 @@ void Membership::Shared::work() {
       }
       lock.unlock();
       task(*store);
-      if ((heard || done) && !std::exchange(counted, true)) store->add("ended", 1);
+      if ((failure_seen || done) && !std::exchange(counted, true)) store->add("ended", 1);
       lock.lock();
       ++rounds;
       changed.notify_all();
     }
   } catch (const Error& error) {
-    lose(error.what());
+    fail(error.what());
   } catch (const std::exception&) {
-    lose(connected ? rank_zero + " has died"
-                   : "the server there is not a Plumb process, or has another version of LibTorch, or it has ended");
+    fail(phase == Phase::connected
+             ? rank_zero + " has died"
+             : "the server there is not a Plumb process, or has another version of LibTorch, or it has ended");
   }
   store.reset();
   server.reset();
   const std::lock_guard lock(mutex);
-  ended = true;
+  phase = Phase::ended;
   changed.notify_all();
 }
 
@@ -178,13 +183,13 @@ void Membership::Shared::work() {
 c10::intrusive_ptr<c10d::Store> Membership::Shared::introduce() {
   const c10::intrusive_ptr<c10d::Store> whole = server ? server : open_store(route.other, port, false);
   const Json own = {{"run", stream_of(token)}, {"size", run.size}, {"version", PLUMB_VERSION}, {"name", name}};
-  std::string found = run.rank == 0 ? own.dump() : std::string();
-  if (run.rank == 0) set(*whole, "plumb", found);
-  for (const Stopwatch watch; found.empty(); std::this_thread::sleep_for(milliseconds(5))) {
-    found = value_of(*whole, "plumb");
-    if (found.empty() && watch.seconds() > kAnswer) throw Error("the server there is not a Plumb process");
+  std::string text = run.rank == 0 ? own.dump() : std::string();
+  if (run.rank == 0) set(*whole, "plumb", text);
+  for (const Stopwatch watch; text.empty(); std::this_thread::sleep_for(milliseconds(5))) {
+    text = value_of(*whole, "plumb");
+    if (text.empty() && watch.seconds() > kAnswer) throw Error("the server there is not a Plumb process");
   }
-  const Json theirs = Json::parse(found);
+  const Json theirs = Json::parse(text);
   if (theirs.at("run") != own.at("run")) throw Error("another run uses this address and port");
   store = c10::make_intrusive<c10d::PrefixStore>(token, whole);
   const auto second = c10::make_intrusive<c10d::PrefixStore>(token, open_store(route.other, port, false));
@@ -208,36 +213,35 @@ c10::intrusive_ptr<c10d::Store> Membership::Shared::introduce() {
   return second;
 }
 
-void Membership::Shared::beat() {
-  store->add(beat_key(run.rank), 1);
-  hear();
-  const int64_t next = (run.rank + 1) % run.size, count = store->add(beat_key(next), 0);
+void Membership::Shared::send_heartbeat() {
+  store->add(heartbeat_key(run.rank), 1);
+  look_for_failure();
+  const int64_t next = (run.rank + 1) % run.size, count = store->add(heartbeat_key(next), 0);
   // If this process was stopped itself, not having heard from others meanwhile says nothing about them.
-  silence = count == beats ? silence + std::min(since_beat.seconds(), 2 * interval) : 0;
-  since_beat = {};
-  beats = count;
+  silence = count == heartbeats ? silence + std::min(since_heartbeat.seconds(), 2 * interval) : 0;
+  since_heartbeat = {};
+  heartbeats = count;
   const bool dead = silence > kMissed * interval && store->add("broken", 0) > 0;
-  if (count <= 0 || heard || (!dead && silence <= run.timeout)) return;
+  if (count <= 0 || failure_seen || (!dead && silence <= run.timeout)) return;
   const std::string who = Json::parse(value_of(*store, member_key(next))).at("name");
   report(true, who + (dead ? " has died" : silent_for(run.timeout)));
 }
 
-void Membership::Shared::hear() {
-  const std::string news = heard ? std::string() : value_of(*store, "news");
-  if (news.empty()) return;
-  heard = true;
-  one_is_dead = news.front() == '-';
-  lose(news.substr(1));
+void Membership::Shared::look_for_failure() {
+  const std::string failure = failure_seen ? std::string() : value_of(*store, "failure");
+  if (failure.empty()) return;
+  failure_seen = true;
+  one_is_dead = failure.front() == '-';
+  fail(failure.substr(1));
 }
 
 /// Tells all others what has happened, unless they know something already.
 void Membership::Shared::report(bool dead, const std::string& what) {
-  const std::string news = (dead ? "-" : "+") + what;
-  set_first(*store, "news", news);
-  hear();
+  set_first(*store, "failure", (dead ? "-" : "+") + what);
+  look_for_failure();
 }
 
-void Membership::Shared::lose(const std::string& what) {
+void Membership::Shared::fail(const std::string& what) {
   const std::lock_guard lock(mutex);
   if (!lost) lost = what.substr(0, kLongestReason);
   changed.notify_all();
@@ -248,7 +252,7 @@ Membership::Membership(const Rendezvous& rendezvous)
 
 Membership::~Membership() {
   tell(kFarewell, [&shared = *shared_](c10d::Store& store) {
-    store.add(beat_key(shared.run.rank), kGone);
+    store.add(heartbeat_key(shared.run.rank), kLeft);
     shared.done = true;
   });
   if (shared_->run.rank == 0) wait_for_others(false, kServeAfterEnd);
@@ -260,24 +264,24 @@ void Membership::end_thread() {
   std::unique_lock lock(shared_->mutex);
   shared_->ending = true;
   shared_->changed.notify_all();
-  shared_->changed.wait_for(lock, kFarewell, [&] { return shared_->ended || shared_->stuck; });
-  const bool ended = shared_->ended;
+  shared_->changed.wait_for(lock, kFarewell, [&] { return !shared_->runs() || shared_->stuck; });
+  const bool ended = !shared_->runs();
   // Not left to a thread that still holds the notifier while the program ends.
   const c10::intrusive_ptr<c10d::Store> for_gloo = std::move(shared_->for_gloo);
   lock.unlock();
   ended ? thread_.join() : thread_.detach();
 }
 
-void Membership::connect(const Reception& reception) {
+void Membership::connect(const JoinEvents& events) {
   const Stopwatch watch;
-  while (const std::optional<Error> error = failed_attempt(reception)) {
+  while (const std::optional<Error> error = failed_attempt(events)) {
     if (!shared_->run.restarts || watch.seconds() > kRestart) throw *error;
     std::this_thread::sleep_for(kPause);
   }
 }
 
 /// One attempt to connect; returns why it has failed.
-std::optional<Error> Membership::failed_attempt(const Reception& reception) {
+std::optional<Error> Membership::failed_attempt(const JoinEvents& events) {
   end_thread();
   const Rendezvous run = shared_->run;
   shared_ = std::make_shared<Shared>(run);
@@ -293,12 +297,12 @@ std::optional<Error> Membership::failed_attempt(const Reception& reception) {
     shared.port = shared.server->getPort();
     shared.route = {.own = "127.0.0.1", .other = "127.0.0.1"};
     if (on_one_machine(run)) keep_on_loopback(shared.port);
-    if (reception.listening) reception.listening(shared.port);
+    if (events.listening) events.listening(shared.port);
   } else {
     shared.port = run.port;
     std::optional<Route> route;
     for (const Stopwatch watch; !(route = route_to(run.host, run.port, reason));) {
-      if (reception.waiting) reception.waiting();
+      if (events.waiting) events.waiting();
       if (watch.seconds() > run.join_limit)
         return Error(fmt::format("no answer within {:.3g} s: {}", run.join_limit, reason));
       std::this_thread::sleep_for(kPause);
@@ -308,18 +312,18 @@ std::optional<Error> Membership::failed_attempt(const Reception& reception) {
     shared.route = *route;
   }
   if (run.guessable && on_one_machine(run)) shared.token += " " + PortSecret::read(run.port);
-  shared.ended = false;
+  shared.phase = Shared::Phase::connecting;
   thread_ = std::thread([shared = shared_] { shared->work(); });
   for (const Stopwatch since;;) {
     {
       std::unique_lock lock(shared.mutex);
-      shared.changed.wait_for(lock, kPause, [&] { return shared.connected || shared.lost; });
+      shared.changed.wait_for(lock, kPause, [&] { return shared.phase != Shared::Phase::connecting || shared.lost; });
       if (shared.lost) return Error(*shared.lost);
-      if (shared.connected) return std::nullopt;
+      if (shared.phase != Shared::Phase::connecting) return std::nullopt;
       shared.stuck = since.seconds() > kAnswer;
       if (shared.stuck) return Error("the server there does not answer");
     }
-    if (reception.waiting) reception.waiting();
+    if (events.waiting) events.waiting();
   }
 }
 
@@ -331,12 +335,12 @@ void Membership::join(const std::function<void()>& waiting) {
     std::string address;  // by which others reach this machine
     std::vector<std::string> missing;
     for (int64_t rank = 0; rank < run.size; ++rank) {
-      const std::string found = await(member_key(rank), run.join_limit - watch.seconds(), waiting);
-      if (found.empty()) {
+      const std::string description = await(member_key(rank), run.join_limit - watch.seconds(), waiting);
+      if (description.empty()) {
         missing.push_back(std::to_string(rank));
         continue;
       }
-      const Json member = Json::parse(found);
+      const Json member = Json::parse(description);
       machines.push_back(member.at("machine"));
       if (!is_loopback(member.at("rank 0"))) address = member.at("rank 0");
     }
@@ -351,9 +355,9 @@ void Membership::join(const std::function<void()>& waiting) {
          [port = shared_->port](c10d::Store& store) { return stop_listening(port) && store.add("present", 0) > 0; });
     secret_.reset();
   }
-  const std::string found = await("members", run.join_limit + kAnswer, waiting);
-  if (found.empty()) throw Error("the other processes have not joined");
-  const Json members = Json::parse(found), machines = members.at("machines");
+  const std::string text = await("members", run.join_limit + kAnswer, waiting);
+  if (text.empty()) throw Error("the other processes have not joined");
+  const Json members = Json::parse(text), machines = members.at("machines");
   neighbors_ = std::count(machines.begin(), machines.end(), machines.at(static_cast<size_t>(run.rank)));
   own_address_ = shared_->route.own;
   if (is_loopback(own_address_) && members.at("address") != "") own_address_ = members.at("address");
@@ -402,7 +406,7 @@ std::shared_ptr<std::atomic<bool>> Membership::post(const Task& task) {
 bool Membership::tell(milliseconds limit, const Task& task) {
   const auto done = post(task);
   std::unique_lock lock(shared_->mutex);
-  return shared_->changed.wait_for(lock, limit, [&] { return *done || shared_->ended || shared_->stuck; }) && *done;
+  return shared_->changed.wait_for(lock, limit, [&] { return *done || !shared_->runs() || shared_->stuck; }) && *done;
 }
 
 /// Waits until the thread finds in the store that something has happened, but not much longer than the limit. Calls
@@ -410,10 +414,10 @@ bool Membership::tell(milliseconds limit, const Task& task) {
 void Membership::poll(milliseconds limit, const std::function<bool(c10d::Store&)>& happened,
                       const std::function<void()>& between) {
   const auto end = Clock::now() + limit;
-  const auto found = std::make_shared<std::atomic<bool>>(false);
+  const auto known = std::make_shared<std::atomic<bool>>(false);
   for (milliseconds pause(1);; pause = std::min(2 * pause, 2 * kPause)) {
-    tell(kFarewell, [=](c10d::Store& store) { *found = *found || happened(store); });
-    if (*found || Clock::now() >= end) return;
+    tell(kFarewell, [=](c10d::Store& store) { *known = *known || happened(store); });
+    if (*known || Clock::now() >= end) return;
     between();
     std::this_thread::sleep_for(pause);
   }
@@ -423,8 +427,8 @@ void Membership::poll(milliseconds limit, const std::function<bool(c10d::Store&)
 /// process is lost.
 std::string Membership::await(const std::string& key, double limit, const std::function<void()>& waiting) {
   const auto value = std::make_shared<std::string>();
-  const auto found = [=](c10d::Store& store) { return !(*value = value_of(store, key)).empty(); };
-  poll(milliseconds(static_cast<int64_t>(limit * 1000)), found, [&] {
+  const auto is_set = [=](c10d::Store& store) { return !(*value = value_of(store, key)).empty(); };
+  poll(milliseconds(static_cast<int64_t>(limit * 1000)), is_set, [&] {
     if (const auto lost = wait([] { return false; }, 0)) throw Error(*lost);
     if (waiting) waiting();
   });
@@ -434,9 +438,9 @@ std::string Membership::await(const std::string& key, double limit, const std::f
 std::optional<std::string> Membership::reason_of_break(const std::string& group) {
   const auto left = std::make_shared<std::string>();
   const auto done = post([&shared = *shared_, left, group](c10d::Store& store) {
-    shared.hear();
-    if (!shared.heard) *left = value_of(store, "first to leave " + group);
-    if (!shared.heard && left->empty()) store.add("broken", 1);
+    shared.look_for_failure();
+    if (!shared.failure_seen) *left = value_of(store, "first to leave " + group);
+    if (!shared.failure_seen && left->empty()) store.add("broken", 1);
   });
   const auto lost = wait([&] { return *done && !left->empty(); }, shared_->run.timeout + kMissed * shared_->interval);
   return lost || !*done || left->empty() ? lost : *left + " has left";
@@ -450,8 +454,9 @@ void Membership::leave(const std::string& group) {
 }
 
 void Membership::wait_for_leaving(const std::string& group, int64_t size) {
-  poll(kFarewell,
-       [=, &shared = *shared_](c10d::Store& store) { return shared.heard || store.add("left " + group, 0) >= size; });
+  poll(kFarewell, [=, &shared = *shared_](c10d::Store& store) {
+    return shared.failure_seen || store.add("left " + group, 0) >= size;
+  });
 }
 
 void Membership::wait_for_others(bool absent, milliseconds limit) {

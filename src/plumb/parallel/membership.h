@@ -2,8 +2,8 @@
 // which of them is lost. Only used in this folder.
 //
 // Keys of the store: `plumb` describes the run, and each rank r describes itself as `member r`; when all have, rank 0
-// sets `members`. Each process counts `beat r` up, and watches that of the next rank. `news` is set once, by the first
-// process that fails or misses another one: what has happened. `broken` counts the processes that have lost a
+// sets `members`. Each process counts `heartbeat r` up, and watches that of the next rank. `failure` is set once, by
+// the first process that fails or misses another one: what has happened. `broken` counts the processes that have lost a
 // connection of Gloo, so that nobody waits long for the silent one; `ended` those that need the store no longer.
 #pragma once
 
@@ -35,7 +35,7 @@ class Membership {
 
   /// Connects to the run's store, which rank 0 serves from now on, and begins to send heartbeats. Throws Error if there
   /// is no such store, or the process does not belong to the run.
-  void connect(const Reception& reception);
+  void connect(const JoinEvents& events);
   /// Returns when all processes have joined; calls `waiting` repeatedly until then. Throws Error if they do not.
   void join(const std::function<void()>& waiting);
 
@@ -57,7 +57,7 @@ class Membership {
   [[nodiscard]] std::function<void()> notifier() const;
 
   /// What has happened, if Gloo has lost a connection of a group: a process is lost or has left the group. Waits for
-  /// the news at most as long as for a heartbeat; nullopt if there are none.
+  /// the key `failure` at most as long as for a heartbeat; nullopt if it is not set.
   std::optional<std::string> reason_of_break(const std::string& group);
 
   /// Tells the others that this process leaves a group.
@@ -74,7 +74,7 @@ class Membership {
   struct Shared;
   using Task = std::function<void(c10d::Store&)>;
 
-  std::optional<Error> failed_attempt(const Reception& reception);
+  std::optional<Error> failed_attempt(const JoinEvents& events);
   std::shared_ptr<std::atomic<bool>> post(const Task& task);
   bool tell(std::chrono::milliseconds limit, const Task& task);
   void poll(

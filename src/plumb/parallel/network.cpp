@@ -66,16 +66,16 @@ std::string secret_path(int64_t port) {
 }  // namespace
 
 std::optional<Route> route_to(const std::string& host, int64_t port, std::string& reason) {
-  addrinfo wanted{};
-  wanted.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (const int failed = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &wanted, &found); failed != 0) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* results = nullptr;
+  if (const int failed = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &results); failed != 0) {
     reason = fmt::format("{}: {}", host, ::gai_strerror(failed));
     return std::nullopt;
   }
-  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> addresses(found, ::freeaddrinfo);
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> addresses(results, ::freeaddrinfo);
   std::optional<Route> route;
-  for (const addrinfo* one = found; one != nullptr && !route; one = one->ai_next) {
+  for (const addrinfo* one = results; one != nullptr && !route; one = one->ai_next) {
     const int socket = ::socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const timeval time{kAttempt, 0};
     ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);  // also of connecting

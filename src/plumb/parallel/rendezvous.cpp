@@ -35,27 +35,27 @@ MakeBackend gloo_backends(const Rendezvous& rendezvous, const Membership& member
 
 }  // namespace
 
-Group meet(const Rendezvous& rendezvous, const Reception& reception) {
+Group meet(const Rendezvous& rendezvous, const JoinEvents& events) {
   if (rendezvous.size == 1) return {};
   const auto membership = std::make_shared<Membership>(rendezvous);
-  std::exception_ptr thrown;  // by the caller's callback
+  std::exception_ptr callback_error;  // by the caller's callback
   const auto waiting = [&] {
-    if (!reception.waiting) return;
+    if (!events.waiting) return;
     try {
-      reception.waiting();
+      events.waiting();
     } catch (...) {
-      thrown = std::current_exception();
+      callback_error = std::current_exception();
       throw;
     }
   };
   try {
-    membership->connect({reception.listening, waiting});
+    membership->connect({events.listening, waiting});
     membership->join(waiting);
     const BrokenPipeGuard guard;
     return Group(std::make_shared<Connection>(membership, "all", rendezvous.rank, rendezvous.size,
                                               gloo_backends(rendezvous, *membership)));
   } catch (const std::exception& error) {
-    if (thrown) std::rethrow_exception(thrown);
+    if (callback_error) std::rethrow_exception(callback_error);
     const auto* own = dynamic_cast<const Error*>(&error);
     const std::string what = error.what(), reason = what.substr(0, what.find('\n'));
     membership->fail(reason);

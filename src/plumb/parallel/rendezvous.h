@@ -37,7 +37,7 @@ std::optional<Rendezvous> rendezvous_of_environment();
 std::string first_node(const std::string& list);
 
 /// Callbacks while processes join.
-struct Reception {
+struct JoinEvents {
   /// Called on rank 0 with the port once it listens.
   std::function<void(int64_t port)> listening;
   /// Called repeatedly until all have joined; may throw.
@@ -52,7 +52,7 @@ struct Reception {
 ///
 /// Throws Error, in all processes, if not all have joined within the limit, or if one of them ends or runs another
 /// version of Plumb.
-Group meet(const Rendezvous& rendezvous, const Reception& reception = {});
+Group meet(const Rendezvous& rendezvous, const JoinEvents& events = {});
 
 /// Tells the other ranks, which call `meet`, that this one will not join them, and why: they end with an error that
 /// names it. Waits up to `limit` seconds for ranks that are still starting. For a single rank, does nothing. Never

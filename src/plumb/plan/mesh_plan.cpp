@@ -8,8 +8,8 @@
 
 #include "plumb/base/contains.h"
 #include "plumb/base/error.h"
+#include "plumb/divided/pipeline_split.h"
 #include "plumb/model/model.h"
-#include "plumb/model/pipeline_split.h"
 #include "plumb/nn/layer_id.h"
 #include "plumb/ops/device.h"
 
@@ -87,12 +87,12 @@ std::vector<RankKind> rank_kinds(const ModelConfig& config, const TrainingJob& j
         const std::vector<int64_t>& users = stages->users[i];
         if (!contains(users, stage)) continue;
       }
-      const Tensor piece = division.piece(i, all[i].value.detach());
-      kind.parameters += piece.numel();
+      const Tensor shard = division.shard(i, all[i].value.detach());
+      kind.parameters += shard.numel();
       const std::optional<LayerId> id = LayerId::of_parameter(all[i].name);
       const bool of_layer = id && id->layer;
-      (of_layer ? layers[{id->stack, id->layer}] : outside) += piece.numel();
-      add(kind.held, of_layer ? without_number(all[i].name, *id->layer) : all[i].name, piece.sizes().vec());
+      (of_layer ? layers[{id->stack, id->layer}] : outside) += shard.numel();
+      add(kind.held, of_layer ? without_number(all[i].name, *id->layer) : all[i].name, shard.sizes().vec());
     }
     int64_t largest = 0;
     for (const auto& [id, count] : layers) largest = std::max(largest, count);

@@ -70,7 +70,7 @@ double parameters_per_device(const ModelCost& model, const Layout& layout) {
 
 /// The most micro-batches whose activations a stage holds at once, each counted once for every chunk. With one forward
 /// and one backward pass in turn, it is one more than the forward passes that it begins with
-/// (parallel/pipeline_schedule.h).
+/// (divided/pipeline_schedule.h).
 int64_t held_at_once(const Layout& layout, int64_t stage, int64_t micro_batches) {
   if (layout.gpipe) return micro_batches;
   const int64_t after = layout.pipeline - 1 - stage;

@@ -7,7 +7,7 @@
 #include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/base/toml_text.h"
-#include "plumb/model/divisible.h"
+#include "plumb/divided/divisible.h"
 
 namespace plumb {
 namespace {

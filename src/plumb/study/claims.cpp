@@ -85,6 +85,10 @@ std::vector<Pair> pairs_of(const StudyClaim& claim, const std::vector<StudyArm>&
   return pairs;
 }
 
+const std::vector<StudyArm>& arms_of(const Quantity& quantity, const std::vector<StudyArm>& arms) {
+  return quantity.arms ? *quantity.arms : arms;
+}
+
 std::string in_quotes(const StudyClaim& claim) { return fmt::format("[[study.claim]] \"{}\"", claim.text); }
 
 /// The values of one arm, or how they differ from those of the other, by seed; unknown if every run of both failed.
@@ -322,9 +326,11 @@ void check_claims(const std::vector<StudyClaim>& claims, const std::vector<Study
   }
 }
 
-std::vector<std::string> compared_by(const StudyClaim& claim, const std::vector<StudyArm>& arms) {
+std::vector<std::string> compared_by(const StudyClaim& claim, const std::vector<StudyArm>& arms,
+                                     const std::vector<Quantity>& quantities) {
+  const std::vector<const Quantity*> about = named(claim.quantity, quantities);
   std::vector<std::string> names;
-  for (const Pair& pair : pairs_of(claim, arms))
+  for (const Pair& pair : pairs_of(claim, about.empty() ? arms : arms_of(*about.front(), arms)))
     names.push_back(pair.of->name + (pair.against == nullptr ? "" : " against " + pair.against->name));
   return names;
 }
@@ -340,8 +346,8 @@ bool can_be_judged(const StudyClaim& claim, const std::vector<StudyArm>& arms,
   const bool known = std::none_of(names.begin(), names.end(),
                                   [&](const std::string& name) { return named(name, quantities).empty(); });
   if (!known) return false;
-  const std::vector<Pair> pairs = pairs_of(claim, arms);
   const Judged about = require_quantities(claim, quantities);
+  const std::vector<Pair> pairs = pairs_of(claim, arms_of(about.first(), arms));
   if (!about.readings.empty() && pairs.size() * about.each.size() > 1) return false;
   return std::any_of(pairs.begin(), pairs.end(), [&](const Pair& pair) { return about.is_measured_for(pair); });
 }
@@ -350,7 +356,7 @@ Verdict judge_claim(const StudyClaim& claim, const std::vector<StudyArm>& arms, 
                     double confidence) {
   const Judged about = require_quantities(claim, quantities);
   const Quantity& quantity = about.first();
-  std::vector<Pair> pairs = pairs_of(claim, arms);
+  std::vector<Pair> pairs = pairs_of(claim, arms_of(quantity, arms));
   const size_t all = pairs.size();
   std::erase_if(pairs, [&](const Pair& pair) { return !about.is_measured_for(pair); });
   Verdict verdict;
@@ -362,7 +368,8 @@ Verdict judge_claim(const StudyClaim& claim, const std::vector<StudyArm>& arms, 
   }
   verdict.quantity = what_is_judged(claim, about, pairs);
   verdict.figure = quantity.figure;
-  verdict.scheme = pairs.front().of->name;
+  const auto drawn = [&](const StudyArm& arm) { return differ_only_in({}, arm, *pairs.front().of); };
+  verdict.scheme = std::find_if(arms.begin(), arms.end(), drawn)->name;
   if (!claim.source.empty() && quantity.setting) verdict.setting = quantity.setting(verdict.scheme);
   if (!claim.source.empty() && quantity.evidence) verdict.evidence = quantity.evidence(verdict.scheme);
   verdict.judgment = judged(claim, about, pairs, confidence);
@@ -415,9 +422,10 @@ std::vector<Table> comparison_tables(const std::vector<StudyArm>& arms, const st
               {"quantity", "arm", "against", "effect", "mean", "low", "high", "seeds", "differs", "note"}};
   for (const Quantity& quantity : quantities) {
     if (!quantity.tabled) continue;
-    for (const auto& [axis, unused] : arms.front().axes) {
-      for (const StudyArm& arm : arms) {
-        const auto first = std::find_if(arms.begin(), arms.end(), [&, &axis = axis](const auto& other) {
+    const std::vector<StudyArm>& compared = arms_of(quantity, arms);
+    for (const auto& [axis, unused] : compared.front().axes) {
+      for (const StudyArm& arm : compared) {
+        const auto first = std::find_if(compared.begin(), compared.end(), [&, &axis = axis](const auto& other) {
           return differ_only_in({axis}, arm, other);
         });
         const Pair pair{&arm, &*first};

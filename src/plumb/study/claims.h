@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,6 +37,7 @@ struct Quantity {
   std::string meaning;  // "final validation loss (nats per token)"
   Scale scale = Scale::linear;
   std::map<std::string, std::function<std::vector<double>()>> of_arm;  // by arm, [seed]; read after measuring
+  std::shared_ptr<const std::vector<StudyArm>> arms{};                 // that it compares; null: those of the study
   /// Why the values of an arm, compared with those of another (or "") to see whether they differ by what lies in a
   /// region, decide nothing with this confidence, such as a best rate at the end of a sweep; "" if they do.
   using Doubt = std::function<std::string(const std::string& of, const std::string& against, const Region& region,
@@ -57,7 +59,8 @@ struct Quantity {
 void check_claims(const std::vector<StudyClaim>& claims, const std::vector<StudyArm>& arms);
 
 /// The arms that a claim is about, or the pairs that it compares: "pre-ln, layers 2 against post-ln, layers 2".
-std::vector<std::string> compared_by(const StudyClaim& claim, const std::vector<StudyArm>& arms);
+std::vector<std::string> compared_by(const StudyClaim& claim, const std::vector<StudyArm>& arms,
+                                     const std::vector<Quantity>& quantities);
 
 /// Throws Error, with the names of the others, if the claim is about a quantity that is not measured.
 void check_quantity(const StudyClaim& claim, const std::vector<Quantity>& quantities);

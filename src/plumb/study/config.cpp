@@ -8,6 +8,7 @@
 #include "plumb/base/text.h"
 #include "plumb/nn/residual/residual.h"
 #include "plumb/study/changed_keys.h"
+#include "plumb/study/training_arms.h"
 
 namespace plumb {
 
@@ -61,6 +62,15 @@ std::vector<StudyArm> StudyConfig::arms() const {
   return study_arms(study.schemes, study.arms, study.axes, model, train);
 }
 
+std::vector<StudyArm> StudyConfig::trained_arms() const {
+  const TrainingStudy* training = part<TrainingStudy>();
+  if (training == nullptr || training->warm_ups.size() < 2) return arms();
+  std::vector<StudyAxis> axes = study.axes;
+  StudyAxis& axis = axes.emplace_back(StudyAxis{"train.warm_up", {}});
+  for (const Duration& warm_up : training->warm_ups) axis.values.push_back(warm_up.text());
+  return study_arms(study.schemes, study.arms, axes, model, train);
+}
+
 StudyConfig read_study(const Config& config) {
   StudyConfig study;
   const std::vector<std::string> parts = study_part_names();
@@ -91,7 +101,7 @@ void check_parts(const StudyConfig& study) {
   require_valid("watch", study.watch);
   require_decay_start(study.train);
   const std::vector<StudyArm> arms = study.arms();
-  check_claims(study.study.claims, arms);
+  check_claims(study.study.claims, study.trained_arms());
   const bool swept = std::any_of(arms.begin(), arms.end(), [](const auto& arm) { return !arm.learning_rates.empty(); });
   if (!study.parts.contains("training")) {
     if (swept)

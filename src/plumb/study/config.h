@@ -60,6 +60,8 @@ struct StudyConfig {
   [[nodiscard]] bool trains() const;
   /// What the study compares. Throws Error as study_arms does.
   [[nodiscard]] std::vector<StudyArm> arms() const;
+  /// The same, with `training.warm_ups` as one more axis if there are several.
+  [[nodiscard]] std::vector<StudyArm> trained_arms() const;
 };
 
 struct StudyContext;

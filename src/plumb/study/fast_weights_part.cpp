@@ -2,9 +2,8 @@
 // al. 2021, arXiv 2102.11174.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <functional>
 #include <map>
+#include <memory>
 
 #include "plumb/analysis/retrieval.h"
 #include "plumb/analysis/statistics.h"
@@ -161,58 +160,32 @@ Figure retrieval_figure(const CurvesByKind& curves, const FastWeightsStudy& part
   return figure;
 }
 
-/// [seed]: the error with this number of keys.
-const std::vector<double>& errors_at(const Planned<RetrievalCurve>& curve, int64_t keys) {
-  return std::find_if(curve->begin(), curve->end(), [&](const AtKeys& at) { return at.keys == keys; })->error;
-}
-
-/// The most of the numbers of keys that are at most `limit`; 0 if none is.
-int64_t most_keys(const FastWeightsStudy& part, int64_t limit) {
-  int64_t most = 0;
-  for (const int64_t keys : part.keys) most = keys <= limit ? std::max(most, keys) : most;
-  return most;
-}
-
-void judge_retrieval(const CurvesByKind& capacity, const CurvesByKind& update, const FastWeightsStudy& part,
-                     PartResult& result) {
-  const auto add_verdict = [&](const char* id, const char* claim, const char* source, const std::string& quantity,
-                               const Judgment& judgment, const char* figure) {
-    const std::string setting =
-        fmt::format("one head, keys and values of size {}, key vectors trained for {} steps", part.size, part.steps);
-    result.verdicts.push_back({id, claim, source, setting, quantity, judgment, "", figure});
-  };
-  const auto measured = [&](const char* kind) { return capacity.count(kind) != 0; };
-  const int64_t most = *std::max_element(part.keys.begin(), part.keys.end());
-  const int64_t few = most_keys(part, part.size / 2);  // leaves half of the features free
-  int64_t many = most;                                 // the fewest that are at least twice the features
-  for (const int64_t keys : part.keys) many = keys >= 2 * part.size ? std::min(many, keys) : many;
-  if (measured("linear") && few > 0 && many >= 2 * part.size) {
-    add_verdict(
-        "capacity_sum_rule", "The sum rule fails if there are more keys than features",
-        "Schlag et al. 2021, section 4.1", fmt::format("error of linear attention with {} keys − with {}", many, few),
-        judge(
-            seed_by_seed(errors_at(capacity.at("linear"), many), errors_at(capacity.at("linear"), few), std::minus<>()),
-            Region::above(0.1, 0)),
-        "capacity");
-  }
-  if (measured("linear") && measured("dpfp")) {
-    add_verdict("capacity_dpfp", "More features store more associations: DPFP compared with elu + 1",
-                "Schlag et al. 2021, section 6.1", fmt::format("error of dpfp / of linear, {} keys", most),
-                judge(seed_by_seed(errors_at(capacity.at("dpfp"), most), errors_at(capacity.at("linear"), most),
-                                   std::divides<>()),
-                      Region::below(0.9, 1), Scale::logarithmic),
-                "capacity");
-  }
-  if (measured("delta") && measured("dpfp")) {
-    // At most `size` keys if possible: as many as the sum rule stores easily.
-    const int64_t easy = std::max(part.keys.front(), most_keys(part, part.size));
-    add_verdict(
-        "update_delta_rule", "The delta rule replaces the value of a key that is written again; the sum rule cannot",
-        "Schlag et al. 2021, section 6.2",
-        fmt::format("error of the newest value, dpfp (sum rule) − delta, {} keys", easy),
-        judge(seed_by_seed(errors_at(update.at("dpfp"), easy), errors_at(update.at("delta"), easy), std::minus<>()),
-              Region::above(0.1, 0)),
-        "update");
+/// The errors by kind and number of keys, a combination of which is an arm to claims.
+void add_quantities(PartPlan& plan, const StudyContext& context, const FastWeightsStudy& part,
+                    const CurvesByKind& capacity, const CurvesByKind& update) {
+  const auto arms = std::make_shared<std::vector<StudyArm>>();
+  plan.arms = arms;
+  for (const std::string& kind : part.kinds) {
+    for (size_t i = 0; i < part.keys.size(); ++i) {
+      StudyArm& arm = arms->emplace_back(context.arms.front());
+      arm.name = fmt::format("{}, {} keys", kind, part.keys[i]);
+      arm.axes["fast_weights.kind"] = arm.settings["fast_weights.kind"] = kind;
+      arm.axes["fast_weights.keys"] = arm.settings["fast_weights.keys"] = std::to_string(part.keys[i]);
+      const auto add = [&](const char* name, const char* meaning, Scale scale, const CurvesByKind& curves,
+                           const char* figure) {
+        Quantity& added =
+            plan.quantity(name, meaning, scale, arm.name, [curve = curves.at(kind), i] { return curve->at(i).error; });
+        added.tabled = false;
+        added.figure = figure;
+        added.setting = [part](const std::string&) {
+          return fmt::format("one head, keys and values of size {}, key vectors trained for {} steps", part.size,
+                             part.steps);
+        };
+      };
+      add("capacity_error", "error", Scale::linear, capacity, "capacity");
+      add("capacity_error_ratio", "error", Scale::logarithmic, capacity, "capacity");
+      add("update_error", "error of the newest value", Scale::linear, update, "update");
+    }
   }
 }
 
@@ -225,6 +198,7 @@ PartPlan plan(StudyContext& context, const FastWeightsStudy& part) {
     capacity.emplace(kind, plan.add<RetrievalCurve>(curve_request(context, part, kind, false)));
     update.emplace(kind, plan.add<RetrievalCurve>(curve_request(context, part, kind, true)));
   }
+  add_quantities(plan, context, part, capacity, update);
   plan.report = [part, in_double, in_float, capacity, update] {
     PartResult result;
     Table equality{"equality",
@@ -251,7 +225,6 @@ PartPlan plan(StudyContext& context, const FastWeightsStudy& part) {
     }
     result.figures = {retrieval_figure(capacity, part, false), retrieval_figure(update, part, true)};
     result.tables = {equality, table};
-    judge_retrieval(capacity, update, part, result);
     return result;
   };
   return plan;

@@ -73,12 +73,14 @@ class PartPlan {
   Quantity& quantity(const std::string& name, const std::string& meaning, Scale scale, const std::string& arm,
                      std::function<std::vector<double>()> values, Quantity::Doubt doubt = {}) {
     auto found = std::find_if(quantities_.begin(), quantities_.end(), [&](const auto& q) { return q.name == name; });
-    if (found == quantities_.end()) found = quantities_.insert(found, Quantity{name, meaning, scale, {}});
+    if (found == quantities_.end()) found = quantities_.insert(found, Quantity{name, meaning, scale, {}, arms});
     found->of_arm.emplace(arm, std::move(values));
     if (doubt) found->doubt = std::move(doubt);
     return *found;
   }
 
+  /// Those that the quantities added from now on compare; null: the study's.
+  std::shared_ptr<const std::vector<StudyArm>> arms;
   /// Called once the measurements are made; makes none.
   std::function<PartResult()> report;
 

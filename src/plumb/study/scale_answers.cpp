@@ -13,6 +13,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
 #include "plumb/decode/generate.h"
+#include "plumb/evaluate/own_task.h"
 #include "plumb/ops/device.h"
 #include "plumb/task/direction.h"
 
@@ -28,7 +29,7 @@ bool is_text(const EvaluationTask& task) { return task.kind == RequestKind::roll
 
 std::shared_ptr<const EvaluationTasks> load_scale_tasks(const ScaleStudy& part) {
   try {
-    EvaluationTasks tasks = load_evaluation_tasks(part.tasks, part.benchmarks);
+    EvaluationTasks tasks = load_own_tasks(part.tasks);
     for (EvaluationTask& task : tasks) {
       if (!contains(task.metrics, "acc") && !is_text(task))
         throw Error(fmt::format("the task '{}' has no accuracy, only {}", task.name, join(task.metrics)));
@@ -37,9 +38,7 @@ std::shared_ptr<const EvaluationTasks> load_scale_tasks(const ScaleStudy& part) 
     return std::make_shared<const EvaluationTasks>(std::move(tasks));
   } catch (const Error& error) {
     throw Error(fmt::format("scale.tasks: {}", error.what()),
-                fmt::format("scale.benchmarks = \"{}\" is the directory of their files, which docs/evaluation.md "
-                            "describes; tasks need an accuracy or texts to be read",
-                            part.benchmarks));
+                "name files of tasks, which docs/evaluation.md describes, with an accuracy or texts to be read");
   }
 }
 
@@ -51,8 +50,7 @@ double chance_accuracy(const EvaluationTask& task, size_t items) {
   if (task.kind != RequestKind::multiple_choice || items == 0) return 0;
   double sum = 0;
   for (size_t i = 0; i < items; ++i) {
-    const EvaluationItem& item = task.items[i];
-    sum += static_cast<double>(1 + item.also_right.size()) / static_cast<double>(item.choices.size());
+    sum += 1 / static_cast<double>(task.items[i].choices.size());
   }
   return sum / static_cast<double>(items);
 }
@@ -61,28 +59,27 @@ namespace {
 
 TextEncoder encoder_of(const StudyContext& context) { return {context.data.target_tokenizer(), EvaluatedText::lines}; }
 
-/// No examples in prompts, and no intervals over items.
+/// No intervals over items.
 EvaluateOptions options_of(const ScaleStudy& part, const Generates& model) {
   EvaluateOptions options;
   options.limit = part.items;
   options.max_length = std::min(model.longest(), options.max_length);
-  options.metrics = {.resampling = {.samples = 0}, .harness_bootstrap = 0};
+  options.resampling.samples = 0;
   return options;
 }
 
 /// Everything in a task that a model's answers depend on.
 Json settings_of(const EvaluationTask& task, int64_t limit) {
-  uint32_t digest = crc32_of(Json{name_of(task.kind), task.description, task.target_delimiter}.dump());
+  uint32_t digest = crc32_of(Json{name_of(task.kind), "", " "}.dump());
   const size_t items = asked_items(task, limit);
   for (size_t i = 0; i < items; ++i) {
     const EvaluationItem& item = task.items[i];
-    digest = crc32_of(Json{item.context, item.choices, item.gold, item.ending}.dump(), digest);
-    if (!item.also_right.empty()) digest = crc32_of(Json(item.also_right).dump(), digest);
+    digest = crc32_of(Json{item.context, item.choices, item.gold, ""}.dump(), digest);
   }
   return {{"task", task.name}, {"items", items}, {"crc32", crc32_text(digest)}};
 }
 
-/// Of an item: log Σ p(right choice) − log Σ p(choice), or log p of the only continuation.
+/// Of an item: log p(right choice) − log Σ p(choice), or log p of the only continuation.
 double right_log_probability(const EvaluationItem& item, const std::vector<Answer>& answers) {
   if (answers.size() == 1) return answers.front().log_likelihood;
   double highest = -std::numeric_limits<double>::infinity();
@@ -91,22 +88,26 @@ double right_log_probability(const EvaluationItem& item, const std::vector<Answe
   for (size_t i = 0; i < answers.size(); ++i) {
     const double share = std::exp(answers[i].log_likelihood - highest);
     all += share;
-    if (i == item.gold || contains(item.also_right, i)) right += share;
+    if (i == item.gold) right = share;
   }
   return std::log(right / all);
 }
 
-/// Of an item with choices: the mean over right choices of log p/bytes, minus the mean over wrong ones. A text that is
-/// more probable everywhere is no gain here, whatever the lengths. Empty unless there are right and wrong ones.
-std::optional<double> margin_per_byte(const EvaluationItem& item, const std::vector<Answer>& answers) {
-  std::vector<double> right, wrong;
+/// Of an item with choices: the right one's log p/bytes, minus the mean over the wrong ones. A text that is more
+/// probable everywhere is no gain here, whatever the lengths.
+double margin_per_byte(const EvaluationItem& item, const std::vector<Answer>& answers) {
+  double right = 0;
+  std::vector<double> wrong;
   for (size_t i = 0; i < answers.size(); ++i) {
     const double bytes = std::max(1.0, static_cast<double>(item.choices[i].size()));
-    const bool is_right = i == item.gold || contains(item.also_right, i);
-    (is_right ? right : wrong).push_back(answers[i].log_likelihood / bytes);
+    const double per_byte = answers[i].log_likelihood / bytes;
+    if (i == item.gold) {
+      right = per_byte;
+    } else {
+      wrong.push_back(per_byte);
+    }
   }
-  if (right.empty() || wrong.empty()) return {};
-  return mean_of(right) - mean_of(wrong);
+  return right - mean_of(wrong);
 }
 
 TaskAnswers summary_of(const TaskResult& result) {
@@ -116,8 +117,8 @@ TaskAnswers summary_of(const TaskResult& result) {
   for (size_t i = 0; i < result.items.size(); ++i) {
     const EvaluationItem& item = result.task.items[i];
     right.push_back(right_log_probability(item, result.items[i].answers));
-    if (result.task.kind != RequestKind::multiple_choice) continue;
-    if (const auto margin = margin_per_byte(item, result.items[i].answers)) margins.push_back(*margin);
+    if (result.task.kind == RequestKind::multiple_choice)
+      margins.push_back(margin_per_byte(item, result.items[i].answers));
   }
   return {score, mean_of(right), margins.empty() ? std::nullopt : std::optional(mean_of(margins))};
 }

@@ -1,4 +1,4 @@
-// [scale] with tasks: benchmark scores of models of growing size, by category.
+// [scale] with tasks: scores of models of growing size, by category.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace plumb {
 namespace {
 
-/// The categories of Plumb's tasks whose gains Rae et al. compare.
+/// The categories, as scripts/capability_tasks.py names them, whose gains Rae et al. compare.
 constexpr const char* kComprehension = "reading comprehension";
 constexpr const char* kReasoning = "BIG-bench Hard";
 using PlannedAnswers = Planned<std::optional<ScaleAnswers>>;  // empty if the run diverged
@@ -99,15 +99,13 @@ std::vector<Category> measured_categories(const EvaluationTasks& tasks, const Sc
 /// Accuracies by category and size, as a figure and a table.
 void report_accuracies(const std::vector<Category>& categories, const std::vector<int64_t>& parameters,
                        const ScaleStudy& part, const std::string& arm, PartResult& result) {
-  Figure figure{
-      "scale_evaluation",
-      "Accuracy by category and parameters",
-      fmt::format("Mean accuracy of the tasks of each category, minus that of a random choice; no examples in "
-                  "the prompt; {}; {}.",
-                  display_name(arm), seeds_in_words(part.seeds)),
-      "line",
-      {"parameters", true},
-      {"accuracy above chance"}};
+  Figure figure{"scale_evaluation",
+                "Accuracy by category and parameters",
+                fmt::format("Mean accuracy of the tasks of each category, minus that of a random choice; {}; {}.",
+                            display_name(arm), seeds_in_words(part.seeds)),
+                "line",
+                {"parameters", true},
+                {"accuracy above chance"}};
   Table table{"scale_evaluation",
               "Accuracy by category and parameters",
               fmt::format("Mean over the tasks of a category; {}, which reflect the training run and not the choice of "

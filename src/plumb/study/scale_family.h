@@ -16,7 +16,6 @@ struct ScaleStudy {
   std::vector<int64_t> layers = {2, 2, 3, 4, 4, 6};
   int64_t seeds = 3;
   std::vector<std::string> tasks;
-  std::string benchmarks = ".";
   int64_t items = 200;
 };
 

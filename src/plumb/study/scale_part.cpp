@@ -19,9 +19,8 @@ void describe(Fields& field, ScaleStudy& part) {
   field("layers", part.layers, "layers of each model, in each of encoder and decoder", count_from(1));
   field("seeds", part.seeds, "runs of each model", count_from(1));
   field("tasks", part.tasks,
-        "tasks with an accuracy or texts to be read, on which the models of the first scheme are evaluated after "
-        "training; empty: none");
-  field("benchmarks", part.benchmarks, "directory of their files");
+        "files of tasks with an accuracy or texts to be read, on which the models of the first scheme are evaluated "
+        "after training; empty: none");
   field("items", part.items, "items of each task, the first ones; 0: all", count_from(0));
 }
 

@@ -261,10 +261,12 @@ class OpenedStudy {
   OpenedStudy(const OpenedStudy&) = delete;
   OpenedStudy& operator=(const OpenedStudy&) = delete;
 
-  [[nodiscard]] const std::vector<StudyArm>& arms() const { return context_->arms; }
+  [[nodiscard]] std::vector<std::string> compared_in(const StudyClaim& claim) const {
+    return compared_by(claim, context_->arms, quantities_);
+  }
 
   void check(const StudyClaim& claim) const {
-    check_claims({claim}, context_->arms);
+    check_claims({claim}, config_.trained_arms());
     if (claim.source.empty()) check_quantity(claim, quantities_);
   }
 
@@ -355,7 +357,7 @@ RegisteredClaims register_claims(const StudyConfig& config, const std::filesyste
   RegisteredClaims registered;
   for (const StudyClaim& claim : config.study.claims) {
     study.check(claim);
-    registered.judged_in.push_back(compared_by(claim, study.arms()));
+    registered.judged_in.push_back(study.compared_in(claim));
   }
   registered.document = register_study(config, out);
   return registered;

@@ -92,6 +92,14 @@ void check_warm_ups(const std::string& what, const std::vector<Duration>& warm_u
   require_decay_start(train);
 }
 
+Quantity::Doubt doubt_of_sweeps(const std::function<Sweep(const std::string& arm)>& sweep_of) {
+  return [sweep_of](const std::string& of, const std::string& against, const Region& region, double confidence) {
+    if (against.empty()) return sweep_of(of).open_end();
+    const Judgment judgment = judge_best(sweep_of(of), sweep_of(against), region, confidence);
+    return is_decided(judgment.outcome) ? std::string() : judgment.reason;
+  };
+}
+
 void check_rates(const std::string& key, const std::vector<double>& rates) {
   std::set<std::string> names;
   for (const double rate : rates) {
@@ -108,11 +116,6 @@ TrainConfig with_warm_up(TrainConfig train, const Duration& warm_up, const std::
 
 Json as_cell(const Duration& duration) {
   return duration.unit() == Duration::Unit::steps ? Json(duration.in_steps()) : Json(duration.text());
-}
-
-std::string TrainedRun::summary() const {
-  if (diverged()) return fmt::format("diverged at step {}", result.steps);
-  return fmt::format("{}loss {:.2f}", result.failed() ? "failed with " : "", loss());
 }
 
 Series TrainedRun::validation_curve(const std::string& name, const std::string& group) const {

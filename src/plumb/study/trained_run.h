@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 
+#include "plumb/analysis/sweep.h"
 #include "plumb/study/plan.h"
 #include "plumb/train/trainer.h"
 
@@ -19,8 +20,6 @@ struct TrainedRun {
   [[nodiscard]] double loss() const;
   /// The same, infinite if the run has failed (TrainResult::failed): for laws, which a failed run does not follow.
   [[nodiscard]] double fitted_loss() const;
-  /// "loss 2.31", "failed with loss 5.74", or "diverged at step 120".
-  [[nodiscard]] std::string summary() const;
   /// The validation loss by step; a diverged run ends in a null, which figures mark.
   [[nodiscard]] Series validation_curve(const std::string& name, const std::string& group) const;
 };
@@ -31,6 +30,9 @@ std::string warm_up_name(const Duration& warm_up);
 /// Throws Error, naming what they are, if the units of warm-ups differ, since the longest is compared with none, or if
 /// there is no warm-up to which a decay that begins after it could be tied.
 void check_warm_ups(const std::string& what, const std::vector<Duration>& warm_ups, TrainConfig train);
+
+/// By the rules for sweeps: a best rate at the end of an arm's, and what a rate between those tried may gain.
+Quantity::Doubt doubt_of_sweeps(const std::function<Sweep(const std::string& arm)>& sweep_of);
 
 /// Throws Error, naming the key, if two learning rates are the same in the names of runs.
 void check_rates(const std::string& key, const std::vector<double>& rates);

@@ -1,4 +1,4 @@
-// The arms of [training], each with its own learning-rate sweep, and what papers claim about them.
+// [training] and its arms, each with its own learning-rate sweep.
 #pragma once
 
 #include <optional>
@@ -9,6 +9,18 @@
 #include "plumb/study/trained_run.h"
 
 namespace plumb {
+
+/// [training]
+struct TrainingStudy {
+  std::vector<Duration> warm_ups;
+  std::vector<double> learning_rates = {1e-3, 3e-3};
+  std::vector<int64_t> layers = {6};
+  int64_t seeds = 1;
+  int64_t bleu_pairs = 0;
+  std::string bleu_split = "test";
+  int64_t beam = 1;
+};
+void describe(Fields& field, TrainingStudy& part);
 
 /// What updates an arm, at each of its learning rates.
 struct ArmOptimizer {
@@ -23,6 +35,7 @@ struct ArmOptimizer {
 /// Runs that differ only in learning rate and seed.
 struct ArmId {
   std::string study_arm;
+  std::string trained_arm;  // with its warm-up: StudyConfig::trained_arms
   int64_t layers = 0;
   ArmOptimizer optimizer;
   Duration warm_up;
@@ -76,8 +89,5 @@ Figure curves_figure(const StudyContext& context, const std::vector<Arm>& arms, 
 std::vector<Figure> watch_figures(const StudyContext& context, const std::vector<Arm>& arms, const ArmId& shown);
 Table runs_table(const std::vector<Arm>& arms);
 Table sweeps_table(const std::vector<Arm>& arms);
-
-/// Judges what papers claim about training without warm-up, and adds a table of its effect.
-void judge_warm_up(const StudyContext& context, const std::vector<Arm>& arms, PartResult& result);
 
 }  // namespace plumb

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <optional>
 
 #include "plumb/analysis/sweep.h"
@@ -50,18 +51,6 @@ std::string figure_name(const char* what, const ArmId& arm) {
   return name;
 }
 
-namespace {
-
-struct TrainingStudy {
-  std::vector<Duration> warm_ups;
-  std::vector<double> learning_rates = {1e-3, 3e-3};
-  std::vector<int64_t> layers = {6};
-  int64_t seeds = 1;
-  int64_t bleu_pairs = 0;
-  std::string bleu_split = "test";
-  int64_t beam = 1;
-};
-
 void describe(Fields& field, TrainingStudy& part) {
   field("warm_ups", part.warm_ups,
         "values of `train.warm_up`, all in the same unit, with each of which every arm is trained; empty: each arm's "
@@ -76,6 +65,8 @@ void describe(Fields& field, TrainingStudy& part) {
         "the split to take them from; data built from your own files have no `test` unless `data.test` is given");
   field("beam", part.beam, "beam width", within(1, kLargestBeam));
 }
+
+namespace {
 
 /// The warm-ups that are compared: those that [training] sweeps, or those of the arms.
 std::vector<Duration> compared_warm_ups(const TrainingStudy& part, const std::vector<StudyArm>& arms) {
@@ -107,7 +98,9 @@ void check(const StudyConfig& study, const TrainingStudy& part) {
 
 std::vector<ArmId> arms_of(const StudyContext& context, const TrainingStudy& part) {
   std::vector<ArmId> arms;
-  for (const StudyArm& study_arm : context.arms) {
+  const std::vector<StudyArm> trained = context.config.trained_arms();
+  for (size_t i = 0; i < context.arms.size(); ++i) {
+    const StudyArm& study_arm = context.arms[i];
     const TrainConfig& train = study_arm.train;
     const bool groups_warm_up = std::any_of(train.groups.begin(), train.groups.end(), [](const ParameterGroup& group) {
       return !group.warm_up.is_zero() && group.warm_up != 1;
@@ -116,11 +109,14 @@ std::vector<ArmId> arms_of(const StudyContext& context, const TrainingStudy& par
         train.optimizer, sorted(study_arm.learning_rates.empty() ? part.learning_rates : study_arm.learning_rates),
         train.clip_norm};
     const bool swept = !part.warm_ups.empty();
+    const std::vector<Duration> warm_ups = swept ? part.warm_ups : std::vector{train.warm_up};
     for (const int64_t layers : part.layers) {
       const ModelDepth of_model = depth_of(model_for(context, study_arm.name, layers));  // an axis may set it
       const int64_t depth = std::max(of_model.encoder_layers, of_model.decoder_layers);
-      for (const Duration& warm_up : swept ? part.warm_ups : std::vector{train.warm_up})
-        arms.push_back({study_arm.name, depth, optimizer, warm_up, swept, groups_warm_up});
+      for (size_t k = 0; k < warm_ups.size(); ++k) {
+        const std::string& own = trained[i * warm_ups.size() + k].name;
+        arms.push_back({study_arm.name, own, depth, optimizer, warm_ups[k], swept, groups_warm_up});
+      }
     }
   }
   const auto differ = [&](const auto& setting) {
@@ -295,25 +291,17 @@ PartResult report_training(StudyContext& context, const TrainingStudy& part, std
   }
   result.tables = {runs_table(arms), sweeps_table(arms)};
   if (part.bleu_pairs > 0) report_bleu(context, arms, part, result);
-  judge_warm_up(context, arms, result);
   if (const std::string correlation = correlation_in_words(arms); !correlation.empty())
     result.summary.push_back(correlation);
   return result;
 }
 
-/// The settings of this arm that vary within one of the study: "_layers6_warmup0".
-std::string setting_suffix(const std::vector<Arm>& arms, const ArmId& id) {
-  const auto varies = [&](const auto& setting) {
-    return std::any_of(arms.begin(), arms.end(), [&](const Arm& one) {
-      return std::any_of(arms.begin(), arms.end(), [&](const Arm& other) {
-        return other.id.study_arm == one.id.study_arm && setting(other.id) != setting(one.id);
-      });
-    });
-  };
-  std::string suffix;
-  if (varies([](const ArmId& each) { return each.layers; })) suffix += fmt::format("_layers{}", id.layers);
-  if (varies([](const ArmId& each) { return each.warm_up.text(); })) suffix += "_warmup" + id.warm_up.text();
-  return suffix;
+/// "_layers6" if arms are trained with several depths.
+std::string depth_suffix(const std::vector<Arm>& arms, const ArmId& id) {
+  const bool several = std::any_of(arms.begin(), arms.end(), [&](const Arm& other) {
+    return other.id.trained_arm == id.trained_arm && other.id.layers != id.layers;
+  });
+  return several ? fmt::format("_layers{}", id.layers) : "";
 }
 
 /// The final loss of an arm at each rate at which all arms are trained, as papers compare them.
@@ -329,11 +317,11 @@ void add_same_rates(PartPlan& plan, const StudyContext& context, const std::vect
     Quantity& added = plan.quantity(fmt::format("validation_loss{}_rate{:g}", suffix, rate),
                                     fmt::format("final validation loss at a learning rate of {:g} (nats per token){}",
                                                 rate, suffix.empty() ? "" : ", " + suffix.substr(1)),
-                                    Scale::linear, arm.id.study_arm,
+                                    Scale::linear, arm.id.trained_arm,
                                     [&context, arm, i] { return sweep_of(context, arm).points[i].losses; });
     added.failed_at = [&context] { return label_frequencies(context); };
     added.untestable = training_not_testable(context);
-    added.tabled = false;
+    added.tabled = arm.id.trained_arm != arm.id.study_arm;  // what a warm-up does at the same rate
     added.figure = figure;
   }
 }
@@ -357,15 +345,15 @@ void add_best_rate(PartPlan& plan, const StudyContext& context, const std::vecto
   const auto doubt = [&context, alike](const std::string& of, const std::string& against, const Region&, double) {
     std::vector<std::string> open;
     for (const Arm& each : alike) {
-      if (each.id.study_arm != of && each.id.study_arm != against) continue;
+      if (each.id.trained_arm != of && each.id.trained_arm != against) continue;
       if (const std::string end = sweep_of(context, each).open_end(); !end.empty())
-        open.push_back(display_name(each.id.study_arm) + ": " + end);
+        open.push_back(display_name(each.id.trained_arm) + ": " + end);
     }
     return join(open, "; ");
   };
   Quantity& added = plan.quantity(
       "best_learning_rate" + suffix, "best learning rate" + (suffix.empty() ? "" : ", " + suffix.substr(1)),
-      Scale::logarithmic, arm.id.study_arm, [arm] { return best_rates(arm); }, doubt);
+      Scale::logarithmic, arm.id.trained_arm, [arm] { return best_rates(arm); }, doubt);
   added.tabled = false;
   added.figure = figure;
 }
@@ -373,26 +361,19 @@ void add_best_rate(PartPlan& plan, const StudyContext& context, const std::vecto
 /// The final loss of each arm, and its best rate, for comparisons and claims.
 void add_quantities(PartPlan& plan, const StudyContext& context, const std::vector<Arm>& arms) {
   std::map<std::string, std::vector<Arm>> by_suffix;
-  for (const Arm& arm : arms) by_suffix[setting_suffix(arms, arm.id)].push_back(arm);
+  for (const Arm& arm : arms) by_suffix[depth_suffix(arms, arm.id)].push_back(arm);
+  plan.arms = std::make_shared<const std::vector<StudyArm>>(context.config.trained_arms());
   for (const auto& [suffix, alike] : by_suffix) {
     std::string meaning = "final validation loss at the best learning rate (nats per token)";
     if (!suffix.empty()) meaning += ", " + suffix.substr(1);
-    // The rules for sweeps: a best rate at the end of one, and what a rate between those tried may gain.
-    const auto doubt = [&context, alike = alike](const std::string& of, const std::string& against,
-                                                 const Region& region, double confidence) {
-      const auto sweep = [&](const std::string& name) {
-        const auto arm =
-            std::find_if(alike.begin(), alike.end(), [&](const Arm& one) { return one.id.study_arm == name; });
-        return sweep_of(context, *arm);
-      };
-      if (against.empty()) return sweep(of).open_end();
-      const Judgment judgment = judge_best(sweep(of), sweep(against), region, confidence);
-      return is_decided(judgment.outcome) ? std::string() : judgment.reason;
-    };
+    const Quantity::Doubt doubt = doubt_of_sweeps([&context, alike = alike](const std::string& name) {
+      return sweep_of(context, *std::find_if(alike.begin(), alike.end(),
+                                             [&](const Arm& one) { return one.id.trained_arm == name; }));
+    });
     for (const Arm& arm : alike) {
       const std::string figure = figure_name(is_swept(arms, arm.id) ? "sweep" : "loss", arm.id);
       Quantity& added = plan.quantity(
-          "validation_loss" + suffix, meaning, Scale::linear, arm.id.study_arm,
+          "validation_loss" + suffix, meaning, Scale::linear, arm.id.trained_arm,
           [&context, arm] { return sweep_of(context, arm).best().losses; }, doubt);
       added.failed_at = [&context] { return label_frequencies(context); };
       added.untestable = training_not_testable(context);

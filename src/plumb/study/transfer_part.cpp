@@ -267,94 +267,45 @@ Table language_models_table(const std::vector<LanguageModelStage>& stages) {
   return table;
 }
 
-/// A claim that an arm has a larger error than the complete recipe or, for a Transformer, that it does not.
-struct RecipeClaim {
-  bool recurrent;
-  const char* recipe;
-  const char* id;
-  const char* claim;
-  const char* source;
-};
-constexpr RecipeClaim kRecipeClaims[] = {
-    {true, "no-unfreezing", "unfreezing", "Gradual unfreezing helps a recurrent model", "Howard & Ruder 2018, Table 7"},
-    {true, "no-discriminative", "discriminative", "Discriminative rates help a recurrent model",
-     "Howard & Ruder 2018, Table 7"},
-    {true, "no-slanted", "slanted", "The slanted triangular schedule helps a recurrent model",
-     "Howard & Ruder 2018, Table 7"},
-    {true, "last-layer", "last_layer", "Training the last layer alone is worse than the complete recipe",
-     "Howard & Ruder 2018, Table 7"},
-    {true, "no-text", "text", "Fine-tuning on the task's text before its labels lowers the error",
-     "Howard & Ruder 2018, Table 6"},
-    {false, "no-unfreezing", "unfreezing", "Gradual unfreezing does not help a Transformer",
-     "Devlin et al. 2019, section 3.2, where all layers are trained at once"},
-};
-
-/// Judges the error of an arm minus that of another. The verdict's id is completed by the kind of model.
-struct RecipeJudge {
-  const StudyContext& context;
-  const TransferStages& stages;
-  const TransferStudy& part;
-  std::string kind;
-  std::vector<Verdict>& verdicts;
-
-  void operator()(const TransferredArm& first, const TransferredArm& second, const Region& region,
-                  const std::string& what, const std::string& claim, const std::string& source,
-                  const std::string& figure) {
-    const TransferArm& arm = second.arm;
-    const size_t rates = first.sweep.points.size();
-    std::string id = fmt::format("transfer_{}_{}", kind, what);
-    std::replace(id.begin(), id.end(), '-', '_');
-    verdicts.push_back(
-        {id, claim, source,
-         fmt::format("{} of {} parameters, pretrained on {}; {} labels of {}", kind,
-                     with_thousands(make_model(stages.pretrained_model(arm.model))->parameters().count()),
-                     corpus_of(context), with_thousands(second.labels),
-                     file_names({part.labels.empty() ? part.train : part.labels})),
-         fmt::format("error {} − {} (percentage points), {}", first.arm.recipe.description, arm.recipe.description,
-                     rates > 1 ? fmt::format("each at its best of {} learning rates", rates) : "at one learning rate"),
-         not_testable_because(judge_best(first.sweep, second.sweep, region), training_not_testable(context)), "",
-         figure});
+/// The error of each recipe, by kind of model and number of labels; to claims, recipes are arms.
+void add_quantities(PartPlan& plan, const StudyContext& context, const std::shared_ptr<const TransferStages>& stages,
+                    const TransferStudy& part, const std::vector<TransferredArm>& arms) {
+  const auto recipes = std::make_shared<std::vector<StudyArm>>();
+  for (const std::string& name : part.arms) {
+    StudyArm& arm = recipes->emplace_back(context.arms.front());
+    arm.name = arm.axes["transfer.arm"] = arm.settings["transfer.arm"] = name;
   }
-};
-
-void judge_recipes(const std::vector<TransferredArm>& arms, RecipeJudge& judge) {
-  const TransferredArm* complete = find_arm(arms, judge.kind, "complete");
-  for (const RecipeClaim& claim : kRecipeClaims) {
-    const TransferredArm* other = find_arm(arms, judge.kind, claim.recipe);
-    if (claim.recurrent != model_kind(judge.kind).recurrent || complete == nullptr || other == nullptr) continue;
-    judge(*other, *complete, claim.recurrent ? Region::above(kClearPoints, 0) : Region::below(kClearPoints), claim.id,
-          claim.claim, claim.source, recipes_figure_id(judge.kind));
+  plan.arms = recipes;
+  for (const TransferredArm& each : arms) {
+    const std::string& kind = each.arm.model.kind;
+    const int64_t examples = each.arm.examples;
+    Quantity& added = plan.quantity(
+        "classification_error_" + kind + (examples == 0 ? "" : fmt::format("_labels{}", examples)),
+        fmt::format("error at the best learning rate (percentage points), {}, {} labels", kind,
+                    with_thousands(each.labels)),
+        Scale::linear, each.arm.recipe.name, [each] { return sweep_of(each).best().losses; },
+        doubt_of_sweeps([arms, kind, examples](const std::string& recipe) {
+          return sweep_of(*find_arm(arms, kind, recipe, examples));
+        }));
+    added.tabled = false;
+    added.untestable = training_not_testable(context);
+    added.figure = examples == 0 ? recipes_figure_id(kind) : "transfer_labels";
+    added.setting = [&context, stages, part, each](const std::string&) {
+      const std::unique_ptr<Model> model = make_model(stages->pretrained_model(each.arm.model));
+      return fmt::format("{} of {} parameters, pretrained on {}; {} labels of {}", each.arm.model.kind,
+                         with_thousands(model->parameters().count()), corpus_of(context), with_thousands(each.labels),
+                         file_names({part.labels.empty() ? part.train : part.labels}));
+    };
   }
 }
 
-void judge_pretraining(const std::vector<TransferredArm>& arms, RecipeJudge& judge) {
-  const std::string& kind = judge.kind;
-  std::vector<int64_t> counts = judge.part.examples;
-  counts.push_back(0);
-  for (const int64_t examples : counts) {
-    const TransferredArm* scratch = find_arm(arms, kind, "scratch", examples);
-    const TransferredArm* usual = find_arm(arms, kind, usual_recipe(kind, judge.part.arms), examples);
-    if (scratch == nullptr || usual == nullptr) continue;
-    judge(*scratch, *usual, Region::above(kClearPoints, 0),
-          examples == 0 ? "pretraining" : fmt::format("pretraining_{}", examples),
-          fmt::format("Pretraining lowers the error ({}, {} labels)", kind, with_thousands(usual->labels)),
-          model_kind(kind).recurrent           ? "Howard & Ruder 2018, Table 4 and Figure 3"
-          : model_kind(kind).models_language() ? "Radford et al. 2018, Table 5"
-                                               : "Devlin et al. 2019, arXiv 1810.04805",
-          judge.part.examples.empty() ? recipes_figure_id(kind) : "transfer_labels");
-  }
-}
-
-PartResult report_transfer(const StudyContext& context, const TransferStages& stages, const TransferStudy& part,
-                           const std::vector<LanguageModelStage>& language_models, std::vector<TransferredArm> arms) {
+PartResult report_transfer(const TransferStudy& part, const std::vector<LanguageModelStage>& language_models,
+                           std::vector<TransferredArm> arms) {
   for (TransferredArm& arm : arms) arm.sweep = sweep_of(arm);
   PartResult result;
   for (const TransferModel& model : part.models) {
     result.figures.push_back(recipes_figure(arms, model.kind, part.seeds));
     if (model.learning_rates.size() > 1) result.figures.push_back(rates_figure(arms, model.kind));
-    RecipeJudge judge{context, stages, part, model.kind, result.verdicts};
-    judge_recipes(arms, judge);
-    judge_pretraining(arms, judge);
   }
   if (!part.examples.empty()) result.figures.push_back(labels_figure(arms, part));
   result.tables = {recipes_table(arms), language_models_table(language_models), classifiers_table(arms)};
@@ -380,9 +331,8 @@ PartPlan plan(StudyContext& context, const TransferStudy& part) {
       }
     }
   }
-  plan.report = [&context, stages, part, language_models, arms] {
-    return report_transfer(context, *stages, part, language_models, arms);
-  };
+  add_quantities(plan, context, stages, part, arms);
+  plan.report = [part, language_models, arms] { return report_transfer(part, language_models, arms); };
   return plan;
 }
 

@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "plumb/base/error.h"
-#include "plumb/model/divisible.h"
+#include "plumb/divided/divisible.h"
+#include "plumb/divided/pipeline_split.h"
 #include "plumb/model/kind.h"
-#include "plumb/model/pipeline_split.h"
 #include "plumb/model/recomputable.h"
 #include "plumb/nn/residual/residual.h"
 #include "plumb/ops/device.h"
@@ -40,10 +40,10 @@ void require_divisible_run(const TrainConfig& config, const Model& model, const 
   }
 }
 
-/// Throws Error if the configuration has something that a run whose optimizer's state, gradients or parameters are cut
-/// cannot have.
-void require_cuttable_run(const TrainConfig& config, const Model& model, const Optimizer& optimizer,
-                          const WatchConfig& watch) {
+/// Throws Error if the configuration has something that a run whose optimizer's state, gradients or parameters are
+/// sharded cannot have.
+void require_shardable_run(const TrainConfig& config, const Model& model, const Optimizer& optimizer,
+                           const WatchConfig& watch) {
   if (config.shard == "none") return;
   const auto refuse = [&](bool found, const std::string& what, const std::string& instead) {
     if (!found) return;
@@ -84,7 +84,7 @@ void MeshCheck::operator()(const TrainConfig& config) const {
   validate(config);
   if (config.recompute) require_recomputable(run_.model);
   require_divisible_run(config, *model_, run_.watch);
-  require_cuttable_run(config, *model_, *optimizer_, run_.watch);
+  require_shardable_run(config, *model_, *optimizer_, run_.watch);
 }
 
 void require_mesh(const RunConfig& run, const std::function<void(const TrainConfig&)>& more,

@@ -16,9 +16,9 @@ namespace plumb {
 /// does.
 void require_divisible_run(const TrainConfig& config, const Model& model, const WatchConfig& watch);
 
-/// The same for a run whose optimizer's state, gradients or parameters are cut (train.shard).
-void require_cuttable_run(const TrainConfig& config, const Model& model, const Optimizer& optimizer,
-                          const WatchConfig& watch);
+/// The same for a run whose optimizer's state, gradients or parameters are sharded (train.shard).
+void require_shardable_run(const TrainConfig& config, const Model& model, const Optimizer& optimizer,
+                           const WatchConfig& watch);
 
 /// Whether the processes of a run can be divided, which is found without data and memory.
 class MeshCheck {

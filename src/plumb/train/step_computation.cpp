@@ -18,9 +18,9 @@ StepComputation::StepComputation(Model& model, const Task& task, const TrainConf
       exchange_(make_exchange({}, nullptr)),
       alone_(make_exchange({}, nullptr)) {}
 
-std::unique_ptr<GradientExchange> StepComputation::make_exchange(const Group& among, const ShardLayout* pieces) const {
+std::unique_ptr<GradientExchange> StepComputation::make_exchange(const Group& among, const ShardLayout* shards) const {
   GradientExchange::Options options;
-  options.pieces = pieces;
+  options.shards = shards;
   options.overlap = config_.overlap;
   options.half = config_.exchange_precision == "bf16";
   options.order = order_of_layers(model_.parameters());
@@ -48,21 +48,21 @@ ComputedStep StepComputation::compute(const StepShare& share, int64_t number, co
   const auto context_of = [&](const MicroBatch& part) {
     ForwardContext context(model_.config().dropout, static_cast<uint64_t>(config_.seed), number,
                            config_.synchronize_norms ? mesh_.data : Group());
-    context.set_idle(part.idle);
+    context.set_placeholder(part.placeholder);
     if (config_.recompute) context.recompute();
-    if (fetches()) {
+    if (unshards()) {
       context.set_source(shards_);
-      shards_->fetch_rest();
+      shards_->unshard_rest();
     }
     if (source_.streams()) context.carry(computed.carried);
-    if (inspection != nullptr && !part.idle) inspection->watch(context, part.batch);
+    if (inspection != nullptr && !part.placeholder) inspection->watch(context, part.batch);
     return context;
   };
   const auto loss_of = [&](const MicroBatch& part, ForwardContext& context) {
-    const double scale = part.idle || share.weight == 0 ? 0.0 : 1.0 / share.weight;
+    const double scale = part.placeholder || share.weight == 0 ? 0.0 : 1.0 / share.weight;
     const Loss loss = task_.loss(model_, part.batch, {config_.label_smoothing, scale, false}, context);
     computed.losses.emplace_back(loss.value);
-    if (!part.idle) {
+    if (!part.placeholder) {
       computed.nlls.push_back(loss.nll);
       computed.tokens += part.batch.tokens();
     }
@@ -74,17 +74,17 @@ ComputedStep StepComputation::compute(const StepShare& share, int64_t number, co
     for (const MicroBatch& part : share.micro_batches) {
       ForwardContext context = context_of(part);
       const Tensor loss = loss_of(part, context);
-      // The last backward pass exchanges the summed gradient, or each exchanges its own, of which pieces are kept.
+      // The last backward pass exchanges the summed gradient, or each exchanges its own, of which shards are kept.
       const bool exchanges = shards_ != nullptr || &part == &share.micro_batches.back();
       computed.gradient = (exchanges ? exchange_ : alone_)->gradients_of(loss, std::move(computed.gradient));
-      if (fetches()) shards_->release_all();
+      if (unshards()) shards_->reshard_all();
     }
   }
   const auto dividing = static_cast<double>(mesh_.tensor.size() * mesh_.pipeline.size());
-  for (const auto& [batch, idle] : share.micro_batches) {
-    if (!idle) computed.flops += 3 * flops_.forward(batch) / dividing;
+  for (const auto& [batch, placeholder] : share.micro_batches) {
+    if (!placeholder) computed.flops += 3 * flops_.forward(batch) / dividing;
   }
-  if (division_ != nullptr) division_->sum_shares(computed.gradient);
+  if (division_ != nullptr) division_->sum_gradients(computed.gradient);
   if (!config_.synchronize_norms) {  // every process has averages of its own tokens: those of rank 0 count
     for (const Parameter& buffer : model_.parameters().buffers()) mesh_.data.broadcast(buffer.value);
   }
@@ -102,14 +102,14 @@ std::vector<Tensor> StepComputation::staged_gradient(
 }
 
 Sums StepComputation::evaluate(const Dataset& dataset, int64_t batch_tokens) const {
-  if (fetches()) {
-    shards_->fetch_rest();
+  if (unshards()) {
+    shards_->unshard_rest();
     const CountBatch count = [&](const Batch& batch, ForwardContext& context, Sums& sums) {
       context.set_source(shards_);
       task_.count(model_, batch, config_.label_smoothing, context, sums);
     };
     Sums sums = plumb::evaluate(task_, dataset, batch_tokens, mesh_.data, count, /*together=*/true);
-    shards_->release_all();
+    shards_->reshard_all();
     return sums;
   }
   if (!stage_) return plumb::evaluate(task_, model_, dataset, batch_tokens, config_.label_smoothing, mesh_.data);

@@ -9,16 +9,16 @@
 #include <string>
 #include <vector>
 
+#include "plumb/divided/gradient_exchange.h"
+#include "plumb/divided/mesh.h"
+#include "plumb/divided/parameter_shards.h"
+#include "plumb/divided/stage_computation.h"
 #include "plumb/model/flops.h"
 #include "plumb/model/model.h"
 #include "plumb/nn/layer_division.h"
-#include "plumb/nn/parameter_shards.h"
 #include "plumb/ops/number.h"
-#include "plumb/parallel/gradient_exchange.h"
-#include "plumb/parallel/mesh.h"
 #include "plumb/run/config.h"
 #include "plumb/task/task.h"
-#include "plumb/train/stage_computation.h"
 #include "plumb/train/step_source.h"
 #include "plumb/trouble/inspection.h"
 
@@ -31,7 +31,7 @@ struct ComputedStep {
   double weight = 0;                // total weight of the labels of all processes
   int64_t tokens = 0;               // of this process; see Batch::tokens; of a pipeline, in the last stage
   double flops = 0;                 // of this process, on average if the model is divided; see model/flops.h
-  std::vector<Tensor> gradient;     // one tensor per parameter, or this process's piece, summed over the processes
+  std::vector<Tensor> gradient;     // one tensor per parameter, or this process's shard, summed over the processes
   CarriedState carried;             // of a stream: the initial state of the next step
 };
 
@@ -78,8 +78,8 @@ class StepComputation {
       const StepShare& share, const std::function<ForwardContext(const MicroBatch&)>& context_of,
       const std::function<Tensor(const MicroBatch&, ForwardContext&)>& loss_of) const;
   /// Whether the parameters of a layer are there only while it is computed.
-  [[nodiscard]] bool fetches() const { return shards_ != nullptr && shards_->cuts_values(); }
-  [[nodiscard]] std::unique_ptr<GradientExchange> make_exchange(const Group& among, const ShardLayout* pieces) const;
+  [[nodiscard]] bool unshards() const { return shards_ != nullptr && shards_->shards_parameters(); }
+  [[nodiscard]] std::unique_ptr<GradientExchange> make_exchange(const Group& among, const ShardLayout* shards) const;
 
   Model& model_;
   const Task& task_;

@@ -23,7 +23,7 @@ SquareNorm::SquareNorm(const std::vector<Tensor>& gradients, std::span<const Par
   const auto of = [&](bool cut) {
     std::vector<ParameterStep> some(settings.begin(), settings.end());
     for (size_t i = 0; i < some.size(); ++i)
-      some[i].frozen = some[i].frozen || division->is_cut(i) != cut || !division->counts(i);
+      some[i].frozen = some[i].frozen || division->is_divided(i) != cut || !division->counts(i);
     return square_norm(gradients, some);
   };
   own_ = of(true);
@@ -46,7 +46,7 @@ StepReading read_step(const ComputedStep& step, const std::vector<Tensor>* clipp
                               static_cast<double>(step.tokens)};
   constexpr std::ptrdiff_t kNorms = 4;
   std::vector<double> squares(read.begin(), read.begin() + kNorms);
-  if (shards != nullptr) sums.insert(sums.end(), squares.begin(), squares.end());  // of pieces
+  if (shards != nullptr) sums.insert(sums.end(), squares.begin(), squares.end());  // of shards
   sums = mesh.data.sums(sums);
   if (shards != nullptr) squares.assign(sums.begin() + 3, sums.end());
   const std::vector<double> own = mesh.tensor.sums({squares[2], squares[3]});
@@ -62,7 +62,7 @@ StepReading read_step(const ComputedStep& step, const std::vector<Tensor>* clipp
 
 std::vector<double> sums_of_updates(const std::vector<double>& own, const Mesh& mesh, const ParameterShards* shards) {
   if (own.empty()) return own;
-  const bool cut = shards != nullptr && shards->cuts_values();
+  const bool cut = shards != nullptr && shards->shards_parameters();
   return mesh.pipeline.sums(mesh.tensor.sums(cut ? mesh.data.sums(own) : own));
 }
 

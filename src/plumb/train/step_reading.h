@@ -4,10 +4,10 @@
 #include <span>
 #include <vector>
 
+#include "plumb/divided/mesh.h"
+#include "plumb/divided/parameter_shards.h"
 #include "plumb/nn/layer_division.h"
-#include "plumb/nn/parameter_shards.h"
 #include "plumb/optim/optimizer.h"
-#include "plumb/parallel/mesh.h"
 #include "plumb/train/step_computation.h"
 
 namespace plumb {

@@ -102,9 +102,9 @@ StepShare step_share(const Dataset& dataset, const ExampleCosts& costs, std::spa
       share.micro_batches.push_back({std::move(whole)});
     } else {
       for (size_t i = 0; i < most; ++i) {
-        const bool idle = i >= parts.size() || parts[i].empty();
-        const std::vector<int64_t> places = idle ? std::vector<int64_t>{0} : parts[i];
-        share.micro_batches.push_back({part_of(dataset, draw, examples, whole, places, before), idle});
+        const bool placeholder = i >= parts.size() || parts[i].empty();
+        const std::vector<int64_t> places = placeholder ? std::vector<int64_t>{0} : parts[i];
+        share.micro_batches.push_back({part_of(dataset, draw, examples, whole, places, before), placeholder});
       }
     }
     before.source += source;

@@ -24,7 +24,7 @@ struct Division {
 /// Examples that are computed at once. Their layouts have the positions of their rows in the step (Ragged::origins).
 struct MicroBatch {
   Batch batch;
-  bool idle = false;  // repeats an example with weight 0, because another process has more micro-batches
+  bool placeholder = false;  // repeats an example with weight 0, because another process has more micro-batches
 };
 
 /// A process's share of a step, which computes one or several batches of the plan. Each of n processes takes every n-th

@@ -7,40 +7,51 @@
 #include "plumb/base/error.h"
 #include "plumb/base/json_fields.h"
 #include "plumb/base/progress.h"
+#include "plumb/divided/divided_state.h"
 #include "plumb/nn/init/init.h"
 #include "plumb/ops/memory.h"
-#include "plumb/optim/divided_state.h"
 #include "plumb/optim/parameter_set.h"
 #include "plumb/run/snapshot.h"
 #include "plumb/train/trainer_implementation.h"
 
 namespace plumb {
+namespace {
+
+/// Tensors that belong to no parameter.
+std::vector<StateTensor> of_run(const NamedTensors& tensors) {
+  std::vector<StateTensor> state;
+  for (const auto& [name, tensor] : tensors) state.push_back({.kind = name, .value = tensor});
+  return state;
+}
+
+}  // namespace
 
 std::vector<Trainer::Implementation::Part> Trainer::Implementation::parts() {
   std::vector<Part> all;
-  const bool held = cuts_values() && !model.parameters().has_flat();
-  all.push_back({.file = "model.safetensors", .pieces = held, .values = [this, held] {
-                   return held ? named_values(shards->own()) : weights.evaluated();
+  const bool held = shards_parameters() && !model.parameters().has_flat();
+  const auto of_model = [this](const NamedTensors& values) { return state_of(values, model.parameters()); };
+  all.push_back({.file = "model.safetensors", .sharded = held, .values = [this, held, of_model] {
+                   return of_model(held ? named_values(shards->local()) : weights.evaluated());
                  }});
   all.back().take = [this, held](const NamedTensors& tensors, const std::string& origin) {
-    load_parameters(held ? shards->own() : model.parameters(), tensors, origin);
+    load_parameters(held ? shards->local() : model.parameters(), tensors, origin);
   };
   if (weights.differ()) {
-    all.push_back({.file = "trained.safetensors", .moves = true, .values = [this] { return weights.trained(); }});
+    all.push_back({.file = "trained.safetensors", .moves = true});
+    all.back().values = [this, of_model] { return of_model(weights.trained()); };
     all.back().take = [this](const NamedTensors& tensors, const std::string& origin) {
       weights.load_trained(tensors, origin);
     };
   }
-  all.push_back(
-      {.file = "optimizer.safetensors", .pieces = shards != nullptr, .whole = optimizer->keeps_whole_state()});
-  all.back().values = [this] { return optimizer->state(); };
+  all.push_back({.file = "optimizer.safetensors", .sharded = shards != nullptr, .full = optimizer->keeps_full_state()});
+  all.back().values = [this] { return optimizer->state_tensors(); };
   all.back().take = [this](const NamedTensors& tensors, const std::string& origin) {
     optimizer->load_state(tensors, origin);
   };
   all.back().metadata = {{"optimizer", config.optimizer}};
-  all.push_back({.file = "watch.safetensors", .own = true, .values = [this] { return watches.state(); }});
+  all.push_back({.file = "watch.safetensors", .own = true, .values = [this] { return of_run(watches.state()); }});
   all.back().take = [this](const NamedTensors& tensors, const std::string&) { watches.load_state(tensors); };
-  all.push_back({.file = "carried.safetensors", .own = true, .values = [this] { return carried.tensors; }});
+  all.push_back({.file = "carried.safetensors", .own = true, .values = [this] { return of_run(carried.tensors); }});
   all.back().take = [this](const NamedTensors& tensors, const std::string&) {
     carried.tensors = tensors;
     for (auto& [name, tensor] : carried.tensors) tensor = tensor.to(model.parameters().flat().device());
@@ -55,7 +66,7 @@ Snapshot Trainer::Implementation::snapshot() {
     return snapshot;
   }
   for (const Part& part : parts()) {
-    NamedTensors tensors = part.values();
+    NamedTensors tensors = named(part.values(), model.parameters());
     if (!part.own || !tensors.empty()) snapshot.files.push_back({part.file, std::move(tensors), part.metadata, false});
   }
   return snapshot;
@@ -71,112 +82,116 @@ void Trainer::Implementation::restore(const Snapshot& snapshot, const std::strin
   take_state(snapshot.state, origin + "/state.json");
 }
 
-std::optional<PipelineSplit> Trainer::Implementation::share() {
+std::optional<PipelineSplit> Trainer::Implementation::distribute_state() {
   std::optional<PipelineSplit> stages;
   if (!model.parameters().has_flat()) {
-    stages = begin_in_pieces();
+    stages = begin_sharded();
   } else {
-    std::map<std::string, NamedTensors> received;  // all of it before any is taken, which changes the others
+    // All of it before any is taken, which changes the others.
+    std::map<std::string, std::vector<StateTensor>> received;
     for (const Part& part : parts()) {
       if (part.own || mesh.all.size() == 1) continue;
-      NamedTensors& tensors = received[part.file];
-      for (const auto& [name, tensor] : part.values()) {
-        tensors.emplace_back(name, tensor.contiguous().clone());
-        mesh.all.broadcast(tensors.back().second);
+      std::vector<StateTensor>& tensors = received[part.file] = part.values();
+      for (StateTensor& tensor : tensors) {
+        tensor.value = tensor.value.contiguous().clone();
+        mesh.all.broadcast(tensor.value);
       }
     }
     stages = divide();
     for (const Part& part : parts()) {
       const auto found = received.find(part.file);
       if (found == received.end()) continue;
-      const NamedTensors& tensors = found->second;
-      part.take(division && !part.whole ? pieces_of(tensors, model.parameters(), *division) : tensors, "rank 0");
+      const bool divided = division && !part.full;
+      part.take(
+          divided ? shards_of(found->second, model.parameters(), *division) : named(found->second, model.parameters()),
+          "rank 0");
     }
-    if (shards) shards->cut();
+    if (shards) shards->shard_values();
   }
-  optimizer->share(mesh.data);
+  optimizer->distribute(mesh.data);
   if (mesh.all.size() > 1) ops::return_tensor_memory();  // the whole state is not needed again
   take_state(Json::parse(mesh.all.broadcast(state_document().dump())), "rank 0");
   return stages;
 }
 
-std::optional<PipelineSplit> Trainer::Implementation::begin_in_pieces() {
-  const NamedTensors whole_state = optimizer->state();  // without memory
+std::optional<PipelineSplit> Trainer::Implementation::begin_sharded() {
+  const std::vector<StateTensor> full_state = optimizer->state_tensors();  // without memory
   std::optional<PipelineSplit> stages = divide();
-  if (!model.parameters().has_flat() && !cuts_values())
+  if (!model.parameters().has_flat() && !shards_parameters())
     throw Error("a model without memory needs several processes that divide it");
   const at::NoGradGuard no_graph;
-  if (shards) shards->cut();
+  if (shards) shards->shard_values();
   const bool resumes = mesh.all.any(!beginning.empty());
   if (!resumes) {
-    initialize_pieces(
-        held_by(cuts_values()), model.initializer(static_cast<uint64_t>(config.seed)),
-        [&](size_t i) { return whole_sizes(i); },
-        [&](size_t i, const Tensor& whole) { return piece_of(i, whole, cuts_values()); });
+    initialize_shards(
+        held_by(shards_parameters()), model.initializer(static_cast<uint64_t>(config.seed)),
+        [&](size_t i) { return full_sizes(i); },
+        [&](size_t i, const Tensor& full) { return shard_of(i, full, shards_parameters()); });
   }
   for (const Part& part : parts()) {
     if (!resumes || part.own) continue;
     std::optional<SafetensorsReader> file;
     if (mesh.all.rank() == 0) file.emplace(beginning / part.file);
-    NamedTensors pieces;
-    const Parameters& held = held_by(part.pieces);
-    for (const auto& [name, value] : part.whole ? whole_state : part.values()) {
-      const std::optional<size_t> owner = part.whole ? std::nullopt : parameter_of(name, model.parameters());
-      const bool cut = owner && value.sizes() == held.all()[*owner].value.sizes();
-      const Tensor whole = at::empty(cut ? at::IntArrayRef(whole_sizes(*owner)) : value.sizes(),
-                                     held.options().dtype(value.scalar_type()));
-      if (file) load_tensor({{name, file->read(name)}}, name, whole, (beginning / part.file).string());
-      mesh.all.broadcast(whole);
-      const Tensor piece = cut ? piece_of(*owner, whole, part.pieces) : whole;
-      if (part.whole || part.moves) {
-        pieces.emplace_back(name, piece.clone());
+    NamedTensors loaded;
+    const Parameters& held = held_by(part.sharded);
+    for (const StateTensor& tensor : part.full ? full_state : part.values()) {
+      const std::string name = name_of(tensor, model.parameters());
+      const Tensor& value = tensor.value;
+      const std::optional<size_t> owner = part.full ? std::nullopt : tensor.parameter;
+      const bool divided = owner && value.sizes() == held.all()[*owner].value.sizes();
+      const Tensor full = at::empty(divided ? at::IntArrayRef(full_sizes(*owner)) : value.sizes(),
+                                    held.options().dtype(value.scalar_type()));
+      if (file) load_tensor({{name, file->read(name)}}, name, full, (beginning / part.file).string());
+      mesh.all.broadcast(full);
+      const Tensor own = divided ? shard_of(*owner, full, part.sharded) : full;
+      if (part.full || part.moves) {
+        loaded.emplace_back(name, own.clone());
       } else {
-        value.copy_(piece);  // where it belongs, mostly, so that `take` copies nothing
-        pieces.emplace_back(name, value);
+        value.copy_(own);  // where it belongs, mostly, so that `take` copies nothing
+        loaded.emplace_back(name, value);
       }
     }
-    part.take(pieces, "rank 0");
+    part.take(loaded, "rank 0");
   }
   return stages;
 }
 
-const Parameters& Trainer::Implementation::held_by(bool pieces) const {
-  return pieces ? shards->own() : model.parameters();
+const Parameters& Trainer::Implementation::held_by(bool sharded) const {
+  return sharded ? shards->local() : model.parameters();
 }
 
-std::vector<int64_t> Trainer::Implementation::whole_sizes(size_t parameter) const {
-  return division ? division->whole_sizes(parameter) : model.parameters().all()[parameter].value.sizes().vec();
+std::vector<int64_t> Trainer::Implementation::full_sizes(size_t parameter) const {
+  return division ? division->full_sizes(parameter) : model.parameters().all()[parameter].value.sizes().vec();
 }
 
-Tensor Trainer::Implementation::piece_of(size_t parameter, const Tensor& whole, bool pieces) const {
-  const Tensor piece = division ? division->piece(parameter, whole) : whole;
-  return pieces ? shards->piece(parameter, piece) : piece;
+Tensor Trainer::Implementation::shard_of(size_t parameter, const Tensor& full, bool sharded) const {
+  const Tensor own = division ? division->shard(parameter, full) : full;
+  return sharded ? shards->shard(parameter, own) : own;
 }
 
-Tensor Trainer::Implementation::whole_of(const Part& part, const std::string& name, const Tensor& piece) const {
-  const std::optional<size_t> owner = parameter_of(name, model.parameters());
-  if (!owner || part.whole) return piece;
-  const Tensor whole = part.pieces ? shards->whole(*owner, piece) : piece;
-  return division && mesh.data.rank() == 0 ? division->whole(*owner, whole.detach()) : whole;
+Tensor Trainer::Implementation::full_of(const Part& part, const StateTensor& own) const {
+  if (!own.parameter || part.full) return own.value;
+  const Tensor full = part.sharded ? shards->full(*own.parameter, own.value) : own.value;
+  return division && mesh.data.rank() == 0 ? division->full(*own.parameter, full.detach()) : full;
 }
 
 std::optional<PipelineSplit> Trainer::Implementation::divide() {
   const bool divides = mesh.tensor.size() > 1 || mesh.pipeline.size() > 1;
-  const bool cuts_parameters = config.shard == "parameters";
-  const bool cut = mesh.data.size() > 1 && (config.shard == "gradients" || cuts_parameters);
+  const bool shards_all = config.shard == "parameters";
+  const bool sharded = mesh.data.size() > 1 && (config.shard == "gradients" || shards_all);
   std::optional<PipelineSplit> stages;
-  if (!divides && !cut) return stages;
+  if (!divides && !sharded) return stages;
   if (divides) division = model.divide(mesh.tensor);
   if (mesh.pipeline.size() > 1) {
     stages.emplace(model, mesh.pipeline.size(), config.pipeline_chunks);
-    model.keep_stage(*division, mesh.pipeline, *stages);
+    model.keep_stage(*division, mesh.pipeline, stages->users());
   }
-  if (!(cut && cuts_parameters)) model.allocate();
-  if (cut) shards = model.shard(mesh.data, cuts_parameters);
+  if (!(sharded && shards_all)) model.allocate();
+  if (sharded) shards = std::make_unique<ParameterShards>(model.mutable_parameters(), mesh.data, shards_all);
   optimizer = make_train_optimizer(config, model, division_or_null(), shards.get());
   weights = EvaluatedWeights(model, *optimizer, config.average_decay);
   update_norms = UpdateNorms(model.parameters(), UpdateNorms::kSamples, division_or_null(),
-                             cuts_values() ? shards.get() : nullptr);
+                             shards_parameters() ? shards.get() : nullptr);
   return stages;
 }
 
@@ -268,7 +283,7 @@ void Trainer::join(const Group& group) {
   if (self.source.streams() && group.size() > 1)
     throw Error("a stream is trained on in one process", "start one process, or set task.language-modeling.stream = 0");
   self.mesh = Mesh(group, self.config.tensor_parallel, self.config.pipeline_parallel);
-  std::optional<PipelineSplit> stages = self.share();
+  std::optional<PipelineSplit> stages = self.distribute_state();
   self.computation.join(self.mesh, self.division_or_null(), self.shards.get(), std::move(stages));
   if (self.mesh.pipeline.size() > 1 && group.rank() == 0) say(self.pipeline_summary());
 }

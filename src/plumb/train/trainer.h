@@ -69,7 +69,7 @@ class Trainer {
 
   /// Trains together with other processes, all of which call this before `run`: takes process 0's parameters, optimizer
   /// state and progress. A model whose parameters have no memory yet (train/begun_model.h) is initialized by
-  /// train.seed, or takes what process 0 has loaded, in pieces. Throws Error if a stream would be divided among several
+  /// train.seed, or takes what process 0 has loaded, in shards. Throws Error if a stream would be divided among several
   /// processes.
   void join(const Group& group);
 

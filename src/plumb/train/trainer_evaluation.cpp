@@ -2,8 +2,8 @@
 #include <cmath>
 #include <utility>
 
+#include "plumb/divided/divided_state.h"
 #include "plumb/io/spilled_tensors.h"
-#include "plumb/optim/divided_state.h"
 #include "plumb/train/trainer_implementation.h"
 
 namespace plumb {
@@ -57,9 +57,14 @@ void Trainer::Implementation::validate_now() {
 void Trainer::Implementation::score_now() {
   if (shards && !has_slow_metrics(task)) return;  // fetches nothing in vain
   Metrics& metrics = recorder.point.metrics;
-  const FetchedParameters fetched(shards.get());
+  const UnshardedParameters fetched(shards.get());
   if (mesh.data.rank() == 0 && mesh.pipeline.size() > 1) {
-    const NamedTensors values = plumb::whole_of(weights.evaluated(), model.parameters(), *division);
+    const Parameters& parameters = model.parameters();
+    NamedTensors values;
+    for (const StateTensor& own : state_of(weights.evaluated(), parameters)) {
+      values.emplace_back(name_of(own, parameters),
+                          own.parameter ? division->full(*own.parameter, own.value.detach()) : own.value);
+    }
     if (mesh.all.rank() == 0) {  // which needs all layers
       const std::unique_ptr<Model> all = make_model(model.config(), model.parameters().type());
       load_parameters(all->parameters(), values, "the stages' parameters");
@@ -129,14 +134,14 @@ void Trainer::Implementation::before_saving() {
   collected.clear();
   if (!collects() || (!shards && mesh.data.rank() > 0)) return;
   for (const Part& part : parts()) {
-    const NamedTensors pieces = part.values();
-    if (part.own && pieces.empty()) continue;
-    SpilledTensors whole(mesh.all.rank() == 0 ? spills_to : std::filesystem::path());
-    for (const auto& [name, piece] : pieces) {
-      const Tensor found = whole_of(part, name, piece);
-      if (mesh.all.rank() == 0) whole.add(name, found);
+    const std::vector<StateTensor> own = part.values();
+    if (part.own && own.empty()) continue;
+    SpilledTensors full(mesh.all.rank() == 0 ? spills_to : std::filesystem::path());
+    for (const StateTensor& tensor : own) {
+      const Tensor value = full_of(part, tensor);
+      if (mesh.all.rank() == 0) full.add(name_of(tensor, model.parameters()), value);
     }
-    if (mesh.all.rank() == 0) collected.push_back({part.file, whole.all(), part.metadata, /*lasts=*/true});
+    if (mesh.all.rank() == 0) collected.push_back({part.file, full.all(), part.metadata, /*lasts=*/true});
   }
 }
 

@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "plumb/divided/mesh.h"
+#include "plumb/divided/parameter_shards.h"
 #include "plumb/nn/layer_division.h"
-#include "plumb/nn/parameter_shards.h"
 #include "plumb/optim/groups.h"
 #include "plumb/optim/optimizer.h"
 #include "plumb/optim/schedule.h"
-#include "plumb/parallel/mesh.h"
 #include "plumb/run/best_metric.h"
 #include "plumb/run/snapshot.h"
 #include "plumb/run/train_state.h"
@@ -162,11 +162,11 @@ struct Trainer::Implementation {
   /// Tensors of the run's state, a file of a checkpoint.
   struct Part {
     const char* file;
-    bool own = false;     // of this process alone, and may be absent
-    bool pieces = false;  // `values` are this process's pieces of what is cut among mesh.data (`shards`)
-    bool whole = false;   // `values` are those of all processes that divide the model, on the first of them
-    bool moves = false;   // `take` first keeps elsewhere what an earlier part has put in the place of `values`
-    std::function<NamedTensors()> values;
+    bool own = false;      // of this process alone, and may be absent
+    bool sharded = false;  // `values` are this process's shards of what is divided among mesh.data (`shards`)
+    bool full = false;     // `values` are those of all processes that divide the model, on the first of them
+    bool moves = false;    // `take` first keeps elsewhere what an earlier part has put in the place of `values`
+    std::function<std::vector<StateTensor>()> values;
     /// `origin` names them in errors.
     std::function<void(const NamedTensors&, const std::string& origin)> take{};
     std::map<std::string, std::string> metadata{};  // of the file
@@ -180,18 +180,18 @@ struct Trainer::Implementation {
   void restore(const Snapshot& snapshot, const std::string& origin);
   /// Takes rank 0's state, except for what is its own, after dividing the model if processes share its layers. Returns
   /// the stages of the model, if mesh.pipeline has several.
-  std::optional<PipelineSplit> share();
+  std::optional<PipelineSplit> distribute_state();
   /// The beginning of that for a model without memory (train/begun_model.h): divides it, then initializes it or reads
   /// the checkpoint, one tensor after another, so that no process holds all of them.
-  std::optional<PipelineSplit> begin_in_pieces();
-  /// What this process holds of the parameters: after the division of the model or, if `pieces`, the pieces of that
-  /// among mesh.data (Part::pieces). The shape of a whole one, and what of such a tensor is held (a view).
-  [[nodiscard]] const Parameters& held_by(bool pieces) const;
-  [[nodiscard]] std::vector<int64_t> whole_sizes(size_t parameter) const;
-  [[nodiscard]] Tensor piece_of(size_t parameter, const Tensor& whole, bool pieces) const;
-  /// Of a tensor of this process's pieces: the whole, on rank 0 of mesh.all; anything on the others. Every process with
-  /// such a piece calls it.
-  [[nodiscard]] Tensor whole_of(const Part& part, const std::string& name, const Tensor& piece) const;
+  std::optional<PipelineSplit> begin_sharded();
+  /// What this process holds of the parameters: after the division of the model or, if `sharded`, the shards of that
+  /// among mesh.data (Part::sharded). The shape of a full one, and what of such a tensor is held (a view).
+  [[nodiscard]] const Parameters& held_by(bool sharded) const;
+  [[nodiscard]] std::vector<int64_t> full_sizes(size_t parameter) const;
+  [[nodiscard]] Tensor shard_of(size_t parameter, const Tensor& full, bool sharded) const;
+  /// Of a tensor of this process's shards: the full one, on rank 0 of mesh.all; anything on the others. Every process
+  /// with such a shard calls it.
+  [[nodiscard]] Tensor full_of(const Part& part, const StateTensor& own) const;
 
   /// Divides the model among mesh.tensor and mesh.pipeline, cuts its gradients among mesh.data, each if the run does,
   /// and begins anew with all that holds its parameters.
@@ -199,7 +199,7 @@ struct Trainer::Implementation {
   /// The number of stages and micro-batches, and how long stages wait for each other.
   [[nodiscard]] std::string pipeline_summary() const;
   [[nodiscard]] const LayerDivision* division_or_null() const { return division ? &*division : nullptr; }
-  [[nodiscard]] bool cuts_values() const { return shards && shards->cuts_values(); }
+  [[nodiscard]] bool shards_parameters() const { return shards && shards->shards_parameters(); }
   /// Whether the state has to be collected in rank 0 before it can be saved.
   [[nodiscard]] bool collects() const { return division || shards; }
 

@@ -6,14 +6,14 @@
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/timing.h"
+#include "plumb/divided/elementwise_optimizer.h"
+#include "plumb/divided/gathered_optimizer.h"
+#include "plumb/divided/sharded_optimizer.h"
 #include "plumb/model/recomputable.h"
 #include "plumb/nn/residual/residual.h"
 #include "plumb/ops/stochastic_rounding.h"
 #include "plumb/optim/bfloat16_parameters.h"
 #include "plumb/optim/cautious.h"
-#include "plumb/optim/gathered.h"
-#include "plumb/optim/piecewise.h"
-#include "plumb/optim/sharded.h"
 #include "plumb/run/parametrization.h"
 #include "plumb/task/baseline.h"
 #include "plumb/train/corpora.h"
@@ -59,7 +59,7 @@ Parameters of_shapes(const Parameters& parameters, const LayerDivision* division
   std::vector<Tensor> values;
   for (size_t i = 0; i < parameters.all().size(); ++i) {
     const at::IntArrayRef sizes = parameters.all()[i].value.sizes();
-    values.push_back(at::empty(division != nullptr ? at::IntArrayRef(division->whole_sizes(i)) : sizes, nowhere));
+    values.push_back(at::empty(division != nullptr ? at::IntArrayRef(division->full_sizes(i)) : sizes, nowhere));
   }
   return parameters.with_values(values, at::empty({parameters.count()}, nowhere));
 }
@@ -83,17 +83,17 @@ std::unique_ptr<Optimizer> make_train_optimizer(const TrainConfig& config, const
     const auto kind = config.parameters == "bf16" ? Bfloat16Parameters::stochastic : Bfloat16Parameters::copy;
     return with_bfloat16_parameters(std::move(optimizer), some, kind, static_cast<uint64_t>(config.seed));
   };
-  if (shards != nullptr) return std::make_unique<PiecewiseOptimizer>(*shards, make(shards->own()));
+  if (shards != nullptr) return std::make_unique<ElementwiseOptimizer>(*shards, make(shards->local()));
   const Parameters& parameters = model.parameters();
   if (!parameters.has_flat()) return make(of_shapes(parameters));  // replaced when the model gets memory
   const auto make_shared = [&](const Parameters& some) -> std::unique_ptr<Optimizer> {
     if (config.shard != "optimizer") return make(some);
     return std::make_unique<ShardedOptimizer>(some, make);
   };
-  const std::unique_ptr<Optimizer> probed =
-      make_optimizer(config.optimizer, of_shapes(parameters, division), config.options);
-  if (division == nullptr || (probed->acts_by_element() && !config.cautious)) return make_shared(parameters);
-  return std::make_unique<GatheredOptimizer>(parameters, *division, make_shared);
+  if (division == nullptr) return make_shared(parameters);
+  const std::unique_ptr<Optimizer> full = make(of_shapes(parameters, division));  // without values
+  if (full->acts_by_element()) return make_shared(parameters);
+  return std::make_unique<GatheredOptimizer>(parameters, *division, make_shared, full->state_tensors());
 }
 
 Trainer::Implementation::Implementation(Trainer& trainer, Model& trained, const TrainConfig& given, const Task& learned,
@@ -123,7 +123,7 @@ Trainer::Implementation::Implementation(Trainer& trainer, Model& trained, const 
   if (source.streams()) require_undivided(given);
   if (given.recompute) require_recomputable(model.config());
   require_divisible_run(given, model, watch);
-  require_cuttable_run(given, model, *optimizer, watch);
+  require_shardable_run(given, model, *optimizer, watch);
   source.go_to(state.epoch);
   for (const std::string& line : settings_summary(model.parameters(), settings)) say(line);
   if (source.settings().mixture) say(mixture_summary(*source.settings().mixture));

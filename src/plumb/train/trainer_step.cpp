@@ -99,7 +99,7 @@ std::optional<InspectedStep> Trainer::Implementation::inspect(const StepJudgment
     const StepReading found = read_step(computed, nullptr, steps, {}, mesh, division_or_null(), shards.get());
     return {found.loss, found.gradient_norm, std::move(computed.gradient)};
   };
-  const Parameters& parameters = cuts_values() ? shards->own() : model.parameters();
+  const Parameters& parameters = shards_parameters() ? shards->local() : model.parameters();
   return inspect_step(again, {numbers.loss, numbers.gradient_norm, gradient}, parameters, buffers, mesh.all, task);
 }
 

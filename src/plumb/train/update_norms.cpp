@@ -35,7 +35,7 @@ std::vector<UpdateGroup> update_groups(const Parameters& parameters, const Layer
   int64_t begin = 0;
   for (size_t i = 0; i < parameters.all().size(); ++i) {
     const Parameter& parameter = parameters.all()[i];
-    const bool common = division != nullptr && !division->is_cut(i);
+    const bool common = division != nullptr && !division->is_divided(i);
     const std::optional<LayerId> layer = LayerId::of_parameter(parameter.name);
     const std::string name = layer && layer->layer ? to_string(*layer) : parameter.name;
     auto group = std::find_if(groups.begin(), groups.end(), [&](const UpdateGroup& each) { return each.name == name; });
@@ -55,7 +55,7 @@ std::vector<UpdateGroup> update_groups(const Parameters& parameters, const Layer
 
 UpdateNorms::UpdateNorms(const Parameters& parameters, int64_t samples, const LayerDivision* division,
                          const ParameterShards* shards)
-    : flat_((shards != nullptr ? shards->own() : parameters).flat().detach()) {
+    : flat_((shards != nullptr ? shards->local() : parameters).flat().detach()) {
   const std::vector<UpdateGroup> groups = update_groups(parameters, division);
   int64_t width = 0;
   for (const UpdateGroup& group : groups) width = std::max(width, std::min(group.count, samples));
@@ -70,7 +70,7 @@ UpdateNorms::UpdateNorms(const Parameters& parameters, int64_t samples, const La
       const int64_t from = used ? j * group.count / sampled : 0, to = used ? (j + 1) * group.count / sampled : 0;
       const auto [place, weight] =
           group.place(used ? from + static_cast<int64_t>(random.below(static_cast<uint64_t>(to - from))) : 0);
-      const int64_t found = shards != nullptr ? shards->place_in_own(place) : place;
+      const int64_t found = shards != nullptr ? shards->index_in_local(place) : place;
       places.push_back(std::max<int64_t>(found, 0));
       weights.push_back(used && found >= 0 ? weight * static_cast<double>(group.count) / static_cast<double>(sampled)
                                            : 0.0);

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "plumb/divided/parameter_shards.h"
 #include "plumb/nn/layer_division.h"
-#include "plumb/nn/parameter_shards.h"
 #include "plumb/nn/parameters.h"
 #include "plumb/ops/number.h"
 #include "plumb/trouble/trouble_judge.h"
@@ -19,7 +19,7 @@ namespace plumb {
 class UpdateNorms {
  public:
   /// `division`: of the model, whose processes then have to sum the estimates; null if this one has the whole model.
-  /// `shards`: the same for parameters whose values are cut; null if they are whole. The sample is the same.
+  /// `shards`: the same for parameters whose values are sharded; null if they are not. The sample is the same.
   static constexpr int64_t kSamples = 4096;
   explicit UpdateNorms(const Parameters& parameters, int64_t samples = kSamples,
                        const LayerDivision* division = nullptr, const ParameterShards* shards = nullptr);
@@ -36,7 +36,7 @@ class UpdateNorms {
  private:
   [[nodiscard]] Tensor sample() const;
 
-  Tensor flat_;     // the parameters, (count), or this process's pieces
+  Tensor flat_;     // the parameters, (count), or this process's shards
   Tensor places_;   // (groups·width): positions in flat_
   Tensor weights_;  // (groups, width): n/s, or 0 for padding; divided by the processes that have the element
   Tensor before_;   // (groups·width)

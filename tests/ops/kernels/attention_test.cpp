@@ -61,7 +61,7 @@ TYPED_TEST(AttentionKernels, ForwardIsTheFormula) {
   using T = TypeParam;
   this->for_each_case([&](const Shape& s, const kernels::AttentionHead<T>& head) {
     Guarded<T> out({s.queries, s.size + 2}, this->kType);
-    kernels::attention_forward<T>(head, out.data(), s.size + 2);
+    kernels::attention<T>().forward(head, out.data(), s.size + 2);
     std::vector<Tensor> leaves;
     this->expect_close((*out).narrow(1, 0, s.size), this->expected(s, leaves), 1);
     EXPECT_TRUE(((*out).narrow(1, s.size, 2) == -777).all().template item<bool>()) << "another head's columns";
@@ -74,7 +74,7 @@ TYPED_TEST(AttentionKernels, BackwardIsTheDerivative) {
     const Tensor dout = this->values({s.queries, s.size + 2}, 3);
     Guarded<T> dquery(at::full_like(this->query_, -777)), dpacked(this->values({s.keys, 2 * s.size + 5}, 4));
     const Tensor before = this->wide(*dpacked);
-    kernels::attention_backward<T>(
+    kernels::attention<T>().backward(
         head, {dout.data_ptr<T>(), s.size + 2, dquery.data() + 1, dpacked.data() + 2, dpacked.data() + 2 + s.size});
     std::vector<Tensor> leaves;
     const Tensor out = this->expected(s, leaves);
@@ -94,7 +94,7 @@ TYPED_TEST(AttentionKernels, DoubleBackwardIsTheSecondDerivative) {
     Guarded<T> ddout({s.queries, s.size + 2}, this->kType), q_bar(at::full_like(this->query_, -777));
     Guarded<T> kv_bar(this->values({s.keys, 2 * s.size + 5}, 7));
     const Tensor before = this->wide(*kv_bar);
-    kernels::attention_double_backward<T>(
+    kernels::attention<T>().double_backward(
         head, {dout.data_ptr<T>(), s.size + 2, a.data_ptr<T>() + 1, bc.data_ptr<T>() + 2, bc.data_ptr<T>() + 2 + s.size,
                ddout.data(), q_bar.data() + 1, kv_bar.data() + 2, kv_bar.data() + 2 + s.size});
     std::vector<Tensor> leaves;
@@ -129,7 +129,7 @@ TYPED_TEST(AttentionKernels, CachedKeysMayLieAnywhere) {
       const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(size)));
       this->on_every_instruction_set([&] {
         Guarded<T> out({size}, this->kType);
-        kernels::cached_attention<T>({length, size, scale, q.data_ptr<T>(), keys.data(), size, size}, out.data());
+        kernels::attention<T>().cached({length, size, scale, q.data_ptr<T>(), keys.data(), size, size}, out.data());
         this->expect_close(*out, expected[0], 1);
       });
     }

@@ -33,7 +33,7 @@ TYPED_TEST_SUITE(CrossEntropyKernels, KernelTypes);
 TYPED_TEST(CrossEntropyKernels, LossIsTheFormula) {
   using T = TypeParam;
   this->for_each_case([&](const kernels::CrossEntropyRow<T>& row, const Tensor& logits) {
-    const auto found = kernels::cross_entropy_loss(row, logits.data_ptr<T>());
+    const auto found = kernels::cross_entropy<T>().loss(row, logits.data_ptr<T>());
     const Tensor wide = this->wide(logits);
     const auto loss = [&](double smoothing) {
       return reference::cross_entropy(wide, {row.label}, {}, smoothing, 1.0).template item<double>();
@@ -48,7 +48,7 @@ TYPED_TEST(CrossEntropyKernels, LargeLogitsDoNotOverflow) {
   using T = TypeParam;
   const Tensor logits = at::tensor({1000.0, -1000.0, 1001.0, 990.0, 3.0}, at::kDouble).to(this->kType);
   this->on_every_instruction_set([&] {
-    const auto found = kernels::cross_entropy_loss(kernels::CrossEntropyRow<T>{5, 1, T{0}}, logits.data_ptr<T>());
+    const auto found = kernels::cross_entropy<T>().loss({5, 1, T{0}}, logits.data_ptr<T>());
     this->expect_close(found.nll, 2001 + std::log1p(std::exp(-1.0) + std::exp(-11.0)));
   });
 }
@@ -60,13 +60,13 @@ TYPED_TEST(CrossEntropyKernels, GradientIsTheDerivative) {
     const Tensor loss = reference::cross_entropy(x, {row.label}, {}, static_cast<double>(row.smoothing), 0.75);
     const Tensor expected = gradients({loss}, {x}, {})[0];
     Guarded<T> out(at::zeros_like(logits)), in_place(logits);
-    kernels::cross_entropy_gradient(row, logits.data_ptr<T>(), this->partition(logits), T(0.75), out.data());
-    kernels::cross_entropy_gradient(row, in_place.data(), this->partition(logits), T(0.75), in_place.data());
+    kernels::cross_entropy<T>().gradient(row, logits.data_ptr<T>(), this->partition(logits), T(0.75), out.data());
+    kernels::cross_entropy<T>().gradient(row, in_place.data(), this->partition(logits), T(0.75), in_place.data());
     this->expect_close(*out, expected, 1);
     this->expect_close(*in_place, expected, 1);
     Guarded<T> together(logits);
-    const auto found = kernels::cross_entropy_with_gradient(row, T(0.75), together.data());
-    const auto alone = kernels::cross_entropy_loss(row, logits.data_ptr<T>());
+    const auto found = kernels::cross_entropy<T>().with_gradient(row, T(0.75), together.data());
+    const auto alone = kernels::cross_entropy<T>().loss(row, logits.data_ptr<T>());
     this->expect_close(*together, expected, 1);
     this->expect_close(found.nll, alone.nll, 1);
     this->expect_close(found.smoothed, alone.smoothed, 1);
@@ -83,8 +83,8 @@ TYPED_TEST(CrossEntropyKernels, CurvatureIsTheSecondDerivative) {
     const auto first = gradients({loss * upstream * 0.75}, {x}, {}, /*create_graph=*/true);
     const auto second = gradients(first, {x, upstream}, {this->wide(c)});
     Guarded<T> out(at::zeros_like(logits));
-    const T sum = kernels::cross_entropy_curvature(row, logits.data_ptr<T>(), this->partition(logits), T(0.75),
-                                                   c.template data_ptr<T>(), out.data());
+    const T sum = kernels::cross_entropy<T>().curvature(row, logits.data_ptr<T>(), this->partition(logits), T(0.75),
+                                                        c.template data_ptr<T>(), out.data());
     this->expect_close(*out, second[0], 1);
     this->expect_close(0.75 * static_cast<double>(sum), second[1].template item<double>(), 3);
   });

@@ -24,7 +24,7 @@ std::function<void()> norm() {
   constexpr int64_t kRows = 64, kWidth = 512;
   return [x = values(kRows * kWidth), gamma = values(kWidth), beta = values(kWidth), y = values(kRows * kWidth),
           statistics = values(2 * kRows)]() mutable {
-    plumb::kernels::norm_forward(
+    plumb::kernels::norm<float>().forward(
         {kWidth, true, 1e-5F, x.data(), gamma.data(), beta.data(), y.data(), statistics.data()}, 0, kRows);
   };
 }
@@ -32,9 +32,9 @@ std::function<void()> norm() {
 std::function<void()> attention() {
   constexpr int64_t kTokens = 61, kSize = 64, kStride = 3 * kSize;
   return [packed = values(kTokens * kStride), out = values(kTokens * kSize)]() mutable {
-    plumb::kernels::attention_forward<float>({kTokens, kTokens, kSize, true, 0.125F, packed.data(), kStride,
-                                              packed.data() + kSize, packed.data() + 2 * kSize, kStride},
-                                             out.data(), kSize);
+    plumb::kernels::attention<float>().forward({kTokens, kTokens, kSize, true, 0.125F, packed.data(), kStride,
+                                                packed.data() + kSize, packed.data() + 2 * kSize, kStride},
+                                               out.data(), kSize);
   };
 }
 
@@ -42,7 +42,7 @@ std::function<void()> cross_entropy() {
   constexpr int64_t kVocabulary = 10000;
   return [logits = values(kVocabulary)]() mutable {
     const plumb::kernels::CrossEntropyRow<float> row{kVocabulary, 7, 0.1F};
-    plumb::kernels::cross_entropy_with_gradient(row, 1.0F, logits.data());
+    plumb::kernels::cross_entropy<float>().with_gradient(row, 1.0F, logits.data());
   };
 }
 

@@ -35,8 +35,7 @@ TYPED_TEST(LstmKernels, CellIsTheFormula) {
     const std::vector<Tensor> expected = this->expected(this->wide(sums), this->wide(before));
     this->on_every_instruction_set([&] {
       Guarded<T> gates(sums), cell({size}, this->kType), hidden({size}, this->kType), output({size}, this->kType);
-      kernels::lstm_cell(
-          kernels::LstmCell<T>{size, gates.data(), before.data_ptr<T>(), cell.data(), hidden.data(), output.data()});
+      kernels::lstm<T>().forward({size, gates.data(), before.data_ptr<T>(), cell.data(), hidden.data(), output.data()});
       this->expect_close(*hidden, expected[0], 0.1);
       this->expect_close(*output, expected[0], 0.1);
       this->expect_close(*cell, expected[1], 0.1);
@@ -54,8 +53,7 @@ TYPED_TEST(LstmKernels, GatesSaturate) {
   this->on_every_instruction_set([&] {
     Guarded<T> gates(far.repeat({4})), cell({size}, this->kType), hidden({size}, this->kType),
         output({size}, this->kType);
-    kernels::lstm_cell(
-        kernels::LstmCell<T>{size, gates.data(), before.data_ptr<T>(), cell.data(), hidden.data(), output.data()});
+    kernels::lstm<T>().forward({size, gates.data(), before.data_ptr<T>(), cell.data(), hidden.data(), output.data()});
     this->expect_close(*gates, at::cat({step, step, sign, step}));
     this->expect_close(*cell, 2 * step);
   });
@@ -72,12 +70,11 @@ TYPED_TEST(LstmKernels, BackwardIsTheDerivative) {
         gradients(this->expected(leaves[0], leaves[1]), leaves, {this->wide(doutput + dhidden), this->wide(dcell)});
     this->on_every_instruction_set([&] {
       const Tensor gates = sums.clone(), cell = at::empty_like(before), hidden = at::empty_like(before);
-      kernels::lstm_cell(kernels::LstmCell<T>{size, gates.data_ptr<T>(), before.data_ptr<T>(), cell.data_ptr<T>(),
-                                              hidden.data_ptr<T>(), hidden.data_ptr<T>()});
+      kernels::lstm<T>().forward({size, gates.data_ptr<T>(), before.data_ptr<T>(), cell.data_ptr<T>(),
+                                  hidden.data_ptr<T>(), hidden.data_ptr<T>()});
       Guarded<T> dbefore(dcell), dgates({4 * size}, this->kType);
-      kernels::lstm_cell_backward(kernels::LstmCellBackward<T>{size, gates.data_ptr<T>(), before.data_ptr<T>(),
-                                                               cell.data_ptr<T>(), doutput.data_ptr<T>(),
-                                                               dhidden.data_ptr<T>(), dbefore.data(), dgates.data()});
+      kernels::lstm<T>().backward({size, gates.data_ptr<T>(), before.data_ptr<T>(), cell.data_ptr<T>(),
+                                   doutput.data_ptr<T>(), dhidden.data_ptr<T>(), dbefore.data(), dgates.data()});
       this->expect_close(*dgates, expected[0], 1);
       this->expect_close(*dbefore, expected[1], 1);
     });

@@ -38,9 +38,9 @@ class NormKernels : public KernelTest<T> {
   }
 
   void forward(int64_t width, bool center, T* y) {
-    kernels::norm_forward({width, center, T(kEps), x_.data_ptr<T>(), gamma_.data_ptr<T>(),
-                           center ? beta_.data_ptr<T>() : nullptr, y, statistics_.data_ptr<T>()},
-                          kBegin, kEnd);
+    kernels::norm<T>().forward({width, center, T(kEps), x_.data_ptr<T>(), gamma_.data_ptr<T>(),
+                                center ? beta_.data_ptr<T>() : nullptr, y, statistics_.data_ptr<T>()},
+                               kBegin, kEnd);
   }
 
   /// Returns y; `leaves` are dy, x, γ and, if centered, β.
@@ -77,10 +77,10 @@ TYPED_TEST(NormKernels, BackwardIsTheDerivative) {
     this->forward(width, center, y.data());
     const Tensor before = this->values({width}, 5);
     Guarded<T> dgamma(before), dbeta(before);
-    kernels::norm_backward({width, center, this->x_.template data_ptr<T>(), this->gamma_.template data_ptr<T>(),
-                            this->statistics_.template data_ptr<T>(), this->dy_.template data_ptr<T>(), dx.data(),
-                            dgamma.data(), center ? dbeta.data() : nullptr},
-                           this->kBegin, this->kEnd);
+    kernels::norm<T>().backward({width, center, this->x_.template data_ptr<T>(), this->gamma_.template data_ptr<T>(),
+                                 this->statistics_.template data_ptr<T>(), this->dy_.template data_ptr<T>(), dx.data(),
+                                 dgamma.data(), center ? dbeta.data() : nullptr},
+                                this->kBegin, this->kEnd);
     std::vector<Tensor> leaves;
     const Tensor expected = this->expected(leaves);
     const std::vector<Tensor> inputs(leaves.begin() + 1, leaves.end());
@@ -101,7 +101,7 @@ TYPED_TEST(NormKernels, DoubleBackwardIsTheSecondDerivative) {
     const Tensor a = this->values({this->kRows, width}, 6), b = this->values({width}, 7), c = this->values({width}, 8);
     const Tensor before = this->values({width}, 5);
     Guarded<T> dgamma(before);
-    kernels::norm_double_backward(
+    kernels::norm<T>().double_backward(
         {width, center, this->x_.template data_ptr<T>(), this->gamma_.template data_ptr<T>(),
          this->statistics_.template data_ptr<T>(), this->dy_.template data_ptr<T>(), a.data_ptr<T>(), b.data_ptr<T>(),
          center ? c.data_ptr<T>() : nullptr, ddy.data(), dx.data(), dgamma.data()},

@@ -42,13 +42,13 @@ TYPED_TEST(PassKernels, BiasAndRelu) {
     this->on_every_instruction_set([&] {
       for (const auto& [shift, relu] : {std::pair{true, false}, {true, true}, {false, true}}) {
         Guarded<T> y(x);
-        kernels::add_bias<T>(y.data(), shift ? bias.data_ptr<T>() : nullptr, relu, width, 1, 3);
+        kernels::elementwise<T>().add_bias(y.data(), shift ? bias.data_ptr<T>() : nullptr, relu, width, 1, 3);
         const Tensor sum = this->wide(x) + (shift ? this->wide(bias) : at::zeros({width}, at::kDouble));
         this->expect_close((*y).narrow(0, 1, 2), (relu ? sum.clamp_min(0) : sum).narrow(0, 1, 2));
         EXPECT_TRUE((*y)[0].equal(x[0]) && (*y)[3].equal(x[3]));
       }
       Guarded<T> dx(x.sizes(), this->kType);
-      kernels::relu_backward<T>(dy.data_ptr<T>(), x.data_ptr<T>(), dx.data(), width, 3 * width);
+      kernels::elementwise<T>().relu_backward(dy.data_ptr<T>(), x.data_ptr<T>(), dx.data(), width, 3 * width);
       EXPECT_TRUE((*dx).narrow(0, 1, 2).equal((dy * (x > 0)).narrow(0, 1, 2)));
       EXPECT_TRUE(dx.untouched(0) && dx.untouched(3));
     });
@@ -72,10 +72,10 @@ TYPED_TEST(PassKernels, SiluAndGelu) {
       const Tensor curvature = gradients({slope.sum()}, {in}, {})[0];
       this->on_every_instruction_set([&] {
         Guarded<T> found(x.sizes(), this->kType), dx(x.sizes(), this->kType), ddx(x.sizes(), this->kType);
-        kernels::logistic_gate<T>(gate, x.data_ptr<T>(), found.data(), width, 2 * width);
-        kernels::logistic_gate_backward<T>(gate, dy.data_ptr<T>(), x.data_ptr<T>(), dx.data(), width, 2 * width);
-        kernels::logistic_gate_double_backward<T>(gate, a.data_ptr<T>(), dy.data_ptr<T>(), x.data_ptr<T>(), ddx.data(),
-                                                  width, 2 * width);
+        kernels::logistic_gate<T>().forward(gate, x.data_ptr<T>(), found.data(), width, 2 * width);
+        kernels::logistic_gate<T>().backward(gate, dy.data_ptr<T>(), x.data_ptr<T>(), dx.data(), width, 2 * width);
+        kernels::logistic_gate<T>().double_backward(gate, a.data_ptr<T>(), dy.data_ptr<T>(), x.data_ptr<T>(),
+                                                    ddx.data(), width, 2 * width);
         this->expect_close((*found)[1], y[1]);
         this->expect_close((*dx)[1], (slope * this->wide(dy))[1]);
         const Tensor product = (this->wide(a) * this->wide(dy))[1];  // of which the curvature is a small difference
@@ -88,12 +88,12 @@ TYPED_TEST(PassKernels, SiluAndGelu) {
     const Tensor x = at::tensor(at::ArrayRef<double>(far), at::kDouble).to(this->kType), ones = at::ones_like(x);
     this->on_every_instruction_set([&] {
       Guarded<T> y(x.sizes(), this->kType), dx(x.sizes(), this->kType);
-      kernels::logistic_gate<T>(gate, x.data_ptr<T>(), y.data(), 0, 8);
+      kernels::logistic_gate<T>().forward(gate, x.data_ptr<T>(), y.data(), 0, 8);
       EXPECT_TRUE(at::allclose((*y), x.clamp_min(0), 1e-6, 1e-30)) << *y;
-      kernels::logistic_gate_backward<T>(gate, ones.data_ptr<T>(), x.data_ptr<T>(), dx.data(), 1, 7);
+      kernels::logistic_gate<T>().backward(gate, ones.data_ptr<T>(), x.data_ptr<T>(), dx.data(), 1, 7);
       EXPECT_TRUE(at::allclose((*dx).narrow(0, 1, 6), (x > 0).to(x.scalar_type()).narrow(0, 1, 6), 1e-6, 1e-30)) << *dx;
-      kernels::logistic_gate_double_backward<T>(gate, ones.data_ptr<T>(), ones.data_ptr<T>(), x.data_ptr<T>(),
-                                                dx.data(), 0, 8);
+      kernels::logistic_gate<T>().double_backward(gate, ones.data_ptr<T>(), ones.data_ptr<T>(), x.data_ptr<T>(),
+                                                  dx.data(), 0, 8);
       EXPECT_LT((*dx).abs().max().template item<double>(), 1e-30) << *dx;
     });
   }
@@ -106,7 +106,7 @@ TYPED_TEST(PassKernels, ColumnSumsAreAddedTo) {
     this->on_every_instruction_set([&] {
       for (const auto& [begin, end] : {std::pair<int64_t, int64_t>{0, 13}, {2, 5}, {4, 4}, {3, 11}}) {
         Guarded<T> sums(before);
-        kernels::column_sums<T>(x.data_ptr<T>(), width, begin, end, sums.data());
+        kernels::elementwise<T>().column_sums(x.data_ptr<T>(), width, begin, end, sums.data());
         this->expect_close(*sums, this->wide(before) + this->wide(x).narrow(0, begin, end - begin).sum(0), 1);
       }
     });
@@ -122,10 +122,11 @@ TYPED_TEST(PassKernels, RowsOfATableThereAndBack) {
     const int64_t begin = width / 3, end = width - width / 4;
     this->on_every_instruction_set([&] {
       Guarded<T> out(rows.sizes(), this->kType), sums(table);
-      kernels::gather_rows<T>(table.data_ptr<T>(), ids.data(), T(1.5), width, out.data(), 1, 4);
+      kernels::elementwise<T>().gather_rows(table.data_ptr<T>(), ids.data(), T(1.5), width, out.data(), 1, 4);
       this->expect_close((*out).narrow(0, 1, 3), 1.5 * this->wide(table).index_select(0, index).narrow(0, 1, 3));
       EXPECT_TRUE(out.untouched(0) && out.untouched(4));
-      kernels::scatter_add_rows<T>(rows.data_ptr<T>(), ids.data(), 5, T(1.5), width, sums.data(), begin, end);
+      kernels::elementwise<T>().scatter_add_rows(rows.data_ptr<T>(), ids.data(), 5, T(1.5), width, sums.data(), begin,
+                                                 end);
       Tensor expected = this->wide(table);
       expected.narrow(1, begin, end - begin).index_add_(0, index, 1.5 * this->wide(rows).narrow(1, begin, end - begin));
       this->expect_close(*sums, expected);
@@ -150,7 +151,7 @@ TYPED_TEST(PassKernels, DropoutKeepsWhatPhiloxSays) {
           const T* base = with_residual ? residual.data_ptr<T>() : nullptr;
           // In pieces, as for threads: the mask does not depend on where a piece begins.
           for (const auto& [begin, end] : {std::pair<int64_t, int64_t>{0, 8}, {8, 304}, {304, 307}, {307, 1001}}) {
-            kernels::dropout(key, T(1.25), base, x.data_ptr<T>(), out.data(), begin, end);
+            kernels::dropout<T>().add(key, T(1.25), base, x.data_ptr<T>(), out.data(), begin, end);
           }
           Tensor expected = 1.25 * this->wide(x) * mask;
           if (with_residual) expected += this->wide(residual);
@@ -167,8 +168,8 @@ TYPED_TEST(PassKernels, DropoutOfAPartIsThatPartOfDropout) {
   const Tensor x = this->values({4096}, 1);
   this->on_every_instruction_set([&] {
     Guarded<T> whole(x.sizes(), this->kType), part(x.sizes(), this->kType);
-    kernels::dropout({3, 5, 40000, 0}, T(1), nullptr, x.data_ptr<T>(), whole.data(), 0, 4096);
-    kernels::dropout({3, 5, 40000, 1000}, T(1), nullptr, x.data_ptr<T>() + 1000, part.data() + 1000, 0, 3096);
+    kernels::dropout<T>().add({3, 5, 40000, 0}, T(1), nullptr, x.data_ptr<T>(), whole.data(), 0, 4096);
+    kernels::dropout<T>().add({3, 5, 40000, 1000}, T(1), nullptr, x.data_ptr<T>() + 1000, part.data() + 1000, 0, 3096);
     EXPECT_TRUE((*part).narrow(0, 1000, 3096).equal((*whole).narrow(0, 1000, 3096)));
   });
 }
@@ -187,7 +188,7 @@ TYPED_TEST(PassKernels, UpdatesFollowTheirEquations) {
       for (const auto& [begin, end] : {std::pair<int64_t, int64_t>{0, n / 2}, {n / 2, n}}) {
         std::array<T*, Update::kVectors> vectors;
         for (size_t k = 0; k < vectors.size(); ++k) vectors[k] = found[k].data() + begin;
-        kernels::update<Update, T>(rule, given.data_ptr<T>() + begin, vectors, end - begin);
+        kernels::optimizer<T>().update(rule, given.data_ptr<T>() + begin, vectors, end - begin);
       }
       for (size_t k = 0; k < found.size(); ++k) this->expect_close(*found[k], expected[k]);
     };
@@ -211,26 +212,26 @@ TYPED_TEST(PassKernels, UpdatesFollowTheirEquations) {
       // Lion's sign of 0 is 0, and of NaN is NaN
       Guarded<T> still(at::zeros_like(a)), damaged(at::full_like(a, nan)), weight(c), lost(c);
       const Tensor nothing = at::zeros_like(a);
-      kernels::update<ops::LionUpdate, T>({0.9, 0.8, 0.1, 0, 1}, nothing.data_ptr<T>(), {still.data(), weight.data()},
-                                          n);
-      kernels::update<ops::LionUpdate, T>({0.9, 0.8, 0.1, 0, 1}, nothing.data_ptr<T>(), {damaged.data(), lost.data()},
-                                          n);
+      const ops::LionUpdate lion{0.9, 0.8, 0.1, 0, 1};
+      kernels::optimizer<T>().update(lion, nothing.data_ptr<T>(), {still.data(), weight.data()}, n);
+      kernels::optimizer<T>().update(lion, nothing.data_ptr<T>(), {damaged.data(), lost.data()}, n);
       EXPECT_TRUE((*weight).equal(c));
       EXPECT_TRUE((*lost).isnan().all().template item<bool>());
       // LAMB's two passes
       Guarded<T> m(a), v(b), scaled(c);
-      const auto squares =
-          kernels::lamb_moments<T>({adam, 0.3, true}, given.data_ptr<T>(), m.data(), v.data(), scaled.data(), n);
+      const auto squares = kernels::optimizer<T>().lamb_moments({adam, 0.3, true}, given.data_ptr<T>(), m.data(),
+                                                                v.data(), scaled.data(), n);
       this->expect_close(*m, mean);
       this->expect_close(*v, square);
       const double tolerance = std::is_same_v<T, float> ? 1e-5 : 1e-13;
       EXPECT_NEAR(squares.w / w.square().sum().template item<double>(), 1, 1e-13);
       EXPECT_NEAR(squares.u / change.square().sum().template item<double>(), 1, tolerance);
-      kernels::update<kernels::LambStep, T>({0.02, 1.1, 1e-3, 0.01, 0.7}, m.data(), {v.data(), scaled.data()}, n);
+      kernels::optimizer<T>().update(kernels::LambStep{0.02, 1.1, 1e-3, 0.01, 0.7}, m.data(), {v.data(), scaled.data()},
+                                     n);
       this->expect_close(*scaled, w - 0.7 * change);
-      EXPECT_NEAR(
-          kernels::sum_of_squares<T>(given.data_ptr<T>(), n) / this->wide(given).square().sum().template item<double>(),
-          1, 1e-13);
+      EXPECT_NEAR(kernels::optimizer<T>().sum_of_squares(given.data_ptr<T>(), n) /
+                      this->wide(given).square().sum().template item<double>(),
+                  1, 1e-13);
     });
   }
 }
@@ -246,8 +247,8 @@ TYPED_TEST(PassKernels, GramSchmidtSubtractsAndMultiplies) {
       for (const bool subtract : {false, true}) {
         Guarded<T> found(w);
         std::vector<double> sums = {1, 2, 3, 4, 5, 6, 7};
-        kernels::gram_schmidt<T>(vectors.data(), 6, 1, n + 1, subtract ? factors.data() : nullptr, true, found.data(),
-                                 sums.data());
+        kernels::gram_schmidt<T>().subtract_and_multiply(
+            vectors.data(), 6, 1, n + 1, subtract ? factors.data() : nullptr, true, found.data(), sums.data());
         Tensor expected = this->wide(w);
         if (subtract) {
           expected.narrow(0, 1, n).sub_(
@@ -286,7 +287,7 @@ TYPED_TEST(PassKernels, TopValuesAreThoseOfASort) {
       for (const int64_t k : {1, 4, 70}) {
         std::vector<T> values(static_cast<size_t>(k));
         std::vector<int32_t> ids(static_cast<size_t>(k));
-        const int64_t found = kernels::top_values(data, n, k, values.data(), ids.data());
+        const int64_t found = kernels::top_values<T>().find(data, n, k, values.data(), ids.data());
         ASSERT_EQ(found, std::min<int64_t>(k, static_cast<int64_t>(order.size())));
         for (size_t i = 0; i < static_cast<size_t>(found); ++i) {
           EXPECT_EQ(ids[i], order[i]) << "place " << i << " of " << k << " among " << n;
@@ -308,7 +309,7 @@ TYPED_TEST(PassKernels, TheFirstNaNIsTheOnlyTopValue) {
         for (const int64_t k : {1, 4}) {
           std::vector<T> values(static_cast<size_t>(k));
           std::vector<int32_t> ids(static_cast<size_t>(k));
-          EXPECT_EQ(kernels::top_values(x.template data_ptr<T>(), n, k, values.data(), ids.data()), 1);
+          EXPECT_EQ(kernels::top_values<T>().find(x.template data_ptr<T>(), n, k, values.data(), ids.data()), 1);
           EXPECT_EQ(ids[0], place);
           EXPECT_TRUE(std::isnan(values[0]));
         }
@@ -354,23 +355,24 @@ TYPED_TEST(PassKernels, TailsReachNoFurtherThanTheMemory) {
         this->expect_close(at::from_blob(const_cast<T*>(found), {n}, this->kType), sum);
       };
       T* written = out.last(y);
-      kernels::add_bias<T>(written, in.last(x), false, n, 0, 1);
+      kernels::elementwise<T>().add_bias(written, in.last(x), false, n, 0, 1);
       expect(written);
       written = out.last(y);
-      kernels::scatter_add_rows<T>(in.last(x), &row, 1, T(1), n, written, 0, n);
+      kernels::elementwise<T>().scatter_add_rows(in.last(x), &row, 1, T(1), n, written, 0, n);
       expect(written);
       written = out.last(y);
-      kernels::column_sums<T>(in.last(x), n, 0, 1, written);
+      kernels::elementwise<T>().column_sums(in.last(x), n, 0, 1, written);
       expect(written);
     });
   }
 }
 
 TYPED_TEST(PassKernels, LogPartition) {
+  using T = TypeParam;
   for (const int64_t n : kWidths) {
     const Tensor x = this->values({n}, 1, 2.0) + 50;
     this->on_every_instruction_set([&] {
-      this->expect_close(kernels::log_partition(x.template data_ptr<TypeParam>(), n, TypeParam(52)),
+      this->expect_close(kernels::top_values<T>().log_partition(x.template data_ptr<T>(), n, T(52)),
                          at::logsumexp(this->wide(x), {0}).template item<double>());
     });
   }

@@ -166,7 +166,7 @@ TEST(Reference, Norms) {
 
 TEST(Reference, Products) {
   for (const Activation activation : {Activation::none, Activation::relu}) {
-    expect_same([&](const Tensors& x) { return fused::linear(x[0], x[1], x[2], activation); },
+    expect_same([&](const Tensors& x) { return ops::linear(x[0], x[1], x[2], activation); },
                 [&](const Tensors& x) { return reference::linear(x[0], x[1], x[2], activation); },
                 {random_tensor({30, 7}, 1), random_tensor({9, 7}, 2), random_tensor({9}, 3)});
   }

@@ -24,7 +24,7 @@ int64_t DividedVectors::size(const std::vector<size_t>& places) const {
   int64_t size = 0;
   for (const size_t place : places) {
     const int64_t own = parameters_.all()[place].value.numel();
-    size += division_ != nullptr && division_->is_cut(place) ? own * division_->ranks() : own;
+    size += division_ != nullptr && division_->is_divided(place) ? own * division_->ranks() : own;
   }
   return size;
 }
@@ -41,9 +41,9 @@ Tensor DividedVectors::part(const std::function<Tensor(int64_t)>& next, const st
   if (division_ == nullptr) return next(size(places));
   std::vector<Tensor> pieces;
   for (const size_t place : places) {
-    const std::vector<int64_t>& sizes = division_->whole_sizes(place);
-    const Tensor whole = next(c10::multiply_integers(sizes)).view(sizes);
-    if (keeps(place)) pieces.push_back(division_->piece(place, whole));
+    const std::vector<int64_t>& sizes = division_->full_sizes(place);
+    const Tensor full = next(c10::multiply_integers(sizes)).view(sizes);
+    if (keeps(place)) pieces.push_back(division_->shard(place, full));
   }
   return all_of(pieces, parameters_.options());
 }
@@ -59,14 +59,14 @@ Tensor DividedVectors::elements(const Tensor& part, const std::vector<size_t>& p
   std::vector<Tensor> common;
   for (size_t i = 0, next = 0; i < places.size(); ++i) {
     if (keeps(places[i])) elements[i] = kept[next++];
-    if (!division_->is_cut(places[i])) common.push_back(elements[i]);
+    if (!division_->is_divided(places[i])) common.push_back(elements[i]);
   }
   if (!common.empty()) {
     const Tensor all = joined(common);
     division_->group().broadcast(all);
     common = split_like(all, common);
     for (size_t i = 0, next = 0; i < places.size(); ++i) {
-      if (!division_->is_cut(places[i])) elements[i] = common[next++];
+      if (!division_->is_divided(places[i])) elements[i] = common[next++];
     }
   }
   return joined(elements);
@@ -76,7 +76,7 @@ Tensor DividedVectors::part_of_derivatives(const Tensor& derivatives, const std:
   if (division_ == nullptr) return derivatives;
   std::vector<Tensor> pieces = split_like(derivatives, own(places)), all(parameters_.all().size()), kept;
   for (size_t i = 0; i < places.size(); ++i) all[places[i]] = pieces[i];
-  division_->sum_shares(all);
+  division_->sum_gradients(all);
   for (const size_t place : places) {
     if (keeps(place)) kept.push_back(all[place]);
   }

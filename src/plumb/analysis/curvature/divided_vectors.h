@@ -37,7 +37,9 @@ class DividedVectors {
  private:
   [[nodiscard]] int64_t size(const std::vector<size_t>& places) const;
   [[nodiscard]] std::vector<Tensor> own(const std::vector<size_t>& places) const;
-  [[nodiscard]] bool keeps(size_t place) const { return division_->is_cut(place) || division_->group().rank() == 0; }
+  [[nodiscard]] bool keeps(size_t place) const {
+    return division_->is_divided(place) || division_->group().rank() == 0;
+  }
 
   const Parameters& parameters_;
   const LayerDivision* division_;

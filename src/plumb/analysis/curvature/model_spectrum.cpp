@@ -10,7 +10,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/timing.h"
 #include "plumb/ops/device.h"
-#include "plumb/parallel/lead_products.h"
+#include "plumb/parallel/serve_products.h"
 
 namespace plumb {
 namespace {
@@ -92,7 +92,7 @@ SpectrumReport measure_spectrum(Model& model, const std::vector<Batch>& micro_ba
   const double norm = divided.part_of_derivatives(mean.gradient, all).to(at::kDouble).norm().item<double>();
   report.gradient_norm = space.sum_of_parts ? std::sqrt(space.sum_of_parts({norm * norm}).front()) : norm;
   if (!options.dense) report.lanczos = {std::min(options.steps, space.size), options.probes, options.seed};
-  lead_products(group, type, multiply, [&](const ProductFunction& products) {
+  serve_products(group, type, multiply, [&](const ProductFunction& products) {
     TimedProducts timed(products);
     if (options.by_layer) {
       const auto of_blocks = [&](const std::vector<int64_t>& which, const std::vector<Tensor>& vectors) {

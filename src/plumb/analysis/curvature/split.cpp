@@ -6,7 +6,7 @@
 
 #include "plumb/analysis/curvature/gauss_newton.h"
 #include "plumb/base/error.h"
-#include "plumb/parallel/lead_products.h"
+#include "plumb/parallel/serve_products.h"
 
 namespace plumb {
 namespace {
@@ -92,7 +92,7 @@ CurvatureSplit measure_curvature_split(Model& model, const std::vector<Batch>& m
                   : gauss_newton.multiply_block(blocks.at(static_cast<size_t>(which[1])), vectors.at(0))};
   };
   CurvatureSplit result;
-  lead_products(options.group, type, multiply, [&](const ProductFunction& products) {
+  serve_products(options.group, type, multiply, [&](const ProductFunction& products) {
     const auto matrix = [&](int64_t part, int64_t block) -> LinearOperator {
       return [&products, part, block](const Tensor& v) { return products({part, block}, {v}).front(); };
     };

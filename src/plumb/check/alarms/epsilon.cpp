@@ -13,7 +13,7 @@ std::vector<Finding> measure_epsilon(const PlannedRun& planned) {
   const Parameters& parameters = planned.model.parameters();
   const auto optimizer = make_optimizer(train.optimizer, parameters, train.options);
   const std::vector<Tensor> gradients = parameters.split(clipped_gradient(planned));
-  for (int64_t i = optimizer->beginning().idle_steps; i >= 0; --i) optimizer->step(gradients, 0.0);
+  for (int64_t i = optimizer->beginning().preparatory_steps; i >= 0; --i) optimizer->step(gradients, 0.0);
   const auto divided = optimizer->preconditioning();
   if (!divided || divided->floor.empty()) return {};
   // A step divides by √(mean g²) + ε; without gradient, the divisor is ε. Elements without gradient say nothing: they

@@ -10,8 +10,8 @@ void describe(Fields& field, DpfpOptions& options) {
   field("nu", options.nu, "ν of `dpfp` and `delta`", within(1, 10'000));
 }
 
-DpfpOptions dpfp_options(const VariantOptions& given) {
-  return options_of(given, "dpfp", attentions().at("dpfp")).as<DpfpOptions>();
+DpfpOptions dpfp_options(const VariantOptions& options) {
+  return options_of(options, "dpfp", attentions().at("dpfp")).as<DpfpOptions>();
 }
 
 namespace {

@@ -13,8 +13,8 @@ struct DpfpOptions {
 };
 void describe(Fields& field, DpfpOptions& options);
 
-/// The given options, or the defaults.
-DpfpOptions dpfp_options(const VariantOptions& given);
+/// Its options among those of all kinds of attention, or the defaults.
+DpfpOptions dpfp_options(const VariantOptions& options);
 
 /// r = relu([x; −x]); φ(x) = [r ⊙ roll(r, 1); …; r ⊙ roll(r, ν)]. x: (…, size) → (…, 2·size·ν). roll(r, i) moves
 /// element j − i to index j.

@@ -59,8 +59,8 @@ void MultiHeadAttention::divide(LayerDivision& division) {
   if (gate_) gate_.divide_outputs(division);
   out_.divide_inputs(division);
   if (positions_) positions_->divide(division);
-  for (const Tensor& each : by_head_) division.share_gradient(each);
-  heads_ = {division.share(heads_.heads), division.share(heads_.kv_heads), heads_.size};
+  for (const Tensor& each : by_head_) division.sum_gradient(each);
+  heads_ = {division.per_rank(heads_.heads), division.per_rank(heads_.kv_heads), heads_.size};
   attention_->keep(heads_);
   group_ = division.group();
 }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "plumb/nn/attention/attention.h"
 #include "plumb/nn/attention/row_keys.h"
@@ -11,18 +12,11 @@
 namespace plumb {
 namespace {
 
-/// The keys and values of all positions seen.
+/// The keys and values of all positions seen. `Keys`: ops::CachedKeys, or RowKeys for biased scores.
+template <typename Keys>
 struct KeyValueCache final : AttentionState {
-  ops::CachedKeys keys;
-
-  void reorder(const std::vector<int64_t>& order) override { keys.reorder(order); }
-  [[nodiscard]] int64_t bytes() const override { return keys.bytes(); }
-};
-
-/// The same for biased scores.
-struct BiasedCache final : AttentionState {
-  explicit BiasedCache(int64_t rows) : keys(rows) {}
-  RowKeys keys;
+  explicit KeyValueCache(Keys start) : keys(std::move(start)) {}
+  Keys keys;
 
   void reorder(const std::vector<int64_t>& order) override { keys.reorder(order); }
   [[nodiscard]] int64_t bytes() const override { return keys.bytes(); }
@@ -68,16 +62,16 @@ class Softmax final : public Attention {
   void keep(const ops::HeadShape& heads) override { heads_ = heads; }
 
   std::unique_ptr<AttentionState> start(int64_t rows) const override {
-    if (biased()) return std::make_unique<BiasedCache>(rows);
-    auto cache = std::make_unique<KeyValueCache>();
-    cache->keys.rows.resize(static_cast<size_t>(rows));
-    return cache;
+    if (biased()) return std::make_unique<KeyValueCache<RowKeys>>(RowKeys(rows));
+    ops::CachedKeys keys;
+    keys.rows.resize(static_cast<size_t>(rows));
+    return std::make_unique<KeyValueCache<ops::CachedKeys>>(std::move(keys));
   }
 
   Tensor read(const Tensor& query, const Tensor& key_value, const Tensor&, const Ragged& layout,
               AttentionState& state) const override {
-    if (biased()) return biased_read(query, key_value, layout, dynamic_cast<BiasedCache&>(state).keys);
-    ops::CachedKeys& keys = dynamic_cast<KeyValueCache&>(state).keys;
+    if (biased()) return biased_read(query, key_value, layout, dynamic_cast<KeyValueCache<RowKeys>&>(state).keys);
+    ops::CachedKeys& keys = dynamic_cast<KeyValueCache<ops::CachedKeys>&>(state).keys;
     const bool first = keys.blocks.empty();
     keys.append(key_value, layout);
     if (first && layout.longest() > 1) {

@@ -144,18 +144,18 @@ void initialize(const Parameters& parameters, const InitializationChoice& choice
                  [&](int64_t i) { fill_parameter(parameters.all()[static_cast<size_t>(i)]); });
 }
 
-void initialize_pieces(const Parameters& pieces, const Initializer& fill_parameter,
-                       const std::function<std::vector<int64_t>(size_t)>& whole_sizes,
-                       const std::function<Tensor(size_t, const Tensor&)>& piece_of) {
-  parallel_items(std::ssize(pieces.all()), [&](int64_t item) {
+void initialize_shards(const Parameters& shards, const Initializer& fill_parameter,
+                       const std::function<std::vector<int64_t>(size_t)>& full_sizes,
+                       const std::function<Tensor(size_t, const Tensor&)>& shard_of) {
+  parallel_items(std::ssize(shards.all()), [&](int64_t item) {
     const at::NoGradGuard no_graph;  // grad mode is per thread
     const auto i = static_cast<size_t>(item);
-    Parameter parameter = pieces.all()[i];
-    const Tensor piece = std::exchange(parameter.value, Tensor());
-    if (piece.numel() == 0) return;
-    parameter.value = at::empty(whole_sizes(i), pieces.options());
+    Parameter parameter = shards.all()[i];
+    const Tensor shard = std::exchange(parameter.value, Tensor());
+    if (shard.numel() == 0) return;
+    parameter.value = at::empty(full_sizes(i), shards.options());
     fill_parameter(parameter);
-    piece.copy_(piece_of(i, parameter.value));
+    shard.copy_(shard_of(i, parameter.value));
   });
 }
 

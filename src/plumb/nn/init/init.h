@@ -49,11 +49,11 @@ void initialize(const Parameters& parameters, const InitializationChoice& choice
 using Initializer = std::function<void(const Parameter&)>;
 Initializer initializer(const InitializationChoice& choice, const ModelDepth& depth, uint64_t seed);
 
-/// Initializes a process's pieces of parameters: each is filled whole, in the shape `whole_sizes`, by one thread, and
-/// its piece kept.
-void initialize_pieces(const Parameters& pieces, const Initializer& fill,
-                       const std::function<std::vector<int64_t>(size_t parameter)>& whole_sizes,
-                       const std::function<Tensor(size_t parameter, const Tensor& whole)>& piece_of);
+/// Initializes a process's shards of parameters: one thread fills the full parameter, in the shape `full_sizes`, and
+/// keeps its shard.
+void initialize_shards(const Parameters& shards, const Initializer& fill,
+                       const std::function<std::vector<int64_t>(size_t parameter)>& full_sizes,
+                       const std::function<Tensor(size_t parameter, const Tensor& full)>& shard_of);
 
 /// Calls fill(matrix, fan_in, fan_out) for each matrix of the parameter: the parameter itself, or the matrices stacked
 /// in it, such as query, key and value, each with its own fan_out.

@@ -26,12 +26,12 @@ class BatchNorm final : public Norm {
     context.group().broadcast(c);
     const Tensor shifted = x - c;
     const int64_t width = x.size(1);
-    const double share = context.idle() ? 0 : 1;
+    const double share = context.placeholder() ? 0 : 1;
     const Tensor count = at::full({1}, share * static_cast<double>(x.size(0)), x.options());
     const Tensor sums =
         context.group().summed(at::cat({share * shifted.sum(0), share * shifted.square().sum(0), count}));
     const Tensor tokens = sums.narrow(0, 2 * width, 1).detach();
-    if ((x.size(0) <= 1 || context.idle()) && tokens.item<double>() <= 1)
+    if ((x.size(0) <= 1 || context.placeholder()) && tokens.item<double>() <= 1)
       return normalized(x - running_mean_, running_variance_);
     const Tensor offset = sums.narrow(0, 0, width) / tokens;
     const Tensor variance = (sums.narrow(0, width, width) / tokens - offset.square()).clamp_min(0);

@@ -11,6 +11,7 @@
 // far off. Means are over the tokens of all processes that share the batch, so that all have the same averages. A
 // measurement computes ψ² from its batch as a function of x (the paper's PN-V), with the exact gradient.
 #include "plumb/nn/norm/norm.h"
+#include "plumb/ops/autograd.h"
 
 namespace plumb {
 namespace {
@@ -22,7 +23,7 @@ class BatchTokens : public torch::CustomClassHolder {
  public:
   BatchTokens(const Tensor& x, const ForwardContext& context)
       : group_(context.group()),
-        share_(context.idle() ? 0.0 : 1.0),
+        share_(context.placeholder() ? 0.0 : 1.0),
         count_(at::full({1}, share_ * static_cast<double>(x.size(0)), x.options())) {
     group_.sum(count_);
     count_.clamp_min_(1);
@@ -49,7 +50,7 @@ class Quotient : public torch::autograd::Function<Quotient> {
     Tensor y = x / psi;
     ctx->save_for_backward({y, psi});
     ctx->saved_data["nu"] = nu;  // not a saved variable: those must not change before the backward pass
-    ctx->saved_data["tokens"] = c10::IValue::make_capsule(tokens);
+    save_value(ctx, tokens);
     return y;
   }
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
@@ -57,7 +58,7 @@ class Quotient : public torch::autograd::Function<Quotient> {
     const Tensor& y = saved[0];
     const Tensor& psi = saved[1];
     const Tensor nu = ctx->saved_data["nu"].toTensor();
-    const auto tokens = c10::static_intrusive_pointer_cast<BatchTokens>(ctx->saved_data["tokens"].toCapsule());
+    const BatchTokensPointer tokens = saved_value<BatchTokens>(ctx);
     const Tensor& h = grad[0];
     const Tensor dx = tokens->has_own() ? (h - nu.clone() * y) / psi : at::zeros_like(y);
     const at::NoGradGuard no_graph;

@@ -33,7 +33,7 @@ class DistancePenalty final : public RelativePositions {
   bool biased() const override { return true; }
   [[nodiscard]] bool divisible() const override { return true; }
   void divide(LayerDivision& division) override {
-    const int64_t count = division.share(std::ssize(slopes_));
+    const int64_t count = division.per_rank(std::ssize(slopes_));
     const auto first = slopes_.begin() + division.group().rank() * count;
     own_.assign(first, first + count);
   }

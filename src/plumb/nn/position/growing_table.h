@@ -26,9 +26,9 @@ class GrowingTable {
 
   /// At least `length` rows, in the type and on the device of `options`.
   [[nodiscard]] Tensor rows(int64_t length, const at::TensorOptions& options) const {
-    if (Tensor found = find(length, options); found.defined()) return found;
+    if (Tensor table = find(length, options); table.defined()) return table;
     const std::scoped_lock lock(mutex_);
-    if (Tensor found = find(length, options); found.defined()) return found;  // another thread got here first
+    if (Tensor table = find(length, options); table.defined()) return table;  // another thread got here first
     const int64_t known = exact_.defined() ? exact_.size(0) : 0;
     if (known == 0 || known < length) {
       int64_t wanted = std::max(first_, 2 * known);

@@ -36,7 +36,7 @@ class BucketBias final : public RelativePositions {
 
   bool biased() const override { return true; }
   [[nodiscard]] bool divisible() const override { return true; }
-  void divide(LayerDivision& division) override { division.cut(table_, 1); }
+  void divide(LayerDivision& division) override { division.divide(table_, 1); }
   Tensor bias(const Tensor& query, const Tensor& key, int64_t begin) const override {
     const int64_t queries = query.size(1);
     const int64_t keys = key.size(1);

@@ -37,7 +37,7 @@ class RelativeScores final : public RelativePositions {
 
   [[nodiscard]] bool divisible() const override { return true; }
   void divide(LayerDivision& division) override {
-    for (const Tensor& each : {weight_, content_, position_}) division.cut(each, 0);
+    for (const Tensor& each : {weight_, content_, position_}) division.divide(each, 0);
   }
 
   Tensor bias(const Tensor& query, const Tensor& key, int64_t begin) const override {

@@ -37,7 +37,7 @@ class LogisticGateGradient : public torch::autograd::Function<LogisticGateGradie
     ctx->save_for_backward({dy, x});
     save(ctx, gate);
     return element_by_element(x, [&]<typename T>(T* dx, int64_t begin, int64_t end) {
-      kernels::logistic_gate_backward<T>(gate, dy.data_ptr<T>(), x.data_ptr<T>(), dx, begin, end);
+      kernels::logistic_gate<T>().backward(gate, dy.data_ptr<T>(), x.data_ptr<T>(), dx, begin, end);
     });
   }
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
@@ -47,8 +47,8 @@ class LogisticGateGradient : public torch::autograd::Function<LogisticGateGradie
     const LogisticGate gate = saved_gate(ctx);
     const Tensor a = as_contiguous(grad[0], "activation");
     const Tensor dx = element_by_element(x, [&]<typename T>(T* out, int64_t begin, int64_t end) {
-      kernels::logistic_gate_double_backward<T>(gate, a.data_ptr<T>(), dy.data_ptr<T>(), x.data_ptr<T>(), out, begin,
-                                                end);
+      kernels::logistic_gate<T>().double_backward(gate, a.data_ptr<T>(), dy.data_ptr<T>(), x.data_ptr<T>(), out, begin,
+                                                  end);
     });
     return {LogisticGateGradient::apply(a, x, gate), dx, Tensor()};
   }
@@ -61,7 +61,7 @@ class LogisticGating : public torch::autograd::Function<LogisticGating> {
     ctx->save_for_backward({x_in});
     save(ctx, gate);
     return element_by_element(x, [&]<typename T>(T* y, int64_t begin, int64_t end) {
-      kernels::logistic_gate<T>(gate, x.data_ptr<T>(), y, begin, end);
+      kernels::logistic_gate<T>().forward(gate, x.data_ptr<T>(), y, begin, end);
     });
   }
   static variable_list backward(AutogradContext* ctx, variable_list grad) {

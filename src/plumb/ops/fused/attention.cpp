@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "plumb/base/parallel.h"
+#include "plumb/ops/autograd.h"
 #include "plumb/ops/dispatch.h"
 #include "plumb/ops/fallback.h"
 #include "plumb/ops/implementations.h"
@@ -73,14 +74,6 @@ void for_each_head(const Geometry& g, const Pointers<T>& in, bool by_group, cons
   });
 }
 
-c10::intrusive_ptr<Geometry> saved_geometry(AutogradContext* ctx) {
-  return c10::static_intrusive_pointer_cast<Geometry>(ctx->saved_data["geometry"].toCapsule());
-}
-
-void save_geometry(AutogradContext* ctx, const c10::intrusive_ptr<Geometry>& geometry) {
-  ctx->saved_data["geometry"] = c10::IValue::make_capsule(geometry);
-}
-
 Tensor zeros_like_if_defined(const Tensor& tensor) { return tensor.defined() ? at::zeros_like(tensor) : Tensor(); }
 Tensor contiguous_if_defined(const Tensor& tensor) {
   return tensor.defined() ? as_contiguous(tensor, "attention") : Tensor();
@@ -102,21 +95,22 @@ class AttentionGradient : public torch::autograd::Function<AttentionGradient> {
       const auto in = pointers<T>(g, query_rows, packed_rows);
       const auto out = pointers<T>(g, dquery, dpacked);
       const T* cotangent = dout.data_ptr<T>();
+      const kernels::AttentionKernels<T>& kernel = kernels::attention<T>();
       for_each_head<T>(g, in, /*by_group=*/true,
                        [&](const kernels::AttentionHead<T>& head, int64_t query_at, int64_t key_at, int64_t out_at) {
-                         kernels::attention_backward<T>(head, {.dout = cotangent + out_at,
-                                                               .dout_stride = g.shape.width(),
-                                                               .dq = out.query + query_at,
-                                                               .dk = out.key + key_at,
-                                                               .dv = out.value + key_at});
+                         kernel.backward(head, {.dout = cotangent + out_at,
+                                                .dout_stride = g.shape.width(),
+                                                .dq = out.query + query_at,
+                                                .dk = out.key + key_at,
+                                                .dv = out.value + key_at});
                        });
     });
     ctx->save_for_backward({dout_in, query, packed});
-    save_geometry(ctx, geometry);
+    save_value(ctx, geometry);
     return g.self ? variable_list{dquery} : variable_list{dquery, dpacked};
   }
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
-    const auto geometry = saved_geometry(ctx);
+    const auto geometry = saved_value<Geometry>(ctx);
     const Geometry& g = *geometry;
     const auto saved = ctx->get_saved_variables();
     const Tensor dout = as_contiguous(saved[0], "attention");
@@ -131,17 +125,18 @@ class AttentionGradient : public torch::autograd::Function<AttentionGradient> {
       const auto in = pointers<T>(g, query, packed);
       const auto cotangent = pointers<T>(g, query_cotangent, packed_cotangent);
       const auto out = pointers<T>(g, dquery, dpacked);
+      const kernels::AttentionKernels<T>& kernel = kernels::attention<T>();
       for_each_head<T>(g, in, /*by_group=*/true,
                        [&](const kernels::AttentionHead<T>& head, int64_t query_at, int64_t key_at, int64_t out_at) {
-                         kernels::attention_double_backward<T>(head, {.dout = dout.data_ptr<T>() + out_at,
-                                                                      .dout_stride = g.shape.width(),
-                                                                      .a = cotangent.query + query_at,
-                                                                      .b = cotangent.key + key_at,
-                                                                      .c = cotangent.value + key_at,
-                                                                      .ddout = ddout.data_ptr<T>() + out_at,
-                                                                      .q_bar = out.query + query_at,
-                                                                      .k_bar = out.key + key_at,
-                                                                      .v_bar = out.value + key_at});
+                         kernel.double_backward(head, {.dout = dout.data_ptr<T>() + out_at,
+                                                       .dout_stride = g.shape.width(),
+                                                       .a = cotangent.query + query_at,
+                                                       .b = cotangent.key + key_at,
+                                                       .c = cotangent.value + key_at,
+                                                       .ddout = ddout.data_ptr<T>() + out_at,
+                                                       .q_bar = out.query + query_at,
+                                                       .k_bar = out.key + key_at,
+                                                       .v_bar = out.value + key_at});
                        });
     });
     return {ddout, dquery, dpacked, Tensor()};
@@ -160,18 +155,19 @@ class Attention : public torch::autograd::Function<Attention> {
     dispatch(query_rows, [&]<typename T>() {
       const auto in = pointers<T>(g, query_rows, packed_rows);
       T* result = out.data_ptr<T>();
+      const kernels::AttentionKernels<T>& kernel = kernels::attention<T>();
       for_each_head<T>(g, in, /*by_group=*/false,
                        [&](const kernels::AttentionHead<T>& head, int64_t, int64_t, int64_t out_at) {
-                         kernels::attention_forward<T>(head, result + out_at, g.shape.width());
+                         kernel.forward(head, result + out_at, g.shape.width());
                        });
     });
     ctx->save_for_backward({query, packed});
-    save_geometry(ctx, geometry);
+    save_value(ctx, geometry);
     return out;
   }
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
     const auto saved = ctx->get_saved_variables();
-    const auto geometry = saved_geometry(ctx);
+    const auto geometry = saved_value<Geometry>(ctx);
     const auto gradient = AttentionGradient::apply(grad[0], saved[0], if_defined(saved[1]), geometry);
     return {gradient[0], geometry->self ? Tensor() : gradient[1], Tensor()};
   }
@@ -213,6 +209,7 @@ Tensor cached_attention(const Tensor& query_in, const Ragged& layout, const Cach
   Tensor out = at::empty_like(query);
   const int64_t columns = 2 * shape.kv_width();
   dispatch(query, [&]<typename T>() {
+    const kernels::AttentionKernels<T>& kernel = kernels::attention<T>();
     const T scale = score_scale<T>(shape);
     const T* q = query.data_ptr<T>();
     T* result = out.data_ptr<T>();
@@ -234,14 +231,14 @@ Tensor cached_attention(const Tensor& query_in, const Ragged& layout, const Cach
           current = row;
         }
         const int64_t at = token * shape.width() + h * shape.size;
-        kernels::cached_attention<T>({.length = cache.length(row) - (layout.begin(row + 1) - token) + 1,
-                                      .size = shape.size,
-                                      .scale = scale,
-                                      .q = q + at,
-                                      .keys = keys.data(),
-                                      .column = h / shape.group() * shape.size,
-                                      .value_offset = shape.kv_width()},
-                                     result + at);
+        kernel.cached({.length = cache.length(row) - (layout.begin(row + 1) - token) + 1,
+                       .size = shape.size,
+                       .scale = scale,
+                       .q = q + at,
+                       .keys = keys.data(),
+                       .column = h / shape.group() * shape.size,
+                       .value_offset = shape.kv_width()},
+                      result + at);
       }
     });
   });

@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "plumb/base/parallel.h"
+#include "plumb/ops/autograd.h"
 #include "plumb/ops/dispatch.h"
 #include "plumb/ops/fallback.h"
 #include "plumb/ops/implementations.h"
@@ -39,14 +40,6 @@ TargetsPointer make_targets(const std::vector<int64_t>& labels, const std::vecto
   return targets;
 }
 
-void save_targets(AutogradContext* ctx, const TargetsPointer& targets) {
-  ctx->saved_data["targets"] = c10::IValue::make_capsule(targets);
-}
-
-TargetsPointer saved_targets(AutogradContext* ctx) {
-  return c10::static_intrusive_pointer_cast<Targets>(ctx->saved_data["targets"].toCapsule());
-}
-
 /// The weighted losses of all rows.
 struct Losses {
   std::vector<double> smoothed, nll;
@@ -68,10 +61,11 @@ class LogitGradient : public torch::autograd::Function<LogitGradient> {
   static Tensor forward(AutogradContext* ctx, const Tensor& upstream, const Tensor& logits, const Tensor& partition,
                         const TargetsPointer& targets) {
     ctx->save_for_backward({upstream, logits, partition});
-    save_targets(ctx, targets);
+    save_value(ctx, targets);
     Tensor out = at::empty_like(logits);
     const int64_t vocabulary = logits.size(1);
     dispatch(logits, [&]<typename T>() {
+      const kernels::CrossEntropyKernels<T>& kernel = kernels::cross_entropy<T>();
       const T above = upstream.data_ptr<T>()[0];
       parallel_ranges(logits.size(0), 4, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
@@ -80,8 +74,8 @@ class LogitGradient : public torch::autograd::Function<LogitGradient> {
             std::fill(row, row + vocabulary, T{0});
             continue;
           }
-          kernels::cross_entropy_gradient(targets->row<T>(vocabulary, i), logits.data_ptr<T>() + i * vocabulary,
-                                          partition.data_ptr<T>()[i], static_cast<T>(targets->factor(i)) * above, row);
+          kernel.gradient(targets->row<T>(vocabulary, i), logits.data_ptr<T>() + i * vocabulary,
+                          partition.data_ptr<T>()[i], static_cast<T>(targets->factor(i)) * above, row);
         }
       });
     });
@@ -92,12 +86,13 @@ class LogitGradient : public torch::autograd::Function<LogitGradient> {
     const Tensor& upstream = saved[0];
     const Tensor& logits = saved[1];
     const Tensor& partition = saved[2];
-    const TargetsPointer targets = saved_targets(ctx);
+    const TargetsPointer targets = saved_value<Targets>(ctx);
     const Tensor cotangent = as_contiguous(grad[0], "cross-entropy");
     Tensor dlogits = at::empty_like(logits);
     const int64_t vocabulary = logits.size(1);
     std::vector<double> parts(static_cast<size_t>(logits.size(0)));
     dispatch(logits, [&]<typename T>() {
+      const kernels::CrossEntropyKernels<T>& kernel = kernels::cross_entropy<T>();
       const T above = upstream.data_ptr<T>()[0];
       parallel_ranges(logits.size(0), 4, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
@@ -106,9 +101,9 @@ class LogitGradient : public torch::autograd::Function<LogitGradient> {
             std::fill(row, row + vocabulary, T{0});
             continue;
           }
-          const T part = kernels::cross_entropy_curvature(
-              targets->row<T>(vocabulary, i), logits.data_ptr<T>() + i * vocabulary, partition.data_ptr<T>()[i],
-              static_cast<T>(targets->factor(i)) * above, cotangent.data_ptr<T>() + i * vocabulary, row);
+          const T part = kernel.curvature(targets->row<T>(vocabulary, i), logits.data_ptr<T>() + i * vocabulary,
+                                          partition.data_ptr<T>()[i], static_cast<T>(targets->factor(i)) * above,
+                                          cotangent.data_ptr<T>() + i * vocabulary, row);
           parts[static_cast<size_t>(i)] = targets->weight(i) * static_cast<double>(part);
         }
       });
@@ -127,11 +122,11 @@ class CrossEntropyOfLogits : public torch::autograd::Function<CrossEntropyOfLogi
     Tensor partition = at::empty({tokens}, logits.options());
     Losses losses(tokens);
     dispatch(logits, [&]<typename T>() {
+      const kernels::CrossEntropyKernels<T>& kernel = kernels::cross_entropy<T>();
       parallel_ranges(tokens, 4, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           if (targets->weight(i) == 0) continue;
-          const auto loss =
-              kernels::cross_entropy_loss(targets->row<T>(vocabulary, i), logits.data_ptr<T>() + i * vocabulary);
+          const auto loss = kernel.loss(targets->row<T>(vocabulary, i), logits.data_ptr<T>() + i * vocabulary);
           losses.set(i, targets->weight(i), loss);
           partition.data_ptr<T>()[i] = loss.log_partition;
         }
@@ -139,13 +134,14 @@ class CrossEntropyOfLogits : public torch::autograd::Function<CrossEntropyOfLogi
     });
     *nll = sum_in_order(losses.nll);
     ctx->save_for_backward({logits_in, partition});
-    save_targets(ctx, targets);
+    save_value(ctx, targets);
     return at::full({}, targets->scale * sum_in_order(losses.smoothed), logits.options());
   }
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
     const auto saved = ctx->get_saved_variables();
-    return {LogitGradient::apply(grad[0], as_contiguous(saved[0], "cross-entropy"), saved[1], saved_targets(ctx)),
-            Tensor(), Tensor()};
+    return {
+        LogitGradient::apply(grad[0], as_contiguous(saved[0], "cross-entropy"), saved[1], saved_value<Targets>(ctx)),
+        Tensor(), Tensor()};
   }
 };
 
@@ -170,6 +166,7 @@ class FusedCrossEntropy : public torch::autograd::Function<FusedCrossEntropy> {
       const Tensor rows = hidden.narrow(0, first, count);
       Tensor logits = ops::gemm(rows, weight, {.transpose_b = true, .bias = bias});
       dispatch(logits, [&]<typename T>() {
+        const kernels::CrossEntropyKernels<T>& kernel = kernels::cross_entropy<T>();
         T* data = logits.data_ptr<T>();
         parallel_ranges(count, 4, [&](int64_t begin, int64_t end) {
           for (int64_t i = begin; i < end; ++i) {
@@ -181,8 +178,8 @@ class FusedCrossEntropy : public torch::autograd::Function<FusedCrossEntropy> {
             }
             const auto row = targets->row<T>(vocabulary, at);
             losses.set(at, targets->weight(at),
-                       with_gradient ? kernels::cross_entropy_with_gradient(row, static_cast<T>(targets->factor(at)), x)
-                                     : kernels::cross_entropy_loss(row, x));
+                       with_gradient ? kernel.with_gradient(row, static_cast<T>(targets->factor(at)), x)
+                                     : kernel.loss(row, x));
           }
         });
       });

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 
 #include "plumb/base/parallel.h"
 #include "plumb/ops/dispatch.h"
@@ -28,18 +27,20 @@ Tensor masked(const Tensor& residual_in, const Tensor& x_in, double p, const Dro
   const Tensor x = as_contiguous(x_in, "dropout");
   const Tensor residual = residual_in.defined() ? as_contiguous(residual_in, "dropout") : Tensor();
   Tensor out = at::empty_like(x);
-  const auto keep_below = static_cast<uint32_t>(std::lround((1.0 - p) * 65536.0));
+  const KeptShare share = kept_share(p);
+  const auto keep_below = static_cast<uint32_t>(share.below);
   dispatch(x, [&]<typename T>() {
-    const T scale = keep_below == 0 ? T{0} : static_cast<T>(65536.0 / keep_below);
+    const auto scale = static_cast<T>(share.scale);
     const T* base = residual.defined() ? residual.data_ptr<T>() : nullptr;
     const T* in = x.data_ptr<T>();
     T* result = out.data_ptr<T>();
+    const kernels::DropoutKernels<T>& kernel = kernels::dropout<T>();
     constexpr int64_t kUnit = 1024;  // threads start at multiples of this, where the kernel is fastest
     const int64_t n = x.numel();
     const int64_t width = n == 0 ? 1 : n / x.size(0);
     parallel_ranges((n + kUnit - 1) / kUnit, 16, [&](int64_t begin, int64_t end) {
       by_run(key.runs, width, begin * kUnit, std::min(end * kUnit, n), [&](int64_t from, int64_t to, int64_t first) {
-        kernels::dropout({key.seed, key.stream, keep_below, first}, scale, base, in, result, from, to);
+        kernel.add({key.seed, key.stream, keep_below, first}, scale, base, in, result, from, to);
       });
     });
   });

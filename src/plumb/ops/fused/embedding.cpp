@@ -16,7 +16,7 @@ Tensor gather(const Tensor& table_in, const Tensor& ids, double scale) {
     const int64_t* rows = ids.data_ptr<int64_t>();
     T* result = out.data_ptr<T>();
     parallel_ranges(ids.size(0), 64, [&](int64_t begin, int64_t end) {
-      kernels::gather_rows<T>(in, rows, static_cast<T>(scale), width, result, begin, end);
+      kernels::elementwise<T>().gather_rows(in, rows, static_cast<T>(scale), width, result, begin, end);
     });
   });
   return out;
@@ -37,7 +37,8 @@ class ScatterRows : public torch::autograd::Function<ScatterRows> {
       const int64_t* index = ids.data_ptr<int64_t>();
       T* out = table.data_ptr<T>();
       parallel_ranges(width, 32, [&](int64_t begin, int64_t end) {
-        kernels::scatter_add_rows<T>(in, index, ids.size(0), static_cast<T>(scale), width, out, begin, end);
+        kernels::elementwise<T>().scatter_add_rows(in, index, ids.size(0), static_cast<T>(scale), width, out, begin,
+                                                   end);
       });
     });
     return table;

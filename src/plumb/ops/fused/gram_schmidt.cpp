@@ -17,13 +17,15 @@ std::vector<double> gram_schmidt(const std::vector<Tensor>& vectors, const std::
     std::vector<const T*> v;
     for (const Tensor& vector : vectors) v.push_back(vector.data_ptr<T>());
     T* rest = w.data_ptr<T>();
+    const kernels::GramSchmidtKernels<T>& kernel = kernels::gram_schmidt<T>();
     parallel_ranges(kParts, 1, [&](int64_t first, int64_t last) {
       for (int64_t part = first; part < last; ++part) {
         const int64_t part_end = size * (part + 1) / kParts;
         for (int64_t begin = size * part / kParts; begin < part_end; begin += kernels::kGramSchmidtBlock) {
-          kernels::gram_schmidt<T>(v.data(), v.size(), begin, std::min(begin + kernels::kGramSchmidtBlock, part_end),
-                                   subtract.empty() ? nullptr : subtract.data(), products, rest,
-                                   parts.data() + static_cast<size_t>(part) * width);
+          kernel.subtract_and_multiply(v.data(), v.size(), begin,
+                                       std::min(begin + kernels::kGramSchmidtBlock, part_end),
+                                       subtract.empty() ? nullptr : subtract.data(), products, rest,
+                                       parts.data() + static_cast<size_t>(part) * width);
         }
       }
     });

@@ -24,19 +24,22 @@ Tensor column_sums_kernel(const Tensor& x_in) {
   // Partial sums over a fixed number of row ranges, added in order: the same result for any number of threads.
   constexpr int64_t kParts = 8;
   if (rows < 8 * kParts) {
-    dispatch(x, [&]<typename T>() { kernels::column_sums<T>(x.data_ptr<T>(), width, 0, rows, sums.data_ptr<T>()); });
+    dispatch(x, [&]<typename T>() {
+      kernels::elementwise<T>().column_sums(x.data_ptr<T>(), width, 0, rows, sums.data_ptr<T>());
+    });
     return sums;
   }
   const Tensor parts = at::zeros({kParts, width}, x.options());
   dispatch(x, [&]<typename T>() {
+    const auto add = kernels::elementwise<T>().column_sums;
     const T* in = x.data_ptr<T>();
     T* out = parts.data_ptr<T>();
     parallel_ranges(kParts, 1, [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part) {
-        kernels::column_sums<T>(in, width, rows * part / kParts, rows * (part + 1) / kParts, out + part * width);
+        add(in, width, rows * part / kParts, rows * (part + 1) / kParts, out + part * width);
       }
     });
-    kernels::column_sums<T>(out, width, 0, kParts, sums.data_ptr<T>());
+    add(out, width, 0, kParts, sums.data_ptr<T>());
   });
   return sums;
 }
@@ -76,8 +79,9 @@ class ReluMask : public torch::autograd::Function<ReluMask> {
       const T* in = gradient.data_ptr<T>();
       const T* gate = y.data_ptr<T>();
       T* out = dx.data_ptr<T>();
-      parallel_ranges(y.numel(), 1 << 15,
-                      [&](int64_t begin, int64_t end) { kernels::relu_backward<T>(in, gate, out, begin, end); });
+      parallel_ranges(y.numel(), 1 << 15, [&](int64_t begin, int64_t end) {
+        kernels::elementwise<T>().relu_backward(in, gate, out, begin, end);
+      });
     });
     return dx;
   }
@@ -94,30 +98,6 @@ class ColumnSums : public torch::autograd::Function<ColumnSums> {
   }
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
     return {grad[0].unsqueeze(0).expand({ctx->saved_data["rows"].toInt(), -1})};
-  }
-};
-
-class Linear : public torch::autograd::Function<Linear> {
- public:
-  static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& weight, const c10::optional<Tensor>& bias,
-                        bool relu) {
-    Tensor y = ops::gemm(x, weight, {.transpose_b = true, .bias = bias.value_or(Tensor()), .relu = relu});
-    // y is saved detached, because only its sign is used.
-    ctx->save_for_backward({x, weight, relu ? y.detach() : Tensor()});
-    ctx->saved_data["biased"] = bias.has_value();
-    return y;
-  }
-  static variable_list backward(AutogradContext* ctx, variable_list grad) {
-    const auto saved = ctx->get_saved_variables();
-    const Tensor& x = saved[0];
-    const Tensor& weight = saved[1];
-    const Tensor dz = saved[2].defined() ? ReluMask::apply(grad[0], saved[2]) : grad[0];
-    Tensor dx;
-    Tensor dw;
-    if (ctx->needs_input_grad(0)) dx = matrix_product(dz, weight, false, false);
-    if (ctx->needs_input_grad(1)) dw = matrix_product(dz, x, true, false);
-    const bool shifted = ctx->saved_data["biased"].toBool() && ctx->needs_input_grad(2);
-    return {dx, dw, shifted ? column_sums(dz) : Tensor(), Tensor()};
   }
 };
 
@@ -194,8 +174,6 @@ Tensor matrix_product(const Tensor& a, const Tensor& b, bool transpose_a, bool t
 
 Tensor column_sums(const Tensor& x) { return ColumnSums::apply(x); }
 
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation activation) {
-  return Linear::apply(x, weight, if_defined(bias), activation == Activation::relu);
-}
+Tensor relu_gradient(const Tensor& dy, const Tensor& y) { return ReluMask::apply(dy, y); }
 
 }  // namespace plumb::ops::fused

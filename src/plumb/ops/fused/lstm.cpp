@@ -3,8 +3,8 @@
 #include <variant>
 #include <vector>
 
-#include "plumb/base/error.h"
 #include "plumb/base/parallel.h"
+#include "plumb/ops/autograd.h"
 #include "plumb/ops/blocks.h"
 #include "plumb/ops/dispatch.h"
 #include "plumb/ops/fallback.h"
@@ -133,6 +133,7 @@ struct LstmPass {
 template <typename T>
 void run_forward(const LstmOrder& order, const PackedProduct& recurrent, const LstmPass& pass, const Tensor& output) {
   const int64_t size = output.size(1);
+  const kernels::LstmKernels<T>& kernel = kernels::lstm<T>();
   T* gates = pass.gates.data_ptr<T>();
   T* hidden = pass.hidden.data_ptr<T>();
   T* cell = pass.cell.data_ptr<T>();
@@ -142,12 +143,12 @@ void run_forward(const LstmOrder& order, const PackedProduct& recurrent, const L
     recurrent.add(pass.hidden.narrow(0, before, rows), pass.gates.narrow(0, first, rows));
     for_rows_of_step(rows, size, [&](int64_t row) {
       const int64_t token = order.token_of_row[static_cast<size_t>(first + row)];
-      kernels::lstm_cell(kernels::LstmCell<T>{.size = size,
-                                              .gates = gates + (first + row) * 4 * size,
-                                              .cell_before = cell + (before + row) * size,
-                                              .cell = cell + (after + row) * size,
-                                              .hidden = hidden + (after + row) * size,
-                                              .output = output.data_ptr<T>() + token * size});
+      kernel.forward({.size = size,
+                      .gates = gates + (first + row) * 4 * size,
+                      .cell_before = cell + (before + row) * size,
+                      .cell = cell + (after + row) * size,
+                      .hidden = hidden + (after + row) * size,
+                      .output = output.data_ptr<T>() + token * size});
     });
   }
 }
@@ -159,6 +160,7 @@ Tensor run_backward(const LstmOrder& order, const PackedProduct& recurrent, cons
                     const Tensor& dhidden, const Tensor& dcell) {
   const int64_t size = doutput.size(1);
   Tensor dgates = at::empty_like(pass.gates);
+  const kernels::LstmKernels<T>& kernel = kernels::lstm<T>();
   const T* gates = pass.gates.data_ptr<T>();
   const T* cell = pass.cell.data_ptr<T>();
   for (int64_t step = order.count() - 1; step >= 0; --step) {
@@ -166,15 +168,14 @@ Tensor run_backward(const LstmOrder& order, const PackedProduct& recurrent, cons
     const int64_t before = order.before(step), after = order.after(step);
     for_rows_of_step(rows, size, [&](int64_t row) {
       const int64_t token = order.token_of_row[static_cast<size_t>(first + row)];
-      kernels::lstm_cell_backward(
-          kernels::LstmCellBackward<T>{.size = size,
-                                       .gates = gates + (first + row) * 4 * size,
-                                       .cell_before = cell + (before + row) * size,
-                                       .cell = cell + (after + row) * size,
-                                       .doutput = doutput.data_ptr<T>() + token * size,
-                                       .dhidden = dhidden.data_ptr<T>() + row * size,
-                                       .dcell = dcell.data_ptr<T>() + row * size,
-                                       .dgates = dgates.data_ptr<T>() + (first + row) * 4 * size});
+      kernel.backward({.size = size,
+                       .gates = gates + (first + row) * 4 * size,
+                       .cell_before = cell + (before + row) * size,
+                       .cell = cell + (after + row) * size,
+                       .doutput = doutput.data_ptr<T>() + token * size,
+                       .dhidden = dhidden.data_ptr<T>() + row * size,
+                       .dcell = dcell.data_ptr<T>() + row * size,
+                       .dgates = dgates.data_ptr<T>() + (first + row) * 4 * size});
     });
     const Tensor of_rows = dhidden.narrow(0, 0, rows);
     of_rows.zero_();
@@ -184,30 +185,6 @@ Tensor run_backward(const LstmOrder& order, const PackedProduct& recurrent, cons
 }
 
 constexpr size_t kLstmInputs = 7;  // x, W, U, b_W, b_U, h_0, c_0
-
-/// The gradients with an autograd graph, recomputed by the reference.
-variable_list differentiable_gradients(AutogradContext* ctx, const variable_list& saved, const Ragged& layout,
-                                       const variable_list& grad) {
-  if (ctx->saved_data["rounded"].toBool()) {
-    throw Error("second derivatives are not available in bfloat16", "use float32 for curvature");
-  }
-  variable_list inputs;  // aliases, so that a tensor passed as two inputs has a gradient for each
-  for (size_t i = 0; i < kLstmInputs; ++i) inputs.push_back(at::alias(saved[i]));
-  const LstmResult result =
-      reference::lstm(inputs[0], {inputs[1], inputs[2], inputs[3], inputs[4]}, {inputs[5], inputs[6]}, layout);
-  variable_list wanted;
-  for (size_t i = 0; i < kLstmInputs; ++i) {
-    if (ctx->needs_input_grad(i)) wanted.push_back(inputs[i]);
-  }
-  const variable_list found =
-      gradients({result.hidden, result.last.hidden, result.last.cell}, wanted, grad, /*create_graph=*/true);
-  variable_list all(kLstmInputs + 1);
-  auto next = found.begin();
-  for (size_t i = 0; i < kLstmInputs; ++i) {
-    if (ctx->needs_input_grad(i)) all[i] = *next++;
-  }
-  return all;
-}
 
 class LstmLayer : public torch::autograd::Function<LstmLayer> {
  public:
@@ -229,18 +206,25 @@ class LstmLayer : public torch::autograd::Function<LstmLayer> {
     dispatch(x, [&]<typename T>() { run_forward<T>(*order, product, pass, output); });
     ctx->save_for_backward(
         {x, input, recurrent, input_bias, hidden_bias, hidden, cell, pass.gates, pass.hidden, pass.cell});
-    ctx->saved_data["order"] = c10::IValue::make_capsule(order);
+    save_value(ctx, order);
     ctx->saved_data["rounded"] = rounded;
     return {output, order->last_states(pass.hidden), order->last_states(pass.cell)};
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
-    const auto order = c10::static_intrusive_pointer_cast<LstmOrder>(ctx->saved_data["order"].toCapsule());
+    const LstmOrderPointer order = saved_value<LstmOrder>(ctx);
     const variable_list saved = ctx->get_saved_variables();
-    if (at::GradMode::is_enabled()) return differentiable_gradients(ctx, saved, order->layout, grad);
+    const bool rounded = ctx->saved_data["rounded"].toBool();
+    if (at::GradMode::is_enabled()) {
+      if (rounded) refuse_second_derivatives();
+      return gradients_by_reference(
+          ctx, {saved.begin(), saved.begin() + kLstmInputs}, grad, [&](const variable_list& in) {
+            const LstmResult out = reference::lstm(in[0], {in[1], in[2], in[3], in[4]}, {in[5], in[6]}, order->layout);
+            return variable_list{out.hidden, out.last.hidden, out.last.cell};
+          });
+    }
     const Tensor& x = saved[0];
     const LstmPass pass{saved[kLstmInputs], saved[kLstmInputs + 1], saved[kLstmInputs + 2]};
-    const bool rounded = ctx->saved_data["rounded"].toBool();
     const auto operand = [&](const Tensor& matrix) { return rounded ? to_bfloat16(matrix) : matrix; };
     const Tensor doutput = as_contiguous(grad[0], "LSTM");
     const Tensor dhidden = order->steps.sorted(grad[1]).clone(at::MemoryFormat::Contiguous);

@@ -34,16 +34,16 @@ class NormGradient : public torch::autograd::Function<NormGradient> {
     Tensor dbeta = at::zeros({kParts, width}, x.options());
     dispatch(x, [&]<typename T>() {
       for_row_parts(x.size(0), [&](int64_t part, int64_t begin, int64_t end) {
-        kernels::norm_backward(kernels::NormBackward<T>{.width = width,
-                                                        .center = center,
-                                                        .x = x.data_ptr<T>(),
-                                                        .gamma = gamma.data_ptr<T>(),
-                                                        .statistics = statistics.data_ptr<T>(),
-                                                        .dy = dy.data_ptr<T>(),
-                                                        .dx = dx.data_ptr<T>(),
-                                                        .dgamma = dgamma.data_ptr<T>() + part * width,
-                                                        .dbeta = center ? dbeta.data_ptr<T>() + part * width : nullptr},
-                               begin, end);
+        kernels::norm<T>().backward({.width = width,
+                                     .center = center,
+                                     .x = x.data_ptr<T>(),
+                                     .gamma = gamma.data_ptr<T>(),
+                                     .statistics = statistics.data_ptr<T>(),
+                                     .dy = dy.data_ptr<T>(),
+                                     .dx = dx.data_ptr<T>(),
+                                     .dgamma = dgamma.data_ptr<T>() + part * width,
+                                     .dbeta = center ? dbeta.data_ptr<T>() + part * width : nullptr},
+                                    begin, end);
       });
     });
     ctx->save_for_backward({dy, x, gamma, statistics});
@@ -66,19 +66,19 @@ class NormGradient : public torch::autograd::Function<NormGradient> {
     Tensor dgamma = at::zeros({kParts, width}, x.options());
     dispatch(x, [&]<typename T>() {
       for_row_parts(x.size(0), [&](int64_t part, int64_t begin, int64_t end) {
-        kernels::norm_double_backward(kernels::NormDoubleBackward<T>{.width = width,
-                                                                     .center = center,
-                                                                     .x = x.data_ptr<T>(),
-                                                                     .gamma = gamma.data_ptr<T>(),
-                                                                     .statistics = statistics.data_ptr<T>(),
-                                                                     .dy = dy.data_ptr<T>(),
-                                                                     .a = a.data_ptr<T>(),
-                                                                     .b = b.data_ptr<T>(),
-                                                                     .c = center ? c.data_ptr<T>() : nullptr,
-                                                                     .ddy = ddy.data_ptr<T>(),
-                                                                     .dx = dx.data_ptr<T>(),
-                                                                     .dgamma = dgamma.data_ptr<T>() + part * width},
-                                      begin, end);
+        kernels::norm<T>().double_backward({.width = width,
+                                            .center = center,
+                                            .x = x.data_ptr<T>(),
+                                            .gamma = gamma.data_ptr<T>(),
+                                            .statistics = statistics.data_ptr<T>(),
+                                            .dy = dy.data_ptr<T>(),
+                                            .a = a.data_ptr<T>(),
+                                            .b = b.data_ptr<T>(),
+                                            .c = center ? c.data_ptr<T>() : nullptr,
+                                            .ddy = ddy.data_ptr<T>(),
+                                            .dx = dx.data_ptr<T>(),
+                                            .dgamma = dgamma.data_ptr<T>() + part * width},
+                                           begin, end);
       });
     });
     return {ddy, dx, dgamma.sum(0), Tensor(), Tensor()};
@@ -103,7 +103,7 @@ class Norm : public torch::autograd::Function<Norm> {
                                          .beta = center ? beta->data_ptr<T>() : nullptr,
                                          .y = y.data_ptr<T>(),
                                          .statistics = statistics.data_ptr<T>()};
-      parallel_ranges(x.size(0), 16, [&](int64_t begin, int64_t end) { kernels::norm_forward(pass, begin, end); });
+      parallel_ranges(x.size(0), 16, [&](int64_t begin, int64_t end) { kernels::norm<T>().forward(pass, begin, end); });
     });
     ctx->save_for_backward({x_in, gamma, statistics});
     ctx->saved_data["center"] = center;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "plumb/base/parallel.h"
+#include "plumb/ops/autograd.h"
 #include "plumb/ops/fallback.h"
 #include "plumb/ops/implementations.h"
 #include "plumb/ops/kernels/relative_attention.h"
@@ -82,16 +83,21 @@ class RelativeAttention : public torch::autograd::Function<RelativeAttention> {
                                           log_sums_at(log_sums, at));
     });
     ctx->save_for_backward({content, position, key_value, distance, out, log_sums});
-    ctx->saved_data["shape"] = c10::IValue::make_capsule(shape);
+    save_value(ctx, shape);
     return out;
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
-    const auto shape = c10::static_intrusive_pointer_cast<RelativeShape>(ctx->saved_data["shape"].toCapsule());
+    const RelativeShapePointer shape = saved_value<RelativeShape>(ctx);
     const variable_list saved = ctx->get_saved_variables();
-    if (at::GradMode::is_enabled()) return differentiable_gradients(saved, *shape, grad[0]);
+    const variable_list inputs{saved.begin(), saved.begin() + kInputs};
+    if (at::GradMode::is_enabled()) {
+      return gradients_by_reference(ctx, inputs, grad, [&](const variable_list& x) {
+        return variable_list{reference::relative_attention(x[0], x[1], x[2], x[3], shape->layout, shape->heads)};
+      });
+    }
     const Tensor dout = as_contiguous(grad[0], "attention");
-    const variable_list in = in_rows({saved.begin(), saved.begin() + kInputs});
+    const variable_list in = in_rows(inputs);
     variable_list result;
     for (size_t i = 0; i < kInputs; ++i) result.push_back(at::zeros(saved[i].sizes(), saved[i].options()));
     for_each_head(*shape, /*by_group=*/true, [&](const HeadPlace& at) {
@@ -111,22 +117,6 @@ class RelativeAttention : public torch::autograd::Function<RelativeAttention> {
 
  private:
   static constexpr size_t kInputs = 4;
-
-  /// The gradients with an autograd graph, recomputed by the reference.
-  static variable_list differentiable_gradients(const variable_list& saved, const RelativeShape& shape,
-                                                const Tensor& grad) {
-    variable_list inputs;  // aliases, so that a tensor passed as two inputs has a gradient for each
-    for (size_t i = 0; i < kInputs; ++i) {
-      Tensor alias = at::alias(saved[i]);
-      if (!alias.requires_grad()) alias.requires_grad_();
-      inputs.push_back(alias);
-    }
-    const Tensor out =
-        reference::relative_attention(inputs[0], inputs[1], inputs[2], inputs[3], shape.layout, shape.heads);
-    variable_list found = gradients({out}, inputs, {grad}, /*create_graph=*/true);
-    found.emplace_back();
-    return found;
-  }
 };
 
 }  // namespace

@@ -69,7 +69,7 @@ void update(const std::vector<Update>& updates, const std::vector<Tensor>& gradi
     for_each_range(dense, [&](size_t i, int64_t begin, int64_t n) {
       std::array<T*, Update::kVectors> vectors;
       for (size_t k = 0; k < vectors.size(); ++k) vectors[k] = pieces[k][i].template data_ptr<T>() + begin;
-      kernels::update<Update, T>(updates[i], dense[i].template data_ptr<T>() + begin, vectors, n);
+      kernels::optimizer<T>().update(updates[i], dense[i].template data_ptr<T>() + begin, vectors, n);
     });
   });
 }
@@ -89,8 +89,8 @@ void update(const std::vector<LambUpdate>& updates, const std::vector<Tensor>& g
     };
     const auto& [m, v, w] = pieces;
     for_each_chunk(chunks, false, [&](const Chunk& chunk, size_t c) {
-      squares[c] = kernels::lamb_moments<T>(updates[chunk.tensor], at(dense, chunk), at(m, chunk), at(v, chunk),
-                                            at(w, chunk), chunk.size);
+      squares[c] = kernels::optimizer<T>().lamb_moments(updates[chunk.tensor], at(dense, chunk), at(m, chunk),
+                                                        at(v, chunk), at(w, chunk), chunk.size);
     });
     for (size_t c = 0; c < chunks.size(); ++c) {
       kernels::LambSquares& sum = sums[chunks[c].tensor];
@@ -106,7 +106,7 @@ void update(const std::vector<LambUpdate>& updates, const std::vector<Tensor>& g
                                    .eps = u.eps,
                                    .decay = u.decay,
                                    .rate = u.rate * (scaled ? std::sqrt(sum.w / sum.u) : 1)};
-      kernels::update<kernels::LambStep, T>(step, at(m, chunk), {at(v, chunk), at(w, chunk)}, chunk.size);
+      kernels::optimizer<T>().update(step, at(m, chunk), {at(v, chunk), at(w, chunk)}, chunk.size);
     });
   });
 }
@@ -118,7 +118,7 @@ Number sum_of_squares(const std::vector<Tensor>& tensors) {
   for_each_chunk(chunks, false, [&](const Chunk& chunk, size_t c) {
     const Tensor& tensor = dense[chunk.tensor];
     dispatch(tensor, [&]<typename T>() {
-      sums[c] = kernels::sum_of_squares<T>(tensor.data_ptr<T>() + chunk.begin, chunk.size);
+      sums[c] = kernels::optimizer<T>().sum_of_squares(tensor.data_ptr<T>() + chunk.begin, chunk.size);
     });
   });
   double total = 0;

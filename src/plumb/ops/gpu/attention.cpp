@@ -2,7 +2,7 @@
 // by the offsets of its sequences.
 #include <cmath>
 
-#include "plumb/base/error.h"
+#include "plumb/ops/autograd.h"
 #include "plumb/ops/implementations.h"
 #include "plumb/ops/index.h"
 #include "plumb/ops/precision.h"
@@ -49,7 +49,7 @@ class Attention : public torch::autograd::Function<Attention> {
                         const c10::intrusive_ptr<Plan>& plan) {
     const int64_t size = plan->shape.size;
     const Tensor begins = offsets(query, plan->queries), key_begins = offsets(query, plan->keys);
-    ctx->saved_data["plan"] = c10::IValue::make_capsule(plan);
+    save_value(ctx, plan);
     if (plan->rounded) {
       const Tensor q = by_head(to_bfloat16(query), size), k = by_head(to_bfloat16(key), size);
       const Tensor v = by_head(to_bfloat16(value), size);
@@ -68,13 +68,11 @@ class Attention : public torch::autograd::Function<Attention> {
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
-    const auto plan = c10::static_intrusive_pointer_cast<Plan>(ctx->saved_data["plan"].toCapsule());
+    const auto plan = saved_value<Plan>(ctx);
     const auto saved = ctx->get_saved_variables();
     const HeadShape& shape = plan->shape;
     if (plan->rounded) {
-      if (at::GradMode::is_enabled()) {
-        throw Error("second derivatives are not available in bfloat16", "use float32 for curvature");
-      }
+      refuse_second_derivatives();
       const auto [dq, dk, dv] = at::_flash_attention_backward(
           by_head(to_bfloat16(grad[0]), shape.size).contiguous(), saved[0], saved[1], saved[2], saved[3], saved[4],
           saved[7], saved[8], plan->queries.longest(), plan->keys.longest(), 0, plan->causal, saved[5], saved[6],
@@ -83,11 +81,9 @@ class Attention : public torch::autograd::Function<Attention> {
       return {wide(dq), wide(dk), wide(dv), Tensor()};
     }
     if (at::GradMode::is_enabled()) {  // the gradient itself is differentiated
-      const variable_list inputs{saved[0], saved[1], saved[2]};
-      const Tensor again =
-          reference::attention(saved[0], saved[1], saved[2], plan->queries, plan->keys, shape, plan->causal);
-      const std::vector<Tensor> found = gradients({again}, inputs, {grad[0]}, /*create_graph=*/true);
-      return {found[0], found[1], found[2], Tensor()};
+      return gradients_by_reference(ctx, {saved[0], saved[1], saved[2]}, grad, [&](const variable_list& in) {
+        return variable_list{reference::attention(in[0], in[1], in[2], plan->queries, plan->keys, shape, plan->causal)};
+      });
     }
     const auto [dq, dk, dv, unused] = at::_efficient_attention_backward(
         by_head(grad[0].contiguous(), shape.size).unsqueeze(0), by_head(saved[0], shape.size).unsqueeze(0),

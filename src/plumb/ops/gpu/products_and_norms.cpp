@@ -6,7 +6,7 @@ namespace plumb::ops::gpu {
 Tensor gemm(const Tensor& a, const Tensor& b, const GemmOptions& options) {
   const at::NoGradGuard no_graph;
   const Tensor product = at::mm(options.transpose_a ? a.t() : a, options.transpose_b ? b.t() : b, at::kFloat);
-  return reference::finish(product, options);
+  return reference::add_bias_and_activation(product, options);
 }
 
 Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps) {

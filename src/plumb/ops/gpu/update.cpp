@@ -9,9 +9,9 @@ namespace {
 /// tensors[begin] to tensors[end − 1], in the shapes of `like`.
 std::vector<Tensor> piece(const std::vector<Tensor>& tensors, size_t begin, size_t end,
                           const std::vector<Tensor>& like) {
-  std::vector<Tensor> found;
-  for (size_t i = begin; i < end; ++i) found.push_back(tensors[i].detach().reshape(like[i].sizes()));
-  return found;
+  std::vector<Tensor> views;
+  for (size_t i = begin; i < end; ++i) views.push_back(tensors[i].detach().reshape(like[i].sizes()));
+  return views;
 }
 
 }  // namespace
@@ -46,9 +46,9 @@ void update(const std::vector<AdamUpdate>& updates, const std::vector<Tensor>& g
 
 Number sum_of_squares(const std::vector<Tensor>& tensors) {
   if (tensors.empty()) return {};
-  std::vector<Tensor> given;
-  for (const Tensor& tensor : tensors) given.push_back(tensor.detach());
-  return Number(at::stack(at::_foreach_norm(given, 2, at::kDouble)).square().sum());
+  std::vector<Tensor> values;
+  for (const Tensor& tensor : tensors) values.push_back(tensor.detach());
+  return Number(at::stack(at::_foreach_norm(values, 2, at::kDouble)).square().sum());
 }
 
 }  // namespace plumb::ops::gpu

@@ -42,7 +42,7 @@ struct GateLanes {
 };
 
 template <typename T>
-void logistic_gate(const LogisticGate& gate, const T* x, T* y, int64_t begin, int64_t end) {
+void forward(const LogisticGate& gate, const T* x, T* y, int64_t begin, int64_t end) {
   map_to(end - begin, y + begin, [&](auto load) HWY_ATTR {
     const GateLanes<T> at(gate, load(x + begin));
     return hn::Mul(at.x, at.sigma);
@@ -50,7 +50,7 @@ void logistic_gate(const LogisticGate& gate, const T* x, T* y, int64_t begin, in
 }
 
 template <typename T>
-void logistic_gate_backward(const LogisticGate& gate, const T* dy, const T* x, T* dx, int64_t begin, int64_t end) {
+void backward(const LogisticGate& gate, const T* dy, const T* x, T* dx, int64_t begin, int64_t end) {
   map_to(end - begin, dx + begin, [&](auto load) HWY_ATTR {
     const GateLanes<T> at(gate, load(x + begin));
     const auto slope = hn::MulAdd(hn::Mul(at.x, at.varies), at.g_slope(), at.sigma);
@@ -59,8 +59,7 @@ void logistic_gate_backward(const LogisticGate& gate, const T* dy, const T* x, T
 }
 
 template <typename T>
-void logistic_gate_double_backward(const LogisticGate& gate, const T* a, const T* dy, const T* x, T* dx, int64_t begin,
-                                   int64_t end) {
+void double_backward(const LogisticGate& gate, const T* a, const T* dy, const T* x, T* dx, int64_t begin, int64_t end) {
   const hn::ScalableTag<T> d;
   map_to(end - begin, dx + begin, [&](auto load) HWY_ATTR {
     const GateLanes<T> at(gate, load(x + begin));
@@ -73,9 +72,8 @@ void logistic_gate_double_backward(const LogisticGate& gate, const T* a, const T
   });
 }
 
-PLUMB_KERNEL_TYPES(logistic_gate);
-PLUMB_KERNEL_TYPES(logistic_gate_backward);
-PLUMB_KERNEL_TYPES(logistic_gate_double_backward);
+PLUMB_FILL_TABLE(LogisticGateKernels, .forward = forward<T>, .backward = backward<T>,
+                 .double_backward = double_backward<T>);
 
 }  // namespace plumb::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -83,38 +81,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace plumb::kernels {
 
-PLUMB_EXPORT_TYPES(logistic_gate);
-PLUMB_EXPORT_TYPES(logistic_gate_backward);
-PLUMB_EXPORT_TYPES(logistic_gate_double_backward);
-
-template <>
-void logistic_gate(const LogisticGate& gate, const float* x, float* y, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(logistic_gate_f32)(gate, x, y, begin, end);
-}
-template <>
-void logistic_gate(const LogisticGate& gate, const double* x, double* y, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(logistic_gate_f64)(gate, x, y, begin, end);
-}
-template <>
-void logistic_gate_backward(const LogisticGate& gate, const float* dy, const float* x, float* dx, int64_t begin,
-                            int64_t end) {
-  HWY_DYNAMIC_DISPATCH(logistic_gate_backward_f32)(gate, dy, x, dx, begin, end);
-}
-template <>
-void logistic_gate_backward(const LogisticGate& gate, const double* dy, const double* x, double* dx, int64_t begin,
-                            int64_t end) {
-  HWY_DYNAMIC_DISPATCH(logistic_gate_backward_f64)(gate, dy, x, dx, begin, end);
-}
-template <>
-void logistic_gate_double_backward(const LogisticGate& gate, const float* a, const float* dy, const float* x, float* dx,
-                                   int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(logistic_gate_double_backward_f32)(gate, a, dy, x, dx, begin, end);
-}
-template <>
-void logistic_gate_double_backward(const LogisticGate& gate, const double* a, const double* dy, const double* x,
-                                   double* dx, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(logistic_gate_double_backward_f64)(gate, a, dy, x, dx, begin, end);
-}
+PLUMB_EXPORT_TABLE(LogisticGateKernels, logistic_gate);
 
 }  // namespace plumb::kernels
 #endif  // HWY_ONCE

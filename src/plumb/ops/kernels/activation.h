@@ -10,17 +10,20 @@ struct LogisticGate {
   double slope, cubic;
 };
 
-/// y = f(x) for elements [begin, end).
+/// Each for elements [begin, end).
 template <typename T>
-void logistic_gate(const LogisticGate& gate, const T* x, T* y, int64_t begin, int64_t end);
+struct LogisticGateKernels {
+  /// y = f(x)
+  void (*forward)(const LogisticGate& gate, const T* x, T* y, int64_t begin, int64_t end);
+  /// dx = dy·f'(x), f' = σ + x·σ(1 − σ)·g'.
+  void (*backward)(const LogisticGate& gate, const T* dy, const T* x, T* dx, int64_t begin, int64_t end);
+  /// dx = a·dy·f''(x), f'' = σ(1 − σ)·(2g' + x·((1 − 2σ)·g'² + g'')).
+  void (*double_backward)(const LogisticGate& gate, const T* a, const T* dy, const T* x, T* dx, int64_t begin,
+                          int64_t end);
+};
 
-/// dx = dy·f'(x), f' = σ + x·σ(1 − σ)·g'.
+/// Those of the instructions in use.
 template <typename T>
-void logistic_gate_backward(const LogisticGate& gate, const T* dy, const T* x, T* dx, int64_t begin, int64_t end);
-
-/// dx = a·dy·f''(x), f'' = σ(1 − σ)·(2g' + x·((1 − 2σ)·g'² + g'')).
-template <typename T>
-void logistic_gate_double_backward(const LogisticGate& gate, const T* a, const T* dy, const T* x, T* dx, int64_t begin,
-                                   int64_t end);
+const LogisticGateKernels<T>& logistic_gate();
 
 }  // namespace plumb::kernels

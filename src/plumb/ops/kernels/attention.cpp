@@ -246,10 +246,8 @@ void double_backward(const AttentionHead<T>& head, const AttentionDoubleBackward
   });
 }
 
-PLUMB_KERNEL_TYPES(forward);
-PLUMB_KERNEL_TYPES(cached);
-PLUMB_KERNEL_TYPES(backward);
-PLUMB_KERNEL_TYPES(double_backward);
+PLUMB_FILL_TABLE(AttentionKernels, .forward = forward<T>, .cached = cached<T>, .backward = backward<T>,
+                 .double_backward = double_backward<T>);
 
 }  // namespace plumb::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -257,43 +255,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace plumb::kernels {
 
-PLUMB_EXPORT_TYPES(forward);
-PLUMB_EXPORT_TYPES(cached);
-PLUMB_EXPORT_TYPES(backward);
-PLUMB_EXPORT_TYPES(double_backward);
-
-template <>
-void attention_forward(const AttentionHead<float>& head, float* out, int64_t stride) {
-  HWY_DYNAMIC_DISPATCH(forward_f32)(head, out, stride);
-}
-template <>
-void attention_forward(const AttentionHead<double>& head, double* out, int64_t stride) {
-  HWY_DYNAMIC_DISPATCH(forward_f64)(head, out, stride);
-}
-template <>
-void cached_attention(const CachedHead<float>& head, float* out) {
-  HWY_DYNAMIC_DISPATCH(cached_f32)(head, out);
-}
-template <>
-void cached_attention(const CachedHead<double>& head, double* out) {
-  HWY_DYNAMIC_DISPATCH(cached_f64)(head, out);
-}
-template <>
-void attention_backward(const AttentionHead<float>& head, const AttentionBackward<float>& g) {
-  HWY_DYNAMIC_DISPATCH(backward_f32)(head, g);
-}
-template <>
-void attention_backward(const AttentionHead<double>& head, const AttentionBackward<double>& g) {
-  HWY_DYNAMIC_DISPATCH(backward_f64)(head, g);
-}
-template <>
-void attention_double_backward(const AttentionHead<float>& head, const AttentionDoubleBackward<float>& g) {
-  HWY_DYNAMIC_DISPATCH(double_backward_f32)(head, g);
-}
-template <>
-void attention_double_backward(const AttentionHead<double>& head, const AttentionDoubleBackward<double>& g) {
-  HWY_DYNAMIC_DISPATCH(double_backward_f64)(head, g);
-}
+PLUMB_EXPORT_TABLE(AttentionKernels, attention);
 
 }  // namespace plumb::kernels
 #endif  // HWY_ONCE

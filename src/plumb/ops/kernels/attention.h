@@ -23,10 +23,6 @@ struct AttentionHead {
   int64_t kv_stride;
 };
 
-/// out: row stride out_stride.
-template <typename T>
-void attention_forward(const AttentionHead<T>& head, T* out, int64_t out_stride);
-
 /// One query of one head with scattered keys: key p begins at keys[p] + column, its value at keys[p] + column +
 /// value_offset. q: (size) → out: (size), softmax(scale·q·kᵀ)·v.
 template <typename T>
@@ -39,8 +35,6 @@ struct CachedHead {
   int64_t column;
   int64_t value_offset;
 };
-template <typename T>
-void cached_attention(const CachedHead<T>& head, T* out);
 
 /// From dout, computes dq (stride q_stride, overwritten), dk and dv (stride kv_stride, added to).
 /// dv = Pᵀ·dout;  dP = dout·vᵀ;  dS = P∘(dP − rowsum(dP∘P));  dq = scale·dS·k;  dk = scale·dSᵀ·q.
@@ -52,8 +46,6 @@ struct AttentionBackward {
   T* dk;
   T* dv;
 };
-template <typename T>
-void attention_backward(const AttentionHead<T>& head, const AttentionBackward<T>& gradient);
 
 /// From cotangents a, b, c of dq, dk, dv (strided like q, k, v), computes those of dout (stride dout_stride) and q,
 /// both overwritten, and of k and v, added to. With G = dS, Ḡ = scale·(a·kᵀ + q·bᵀ), u = rowsum(Ḡ∘P), ρ = rowsum(dP∘P):
@@ -71,7 +63,18 @@ struct AttentionDoubleBackward {
   T* k_bar;
   T* v_bar;
 };
+
 template <typename T>
-void attention_double_backward(const AttentionHead<T>& head, const AttentionDoubleBackward<T>& gradient);
+struct AttentionKernels {
+  /// out: row stride out_stride.
+  void (*forward)(const AttentionHead<T>& head, T* out, int64_t out_stride);
+  void (*cached)(const CachedHead<T>& head, T* out);
+  void (*backward)(const AttentionHead<T>& head, const AttentionBackward<T>& gradient);
+  void (*double_backward)(const AttentionHead<T>& head, const AttentionDoubleBackward<T>& gradient);
+};
+
+/// Those of the instructions in use.
+template <typename T>
+const AttentionKernels<T>& attention();
 
 }  // namespace plumb::kernels

@@ -80,10 +80,8 @@ T curvature(const CrossEntropyRow<T>& row, const T* logits, T log_partition, T s
   return mean - (T{1} - row.smoothing) * c[row.label] - row.smoothing / static_cast<T>(n) * sum;
 }
 
-PLUMB_KERNEL_TYPES(loss);
-PLUMB_KERNEL_TYPES(with_gradient);
-PLUMB_KERNEL_TYPES(gradient);
-PLUMB_KERNEL_TYPES(curvature);
+PLUMB_FILL_TABLE(CrossEntropyKernels, .loss = loss<T>, .gradient = gradient<T>, .with_gradient = with_gradient<T>,
+                 .curvature = curvature<T>);
 
 }  // namespace plumb::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -91,39 +89,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace plumb::kernels {
 
-PLUMB_EXPORT_TYPES(loss);
-PLUMB_EXPORT_TYPES(with_gradient);
-PLUMB_EXPORT_TYPES(gradient);
-PLUMB_EXPORT_TYPES(curvature);
-
-RowLoss<float> cross_entropy_loss(const CrossEntropyRow<float>& row, const float* x) {
-  return HWY_DYNAMIC_DISPATCH(loss_f32)(row, x);
-}
-RowLoss<double> cross_entropy_loss(const CrossEntropyRow<double>& row, const double* x) {
-  return HWY_DYNAMIC_DISPATCH(loss_f64)(row, x);
-}
-RowLoss<float> cross_entropy_with_gradient(const CrossEntropyRow<float>& row, float scale, float* x) {
-  return HWY_DYNAMIC_DISPATCH(with_gradient_f32)(row, scale, x);
-}
-RowLoss<double> cross_entropy_with_gradient(const CrossEntropyRow<double>& row, double scale, double* x) {
-  return HWY_DYNAMIC_DISPATCH(with_gradient_f64)(row, scale, x);
-}
-void cross_entropy_gradient(const CrossEntropyRow<float>& row, const float* x, float log_partition, float scale,
-                            float* out) {
-  HWY_DYNAMIC_DISPATCH(gradient_f32)(row, x, log_partition, scale, out);
-}
-void cross_entropy_gradient(const CrossEntropyRow<double>& row, const double* x, double log_partition, double scale,
-                            double* out) {
-  HWY_DYNAMIC_DISPATCH(gradient_f64)(row, x, log_partition, scale, out);
-}
-float cross_entropy_curvature(const CrossEntropyRow<float>& row, const float* x, float log_partition, float scale,
-                              const float* c, float* out) {
-  return HWY_DYNAMIC_DISPATCH(curvature_f32)(row, x, log_partition, scale, c, out);
-}
-double cross_entropy_curvature(const CrossEntropyRow<double>& row, const double* x, double log_partition, double scale,
-                               const double* c, double* out) {
-  return HWY_DYNAMIC_DISPATCH(curvature_f64)(row, x, log_partition, scale, c, out);
-}
+PLUMB_EXPORT_TABLE(CrossEntropyKernels, cross_entropy);
 
 }  // namespace plumb::kernels
 #endif  // HWY_ONCE

@@ -20,25 +20,21 @@ struct RowLoss {
   T log_partition;  // log Σ exp(logit)
 };
 
-/// The loss of one row.
-RowLoss<float> cross_entropy_loss(const CrossEntropyRow<float>& row, const float* logits);
-RowLoss<double> cross_entropy_loss(const CrossEntropyRow<double>& row, const double* logits);
+template <typename T>
+struct CrossEntropyKernels {
+  /// The loss of one row.
+  RowLoss<T> (*loss)(const CrossEntropyRow<T>& row, const T* logits);
+  /// out = scale · (softmax(logits) − target distribution); out may be logits.
+  void (*gradient)(const CrossEntropyRow<T>& row, const T* logits, T log_partition, T scale, T* out);
+  /// The loss, and that gradient in place of the logits: with one exponential for both.
+  RowLoss<T> (*with_gradient)(const CrossEntropyRow<T>& row, T scale, T* logits);
+  /// From the cotangent c of that gradient: out = scale · p∘(c − Σ c∘p), p = softmax(logits). Returns Σ c∘(p − target),
+  /// the cotangent of `scale`.
+  T (*curvature)(const CrossEntropyRow<T>& row, const T* logits, T log_partition, T scale, const T* c, T* out);
+};
 
-/// out = scale · (softmax(logits) − target distribution); out may be logits.
-void cross_entropy_gradient(const CrossEntropyRow<float>& row, const float* logits, float log_partition, float scale,
-                            float* out);
-void cross_entropy_gradient(const CrossEntropyRow<double>& row, const double* logits, double log_partition,
-                            double scale, double* out);
-
-/// The loss, and that gradient in place of the logits: with one exponential for both.
-RowLoss<float> cross_entropy_with_gradient(const CrossEntropyRow<float>& row, float scale, float* logits);
-RowLoss<double> cross_entropy_with_gradient(const CrossEntropyRow<double>& row, double scale, double* logits);
-
-/// From the cotangent c of that gradient: out = scale · p∘(c − Σ c∘p), p = softmax(logits). Returns Σ c∘(p − target),
-/// the cotangent of `scale`.
-float cross_entropy_curvature(const CrossEntropyRow<float>& row, const float* logits, float log_partition, float scale,
-                              const float* c, float* out);
-double cross_entropy_curvature(const CrossEntropyRow<double>& row, const double* logits, double log_partition,
-                               double scale, const double* c, double* out);
+/// Those of the instructions in use.
+template <typename T>
+const CrossEntropyKernels<T>& cross_entropy();
 
 }  // namespace plumb::kernels

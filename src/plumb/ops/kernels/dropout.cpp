@@ -4,6 +4,7 @@
 
 #include <hwy/foreach_target.h>
 // Highway's order of includes: foreach_target.h first.
+#include "plumb/base/random.h"
 #include "plumb/ops/kernels/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -44,16 +45,16 @@ HWY_INLINE void draw(const DropoutMask& mask, uint64_t first, uint16_t* HWY_REST
     auto c3 = hn::Set(d, static_cast<uint32_t>(mask.stream >> 32));
     auto k0 = static_cast<uint32_t>(mask.seed);
     auto k1 = static_cast<uint32_t>(mask.seed >> 32);
-    for (int round = 0; round < 10; ++round) {
+    for (int round = 0; round < kPhiloxRounds; ++round) {
       auto high0 = c0, low0 = c0, high1 = c0, low1 = c0;
-      multiply(d, c0, hn::Set(d, 0xD2511F53U), high0, low0);
-      multiply(d, c2, hn::Set(d, 0xCD9E8D57U), high1, low1);
+      multiply(d, c0, hn::Set(d, kPhiloxFactors[0]), high0, low0);
+      multiply(d, c2, hn::Set(d, kPhiloxFactors[1]), high1, low1);
       c0 = hn::Xor(hn::Xor(high1, c1), hn::Set(d, k0));
       c2 = hn::Xor(hn::Xor(high0, c3), hn::Set(d, k1));
       c1 = low1;
       c3 = low0;
-      k0 += 0x9E3779B9;
-      k1 += 0xBB67AE85;
+      k0 += kPhiloxKeySteps[0];
+      k1 += kPhiloxKeySteps[1];
     }
     // Position 8i + j has the j-th 16 bits of block i, lowest first: their order in memory on little-endian machines.
     hn::StoreInterleaved4(c0, c1, c2, c3, d, reinterpret_cast<uint32_t*>(bits + 8 * i));
@@ -74,8 +75,7 @@ HWY_INLINE hn::Vec<hn::RebindToUnsigned<D>> widened(D /*lanes*/, const uint16_t*
 }
 
 template <typename T>
-void dropout_range(const DropoutMask& mask, T scale, const T* residual, const T* x, T* out, int64_t begin,
-                   int64_t end) {
+void add(const DropoutMask& mask, T scale, const T* residual, const T* x, T* out, int64_t begin, int64_t end) {
   const hn::ScalableTag<T> d;
   const hn::RebindToUnsigned<decltype(d)> d_bits;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -109,7 +109,7 @@ void dropout_range(const DropoutMask& mask, T scale, const T* residual, const T*
   }
 }
 
-PLUMB_KERNEL_TYPES(dropout_range);
+PLUMB_FILL_TABLE(DropoutKernels, .add = add<T>);
 
 }  // namespace plumb::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -117,16 +117,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace plumb::kernels {
 
-PLUMB_EXPORT_TYPES(dropout_range);
-
-void dropout(const DropoutMask& mask, float scale, const float* residual, const float* x, float* out, int64_t begin,
-             int64_t end) {
-  HWY_DYNAMIC_DISPATCH(dropout_range_f32)(mask, scale, residual, x, out, begin, end);
-}
-void dropout(const DropoutMask& mask, double scale, const double* residual, const double* x, double* out, int64_t begin,
-             int64_t end) {
-  HWY_DYNAMIC_DISPATCH(dropout_range_f64)(mask, scale, residual, x, out, begin, end);
-}
+PLUMB_EXPORT_TABLE(DropoutKernels, dropout);
 
 }  // namespace plumb::kernels
 #endif  // HWY_ONCE

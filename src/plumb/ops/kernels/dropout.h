@@ -13,11 +13,15 @@ struct DropoutMask {
   int64_t first;  // the position of element 0
 };
 
-/// out[i] = (residual ? residual[i] : 0) + (kept ? scale·x[i] : 0) for i in [begin, end). first + begin must be ≥ 0;
-/// fastest if it is a multiple of 8.
-void dropout(const DropoutMask& mask, float scale, const float* residual, const float* x, float* out, int64_t begin,
-             int64_t end);
-void dropout(const DropoutMask& mask, double scale, const double* residual, const double* x, double* out, int64_t begin,
-             int64_t end);
+template <typename T>
+struct DropoutKernels {
+  /// out[i] = (residual ? residual[i] : 0) + (kept ? scale·x[i] : 0) for i in [begin, end). first + begin must be ≥ 0;
+  /// fastest if it is a multiple of 8.
+  void (*add)(const DropoutMask& mask, T scale, const T* residual, const T* x, T* out, int64_t begin, int64_t end);
+};
+
+/// Those of the instructions in use.
+template <typename T>
+const DropoutKernels<T>& dropout();
 
 }  // namespace plumb::kernels

@@ -118,11 +118,8 @@ void scatter_add_rows(const T* rows, const int64_t* ids, int64_t count, T scale,
   }
 }
 
-PLUMB_KERNEL_TYPES(add_bias);
-PLUMB_KERNEL_TYPES(relu_backward);
-PLUMB_KERNEL_TYPES(column_sums);
-PLUMB_KERNEL_TYPES(gather_rows);
-PLUMB_KERNEL_TYPES(scatter_add_rows);
+PLUMB_FILL_TABLE(ElementwiseKernels, .add_bias = add_bias<T>, .relu_backward = relu_backward<T>,
+                 .column_sums = column_sums<T>, .gather_rows = gather_rows<T>, .scatter_add_rows = scatter_add_rows<T>);
 
 }  // namespace plumb::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -130,64 +127,16 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace plumb::kernels {
 
-PLUMB_EXPORT_TYPES(add_bias);
-PLUMB_EXPORT_TYPES(relu_backward);
+PLUMB_EXPORT_TABLE(ElementwiseKernels, elementwise);
 HWY_EXPORT(round_to_bfloat16);
 HWY_EXPORT(complete_symmetric);
-PLUMB_EXPORT_TYPES(column_sums);
-PLUMB_EXPORT_TYPES(gather_rows);
-PLUMB_EXPORT_TYPES(scatter_add_rows);
 
-template <>
-void add_bias(float* x, const float* bias, bool relu, int64_t width, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(add_bias_f32)(x, bias, relu, width, begin, end);
-}
-template <>
-void add_bias(double* x, const double* bias, bool relu, int64_t width, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(add_bias_f64)(x, bias, relu, width, begin, end);
-}
-template <>
-void relu_backward(const float* dy, const float* y, float* dx, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(relu_backward_f32)(dy, y, dx, begin, end);
-}
-template <>
-void relu_backward(const double* dy, const double* y, double* dx, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(relu_backward_f64)(dy, y, dx, begin, end);
+void round_to_bfloat16(const float* x, int64_t count, Bfloat16* out) {
+  HWY_DYNAMIC_DISPATCH(round_to_bfloat16)(x, count, out);
 }
 void complete_symmetric(const Completion& completion, const float* plus, float* c, int64_t n, int64_t begin,
                         int64_t end) {
   HWY_DYNAMIC_DISPATCH(complete_symmetric)(completion, plus, c, n, begin, end);
-}
-void round_to_bfloat16(const float* x, int64_t count, Bfloat16* out) {
-  HWY_DYNAMIC_DISPATCH(round_to_bfloat16)(x, count, out);
-}
-template <>
-void column_sums(const float* x, int64_t width, int64_t begin, int64_t end, float* sums) {
-  HWY_DYNAMIC_DISPATCH(column_sums_f32)(x, width, begin, end, sums);
-}
-template <>
-void column_sums(const double* x, int64_t width, int64_t begin, int64_t end, double* sums) {
-  HWY_DYNAMIC_DISPATCH(column_sums_f64)(x, width, begin, end, sums);
-}
-template <>
-void gather_rows(const float* table, const int64_t* ids, float scale, int64_t width, float* out, int64_t begin,
-                 int64_t end) {
-  HWY_DYNAMIC_DISPATCH(gather_rows_f32)(table, ids, scale, width, out, begin, end);
-}
-template <>
-void gather_rows(const double* table, const int64_t* ids, double scale, int64_t width, double* out, int64_t begin,
-                 int64_t end) {
-  HWY_DYNAMIC_DISPATCH(gather_rows_f64)(table, ids, scale, width, out, begin, end);
-}
-template <>
-void scatter_add_rows(const float* rows, const int64_t* ids, int64_t count, float scale, int64_t width, float* table,
-                      int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(scatter_add_rows_f32)(rows, ids, count, scale, width, table, begin, end);
-}
-template <>
-void scatter_add_rows(const double* rows, const int64_t* ids, int64_t count, double scale, int64_t width, double* table,
-                      int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(scatter_add_rows_f64)(rows, ids, count, scale, width, table, begin, end);
 }
 
 }  // namespace plumb::kernels

@@ -8,20 +8,29 @@
 
 namespace plumb::kernels {
 
-/// x (rows, width) += bias (width; may be null if `relu`), then max(x, 0) if `relu`; rows [begin, end). NaN stays NaN.
 template <typename T>
-void add_bias(T* x, const T* bias, bool relu, int64_t width, int64_t begin, int64_t end);
+struct ElementwiseKernels {
+  /// x (rows, width) += bias (width; may be null if `relu`), then max(x, 0) if `relu`; rows [begin, end). NaN stays
+  /// NaN.
+  void (*add_bias)(T* x, const T* bias, bool relu, int64_t width, int64_t begin, int64_t end);
+  /// dx = 0 where y ≤ 0, else dy (also where y is NaN), for elements [begin, end).
+  void (*relu_backward)(const T* dy, const T* y, T* dx, int64_t begin, int64_t end);
+  /// sums[c] += Σ over rows [begin, end) of x[row, c].
+  void (*column_sums)(const T* x, int64_t width, int64_t begin, int64_t end, T* sums);
+  /// out[i] = scale · table[ids[i]] for rows [begin, end).
+  void (*gather_rows)(const T* table, const int64_t* ids, T scale, int64_t width, T* out, int64_t begin, int64_t end);
+  /// table[ids[i], c] += scale · rows[i, c] for all i in [0, count) and columns [begin, end). Threads divide the
+  /// columns, so the order of additions is the same for any number of threads.
+  void (*scatter_add_rows)(const T* rows, const int64_t* ids, int64_t count, T scale, int64_t width, T* table,
+                           int64_t begin, int64_t end);
+};
 
-/// dx = 0 where y ≤ 0, else dy (also where y is NaN), for elements [begin, end).
+/// Those of the instructions in use.
 template <typename T>
-void relu_backward(const T* dy, const T* y, T* dx, int64_t begin, int64_t end);
+const ElementwiseKernels<T>& elementwise();
 
 /// out[i] = x[i] in bfloat16, to nearest, ties to even; NaN stays NaN.
 void round_to_bfloat16(const float* x, int64_t count, Bfloat16* out);
-
-/// sums[c] += Σ over rows [begin, end) of x[row, c].
-template <typename T>
-void column_sums(const T* x, int64_t width, int64_t begin, int64_t end, T* sums);
 
 /// Completes C (n, n), of which the rows [begin, end) have been computed up to the diagonal: for these rows and j ≤ i,
 ///   C[i, j] = C[j, i] = scale·C[i, j] + plus_scale·plus[i, j] + (diagonal if i = j).
@@ -32,15 +41,5 @@ struct Completion {
 inline constexpr int64_t kCompletedRows = 16;
 void complete_symmetric(const Completion& completion, const float* plus, float* c, int64_t n, int64_t begin,
                         int64_t end);
-
-/// out[i] = scale · table[ids[i]] for rows [begin, end).
-template <typename T>
-void gather_rows(const T* table, const int64_t* ids, T scale, int64_t width, T* out, int64_t begin, int64_t end);
-
-/// table[ids[i], c] += scale · rows[i, c] for all i in [0, count) and columns [begin, end). Threads divide the columns,
-/// so the order of additions is the same for any number of threads.
-template <typename T>
-void scatter_add_rows(const T* rows, const int64_t* ids, int64_t count, T scale, int64_t width, T* table, int64_t begin,
-                      int64_t end);
 
 }  // namespace plumb::kernels

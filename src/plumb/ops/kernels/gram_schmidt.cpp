@@ -6,7 +6,7 @@
 // Highway's order of includes: foreach_target.h first.
 #include <hwy/highway.h>
 
-#include "plumb/ops/kernels/element_types.h"
+#include "plumb/ops/kernels/kernel_table.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace plumb::kernels::HWY_NAMESPACE {
@@ -64,8 +64,8 @@ void subtract_vectors(const T* const* v, int64_t begin, const double* factors, i
 }
 
 template <typename T>
-void gram_schmidt(const T* const* vectors, size_t count, int64_t begin, int64_t end, const double* subtract,
-                  bool products, T* w_all, double* sums) {
+void subtract_and_multiply(const T* const* vectors, size_t count, int64_t begin, int64_t end, const double* subtract,
+                           bool products, T* w_all, double* sums) {
   double x[kGramSchmidtBlock];
   const int64_t n = end - begin;
   T* w = w_all + begin;
@@ -101,7 +101,7 @@ void gram_schmidt(const T* const* vectors, size_t count, int64_t begin, int64_t 
   sums[count] += square(x, n);
 }
 
-PLUMB_KERNEL_TYPES(gram_schmidt);
+PLUMB_FILL_TABLE(GramSchmidtKernels, .subtract_and_multiply = subtract_and_multiply<T>);
 
 }  // namespace plumb::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -109,18 +109,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace plumb::kernels {
 
-PLUMB_EXPORT_TYPES(gram_schmidt);
-
-template <>
-void gram_schmidt(const float* const* vectors, size_t count, int64_t begin, int64_t end, const double* subtract,
-                  bool products, float* w, double* sums) {
-  HWY_DYNAMIC_DISPATCH(gram_schmidt_f32)(vectors, count, begin, end, subtract, products, w, sums);
-}
-template <>
-void gram_schmidt(const double* const* vectors, size_t count, int64_t begin, int64_t end, const double* subtract,
-                  bool products, double* w, double* sums) {
-  HWY_DYNAMIC_DISPATCH(gram_schmidt_f64)(vectors, count, begin, end, subtract, products, w, sums);
-}
+PLUMB_EXPORT_TABLE(GramSchmidtKernels, gram_schmidt);
 
 }  // namespace plumb::kernels
 #endif  // HWY_ONCE

@@ -42,7 +42,7 @@ HWY_INLINE V hyperbolic_tangent(D d, V x) {
 }
 
 template <typename T>
-void cell_row(const LstmCell<T>& p) {
+void forward(const LstmCell<T>& p) {
   const hn::ScalableTag<T> d;
   const int64_t n = p.size;
   for_each_vector<T>(n, [&](auto load, auto store) HWY_ATTR {
@@ -63,7 +63,7 @@ void cell_row(const LstmCell<T>& p) {
 }
 
 template <typename T>
-void cell_backward_row(const LstmCellBackward<T>& p) {
+void backward(const LstmCellBackward<T>& p) {
   const hn::ScalableTag<T> d;
   const int64_t n = p.size;
   const auto one = hn::Set(d, T{1});
@@ -85,8 +85,7 @@ void cell_backward_row(const LstmCellBackward<T>& p) {
   });
 }
 
-PLUMB_KERNEL_TYPES(cell_row);
-PLUMB_KERNEL_TYPES(cell_backward_row);
+PLUMB_FILL_TABLE(LstmKernels, .forward = forward<T>, .backward = backward<T>);
 
 }  // namespace plumb::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -94,25 +93,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace plumb::kernels {
 
-PLUMB_EXPORT_TYPES(cell_row);
-PLUMB_EXPORT_TYPES(cell_backward_row);
-
-template <>
-void lstm_cell(const LstmCell<float>& pass) {
-  HWY_DYNAMIC_DISPATCH(cell_row_f32)(pass);
-}
-template <>
-void lstm_cell(const LstmCell<double>& pass) {
-  HWY_DYNAMIC_DISPATCH(cell_row_f64)(pass);
-}
-template <>
-void lstm_cell_backward(const LstmCellBackward<float>& pass) {
-  HWY_DYNAMIC_DISPATCH(cell_backward_row_f32)(pass);
-}
-template <>
-void lstm_cell_backward(const LstmCellBackward<double>& pass) {
-  HWY_DYNAMIC_DISPATCH(cell_backward_row_f64)(pass);
-}
+PLUMB_EXPORT_TABLE(LstmKernels, lstm);
 
 }  // namespace plumb::kernels
 #endif  // HWY_ONCE

@@ -16,16 +16,13 @@ struct LstmCell {
   T* output = nullptr;             // h_t again, in the order of the layout
 };
 
-template <typename T>
-void lstm_cell(const LstmCell<T>& pass);
-
 /// The gradients of the sums and of c_{t−1}, with δc = dc_t + dh_t·σ(o)·(1 − tanh²(c_t)):
 ///   di = δc·tanh(g)·σ'(i), df = δc·c_{t−1}·σ'(f), dg = δc·σ(i)·(1 − tanh²(g)), do = dh_t·tanh(c_t)·σ'(o),
 ///   dc_{t−1} = δc·σ(f).
 template <typename T>
 struct LstmCellBackward {
   int64_t size = 0;
-  const T* gates = nullptr;        // as written by lstm_cell
+  const T* gates = nullptr;        // as written by the forward pass
   const T* cell_before = nullptr;  // c_{t−1}
   const T* cell = nullptr;         // c_t
   const T* doutput = nullptr;      // dh_t = doutput + dhidden
@@ -35,6 +32,13 @@ struct LstmCellBackward {
 };
 
 template <typename T>
-void lstm_cell_backward(const LstmCellBackward<T>& pass);
+struct LstmKernels {
+  void (*forward)(const LstmCell<T>& pass);
+  void (*backward)(const LstmCellBackward<T>& pass);
+};
+
+/// Those of the instructions in use.
+template <typename T>
+const LstmKernels<T>& lstm();
 
 }  // namespace plumb::kernels

@@ -110,9 +110,7 @@ void double_backward(const NormDoubleBackward<T>& p, int64_t begin, int64_t end)
   }
 }
 
-PLUMB_KERNEL_TYPES(forward);
-PLUMB_KERNEL_TYPES(backward);
-PLUMB_KERNEL_TYPES(double_backward);
+PLUMB_FILL_TABLE(NormKernels, .forward = forward<T>, .backward = backward<T>, .double_backward = double_backward<T>);
 
 }  // namespace plumb::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -120,28 +118,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace plumb::kernels {
 
-PLUMB_EXPORT_TYPES(forward);
-PLUMB_EXPORT_TYPES(backward);
-PLUMB_EXPORT_TYPES(double_backward);
-
-void norm_forward(const NormForward<float>& p, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(forward_f32)(p, begin, end);
-}
-void norm_forward(const NormForward<double>& p, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(forward_f64)(p, begin, end);
-}
-void norm_backward(const NormBackward<float>& p, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(backward_f32)(p, begin, end);
-}
-void norm_backward(const NormBackward<double>& p, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(backward_f64)(p, begin, end);
-}
-void norm_double_backward(const NormDoubleBackward<float>& p, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(double_backward_f32)(p, begin, end);
-}
-void norm_double_backward(const NormDoubleBackward<double>& p, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(double_backward_f64)(p, begin, end);
-}
+PLUMB_EXPORT_TABLE(NormKernels, norm);
 
 }  // namespace plumb::kernels
 #endif  // HWY_ONCE

@@ -55,12 +55,16 @@ struct NormDoubleBackward {
   T* dgamma;
 };
 
-/// Process rows [begin, end).
-void norm_forward(const NormForward<float>& p, int64_t begin, int64_t end);
-void norm_forward(const NormForward<double>& p, int64_t begin, int64_t end);
-void norm_backward(const NormBackward<float>& p, int64_t begin, int64_t end);
-void norm_backward(const NormBackward<double>& p, int64_t begin, int64_t end);
-void norm_double_backward(const NormDoubleBackward<float>& p, int64_t begin, int64_t end);
-void norm_double_backward(const NormDoubleBackward<double>& p, int64_t begin, int64_t end);
+/// Each processes rows [begin, end).
+template <typename T>
+struct NormKernels {
+  void (*forward)(const NormForward<T>& pass, int64_t begin, int64_t end);
+  void (*backward)(const NormBackward<T>& pass, int64_t begin, int64_t end);
+  void (*double_backward)(const NormDoubleBackward<T>& pass, int64_t begin, int64_t end);
+};
+
+/// Those of the instructions in use.
+template <typename T>
+const NormKernels<T>& norm();
 
 }  // namespace plumb::kernels

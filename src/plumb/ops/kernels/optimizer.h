@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <tuple>
 
 #include "plumb/ops/kernels/update_rules.h"
 
@@ -15,20 +16,35 @@ struct LambStep {
   double step, root_scale, eps, decay, rate;
 };
 
-/// One pass over n elements. `Update`: LambStep, or a rule of update_rules.h other than LambUpdate. `vectors`:
-/// those that it changes, in the order in which the rule names them.
+/// One pass over n elements. `vectors`: those that the rule changes, in the order in which it names them.
 template <typename Update, typename T>
-void update(const Update& update, const T* gradient, const std::array<T*, Update::kVectors>& vectors, int64_t n);
+using UpdatePass = void (*)(const Update& update, const T* gradient, const std::array<T*, Update::kVectors>& vectors,
+                            int64_t n);
 
-/// The first pass of LAMB over n elements: updates m and v, and returns Σw² and Σu², in double precision.
+/// Σw² and Σu² of LAMB, in double precision.
 struct LambSquares {
   double w = 0, u = 0;
 };
-template <typename T>
-LambSquares lamb_moments(const ops::LambUpdate& update, const T* gradient, T* m, T* v, const T* w, int64_t n);
 
-/// Σ x², in double precision.
 template <typename T>
-double sum_of_squares(const T* x, int64_t n);
+struct OptimizerKernels {
+  std::tuple<UpdatePass<ops::AdamUpdate, T>, UpdatePass<ops::SgdUpdate, T>, UpdatePass<ops::AveragedUpdate, T>,
+             UpdatePass<ops::LionUpdate, T>, UpdatePass<ops::ScheduleFreeUpdate, T>, UpdatePass<LambStep, T>>
+      passes;
+  /// The first pass of LAMB over n elements: updates m and v.
+  LambSquares (*lamb_moments)(const ops::LambUpdate& update, const T* gradient, T* m, T* v, const T* w, int64_t n);
+  /// Σ x², in double precision.
+  double (*sum_of_squares)(const T* x, int64_t n);
+
+  template <typename Update>
+  void update(const Update& update, const T* gradient, const std::array<T*, Update::kVectors>& vectors,
+              int64_t n) const {
+    std::get<UpdatePass<Update, T>>(passes)(update, gradient, vectors, n);
+  }
+};
+
+/// Those of the instructions in use.
+template <typename T>
+const OptimizerKernels<T>& optimizer();
 
 }  // namespace plumb::kernels

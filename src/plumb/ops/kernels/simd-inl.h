@@ -15,7 +15,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "plumb/ops/kernels/element_types.h"
+#include "plumb/ops/kernels/kernel_table.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace plumb::kernels::HWY_NAMESPACE {

@@ -16,7 +16,7 @@ namespace plumb::kernels::HWY_NAMESPACE {
 /// Keeps the k best in order. A block of the row costs one comparison unless it contains a better value, which soon
 /// becomes rare, or a NaN, which ends the search.
 template <typename T>
-int64_t top(const T* HWY_RESTRICT x, int64_t n, int64_t k, T* HWY_RESTRICT values, int32_t* HWY_RESTRICT indices) {
+int64_t find(const T* HWY_RESTRICT x, int64_t n, int64_t k, T* HWY_RESTRICT values, int32_t* HWY_RESTRICT indices) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t count = 0;
@@ -55,15 +55,14 @@ int64_t top(const T* HWY_RESTRICT x, int64_t n, int64_t k, T* HWY_RESTRICT value
 }
 
 template <typename T>
-T partition(const T* x, int64_t n, T shift) {
+T log_partition(const T* x, int64_t n, T shift) {
   const hn::ScalableTag<T> d;
   const auto offset = hn::Set(d, shift);
   return shift +
          std::log(reduce_sum<T>(n, [&](auto load) HWY_ATTR { return exponential(d, hn::Sub(load(x), offset)); }));
 }
 
-PLUMB_KERNEL_TYPES(top);
-PLUMB_KERNEL_TYPES(partition);
+PLUMB_FILL_TABLE(TopValueKernels, .find = find<T>, .log_partition = log_partition<T>);
 
 }  // namespace plumb::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -71,19 +70,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace plumb::kernels {
 
-PLUMB_EXPORT_TYPES(top);
-PLUMB_EXPORT_TYPES(partition);
-
-int64_t top_values(const float* x, int64_t n, int64_t k, float* values, int32_t* indices) {
-  return HWY_DYNAMIC_DISPATCH(top_f32)(x, n, k, values, indices);
-}
-int64_t top_values(const double* x, int64_t n, int64_t k, double* values, int32_t* indices) {
-  return HWY_DYNAMIC_DISPATCH(top_f64)(x, n, k, values, indices);
-}
-float log_partition(const float* x, int64_t n, float shift) { return HWY_DYNAMIC_DISPATCH(partition_f32)(x, n, shift); }
-double log_partition(const double* x, int64_t n, double shift) {
-  return HWY_DYNAMIC_DISPATCH(partition_f64)(x, n, shift);
-}
+PLUMB_EXPORT_TABLE(TopValueKernels, top_values);
 
 }  // namespace plumb::kernels
 #endif  // HWY_ONCE

@@ -5,14 +5,18 @@
 
 namespace plumb::kernels {
 
-/// Finds the k largest of x[0, n), largest first; ties are ordered by index. Writes values and indices (k each) and
-/// returns their number, which is less than k if fewer than k values are above −∞. If there is a NaN, the first NaN is
-/// the only result.
-int64_t top_values(const float* x, int64_t n, int64_t k, float* values, int32_t* indices);
-int64_t top_values(const double* x, int64_t n, int64_t k, double* values, int32_t* indices);
+template <typename T>
+struct TopValueKernels {
+  /// Finds the k largest of x[0, n), largest first; ties are ordered by index. Writes values and indices (k each) and
+  /// returns their number, which is less than k if fewer than k values are above −∞. If there is a NaN, the first NaN
+  /// is the only result.
+  int64_t (*find)(const T* x, int64_t n, int64_t k, T* values, int32_t* indices);
+  /// log Σ exp(x) over x[0, n); `shift` should be close to their maximum, so that nothing overflows.
+  T (*log_partition)(const T* x, int64_t n, T shift);
+};
 
-/// log Σ exp(x) over x[0, n); `shift` should be close to their maximum, so that nothing overflows.
-float log_partition(const float* x, int64_t n, float shift);
-double log_partition(const double* x, int64_t n, double shift);
+/// Those of the instructions in use.
+template <typename T>
+const TopValueKernels<T>& top_values();
 
 }  // namespace plumb::kernels

@@ -76,12 +76,12 @@ struct LambUpdate : AdamUpdate {
   bool adapts = true;
 };
 
-/// All of them that take one pass over memory, each with a name for its functions.
-#define PLUMB_FOR_EACH_UPDATE(visit)    \
-  visit(ops::AdamUpdate, adam);         \
-  visit(ops::SgdUpdate, sgd);           \
-  visit(ops::AveragedUpdate, averaged); \
-  visit(ops::LionUpdate, lion);         \
-  visit(ops::ScheduleFreeUpdate, schedule_free)
+/// All of them that take one pass over memory.
+#define PLUMB_FOR_EACH_UPDATE(visit) \
+  visit(ops::AdamUpdate);            \
+  visit(ops::SgdUpdate);             \
+  visit(ops::AveragedUpdate);        \
+  visit(ops::LionUpdate);            \
+  visit(ops::ScheduleFreeUpdate)
 
 }  // namespace plumb::ops

@@ -1,20 +1,18 @@
-#include <cmath>
-
-#include "plumb/ops/index.h"
 #include "plumb/ops/implementations.h"
+#include "plumb/ops/index.h"
 
 namespace plumb::ops::reference {
 namespace {
 
 /// The index of each of `rows` rows in the whole matrix, (rows).
 std::vector<int64_t> places(const std::vector<RowRun>& runs, int64_t rows) {
-  std::vector<int64_t> found;
-  found.reserve(static_cast<size_t>(rows));
+  std::vector<int64_t> index;
+  index.reserve(static_cast<size_t>(rows));
   for (size_t r = 0; r < runs.size(); ++r) {
     const int64_t end = r + 1 < runs.size() ? runs[r + 1].begin : rows;
-    for (int64_t row = runs[r].begin; row < end; ++row) found.push_back(runs[r].origin + row - runs[r].begin);
+    for (int64_t row = runs[r].begin; row < end; ++row) index.push_back(runs[r].origin + row - runs[r].begin);
   }
-  return found;
+  return index;
 }
 
 /// The mask of dropped elements: 16 bits per position, eight positions per counter.
@@ -48,9 +46,8 @@ Tensor dropout_counters(const Tensor& x, const DropoutKey& key) {
 }
 
 Tensor add_dropout(const Tensor& residual, const Tensor& x, double p, const DropoutKey& key) {
-  const auto keep_below = std::lround((1.0 - p) * 65536.0);
-  const double scale = keep_below == 0 ? 0.0 : 65536.0 / static_cast<double>(keep_below);
-  const Tensor kept = (scale * x).masked_fill(dropped(x, keep_below, key), 0);
+  const KeptShare share = kept_share(p);
+  const Tensor kept = (share.scale * x).masked_fill(dropped(x, share.below, key), 0);
   return residual.defined() ? residual + kept : kept;
 }
 

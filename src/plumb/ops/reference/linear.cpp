@@ -10,7 +10,7 @@ Tensor gemm(const Tensor& a, const Tensor& b, const GemmOptions& options) {
   const at::NoGradGuard no_graph;
   // A product of two bfloat16 numbers is exact in float32.
   const auto wide = [](const Tensor& x) { return x.scalar_type() == at::kBFloat16 ? x.to(at::kFloat) : x; };
-  return finish(matrix_product(wide(a), wide(b), options.transpose_a, options.transpose_b), options);
+  return add_bias_and_activation(matrix_product(wide(a), wide(b), options.transpose_a, options.transpose_b), options);
 }
 
 Tensor symmetric_product(const Tensor& a, const Tensor& b, const SymmetricOptions& options) {
@@ -20,7 +20,7 @@ Tensor symmetric_product(const Tensor& a, const Tensor& b, const SymmetricOption
   return c;
 }
 
-Tensor finish(const Tensor& product, const GemmOptions& options) {
+Tensor add_bias_and_activation(const Tensor& product, const GemmOptions& options) {
   Tensor c = product;
   if (options.accumulate_into.defined()) c = options.accumulate_into.add_(c);
   if (options.bias.defined()) c.add_(options.bias);
@@ -33,5 +33,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activat
   const Tensor y = at::linear(x, weight, if_defined(bias));
   return activation == Activation::relu ? at::relu(y) : y;
 }
+
+Tensor relu_gradient(const Tensor& dy, const Tensor& y) { return at::threshold_backward(dy, y, 0); }
 
 }  // namespace plumb::ops::reference
