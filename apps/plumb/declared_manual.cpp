@@ -152,7 +152,7 @@ Manual whole_manual(const CLI::App& app) {
                 keys_of(ConfigurationReader::study),
                 keys_of(ConfigurationReader::study, true),
                 {}};
-  for (const VariantKind& kind : variant_kinds()) manual.lists.push_back({kind.id, text_of(kind)});
+  for (const VariantKind& kind : variant_kinds()) manual.lists.push_back(listed(kind));
   return manual;
 }
 

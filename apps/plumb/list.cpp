@@ -102,7 +102,7 @@ void list(const ListArguments& arguments, const Globals& globals) {
     }
   }
   std::vector<std::string> texts;
-  for (const VariantKind& kind : kinds) texts.push_back(text_of(kind));
+  for (const VariantKind& kind : kinds) texts.push_back(text_of(listed(kind)));
   emit(globals, document(kinds), join(texts, "\n"));
 }
 

@@ -113,9 +113,15 @@ void describe(Fields& field, ManualKey& key) {
   field("repeated", key.repeated);
 }
 
+void describe(Fields& field, ManualVariant& variant) {
+  field("name", variant.name);
+  field("text", variant.text);
+}
+
 void describe(Fields& field, ManualList& list) {
   field("kind", list.kind);
-  field("text", list.text);
+  field("heading", list.heading);
+  field.sections("variants", list.variants);
 }
 
 void describe(Fields& field, Manual& manual) {
@@ -125,6 +131,12 @@ void describe(Fields& field, Manual& manual) {
   field.sections("study_keys", manual.study_keys);
   field.sections("repeated_keys", manual.repeated_keys);
   field.sections("lists", manual.lists);
+}
+
+std::string text_of(const ManualList& list) {
+  std::string text = list.heading;
+  for (const ManualVariant& variant : list.variants) text += variant.text;
+  return text;
 }
 
 const ManualVerb* ManualVerb::find_verb(const std::string& inner) const {

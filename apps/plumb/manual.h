@@ -58,10 +58,17 @@ struct ManualKey {
   bool repeated = false;            // of a section that may stand several times, [[study.axis]]: `--set` cannot name it
 };
 
-/// What `plumb list KIND` prints.
+/// A variant, with what `plumb list` prints of it.
+struct ManualVariant {
+  std::string name;
+  std::string text;
+};
+
+/// What `plumb list KIND` prints: a heading, then the variants.
 struct ManualList {
   std::string kind;
-  std::string text;
+  std::string heading;
+  std::vector<ManualVariant> variants;
 };
 
 struct Manual {
@@ -72,8 +79,12 @@ struct Manual {
 void describe(Fields& field, ManualOption& option);
 void describe(Fields& field, ManualVerb& verb);
 void describe(Fields& field, ManualKey& key);
+void describe(Fields& field, ManualVariant& variant);
 void describe(Fields& field, ManualList& list);
 void describe(Fields& field, Manual& manual);
+
+/// All that `plumb list KIND` prints.
+std::string text_of(const ManualList& list);
 
 /// Calls visit(verb) for the program and every verb, parents first.
 template <typename Visit>

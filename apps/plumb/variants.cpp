@@ -138,15 +138,16 @@ std::vector<VariantKind> variant_kinds() {
           kind_in("model", model_kinds())};
 }
 
-std::string text_of(const VariantKind& kind) {
-  std::string text = fmt::format("{} ({})\n", kind.about.title, kind.about.key);
+ManualList listed(const VariantKind& kind) {
+  ManualList list{kind.id, fmt::format("{} ({})\n", kind.about.title, kind.about.key), {}};
   for (const Variant& v : kind.variants) {
-    text += fmt::format("  {:<18} {}\n", v.name, v.equation);
+    std::string text = fmt::format("  {:<18} {}\n", v.name, v.equation);
     if (!v.source.empty()) text += fmt::format("  {:<18} {}\n", "", v.source);
     for (const KeyList::Key& option : v.options)
       text += fmt::format("  {:<18} {} = {}: {}\n", "", option.name, option.value, option.meaning);
+    list.variants.push_back({v.name, text});
   }
-  return text;
+  return list;
 }
 
 std::string variants_page() {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "manual.h"
 #include "plumb/base/key_list.h"
 #include "plumb/base/registry.h"
 
@@ -30,8 +31,8 @@ struct VariantKind {
 
 std::vector<VariantKind> variant_kinds();
 
-/// The variants of a kind, as `plumb list` prints them.
-std::string text_of(const VariantKind& kind);
+/// A kind's heading and its variants, as `plumb list` prints them.
+ManualList listed(const VariantKind& kind);
 
 /// What the documentation says of a key: its meaning, unit, choices, and bounds if they are notable.
 std::string whole_meaning(const KeyList::Key& key);

@@ -56,7 +56,7 @@ void check_options(const ManualVerb& verb, const std::vector<std::string>& words
 std::string listed(const std::vector<ManualList>& lists, const std::vector<std::string>& words) {
   std::vector<std::string> texts;
   for (const ManualList& list : lists) {
-    if (words.empty() || (words.size() == 1 && words[0] == list.kind)) texts.push_back(list.text);
+    if (words.empty() || (words.size() == 1 && words[0] == list.kind)) texts.push_back(text_of(list));
   }
   return join(texts, "\n");
 }
@@ -100,6 +100,16 @@ std::string keys_called(const Manual& manual, const std::string& word) {
     }
   }
   return configuration_text(found, "");
+}
+
+/// The variants that papers or configurations call so, each below the heading of its kind. Empty if there are none.
+std::string variants_called(const Manual& manual, const std::string& word) {
+  std::vector<std::string> texts;
+  for (const ManualList& list : manual.lists) {
+    for (const ManualVariant& variant : list.variants)
+      if (is_written(variant.name, word)) texts.push_back(list.heading + variant.text);
+  }
+  return join(texts, "\n");
 }
 
 /// The help of the commands with this option, "register" for --register, or with an argument that may be this word,
@@ -159,11 +169,16 @@ std::string answered(const Manual& manual, std::vector<std::string> words) {
   const bool help = words[0] == "help";  // plumb help VERB, or plumb help WORD
   if (help) words.erase(words.begin());
   if (help && words.size() == 1 && !words[0].starts_with('-') && manual.program.find_verb(words[0]) == nullptr) {
-    if (const std::string text = keys_called(manual, words[0]); !text.empty()) return text;
-    if (const std::string text = verbs_taking(manual, words[0]); !text.empty()) return text;
+    const std::string word = words[0];
+    std::vector<std::string> texts = {keys_called(manual, word), variants_called(manual, word)};
+    std::erase(texts, "");
+    if (!texts.empty()) return join(texts, "\n");
+    if (const std::string text = verbs_taking(manual, word); !text.empty()) return text;
     std::vector<std::string> known = words_of_keys(manual);
+    for (const ManualList& list : manual.lists)
+      for (const ManualVariant& variant : list.variants) known.push_back(variant.name);
     for (const ManualVerb& verb : manual.program.verbs) known.push_back(verb.path.back());
-    throw UsageError(fmt::format("unknown command, key or option '{}'", words[0]),
+    throw UsageError(fmt::format("unknown command, key, variant or option '{}'", words[0]),
                      did_you_mean(words[0], known, "`plumb help` lists the commands, `plumb config` the keys"));
   }
   const ManualVerb& verb = verb_in(manual, words);

@@ -359,6 +359,9 @@ TEST(Manual, AnswersWithoutTheLibraries) {
   EXPECT_EQ(limited("--help").output, test::all_help().at("").text);
   EXPECT_EQ(limited("help data prepare").output, test::all_help().at("data prepare").text);
   EXPECT_CONTAINS(limited("list norm").output, "layernorm");
+  EXPECT_CONTAINS(limited("help Post-LN").output, "norm(x + dropout(f(x)))");
+  EXPECT_CONTAINS(limited("help ResiDual").output, "residual-dual");
+  EXPECT_CONTAINS(limited("help RMSNorm").output, "(model.norm)\n  rmsnorm");
   EXPECT_EQ(limited("__complete bash train --set model.d_m").output, "key\nmodel.d_m\nmodel.d_model=\n");
   const test::Finished wrong = limited("trian");
   EXPECT_EQ(wrong.status, 2);

@@ -222,6 +222,33 @@ TEST(ConfigSet, AppliesToNestedSections) {
   EXPECT_EQ(read(config, "train.model").layers, 4);
 }
 
+struct Named {
+  std::string residual = "pre-ln";
+  std::vector<std::string> norms;
+  std::string file;
+};
+static void describe(Fields& field, Named& named) {
+  field("residual", named.residual, "", one_of({"post-ln", "pre-ln", "residual-dual"}));
+  field("norms", named.norms, "", one_of({"layernorm", "rmsnorm"}));
+  field("file", named.file);
+}
+
+TEST(Config, UnderstandsNamesAsPapersWriteThem) {
+  const Config config =
+      Config::from_string("[named]\nresidual = \"ResiDual\"\nnorms = [\"RMSNorm\", \"LayerNorm\"]\nfile = \"A-B\"\n", "x.toml");
+  Named named;
+  config.read("named", named);
+  EXPECT_EQ(named.residual, "residual-dual");
+  EXPECT_EQ(named.norms, (std::vector<std::string>{"rmsnorm", "layernorm"}));
+  EXPECT_EQ(named.file, "A-B");
+  Config other = Config::from_string("[named]\n", "x.toml");
+  other.set("named.residual=Post-LN");
+  other.read("named", named);
+  EXPECT_EQ(named.residual, "post-ln");
+  other.set("named.residual=post-lm");
+  EXPECT_EQ(error_of([&] { other.read("named", named); }).hint(), "did you mean 'post-ln'?");
+}
+
 TEST(ConfigSet, NamesItselfInErrors) {
   Config config = Config::from_string("[model]\nlayers = 2\n", "model.toml");
   for (const char* malformed : {"layers=4", "model.layers", ".layers=4", "model.=4", "model.layers.x=4"}) {

@@ -11,6 +11,7 @@
 
 #include "plumb/base/contains.h"
 #include "plumb/base/error.h"
+#include "plumb/base/glossary.h"
 #include "plumb/base/input.h"
 #include "plumb/base/plugins.h"
 #include "plumb/base/text.h"
@@ -218,6 +219,17 @@ class TableReader final : public EachField<TableReader> {
     fail(place(file_, node.source()), fmt::format("'{}' must be {}, not {}", key, kWanted<T>, shown(node)));
   }
 
+  /// A value as the domain's choices write it, "post-ln" for "Post-LN"; the value itself if it means none of them.
+  template <typename T>
+  T in_choices(T value) const {
+    if constexpr (std::same_as<T, std::string>) {
+      if (domain_ == nullptr || contains(domain_->choices, value)) return value;
+      for (const std::string& choice : domain_->choices)
+        if (is_written(choice, value)) return choice;
+    }
+    return value;
+  }
+
   const toml::node* find(std::string_view key) {
     known_.emplace_back(key);
     return table_ == nullptr ? nullptr : table_->get(key);
@@ -225,7 +237,7 @@ class TableReader final : public EachField<TableReader> {
 
   template <typename T>
   void read(const toml::node& node, std::string_view key, T& value) const {
-    value = convert<T>(node, key);
+    value = in_choices(convert<T>(node, key));
   }
   template <typename T>
   void read(const toml::node& node, std::string_view key, std::optional<T>& value) const {
@@ -235,9 +247,9 @@ class TableReader final : public EachField<TableReader> {
   void read(const toml::node& node, std::string_view key, std::vector<T>& value) const {
     value.clear();
     if (const toml::array* array = node.as_array()) {
-      for (const toml::node& element : *array) value.push_back(convert<T>(element, key));
+      for (const toml::node& element : *array) value.push_back(in_choices(convert<T>(element, key)));
     } else {
-      value.push_back(convert<T>(node, key));  // a single value counts as a list of one
+      value.push_back(in_choices(convert<T>(node, key)));  // a single value counts as a list of one
     }
   }
   void read(const toml::node& node, std::string_view key, NamedNumbers& value) const {

@@ -124,6 +124,23 @@ constexpr auto kNames = std::to_array<Names>({
     {"clm", "language-modeling"},
 });
 
+// What papers call variants that have another name here.
+constexpr auto kPapers = std::to_array<Names>({
+    {"residual", "residual-dual"},
+    {"rope", "rotary"},
+    {"dyt", "dynamic-tanh"},
+    {"layernormscaling", "lns"},
+    {"attentionresiduals", "attnres"},
+});
+
+/// Letters, digits and other signs in lower case, without what joins words.
+std::string joined(std::string_view word) {
+  std::string text;
+  for (const char c : word)
+    if (c != '-' && c != '_' && c != ' ') text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
 std::string plain(std::string_view word) {
   std::string text(word);
   for (char& c : text) c = c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -136,6 +153,12 @@ std::string_view name_in_plumb(std::string_view word) {
   const std::string text = plain(word);
   const std::string_view* found = find_value(kNames, text);
   return found == nullptr ? std::string_view() : *found;
+}
+
+bool is_written(std::string_view name, std::string_view word) {
+  const std::string text = joined(word);
+  const std::string_view* paper = find_value(kPapers, text);
+  return joined(name) == text || (paper != nullptr && *paper == name);
 }
 
 }  // namespace plumb

@@ -9,4 +9,8 @@ namespace plumb {
 /// "warmup_steps" → "warm_up". Case, "-" and "_" make no difference. Empty if the word is not known.
 std::string_view name_in_plumb(std::string_view word);
 
+/// Whether `word` is how a paper writes the variant `name`: "Post-LN" is post-ln, "RMSNorm" rmsnorm, "ResiDual"
+/// residual-dual. Case, spaces, "-" and "_" make no difference.
+bool is_written(std::string_view name, std::string_view word);
+
 }  // namespace plumb
