@@ -320,6 +320,7 @@ TEST(StudyClaims, OfTheLiteratureInStudiesAreAboutTheirArms) {
     for (StudyClaim& claim : study.study.claims) {
       checked += claim.source.empty() ? 0 : 1;
       claim.source.clear();
+      claim.readings.clear();  // of measurements at initialization, whose arms have no warm-ups
     }
     EXPECT_NO_THROW(check_claims(study.study.claims, study.trained_arms())) << file.path();
   }
