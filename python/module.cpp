@@ -20,6 +20,7 @@
 #include "plumb/check/search.h"
 #include "plumb/check/thresholds.h"
 #include "plumb/check/verdict.h"
+#include "plumb/judge/direction.h"
 #include "plumb/judge/judge.h"
 #include "plumb/report/svg.h"
 #include "plumb/report/svg_marks.h"
@@ -137,10 +138,14 @@ void add_measurements(py::class_<Matrix>& type) {
 /// Final values of runs: by arm, and within one by learning rate (0 if it is no sweep).
 using ArmValues = std::vector<std::pair<std::string, std::vector<std::pair<double, std::vector<double>>>>>;
 
-/// The arguments of plumb.Verdicts.
-py::dict judge_values(const ArmValues& values, const std::string& metric, bool larger_is_better, double margin,
+/// The arguments of plumb.Verdicts. Without a direction, by the metric's name.
+py::dict judge_values(const ArmValues& values, const std::string& metric, std::optional<bool> direction, double margin,
                       bool by_seed, int64_t planned_seeds) {
   using namespace pybind11::literals;
+  if (!direction) direction = larger_is_better_by_name(metric);
+  if (!direction)
+    throw Error("is more of \"" + metric + "\" better, or less?", "say larger_is_better=True or False");
+  const bool larger_is_better = *direction;
   RunArms arms{.metric = metric, .larger_is_better = larger_is_better};
   for (const auto& [name, rates] : values) {
     RunArm& arm = arms.arms.emplace_back(RunArm{.name = name});
@@ -165,7 +170,7 @@ py::dict judge_values(const ArmValues& values, const std::string& metric, bool l
     pairs.append(py::dict("baseline"_a = pair.baseline, "arm"_a = pair.arm, "outcome"_a = pair.outcome,
                           "gain"_a = pair.gain.mean, "low"_a = pair.gain.low, "high"_a = pair.gain.high,
                           "confidence"_a = pair.confidence, "rule"_a = pair.rule, "reason"_a = pair.reason,
-                          "seeds_needed"_a = pair.seeds_needed));
+                          "seeds_needed"_a = pair.seeds_needed, "one_run"_a = pair.one_run));
   }
   return py::dict("arms"_a = summaries, "pairs"_a = pairs, "noise_floor"_a = found.noise_floor,
                   "text"_a = verdicts_text(found));

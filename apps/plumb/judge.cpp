@@ -32,13 +32,9 @@ void judge(JudgeArguments arguments, const Globals& globals) {
   const ArmVerdicts verdicts = judge_arms(arms, arguments.rule, arguments.options.at, arguments.baseline);
   Json document = make_document("verdicts", 1);
   document.update(described_json(verdicts));
+  document["exit_status"] = exit_status(verdicts);
   emit(globals, document, verdicts_text(verdicts));
-  if (verdicts.pairs.size() != 1 || verdicts.pairs[0].outcome == to_string(Outcome::supported)) return;
-  constexpr int kNotBetter = 3;
-  constexpr int kUndecided = 4;
-  const bool open = verdicts.pairs[0].outcome == to_string(Outcome::undecided) ||
-                    verdicts.pairs[0].outcome == to_string(Outcome::not_testable);
-  throw Ended{open ? kUndecided : kNotBetter};
+  if (const int status = exit_status(verdicts); status != 0) throw Ended{status};
 }
 
 CLI::Option* add_list_option(CLI::App& verb, const char* name, std::vector<std::string>& values, const char* help) {

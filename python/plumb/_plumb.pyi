@@ -62,9 +62,10 @@ class FunctionGaussNewton:
     def kept(self) -> int:
         """How many terms' graphs are kept between products."""
 
-def judge(values: Sequence[tuple[str, Sequence[tuple[float, Sequence[float]]]]], metric: str, larger_is_better: bool,
-          margin: float, by_seed: bool, planned_seeds: int) -> dict[str, Any]:
-    """The arguments of `plumb.Verdicts`, of final values by arm and learning rate (0 if there is no sweep)."""
+def judge(values: Sequence[tuple[str, Sequence[tuple[float, Sequence[float]]]]], metric: str,
+          larger_is_better: bool | None, margin: float, by_seed: bool, planned_seeds: int) -> dict[str, Any]:
+    """The arguments of `plumb.Verdicts`, of final values by arm and learning rate (0 if there is no sweep). Throws Error if
+    the metric's name does not tell whether more of it is better, and nothing else does."""
 
 TEXT_COLOR: str
 MUTED_COLOR: str

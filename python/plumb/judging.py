@@ -1,5 +1,6 @@
 """Is one arm of runs better than another, and how sure is that? The rules are Plumb's, in C++."""
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,7 +18,8 @@ class Verdict:
     """A verdict on "`arm` is better than `baseline` by more than the margin": "supported", "contradicted", "no effect of
     that size", "undecided" or "this setting cannot test it". `gain` is positive where the arm is better; `low` and `high`
     are the ends of its interval of this `confidence`. `seeds_needed`: the seeds for each arm with which 80% of such
-    comparisons would be decided; None if it is decided, or if more seeds would not help, as `reason` says."""
+    comparisons would be decided; None if it is decided, or if more seeds would not help, as `reason` says. `one_run`: one of
+    the arms is a single run, and the interval is that of one new run of the other."""
 
     baseline: str
     arm: str
@@ -29,6 +31,7 @@ class Verdict:
     rule: str
     reason: str
     seeds_needed: int | None
+    one_run: bool
 
     def __bool__(self) -> bool:
         return self.outcome == "supported"
@@ -72,12 +75,21 @@ class Verdicts:
         return section(title, rows, notes=[line for paragraph in rest for line in paragraph.splitlines()])
 
 
-def judge(arms: Mapping[Any, Arm], *, metric: str = "loss", larger_is_better: bool = False, margin: float = 0.0,
+def _values(name: str, losses: Any) -> list[float]:
+    """The final values of an arm's runs; None is that of a failed one."""
+    try:
+        return [math.nan if value is None else float(value) for value in losses]
+    except (TypeError, ValueError) as error:
+        raise Error(f"the arm {name!r}: its values are no numbers, one for each run: {error}") from error
+
+
+def judge(arms: Mapping[Any, Arm], *, metric: str = "loss", larger_is_better: bool | None = None, margin: float = 0.0,
           by_seed: bool = False, looks: int = 0) -> Verdicts:
     """Judges every arm against the first, as `plumb judge` does (docs/verdicts.md has its error rates).
 
     arms: a dict from names to final values, one per seed, or to a dict from learning rates to those: each arm is then judged
-        at its own best rate. A value that is not finite is that of a failed run.
+        at its own best rate. A value that is None or not finite is that of a failed run.
+    larger_is_better: None: by the metric's name.
     margin: only a difference of more than this counts.
     by_seed: value i of every arm has the same seed, and differences are formed seed by seed.
     looks: the number of seeds planned for each arm, if the arms are judged after each from the third on.
@@ -87,7 +99,10 @@ def judge(arms: Mapping[Any, Arm], *, metric: str = "loss", larger_is_better: bo
     values = []
     for name, found in arms.items():
         rates = sorted(found.items()) if isinstance(found, Mapping) else [(0.0, found)]
-        values.append((str(name), [(float(rate), [float(value) for value in losses]) for rate, losses in rates]))
+        if isinstance(found, Mapping) and len(found) > 1 and all(isinstance(rate, int) for rate in found):
+            raise Error(f"the arm {name!r}: {', '.join(map(str, found))} are seeds rather than learning rates\n"
+                        "give the values alone, list(values.values()), with by_seed=True to pair them; or rates as floats")
+        values.append((str(name), [(float(rate), _values(name, losses)) for rate, losses in rates]))
     judged = _plumb.judge(values, metric, larger_is_better, margin, by_seed, looks)
     return Verdicts(arms=[ArmSummary(**arm) for arm in judged["arms"]], pairs=[Verdict(**pair) for pair in judged["pairs"]],
                     noise_floor=judged["noise_floor"], text=judged["text"])

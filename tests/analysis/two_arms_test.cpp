@@ -38,6 +38,46 @@ TEST(TwoArms, BySeedItIsStudents) {
   EXPECT_THROW(compare_arms(kFirst, {2.2, 2.5, 2.1}, {.by_seed = true}), Error);
 }
 
+// d ± t.ppf(0.95, 4) · s · √(1 + 1/5): the interval of one new run of the arm that was repeated, on either side.
+TEST(TwoArms, OneRunAgainstSeveralHasThePredictionInterval) {
+  for (const bool first : {true, false}) {
+    const std::vector<double> one = {2.2};
+    const ArmComparison found = first ? compare_arms(kFirst, one, {}) : compare_arms(one, kFirst, {});
+    EXPECT_TRUE(found.one_run);
+    EXPECT_EQ(found.judgment.outcome, first ? Outcome::supported : Outcome::contradicted);
+    EXPECT_NEAR(found.judgment.effect.mean, first ? 0.126 : -0.126, 1e-12);
+    EXPECT_NEAR(first ? found.judgment.effect.low : -found.judgment.effect.high, 0.0775737, 1e-6);
+    EXPECT_CONTAINS(found.judgment.rule, "90% interval of one new run");
+  }
+  EXPECT_EQ(compare_arms(kFirst, {2.3}, {}).judgment.outcome, Outcome::undecided);
+  // Two runs do not tell the noise; a plan of looks begins with the third; by seed, one difference has no interval.
+  for (const ArmComparison& open :
+       {compare_arms({2.31, 2.35}, {1}, {}), compare_arms(kFirst, {1}, {.planned_seeds = 8}),
+        compare_arms({2.31}, {1}, {.by_seed = true})}) {
+    EXPECT_FALSE(open.one_run);
+    EXPECT_EQ(open.judgment.outcome, Outcome::undecided);
+    EXPECT_EQ(open.judgment.reason, "one run says nothing about luck: repeat it with two more seeds");
+  }
+  EXPECT_EQ(compare_arms(kFirst, {kDiverged}, {}).judgment.outcome, Outcome::undecided);
+  EXPECT_EQ(compare_arms({2.31, 2.35, 2.33, kDiverged}, {1}, {}).judgment.outcome, Outcome::undecided);
+}
+
+// Of 20,000 single runs that are like the others, one in twenty is called better, and one in twenty worse.
+TEST(TwoArms, OneRunAgainstSeveralErrsAsOftenAsItSays) {
+  constexpr int kTrials = 20'000;
+  int better = 0, worse = 0;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    Random random(static_cast<uint64_t>(trial), "one run against several");
+    std::vector<double> several(4);
+    for (double& loss : several) loss = random.normal();
+    const Outcome outcome = compare_arms(several, {random.normal()}, {}).judgment.outcome;
+    better += outcome == Outcome::supported ? 1 : 0;
+    worse += outcome == Outcome::contradicted ? 1 : 0;
+  }
+  EXPECT_NEAR(better, kTrials / 20, 100);  // three standard errors are 92
+  EXPECT_NEAR(worse, kTrials / 20, 100);
+}
+
 TEST(TwoArms, VerdictsByTheMargin) {
   const auto outcome = [](const std::vector<double>& first, const std::vector<double>& second, double margin) {
     return compare_arms(first, second, {.margin = margin}).judgment.outcome;

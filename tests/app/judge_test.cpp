@@ -29,16 +29,43 @@ TEST(JudgeVerb, AnswersAndItsStatusSaysSo) {
   const Finished better = judge({});
   EXPECT_EQ(better.status, 0) << better.errors;
   EXPECT_CONTAINS(better.output, "eval/loss at the end; less is better");
-  EXPECT_CONTAINS(better.output, "wide is better than base: supported");
+  EXPECT_CONTAINS(better.output,
+                  "better than base?\nwide: supported. Its mean is 0.188 lower; the true difference may be ");
+  EXPECT_CONTAINS(better.output, "runs.csv, run 4  wide");
   EXPECT_EQ(judge({"--baseline", "wide"}).status, 3);
   EXPECT_EQ(judge({"--margin", "0.1875"}).status, 4);
   EXPECT_EQ(judge({"--metric", "grad", "--better", "less"}).status, 4);  // every run failed
   const Json json = Json::parse(judge({"--looks", "5", "--json", "-"}).output);
   EXPECT_EQ(json["schema"], "plumb.verdicts/1");
   EXPECT_GT(json["pairs"][0]["confidence"], 0.95);
+  EXPECT_EQ(json["runs"].size(), 6U);
+  EXPECT_EQ(json["runs"][3]["arm"], "wide");
+  EXPECT_EQ(json["runs"][3]["seed"], "1");
+  EXPECT_EQ(json["runs"][3]["value"], 3.078125);
   EXPECT_EQ(judge({"--looks", "2"}).status, 2);
   EXPECT_EQ(judge({"--where", "arm"}).status, 2);
   EXPECT_EQ(run_plumb({"judge", "nowhere"}, folder.path()).status, 1);
+}
+
+// The log of a program that tries one idea after another: a baseline that was repeated, one run of each idea, a crash.
+TEST(JudgeVerb, StatusesOfSeveralArms) {
+  const test::TemporaryDirectory folder;
+  const auto judge = [&](const std::string& table) {
+    write_file_atomic(folder.path() / "results.tsv", table);
+    return run_plumb({"judge", "results.tsv", "--by", "idea", "--metric", "val_bpb", "--json", "-"}, folder.path());
+  };
+  const std::string base =
+      "idea\tval_bpb\tstatus\nbase\t1.00\tkeep\nbase\t1.01\tkeep\nbase\t0.99\tkeep\nbase\t1.00\tkeep\n";
+  const Finished open = judge(base + "wide\t0.99\tkeep\nlr\t0.000000\tcrash\n");
+  EXPECT_EQ(open.status, 4) << open.errors;
+  const Json document = Json::parse(open.output);
+  EXPECT_EQ(document["exit_status"], 4);
+  EXPECT_EQ(document["arms"][2]["failed"], 1);
+  EXPECT_EQ(document["runs"][5]["state"], "failed (crash)");
+  EXPECT_TRUE(document["runs"][5]["value"].is_null());
+  EXPECT_EQ(document["pairs"][1]["reason"], "failed: base 0 of 4, lr 1 of 1");
+  EXPECT_EQ(judge(base + "wide\t0.90\tkeep\nlr\t0.000000\tOOM\n").status, 0);
+  EXPECT_EQ(judge(base + "wide\t1.20\tkeep\nlr\t1.20\tdiscard\n").status, 3);
 }
 
 TEST(JudgeVerb, JudgesRunsOfPlumb) {

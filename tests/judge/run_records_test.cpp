@@ -11,8 +11,11 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <tuple>
 
 #include "plumb/base/files.h"
+#include "plumb/base/json.h"
+#include "plumb/base/random.h"
 #include "plumb/judge/arms.h"
 #include "plumb/judge/judge.h"
 #include "plumb/report/tensorboard.h"
@@ -260,7 +263,7 @@ TEST_F(RunFiles, PlumbsFailedRunsCountWithAtMostTheLabelsFrequencies) {
   EXPECT_DOUBLE_EQ(some.arms[1].mean, (3 + 3 * kMost) / 4);
   EXPECT_DOUBLE_EQ(some.pairs[0].gain.mean, 3.25 - (3 + 3 * kMost) / 4);
   EXPECT_CONTAINS(some.pairs[0].rule, "no run counts with more than 5.50");
-  EXPECT_EQ(some.pairs[0].reason, "0 and 3 of 4 runs failed");
+  EXPECT_EQ(some.pairs[0].reason, "failed: first 0 of 4, second 3 of 4");
   // Runs that all count alike are no repetitions of one.
   EXPECT_EQ(verdicts_on(folder_ / "all", {6, 7, 8}, {3, 3.25, 3.5}, kMost, kMost).pairs[0].outcome, "supported");
   EXPECT_EQ(verdicts_on(folder_ / "both", {6, 7, 8}, {6, 9, 5.5}, kMost, kMost).pairs[0].outcome,
@@ -486,6 +489,271 @@ TEST_F(RunFiles, LogsOfManyPrograms) {
         gather_arms({{"a", file("s.csv", "tokens_per_second,seed\n1,1\n")}}, {.metric = "tokens_per_second"});
       },
       "better, or less");
+}
+
+/// Writes a curve that falls to a level: a value every 100 steps.
+void write_curve(const fs::path& directory, const std::string& tag, int first, int last, double level) {
+  EventWriter writer(directory);
+  for (int step = first; step <= last; step += 100) writer.scalar(tag, step, level + 4 - step / 128.0, 1);
+}
+
+/// Of each run that was read its arm, seed, points, last step, state and value: "a 0 3 200 finished 2.5".
+std::string runs_in(const RunArms& arms) {
+  std::string text;
+  for (const ReadRun& run : arms.runs)
+    text += fmt::format("{}{} {} {} {:g} {}{:g}", text.empty() ? "" : "; ", run.arm, run.seed.empty() ? "–" : run.seed,
+                        run.points, run.last_step, run.state.empty() ? "" : run.state + " ", run.value);
+  return text;
+}
+
+std::vector<std::string> notes_in(const RunArms& arms, const std::string& part) {
+  std::vector<std::string> notes = arms.notes;
+  std::erase_if(notes, [&](const std::string& note) { return note.find(part) == std::string::npos; });
+  return notes;
+}
+
+// Keras writes train/ and validation/ for each run, an estimator eval/ below the run's own files.
+TEST_F(RunFiles, DirectoriesOfTrainingAndValidationAreOneRun) {
+  for (const std::string arm : {"a", "b"}) {
+    for (const std::string seed : {"0", "1", "2"}) {
+      write_curve(folder_ / "keras" / arm / seed / "train", "epoch_loss", 0, 200, 1);
+      write_curve(folder_ / "keras" / arm / seed / "validation", "epoch_loss", 0, 200, 2);
+      write_curve(folder_ / "estimator" / arm / seed, "epoch_loss", 0, 200, 1);
+      write_curve(folder_ / "estimator" / arm / seed / "eval", "epoch_loss", 0, 200, 2);
+    }
+  }
+  for (const auto& [layout, part, names] :
+       {std::tuple{"keras", "validation", "train, validation"}, {"estimator", "eval", "., eval"}}) {
+    const std::string base = (folder_ / layout).string();
+    const auto gather = [&](const ArmOptions& options) {
+      return gather_arms({{"a", base + "/a"}, {"b", base + "/b"}}, options);
+    };
+    test::expect_error([&] { gather({.metric = "epoch_loss"}); },
+                       base + "/a/0: the directories " + names + " are parts of one run");
+    const RunArms arms = gather({.metric = "epoch_loss", .where = {{"part", part}}});
+    ASSERT_EQ(arms.runs.size(), 6U) << layout;
+    EXPECT_EQ(arms.runs[0].value, 2 + 4 - 200 / 128.0) << layout;
+    EXPECT_EQ(arms.arms[1].sweep.points[0].losses.size(), 3U);
+  }
+  // A pattern says it, too.
+  const std::string pattern = (folder_ / "keras" / "a" / "*" / "validation").string();
+  EXPECT_EQ(gather_arms(arm_places({"a=" + pattern}), {.metric = "epoch_loss"}).runs.size(), 3U);
+}
+
+// add_scalars("loss", {"train": …, "valid": …}) makes a directory of each curve.
+TEST_F(RunFiles, CurvesOfAddScalarsBelongToTheirRun) {
+  for (const std::string seed : {"0", "1", "2"}) {
+    const fs::path run = folder_ / "a" / seed;
+    write_curve(run, "lr/now", 0, 200, 0);
+    write_curve(run / "eval_loss_train", "eval/loss", 0, 200, 1);
+    write_curve(run / "eval_loss_valid", "eval/loss", 0, 200, 2);
+  }
+  const std::vector<RunRecord> runs = read_run_records(folder_ / "a");
+  ASSERT_EQ(runs.size(), 3U);
+  EXPECT_EQ(runs[0].series.size(), 3U);
+  EXPECT_EQ(runs[0].series.at("eval/loss/valid").size(), 3U);
+  EXPECT_EQ(gather_arms({{"a", folder_ / "a"}}, {.metric = "eval/loss/valid"}).runs[0].points, 3);
+}
+
+// Lightning goes on in version_1, Trainer in a directory of another date.
+TEST_F(RunFiles, ARunThatWentOnInASecondDirectoryIsOne) {
+  const auto table = [&](const std::string& name, int first, int last, double level) {
+    std::string text = "epoch,step,val_loss\n";
+    for (int step = first; step <= last; step += 100) text += fmt::format("0,{},{}\n", step, level + 1000 - step);
+    fs::create_directories((folder_ / name).parent_path());
+    (void)file(name, text);
+  };
+  for (const int seed : {0, 1, 2}) {
+    table(fmt::format("a/{}/version_0/metrics.csv", seed), 0, seed == 1 ? 400 : 1000, 2 + seed);
+    write_curve(folder_ / fmt::format("t/{}/runs/Jan01", seed), "eval/loss", 0, seed == 1 ? 450 : 1000, 2 + seed);
+  }
+  table("a/1/version_1/metrics.csv", 500, 700, 3);
+  table("a/1/version_2/metrics.csv", 600, 1000, 3);  // from the last checkpoint, before the end
+  write_curve(folder_ / "t/1/runs/Jan02", "eval/loss", 500, 1000, 3);
+  const RunArms tables = gather_arms({{"a", folder_ / "a"}}, {.metric = "val_loss"});
+  EXPECT_EQ(runs_in(tables), "a – 11 1000 2; a – 11 1000 3; a – 11 1000 4");
+  EXPECT_EQ(notes_in(tables, "goes on at step").size(), 2U);
+  EXPECT_CONTAINS(notes_in(tables, "goes on at step 500").at(0), "1/version_1/metrics.csv: one run");
+  const RunArms events = gather_arms({{"t", folder_ / "t"}}, {.metric = "eval/loss"});
+  ASSERT_EQ(events.runs.size(), 3U);
+  EXPECT_EQ(events.runs[1].points, 11);
+  // Which of two runs it continues is not guessed; runs that begin late alike are no fragments.
+  table("b/version_0/metrics.csv", 0, 1000, 1);
+  table("b/version_1/metrics.csv", 0, 1000, 2);
+  table("b/version_2/metrics.csv", 500, 1500, 3);
+  test::expect_error(
+      [&] {
+        gather_arms({{"b", folder_ / "b"}}, {.metric = "val_loss"});
+      },
+      "version_2/metrics.csv begins at step 500: which run beside it does it continue?");
+  table("c/version_0/metrics.csv", 500, 1000, 1);
+  table("c/version_1/metrics.csv", 500, 1500, 2);
+  EXPECT_EQ(gather_arms({{"c", folder_ / "c"}}, {.metric = "val_loss"}).runs.size(), 2U);
+}
+
+// A program that resumes a run adds to its log, from the last checkpoint on.
+TEST_F(RunFiles, LinesThatRepeatStepsAreThoseOfAResumedRun) {
+  const std::string once = "step,loss\n0,5\n100,4\n200,3\n300,2\n";
+  const std::string again = file("again.csv", once + "200,3.5\n300,2.5\n400,1.5\n");
+  const RunArms arms = gather_arms({{"a", again}}, {.metric = "loss"});
+  EXPECT_EQ(runs_in(arms), "a – 5 400 1.5");
+  EXPECT_EQ(notes_in(arms, "1 runs repeat steps").size(), 1U);
+  EXPECT_EQ(gather_arms({{"a", again}}, {.metric = "loss", .at = "200"}).runs[0].value, 3.5);
+  // Another run begins at the beginning, or at a step that this one did not have, or has a line beside each of it.
+  for (const char* more : {"0,5.5\n100,4.5\n", "250,2.5\n", "100,4.5\n100,4.25\n100,4\n"})
+    test::expect_error(
+        [&] {
+          gather_arms({{"a", file("two.csv", once + more)}}, {.metric = "loss"});
+        },
+        "two.csv: has two values of loss at step");
+  test::expect_error(
+      [&] {
+        gather_arms({{"a", file("t.csv", "model,epoch,acc\nm1,7,0.81\nm2,9,0.80\nm3,8,0.82\n")}}, {.metric = "acc"});
+      },
+      "or goes back to it");
+}
+
+// The best of more values is lower by chance: equal arms of 10 and 200 validations with noise.
+TEST_F(RunFiles, TheBestOfUnequalNumbersIsThatOfEquallyMany) {
+  Random random(1, "validations");
+  std::string table = "arm,seed,step,val_loss\n";
+  for (const auto& [arm, count] : {std::pair{"a", 10}, {"b", 200}}) {
+    for (int seed = 0; seed < 5; ++seed) {
+      for (int i = 1; i <= count; ++i)
+        table += fmt::format("{},{},{},{}\n", arm, seed, i * (2000 / count), 2 + 0.05 * random.normal());
+    }
+  }
+  const RunArms arms = gather_arms({{"", file("t.csv", table)}}, {.metric = "val_loss", .at = "best"});
+  ASSERT_EQ(arms.runs.size(), 10U);
+  for (const ReadRun& run : arms.runs) {
+    EXPECT_EQ(run.points, 10);
+    EXPECT_EQ(run.last_step, 2000);
+  }
+  EXPECT_EQ(notes_in(arms, "runs have 10 to 200 values of val_loss").size(), 1U);
+  // Nearly as many are left as they are, and at the end all count.
+  EXPECT_EQ(gather_arms({{"", file("t.csv", table)}}, {.metric = "val_loss"}).runs[9].points, 200);
+  const std::string few = "seed,step,loss\n0,1,3\n0,2,1\n0,3,2\n1,1,3\n1,2,2\n1,3,NaN\n1,4,NaN\n";
+  EXPECT_EQ(runs_in(gather_arms({{"a", file("f.csv", few)}}, {.at = "best"})), "a 0 3 3 1; a 1 4 4 2");
+}
+
+// trackio's names repeat, and its run ids do not; the steps of a run may follow those of another.
+TEST_F(RunFiles, RunIdsTellRunsOfOneNameApart) {
+  for (const int shift : {0, 100}) {
+    std::string lines;
+    for (int run = 0; run < 6; ++run) {
+      for (int step = 0; step < 3; ++step)
+        lines += fmt::format("{{\"run_id\": \"r{}\", \"run_name\": \"{}\", \"step\": {}, \"loss\": {}}}\n", run,
+                             run < 3 ? "base" : "wide", step + shift * run, 3 - step + run);
+    }
+    const RunArms arms = gather_arms({{"", file("t.jsonl", lines)}}, {.by = {"run_name"}});
+    ASSERT_EQ(arms.arms.size(), 2U);
+    EXPECT_EQ(arms.arms[1].name, "wide");
+    EXPECT_EQ(arms.arms[1].sweep.points[0].losses, (std::vector<double>{4, 5, 6}));
+  }
+}
+
+// pandas and many loggers write nan where a line has no value of a metric.
+TEST_F(RunFiles, NanMayMeanThatNothingWasMeasured) {
+  const auto end = [&](const std::vector<const char*>& values) {
+    std::string table = "step,loss,val_loss\n";
+    for (size_t i = 0; i < values.size(); ++i) table += fmt::format("{},1,{}\n", i, values[i]);
+    const RunArms arms = gather_arms({{"a", file("n.csv", table)}}, {});
+    return runs_in(arms) +
+           (notes_in(arms, "nan between values of val_loss is read as not measured").empty() ? "" : " *");
+  };
+  EXPECT_EQ(end({"3", "nan", "2", "nan", "1"}), "a – 3 4 1 *");
+  EXPECT_EQ(end({"3", "NaN", "2", "NaN"}), "a – 2 2 2 *");  // the last line has none, either
+  EXPECT_EQ(end({"nan", "nan", "3", "nan", "nan", "2", "nan"}), "a – 2 5 2 *");
+  EXPECT_EQ(end({"3", "", "2", ""}), "a – 2 2 2");
+  // A run that diverged ends with more of them than it leaves out, or with the first.
+  EXPECT_EQ(end({"3", "nan", "2", "nan", "nan"}), "a – 4 4 failed nan *");
+  EXPECT_EQ(end({"3", "2", "nan"}), "a – 3 2 failed nan");
+  EXPECT_EQ(end({"nan", "3", "2", "nan"}), "a – 3 3 failed nan *");
+  EXPECT_EQ(end({"nan", "nan"}), "a – 2 1 failed nan");
+  EXPECT_EQ(end({"3", "nan", "inf"}), "a – 2 2 failed nan *");
+}
+
+// What W&B and MLflow export of several runs: a line is a run, though it says how many steps that had.
+TEST_F(RunFiles, TablesOfRuns) {
+  const std::string wandb =
+      "\"Name\",\"State\",\"Created\",\"optimizer\",\"train/global_step\",\"eval/loss\"\n"
+      "swift-fox-1,finished,2026-01-01,adamw,4980,2.5\ncalm-owl-2,finished,2026-01-02,adamw,5000,2.25\n"
+      "red-ant-4,finished,2026-01-03,muon,5000,2.125\nold-dog-7,crashed,2026-01-04,muon,120,6.5\n"
+      "new-cat-8,running,2026-01-05,muon,4000,3\n";
+  const char* expected =
+      "adamw – 1 4980 finished 2.5; adamw – 1 5000 finished 2.25; muon – 1 5000 finished 2.125; "
+      "muon – 1 120 failed (crashed) nan; muon – 1 4000 not ended (running) 3";
+  for (const char* name : {"Name", "Run Name", "ID", "name"}) {
+    std::string table = wandb;
+    table.replace(1, 4, name);
+    EXPECT_EQ(runs_in(gather_arms({{"", file("w.csv", table)}}, {.metric = "eval/loss", .by = {"optimizer"}})),
+              expected)
+        << name;
+  }
+  const std::string mlflow =
+      "run_id,status,params.optimizer,params.seed,params.steps,metrics.loss\naa1,FINISHED,adamw,0,5000,2.5\n"
+      "aa2,FINISHED,adamw,1,5000,2.25\nbb1,FINISHED,muon,0,5000,2.125\nbb4,FAILED,muon,3,5000,6.5\n";
+  EXPECT_EQ(runs_in(gather_arms({{"", file("m.csv", mlflow)}}, {.metric = "loss"})),
+            "adamw 0 1 5000 FINISHED 2.5; adamw 1 1 5000 FINISHED 2.25; muon 0 1 5000 FINISHED 2.125; "
+            "muon 3 1 5000 failed (FAILED) nan");
+  // Without steps, and in the lines of one run: its last state counts.
+  EXPECT_EQ(
+      runs_in(gather_arms({{"a", file("s.tsv", "commit\tloss\tstatus\nabc\t1.5\tkeep\ndef\t0\tOOM (8 GB)\n")}}, {})),
+      "a – 1 0 keep 1.5; a – 1 0 failed (OOM (8 GB)) nan");
+  EXPECT_EQ(
+      runs_in(gather_arms({{"a", file("l.csv", "step,status,loss\n1,running,3\n2,running,2\n3,failed,1\n")}}, {})),
+      "a – 3 3 failed nan");
+}
+
+// A run of transformers' Trainer that was killed leaves its checkpoints, and no file above them.
+TEST_F(RunFiles, OfTrainersCheckpointsTheNewestCounts) {
+  const auto state = [&](const std::string& name, int last) {
+    Json log = Json::array();
+    for (int step = 100; step <= last; step += 100) log.push_back({{"step", step}, {"eval_loss", 1000 - step}});
+    fs::create_directories((folder_ / name).parent_path());
+    (void)file(name, Json{{"log_history", log}}.dump());
+  };
+  for (const char* run : {"killed", "whole"}) {
+    for (const int step : {500, 900, 1000}) state(fmt::format("{}/checkpoint-{}/trainer_state.json", run, step), step);
+  }
+  state("whole/trainer_state.json", 1100);
+  EXPECT_EQ(runs_in(gather_arms({{"a", folder_.path()}}, {})), "a – 10 1000 checkpoint-1000 0; a – 11 1100 -100");
+  EXPECT_EQ(read_run_records(folder_ / "killed" / "checkpoint-500")[0].series.at("eval_loss").size(), 5U);
+}
+
+TEST_F(RunFiles, ArmsOfNamesThatDifferInALastNumber) {
+  fs::create_directories(folder_ / "csv");
+  for (const std::string name : {"base-s1", "base-s2", "lr2x-s1", "lr2x-s2", "wide-s1"}) {
+    (void)file("csv/" + name + ".csv", "step,loss\n1,3\n2,2\n");
+    write_curve(folder_ / "tb" / name, "loss", 0, 200, 1);
+  }
+  for (const char* place : {"csv", "tb"}) {
+    const RunArms arms = gather_arms({{"", folder_ / place}}, {.metric = "loss"});
+    ASSERT_EQ(arms.arms.size(), 3U) << place;
+    EXPECT_EQ(arms.arms[0].name, "base");
+    EXPECT_EQ(arms.arms[1].name, "lr2x");
+    EXPECT_EQ(arms.arms[1].sweep.points[0].losses.size(), 2U);
+    EXPECT_EQ(notes_in(arms, "arms are those of the runs' names").size(), 1U);
+  }
+  const std::string rows = "step,run,loss\n1,base_seed1,3\n1,base_seed2,3.5\n1,wide_seed1,2\n";
+  EXPECT_EQ(gather_arms({{"", file("t.csv", rows)}}, {}).arms.at(1).name, "wide");
+  // Names without a number, or with another one for each, say nothing.
+  for (const char* names : {"1,a1,3\n1,a2,3\n1,b,2\n", "1,swift-fox-1,3\n1,calm-owl-2,3\n"})
+    test::expect_error(
+        [&] {
+          gather_arms({{"", file("n.csv", std::string("step,run,loss\n") + names)}}, {});
+        },
+        "no setting but seed and learning rate tells the runs apart");
+}
+
+TEST_F(RunFiles, NoPlaceLiesWithinAnother) {
+  fs::create_directories(folder_ / "runs" / "new");
+  (void)file("runs/1.csv", "step,loss\n1,3\n");
+  const std::string inner = file("runs/new/2.csv", "step,loss\n1,3\n");
+  const std::string runs = (folder_ / "runs").string();
+  for (const std::string& within : {runs + "/new", inner})
+    test::expect_error([&] { gather_arms({{"all", runs}, {"new", within}}, {}); }, within + " lies within " + runs);
+  EXPECT_EQ(gather_arms({{"all", runs + "/1.csv"}, {"new", inner}}, {}).runs.size(), 2U);
 }
 
 /// Five seeds of each arm around 2 − gain; the standard error of a gain is 0.01.

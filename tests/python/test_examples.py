@@ -24,7 +24,7 @@ def test_spectrum():
 
 def test_judge_runs():
     output = output_of("judge_runs.py")
-    assert "adam is better than sgd by more than 0.01: " in output and "plumb judge" in output
+    assert "better than sgd by more than 0.01?\nadam: " in output and "plumb judge" in output
 
 
 def test_layers_of_gpt2():

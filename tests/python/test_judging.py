@@ -15,12 +15,30 @@ def test_verdicts():
     # scipy.stats: 0.036 ± t.ppf(0.95, 7) · √(s₁²/5 + s₂²/5)
     assert found["new"].low == pytest.approx(0.013905, abs=1e-6)
     assert found.noise_floor == pytest.approx(0.0601332, abs=1e-6)
-    assert "new is better than base: supported" in repr(found)
+    assert "better than base?\nnew: supported. Its mean is 0.036 lower" in repr(found)
     assert not plumb.judge({"base": SECOND, "new": FIRST})["new"]
     assert plumb.judge({"base": FIRST, "new": SECOND}, larger_is_better=True)["new"].outcome == "contradicted"
     assert plumb.judge({"base": FIRST, "new": SECOND}, by_seed=True)["new"].low == pytest.approx(0.017415, abs=1e-6)
     assert plumb.judge({"base": FIRST, "new": SECOND}, looks=5)["new"].confidence > 0.9
     assert plumb.judge({"base": FIRST, "new": SECOND}, margin=0.03)["new"].seeds_needed > 50
+
+
+def test_direction_is_that_of_the_metric():
+    arms = {"base": [0.80, 0.81, 0.82], "new": [0.90, 0.91, 0.92]}
+    assert plumb.judge(arms, metric="accuracy")["new"]
+    assert plumb.judge(arms, metric="eval/loss")["new"].outcome == "contradicted"
+    assert plumb.judge(arms, metric="eval/loss", larger_is_better=True)["new"]
+    with pytest.raises(plumb.Error, match='is more of "speed" better'):
+        plumb.judge(arms, metric="speed")
+
+
+def test_one_run_against_several():
+    found = plumb.judge({"base": FIRST, "new": [2.20]})["new"]
+    assert found and found.one_run
+    # 0.126 ± t.ppf(0.95, 4) · s · √(1 + 1/5), s² = 0.00043
+    assert found.low == pytest.approx(0.126 - 2.131847 * math.sqrt(0.00043 * 1.2), abs=1e-6)
+    assert plumb.judge({"base": FIRST, "new": [2.30]})["new"].outcome == "undecided"
+    assert "says nothing about luck" in plumb.judge({"base": FIRST[:2], "new": [2.20]})["new"].reason
 
 
 def test_failed_runs_and_sweeps():
@@ -36,6 +54,12 @@ def test_errors():
         plumb.judge({"base": FIRST})
     with pytest.raises(plumb.Error, match="dict from names"):
         plumb.judge([FIRST, SECOND])
+    for values in (2.0, "2.31", [[1.0, 2.0], [2.0, 3.0]]):
+        with pytest.raises(plumb.Error, match="arm 'new': its values are no numbers"):
+            plumb.judge({"base": FIRST, "new": values})
+    with pytest.raises(plumb.Error, match="seeds rather than learning rates"):
+        plumb.judge({"base": {1: FIRST[:1], 2: FIRST[1:2]}, "new": {1: SECOND[:1], 2: SECOND[1:2]}})
+    assert plumb.judge({"base": FIRST, "new": [*SECOND, None]}).arms[1].failed == 1
     with pytest.raises(KeyError):
         plumb.judge({"base": FIRST, "new": SECOND})["old"]
 

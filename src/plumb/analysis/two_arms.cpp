@@ -44,6 +44,13 @@ Gain welch(const Sample& baseline, const Sample& arm) {
   return {baseline.mean - arm.mean, std::sqrt(a + b), static_cast<int64_t>(degrees), static_cast<int64_t>(fewer)};
 }
 
+/// One run against n: as if the arm that it is of had the deviation of the other, with n − 1 degrees of freedom.
+Gain one_against(const Sample& baseline, const Sample& arm) {
+  const Sample& many = baseline.count > arm.count ? baseline : arm;
+  const auto runs = static_cast<int64_t>(many.count);
+  return {baseline.mean - arm.mean, std::sqrt(many.variance * (1 + 1 / many.count)), runs - 1, runs};
+}
+
 std::vector<double> counted_losses(std::vector<double> losses, double most) {
   for (double& loss : losses) loss = std::min(loss, most);
   return losses;
@@ -105,16 +112,22 @@ ArmComparison compare_arms(const std::vector<double>& baseline_losses, const std
     const std::vector<double> of_arm = finite_values(arm);
     const Sample first = sample_of(of_baseline);
     const Sample second = sample_of(of_arm);
-    comparison.deviation = std::sqrt((first.variance + second.variance) / 2);
+    comparison.one_run = rule.planned_seeds == 0 && std::min(first.count, second.count) == 1 &&
+                         std::min(baseline.size(), arm.size()) == 1 && std::max(first.count, second.count) >= 3;
+    comparison.deviation = comparison.one_run ? std::sqrt(std::fmax(first.variance, second.variance))
+                                              : std::sqrt((first.variance + second.variance) / 2);
     // Runs that all learned nothing count alike.
     constant = (all_equal(of_baseline) && of_baseline.front() < rule.failed_at) ||
                (all_equal(of_arm) && of_arm.front() < rule.failed_at);
-    if (!of_baseline.empty() && !of_arm.empty()) gain = welch(first, second);
+    if (!of_baseline.empty() && !of_arm.empty())
+      gain = comparison.one_run ? one_against(first, second) : welch(first, second);
   }
   const double confidence = 1 - 2 * comparison.level;
   const Region region = gain_region(rule);
   comparison.judgment =
-      judge_interval(interval_of(gain, comparison.level), region, fmt::format("{:.3g}% interval", 100 * confidence));
+      judge_interval(interval_of(gain, comparison.level), region,
+                     fmt::format("{:.3g}% interval{}", 100 * confidence, comparison.one_run ? " of one new run" : ""));
+  if (gain.seeds == 1) comparison.judgment.reason = "one run says nothing about luck: repeat it with two more seeds";
   if (constant)
     comparison.judgment = undecided_because(comparison.judgment,
                                             "runs are equal to the last digit, as if repeated with "

@@ -24,12 +24,14 @@ struct ArmComparison {
   double level = 0;      // the error that this look may make, of each verdict
   double deviation = 0;  // between runs: √((s₁² + s₂²)/2), or of differences by seed divided by √2; NaN if
                          // unknown
+  bool one_run = false;  // of an arm, judged by the deviation of the other
 };
 
 /// Compares final losses, infinite for a run that failed (analysis/rules.h, `judge_difference`). The interval of the
 /// gain is Welch's (1947) unless `by_seed`, then Student's. Welch's degrees of freedom are rounded down, and those of
-/// the smaller arm if the arms have different sizes, since his err more often than they say with so few runs. Throws
-/// Error on arms without runs, on arms of different sizes if `by_seed`, and on more runs than were planned.
+/// the smaller arm if the arms have different sizes, since his err more often than they say with so few runs. One run
+/// against three or more of the other arm has the prediction interval of one new run of that arm, unless looks are
+/// planned. Throws Error on arms without runs, on arms of different sizes if `by_seed`, and on more runs than planned.
 ArmComparison compare_arms(const std::vector<double>& baseline_losses, const std::vector<double>& arm_losses,
                            const ArmRule& rule);
 

@@ -4,6 +4,7 @@
 #include <glob.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -14,6 +15,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
 #include "plumb/judge/direction.h"
+#include "plumb/judge/histories.h"
 #include "plumb/judge/rows.h"
 
 namespace plumb {
@@ -69,20 +71,6 @@ bool direction_of(const std::string& metric) {
   return *more;
 }
 
-/// Throws Error if a run has two values of the metric at one step: it is several runs.
-void require_one_history(const RunRecord& record, const std::string& metric) {
-  const auto found = record.series.find(metric);
-  if (found == record.series.end()) return;
-  std::map<double, double> by_step;
-  for (const RunRecord::Value& one : found->second) {
-    if (std::isnan(one.step) || std::isnan(one.value)) continue;
-    const auto [at, added] = by_step.emplace(one.step, one.value);
-    if (!added && at->second != one.value)
-      throw Error(fmt::format("{}: has two values of {} at step {:g}", record.name, metric, one.step),
-                  "name the column that tells runs apart: --by, --seed-key or --rate-key");
-  }
-}
-
 /// What a run counts with at most, if all runs say the same.
 double limit_of(const Records& records, const std::string& metric, bool larger_is_better) {
   std::set<double> limits;
@@ -120,6 +108,13 @@ double loss_of(const RunRecord& record, const RunArms& arms, const std::string& 
   return std::isfinite(loss) ? loss : kFailed;
 }
 
+/// How a run ended: "failed", "not ended", and the program's word for it.
+std::string state_of(const RunRecord& record, double loss) {
+  const std::string state = record.failed || !std::isfinite(loss) ? "failed" : record.ended ? "" : "not ended";
+  if (state.empty() || record.state == state) return record.state;
+  return record.state.empty() ? state : fmt::format("{} ({})", state, record.state);
+}
+
 /// The setting that is called as asked, or as programs call it; empty if no run has one.
 template <typename Is>
 std::string key_of(const Records& records, const std::string& wanted, const Is& is) {
@@ -145,18 +140,50 @@ std::vector<std::string> differing(const Records& records) {
   return keys;
 }
 
-/// The settings whose values make the arms.
+std::string what_differs(const Records& records) {
+  const std::vector<std::string> keys = differing(records);
+  return "runs differ in: " + (keys.empty() ? "nothing" : join(keys));
+}
+
+/// The arm of each run by names that differ in a last number: "base" of "base-s1/metrics.csv" and
+/// "base-s2/metrics.csv". Nothing unless all names have one and make several arms, one of them of several runs.
+std::vector<std::string> arms_of_names(const Records& records) {
+  std::vector<std::string> arms;
+  for (const RunRecord& record : records) arms.push_back(record.name);
+  const auto same = [&](const auto& part) {  // of all names
+    return std::all_of(arms.begin(), arms.end(), [&](const auto& arm) { return part(arm) == part(arms[0]); });
+  };
+  while (same([](const std::string& arm) { return arm.empty() ? '0' : arm.back(); }) && !arms[0].empty() &&
+         std::isdigit(static_cast<unsigned char>(arms[0].back())) == 0) {
+    for (std::string& arm : arms) arm.pop_back();
+  }
+  for (std::string& arm : arms) {
+    const size_t number = arm.find_last_not_of("0123456789") + 1;
+    if (number == 0 || number == arm.size()) return {};
+    arm.resize(number);
+    for (const char* word : {"-seed", "_seed", "-run", "_run", "-s", "_s"}) {
+      if (arm.ends_with(word)) arm.resize(arm.rfind(word));
+    }
+    arm.resize(arm.find_last_not_of("-_./ ") + 1);
+  }
+  for (size_t end = 0; (end = arms[0].find_first_of("/ ")) != std::string::npos;) {
+    if (!same([&](const std::string& arm) { return arm.substr(0, end + 1); })) break;
+    for (std::string& arm : arms) arm.erase(0, end + 1);
+  }
+  const size_t several = std::set<std::string>(arms.begin(), arms.end()).size();
+  return several < 2 || several == arms.size() ? std::vector<std::string>{} : arms;
+}
+
+/// The settings whose values make the arms; none if runs differ in no other than seed and learning rate.
 std::vector<std::string> arm_keys(const Records& records, const ArmOptions& options, const std::string& seed,
                                   const std::string& rate) {
   if (!options.by.empty()) {
     std::vector<std::string> keys;
-    for (const std::string& wanted : options.by)
+    for (const std::string& wanted : options.by) {
       keys.push_back(
           key_of(records, "", [&](const std::string& key) { return key == wanted || key.ends_with("." + wanted); }));
-    for (size_t i = 0; i < keys.size(); ++i) {
-      if (keys[i].empty())
-        throw UsageError(fmt::format("no run has a setting \"{}\"", options.by[i]),
-                         "runs differ in: " + join(differing(records)));
+      if (keys.back().empty())
+        throw UsageError(fmt::format("no run has a setting \"{}\"", wanted), what_differs(records));
     }
     return keys;
   }
@@ -167,12 +194,10 @@ std::vector<std::string> arm_keys(const Records& records, const ArmOptions& opti
   std::erase_if(keys, [&](const std::string& key) {
     // A number that is a metric too is a result, and what names a run does not describe it.
     const bool result = records.front().series.contains(key);
-    return key == seed || key == rate || result || key == "run" || key == "run_name" || key == "run_id" ||
-           key == "name" || key == "id";
+    return key == seed || key == rate || result || is_state_key(key) || (is_run_key(key) && key != "experiment");
   });
-  if (keys.size() == 1) return keys;
-  throw UsageError(keys.empty() ? "the runs differ in no setting but seed and learning rate"
-                                : "which settings make the arms? The runs differ in: " + join(keys),
+  if (keys.size() < 2) return keys;
+  throw UsageError("which settings make the arms? The runs differ in: " + join(keys),
                    "name them with --by KEY, or the runs of each arm: NAME=DIR NAME=DIR");
 }
 
@@ -249,14 +274,22 @@ std::vector<std::string> read_places(const std::vector<ArmPlace>& places, const 
   return names;
 }
 
-/// Throws UsageError if a place is named twice: its runs would be compared with themselves.
+/// Throws UsageError if a place is named twice, or lies within another: its runs would be compared with themselves.
 void require_places_once(const std::vector<ArmPlace>& places) {
-  std::set<fs::path> seen;
+  const char* hint = "each run belongs to one arm";
+  std::map<fs::path, std::string> seen;
   for (const ArmPlace& one : places) {
     std::error_code absent;
     const fs::path place = fs::weakly_canonical(one.place, absent);
-    if (!seen.insert(absent ? fs::path(one.place) : place).second)
-      throw UsageError(fmt::format("{}: is named twice", one.place), "each run belongs to one arm");
+    if (!seen.emplace(absent ? fs::path(one.place) : place, one.place).second)
+      throw UsageError(fmt::format("{}: is named twice", one.place), hint);
+  }
+  for (const auto& [place, name] : seen) {
+    for (fs::path above = place; above.has_relative_path();) {
+      above = above.parent_path();
+      if (const auto outer = seen.find(above); outer != seen.end())
+        throw UsageError(fmt::format("{} lies within {}", name, outer->second), hint);
+    }
   }
 }
 
@@ -279,12 +312,6 @@ void note_unlike(RunArms& arms, const Records& records) {
 /// Notes on the lengths of runs that did not fail.
 void note_lengths(RunArms& arms, const Records& records) {
   std::set<double> ends;
-  const auto lacking = std::count_if(records.begin(), records.end(), [&](const RunRecord& record) {
-    return !record.failed && !record.series.contains(arms.metric);
-  });
-  if (lacking > 0)
-    arms.notes.push_back(
-        fmt::format("{} of {} runs have no {} and count as failed", lacking, records.size(), arms.metric));
   for (const RunRecord& record : records) {
     const auto found = record.series.find(arms.metric);
     if (!record.failed && found != record.series.end() && !found->second.empty())
@@ -315,18 +342,26 @@ RunArms gather_arms(const std::vector<ArmPlace>& places, const ArmOptions& optio
   require_places_once(places);
   Records records;
   RunArms arms;
-  const std::vector<std::string> names = read_places(places, options, records, arms.notes);
+  std::vector<std::string> names = read_places(places, options, records, arms.notes);
+  join_resumed(records, names, arms.notes);
   arms.metric = metric_of(records, options.metric);
   arms.larger_is_better = options.larger_is_better ? *options.larger_is_better : direction_of(arms.metric);
   arms.failed_at = limit_of(records, arms.metric, arms.larger_is_better);
   const std::string seed = key_of(records, options.seed, is_seed_key);
   const std::string rate = key_of(records, options.rate, is_rate_key);
-  const std::vector<std::string> by =
-      names.front().empty() ? arm_keys(records, options, seed, rate) : std::vector<std::string>{};
+  const bool unnamed = names.front().empty();
+  const std::vector<std::string> by = unnamed ? arm_keys(records, options, seed, rate) : std::vector<std::string>{};
+  if (unnamed && by.empty()) {
+    names = arms_of_names(records);
+    if (names.empty())
+      throw UsageError("no setting but seed and learning rate tells the runs apart",
+                       "name the runs of each arm: base='DIR/base-*' new='DIR/new-*'; " + what_differs(records));
+    arms.notes.emplace_back("arms are those of the runs' names, which differ in a last number");
+  }
   const bool rates_are_arms = contains(by, rate);
+  settle_histories(records, arms.metric, options.at == "best", arms.notes);
   for (size_t i = 0; i < records.size(); ++i) {
-    const RunRecord& record = records[i];
-    require_one_history(record, arms.metric);
+    RunRecord& record = records[i];
     std::string name = names[i];
     for (const std::string& key : by) {
       const std::string* value = record.setting(key);
@@ -339,8 +374,20 @@ RunArms gather_arms(const std::vector<ArmPlace>& places, const ArmOptions& optio
       arm = arms.arms.insert(arms.arms.end(), RunArm{.name = name, .sweep = {.failed_at = arms.failed_at}});
     const std::string* seed_text = record.setting(seed);
     const std::string* rate_text = rates_are_arms ? nullptr : record.setting(rate);
-    add_run(*arm, rate_text == nullptr ? 0 : number_in(*rate_text).value_or(0), seed_text == nullptr ? "" : *seed_text,
-            loss_of(record, arms, options.at), record.name);
+    const double loss = loss_of(record, arms, options.at);
+    const double number = rate_text == nullptr ? 0 : number_in(*rate_text).value_or(0);
+    const std::vector<RunRecord::Value>& values = record.series[arms.metric];
+    arms.runs.push_back({.name = record.name,
+                         .arm = name,
+                         .seed = seed_text == nullptr ? "" : *seed_text,
+                         .learning_rate = number > 0 ? std::optional(number) : std::nullopt,
+                         .points = std::ssize(values),
+                         .last_step = values.empty() ? std::nan("") : values.back().step,
+                         .state = state_of(record, loss),
+                         .value = !std::isfinite(loss)    ? std::nan("")
+                                  : arms.larger_is_better ? -loss
+                                                          : loss});
+    add_run(*arm, number, arms.runs.back().seed, loss, record.name);
   }
   note_unlike(arms, records);
   note_lengths(arms, records);

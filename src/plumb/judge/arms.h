@@ -1,6 +1,7 @@
 // Runs gathered into arms: what they end with, by learning rate and seed.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -37,18 +38,29 @@ struct RunArm {
   std::vector<std::vector<std::string>> seeds{};  // [rate][run], in the order of the sweep's losses
 };
 
+/// A run as it was read.
+struct ReadRun {
+  std::string name, arm, seed;  // no seed: empty
+  std::optional<double> learning_rate{};
+  int64_t points = 0;    // of the metric
+  double last_step = 0;  // NaN without points
+  std::string state;     // "failed" or "not ended", with the program's word for it
+  double value = 0;      // with which it counts; NaN if it failed
+};
+
 struct RunArms {
   std::string metric;
   bool larger_is_better = false;
   double failed_at = kNoLimit;       // of each arm's sweep: what all runs say that one counts with at most
   std::vector<RunArm> arms;          // in the order in which they were named or found
+  std::vector<ReadRun> runs{};       // in the order in which they were read
   std::vector<std::string> notes{};  // what a reader should know: runs of different lengths, for instance
 };
 
 /// Reads the runs and gathers them. Without names and `by`, the arms are the values of a setting "arm", "variant" or
-/// "group", else of the only setting in which the runs differ beside seed and learning rate. Throws UsageError if the
-/// metric, its direction or the arms are not clear, and Error if two runs of an arm share seed and learning rate or a
-/// run lacks the metric.
+/// "group", else of the only setting in which the runs differ beside seed and learning rate, else those whose names
+/// differ in a last number alone. Throws UsageError if the metric, its direction or the arms are not clear, or a place
+/// lies within another, and Error if two runs of an arm share seed and learning rate.
 RunArms gather_arms(const std::vector<ArmPlace>& places, const ArmOptions& options);
 
 }  // namespace plumb

@@ -75,6 +75,11 @@ std::string text_of(const tensorboard::HyperparameterValue& value) {
   }
 }
 
+/// Drops the last values of a metric: those from a step on, at which the run went on.
+void drop_from(std::vector<RunRecord::Value>& values, double step) {
+  while (!values.empty() && values.back().step >= step) values.pop_back();
+}
+
 void add_hyperparameters(RunRecord& record, const std::string& content) {
   tensorboard::HyperparameterData data;
   if (!data.ParseFromString(content) || !data.has_session_start_info()) return;
@@ -82,11 +87,6 @@ void add_hyperparameters(RunRecord& record, const std::string& content) {
   for (const auto& [key, value] : data.session_start_info().hparams()) found.emplace_back(key, text_of(value));
   std::sort(found.begin(), found.end());  // the file has no order
   record.settings.insert(record.settings.end(), found.begin(), found.end());
-}
-
-/// Drops the last values of a metric: those from a step on, at which the run went on.
-void drop_from(std::vector<RunRecord::Value>& values, double step) {
-  while (!values.empty() && values.back().step >= step) values.pop_back();
 }
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -133,18 +133,25 @@ RunPart read_part(const fs::path& file) {
   return part;
 }
 
-/// Adds a later part. The first value of a metric replaces what there is from that step on: the run was resumed.
-void add_part(RunRecord& record, RunPart part) {
+/// Adds a later part: the run was resumed.
+void add_part(RunRecord& record, const RunPart& part) {
   for (auto& [metric, values] : record.series) drop_from(values, part.restart);
-  for (auto& [metric, values] : part.record.series) {
-    std::vector<RunRecord::Value>& all = record.series[metric];
-    if (!values.empty()) drop_from(all, values.front().step);
-    all.insert(all.end(), values.begin(), values.end());
-  }
   record.settings.insert(record.settings.end(), part.record.settings.begin(), part.record.settings.end());
+  record.append(part.record);
 }
 
 }  // namespace
+
+void RunRecord::append(const RunRecord& later) {
+  for (const auto& [metric, values] : later.series) {
+    std::vector<Value>& all = series[metric];
+    if (!values.empty()) drop_from(all, values.front().step);
+    all.insert(all.end(), values.begin(), values.end());
+  }
+  state = later.state;
+  failed = later.failed;
+  ended = later.ended;
+}
 
 bool is_event_file(const fs::path& file) { return file.filename().string().find("tfevents") != std::string::npos; }
 
@@ -155,7 +162,7 @@ RunRecord read_event_files(const fs::path& directory) {
   }
   std::vector<RunPart> parts;
   for (const fs::path& path : paths) parts.push_back(read_part(path));
-  RunRecord record{.name = directory.string()};
+  RunRecord record{.name = directory.string(), .place = directory};
   // Names begin with the time. But a clock may go back: a part that leaves a gap waits for one that begins earlier.
   for (double end = -kNever, stride = 0; !parts.empty();) {
     const double first = std::min_element(parts.begin(), parts.end(), [](const RunPart& a, const RunPart& b) {
@@ -166,7 +173,7 @@ RunRecord read_event_files(const fs::path& directory) {
     });
     end = std::max(end, next->end);
     stride = std::max(stride, next->stride);
-    add_part(record, std::move(*next));
+    add_part(record, *next);
     parts.erase(next);
   }
   return record;

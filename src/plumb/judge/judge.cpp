@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "plumb/analysis/holm.h"
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/base/terminal.h"
 #include "plumb/base/text.h"
@@ -86,25 +87,50 @@ std::string signed_number(double value) {
   return value < 0 ? fmt::format("−{:.3g}", -value) : fmt::format("{:.3g}", value);
 }
 
+/// "lr2x: undecided. Its mean is 0.0188 lower; the true difference may be −0.031 to 0.0686 (90% interval)"
 std::string pair_text(const JudgedPair& pair, const ArmVerdicts& verdicts) {
-  const std::string margin = verdicts.margin > 0 ? fmt::format(" by more than {:g}", verdicts.margin) : "";
-  const std::string arm = printable(pair.arm);
-  std::string text = fmt::format("{} is better than {}{}: {}\n", arm, printable(pair.baseline), margin, pair.outcome);
+  std::string text = fmt::format("{}: {}.", printable(pair.arm), pair.outcome);
+  const double gain = std::abs(pair.gain.mean);
   if (pair.gain.count > 1) {
     const bool worse = pair.gain.mean < 0;
-    const double sign = worse ? -1 : 1;
-    text += fmt::format("  {} is {} by {} ({:.3g}% interval {} to {})\n", arm, worse ? "worse" : "better",
-                        signed_number(sign * pair.gain.mean), 100 * pair.confidence,
+    text += fmt::format(" Its mean is {:.3g} {}; the true difference may be {} to {} ({:.3g}% interval{})", gain,
+                        worse == verdicts.larger_is_better ? "lower" : "higher",
                         signed_number(worse ? -pair.gain.high : pair.gain.low),
-                        signed_number(worse ? -pair.gain.low : pair.gain.high));
+                        signed_number(worse ? -pair.gain.low : pair.gain.high), 100 * pair.confidence,
+                        pair.one_run ? " of one new run" : "");
   }
+  text += "\n";
   if (!pair.reason.empty()) text += fmt::format("  {}\n", printable(pair.reason));
   if (pair.seeds_needed) {
-    text += fmt::format("  with {} seeds for each, 80 of 100 such comparisons would be decided\n", *pair.seeds_needed);
+    text += fmt::format("  if {:.3g} is real, about {} seeds each would show it\n", gain, *pair.seeds_needed);
   } else if (pair.outcome == "undecided" && pair.reason.empty()) {
     text += "  undecidable within 1000 seeds: the means are too close\n";
   }
   return text;
+}
+
+/// What the runs were read as; empty without runs.
+std::string runs_text(const std::vector<ReadRun>& runs) {
+  constexpr size_t kMost = 50;
+  if (runs.empty()) return {};
+  if (runs.size() > kMost) return fmt::format("{} runs; --json lists them\n\n", runs.size());
+  const bool rated = std::any_of(runs.begin(), runs.end(), [](const ReadRun& run) { return run.learning_rate; });
+  std::vector<std::vector<std::string>> rows = {{"run", "arm", "state", "seed", "points", "last step", "value"}};
+  if (rated) rows[0].emplace_back("rate");
+  for (const ReadRun& run : runs) {
+    rows.push_back({run.name, run.arm, run.state, run.seed, fmt::format("{}", run.points),
+                    std::isfinite(run.last_step) ? fmt::format("{:.10g}", run.last_step) : "–", number(run.value)});
+    if (rated) rows.back().push_back(run.learning_rate ? fmt::format("{:g}", *run.learning_rate) : "–");
+  }
+  return aligned(rows, 3) + "\n";
+}
+
+/// "failed: base 0 of 3, wide 1 of 3" in place of numbers alone.
+std::string reason_of(const Judgment& judgment, const JudgedArm& baseline, const JudgedArm& arm) {
+  const std::string& reason = judgment.reason;
+  if (!reason.ends_with("runs failed") || reason.find(';') != std::string::npos) return reason;
+  return fmt::format("failed: {} {} of {}, {} {} of {}", baseline.name, baseline.failed, baseline.runs, arm.name,
+                     arm.failed, arm.runs);
 }
 
 }  // namespace
@@ -128,6 +154,18 @@ void describe(Fields& field, JudgedPair& pair) {
   field("rule", pair.rule);
   field("reason", pair.reason);
   field("seeds_needed", pair.seeds_needed);
+  field("one_run", pair.one_run);
+}
+
+void describe(Fields& field, ReadRun& run) {
+  field("name", run.name);
+  field("arm", run.arm);
+  field("seed", run.seed);
+  field("learning_rate", run.learning_rate);
+  field("points", run.points);
+  field("last_step", run.last_step);
+  field("state", run.state);
+  field("value", run.value);
 }
 
 void describe(Fields& field, ArmVerdicts& verdicts) {
@@ -139,6 +177,17 @@ void describe(Fields& field, ArmVerdicts& verdicts) {
   field.sections("arms", verdicts.arms);
   field.sections("pairs", verdicts.pairs);
   field("notes", verdicts.notes);
+  field.sections("runs", verdicts.runs);
+}
+
+int exit_status(const ArmVerdicts& verdicts) {
+  constexpr int kNotBetter = 3, kUndecided = 4;
+  const auto any = [&](const auto& is) { return std::any_of(verdicts.pairs.begin(), verdicts.pairs.end(), is); };
+  if (any([](const JudgedPair& pair) { return pair.outcome == to_string(Outcome::supported); })) return 0;
+  const bool decided = any([](const JudgedPair& pair) {
+    return pair.outcome == to_string(Outcome::contradicted) || pair.outcome == to_string(Outcome::smaller);
+  });
+  return decided ? kNotBetter : kUndecided;
 }
 
 ArmVerdicts judge_arms(const RunArms& arms, const ArmRule& rule, const std::string& at, const std::string& baseline) {
@@ -155,7 +204,8 @@ ArmVerdicts judge_arms(const RunArms& arms, const ArmRule& rule, const std::stri
                        .larger_is_better = arms.larger_is_better,
                        .at = at,
                        .margin = rule.margin,
-                       .notes = arms.notes};
+                       .notes = arms.notes,
+                       .runs = arms.runs};
   std::vector<std::vector<double>> groups;
   std::vector<const RunArm*> others;
   for (const RunArm& arm : arms.arms) {
@@ -167,17 +217,20 @@ ArmVerdicts judge_arms(const RunArms& arms, const ArmRule& rule, const std::stri
     if (&arm != &against) others.push_back(&arm);
   }
   verdicts.noise_floor = noise_floor(groups);
+  const JudgedArm of_baseline = verdicts.arms[static_cast<size_t>(first - names.begin())];
   const std::vector<ArmComparison> compared = compare_all(against, others, limited);
   for (size_t i = 0; i < others.size(); ++i) {
     const ArmComparison& one = compared[i];
-    verdicts.pairs.push_back({.baseline = against.name,
-                              .arm = others[i]->name,
-                              .outcome = to_string(one.judgment.outcome),
-                              .gain = one.judgment.effect,
-                              .confidence = 1 - 2 * one.level,
-                              .rule = one.judgment.rule,
-                              .reason = one.judgment.reason,
-                              .seeds_needed = seeds_needed(one, rule)});
+    verdicts.pairs.push_back(
+        {.baseline = against.name,
+         .arm = others[i]->name,
+         .outcome = to_string(one.judgment.outcome),
+         .gain = one.judgment.effect,
+         .confidence = 1 - 2 * one.level,
+         .rule = one.judgment.rule,
+         .reason = reason_of(one.judgment, of_baseline, *find_by(verdicts.arms, &JudgedArm::name, others[i]->name)),
+         .seeds_needed = seeds_needed(one, rule),
+         .one_run = one.one_run});
   }
   return verdicts;
 }
@@ -187,7 +240,8 @@ std::string verdicts_text(const ArmVerdicts& verdicts) {
                             : verdicts.at == "best" ? "at its best"
                                                     : "at step " + verdicts.at;
   std::string text = fmt::format("{} {}; {} is better\n\n", printable(verdicts.metric), where,
-                                 verdicts.larger_is_better ? "more" : "less");
+                                 verdicts.larger_is_better ? "more" : "less") +
+                     runs_text(verdicts.runs);
   const bool swept =
       std::any_of(verdicts.arms.begin(), verdicts.arms.end(), [](const JudgedArm& arm) { return arm.rates > 1; });
   std::vector<std::vector<std::string>> rows = {{"arm", "runs", "failed", "mean", "deviation"}};
@@ -199,11 +253,15 @@ std::string verdicts_text(const ArmVerdicts& verdicts) {
     if (swept)
       row.insert(row.end(), {fmt::format("{:g}", arm.learning_rate.value_or(0)), fmt::format("{}", arm.rates)});
   }
-  text += aligned(rows, 1) + "\n";
+  text += aligned(rows, 1);
+  text += fmt::format("\nbetter than {}{}?\n", printable(verdicts.pairs.at(0).baseline),
+                      verdicts.margin > 0 ? fmt::format(" by more than {:g}", verdicts.margin) : "");
   for (const JudgedPair& pair : verdicts.pairs) text += pair_text(pair, verdicts);
   if (std::isfinite(verdicts.noise_floor))
-    text += fmt::format("\nnoise: 95 of 100 pairs of runs that differ in the seed alone differ by less than {:.2g}\n",
-                        verdicts.noise_floor);
+    text += fmt::format(
+        "\nnoise: two runs of one arm differ by up to {:.2g}, in 95 of 100 cases; a single run that is "
+        "better by less shows nothing\n",
+        verdicts.noise_floor);
   for (const std::string& note : verdicts.notes) text += "note: " + printable(note) + "\n";
   return text;
 }

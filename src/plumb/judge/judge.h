@@ -34,6 +34,7 @@ struct JudgedPair {
   std::string rule;
   std::string reason;  // why it is undecided, or what else to know; may be empty
   std::optional<int64_t> seeds_needed{};
+  bool one_run = false;  // one of the arms is one run: the interval is that of one new run of the other
 };
 void describe(Fields& field, JudgedPair& pair);
 
@@ -47,7 +48,9 @@ struct ArmVerdicts {
   std::vector<JudgedArm> arms;
   std::vector<JudgedPair> pairs;  // every other arm against the baseline
   std::vector<std::string> notes;
+  std::vector<ReadRun> runs{};
 };
+void describe(Fields& field, ReadRun& run);
 void describe(Fields& field, ArmVerdicts& verdicts);
 
 /// Judges every arm against the baseline, by default the first, each at its own best learning rate. Several comparisons
@@ -55,6 +58,9 @@ void describe(Fields& field, ArmVerdicts& verdicts);
 /// `by_seed` and the arms have different seeds.
 ArmVerdicts judge_arms(const RunArms& arms, const ArmRule& rule, const std::string& at = "last",
                        const std::string& baseline = "");
+
+/// The exit status of `plumb judge`: 0 if an arm is better, 4 if nothing is decided, 3 otherwise.
+int exit_status(const ArmVerdicts& verdicts);
 
 /// Tables and sentences for people.
 std::string verdicts_text(const ArmVerdicts& verdicts);

@@ -25,6 +25,11 @@ constexpr std::array<std::string_view, 9> kSteps = {"step", "_step",      "globa
                                                     "iter", "iterations", "update",      "epoch"};
 constexpr std::array<std::string_view, 6> kRuns = {"run", "run_name", "run_id", "name", "id", "experiment"};
 constexpr std::array<std::string_view, 5> kRates = {"learning_rate", "lr", "rate", "max_lr", "base_lr"};
+/// How programs say that a run failed, or that it has not ended, by the first word of its state.
+constexpr std::array<std::string_view, 10> kFailed = {"crashed", "crash", "failed", "failure",  "fail",
+                                                      "killed",  "error", "oom",    "diverged", "timeout"};
+constexpr std::array<std::string_view, 7> kOpen = {"running",   "pending",     "scheduled", "queued",
+                                                   "preempted", "interrupted", "stopped"};
 
 void add_leaves(Row& row, const std::string& prefix, const Json& json) {
   for (const auto& [key, value] : json.items()) {
@@ -103,7 +108,7 @@ std::set<std::string> describing_columns(const Columns& columns) {
   std::set<std::string> describing;
   for (const auto& [name, column] : columns.by_name) {
     const bool repeats = 2 * column.texts.size() <= column.lines || column.texts.size() == 1;
-    if (column.is_text && repeats && 2 * column.lines > columns.lines) describing.insert(name);
+    if (column.is_text && repeats && 2 * column.lines > columns.lines && !is_state_key(name)) describing.insert(name);
   }
   return describing;
 }
@@ -119,6 +124,18 @@ void require_one_part(const Columns& columns, const std::set<std::string>& descr
     if (values.size() > 1)
       throw UsageError(fmt::format("{}: its lines are of several kinds, by \"{}\"", name, column),
                        fmt::format("choose one: --where {}={}", column, *values.rbegin()));
+  }
+}
+
+/// Takes over what a line says of the run's state.
+void add_state(RunRecord& record, const Row& row) {
+  for (const auto& [column, text] : row) {
+    if (!is_state_key(column)) continue;
+    const std::string state = lower(text);
+    const std::string word = state.substr(0, state.find_first_not_of("abcdefghijklmnopqrstuvwxyz"));
+    record.state = text;
+    record.failed = contains(kFailed, word);
+    record.ended = !contains(kOpen, word);
   }
 }
 
@@ -185,17 +202,32 @@ bool is_seed_key(const std::string& key) { return last_part(key) == "seed" || la
 
 bool is_rate_key(const std::string& key) { return contains(kRates, last_part(key)); }
 
+bool is_run_key(const std::string& key) {
+  std::string name = lower(key);
+  std::replace(name.begin(), name.end(), ' ', '_');
+  return contains(kRuns, name);
+}
+
+bool is_state_key(const std::string& key) {
+  const std::string last = lower(last_part(key));
+  return last == "state" || last == "status";
+}
+
 std::vector<RunRecord> records_of(const Rows& rows, const std::string& name, const std::vector<std::string>& keys) {
   std::vector<RunRecord> records;
   const auto add_run = [&](std::string run, const Row& settings) -> RunRecord& {
     require_few(records.size() + 1, name);
-    return records.emplace_back(RunRecord{.name = std::move(run), .settings = settings});
+    return records.emplace_back(RunRecord{.name = std::move(run), .settings = settings, .nan_is_gap = true});
   };
   const Columns columns = columns_of(rows, name);
   const std::string step = step_column(columns);
   if (step.empty()) {
     rows([&](const Row& row) {
-      add_values(add_run(fmt::format("{}, run {}", name, records.size() + 1), row), row, 0, {});
+      const auto own = std::find_if(row.begin(), row.end(), [](const auto& cell) { return is_run_key(cell.first); });
+      RunRecord& record =
+          add_run(own == row.end() ? fmt::format("{}, run {}", name, records.size() + 1) : own->second, row);
+      add_values(record, row, 0, {});
+      add_state(record, row);
     });
     return records;
   }
@@ -205,8 +237,8 @@ std::vector<RunRecord> records_of(const Rows& rows, const std::string& name, con
   std::set<std::string> no_metrics;  // the step, and what tells runs apart
   std::copy_if(columns.names.begin(), columns.names.end(), std::inserter(no_metrics, no_metrics.end()),
                [&](const std::string& column) {
-                 return column == step || contains(kRuns, column) || is_seed_key(column) ||
-                        describing.contains(column) || contains(keys, column);
+                 return column == step || is_run_key(column) || is_seed_key(column) || describing.contains(column) ||
+                        contains(keys, column);
                });
   std::map<Row, size_t> places;  // in `records`, by what tells runs apart
   rows([&](const Row& row) {
@@ -223,6 +255,7 @@ std::vector<RunRecord> records_of(const Rows& rows, const std::string& name, con
     const std::string* at = find_value(row, step);
     const std::optional<double> number = at == nullptr ? std::nullopt : number_in(*at);
     add_values(records[place->second], row, number.value_or(std::numeric_limits<double>::quiet_NaN()), no_metrics);
+    add_state(records[place->second], row);
   });
   return records;
 }

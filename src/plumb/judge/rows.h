@@ -41,4 +41,8 @@ std::vector<RunRecord> records_of(const Rows& rows, const std::string& name, con
 bool is_seed_key(const std::string& key);
 bool is_rate_key(const std::string& key);
 
+/// Whether a column names runs ("Run ID"), or says how they ended ("State", "status").
+bool is_run_key(const std::string& key);
+bool is_state_key(const std::string& key);
+
 }  // namespace plumb

@@ -15,29 +15,37 @@ struct RunRecord {
     double value = 0;  // NaN and infinities as the program wrote them
   };
 
-  std::string name;                                           // for messages: the run's, or the file's
+  std::string name;                                           // the run's, or the file's
   std::vector<std::pair<std::string, std::string>> settings;  // as text, in the order of the file
   std::map<std::string, std::vector<Value>> series;           // by metric, in the order of the file
-  bool failed = false;                                        // the program says that the run failed
-  bool diverged = false;                                      // so that it has no loss at its end
-  std::map<std::string, double> most{};  // by metric, what a run counts with at most: see LearningJudgment
+  std::filesystem::path place{};         // the directory of its log; empty if that holds other runs
+  std::string state{};                   // in the program's word: "crashed"; empty if it says nothing
+  bool failed = false;                   // the program says that the run failed
+  bool diverged = false;                 // so that it has no loss at its end
   bool ended = true;                     // false: it trains, or was stopped before its end
+  bool nan_is_gap = false;               // NaN may say that nothing was measured: the log is a table
+  std::map<std::string, double> most{};  // by metric, what a run counts with at most: see LearningJudgment
 
   /// The value of a setting; nullptr without one.
   [[nodiscard]] const std::string* setting(const std::string& key) const;
+  /// Adds what was recorded after the run went on: the first value of a metric replaces what there is from that step.
+  void append(const RunRecord& later);
 };
 
 /// The runs at a place:
 ///   - a directory of Plumb's runs (run/run_summary.h), or one of them;
-///   - TensorBoard's event files, one run for each directory that holds some;
+///   - TensorBoard's event files, one run for each directory that holds some. The curves of `add_scalars` belong to the
+///     run above them, as "loss/train". Directories such as "train" and "validation" below one run are its parts, with
+///     the setting "part", which `keys` has to name;
 ///   - a table (.csv, .tsv), a file with an object per line (.jsonl), or one with a list of objects (.json), by itself
-///   or
-///     as "log_history", as transformers' Trainer writes it. With a column "step" (or "_step", "global_step",
-///     "iteration", "epoch"), a line is a point of a run, and runs are told apart by columns such as "run" and "seed",
-///     by `keys` and by columns of text; without any, a file is one run. Otherwise a line is a run, and its columns are
-///     both settings and metrics. Nested objects give keys with dots;
-///   - any other directory: all such files in it and in the folders within, of .json files only "trainer_state.json".
-///     One that cannot be read is left out, with a sentence in `notes`.
+///     or as "log_history", as transformers' Trainer writes it. With a column "step" (or "_step", "global_step",
+///     "iteration", "epoch"), a line is a point of a run, and runs are told apart by columns such as "Run ID" and
+///     "seed", by `keys` and by columns of text; without any, a file is one run. Otherwise a line is a run, and its
+///     columns are both settings and metrics. A column "State" or "status" tells which failed. Nested objects give keys
+///     with dots;
+///   - any other directory: all such files in it and in the folders within, of .json files only "trainer_state.json",
+///     or that of the newest checkpoint if there is none above the checkpoints. One that cannot be read is left out,
+///     with a sentence in `notes`.
 /// Throws Error if nothing can be read there, and UsageError if lines have to be chosen by a key.
 std::vector<RunRecord> read_run_records(const std::filesystem::path& place, const std::vector<std::string>& keys,
                                         std::vector<std::string>& notes);

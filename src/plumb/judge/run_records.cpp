@@ -1,14 +1,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <map>
 #include <set>
+#include <string_view>
 
+#include "plumb/base/contains.h"
 #include "plumb/base/csv.h"
 #include "plumb/base/error.h"
 #include "plumb/base/input.h"
 #include "plumb/base/json.h"
 #include "plumb/base/json_fields.h"
+#include "plumb/base/text.h"
 #include "plumb/judge/event_files.h"
 #include "plumb/judge/rows.h"
 #include "plumb/judge/run_record.h"
@@ -91,6 +96,7 @@ RunRecord record_of(const RunSummary& run) {
     if (smoothing != nullptr && number_in(*smoothing) == 0.0) record.most["valid_loss"] = most;
   }
   record.ended = run.outcome == "finished" || run.outcome == "diverged";
+  record.state = run.outcome;
   for (const TrainPoint& point : run.history) {
     const Json values = described_json(point);
     add_numbers(record, static_cast<double>(point.step), values);
@@ -103,23 +109,15 @@ RunRecord record_of(const RunSummary& run) {
 std::vector<RunRecord> records_in_file(const fs::path& file, const std::string& name,
                                        const std::vector<std::string>& keys) {
   const std::string kind = file.extension().string();
-  if (kind == ".csv" || kind == ".tsv") return records_of(rows_of_table(file), name, keys);
-  if (kind == ".jsonl" || kind == ".ndjson") return records_of(rows_of_lines(file), name, keys);
-  if (kind == ".json") return records_of(rows_of_list(file), name, keys);
-  return {};
-}
-
-/// The state of transformers' Trainer, of which a directory holds one and each of its checkpoints another.
-bool is_trainer_state(const fs::path& file) {
-  return file.filename() == "trainer_state.json" && !file.parent_path().filename().string().starts_with("checkpoint-");
-}
-
-bool holds_plumb_runs(const fs::path& directory) {
-  if (is_run_directory(directory)) return true;
-  for (const auto& entry : fs::recursive_directory_iterator(directory)) {
-    if (entry.is_directory() && is_run_directory(entry.path())) return true;
-  }
-  return false;
+  std::vector<RunRecord> records;
+  if (kind == ".csv" || kind == ".tsv") records = records_of(rows_of_table(file), name, keys);
+  if (kind == ".jsonl" || kind == ".ndjson") records = records_of(rows_of_lines(file), name, keys);
+  if (kind == ".json") records = records_of(rows_of_list(file), name, keys);
+  if (records.size() != 1) return records;
+  records[0].place = file.parent_path();
+  const std::string folder = file.parent_path().filename().string();
+  if (file.extension() == ".json" && folder.starts_with("checkpoint-")) records[0].state = folder;
+  return records;
 }
 
 /// What of a directory cannot be read: damaged files, and those that are no logs.
@@ -150,49 +148,103 @@ class LeftOut {
   std::vector<Error> errors_;
 };
 
+/// Of a curve that PyTorch's `SummaryWriter.add_scalars("loss", {"train": …})` wrote into a directory of its own,
+/// "loss_train" within that of the run: "loss/train". Empty if this is none.
+std::string curve_of(const fs::path& directory, const RunRecord& record) {
+  if (record.series.size() != 1 || !record.settings.empty()) return {};
+  const std::string metric = record.series.begin()->first;
+  std::string prefix = metric + "_";
+  std::replace(prefix.begin(), prefix.end(), '/', '_');
+  const std::string name = directory.filename().string();
+  return name.starts_with(prefix) ? metric + "/" + name.substr(prefix.size()) : "";
+}
+
+/// Marks directories that are parts of one run by the setting "part": training and validation, as Keras has them, or
+/// the validation of the run in the directory above. Throws UsageError if they are not told apart by `keys`.
+void mark_parts(std::map<fs::path, RunRecord>& records, const std::vector<std::string>& keys) {
+  static constexpr std::array<std::string_view, 9> kParts = {"dev",      "eval", "evaluation", "test",      "train",
+                                                             "training", "val",  "valid",      "validation"};
+  std::map<fs::path, std::vector<fs::path>> by_run;
+  for (const auto& [directory, record] : records) {
+    if (contains(kParts, directory.filename().string())) by_run[directory.parent_path()].push_back(directory);
+  }
+  for (const auto& [run, parts] : by_run) {
+    if (parts.size() + records.count(run) < 2) continue;
+    std::vector<std::string> names;
+    if (const auto own = records.find(run); own != records.end()) own->second.settings.emplace_back("part", ".");
+    for (const fs::path& part : parts) {
+      names.push_back(part.filename().string());
+      records.at(part).settings.emplace_back("part", names.back());
+    }
+    if (!contains(keys, "part"))
+      throw UsageError(fmt::format("{}: the directories {} are parts of one run", run.string(),
+                                   (parts.size() > 1 ? "" : "., ") + join(names)),
+                       fmt::format("choose one: --where part={}", names.back()));
+  }
+}
+
 /// Runs from directories of event files. PyTorch's `SummaryWriter.add_hparams` writes a run's hyperparameters and final
-/// metrics into a directory of their own within that of the run, to which they are added.
-std::vector<RunRecord> records_of_events(const std::set<fs::path>& directories, LeftOut& left_out) {
+/// metrics into a directory of their own within that of the run, to which they are added; so are curves of add_scalars.
+std::vector<RunRecord> records_of_events(const std::set<fs::path>& directories, const std::vector<std::string>& keys,
+                                         LeftOut& left_out) {
   std::map<fs::path, RunRecord> records;  // a directory comes before those within
   for (const fs::path& directory : directories) {
     RunRecord record;
     if (!left_out.reads([&] { record = read_event_files(directory); })) continue;
     const auto parent = records.find(directory.parent_path());
-    if (parent != records.end() && !record.settings.empty() && parent->second.settings.empty()) {
+    const std::string curve = curve_of(directory, record);
+    if (parent != records.end() && !curve.empty()) {
+      parent->second.series[curve] = std::move(record.series.begin()->second);
+    } else if (parent != records.end() && !record.settings.empty() && parent->second.settings.empty()) {
       parent->second.settings = std::move(record.settings);
       parent->second.series.merge(record.series);
     } else {
       records.emplace(directory, std::move(record));
     }
   }
+  mark_parts(records, keys);
   std::vector<RunRecord> runs;
   for (auto& [directory, record] : records) runs.push_back(std::move(record));
   return runs;
 }
 
+/// The state of transformers' Trainer in the directory of a run, or that of its newest checkpoint if it was killed.
+void keep_newest(std::map<fs::path, fs::path>& states, const fs::path& file) {
+  const auto step = [](const fs::path& state) {
+    const std::string folder = state.parent_path().filename().string();
+    return folder.starts_with("checkpoint-") ? number_in(folder.substr(folder.find('-') + 1)).value_or(0) : HUGE_VAL;
+  };
+  const fs::path folder = file.parent_path();
+  const auto [kept, added] = states.emplace(step(file) < HUGE_VAL ? folder.parent_path() : folder, file);
+  if (step(file) > step(kept->second)) kept->second = file;
+}
+
 std::vector<RunRecord> records_in_directory(const fs::path& directory, const std::vector<std::string>& keys,
                                             std::vector<std::string>& notes) {
   std::vector<RunRecord> records;
-  if (holds_plumb_runs(directory)) {
+  if (contains_runs(directory)) {
     for (const RunSummary& run : read_runs({directory.string()})) {
       records.push_back(record_of(run));
       if (!run.trouble.empty()) notes.push_back(run.trouble);
     }
     return records;
   }
-  std::set<fs::path> with_events;
-  std::set<fs::path> files;
+  std::set<fs::path> with_events, files;
+  std::map<fs::path, fs::path> states;
   for (const auto& entry : fs::recursive_directory_iterator(directory)) {
     if (!entry.is_regular_file()) continue;
     if (is_event_file(entry.path())) {
       with_events.insert(entry.path().parent_path());
-    } else if (entry.path().extension() != ".json" || is_trainer_state(entry.path())) {
+    } else if (entry.path().filename() == "trainer_state.json") {
+      keep_newest(states, entry.path());
+    } else if (entry.path().extension() != ".json") {
       files.insert(entry.path());
     }
   }
+  for (const auto& [run, state] : states) files.insert(state);
   LeftOut left_out;
   if (!with_events.empty()) {
-    records = records_of_events(with_events, left_out);
+    records = records_of_events(with_events, keys, left_out);
   } else {
     for (const fs::path& file : files) {
       left_out.reads([&] {
@@ -217,7 +269,7 @@ std::vector<RunRecord> read_run_records(const fs::path& place, const std::vector
   if (!fs::exists(place)) throw Error(fmt::format("{}: does not exist", place.string()));
   std::vector<RunRecord> records;
   if (fs::is_directory(place)) {
-    records = records_in_directory(place, keys, notes);
+    records = records_in_directory(place.has_filename() ? place : place.parent_path(), keys, notes);
   } else if (is_event_file(place)) {
     records = {read_event_files(place.parent_path())};
   } else {
