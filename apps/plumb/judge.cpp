@@ -14,7 +14,7 @@ namespace {
 
 struct JudgeArguments {
   std::vector<std::string> places;
-  std::vector<std::string> where;
+  std::vector<std::string> where, lines;
   std::string better;
   std::string baseline;
   ArmOptions options;
@@ -27,6 +27,7 @@ void judge(JudgeArguments arguments, const Globals& globals) {
     if (equals == std::string::npos) throw UsageError("--where needs KEY=VALUE: " + condition);
     arguments.options.where.emplace_back(condition.substr(0, equals), condition.substr(equals + 1));
   }
+  for (const std::string& line : arguments.lines) arguments.options.lines.emplace_back(line);
   if (!arguments.better.empty()) arguments.options.larger_is_better = arguments.better == "more";
   const RunArms arms = gather_arms(arm_places(arguments.places), arguments.options);
   const ArmVerdicts verdicts = judge_arms(arms, arguments.rule, arguments.options.at, arguments.baseline);
@@ -51,7 +52,7 @@ void add_judge(CLI::App& app, Globals& globals) {
   ArmRule& rule = arguments->rule;
   verb->add_option("PLACE", arguments->places,
                    "Runs, as NAME=PLACE for those of an arm: directories of runs, TensorBoard's event files, or tables "
-                   "(.csv, .tsv, .jsonl, .json). The first arm is the baseline")
+                   "(.csv, .tsv, .jsonl, .json) or other logs. The first arm is the baseline")
       ->type_name("[NAME=]PLACE")
       ->required();
   add_list_option(*verb, "--by", options.by, "Settings or columns whose values make the arms, separated by commas")
@@ -71,6 +72,11 @@ void add_judge(CLI::App& app, Globals& globals) {
       ->check(between(3, 50));
   verb->add_option("--seed-key", options.seed, "The setting or column that is a run's seed (default: called so)")
       ->type_name("KEY");
+  verb->add_option("--line", arguments->lines,
+                   "How a line of a text log reads, {} for what does not matter; may be repeated: "
+                   "'step {step}: train loss {}, val loss {val_loss}'")
+      ->type_name("PATTERN")
+      ->allow_extra_args(false);
   verb->add_option("--rate-key", options.rate, "The setting or column that is its learning rate (default: called so)")
       ->type_name("KEY");
   add_json_option(*verb, globals);

@@ -30,7 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const std::string name = "log." + kind;
     folder.write(name, content);
     try {
-      const std::vector<RunRecord> records = read_run_records(folder.path() / name, {"loss"});
+      const std::vector<RunRecord> records = read_run_records(folder.path() / name, {{"loss"}});
       if (records.empty()) std::abort();
       for (const RunRecord& record : records) {
         for (const auto& [metric, values] : record.series) {

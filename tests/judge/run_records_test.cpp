@@ -199,7 +199,7 @@ TEST_F(RunFiles, RemarksAndKindsOfLines) {
            "\"loss\": 4}\n{\"step\": 2, \"split\": \"train\", \"loss\": 2}\n{\"step\": 2, "
            "\"split\": \"valid\", \"loss\": 3}\n");
   test::expect_error([&] { read_run_records(kinds); }, "several kinds, by \"split\"");
-  EXPECT_EQ(read_run_records(kinds, {"split"}).size(), 2U);
+  EXPECT_EQ(read_run_records(kinds, {{"split"}}).size(), 2U);
 }
 
 // A run whose last validation loss is not a number has failed, although an earlier one was measured.

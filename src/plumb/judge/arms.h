@@ -28,6 +28,7 @@ struct ArmOptions {
   std::optional<bool> larger_is_better;                      // nothing: by the metric's name
   std::vector<std::string> by;                               // settings whose values make the arms
   std::vector<std::pair<std::string, std::string>> where{};  // only runs with these settings
+  std::vector<LinePattern> lines{};                          // how lines of text logs read
   std::string seed, rate;                                    // settings; empty: those that are called so
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "plumb/base/error.h"
+#include "plumb/judge/rows.h"
 
 namespace plumb {
 namespace {

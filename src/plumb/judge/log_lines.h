@@ -4,11 +4,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "plumb/judge/rows.h"
-
 namespace plumb {
+
+/// A line of a table: texts, which may be numbers, by column; empty ones are left out.
+using Row = std::vector<std::pair<std::string, std::string>>;
 
 /// How a program prints a point of a run: "step {step}: train loss {train_loss}, val loss {val_loss}". A name in braces
 /// stands for a value, {} for a text of no interest; blanks of any number match blanks. The pattern may begin anywhere in

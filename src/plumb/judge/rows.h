@@ -9,12 +9,10 @@
 #include <vector>
 
 #include "plumb/base/json.h"
+#include "plumb/judge/log_lines.h"
 #include "plumb/judge/run_record.h"
 
 namespace plumb {
-
-/// A line of a table: texts, which may be numbers, by column; empty ones are left out.
-using Row = std::vector<std::pair<std::string, std::string>>;
 
 /// Calls take(row) for each line of a table, from the first at every call, so that no table has to be in memory.
 using TakeRow = std::function<void(const Row& row)>;

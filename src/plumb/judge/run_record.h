@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "plumb/judge/log_lines.h"
+
 namespace plumb {
 
 struct RunRecord {
@@ -32,23 +34,30 @@ struct RunRecord {
   void append(const RunRecord& later);
 };
 
+/// What is asked about logs before they are read.
+struct LogKeys {
+  std::vector<std::string> settings{};  // that tell runs apart
+  std::vector<LinePattern> lines{};     // how lines of text logs read
+};
+
 /// The runs at a place:
 ///   - a directory of Plumb's runs (run/run_summary.h), or one of them;
 ///   - TensorBoard's event files, one run for each directory that holds some. The curves of `add_scalars` belong to the
 ///     run above them, as "loss/train". Directories such as "train" and "validation" below one run are its parts, with
-///     the setting "part", which `keys` has to name;
+///     the setting "part", which `settings` has to name;
 ///   - a table (.csv, .tsv), a file with an object per line (.jsonl), or one with a list of objects (.json), by itself
 ///     or as "log_history", as transformers' Trainer writes it. With a column "step" (or "_step", "global_step",
 ///     "iteration", "epoch"), a line is a point of a run, and runs are told apart by columns such as "Run ID" and
-///     "seed", by `keys` and by columns of text; without any, a file is one run. Otherwise a line is a run, and its
+///     "seed", by `settings` and by columns of text; without any, a file is one run. Otherwise a line is a run, and its
 ///     columns are both settings and metrics. A column "State" or "status" tells which failed. Nested objects give keys
-///     with dots;
+///     with dots. Files of other names are such tables if their lines are (judge/tables.h), and text logs if
+///     `keys.lines` say how a line reads;
 ///   - any other directory: all such files in it and in the folders within, of .json files only "trainer_state.json",
 ///     or that of the newest checkpoint if there is none above the checkpoints. One that cannot be read is left out,
 ///     with a sentence in `notes`.
 /// Throws Error if nothing can be read there, and UsageError if lines have to be chosen by a key.
-std::vector<RunRecord> read_run_records(const std::filesystem::path& place, const std::vector<std::string>& keys,
+std::vector<RunRecord> read_run_records(const std::filesystem::path& place, const LogKeys& keys,
                                         std::vector<std::string>& notes);
-std::vector<RunRecord> read_run_records(const std::filesystem::path& place, const std::vector<std::string>& keys = {});
+std::vector<RunRecord> read_run_records(const std::filesystem::path& place, const LogKeys& keys = {});
 
 }  // namespace plumb

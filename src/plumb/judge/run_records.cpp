@@ -8,70 +8,20 @@
 #include <string_view>
 
 #include "plumb/base/contains.h"
-#include "plumb/base/csv.h"
 #include "plumb/base/error.h"
-#include "plumb/base/input.h"
 #include "plumb/base/json.h"
 #include "plumb/base/json_fields.h"
 #include "plumb/base/text.h"
 #include "plumb/judge/event_files.h"
 #include "plumb/judge/rows.h"
 #include "plumb/judge/run_record.h"
+#include "plumb/judge/tables.h"
 #include "plumb/run/run_summary.h"
 
 namespace plumb {
 namespace {
 
 namespace fs = std::filesystem;
-
-Rows rows_of_table(const fs::path& file) {
-  return [file](const TakeRow& take) {
-    Record header;
-    size_t count = 0;
-    const auto take_record = [&](Record record) {
-      if (++count == 1) {
-        header = std::move(record);
-        return;
-      }
-      if (record.size() != header.size())
-        throw Error(fmt::format("{}, record {}: has {} fields, the header has {}", file.string(), count, record.size(),
-                                header.size()));
-      Row row;
-      for (size_t column = 0; column < header.size(); ++column) {
-        if (!is_missing(record[column])) row.emplace_back(header[column], std::move(record[column]));
-      }
-      take(row);
-    };
-    read_records(file, file.extension() == ".tsv" ? '\t' : ',', take_record);
-  };
-}
-
-Rows rows_of_lines(const fs::path& file) {
-  return [file](const TakeRow& take) {
-    LineReader lines(file, kLogFile);
-    while (const auto line = lines.next()) {
-      if (line->empty()) continue;
-      const Json json = parse_log(*line);
-      if (!json.is_object()) throw Error(fmt::format("{}, line {}: no JSON object", file.string(), lines.count()));
-      take(row_of(json));
-    }
-  };
-}
-
-Rows rows_of_list(const fs::path& file) {
-  constexpr InputLimits kList{.bytes = uint64_t{256} << 20};  // parsed, it takes ten times its size
-  Json json = parse_log(read_file(file, kList));
-  if (json.is_discarded()) throw Error(fmt::format("{}: is not valid JSON", file.string()));
-  if (json.is_object() && json.contains("log_history")) json = Json(std::move(json["log_history"]));
-  const auto is_object = [](const Json& one) { return one.is_object(); };
-  if (!json.is_array() || std::none_of(json.begin(), json.end(), is_object))
-    throw Error(fmt::format("{}: holds no list of objects, by itself or as \"log_history\"", file.string()));
-  return [list = std::move(json)](const TakeRow& take) {
-    for (const Json& one : list) {
-      if (one.is_object()) take(row_of(one));
-    }
-  };
-}
 
 /// The numbers of an object; null stands for one that is not finite.
 void add_numbers(RunRecord& record, double step, const Json& object) {
@@ -106,13 +56,10 @@ RunRecord record_of(const RunSummary& run) {
 }
 
 /// Nothing if the file is of no kind that this reads.
-std::vector<RunRecord> records_in_file(const fs::path& file, const std::string& name,
-                                       const std::vector<std::string>& keys) {
-  const std::string kind = file.extension().string();
-  std::vector<RunRecord> records;
-  if (kind == ".csv" || kind == ".tsv") records = records_of(rows_of_table(file), name, keys);
-  if (kind == ".jsonl" || kind == ".ndjson") records = records_of(rows_of_lines(file), name, keys);
-  if (kind == ".json") records = records_of(rows_of_list(file), name, keys);
+std::vector<RunRecord> records_in_file(const fs::path& file, const std::string& name, const LogKeys& keys) {
+  const Rows rows = rows_in_file(file, keys.lines);
+  if (!rows) return {};
+  std::vector<RunRecord> records = records_of(rows, name, keys.settings);
   if (records.size() != 1) return records;
   records[0].place = file.parent_path();
   const std::string folder = file.parent_path().filename().string();
@@ -219,7 +166,7 @@ void keep_newest(std::map<fs::path, fs::path>& states, const fs::path& file) {
   if (step(file) > step(kept->second)) kept->second = file;
 }
 
-std::vector<RunRecord> records_in_directory(const fs::path& directory, const std::vector<std::string>& keys,
+std::vector<RunRecord> records_in_directory(const fs::path& directory, const LogKeys& keys,
                                             std::vector<std::string>& notes) {
   std::vector<RunRecord> records;
   if (contains_runs(directory)) {
@@ -237,14 +184,14 @@ std::vector<RunRecord> records_in_directory(const fs::path& directory, const std
       with_events.insert(entry.path().parent_path());
     } else if (entry.path().filename() == "trainer_state.json") {
       keep_newest(states, entry.path());
-    } else if (entry.path().extension() != ".json") {
+    } else if (entry.path().extension() != ".json" || holds_objects(entry.path())) {
       files.insert(entry.path());
     }
   }
   for (const auto& [run, state] : states) files.insert(state);
   LeftOut left_out;
   if (!with_events.empty()) {
-    records = records_of_events(with_events, keys, left_out);
+    records = records_of_events(with_events, keys.settings, left_out);
   } else {
     for (const fs::path& file : files) {
       left_out.reads([&] {
@@ -259,13 +206,12 @@ std::vector<RunRecord> records_in_directory(const fs::path& directory, const std
 
 }  // namespace
 
-std::vector<RunRecord> read_run_records(const fs::path& place, const std::vector<std::string>& keys) {
+std::vector<RunRecord> read_run_records(const fs::path& place, const LogKeys& keys) {
   std::vector<std::string> notes;
   return read_run_records(place, keys, notes);
 }
 
-std::vector<RunRecord> read_run_records(const fs::path& place, const std::vector<std::string>& keys,
-                                        std::vector<std::string>& notes) {
+std::vector<RunRecord> read_run_records(const fs::path& place, const LogKeys& keys, std::vector<std::string>& notes) {
   if (!fs::exists(place)) throw Error(fmt::format("{}: does not exist", place.string()));
   std::vector<RunRecord> records;
   if (fs::is_directory(place)) {
@@ -277,7 +223,8 @@ std::vector<RunRecord> read_run_records(const fs::path& place, const std::vector
   }
   if (records.empty())
     throw Error(fmt::format("{}: no runs were found", place.string()),
-                "name a directory of runs, TensorBoard's event files, or a .csv, .tsv, .jsonl or .json file");
+                "name a directory of runs, TensorBoard's event files, or a .csv, .tsv, .jsonl or .json file; of a text log, "
+                "say how a line reads: --line 'step {step}: train loss {train_loss}, val loss {val_loss}'");
   return records;
 }
 
