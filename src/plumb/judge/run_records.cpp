@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 Rows rows_of_table(const fs::path& file) {
-  return [file](const TakeRow& take) {
+  return read_once([file](const TakeRow& take) {
     Record header;
     size_t count = 0;
     const auto take_record = [&](Record record) {
@@ -38,11 +38,11 @@ Rows rows_of_table(const fs::path& file) {
       take(row);
     };
     read_records(file, file.extension() == ".tsv" ? '\t' : ',', take_record);
-  };
+  });
 }
 
 Rows rows_of_lines(const fs::path& file) {
-  return [file](const TakeRow& take) {
+  return read_once([file](const TakeRow& take) {
     LineReader lines(file, kLogFile);
     while (const auto line = lines.next()) {
       if (line->empty()) continue;
@@ -50,7 +50,7 @@ Rows rows_of_lines(const fs::path& file) {
       if (!json.is_object()) throw Error(fmt::format("{}, line {}: no JSON object", file.string(), lines.count()));
       take(row_of(json));
     }
-  };
+  });
 }
 
 Rows rows_of_list(const fs::path& file) {
