@@ -50,7 +50,7 @@ void add_compare(CLI::App& app, Globals& globals) {
       ->type_name("NAME,...");
   auto* repeated = verb->add_flag("--repeated", arguments->repeated,
                                   "All lines of an item, in all files of its task, are samples of it");
-  verb->add_option("--k", arguments->ks, "k of pass@k and pass^k, separated by commas (default: the fewest of an item)")
+  verb->add_option("--pass-at", arguments->ks, "k of pass@k and pass^k (default: the fewest samples of an item)")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(between(1, 1'000'000))

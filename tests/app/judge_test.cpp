@@ -100,8 +100,8 @@ TEST(CompareVerb, ComparesEvaluations) {
   EXPECT_EQ(rows[1]["metric"], "acc pass@2");
   EXPECT_EQ(rows[3]["metric"], "acc flip rate");
   EXPECT_EQ(rows[3]["first"], 0);
-  EXPECT_EQ(run_plumb({"compare", "twice", "twice", "--repeated", "--k", "3"}, folder.path()).status, 2);
-  EXPECT_EQ(run_plumb({"compare", "gpt2", "llama", "--k", "2"}, folder.path()).status, 2);
+  EXPECT_EQ(run_plumb({"compare", "twice", "twice", "--repeated", "--pass-at", "3"}, folder.path()).status, 2);
+  EXPECT_EQ(run_plumb({"compare", "gpt2", "llama", "--pass-at", "2"}, folder.path()).status, 2);
 }
 
 TEST(DiffVerb, NamesWhereModelsPart) {

@@ -103,21 +103,7 @@ double error_of_mean(const MetricTerms& terms) {
   return std::sqrt(squares / (n - 1)) / std::sqrt(n);
 }
 
-std::optional<SampleInterval> interval_of(const EvaluationMetric& metric, const MetricTerms& terms,
-                                          const Resampling& resampling) {
-  if (terms.size() < 2 || resampling.samples == 0) return {};
-  std::vector<double> scores;
-  for (const Terms& sums : bootstrap_sums(terms, resampling)) scores.push_back(metric.score(sums, terms.size()));
-  return interval_of_samples(std::move(scores));
-}
-
 }  // namespace
-
-std::vector<double> sums_of(const MetricTerms& terms) {
-  Terms sums(terms.front().size());
-  for (const Terms& row : terms) std::transform(row.begin(), row.end(), sums.begin(), sums.begin(), std::plus());
-  return sums;
-}
 
 std::string shown_score(double score) {
   const std::string text = std::abs(score) < 1e5 ? fmt::format("{:.4f}", score) : fmt::format("{:.5g}", score);
@@ -143,10 +129,14 @@ MetricResult measure(const std::string& name, const std::vector<EvaluationItem>&
     ties = ties.value_or(0) + (best_choice(items[i], answers[i], metric.divisor).second ? 1 : 0);
   }
   if (terms.empty()) throw Error(name + " of no items");
+  std::vector<double> samples;
+  if (terms.size() > 1 && resampling.samples > 0) {
+    for (const Terms& sums : bootstrap_sums(terms, resampling)) samples.push_back(metric.score(sums, terms.size()));
+  }
   return {.name = name,
           .score = metric.score(sums_of(terms), terms.size()),
           .standard_error = metric.is_mean && terms.size() > 1 ? std::optional(error_of_mean(terms)) : std::nullopt,
-          .interval = interval_of(metric, terms, resampling),
+          .interval = samples.empty() ? std::nullopt : std::optional(interval_of_samples(std::move(samples))),
           .higher_is_better = metric.higher_is_better,
           .ties = ties};
 }

@@ -19,9 +19,6 @@ namespace plumb {
 /// The terms of a metric for each item; the score depends only on their sums.
 using MetricTerms = std::vector<std::vector<double>>;  // [item][term]
 
-/// The sum of each term over the rows, of which there is at least one.
-std::vector<double> sums_of(const MetricTerms& terms);
-
 struct EvaluationMetric {
   /// The terms of one item from the answers to its choices.
   std::function<std::vector<double>(const EvaluationItem& item, std::span<const Answer> answers)> terms;

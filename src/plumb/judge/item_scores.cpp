@@ -57,46 +57,44 @@ std::string content_of(const Json& line) {
   return line.contains("target") ? line["target"].dump() : "";
 }
 
-struct SampledItem {
-  std::string content;
-  std::map<std::string, MetricTerms> terms;  // of its samples
-};
-
-void add_samples(const fs::path& file, bool repeated, std::map<int64_t, SampledItem>& items, TaskScores& scores) {
-  LineReader lines(file);
-  while (const auto text = lines.next()) {
-    if (text->empty()) continue;
-    try {
-      const Json line = parse_log(*text);
-      if (!line.is_object()) throw Error("no JSON object");
-      SampledItem& item = items[to_count(line.at("doc_id"))];
-      const std::string content = std::exchange(item.content, content_of(line));
-      if (repeated && !content.empty() && content != item.content) throw Error("is another item than an earlier line");
-      const std::string filter = line.value("filter", "none");
-      if (!line.contains("metrics")) throw Error("has no metrics");
-      for (const Json& metric : line["metrics"]) {
-        const auto name = metric.get<std::string>();
-        std::vector<double> terms = line.contains(name) ? terms_in(name, line[name]) : std::vector<double>();
-        if (terms.empty()) continue;
-        const std::string key = filter == "none" ? name : name + "," + filter;
-        if (!contains(scores.metrics, key)) scores.metrics.push_back(key);
-        MetricTerms& samples = item.terms[key];
-        if (!repeated && !samples.empty()) throw Error("repeats an item, whose lines are samples with --repeated");
-        samples.push_back(std::move(terms));
+TaskScores read_samples(const std::string& task, const std::vector<fs::path>& files, bool repeated) {
+  struct Item {
+    std::string content;
+    std::map<std::string, MetricTerms> terms;  // of its samples
+  };
+  TaskScores scores{.task = task};
+  std::map<int64_t, Item> items;
+  for (const fs::path& file : files) {
+    LineReader lines(file);
+    while (const auto text = lines.next()) {
+      if (text->empty()) continue;
+      try {
+        const Json line = parse_log(*text);
+        if (!line.is_object()) throw Error("no JSON object");
+        Item& item = items[to_count(line.at("doc_id"))];
+        const std::string content = std::exchange(item.content, content_of(line));
+        if (repeated && !content.empty() && content != item.content)
+          throw Error("is another item than an earlier line");
+        const std::string filter = line.value("filter", "none");
+        if (!line.contains("metrics")) throw Error("has no metrics");
+        for (const Json& metric : line["metrics"]) {
+          const auto name = metric.get<std::string>();
+          std::vector<double> terms = line.contains(name) ? terms_in(name, line[name]) : std::vector<double>();
+          if (terms.empty()) continue;
+          const std::string key = filter == "none" ? name : name + "," + filter;
+          if (!contains(scores.metrics, key)) scores.metrics.push_back(key);
+          MetricTerms& samples = item.terms[key];
+          if (!repeated && !samples.empty()) throw Error("repeats an item, whose lines are samples with --repeated");
+          samples.push_back(std::move(terms));
+        }
+      } catch (const std::exception& error) {  // Error, or one of JSON
+        throw Error(
+            fmt::format("{}, line {}: {}", file.string(), lines.count(), error.what()),
+            "name a file of samples, with an object per line; `plumb evaluate --out DIR --samples` writes them, and "
+            "uses the answers that DIR has");
       }
-    } catch (const std::exception& error) {  // Error, or one of JSON
-      throw Error(
-          fmt::format("{}, line {}: {}", file.string(), lines.count(), error.what()),
-          "name a file of samples, with an object per line; `plumb evaluate --out DIR --samples` writes them, and "
-          "uses the answers that DIR has");
     }
   }
-}
-
-TaskScores read_samples(const std::string& task, const std::vector<fs::path>& files, bool repeated) {
-  TaskScores scores{.task = task};
-  std::map<int64_t, SampledItem> items;
-  for (const fs::path& file : files) add_samples(file, repeated, items, scores);
   std::erase_if(scores.metrics, [&](const std::string& metric) {
     const auto lacks = [&](const auto& item) { return !item.second.terms.contains(metric); };
     const auto has = [&](const auto& item) { return has_numbers(item.second.terms.at(metric)); };
@@ -116,9 +114,8 @@ TaskScores read_samples(const std::string& task, const std::vector<fs::path>& fi
 }  // namespace
 
 bool has_numbers(const MetricTerms& samples) {
-  return std::all_of(samples.begin(), samples.end(), [](const std::vector<double>& terms) {
-    return std::all_of(terms.begin(), terms.end(), [](double term) { return std::isfinite(term); });
-  });
+  const std::vector<double> sums = sums_of(samples);
+  return std::all_of(sums.begin(), sums.end(), [](double sum) { return std::isfinite(sum); });
 }
 
 std::vector<TaskScores> read_task_scores(const fs::path& place, bool repeated) {
