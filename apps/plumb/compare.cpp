@@ -15,13 +15,16 @@ namespace {
 struct CompareArguments {
   std::string first, second;
   std::vector<std::string> metrics;
+  bool repeated = false;
+  std::vector<int64_t> ks;
   Resampling resampling;
 };
 
 void compare(CompareArguments arguments, const Globals& globals) {
   arguments.resampling.seed = globals.seed;
-  ModelComparison comparison = compare_models(read_task_scores(arguments.first), read_task_scores(arguments.second),
-                                              arguments.metrics, arguments.resampling);
+  const auto scores_in = [&](const std::string& place) { return read_task_scores(place, arguments.repeated); };
+  ModelComparison comparison = compare_models(scores_in(arguments.first), scores_in(arguments.second),
+                                              arguments.metrics, arguments.resampling, arguments.ks);
   comparison.first = arguments.first;
   comparison.second = arguments.second;
   Json document = make_document("comparison", 1);
@@ -45,6 +48,14 @@ void add_compare(CLI::App& app, Globals& globals) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("NAME,...");
+  auto* repeated = verb->add_flag("--repeated", arguments->repeated,
+                                  "All lines of an item, in all files of its task, are samples of it");
+  verb->add_option("--pass-at", arguments->ks, "k of pass@k and pass^k (default: the fewest samples of an item)")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(between(1, 1'000'000))
+      ->type_name("K,...")
+      ->needs(repeated);
   verb->add_option("--interval-samples", arguments->resampling.samples,
                    "Bootstrap samples of the 95% intervals; tests by randomization take ten times as many")
       ->check(between(1, 1'000'000));

@@ -113,6 +113,22 @@ TEST(CompareVerb, ComparesEvaluations) {
   }
   EXPECT_EQ(run_plumb({"compare", "gpt2", "nowhere"}, folder.path()).status, 1);
   EXPECT_EQ(run_plumb({"compare", "gpt2", "gpt2", "--metric", "bleu"}, folder.path()).status, 2);
+  // The same answers twice are two samples of each item.
+  std::filesystem::create_directory(folder.path() / "twice");
+  for (const char* copy : {"a", "b"})
+    std::filesystem::copy(folder.path() / "gpt2", folder.path() / "twice" / copy,
+                          std::filesystem::copy_options::recursive);
+  EXPECT_EQ(run_plumb({"compare", "twice", "gpt2"}, folder.path()).status, 1);
+  const Finished repeated = run_plumb({"compare", "twice", "twice", "--repeated", "--json", "-"}, folder.path());
+  ASSERT_EQ(repeated.status, 0) << repeated.errors;
+  const Json rows = Json::parse(repeated.output)["differences"];
+  EXPECT_EQ(rows[0]["samples"], 2);
+  EXPECT_EQ(rows[0]["sampling_error"], 0);
+  EXPECT_EQ(rows[1]["metric"], "acc pass@2");
+  EXPECT_EQ(rows[3]["metric"], "acc flip rate");
+  EXPECT_EQ(rows[3]["first"], 0);
+  EXPECT_EQ(run_plumb({"compare", "twice", "twice", "--repeated", "--pass-at", "3"}, folder.path()).status, 2);
+  EXPECT_EQ(run_plumb({"compare", "gpt2", "llama", "--pass-at", "2"}, folder.path()).status, 2);
 }
 
 TEST(DiffVerb, NamesWhereModelsPart) {

@@ -24,13 +24,19 @@ TEST(Compare, McNemarsTestIsExact) {
   EXPECT_EQ(mcnemar_p_value(0, 0), 1);
 }
 
-TaskScores scores(const std::string& task, const std::string& metric, const MetricTerms& terms) {
-  TaskScores one{.task = task, .metrics = {metric}, .terms = {{metric, terms}}};
-  for (size_t i = 0; i < terms.size(); ++i) {
+TaskScores sampled(const std::string& task, const std::string& metric, const ItemSamples& samples) {
+  TaskScores one{.task = task, .metrics = {metric}, .terms = {{metric, samples}}};
+  for (size_t i = 0; i < samples.size(); ++i) {
     one.items.push_back(std::to_string(i));
     one.hashes.emplace_back();
   }
   return one;
+}
+
+TaskScores scores(const std::string& task, const std::string& metric, const MetricTerms& terms) {
+  ItemSamples samples;
+  for (const std::vector<double>& item : terms) samples.push_back(MetricTerms{item});
+  return sampled(task, metric, samples);
 }
 
 MetricTerms column(const std::vector<double>& values) {
@@ -53,6 +59,92 @@ TEST(Compare, MeansByRandomization) {
   EXPECT_NEAR(found.p_value, 0.05078125, 4 * std::sqrt(0.05 * 0.95 / 40000));
   EXPECT_NEAR(found.low, 0.02, 0.006);
   EXPECT_NEAR(found.high, 0.145, 0.006);
+}
+
+TaskScores sampled_golden(const Json& model) {
+  ItemSamples items;
+  for (const Json& samples : model) {
+    MetricTerms& item = items.emplace_back();
+    for (const Json& sample : samples) item.push_back({sample.get<double>()});
+  }
+  return sampled("t", "acc", items);
+}
+
+// scipy.stats.hypergeom, bootstrap and permutation_test; statsmodels' errors clustered by item.
+TEST(Compare, SeveralSamplesOfAnItem) {
+  const Json golden = read_json(test::source_directory() / "tests" / "golden" / "repeated_samples.json");
+  const std::vector<TaskScores> first = {sampled_golden(golden["first"])}, second = {sampled_golden(golden["second"])};
+  constexpr int64_t kSamples = 4000;
+  const std::vector<ScoreDifference> found = compare_models(first, second, {}, {.samples = kSamples}).differences;
+  ASSERT_EQ(found.size(), golden["rows"].size());
+  for (size_t i = 0; i < found.size(); ++i) {
+    const Json& row = golden["rows"][i];
+    SCOPED_TRACE(row.dump());
+    EXPECT_EQ(found[i].metric, row["metric"].get<std::string>());
+    EXPECT_EQ(found[i].items, std::ssize(golden["first"]));
+    EXPECT_EQ(found[i].samples, 4);
+    EXPECT_NEAR(found[i].first, row["first"].get<double>(), 1e-12);
+    EXPECT_NEAR(found[i].second, row["second"].get<double>(), 1e-12);
+    EXPECT_EQ(found[i].test, "randomization");
+    const double p = row["p_value"], low = row["low"], high = row["high"];
+    EXPECT_NEAR(found[i].p_value, p, 5 * std::sqrt(p * (1 - p) / (10 * kSamples)));
+    EXPECT_NEAR(found[i].low, low, 0.05 * (high - low));  // a quantile of 4,000 samples errs by 0.011 of the width
+    EXPECT_NEAR(found[i].high, high, 0.05 * (high - low));
+    EXPECT_EQ(found[i].larger_is_better, found[i].metric != "acc flip rate");
+    EXPECT_EQ(found[i].sampling_error.has_value(), i == 0);
+  }
+  EXPECT_NEAR(found[0].standard_error.value(), golden["standard_error"].get<double>(), 1e-9);
+  EXPECT_NEAR(found[0].sampling_error.value(), golden["sampling_error"].get<double>(), 1e-9);
+  const ModelComparison of_two = compare_models(first, second, {}, {.samples = 10}, {2, 3});
+  std::vector<std::string> metrics;
+  for (const ScoreDifference& one : of_two.differences) metrics.push_back(one.metric);
+  EXPECT_EQ(metrics,
+            (std::vector<std::string>{"acc", "acc pass@2", "acc pass^2", "acc pass@3", "acc pass^3", "acc flip rate"}));
+  EXPECT_CONTAINS(comparison_text(of_two),
+                  "t, acc: 4 or more samples of an item; standard error 0.0345, by the samples");
+  EXPECT_THROW(compare_models(first, second, {}, {.samples = 10}, {5}), UsageError);
+}
+
+TEST(Compare, ChancesThatAllAreRight) {
+  EXPECT_NEAR(all_right(5, 3, 2), 0.3, 1e-15);
+  EXPECT_NEAR(all_right(10, 9, 4), 0.6, 1e-15);
+  EXPECT_EQ(all_right(5, 5, 5), 1);
+  EXPECT_EQ(all_right(5, 2, 3), 0);
+}
+
+// Half of the items are easier for one of the models, but none is better: intervals by items cover 0. A percentile
+// bootstrap of 60 items covers a little less than it says.
+TEST(Compare, IntervalsAreThoseOfOtherItemsAndSamples) {
+  constexpr int kTrials = 500, kItems = 60, kSamples = 5;
+  int covered = 0;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    Random random(static_cast<uint64_t>(trial), "samples");
+    ItemSamples first(kItems), second(kItems);
+    for (int item = 0; item < kItems; ++item) {
+      const double p = random.uniform();
+      const double q = random.uniform() < 0.5 ? p : random.uniform();
+      for (int sample = 0; sample < kSamples; ++sample) {
+        first[static_cast<size_t>(item)].push_back({random.uniform() < p ? 1.0 : 0.0});
+        second[static_cast<size_t>(item)].push_back({random.uniform() < q ? 1.0 : 0.0});
+      }
+    }
+    const ScoreDifference found =
+        compare_models({sampled("t", "my_error", first)}, {sampled("t", "my_error", second)}, {}, {.samples = 200})
+            .differences.at(0);
+    covered += found.low <= 0 && 0 <= found.high ? 1 : 0;
+  }
+  EXPECT_NEAR(covered, 0.93 * kTrials, 0.04 * kTrials);
+}
+
+TEST(Compare, ItemsWithoutANumberAreLeftOutAndNamed) {
+  const double none = std::nan("");
+  const ModelComparison found = compare_models({scores("t", "f1", column({0.2, none, 0.9, 0.5}))},
+                                               {scores("t", "f1", column({0.3, 0.4, 0.8, HUGE_VAL}))}, {}, {});
+  EXPECT_EQ(found.differences[0].items, 2);
+  EXPECT_EQ(found.differences[0].left_out, 2);
+  EXPECT_NEAR(found.differences[0].difference, 0, 1e-15);
+  EXPECT_CONTAINS(comparison_text(found), "t, f1: items left out for lack of a finite number: 2");
+  test::expect_error([&] { compared("f1", column({0.2, none}), column({none, 0.1})); }, "no item has a number of f1");
 }
 
 // All 256 ways to swap the items, in NumPy.
@@ -144,7 +236,38 @@ TEST_F(SampleFiles, OfTheHarness) {
   ASSERT_EQ(tasks.size(), 1U);
   EXPECT_EQ(tasks[0].task, "gsm8k");
   EXPECT_EQ(tasks[0].metrics, (std::vector<std::string>{"exact_match,strict", "exact_match,flexible"}));
-  EXPECT_EQ(tasks[0].terms.at("exact_match,strict"), (MetricTerms{{1}, {0}}));
+  EXPECT_EQ(tasks[0].terms.at("exact_match,strict"), (ItemSamples{MetricTerms{{1}}, MetricTerms{{0}}}));
+}
+
+TEST_F(SampleFiles, RepeatedLinesAndFilesAreSamples) {
+  write("m/a/samples_t_2025-01-01T00-00-00.1.jsonl", {line(0, "none", 1), line(1, "none", 0)});
+  write("m/a/samples_t_2025-01-02T00-00-00.1.jsonl", {line(1, "none", 0), line(0, "none", 0)});
+  write("m/b/samples_t.jsonl", {line(0, "none", 1), line(0, "none", 0)});
+  const std::vector<TaskScores> tasks = read_task_scores(folder_.path() / "m", true);
+  ASSERT_EQ(tasks.size(), 1U);
+  EXPECT_EQ(tasks[0].items, (std::vector<std::string>{"0", "1"}));
+  EXPECT_EQ(tasks[0].terms.at("exact_match"), (ItemSamples{{{1}, {0}, {1}, {0}}, {{0}, {0}}}));
+  test::expect_error([&] { read_task_scores(folder_.path() / "m" / "b"); }, "repeats an item");
+  write("m/b/samples_t.jsonl", {line(0, "none", 1, "other")});
+  test::expect_error([&] { read_task_scores(folder_.path() / "m", true); }, "is another item than an earlier line");
+}
+
+TEST_F(SampleFiles, WhatIsNoNumberStaysAnItem) {
+  std::filesystem::create_directories(folder_.path() / "m");
+  write_file_atomic(
+      folder_.path() / "m/samples_t.jsonl",
+      R"({"doc_id": 0, "metrics": ["acc", "bits_per_byte", "none"], "acc": NaN, "none": null, "bits_per_byte": [-1, 2]})"
+      "\n"
+      R"({"doc_id": 1, "metrics": ["acc", "bits_per_byte", "none"], "acc": 1, "none": null, "bits_per_byte": null})"
+      "\n");
+  const std::vector<TaskScores> tasks = read_task_scores(folder_.path() / "m");
+  EXPECT_EQ(tasks.at(0).metrics, (std::vector<std::string>{"acc", "bits_per_byte"}));
+  EXPECT_FALSE(has_numbers(tasks[0].terms.at("acc")[0]));
+  EXPECT_EQ(tasks[0].terms.at("acc")[1], MetricTerms{{1}});
+  EXPECT_EQ(tasks[0].terms.at("bits_per_byte")[1][0].size(), 2U);
+  const ModelComparison found = compare_models(tasks, tasks, {"acc", "bits_per_byte"}, {.samples = 10});
+  EXPECT_EQ(found.differences.at(0).left_out, 1);
+  EXPECT_EQ(found.differences.at(1).left_out, 1);
 }
 
 // The harness keeps pairs of answers for F1 and Matthews' correlation, whose mean is no score.

@@ -41,6 +41,28 @@ TEST(LogRows, SpacesBeforeANumber) {
   EXPECT_EQ(row_of(parse_log("{\"a\":" + spaces + "NaN}")), (Row{{"a", "NaN"}}));
 }
 
+TEST(LogRows, TablesAreReadOnceUnlessTheyAreLarge) {
+  int reads = 0;
+  const std::vector<RunRecord> records = records_of(read_once([&](const TakeRow& take) {
+                                                      ++reads;
+                                                      for (const char* step : {"1", "2", "3"})
+                                                        take({{"step", step}, {"loss", "0.5"}});
+                                                    }),
+                                                    "t", {});
+  EXPECT_EQ(reads, 1);
+  ASSERT_EQ(records.size(), 1U);
+  EXPECT_EQ(records[0].series.at("loss").size(), 3U);
+  const Row wide(60'000, {"a", "1"});
+  const Rows large = read_once([&](const TakeRow& take) {
+    ++reads;
+    for (int i = 0; i < 20; ++i) take(wide);
+  });
+  int rows = 0;
+  for (int call = 0; call < 2; ++call) large([&](const Row&) { ++rows; });
+  EXPECT_EQ(reads, 1 + 2);
+  EXPECT_EQ(rows, 2 * 20);
+}
+
 // A program in Python may set a locale whose numbers have a comma.
 TEST(LogRows, NumbersDoNotDependOnTheLocale) {
   const test::TemporaryDirectory folder;

@@ -23,7 +23,10 @@ struct Numbers {
   std::vector<double> values;
 };
 Json to_json(const Numbers& numbers) { return {{"values", numbers.values}}; }
-void from_json(const Json& json, Numbers& numbers) { numbers.values = to_doubles(json.at("values")); }
+void from_json(const Json& json, Numbers& numbers) {
+  numbers.values.clear();
+  for (const Json& value : json.at("values")) numbers.values.push_back(to_double(value));
+}
 
 MeasurementRequest numbers_request(int seed, int& made) {
   return {"numbers", "numbers", {{"seed", seed}}, [&made] {

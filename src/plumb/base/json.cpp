@@ -101,12 +101,6 @@ double to_double(const Json& json) {
   return json.get<double>();
 }
 
-std::vector<double> to_doubles(const Json& json) {
-  std::vector<double> values;
-  for (const Json& value : json) values.push_back(to_double(value));
-  return values;
-}
-
 int64_t to_count(const Json& json) {
   constexpr int64_t kLargest = int64_t{1} << 53;
   const bool fits = json.is_number_unsigned()

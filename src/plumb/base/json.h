@@ -68,8 +68,6 @@ Value setting_or(const Object& settings, const char* name, Value otherwise) {
 
 /// A number, or NaN for the null that write_json writes for values that are not finite. Throws Error on anything else.
 double to_double(const Json& json);
-/// The same for an array.
-std::vector<double> to_doubles(const Json& json);
 
 /// A count such as a number of steps: a whole number from 0 to 2^53, up to which every reader of JSON is exact. Throws
 /// Error on anything else.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "plumb/base/crc32.h"
 #include "plumb/base/error.h"
@@ -68,6 +69,27 @@ TaskRequests requests_of(const EvaluationTask& task, const std::vector<ItemResul
     }
   }
   return all;
+}
+
+/// Counts what is asked in the same tokens, and bytes that the tokenizer loses.
+void count_losses(TaskResult& result, const TaskRequests& all, const TextEncoder& encoder) {
+  if (result.task.kind == RequestKind::generate_until) return;
+  for (size_t i = 0; i < result.items.size(); ++i) {
+    const std::string& context = result.task.items[i].context;
+    const int64_t of_context = encoder.lost_bytes(context);
+    for (const std::string& continuation : result.items[i].continuations) {
+      result.bytes += std::ssize(continuation);
+      result.lost_bytes += std::max<int64_t>(0, encoder.lost_bytes(context + continuation) - of_context);
+    }
+  }
+  if (result.task.kind != RequestKind::multiple_choice) return;
+  std::set<size_t> same;  // items
+  for (size_t i = 0; i < all.requests.size(); ++i) {
+    for (size_t k = i; k-- > 0 && all.owners[k].item == all.owners[i].item;) {
+      if (all.requests[k] == all.requests[i]) same.insert(all.owners[i].item);
+    }
+  }
+  result.same_tokens = std::ssize(same);
 }
 
 /// A checksum of the requests, in order.
@@ -144,6 +166,7 @@ TaskResult evaluate_task(Generates& model, const TextEncoder& encoder, Evaluatio
   TaskResult result{.task = std::move(task), .max_tokens = options.max_tokens};
   result.items = ask(result.task, options);
   const TaskRequests all = encoded(result.task, result.items, encoder, options);
+  count_losses(result, all, encoder);
 
   Json settings = {{"model", options.model},
                    {"precision", options.scoring.precision},

@@ -36,6 +36,8 @@ struct TaskResult {
   int64_t max_tokens = 0;         // per generated answer
   std::vector<ItemResult> items;  // of the evaluated items: the first ones of the task
   std::vector<MetricResult> metrics;
+  int64_t same_tokens = 0;            // items of which some choices are the same tokens
+  int64_t bytes = 0, lost_bytes = 0;  // of the continuations; those that the tokenizer loses (TextEncoder::lost_bytes)
 };
 
 /// Throws Error if an item cannot be evaluated, for example if a continuation has no tokens or more than

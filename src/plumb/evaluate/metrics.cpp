@@ -1,5 +1,7 @@
 #include "plumb/evaluate/metrics.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -13,15 +15,21 @@ namespace {
 
 using Terms = std::vector<double>;
 
-/// The index of the choice with the largest log-likelihood / divisor; the first of equal ones.
-size_t best_choice(std::span<const Answer> answers, const std::function<double(size_t choice)>& divisor) {
-  size_t best = 0;
+using Divisor = std::function<double(const EvaluationItem& item, size_t choice)>;
+
+/// The index of the choice with the largest log-likelihood / divisor, the first of equal ones; and whether there are
+/// equal ones.
+std::pair<size_t, bool> best_choice(const EvaluationItem& item, std::span<const Answer> answers,
+                                    const Divisor& divisor) {
+  std::pair<size_t, bool> best;
   double highest = -std::numeric_limits<double>::infinity();
   for (size_t i = 0; i < answers.size(); ++i) {
-    const double score = answers[i].log_likelihood / divisor(i);
+    const double score = answers[i].log_likelihood / divisor(item, i);
     if (score > highest) {
       highest = score;
-      best = i;
+      best = {i, false};
+    } else if (i > 0 && score == highest) {
+      best.second = true;
     }
   }
   return best;
@@ -29,24 +37,21 @@ size_t best_choice(std::span<const Answer> answers, const std::function<double(s
 
 Terms right(bool yes) { return {yes ? 1.0 : 0.0}; }
 
-Terms right(const EvaluationItem& item, size_t choice) { return right(choice == item.gold); }
-
-/// acc: the most probable choice is right or, with a single choice, greedy decoding yields it.
-Terms accuracy_terms(const EvaluationItem& item, std::span<const Answer> answers) {
-  if (answers.size() == 1) return right(answers[0].greedy);
-  return right(item, best_choice(answers, [](size_t) { return 1.0; }));
+double undivided(const EvaluationItem&, size_t) { return 1; }
+double characters_of_choice(const EvaluationItem& item, size_t choice) {
+  return static_cast<double>(characters_in(item.choices[choice]));
+}
+double bytes_of_choice(const EvaluationItem& item, size_t choice) {
+  return static_cast<double>(item.choices[choice].size());
 }
 
-/// acc_norm: the choice with the largest log-likelihood per character is right.
-Terms character_accuracy_terms(const EvaluationItem& item, std::span<const Answer> answers) {
-  const auto characters = [&](size_t i) { return static_cast<double>(characters_in(item.choices[i])); };
-  return right(item, best_choice(answers, characters));
-}
-
-/// acc_bytes: the same per byte.
-Terms byte_accuracy_terms(const EvaluationItem& item, std::span<const Answer> answers) {
-  const auto bytes = [&](size_t i) { return static_cast<double>(item.choices[i].size()); };
-  return right(item, best_choice(answers, bytes));
+/// acc and its kind: the best choice is right or, with a single one, greedy decoding yields it.
+EvaluationMetric accuracy_by(const Divisor& divisor) {
+  const auto terms = [divisor](const EvaluationItem& item, std::span<const Answer> answers) {
+    if (answers.size() == 1) return right(answers[0].greedy);
+    return right(best_choice(item, answers, divisor).first == item.gold);
+  };
+  return {.terms = terms, .score = mean_of_sum, .divisor = divisor};
 }
 
 /// exact_match: the model wrote the right answer, white space around it aside.
@@ -71,28 +76,23 @@ const bool kMetricsRegistered = [] {
   const std::string harness = "lm-evaluation-harness";
   auto& metrics = evaluation_metrics();
   metrics.add("acc", "share of items whose most probable choice, or greedy continuation, is the right one", harness,
-              {accuracy_terms, mean_of_sum});
+              accuracy_by(undivided));
   metrics.add("acc_norm", "the same with log-likelihoods divided by the characters of the choices", harness,
-              {character_accuracy_terms, mean_of_sum});
+              accuracy_by(characters_of_choice));
   metrics.add("acc_bytes", "the same with log-likelihoods divided by the bytes of the choices", harness,
-              {byte_accuracy_terms, mean_of_sum});
+              accuracy_by(bytes_of_choice));
   metrics.add("exact_match", "share of items whose written answer, without white space around it, is the right one",
               harness, {match_terms, mean_of_sum});
   metrics.add("perplexity", "exp(−mean log-likelihood of an item)", harness,
               {likelihood_terms, perplexity_of_sum, false, false});
   metrics.add("word_perplexity", "exp(−Σ log-likelihood / Σ words)", harness,
-              {word_terms, weighted_perplexity, false, false});
+              {word_terms, weighted_perplexity, false, false, 2});
   metrics.add("byte_perplexity", "exp(−Σ log-likelihood / Σ bytes)", harness,
-              {byte_terms, weighted_perplexity, false, false});
-  metrics.add("bits_per_byte", "−Σ log-likelihood / Σ bytes / ln 2", harness, {byte_terms, bits_of_sums, false, false});
+              {byte_terms, weighted_perplexity, false, false, 2});
+  metrics.add("bits_per_byte", "−Σ log-likelihood / Σ bytes / ln 2", harness,
+              {byte_terms, bits_of_sums, false, false, 2});
   return true;
 }();
-
-Terms sums_of(const MetricTerms& terms) {
-  Terms sums(terms.front().size());
-  for (const Terms& row : terms) std::transform(row.begin(), row.end(), sums.begin(), sums.begin(), std::plus());
-  return sums;
-}
 
 /// The standard error of the mean of the terms.
 double error_of_mean(const MetricTerms& terms) {
@@ -103,15 +103,12 @@ double error_of_mean(const MetricTerms& terms) {
   return std::sqrt(squares / (n - 1)) / std::sqrt(n);
 }
 
-std::optional<SampleInterval> interval_of(const EvaluationMetric& metric, const MetricTerms& terms,
-                                          const Resampling& resampling) {
-  if (terms.size() < 2 || resampling.samples == 0) return {};
-  std::vector<double> scores;
-  for (const Terms& sums : bootstrap_sums(terms, resampling)) scores.push_back(metric.score(sums, terms.size()));
-  return interval_of_samples(std::move(scores));
-}
-
 }  // namespace
+
+std::string shown_score(double score) {
+  const std::string text = std::abs(score) < 1e5 ? fmt::format("{:.4f}", score) : fmt::format("{:.5g}", score);
+  return text.starts_with('-') ? "−" + text.substr(1) : text;
+}
 
 double mean_of_sum(std::span<const double> sums, size_t items) { return sums[0] / static_cast<double>(items); }
 
@@ -125,13 +122,23 @@ MetricResult measure(const std::string& name, const std::vector<EvaluationItem>&
                      const std::vector<std::vector<Answer>>& answers, const Resampling& resampling) {
   const EvaluationMetric& metric = evaluation_metrics().at(name).make;
   MetricTerms terms;
-  for (size_t i = 0; i < items.size(); ++i) terms.push_back(metric.terms(items[i], answers[i]));
+  std::optional<int64_t> ties;
+  for (size_t i = 0; i < items.size(); ++i) {
+    terms.push_back(metric.terms(items[i], answers[i]));
+    if (!metric.divisor || answers[i].size() == 1) continue;
+    ties = ties.value_or(0) + (best_choice(items[i], answers[i], metric.divisor).second ? 1 : 0);
+  }
   if (terms.empty()) throw Error(name + " of no items");
+  std::vector<double> samples;
+  if (terms.size() > 1 && resampling.samples > 0) {
+    for (const Terms& sums : bootstrap_sums(terms, resampling)) samples.push_back(metric.score(sums, terms.size()));
+  }
   return {.name = name,
           .score = metric.score(sums_of(terms), terms.size()),
           .standard_error = metric.is_mean && terms.size() > 1 ? std::optional(error_of_mean(terms)) : std::nullopt,
-          .interval = interval_of(metric, terms, resampling),
-          .higher_is_better = metric.higher_is_better};
+          .interval = samples.empty() ? std::nullopt : std::optional(interval_of_samples(std::move(samples))),
+          .higher_is_better = metric.higher_is_better,
+          .ties = ties};
 }
 
 }  // namespace plumb

@@ -26,9 +26,15 @@ struct EvaluationMetric {
   std::function<double(std::span<const double> sums, size_t items)> score;
   bool is_mean = true;  // of the items' terms, so that it has a standard error
   bool higher_is_better = true;
+  size_t width = 1;  // terms of an item
+  /// Of a metric that chooses by log-likelihood / divisor: the divisor of a choice.
+  std::function<double(const EvaluationItem& item, size_t choice)> divisor = {};
 };
 
 Registry<EvaluationMetric>& evaluation_metrics();
+
+/// Four decimals, or five digits of a number that has more before the point, as the perplexity of a bad model.
+std::string shown_score(double score);
 
 /// The score of metrics that are a mean over items: Σ/n.
 double mean_of_sum(std::span<const double> sums, size_t items);
@@ -40,6 +46,7 @@ struct MetricResult {
                                          // none for fewer than two items, or if the score is no mean
   std::optional<SampleInterval> interval;  // 95%, from resampled items; none for fewer than two items
   bool higher_is_better = true;
+  std::optional<int64_t> ties;  // of a metric that chooses: items with equal best choices, the first of which counts
 };
 
 /// A metric over items, where answers[i] are the answers to the choices of items[i]; `resampling`: of the interval, of

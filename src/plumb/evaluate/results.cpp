@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "plumb/base/contains.h"
+#include "plumb/base/terminal.h"
 #include "plumb/base/text.h"
 
 namespace plumb {
@@ -14,6 +13,7 @@ Json metric_json(const MetricResult& metric) {
   Json json = {{"value", metric.score}, {"higher_is_better", metric.higher_is_better}};
   if (metric.standard_error) json["standard_error"] = *metric.standard_error;
   if (metric.interval) json["interval"] = {metric.interval->low, metric.interval->high};
+  if (metric.ties) json["ties"] = *metric.ties;
   return json;
 }
 
@@ -23,6 +23,8 @@ Json task_json(const TaskResult& result) {
                {"items", result.items.size()},
                {"items_in_file", result.task.items.size()},
                {"metrics", Json::object()}};
+  if (result.task.kind == RequestKind::multiple_choice) json["same_tokens"] = result.same_tokens;
+  if (result.bytes > 0) json.update({{"bytes", result.bytes}, {"lost_bytes", result.lost_bytes}});
   for (const MetricResult& metric : result.metrics) json["metrics"][metric.name] = metric_json(metric);
   return json;
 }
@@ -32,19 +34,28 @@ Json generation_json(const TaskResult& result) {
       {"until", result.task.until}, {"max_gen_toks", result.max_tokens}, {"do_sample", false}, {"temperature", 0.0}};
 }
 
-/// Four decimals, or five digits of a number that has more before the point, as the perplexity of a bad model.
-std::string shown_value(double value) {
-  constexpr double kLarge = 1e5;
-  return std::abs(value) < kLarge ? fmt::format("{:.4f}", value) : fmt::format("{:.5g}", value);
-}
-
 void add_rows(std::vector<std::vector<std::string>>& rows, const TaskResult& task) {
   for (const MetricResult& metric : task.metrics) {
     rows.push_back(
-        {task.task.name, metric.name, with_thousands(std::ssize(task.items)), shown_value(metric.score),
-         metric.standard_error ? shown_value(*metric.standard_error) : "",
-         metric.interval ? shown_value(metric.interval->low) + " … " + shown_value(metric.interval->high) : ""});
+        {task.task.name, metric.name, with_thousands(std::ssize(task.items)), shown_score(metric.score),
+         metric.standard_error ? shown_score(*metric.standard_error) : "",
+         metric.interval ? shown_score(metric.interval->low) + " … " + shown_score(metric.interval->high) : ""});
   }
+}
+
+/// What makes the numbers of a task mean less than they seem to.
+std::string notes_on(const TaskResult& task) {
+  std::string notes;
+  const auto note = [&](int64_t count, int64_t all, const std::string& what) {
+    if (count == 0) return;
+    notes += fmt::format("{}: {} of {} {}\n", task.task.name, with_thousands(count), with_thousands(all), what);
+  };
+  note(task.lost_bytes, task.bytes, "bytes are unknown to the tokenizer or lost: no number to compare with others'");
+  note(task.same_tokens, std::ssize(task.items), "items have choices of the same tokens");
+  for (const MetricResult& metric : task.metrics)
+    note(metric.ties.value_or(0), std::ssize(task.items),
+         "items tie in " + metric.name + ", where the first one counts");
+  return printable(notes, "\n");
 }
 
 /// The mean accuracy of the tasks in a category.
@@ -93,6 +104,7 @@ std::string evaluation_text(const std::vector<TaskResult>& tasks) {
   const std::vector<CategoryResult> categories = categories_of(tasks);
   std::string text = aligned(rows, 2);
   if (categories.size() > 1) text.append("\n").append(category_text(categories));
+  for (const TaskResult& task : tasks) text += notes_on(task);
   return text;
 }
 

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "plumb/base/error.h"
+#include "plumb/base/text.h"
 #include "plumb/decode/generate_text.h"
 #include "plumb/metrics/unicode.h"
 
@@ -88,6 +90,22 @@ std::vector<TokenRequest> TextEncoder::windows(std::string_view text, int64_t lo
     done = end;
   }
   return windows;
+}
+
+int64_t TextEncoder::lost_bytes(std::string_view text) const {
+  std::array<int64_t, 256> missing{};
+  for (const char byte : text) ++missing[static_cast<unsigned char>(byte)];
+  bool begun = false;
+  for (const std::string& line : kind_ == EvaluatedText::lines ? split(text, '\n') : std::vector{std::string(text)}) {
+    Ids ids = tokenizer_.encode(line);
+    if (ids.empty()) continue;
+    if (std::exchange(begun, true)) --missing['\n'];  // EOS
+    std::erase(ids, tokenizer_.specials().unknown);
+    for (const char byte : tokenizer_.decode(ids)) --missing[static_cast<unsigned char>(byte)];
+  }
+  int64_t lost = 0;
+  for (const int64_t count : missing) lost += std::max<int64_t>(count, 0);
+  return lost;
 }
 
 TokenRequest shortened(TokenRequest request, int64_t longest) {

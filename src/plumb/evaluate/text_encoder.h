@@ -43,6 +43,10 @@ class TextEncoder {
   /// if the text has no token.
   [[nodiscard]] std::vector<TokenRequest> windows(std::string_view text, int64_t longest) const;
 
+  /// How many bytes of a text its tokens do not give back, in any order: of unknown characters, of spaces that the
+  /// tokenizer drops, of what it replaces by something else.
+  [[nodiscard]] int64_t lost_bytes(std::string_view text) const;
+
   [[nodiscard]] const Tokenizer& tokenizer() const { return tokenizer_; }
   [[nodiscard]] EvaluatedText kind() const { return kind_; }
 

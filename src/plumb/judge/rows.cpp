@@ -176,6 +176,18 @@ Row row_of(const Json& object) {
   return row;
 }
 
+Rows read_once(Rows rows) {
+  return [rows = std::move(rows), kept = std::vector<Row>(), cells = size_t{0}](const TakeRow& take) mutable {
+    for (const Row& row : kept) take(row);
+    if (!kept.empty()) return;
+    rows([&](const Row& row) {
+      kept.push_back(row);
+      if ((cells += row.size()) > 10 * kMostOfATable) kept.clear();
+      take(row);
+    });
+  };
+}
+
 std::optional<double> number_in(const std::string& text) {
   // A Python program may have set a locale in which numbers have a comma.
   static const locale_t plain = ::newlocale(LC_ALL_MASK, "C", nullptr);

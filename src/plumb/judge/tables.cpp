@@ -31,7 +31,7 @@ std::string trimmed(const std::string& text) {
 }
 
 Rows rows_of_table(const fs::path& file) {
-  return [file](const TakeRow& take) {
+  return read_once([file](const TakeRow& take) {
     Record header;
     size_t count = 0;
     const auto take_record = [&](Record record) {
@@ -49,12 +49,12 @@ Rows rows_of_table(const fs::path& file) {
       take(row);
     };
     read_records(file, file.extension() == ".tsv" ? '\t' : ',', take_record);
-  };
+  });
 }
 
 /// `with_text`: lines may have text before their objects, or instead of them.
 Rows rows_of_objects(const fs::path& file, bool with_text) {
-  return [file, with_text](const TakeRow& take) {
+  return read_once([file, with_text](const TakeRow& take) {
     LineReader lines(file, kLogFile);
     while (const auto line = lines.next()) {
       const size_t begin = with_text ? line->find('{') : 0;
@@ -65,7 +65,7 @@ Rows rows_of_objects(const fs::path& file, bool with_text) {
       else if (!with_text)
         throw Error(fmt::format("{}, line {}: no JSON object", file.string(), lines.count()));
     }
-  };
+  });
 }
 
 Rows rows_of_list(const fs::path& file) {
@@ -86,13 +86,13 @@ Rows rows_of_list(const fs::path& file) {
 }
 
 Rows rows_of_text(const fs::path& file, const std::vector<LinePattern>& patterns) {
-  return [file, patterns](const TakeRow& take) {
+  return read_once([file, patterns](const TakeRow& take) {
     LineReader lines(file, kLogFile);
     while (const auto line = lines.next()) {
       for (const LinePattern& pattern : patterns)
         if (const std::optional<Row> row = pattern.match(*line)) take(*row);
     }
-  };
+  });
 }
 
 /// The first two lines of a text; fewer of a shorter one, and none of what is no text.

@@ -133,6 +133,12 @@ std::vector<std::vector<double>> bootstrap_scores(const CorpusMetric& metric,
   return scores;
 }
 
+std::vector<double> sums_of(const std::vector<std::vector<double>>& rows) {
+  std::vector<double> sums(rows.front().size());
+  for (const auto& row : rows) std::transform(row.begin(), row.end(), sums.begin(), sums.begin(), std::plus());
+  return sums;
+}
+
 std::vector<std::vector<double>> bootstrap_sums(const std::vector<std::vector<double>>& rows,
                                                 const Resampling& resampling) {
   require_samples(resampling);
@@ -182,12 +188,9 @@ double randomization_p_value(const std::vector<std::vector<double>>& baseline,
   require_samples(resampling);
   require_same_sentences(baseline.size(), system.size());
   if (baseline.empty()) throw Error("two systems without items cannot be compared");
-  std::vector<double> of_baseline(baseline.front().size());
-  std::vector<double> of_system = of_baseline;
+  const std::vector<double> of_baseline = sums_of(baseline), of_system = sums_of(system);
   std::vector<std::vector<double>> rows;
   for (size_t i = 0; i < baseline.size(); ++i) {
-    std::transform(of_baseline.begin(), of_baseline.end(), baseline[i].begin(), of_baseline.begin(), std::plus());
-    std::transform(of_system.begin(), of_system.end(), system[i].begin(), of_system.begin(), std::plus());
     if (baseline[i] == system[i]) continue;
     std::vector<double>& row = rows.emplace_back(system[i].size());
     std::transform(system[i].begin(), system[i].end(), baseline[i].begin(), row.begin(), std::minus());

@@ -35,6 +35,9 @@ std::vector<std::vector<double>> bootstrap_scores(const CorpusMetric& metric,
                                                   const std::vector<SentenceCounts>& systems,
                                                   const Resampling& resampling = {});
 
+/// The sums over rows of equal length, of which there is at least one: [term].
+std::vector<double> sums_of(const std::vector<std::vector<double>>& rows);
+
 /// The sums over rows drawn with replacement, for scores that depend on such sums: [sample][term]. Sample i draws the
 /// same rows as in `bootstrap_scores`. Throws Error on fewer than two rows, rows of different lengths, or fewer than
 /// one sample.
