@@ -66,6 +66,10 @@ def judge(values: Sequence[tuple[str, Sequence[tuple[float, Sequence[float]]]]],
           margin: float, by_seed: bool, planned_seeds: int) -> dict[str, Any]:
     """The arguments of `plumb.Verdicts`, of final values by arm and learning rate (0 if there is no sweep)."""
 
+def gate(ledger: str, base: str, candidate: str, runs: Sequence[tuple[str, str, float]], metric: str,
+         larger_is_better: bool | None, error: float | None, margin: float | None, seeds: int | None) -> str:
+    """The arguments of `plumb.GateAnswer`, as JSON."""
+
 TEXT_COLOR: str
 MUTED_COLOR: str
 GRID_COLOR: str
