@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How often the gate of `plumb judge --gate` errs, beside "keep if lower" and a t-test, in simulated series.
 
-  gate_power.py --out docs/findings/gate.json      two minutes
+  gate_power.py --out docs/findings/gate.json      a minute
   gate_power.py --reference > tests/golden/gate/series.csv      the runs and answers of tests/judge/gate_test.cpp
 
 The rule is written here anew, for many series at once, from docs/verdicts.md. It needs NumPy.
@@ -241,8 +241,8 @@ def effects_of(count, candidates, mixed, random):
     return random.choice([0.0, -1, 1, 2, 3], p=[0.70, 0.18, 0.04, 0.04, 0.04], size=(count, candidates))
 
 
-def simulate(case, count, candidates, **rule):
-    name, noise, drift, mixed = case
+def simulate(case, **rule):
+    name, noise, drift, mixed, count, candidates = case
     rows = []
     for way in ('gate', 'keep_if_lower', 't_test'):
         random = numpy.random.default_rng(1)
@@ -259,18 +259,17 @@ def simulate(case, count, candidates, **rule):
     return rows
 
 
-CASES = [('no candidate is better', 'normal', 0, False), ('normal', 'normal', 0, True),
-         ("Student's t, 3 degrees", 't3', 0, True), ('a quarter of the runs ends early', 'ends early', 0, True),
-         ('values fall by a deviation in 100 runs', 'normal', 1, True),
-         ('values rise by a deviation in 100 runs', 'normal', -1, True)]
+# Name, noise, drift, whether some candidates are better or worse, series, candidates of each.
+CASES = [('no candidate is better', 'normal', 0, False, 24, 1000), ('normal', 'normal', 0, True, 40, 250),
+         ("Student's t, 3 degrees", 't3', 0, True, 40, 250),
+         ('a quarter of the runs ends early', 'ends early', 0, True, 40, 250),
+         ('values fall by a deviation in 100 runs', 'normal', 1, True, 40, 250),
+         ('values rise by a deviation in 100 runs', 'normal', -1, True, 40, 250)]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--out', type=pathlib.Path)
-    parser.add_argument('--series', type=int, default=24)
-    parser.add_argument('--candidates', type=int, default=1000)
-    parser.add_argument('--seeds', type=int, default=12)
     parser.add_argument('--reference', action='store_true')
     arguments = parser.parse_args()
     if arguments.reference:
@@ -282,8 +281,7 @@ def main():
         for row in series.trace:
             print(*row, sep=',')
         return
-    rows = [row for case in CASES
-            for row in simulate(case, arguments.series, arguments.candidates, seeds=arguments.seeds)]
+    rows = [row for case in CASES for row in simulate(case)]
     for row in rows:
         print(*row.values(), sep=' | ')
     if arguments.out:

@@ -47,7 +47,8 @@ def gate(ledger: str | os.PathLike[str], candidate: str,
     """
     ended = []
     for arm, values in (runs or {}).items():
-        pairs = values.items() if isinstance(values, Mapping) else (("", value) for value in values)
+        pairs: Iterable[tuple[object, SupportsFloat]] = (
+            values.items() if isinstance(values, Mapping) else [("", value) for value in values])
         ended += [(str(arm), str(seed), float(value)) for seed, value in pairs]
     answer = _plumb.gate(os.fspath(ledger), base, candidate, ended, metric, larger_is_better, error, margin, seeds)
     return GateAnswer(**json.loads(answer))
