@@ -46,8 +46,8 @@ Gate gate_with_base(const GateRule& rule = {}) {
   return gate;
 }
 
-// By hand: the first of three looks may err 0.05 · 100/(100 · 101) · (3/12)³; scipy: t.ppf(1 − level, 6) = 10.5276, and
-// √(s²/3 + 0.00025/5), s² = (4 · 0.00025 + 2 · 0.0001)/6, for the base its own.
+// The first look, after three of twelve seeds, may err 0.05 · 100/(100 · 101) · (3/12)³. The common variance is
+// (4 · 0.00025 + 2 · 0.0001)/6, and the base's own, which is larger, counts for it.
 TEST(Gate, ALookIsAnInterval) {
   Gate gate = gate_with_base();
   for (const double loss : {2.2, 2.21, 2.19}) gate.add("new", loss);
@@ -119,6 +119,10 @@ TEST(Gate, EqualRunsAndImpossibleRulesAreErrors) {
   gate.add("base", 2.3);
   gate.add("base", 2.3);
   test::expect_error([&] { gate.add("base", 2.3); }, "end with the same value");
+  Gate broken({}, "base");
+  broken.add("base", std::nan(""));
+  broken.add("base", std::nan(""));
+  test::expect_error([&] { broken.add("base", std::nan("")); }, "none ended well");
   EXPECT_THROW(Gate({.error = 0}, "base"), UsageError);
   EXPECT_THROW(Gate({.margin = std::nan("")}, "base"), UsageError);
   EXPECT_THROW(Gate({.seeds = 2}, "base"), UsageError);

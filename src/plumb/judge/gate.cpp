@@ -100,7 +100,7 @@ std::string gate_text(const GateAnswer& answer) {
   if (!answer.next.empty()) text += fmt::format(", the next of {}", printable(answer.next));
   text += fmt::format(" ({})\n", printable(answer.reason));
   if (std::isfinite(answer.gain.mean))
-    text += fmt::format("  better by {:.3g} ({:.6g}% interval {:.3g} to {:.3g})\n", answer.gain.mean,
+    text += fmt::format("  gain {:.3g} ({:.6g}% interval {:.3g} to {:.3g})\n", answer.gain.mean,
                         100 * answer.confidence, answer.gain.low, answer.gain.high);
   return text;
 }
@@ -128,8 +128,9 @@ void Gate::add(const std::string& name, double loss) {
     if (equal >= kFirstLook)
       throw Error(fmt::format("{} runs of {} end with the same value", equal, name),
                   "repeat a run with another seed: equal runs say nothing about noise");
-  } else {
-    ++at->failed;
+  } else if (++at->failed >= kFirstLook && at->ended == 0 && place == best_) {
+    throw Error(fmt::format("{} runs of {} failed, and none ended well", at->failed, name),
+                "begin with an arm that trains");
   }
   if (place != best_) return judge(place);
   leave_out_drift(*at);

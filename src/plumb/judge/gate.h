@@ -42,7 +42,7 @@ class Gate {
   Gate(const GateRule& rule, const std::string& base);
 
   /// A run has ended; one with a loss that is not finite has failed. An unknown arm is the next candidate. Throws Error
-  /// if three runs of an arm have equal losses.
+  /// if three runs of an arm have equal losses, or the first three of the best have failed.
   void add(const std::string& arm, double loss);
 
   /// Throws UsageError if the candidate is the arm that the series began with.
