@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How often the gate of `plumb judge --gate` errs, beside "keep if lower" and a t-test, in simulated series.
 
-  gate_power.py --out docs/findings/gate.json      a minute
+  gate_power.py --out docs/findings/gate_power.json      a minute
   gate_power.py --reference > tests/golden/gate/series.csv      the runs and answers of tests/judge/gate_test.cpp
 
 The rule is written here anew, for many series at once, from docs/verdicts.md. It needs NumPy.
