@@ -45,7 +45,7 @@ def gate(ledger: str | os.PathLike[str], candidate: str,
     error, margin, seeds: of the series, in its first call: the probability that any candidate is kept that is not better by
         more than the margin (0.05 and 0), and the most seeds of a candidate (12).
     """
-    ended = []
+    ended: list[tuple[str, str, float]] = []
     for arm, values in (runs or {}).items():
         pairs: Iterable[tuple[object, SupportsFloat]] = (
             values.items() if isinstance(values, Mapping) else [("", value) for value in values])

@@ -11,7 +11,7 @@
 namespace plumb {
 namespace {
 
-constexpr int64_t kFirstLook = 3;      // seeds that a candidate needs to be kept, and the best for any comparison
+constexpr int64_t kLeastSeeds = 3;     // seeds that a candidate needs to be kept, and the best for any comparison
 constexpr int64_t kNewer = 3;          // of the best's seeds that confirm a candidate: newer than its first
 constexpr double kConfirming = 0.05;   // what a comparison with these alone may err
 constexpr int64_t kStale = 10;         // candidates since the best's last seed
@@ -31,7 +31,7 @@ std::vector<double> losses_of(const auto& runs) {
 /// The share of a candidate's error that looks have spent after n seeds.
 double spent(int64_t n, const GateRule& rule) {
   const double share = static_cast<double>(std::min(n, rule.seeds)) / static_cast<double>(rule.seeds);
-  return n < kFirstLook ? 0 : share * share * share;
+  return n < kLeastSeeds ? 0 : share * share * share;
 }
 
 /// Two arms' means as Student's t compares them.
@@ -50,8 +50,8 @@ struct Difference {
 
 /// An arm's own spread counts if it is larger than the common one: a single run far away then makes no difference.
 /// Where it is much larger, its own degrees of freedom count too.
-Difference difference(const std::vector<double>& candidate, const std::vector<double>& best, double variance,
-                      int64_t degrees) {
+Difference compared(const std::vector<double>& candidate, const std::vector<double>& best, double variance,
+                    int64_t degrees) {
   Difference found{mean_of(best) - mean_of(candidate), variance, variance, static_cast<double>(candidate.size()),
                    static_cast<double>(best.size()),   degrees};
   const auto widen = [&](const std::vector<double>& losses, double& own) {
@@ -109,7 +109,7 @@ Gate::Gate(const GateRule& rule, const std::string& base) : rule_(rule), arms_{{
   if (!(rule.error > 0 && rule.error < 0.5 && rule.margin >= 0 && std::isfinite(rule.margin)))
     throw UsageError(fmt::format("an error of {:g} and a margin of {:g}", rule.error, rule.margin),
                      "the error lies between 0 and 0.5, and the margin is not negative");
-  if (rule.seeds < kFirstLook || rule.seeds > 50 || rule.candidates < 1 || rule.candidates > 1'000'000)
+  if (rule.seeds < kLeastSeeds || rule.seeds > 50 || rule.candidates < 1 || rule.candidates > 1'000'000)
     throw UsageError(fmt::format("{} seeds for each of {} candidates", rule.seeds, rule.candidates),
                      "plan 3 to 50 seeds for each, and 1 to 1000000 candidates");
 }
@@ -125,10 +125,10 @@ void Gate::add(const std::string& name, double loss) {
     at->runs.push_back({loss, time_});
     const auto equal =
         std::count_if(at->runs.begin(), at->runs.end(), [&](const Run& run) { return run.loss == loss; });
-    if (equal >= kFirstLook)
+    if (equal >= kLeastSeeds)
       throw Error(fmt::format("{} runs of {} end with the same value", equal, name),
                   "repeat a run with another seed: equal runs say nothing about noise");
-  } else if (++at->failed >= kFirstLook && at->ended == 0 && place == best_) {
+  } else if (++at->failed >= kLeastSeeds && at->ended == 0 && place == best_) {
     throw Error(fmt::format("{} runs of {} failed, and none ended well", at->failed, name),
                 "begin with an arm that trains");
   }
@@ -206,7 +206,8 @@ GateAnswer Gate::judged(size_t place) const {
     answer.reason = std::move(reason);
     return answer;
   };
-  if (m < kFirstLook) return because(kOpen, best.name, fmt::format("{} has {} of {} seeds", best.name, m, kFirstLook));
+  if (m < kLeastSeeds)
+    return because(kOpen, best.name, fmt::format("{} has {} of {} seeds", best.name, m, kLeastSeeds));
   if (std::ssize(arms_) - best.newest > kStale)
     return because(kOpen, best.name, fmt::format("the last seed of {} is {} candidates old", best.name, kStale + 1));
   if (arm.failed * (best.ended + best.failed) > best.failed * (n + arm.failed))
@@ -220,21 +221,21 @@ GateAnswer Gate::judged(size_t place) const {
 
   const std::vector<double> losses = losses_of(arm.runs);
   const auto [variance, degrees] = noise();
-  const Difference found = difference(losses, losses_of(best.runs), variance, degrees);
+  const Difference found = compared(losses, losses_of(best.runs), variance, degrees);
   const auto k = static_cast<double>(place), c = static_cast<double>(rule_.candidates);
   const double error = rule_.error * c / ((c + k - 1) * (c + k));
-  const double level = error * (spent(std::max(n, kFirstLook), rule_) - spent(arm.looked, rule_));
+  const double level = error * (spent(std::max(n, kLeastSeeds), rule_) - spent(arm.looked, rule_));
   const double half = found.half(level);
   answer.gain = {found.gain, found.gain - half, found.gain + half, n};
   answer.confidence = 1 - 2 * level;
-  if (n >= kFirstLook && answer.gain.low > rule_.margin) {
+  if (n >= kLeastSeeds && answer.gain.low > rule_.margin) {
     std::vector<double> newer;
     for (const Run& run : best.runs) {
       if (run.time > arm.runs.front().time) newer.push_back(run.loss);
     }
     if (std::ssize(newer) < kNewer)
       return because(kOpen, best.name, fmt::format("to be kept, it is compared with newer seeds of {}", best.name));
-    const Difference confirming = difference(losses, newer, variance, degrees);
+    const Difference confirming = compared(losses, newer, variance, degrees);
     if (confirming.gain - confirming.half(kConfirming) > rule_.margin)
       return because("keep", "", fmt::format("better after {} seeds", n));
   }

@@ -13,16 +13,16 @@
 namespace plumb {
 namespace {
 
-const std::string kBegin = "{\"schema\":\"plumb.gate_ledger/1\"";
+constexpr std::string_view kLedgerBegin = "{\"schema\":\"plumb.gate_ledger/1\"";
 
 /// The first line.
-struct Header {
+struct LedgerHeader {
   std::string metric;
   bool larger_is_better = false;
   std::string base;
   GateRule rule;
 };
-void describe(Fields& field, Header& header) {
+void describe(Fields& field, LedgerHeader& header) {
   field("metric", header.metric);
   field("larger_is_better", header.larger_is_better);
   field("base", header.base);
@@ -30,7 +30,7 @@ void describe(Fields& field, Header& header) {
 }
 
 struct Ledger {
-  std::optional<Header> header;
+  std::optional<LedgerHeader> header;
   std::vector<GateRun> runs;
 };
 
@@ -39,11 +39,11 @@ Ledger read_ledger(const std::filesystem::path& path, std::vector<std::string>& 
   LineReader lines(path, kLogFile);
   while (const auto line = lines.next()) {
     const Json json = parse_or_discard(*line);
-    if (!ledger.header && !line->starts_with(kBegin) && !kBegin.starts_with(*line))
+    if (!ledger.header && !line->starts_with(kLedgerBegin) && !kLedgerBegin.starts_with(*line))
       throw Error(fmt::format("{}: is no ledger of plumb judge --gate", path.string()), "name a new file");
     if (json.is_object()) {
       if (!ledger.header) {
-        ledger.header = from_described_json<Header>(json);
+        ledger.header = from_described_json<LedgerHeader>(json);
       } else {
         ledger.runs.push_back(from_described_json<GateRun>(json));
       }
@@ -56,8 +56,8 @@ Ledger read_ledger(const std::filesystem::path& path, std::vector<std::string>& 
 }
 
 /// What a request says of its series, and otherwise the ledger.
-Header header_of(const std::optional<Header>& own, const GateRequest& request) {
-  Header header = own.value_or(Header{.base = request.base});
+LedgerHeader header_of(const std::optional<LedgerHeader>& own, const GateRequest& request) {
+  LedgerHeader header = own.value_or(LedgerHeader{.base = request.base});
   const auto set = [](auto& value, const auto& asked) {
     if (asked) value = *asked;
   };
@@ -68,7 +68,8 @@ Header header_of(const std::optional<Header>& own, const GateRequest& request) {
   set(header.rule.margin, request.margin);
   set(header.rule.seeds, request.seeds);
   if (!own && !request.larger_is_better && !larger_is_better_by_name(header.metric))
-    throw UsageError(fmt::format("is more of \"{}\" better, or less?", header.metric), "say so once");
+    throw UsageError(fmt::format("is more of \"{}\" better, or less?", header.metric),
+                     "say once whether larger is better");
   if (own && described_json(header) != described_json(*own))
     throw UsageError(
         fmt::format("the ledger is of {}, not of {}", described_json(*own).dump(), described_json(header).dump()),
@@ -120,9 +121,9 @@ GateAnswer ask_gate(const std::filesystem::path& path, const GateRequest& reques
   }
   if (locked != 0) throw Error(fmt::format("{}: {}", path.string(), std::strerror(errno)), "the ledger is a file");
   const Ledger ledger = read_ledger(path, notes);
-  const Header header = header_of(ledger.header, request);
+  const LedgerHeader header = header_of(ledger.header, request);
   const std::vector<GateRun> added = new_runs(ledger.runs, request);
-  std::string text = ledger.header ? "" : kBegin + ',' + line_of(header).substr(1);
+  std::string text = ledger.header ? "" : std::string(kLedgerBegin) + ',' + line_of(header).substr(1);
   for (const GateRun& run : added) text += line_of(run);
   Gate gate(header.rule, header.base);
   const auto add = [&](const std::vector<GateRun>& runs) {
