@@ -3,6 +3,7 @@
 #include <pybind11/functional.h>
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
+#include <pybind11/stl/filesystem.h>
 
 #include <algorithm>
 #include <cmath>
@@ -22,6 +23,7 @@
 #include "plumb/check/verdict.h"
 #include "plumb/judge/direction.h"
 #include "plumb/judge/judge.h"
+#include "plumb/judge/ledger.h"
 #include "plumb/report/svg.h"
 #include "plumb/report/svg_marks.h"
 
@@ -176,6 +178,21 @@ py::dict judge_values(const ArmValues& values, const std::string& metric, std::o
                   "text"_a = verdicts_text(found));
 }
 
+/// The arguments of plumb.GateAnswer as JSON. Runs: (arm, seed, value).
+std::string ask_ledger(const std::filesystem::path& ledger, const std::string& base, const std::string& candidate,
+                       const std::vector<std::tuple<std::string, std::string, double>>& runs, const std::string& metric,
+                       std::optional<bool> larger_is_better, std::optional<double> error, std::optional<double> margin,
+                       std::optional<int64_t> seeds) {
+  GateRequest request{base, "", candidate, {}, metric, larger_is_better, error, margin, seeds};
+  for (const auto& [arm, seed, value] : runs) request.runs.push_back({arm, seed, value});
+  std::vector<std::string> notes;
+  const GateAnswer answer = ask_gate(ledger, request, notes);
+  Json json = described_json(answer);
+  json["notes"] = notes;
+  json["text"] = gate_text(answer);
+  return json.dump();
+}
+
 /// (outcome, whether the trial, of at most `most` steps, need not go on, why). `reference`: docs/python.md.
 py::tuple judge_trial(const std::vector<int64_t>& steps, const std::vector<double>& losses, int64_t warm_up,
                       int64_t most, std::optional<double> reference, bool diverged) {
@@ -264,6 +281,9 @@ PYBIND11_MODULE(_plumb, module) {
              py::call_guard<py::gil_scoped_release>());
   module.def("judge", &judge_values, py::arg("values"), py::arg("metric"), py::arg("larger_is_better"),
              py::arg("margin"), py::arg("by_seed"), py::arg("planned_seeds"));
+  module.def("gate", &ask_ledger, py::arg("ledger"), py::arg("base"), py::arg("candidate"), py::arg("runs"),
+             py::arg("metric"), py::arg("larger_is_better"), py::arg("error"), py::arg("margin"), py::arg("seeds"),
+             py::call_guard<py::gil_scoped_release>());
   module.attr("STEPS_BETWEEN_LOSSES") = check::kStepsBetweenLosses;
   module.attr("MEASUREMENTS") = check::kMeasurements;
   module.attr("INITIAL_LOSS_MARGIN") = check::kInitialLossMargin;

@@ -20,6 +20,7 @@ from ._plumb import Error
 from .checking import CheckResult, check
 from .curvature import GaussNewton, Hessian, hvp, spectrum
 from .difference import Difference, FirstDifference, TensorDifference, diff
+from .gating import GateAnswer, gate
 from .judging import ArmSummary, Verdict, Verdicts, judge
 from .loading import Classified, Generated, Model, load
 from .probing import ModuleProbe, Probed, probe
@@ -32,8 +33,8 @@ from .watching import Watch, lightning_callback, transformers_callback
 __version__ = _build.version
 __all__ = [
     "ArmSummary", "CheckResult", "Classified", "CoordinateCheck", "Density", "Difference", "Error", "FirstDifference",
-    "GaussNewton", "Generated",
-    "Hessian", "Measured", "Model", "ModuleProbe", "Probe", "Probed", "Run", "ScalingExponent", "Spectra",
-    "Spectrum", "TensorDifference", "Verdict", "Verdicts", "Watch", "check", "coordinate_check", "diff", "hvp", "judge",
-    "lightning_callback", "load", "probe", "report", "runs", "spectrum", "transformers_callback",
+    "GateAnswer", "GaussNewton", "Generated", "Hessian", "Measured", "Model", "ModuleProbe", "Probe", "Probed", "Run",
+    "ScalingExponent", "Spectra", "Spectrum", "TensorDifference", "Verdict", "Verdicts", "Watch", "check",
+    "coordinate_check", "diff", "gate", "hvp", "judge", "lightning_callback", "load", "probe", "report", "runs",
+    "spectrum", "transformers_callback",
 ]

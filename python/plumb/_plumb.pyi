@@ -67,6 +67,10 @@ def judge(values: Sequence[tuple[str, Sequence[tuple[float, Sequence[float]]]]],
     """The arguments of `plumb.Verdicts`, of final values by arm and learning rate (0 if there is no sweep). Throws Error if
     the metric's name does not tell whether more of it is better, and nothing else does."""
 
+def gate(ledger: str, base: str, candidate: str, runs: Sequence[tuple[str, str, float]], metric: str,
+         larger_is_better: bool | None, error: float | None, margin: float | None, seeds: int | None) -> str:
+    """The arguments of `plumb.GateAnswer`, as JSON."""
+
 TEXT_COLOR: str
 MUTED_COLOR: str
 GRID_COLOR: str

@@ -1,5 +1,8 @@
 // plumb judge and plumb compare as people and scripts use them.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <map>
 
 #include "plumb/base/files.h"
 #include "plumb/base/input.h"
@@ -66,6 +69,47 @@ TEST(JudgeVerb, StatusesOfSeveralArms) {
   EXPECT_EQ(document["pairs"][1]["reason"], "failed: base 0 of 4, lr 1 of 1");
   EXPECT_EQ(judge(base + "wide\t0.90\tkeep\nlr\t0.000000\tOOM\n").status, 0);
   EXPECT_EQ(judge(base + "wide\t1.20\tkeep\nlr\t1.20\tdiscard\n").status, 3);
+}
+
+TEST(JudgeVerb, KeepsASeriesOfCandidates) {
+  const test::TemporaryDirectory folder;
+  std::map<std::string, std::vector<double>> runs;
+  const auto ask = [&](const std::string& candidate, std::vector<std::string> more = {}) {
+    std::vector<std::string> arguments = {"judge", "--gate", "gate.jsonl"};
+    for (const std::string& arm : {std::string("base"), candidate}) {
+      std::string table = "seed,valid_loss\n";
+      for (size_t i = 0; i < runs[arm].size(); ++i) table += fmt::format("{},{:.4f}\n", i, runs[arm][i]);
+      write_file_atomic(folder.path() / (arm + ".csv"), table);
+      arguments.push_back(arm + "=" + arm + ".csv");
+    }
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_plumb(arguments, folder.path());
+  };
+  runs = {{"base", {2.31, 2.33}}, {"same", {2.32}}, {"worse", {2.6}}, {"better", {1.9}}};
+  const Finished begun = ask("same", {"--looks", "8"});
+  EXPECT_EQ(begun.status, 4) << begun.errors;
+  EXPECT_CONTAINS(begun.output, "same: more seeds, the next of base (base has 2 of 3 seeds)");
+  for (const double loss : {2.32, 2.30, 2.34}) runs["base"].push_back(loss);
+  EXPECT_EQ(ask("worse").status, 3);
+  int status = 4;
+  for (int i = 1; i < 20 && status == 4; ++i) {
+    const Finished asked = ask("better", {"--json", "-"});
+    status = asked.status;
+    const Json json = Json::parse(asked.output);
+    EXPECT_EQ(json["schema"], "plumb.gate/1");
+    EXPECT_EQ(json["exit_status"], status);
+    if (const std::string next = json["next"]; !next.empty())
+      runs[next].push_back((next == "base" ? 2.31 : 1.9) + 0.001 * i);
+  }
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(ask("better").status, 0);
+  runs["other"] = {2.3};
+  const Finished late = ask("other");
+  EXPECT_EQ(late.status, 2);
+  EXPECT_CONTAINS(late.errors, "the best so far is better, not base");
+  EXPECT_EQ(ask("better", {"--looks", "9"}).status, 2);
+  EXPECT_EQ(ask("better", {"--by-seed"}).status, 2);
+  EXPECT_EQ(run_plumb({"judge", "--gate", "gate.jsonl", "base=base.csv"}, folder.path()).status, 2);
 }
 
 TEST(JudgeVerb, JudgesRunsOfPlumb) {

@@ -27,6 +27,11 @@ def test_judge_runs():
     assert "better than sgd by more than 0.01?\nadam: " in output and "plumb judge" in output
 
 
+def test_keep_or_not():
+    output = output_of("keep_or_not.py")
+    assert "gate kept 4 rate 0.3" in output and "lower kept " in output and "\nruns: " in output
+
+
 def test_layers_of_gpt2():
     pytest.importorskip("transformers")
     output = output_of("layers_of_gpt2.py")

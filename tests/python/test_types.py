@@ -89,6 +89,9 @@ assert_type(loaded.classify(["a text", ("one", "another")]), list[plumb.Classifi
 verdicts = plumb.judge({"a": [1.0, 2.0], "b": {0.1: [1, 2]}}, margin=0.01)
 assert_type(verdicts["b"], plumb.Verdict)
 assert_type(verdicts.arms, list[plumb.ArmSummary])
+kept = plumb.gate(pathlib.Path("gate.jsonl"), "new", {"base": [2.31, 2.33], "new": {1: 2.3}}, metric="valid_loss")
+assert_type(kept, plumb.GateAnswer)
+assert_type(kept.next, str)
 for run in plumb.runs("."):
     assert_type(run, plumb.Run)
     assert_type(run.outcome, str | None)
