@@ -77,6 +77,15 @@ def as_found(model: torch.nn.Module, *, weights: bool = True) -> Iterator[None]:
         yield
 
 
+def evaluate(model: torch.nn.Module) -> None:
+    """Switches to evaluation mode all but the batch norms that are in training mode: what is trained is the function with the
+    statistics of its batch, and running averages settle far later than the weights."""
+    trained = [module for module in model.modules() if module.training and module._buffers.get("running_mean") is not None]
+    model.eval()
+    for module in trained:
+        module.training = True
+
+
 def _put_back(tensor: torch.Tensor, memory: torch.Tensor, value: torch.Tensor) -> None:
     """Written only if it has changed, as autograd would know of it."""
     tensor.data = memory  # if something else has been put in its place
