@@ -20,8 +20,9 @@ def require_loss(loss: Any, form: str = "lambda model, batch: criterion(model(ba
 
 def optimizers_of(optimizer: Optimizers) -> list[Optimizer]:
     """The optimizers of a loop, one or several, without the wrappers of accelerate and Lightning, which call no hooks."""
-    found = []
-    for one in optimizer if isinstance(optimizer, (list, tuple)) else [optimizer]:
+    found: list[Optimizer] = []
+    several: list[Any] = [*optimizer] if isinstance(optimizer, (list, tuple)) else [optimizer]
+    for one in several:
         while not hasattr(one, "_optimizer_step_pre_hooks"):
             wrapper, one = one, getattr(one, "optimizer", getattr(one, "_optimizer", None))
             if one is None:

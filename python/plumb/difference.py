@@ -6,7 +6,7 @@ import difflib
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -71,7 +71,8 @@ class Difference:
 
     def __repr__(self) -> str:
         lines = []
-        for heading, tensors in (("parameter", self.parameters), ("output of", self.outputs if self.first else []), ("gradient of", self.gradients)):
+        outputs = self.outputs if self.first else []
+        for heading, tensors in (("parameter", self.parameters), ("output of", outputs), ("gradient of", self.gradients)):
             apart = [one for one in tensors if one.differs()]
             if apart:
                 width = max(len(heading), *(len(one.name) for one in apart[:20]))
@@ -81,9 +82,8 @@ class Difference:
                 lines.append("")
         if self.first is None:
             largest = max((one.difference for one in self.outputs if one.difference is not None), default=0.0)
-            if self:
-                return "\n".join([*lines, "Their outputs agree, but not their gradients.", *self.notes])
-            return "\n".join([*lines, f"They compute the same: no output differs by more than {largest:.1g} of its size.", *self.notes])
+            same = f"They compute the same: no output differs by more than {largest:.1g} of its size."
+            return "\n".join([*lines, "Their outputs agree, but not their gradients." if self else same, *self.notes])
         name = self.first.module or "the model itself"
         size = "" if self.first.difference is None else f", by {self.first.difference:.2g} of its size"
         lines.append(f"They part in {name} (seen first in {self.first.where}{size}).")
@@ -91,7 +91,7 @@ class Difference:
             lines.append(f"There, these parameters differ: {', '.join(self.first.parameters)}.")
         if self.first.attributes:
             lines.append(f"There, these attributes differ: {'; '.join(self.first.attributes)}.")
-        if not self.first.parameters and not self.first.attributes:
+        if self.parameters and not self.first.parameters and not self.first.attributes:
             lines.append("No parameter or attribute differs there: its code does.")
         lines += [f"After it, also: {', '.join(self.also)}."] if self.also else []
         return "\n".join([*lines, *self.notes])
@@ -130,9 +130,9 @@ def diff(first: Module, second: Module | Dump, batch: Any, loss: Callable[[Any, 
         if found.difference and _stored(one.tensors[found.name], other.tensors[rename(found.name)]):
             owner = found.name.rpartition(".")[0]
             epsilons[owner] = max(found.difference, epsilons.get(owner, 0.0))
-            parameters[place] = TensorDifference(found.name, found.difference, found.why, math.inf)
+            parameters[place] = replace(found, bound=math.inf)
         elif tolerance is not None:
-            parameters[place] = TensorDifference(found.name, found.difference, found.why, tolerance)
+            parameters[place] = replace(found, bound=tolerance)
     apart: list[tuple[str, str, bool, float | None]] = []
     rounded: dict[str, float] = {}
 
@@ -151,15 +151,15 @@ def diff(first: Module, second: Module | Dump, batch: Any, loss: Callable[[Any, 
     if loss is not None and gradients and (rounded or tolerance is not None):
         moved = _compare(one.gradients, _gradients_of(one.model, batch, loss, rounded), lambda name: name)
         bounds = {found.name: max(ROUNDING, 16 * (found.difference or 0)) for found in moved}
-        gradients = [TensorDifference(found.name, found.difference, found.why, tolerance or bounds.get(found.name, ROUNDING))
-                     for found in gradients]
+        gradients = [replace(found, bound=tolerance or bounds.get(found.name, ROUNDING)) for found in gradients]
     found_first = None
     if apart:
         module, where, inside, difference = apart[0]
         prefix = module + "." if module else ""
         own = [found.name for found in parameters if found.differs() and found.name.startswith(prefix)
                and (inside or "." not in found.name[len(prefix):])]
-        found_first = FirstDifference(module, where or "the result", difference, own, _attributes(one.model, other.model, module, rename))
+        found_first = FirstDifference(module, where or "the result", difference, own,
+                                      _attributes(one.model, other.model, module, rename))
     also = list(dict.fromkeys(module or "the model itself" for module, *_ in apart if module != apart[0][0]))
     return Difference(found_first, parameters, outputs, gradients, also[:10], notes)
 
@@ -168,7 +168,7 @@ def diff(first: Module, second: Module | Dump, batch: Any, loss: Callable[[Any, 
 class _Trace:
     """Of a run, or of a dump, which has outputs alone."""
 
-    model: Module | None = None
+    model: Module = field(default_factory=Module)
     tensors: dict[str, Tensor] = field(default_factory=dict)  # parameters and buffers
     read: dict[_Key, list[Tensor]] = field(default_factory=dict)
     returned: dict[_Key, list[Tensor]] = field(default_factory=dict)  # in the order in which modules finish
@@ -180,11 +180,11 @@ class _Trace:
         return {key: tensors[0] for key, tensors in self.returned.items()}
 
 
-class _Precision(TorchDispatchMode):
+class _Precision(TorchDispatchMode):  # type: ignore[no-untyped-call, unused-ignore]
     """Notes by module the ε of the lowest precision in its own operations."""
 
     def __init__(self, stack: list[str], epsilons: dict[str, float]) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call, unused-ignore]
         self.stack, self.epsilons = stack, epsilons
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -219,27 +219,18 @@ def _tensors_in(value: Any) -> list[Tensor]:
 
 
 @contextlib.contextmanager
-def _no_fast_path() -> Iterator[None]:
-    """PyTorch's encoder computes whole layers at once in evaluation, without calling its modules, unless told otherwise."""
-    enabled = torch.backends.mha.get_fastpath_enabled()
-    torch.backends.mha.set_fastpath_enabled(False)
-    try:
-        yield
-    finally:
-        torch.backends.mha.set_fastpath_enabled(enabled)
-
-
-@contextlib.contextmanager
 def _watched(model: Module, begun: Callable[[str, Any, Any], Any], finished: Callable[[str, Any], Any]) -> Iterator[None]:
-    """Calls begun(name, arguments, keywords) and finished(name, output) for every module."""
-    handles = []
+    """Calls begun(name, arguments, keywords) and finished(name, output) for every module. PyTorch's encoder computes whole layers
+    at once in evaluation, without calling its modules, unless told otherwise."""
+    enabled, handles = torch.backends.mha.get_fastpath_enabled(), []
+    torch.backends.mha.set_fastpath_enabled(False)
     for name, module in model.named_modules():
         handles.append(module.register_forward_pre_hook(lambda m, i, k, n=name: begun(n, i, k), with_kwargs=True))
         handles.append(module.register_forward_hook(lambda m, i, o, n=name: finished(n, o)))
     try:
-        with _no_fast_path():
-            yield
+        yield
     finally:
+        torch.backends.mha.set_fastpath_enabled(enabled)
         for handle in handles:
             handle.remove()
 
@@ -273,7 +264,8 @@ def _trace(model: Module, batch: Any, call: Callable[[Any, Any], object], loss: 
     return trace
 
 
-def _gradients_of(model: Module | None, batch: Any, loss: Callable[[Any, Any], Tensor], noise: Mapping[str, float]) -> dict[str, Tensor]:
+def _gradients_of(model: Module, batch: Any, loss: Callable[[Any, Any], Tensor],
+                  noise: Mapping[str, float]) -> dict[str, Tensor]:
     """With noise of these relative sizes in the outputs of modules, which shows how rounding grows on its way back."""
     def finished(name: str, output: Any) -> Any:
         if name in noise and isinstance(output, Tensor):
@@ -281,18 +273,16 @@ def _gradients_of(model: Module | None, batch: Any, loss: Callable[[Any, Any], T
             return output * (1 + noise[name] * random).to(output)
         return None
 
-    assert model is not None
     parameters = {name: tensor for name, tensor in model.named_parameters() if tensor.requires_grad}
     with _watched(model, lambda *_: None, finished), torch.enable_grad():
         found = torch.autograd.grad(loss(model, batch), list(parameters.values()), allow_unused=True)
     return {name: gradient for name, gradient in zip(parameters, found) if gradient is not None}
 
 
-def _follow(model: Module | None, other: _Trace, batch: Any, call: Callable[[Any, Any], object], rename: Callable[[str], str],
+def _follow(model: Module, other: _Trace, batch: Any, call: Callable[[Any, Any], object], rename: Callable[[str], str],
             judge: Callable[[str, str, bool, float | None, float], None]) -> None:
     """Computes the model with what the other's modules read and returned in place of its own, and judges what it had itself:
     (module whose code it is, where it is seen, whether of its inside, relative difference, ε of the other's numbers)."""
-    assert model is not None
     stack: list[_Key] = []
     calls: dict[str, int] = {}
 
@@ -438,9 +428,7 @@ def _compare(first: dict[Any, Tensor], second: dict[Any, Tensor], rename: Callab
     return found
 
 
-def _attributes(first: Module | None, second: Module | None, name: str, rename: Callable[[str], str]) -> list[str]:
-    if first is None or second is None:
-        return []
+def _attributes(first: Module, second: Module, name: str, rename: Callable[[str], str]) -> list[str]:
     try:
         a, b = first.get_submodule(name), second.get_submodule(rename(name))
     except AttributeError:

@@ -12,8 +12,6 @@ import torch
 
 from ._plumb import Error
 
-_GENERATORS = (torch.Generator, np.random.Generator, np.random.RandomState, random.Random)
-
 
 @contextlib.contextmanager
 def at_the_end(steps: list[tuple[str, Callable[[], object]]]) -> Iterator[None]:
@@ -47,45 +45,40 @@ def random_state(model: torch.nn.Module, loader: Any = None) -> Iterator[None]:
     devices = sorted({tensor.device.index for tensor in tensors if tensor.device.type == "cuda"})
     if torch.cuda.is_initialized():  # type: ignore[no-untyped-call, unused-ignore]
         devices = list(range(torch.cuda.device_count()))
-    held = _held_by(loader)
+    of_loader, loaders = _states(loader)
     states: list[Callable[[], object]] = [
         partial(random.setstate, random.getstate()), partial(np.random.set_state, np.random.get_state()),
         partial(torch.set_rng_state, torch.get_rng_state()),
         *(partial(torch.cuda.set_rng_state, torch.cuda.get_rng_state(device), device) for device in devices),
-        *map(_state_of, held)]
-    for one in held:
-        if isinstance(one, torch.utils.data.DataLoader):  # persistent workers are those of its owner alone
-            vars(one).update(_iterator=None, persistent_workers=False)
+        *of_loader]
+    for one in loaders:  # persistent workers are those of their owner alone
+        vars(one).update(_iterator=None, persistent_workers=False)
     with at_the_end([("a state of random numbers", state) for state in states]):
         yield
 
 
-def _held_by(loader: Any) -> list[Any]:
-    """What a loader consists of, as far as it has a state: samplers, data sets, loaders within it, and generators."""
+def _states(loader: Any) -> tuple[list[Callable[[], object]], list[Any]]:
+    """What puts back the state of a loader: of generators, and of attributes of samplers, data sets and loaders within it; and
+    the loaders of PyTorch among them."""
     left = (torch.Tensor, torch.nn.Module, torch.optim.Optimizer, Iterator, type, types.ModuleType)
-    found: dict[int, Any] = {}
+    states: dict[int, Callable[[], object]] = {}
     reached = [loader]
     for one in reached:
         if isinstance(one, (list, tuple)) and len(one) <= 64:
             reached += one
-        elif isinstance(one, _GENERATORS):
-            found[id(one)] = one
-        elif (id(one) not in found and hasattr(one, "__dict__") and not callable(one) and not isinstance(one, left)
+        elif isinstance(one, torch.Generator):
+            states[id(one)] = partial(one.set_state, one.get_state())
+        elif isinstance(one, np.random.RandomState):
+            states[id(one)] = partial(one.set_state, one.get_state())
+        elif isinstance(one, np.random.Generator):
+            states[id(one)] = partial(setattr, one.bit_generator, "state", one.bit_generator.state)
+        elif isinstance(one, random.Random):
+            states[id(one)] = partial(one.setstate, one.getstate())
+        elif (id(one) not in states and hasattr(one, "__dict__") and not callable(one) and not isinstance(one, left)
               and type(one).__module__.partition(".")[0] not in ("threading", "queue", "multiprocessing", "logging")):
-            found[id(one)] = one
+            states[id(one)] = partial(vars(one).update, dict(vars(one)))
             reached += vars(one).values() if len(reached) < 1000 else ()
-    return list(found.values())
-
-
-def _state_of(one: Any) -> Callable[[], object]:
-    """Puts back what it is now."""
-    if isinstance(one, torch.Generator):
-        return partial(one.set_state, one.get_state())
-    if isinstance(one, np.random.Generator):
-        return partial(setattr, one.bit_generator, "state", one.bit_generator.state)
-    if isinstance(one, np.random.RandomState):
-        return partial(one.set_state, one.get_state())
-    return partial(one.setstate, one.getstate()) if isinstance(one, random.Random) else partial(vars(one).update, dict(vars(one)))
+    return list(states.values()), [one for one in reached if isinstance(one, torch.utils.data.DataLoader)]
 
 
 @contextlib.contextmanager
