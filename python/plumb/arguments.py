@@ -26,7 +26,8 @@ def optimizers_of(optimizer: Optimizers) -> list[Optimizer]:
         while not hasattr(one, "_optimizer_step_pre_hooks"):
             wrapper, one = one, getattr(one, "optimizer", getattr(one, "_optimizer", None))
             if one is None:
-                raise Error(f"{type(wrapper).__name__} is no optimizer of PyTorch\npass a torch.optim.Optimizer, or a list of several")
+                raise Error(f"{type(wrapper).__name__} is no optimizer of PyTorch\n"
+                            "pass a torch.optim.Optimizer, or a list of several")
         found.append(one)
     if not found:
         raise Error("there is no optimizer\npass one, or a list of several")

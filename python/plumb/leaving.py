@@ -127,7 +127,8 @@ def _put_back(tensor: torch.Tensor, memory: torch.Tensor, value: torch.Tensor) -
 
 def reset_of(model: torch.nn.Module) -> Callable[[torch.nn.Module, int], None]:
     """reset(model, seed), by the modules' own methods: `reset_parameters()`, inner modules first, of models of transformers
-    `init_weights()`, and of others `_init_weights` applied to each module, which leaves parameters that are constant, such as a norm's."""
+    `init_weights()`, and of others `_init_weights` applied to each module, which leaves parameters that are constant, such as
+    those of a norm."""
     without: list[str] = []
     own = callable(getattr(model, "_init_weights", None))
 

@@ -150,7 +150,8 @@ class Watch:
     def _take_updates(self, optimizer: Optimizer) -> None:
         for name, tensor in self._of(optimizer).items():
             if (before := self._before.pop(name, None)) is not None:
-                self._moved[name] = (float((tensor.detach() - before).double().square().sum()), float(before.double().square().sum()))
+                moved = (tensor.detach() - before).double()
+                self._moved[name] = (float(moved.square().sum()), float(before.double().square().sum()))
 
     def _measure(self, optimizer: Optimizer, arguments: Any, keywords: Any) -> None:
         due = self._due(self._step)
@@ -280,7 +281,8 @@ def _stability(optimizer: Optimizer, group: dict[str, Any]) -> tuple[str, float,
     if adam:
         beta1 = float(group["betas"][0])
         decoupled = group.get("decoupled_weight_decay", isinstance(optimizer, torch.optim.AdamW))
-        return "Adam" if decoupled or not decay else "Adam with weight decay in the gradient", (1 - beta1) / (2 + 2 * beta1), decay / 2
+        kind = "Adam" if decoupled or not decay else "Adam with weight decay in the gradient"
+        return kind, (1 - beta1) / (2 + 2 * beta1), decay / 2
     momentum = float(group.get("momentum", 0))
     share = 1 + 2 * momentum if group.get("nesterov") else 1 - group.get("dampening", 0) if momentum else 1
     return "SGD", share / (2 + 2 * momentum), decay * share / (2 + 2 * momentum)
