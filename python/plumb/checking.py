@@ -20,12 +20,13 @@ from torch.nn import Module
 
 from . import _plumb
 from ._plumb import Error
-from .arguments import require_loss
-from .leaving import at_the_end, random_state
+from .arguments import Optimizers, optimizers_of, require_loss
+from .leaving import as_found, at_the_end, evaluate, random_state
 from .results import as_table
 from .showing import rates_figure, section
 
 _PROBE = 2  # batches whose loss judges a trial
+_TRIED = 8  # batches to find these among, where a loss is not finite
 _KEPT = 256  # batches of an iterator that cannot begin anew
 _ENDLESS = 10**15  # steps of a run whose length is not given
 
@@ -159,12 +160,13 @@ class CheckResult:
         return section(f"Will it train? {self.answer}", self._rows() if self.trials else (), rates_figure(self), notes)
 
 
-def check(model: Module, optimizer: torch.optim.Optimizer, loss: Callable[[Any, Any], Tensor], batches: Iterable[Any], *,
+def check(model: Module, optimizer: Optimizers, loss: Callable[[Any, Any], Tensor], batches: Iterable[Any], *,
           steps: int | None = None, warm_up: int = 0, budget: int | str | None = None, seed: int = 1,
           reference_loss: float | None = None, clip_norm: float | None = None,
           progress: Callable[[str, float], object] | None = None) -> CheckResult:
     """Tells before a run whether it will train, and what its largest stable learning rate is.
 
+    optimizer: one, or a list of several; those that have train() and eval(), such as Schedule-Free's, are switched.
     loss: loss(model, batch), one number with its graph. It gets a copy of the model, and must compute with that.
     batches: a loader, or a list of batches; of an iterator that cannot begin anew, the first 256.
     steps: of the planned run, if known. warm_up: the steps in which its rate rises linearly.
@@ -181,8 +183,12 @@ def check(model: Module, optimizer: torch.optim.Optimizer, loss: Callable[[Any, 
     copied, so that both are left as found, as are all random numbers. Hooks of the optimizer are not called.
     """
     require_loss(loss)
-    rates = [float(group.get("max_lr", group.get("initial_lr", group["lr"]))) for group in optimizer.param_groups]
-    if isinstance(optimizer, torch.optim.LBFGS):
+    optimizers = optimizers_of(optimizer)
+    groups = [group for one in optimizers for group in one.param_groups]
+    if not all("lr" in group for group in groups):
+        raise Error("the optimizer has no learning rate\nplumb.check needs one whose groups have an lr")
+    rates = [float(group.get("max_lr", group.get("initial_lr", group["lr"]))) for group in groups]
+    if any(isinstance(one, torch.optim.LBFGS) for one in optimizers):
         raise Error("LBFGS computes the loss several times in a step\n"
                     "plumb.check needs an optimizer whose step() has no closure")
     if not max(rates) > 0 or not math.isfinite(max(rates)):
@@ -196,17 +202,18 @@ def check(model: Module, optimizer: torch.optim.Optimizer, loss: Callable[[Any, 
     elif "%" in budget and steps is None:
         raise Error(f"{budget} of how many steps?\npass steps=, or a number of gradients")
     own = {id(tensor) for tensor in model.parameters()}
-    if not any(id(tensor) in own for group in optimizer.param_groups for tensor in group["params"]):
+    if not any(id(tensor) in own for group in groups for tensor in group["params"]):
         raise Error("the optimizer updates none of the model's parameters\npass the two that belong together")
     begin = time.perf_counter()
-    with random_state(model, batches), _gradients_kept(model, optimizer):
-        run = _Run(model, optimizer, loss, _Batches(batches, seed), rates, reference_loss, clip_norm)
+    with random_state(model, batches), _gradients_kept(model, groups):
+        run = _Run(model, optimizers, loss, _Batches(batches, seed), rates, reference_loss, clip_norm)
         if progress:
             progress("measurements before training", 0.0)
         run.look(steps)
+        run.reasons.sort(key=lambda reason: not reason.raised)
         planned: dict[str, Any] = dict(
             planned_rate=max(rates), planned_warm_up=warm_up, planned_steps=steps, first_loss=run.first,
-            reference_loss=reference_loss, reasons=sorted(run.reasons, key=lambda reason: not reason.raised))
+            reference_loss=reference_loss, reasons=run.reasons)
         if run.hopeless:
             return CheckResult(
                 verdict="cannot", answer=f"does not train: {run.hopeless}", exit_status=3, tried_warm_up=0,
@@ -219,8 +226,9 @@ def check(model: Module, optimizer: torch.optim.Optimizer, loss: Callable[[Any, 
             reference=run.first if reference_loss is None else min(run.first, reference_loss),
             least_gain=0.03 * abs(run.first) if reference_loss is None else 0.2,
             clear_gain=0.06 * abs(run.first) if reference_loss is None else 0.0,
-            critical_rate=run.critical_rate, momentum_gain=_momentum_gain(optimizer),
-            signs=not isinstance(optimizer, torch.optim.SGD), attempt=run.attempt, progress=progress))
+            critical_rate=run.critical_rate, momentum_gain=max(map(_momentum_gain, optimizers)),
+            signs=not all(isinstance(one, torch.optim.SGD) for one in optimizers), attempt=run.attempt, progress=progress))
+    run.reasons.sort(key=lambda reason: not reason.raised)
     known: dict[str, Any] = {name: Rate(**found[name]) if name in found else None
                              for name in ("largest_stable_rate", "largest_stable_rate_without_warm_up")}
     recommended = found.get("recommended")
@@ -247,41 +255,62 @@ class _Batches:
     """Batches in an order of their own for each seed."""
 
     def __init__(self, batches: Iterable[Any], seed: int) -> None:
-        self._given = list(itertools.islice(batches, _KEPT)) if iter(batches) is batches else batches
-        _seed(seed)
-        self.probe = list(itertools.islice(iter(self._given), _PROBE))
+        self._given = list(itertools.islice(batches, _KEPT)) if isinstance(batches, Iterator) else batches
+        self._seed = seed
+        self.probe = self.first(_PROBE)
         if not self.probe:
             raise Error("there is nothing to train on\npass at least one batch")
 
-    def __iter__(self) -> Generator[Any, None, None]:
-        while True:
+    def first(self, count: int) -> list[Any]:
+        """As the loader gives them."""
+        _seed(self._seed)
+        return list(itertools.islice(iter(self._given), count))
+
+    def __iter__(self) -> Generator[tuple[int, Any], None, None]:
+        """Numbers and batches: places in a list, or else in a pass."""
+        ended = 0
+        while ended < 2:  # one that was left at its end begins anew with the second pass
+            ended += 1
             if isinstance(self._given, (list, tuple)):
-                yield from (self._given[place] for place in torch.randperm(len(self._given)).tolist())
+                order = torch.randperm(len(self._given)).tolist()
+                pairs: Iterable[tuple[int, Any]] = ((place, self._given[place]) for place in order)
             else:
-                ended = True
-                for batch in self._given:
-                    ended = False
-                    yield batch
-                if ended:
-                    raise Error("the batches ended, and do not begin anew\npass a list of batches, or iter(batches)")
+                pairs = enumerate(self._given)
+            for pair in pairs:
+                ended = 0
+                yield pair
+        raise Error("the batches ended, and do not begin anew\npass a list of batches, or iter(batches)")
 
 
 class _Fork:
-    """A copy of model and optimizer, whose steps do not reach the original."""
+    """A copy of model and optimizers, whose steps do not reach the original."""
 
-    def __init__(self, model: Module, optimizer: torch.optim.Optimizer, loss: _Loss, clip_norm: float | None) -> None:
+    def __init__(self, model: Module, optimizers: list[torch.optim.Optimizer], loss: _Loss, clip_norm: float | None) -> None:
         memo: dict[int, Any] = {}
         try:
-            self.model, self.optimizer = copy.deepcopy((model, optimizer), memo)
-            for name, value in vars(optimizer).items():  # those of an optimizer's own, which PyTorch's copy leaves out
-                if name not in vars(self.optimizer) and not callable(value):
-                    setattr(self.optimizer, name, copy.deepcopy(value, memo))
-        except RuntimeError as error:
+            self.model, self.optimizers = copy.deepcopy((model, optimizers), memo)
+            for one, copied in zip(optimizers, self.optimizers):
+                for name, value in vars(one).items():  # those of an optimizer's own, which PyTorch's copy leaves out
+                    if name not in vars(copied) and not callable(value):
+                        setattr(copied, name, copy.deepcopy(value, memo))
+        except (RuntimeError, TypeError) as error:
             raise Error(f"model and optimizer cannot be copied: {error}\ncheck a new model before its first step") from error
         if not self.model.training:
             self.model.train()
         self.loss, self.clip_norm = loss, clip_norm
-        self.parameters: list[Tensor] = [tensor for group in self.optimizer.param_groups for tensor in group["params"]]
+        self.groups = [group for one in self.optimizers for group in one.param_groups]
+        self.parameters: list[Tensor] = [tensor for group in self.groups for tensor in group["params"]]
+        self.switch("train")
+
+    def switch(self, mode: str) -> None:
+        """Of optimizers that train other weights than those to be judged, such as Schedule-Free's."""
+        for one in self.optimizers:
+            if callable(method := getattr(one, mode, None)):
+                method()
+
+    def zero_grad(self) -> None:
+        for one in self.optimizers:
+            one.zero_grad(set_to_none=True)
 
     def loss_of(self, batch: Any, gradient: bool = True) -> float:
         """The loss, whose gradient is added to those of the parameters."""
@@ -294,33 +323,35 @@ class _Fork:
         return float(value.detach())
 
     def step(self, rates: list[float]) -> None:
-        for group, rate in zip(self.optimizer.param_groups, rates):
+        for group, rate in zip(self.groups, rates):
             if isinstance(group["lr"], torch.Tensor):
                 group["lr"].fill_(rate)
             else:
                 group["lr"] = rate
         if self.clip_norm is not None:
             torch.nn.utils.clip_grad_norm_([tensor for tensor in self.parameters if tensor.grad is not None], self.clip_norm)
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
+        for one in self.optimizers:
+            one.step()
+        self.zero_grad()
 
 
 class _Run:
     """The planned run, and what is known of it before any trial."""
 
-    def __init__(self, model: Module, optimizer: torch.optim.Optimizer, loss: _Loss, batches: _Batches, rates: list[float],
+    def __init__(self, model: Module, optimizers: list[torch.optim.Optimizer], loss: _Loss, batches: _Batches, rates: list[float],
                  reference: float | None, clip_norm: float | None) -> None:
         self._model, self._batches, self._reference = model, batches, reference
         self._shares = [rate / max(rates) for rate in rates]
         self._peak = max(rates)
-        self._optimizer, self._loss, self._clip_norm = optimizer, loss, clip_norm
+        self._optimizers, self._loss, self._clip_norm = optimizers, loss, clip_norm
+        self._probed = batches.probe
         self.gradients, self.first = 0, math.nan
         self.critical_rate: float | None = None
         self.hopeless: str | None = None
         self.reasons: list[Reason] = []
 
     def _fork(self) -> _Fork:
-        return _Fork(self._model, self._optimizer, self._loss, self._clip_norm)
+        return _Fork(self._model, self._optimizers, self._loss, self._clip_norm)
 
     def attempt(self, rate: float, warm_up: int, seed: int, most: int, seconds: float) -> str:
         """A trial, as the document of a check::Trial."""
@@ -336,12 +367,17 @@ class _Run:
                 break
             taken += 1
             now = rate * min(1.0, taken / warm_up) if warm_up else rate
-            diverged = not math.isfinite(fork.loss_of(next(batches)))
-            if not diverged:
+            number, batch = next(batches)
+            diverged = not math.isfinite(fork.loss_of(batch))
+            if diverged and not math.isfinite(value := self._probe(self._fork(), [batch])):  # whatever the rate
+                self._blame(number, batch, value)
+                fork.zero_grad()
+                diverged = False
+            elif not diverged:
                 fork.step([now * share for share in self._shares])
             if diverged or taken % _plumb.STEPS_BETWEEN_LOSSES == 0 or taken == most:
                 steps.append(taken)
-                losses.append(math.nan if diverged else self._probe(fork))
+                losses.append(math.nan if diverged else self._judge(fork))
                 diverged = diverged or not math.isfinite(losses[-1])
                 outcome, clear, reason = _plumb.judge_trial(
                     steps=steps, losses=losses, warm_up=warm_up, most=most, reference=self._reference, diverged=diverged)
@@ -351,14 +387,37 @@ class _Run:
             losses=[value if math.isfinite(value) else None for value in losses], gradients=taken,
             seconds=time.perf_counter() - begin))
 
-    def _probe(self, fork: _Fork, count: int = _PROBE, gradient: bool = False) -> float:
-        """The mean loss of the first batches in evaluation mode, with the same random numbers each time."""
-        batches, total = self._batches.probe[:count], 0.0
+    def _blame(self, number: int, batch: Any, value: float) -> None:
+        """Of a batch whose loss is not finite before training, either, which says nothing about a rate."""
+        tensors = [one for one in torch.utils._pytree.tree_leaves(batch) if isinstance(one, Tensor) and one.numel()]
+        why = ""
+        if any(not one.is_floating_point() and bool((one == -100).all()) for one in tensors):
+            why = ", of which all labels are ignored (-100),"
+        elif not all(bool(one.isfinite().all()) for one in tensors):
+            why = ", which has elements that are not finite,"
+        places = [reason.place for reason in self.reasons if reason.alarm == "batch"]
+        if len(places) < 3 and f"batch {number}" not in places:
+            self._reason("batch", True, [f"batch {number}"], value, math.inf,
+                         f"the loss of batch {number}{why} is {value} before training: trials leave it out, and a run would break",
+                         "leave out such batches, or their part of the loss")
+
+    def _judge(self, fork: _Fork) -> float:
+        """The loss at the weights that the optimizers mean to be used: Schedule-Free's train others."""
+        fork.switch("eval")
+        loss = self._probe(fork, self._probed)
+        fork.switch("train")
+        return loss
+
+    def _probe(self, fork: _Fork, batches: list[Any], gradient: bool = False) -> float:
+        """The mean loss of batches in evaluation mode, with the same random numbers each time; batch norms use the statistics
+        of the batch, as in training."""
+        total = 0.0
         cudnn = torch.backends.cudnn  # differentiates no recurrent layer in evaluation mode
         recurrent = gradient and any(isinstance(module, torch.nn.RNNBase) for module in fork.model.modules())
-        with _evaluating(fork.model), random_state(fork.model), cudnn.flags(
+        with as_found(fork.model, weights=False), cudnn.flags(
                 enabled=cudnn.enabled and not recurrent, benchmark=cudnn.benchmark, deterministic=cudnn.deterministic,
                 allow_tf32=cudnn.allow_tf32):
+            evaluate(fork.model)
             for place, batch in enumerate(batches):
                 _seed(place)
                 total += fork.loss_of(batch, gradient) / len(batches)
@@ -367,8 +426,15 @@ class _Run:
     def look(self, steps: int | None) -> None:
         """The loss before the first step, the alarms, and the critical rate of the first step."""
         fork = self._fork()
-        self.first = self._probe(fork)
-        here = self._probe(fork, 1, gradient=True)
+        self.first = self._judge(fork)
+        if not math.isfinite(self.first):  # because of a batch, or of the model
+            some = [(number, batch, self._probe(fork, [batch])) for number, batch in enumerate(self._batches.first(_TRIED))]
+            self._probed = [batch for _, batch, loss in some if math.isfinite(loss)][:_PROBE] or self._probed
+            self.first = self._judge(fork)
+            for number, batch, loss in some if math.isfinite(self.first) else ():
+                if not math.isfinite(loss):
+                    self._blame(number, batch, loss)
+        here = self._probe(fork, self._probed[:1], gradient=True)
         self.gradients = _plumb.MEASUREMENTS
         names = {id(copied): name for name, copied in fork.model.named_parameters()}
         trained = {id(tensor) for tensor in fork.parameters if tensor.requires_grad}
@@ -401,7 +467,7 @@ class _Run:
             with torch.no_grad():
                 for tensor, old, step in zip(fork.parameters, before, moved):
                     tensor.copy_(old + step * (rate / self._peak))
-            return self._probe(fork, 1) - here  # of the same batch as the step
+            return self._probe(fork, self._probed[:1]) - here  # of the same batch as the step
 
         slope = -sum(float((g.double() * m.double()).sum()) for g, m in zip(slopes, moved) if g is not None) / self._peak
         self.critical_rate = _plumb.critical_rate(slope, rise, self._peak)
@@ -409,7 +475,7 @@ class _Run:
         rise((self.critical_rate or self._peak) / 10)
         for _ in range(2):
             if zero:
-                self._probe(fork, 1, gradient=True)
+                self._probe(fork, self._probed[:1], gradient=True)
                 zero = [tensor for tensor in zero if tensor.grad is None or not tensor.grad.any()]
                 fork.step([(self.critical_rate or self._peak) / 10 * share for share in self._shares])
         where = [names[id(tensor)] for tensor in zero]
@@ -445,9 +511,9 @@ class _Run:
     def _look_at_epsilon(self, fork: _Fork, slopes: list[Tensor | None]) -> None:
         """As the alarm `epsilon`, for Adam and those like it."""
         below = every = 0
-        for group in fork.optimizer.param_groups:
+        for optimizer, group in ((one, group) for one in fork.optimizers for group in one.param_groups):
             for tensor in group["params"]:
-                state = fork.optimizer.state.get(tensor, {})
+                state = optimizer.state.get(tensor, {})
                 if "exp_avg_sq" in state and "betas" in group and "step" in state and "eps" in group:
                     root = (state["exp_avg_sq"].double() / (1 - group["betas"][1] ** float(state["step"]))).sqrt()
                     moves = root > 0
@@ -473,17 +539,9 @@ def _momentum_gain(optimizer: torch.optim.Optimizer) -> float:
 
 
 @contextlib.contextmanager
-def _evaluating(model: Module) -> Iterator[None]:
-    with at_the_end([("a mode", partial(setattr, module, "training", module.training)) for module in model.modules()]):
-        model.eval()
-        yield
-
-
-@contextlib.contextmanager
-def _gradients_kept(model: Module, optimizer: torch.optim.Optimizer) -> Iterator[None]:
+def _gradients_kept(model: Module, groups: list[dict[str, Any]]) -> Iterator[None]:
     """A loss may be computed from the original by mistake."""
-    tensors = {id(tensor): tensor for tensor in (*model.parameters(), *itertools.chain.from_iterable(
-        group["params"] for group in optimizer.param_groups))}
+    tensors = {id(tensor): tensor for tensor in (*model.parameters(), *(one for group in groups for one in group["params"]))}
     with at_the_end([("a gradient", partial(setattr, tensor, "grad", tensor.grad)) for tensor in tensors.values()]):
         for tensor in tensors.values():
             tensor.grad = None

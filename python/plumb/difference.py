@@ -2,31 +2,42 @@
 
 import contextlib
 import copy
+import difflib
+import json
+import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
 from torch.nn import Module
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from ._plumb import Error
 
-# Relative differences up to this are rounding: float64 keeps 1e-16, and a deep model multiplies it.
+# Relative differences up to this are rounding of float64, which keeps 1e-16; of a type that keeps less, eight of its ε.
 ROUNDING = 1e-10
+_EPSILONS = 8
+
+Dump: TypeAlias = Mapping[str, Tensor] | str | PathLike[str]
+_Key: TypeAlias = tuple[str, int]  # module, call
 
 
 @dataclass(frozen=True)
 class TensorDifference:
     """A tensor that both have: the Frobenius norm of the difference over the larger of the two norms; or why it has none:
-    "only in the first", "shapes (2, 3) and (3, 2)"."""
+    "only in the first", "shapes (2, 3) and (3, 2)". Up to `bound` it is rounding."""
 
     name: str
     difference: float | None
     why: str = ""
+    bound: float = ROUNDING
 
     def differs(self) -> bool:
-        return self.difference is None or not self.difference <= ROUNDING
+        return self.difference is None or not self.difference <= self.bound
 
 
 @dataclass(frozen=True)
@@ -44,20 +55,24 @@ class FirstDifference:
 
 @dataclass(frozen=True, repr=False)
 class Difference:
-    """`first`: a FirstDifference, None if the two compute the same. `parameters`: of both, buffers too. `outputs`: of every
-    module, in the order in which the first model finishes them. `gradients`: of the parameters, if there is a loss."""
+    """`first`: a FirstDifference, None if the two compute the same. `also`: the modules that differ after it. `parameters`: of
+    both, buffers too. `outputs`: of every module, in the order in which the first model finishes them. `gradients`: of the
+    parameters, if there is a loss. `notes`: where rounding differs, in sentences."""
 
     first: FirstDifference | None
     parameters: list[TensorDifference]
     outputs: list[TensorDifference]
     gradients: list[TensorDifference]
+    also: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         return self.first is not None or any(one.differs() for one in self.gradients)
 
     def __repr__(self) -> str:
         lines = []
-        for heading, tensors in (("parameter", self.parameters), ("output of", self.outputs), ("gradient of", self.gradients)):
+        outputs = self.outputs if self.first else []
+        for heading, tensors in (("parameter", self.parameters), ("output of", outputs), ("gradient of", self.gradients)):
             apart = [one for one in tensors if one.differs()]
             if apart:
                 width = max(len(heading), *(len(one.name) for one in apart[:20]))
@@ -67,9 +82,8 @@ class Difference:
                 lines.append("")
         if self.first is None:
             largest = max((one.difference for one in self.outputs if one.difference is not None), default=0.0)
-            if self:
-                return "\n".join([*lines, "Their outputs agree, but not their gradients."])
-            return "\n".join([*lines, f"They compute the same: no output differs by more than {largest:.1g} of its size."])
+            same = f"They compute the same: no output differs by more than {largest:.1g} of its size."
+            return "\n".join([*lines, "Their outputs agree, but not their gradients." if self else same, *self.notes])
         name = self.first.module or "the model itself"
         size = "" if self.first.difference is None else f", by {self.first.difference:.2g} of its size"
         lines.append(f"They part in {name} (seen first in {self.first.where}{size}).")
@@ -77,51 +91,119 @@ class Difference:
             lines.append(f"There, these parameters differ: {', '.join(self.first.parameters)}.")
         if self.first.attributes:
             lines.append(f"There, these attributes differ: {'; '.join(self.first.attributes)}.")
-        if not self.first.parameters and not self.first.attributes:
+        if self.parameters and not self.first.parameters and not self.first.attributes:
             lines.append("No parameter or attribute differs there: its code does.")
-        return "\n".join(lines)
+        lines += [f"After it, also: {', '.join(self.also)}."] if self.also else []
+        return "\n".join([*lines, *self.notes])
 
 
-def diff(first: Module, second: Module, batch: Any, loss: Callable[[Any, Any], Tensor] | None = None, *,
-         call: Callable[[Any, Any], object] | None = None,
-         map: Mapping[str, str] | Callable[[str], str] | None = None) -> Difference:
-    """Computes two modules on the same batch, in float64 on the CPU and in evaluation mode, and compares them.
+def diff(first: Module, second: Module | Dump, batch: Any, loss: Callable[[Any, Any], Tensor] | None = None, *,
+         call: Callable[[Any, Any], object] | None = None, map: Mapping[str, str] | Callable[[str], str] | None = None,
+         dtype: torch.dtype | None = torch.float64, tolerance: float | None = None) -> Difference:
+    """Computes two modules on the same batch, on the CPU and in evaluation mode, and compares them.
 
+    Each module of the first reads and is followed by what the second's read and returned, so that differences do not grow
+    through the layers, and one does not hide the next. What may differ is the rounding of the lowest precision in which the
+    module computes, in either model, or in which one of them stores its weights.
+
+    second: a module, or the outputs of modules by name: tensors, a file .safetensors of them, or the .json of transformers'
+        model_addition_debugger_context(…, use_repr=False).
     loss: loss(model, batch), a number with its graph, for gradients as well.
     call: call(model, batch); without it, model(batch), or model(**batch) for a dict.
     map: from names of the first (of parameters and modules) to those of the second, where they differ: a dict or a function.
+        Names that it leaves unmatched are matched by shape and order.
+    dtype: in which both compute; None: each in its own.
+    tolerance: relative difference up to which outputs, weights and gradients count as the same, in place of rounding.
 
     The models are left alone: copies are compared.
     """
     names = map or {}
-    rename = names if callable(names) else lambda name: names.get(name, name)
+    given = names if callable(names) else lambda name: names.get(name, name)
     call = call or (lambda model, inputs: model(**inputs) if isinstance(inputs, dict) else model(inputs))
-    batch = _converted(batch)
-    traces = [_trace(model, batch, call, loss) for model in (first, second)]
-    one, other = traces
-    parameters = _compare(one.tensors, other.tensors, rename)
+    batch = _converted(batch, dtype)
+    one = _trace(first, batch, call, loss, dtype)
+    other = _trace(second, batch, call, loss, dtype) if isinstance(second, Module) else _dumped(second)
+    rename = _matched(one, other, given)
+    parameters = _compare(one.tensors, other.tensors, rename) if other.tensors else []
+    epsilons: dict[str, float] = {}  # of weights that one model has rounded, by module
+    for place, found in enumerate(parameters):
+        if found.difference and _stored(one.tensors[found.name], other.tensors[rename(found.name)]):
+            owner = found.name.rpartition(".")[0]
+            epsilons[owner] = max(found.difference, epsilons.get(owner, 0.0))
+            parameters[place] = replace(found, bound=math.inf)
+        elif tolerance is not None:
+            parameters[place] = replace(found, bound=tolerance)
+    apart: list[tuple[str, str, bool, float | None]] = []
+    rounded: dict[str, float] = {}
+
+    def judge(module: str, where: str, inside: bool, found: float | None, least: float) -> None:
+        kept = max(one.epsilons.get(module, 0), other.epsilons.get(rename(module), 0), epsilons.get(module, 0), least)
+        if found is None or not found <= (max(ROUNDING, _EPSILONS * kept) if tolerance is None else tolerance):
+            apart.append((module, where, inside, found))
+        elif found > ROUNDING and inside:
+            rounded[module] = max(found, rounded.get(module, 0))
+
+    _follow(one.model, other, batch, call, rename, judge)
+    notes = [f"Rounding differs in {', '.join(list(rounded)[:3])}" + (f" and {len(rounded) - 3} more" if len(rounded) > 3 else "")
+             + f", by up to {max(rounded.values()):.1g}."] if rounded else []
     outputs = _compare(one.outputs, other.outputs, lambda key: (rename(key[0]), key[1]))
     gradients = _compare(one.gradients, other.gradients, rename)
-    return Difference(_first(one, other, parameters, rename), parameters, outputs, gradients)
+    if loss is not None and gradients and (rounded or tolerance is not None):
+        moved = _compare(one.gradients, _gradients_of(one.model, batch, loss, rounded), lambda name: name)
+        bounds = {found.name: max(ROUNDING, 16 * (found.difference or 0)) for found in moved}
+        gradients = [replace(found, bound=tolerance or bounds.get(found.name, ROUNDING)) for found in gradients]
+    found_first = None
+    if apart:
+        module, where, inside, difference = apart[0]
+        prefix = module + "." if module else ""
+        own = [found.name for found in parameters if found.differs() and found.name.startswith(prefix)
+               and (inside or "." not in found.name[len(prefix):])]
+        found_first = FirstDifference(module, where or "the result", difference, own,
+                                      _attributes(one.model, other.model, module, rename))
+    also = list(dict.fromkeys(module or "the model itself" for module, *_ in apart if module != apart[0][0]))
+    return Difference(found_first, parameters, outputs, gradients, also[:10], notes)
 
 
 @dataclass
 class _Trace:
-    model: Module
-    tensors: dict[str, Tensor]  # parameters and buffers
-    events: list[tuple[str, int, list[Tensor]]]  # (module, call, inputs), in the order in which modules finish
-    outputs: dict[tuple[str, int], Tensor]  # (module, call): tensor
-    gradients: dict[str, Tensor]
+    """Of a run, or of a dump, which has outputs alone."""
+
+    model: Module = field(default_factory=Module)
+    tensors: dict[str, Tensor] = field(default_factory=dict)  # parameters and buffers
+    read: dict[_Key, list[Tensor]] = field(default_factory=dict)
+    returned: dict[_Key, list[Tensor]] = field(default_factory=dict)  # in the order in which modules finish
+    epsilons: dict[str, float] = field(default_factory=dict)  # by module, of the lowest precision in its own operations
+    gradients: dict[str, Tensor] = field(default_factory=dict)
+
+    @property
+    def outputs(self) -> dict[_Key, Tensor]:
+        return {key: tensors[0] for key, tensors in self.returned.items()}
 
 
-def _converted(value: Any) -> Any:
+class _Precision(TorchDispatchMode):  # type: ignore[no-untyped-call, unused-ignore]
+    """Notes by module the ε of the lowest precision in its own operations."""
+
+    def __init__(self, stack: list[str], epsilons: dict[str, float]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call, unused-ignore]
+        self.stack, self.epsilons = stack, epsilons
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        for one in torch.utils._pytree.tree_leaves(result):
+            if isinstance(one, Tensor) and one.is_floating_point() and one.numel() > 1:
+                name = self.stack[-1] if self.stack else ""
+                self.epsilons[name] = max(self.epsilons.get(name, 0), torch.finfo(one.dtype).eps)
+        return result
+
+
+def _converted(value: Any, dtype: torch.dtype | None) -> Any:
     if isinstance(value, torch.Tensor):
         value = value.detach().cpu()
-        return value.double() if value.is_floating_point() else value
+        return value.to(dtype) if value.is_floating_point() and dtype else value
     if isinstance(value, dict) or hasattr(value, "items"):
-        return {key: _converted(one) for key, one in value.items()}
+        return {key: _converted(one, dtype) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
-        return type(value)(_converted(one) for one in value)
+        return type(value)(_converted(one, dtype) for one in value)
     return value
 
 
@@ -137,63 +219,194 @@ def _tensors_in(value: Any) -> list[Tensor]:
 
 
 @contextlib.contextmanager
-def _no_fast_path() -> Iterator[None]:
-    """PyTorch's encoder computes whole layers at once in evaluation, without calling its modules, unless told otherwise."""
-    enabled = torch.backends.mha.get_fastpath_enabled()
+def _watched(model: Module, begun: Callable[[str, Any, Any], Any], finished: Callable[[str, Any], Any]) -> Iterator[None]:
+    """Calls begun(name, arguments, keywords) and finished(name, output) for every module. PyTorch's encoder computes whole layers
+    at once in evaluation, without calling its modules, unless told otherwise."""
+    enabled, handles = torch.backends.mha.get_fastpath_enabled(), []
     torch.backends.mha.set_fastpath_enabled(False)
+    for name, module in model.named_modules():
+        handles.append(module.register_forward_pre_hook(lambda m, i, k, n=name: begun(n, i, k), with_kwargs=True))
+        handles.append(module.register_forward_hook(lambda m, i, o, n=name: finished(n, o)))
     try:
         yield
     finally:
         torch.backends.mha.set_fastpath_enabled(enabled)
-
-
-def _trace(model: Module, batch: Any, call: Callable[[Any, Any], object], loss: Callable[[Any, Any], Tensor] | None) -> _Trace:
-    model = copy.deepcopy(model).cpu().double().eval()
-    events: list[tuple[str, int, list[Tensor]]] = []
-    outputs: dict[tuple[str, int], Tensor] = {}
-    calls: dict[str, int] = {}
-    read: dict[str, list[list[Tensor]]] = {}
-    handles = []
-
-    def begun(module: Module, inputs: Any, keywords: Any, name: str) -> None:  # before a module changes its input in place
-        read.setdefault(name, []).append(_tensors_in(list(inputs)) + _tensors_in(keywords))
-
-    def finished(module: Module, inputs: Any, output: Any, name: str) -> None:
-        number = calls[name] = calls.get(name, 0) + 1
-        before = read[name].pop()
-        tensors = [tensor for tensor in _tensors_in(output) if tensor.is_floating_point()]
-        if tensors:
-            events.append((name, number, before))
-            outputs[name, number] = tensors[0]
-
-    for name, module in model.named_modules():
-        handles.append(module.register_forward_pre_hook(lambda m, i, k, n=name: begun(m, i, k, n), with_kwargs=True))
-        handles.append(module.register_forward_hook(lambda m, i, o, n=name: finished(m, i, o, n)))
-    gradients = {}
-    with _no_fast_path():
-        with torch.no_grad():
-            call(model, batch)
         for handle in handles:
             handle.remove()
-        if loss is not None:
-            parameters = {name: tensor for name, tensor in model.named_parameters() if tensor.requires_grad}
-            with torch.enable_grad():
-                found = torch.autograd.grad(loss(model, batch), list(parameters.values()), allow_unused=True)
-            gradients = {name: gradient for name, gradient in zip(parameters, found) if gradient is not None}
-    if not events:
+
+
+def _trace(model: Module, batch: Any, call: Callable[[Any, Any], object], loss: Callable[[Any, Any], Tensor] | None,
+           dtype: torch.dtype | None) -> _Trace:
+    model = copy.deepcopy(model).cpu().eval()
+    trace = _Trace(model.to(dtype) if dtype else model)
+    stack: list[str] = []
+    calls: dict[str, int] = {}
+    reading: dict[str, list[list[Tensor]]] = {}
+
+    def begun(name: str, inputs: Any, keywords: Any) -> None:  # before a module changes its input in place
+        stack.append(name)
+        reading.setdefault(name, []).append(_tensors_in(list(inputs)) + _tensors_in(keywords))
+
+    def finished(name: str, output: Any) -> None:
+        stack.pop()
+        key = (name, calls.get(name, 0) + 1)
+        calls[name], before = key[1], reading[name].pop()
+        if tensors := [tensor for tensor in _tensors_in(output) if tensor.is_floating_point()]:
+            trace.read[key], trace.returned[key] = before, tensors
+
+    with _watched(model, begun, finished), torch.no_grad(), _Precision(stack, trace.epsilons):
+        call(model, batch)
+    if not trace.returned:
         raise Error("no module returned a tensor of floating point\npass call=, which computes the model on the batch")
-    tensors = {name: tensor.detach() for name, tensor in [*model.named_parameters(), *model.named_buffers()]}
-    return _Trace(model, tensors, events, outputs, gradients)
+    if loss is not None:
+        trace.gradients = _gradients_of(model, batch, loss, {})
+    trace.tensors = {name: tensor.detach() for name, tensor in [*model.named_parameters(), *model.named_buffers()]}
+    return trace
+
+
+def _gradients_of(model: Module, batch: Any, loss: Callable[[Any, Any], Tensor],
+                  noise: Mapping[str, float]) -> dict[str, Tensor]:
+    """With noise of these relative sizes in the outputs of modules, which shows how rounding grows on its way back."""
+    def finished(name: str, output: Any) -> Any:
+        if name in noise and isinstance(output, Tensor):
+            random = torch.randn(output.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+            return output * (1 + noise[name] * random).to(output)
+        return None
+
+    parameters = {name: tensor for name, tensor in model.named_parameters() if tensor.requires_grad}
+    with _watched(model, lambda *_: None, finished), torch.enable_grad():
+        found = torch.autograd.grad(loss(model, batch), list(parameters.values()), allow_unused=True)
+    return {name: gradient for name, gradient in zip(parameters, found) if gradient is not None}
+
+
+def _follow(model: Module, other: _Trace, batch: Any, call: Callable[[Any, Any], object], rename: Callable[[str], str],
+            judge: Callable[[str, str, bool, float | None, float], None]) -> None:
+    """Computes the model with what the other's modules read and returned in place of its own, and judges what it had itself:
+    (module whose code it is, where it is seen, whether of its inside, relative difference, ε of the other's numbers)."""
+    stack: list[_Key] = []
+    calls: dict[str, int] = {}
+
+    def put(value: Any, tensors: list[Tensor]) -> Any:
+        """The value with other tensors; None if some of its tensors are where they cannot be replaced."""
+        leaves, form = torch.utils._pytree.tree_flatten(value)
+        places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Tensor) and _tensors_in(leaf)]
+        if len(places) != len(tensors):
+            return None
+        for place, tensor in zip(places, tensors):
+            leaves[place] = tensor.to(leaves[place].dtype, copy=True)
+        return torch.utils._pytree.tree_unflatten(leaves, form)
+
+    def compare(module: str, where: str, inside: bool, mine: list[Tensor], theirs: list[Tensor]) -> bool:
+        apart = [_apart(a, b) for a, b in zip(mine, theirs)]
+        known = len(mine) == len(theirs) and None not in apart
+        least = max((torch.finfo(one.dtype).eps for one in theirs if one.is_floating_point()), default=0.0)
+        judge(module, where, inside, max((one or 0.0 for one in apart), default=0.0) if known else None, least)
+        return known
+
+    def begun(name: str, inputs: Any, keywords: Any) -> Any:
+        parent = stack[-1][0] if stack else ""
+        key = (name, calls.get(name, 0) + len([one for one, _ in stack if one == name]) + 1)
+        stack.append(key)
+        theirs = other.read.get((rename(name), key[1]))
+        mine = _tensors_in(list(inputs)) + _tensors_in(keywords)
+        if name and theirs is not None and compare(parent, name, False, mine, theirs):
+            return put((inputs, keywords), theirs)
+        return None
+
+    def finished(name: str, output: Any) -> Any:
+        key = stack.pop()
+        calls[name] = calls.get(name, 0) + 1
+        theirs = other.returned.get((rename(name), key[1]))
+        mine = [tensor for tensor in _tensors_in(output) if tensor.is_floating_point()]
+        if theirs is None or not mine:
+            return None
+        if not other.read:
+            mine = mine[:1]  # of a dump
+        return put(output, theirs) if compare(name, name, True, mine, theirs) else None
+
+    with _watched(model, begun, finished), torch.no_grad():
+        call(model, batch)
+
+
+def _stored(first: Tensor, second: Tensor) -> bool:
+    """Whether one is the other, rounded to another type."""
+    return first.is_floating_point() and second.is_floating_point() and any(
+        torch.equal(first.to(dtype).to(second.dtype), second) or torch.equal(second.to(dtype).to(first.dtype), first)
+        for dtype in (torch.bfloat16, torch.float16, torch.float32))
+
+
+def _dumped(dump: Dump) -> _Trace:
+    """Outputs by module, of a dict or a file."""
+    if isinstance(dump, Mapping):
+        return _Trace(returned={(name, 1): [tensor.detach().cpu()] for name, tensor in dump.items()})
+    path = Path(dump)
+    if path.suffix != ".json":
+        import safetensors.torch
+
+        return _dumped(safetensors.torch.load_file(path))
+    trace = _Trace()
+
+    def tensor_of(value: Any) -> Tensor | None:
+        if isinstance(value, dict) and "shape" in value and "value" in value:
+            if isinstance(value["value"], str):
+                import safetensors.torch
+
+                return safetensors.torch.load_file(path.parent / value["value"])["data"]
+            return None  # an excerpt in words
+        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        return next((found for one in inner if (found := tensor_of(one)) is not None), None)
+
+    def visit(node: Any, name: str) -> None:
+        for child in node.get("children", ()):
+            visit(child, child["module_path"].partition(".")[2])
+        if (found := tensor_of(node.get("outputs"))) is not None:
+            trace.returned[name, 1 + sum(one == name for one, _ in trace.returned)] = [found]
+
+    visit(json.loads(path.read_text()), "")
+    if not trace.returned:
+        raise Error(f"{path} has no tensors in full\nwrite it with model_addition_debugger_context(model, use_repr=False)")
+    return trace
+
+
+def _matched(one: _Trace, other: _Trace, given: Callable[[str], str]) -> Callable[[str], str]:
+    """Names of the first as those of the second: as given, and of modules that remain by the shapes of their outputs and
+    weights and their order, and then of their tensors."""
+    def described(trace: _Trace, taken: set[str]) -> list[tuple[str, Any]]:
+        own: dict[str, list[Any]] = {}
+        for name, tensor in trace.tensors.items():
+            own.setdefault(name.rpartition(".")[0], []).append(sorted(tensor.shape))
+        return [(name, (tuple(tensors[0].shape), str(sorted(own.get(name, [])) if one.tensors and other.tensors else "")))
+                for (name, call), tensors in trace.returned.items() if call == 1 and name not in taken]
+
+    there = {name for name, _ in other.returned}
+    found = {name: given(name) for name, _ in one.returned if given(name) in there}
+    mine, theirs = described(one, set(found)), described(other, set(found.values()))
+    matcher = difflib.SequenceMatcher(None, [key for _, key in mine], [key for _, key in theirs], autojunk=False)
+    for a, b, size in matcher.get_matching_blocks():
+        found |= {mine[a + k][0]: theirs[b + k][0] for k in range(size)}
+    left = [name for name in other.tensors if name not in set(map(given, one.tensors))] if other.tensors else []
+    for name, tensor in one.tensors.items():
+        owner, _, local = name.rpartition(".")
+        if given(name) in other.tensors or owner not in found:
+            continue
+        theirs_of = [key for key in left if key.rpartition(".")[0] == found[owner]]
+        best = next((key for key in theirs_of if key.rpartition(".")[2] == local),
+                    next((key for key in theirs_of if other.tensors[key].shape == tensor.shape), None))
+        if best is not None:
+            found[name] = best
+            left.remove(best)
+    return lambda name: found.get(name, given(name))
 
 
 def _apart(first: Tensor, second: Tensor) -> float | None:
     """The relative difference of two tensors; None if their shapes differ."""
     if first.shape != second.shape:
         return None
-    if torch.equal(first, second) or first.is_floating_point() and torch.allclose(first, second, 0, 0, equal_nan=True):
+    first, second = first.double(), second.double()
+    if torch.allclose(first, second, 0, 0, equal_nan=True):
         return 0.0
-    larger = max(float(first.double().norm()), float(second.double().norm()))
-    return float((first.double() - second.double()).norm()) / larger if larger else 0.0
+    larger = max(float(first.norm()), float(second.norm()))
+    return float((first - second).norm()) / larger if larger else 0.0
 
 
 def _compare(first: dict[Any, Tensor], second: dict[Any, Tensor], rename: Callable[[Any], Any]) -> list[TensorDifference]:
@@ -213,36 +426,6 @@ def _compare(first: dict[Any, Tensor], second: dict[Any, Tensor], rename: Callab
             name = key if isinstance(key, str) else key[0] + (f" (call {key[1]})" if key[1] > 1 else "")
             found.append(TensorDifference(name, None, "only in the second"))
     return found
-
-
-def _first(one: _Trace, other: _Trace, parameters: list[TensorDifference],
-           rename: Callable[[str], str]) -> FirstDifference | None:
-    read_by = [{(name, number): inputs for name, number, inputs in trace.events} for trace in (one, other)]
-
-    def reads_the_same(name: str, number: int) -> bool:
-        mine, theirs = read_by[0].get((name, number)), read_by[1].get((rename(name), number))
-        if mine is None or theirs is None:
-            return False  # a list of modules, which its parent calls
-        apart = [_apart(a, b) for a, b in zip(mine, theirs)]
-        return len(mine) == len(theirs) and all(found is not None and found <= ROUNDING for found in apart)
-
-    for name, number, _ in one.events:
-        key = (rename(name), number)
-        if key not in other.outputs:
-            continue  # a module that the other model does not have is named with its parameters
-        apart = _apart(one.outputs[name, number], other.outputs[key])
-        if apart is not None and apart <= ROUNDING:
-            continue
-        # What a module reads comes from code of its parent, if all that was computed before agrees.
-        module, inside = name, True
-        while module and not reads_the_same(module, number):
-            module, inside, number = module.rpartition(".")[0], False, 1
-        prefix = module + "." if module else ""
-        own = [found.name for found in parameters if found.differs() and found.name.startswith(prefix)]
-        if not inside:
-            own = [found for found in own if "." not in found[len(prefix):]]
-        return FirstDifference(module, name or "the result", apart, own, _attributes(one.model, other.model, module, rename))
-    return None
 
 
 def _attributes(first: Module, second: Module, name: str, rename: Callable[[str], str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 import contextlib
 import random
+import types
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -38,22 +39,46 @@ def at_the_end(steps: list[tuple[str, Callable[[], object]]]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def random_state(model: torch.nn.Module, loader: Any = None) -> Iterator[None]:
-    """Restores the random numbers of PyTorch, on all devices in use, of NumPy, of Python, and of a loader's generators."""
+    """Restores the random numbers of PyTorch, on all devices in use, of NumPy, of Python, and of a loader: its
+    generators, and what it, its sampler, its data set and loaders within it count."""
     tensors = [*model.parameters(), *model.buffers()]
     devices = sorted({tensor.device.index for tensor in tensors if tensor.device.type == "cuda"})
     if torch.cuda.is_initialized():  # type: ignore[no-untyped-call, unused-ignore]
         devices = list(range(torch.cuda.device_count()))
-    holders = [loader, *(getattr(loader, name, None) for name in ("sampler", "batch_sampler", "dataset"))]
-    holders.append(getattr(holders[2], "sampler", None))
-    found = (getattr(holder, "generator", None) for holder in holders)
-    generators = list({id(one): one for one in found if isinstance(one, torch.Generator)}.values())
+    of_loader, loaders = _states(loader)
     states: list[Callable[[], object]] = [
         partial(random.setstate, random.getstate()), partial(np.random.set_state, np.random.get_state()),
         partial(torch.set_rng_state, torch.get_rng_state()),
         *(partial(torch.cuda.set_rng_state, torch.cuda.get_rng_state(device), device) for device in devices),
-        *(partial(generator.set_state, generator.get_state()) for generator in generators)]
+        *of_loader]
+    for one in loaders:  # persistent workers are those of their owner alone
+        vars(one).update(_iterator=None, persistent_workers=False)
     with at_the_end([("a state of random numbers", state) for state in states]):
         yield
+
+
+def _states(loader: Any) -> tuple[list[Callable[[], object]], list[Any]]:
+    """What puts back the state of a loader: of generators, and of attributes of samplers, data sets and loaders within it; and
+    the loaders of PyTorch among them."""
+    left = (torch.Tensor, torch.nn.Module, torch.optim.Optimizer, Iterator, type, types.ModuleType)
+    states: dict[int, Callable[[], object]] = {}
+    reached = [loader]
+    for one in reached:
+        if isinstance(one, (list, tuple)) and len(one) <= 64:
+            reached += one
+        elif isinstance(one, torch.Generator):
+            states[id(one)] = partial(one.set_state, one.get_state())
+        elif isinstance(one, np.random.RandomState):
+            states[id(one)] = partial(one.set_state, one.get_state())
+        elif isinstance(one, np.random.Generator):
+            states[id(one)] = partial(setattr, one.bit_generator, "state", one.bit_generator.state)
+        elif isinstance(one, random.Random):
+            states[id(one)] = partial(one.setstate, one.getstate())
+        elif (id(one) not in states and hasattr(one, "__dict__") and not callable(one) and not isinstance(one, left)
+              and type(one).__module__.partition(".")[0] not in ("threading", "queue", "multiprocessing", "logging")):
+            states[id(one)] = partial(vars(one).update, dict(vars(one)))
+            reached += vars(one).values() if len(reached) < 1000 else ()
+    return list(states.values()), [one for one in reached if isinstance(one, torch.utils.data.DataLoader)]
 
 
 @contextlib.contextmanager
@@ -77,6 +102,15 @@ def as_found(model: torch.nn.Module, *, weights: bool = True) -> Iterator[None]:
         yield
 
 
+def evaluate(model: torch.nn.Module) -> None:
+    """Switches to evaluation mode all but the batch norms that are in training mode: what is trained is the function with the
+    statistics of its batch, and running averages settle far later than the weights."""
+    trained = [module for module in model.modules() if module.training and module._buffers.get("running_mean") is not None]
+    model.eval()
+    for module in trained:
+        module.training = True
+
+
 def _put_back(tensor: torch.Tensor, memory: torch.Tensor, value: torch.Tensor) -> None:
     """Written only if it has changed, as autograd would know of it."""
     tensor.data = memory  # if something else has been put in its place
@@ -92,13 +126,16 @@ def _put_back(tensor: torch.Tensor, memory: torch.Tensor, value: torch.Tensor) -
 
 
 def reset_of(model: torch.nn.Module) -> Callable[[torch.nn.Module, int], None]:
-    """reset(model, seed), by the modules' own methods: `reset_parameters()`, inner modules first, and of models of
-    transformers `init_weights()`."""
+    """reset(model, seed), by the modules' own methods: `reset_parameters()`, inner modules first, of models of transformers
+    `init_weights()`, and of others `_init_weights` applied to each module, which leaves parameters that are constant, such as
+    those of a norm."""
     without: list[str] = []
+    own = callable(getattr(model, "_init_weights", None))
 
     def search(module: torch.nn.Module, name: str, covered: bool) -> None:
         covered = covered or _initializer(module) is not None
-        without.extend(f"{name}{key}" for key, tensor in module._parameters.items() if tensor is not None and not covered)
+        without.extend(f"{name}{key}" for key, tensor in module._parameters.items()
+                       if tensor is not None and not covered and not (own and bool((tensor == tensor.reshape(-1)[:1]).all())))
         for key, child in module.named_children():
             search(child, f"{name}{key}.", covered)
 
@@ -119,6 +156,8 @@ def reset_of(model: torch.nn.Module) -> Callable[[torch.nn.Module, int], None]:
                 marked.__dict__.pop("_is_hf_initialized", None)
         if method is not None:
             method()
+        elif callable(apply := getattr(module, "_init_weights", None)):
+            module.apply(apply)
 
     def reset(model: torch.nn.Module, seed: int) -> None:
         torch.manual_seed(seed)

@@ -98,7 +98,8 @@ def probe(model: Module, loss: Callable[[Any, Any], Tensor], batches: Iterable[A
 
     seeds: 1 measures the model at its weights; more re-initialize it so often.
     reset: initializes the model anew, reset(model, seed). Without it, PyTorch's seed is set and `reset_parameters()` of every
-        module is called, or `init_weights()` of a model of transformers.
+        module is called, or `init_weights()` of a model of transformers, or `_init_weights` applied to every module, where the
+        model has one; an Error if some weights then have a size that is more than twice or less than half of what they have.
     modules: a regular expression, to measure the modules in whose names it is found instead, such as r"layers\\.\\d+$".
 
     The model is left as it was found: weights, buffers, gradients, mode, and PyTorch's random state.
@@ -109,11 +110,14 @@ def probe(model: Module, loss: Callable[[Any, Any], Tensor], batches: Iterable[A
         raise Error("there is nothing to measure on\npass at least one batch")
     chosen = _chosen(model, modules)
     anew = (reset or reset_of(model)) if seeds > 1 else None
+    sizes = {name: float(tensor.detach().double().norm()) for name, tensor in model.named_parameters()}
     runs = []
     with as_found(model, weights=anew is not None):
         for seed in range(seeds):
             if anew is not None:
                 anew(model, seed)
+                if reset is None:
+                    _require_sizes(model, sizes)
             runs.append(_measure(model, loss, batches, chosen))
     names = list(dict.fromkeys(name for run in runs for name in run.values))
     rows = []
@@ -121,6 +125,17 @@ def probe(model: Module, loss: Callable[[Any, Any], Tensor], batches: Iterable[A
         cells = [_over_seeds([run.values[name][column] for run in runs if name in run.values]) for column in range(4)]
         rows.append(ModuleProbe(name, type(chosen[name]).__name__, *cells))
     return Probed(rows, _mean([run.loss for run in runs]), seeds, _notes(rows, runs))
+
+
+def _require_sizes(model: Module, sizes: dict[str, float]) -> None:
+    """That those of the weights are not others by a factor of two, as if the model had been initialized otherwise."""
+    for name, tensor in model.named_parameters():
+        size, before = float(tensor.detach().double().norm()), sizes[name]
+        if tensor.numel() >= 16 and max(size, before) > 2 * min(size, before):
+            scale = math.sqrt(tensor.numel())
+            raise Error(f"the modules' own initialization gives {name} a root mean square of {size / scale:.2g}, and it has "
+                        f"{before / scale:.2g}: the model was initialized otherwise, or has been trained\n"
+                        "pass reset=, a function of model and seed that initializes it")
 
 
 def _chosen(model: Module, pattern: str | None) -> dict[str, Module]:

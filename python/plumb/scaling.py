@@ -16,7 +16,7 @@ from torch.optim import Optimizer
 
 from . import _plumb
 from ._plumb import Error
-from .arguments import require_loss
+from .arguments import Optimizers, optimizers_of, require_loss
 from .leaving import random_state
 from .probing import first_tensor
 from .results import Array, Measured, as_table
@@ -103,7 +103,7 @@ class CoordinateCheck:
 
 
 def coordinate_check(make_model: Callable[..., Module], loss: Loss, batches: Iterable[Any], widths: Iterable[int], *,
-                     optimizer: Callable[[Any], Optimizer] | None = None, steps: int = 3, seeds: int = 5, margin: float = 0.1,
+                     optimizer: Callable[[Any], Optimizers] | None = None, steps: int = 3, seeds: int = 5, margin: float = 0.1,
                      depths: Iterable[int] | None = None, modules: str | None = None) -> CoordinateCheck:
     """Trains models of several widths for a few steps, and says whether activations and their changes keep their size.
 
@@ -112,7 +112,7 @@ def coordinate_check(make_model: Callable[..., Module], loss: Loss, batches: Ite
         lists of layers whose length varies, the first and last are compared.
     loss: loss(model, batch), a number with its graph. `batches`: one for each step, and again from the first on, whose
         activations are measured. Modules of dropout are switched off.
-    optimizer: optimizer(model), so that learning rates may depend on the width. Default: Adam at 1e-3.
+    optimizer: optimizer(model), or a list of several, so that learning rates may depend on the width. Default: Adam at 1e-3.
     modules: a regular expression, for the modules in whose names it is found. Default: all leaves.
 
     Right is: every change of an output and by an update is constant, as is every output at the start, except that of the last
@@ -134,7 +134,7 @@ def coordinate_check(make_model: Callable[..., Module], loss: Loss, batches: Ite
                     torch.manual_seed(seed)
                     sizes = {"width": scale} if depths is None else {"width": min(widths), "depth": min(depths), axis: scale}
                     models.append(make_model(*sizes.values()))
-                runs.append([_measure(model, loss, batches, optimizer(model), steps, seed, modules, rename)
+                runs.append([_measure(model, loss, batches, optimizers_of(optimizer(model)), steps, seed, modules, rename)
                              for model, rename in zip(models, _by_place(models))])
         found = _rows(axis, scales, runs, margin)
         rows += found
@@ -171,7 +171,7 @@ def _by_place(models: list[Module]) -> list[Rename]:
     return [renamer(model) for model in models]
 
 
-def _measure(model: Module, loss: Loss, batches: list[Any], optimizer: Optimizer, steps: int, seed: int, pattern: str | None,
+def _measure(model: Module, loss: Loss, batches: list[Any], optimizers: list[Optimizer], steps: int, seed: int, pattern: str | None,
              rename: Rename) -> _Run:
     for module in model.modules():
         if isinstance(module, torch.nn.modules.dropout._DropoutNd):
@@ -183,12 +183,14 @@ def _measure(model: Module, loss: Loss, batches: list[Any], optimizer: Optimizer
     # Of each parameter, in its first step that has a gradient: later ones answer to those of the others, too.
     updates: dict[Tensor, Tensor] = {}
     for step in range(steps):
-        optimizer.zero_grad()
+        for one in optimizers:
+            one.zero_grad()
         with torch.enable_grad():
             torch.autograd.backward(loss(model, batches[step % len(batches)]))
         begun = {parameter: parameter.detach().clone() for parameter in model.parameters()
                  if parameter not in updates and parameter.grad is not None and parameter.grad.any()}
-        optimizer.step()
+        for one in optimizers:
+            one.step()
         updates |= {parameter: parameter.detach() - value for parameter, value in begun.items()}
     after = _outputs(model, loss, batches[0], seed, unused)
     sizes: dict[tuple[str, str], float] = {}
@@ -199,7 +201,7 @@ def _measure(model: Module, loss: Loss, batches: list[Any], optimizer: Optimizer
         if (leaf if pattern is None else re.search(pattern, name)) and label is not None and name in after:
             sizes[label, _OUTPUT] = _size(output)
             sizes[label, _CHANGE] = _size(after[name] - output)
-    shares = _decays(optimizer)
+    shares = _decays(optimizers)
     old, new = (dict(one.named_parameters(remove_duplicate=False)) for one in (initial, model))
     for name, tensor in new.items():
         label, owner = rename(name), name.rpartition(".")[0]
@@ -257,10 +259,10 @@ def _size(tensor: Tensor) -> float:
     return float(tensor.square().mean().sqrt())
 
 
-def _decays(optimizer: Optimizer) -> dict[int, float]:
+def _decays(optimizers: list[Optimizer]) -> dict[int, float]:
     """The share of each parameter that a step's decoupled weight decay takes: learning rate · weight decay."""
     shares: dict[int, float] = {}
-    for group in optimizer.param_groups:
+    for optimizer, group in ((one, group) for one in optimizers for group in one.param_groups):
         if isinstance(optimizer, torch.optim.AdamW) or group.get("decoupled_weight_decay"):
             shares |= {id(tensor): float(group["lr"]) * group["weight_decay"] for tensor in group["params"]}
     return shares

@@ -13,62 +13,75 @@ from torch.optim import Optimizer
 
 from . import _plumb
 from ._plumb import Error
+from .arguments import Optimizers, optimizers_of
 from .attention import attention_statistics
 from .curvature import Hessian
-from .leaving import as_found
+from .leaving import as_found, evaluate
 
 Losses: TypeAlias = Callable[[], Tensor] | Sequence[Callable[[], Tensor]]
 
 _BLOCK = r"^(.*?\.\d+|[^.]+)"
 _SHARPNESS = ("sharpness", "sharpness_error")
+_ADAM = (torch.optim.Adam, torch.optim.AdamW)
 _NOISE = ("noise_scale", "noise_trace", "square_gradient")
 
 
 class Watch:
-    """Measures after the first step of an optimizer and after every `every` steps:
+    """Measures after the first step of an optimizer and after every `every` steps; of several, in a list, a step is one of each:
 
         watch = plumb.Watch(model, optimizer, every=100, loss=lambda: criterion(model(x), y))
         for …:                                       # the loop as it is
             if watch.new:
                 log(watch.values)                    # a dict of numbers, for any logger
 
-    values: "step", "learning_rate"; "gradient_norm", "update_norm" and "update_ratio" (‖Δθ‖/‖θ‖) of all parameters, and with
-        "/BLOCK" of each block; "adam_epsilon_share", of elements whose √v̂ is below Adam's ε. With `loss`, a function without
-        arguments on a batch that stays the same: "sharpness", λ_max of the Hessian, or of P⁻¹H for Adam and AdamW, with
-        P = (1 − β₁ᵗ)·(√(v/(1 − β₂ᵗ)) + ε); "critical_rate", above which oscillations grow on a quadratic loss: 2/λ for gradient
-        descent, (2 + 2μ)/λ with momentum μ, (2 + 2β₁)/((1 − β₁)·λ) for Adam (Cohen et al. 2021, arXiv 2103.00065; Cohen et al.
-        2022, arXiv 2207.14484); and "rate_share", the largest learning rate as a share of it. An eigenvalue lies within
-        "sharpness_error" of λ. Of softmax attention, whichever operation computes it, "attention_entropy", of the weights,
-        divided by ln(keys), and "attention_logit", the largest absolute score, with "/BLOCK" of each block.
+    values: "step"; "learning_rate", the largest; "gradient_norm", of the gradients as they enter the step, after any clipping,
+        "update_norm" and "update_ratio" (‖Δθ‖/‖θ‖) of all parameters of the optimizer, and with "/BLOCK" of each block;
+        "adam_epsilon_share", of elements whose √v̂ is below Adam's ε. With `loss`, a function without arguments on a batch that
+        stays the same: "sharpness", λ_max of the Hessian, or of P⁻¹H for Adam and AdamW, with
+        P = (1 − β₁ᵗ)·(√(v/(1 − β₂ᵗ)) + ε), without the elements that have had no gradient yet, "adam_unseen_share" of all;
+        "critical_rate", above which oscillations grow on a quadratic loss: 2/λ for gradient descent, (2 + 2μ)/λ with momentum
+        μ, (2 + 2β₁)/((1 − β₁)·λ) for Adam (Cohen et al. 2021, arXiv 2103.00065; Cohen et al. 2022, arXiv 2207.14484), less
+        with weight decay; and "rate_share", the learning rate as a share of it. An eigenvalue lies within "sharpness_error" of
+        λ. Of softmax attention, whichever operation computes it, "attention_entropy", of the weights, divided by ln(keys), and
+        "attention_logit", the largest absolute score, with "/BLOCK" of each block.
     history: the values of all measurements. `new`: whether the last step was measured.
     errors: (step, text) of what could not be measured, such as the sharpness of a loss that cannot be differentiated twice. It
         is NaN or left out, and said once, as a warning; training goes on.
     by: a regular expression, of which what it finds in a parameter's name names its block: "layers.3" by default.
 
-    The loss is computed in evaluation mode, so that it does not change from call to call. Weights, buffers, gradients and
-    random numbers are as without it. `close()` ends watching.
+    The loss is computed in evaluation mode, so that it does not change from call to call, except that batch norms use the
+    statistics of the batch, as in training. Weights, buffers, gradients and random numbers are as without it. `close()` ends
+    watching.
     """
 
-    def __init__(self, model: Module, optimizer: Optimizer, *, every: int = 100,
+    def __init__(self, model: Module, optimizer: Optimizers, *, every: int = 100,
                  loss: Losses | None = None, examples: int = 1, by: str = _BLOCK, steps: int = 30) -> None:
         if every < 1 or steps < 1 or examples < 1:
             raise Error("a Watch measures every n steps, n ≥ 1, by at least one product, on at least one example")
-        self._parameters = {name: tensor for name, tensor in model.named_parameters() if tensor.requires_grad}
-        watched = {id(tensor) for group in optimizer.param_groups for tensor in group["params"]}
-        if not any(id(tensor) in watched for tensor in self._parameters.values()):
+        self._optimizers = optimizers_of(optimizer)
+        watched = {id(tensor) for one in self._optimizers for group in one.param_groups for tensor in group["params"]}
+        self._parameters = {name: tensor for name, tensor in model.named_parameters()
+                            if tensor.requires_grad and id(tensor) in watched}
+        if not self._parameters:
             raise Error("the optimizer updates none of the model's parameters\npass the two that belong together")
-        self._model, self._optimizer, self._loss = model, optimizer, loss
+        self._names = {id(tensor): name for name, tensor in self._parameters.items()}
+        self._model, self._loss = model, loss
         self._every, self._steps, self._examples = every, steps, examples
         self._by = by
         self._block = {name: self._block_of(name) for name in self._parameters}
         self._before: dict[str, Tensor] = {}
+        # Of the present step: squared norms of the gradients, and of the updates and weights.
+        self._gradients: dict[str, float] = {}
+        self._moved: dict[str, tuple[float, float]] = {}
+        self._waiting = {id(one) for one in self._optimizers}
         self._taken = self._step = 0
         self._said: set[str] = set()
         self.values: dict[str, float] = {}
         self.history: list[dict[str, float]] = []
         self.errors: list[tuple[int, str]] = []
         self.new = False
-        self._handles = [optimizer.register_step_pre_hook(self._prepare), optimizer.register_step_post_hook(self._measure)]
+        self._handles = [handle for one in self._optimizers for handle in (
+            one.register_step_pre_hook(self._prepare), one.register_step_post_hook(self._measure))]
 
     def _block_of(self, name: str) -> str:
         found = re.search(self._by, name)
@@ -81,29 +94,78 @@ class Watch:
     def _due(self, step: int) -> bool:
         return step == 1 or step % self._every == 0
 
-    def _attempt(self, what: str, measure: Callable[[], dict[str, Any]], keys: Sequence[str] = ()) -> dict[str, Any]:
+    def _attempt(self, what: str, measure: Callable[[], dict[str, Any] | None], keys: Sequence[str] = ()) -> dict[str, Any]:
         """What a measurement finds; NaN for `keys`, and an entry of `errors`, if it fails in whatever way."""
         try:
-            return measure()
+            return measure() or {}
         except Exception as error:
             text = str(error) if isinstance(error, Error) else f"{type(error).__name__}: {error}"
             self.errors.append((self._step, f"no {what}: {text}"))
-            if not self._said & {what, text}:
-                warnings.warn(f"no {what}: {text}", stacklevel=2)
-            self._said |= {what, text}
+            self._say({what, text}, f"no {what}: {text}")
             return dict.fromkeys(keys, math.nan)
 
-    def _prepare(self, optimizer: Optimizer, arguments: Any, keywords: Any) -> None:
+    def _say(self, about: set[str], text: str) -> None:
+        """Once about each."""
+        if not self._said & about:
+            warnings.warn(text, stacklevel=3)
+        self._said |= about
+
+    def _of(self, optimizer: Optimizer) -> dict[str, Tensor]:
+        return {self._names[id(tensor)]: tensor for group in optimizer.param_groups for tensor in group["params"]
+                if id(tensor) in self._names}
+
+    def _prepare(self, optimizer: Optimizer, arguments: Any, keywords: Any) -> Any:
         self.new, self._step = False, self._taken + 1
-        if self._due(self._step):
-            self._before = self._attempt(
-                "norms", lambda: {name: tensor.detach().clone() for name, tensor in self._parameters.items()})
+        if not self._due(self._step):
+            return None
+        closure = keywords.get("closure", arguments[1] if len(arguments) > 1 else None)
+        self._attempt("norms", lambda: self._begin(optimizer, closure is None))
+        if not callable(closure):
+            return None
+
+        def observed() -> Any:
+            value = closure()  # which computes the gradients
+            self._attempt("norms", lambda: self._take_gradients(optimizer))
+            return value
+        return (arguments[0], observed, *arguments[2:]) if len(arguments) > 1 else arguments, (
+            keywords | {"closure": observed} if "closure" in keywords else keywords)
+
+    def _begin(self, optimizer: Optimizer, gradients: bool) -> None:
+        """The gradients as they enter the step, before the optimizer clips, scales or frees them, and the weights."""
+        own = self._of(optimizer)
+        if own.keys() <= self._before.keys() and all(torch.equal(self._before[name], tensor) for name, tensor in own.items()):
+            return  # PyTorch calls hooks within super().step(), too
+        for name in own:
+            self._gradients.pop(name, None)
+        if gradients:
+            self._take_gradients(optimizer)
+        self._before |= {name: tensor.detach().clone() for name, tensor in own.items()}
+
+    def _take_gradients(self, optimizer: Optimizer) -> None:
+        scale = float(getattr(optimizer, "grad_scale", None) or 1)  # set by a GradScaler for fused steps, which divide by it
+        for name, tensor in self._of(optimizer).items():
+            if tensor.grad is not None and name not in self._gradients:  # of several calls of a closure, the first
+                self._gradients[name] = float(tensor.grad.detach().double().div(scale).square().sum())
+
+    def _take_updates(self, optimizer: Optimizer) -> None:
+        for name, tensor in self._of(optimizer).items():
+            if (before := self._before.pop(name, None)) is not None:
+                moved = (tensor.detach() - before).double()
+                self._moved[name] = (float(moved.square().sum()), float(before.double().square().sum()))
 
     def _measure(self, optimizer: Optimizer, arguments: Any, keywords: Any) -> None:
-        again, self._taken = self._taken == self._step, self._step  # PyTorch calls hooks within super().step(), too
-        if again or not self._due(self._taken):
+        due = self._due(self._step)
+        if self._taken == self._step:
+            return  # the outer one of two steps, one of which calls the other
+        if due:
+            self._attempt("norms", lambda: self._take_updates(optimizer))
+        self._waiting.discard(id(optimizer))
+        if self._waiting:
             return
-        values: dict[str, float] = {"step": self._taken} | (self._attempt("norms", self._norms) if self._before else {})
+        self._taken, self._waiting = self._step, {id(one) for one in self._optimizers}
+        if not due:
+            return
+        values: dict[str, float] = {"step": self._taken} | (self._attempt("norms", self._norms) if self._moved else {})
         self._before = {}
         finite = math.isfinite(values.get("gradient_norm", 0.0) + values.get("update_norm", 0.0))
         loss = self._loss
@@ -112,63 +174,74 @@ class Watch:
             values |= self._attempt("noise scale", lambda: self._noise(loss), _NOISE) if finite else dict.fromkeys(_NOISE, math.nan)
         if loss is not None and finite:
             values |= self._attempt("statistics of attention", lambda: self._of_attention(loss))
+        self._gradients, self._moved = {}, {}
         self.values, self.new = values, True
         self.history.append(values)
+        norms = [one.get("gradient_norm", 0.0) for one in self.history[-5:]]
+        if len(norms) == 5 and 0 < max(norms) and max(norms) - min(norms) <= 1e-5 * max(norms):
+            self._say({"clipped"}, f"gradient_norm was {max(norms):.4g} five times: it is that of the gradients as they enter the "
+                      "step, after any clipping, and does not show how large they were before")
 
     def _norms(self) -> dict[str, float]:
         squares: dict[str, list[float]] = {}
-        for name, tensor in self._parameters.items():
-            gradient = tensor.grad
-            numbers = (
-                0.0 if gradient is None else float(gradient.detach().double().square().sum()),
-                float((tensor.detach() - self._before[name]).double().square().sum()),
-                float(self._before[name].double().square().sum()),
-            )
+        for name, moved in self._moved.items():
             for key in ("", "/" + self._block[name]):
-                squares[key] = [a + b for a, b in zip(squares.get(key, (0.0, 0.0, 0.0)), numbers)]
-        values: dict[str, float] = {"learning_rate": self._optimizer.param_groups[0]["lr"]}
+                squares[key] = [a + b for a, b in zip(squares.get(key, (0.0,) * 3), (self._gradients.get(name, 0.0), *moved))]
+        values = {} if (rate := self._rate()) is None else {"learning_rate": rate}
         for key, (of_gradient, update, weights) in squares.items():
             values["gradient_norm" + key] = math.sqrt(of_gradient)
             values["update_norm" + key] = math.sqrt(update)
             values["update_ratio" + key] = math.sqrt(update / weights) if weights else math.nan
         return values
 
+    def _rate(self) -> float | None:
+        """The largest learning rate, as a number: schedulers write into rates that are tensors."""
+        return max((float(group["lr"]) for one in self._optimizers for group in one.param_groups if "lr" in group), default=None)
+
     def _of_optimizer(self, finite: bool) -> dict[str, float]:
         """What depends on the kind of optimizer: the share of elements at Adam's ε, and the sharpness that it sees."""
         scales: dict[str, Tensor] = {}
-        factor: float | None = None
-        held, elements = 0.0, 0
-        for group in self._optimizer.param_groups:
-            for name, tensor in self._parameters.items():
-                if not any(tensor is one for one in group["params"]):
+        stability: list[tuple[str, float, float]] = []
+        held = unseen = elements = 0
+        for optimizer, group in ((one, group) for one in self._optimizers for group in one.param_groups):
+            stability.append(_stability(optimizer, group))
+            for tensor in group["params"] if isinstance(optimizer, _ADAM) else ():
+                state = optimizer.state.get(tensor, {})
+                if id(tensor) not in self._names or "exp_avg_sq" not in state:
                     continue
-                state = self._optimizer.state.get(tensor, {})
-                if "exp_avg_sq" in state and "betas" in group:
-                    (beta1, beta2), step = group["betas"], float(state["step"])
-                    second = state.get("max_exp_avg_sq", state["exp_avg_sq"])  # the former: AMSGrad
-                    root = (second.double() / (1 - beta2**step)).sqrt()
-                    held, elements = held + float((root < group["eps"]).sum()), elements + root.numel()
-                    # √P⁻¹, so that S·H·S has the eigenvalues of P⁻¹H.
-                    scales[name] = ((1 - beta1**step) * (root + group["eps"])).rsqrt().to(tensor.dtype)
-                    factor = (2 + 2 * beta1) / (1 - beta1)
-                elif isinstance(self._optimizer, torch.optim.SGD):
-                    factor = 2 + 2 * group["momentum"] if not group["nesterov"] else None
+                if "step" not in state:
+                    raise Error(f"{type(optimizer).__name__} does not keep the number of its steps where Adam does")
+                (beta1, beta2), step = map(float, group["betas"]), float(state["step"])
+                second = state.get("max_exp_avg_sq", state["exp_avg_sq"])  # the former: AMSGrad
+                root = (second.double() / (1 - beta2**step)).sqrt()
+                held, elements = held + int((root < group["eps"]).sum()), elements + root.numel()
+                unseen += int((root == 0).sum())
+                # √P⁻¹, so that S·H·S has the eigenvalues of P⁻¹H. Where v = 0, no gradient has told P.
+                scale = ((1 - beta1**step) * (root + group["eps"])).rsqrt().masked_fill(root == 0, 0)
+                scales[self._names[id(tensor)]] = scale.to(tensor.dtype)
         values = {"adam_epsilon_share": held / elements} if elements else {}
         loss = self._loss
         if loss is None:
             return values
+        kinds = {kind for kind, _, _ in stability}
+        known = kinds in ({"Adam"}, {"SGD"})
+        values |= {"adam_unseen_share": unseen / elements} if elements and known else {}
         values |= dict.fromkeys(_SHARPNESS, math.nan) | (
-            self._attempt("sharpness", lambda: self._sharpness(loss, scales)) if finite else {})
-        if factor is not None and values["sharpness"] > 0:
-            values["critical_rate"] = factor / values["sharpness"]
-            values["rate_share"] = max(group["lr"] for group in self._optimizer.param_groups) / values["critical_rate"]
+            self._attempt("sharpness", lambda: self._sharpness(loss, scales if known else {})) if finite else {})
+        if not known:
+            self._say({"critical"}, "no critical rate: Plumb knows that of SGD, Adam and AdamW alone, and this is "
+                      f"{' and '.join(sorted(kinds))}; sharpness is that of the loss")
+        elif values["sharpness"] > 0:
+            values["critical_rate"] = 1 / max(slope * values["sharpness"] + least for _, slope, least in stability)
+            if (rate := self._rate()) is not None:
+                values["rate_share"] = rate / values["critical_rate"]
         return values
 
     def _sharpness(self, loss: Losses, scales: dict[str, Tensor]) -> dict[str, float]:
         """λ_max and its error."""
         with as_found(self._model, weights=False):
-            self._model.eval()
-            reached = {name: tensor for name, tensor in self._parameters.items() if tensor.grad is not None}
+            evaluate(self._model)
+            reached = {name: tensor for name, tensor in self._parameters.items() if name in self._gradients}
             hessian = Hessian(loss, reached)
             pieces = [scales[name].flatten() if name in scales else torch.ones_like(tensor).flatten().detach()
                       for name, tensor in reached.items()]
@@ -180,15 +253,15 @@ class Watch:
 
     def _of_attention(self, loss: Losses) -> dict[str, float]:
         with as_found(self._model, weights=False):
-            self._model.eval()
+            evaluate(self._model)
             return attention_statistics(self._model, [loss] if callable(loss) else list(loss), self._block_of)
 
     def _noise(self, losses: Sequence[Callable[[], Tensor]]) -> dict[str, float]:
         """As `noise_scale` of src/plumb/analysis/noise_scale.h, of the mini-batches of `loss`."""
         count, mean, squares = len(losses), torch.zeros((), dtype=torch.float64), 0.0
-        tensors = [tensor for tensor in self._parameters.values() if tensor.grad is not None]
+        tensors = [tensor for name, tensor in self._parameters.items() if name in self._gradients]
         with as_found(self._model, weights=False), torch.enable_grad():
-            self._model.eval()
+            evaluate(self._model)
             for loss in losses:
                 pieces = torch.autograd.grad(loss(), tensors, allow_unused=True, materialize_grads=True)
                 gradient = torch.cat([piece.detach().double().flatten() for piece in pieces])
@@ -198,6 +271,21 @@ class Watch:
         square_gradient = (big * of_mean - small * squares) / (big - small)
         trace = (squares - of_mean) / (1 / small - 1 / big)
         return dict(zip(_NOISE, (trace / square_gradient if square_gradient > 0 else math.nan, trace, square_gradient)))
+
+
+def _stability(optimizer: Optimizer, group: dict[str, Any]) -> tuple[str, float, float]:
+    """The kind of optimizer, and of the line that 1/critical rate is in λ its slope and its value at 0."""
+    decay, adam = float(group.get("weight_decay", 0)), isinstance(optimizer, _ADAM)
+    if group.get("maximize") or not (adam or isinstance(optimizer, torch.optim.SGD)):
+        return type(optimizer).__name__, math.nan, math.nan
+    if adam:
+        beta1 = float(group["betas"][0])
+        decoupled = group.get("decoupled_weight_decay", isinstance(optimizer, torch.optim.AdamW))
+        kind = "Adam" if decoupled or not decay else "Adam with weight decay in the gradient"
+        return kind, (1 - beta1) / (2 + 2 * beta1), decay / 2
+    momentum = float(group.get("momentum", 0))
+    share = 1 + 2 * momentum if group.get("nesterov") else 1 - group.get("dampening", 0) if momentum else 1
+    return "SGD", share / (2 + 2 * momentum), decay * share / (2 + 2 * momentum)
 
 
 def transformers_callback(*, log: Callable[[dict[str, float]], object] | None = None, **options: Any) -> Any:
@@ -211,8 +299,8 @@ def transformers_callback(*, log: Callable[[dict[str, float]], object] | None = 
 
         def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None, optimizer: Any = None,
                            **others: Any) -> None:
-            optimizer = getattr(optimizer, "optimizer", optimizer)  # accelerate's wrapper does not call hooks
             self.watch = Watch(model, optimizer, **_of_model(options, model))
+            self.watch._taken = self.watch._step = state.global_step  # of a run that is resumed
 
         def on_step_end(self, args: Any, state: Any, control: Any, **others: Any) -> None:
             if self.watch.new:
@@ -228,8 +316,8 @@ def transformers_callback(*, log: Callable[[dict[str, float]], object] | None = 
 
 
 def lightning_callback(**options: Any) -> Any:
-    """The same for Lightning, `Trainer(callbacks=[plumb.lightning_callback(loss=…)])`: the values of the first optimizer go to
-    the trainer's loggers, and the functions of `loss` get the LightningModule."""
+    """The same for Lightning, `Trainer(callbacks=[plumb.lightning_callback(loss=…)])`: the values go to the
+    trainer's loggers, and the functions of `loss` get the LightningModule."""
     try:
         from lightning.pytorch import Callback  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
@@ -239,7 +327,8 @@ def lightning_callback(**options: Any) -> Any:
         watch: Any = None
 
         def on_train_start(self, trainer: Any, module: Any) -> None:
-            self.watch = Watch(module, trainer.optimizers[0], **_of_model(options, module))
+            self.watch = Watch(module, trainer.optimizers, **_of_model(options, module))
+            self.watch._taken = self.watch._step = trainer.global_step // len(trainer.optimizers)
 
         def on_train_batch_end(self, trainer: Any, module: Any, *others: Any) -> None:
             if self.watch.new:

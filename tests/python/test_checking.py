@@ -3,6 +3,7 @@
 import copy
 import math
 import random
+import threading
 
 import numpy as np
 import pytest
@@ -383,3 +384,246 @@ def test_the_sampler_of_a_batch_sampler_is_left_as_found():
     model = Quadratic()
     plumb.check(model, torch.optim.SGD(model.parameters(), lr=0.01), lambda model, batch: model(batch.mean()), loader, budget=200)
     assert torch.equal(generator.get_state(), before)
+
+
+def classes(depth, momentum, **others):
+    """Eight clusters of points, and a net with batch norms."""
+    torch.manual_seed(0)
+    layers = [layer for _ in range(depth) for layer in (
+        nn.Linear(32, 32, bias=False), nn.BatchNorm1d(32, momentum=momentum), nn.ReLU())]
+    model = nn.Sequential(*layers, nn.Linear(32, 8))
+    torch.manual_seed(1)
+    centers = 2 * torch.randn(8, 32)
+    labels = [torch.randint(8, (64,)) for _ in range(40)]
+    return model, [(centers[y] + torch.randn(64, 32), y) for y in labels]
+
+
+def of_classes(model, batch):
+    return nn.functional.cross_entropy(model(batch[0]), batch[1])
+
+
+@pytest.mark.parametrize("momentum", [0.1, 0.01, None])
+def test_batch_norms_are_judged_as_they_are_trained(momentum):
+    model, batches = classes(12, momentum)
+    found = plumb.check(model, torch.optim.AdamW(model.parameters(), lr=1e-3), of_classes, batches, steps=2000, budget=170,
+                        reference_loss=math.log(8))
+    assert found.verdict == "trains" and found.trials[0].losses[-1] < 1, found
+    assert not any(buffer.any() for name, buffer in model.named_buffers() if "running_mean" in name)
+
+
+class Reading:
+    """Cannot be indexed, as a DataLoader."""
+
+    def __init__(self, batches):
+        self.batches = batches
+
+    def __iter__(self):
+        return iter(self.batches)
+
+
+@pytest.mark.parametrize("place", [0, 1, 10])
+@pytest.mark.parametrize("kind", ["without labels", "infinite"])
+@pytest.mark.parametrize("of", [list, Reading])
+def test_a_batch_whose_loss_is_not_finite_is_named(place, kind, of):
+    model, batches = classes(1, 0.1)
+    x, y = batches[place]
+    batches[place] = (x, torch.full((64,), -100)) if kind == "without labels" else (x / torch.zeros_like(x), y)
+    found = plumb.check(model, torch.optim.AdamW(model.parameters(), lr=3e-3), of_classes, of(batches), steps=2000, budget=100,
+                        reference_loss=math.log(8))
+    assert found.verdict == "trains" and math.isfinite(found.first_loss), found
+    batch = reason(found, "batch")
+    assert batch.raised and batch.place == f"batch {place}" and [one.alarm for one in found.reasons].count("batch") == 1
+    assert ("all labels are ignored" if kind == "without labels" else "not finite") in batch.text
+    assert found.reasons[0].raised and "! the loss of batch" in repr(found)
+
+
+def test_of_several_optimizers_all_step():
+    def make():
+        torch.manual_seed(0)
+        return nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+
+    def loss(model, x):
+        return (model(x) - x[:, :1]).square().mean()
+
+    batches = [torch.randn(16, 4) for _ in range(4)]
+    model, other = make(), make()
+    one = torch.optim.SGD([{"params": model[0].parameters(), "lr": 0.1}, {"params": model[2].parameters(), "lr": 0.02}])
+    two = [torch.optim.SGD(other[0].parameters(), lr=0.1), torch.optim.SGD(other[2].parameters(), lr=0.02)]
+    found = [plumb.check(*pair, loss, batches, budget=170) for pair in ((model, one), (other, two), (other, tuple(two)))]
+    assert found[0].trials[0].losses == found[1].trials[0].losses == found[2].trials[0].losses
+    assert found[0].verdict == found[1].verdict and found[1].planned_rate == 0.1
+    mixed = [torch.optim.Muon([other[0].weight, other[2].weight], lr=0.02) if hasattr(torch.optim, "Muon") else two[0],
+             torch.optim.AdamW([other[0].bias, other[2].bias], lr=0.01)]
+    assert plumb.check(other, mixed, loss, batches, budget=100).trials
+    assert all(not one.state for one in mixed)
+
+
+class Averaging(torch.optim.SGD):
+    """Has the interface of Schedule-Free: trains other weights than those that it means to be used."""
+
+    def __init__(self, parameters, lr):
+        super().__init__(parameters, lr=lr)
+        self.trains = False
+
+    def train(self):
+        self.change(True)
+
+    def eval(self):
+        self.change(False)
+
+    def change(self, trains):
+        if trains != self.trains:
+            self.trains = trains
+            for group in self.param_groups:
+                for tensor in group["params"]:
+                    tensor.data.add_(1.0 if trains else -1.0)
+
+    def step(self, closure=None):
+        assert self.trains
+        return super().step(closure)
+
+
+@pytest.mark.parametrize("mode", ["train", "eval"])
+def test_optimizers_with_two_points(mode):
+    model = Quadratic()
+    optimizer = Averaging(model.parameters(), 0.1)
+    getattr(optimizer, mode)()
+    before = model.weight.detach().clone()
+    found = plumb.check(model, optimizer, lambda model, batch: model(batch), [1.0], budget=100)
+    assert torch.equal(model.weight, before) and optimizer.trains == (mode == "train")
+    # It converges to 0 where it trains, and 1 below is what is judged.
+    assert found.trials[0].losses[-1] == pytest.approx(0.5 * CURVATURES.sum().item(), rel=1e-2)
+
+
+@pytest.mark.parametrize("kind", ["AdamWScheduleFree", "SGDScheduleFree", "RAdamScheduleFree"])
+def test_schedule_free_optimizers(kind):
+    schedulefree = pytest.importorskip("schedulefree")
+    x = torch.randn(64, 5, generator=torch.Generator().manual_seed(0))
+    batches = [(x, x.sum(1, keepdim=True))]
+
+    def loss(model, batch):
+        return (model(batch[0]) - batch[1]).square().mean()
+
+    def make():
+        torch.manual_seed(1)
+        model = nn.Linear(5, 1)
+        return model, getattr(schedulefree, kind)(model.parameters(), lr=0.01)
+
+    model, optimizer = make()
+    trial = plumb.check(model, optimizer, loss, batches, budget=100).trials[0]
+    for group in optimizer.param_groups:
+        group["lr"] = trial.learning_rate
+    optimizer.train()
+    losses = []
+    for step in range(1, trial.steps[-1] + 1):
+        optimizer.zero_grad()
+        loss(model, batches[0]).backward()
+        optimizer.step()
+        if step in trial.steps:
+            optimizer.eval()
+            losses.append(loss(model, batches[0]).item())
+            optimizer.train()
+    assert trial.losses[1:] == pytest.approx(losses, rel=1e-3)
+
+
+def test_what_cannot_be_copied_or_has_no_rate():
+    model = Quadratic()
+    model.lock = threading.Lock()
+    with pytest.raises(plumb.Error, match="cannot be copied: cannot pickle"):
+        plumb.check(model, torch.optim.SGD(model.parameters(), lr=0.1), lambda m, b: m(b), [1.0])
+    model = Quadratic()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    del optimizer.param_groups[0]["lr"]
+    with pytest.raises(plumb.Error, match="no learning rate"):
+        plumb.check(model, optimizer, lambda m, b: m(b), [1.0])
+    with pytest.raises(plumb.Error, match="is no optimizer"):
+        plumb.check(model, object(), lambda m, b: m(b), [1.0])
+
+
+class Counting(torch.utils.data.IterableDataset):
+    def __init__(self):
+        self.given, self.random = 0, np.random.default_rng(2)
+
+    def __iter__(self):
+        for place in range(self.given % 48, 48):
+            self.given += 1
+            yield DATA[place] + float(self.random.standard_normal())
+
+
+class Stateful:
+    """Goes on where it was left."""
+
+    def __init__(self):
+        self.at = 0
+
+    def __iter__(self):
+        while self.at < 12:
+            self.at += 1
+            yield DATA[4 * self.at - 4:4 * self.at]
+        self.at = 0
+
+
+class Wrapped:
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __iter__(self):
+        return iter(self.inner)
+
+
+DATA = torch.randn(48, 3, generator=torch.Generator().manual_seed(0))
+
+
+def generator():
+    return torch.Generator().manual_seed(7)
+
+
+def seedable():
+    accelerate = pytest.importorskip("accelerate")
+    from accelerate.data_loader import SeedableRandomSampler
+    from accelerate.state import AcceleratorState, GradientState, PartialState  # noqa: F401
+
+    AcceleratorState._reset_state(True)
+    GradientState._reset_state()
+    made = accelerate.Accelerator(cpu=True)
+    loader = torch.utils.data.DataLoader(DATA, 4, sampler=SeedableRandomSampler(DATA, data_seed=3))
+    return made.prepare(loader)
+
+
+def loader(**options):
+    return torch.utils.data.DataLoader(DATA, 4, **options)
+
+
+LOADERS = {
+    "persistent workers": lambda: loader(num_workers=1, persistent_workers=True, shuffle=True, generator=generator()),
+    "persistent workers, no shuffle": lambda: loader(num_workers=1, persistent_workers=True),
+    "workers": lambda: loader(num_workers=1, shuffle=True), "wrapped": lambda: Wrapped(loader(shuffle=True, generator=generator())),
+    "random_split": lambda: torch.utils.data.DataLoader(torch.utils.data.random_split(DATA, [40, 8], generator())[0], 4, shuffle=True),
+    "distributed": lambda: loader(sampler=torch.utils.data.DistributedSampler(DATA, 1, 0, seed=3)),
+    "counting": lambda: torch.utils.data.DataLoader(Counting(), 4), "stateful": Stateful, "seedable": seedable,
+    "concatenated": lambda: torch.utils.data.DataLoader(torch.utils.data.ChainDataset([Counting()]), 4),
+}
+
+
+@pytest.mark.parametrize("kind", LOADERS)
+@pytest.mark.parametrize("begun", [False, True])
+def test_loaders_are_left_as_found(kind, begun):
+    """Training afterwards reads what it reads without a check, and a second check says the same."""
+    def read(batches):
+        return [batch.tolist() for _ in range(2) for batch in batches]
+
+    seen, answers = [], []
+    for checked in (False, True):
+        batches = LOADERS[kind]()
+        torch.manual_seed(9)
+        if begun:
+            next(iter(batches))
+        for _ in range(2 * checked):
+            torch.manual_seed(5)
+            model = nn.Linear(3, 1)
+            found = plumb.check(model, torch.optim.SGD(model.parameters(), lr=0.01),
+                                lambda model, x: (model(x) - x[:, :1]).square().mean(), batches, budget=60, warm_up=0)
+            answers.append([trial.losses for trial in found.trials])
+        torch.manual_seed(11)
+        seen.append(read(batches))
+    assert seen[0] == seen[1] and answers[0] == answers[1]

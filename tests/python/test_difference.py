@@ -173,3 +173,199 @@ def test_gradients_alone_may_differ():
     with torch.no_grad():
         model.weight[0, 0] = math.nan
     assert not plumb.diff(model, copy.deepcopy(model), torch.randn(4, 3))
+
+
+def llama(**changes):
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    return transformers.LlamaForCausalLM(transformers.LlamaConfig(
+        vocab_size=19, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+        max_position_embeddings=64, attn_implementation="eager", **changes))
+
+
+def with_torch_norms(model, eps=None):
+    """Norms that compute in the model's type, where those of transformers compute in float32."""
+    model = copy.deepcopy(model)
+
+    def norm(old, eps):
+        new = nn.RMSNorm(old.weight.numel(), eps=eps or old.variance_epsilon)
+        new.weight = old.weight
+        return new
+
+    for place, layer in enumerate(model.model.layers):
+        layer.input_layernorm = norm(layer.input_layernorm, eps if place == 1 else None)
+        layer.post_attention_layernorm = norm(layer.post_attention_layernorm, None)
+    model.model.norm = norm(model.model.norm, None)
+    return model
+
+
+def of_tokens(model, tokens):
+    return nn.functional.cross_entropy(model(input_ids=tokens).logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())
+
+
+def test_norms_in_float32_do_not_hide_another_difference():
+    model = llama()
+    found = plumb.diff(model, with_torch_norms(model), TOKENS, of_tokens)
+    assert not found and "Rounding differs in model.layers.0.input_layernorm" in found.notes[0], found
+    assert max(one.difference for one in found.gradients) > 1e-9  # with float32's rounding, which grows on its way
+    other = with_torch_norms(model, eps=0.1)
+    found = plumb.diff(model, other, TOKENS)
+    assert found.first.module == "model.layers.1.input_layernorm" and found.first.difference > 1e-3, found
+    nudge(other, "model.layers.0.mlp.down_proj.weight")
+    found = plumb.diff(model, other, TOKENS, of_tokens)
+    assert found.first.module == "model.layers.0.mlp.down_proj" and found.also == ["model.layers.1.input_layernorm"], found
+    assert found.first.parameters == ["model.layers.0.mlp.down_proj.weight"] and "After it, also" in repr(found)
+    assert any(one.differs() for one in found.gradients)
+
+
+def test_a_gradient_may_differ_beyond_rounding():
+    class Detached(nn.Linear):
+        def forward(self, x):
+            return nn.functional.linear(x, self.weight.detach() * 0.999 + self.weight * 0.001, self.bias)
+
+    model = llama()
+    other = with_torch_norms(model)
+    head = Detached(32, 19, bias=False)
+    head.weight = other.lm_head.weight
+    other.lm_head = head
+    found = plumb.diff(model, other, TOKENS, of_tokens)
+    assert found and found.first is None and [one.name for one in found.gradients if one.differs()] == ["lm_head.weight"], found
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_weights_that_were_rounded(dtype):
+    model = decoder()
+    other = copy.deepcopy(model).to(dtype)
+    for second in (other, copy.deepcopy(other).float()):
+        found = plumb.diff(model, second, TOKENS)
+        assert not found and "Rounding differs in" in found.notes[0], found
+        second.body.layers[2].norm1.eps = 1.0
+        found = plumb.diff(model, second, TOKENS)
+        assert found.first.module == "body.layers.2.norm1" and found.first.attributes == ["eps: 1e-05 and 1.0"], found
+
+
+@pytest.mark.parametrize("first, second", [(torch.float32, torch.float32), (torch.float32, torch.bfloat16),
+                                           (torch.bfloat16, torch.bfloat16)])
+def test_models_in_their_own_types(first, second):
+    model, tokens = llama(), TOKENS
+    a, b = copy.deepcopy(model).to(first), with_torch_norms(model).to(second)
+    found = plumb.diff(a, b, tokens, dtype=None)
+    assert not found and found.outputs and all(one.difference is not None for one in found.outputs), found
+    with torch.no_grad():
+        b.model.layers[1].mlp.up_proj.weight.mul_(1.5)
+    found = plumb.diff(a, b, tokens, dtype=None)
+    assert found.first.module == "model.layers.1.mlp.up_proj" and not found.also, found
+
+
+def test_a_tolerance():
+    model = decoder()
+    other = copy.deepcopy(model)
+    with torch.no_grad():
+        other.head.weight.mul_(1.001)
+    assert plumb.diff(model, other, TOKENS).first.module == "head"
+    assert not plumb.diff(model, other, TOKENS, tolerance=0.01) and plumb.diff(model, other, TOKENS, tolerance=1e-4)
+
+
+def outputs_of(model, tokens, dtype):
+    found = {}
+    handles = [module.register_forward_hook(lambda m, i, o, n=name: found.setdefault(n, o.detach().contiguous()))
+               for name, module in model.named_modules() if isinstance(module, (nn.Linear, nn.LayerNorm, nn.Embedding))]
+    with torch.no_grad():
+        model.to(dtype).eval()(tokens)
+    for handle in handles:
+        handle.remove()
+    return found
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("kind", ["dict", "file"])
+def test_outputs_that_were_stored(kind, dtype, tmp_path):
+    model = decoder()
+    model.body.layers[0].activation = nn.functional.gelu  # so that the layers call their modules
+    for change, expected in ((lambda m: None, None), (lambda m: m.body.layers[1].linear1.bias.data.add_(1), "body.layers.1.linear1"),
+                             (lambda m: put(m, scale=False), "body.layers.0.norm1")):  # the first that reads the sum
+        other = copy.deepcopy(model)
+        change(other)
+        dump = outputs_of(other, TOKENS, dtype)
+        if kind == "file":
+            safetensors = pytest.importorskip("safetensors.torch")
+            safetensors.save_file(dump, tmp_path / "dump.safetensors")
+            dump = tmp_path / "dump.safetensors"
+        found = plumb.diff(model, dump, TOKENS)
+        assert (found.first and found.first.module) == expected, found
+
+
+def test_the_files_of_the_debugger_of_transformers(tmp_path):
+    pytest.importorskip("transformers")
+    from transformers.model_debugging_utils import model_addition_debugger_context
+
+    model = llama()
+    other = copy.deepcopy(model).eval()
+    for name, options in (("same", {}), ("words", {"use_repr": True}), ("apart", {})):
+        if name == "apart":
+            with torch.no_grad():
+                other.model.layers[1].mlp.gate_proj.weight.mul_(1.1)
+        with model_addition_debugger_context(copy.deepcopy(other), debug_path=str(tmp_path / name), do_prune_layers=False,
+                                             **{"use_repr": False} | options) as debugged:
+            debugged.forward(input_ids=TOKENS)
+    torch.set_printoptions(profile="default")
+    path = "LlamaForCausalLM_debug_tree_FULL_TENSORS.json"
+    found = plumb.diff(model, tmp_path / "same" / path, TOKENS)
+    assert not found and len([one for one in found.outputs if one.difference is not None]) > 10, found
+    found = plumb.diff(model, str(tmp_path / "apart" / path), TOKENS)
+    assert found.first.module == "model.layers.1.mlp.gate_proj" and not found.also, found
+    with pytest.raises(plumb.Error, match="use_repr=False"):
+        plumb.diff(model, tmp_path / "words" / path, TOKENS)
+
+
+class Block(nn.Module):
+    def __init__(self, names, width=8):
+        super().__init__()
+        self.names = names
+        for name, layer in zip(names, (nn.LayerNorm(width), nn.Linear(width, 16), nn.GELU(), nn.Linear(16, width))):
+            self.add_module(name, layer)
+
+    def forward(self, x):
+        y = x
+        for name in self.names:
+            y = getattr(self, name)(y)
+        return x + y
+
+
+class Net(nn.Module):
+    def __init__(self, layers, names, head):
+        super().__init__()
+        self.places = layers, head
+        self.add_module(layers, nn.ModuleList(Block(names) for _ in range(3)))
+        self.add_module(head, nn.Linear(8, 5))
+
+    def forward(self, x):
+        for block in getattr(self, self.places[0]):
+            x = block(x)
+        return getattr(self, self.places[1])(x)
+
+
+@pytest.mark.parametrize("given", [None, {"head": "out"}])
+def test_names_are_matched_by_shape_and_order(given):
+    torch.manual_seed(0)
+    first, second = Net("layers", ["norm", "up", "act", "down"], "head"), Net("h", ["ln_2", "c_fc", "gelu", "c_proj"], "out")
+    with torch.no_grad():
+        for a, b in zip(first.parameters(), second.parameters()):
+            a.add_(0.1 * torch.randn_like(a))
+            b.copy_(a)
+    x = torch.randn(4, 8)
+    found = plumb.diff(first, second, x, lambda m, x: m(x).square().mean(), map=given)
+    assert not found and all(one.difference == 0 for one in found.parameters + found.gradients), found
+    assert len([one for one in found.outputs if one.difference is not None]) == 17
+    nudge(second, "h.1.c_proj.weight")
+    found = plumb.diff(first, second, x, map=given)
+    assert found.first.module == "layers.1.down" and found.first.parameters == ["layers.1.down.weight"], found
+
+
+def test_a_difference_does_not_hide_those_after_it():
+    model = decoder()
+    other = copy.deepcopy(model)
+    for name in ("body.layers.0.linear1.weight", "body.layers.2.norm2.bias", "head.weight"):
+        nudge(other, name)
+    found = plumb.diff(model, other, TOKENS)
+    assert [found.first.module, *found.also] == ["body.layers.0.linear1", "body.layers.2.norm2", "head"], found

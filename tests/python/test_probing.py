@@ -281,3 +281,61 @@ def test_modules_that_work_in_place():
             values = getattr(one, name), getattr(other, name)
             assert values == (None, None) or float(values[0]) == pytest.approx(float(values[1]), rel=1e-12), (one.module, name)
     assert found["act"].backward_gain is not None
+
+
+class Small(nn.Module):
+    """Initialized as in nanoGPT: `_init_weights` on each module, some weights once more, and a norm of its own."""
+
+    class Norm(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.ones(32))
+
+        def forward(self, x):
+            return nn.functional.layer_norm(x, (32,), self.weight)
+
+    def __init__(self, again=1.0):
+        super().__init__()
+        self.embed, self.norm, self.head = nn.Embedding(20, 32), self.Norm(), nn.Linear(32, 20)
+        self.apply(self._init_weights)
+        self.head.weight.data.mul_(again)
+
+    def _init_weights(self, module):
+        if isinstance(module, (nn.Linear, nn.Embedding)):
+            nn.init.normal_(module.weight, std=0.02)
+        if isinstance(module, nn.Linear):
+            nn.init.zeros_(module.bias)
+
+    def forward(self, tokens):
+        return self.head(self.norm(self.embed(tokens)))
+
+
+def of_tokens(model, tokens):
+    return nn.functional.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten())
+
+
+def test_the_authors_initialization_is_used():
+    tokens = torch.arange(20)[None]
+    found = plumb.probe(Small(), of_tokens, [tokens], seeds=3)
+    assert float(found["embed"].output) == pytest.approx(0.02, rel=0.1)
+    again = plumb.probe(Small(0.1), of_tokens, [tokens], seeds=2, reset=lambda model, seed: model.head.weight.data.mul_(1))
+    assert again.seeds == 2
+
+
+def scaled(model, name, factor):
+    dict(model.named_parameters())[name].data.mul_(factor)
+    return model
+
+
+@pytest.mark.parametrize("make, name", [
+    (lambda: Small(0.1), "head.weight"),
+    (lambda: nn.Sequential(nn.Embedding(20, 32), nn.Linear(32, 20)).apply(
+        lambda module: nn.init.normal_(module.weight, std=0.02) if hasattr(module, "weight") else None), "0.weight"),
+    (lambda: scaled(nn.Sequential(nn.Embedding(20, 32), nn.Linear(32, 20)), "1.weight", 3.0), "1.weight"),
+    (lambda: scaled(nn.Sequential(nn.Embedding(20, 32), nn.Linear(32, 20)), "1.bias", 0.0), "1.bias")])
+def test_another_initialization_than_the_models_is_refused(make, name):
+    model = make()
+    before = {key: tensor.clone() for key, tensor in model.state_dict().items()}
+    with pytest.raises(plumb.Error, match=f"own initialization gives {name} .*otherwise, or has been trained\npass reset="):
+        plumb.probe(model, of_tokens, [torch.arange(20)[None]], seeds=2)
+    assert all(torch.equal(before[key], tensor) for key, tensor in model.state_dict().items())

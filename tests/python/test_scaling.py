@@ -183,3 +183,18 @@ def test_sizes_are_those_of_a_run_by_hand():
         assert of(found, "first", what).sizes[1, 1] == pytest.approx(tensor.square().mean().sqrt().item(), rel=1e-5), what
     alone = (batch[0] @ update.T).square().mean().sqrt().item()
     assert of(found, "first.weight").sizes[1, 1] == pytest.approx(alone, rel=1e-3)  # a difference of outputs in float32
+
+
+def test_several_optimizers_are_those_of_one_with_groups():
+    def make(width):
+        return nn.Sequential(nn.Linear(4, width), nn.Tanh(), nn.Linear(width, 4))
+
+    def one(model):
+        return torch.optim.SGD([{"params": part.parameters(), "lr": rate} for part, rate in ((model[0], 0.1), (model[2], 0.01))])
+
+    def two(model):
+        return [torch.optim.SGD(part.parameters(), lr=rate) for part, rate in ((model[0], 0.1), (model[2], 0.01))]
+
+    found = [plumb.coordinate_check(make, lambda m, x: m(x).square().mean(), [torch.ones(2, 4)], [8, 16], optimizer=optimizer,
+                                    seeds=2) for optimizer in (one, two)]
+    assert repr(found[0]) == repr(found[1])

@@ -1,7 +1,10 @@
 """plumb.Watch: against dense Hessians and formulas, and without a trace in the run."""
 
 import contextlib
+import copy
+import json
 import math
+import warnings
 
 import pytest
 import torch
@@ -252,7 +255,7 @@ def test_an_optimizer_of_another_kind_does_not_end_its_training():
     optimizer.register_step_post_hook(lambda *_: [state.pop("step") for state in optimizer.state.values()])
     watch = plumb.Watch(model, optimizer, every=1, loss=lambda: model(torch.ones(3)).square().sum())
     model(torch.ones(3)).sum().backward()
-    with pytest.warns(UserWarning, match="no statistics of the optimizer: KeyError: 'step'"):
+    with pytest.warns(UserWarning, match="AdamW does not keep the number of its steps where Adam does"):
         optimizer.step()
     assert watch.values["update_norm"] > 0 and math.isnan(watch.values["sharpness"]) and len(watch.errors) == 1
 
@@ -342,3 +345,333 @@ def test_attention_statistics_of_grouped_heads_and_none_without_attention():
     assert found["attention_entropy"] == pytest.approx(float(expected.mean().detach()), rel=1e-5)
     plain = nn.Linear(8, 8)
     assert plumb.attention.attention_statistics(plain, [lambda: plain(x).sum()], lambda name: name) == {}
+
+
+def norm_of_gradients(model):
+    return math.sqrt(sum(float(p.grad.double().square().sum()) for p in model.parameters() if p.grad is not None))
+
+
+def loop(model, optimizers, loss, steps=1, before=lambda: None):
+    """The gradient norms as the steps begin."""
+    norms = []
+    for _ in range(steps):
+        model.zero_grad()
+        loss().backward()
+        before()
+        norms.append(norm_of_gradients(model))
+        for optimizer in optimizers:
+            optimizer.step()
+    return norms
+
+
+def small(seed=0):
+    torch.manual_seed(seed)
+    model = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 2))
+    x, y = torch.randn(20, 4), 10 * torch.randn(20, 2)
+    return model, lambda: nn.functional.mse_loss(model(x), y)
+
+
+class Simple(torch.optim.Optimizer):
+    """θ ← θ − lr·g, with settings and state that other optimizers may have."""
+
+    def __init__(self, parameters, state=(), **settings):
+        super().__init__(parameters, settings)
+        self.of_tensor = dict(state)
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for tensor in group["params"]:
+                self.state[tensor] = {name: make(tensor) for name, make in self.of_tensor.items()}
+                tensor.sub_(tensor.grad, alpha=0.01)
+
+
+class Lerping(Simple):
+    @torch.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for tensor in group["params"]:
+                tensor.grad.lerp_(tensor, 0.9)
+                tensor.sub_(tensor.grad, alpha=0.01)
+
+
+class Freeing(Simple):
+    def step(self, closure=None):
+        super().step()
+        self.zero_grad()
+
+
+class Scaling(torch.optim.SGD):
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for tensor in group["params"]:
+                tensor.grad.mul_(0.1)
+        super().step()
+
+
+GRADIENTS = {
+    "overwritten": lambda p: Lerping(p), "freed": lambda p: Freeing(p), "scaled in a subclass": lambda p: Scaling(p, lr=0.01),
+    "Nesterov, foreach": lambda p: torch.optim.SGD(p, lr=0.01, momentum=0.9, nesterov=True, foreach=True),
+    "weight decay, foreach": lambda p: torch.optim.SGD(p, lr=0.01, weight_decay=0.5, foreach=True),
+    "fused": lambda p: torch.optim.AdamW(p, lr=0.01, fused=True),
+}
+
+
+@pytest.mark.parametrize("kind", GRADIENTS)
+def test_gradients_are_those_that_enter_the_step(kind):
+    model, loss = small()
+    torch.optim.SGD(model.parameters(), lr=0.1)  # whose hooks subclasses call, too
+    optimizer = GRADIENTS[kind](model.parameters())
+    watch = plumb.Watch(model, optimizer, every=1, loss=loss)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of optimizers whose critical rate is unknown
+        norms = loop(model, [optimizer], loss, steps=3)
+    assert [values["gradient_norm"] for values in watch.history] == pytest.approx(norms, rel=1e-6)
+    assert watch.values["sharpness"] > 0 and watch.values["update_norm"] > 0
+
+
+@pytest.mark.parametrize("fused", [False, True])
+def test_gradients_of_a_scaled_loss(fused):
+    model, loss = small()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, fused=fused)
+    watch, scaler = plumb.Watch(model, optimizer), torch.amp.GradScaler("cpu", init_scale=1024.0)
+    expected = math.sqrt(sum(float(g.square().sum()) for g in torch.autograd.grad(loss(), list(model.parameters()))))
+    scaler.scale(loss()).backward()
+    scaler.step(optimizer)
+    assert watch.values["gradient_norm"] == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("kind", [torch.optim.SGD, torch.optim.LBFGS])
+def test_gradients_of_a_closure(kind, named):
+    model, loss = small()
+    optimizer = kind(model.parameters(), lr=0.01)
+    watch = plumb.Watch(model, optimizer, every=1)
+    norms = []
+
+    def closure():
+        optimizer.zero_grad()
+        value = loss()
+        value.backward()
+        norms.append(norm_of_gradients(model))
+        return value
+
+    for _ in range(2):
+        called = len(norms)
+        optimizer.step(closure=closure) if named else optimizer.step(closure)
+        assert watch.values["gradient_norm"] == pytest.approx(norms[called], rel=1e-6)
+
+
+def test_norms_after_clipping_are_said_to_be_so():
+    model, loss = small()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    watch = plumb.Watch(model, optimizer, every=1)
+    with pytest.warns(UserWarning, match="after any clipping") as said:
+        loop(model, [optimizer], loss, 8, lambda: nn.utils.clip_grad_norm_(model.parameters(), 1.0))
+    assert len(said) == 1 and watch.values["gradient_norm"] == pytest.approx(1, rel=1e-5) and not watch.errors
+
+
+def test_learning_rates_are_numbers():
+    model, loss = small()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=torch.tensor(0.1))
+    schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, total_iters=10)
+    watch = plumb.Watch(model, optimizer, every=1, loss=loss)
+    for _ in range(4):
+        loop(model, [optimizer], loss)
+        schedule.step()
+    assert [values["learning_rate"] for values in watch.history] == pytest.approx([0.1, 0.09, 0.08, 0.07])
+    assert json.loads(json.dumps(watch.history)) == watch.history
+    groups = [{"params": model[0].parameters(), "lr": 1e-4}, {"params": model[2].parameters(), "lr": 1e-2}]
+    watch = plumb.Watch(model, optimizer := torch.optim.SGD(groups), loss=loss)
+    loop(model, [optimizer], loss)
+    assert watch.values["learning_rate"] == 1e-2
+    assert watch.values["rate_share"] == pytest.approx(1e-2 * watch.values["sharpness"] / 2)
+
+
+def halves(model):
+    """Two optimizers, each of a half of the parameters."""
+    muon = getattr(torch.optim, "Muon", None)
+    matrices = [model[0].weight, model[2].weight]
+    rest = [model[0].bias, model[2].bias]
+    return [muon(matrices, lr=0.02) if muon else Simple(matrices), torch.optim.AdamW(rest, lr=3e-3)]
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_several_optimizers(turned):
+    model, loss = small()
+    optimizers = halves(model)
+    watch = plumb.Watch(model, optimizers[::-1] if turned else optimizers, every=2, loss=loss, by="(.*)")
+    with pytest.warns(UserWarning, match="no critical rate.* Adam and (Muon|Simple)|(Muon|Simple) and Adam"):
+        for step in range(1, 5):
+            before = {name: p.detach().clone() for name, p in model.named_parameters()}
+            norm = loop(model, optimizers, loss)[0]
+            assert watch.new == (step in (1, 2, 4))
+            if watch.new:
+                assert watch.values["gradient_norm"] == pytest.approx(norm, rel=1e-6)
+                for name, p in model.named_parameters():
+                    update = float((p.detach() - before[name]).norm())
+                    assert watch.values["update_norm/" + name] == pytest.approx(update, rel=1e-5)
+    assert [values["step"] for values in watch.history] == [1, 2, 4]
+    expected = plumb.spectrum(loss, model, steps=20, probes=1).max.value
+    assert watch.values["sharpness"] == pytest.approx(expected, rel=0.05) and "critical_rate" not in watch.values
+
+
+def test_only_parameters_of_the_optimizer_are_watched():
+    model, loss = small()
+    optimizer = halves(model)[1]
+    watch = plumb.Watch(model, optimizer, by="(.*)")
+    loop(model, [optimizer], loss)
+    assert {key for key in watch.values if key.startswith("update_norm/")} == {"update_norm/0.bias", "update_norm/2.bias"}
+    with pytest.raises(plumb.Error, match="object is no optimizer"):
+        plumb.Watch(model, object())
+
+
+def test_optimizers_of_which_one_steps_more_often():
+    model, loss = small()
+    optimizers = halves(model)
+    watch = plumb.Watch(model, optimizers, every=1)
+    loop(model, [optimizers[1]] * 3, loss)
+    assert not watch.history
+    loop(model, [optimizers[0]], loss)
+    assert watch.new and watch.values["step"] == 1 and watch.values["update_norm/0"] > 0
+
+
+OTHERS = {
+    "step in the group": lambda p: Simple(p, {"exp_avg_sq": torch.ones_like}, lr=0.01, betas=(0.9, 0.99), eps=1e-8, step=1),
+    "no eps": lambda p: Simple(p, {"exp_avg_sq": torch.ones_like, "step": lambda _: 1}, lr=0.01, betas=(0.9, 0.99)),
+    "three betas": lambda p: Simple(p, {"exp_avg_sq": lambda t: t[..., 0], "step": lambda _: 1}, lr=0.01, betas=(0.9, 0.9, 0.9)),
+    "no rate": lambda p: Simple(p), "RAdam": lambda p: torch.optim.RAdam(p, lr=0.01), "NAdam": lambda p: torch.optim.NAdam(p, lr=0.01),
+    "RMSprop": lambda p: torch.optim.RMSprop(p, lr=0.01), "Adafactor": lambda p: torch.optim.Adafactor(p, lr=0.01),
+}
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_optimizers_whose_critical_rate_is_unknown(kind):
+    model, loss = small()
+    optimizer = OTHERS[kind](model.parameters())
+    watch = plumb.Watch(model, optimizer, every=1, loss=loss)
+    with pytest.warns(UserWarning, match="no critical rate: Plumb knows that of SGD, Adam and AdamW alone") as said:
+        loop(model, [optimizer], loss, 2)
+    assert len(said) == 1 and watch.values["update_norm"] > 0 and "critical_rate" not in watch.values
+    assert watch.values["sharpness"] == pytest.approx(plumb.spectrum(loss, model, steps=30, probes=1).max.value, rel=0.02)
+
+
+def test_subclasses_that_lack_settings():
+    class Old(torch.optim.SGD):
+        step = Simple.step
+
+    model, loss = small()
+    optimizer = Old(model.parameters(), lr=0.01)
+    optimizer.of_tensor = {}
+    for group in optimizer.param_groups:
+        del group["nesterov"], group["momentum"], group["dampening"], group["weight_decay"]
+    watch = plumb.Watch(model, optimizer, loss=loss)
+    loop(model, [optimizer], loss)
+    assert watch.values["critical_rate"] == pytest.approx(2 / watch.values["sharpness"]) and not watch.errors
+
+
+@pytest.mark.parametrize("settings", [{"momentum": 0.9, "dampening": 0.9}, {"weight_decay": 2.0}, {"momentum": 0.9, "nesterov": True},
+                                      {"momentum": 0.5, "weight_decay": 1.0}, {"adam": True, "weight_decay": 0.5}])
+def test_critical_rates_are_those_of_a_quadratic_loss(settings):
+    """Beyond which the weights grow, and below which they do not."""
+    settings = dict(settings)
+    kind = torch.optim.AdamW if settings.pop("adam", False) else torch.optim.SGD
+    if kind is torch.optim.AdamW:
+        settings |= {"betas": (0.9, 0.99999), "eps": 1e6}  # P is constant
+
+    def end(rate, steps):
+        weight = nn.ParameterList([nn.Parameter(torch.tensor([1.0, 0.3], dtype=torch.float64))])
+        optimizer = kind(weight.parameters(), lr=rate, **settings)
+        watch = plumb.Watch(weight, optimizer, every=steps, loss=lambda: loss(weight))
+        for _ in range(steps):
+            optimizer.zero_grad()
+            loss(weight).backward()
+            optimizer.step()
+        return watch.values, float(weight[0].detach().norm())
+
+    def loss(weight):
+        return 0.5 * scale * (torch.tensor([3.0, 1.0], dtype=torch.float64) * weight[0].square()).sum()
+
+    scale = 1e6 if kind is torch.optim.AdamW else 1.0
+    critical = end(1e-6, 400)[0]["critical_rate"]
+    assert end(0.9 * critical, 400)[1] < 1e-3 and end(1.1 * critical, 400)[1] > 1e3
+
+
+@pytest.mark.parametrize("steps", [1, 30])
+def test_tokens_without_a_gradient_so_far_are_left_out(steps):
+    """1/ε in place of their P would dominate."""
+    shares = []
+    for token in (3, 40):
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Embedding(50, 8), nn.Flatten(), nn.Linear(32, 10))
+        tokens, labels = torch.randint(20, (16, 4)), torch.randint(10, (16,))
+        watched = tokens.clone()
+        watched[0, 0] = token
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+        watch = plumb.Watch(model, optimizer, every=steps,
+                            loss=lambda: nn.functional.cross_entropy(model(watched), labels))
+        loop(model, [optimizer], lambda: nn.functional.cross_entropy(model(tokens), labels), steps)
+        shares.append(watch.values["rate_share"])
+        assert watch.values["adam_unseen_share"] == pytest.approx(
+            8 * (50 - len(tokens.unique())) / sum(p.numel() for p in model.parameters()), abs=0.02)
+    assert shares[1] == pytest.approx(shares[0], rel=0.3)
+
+
+@pytest.mark.parametrize("momentum", [0.1, 0.01, None])
+@pytest.mark.parametrize("frozen", [False, True])
+def test_batch_norms_are_as_in_training(momentum, frozen):
+    torch.manual_seed(0)
+    model = nn.Sequential(*(layer for _ in range(3) for layer in (
+        nn.Linear(8, 8, bias=False), nn.BatchNorm1d(8, momentum=momentum), nn.ReLU(), nn.Dropout(0.5))), nn.Linear(8, 4))
+    for module in model:
+        module.training = not (frozen and isinstance(module, nn.BatchNorm1d))
+    x, y = 3 * torch.randn(32, 8) + 1, torch.randint(4, (32,))
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+    loss = [lambda half=half: nn.functional.cross_entropy(model(x[half]), y[half]) for half in (slice(16), slice(16, 32))]
+    watch = plumb.Watch(model, optimizer, loss=loss, examples=16)
+    loop(model, [optimizer], loss[0])
+    buffers = [buffer.clone() for buffer in model.buffers()]
+    function = copy.deepcopy(model)
+    for module in function:
+        module.training = isinstance(module, nn.BatchNorm1d) and not frozen
+    losses = [lambda half=half: nn.functional.cross_entropy(function(x[half]), y[half]) for half in (slice(16), slice(16, 32))]
+    expected = plumb.spectrum(losses, function, steps=40, probes=2).max.value
+    assert watch.values["sharpness"] == pytest.approx(expected, rel=0.02) and math.isfinite(watch.values["noise_trace"])
+    assert all(torch.equal(a, b) for a, b in zip(buffers, model.buffers())) and not watch.errors
+    assert [module.training for module in model] == [not (frozen and isinstance(m, nn.BatchNorm1d)) for m in model]
+
+
+@pytest.mark.parametrize("kind", ["AdamWScheduleFree", "SGDScheduleFree", "RAdamScheduleFree"])
+def test_schedule_free_optimizers(kind):
+    schedulefree = pytest.importorskip("schedulefree")
+    model, loss = small()
+    optimizer = getattr(schedulefree, kind)(model.parameters(), lr=0.01)
+    optimizer.train()
+    watch = plumb.Watch(model, optimizer, every=1, loss=loss)
+    with pytest.warns(UserWarning, match=f"no critical rate.*{kind}") as said:
+        norms = loop(model, [optimizer], loss, 2)
+    assert len(said) == 1 and [values["gradient_norm"] for values in watch.history] == pytest.approx(norms, rel=1e-6)
+
+
+def test_a_run_that_is_resumed_counts_on(tmp_path):
+    transformers = pytest.importorskip("transformers")
+    pytest.importorskip("accelerate")
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Linear(3, 1)
+
+        def forward(self, x=None, labels=None):
+            return {"loss": nn.functional.mse_loss(self.body(x)[..., 0], labels)}
+
+    def train(steps, resume):
+        torch.manual_seed(0)
+        arguments = transformers.TrainingArguments(str(tmp_path), per_device_train_batch_size=2, max_steps=steps, report_to=[],
+                                                   use_cpu=True, disable_tqdm=True, save_steps=3)
+        callback = plumb.transformers_callback(every=2)
+        transformers.Trainer(Model(), arguments, train_dataset=[{"x": torch.randn(3), "labels": torch.randn(())} for _ in range(16)],
+                             callbacks=[callback]).train(resume_from_checkpoint=resume)
+        return [values["step"] for values in callback.watch.history]
+
+    assert train(3, None) == [1, 2] and train(6, str(tmp_path / "checkpoint-3")) == [4, 6]
