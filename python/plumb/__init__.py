@@ -23,6 +23,7 @@ from .difference import Difference, FirstDifference, TensorDifference, diff
 from .gating import GateAnswer, gate
 from .judging import ArmSummary, Verdict, Verdicts, judge
 from .loading import Classified, Generated, Model, load
+from .preflight import Finding, Preflight, preflight
 from .probing import ModuleProbe, Probed, probe
 from .results import Density, Measured, Probe, Spectra, Spectrum
 from .runs import Run, runs
@@ -32,9 +33,9 @@ from .watching import Watch, lightning_callback, transformers_callback
 
 __version__ = _build.version
 __all__ = [
-    "ArmSummary", "CheckResult", "Classified", "CoordinateCheck", "Density", "Difference", "Error", "FirstDifference",
-    "GateAnswer", "GaussNewton", "Generated", "Hessian", "Measured", "Model", "ModuleProbe", "Probe", "Probed", "Run",
-    "ScalingExponent", "Spectra", "Spectrum", "TensorDifference", "Verdict", "Verdicts", "Watch", "check",
-    "coordinate_check", "diff", "gate", "hvp", "judge", "lightning_callback", "load", "probe", "report", "runs",
-    "spectrum", "transformers_callback",
+    "ArmSummary", "CheckResult", "Classified", "CoordinateCheck", "Density", "Difference", "Error", "Finding",
+    "FirstDifference", "GateAnswer", "GaussNewton", "Generated", "Hessian", "Measured", "Model", "ModuleProbe", "Preflight",
+    "Probe", "Probed", "Run", "ScalingExponent", "Spectra", "Spectrum", "TensorDifference", "Verdict", "Verdicts", "Watch",
+    "check", "coordinate_check", "diff", "gate", "hvp", "judge", "lightning_callback", "load", "preflight", "probe", "report",
+    "runs", "spectrum", "transformers_callback",
 ]

@@ -22,6 +22,7 @@ from . import _plumb
 from ._plumb import Error
 from .arguments import Optimizers, optimizers_of, require_loss
 from .leaving import as_found, at_the_end, evaluate, random_state
+from .loops import trainer_loop
 from .results import as_table
 from .showing import rates_figure, section
 
@@ -160,12 +161,13 @@ class CheckResult:
         return section(f"Will it train? {self.answer}", self._rows() if self.trials else (), rates_figure(self), notes)
 
 
-def check(model: Module, optimizer: Optimizers, loss: Callable[[Any, Any], Tensor], batches: Iterable[Any], *,
-          steps: int | None = None, warm_up: int = 0, budget: int | str | None = None, seed: int = 1,
-          reference_loss: float | None = None, clip_norm: float | None = None,
+def check(model: Any, optimizer: Optimizers | None = None, loss: Callable[[Any, Any], Tensor] | None = None,
+          batches: Iterable[Any] | None = None, *, module: Module | None = None, steps: int | None = None, warm_up: int = 0,
+          budget: int | str | None = None, seed: int = 1, reference_loss: float | None = None, clip_norm: float | None = None,
           progress: Callable[[str, float], object] | None = None) -> CheckResult:
     """Tells before a run whether it will train, and what its largest stable learning rate is.
 
+    model: a module, or alone transformers' Trainer, or Lightning's with module= and its loader or data module as batches=.
     optimizer: one, or a list of several; those that have train() and eval(), such as Schedule-Free's, are switched.
     loss: loss(model, batch), one number with its graph. It gets a copy of the model, and must compute with that.
     batches: a loader, or a list of batches; of an iterator that cannot begin anew, the first 256.
@@ -182,6 +184,9 @@ def check(model: Module, optimizer: Optimizers, loss: Callable[[Any, Any], Tenso
     `lr`; a trial at another one multiplies those of all groups alike. Trials begin with the model and optimizer as they are,
     copied, so that both are left as found, as are all random numbers. Hooks of the optimizer are not called.
     """
+    if optimizer is None or loss is None or batches is None:
+        with trainer_loop(model, module, batches) as loop:
+            return check(**loop, budget=budget, seed=seed, reference_loss=reference_loss, progress=progress)
     require_loss(loss)
     optimizers = optimizers_of(optimizer)
     groups = [group for one in optimizers for group in one.param_groups]
