@@ -45,10 +45,8 @@ def test_gradient_descent_on_a_quadratic_loss(momentum, rate):
         assert (trial.outcome == "fails") == (trial.learning_rate > largest), (trial, largest)
     assert found.verdict == ("trains" if rate < largest else "other_rate") and bool(found) == (rate < largest)
     assert found.exit_status == (0 if rate < largest else 3)
-    between = math.log2(float(stable) / rate)
-    below = min(max(0.4 + 0.2 * between, 1), 3) if between >= 0 else 1.5  # octaves; docs/check.md
-    near = -0.5 <= between - below <= 1
-    assert found.recommended.learning_rate == pytest.approx(rate if near else float(stable) / 2**below)
+    good = float(stable) / 2**1.25  # docs/check.md
+    assert found.recommended.learning_rate == pytest.approx(rate if abs(math.log2(good / rate)) <= 0.5 else good)
     # The first step's critical rate: 2 gᵀg/gᵀHg.
     gradient = CURVATURES * Quadratic().weight.detach()[0]
     expected = 2 * gradient.square().sum() / (CURVATURES * gradient.square()).sum()

@@ -71,6 +71,15 @@ double rate_below_failures(const std::vector<Trial>& trials, int64_t warm_up) {
   return failures < 3 ? kInfinite : lowest / kLower;
 }
 
+std::optional<double> least_gradient_at_input(const std::vector<Trial>& trials) {
+  std::optional<double> least;
+  for (const Trial& trial : trials) {
+    if (trial.outcome != TrialOutcome::fails || trial.warm_up > 0 || !trial.gradient_at_input) continue;
+    least = std::min(least.value_or(kInfinite), *trial.gradient_at_input);
+  }
+  return least;
+}
+
 double smallest_rate(const std::vector<Trial>& trials) {
   double smallest = kInfinite;
   for (const Trial& trial : trials) {

@@ -1,6 +1,7 @@
 // What the trials of a search say of each other.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "plumb/check/search.h"
@@ -25,6 +26,10 @@ double lower_control_rate(const std::vector<Trial>& trials, int64_t warm_up, con
 /// Where trials go on if at least three with this warm-up have failed and none has not: far below, to find a rate that
 /// trains, or to say that none does. Infinite otherwise.
 double rate_below_failures(const std::vector<Trial>& trials, int64_t warm_up);
+
+/// The smallest share of the gradient that reached the first layer in a trial that failed without a warm-up on the
+/// plateau of the labels' frequencies; empty if none has.
+std::optional<double> least_gradient_at_input(const std::vector<Trial>& trials);
 
 /// The smallest rate that has told anything, infinite without one.
 double smallest_rate(const std::vector<Trial>& trials);

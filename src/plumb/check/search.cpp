@@ -135,18 +135,19 @@ class Search {
     }
   }
 
-  /// The belief with a warm-up before any trial with it: a little above that without, as in the 18 pairs of runs of
-  /// docs/check.md. Of a run that does not train without a warm-up, less is known.
+  /// The belief with a warm-up before any trial with it: above that without by as much as the failures among its trials
+  /// tell, as in the pairs of runs of docs/check.md. Of a run that does not train without a warm-up, less is known.
   void begin_warm_up() {
     const int64_t most = std::min(plan_.warm_up, longest_warm_up_);
     const int64_t steps = std::min(left() - shortest_, most);
     result_.tried_warm_up = steps >= std::min(most, kLeastWarmUp) ? steps : 0;
     const RateEstimate without = without_->now.estimate();
-    constexpr double kLift = 1.6, kDeviationsOfInterval = 2.56;
-    // The standard deviation of log₂ of that ratio.
+    constexpr double kDeviationsOfInterval = 2.56;
+    // The standard deviation of the lift.
     const double octaves = trains_at_plan(without_->now, given_) ? 0.55 : 1;
-    with_ =
-        Belief(RateBelief(kLift * without.estimate, std::hypot(octaves, without.octaves() / kDeviationsOfInterval)));
+    const double lift = warm_up_lift(least_gradient_at_input(result_.trials));
+    with_ = Belief(RateBelief(without.estimate * std::exp2(lift),
+                              std::hypot(octaves, without.octaves() / kDeviationsOfInterval)));
   }
 
   /// Without a planned warm-up: whether one would let the planned rate train, if it rather does not.
