@@ -171,7 +171,8 @@ py::dict judge_values(const ArmValues& values, const std::string& metric, bool l
                   "text"_a = verdicts_text(found));
 }
 
-/// (outcome, whether the trial, of at most `most` steps, need not go on, why). `reference`: docs/python.md.
+/// (outcome, whether the trial, of at most `most` steps, need not go on, why, whether it is on the plateau). `reference`:
+/// docs/python.md.
 py::tuple judge_trial(const std::vector<int64_t>& steps, const std::vector<double>& losses, int64_t warm_up,
                       int64_t most, std::optional<double> reference, bool diverged) {
   const double first = losses.at(0);
@@ -180,7 +181,13 @@ py::tuple judge_trial(const std::vector<int64_t>& steps, const std::vector<doubl
           ? check::judge_losses(steps, losses, warm_up, {*reference, std::max(*reference, first), first}, diverged)
           : check::judge_fall(steps, losses, warm_up, diverged);
   return py::make_tuple(to_string(judged.outcome), judged.clear && most - warm_up <= check::kBriefTrial,
-                        judged.because);
+                        judged.because, judged.on_plateau);
+}
+
+/// (outcome, why) of a trial on the plateau: check/verdict.h.
+py::tuple judge_plateau(const std::string& because, double gradient_at_input) {
+  const check::Judged judged = check::judge_plateau({.because = because}, gradient_at_input);
+  return py::make_tuple(to_string(judged.outcome), judged.because);
 }
 
 std::optional<double> critical_rate(double slope, const std::function<double(double)>& rise, double start) {
@@ -262,12 +269,16 @@ PYBIND11_MODULE(_plumb, module) {
   module.attr("STEPS_BETWEEN_LOSSES") = check::kStepsBetweenLosses;
   module.attr("MEASUREMENTS") = check::kMeasurements;
   module.attr("INITIAL_LOSS_MARGIN") = check::kInitialLossMargin;
+  module.attr("CAUSALITY") = check::kCausality;
+  module.attr("SMALLEST_STATES") = check::kSmallestStates;
+  module.attr("LARGEST_STATES") = check::kLargestStates;
   module.attr("LARGEST_UPDATE") = check::kLargestUpdate;
   module.attr("SMALLEST_UPDATES") = check::kSmallestUpdates;
   module.attr("MOST_BELOW_EPSILON") = check::kMostBelowEpsilon;
   py::class_<check::Budget>(module, "Budget").def(py::init(&budget_of), py::arg("text"), py::arg("steps"));
   module.def("judge_trial", &judge_trial, py::kw_only(), py::arg("steps"), py::arg("losses"), py::arg("warm_up"),
              py::arg("most"), py::arg("reference"), py::arg("diverged"));
+  module.def("judge_plateau", &judge_plateau, py::arg("because"), py::arg("gradient_at_input"));
   module.def("critical_rate", &critical_rate, py::arg("slope"), py::arg("rise"), py::arg("start"));
   module.def("search_rates", &search_rates, py::kw_only(), py::arg("budget"), py::arg("spent"), py::arg("peak"),
              py::arg("warm_up"), py::arg("steps"), py::arg("reference"), py::arg("least_gain"), py::arg("clear_gain"),

@@ -16,6 +16,8 @@ const RateBelief kAbove(1e-2, 0.3), kBelow(1e-4, 0.3), kAround(kPlanned, 1), kFa
 const Trial kTrains = trial(kPlanned, TrialOutcome::trains), kTrainsLower = trial(1e-4, TrialOutcome::trains),
             kFails = trial(kPlanned, TrialOutcome::fails), kFailsLower = trial(1e-4, TrialOutcome::fails),
             kFailsFarBelow = trial(1e-5, TrialOutcome::fails),
+            kUnmoved = trial(kPlanned, TrialOutcome::unmoved, kReference + 1),
+            kTrainsAbove = trial(0.1, TrialOutcome::trains),
             kOnPlateau = trial(kPlanned, TrialOutcome::slow, kReference + 0.1);
 
 struct Search {
@@ -39,7 +41,7 @@ TEST(Conclusion, OfEachEnding) {
       {Ending::nothing_trains_so_far, CheckAnswer::other_rate, false, kBelow, {kFails, kFailsLower}},
       {Ending::nothing_trains_yet, CheckAnswer::unknown, false, kAround, {kFails, kFailsLower}},
       {Ending::nothing_trains_yet, CheckAnswer::unknown, false, kBelow, {kFails, kFailsLower}, warmed},
-      {Ending::moves_too_little, CheckAnswer::other_rate, true, kFarAbove, {kTrains}, short_run},
+      {Ending::moves_too_little, CheckAnswer::other_rate, true, kFarAbove, {kUnmoved, kTrainsAbove}, short_run},
       {Ending::not_below_frequencies, CheckAnswer::unknown, false, kAbove, {kOnPlateau}},
       {Ending::trains, CheckAnswer::trains, true, kAbove, {kTrains}},
       {Ending::needs_warm_up,
@@ -52,6 +54,8 @@ TEST(Conclusion, OfEachEnding) {
        100},
       {Ending::fails, CheckAnswer::other_rate, true, kBelow, {kFails, kTrainsLower}},
       {Ending::longer_warm_up_may_do, CheckAnswer::unknown, true, kBelow, {kFails, kTrainsLower}, warmed, 100},
+      {Ending::trains, CheckAnswer::trains, true, kFarAbove, {kTrains}, short_run},
+      {Ending::near_the_edge, CheckAnswer::unknown, true, kBelow, {kTrains}},
       {Ending::near_the_edge, CheckAnswer::unknown, true, kAround, {kTrains}}};
   for (const Search& each : searches) {
     const SearchPlan plan{.schedule = each.schedule, .configured_rate = kPlanned, .reference = kReference};

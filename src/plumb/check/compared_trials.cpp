@@ -1,5 +1,7 @@
 #include "plumb/check/compared_trials.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -23,6 +25,19 @@ bool is_informative(const Trial& trial, int64_t warm_up) {
   return trial.warm_up == warm_up && trial.outcome != TrialOutcome::unknown;
 }
 
+void excuse_slower_trials(std::vector<Trial>& trials) {
+  for (Trial& trial : trials) {
+    if (trial.outcome != TrialOutcome::fails || !trial.on_plateau) continue;
+    const auto above = std::find_if(trials.begin(), trials.end(), [&](const Trial& other) {
+      return other.outcome == TrialOutcome::trains && other.learning_rate > trial.learning_rate &&
+             other.warm_up <= trial.warm_up;
+    });
+    if (above == trials.end()) continue;
+    trial.outcome = TrialOutcome::slow;
+    trial.because += fmt::format("; but {:.2g} has left this plateau", above->learning_rate);
+  }
+}
+
 const Trial* best_trial(const std::vector<Trial>& trials, int64_t warm_up) {
   const Trial* best = nullptr;
   for (const Trial& trial : trials) {
@@ -42,6 +57,16 @@ bool counts_as_failed(const Trial& trial, const Trial* best, const SearchPlan& p
   const auto [own, other] = last_losses(trial, *best);
   const double gain = plan.reference - other;
   return gain > plan.gain_to_compare && plan.reference - own < gain / 2;
+}
+
+bool was_stable(const std::vector<Trial>& trials, double rate, int64_t warm_up, const SearchPlan& plan) {
+  const Trial* best = best_trial(trials, warm_up);
+  int64_t more = 0;
+  for (const Trial& trial : trials) {
+    if (!is_informative(trial, warm_up) || trial.learning_rate != rate) continue;
+    more += counts_as_failed(trial, best, plan) ? -1 : 1;
+  }
+  return more > 0;
 }
 
 double lower_control_rate(const std::vector<Trial>& trials, int64_t warm_up, const SearchPlan& plan) {

@@ -35,10 +35,14 @@ double best_guess(const SearchPlan& plan, const SearchState& known) {
   return rate_to_recommend(known.belief.estimate().estimate, plan.schedule.peak, plan.steps_like_signs);
 }
 
-/// Whether all steps of the planned run change the weights less than a few at the best guess.
+/// Whether all steps of the planned run change the weights less than a few at the best guess. A trial at the planned rate
+/// that has learned something knows better: the size of some optimizers' steps is not that of the rate.
 bool moves_too_little(const SearchPlan& plan, const SearchState& known) {
   constexpr double kFew = 10;
-  return plan.judges_relative_gain &&
+  const bool learned = std::any_of(known.trials.begin(), known.trials.end(), [&](const Trial& trial) {
+    return trial.learning_rate == plan.schedule.peak && trial.outcome == TrialOutcome::trains;
+  });
+  return plan.judges_relative_gain && !learned &&
          plan.schedule.peak * static_cast<double>(plan.schedule.steps) < kFew * best_guess(plan, known);
 }
 
@@ -115,8 +119,9 @@ std::string sentence(Ending ending, const SearchPlan& plan, const SearchState& k
   }
   return fmt::format(
       "cannot tell within this budget: the largest stable rate lies between {:.2g} and {:.2g}, and the configured one "
-      "is {:.2g}",
-      stable.low, stable.high, planned.peak);
+      "is {:.2g}{}",
+      stable.low, stable.high, planned.peak,
+      fails_at_plan(known.belief, plan) ? ", at which a trial was stable" : "");
 }
 
 /// `warm_up`: in place of the planned one.
@@ -176,7 +181,8 @@ Ending ending_of(const SearchPlan& plan, const SearchState& known) {
                                                                                        : Ending::trains;
   }
   if (planned.warm_up == 0 && known.warm_up_that_helps) return Ending::needs_warm_up;
-  if (fails) return shortened ? Ending::longer_warm_up_may_do : Ending::fails;
+  if (fails && !was_stable(known.trials, planned.peak, known.tried_warm_up, plan))
+    return shortened ? Ending::longer_warm_up_may_do : Ending::fails;
   return Ending::near_the_edge;
 }
 
