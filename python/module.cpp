@@ -20,6 +20,7 @@
 #include "plumb/check/search.h"
 #include "plumb/check/thresholds.h"
 #include "plumb/check/verdict.h"
+#include "plumb/check/words.h"
 #include "plumb/judge/judge.h"
 #include "plumb/report/svg.h"
 #include "plumb/report/svg_marks.h"
@@ -247,6 +248,8 @@ std::string search_rates(const check::Budget& budget, const std::pair<int64_t, d
   check::search_rates(plan, before, hooks, result);
   Json document = described_json(result);
   document["exit_status"] = check::exit_status(result);
+  document["lines"] = Json::array();
+  for (const auto& [name, text] : check::lines_of(result)) document["lines"].push_back(Json::array({name, text}));
   return document.dump();
 }
 

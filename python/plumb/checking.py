@@ -81,10 +81,22 @@ class Trial:
 
 
 @dataclass(frozen=True)
+class Gain:
+    """Nats per label, with an 80% interval."""
+
+    nats: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
 class Recommendation:
     learning_rate: float
     warm_up: int
-    loss_above_best: float | None = None  # nats by which such rates ended above the best one, on average
+    # Nats by which such rates ended above the best one, on average and at most in nine of ten runs, and below the planned one.
+    loss_above_best: float | None = None
+    most_loss_above_best: float | None = None
+    gain: Gain | None = None
 
     def __repr__(self) -> str:
         return f"learning rate {self.learning_rate:.2g}, warm-up {self.warm_up} steps"
@@ -104,10 +116,12 @@ class CheckResult:
     """The keys of `plumb check --json` (docs/check.md). `verdict`: "trains"; "other_rate": not at the planned rate;
     "needs_warm_up": at that rate only after a warm-up; "cannot": at none that was tried; "unknown": the budget is too small.
     Rates are those of the parameter group with the largest one. `exit_status`: 0: trains; 4: unknown; 3: otherwise.
-    True if it trains."""
+    True if it trains. `lines`: what else is printed, as pairs of name and text."""
 
     verdict: str
+    checked: str
     answer: str
+    lines: list[tuple[str, str]]
     exit_status: int
     planned_rate: float
     planned_warm_up: int
@@ -128,24 +142,6 @@ class CheckResult:
     def __bool__(self) -> bool:
         return self.verdict == "trains"
 
-    def _numbers(self) -> list[tuple[str, str]]:
-        rows: list[tuple[str, str]] = []
-        if self.planned_warm_up and self.largest_stable_rate:
-            tried = f"after a warm-up of {self.tried_warm_up} steps" if self.tried_warm_up else "with the warm-up, from trials without it"
-            rows.append(("largest stable rate", f"{self.largest_stable_rate!r}, {tried}"))
-        if self.largest_stable_rate_without_warm_up:
-            name = "  without warm-up" if self.planned_warm_up else "largest stable rate"
-            rows.append((name, repr(self.largest_stable_rate_without_warm_up)))
-        if self.recommended:
-            rows.append(("recommended", repr(self.recommended)))
-        if self.shortest_warm_up is not None:
-            tried = f"{self.shortest_warm_up} steps, of those tried" if self.shortest_warm_up else "none needed, as far as was tried"
-            rows.append(("shortest warm-up", tried))
-        if self.planned_steps is not None:
-            about = f", about {self.planned_seconds:.3g} s" if self.planned_seconds else ""
-            rows.append(("run", f"{self.planned_steps:,} steps{about}"))
-        return [*rows, ("cost", repr(self.cost))]
-
     def _rows(self) -> list[tuple[str, ...]]:
         return [("learning rate", "warm-up", "outcome", "why"), *(
             (f"{trial.learning_rate:.2g}", str(trial.warm_up or ""), trial.outcome, trial.reason) for trial in self.trials)]
@@ -153,10 +149,10 @@ class CheckResult:
     def __repr__(self) -> str:
         raised = [repr(reason) for reason in self.reasons if reason.raised]
         trials = as_table(self._rows()) if self.trials else []
-        return "\n".join([self.answer, *as_table(self._numbers()), *raised, *trials])
+        return "\n".join([self.checked, self.answer, *as_table(self.lines), *raised, *trials])
 
     def _repr_html_(self) -> str:
-        notes = [f"{name.strip()}: {text}" for name, text in self._numbers()]
+        notes = [self.checked, *(f"{name}: {text}" for name, text in self.lines)]
         notes += [repr(reason) for reason in self.reasons if reason.raised]
         return section(f"Will it train? {self.answer}", self._rows() if self.trials else (), rates_figure(self), notes)
 
@@ -209,11 +205,12 @@ def check(model: Module, optimizer: torch.optim.Optimizer, loss: Callable[[Any, 
         run.look(steps)
         reference = run.reference
         planned: dict[str, Any] = dict(planned_rate=max(rates), planned_warm_up=warm_up, planned_steps=steps,
-                                       first_loss=run.first, reference_loss=reference)
+                                       first_loss=run.first, reference_loss=reference,
+                                       checked=run.in_words(type(optimizer).__name__, steps))
         if run.hopeless:
             return CheckResult(
                 reasons=run.sorted_reasons(),
-                verdict="cannot", answer=f"does not train: {run.hopeless}", exit_status=3, tried_warm_up=0,
+                verdict="cannot", answer=f"does not train: {run.hopeless}", lines=[], exit_status=3, tried_warm_up=0,
                 largest_stable_rate=None, largest_stable_rate_without_warm_up=None, critical_rate=None, recommended=None,
                 shortest_warm_up=None, cost=Cost(run.gradients, time.perf_counter() - begin), planned_seconds=None, trials=[],
                 **planned)
@@ -227,18 +224,21 @@ def check(model: Module, optimizer: torch.optim.Optimizer, loss: Callable[[Any, 
             signs=not isinstance(optimizer, torch.optim.SGD), attempt=run.attempt, progress=progress))
     known: dict[str, Any] = {name: Rate(**found[name]) if name in found else None
                              for name in ("largest_stable_rate", "largest_stable_rate_without_warm_up")}
-    recommended = found.get("recommended")
-    # Without a reference, the loss may have any unit.
-    told = ("learning_rate", "warm_up") + (() if reference is None else ("loss_above_best",))
     trials = [Trial(**{name: one[name] for name in Trial.__dataclass_fields__}) for one in found["trials"]]
     for trial in trials:
         trial.losses[:] = [math.nan if value is None else value for value in trial.losses]
     return CheckResult(
         **known, **planned, reasons=run.sorted_reasons(), verdict=found["verdict"], answer=found["answer"], exit_status=found["exit_status"],
         tried_warm_up=found["tried_warm_up"], critical_rate=found.get("critical_rate"),
-        recommended=Recommendation(**{key: recommended.get(key) for key in told}) if recommended else None,
+        recommended=_recommendation(found["recommended"]) if "recommended" in found else None,
+        lines=[(name, text) for name, text in found["lines"]],
         shortest_warm_up=found.get("shortest_warm_up"), cost=Cost(**found["cost"]),
         planned_seconds=found["planned_seconds"] if steps and trials else None, trials=trials)
+
+
+def _recommendation(found: dict[str, Any]) -> Recommendation:
+    known = {name: found[name] for name in Recommendation.__dataclass_fields__ if name in found}
+    return Recommendation(**{**known, "gain": Gain(**found["gain"]) if "gain" in found else None})
 
 
 def _seed(seed: int) -> None:
@@ -322,6 +322,16 @@ class _Run:
         self.critical_rate: float | None = None
         self.hopeless: str | None = None
         self.reasons: list[Reason] = []
+
+    def in_words(self, optimizer: str, steps: int | None) -> str:
+        """The model, its size, the optimizer, the shape of a batch's first tensor, and the steps."""
+        batch = self._batches.first[0]
+        tensors = [batch] if isinstance(batch, Tensor) else list(batch.values()) if isinstance(batch, dict) else batch
+        shapes = [tuple(one.shape) for one in tensors if isinstance(one, Tensor)] if isinstance(tensors, (list, tuple)) else []
+        parts = [type(self._model).__name__, f"{sum(p.numel() for p in self._model.parameters()) / 1e6:.2g}M parameters", optimizer,
+                 *(f"batches of {' × '.join(map(str, shape))}" for shape in shapes[:1] if shape),
+                 *([f"{steps:,} steps"] if steps else [])]
+        return ", ".join(parts)
 
     def sorted_reasons(self) -> list[Reason]:
         return sorted(self.reasons, key=lambda reason: not reason.raised)

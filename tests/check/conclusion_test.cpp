@@ -78,6 +78,29 @@ TEST(Conclusion, OfEachEnding) {
   }
 }
 
+TEST(Conclusion, WhatToDoComesFirst) {
+  const SearchPlan plan{
+      .schedule = {.peak = kPlanned, .steps = 5000}, .configured_rate = kPlanned, .reference = kReference};
+  const auto answer = [&](const RateBelief& belief, const std::vector<Trial>& trials) {
+    return conclude(plan,
+                    {.trials = trials, .belief = belief, .without_warm_up = belief, .informative = std::ssize(trials)});
+  };
+  // 0.0203·√0.25 is 3.3 octaves above, each of them worth 0.17 nats.
+  const Conclusion higher = answer(RateBelief(0.25, 0.3), {kTrains, kTrainsAbove});
+  EXPECT_EQ(higher.answer, "use 0.01 instead of 0.001, which trains: about 0.57 nats lower");
+  ASSERT_TRUE(higher.recommended->gain);
+  EXPECT_LT(higher.recommended->gain->low, higher.recommended->gain->nats);
+  EXPECT_EQ(answer(RateBelief(2.5e-3, 0.3), {kTrains}).answer, "trains as configured: keep 0.001");
+  EXPECT_EQ(answer(kBelow, {kFails, kTrainsLower}).answer, "use 7.1e-05 instead of 0.001, which does not train");
+  // No trial carries a rate: one is on the plateau, as the failing one was.
+  Trial stuck = kTrainsLower;
+  stuck.outcome = TrialOutcome::slow;
+  stuck.on_plateau = true;
+  const Conclusion nothing = answer(kBelow, {kFails, stuck});
+  EXPECT_FALSE(nothing.recommended);
+  EXPECT_TRUE(nothing.answer.starts_with("does not train at 0.001: ")) << nothing.answer;
+}
+
 TEST(Conclusion, OfARunThatGoesOnRecommendsNothing) {
   const SearchPlan plan{.schedule = {.peak = kPlanned, .steps = 5000}, .resumes = true, .reference = kReference};
   const std::vector<Trial> trials = {kFails, kTrainsLower};

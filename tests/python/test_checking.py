@@ -172,7 +172,8 @@ def test_reasons():
     assert unused.raised and unused.value == 2 and unused.place == "3.weight" and "2 of 5" in unused.text
     assert reason(found, "frozen").value == pytest.approx(1 / 6) and reason(found, "frozen").place == "0.bias"
     assert not reason(found, "epsilon").raised and not reason(found, "initial_loss").raised
-    assert found.reasons[0] is unused and str(found).split("\n")[0] == found.answer and "! 2 of 5" in str(found)
+    assert found.reasons[0] is unused and str(found).split("\n")[:2] == [found.checked, found.answer] and "! 2 of 5" in str(found)
+    assert found.checked.startswith("Sequential, ") and "Adam, batches of 16 × 3" in found.checked
     # Adam's first step is the rate in each element.
     size = 1e-3 * math.sqrt(16) / model[2].weight.detach().norm().item()
     assert reason(found, "updates").value == pytest.approx(size, rel=1e-3) and reason(found, "updates").place == "2.weight"

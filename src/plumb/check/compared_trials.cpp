@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <utility>
 
 namespace plumb::check {
 namespace {
@@ -13,13 +12,12 @@ namespace {
 constexpr double kLower = 8;  // the factor between a rate and one far below
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
-/// The loss at the last step that both trials have measured.
+}  // namespace
+
 std::pair<double, double> last_losses(const Trial& first, const Trial& second) {
   const size_t at = std::min(first.losses.size(), second.losses.size()) - 1;
   return {first.losses[at], second.losses[at]};
 }
-
-}  // namespace
 
 bool is_informative(const Trial& trial, int64_t warm_up) {
   return trial.warm_up == warm_up && trial.outcome != TrialOutcome::unknown;

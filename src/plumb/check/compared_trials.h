@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "plumb/check/search.h"
@@ -15,12 +16,15 @@ bool is_informative(const Trial& trial, int64_t warm_up);
 /// that failed there was only slower, and becomes slow.
 void excuse_slower_trials(std::vector<Trial>& trials);
 
+/// The losses at the last step that both trials have measured.
+std::pair<double, double> last_losses(const Trial& first, const Trial& second);
+
 /// The trial with this warm-up that has the lowest loss, compared at the last step that two have measured; null if none
 /// is stable.
 const Trial* best_trial(const std::vector<Trial>& trials, int64_t warm_up);
 
-/// Whether a trial is too bad to count as stable: it has failed, or its rate is above that of the best trial and its loss
-/// fell below the reference by less than half as much. `best` may be null: then only a failure counts.
+/// Whether a trial is too bad to count as stable: it has failed, or its rate is above that of the best trial and its
+/// loss fell below the reference by less than half as much. `best` may be null: then only a failure counts.
 bool counts_as_failed(const Trial& trial, const Trial* best, const SearchPlan& plan);
 
 /// Whether the run was stable in more of its trials with this warm-up than it was not, at this rate.

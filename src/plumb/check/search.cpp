@@ -154,8 +154,8 @@ class Search {
     // The standard deviation of the lift.
     const double octaves = trains_at_plan(without_->now, given_) ? 0.55 : 1;
     const double lift = warm_up_lift(least_gradient_at_input(result_.trials));
-    with_ = Belief(RateBelief(without.estimate * std::exp2(lift),
-                              std::hypot(octaves, without.octaves() / kDeviationsOfInterval)));
+    with_ = Belief(
+        RateBelief(without.estimate * std::exp2(lift), std::hypot(octaves, without.octaves() / kDeviationsOfInterval)));
   }
 
   /// Without a planned warm-up: whether one would let the planned rate train, if it rather does not.

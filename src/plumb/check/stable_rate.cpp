@@ -84,6 +84,20 @@ double rate_to_recommend(double largest_stable, double planned, bool signs) {
   return std::abs(std::log2(rate / planned)) <= kAsGood ? planned : rate;
 }
 
+void describe(Fields& field, Gain& gain) {
+  field("nats", gain.nats);
+  field("low", gain.low);
+  field("high", gain.high);
+}
+
+std::optional<Gain> gain_of_recommended(double planned, double recommended) {
+  constexpr double kMost = 5;  // octaves: the runs have up to four
+  const double octaves = std::log2(recommended / planned);
+  if (!(planned > 0 && octaves >= 1)) return std::nullopt;
+  const double counted = std::min(octaves, kMost);
+  return Gain{0.17 * counted, 0.06 * counted, 0.25 * counted};
+}
+
 double warm_up_lift(std::optional<double> gradient_at_input) {
   constexpr double kSmallest = 1e-12;  // a gradient of 0
   const double usual = 0.66;

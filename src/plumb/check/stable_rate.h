@@ -60,6 +60,16 @@ double rate_to_recommend(double largest_stable, double planned, bool signs);
 /// nine of ten; of constants that were learned without the run's residual scheme.
 inline constexpr double kLossAboveBest = 0.07, kMostLossAboveBest = 0.16;
 
+/// Nats per label, with an 80% interval.
+struct Gain {
+  double nats = 0, low = 0, high = 0;
+};
+void describe(Fields& field, Gain& gain);
+
+/// By how much the recommended rate ended below the planned one in those runs, where it was at least twice as large.
+/// Empty otherwise.
+std::optional<Gain> gain_of_recommended(double planned, double recommended);
+
 /// By how many octaves a warm-up raises the largest stable rate. What a trial without one has shown tells how much: a
 /// divergence is hardly cured, but where tokens collapse, so that only this share of the last layer's gradient reaches
 /// the first (check/gradient.h), it helps the more the less arrives. Empty: no trial has failed in this way.
