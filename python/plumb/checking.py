@@ -345,7 +345,8 @@ class _Run:
         fork, batches = self._fork(), iter(self._batches)
         _seed(seed)
         steps, losses, taken, diverged = [0], [self.first], 0, False
-        outcome, clear, reason, plateau, share = "unknown", False, "ended before it could be told", False, None
+        outcome, clear, reason, plateau = "unknown", False, "ended before it could be told", False
+        share: float | None = None
         while taken < most and not clear and not diverged:
             if time.perf_counter() - begin > seconds:
                 if outcome != "trains":
@@ -410,7 +411,8 @@ class _Run:
     def _entropy_of_labels(self, fork: _Fork) -> float | None:
         """In nats, of the first batches' labels, corrected for labels that these are too few to have (Miller and Madow)."""
         seen = [self._watched(fork, batch) for batch in self._batches.first]
-        counts = torch.cat([one.labels[one.counted].cpu() for one in seen if one is not None]).unique(return_counts=True)[1]
+        counts = torch.bincount(torch.cat([one.labels[one.counted].cpu() for one in seen if one is not None]))
+        counts = counts[counts > 0]
         shares = counts.double() / counts.sum()
         return float(-(shares * shares.log()).sum() + (len(counts) - 1) / (2 * counts.sum())) if len(counts) > 1 else None
 
