@@ -21,6 +21,7 @@
 #include "plumb/check/search.h"
 #include "plumb/check/thresholds.h"
 #include "plumb/check/verdict.h"
+#include "plumb/check/words.h"
 #include "plumb/judge/direction.h"
 #include "plumb/judge/judge.h"
 #include "plumb/judge/ledger.h"
@@ -193,7 +194,8 @@ std::string ask_ledger(const std::filesystem::path& ledger, const std::string& b
   return json.dump();
 }
 
-/// (outcome, whether the trial, of at most `most` steps, need not go on, why). `reference`: docs/python.md.
+/// (outcome, whether the trial, of at most `most` steps, need not go on, why, whether it is on the plateau). `reference`:
+/// docs/python.md.
 py::tuple judge_trial(const std::vector<int64_t>& steps, const std::vector<double>& losses, int64_t warm_up,
                       int64_t most, std::optional<double> reference, bool diverged) {
   const double first = losses.at(0);
@@ -202,7 +204,13 @@ py::tuple judge_trial(const std::vector<int64_t>& steps, const std::vector<doubl
           ? check::judge_losses(steps, losses, warm_up, {*reference, std::max(*reference, first), first}, diverged)
           : check::judge_fall(steps, losses, warm_up, diverged);
   return py::make_tuple(to_string(judged.outcome), judged.clear && most - warm_up <= check::kBriefTrial,
-                        judged.because);
+                        judged.because, judged.on_plateau);
+}
+
+/// (outcome, why) of a trial on the plateau: check/verdict.h.
+py::tuple judge_plateau(const std::string& because, double gradient_at_input) {
+  const check::Judged judged = check::judge_plateau({.because = because}, gradient_at_input);
+  return py::make_tuple(to_string(judged.outcome), judged.because);
 }
 
 std::optional<double> critical_rate(double slope, const std::function<double(double)>& rise, double start) {
@@ -262,6 +270,8 @@ std::string search_rates(const check::Budget& budget, const std::pair<int64_t, d
   check::search_rates(plan, before, hooks, result);
   Json document = described_json(result);
   document["exit_status"] = check::exit_status(result);
+  document["lines"] = Json::array();
+  for (const auto& [name, text] : check::lines_of(result)) document["lines"].push_back(Json::array({name, text}));
   return document.dump();
 }
 
@@ -287,12 +297,16 @@ PYBIND11_MODULE(_plumb, module) {
   module.attr("STEPS_BETWEEN_LOSSES") = check::kStepsBetweenLosses;
   module.attr("MEASUREMENTS") = check::kMeasurements;
   module.attr("INITIAL_LOSS_MARGIN") = check::kInitialLossMargin;
+  module.attr("CAUSALITY") = check::kCausality;
+  module.attr("SMALLEST_STATES") = check::kSmallestStates;
+  module.attr("LARGEST_STATES") = check::kLargestStates;
   module.attr("LARGEST_UPDATE") = check::kLargestUpdate;
   module.attr("SMALLEST_UPDATES") = check::kSmallestUpdates;
   module.attr("MOST_BELOW_EPSILON") = check::kMostBelowEpsilon;
   py::class_<check::Budget>(module, "Budget").def(py::init(&budget_of), py::arg("text"), py::arg("steps"));
   module.def("judge_trial", &judge_trial, py::kw_only(), py::arg("steps"), py::arg("losses"), py::arg("warm_up"),
              py::arg("most"), py::arg("reference"), py::arg("diverged"));
+  module.def("judge_plateau", &judge_plateau, py::arg("because"), py::arg("gradient_at_input"));
   module.def("critical_rate", &critical_rate, py::arg("slope"), py::arg("rise"), py::arg("start"));
   module.def("search_rates", &search_rates, py::kw_only(), py::arg("budget"), py::arg("spent"), py::arg("peak"),
              py::arg("warm_up"), py::arg("steps"), py::arg("reference"), py::arg("least_gain"), py::arg("clear_gain"),

@@ -16,10 +16,9 @@
 #include "plumb/base/files.h"
 #include "plumb/base/json_fields.h"
 #include "plumb/base/progress.h"
-#include "plumb/base/quantity.h"
-#include "plumb/base/text.h"
 #include "plumb/check/report.h"
 #include "plumb/check/schedule.h"
+#include "plumb/check/words.h"
 #include "plumb/interop/import.h"
 #include "plumb/report/html.h"
 #include "plumb/run/directory.h"
@@ -49,52 +48,16 @@ check::Subject planned(const CheckArguments& arguments) {
   return check::open_subject(read_run_config(config, load_run_config(place.run)), place.checkpoint);
 }
 
-std::string in_words(const check::RateEstimate& rate) {
-  return fmt::format("{:.2g} (80% interval {:.2g} to {:.2g})", rate.estimate, rate.low, rate.high);
-}
-
-std::string row(const char* name, const std::string& text) { return fmt::format("{:<22} {}\n", name, text); }
-
 std::string text_of(const check::CheckResult& result, bool verbose) {
-  std::string text = result.answer;
+  std::string text = result.checked + "\n" + result.answer;
   const auto alarms = std::count_if(result.findings.begin(), result.findings.end(),
                                     [](const Finding& finding) { return finding.raised; });
   if (result.verdict == check::CheckAnswer::trains && alarms > 0)
     text += fmt::format("; but see the {} below", alarms == 1 ? "alarm" : fmt::format("{} alarms", alarms));
   text += "\n\n";
-  if (result.largest_stable_rate_without_warm_up) {
-    const bool shortened = result.tried_warm_up < result.planned_warm_up;
-    if (result.planned_warm_up > 0) {
-      text += row(
-          "largest stable rate",
-          in_words(*result.largest_stable_rate) +
-              (result.tried_warm_up == 0 ? fmt::format(", with the planned warm-up of {} steps, from trials without it",
-                                                       with_thousands(result.planned_warm_up))
-               : shortened ? fmt::format(", after a warm-up of {} steps; the run has {}", result.tried_warm_up,
-                                         with_thousands(result.planned_warm_up))
-                           : fmt::format(", after the warm-up of {} steps", result.tried_warm_up)));
-    }
-    text += row(result.planned_warm_up > 0 ? "  without warm-up" : "largest stable rate",
-                in_words(*result.largest_stable_rate_without_warm_up));
-  }
-  if (result.recommended) {
-    text += row("recommended",
-                to_string(*result.recommended) + (check::recommends_as_configured(result) ? ", as configured" : ""));
-    if (const std::optional<double> above = result.recommended->loss_above_best)
-      text += row("", fmt::format("in validation, such rates ended {:.2f} nats above the best on average", *above));
-  }
-  if (result.shortest_warm_up)
-    text += row("shortest warm-up",
-                *result.shortest_warm_up > 0
-                    ? fmt::format("{} steps, of those tried", *result.shortest_warm_up)
-                    : fmt::format("none: {:.2g} trains without one, as far as was tried", result.planned_rate));
-  text += row("run", fmt::format("{} steps{}; {} of memory", with_thousands(result.planned_steps),
-                                 result.planned_seconds > 0 ? ", about " + duration(result.planned_seconds) : "",
-                                 with_bytes(result.peak_memory)));
-  text += row("cost", fmt::format("{} gradients ({:.2g}% of the run), {}", with_thousands(result.cost.gradients),
-                                  100.0 * static_cast<double>(result.cost.gradients) /
-                                      static_cast<double>(result.planned_steps),
-                                  duration(result.cost.seconds)));
+  for (const check::Line& line : check::lines_of(result)) text += fmt::format("{:<22} {}\n", line.name, line.text);
+  if (result.recommended && !check::recommends_as_configured(result))
+    text += fmt::format("{:<22} {}\n", "to set", to_string(*result.recommended));
   text += '\n';
   for (const Finding& finding : result.findings) {
     if (!finding.raised && !verbose) continue;

@@ -100,11 +100,18 @@ MEASUREMENTS: int
 INITIAL_LOSS_MARGIN: float
 LARGEST_UPDATE: float
 SMALLEST_UPDATES: float
+CAUSALITY: float
+SMALLEST_STATES: float
+LARGEST_STATES: float
 MOST_BELOW_EPSILON: float
 
 def judge_trial(*, steps: Sequence[int], losses: Sequence[float], warm_up: int, most: int,
-                reference: float | None, diverged: bool) -> tuple[str, bool, str]:
-    """The outcome of a trial of at most `most` steps with these losses so far, whether it need not go on, and why."""
+                reference: float | None, diverged: bool) -> tuple[str, bool, str, bool]:
+    """The outcome of a trial of at most `most` steps with these losses so far, whether it need not go on, why, and whether it is
+    on the plateau of the labels' frequencies."""
+
+def judge_plateau(because: str, gradient_at_input: float) -> tuple[str, str]:
+    """The outcome of a trial on the plateau of the labels' frequencies, and why."""
 
 def critical_rate(slope: float, rise: Callable[[float], float], start: float) -> float | None:
     """The rate at which a step no longer lowers the loss: slope is the derivative of the loss along the step, rise(rate) its

@@ -21,13 +21,14 @@ from torch.nn import Module
 from . import _plumb
 from ._plumb import Error
 from .arguments import Optimizers, optimizers_of, require_loss
-from .leaving import as_found, at_the_end, evaluate, random_state
+from .leaving import at_the_end, evaluating, random_state
 from .loops import trainer_loop
 from .results import as_table
 from .showing import rates_figure, section
+from .watched_loss import Lookup, WatchedLoss, watch_loss
 
 _PROBE = 2  # batches whose loss judges a trial
-_TRIED = 8  # batches to find these among, where a loss is not finite
+_FIRST = 8  # batches whose labels are counted, and among which those are sought whose loss is finite
 _KEPT = 256  # batches of an iterator that cannot begin anew
 _ENDLESS = 10**15  # steps of a run whose length is not given
 
@@ -81,10 +82,22 @@ class Trial:
 
 
 @dataclass(frozen=True)
+class Gain:
+    """Nats per label, with an 80% interval."""
+
+    nats: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
 class Recommendation:
     learning_rate: float
     warm_up: int
-    loss_above_best: float | None = None  # nats by which such rates ended above the best one, on average
+    # Nats by which such rates ended above the best one, on average and at most in nine of ten runs, and below the planned one.
+    loss_above_best: float | None = None
+    most_loss_above_best: float | None = None
+    gain: Gain | None = None
 
     def __repr__(self) -> str:
         return f"learning rate {self.learning_rate:.2g}, warm-up {self.warm_up} steps"
@@ -104,10 +117,12 @@ class CheckResult:
     """The keys of `plumb check --json` (docs/check.md). `verdict`: "trains"; "other_rate": not at the planned rate;
     "needs_warm_up": at that rate only after a warm-up; "cannot": at none that was tried; "unknown": the budget is too small.
     Rates are those of the parameter group with the largest one. `exit_status`: 0: trains; 4: unknown; 3: otherwise.
-    True if it trains."""
+    True if it trains. `lines`: what else is printed, as pairs of name and text."""
 
     verdict: str
+    checked: str
     answer: str
+    lines: list[tuple[str, str]]
     exit_status: int
     planned_rate: float
     planned_warm_up: int
@@ -128,24 +143,6 @@ class CheckResult:
     def __bool__(self) -> bool:
         return self.verdict == "trains"
 
-    def _numbers(self) -> list[tuple[str, str]]:
-        rows: list[tuple[str, str]] = []
-        if self.planned_warm_up and self.largest_stable_rate:
-            tried = f"after a warm-up of {self.tried_warm_up} steps" if self.tried_warm_up else "with the warm-up, from trials without it"
-            rows.append(("largest stable rate", f"{self.largest_stable_rate!r}, {tried}"))
-        if self.largest_stable_rate_without_warm_up:
-            name = "  without warm-up" if self.planned_warm_up else "largest stable rate"
-            rows.append((name, repr(self.largest_stable_rate_without_warm_up)))
-        if self.recommended:
-            rows.append(("recommended", repr(self.recommended)))
-        if self.shortest_warm_up is not None:
-            tried = f"{self.shortest_warm_up} steps, of those tried" if self.shortest_warm_up else "none needed, as far as was tried"
-            rows.append(("shortest warm-up", tried))
-        if self.planned_steps is not None:
-            about = f", about {self.planned_seconds:.3g} s" if self.planned_seconds else ""
-            rows.append(("run", f"{self.planned_steps:,} steps{about}"))
-        return [*rows, ("cost", repr(self.cost))]
-
     def _rows(self) -> list[tuple[str, ...]]:
         return [("learning rate", "warm-up", "outcome", "why"), *(
             (f"{trial.learning_rate:.2g}", str(trial.warm_up or ""), trial.outcome, trial.reason) for trial in self.trials)]
@@ -153,10 +150,10 @@ class CheckResult:
     def __repr__(self) -> str:
         raised = [repr(reason) for reason in self.reasons if reason.raised]
         trials = as_table(self._rows()) if self.trials else []
-        return "\n".join([self.answer, *as_table(self._numbers()), *raised, *trials])
+        return "\n".join([self.checked, self.answer, *as_table(self.lines), *raised, *trials])
 
     def _repr_html_(self) -> str:
-        notes = [f"{name.strip()}: {text}" for name, text in self._numbers()]
+        notes = [self.checked, *(f"{name}: {text}" for name, text in self.lines)]
         notes += [repr(reason) for reason in self.reasons if reason.raised]
         return section(f"Will it train? {self.answer}", self._rows() if self.trials else (), rates_figure(self), notes)
 
@@ -177,6 +174,7 @@ def check(model: Any, optimizer: Optimizers | None = None, loss: Callable[[Any, 
     seed: of the first trial; the others count up. It decides on dropout and on the order of the batches.
     reference_loss: what a model reaches that knows only how frequent each label is, in nats per label, where the loss is a
         cross-entropy. Trials then have to come below it; without, they have to come below the loss before the first step.
+        Default: from the labels of the first batches, if the loss is the mean of one torch.nn.functional.cross_entropy.
     clip_norm: of all gradients together, as torch.nn.utils.clip_grad_norm_.
     progress: called with (what is tried next, share of the budget).
 
@@ -215,39 +213,42 @@ def check(model: Any, optimizer: Optimizers | None = None, loss: Callable[[Any, 
         if progress:
             progress("measurements before training", 0.0)
         run.look(steps)
-        run.reasons.sort(key=lambda reason: not reason.raised)
-        planned: dict[str, Any] = dict(
-            planned_rate=max(rates), planned_warm_up=warm_up, planned_steps=steps, first_loss=run.first,
-            reference_loss=reference_loss, reasons=run.reasons)
+        reference = run.reference
+        planned: dict[str, Any] = dict(planned_rate=max(rates), planned_warm_up=warm_up, planned_steps=steps,
+                                       first_loss=run.first, reference_loss=reference,
+                                       checked=run.in_words(steps))
         if run.hopeless:
             return CheckResult(
-                verdict="cannot", answer=f"does not train: {run.hopeless}", exit_status=3, tried_warm_up=0,
+                reasons=run.sorted_reasons(),
+                verdict="cannot", answer=f"does not train: {run.hopeless}", lines=[], exit_status=3, tried_warm_up=0,
                 largest_stable_rate=None, largest_stable_rate_without_warm_up=None, critical_rate=None, recommended=None,
                 shortest_warm_up=None, cost=Cost(run.gradients, time.perf_counter() - begin), planned_seconds=None, trials=[],
                 **planned)
         found = json.loads(_plumb.search_rates(
             budget=_plumb.Budget(budget, steps or _ENDLESS), spent=(run.gradients, time.perf_counter() - begin),
             peak=max(rates), warm_up=warm_up, steps=steps or _ENDLESS, seed=seed,
-            reference=run.first if reference_loss is None else min(run.first, reference_loss),
-            least_gain=0.03 * abs(run.first) if reference_loss is None else 0.2,
-            clear_gain=0.06 * abs(run.first) if reference_loss is None else 0.0,
+            reference=run.first if reference is None else min(run.first, reference),
+            least_gain=0.03 * abs(run.first) if reference is None else 0.2,
+            clear_gain=0.06 * abs(run.first) if reference is None else 0.0,
             critical_rate=run.critical_rate, momentum_gain=max(map(_momentum_gain, optimizers)),
             signs=not all(isinstance(one, torch.optim.SGD) for one in optimizers), attempt=run.attempt, progress=progress))
-    run.reasons.sort(key=lambda reason: not reason.raised)
     known: dict[str, Any] = {name: Rate(**found[name]) if name in found else None
                              for name in ("largest_stable_rate", "largest_stable_rate_without_warm_up")}
-    recommended = found.get("recommended")
-    # Without a reference, the loss may have any unit.
-    told = ("learning_rate", "warm_up") + (() if reference_loss is None else ("loss_above_best",))
     trials = [Trial(**{name: one[name] for name in Trial.__dataclass_fields__}) for one in found["trials"]]
     for trial in trials:
         trial.losses[:] = [math.nan if value is None else value for value in trial.losses]
     return CheckResult(
-        **known, **planned, verdict=found["verdict"], answer=found["answer"], exit_status=found["exit_status"],
+        **known, **planned, reasons=run.sorted_reasons(), verdict=found["verdict"], answer=found["answer"], exit_status=found["exit_status"],
         tried_warm_up=found["tried_warm_up"], critical_rate=found.get("critical_rate"),
-        recommended=Recommendation(**{key: recommended.get(key) for key in told}) if recommended else None,
+        recommended=_recommendation(found["recommended"]) if "recommended" in found else None,
+        lines=[(name, text) for name, text in found["lines"]],
         shortest_warm_up=found.get("shortest_warm_up"), cost=Cost(**found["cost"]),
         planned_seconds=found["planned_seconds"] if steps and trials else None, trials=trials)
+
+
+def _recommendation(found: dict[str, Any]) -> Recommendation:
+    known = {name: found[name] for name in Recommendation.__dataclass_fields__ if name in found}
+    return Recommendation(**{**known, "gain": Gain(**found["gain"]) if "gain" in found else None})
 
 
 def _seed(seed: int) -> None:
@@ -261,15 +262,11 @@ class _Batches:
 
     def __init__(self, batches: Iterable[Any], seed: int) -> None:
         self._given = list(itertools.islice(batches, _KEPT)) if isinstance(batches, Iterator) else batches
-        self._seed = seed
-        self.probe = self.first(_PROBE)
+        _seed(seed)
+        self.first = list(itertools.islice(iter(self._given), _FIRST))
+        self.probe = self.first[:_PROBE]
         if not self.probe:
             raise Error("there is nothing to train on\npass at least one batch")
-
-    def first(self, count: int) -> list[Any]:
-        """As the loader gives them."""
-        _seed(self._seed)
-        return list(itertools.islice(iter(self._given), count))
 
     def __iter__(self) -> Generator[tuple[int, Any], None, None]:
         """Numbers and batches: places in a list, or else in a pass."""
@@ -345,7 +342,7 @@ class _Run:
 
     def __init__(self, model: Module, optimizers: list[torch.optim.Optimizer], loss: _Loss, batches: _Batches, rates: list[float],
                  reference: float | None, clip_norm: float | None) -> None:
-        self._model, self._batches, self._reference = model, batches, reference
+        self._model, self._batches, self.reference = model, batches, reference
         self._shares = [rate / max(rates) for rate in rates]
         self._peak = max(rates)
         self._optimizers, self._loss, self._clip_norm = optimizers, loss, clip_norm
@@ -354,6 +351,20 @@ class _Run:
         self.critical_rate: float | None = None
         self.hopeless: str | None = None
         self.reasons: list[Reason] = []
+
+    def in_words(self, steps: int | None) -> str:
+        """The model, its size, the optimizers, the shape of a batch's first tensor, and the steps."""
+        batch = self._batches.first[0]
+        tensors = [batch] if isinstance(batch, Tensor) else list(batch.values()) if isinstance(batch, dict) else batch
+        shapes = [tuple(one.shape) for one in tensors if isinstance(one, Tensor)] if isinstance(tensors, (list, tuple)) else []
+        parts = [type(self._model).__name__, f"{sum(p.numel() for p in self._model.parameters()) / 1e6:.2g}M parameters",
+                 " and ".join(type(one).__name__ for one in self._optimizers),
+                 *(f"batches of {' × '.join(map(str, shape))}" for shape in shapes[:1] if shape),
+                 *([f"{steps:,} steps"] if steps else [])]
+        return ", ".join(parts)
+
+    def sorted_reasons(self) -> list[Reason]:
+        return sorted(self.reasons, key=lambda reason: not reason.raised)
 
     def _fork(self) -> _Fork:
         return _Fork(self._model, self._optimizers, self._loss, self._clip_norm)
@@ -364,11 +375,12 @@ class _Run:
         fork, batches = self._fork(), iter(self._batches)
         _seed(seed)
         steps, losses, taken, diverged = [0], [self.first], 0, False
-        outcome, clear, reason = "unknown", False, "ended before it could be told"
+        outcome, clear, reason, plateau = "unknown", False, "ended before it could be told", False
+        share: float | None = None
         while taken < most and not clear and not diverged:
             if time.perf_counter() - begin > seconds:
                 if outcome != "trains":
-                    outcome, reason = "unknown", "ended before it could be told"
+                    outcome, reason, plateau = "unknown", "ended before it could be told", False
                 break
             taken += 1
             now = rate * min(1.0, taken / warm_up) if warm_up else rate
@@ -384,11 +396,16 @@ class _Run:
                 steps.append(taken)
                 losses.append(math.nan if diverged else self._judge(fork))
                 diverged = diverged or not math.isfinite(losses[-1])
-                outcome, clear, reason = _plumb.judge_trial(
-                    steps=steps, losses=losses, warm_up=warm_up, most=most, reference=self._reference, diverged=diverged)
+                outcome, clear, reason, plateau = _plumb.judge_trial(
+                    steps=steps, losses=losses, warm_up=warm_up, most=most, reference=self.reference, diverged=diverged)
         batches.close()
+        if plateau and (share := self._gradient_at_input(fork)) is not None:
+            outcome, reason = _plumb.judge_plateau(reason, share)
+        if rate == self._peak and not diverged:
+            self._look_at_change(fork)
         return json.dumps(dict(
-            learning_rate=rate, warm_up=warm_up, seed=seed, outcome=outcome, reason=reason, steps=steps,
+            learning_rate=rate, warm_up=warm_up, seed=seed, outcome=outcome, reason=reason, steps=steps, on_plateau=plateau,
+            **({} if share is None else {"gradient_at_input": share}),
             losses=[value if math.isfinite(value) else None for value in losses], gradients=taken,
             seconds=time.perf_counter() - begin))
 
@@ -419,26 +436,93 @@ class _Run:
         total = 0.0
         cudnn = torch.backends.cudnn  # differentiates no recurrent layer in evaluation mode
         recurrent = gradient and any(isinstance(module, torch.nn.RNNBase) for module in fork.model.modules())
-        with as_found(fork.model, weights=False), cudnn.flags(
+        with evaluating(fork.model), cudnn.flags(
                 enabled=cudnn.enabled and not recurrent, benchmark=cudnn.benchmark, deterministic=cudnn.deterministic,
                 allow_tf32=cudnn.allow_tf32):
-            evaluate(fork.model)
             for place, batch in enumerate(batches):
                 _seed(place)
                 total += fork.loss_of(batch, gradient) / len(batches)
         return total
+
+    def _watched(self, fork: _Fork, batch: Any, changed: Lookup | None = None) -> WatchedLoss | None:
+        with evaluating(fork.model):
+            _seed(0)
+            return watch_loss(fork.model, lambda: fork.loss_of(batch, gradient=False), changed)
+
+    def _watch(self, fork: _Fork) -> None:
+        """What is known of the loss if it is a cross-entropy of classes: what the labels' frequencies give, and the alarms
+        `initial_loss`, `causality` and `signal`."""
+        seen = self._watched(fork, self._probed[0])
+        if seen is not None and self.reference is None and seen.mean and math.isclose(
+                seen.value, self._probe(fork, self._probed[:1]), rel_tol=1e-3):
+            self.reference = self._entropy_of_labels(fork)
+        self._look_at_loss(seen)
+        if seen is None:
+            return
+        following = seen.next_tokens()
+        if following is not None:
+            self._look_at_causality(fork, seen, following)
+        if seen.states is not None:
+            self._look_at_states(seen.head, seen.states.double(), following is not None)
+
+    def _entropy_of_labels(self, fork: _Fork) -> float | None:
+        """In nats, of the first batches' labels, corrected for labels that these are too few to have (Miller and Madow)."""
+        seen = [self._watched(fork, batch) for batch in self._batches.first]
+        counts = torch.bincount(torch.cat([one.labels[one.counted].cpu() for one in seen if one is not None]))
+        counts = counts[counts > 0]
+        shares = counts.double() / counts.sum()
+        return float(-(shares * shares.log()).sum() + (len(counts) - 1) / (2 * counts.sum())) if len(counts) > 1 else None
+
+    def _look_at_causality(self, fork: _Fork, seen: WatchedLoss, tokens: Lookup) -> None:
+        """As the alarm `causality`: another last token must not change what is predicted before it."""
+        changed = self._watched(fork, self._probed[0], tokens)
+        if changed is None:
+            return
+        count, length = tokens.tokens.shape
+        before, after = (one.logits.double().view(count, -1, one.logits.shape[-1])[:, :length - 1] for one in (seen, changed))
+        change = float((after - before).abs().max() / before.abs().max())
+        self._reason("causality", not change <= _plumb.CAUSALITY, [seen.head], change, _plumb.CAUSALITY,
+                     f"another last token changes the predictions before it by {change:.2g} of their size",
+                     "a causal mask: the model sees the tokens that it is to predict, so its loss means nothing")
+
+    def _look_at_states(self, head: str, states: Tensor, of_tokens: bool) -> None:
+        """As the alarm `signal`, of what the last layer reads. A norm makes it the same for each token before training."""
+        sizes = states.square().mean(-1).sqrt()
+        size, least, most = float(sizes.square().mean().sqrt()), _plumb.SMALLEST_STATES, _plumb.LARGEST_STATES
+        self._reason("signal", not least <= size < most, [head], size, least if size < least else most,
+                     f"{head} reads activations of RMS {size:.3g}; a norm at the end makes it 1", "a norm at the end of the stack")
+        norms = [module for module in self._model.modules() if "norm" in type(module).__name__.lower()]
+        scales = [scale for module in norms if isinstance(scale := getattr(module, "weight", None), Tensor)]
+        if of_tokens and len(norms) > 1 and all(bool((scale == scale.flatten()[0]).all()) for scale in scales):
+            spread, most = float(sizes.std() / sizes.mean()), 0.1 / math.sqrt(states.shape[-1])  # of random vectors: 0.7/√d
+            self._reason("signal", not spread < most, [head], spread, most,
+                         f"the RMS of what {head} reads, {size:.3g}, differs by {100 * spread:.2g}% between tokens: of "
+                         f"{len(norms)} norms none comes last", "a norm at the end of the stack")
+
+    def _gradient_at_input(self, fork: _Fork) -> float | None:
+        """Of the layers of the largest stack, the norm of the first one's gradient over that of the last one's."""
+        stacks = [module for module in fork.model.modules() if isinstance(module, (torch.nn.ModuleList, torch.nn.Sequential))
+                  and len(module) > 1 and len({type(layer) for layer in module}) == 1]
+        if not stacks:
+            return None
+        stack = max(stacks, key=lambda layers: sum(tensor.numel() for tensor in layers.parameters()))
+        self._probe(fork, self._probed, gradient=True)
+        first, last = (sum(float(tensor.grad.double().square().sum()) for tensor in layer.parameters() if tensor.grad is not None)
+                       for layer in (stack[0], stack[-1]))
+        return math.sqrt(first / last) if last else None
 
     def look(self, steps: int | None) -> None:
         """The loss before the first step, the alarms, and the critical rate of the first step."""
         fork = self._fork()
         self.first = self._judge(fork)
         if not math.isfinite(self.first):  # because of a batch, or of the model
-            some = [(number, batch, self._probe(fork, [batch])) for number, batch in enumerate(self._batches.first(_TRIED))]
+            some = [(number, batch, self._probe(fork, [batch])) for number, batch in enumerate(self._batches.first)]
             self._probed = [batch for _, batch, loss in some if math.isfinite(loss)][:_PROBE] or self._probed
             self.first = self._judge(fork)
             for number, batch, loss in some if math.isfinite(self.first) else ():
                 if not math.isfinite(loss):
                     self._blame(number, batch, loss)
+        self._watch(fork)
         here = self._probe(fork, self._probed[:1], gradient=True)
         self.gradients = _plumb.MEASUREMENTS
         names = {id(copied): name for name, copied in fork.model.named_parameters()}
@@ -453,7 +537,6 @@ class _Run:
             self.hopeless = "no gradient of the loss reaches a parameter that the optimizer has"
         if not math.isfinite(self.first):
             self.hopeless = f"the loss is {self.first} before the first step"
-        self._look_at_loss()
         self._reason("frozen", False, frozen, len(frozen) / max(1, len(names)), 0,
                      f"{len(frozen)} of {len(names)} parameters are frozen, or unknown to the optimizer", "")
         if self.hopeless:
@@ -488,12 +571,14 @@ class _Run:
         self._reason("gradients", bool(zero), where, len(zero), 0, text + (f", the first of them {where[0]}" if where else ""),
                      "connect them to the loss: something between them and the loss passes no gradient")
 
-    def _look_at_loss(self) -> None:
-        if self._reference is not None:
-            most = self._reference + _plumb.INITIAL_LOSS_MARGIN
+    def _look_at_loss(self, seen: WatchedLoss | None) -> None:
+        if self.reference is not None:
+            uniform = self.reference if seen is None else max(self.reference, math.log(seen.logits.shape[-1]))
+            most = uniform + _plumb.INITIAL_LOSS_MARGIN
             self._reason("initial_loss", not self.first <= most, [], self.first, most,
-                         f"the loss before training is {self.first:.3g} nats; the labels' frequencies alone give "
-                         f"{self._reference:.3g}", "a smaller initialization of the output layer, or a norm before it")
+                         f"the loss before training is {self.first:.3g} nats; a uniform guess has {uniform:.3g}, and the labels' "
+                         f"frequencies alone {self.reference:.3g}", "a smaller initialization of the output layer, or a norm "
+                         "before it")
 
     def _look_at_updates(self, fork: _Fork, names: dict[int, str], before: list[Tensor], moved: list[Tensor],
                          steps: int | None) -> None:
@@ -512,6 +597,13 @@ class _Run:
             self._reason("updates", not size * steps > smallest, [place], size * steps, smallest,
                          f"{steps} steps at {self._peak:.3g} change every matrix by at most {100 * size * steps:.3g}% of its "
                          "norm", "a larger learning rate, or more steps")
+
+    def _look_at_change(self, fork: _Fork) -> None:
+        """Withdraws that all steps change nothing, where a trial has: some optimizers' first step is smaller than others."""
+        smallest = _plumb.SMALLEST_UPDATES
+        own = [tensor.detach() for one in self._optimizers for group in one.param_groups for tensor in group["params"]]
+        if any(float((new.detach() - old).norm()) > smallest * float(old.norm()) > 0 for new, old in zip(fork.parameters, own)):
+            self.reasons = [one for one in self.reasons if not one.raised or (one.alarm, one.threshold) != ("updates", smallest)]
 
     def _look_at_epsilon(self, fork: _Fork, slopes: list[Tensor | None]) -> None:
         """As the alarm `epsilon`, for Adam and those like it."""

@@ -111,6 +111,14 @@ def evaluate(model: torch.nn.Module) -> None:
         module.training = True
 
 
+@contextlib.contextmanager
+def evaluating(model: torch.nn.Module) -> Iterator[None]:
+    """In evaluation mode; leaves buffers, modes and random numbers as found."""
+    with as_found(model, weights=False):
+        evaluate(model)
+        yield
+
+
 def _put_back(tensor: torch.Tensor, memory: torch.Tensor, value: torch.Tensor) -> None:
     """Written only if it has changed, as autograd would know of it."""
     tensor.data = memory  # if something else has been put in its place

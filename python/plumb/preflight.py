@@ -16,8 +16,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as tree
 
 from ._plumb import Error
-from .checking import CheckResult, _Batches, _evaluating, _Fork, _gradients_kept, _Run, _seed, check
-from .leaving import as_found, random_state
+from .checking import CheckResult, _Batches, _Fork, _gradients_kept, _Run, _seed, check
+from .leaving import as_found, evaluating, random_state
 from .loops import draw, plain_loop, trainer_loop
 from .showing import section
 
@@ -99,9 +99,9 @@ def _look(loop: dict[str, Any], sets_mode: bool, begin: float, seconds: float) -
     loop["loss"] = lambda model, batch: loss(model, copy.copy(batch))  # which may take the labels out
     rates = [float(group.get("max_lr", group.get("initial_lr", group["lr"]))) for group in optimizer.param_groups]
     checked = None
-    with as_found(model), random_state(model, loop["batches"]), _gradients_kept(model, optimizer):
+    with as_found(model), random_state(model, loop["batches"]), _gradients_kept(model, optimizer.param_groups):
         batches, findings = draw(loop["batches"], _DRAWN), list(_of_optimizer(model, optimizer, sets_mode))
-        run = _Run(model, optimizer, loop["loss"], _Batches(batches, 1), rates, None, loop["clip_norm"])
+        run = _Run(model, [optimizer], loop["loss"], _Batches(batches, 1), rates, None, loop["clip_norm"])
         good, faults = _of_batches(run._fork(), batches, begin + 0.2 * seconds)
         if good and not any(finding.subject == "optimizer" for finding in findings):
             longest = max(good, key=lambda number: _size(good[number]))
@@ -168,7 +168,7 @@ class _Calls(TorchFunctionMode):
     def loss(self, fork: _Fork, batch: Any) -> float:
         """In evaluation mode."""
         _seed(0)
-        with _evaluating(fork.model), self:
+        with evaluating(fork.model), self:
             return fork.loss_of(batch, gradient=False)
 
 
@@ -286,7 +286,7 @@ def _resumed(run: _Run, rates: list[float]) -> tuple[bool, str]:
     on, resumed, batch = run._fork(), run._fork(), run._batches.probe[0]
     for seed in range(3):
         _step(on, batch, rates, seed)
-    for old, new in ((on.model, resumed.model), (on.optimizer, resumed.optimizer)):
+    for old, new in zip((on.model, *on.optimizers), (resumed.model, *resumed.optimizers)):
         new.load_state_dict(copy.deepcopy(old.state_dict()))
     for fork in (on, resumed):
         _step(fork, batch, rates, 3)

@@ -90,23 +90,27 @@ def density_figure(densities: Mapping[str, "Density"]) -> str:
 
 
 def rates_figure(checked: "CheckResult") -> str:
-    """The last loss of each trial of a check against its rate, with the interval of the largest stable rate and the planned
-    rate."""
-    losses = [trial.losses[-1] for trial in checked.trials if math.isfinite(trial.losses[-1])] + [checked.first_loss]
+    """The losses of a check's trials against their rates, at the last step that all but those that diverged have measured, with
+    the interval of the largest stable rate, the planned and the recommended rate."""
     if not checked.trials or not math.isfinite(checked.first_loss):
         return ""
+    whole = [trial for trial in checked.trials if math.isfinite(trial.losses[-1])]
+    at = min((len(trial.losses) for trial in whole), default=1) - 1
+    last = {id(trial): trial.losses[min(at, len(trial.losses) - 1)] for trial in checked.trials}
+    losses = [loss for loss in last.values() if math.isfinite(loss)] + [checked.first_loss]
     # What has risen far above the first loss stands at the upper edge.
     low = min(losses)
     high = min(max(losses), checked.first_loss + max(checked.first_loss - low, 1e-300))
     series = []
     for outcome in dict.fromkeys(trial.outcome for trial in checked.trials):
         trials = [trial for trial in checked.trials if trial.outcome == outcome]
-        ends = [min(trial.losses[-1], high) if math.isfinite(trial.losses[-1]) else high for trial in trials]
+        ends = [min(last[id(trial)], high) if math.isfinite(trial.losses[-1]) else high for trial in trials]
         series.append(line(outcome, [trial.learning_rate for trial in trials], ends, "points"))
-    marks = [("planned", checked.planned_rate)]
+    marks = [("planned", "planned", checked.planned_rate)]
+    if checked.recommended:
+        marks.append(("recommended", "recommended", checked.recommended.learning_rate))
     if stable := checked.largest_stable_rate:
-        marks += [("largest stable rate, from", stable.low), ("to (80%)", stable.high)]
-    series += [line(name, [rate, rate], [low, high], "dashed", "planned" if name == "planned" else "stable")
-               for name, rate in marks]
-    return figure("Last loss of each trial against its rate", "scatter", {"label": "learning rate", "log": True},
+        marks += [("largest stable rate, from", "stable", stable.low), ("to (80%)", "stable", stable.high)]
+    series += [line(name, [rate, rate], [low, high], "dashed", group) for name, group, rate in marks]
+    return figure(f"Loss after {whole[0].steps[at] if whole else 0} steps against the rate", "scatter", {"label": "learning rate", "log": True},
                   {"label": "loss"}, series)

@@ -410,28 +410,44 @@ def given_away(one, rate):
     return y0 + (y1 - y0) * (rate - x0) / (x1 - x0) - min(y for _, y in points)
 
 
-# Of the rate that `plumb check` recommends (check/stable_rate.cpp): octaves below the estimate of the largest stable rate
-# are first + share x the octaves between that and the planned rate, within least and most.
-RULE = {'sgd': (0.4, 0.2, 1, 3), 'adamw': (1.2, 0.4, 2.5, 4.5)}
+# Of the rate that `plumb check` recommends (check/stable_rate.cpp): its log2 is constant + share x that of the estimate
+# of the largest stable rate, by optimizer.
+RULE = {'sgd': (-1.25, 1), 'adamw': (-5.625, 0.5)}
 
 
-def recommended(one, first, share, least, most):
-    estimate = one['interval'][1]
-    between = estimate - math.log2(planned_rate(one['cell']))
-    if not 0 <= between <= 9:
-        return estimate - (1.5 if one['cell']['optimizer'] == 'sgd' else 3)
-    return estimate - min(max(first + share * between, least), most)
+def recommended(one, constant, share):
+    rate, planned = constant + share * one['interval'][1], math.log2(planned_rate(one['cell']))
+    return planned if abs(rate - planned) <= 0.5 else rate
 
 
 def recommend(known, teachers):
-    """Each scheme with the first and the share that suit the others best, by optimizer."""
+    """Each scheme with the constant that suits the others best, by optimizer."""
     for one in known:
-        _, _, least, most = RULE[one['cell']['optimizer']]
+        share = RULE[one['cell']['optimizer']][1]
         alike = [o for o in teachers if o['cell']['optimizer'] == one['cell']['optimizer'] and
                  (o['cell']['scheme'] != one['cell']['scheme'] or one['cell'].get('held_out'))]
-        best = min(itertools.product((0, 0.4, 0.8, 1.2, 1.6, 2), (0, 0.2, 0.4, 0.6)), key=lambda constants: sum(
-            given_away(o, recommended(o, *constants, least, most)) for o in alike))
-        one['recommended'] = recommended(one, *best, least, most)
+        best = min((i / 8 for i in range(-64, 1)), key=lambda constant: sum(
+            given_away(o, recommended(o, constant, share)) for o in alike))
+        one['recommended'] = recommended(one, best, share)
+
+
+def lift_of(trials):
+    """Octaves by which a warm-up raises the largest stable rate (check/stable_rate.cpp)."""
+    shares = [trial['gradient_at_input'] for trial in trials if trial['outcome'] == 'fails' and
+              not trial['warm_up'] and trial.get('gradient_at_input') is not None]
+    return 0.66 + 0.18 * max(0, math.log10(0.005 / max(min(shares), 1e-12))) if shares else 0.66
+
+
+def interval_of(cell, check):
+    """log2 of the largest stable rate: low, estimate, high. Without a trial with the planned warm-up, from those without:
+    predictions that were recorded before the lift was one of the trials had 1.6."""
+    without = [math.log2(check['largest_stable_rate_without_warm_up'][key]) for key in ('low', 'estimate', 'high')]
+    if not cell['warm_up']:
+        return without
+    if any(trial['warm_up'] for trial in check['trials']):
+        return [math.log2(check['largest_stable_rate'][key]) for key in ('low', 'estimate', 'high')]
+    middle, deviation = without[1] + lift_of(check['trials']), math.hypot(0.55, (without[2] - without[0]) / 2.56)
+    return [middle - 1.2816 * deviation, middle, middle + 1.2816 * deviation]
 
 
 def clustered(known, statistic, draws=2000):
@@ -458,10 +474,8 @@ def collect(arguments):
         if not any(good for _, good in usable(runs, check['frequencies'])):
             hopeless.append(check['verdict'])
             continue
-        found = check['largest_stable_rate' if cell['warm_up'] else 'largest_stable_rate_without_warm_up']
         one = {'cell': cell, 'runs': runs, 'check': check, 'estimates': {},
-               'truth': edge_of(runs, check['frequencies']),
-               'interval': [math.log2(found[key]) for key in ('low', 'estimate', 'high')]}
+               'truth': edge_of(runs, check['frequencies']), 'interval': interval_of(cell, check)}
         one['raw'] = {'plumb check': one['interval'][1]}
         if check.get('critical_rate'):
             one['raw']['critical rate at initialization'] = math.log2(check['critical_rate'])
@@ -552,14 +566,23 @@ def accuracy(known):
     answers = []
     for pair in pairs.values():
         if len(pair) == 2:
-            check = pair[200]['check']
-            said = check['largest_stable_rate']['estimate'] / check['largest_stable_rate_without_warm_up']['estimate']
-            answers.append((pair[200]['truth'] - pair[0]['truth'] > 1, said > 2))
+            without = math.log2(pair[200]['check']['largest_stable_rate_without_warm_up']['estimate'])
+            answers.append((pair[200]['truth'] - pair[0]['truth'], pair[200]['interval'][1] - without))
+    error = statistics.mean(abs(true - said) for true, said in answers) if answers else math.nan
+    answers = [(true > 1, said > 1) for true, said in answers]
     right = sum(true and said for true, said in answers)
     wrong = sum(true != said for true, said in answers)
     f1 = 2 * right / (2 * right + wrong) if right + wrong else math.nan
     print(f'\nA warm-up of 200 steps raises the largest stable rate by more than 2x in {sum(t for t, _ in answers)} of '
-          f'{len(answers)} pairs; said of {sum(s for _, s in answers)}, F1 {f1:.2f}.')
+          f'{len(answers)} pairs; said of {sum(s for _, s in answers)}, F1 {f1:.2f}; mean error {error:.2f} octaves.')
+    gains = [(rate - planned, given_away(one, planned) - given_away(one, rate)) for one, rate, planned in
+             zip(known, rates['recommended'], rates['planned']) if rate - planned >= 1]
+    if gains:
+        shares = sorted(nats / octaves for octaves, nats in gains)
+        low, high = shares[len(shares) // 10], shares[len(shares) * 9 // 10]
+        print(f'{len(gains)} planned rates are less than half of the recommended one, and lose '
+              f'{sum(o * n for o, n in gains) / sum(o * o for o, _ in gains):.3f} nats an octave (80%: {low:.3f} to '
+              f'{high:.3f}).')
 
 
 def main():

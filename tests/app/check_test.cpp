@@ -55,7 +55,9 @@ TEST_F(CheckVerb, ARateInAWrongUnitDoesNot) {
 TEST_F(CheckVerb, SaysWhenTheBudgetIsTooSmall) {
   const Finished finished = check("0.004", {"--budget", "20g"});
   EXPECT_EQ(finished.status, 4) << finished.output << finished.errors;
-  EXPECT_TRUE(finished.output.starts_with("cannot tell within this budget")) << finished.output;
+  EXPECT_CONTAINS(finished.output, "\ncannot tell within this budget");
+  EXPECT_TRUE(finished.output.starts_with("encoder-decoder, 1+1 × 32, ")) << finished.output;
+  EXPECT_CONTAINS(finished.output, "500 tokens per step, 5,000 steps\n");
 }
 
 TEST_F(CheckVerb, WritesAPage) {

@@ -16,6 +16,8 @@ const RateBelief kAbove(1e-2, 0.3), kBelow(1e-4, 0.3), kAround(kPlanned, 1), kFa
 const Trial kTrains = trial(kPlanned, TrialOutcome::trains), kTrainsLower = trial(1e-4, TrialOutcome::trains),
             kFails = trial(kPlanned, TrialOutcome::fails), kFailsLower = trial(1e-4, TrialOutcome::fails),
             kFailsFarBelow = trial(1e-5, TrialOutcome::fails),
+            kUnmoved = trial(kPlanned, TrialOutcome::unmoved, kReference + 1),
+            kTrainsAbove = trial(0.1, TrialOutcome::trains),
             kOnPlateau = trial(kPlanned, TrialOutcome::slow, kReference + 0.1);
 
 struct Search {
@@ -39,7 +41,7 @@ TEST(Conclusion, OfEachEnding) {
       {Ending::nothing_trains_so_far, CheckAnswer::other_rate, false, kBelow, {kFails, kFailsLower}},
       {Ending::nothing_trains_yet, CheckAnswer::unknown, false, kAround, {kFails, kFailsLower}},
       {Ending::nothing_trains_yet, CheckAnswer::unknown, false, kBelow, {kFails, kFailsLower}, warmed},
-      {Ending::moves_too_little, CheckAnswer::other_rate, true, kFarAbove, {kTrains}, short_run},
+      {Ending::moves_too_little, CheckAnswer::other_rate, true, kFarAbove, {kUnmoved, kTrainsAbove}, short_run},
       {Ending::not_below_frequencies, CheckAnswer::unknown, false, kAbove, {kOnPlateau}},
       {Ending::trains, CheckAnswer::trains, true, kAbove, {kTrains}},
       {Ending::needs_warm_up,
@@ -52,6 +54,8 @@ TEST(Conclusion, OfEachEnding) {
        100},
       {Ending::fails, CheckAnswer::other_rate, true, kBelow, {kFails, kTrainsLower}},
       {Ending::longer_warm_up_may_do, CheckAnswer::unknown, true, kBelow, {kFails, kTrainsLower}, warmed, 100},
+      {Ending::trains, CheckAnswer::trains, true, kFarAbove, {kTrains}, short_run},
+      {Ending::near_the_edge, CheckAnswer::unknown, true, kBelow, {kTrains}},
       {Ending::near_the_edge, CheckAnswer::unknown, true, kAround, {kTrains}}};
   for (const Search& each : searches) {
     const SearchPlan plan{.schedule = each.schedule, .configured_rate = kPlanned, .reference = kReference};
@@ -72,6 +76,29 @@ TEST(Conclusion, OfEachEnding) {
     EXPECT_EQ(known_loss && found.recommended->loss_above_best.has_value(),
               known_loss && each.answer != CheckAnswer::unknown);
   }
+}
+
+TEST(Conclusion, WhatToDoComesFirst) {
+  const SearchPlan plan{
+      .schedule = {.peak = kPlanned, .steps = 5000}, .configured_rate = kPlanned, .reference = kReference};
+  const auto answer = [&](const RateBelief& belief, const std::vector<Trial>& trials) {
+    return conclude(plan,
+                    {.trials = trials, .belief = belief, .without_warm_up = belief, .informative = std::ssize(trials)});
+  };
+  // 0.0203·√0.25 is 3.3 octaves above, each of them worth 0.17 nats.
+  const Conclusion higher = answer(RateBelief(0.25, 0.3), {kTrains, kTrainsAbove});
+  EXPECT_EQ(higher.answer, "use 0.01 instead of 0.001, which trains: about 0.57 nats lower");
+  ASSERT_TRUE(higher.recommended->gain);
+  EXPECT_LT(higher.recommended->gain->low, higher.recommended->gain->nats);
+  EXPECT_EQ(answer(RateBelief(2.5e-3, 0.3), {kTrains}).answer, "trains as configured: keep 0.001");
+  EXPECT_EQ(answer(kBelow, {kFails, kTrainsLower}).answer, "use 7.1e-05 instead of 0.001, which does not train");
+  // No trial carries a rate: one is on the plateau, as the failing one was.
+  Trial stuck = kTrainsLower;
+  stuck.outcome = TrialOutcome::slow;
+  stuck.on_plateau = true;
+  const Conclusion nothing = answer(kBelow, {kFails, stuck});
+  EXPECT_FALSE(nothing.recommended);
+  EXPECT_TRUE(nothing.answer.starts_with("does not train at 0.001: ")) << nothing.answer;
 }
 
 TEST(Conclusion, OfARunThatGoesOnRecommendsNothing) {

@@ -55,20 +55,32 @@ TEST(RateBelief, QuantilesAreOrdered) {
   }
 }
 
-TEST(RateToRecommend, LiesBetweenThePlannedAndTheLargestStableRate) {
-  const auto octaves = [](double planned, bool signs) { return -std::log2(rate_to_recommend(1, planned, signs)); };
-  // 1.2 + 0.4·6 and 0.4 + 0.2·6, where the planned rate lies 6 octaves lower.
-  EXPECT_NEAR(octaves(std::exp2(-6), true), 3.6, 1e-12);
-  EXPECT_NEAR(octaves(std::exp2(-6), false), 1.6, 1e-12);
-  // A planned rate that is near stays as it is.
-  EXPECT_EQ(octaves(std::exp2(-3.5), true), 3.5);
-  EXPECT_EQ(octaves(std::exp2(-2), false), 2);
-  EXPECT_NEAR(octaves(std::exp2(-3.75), true), 2.7, 1e-12);
-  // One that is too large, or far too small, says nothing.
-  EXPECT_NEAR(octaves(1e3, true), 3, 1e-12);
-  EXPECT_NEAR(octaves(1e3, false), 1.5, 1e-12);
-  EXPECT_NEAR(octaves(1e-30, true), 3, 1e-12);
-  EXPECT_NEAR(octaves(0, false), 1.5, 1e-12);
+TEST(RateToRecommend, LiesBelowTheLargestStableRateWhateverIsPlanned) {
+  const auto octaves = [](double stable, double planned, bool signs) {
+    return std::log2(rate_to_recommend(stable, planned, signs) / stable);
+  };
+  for (const double planned : {1e-30, 1e-6, 1e3}) {
+    EXPECT_NEAR(octaves(1, planned, false), -1.25, 1e-12);
+    EXPECT_NEAR(octaves(1e-3, planned, false), -1.25, 1e-12);
+    EXPECT_NEAR(octaves(std::exp2(-4), planned, true), -3.625, 1e-12);
+    EXPECT_NEAR(octaves(std::exp2(-8), planned, true), -1.625, 1e-12);
+    EXPECT_NEAR(octaves(std::exp2(-20), planned, true), -0.5, 1e-12);
+    EXPECT_NEAR(octaves(std::exp2(20), planned, true), -6, 1e-12);
+  }
+  // A planned rate that is as good stays as it is.
+  for (const double near : {-0.49, 0.49})
+    EXPECT_EQ(rate_to_recommend(1, std::exp2(-1.25 + near), false), std::exp2(-1.25 + near));
+  EXPECT_NEAR(octaves(1, std::exp2(-1.25 + 0.51), false), -1.25, 1e-12);
+  EXPECT_NEAR(octaves(1, 0, false), -1.25, 1e-12);
+}
+
+// The smallest shares of three pairs of docs/check.md in which a warm-up raised the rate by more than a factor of 2.
+TEST(WarmUpLift, GrowsAsTheGradientVanishes) {
+  EXPECT_EQ(warm_up_lift({}), 0.66);
+  EXPECT_EQ(warm_up_lift(0.5), 0.66);
+  EXPECT_NEAR(warm_up_lift(5e-6), 0.66 + 0.18 * 3, 1e-12);
+  for (const double share : {6.7e-8, 1.6e-10, 2.2e-6}) EXPECT_GT(warm_up_lift(share), 1);
+  EXPECT_LT(warm_up_lift(0), 2.5);
 }
 
 }  // namespace

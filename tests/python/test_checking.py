@@ -46,10 +46,8 @@ def test_gradient_descent_on_a_quadratic_loss(momentum, rate):
         assert (trial.outcome == "fails") == (trial.learning_rate > largest), (trial, largest)
     assert found.verdict == ("trains" if rate < largest else "other_rate") and bool(found) == (rate < largest)
     assert found.exit_status == (0 if rate < largest else 3)
-    between = math.log2(float(stable) / rate)
-    below = min(max(0.4 + 0.2 * between, 1), 3) if between >= 0 else 1.5  # octaves; docs/check.md
-    near = -0.5 <= between - below <= 1
-    assert found.recommended.learning_rate == pytest.approx(rate if near else float(stable) / 2**below)
+    good = float(stable) / 2**1.25  # docs/check.md
+    assert found.recommended.learning_rate == pytest.approx(rate if abs(math.log2(good / rate)) <= 0.5 else good)
     # The first step's critical rate: 2 gᵀg/gᵀHg.
     gradient = CURVATURES * Quadratic().weight.detach()[0]
     expected = 2 * gradient.square().sum() / (CURVATURES * gradient.square()).sum()
@@ -175,14 +173,63 @@ def test_reasons():
     assert unused.raised and unused.value == 2 and unused.place == "3.weight" and "2 of 5" in unused.text
     assert reason(found, "frozen").value == pytest.approx(1 / 6) and reason(found, "frozen").place == "0.bias"
     assert not reason(found, "epsilon").raised and not reason(found, "initial_loss").raised
-    assert found.reasons[0] is unused and str(found).split("\n")[0] == found.answer and "! 2 of 5" in str(found)
+    assert found.reasons[0] is unused and str(found).split("\n")[:2] == [found.checked, found.answer] and "! 2 of 5" in str(found)
+    assert found.checked.startswith("Sequential, ") and "Adam, batches of 16 × 3" in found.checked
     # Adam's first step is the rate in each element.
     size = 1e-3 * math.sqrt(16) / model[2].weight.detach().norm().item()
     assert reason(found, "updates").value == pytest.approx(size, rel=1e-3) and reason(found, "updates").place == "2.weight"
-    found = checked(torch.optim.Adam(model.parameters(), lr=1e-3, eps=1e3), reference_loss=math.log(2) - 4)
-    assert reason(found, "epsilon").raised and reason(found, "epsilon").value == 1 and reason(found, "initial_loss").raised
+    found = checked(torch.optim.Adam(model.parameters(), lr=1e-3, eps=1e3))
+    assert reason(found, "epsilon").raised and reason(found, "epsilon").value == 1
+    labels = torch.cat([labels for _, labels in batches]).double()
+    share = labels.mean().item()
+    entropy = -share * math.log(share) - (1 - share) * math.log(1 - share)
+    assert found.reference_loss == pytest.approx(entropy + 1 / (2 * 96))  # Miller and Madow's correction
+    large = copy.deepcopy(model)
+    with torch.no_grad():
+        large[2].weight.mul_(1e3)
+    found = plumb.check(large, torch.optim.Adam(large.parameters(), lr=1e-3), lambda model, batch: nn.functional.cross_entropy(
+        model[2](model[1](model[0](batch[0]))), batch[1]), batches, budget=60)
+    assert reason(found, "initial_loss").raised
     found = checked(torch.optim.SGD(model.parameters(), lr=1e-9), steps=100)
     assert [one.raised for one in found.reasons if one.alarm == "updates"] == [True, False]  # raised ones first
+
+
+class Decoder(nn.Module):
+    """Pre-LN layers of attention alone."""
+
+    def __init__(self, causal=True, final_norm=True, init=0.02):
+        super().__init__()
+        self.embedding = nn.Embedding(30, 16)
+        self.norms = nn.ModuleList(nn.LayerNorm(16) for _ in range(3))
+        self.last = nn.LayerNorm(16) if final_norm else nn.Identity()
+        self.head, self.causal = nn.Linear(16, 30, bias=False), causal
+        for matrix in (self.embedding.weight, self.head.weight):
+            nn.init.normal_(matrix, 0, init)
+
+    def forward(self, tokens):
+        states = self.embedding(tokens)
+        for norm in self.norms:
+            read = norm(states)[:, None]
+            states = states + nn.functional.scaled_dot_product_attention(read, read, read, is_causal=self.causal)[:, 0]
+        return self.head(self.last(states))
+
+
+def next_token_loss(model, tokens):
+    return nn.functional.cross_entropy(model(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
+
+
+@pytest.mark.parametrize("settings, raised", [
+    ({}, []), ({"causal": False}, ["causality"]), ({"final_norm": False}, ["signal"]), ({"init": 3}, ["initial_loss"])])
+def test_alarms_of_a_language_model(settings, raised):
+    torch.manual_seed(0)
+    model, batches = Decoder(**settings), [torch.randint(30, (8, 12)) for _ in range(8)]
+    found = plumb.check(model, torch.optim.AdamW(model.parameters(), lr=1e-3), next_token_loss, batches, budget=60)
+    assert [one.alarm for one in found.reasons if one.raised] == raised, found
+    assert {"causality", "signal", "initial_loss"} <= {one.alarm for one in found.reasons}
+    assert found.reference_loss == pytest.approx(math.log(30), abs=0.05)
+    both = plumb.check(model, torch.optim.AdamW(model.parameters(), lr=1e-3), lambda model, tokens: next_token_loss(model, tokens)
+                       + 0.1 * model.head.weight.square().sum(), batches, budget=60)
+    assert both.reference_loss is None  # not the cross-entropy alone
 
 
 def test_a_matrix_behind_one_that_begins_at_zero_has_a_gradient_later():

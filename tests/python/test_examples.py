@@ -45,4 +45,4 @@ def test_watch_a_loop():
 
 def test_will_it_train():
     output = output_of("will_it_train.py")
-    assert output.startswith("does not train at 0.1") and "\nAt 0.00" in output and "trains as configured" in output
+    assert " instead of 0.1, which does not train\n" in output and "\nAt 0.00" in output and "trains" in output.split("\nAt 0.00")[1]

@@ -1,11 +1,15 @@
 #include "plumb/check/check.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 #include <utility>
 
 #include "plumb/analysis/curvature/hessian.h"
 #include "plumb/base/machine.h"
+#include "plumb/base/text.h"
 #include "plumb/base/timing.h"
 #include "plumb/check/prior.h"
 #include "plumb/check/schedule.h"
@@ -32,6 +36,7 @@ class Check {
   }
 
   CheckResult run() {
+    result_.checked = in_words();
     const Prior prior = measure_before_training();
     const TrainConfig& train = subject_.config.train;
     const bool linear = has_schedule_factor(train.schedule, "linear_warmup");
@@ -56,6 +61,19 @@ class Check {
   }
 
  private:
+  /// "decoder, 4 × 128, 0.66M parameters, adamw, 4,096 tokens per step, 1,040 steps".
+  [[nodiscard]] std::string in_words() {
+    const auto& [model, train] = std::tie(subject_.config.model, subject_.config.train);
+    const ModelDepth depth = depth_of(model);
+    const std::string layers = depth.encoder_layers > 0 && depth.decoder_layers > 0
+                                   ? fmt::format("{}+{}", depth.encoder_layers, depth.decoder_layers)
+                                   : fmt::format("{}", depth.encoder_layers + depth.decoder_layers);
+    return fmt::format("{}, {} × {}, {:.2f}M parameters, {}, {} tokens per step, {} steps", model.kind, layers,
+                       width_of(model), 1e-6 * static_cast<double>(trials_.model().parameters().count()),
+                       train.optimizer, with_thousands(train.batch_tokens * train.accumulate),
+                       with_thousands(plan_.steps));
+  }
+
   [[nodiscard]] bool stopped() const { return options_.stop && options_.stop(); }
 
   /// The alarms, and the belief before any trial.

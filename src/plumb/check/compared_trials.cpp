@@ -1,9 +1,10 @@
 #include "plumb/check/compared_trials.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <utility>
 
 namespace plumb::check {
 namespace {
@@ -11,16 +12,28 @@ namespace {
 constexpr double kLower = 8;  // the factor between a rate and one far below
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
-/// The loss at the last step that both trials have measured.
+}  // namespace
+
 std::pair<double, double> last_losses(const Trial& first, const Trial& second) {
   const size_t at = std::min(first.losses.size(), second.losses.size()) - 1;
   return {first.losses[at], second.losses[at]};
 }
 
-}  // namespace
-
 bool is_informative(const Trial& trial, int64_t warm_up) {
   return trial.warm_up == warm_up && trial.outcome != TrialOutcome::unknown;
+}
+
+void excuse_slower_trials(std::vector<Trial>& trials) {
+  for (Trial& trial : trials) {
+    if (trial.outcome != TrialOutcome::fails || !trial.on_plateau) continue;
+    const auto above = std::find_if(trials.begin(), trials.end(), [&](const Trial& other) {
+      return other.outcome == TrialOutcome::trains && other.learning_rate > trial.learning_rate &&
+             other.warm_up <= trial.warm_up;
+    });
+    if (above == trials.end()) continue;
+    trial.outcome = TrialOutcome::slow;
+    trial.because += fmt::format("; but {:.2g} has left this plateau", above->learning_rate);
+  }
 }
 
 const Trial* best_trial(const std::vector<Trial>& trials, int64_t warm_up) {
@@ -42,6 +55,16 @@ bool counts_as_failed(const Trial& trial, const Trial* best, const SearchPlan& p
   const auto [own, other] = last_losses(trial, *best);
   const double gain = plan.reference - other;
   return gain > plan.gain_to_compare && plan.reference - own < gain / 2;
+}
+
+bool was_stable(const std::vector<Trial>& trials, double rate, int64_t warm_up, const SearchPlan& plan) {
+  const Trial* best = best_trial(trials, warm_up);
+  int64_t more = 0;
+  for (const Trial& trial : trials) {
+    if (!is_informative(trial, warm_up) || trial.learning_rate != rate) continue;
+    more += counts_as_failed(trial, best, plan) ? -1 : 1;
+  }
+  return more > 0;
 }
 
 double lower_control_rate(const std::vector<Trial>& trials, int64_t warm_up, const SearchPlan& plan) {
@@ -69,6 +92,15 @@ double rate_below_failures(const std::vector<Trial>& trials, int64_t warm_up) {
     ++failures;
   }
   return failures < 3 ? kInfinite : lowest / kLower;
+}
+
+std::optional<double> least_gradient_at_input(const std::vector<Trial>& trials) {
+  std::optional<double> least;
+  for (const Trial& trial : trials) {
+    if (trial.outcome != TrialOutcome::fails || trial.warm_up > 0 || !trial.gradient_at_input) continue;
+    least = std::min(least.value_or(kInfinite), *trial.gradient_at_input);
+  }
+  return least;
 }
 
 double smallest_rate(const std::vector<Trial>& trials) {

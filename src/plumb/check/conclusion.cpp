@@ -35,10 +35,14 @@ double best_guess(const SearchPlan& plan, const SearchState& known) {
   return rate_to_recommend(known.belief.estimate().estimate, plan.schedule.peak, plan.steps_like_signs);
 }
 
-/// Whether all steps of the planned run change the weights less than a few at the best guess.
+/// Whether all steps of the planned run change the weights less than a few at the best guess. A trial at the planned
+/// rate that has learned something knows better: the size of some optimizers' steps is not that of the rate.
 bool moves_too_little(const SearchPlan& plan, const SearchState& known) {
   constexpr double kFew = 10;
-  return plan.judges_relative_gain &&
+  const bool learned = std::any_of(known.trials.begin(), known.trials.end(), [&](const Trial& trial) {
+    return trial.learning_rate == plan.schedule.peak && trial.outcome == TrialOutcome::trains;
+  });
+  return plan.judges_relative_gain && !learned &&
          plan.schedule.peak * static_cast<double>(plan.schedule.steps) < kFew * best_guess(plan, known);
 }
 
@@ -66,9 +70,33 @@ const Meaning& meaning_of(Ending ending) {
                        [ending](const Meaning& each) { return each.ending == ending; });
 }
 
+/// The rate to recommend: the best guess, if a trial at it or above has trained, or one below makes it sure; otherwise
+/// the highest at which one has trained, and 0 if none has. What is still on the plateau has not.
+double carried_rate(const SearchPlan& plan, const SearchState& known) {
+  double highest = 0;
+  for (const Trial& trial : known.trials) {
+    const bool slow = trial.outcome == TrialOutcome::slow && !trial.on_plateau;
+    if ((trial.outcome != TrialOutcome::trains && !slow) || trial.warm_up > plan.schedule.warm_up) continue;
+    if (counts_as_failed(trial, best_trial(known.trials, trial.warm_up), plan)) continue;
+    highest = std::max(highest, trial.learning_rate);
+  }
+  if (highest == 0) return 0;
+  const double guess = best_guess(plan, known);
+  return guess <= std::max(highest, known.belief.quantile(1 - kSure)) ? guess : highest;
+}
+
+/// "0.0044 with 104 steps of warm-up".
+std::string in_words(const Recommendation& made) {
+  return fmt::format(
+      "{:.2g}{}", made.learning_rate,
+      made.warm_up.value_or(0) > 0 ? fmt::format(" with {} steps of warm-up", with_thousands(*made.warm_up)) : "");
+}
+
 std::string about(double rate) { return fmt::format("the largest stable rate is about {:.2g}", rate); }
 
-std::string sentence(Ending ending, const SearchPlan& plan, const SearchState& known) {
+/// `made`: what is recommended.
+std::string sentence(Ending ending, const SearchPlan& plan, const SearchState& known,
+                     const std::optional<Recommendation>& made) {
   const PlannedSchedule& planned = plan.schedule;
   const RateEstimate stable = known.belief.estimate();
   const double smallest = smallest_rate(known.trials);
@@ -87,22 +115,32 @@ std::string sentence(Ending ending, const SearchPlan& plan, const SearchState& k
       return fmt::format("cannot tell within this budget: no trial learned anything, at rates down to {:.2g}",
                          smallest);
     case Ending::moves_too_little:
-      return fmt::format(
-          "learns next to nothing at {:.2g}: its {} steps change the weights less than ten at {:.2g}; {}", planned.peak,
-          with_thousands(planned.steps), best_guess(plan, known), about(stable.estimate));
+      return fmt::format("{} {:.2g}, {} steps of which change the weights less than ten at {:.2g}",
+                         made ? fmt::format("use {} instead of", in_words(*made)) : "learns next to nothing at",
+                         plan.configured_rate, with_thousands(planned.steps), best_guess(plan, known));
     case Ending::not_below_frequencies:
       return fmt::format(
           "cannot tell within this budget: no trial has come below {:.2f}, what knowing only how frequent each label "
           "is gives",
           plan.reference);
     case Ending::trains:
-      return fmt::format("trains as configured: {}, {} times the configured one", about(stable.estimate),
-                         rounded(stable.estimate / planned.peak, 2));
+      if (!made)
+        return fmt::format("trains as configured: {}, {} times the configured one", about(stable.estimate),
+                           rounded(stable.estimate / planned.peak, 2));
+      if (made->learning_rate == plan.configured_rate)
+        return (made->warm_up.value_or(planned.warm_up) == planned.warm_up ? "trains as configured: keep " : "use ") +
+               in_words(*made);
+      return fmt::format("use {} instead of {:.2g}, which trains{}", in_words(*made), plan.configured_rate,
+                         made->gain ? fmt::format(": about {:.2g} nats lower", made->gain->nats) : "");
     case Ending::needs_warm_up:
-      return fmt::format("trains only with warm-up: {} steps were enough at {:.2g}; without, {}",
-                         *known.warm_up_that_helps, planned.peak, about(stable.estimate));
+      return fmt::format("trains only with warm-up: {}{} steps were enough at {:.2g}",
+                         made ? fmt::format("use {}; ", in_words(*made)) : "", *known.warm_up_that_helps, planned.peak);
     case Ending::fails:
-      return fmt::format("does not train at {:.2g}: {}", planned.peak, about(stable.estimate));
+      return made ? fmt::format("use {} instead of {:.2g}, which does not train", in_words(*made), plan.configured_rate)
+                  : fmt::format(
+                        "does not train at {:.2g}: {}, but no trial has trained yet; a larger budget may find a "
+                        "rate",
+                        planned.peak, about(stable.estimate));
     case Ending::longer_warm_up_may_do:
       return fmt::format(
           "cannot tell within this budget: {}, below {:.2g}, but the planned warm-up of {} steps may be enough",
@@ -115,8 +153,8 @@ std::string sentence(Ending ending, const SearchPlan& plan, const SearchState& k
   }
   return fmt::format(
       "cannot tell within this budget: the largest stable rate lies between {:.2g} and {:.2g}, and the configured one "
-      "is {:.2g}",
-      stable.low, stable.high, planned.peak);
+      "is {:.2g}{}",
+      stable.low, stable.high, planned.peak, fails_at_plan(known.belief, plan) ? ", at which a trial was stable" : "");
 }
 
 /// `warm_up`: in place of the planned one.
@@ -133,22 +171,26 @@ std::optional<Recommendation> recommendation(Ending ending, const SearchPlan& pl
   if (ending == Ending::needs_warm_up) return recommend(plan, plan.configured_rate, 2 * *known.warm_up_that_helps);
   // Trained weights are to change as was planned.
   if (ending == Ending::trains && !plan.judges_relative_gain) return recommend(plan, plan.configured_rate);
-  const double rate = best_guess(plan, known);
+  const double rate = carried_rate(plan, known);
+  if (rate == 0) return std::nullopt;
   Recommendation made =
       recommend(plan, rate == plan.schedule.peak ? plan.configured_rate : rate / plan.schedule.factor);
-  if (plan.judges_relative_gain && meaning_of(ending).answer != CheckAnswer::unknown)
+  const bool in_nats = plan.gain_without_control == 0;  // search.h
+  if (in_nats && plan.judges_relative_gain && meaning_of(ending).answer != CheckAnswer::unknown) {
     made.loss_above_best = kLossAboveBest;
+    made.most_loss_above_best = kMostLossAboveBest;
+    if (ending == Ending::trains) made.gain = gain_of_recommended(plan.schedule.peak, rate);
+  }
   return made;
 }
 
-/// Recommends a shorter warm-up if the planned one takes most of the run.
-void shorten_warm_up(Conclusion& conclusion, const PlannedSchedule& planned) {
-  if (!conclusion.recommended || 2 * planned.warm_up <= planned.steps) return;
+/// Recommends a shorter warm-up if the planned one takes most of the run, and says so at the end of the answer.
+std::string shorten_warm_up(std::optional<Recommendation>& made, const PlannedSchedule& planned) {
+  if (!made || 2 * planned.warm_up <= planned.steps) return "";
   const int64_t usual = std::max<int64_t>(planned.steps / 10, 1);
-  conclusion.answer +=
-      fmt::format("; but its warm-up takes {} of {} steps, where {} are usual", with_thousands(planned.warm_up),
-                  with_thousands(planned.steps), with_thousands(usual));
-  conclusion.recommended->warm_up = usual;
+  made->warm_up = usual;
+  return fmt::format("; its warm-up takes {} of {} steps, where {} are usual", with_thousands(planned.warm_up),
+                     with_thousands(planned.steps), with_thousands(usual));
 }
 
 }  // namespace
@@ -176,16 +218,18 @@ Ending ending_of(const SearchPlan& plan, const SearchState& known) {
                                                                                        : Ending::trains;
   }
   if (planned.warm_up == 0 && known.warm_up_that_helps) return Ending::needs_warm_up;
-  if (fails) return shortened ? Ending::longer_warm_up_may_do : Ending::fails;
+  if (fails && !was_stable(known.trials, planned.peak, known.tried_warm_up, plan))
+    return shortened ? Ending::longer_warm_up_may_do : Ending::fails;
   return Ending::near_the_edge;
 }
 
 Conclusion conclude(const SearchPlan& plan, const SearchState& known) {
   const Ending ending = ending_of(plan, known);
   Conclusion conclusion{.verdict = meaning_of(ending).answer,
-                        .answer = sentence(ending, plan, known),
                         .recommended = recommendation(ending, plan, known),
                         .shortest_warm_up = known.warm_up_that_helps};
+  const std::string shortened = ending == Ending::trains ? shorten_warm_up(conclusion.recommended, plan.schedule) : "";
+  conclusion.answer = sentence(ending, plan, known, conclusion.recommended) + shortened;
   if (ending != Ending::trains) return conclusion;
   if (plan.schedule.warm_up > 0) {
     if (trains_at_plan(known.without_warm_up, plan)) {
@@ -194,7 +238,6 @@ Conclusion conclude(const SearchPlan& plan, const SearchState& known) {
       conclusion.shortest_warm_up = known.tried_warm_up;
     }
   }
-  shorten_warm_up(conclusion, plan.schedule);
   return conclusion;
 }
 

@@ -39,7 +39,7 @@ enum class Ending {
 };
 Ending ending_of(const SearchPlan& plan, const SearchState& known);
 
-/// What `plumb check` says of it.
+/// What `plumb check` says of it. Nothing is recommended that no trial carries.
 struct Conclusion {
   CheckAnswer verdict = CheckAnswer::unknown;
   std::string answer;

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 
+#include "plumb/check/words.h"
 #include "plumb/report/html.h"
 #include "plumb/report/report_parts.h"
 
@@ -41,7 +44,15 @@ Figure losses_by_rate(const CheckResult& result) {
   Figure figure;
   figure.id = "rates";
   figure.title = "Loss against learning rate";
-  figure.caption = "The last loss of each trial. Dashed: the largest stable rate, with its 80% interval.";
+  // Trials that diverged have ended before.
+  size_t at = std::numeric_limits<size_t>::max();
+  for (const Trial& trial : result.trials) {
+    if (!trial.losses.empty() && std::isfinite(trial.losses.back())) at = std::min(at, trial.losses.size() - 1);
+  }
+  figure.caption =
+      "The loss of each trial at the last step that all have measured. Dashed: the configured and the recommended "
+      "rate, "
+      "and the largest stable one with its 80% interval.";
   figure.kind = "scatter";
   figure.x.label = "learning rate";
   figure.x.log = true;
@@ -54,28 +65,35 @@ Figure losses_by_rate(const CheckResult& result) {
     Series& series = figure.add(outcome, outcome, "points");
     for (const Trial* trial : trials) {
       if (trial->losses.empty()) continue;
-      const double loss = trial->losses.back();
+      const double loss = trial->losses[std::min(at, trial->losses.size() - 1)];
       series.point(trial->learning_rate, loss);
       lowest = std::min(lowest, loss);
       highest = std::max(highest, loss);
     }
   }
-  if (result.largest_stable_rate) {
-    for (const double rate :
-         {result.largest_stable_rate->low, result.largest_stable_rate->estimate, result.largest_stable_rate->high}) {
-      Series& line = figure.add(fmt::format("{:.2g}", rate), "largest stable rate", "dashed");
-      for (const double loss : {lowest, highest}) line.point(rate, loss);
-    }
+  const auto mark = [&](const std::string& name, const std::string& group, double rate) {
+    Series& line = figure.add(fmt::format("{}, {:.2g}", name, rate), group, "dashed");
+    for (const double loss : {lowest, highest}) line.point(rate, loss);
+  };
+  if (result.planned_rate > 0) mark("configured", "configured", result.planned_rate);
+  if (result.recommended && result.configured_rate > 0 && !recommends_as_configured(result))
+    mark("recommended", "recommended",
+         result.recommended->learning_rate * result.planned_rate / result.configured_rate);
+  if (const auto& stable = result.largest_stable_rate) {
+    mark("largest stable rate, from", "largest stable rate", stable->low);
+    mark("largest stable rate", "largest stable rate", stable->estimate);
+    mark("to (80%)", "largest stable rate", stable->high);
   }
   return figure;
 }
 
-Table findings_table(const CheckResult& result) {
-  Table table{.id = "reasons", .title = "What was measured before training"};
-  table.columns = {"raised", "alarm", "place", "value", "threshold", "finding", "advice"};
+/// Those that were raised.
+Table alarms_table(const CheckResult& result) {
+  Table table{.id = "reasons", .title = "Alarms before training"};
+  table.columns = {"place", "finding", "advice", "alarm", "value", "threshold"};
   for (const Finding& finding : result.findings) {
-    table.row(std::string(finding.raised ? "yes" : ""), finding.alarm, finding.where, finding.value, finding.threshold,
-              finding.text, finding.raised ? finding.advice : std::string());
+    if (finding.raised)
+      table.row(finding.where, finding.text, finding.advice, finding.alarm, finding.value, finding.threshold);
   }
   return table;
 }
@@ -94,14 +112,14 @@ Table trials_table(const CheckResult& result) {
 
 Json check_report(const CheckResult& result, const std::string& about) {
   Json document = begin_results("Will it train?", about);
+  document["summary"].push_back(result.checked + ".");
   document["summary"].push_back(result.answer);
-  if (result.recommended) {
-    document["summary"].push_back("Recommended: " + to_string(*result.recommended) + ".");
-  }
+  for (const Line& line : lines_of(result)) document["summary"].push_back(line.name + ": " + line.text + ".");
   for (const Figure& figure : {losses_by_rate(result), losses_by_step(result)})
     document["figures"].push_back(figure.to_json());
-  for (const Table& table : {findings_table(result), trials_table(result)})
-    document["tables"].push_back(table.to_json());
+  for (const Table& table : {alarms_table(result), trials_table(result)}) {
+    if (!table.rows.empty()) document["tables"].push_back(table.to_json());
+  }
   return document;
 }
 

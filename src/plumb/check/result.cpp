@@ -35,6 +35,8 @@ void describe(Fields& field, Recommendation& recommendation) {
   field("warm_up", recommendation.warm_up);
   field("schedule", recommendation.schedule);
   field("loss_above_best", recommendation.loss_above_best);
+  field("most_loss_above_best", recommendation.most_loss_above_best);
+  field.section("gain", recommendation.gain);
 }
 
 void describe(Fields& field, Cost& cost) {
@@ -49,6 +51,7 @@ bool recommends_as_configured(const CheckResult& result) {
 
 void describe(Fields& field, CheckResult& result) {
   named(field, "verdict", result.verdict, kAnswerNames);
+  field("checked", result.checked);
   field("answer", result.answer);
   field("planned_rate", result.planned_rate);
   field("configured_rate", result.configured_rate);

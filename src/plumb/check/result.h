@@ -23,8 +23,10 @@ struct Recommendation {
   double learning_rate = 0;        // train.learning_rate
   std::optional<int64_t> warm_up;  // train.warm_up, in steps; empty: the schedule has none, or another one
   std::string schedule;            // train.schedule; empty: as planned
-  /// By how much the training loss ends above that of the best rate, in nats per label; empty if no measured run tells.
-  std::optional<double> loss_above_best;
+  /// By how much the training loss ends above that of the best rate, in nats per label: on average, and at most in nine
+  /// of ten runs; and how far below that of the configured one. Empty if no measured run tells.
+  std::optional<double> loss_above_best, most_loss_above_best;
+  std::optional<Gain> gain;
 };
 /// "train.learning_rate = 0.002, train.warm_up = 100".
 std::string to_string(const Recommendation& recommendation);
@@ -39,7 +41,8 @@ void describe(Fields& field, Cost& cost);
 /// Rates are peak rates of the schedule, in its own unit, unless stated otherwise.
 struct CheckResult {
   CheckAnswer verdict = CheckAnswer::unknown;
-  std::string answer;  // the verdict as one sentence
+  std::string checked;  // the model, its size, the optimizer, the batch and the steps
+  std::string answer;   // what to do, in one sentence
   double planned_rate = 0;
   double configured_rate = 0;   // train.learning_rate, whose unit a schedule's factor may change
   int64_t planned_warm_up = 0;  // steps

@@ -91,7 +91,8 @@ class Search {
     trial_steps_ += trial.steps_taken;
     if (trial_steps_ > 0) seconds_per_step_ = trial_seconds_ / static_cast<double>(trial_steps_);
     result_.trials.push_back(trial);
-    return trial;
+    excuse_slower_trials(result_.trials);
+    return result_.trials.back();
   }
 
   /// What is believed before any trial and now.
@@ -113,20 +114,18 @@ class Search {
   }
 
   /// Trials at the planned rate, unless it has been tried, and then where the belief is split, until it is narrow and
-  /// says whether the planned run trains, or its share of what is left is spent. `while_it_trains`: only as long as the
-  /// belief is that the planned rate trains.
+  /// says whether the planned run trains, or its share of what is left is spent. A belief that contradicts the planned
+  /// rate's own trial has this trial repeated. `while_it_trains`: only as long as the belief is that the planned rate
+  /// trains.
   void search(std::optional<Belief>& belief, int64_t warm_up, double share, bool while_it_trains = false) {
     const auto reserve = static_cast<int64_t>((1 - share) * static_cast<double>(left()));
     while (left() - reserve >= shortest_ + warm_up && (!while_it_trains || trains_at_plan(belief->now, given_))) {
-      const bool first = plan_.peak > 0 && !(warm_up > 0 && trains_at_plan(belief->now, given_)) &&
-                         std::none_of(result_.trials.begin(), result_.trials.end(), [&](const Trial& trial) {
-                           return trial.warm_up == warm_up && trial.learning_rate == plan_.peak;
-                         });
-      const double below = first ? 0 : lower_control_rate(result_.trials, warm_up, given_);
-      if (!first && below == 0 && enough(belief->now, warm_up)) return;
+      const bool at_plan = plan_.peak > 0 && asks_plan(belief->now, warm_up);
+      const double below = at_plan ? 0 : lower_control_rate(result_.trials, warm_up, given_);
+      if (!at_plan && below == 0 && enough(belief->now, warm_up)) return;
       double rate = plan_.peak;
       if (below > 0) rate = below;
-      if (!first && below == 0)
+      if (!at_plan && below == 0)
         rate = std::min(belief->now.estimate().estimate, rate_below_failures(result_.trials, warm_up));
       if (attempt(rate, warm_up, reserve).outcome == TrialOutcome::unknown) return;
       update(*belief, warm_up);
@@ -135,18 +134,28 @@ class Search {
     }
   }
 
-  /// The belief with a warm-up before any trial with it: a little above that without, as in the 18 pairs of runs of
-  /// docs/check.md. Of a run that does not train without a warm-up, less is known.
+  /// Whether the next trial is one at the planned rate.
+  [[nodiscard]] bool asks_plan(const RateBelief& belief, int64_t warm_up) const {
+    const auto tried = std::count_if(result_.trials.begin(), result_.trials.end(), [&](const Trial& trial) {
+      return trial.warm_up == warm_up && trial.learning_rate == plan_.peak;
+    });
+    if (tried == 0) return warm_up == 0 || !trains_at_plan(belief, given_);
+    return tried == 1 && fails_at_plan(belief, given_) && was_stable(result_.trials, plan_.peak, warm_up, given_);
+  }
+
+  /// The belief with a warm-up before any trial with it: above that without by as much as the failures among its trials
+  /// tell, as in the pairs of runs of docs/check.md. Of a run that does not train without a warm-up, less is known.
   void begin_warm_up() {
     const int64_t most = std::min(plan_.warm_up, longest_warm_up_);
     const int64_t steps = std::min(left() - shortest_, most);
     result_.tried_warm_up = steps >= std::min(most, kLeastWarmUp) ? steps : 0;
     const RateEstimate without = without_->now.estimate();
-    constexpr double kLift = 1.6, kDeviationsOfInterval = 2.56;
-    // The standard deviation of log₂ of that ratio.
+    constexpr double kDeviationsOfInterval = 2.56;
+    // The standard deviation of the lift.
     const double octaves = trains_at_plan(without_->now, given_) ? 0.55 : 1;
-    with_ =
-        Belief(RateBelief(kLift * without.estimate, std::hypot(octaves, without.octaves() / kDeviationsOfInterval)));
+    const double lift = warm_up_lift(least_gradient_at_input(result_.trials));
+    with_ = Belief(
+        RateBelief(without.estimate * std::exp2(lift), std::hypot(octaves, without.octaves() / kDeviationsOfInterval)));
   }
 
   /// Without a planned warm-up: whether one would let the planned rate train, if it rather does not.

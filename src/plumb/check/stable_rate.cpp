@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "plumb/check/verdict.h"
+
 namespace plumb::check {
 namespace {
 
@@ -75,13 +77,32 @@ RateBelief belief_of_critical_rate(double critical_rate, double momentum_gain, b
 }
 
 double rate_to_recommend(double largest_stable, double planned, bool signs) {
-  const double between = std::log2(largest_stable / planned);
-  constexpr double kTelling = 9;
-  if (!(between >= 0 && between <= kTelling)) return largest_stable * std::exp2(signs ? -3 : -1.5);
-  const double below = signs ? std::clamp(1.2 + 0.4 * between, 2.5, 4.5) : std::clamp(0.4 + 0.2 * between, 1.0, 3.0);
-  constexpr double kNearBelow = 1, kNearAbove = 0.5;
-  const bool near = between - below <= kNearBelow && below - between <= kNearAbove;
-  return near ? planned : largest_stable * std::exp2(-below);
+  // Octaves. The bounds hold for rates in another unit than the validation's, and bind in none of its runs.
+  const double below = signs ? std::clamp(5.625 + 0.5 * std::log2(largest_stable), 0.5, 6.0) : 1.25;
+  const double rate = largest_stable * std::exp2(-below);
+  constexpr double kAsGood = 0.5;
+  return std::abs(std::log2(rate / planned)) <= kAsGood ? planned : rate;
+}
+
+void describe(Fields& field, Gain& gain) {
+  field("nats", gain.nats);
+  field("low", gain.low);
+  field("high", gain.high);
+}
+
+std::optional<Gain> gain_of_recommended(double planned, double recommended) {
+  constexpr double kMost = 5;  // octaves: the runs have up to four
+  const double octaves = std::log2(recommended / planned);
+  if (!(planned > 0 && octaves >= 1)) return std::nullopt;
+  const double counted = std::min(octaves, kMost);
+  return Gain{0.17 * counted, 0.06 * counted, 0.25 * counted};
+}
+
+double warm_up_lift(std::optional<double> gradient_at_input) {
+  constexpr double kSmallest = 1e-12;  // a gradient of 0
+  const double usual = 0.66;
+  if (!gradient_at_input) return usual;
+  return usual + 0.18 * std::max(0.0, std::log10(kGradientAtInput / std::max(*gradient_at_input, kSmallest)));
 }
 
 RateBelief belief_of_planned_rate(double planned_rate) {

@@ -1,6 +1,7 @@
 // The largest stable learning rate, from trials at several rates.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "plumb/base/config.h"
@@ -49,13 +50,29 @@ RateBelief belief_of_critical_rate(double critical_rate, double momentum_gain, b
 /// The same without a critical rate: around the planned one, or a usual one if that is 0.
 RateBelief belief_of_planned_rate(double planned_rate);
 
-/// A rate to train with: octaves below the largest stable one, about half as many as lie between that and the planned
-/// one. Their numbers are those with which the runs that validate the search give away least (docs/check.md), for
-/// optimizers whose steps are about a sign of the gradient (`signs`) and others. The planned rate itself if it is near;
-/// it says nothing if it is larger than the stable one, or over 500 times smaller.
+/// A rate to train with, below the largest stable one η₅₀: η₅₀/2.4 for gradient descent, and 0.02·√η₅₀ for optimizers
+/// whose steps are about a sign of the gradient (`signs`), whose best rates span fewer octaves than their stable ones.
+/// With these numbers the runs that validate the search give away least (docs/check.md). The planned rate itself if it
+/// is as good, within half an octave.
 double rate_to_recommend(double largest_stable, double planned, bool signs);
 
-/// By how much a recommended rate ended above the best one on average of those runs, in nats per label.
-inline constexpr double kLossAboveBest = 0.09;
+/// By how much a recommended rate ended above the best one in those runs, in nats per label: on average, and at most in
+/// nine of ten; of constants that were learned without the run's residual scheme.
+inline constexpr double kLossAboveBest = 0.07, kMostLossAboveBest = 0.16;
+
+/// Nats per label, with an 80% interval.
+struct Gain {
+  double nats = 0, low = 0, high = 0;
+};
+void describe(Fields& field, Gain& gain);
+
+/// By how much the recommended rate ended below the planned one in those runs, where it was at least twice as large.
+/// Empty otherwise.
+std::optional<Gain> gain_of_recommended(double planned, double recommended);
+
+/// By how many octaves a warm-up raises the largest stable rate. What a trial without one has shown tells how much: a
+/// divergence is hardly cured, but where tokens collapse, so that only this share of the last layer's gradient reaches
+/// the first (check/gradient.h), it helps the more the less arrives. Empty: no trial has failed in this way.
+double warm_up_lift(std::optional<double> gradient_at_input);
 
 }  // namespace plumb::check

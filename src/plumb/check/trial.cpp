@@ -7,6 +7,7 @@ void describe(Fields& field, Trial& trial) {
   field("warm_up", trial.warm_up);
   field("seed", trial.seed);
   describe(field, "outcome", trial.outcome);
+  field("on_plateau", trial.on_plateau);
   field("gradient_at_input", trial.gradient_at_input);
   field("reason", trial.because);
   field("steps", trial.steps);

@@ -23,7 +23,8 @@ struct Trial {
   int64_t warm_up = 0;
   int64_t seed = 0;
   TrialOutcome outcome = TrialOutcome::unknown;
-  std::optional<double> gradient_at_input;  // at its end, if it is stuck; check/gradient.h
+  bool on_plateau = false;                  // at its end it knows no more than the labels' frequencies, or hardly
+  std::optional<double> gradient_at_input;  // then; check/gradient.h
   std::string because;                      // a sentence with the numbers behind the outcome
   std::vector<int64_t> steps;               // at which the loss was measured, from 0
   std::vector<double> losses;               // there: the mean negative log-likelihood per label of the probe

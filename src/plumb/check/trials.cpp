@@ -95,7 +95,8 @@ Trial Trials::run(const TrialPlan& plan, int64_t steps) {
   const bool cut = taken() < steps && !diverged;
   if (cut && judged.outcome != TrialOutcome::trains)
     judged = {TrialOutcome::unknown, false, false, "ended before it could be told"};
-  if (judged.on_plateau && !cut) {
+  trial.on_plateau = judged.on_plateau && !cut;
+  if (trial.on_plateau) {
     const double smoothing = subject_.config.train.label_smoothing;
     const Tensor gradient = mean_loss(*model_, probe_, smoothing, loss_of(*subject_.task)).gradient;
     trial.gradient_at_input = gradient_at_input(model_->parameters(), model_->parameters().split(gradient));

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "plumb/check/thresholds.h"
 #include "plumb/model/kind.h"
 #include "plumb/train/alarm.h"
 
@@ -31,7 +32,7 @@ std::vector<Finding> measure_causality(const PlannedRun& planned) {
   const int64_t earlier = std::ssize(batch->target_input) - 1;
   const Tensor before = planned.model.states(*batch, first).narrow(0, 0, earlier);
   const Tensor after = planned.model.states(changed, second).narrow(0, 0, earlier);
-  Finding finding{.where = "decoder", .threshold = 1e-4};  // float32 has 1e-7; kernels may add in another order
+  Finding finding{.where = "decoder", .threshold = kCausality};
   finding.value = ((after - before).abs().max() / before.abs().max()).item<double>();
   finding.raised = !(finding.value <= finding.threshold);
   finding.text = fmt::format("another last token changes the states of the tokens before it by {:.2g} of their size",

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "plumb/analysis/signal.h"
+#include "plumb/check/thresholds.h"
 #include "plumb/model/kind.h"
 #include "plumb/train/alarm.h"
 
@@ -55,14 +56,13 @@ Finding largest_read(const std::vector<Size>& inputs) {
 /// A final norm makes what the output layer reads 1; shallow stacks without any norm return 1 to 3.5, and unit vectors
 /// (nGPT) 1/√d. Outside of these bounds, logits are too large, or the same whatever is read.
 Finding measure_states(const PlannedRun& planned) {
-  constexpr double kLeast = 0.01, kMost = 4;
   const at::NoGradGuard no_graph;
   ForwardContext context(Pass::measurement);
   const Tensor states = planned.model.states(planned.batches.back(), context);
   Finding finding{.where = "states", .value = std::sqrt(states.to(at::kDouble).square().mean().item<double>())};
-  const bool low = finding.value < kLeast;
-  finding.threshold = low ? kLeast : kMost;
-  finding.raised = low || !(finding.value < kMost);
+  const bool low = finding.value < kSmallestStates;
+  finding.threshold = low ? kSmallestStates : kLargestStates;
+  finding.raised = low || !(finding.value < kLargestStates);
   finding.text =
       fmt::format("the output layer reads activations of RMS {:.3g}; a norm at the end makes it 1", finding.value);
   finding.advice = "a norm at the end of the stack";
