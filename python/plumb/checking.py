@@ -444,7 +444,7 @@ class _Run:
                 total += fork.loss_of(batch, gradient) / len(batches)
         return total
 
-    def _watched(self, fork: _Fork, batch: Any, changed: Lookup | None = None) -> WatchedLoss | None:
+    def _watched(self, fork: _Fork, batch: Any, changed: Lookup | None = None) -> tuple[WatchedLoss, list[Lookup]] | None:
         with evaluating(fork.model):
             _seed(0)
             return watch_loss(fork.model, lambda: fork.loss_of(batch, gradient=False), changed)
@@ -452,23 +452,23 @@ class _Run:
     def _watch(self, fork: _Fork) -> None:
         """What is known of the loss if it is a cross-entropy of classes: what the labels' frequencies give, and the alarms
         `initial_loss`, `causality` and `signal`."""
-        seen = self._watched(fork, self._probed[0])
+        seen, lookups = self._watched(fork, self._probed[0]) or (None, [])
         if seen is not None and self.reference is None and seen.mean and math.isclose(
                 seen.value, self._probe(fork, self._probed[:1]), rel_tol=1e-3):
             self.reference = self._entropy_of_labels(fork)
         self._look_at_loss(seen)
         if seen is None:
             return
-        following = seen.next_tokens()
-        if following is not None:
-            self._look_at_causality(fork, seen, following)
+        following = [lookup for lookup in lookups if seen.ahead(lookup.tokens) == 1]
+        if following:
+            self._look_at_causality(fork, seen, following[0])
         if seen.states is not None:
-            self._look_at_states(seen.head, seen.states.double(), following is not None)
+            self._look_at_states(seen.head, seen.states.double(), bool(following))
 
     def _entropy_of_labels(self, fork: _Fork) -> float | None:
         """In nats, of the first batches' labels, corrected for labels that these are too few to have (Miller and Madow)."""
         seen = [self._watched(fork, batch) for batch in self._batches.first]
-        counts = torch.bincount(torch.cat([one.labels[one.counted].cpu() for one in seen if one is not None]))
+        counts = torch.bincount(torch.cat([one[0].labels[one[0].counted].cpu() for one in seen if one is not None]))
         counts = counts[counts > 0]
         shares = counts.double() / counts.sum()
         return float(-(shares * shares.log()).sum() + (len(counts) - 1) / (2 * counts.sum())) if len(counts) > 1 else None
@@ -479,7 +479,7 @@ class _Run:
         if changed is None:
             return
         count, length = tokens.tokens.shape
-        before, after = (one.logits.double().view(count, -1, one.logits.shape[-1])[:, :length - 1] for one in (seen, changed))
+        before, after = (one.scores.double().view(count, -1, one.scores.shape[-1])[:, :length - 1] for one in (seen, changed[0]))
         change = float((after - before).abs().max() / before.abs().max())
         self._reason("causality", not change <= _plumb.CAUSALITY, [seen.head], change, _plumb.CAUSALITY,
                      f"another last token changes the predictions before it by {change:.2g} of their size",
@@ -573,7 +573,7 @@ class _Run:
 
     def _look_at_loss(self, seen: WatchedLoss | None) -> None:
         if self.reference is not None:
-            uniform = self.reference if seen is None else max(self.reference, math.log(seen.logits.shape[-1]))
+            uniform = self.reference if seen is None else max(self.reference, math.log(seen.scores.shape[-1]))
             most = uniform + _plumb.INITIAL_LOSS_MARGIN
             self._reason("initial_loss", not self.first <= most, [], self.first, most,
                          f"the loss before training is {self.first:.3g} nats; a uniform guess has {uniform:.3g}, and the labels' "

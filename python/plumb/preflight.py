@@ -12,7 +12,6 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.nn import Module, functional
-from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as tree
 
 from ._plumb import Error
@@ -20,6 +19,7 @@ from .checking import CheckResult, _Batches, _Fork, _gradients_kept, _Run, _seed
 from .leaving import as_found, evaluating, random_state
 from .loops import draw, plain_loop, trainer_loop
 from .showing import section
+from .watched_loss import LossWatch
 
 _DRAWN = 64  # batches that are looked at, at most
 
@@ -140,38 +140,6 @@ def _of_optimizer(model: Module, optimizer: torch.optim.Optimizer, sets_mode: bo
         yield Finding("mode", True, "dropout and batch norms are in evaluation mode; call model.train()")
 
 
-class _Calls(TorchFunctionMode):
-    """What cross-entropies get, and the tokens that embeddings read; with `changed` others in the middle."""
-
-    def __init__(self, changed: bool = False) -> None:
-        super().__init__()
-        self.losses: list[tuple[Tensor, Tensor, int]] = []  # scores, (…, classes), labels, the ignored one
-        self.tokens: list[tuple[Tensor, int]] = []
-        self._changed = changed
-
-    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        classes = function is functional.cross_entropy
-        given = dict(zip(("input", "target" if classes else "weight"), args)) | (kwargs or {})
-        if classes and not given["target"].is_floating_point():
-            scores = given["input"].detach().float()
-            scores = scores.movedim(1, -1) if scores.dim() > 1 else scores
-            self.losses.append((scores, given["target"], given.get("ignore_index", -100)))
-        if function is functional.embedding:
-            tokens, rows = given["input"], len(given["weight"])
-            self.tokens.append((tokens, rows))
-            if self._changed and tokens.dim() == 2:
-                tokens = tokens.clone()
-                tokens[:, tokens.shape[1] // 2] += 1
-                return function(**given | {"input": tokens % rows})
-        return function(*args, **(kwargs or {}))
-
-    def loss(self, fork: _Fork, batch: Any) -> float:
-        """In evaluation mode."""
-        _seed(0)
-        with evaluating(fork.model), self:
-            return fork.loss_of(batch, gradient=False)
-
-
 def _of_batches(fork: _Fork, batches: list[Any], until: float) -> tuple[dict[int, Any], list[Finding]]:
     """Those that have a loss, and no fault that others have not, by number; and the faults."""
     found: dict[tuple[str, str], set[int]] = {}
@@ -180,17 +148,19 @@ def _of_batches(fork: _Fork, batches: list[Any], until: float) -> tuple[dict[int
     for number, batch in enumerate(batches):
         if number > 1 and time.perf_counter() > until:
             break
-        calls, looked = _Calls(), number + 1
+        watch, looked = LossWatch(fork.model), number + 1
         faults = [("inputs", "some numbers are not finite")
                   for tensor in _tensors(batch) if not bool(tensor.isfinite().all())]
         try:
-            value = calls.loss(fork, batch)
+            _seed(0)
+            with evaluating(fork.model), watch:
+                value = fork.loss_of(batch, gradient=False)
             failure = f"it is {value}"
         except (IndexError, RuntimeError, ValueError) as error:
             value, failure = math.nan, f"it cannot be computed: {_line(error)}"
-        faults += [("inputs", f"some tokens are beyond the {rows} rows of an embedding") for tokens, rows in calls.tokens
+        faults += [("inputs", f"some tokens are beyond the {rows} rows of an embedding") for tokens, rows in ((one.tokens, len(one.weight)) for one in watch.lookups)
                    if bool(((tokens < 0) | (tokens >= rows)).any())]
-        faults += [("labels", fault) for fault in _of_labels(calls, value)]
+        faults += [("labels", fault) for fault in _of_labels(watch, value)]
         if math.isfinite(value):
             good[number] = batch
         elif not faults:
@@ -202,54 +172,28 @@ def _of_batches(fork: _Fork, batches: list[Any], until: float) -> tuple[dict[int
         some = len(numbers) < looked
         findings.append(Finding(subject, True, text, tuple(sorted(numbers)) if some else ()))
         good = {number: batch for number, batch in good.items() if not some or number not in numbers}
-    if good and _sees_labels(fork, next(iter(good.values()))):
-        findings.append(Finding("labels", True, "the model sees the tokens to predict; mask what comes after each place"))
     return good, findings
 
 
-def _of_labels(calls: _Calls, value: float) -> Iterator[str]:
+def _of_labels(watch: LossWatch, value: float) -> Iterator[str]:
     """What is wrong with the labels of a batch, and with the scores beside them."""
-    for scores, labels, ignored in calls.losses:
-        used, classes = labels != ignored, scores.shape[-1]
+    for one in watch.losses:
+        scores, labels, used, classes = one.scores.float(), one.labels, one.counted, one.scores.shape[-1]
         if not bool(used.any()):
-            yield f"all are ignored ({ignored})"
+            yield f"all are ignored ({one.ignored})"
         elif bool((used & ((labels < 0) | (labels >= classes))).any()):
             yield f"some are beyond the model's {classes} classes"
         else:
             if bool((scores >= 0).all()) and torch.allclose(scores.sum(-1), torch.ones(()), atol=1e-3):
                 yield "cross_entropy gets their probabilities, but takes the softmax itself; pass it the scores before"
             mean = float(functional.cross_entropy(scores[used], labels[used]))
-            if len(calls.losses) == 1 and mean > 0 and not 0.1 < abs(value) / mean < 10:
+            if len(watch.losses) == 1 and mean > 0 and not 0.1 < abs(value) / mean < 10:
                 yield "the loss is far from their mean cross-entropy: a sum, or scaled; take the mean"
             if mean > math.log(classes) + 2:
                 yield f"their loss begins far above ln({classes}); a smaller output layer, or a norm before it"
-    ahead = {_ahead(tokens, *loss) for tokens, _ in calls.tokens for loss in calls.losses}
+    ahead = {loss.ahead(lookup.tokens) for lookup in watch.lookups for loss in watch.losses}
     if 1 not in ahead and ahead & {0, 2}:
         yield f"they are the tokens {'at the same places' if 0 in ahead else 'two places ahead'}; shift them once"
-
-
-def _ahead(tokens: Tensor, scores: Tensor, labels: Tensor, ignored: int) -> int | None:
-    """By how many places labels are ahead of the tokens that the model reads; None: they are others."""
-    if tokens.dim() == 2 and tokens.shape[1] > 3 and labels.numel() % len(tokens) == 0:
-        labels = labels.reshape(len(tokens), -1)
-        for ahead in (1, 0, 2) if labels.shape == tokens.shape else (1,):
-            length = min(labels.shape[1], tokens.shape[1] - ahead)
-            known, used = labels[:, :length], labels[:, :length] != ignored
-            if length > 1 and bool(used.any()) and torch.equal(known[used], tokens[:, ahead:ahead + length][used]):
-                return ahead
-    return None
-
-
-def _sees_labels(fork: _Fork, batch: Any) -> bool:
-    """Whether other tokens in the middle change what is said before them, where labels are the next tokens."""
-    before, after = _Calls(), _Calls(changed=True)
-    before.loss(fork, batch), after.loss(fork, batch)
-    for one, other in zip(before.losses, after.losses):
-        for tokens in (tokens for tokens, _ in before.tokens if _ahead(tokens, *one) == 1):
-            changes = (one[0] - other[0]).abs().reshape(len(tokens), -1, one[0].shape[-1])
-            if float(changes[:, :tokens.shape[1] // 2].max()) > 1e-3 * float(one[0].std()):
-                return True
-    return False
 
 
 def _tried(subject: str, look: Callable[..., tuple[bool, str]], *arguments: Any) -> Finding:

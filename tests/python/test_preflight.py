@@ -213,7 +213,7 @@ MISTAKES = {
     "ignored": (lambda: trainer(lambda row: torch.full_like(row, -100)), "labels", "all are ignored", ()),
     "not shifted": (lambda: plain(Reader(), TensorDataset(*pairs().tensors[:1] * 2)), "labels", "at the same places", ()),
     "shifted twice": (lambda: trainer(lambda row: torch.cat([row[1:], torch.tensor([-100])])), "labels", "two places ahead", ()),
-    "no mask": (lambda: nano(causal=False), "labels", "mask what comes after", ()),
+    "no mask": (lambda: nano(causal=False), "start", "a causal mask", ()),
     "NaN": (lambda: in_order(plain(Classifier(), spoiled(points(), 37, torch.nan))), "inputs", "not finite", (2,)),
     "vocabulary": (lambda: in_order(plain(Reader(), spoiled(pairs(), 50, KINDS))), "inputs", f"beyond the {KINDS} rows", (3,)),
     "another model": (lambda: lightning(Reader(), pairs(), "other"), "optimizer", "not the model's", ()),
