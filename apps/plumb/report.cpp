@@ -1,6 +1,7 @@
 // plumb report: writes the HTML report of a study, or of any set of training runs.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -9,6 +10,7 @@
 #include "console.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/judge/records_report.h"
 #include "plumb/report/data_files.h"
 #include "plumb/report/html.h"
 #include "plumb/report/runs_report.h"
@@ -26,6 +28,13 @@ struct ReportArguments {
   FigureChoice choice;
 };
 
+/// Of Plumb's runs, or of other programs' if there are none of Plumb's.
+Json report_on_runs(const std::vector<std::string>& places) {
+  const auto is_ours = [](const auto& place) { return !fs::exists(place) || contains_runs(place); };
+  const bool ours = std::any_of(places.begin(), places.end(), is_ours);
+  return ours ? runs_report(read_runs(places)) : records_report(read_all_records(places));
+}
+
 void report(const ReportArguments& arguments) {
   const fs::path first = arguments.places.front();
   if (!arguments.choice.id.empty() && arguments.csv.empty() && arguments.svg.empty())
@@ -37,7 +46,7 @@ void report(const ReportArguments& arguments) {
   const bool alone = arguments.places.size() == 1;
   const Json results = alone && fs::exists(first / "results.json") ? read_results(first)
                        : alone && fs::exists(first / "study.toml") ? report_study(first)
-                                                                   : runs_report(read_runs(arguments.places));
+                                                                   : report_on_runs(arguments.places);
   const fs::path page = arguments.out.empty() ? first / "report.html" : fs::path(arguments.out);
   if (arguments.out.empty()) {
     write_file_atomic(page, render_report(results));  // in a directory that may be somebody else's
@@ -59,7 +68,8 @@ void add_report(CLI::App& app, Globals& globals) {
       add_verb(app, globals, "report", "Write the HTML report of a study, or of any set of training runs",
                "plumb report runs/pre-ln runs/post-ln --out comparison.html", [arguments] { report(*arguments); });
   verb->add_option("DIR", arguments->places,
-                   "Directory of a study, finished or not, or training runs and directories that are searched for them")
+                   "Directory of a study, finished or not, or training runs, also of other programs, and directories that are "
+                   "searched for them")
       ->type_name("DIR")
       ->required();
   verb->add_option("--out", arguments->out, "File to write (default: report.html in the directory)")->type_name("FILE");

@@ -24,6 +24,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
+#include "plumb/judge/records_report.h"
 #include "plumb/metrics/unicode.h"
 #include "plumb/report/html.h"
 #include "plumb/report/runs_report.h"
@@ -92,6 +93,7 @@ class LatestReport {
     look();
     std::string all;
     for (const Watched& run : runs_) all += run.directory.string() + '\0' + run.stamp;
+    if (runs_.empty()) all = stamp_of_files();
     return all.empty() ? all : fmt::format("{:x}", std::hash<std::string>()(all));
   }
 
@@ -125,13 +127,39 @@ class LatestReport {
     try {
       return find_runs(places_);
     } catch (const Error&) {
-      const auto waits = [](const std::string& place) { return fs::is_directory(place) && !contains_runs(place); };
+      const auto waits = [](const std::string& place) { return fs::exists(place) && !contains_runs(place); };
       if (std::all_of(places_.begin(), places_.end(), waits)) return {};
       throw;
     }
   }
 
+  /// Changes whenever another program writes into the files; empty without one.
+  [[nodiscard]] std::string stamp_of_files() const {
+    std::string stamp;
+    const auto add = [&](const fs::path& file) {
+      struct stat status {};
+      if (::stat(file.c_str(), &status) == 0 && S_ISREG(status.st_mode))
+        stamp += fmt::format("{} {} {}.{};", file.string(), status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+    };
+    for (const std::string& place : places_) {
+      add(place);
+      if (!fs::is_directory(place)) continue;
+      for (const auto& entry : fs::recursive_directory_iterator(place)) add(entry.path());
+    }
+    return stamp;
+  }
+
+  /// Of runs of other programs; the page that waits for one if no file is of a run.
+  [[nodiscard]] std::string render_others() const {
+    try {
+      return render_report(records_report(read_all_records(places_)));
+    } catch (const Error&) {  // there is none yet, or it is being written
+      return std::string(kNoRunsPage);
+    }
+  }
+
   std::string render() {
+    if (runs_.empty()) return render_others();
     std::vector<RunSummary> summaries;
     for (Watched& run : runs_) {
       if (!run.summary) run.summary = summarize_run(run.directory);
@@ -219,7 +247,7 @@ void add_watch(CLI::App& app, Globals& globals) {
   const auto arguments = std::make_shared<WatchArguments>();
   CLI::App* verb = add_verb(app, globals, "watch", "Serve the report of training runs, updated while they train",
                             "plumb watch runs/base", [arguments] { watch(*arguments); });
-  verb->add_option("RUN", arguments->places, "Run directories, or directories that are searched for them")
+  verb->add_option("RUN", arguments->places, "Run directories, or directories that are searched for them; without runs of Plumb, the logs of other programs")
       ->type_name("RUN")
       ->required();
   verb->add_option("--port", arguments->port, "Port to listen on (default: any that is free)")

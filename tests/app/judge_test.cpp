@@ -112,6 +112,34 @@ TEST(JudgeVerb, KeepsASeriesOfCandidates) {
   EXPECT_EQ(run_plumb({"judge", "--gate", "gate.jsonl", "base=base.csv"}, folder.path()).status, 2);
 }
 
+// Logs as other programs write them, whatever they call their files (tests/judge/run_records_test.cpp has more kinds).
+TEST(JudgeVerb, RunsOfOtherProgramsAreJudgedAndDrawn) {
+  const test::TemporaryDirectory folder;
+  for (int seed = 1; seed <= 3; ++seed) {
+    for (const std::string arm : {"base", "wide"}) {
+      std::string text = "number of parameters: 10.65M\n";
+      for (int step = 0; step <= 500; step += 250)
+        text += fmt::format("step {}: train loss 2.1, val loss {:.3f}\n", step,
+                            (arm == "wide" ? 1.5 : 2.0) + 0.001 * seed + 1.0 / (step + 1));
+      std::filesystem::create_directories(folder.path() / arm / std::to_string(seed));
+      write_file_atomic(folder.path() / arm / std::to_string(seed) / "train.log", text);
+    }
+  }
+  const Finished hint = run_plumb({"judge", "base=base", "wide=wide"}, folder.path());
+  EXPECT_EQ(hint.status, 1);
+  EXPECT_CONTAINS(hint.errors, "--line 'step {step}");
+  const Finished judged = run_plumb({"judge", "base=base", "wide=wide", "--line",
+                                     "step {step}: train loss {}, val loss {val_loss}"}, folder.path());
+  EXPECT_EQ(judged.status, 0) << judged.errors;
+  EXPECT_CONTAINS(judged.output, "wide: supported");
+  for (const std::string arm : {"base", "wide"})
+    write_file_atomic(folder.path() / arm / "points.csv", "step,run,val_loss\n1,a,2\n2,a,1.5\n1,b,2\n2,b,1.25\n");
+  const Finished page = run_plumb({"report", "base", "wide", "--out", "page.html", "--csv", "csv"}, folder.path());
+  EXPECT_EQ(page.status, 0) << page.errors;
+  EXPECT_CONTAINS(read_file(folder.path() / "csv" / "val_loss.csv"), "1.25");
+  EXPECT_EQ(run_plumb({"report", "nowhere"}, folder.path()).status, 1);
+}
+
 TEST(JudgeVerb, JudgesRunsOfPlumb) {
   const test::TemporaryDirectory folder;
   ASSERT_EQ(
