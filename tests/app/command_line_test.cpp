@@ -223,7 +223,7 @@ TEST(CommandLine, AWrongCommandLineHasStatusTwoAndAMessage) {
       {set("train.optimizer=adamw2"), "did you mean 'adamw'?"},
       {set("model.n_head=2"), "did you mean 'heads'?"},
       {set("model.residual=dyt"), "--set model.residual=dyt: unknown "},
-      {set("model.norm=dyt"), "--set model.norm=dyt: unknown "},
+      {set("model.norm=instance"), "--set model.norm=instance: unknown "},
       // mistakes that only the verb detects
       {{"probe"}},
       {{"spectrum"}},

@@ -136,7 +136,7 @@ TEST(JudgeVerb, RunsOfOtherProgramsAreJudgedAndDrawn) {
     write_file_atomic(folder.path() / arm / "points.csv", "step,run,val_loss\n1,a,2\n2,a,1.5\n1,b,2\n2,b,1.25\n");
   const Finished page = run_plumb({"report", "base", "wide", "--out", "page.html", "--csv", "csv"}, folder.path());
   EXPECT_EQ(page.status, 0) << page.errors;
-  EXPECT_CONTAINS(read_file(folder.path() / "csv" / "val_loss.csv"), "1.25");
+  EXPECT_CONTAINS(read_file(folder.path() / "csv" / "figure-val_loss.csv"), "1.25");
   EXPECT_EQ(run_plumb({"report", "nowhere"}, folder.path()).status, 1);
 }
 

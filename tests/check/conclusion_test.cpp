@@ -32,7 +32,7 @@ struct Search {
 };
 
 TEST(Conclusion, OfEachEnding) {
-  const PlannedSchedule brief{.peak = kPlanned, .steps = 20}, short_run{.peak = kPlanned, .steps = 1000},
+  const PlannedSchedule brief{.peak = kPlanned, .steps = 20}, short_run{.peak = kPlanned, .steps = 150},
       warmed{.peak = kPlanned, .warm_up = 1000, .steps = 5000};
   const std::vector<Search> searches = {
       {Ending::run_too_short, CheckAnswer::unknown, false, kAround, {}, brief},
