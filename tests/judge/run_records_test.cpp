@@ -513,6 +513,47 @@ std::vector<std::string> notes_in(const RunArms& arms, const std::string& part) 
 }
 
 // Keras writes train/ and validation/ for each run, an estimator eval/ below the run's own files.
+// Files whose names say nothing, in directories: what their lines are decides.
+TEST_F(RunFiles, TablesAreKnownByTheirLines) {
+  const auto last = [&](const std::string& name, const std::string& text, const std::string& metric) {
+    const test::TemporaryDirectory run;
+    write_file_atomic(run.path() / "requirements.txt", "torch\nnumpy\n");
+    write_file_atomic(run.path() / "config.json", R"({"seed": 1, "lr": 0.001})");
+    write_file_atomic(run.path() / name, text);
+    const std::vector<RunRecord> runs = read_run_records(run.path());
+    if (runs.size() != 1) return -static_cast<double>(runs.size());
+    const auto found = runs[0].series.find(metric);
+    return found == runs[0].series.end() ? -100 : found->second.back().value;
+  };
+  // Keras, DeiT, detectron2, MMEngine, Ray, fairseq, YOLO.
+  EXPECT_EQ(last("training.log", "epoch,loss,val_loss\n0,3.1,3.2\n1,2.1,2.2\n", "val_loss"), 2.2);
+  EXPECT_EQ(last("log.txt", "{\"test_loss\": 3, \"epoch\": 0}\n{\"test_loss\": 2, \"epoch\": 1}\n", "test_loss"), 2);
+  EXPECT_EQ(last("metrics.json",
+                 "{\"iteration\": 19, \"total_loss\": 3}\n{\"iteration\": 39, \"total_loss\": 2}\n"
+                 "{\"bbox/AP\": 40.5, \"iteration\": 39}\n",
+                 "bbox/AP"),
+            40.5);
+  EXPECT_EQ(last("scalars.json", "{\"loss\": 3, \"step\": 50}\n{\"accuracy/top1\": 51.5, \"step\": 1}\n", "accuracy/top1"),
+            51.5);
+  EXPECT_EQ(last("result.json",
+                 "{\"training_iteration\": 1, \"loss\": 3, \"config\": {\"lr\": 0.1}}\n"
+                 "{\"training_iteration\": 2, \"loss\": 2, \"config\": {\"lr\": 0.1}}\n",
+                 "loss"),
+            2);
+  EXPECT_EQ(last("train.log",
+                 "2024-01-01 | INFO | fairseq_cli.train | Namespace(seed=1)\n"
+                 "2024-01-01 | INFO | fairseq_cli.train | training on 1 device\n"
+                 "2024-01-01 | INFO | valid | {\"epoch\": 1, \"valid_loss\": \"3.5\"}\n"
+                 "2024-01-01 | INFO | valid | {\"epoch\": 2, \"valid_loss\": \"2.5\"}\n",
+                 "valid_loss"),
+            2.5);
+  EXPECT_EQ(last("results.csv", "   epoch,   val/box_loss\n       0,    3.5\n       1,    2.5\n", "val/box_loss"), 2.5);
+  // Results of one run are read where they are named.
+  const std::string results = file("all_results.json", "{\n \"epoch\": 3.0,\n \"eval_loss\": 2.5\n}");
+  EXPECT_EQ(read_run_records(results)[0].series.at("eval_loss")[0].value, 2.5);
+  test::expect_error([&] { read_run_records(folder_.path()); }, "no runs");
+}
+
 TEST_F(RunFiles, DirectoriesOfTrainingAndValidationAreOneRun) {
   for (const std::string arm : {"a", "b"}) {
     for (const std::string seed : {"0", "1", "2"}) {

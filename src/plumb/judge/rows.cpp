@@ -21,8 +21,9 @@ namespace {
 std::string_view last_part(std::string_view key) { return key.substr(key.find_last_of("./") + 1); }
 
 /// What programs call the place in a history, in any case and after any path: "Step", "trainer/global_step".
-constexpr std::array<std::string_view, 9> kSteps = {"step", "_step",      "global_step", "steps", "iteration",
-                                                    "iter", "iterations", "update",      "epoch"};
+constexpr std::array<std::string_view, 10> kSteps = {
+    "step", "_step", "global_step", "steps", "iteration", "iter", "iterations", "training_iteration", "update",
+    "epoch"};
 constexpr std::array<std::string_view, 6> kRuns = {"run", "run_name", "run_id", "name", "id", "experiment"};
 constexpr std::array<std::string_view, 5> kRates = {"learning_rate", "lr", "rate", "max_lr", "base_lr"};
 /// How programs say that a run failed, or that it has not ended, by the first word of its state.

@@ -95,12 +95,12 @@ Rows rows_of_text(const fs::path& file, const std::vector<LinePattern>& patterns
   });
 }
 
-/// The first two lines of a text; fewer of a shorter one, and none of what is no text.
-std::vector<std::string> first_lines(const fs::path& file) {
+/// The first lines of a text; fewer of a shorter one, and none of what is no text.
+std::vector<std::string> first_lines(const fs::path& file, size_t count = 2) {
   std::vector<std::string> first;
   try {
     LineReader lines(file, kLogFile);
-    for (auto line = lines.next(); line && first.size() < 2; line = lines.next()) first.emplace_back(*line);
+    for (auto line = lines.next(); line && first.size() < count; line = lines.next()) first.emplace_back(*line);
   } catch (const Error&) {
     first.clear();
   }
@@ -138,10 +138,10 @@ Rows rows_in_file(const fs::path& file, const std::vector<LinePattern>& patterns
   if (!patterns.empty()) return rows_of_text(file, patterns);
   static constexpr std::array<std::string_view, 3> kLogs = {".log", ".txt", ".out"};
   if (!contains(kLogs, kind)) return {};
-  const std::vector<std::string> lines = first_lines(file);
   if (holds_objects(file)) return rows_of_objects(file, false);
-  if (std::any_of(lines.begin(), lines.end(), ends_in_object)) return rows_of_objects(file, true);
-  return kind == ".log" && is_table(lines) ? rows_of_table(file) : Rows();
+  if (kind == ".log" && is_table(first_lines(file))) return rows_of_table(file);
+  const std::vector<std::string> lines = first_lines(file, 1000);  // a program says much before it trains
+  return std::any_of(lines.begin(), lines.end(), ends_in_object) ? rows_of_objects(file, true) : Rows();
 }
 
 }  // namespace plumb
