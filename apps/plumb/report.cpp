@@ -67,9 +67,10 @@ void add_report(CLI::App& app, Globals& globals) {
   CLI::App* verb =
       add_verb(app, globals, "report", "Write the HTML report of a study, or of any set of training runs",
                "plumb report runs/pre-ln runs/post-ln --out comparison.html", [arguments] { report(*arguments); });
-  verb->add_option("DIR", arguments->places,
-                   "Directory of a study, finished or not, or training runs, also of other programs, and directories that are "
-                   "searched for them")
+  verb->add_option(
+          "DIR", arguments->places,
+          "Directory of a study, finished or not, or training runs, also of other programs, and directories that are "
+          "searched for them")
       ->type_name("DIR")
       ->required();
   verb->add_option("--out", arguments->out, "File to write (default: report.html in the directory)")->type_name("FILE");

@@ -139,7 +139,8 @@ class LatestReport {
     const auto add = [&](const fs::path& file) {
       struct stat status {};
       if (::stat(file.c_str(), &status) == 0 && S_ISREG(status.st_mode))
-        stamp += fmt::format("{} {} {}.{};", file.string(), status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+        stamp +=
+            fmt::format("{} {} {}.{};", file.string(), status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
     };
     for (const std::string& place : places_) {
       add(place);
@@ -247,7 +248,9 @@ void add_watch(CLI::App& app, Globals& globals) {
   const auto arguments = std::make_shared<WatchArguments>();
   CLI::App* verb = add_verb(app, globals, "watch", "Serve the report of training runs, updated while they train",
                             "plumb watch runs/base", [arguments] { watch(*arguments); });
-  verb->add_option("RUN", arguments->places, "Run directories, or directories that are searched for them; without runs of Plumb, the logs of other programs")
+  verb->add_option("RUN", arguments->places,
+                   "Run directories, or directories that are searched for them; without runs of Plumb, the logs of "
+                   "other programs")
       ->type_name("RUN")
       ->required();
   verb->add_option("--port", arguments->port, "Port to listen on (default: any that is free)")

@@ -128,8 +128,8 @@ TEST(JudgeVerb, RunsOfOtherProgramsAreJudgedAndDrawn) {
   const Finished hint = run_plumb({"judge", "base=base", "wide=wide"}, folder.path());
   EXPECT_EQ(hint.status, 1);
   EXPECT_CONTAINS(hint.errors, "--line 'step {step}");
-  const Finished judged = run_plumb({"judge", "base=base", "wide=wide", "--line",
-                                     "step {step}: train loss {}, val loss {val_loss}"}, folder.path());
+  const Finished judged = run_plumb(
+      {"judge", "base=base", "wide=wide", "--line", "step {step}: train loss {}, val loss {val_loss}"}, folder.path());
   EXPECT_EQ(judged.status, 0) << judged.errors;
   EXPECT_CONTAINS(judged.output, "wide: supported");
   for (const std::string arm : {"base", "wide"})

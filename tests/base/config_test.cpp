@@ -234,8 +234,8 @@ static void describe(Fields& field, Named& named) {
 }
 
 TEST(Config, UnderstandsNamesAsPapersWriteThem) {
-  const Config config =
-      Config::from_string("[named]\nresidual = \"ResiDual\"\nnorms = [\"RMSNorm\", \"LayerNorm\"]\nfile = \"A-B\"\n", "x.toml");
+  const Config config = Config::from_string(
+      "[named]\nresidual = \"ResiDual\"\nnorms = [\"RMSNorm\", \"LayerNorm\"]\nfile = \"A-B\"\n", "x.toml");
   Named named;
   config.read("named", named);
   EXPECT_EQ(named.residual, "residual-dual");

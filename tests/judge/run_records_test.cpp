@@ -533,8 +533,9 @@ TEST_F(RunFiles, TablesAreKnownByTheirLines) {
                  "{\"bbox/AP\": 40.5, \"iteration\": 39}\n",
                  "bbox/AP"),
             40.5);
-  EXPECT_EQ(last("scalars.json", "{\"loss\": 3, \"step\": 50}\n{\"accuracy/top1\": 51.5, \"step\": 1}\n", "accuracy/top1"),
-            51.5);
+  EXPECT_EQ(
+      last("scalars.json", "{\"loss\": 3, \"step\": 50}\n{\"accuracy/top1\": 51.5, \"step\": 1}\n", "accuracy/top1"),
+      51.5);
   EXPECT_EQ(last("result.json",
                  "{\"training_iteration\": 1, \"loss\": 3, \"config\": {\"lr\": 0.1}}\n"
                  "{\"training_iteration\": 2, \"loss\": 2, \"config\": {\"lr\": 0.1}}\n",

@@ -32,7 +32,8 @@ std::vector<std::string> metrics_of(const std::vector<RunRecord>& runs) {
 }
 
 /// The settings whose values differ, without those that are metrics, too.
-std::vector<std::string> differing_settings(const std::vector<RunRecord>& runs, const std::vector<std::string>& metrics) {
+std::vector<std::string> differing_settings(const std::vector<RunRecord>& runs,
+                                            const std::vector<std::string>& metrics) {
   std::map<std::string, std::set<std::string>> values;
   for (const RunRecord& run : runs) {
     for (const auto& [key, value] : run.settings) values[key].insert(value);
@@ -47,7 +48,8 @@ std::vector<std::string> differing_settings(const std::vector<RunRecord>& runs, 
 /// A curve for each run; empty if none has two points.
 Figure figure_of(const std::vector<RunRecord>& runs, const std::string& metric) {
   std::string id = metric;  // also a file's name
-  std::replace_if(id.begin(), id.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+  std::replace_if(
+      id.begin(), id.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
   Figure figure{id, metric, "", "line", {"step"}, {metric}};
   for (const RunRecord& run : runs) {
     const auto found = run.series.find(metric);

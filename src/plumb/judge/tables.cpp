@@ -72,12 +72,14 @@ Rows rows_of_list(const fs::path& file) {
   constexpr InputLimits kList{.bytes = uint64_t{256} << 20};  // parsed, it takes ten times its size
   Json json = parse_log(read_file(file, kList));
   if (json.is_discarded()) throw Error(fmt::format("{}: is not valid JSON", file.string()));
-  if (json.is_object() && json.contains("log_history")) json = Json(std::move(json["log_history"]));
+  if (json.is_object() && json.contains("log_history"))
+    json = Json(std::move(json["log_history"]));
   else if (json.is_object() && has_number(row_of(json)))
     json = Json::array({std::move(json)});  // the results of a run
   const auto is_object = [](const Json& one) { return one.is_object(); };
   if (!json.is_array() || std::none_of(json.begin(), json.end(), is_object))
-    throw Error(fmt::format("{}: holds no numbers and no list of objects, by itself or as \"log_history\"", file.string()));
+    throw Error(
+        fmt::format("{}: holds no numbers and no list of objects, by itself or as \"log_history\"", file.string()));
   return [list = std::move(json)](const TakeRow& take) {
     for (const Json& one : list) {
       if (one.is_object()) take(row_of(one));
