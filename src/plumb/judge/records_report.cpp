@@ -16,7 +16,7 @@
 namespace plumb {
 namespace {
 
-constexpr size_t kMostMetrics = 24;
+constexpr size_t kMostMetrics = 24, kMostPoints = 300;
 
 /// The names of metrics, those of most runs first.
 std::vector<std::string> metrics_of(const std::vector<RunRecord>& runs) {
@@ -55,8 +55,11 @@ Figure figure_of(const std::vector<RunRecord>& runs, const std::string& metric) 
     const auto found = run.series.find(metric);
     if (found == run.series.end() || found->second.size() < 2) continue;
     Series& series = figure.add(run.name, run.name);
-    for (const RunRecord::Value& one : found->second)
-      if (std::isfinite(one.step)) series.point(one.step, one.value);
+    const std::vector<RunRecord::Value>& values = found->second;
+    const size_t every = (values.size() + kMostPoints - 1) / kMostPoints;
+    if (every > 1) figure.caption = fmt::format("Of more than {} points of a run, evenly spaced ones.", kMostPoints);
+    for (size_t i = (values.size() - 1) % every; i < values.size(); i += every)  // the last among them
+      if (std::isfinite(values[i].step)) series.point(values[i].step, values[i].value);
   }
   return figure;
 }
