@@ -300,9 +300,13 @@ class _Fork:
         if not self.model.training:
             self.model.train()
         self.loss, self.clip_norm = loss, clip_norm
-        self.groups = [group for one in self.optimizers for group in one.param_groups]
         self.parameters: list[Tensor] = [tensor for group in self.groups for tensor in group["params"]]
         self.switch("train")
+
+    @property
+    def groups(self) -> list[dict[str, Any]]:
+        """Those that they have now: load_state_dict makes new ones."""
+        return [group for one in self.optimizers for group in one.param_groups]
 
     def switch(self, mode: str) -> None:
         """Of optimizers that train other weights than those to be judged, such as Schedule-Free's."""

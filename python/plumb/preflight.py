@@ -116,6 +116,7 @@ def _look(loop: dict[str, Any], sets_mode: bool, begin: float, seconds: float) -
                 findings += [Finding("start", True, f"{one.text}; {one.advice}") for one in checked.reasons if one.raised]
                 rate = checked.recommended.learning_rate if checked.recommended else max(rates)
                 run._batches = _Batches(loop["batches"][:1], 1)
+                run._probed = run._batches.probe
                 findings += [_tried("overfit", _overfitted, run, rate, 0.1 * seconds), _tried("resuming", _resumed, run, rates)]
             except Error as error:
                 findings.append(Finding("rate", True, _line(error)))
@@ -214,7 +215,7 @@ def _step_on_longest(run: _Run, rates: list[float], batch: Any, number: int) -> 
 
 def _overfitted(run: _Run, rate: float, seconds: float) -> tuple[bool, str]:
     """Steps on one batch, at the best rate that is known, and then at ten times that."""
-    run.first = run._probe(run._fork())
+    run.first = run._judge(run._fork())
     for now in (rate, 10 * rate):
         trial = json.loads(run.attempt(now, 10, 1, 40, seconds))
         losses = [loss for loss in trial["losses"] if loss is not None]
