@@ -231,7 +231,8 @@ def _resumed(run: _Run, rates: list[float]) -> tuple[bool, str]:
     on, resumed, batch = run._fork(), run._fork(), run._batches.probe[0]
     for seed in range(3):
         _step(on, batch, rates, seed)
-    for old, new in zip((on.model, *on.optimizers), (resumed.model, *resumed.optimizers)):
+    resumed.model.load_state_dict(copy.deepcopy(on.model.state_dict()))
+    for old, new in zip(on.optimizers, resumed.optimizers):
         new.load_state_dict(copy.deepcopy(old.state_dict()))
     for fork in (on, resumed):
         _step(fork, batch, rates, 3)
