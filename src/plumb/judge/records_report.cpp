@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kMostMetrics = 24, kMostPoints = 300;
 
-/// The names of metrics, those of most runs first.
+/// The names of metrics: losses first, then those of most runs.
 std::vector<std::string> metrics_of(const std::vector<RunRecord>& runs) {
   std::map<std::string, size_t> counts;
   for (const RunRecord& run : runs) {
@@ -26,7 +26,10 @@ std::vector<std::string> metrics_of(const std::vector<RunRecord>& runs) {
   }
   std::vector<std::string> names;
   for (const auto& [metric, count] : counts) names.push_back(metric);
-  std::stable_sort(names.begin(), names.end(), [&](const auto& a, const auto& b) { return counts[a] > counts[b]; });
+  const auto rank = [&](const std::string& name) {
+    return std::pair(name.find("loss") == std::string::npos, runs.size() - counts[name]);
+  };
+  std::stable_sort(names.begin(), names.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
   if (names.size() > kMostMetrics) names.resize(kMostMetrics);
   return names;
 }
@@ -43,6 +46,18 @@ std::vector<std::string> differing_settings(const std::vector<RunRecord>& runs,
     if (of_runs.size() > 1 && std::find(metrics.begin(), metrics.end(), key) == metrics.end()) keys.push_back(key);
   }
   return keys;
+}
+
+/// Whether a metric has one value in all runs: a setting that is written at each step.
+bool is_constant(const std::vector<RunRecord>& runs, const std::string& metric) {
+  std::set<double> values;
+  for (const RunRecord& run : runs) {
+    const auto found = run.series.find(metric);
+    if (found == run.series.end()) continue;
+    for (const RunRecord::Value& one : found->second)
+      if (values.insert(one.value).second && values.size() > 1) return false;
+  }
+  return true;
 }
 
 /// A curve for each run; empty if none has two points.
@@ -69,8 +84,10 @@ Figure figure_of(const std::vector<RunRecord>& runs, const std::string& metric) 
 std::vector<RunRecord> read_all_records(const std::vector<std::string>& places) {
   std::vector<RunRecord> records;
   for (const std::string& place : places) {
-    for (RunRecord& record : read_run_records(place, {{"part", "split", "phase", "mode", "stage", "subset"}}))
+    for (RunRecord& record : read_run_records(place, {{"part", "split", "phase", "mode", "stage", "subset"}})) {
+      if (places.size() > 1) record.name = (std::filesystem::path(place) / record.name).string();
       records.push_back(std::move(record));
+    }
   }
   return records;
 }
@@ -102,6 +119,7 @@ Json records_report(const std::vector<RunRecord>& runs) {
   report["summary"].push_back(fmt::format("{} run{}{}.", runs.size(), runs.size() == 1 ? "" : "s",
                                           failed > 0 ? fmt::format(", of which {} failed", failed) : ""));
   for (const std::string& metric : metrics) {
+    if (is_constant(runs, metric)) continue;
     const Figure figure = figure_of(runs, metric);
     if (!figure.series.empty()) report["figures"].push_back(figure.to_json());
   }
