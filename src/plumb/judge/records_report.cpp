@@ -85,7 +85,8 @@ std::vector<RunRecord> read_all_records(const std::vector<std::string>& places) 
   std::vector<RunRecord> records;
   for (const std::string& place : places) {
     for (RunRecord& record : read_run_records(place, {{"part", "split", "phase", "mode", "stage", "subset"}})) {
-      if (places.size() > 1) record.name = (std::filesystem::path(place) / record.name).string();
+      if (places.size() > 1 && !record.name.starts_with(place))
+        record.name = (std::filesystem::path(place) / record.name).string();
       records.push_back(std::move(record));
     }
   }
