@@ -69,6 +69,17 @@ std::string corpus_summary(const Json& split, const char* examples) {
   return text;
 }
 
+/// Tokens of a split that stand for a text that the vocabulary lacks, of which no loss and no score knows more; empty
+/// without any.
+std::string unknown_summary(const Json& split) {
+  int64_t unknown = 0;
+  for (const char* side : {"source", "target"})
+    if (split.contains(side)) unknown += split[side].value("unknown", int64_t{0});
+  return unknown == 0 ? ""
+                      : fmt::format("    {} tokens are unknown: their text is lost to losses and scores\n",
+                                    with_thousands(unknown));
+}
+
 /// A summary of a new data directory for people; data.json has the details.
 std::string pairs_summary(const Json& info, const std::string& out) {
   const Json& tokenizer = info["tokenizer"];
@@ -81,7 +92,7 @@ std::string pairs_summary(const Json& info, const std::string& out) {
     text += fmt::format("  {:<12} {:>9} pairs {:>11} source tokens {:>11} target tokens\n", printable(name),
                         with_thousands(split["pairs"]), with_thousands(split["source"]["tokens"]),
                         with_thousands(split["target"]["tokens"]));
-    text += corpus_summary(split, "pairs");
+    text += corpus_summary(split, "pairs") + unknown_summary(split);
   }
   return text;
 }
@@ -94,7 +105,7 @@ std::string text_summary(const Json& info, const std::string& out) {
     text += fmt::format("  {:<12} {:>9} sequences {:>11} tokens {:>11} words\n", printable(name),
                         with_thousands(split["pairs"]), with_thousands(split["target"]["tokens"]),
                         with_thousands(split["words"]));
-    text += corpus_summary(split, "sequences");
+    text += corpus_summary(split, "sequences") + unknown_summary(split);
   }
   return text;
 }
@@ -116,7 +127,7 @@ std::string label_summary(const Json& info, const std::string& out) {
         separator = ", ";
       }
     }
-    text += '\n';
+    text += '\n' + unknown_summary(split);
   }
   return text;
 }
