@@ -154,7 +154,7 @@ class LatestReport {
   [[nodiscard]] std::string render_others() const {
     try {
       return render_report(records_report(read_all_records(places_)));
-    } catch (const Error&) {  // there is none yet, or it is being written
+    } catch (const Error&) {  // no run has begun, or its log is being written
       return std::string(kNoRunsPage);
     }
   }

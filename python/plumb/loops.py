@@ -84,7 +84,7 @@ def _of_lightning(trainer: Any, module: Any, batches: Any) -> dict[str, Any]:
 
 
 def _steps(batches: Any, most: int, epochs: float, accumulated: int) -> int:
-    """Those of a run that ends after `most`, or if that is not positive after so many epochs."""
+    """The steps of a run: `most` if that is positive, otherwise those of `epochs`."""
     return most if most > 0 else max(1, math.ceil(epochs * math.ceil(len(batches) / accumulated)))
 
 

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 import plumb
+from conftest import same
 from plumb.checking import _momentum_gain
 
 CURVATURES = torch.tensor([0.5, 1.0, 4.0], dtype=torch.float64)
@@ -257,18 +258,6 @@ def everything(model, optimizer, loader):
     return copy.deepcopy((model.state_dict(), [p.grad for p in model.parameters()], optimizer.state_dict()["state"], scheduled,
                           [module.training for module in model.modules()], torch.get_rng_state(), random.getstate(),
                           np.random.get_state()[1], loader.generator.get_state()))
-
-
-def same(a, b):
-    if isinstance(a, torch.Tensor):
-        return torch.equal(a, b)
-    if isinstance(a, np.ndarray):
-        return np.array_equal(a, b)
-    if isinstance(a, dict):
-        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
-    if isinstance(a, (list, tuple)):
-        return len(a) == len(b) and all(map(same, a, b))
-    return a == b
 
 
 @pytest.mark.parametrize("interrupted", [False, True])

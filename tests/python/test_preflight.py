@@ -18,6 +18,7 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader, TensorDataset
 
 import plumb
+from conftest import same
 
 KINDS, LENGTH = 24, 12
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "python.md"
@@ -234,18 +235,6 @@ def state(keywords):
         model.state_dict(), [parameter.grad for parameter in model.parameters()], [module.training for module in model.modules()], groups,
         optimizer.state_dict()["state"] if optimizer else None, torch.get_rng_state(), random.getstate(), np.random.get_state()[1],
         generator.get_state() if generator else None, sorted(vars(keywords.get("module") or keywords.get("trainer") or model))))
-
-
-def same(a, b):
-    if isinstance(a, torch.Tensor):
-        return torch.equal(a, b)
-    if isinstance(a, np.ndarray):
-        return np.array_equal(a, b)
-    if isinstance(a, dict):
-        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
-    if isinstance(a, (list, tuple)):
-        return len(a) == len(b) and all(map(same, a, b))
-    return a == b
 
 
 def looked(build):

@@ -174,7 +174,7 @@ void Gate::leave_out_drift(Arm& arm) const {
   const std::vector<double> before(losses.begin(), losses.end() - kLatest),
       latest(losses.end() - kLatest, losses.end());
   const auto squares = [](const std::vector<double>& x) { return variance_of(x) * static_cast<double>(x.size() - 1); };
-  const auto [all, degrees] = noise();  // with the shift itself, which is none within either part
+  const auto [all, degrees] = noise();  // still with the shift between the two parts, which the next line takes out
   const double within = (all * static_cast<double>(degrees) - squares(losses) + squares(before) + squares(latest)) /
                         static_cast<double>(degrees - 1);
   const Difference shift{mean_of(before) - mean_of(latest),  within,     within, static_cast<double>(latest.size()),

@@ -19,7 +19,7 @@ struct GateRule {
   double error = 0.05;       // the largest probability that any candidate is kept that is not better
   double margin = 0;         // ≥ 0: only a gain of more than this counts
   int64_t seeds = 12;        // of a candidate at most, 3 to 50
-  int64_t candidates = 100;  // c: so many share half of the error
+  int64_t candidates = 100;  // c: the first c candidates share half of the error
 };
 void describe(Fields& field, GateRule& rule);
 
@@ -38,7 +38,7 @@ std::string gate_text(const GateAnswer& answer);
 
 class Gate {
  public:
-  /// A series that begins with an arm. Throws UsageError on a rule that is none.
+  /// A series that begins with the arm `base`. Throws UsageError if a value of the rule is out of range.
   Gate(const GateRule& rule, const std::string& base);
 
   /// A run has ended; one with a loss that is not finite has failed. An unknown arm is the next candidate. Throws Error

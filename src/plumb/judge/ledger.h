@@ -29,7 +29,7 @@ struct GateRequest {
   std::optional<int64_t> seeds;
 };
 
-/// Adds the runs to the ledger, which is made if there is none, and answers. `notes`: what could not be read of it,
+/// Adds the runs to the ledger, a new file if it does not exist, and answers. `notes`: what could not be read of it,
 /// such as a line that a killed process did not finish. Throws Error, and adds nothing, if the file is no ledger or a
 /// run has another value in it, and UsageError on another best, metric, direction or rule than its own, or if no word
 /// of the metric's name tells its direction.

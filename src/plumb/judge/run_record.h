@@ -53,7 +53,7 @@ struct LogKeys {
 ///     with dots. Files of other names are such tables if their lines are (judge/tables.h), and text logs if
 ///     `keys.lines` say how a line reads;
 ///   - any other directory: all such files in it and in the folders within, of .json files only "trainer_state.json",
-///     or that of the newest checkpoint if there is none above the checkpoints. One that cannot be read is left out,
+///     or, where only checkpoints have one, that of the newest checkpoint. One that cannot be read is left out,
 ///     with a sentence in `notes`.
 /// Throws Error if nothing can be read there, and UsageError if lines have to be chosen by a key.
 std::vector<RunRecord> read_run_records(const std::filesystem::path& place, const LogKeys& keys,

@@ -96,7 +96,7 @@ class LeftOut {
 };
 
 /// Of a curve that PyTorch's `SummaryWriter.add_scalars("loss", {"train": …})` wrote into a directory of its own,
-/// "loss_train" within that of the run: "loss/train". Empty if this is none.
+/// "loss_train" within that of the run: "loss/train". Empty for any other directory.
 std::string curve_of(const fs::path& directory, const RunRecord& record) {
   if (record.series.size() != 1 || !record.settings.empty()) return {};
   const std::string metric = record.series.begin()->first;
