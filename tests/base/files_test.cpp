@@ -253,6 +253,13 @@ TEST(Directories, AKillBetweenTwoRenamesLosesNothing) {
   clear_unfinished(directory.path());
   EXPECT_EQ(entries(directory.path()), 1U);
 
+  const fs::path complete = temporary_beside(directory / "best");  // killed between the mark's removal and the rename
+  fs::create_directory(complete);
+  put(complete / "state.json", "new");
+  clear_unfinished(directory.path());
+  EXPECT_EQ(entries(directory.path()), 1U);
+  EXPECT_EQ(read_file(directory / "best" / "state.json"), "old");
+
   fs::remove_all(directory / "best");
   kill_after_the_first();
   EXPECT_EQ(test::message_of([&] { write_directory_atomic(directory / "best", "checkpoint", fails); }), "no");

@@ -414,12 +414,16 @@ bool is_unfinished(const fs::path& directory) { return has_mark(directory, kUnfi
 
 void clear_unfinished(const fs::path& directory) {
   for (const auto& [temporary, name] : temporaries_in(directory)) {
-    const auto status = fs::symlink_status(temporary);
-    // An empty directory was left before its mark was made, or after that was removed.
-    if (fs::is_regular_file(status) || (fs::is_directory(status) && fs::is_empty(temporary))) fs::remove(temporary);
     if (has_mark(temporary, kUnfinished)) remove_unfinished(temporary);
   }
   for (const auto& [temporary, name] : temporaries_in(directory)) settle(directory / name);
+  // The rest are files, and directories whose process was killed before it made the mark, or after it removed the mark
+  // and before the rename.
+  for (const auto& [temporary, name] : temporaries_in(directory)) {
+    const auto status = fs::symlink_status(temporary);
+    if (fs::is_directory(status)) remove_unfinished(temporary);
+    if (fs::is_regular_file(status)) fs::remove(temporary);
+  }
 }
 
 bool claim_output_directory(const fs::path& path, std::string_view kind) {

@@ -50,9 +50,8 @@ void remove_directory_atomic(const std::filesystem::path& path);
 /// it was killed. A file in it says so.
 bool is_unfinished(const std::filesystem::path& directory);
 
-/// Removes the temporary files and directories that killed processes left in `directory`, by their exact names and, of
-/// directories, by their marks, and restores a directory that one of them was replacing. No other process may be
-/// writing there.
+/// Removes the temporary files and directories that killed processes left in `directory`, by their exact names, and
+/// restores a directory that one of them was replacing. No other process may be writing there.
 void clear_unfinished(const std::filesystem::path& directory);
 
 /// Makes `path` ready for output of a `kind` ("data", "run", "study"): creates it, or accepts a directory that an
