@@ -9,14 +9,14 @@ target_sources(plumb PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/src
 target_compile_features(plumb PUBLIC cxx_std_20)
 install(TARGETS plumb EXPORT plumbTargets FILE_SET HEADERS)
 install(TARGETS plumb_app)
-install(TARGETS plumb_program plumb_sentencepiece plumb_oniguruma LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS plumb_program plumb_reading plumb_sentencepiece plumb_oniguruma LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY studies recipes examples/plugin DESTINATION ${CMAKE_INSTALL_DATADIR}/plumb)
 install(FILES ${PROJECT_BINARY_DIR}/report/dist/report.html DESTINATION ${CMAKE_INSTALL_DATADIR}/plumb)
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES README.md CHANGELOG.md CITATION.cff CONTRIBUTING.md LICENSE SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
 if(NOT CMAKE_CROSSCOMPILING AND NOT PLUMB_SANITIZE)  # the program must run here
-  plumb_add_manual(plumb_app plumb_program plumb)
+  plumb_add_manual(plumb_app plumb_program plumb_reading plumb)
 endif()
 install(EXPORT plumbTargets NAMESPACE plumb:: DESTINATION ${PLUMB_PACKAGE_DIR})
 configure_package_config_file(cmake/plumbConfig.cmake.in plumbConfig.cmake INSTALL_DESTINATION ${PLUMB_PACKAGE_DIR})
@@ -27,7 +27,7 @@ install(FILES ${PROJECT_BINARY_DIR}/plumbConfig.cmake ${PROJECT_BINARY_DIR}/plum
 
 # Everything that is installed, without tests and benchmarks.
 add_custom_target(installable)
-add_dependencies(installable plumb_app plumb_program plumb_sentencepiece plumb_oniguruma plumb)
+add_dependencies(installable plumb_app plumb_program plumb_reading plumb_sentencepiece plumb_oniguruma plumb)
 if(TARGET plumb_manual)
   add_dependencies(installable plumb_manual)
 endif()

@@ -5,6 +5,9 @@
 
 namespace plumb::app {
 
+/// What plumb_main returns in the module that only reads where the whole program is needed; no exit status.
+inline constexpr int kNeedsWholeProgram = -1;
+
 /// Writes an error and, unless it is empty, the hint to standard error.
 void print_error(std::string_view what, std::string_view hint);
 

@@ -6,8 +6,6 @@
 #include <map>
 
 #include "plumb/base/text.h"
-#include "sections.h"
-#include "variants.h"
 
 namespace plumb::app {
 namespace {
@@ -128,33 +126,9 @@ class Help final : public CLI::Formatter {
   }
 };
 
-/// The keys of sections that may be repeated, or of the others, which `--set` can name.
-std::vector<ManualKey> keys_of(ConfigurationReader reader, bool repeated = false) {
-  std::vector<ManualKey> keys;
-  for (const ConfigurationSection& section : sections_of(reader)) {
-    if (section.repeated != repeated) continue;
-    for (const KeyList::Key& key : section.keys) {
-      keys.push_back({section.name + '.' + key.name, key.value, key.meaning, key.domain.choices, repeated});
-      if (key.boolean) keys.back().values = {"true", "false"};
-    }
-  }
-  return keys;
-}
-
 }  // namespace
 
 ManualVerb manual_of(const CLI::App& app) { return manual_of(app, {}); }
-
-Manual whole_manual(const CLI::App& app) {
-  Manual manual{manual_of(app),
-                keys_of(ConfigurationReader::run),
-                keys_of(ConfigurationReader::finetuning),
-                keys_of(ConfigurationReader::study),
-                keys_of(ConfigurationReader::study, true),
-                {}};
-  for (const VariantKind& kind : variant_kinds()) manual.lists.push_back(listed(kind));
-  return manual;
-}
 
 CLI::Option* suggest(CLI::Option* option, std::vector<std::string> values) {
   suggestions()[option] = std::move(values);

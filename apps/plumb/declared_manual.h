@@ -1,4 +1,4 @@
-// The manual, read from the declarations of the command line (the CLI11 tree) and of configurations.
+// The manual of commands, read from the declarations of the command line (the CLI11 tree).
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -12,9 +12,6 @@ namespace plumb::app {
 /// The program, or one of its verbs.
 ManualVerb manual_of(const CLI::App& app);
 ManualOption manual_of(const CLI::Option& option);
-
-/// Everything that Manual contains.
-Manual whole_manual(const CLI::App& program);
 
 /// Sets values that shell completion and the manual suggest for an option; other values are accepted too.
 CLI::Option* suggest(CLI::Option* option, std::vector<std::string> values);

@@ -1,21 +1,25 @@
-// The program's entry point: answers what the written manual can answer, checks and configures what must be done before
-// OpenMP and OpenBLAS are loaded, then loads and runs the rest.
+// The program's entry point: answers what the written manual can answer; loads a module without LibTorch for commands that
+// only read; for all others checks and configures what must be done before OpenMP and OpenBLAS are loaded, then loads and
+// runs the rest.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "console.h"
 #include "manual.h"
+#include "plumb/base/contains.h"
 #include "plumb/base/error.h"
 #include "plumb/base/json_fields.h"
 #include "words.h"
@@ -98,22 +102,45 @@ std::optional<int> status_by_manual(const std::vector<std::string>& words) {
   }
 }
 
+// Set while the program starts itself again.
+constexpr const char* kWhole = "PLUMB_WHOLE_PROGRAM";
+
+/// Whether a command only reads files of text and numbers. With libraries of users, it may be another.
+bool only_reads(const std::vector<std::string>& words) {
+  if (std::getenv(kWhole) != nullptr) return ::unsetenv(kWhole), false;
+  constexpr std::array<std::string_view, 6> kReading = {"compare", "judge", "report", "runs", "score", "watch"};
+  return !words.empty() && plumb::contains(kReading, words.front()) &&
+         std::none_of(words.begin(), words.end(), [](const std::string& word) { return word.starts_with("--load"); });
+}
+
+/// Runs the command line by one of the two modules of the program.
+int run_module(const char* library, int argc, char** argv) {
+  void* module = ::dlopen(library, RTLD_NOW | RTLD_GLOBAL);
+  void* entry = module == nullptr ? nullptr : ::dlsym(module, "plumb_main");
+  if (entry == nullptr) {
+    std::fprintf(stderr, "plumb: error: %s\nhint: reinstall Plumb\n", ::dlerror());
+    return 1;
+  }
+  return reinterpret_cast<int (*)(int, char**)>(entry)(argc, argv);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   occupy_standard_descriptors();
-  if (const std::optional<int> status = status_by_manual({argv + std::min(argc, 1), argv + argc})) return *status;
+  const std::vector<std::string> words{argv + std::min(argc, 1), argv + argc};
+  if (const std::optional<int> status = status_by_manual(words)) return *status;
+  if (only_reads(words)) {
+    const int status = run_module("libplumb_reading.so", argc, argv);
+    if (status != plumb::app::kNeedsWholeProgram) return status;
+    ::setenv(kWhole, "1", 1);
+    ::execv("/proc/self/exe", argv);  // two modules in one process would share some of their variables
+  }
   if (!has_address_space()) return 1;
   // Waiting threads spin for tens of microseconds, about the time between our parallel loops, instead of milliseconds:
   // if another process needs the cores, spinning threads delay the very process that they wait for.
   if (std::getenv("OMP_WAIT_POLICY") == nullptr) ::setenv("GOMP_SPINCOUNT", "20000", 0);
   // Other programs may have set this, which would restrict OpenBLAS (used for float64 only) to older instructions.
   ::unsetenv("OPENBLAS_CORETYPE");
-  void* program = ::dlopen("libplumb_program.so", RTLD_NOW | RTLD_GLOBAL);
-  void* entry = program == nullptr ? nullptr : ::dlsym(program, "plumb_main");
-  if (entry == nullptr) {
-    std::fprintf(stderr, "plumb: error: %s\nhint: reinstall Plumb\n", ::dlerror());
-    return 1;
-  }
-  return reinterpret_cast<int (*)(int, char**)>(entry)(argc, argv);
+  return run_module("libplumb_program.so", argc, argv);
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "checks.h"
+#include "computing.h"
 #include "console.h"
 #include "declared_manual.h"
 #include "plumb/base/contains.h"
@@ -20,10 +21,6 @@
 #include "plumb/base/plugins.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
-#include "plumb/ops/device.h"
-#include "plumb/ops/memory.h"
-#include "plumb/ops/threads.h"
-#include "plumb/parallel/rendezvous.h"
 #include "plumb/train/memory_error.h"
 #include "shortened_file.h"
 #include "verb.h"
@@ -94,17 +91,6 @@ void add_verbs(CLI::App& app, Globals& globals) {
     for (CLI::App* verb : app.get_subcommands({})) {
       if (verb->get_group() == "Subcommands") verb->group(title);  // CLI11's default
     }
-  }
-}
-
-/// Called with the reason after this process has printed an error. Tells the processes of a launcher that wait for this
-/// one, unless it has already begun to join them.
-void tell_others(int argc, const char* const* argv, const Globals& globals, const std::string& reason) {
-  const auto& joint = globals.joint_verbs;
-  if (argc < 2 || !contains(joint, argv[1]) || globals.joins) return;
-  try {
-    if (const std::optional<Rendezvous> launched = rendezvous_of_environment()) decline(*launched, reason);
-  } catch (const Error&) {  // the launcher's variables are invalid: the others cannot be found
   }
 }
 
@@ -184,10 +170,8 @@ CLI::App* add_verb(CLI::App& parent, Globals& globals, const std::string& name, 
   verb->callback([&globals, run = std::move(run)] {
     if (globals.only_parses) return;
     if (!globals.json.empty() && globals.json != "-") check_output_file(globals.json);
-    ops::set_threads(globals.threads);
     set_verbosity(globals.quiet ? Verbosity::quiet : globals.verbose ? Verbosity::verbose : Verbosity::normal);
-    const ops::DefaultDevice device(ops::device_named(globals.device));
-    run();
+    compute(globals, run);
   });
   return verb;
 }
@@ -216,7 +200,7 @@ void emit(const Globals& globals, const Json& result, const std::string& text) {
 
 extern "C" int plumb_main(int argc, char** argv) {
   using namespace plumb;
-  ops::keep_tensor_memory();
+  app::begin_computing();
   app::report_shortened_files();
   std::signal(SIGXFSZ, SIG_IGN);  // a file that grows beyond a limit is an error like any other
   set_command_line(argc, argv);
@@ -236,6 +220,8 @@ extern "C" int plumb_main(int argc, char** argv) {
     return 128 + interrupted.signal;
   } catch (const app::Ended& ended) {
     return ended.status;
+  } catch (const app::NotHere&) {
+    return app::kNeedsWholeProgram;
   } catch (const Error& error) {
     app::print_error(error.what(), error.hint());
     app::tell_others(argc, argv, globals, error.what());

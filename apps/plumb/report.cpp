@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "computing.h"
 #include "console.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
@@ -14,7 +15,6 @@
 #include "plumb/report/data_files.h"
 #include "plumb/report/html.h"
 #include "plumb/report/runs_report.h"
-#include "plumb/study/study.h"
 #include "verb.h"
 
 namespace plumb::app {
@@ -45,7 +45,7 @@ void report(const ReportArguments& arguments) {
     throw UsageError("a report of several directories needs an output file", "give --out FILE.html");
   const bool alone = arguments.places.size() == 1;
   const Json results = alone && fs::exists(first / "results.json") ? read_results(first)
-                       : alone && fs::exists(first / "study.toml") ? report_study(first)
+                       : alone && fs::exists(first / "study.toml") ? report_unfinished_study(first)
                                                                    : report_on_runs(arguments.places);
   const fs::path page = arguments.out.empty() ? first / "report.html" : fs::path(arguments.out);
   if (arguments.out.empty()) {

@@ -223,8 +223,8 @@ TEST_F(ActivationsAlongTraining, ActivationsAreThoseOfTheFixedExamples) {
     ForwardContext context(Pass::measurement);
     context.watch_scores(meter.observer());
     similarity.see(*trained, batch, context);
-    const auto* found = record.find<ActivationMeasurement>();
-    ASSERT_NE(found, nullptr) << to_json(record);
+    const auto found = record.find<ActivationMeasurement>();
+    ASSERT_TRUE(found) << to_json(record);
     const auto compare = [](const NamedNumbers& numbers, const auto& expected, const auto& value) {
       ASSERT_EQ(numbers.size(), expected.size());
       auto each = numbers.begin();

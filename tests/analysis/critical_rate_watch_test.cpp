@@ -52,9 +52,9 @@ class CriticalRateAlongTraining : public test::AlongTraining {
         EXPECT_FALSE(record.watches.contains("critical_rate"));
         continue;
       }
-      const auto* found = record.find<CriticalRateMeasurement>();
-      EXPECT_NE(found, nullptr) << to_json(record);
-      if (found == nullptr) continue;
+      const auto found = record.find<CriticalRateMeasurement>();
+      EXPECT_TRUE(found) << to_json(record);
+      if (!found) continue;
       const Tensor before = places[static_cast<size_t>(record.step - 1)];
       const Tensor after = places[static_cast<size_t>(record.step)];
       const double rate = schedule(record.step);
@@ -104,8 +104,8 @@ TEST_F(CriticalRateAlongTraining, IsBelowTheRateOfAStepThatRaisesTheLoss) {
     run_.train.learning_rate = learning_rate;
     for (const WatchRecord& record : compared()) {
       if (record.step == 0) continue;
-      const auto* found = record.find<CriticalRateMeasurement>();
-      ASSERT_NE(found, nullptr);
+      const auto found = record.find<CriticalRateMeasurement>();
+      ASSERT_TRUE(found);
       if (!found->value) {
         ++uphill;
         continue;
@@ -129,8 +129,8 @@ TEST_F(CriticalRateAlongTraining, IsAbsentIfNothingMoves) {
   run_.watch.every = 1;
   const auto still = model();
   const TrainResult result = train(*still, run_.train, *task_, {}, run_.watch);
-  const auto* found = result.watched.back().find<CriticalRateMeasurement>();
-  ASSERT_NE(found, nullptr);
+  const auto found = result.watched.back().find<CriticalRateMeasurement>();
+  ASSERT_TRUE(found);
   EXPECT_EQ(found->slope, 0);
   EXPECT_EQ(found->loss_before, found->loss_after);
   EXPECT_FALSE(found->value);

@@ -43,8 +43,8 @@ TEST_F(CurvatureAlongTraining, CurvatureIsThatOfTheDenseMatrices) {
   double shares = 0;
   test::Moments moments;
   moments.watch = [&](const WatchRecord& record) {
-    const auto* found = record.find<CurvatureMeasurement>();
-    ASSERT_NE(found, nullptr) << to_json(record);
+    const auto found = record.find<CurvatureMeasurement>();
+    ASSERT_TRUE(found) << to_json(record);
     // The Hessian of the mean loss over the first ten examples, column by column.
     HessianOptions options;
     options.label_smoothing = run_.train.label_smoothing;
@@ -120,8 +120,8 @@ TEST_F(CurvatureAlongTraining, CurvatureWithoutSomeParametersIsThatOfTheBlock) {
     block.select(1, j).copy_(hessian(unit).index_select(0, index));
     unit.zero_();
   }
-  const auto* found = result.watched.back().find<CurvatureMeasurement>();
-  ASSERT_NE(found, nullptr);
+  const auto found = result.watched.back().find<CurvatureMeasurement>();
+  ASSERT_TRUE(found);
   EXPECT_NEAR(found->hessian.found.value, largest_real(block), 1e-7);
   EXPECT_FALSE(found->preconditioned.value().parameter.ends_with("embed.weight"));
   read_watch("[watch.curvature]\nleave_out = \"source*\"\n");
@@ -138,8 +138,8 @@ TEST_F(CurvatureAlongTraining, GradientDescentHasItsThresholdAtTheHessian) {
   const TrainResult result = train(*trained, run_.train, *task_, {}, run_.watch);
   const Schedule schedule = make_schedule(run_.train, run_.model.d_model);
   for (const WatchRecord& record : result.watched) {
-    const auto* found = record.find<CurvatureMeasurement>();
-    ASSERT_NE(found, nullptr) << to_json(record);
+    const auto found = record.find<CurvatureMeasurement>();
+    ASSERT_TRUE(found) << to_json(record);
     EXPECT_FALSE(found->preconditioned);
     EXPECT_NEAR(found->hessian.threshold.value(), 3 / schedule(std::max<int64_t>(record.step, 1)), 1e-9);
     EXPECT_EQ(found->hessian.reference.value().products, 12);

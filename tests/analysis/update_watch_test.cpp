@@ -46,8 +46,8 @@ TEST_F(UpdatesAlongTraining, UpdateRatiosAreThoseOfTheSteps) {
         squares[key].second += before.square().sum().item<double>();
       }
     }
-    const auto* found = result.watched[static_cast<size_t>(record)].find<UpdateMeasurement>();
-    ASSERT_NE(found, nullptr);
+    const auto found = result.watched[static_cast<size_t>(record)].find<UpdateMeasurement>();
+    ASSERT_TRUE(found);
     EXPECT_EQ(found->ratio.size(), squares.size() - 1);
     std::map<std::string, double> ratios(found->ratio.begin(), found->ratio.end());
     ratios["total"] = found->total;
@@ -95,8 +95,8 @@ TEST_F(UpdatesAlongTraining, LayersHaveTheNormsOfTheirGradientsWeightsAndUpdates
       squares["weight"][key] += before.at(name).square().sum().item<double>();
     }
   }
-  const auto* found = result.watched[1].find<LayerMeasurement>();
-  ASSERT_NE(found, nullptr);
+  const auto found = result.watched[1].find<LayerMeasurement>();
+  ASSERT_TRUE(found);
   const auto compare = [&](const std::string& what, const NamedNumbers& by_layer, double total) {
     std::map<std::string, double> norms(by_layer.begin(), by_layer.end());
     norms["total"] = total;

@@ -81,7 +81,7 @@ TEST_F(DiagnosisOfARun, HoldsTheLastWatchesCurvatureAgainstTheThreshold) {
   EXPECT_TRUE(text.starts_with("λ_max(H)·η was 6.1 at the last watch, step 400, above 2, ")) << text;
   EXPECT_CONTAINS(text, "50% of that direction is tgt_embed.weight→a learning rate below 0.0033 ");
   found.hessian.found.value = 100;
-  watched_[0].watches["curvature"].result = Described(found);
+  watched_[0].watches["curvature"].values = described_json(found);
   text = said("curvature");
   EXPECT_TRUE(text.starts_with("λ_max(H)·η was 1 at the last watch, step 400, below 2, ")) << text;
   EXPECT_CONTAINS(text, "→\n");  // not a reason, so no advice

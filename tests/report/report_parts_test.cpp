@@ -1,3 +1,4 @@
+#include "plumb/report/display_name.h"
 #include "plumb/report/report_parts.h"
 
 #include <gtest/gtest.h>

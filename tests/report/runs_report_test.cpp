@@ -38,7 +38,7 @@ RunSummary made_up(const std::string& name, int64_t points) {
     run.metrics.set(point.metrics);
     const UpdateMeasurement updates{{{"encoder.layers.0", 0.1 * number}, {"decoder.layers.0", 0.2 * number}},
                                     0.01 * number};
-    run.watched.push_back({10 * i, {{"updates", {.result = Described(updates), .seconds = 1}}}});
+    run.watched.push_back({10 * i, {{"updates", {.values = described_json(updates), .seconds = 1}}}});
   }
   run.step = 10 * points;
   const int64_t best = points / 2 * 2;
@@ -69,8 +69,8 @@ TEST(RunsReport, ShowsNumbersWhateverTheirNames) {
   run.metrics.set("", 1.0);
   run.history.back().metrics.set("", 1.0);
   run.watched.clear();
-  run.watched.push_back({1, {{"a/b", {.result = Described(OddNumbers{1.5, {}})}}}});
-  run.watched.push_back({2, {{"a/b", {.result = Described(OddNumbers{3.5, {{"99999999999999999999999", 4.5}}})}}}});
+  run.watched.push_back({1, {{"a/b", {.values = described_json(OddNumbers{1.5, {}})}}}});
+  run.watched.push_back({2, {{"a/b", {.values = described_json(OddNumbers{3.5, {{"99999999999999999999999", 4.5}}})}}}});
   const Json report = runs_report({run});
   std::map<std::string, std::vector<double>> found;
   for (const Json& each : report["figures"]) found[each["title"].get<std::string>()] = numbers(each["series"][0]["y"]);

@@ -44,6 +44,7 @@ class SlowlyScored final : public Task {
 };
 
 struct Count {
+  static constexpr const char* kWatch = "counting";
   int64_t seen = 0;
 };
 void describe(Fields& field, Count& count) { field("seen", count.seen); }
@@ -150,7 +151,7 @@ TEST_F(Combined, ACheckpointWithoutAPartIsRefused) {
 }
 
 TEST_F(Combined, ARollbackInMemoryTakesTheWatchesBack) {
-  static const bool registered = watches().add("counting", "", "", watch_factory<Counting, Count>());
+  static const bool registered = watches().add(Count::kWatch, "", "", watch_factory<Counting>());
   EXPECT_TRUE(registered);
   WatchConfig watch;
   watch.every = 2;

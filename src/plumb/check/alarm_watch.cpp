@@ -46,7 +46,7 @@ class AlarmWatch final : public Watch {
     watches().add("alarms",
                   "the alarms of plumb check that apply to any step, each with value, threshold and place; said once "
                   "when one is raised",
-                  "", watch_factory<AlarmWatch, AlarmMeasurement>());
+                  "", watch_factory<AlarmWatch>());
 
 }  // namespace
 }  // namespace plumb::check

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "plumb/base/text.h"
+#include "plumb/report/display_name.h"
 
 namespace plumb {
 namespace {

@@ -8,7 +8,6 @@
 
 #include "plumb/base/contains.h"
 #include "plumb/base/text.h"
-#include "plumb/nn/residual/residual.h"
 
 namespace plumb {
 namespace {
@@ -166,12 +165,6 @@ Json Verdict::to_json() const {
 
 Json Table::to_json() const {
   return {{"id", id}, {"title", title}, {"caption", caption}, {"columns", columns}, {"rows", rows}};
-}
-
-std::string display_name(const std::string& arm) {
-  std::vector<std::string> parts = name_parts(arm);
-  for (std::string& part : parts) part = residual_schemes().title(part);
-  return join(parts);
 }
 
 std::string in_words(SubLayerKind kind) {

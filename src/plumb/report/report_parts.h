@@ -160,10 +160,6 @@ struct PartResult {
 /// An arm's name as part of a file name: "n+da" for "n/da", "post-ln-heads-8" for "post-ln, heads 8".
 std::string file_name(std::string arm);
 
-/// The name of an arm in figures: its residual scheme has its title, "Post-LN" for "post-ln"; tensor2tensor's strings,
-/// such as "n/da", have none.
-std::string display_name(const std::string& arm);
-
 /// "self-attention"; "attention and feed-forward" for both in parallel.
 std::string in_words(SubLayerKind kind);
 

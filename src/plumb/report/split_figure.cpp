@@ -6,6 +6,7 @@
 
 #include "plumb/base/contains.h"
 #include "plumb/base/text.h"
+#include "plumb/report/display_name.h"
 
 namespace plumb {
 namespace {

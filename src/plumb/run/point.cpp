@@ -5,8 +5,6 @@
 #include <cmath>
 
 #include "plumb/base/error.h"
-#include "plumb/base/json_fields.h"
-#include "plumb/run/watch.h"
 #include "plumb/trouble/record_fields.h"
 
 namespace plumb {
@@ -64,8 +62,7 @@ Metrics last_metrics(const std::vector<TrainPoint>& history) {
 Json to_json(const WatchRecord& record) {
   Json watches = Json::object();
   for (const auto& [name, measurement] : record.watches) {
-    Json values =
-        measurement.error.empty() ? described_json(measurement.result) : Json::object({{"error", measurement.error}});
+    Json values = measurement.error.empty() ? measurement.values : Json::object({{"error", measurement.error}});
     values["seconds"] = measurement.seconds;
     watches[name] = std::move(values);
   }
@@ -77,16 +74,14 @@ WatchRecord watch_record_from_json(const Json& json) {
   const Json& all = json.at("watch");
   if (!all.is_object()) throw Error(fmt::format("the record of the watches at step {} is not an object", record.step));
   for (const auto& [name, values] : all.items()) {
-    const auto watch = watches().entries().find(name);
-    if (watch == watches().entries().end()) continue;
     WatchMeasurement measurement;
     JsonReader reader(values);
     reader("seconds", measurement.seconds);
     if (values.contains("error")) {
       reader("error", measurement.error);
     } else {
-      measurement.result = watch->second.make.result;
-      measurement.result.visit(reader);
+      measurement.values = values;
+      measurement.values.erase("seconds");
     }
     record.watches.emplace(name, std::move(measurement));
   }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "plumb/base/json.h"
-#include "plumb/base/options.h"
+#include "plumb/base/json_fields.h"
 #include "plumb/task/metrics.h"
 #include "plumb/trouble/failure.h"
 #include "plumb/trouble/trouble.h"
@@ -45,12 +45,9 @@ void describe(Fields& field, TrainPoint& point);
 /// The last value of each metric in a history.
 Metrics last_metrics(const std::vector<TrainPoint>& history);
 
-/// A struct with its `describe`, of any type.
-using Described = Options;
-
 /// What one watch (run/watch.h) measured after a step.
 struct WatchMeasurement {
-  Described result{};  // empty if it failed
+  Json values{};       // the described struct; null if it failed
   double seconds = 0;  // that it took
   std::string error;   // why it failed; empty if it did not
 };
@@ -60,18 +57,18 @@ struct WatchRecord {
   int64_t step = 0;                                 // steps taken; 0: before training
   std::map<std::string, WatchMeasurement> watches;  // by name
 
-  /// The result of this type, such as CurvatureMeasurement, or null.
+  /// The values of the watch T::kWatch as its struct T, such as CurvatureMeasurement; empty without a measurement.
+  /// Throws Error on values of another struct.
   template <typename T>
-  [[nodiscard]] const T* find() const {
-    for (const auto& [name, measurement] : watches) {
-      if (const T* result = measurement.result.template find<T>()) return result;
-    }
-    return nullptr;
+  [[nodiscard]] std::optional<T> find() const {
+    const auto found = watches.find(T::kWatch);
+    if (found == watches.end() || found->second.values.is_null()) return {};
+    return from_described_json<T>(found->second.values);
   }
 };
 
-/// A line of metrics.jsonl: {"step": …, "watch": {NAME: {…, "seconds": …}}}. The reverse leaves out watches that this
-/// program does not have, and throws Error on anything that to_json does not write.
+/// A line of metrics.jsonl: {"step": …, "watch": {NAME: {…, "seconds": …}}}. The reverse throws Error on anything that
+/// to_json does not write, but does not look into the values.
 Json to_json(const WatchRecord& record);
 WatchRecord watch_record_from_json(const Json& json);
 

@@ -17,7 +17,6 @@
 #include "plumb/base/text.h"
 #include "plumb/base/toml_text.h"
 #include "plumb/run/about_file.h"
-#include "plumb/run/directory.h"
 #include "plumb/run/metrics_file.h"
 #include "plumb/run/seal.h"
 
@@ -36,18 +35,11 @@ void attempt(RunSummary& summary, const Read& read) {
   }
 }
 
-/// Reads the complete configuration; if this version cannot read it, takes the keys as written and rethrows.
+/// Takes the keys as a run has written them, all of them; of a damaged file, those that can be read.
 void read_settings(RunSummary& summary) {
   const fs::path file = summary.directory / "config.toml";
-  try {
-    const std::string text = read_sealed_text(file);
-    const Config config = Config::from_string(text, file.string(), Libraries::ignored);
-    // Listing runs loads no plug-in: the keys are taken as written.
-    summary.settings = key_values(config.libraries().empty() ? to_toml(read_run_config(config)) : text);
-  } catch (const std::exception&) {
-    if (fs::exists(file)) summary.settings = key_values(read_file(file));
-    throw;
-  }
+  if (fs::exists(file)) summary.settings = key_values(read_file(file));
+  (void)Config::from_string(read_sealed_text(file), file.string(), Libraries::ignored);  // throws if it is damaged
 }
 
 void read_history(RunSummary& summary) {

@@ -7,6 +7,7 @@
 
 #include "plumb/base/contains.h"
 #include "plumb/base/error.h"
+#include "plumb/base/json_fields.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
 #include "plumb/base/timing.h"
@@ -69,8 +70,9 @@ WatchRecord RunWatches::measure(const WatchedRun& run) {
     const Stopwatch stopwatch;
     WatchMeasurement found;
     try {
-      found.result = each.watch->measure(run);
-      if (!found.result) continue;
+      const Described measured = each.watch->measure(run);
+      if (!measured) continue;
+      found.values = described_json(measured);
     } catch (const Error& error) {
       found.error = error.what();
       if (!std::exchange(each.failed, true))

@@ -35,6 +35,9 @@ struct WatchConfig {
 };
 void describe(Fields& field, WatchConfig& config);
 
+/// A struct with its `describe`, of any type.
+using Described = Options;
+
 /// A run after some step, as a watch sees it. Measurements must not change the model: no dropout, no training pass.
 struct WatchedRun {
   Model& model;
@@ -58,8 +61,8 @@ class Watch {
   /// Called before a step that is measured; `run` is the state after the previous step.
   virtual void before_step(const WatchedRun& run) { (void)run; }
 
-  /// The measurement: a struct of the type with which the watch is registered; empty if there is nothing to measure.
-  /// If it throws Error, the message is recorded and the run continues.
+  /// The measurement: a struct whose member kWatch is the name with which the watch is registered; empty if there is
+  /// nothing to measure. If it throws Error, the message is recorded and the run continues.
   [[nodiscard]] virtual Described measure(const WatchedRun& run) = 0;
 
   /// The state that a resumed run needs to measure the same, stored with every checkpoint; and the reverse, which
@@ -68,25 +71,19 @@ class Watch {
   virtual void load_state(const NamedTensors& tensors) { (void)tensors; }
 };
 
-/// How to make a watch from its options, and what it measures: records of it are read as that struct.
-struct WatchFactory {
-  std::function<std::unique_ptr<Watch>(const Options&)> make;
-  Described result;
+/// Makes a watch from its options.
+using WatchFactory = std::function<std::unique_ptr<Watch>(const Options&)>;
 
-  [[nodiscard]] std::unique_ptr<Watch> operator()(const Options& options) const { return make(options); }
-};
-
-/// Of the class W, whose results are a struct `Result`, and whose constructor takes WatchOptions, if it has options.
-template <typename W, typename Result, typename WatchOptions = void>
+/// Of the class W, whose constructor takes WatchOptions, if it has options.
+template <typename W, typename WatchOptions = void>
 WatchFactory watch_factory() {
-  return {[](const Options& options) -> std::unique_ptr<Watch> {
-            if constexpr (std::is_void_v<WatchOptions>) {
-              return std::make_unique<W>();
-            } else {
-              return std::make_unique<W>(options.as<WatchOptions>());
-            }
-          },
-          Described(Result{})};
+  return [](const Options& options) -> std::unique_ptr<Watch> {
+    if constexpr (std::is_void_v<WatchOptions>) {
+      return std::make_unique<W>();
+    } else {
+      return std::make_unique<W>(options.as<WatchOptions>());
+    }
+  };
 }
 
 /// Each watch registers itself in its own file.

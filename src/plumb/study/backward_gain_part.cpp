@@ -6,6 +6,7 @@
 
 #include "plumb/analysis/token_similarity.h"
 #include "plumb/base/contains.h"
+#include "plumb/report/display_name.h"
 #include "plumb/report/measured_figures.h"
 #include "plumb/study/cross_attention_gain.h"
 #include "plumb/study/over_seeds.h"

@@ -10,6 +10,7 @@
 #include "plumb/analysis/holm.h"
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
+#include "plumb/report/display_name.h"
 
 namespace plumb {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "plumb/analysis/collapse.h"
 #include "plumb/analysis/statistics.h"
+#include "plumb/report/display_name.h"
 #include "plumb/study/over_seeds.h"
 #include "plumb/study/trained_run.h"
 

@@ -10,6 +10,7 @@
 #include "plumb/base/text.h"
 #include "plumb/data/batches.h"
 #include "plumb/optim/optimizer.h"
+#include "plumb/report/display_name.h"
 #include "plumb/study/changed_keys.h"
 #include "plumb/study/over_seeds.h"
 

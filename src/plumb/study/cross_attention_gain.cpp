@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plumb/report/display_name.h"
+
 namespace plumb {
 namespace {
 

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "plumb/analysis/curvature/split.h"
+#include "plumb/report/display_name.h"
 #include "plumb/report/measured_figures.h"
 #include "plumb/study/over_seeds.h"
 

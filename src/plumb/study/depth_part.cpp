@@ -7,6 +7,7 @@
 #include <map>
 
 #include "plumb/analysis/gradient.h"
+#include "plumb/report/display_name.h"
 #include "plumb/study/over_seeds.h"
 
 namespace plumb {

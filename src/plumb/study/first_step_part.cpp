@@ -6,6 +6,7 @@
 
 #include "plumb/analysis/initialization.h"
 #include "plumb/optim/optimizer.h"
+#include "plumb/report/display_name.h"
 #include "plumb/report/measured_figures.h"
 #include "plumb/study/changed_keys.h"
 #include "plumb/study/over_seeds.h"

@@ -7,6 +7,7 @@
 #include "plumb/analysis/gradient.h"
 #include "plumb/analysis/theory.h"
 #include "plumb/base/error.h"
+#include "plumb/report/display_name.h"
 #include "plumb/report/measured_figures.h"
 #include "plumb/study/over_seeds.h"
 

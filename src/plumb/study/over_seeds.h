@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "plumb/base/progress.h"
+#include "plumb/report/display_name.h"
 #include "plumb/study/plan.h"
 
 namespace plumb {

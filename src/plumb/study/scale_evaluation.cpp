@@ -12,6 +12,7 @@
 #include "plumb/base/contains.h"
 #include "plumb/base/text.h"
 #include "plumb/plan/model_cost.h"
+#include "plumb/report/display_name.h"
 #include "plumb/study/scale_answers.h"
 
 namespace plumb {

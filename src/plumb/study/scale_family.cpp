@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "plumb/base/error.h"
+#include "plumb/report/display_name.h"
 
 namespace plumb {
 namespace {

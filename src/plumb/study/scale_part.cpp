@@ -9,6 +9,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
 #include "plumb/plan/model_cost.h"
+#include "plumb/report/display_name.h"
 #include "plumb/study/scale_family.h"
 
 namespace plumb {

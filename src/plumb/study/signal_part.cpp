@@ -8,6 +8,7 @@
 #include "plumb/analysis/signal.h"
 #include "plumb/analysis/statistics.h"
 #include "plumb/analysis/theory.h"
+#include "plumb/report/display_name.h"
 #include "plumb/study/over_seeds.h"
 
 namespace plumb {

@@ -10,6 +10,7 @@
 
 #include "plumb/analysis/curvature/spectrum_json.h"
 #include "plumb/base/progress.h"
+#include "plumb/report/display_name.h"
 #include "plumb/report/measured_figures.h"
 #include "plumb/study/plan.h"
 

@@ -13,6 +13,7 @@
 #include "plumb/analysis/token_gradient.h"
 #include "plumb/base/error.h"
 #include "plumb/model/kind.h"
+#include "plumb/report/display_name.h"
 #include "plumb/study/over_seeds.h"
 
 namespace plumb {

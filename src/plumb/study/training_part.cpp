@@ -14,6 +14,7 @@
 #include "plumb/decode/beam_search.h"
 #include "plumb/decode/translate.h"
 #include "plumb/metrics/bleu_interval.h"
+#include "plumb/report/display_name.h"
 #include "plumb/study/training_arms.h"
 
 namespace plumb {

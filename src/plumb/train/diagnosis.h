@@ -1,6 +1,7 @@
 // Why a run diverged: what was measured and what to try, in sentences.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,14 +23,14 @@ struct DivergedRun {
   /// Whether all parameters and the loss on run.batches are finite.
   bool finite = false;
 
-  /// The last result of this type, such as CurvatureMeasurement, that meets a condition, and its step; null if none.
+  /// The last result of this type, such as CurvatureMeasurement, that meets a condition, and its step; empty if none.
   template <typename T, typename Condition>
-  [[nodiscard]] std::pair<const T*, int64_t> last(const Condition& condition) const {
+  [[nodiscard]] std::pair<std::optional<T>, int64_t> last(const Condition& condition) const {
     for (auto record = watched.rbegin(); record != watched.rend(); ++record) {
-      const T* found = record->find<T>();
-      if (found != nullptr && condition(*found)) return {found, record->step};
+      const std::optional<T> found = record->find<T>();
+      if (found && condition(*found)) return {found, record->step};
     }
-    return {nullptr, 0};
+    return {};
   }
 };
 

@@ -39,11 +39,11 @@ class ActivationWatch final : public Watch {
 };
 
 [[maybe_unused]] const bool kActivationsRegistered = watches().add(
-    "activations",
+    ActivationMeasurement::kWatch,
     "by layer: mean cosine between different tokens of a sequence, of what the layer reads; mean −Σ p·ln p/ln n of the "
     "attention weights p over n keys, over all heads and for the lowest; the largest logit",
     "Noci et al. 2022, arXiv 2206.03126; Zhai et al. 2023, arXiv 2303.06296; Dehghani et al. 2023, arXiv 2302.05442",
-    watch_factory<ActivationWatch, ActivationMeasurement>());
+    watch_factory<ActivationWatch>());
 
 }  // namespace
 }  // namespace plumb

@@ -7,6 +7,7 @@ namespace plumb {
 
 /// By layer or stack (token_similarity.h), and by attention (attention_scores.h; empty without softmax attention).
 struct ActivationMeasurement {
+  static constexpr const char* kWatch = "activations";
   NamedNumbers token_cosine;
   NamedNumbers relative_entropy;
   NamedNumbers lowest_relative_entropy;  // of the head with the lowest

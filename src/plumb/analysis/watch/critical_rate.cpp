@@ -74,10 +74,10 @@ class CriticalRateWatch final : public Watch {
 };
 
 [[maybe_unused]] const bool kCriticalRateRegistered = watches().add(
-    "critical_rate",
+    CriticalRateMeasurement::kWatch,
     "η_c, the η from which on L(θ − η·u) > L(θ), where θ is before the last step and η·u that step at its learning "
     "rate; L of the examples of [watch]",
-    "arXiv 2601.16979", watch_factory<CriticalRateWatch, CriticalRateMeasurement, CriticalRateWatchOptions>(),
+    "arXiv 2601.16979", watch_factory<CriticalRateWatch, CriticalRateWatchOptions>(),
     Options(CriticalRateWatchOptions{}));
 
 }  // namespace

@@ -17,6 +17,7 @@ void describe(Fields& field, CriticalRateWatchOptions& options);
 
 /// What the watch measures of one step. Keys: docs/formats/run.md.
 struct CriticalRateMeasurement {
+  static constexpr const char* kWatch = "critical_rate";
   double learning_rate = 0;  // η of the step
   double loss_before = 0;    // of the examples
   double loss_after = 0;

@@ -221,11 +221,11 @@ class CurvatureWatch final : public Watch {
 };
 
 [[maybe_unused]] const bool kCurvatureRegistered = watches().add(
-    "curvature",
+    CurvatureMeasurement::kWatch,
     "λ_max(H) and, for Adam, λ_max(P⁻¹H), P = (1 − β₁ᵗ)·(√(v/(1 − β₂ᵗ)) + eps); threshold of stability: 2/η for "
     "gradient descent, (2 + 2μ)/η with momentum μ, (2 + 2β₁)/((1 − β₁)η) for Adam",
     "Cohen et al. 2021, arXiv 2103.00065; Cohen et al. 2022, arXiv 2207.14484",
-    watch_factory<CurvatureWatch, CurvatureMeasurement, CurvatureWatchOptions>(), Options(CurvatureWatchOptions{}));
+    watch_factory<CurvatureWatch, CurvatureWatchOptions>(), Options(CurvatureWatchOptions{}));
 
 }  // namespace
 }  // namespace plumb

@@ -43,6 +43,7 @@ void describe(Fields& field, Sharpness& sharpness);
 
 /// What the watch measures. Keys: docs/formats/run.md.
 struct CurvatureMeasurement {
+  static constexpr const char* kWatch = "curvature";
   Sharpness hessian;                        // of H
   std::optional<Sharpness> preconditioned;  // of P⁻¹H
   double gradients = 0;                     // the cost, without the second search, in gradients of the examples

@@ -58,11 +58,11 @@ class GradientNoiseWatch final : public Watch {
 };
 
 [[maybe_unused]] const bool kGradientNoiseRegistered = watches().add(
-    "gradient_noise",
+    GradientNoiseMeasurement::kWatch,
     "E‖g‖² and ‖E g‖² over mini-batches of the training set; ‖G‖² and tr Σ without bias; the noise scale tr Σ/‖G‖², in "
     "examples and in labels",
     "McCandlish et al. 2018, arXiv 1812.06162, appendix A.1",
-    watch_factory<GradientNoiseWatch, GradientNoiseMeasurement, GradientNoiseOptions>(),
+    watch_factory<GradientNoiseWatch, GradientNoiseOptions>(),
     Options(GradientNoiseOptions{}));
 
 }  // namespace

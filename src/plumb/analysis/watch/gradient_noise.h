@@ -16,6 +16,7 @@ void describe(Fields& field, GradientNoiseOptions& options);
 
 /// What the watch measures: a NoiseScale (analysis/noise_scale.h) and its cost.
 struct GradientNoiseMeasurement {
+  static constexpr const char* kWatch = "gradient_noise";
   double mean_square_norm = 0;
   double square_norm_of_mean = 0;
   double square_gradient = 0;

@@ -43,10 +43,10 @@ class LayerWatch final : public Watch {
 };
 
 [[maybe_unused]] const bool kLayersRegistered = watches().add(
-    "layers",
+    LayerMeasurement::kWatch,
     "‖g‖ of the last step before clipping, ‖θ‖ before it and ‖Δθ‖, for each layer, for each parameter outside of "
     "layers, and in total",
-    "", watch_factory<LayerWatch, LayerMeasurement>());
+    "", watch_factory<LayerWatch>());
 
 }  // namespace
 }  // namespace plumb

@@ -33,8 +33,8 @@ class UpdateWatch final : public Watch {
 };
 
 [[maybe_unused]] const bool kUpdatesRegistered = watches().add(
-    "updates", "‖Δθ‖/‖θ‖ of the last step for each layer, for each parameter outside of layers, and in total", "",
-    watch_factory<UpdateWatch, UpdateMeasurement>());
+    UpdateMeasurement::kWatch, "‖Δθ‖/‖θ‖ of the last step for each layer, for each parameter outside of layers, and in total", "",
+    watch_factory<UpdateWatch>());
 
 }  // namespace
 }  // namespace plumb

@@ -7,6 +7,7 @@ namespace plumb {
 
 /// ‖Δθ‖/‖θ‖ of a step.
 struct UpdateMeasurement {
+  static constexpr const char* kWatch = "updates";
   NamedNumbers ratio;
   double total = 0;  // of all parameters together
 };
@@ -22,6 +23,7 @@ void describe(Fields& field, StepNorms& norms);
 
 /// The same norms by layer.
 struct LayerMeasurement {
+  static constexpr const char* kWatch = "layers";
   NamedNumbers gradient, weight, update;
   StepNorms total;
 };

@@ -71,7 +71,7 @@ std::vector<Finding> explain_by_attention(const DivergedRun& diverged) {
       finding.value, place, lowest->second.lowest_head_entropy, to_string(lowest->first));
   const auto [before, step] = diverged.last<ActivationMeasurement>(
       [](const ActivationMeasurement& watched) { return !watched.largest_logit.empty(); });
-  if (before != nullptr) {
+  if (before) {
     for (const auto& [name, logit] : before->largest_logit) {
       if (name == place) finding.text += fmt::format("; at step {} that logit was {:.3g}", step, logit);
     }

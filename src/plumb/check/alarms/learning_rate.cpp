@@ -51,7 +51,7 @@ std::vector<Finding> explain_by_curvature(const DivergedRun& diverged) {
   for (const Matrix& matrix : kMatrices) {
     const auto [last, step] = diverged.last<CurvatureMeasurement>(
         [&matrix](const CurvatureMeasurement& watched) { return matrix.of(watched) != nullptr; });
-    if (last == nullptr) continue;
+    if (!last) continue;
     if (auto finding =
             compare(*matrix.of(*last), matrix.symbol, stable, fmt::format("at the last watch, step {}", step)))
       all.push_back(*finding);
