@@ -33,7 +33,7 @@ chmod u+w "$libraries/libplumb_protobuf.so"
 for library in libplumb.so libplumb_protobuf.so; do
   nm -D --format=posix "$libraries/$library" | sed -n 's/^\([^ @]*6google8protobuf[^ @]*\).*/\1 plumb_\1/p'
 done | sort -u > "$work/names"
-for library in libplumb.so libplumb_protobuf.so libplumb_program.so; do
+for library in libplumb.so libplumb_protobuf.so libplumb_program.so libplumb_reading.so; do
   patchelf --rename-dynamic-symbols "$work/names" "$libraries/$library"
   patchelf --replace-needed "$(basename "$protobuf")" libplumb_protobuf.so "$libraries/$library"
 done

@@ -4,6 +4,7 @@
 
 #include "plumb/base/text.h"
 #include "plumb/nn/residual/residual.h"
+#include "plumb/report/report_parts.h"
 
 namespace plumb {
 

@@ -33,7 +33,8 @@ std::string as_sentence(std::string reason) {
   return reason;
 }
 
-/// "Post-LN, warm-up 20" → {"Post-LN", "warm-up 20"}; a comma in parentheses does not separate.
+}  // namespace
+
 std::vector<std::string> name_parts(const std::string& name) {
   std::vector<std::string> parts(1);
   int64_t depth = 0;
@@ -48,8 +49,6 @@ std::vector<std::string> name_parts(const std::string& name) {
   }
   return parts;
 }
-
-}  // namespace
 
 std::string with_interval(const Interval& interval, int digits) {
   const auto number = [digits](double value) {

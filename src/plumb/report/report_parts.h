@@ -160,6 +160,9 @@ struct PartResult {
 /// An arm's name as part of a file name: "n+da" for "n/da", "post-ln-heads-8" for "post-ln, heads 8".
 std::string file_name(std::string arm);
 
+/// "Post-LN, warm-up 20" → {"Post-LN", "warm-up 20"}; a comma in parentheses does not separate.
+std::vector<std::string> name_parts(const std::string& name);
+
 /// "self-attention"; "attention and feed-forward" for both in parallel.
 std::string in_words(SubLayerKind kind);
 
