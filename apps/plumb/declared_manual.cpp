@@ -101,7 +101,7 @@ std::vector<ManualOption> manual_options(const CLI::App& app) {
   return options;
 }
 
-ManualVerb manual_of(const CLI::App& app, const std::vector<std::string>& path) {
+ManualVerb manual_below(const CLI::App& app, const std::vector<std::string>& path) {
   ManualVerb verb;
   verb.path = path;
   verb.group = path.size() == 1 ? app.get_group() : "Commands";
@@ -111,7 +111,7 @@ ManualVerb manual_of(const CLI::App& app, const std::vector<std::string>& path) 
   for (const CLI::App* inner : app.get_subcommands([](const CLI::App*) { return true; })) {
     std::vector<std::string> inner_path = path;
     inner_path.push_back(inner->get_name());
-    verb.verbs.push_back(manual_of(*inner, inner_path));
+    verb.verbs.push_back(manual_below(*inner, inner_path));
   }
   return verb;
 }
@@ -122,13 +122,13 @@ class Help final : public CLI::Formatter {
     std::vector<std::string> path;
     for (const CLI::App* at = app; at->get_parent() != nullptr; at = at->get_parent()) path.push_back(at->get_name());
     std::reverse(path.begin(), path.end());
-    return help_text(manual_of(*app, path));
+    return help_text(manual_below(*app, path));
   }
 };
 
 }  // namespace
 
-ManualVerb manual_of(const CLI::App& app) { return manual_of(app, {}); }
+ManualVerb manual_of(const CLI::App& app) { return manual_below(app, {}); }
 
 CLI::Option* suggest(CLI::Option* option, std::vector<std::string> values) {
   suggestions()[option] = std::move(values);

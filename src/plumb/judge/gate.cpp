@@ -20,7 +20,7 @@ constexpr double kDrift = 0.01;        // how often the best's last seeds seem t
 constexpr double kUnlike = 2.25;       // times the common variance: an arm's own noise and degrees count
 constexpr double kNoisy = 9;           // times the variance of the best ones: left out of the common one
 constexpr int64_t kMostDegrees = 200;  // more change little, and take long to compute
-const char* const kOpen = "more seeds";
+const char* const kMoreSeeds = "more seeds";
 
 std::vector<double> losses_of(const auto& runs) {
   std::vector<double> losses;
@@ -116,7 +116,7 @@ Gate::Gate(const GateRule& rule, const std::string& base) : rule_(rule), arms_{{
 
 void Gate::add(const std::string& name, double loss) {
   auto at = std::find_if(arms_.begin(), arms_.end(), [&](const Arm& one) { return one.name == name; });
-  if (at == arms_.end()) at = arms_.insert(at, Arm{.name = name, .answer = {.decision = kOpen}});
+  if (at == arms_.end()) at = arms_.insert(at, Arm{.name = name, .answer = {.decision = kMoreSeeds}});
   const auto place = static_cast<size_t>(at - arms_.begin());
   at->newest = std::ssize(arms_);
   ++time_;
@@ -135,7 +135,7 @@ void Gate::add(const std::string& name, double loss) {
   if (place != best_) return judge(place);
   leave_out_drift(*at);
   for (size_t k = 1; k < arms_.size(); ++k) {
-    if (k != best_ && arms_[k].answer.decision == kOpen) judge(k);
+    if (k != best_ && arms_[k].answer.decision == kMoreSeeds) judge(k);
   }
 }
 
@@ -145,7 +145,7 @@ GateAnswer Gate::answer(const std::string& candidate) const {
   const auto at = std::find_if(arms_.begin(), arms_.end(), [&](const Arm& one) { return one.name == candidate; });
   if (at != arms_.end()) return at->answer;
   Gate with = *this;  // a candidate without runs
-  with.arms_.push_back({.name = candidate, .answer = {.decision = kOpen}});
+  with.arms_.push_back({.name = candidate, .answer = {.decision = kMoreSeeds}});
   return with.judged(with.arms_.size() - 1);
 }
 
@@ -185,7 +185,7 @@ void Gate::leave_out_drift(Arm& arm) const {
 
 void Gate::judge(size_t place) {
   Arm& arm = arms_[place];
-  if (arm.answer.decision != kOpen) return;
+  if (arm.answer.decision != kMoreSeeds) return;
   arm.answer = judged(place);
   if (arm.answer.next.empty() || arm.answer.next == arm.name) arm.looked = std::ssize(arm.runs);
   if (arm.answer.decision != "keep") return;
@@ -198,7 +198,7 @@ GateAnswer Gate::judged(size_t place) const {
   const Arm& arm = arms_[place];
   const Arm& best = arms_[best_];
   const auto n = std::ssize(arm.runs), m = std::ssize(best.runs);
-  GateAnswer answer{.candidate = arm.name, .best = best.name, .decision = kOpen};
+  GateAnswer answer{.candidate = arm.name, .best = best.name, .decision = kMoreSeeds};
   answer.gain = {std::nan(""), std::nan(""), std::nan(""), n};
   const auto because = [&](std::string decision, const std::string& next, std::string reason) {
     answer.decision = std::move(decision);
@@ -207,17 +207,17 @@ GateAnswer Gate::judged(size_t place) const {
     return answer;
   };
   if (m < kLeastSeeds)
-    return because(kOpen, best.name, fmt::format("{} has {} of {} seeds", best.name, m, kLeastSeeds));
+    return because(kMoreSeeds, best.name, fmt::format("{} has {} of {} seeds", best.name, m, kLeastSeeds));
   if (std::ssize(arms_) - best.newest > kStale)
-    return because(kOpen, best.name, fmt::format("the last seed of {} is {} candidates old", best.name, kStale + 1));
+    return because(kMoreSeeds, best.name, fmt::format("the last seed of {} is {} candidates old", best.name, kStale + 1));
   if (arm.failed * (best.ended + best.failed) > best.failed * (n + arm.failed))
     return because("reject", "", fmt::format("{} of {} runs failed", arm.failed, n + arm.failed));
-  if (n == 0) return because(kOpen, arm.name, "it has no run");
-  if (m < n) return because(kOpen, best.name, fmt::format("{} has {} seeds, fewer than the candidate", best.name, m));
+  if (n == 0) return because(kMoreSeeds, arm.name, "it has no run");
+  if (m < n) return because(kMoreSeeds, best.name, fmt::format("{} has {} seeds, fewer than the candidate", best.name, m));
   const std::string undecided = fmt::format("undecided after {} of {} seeds", n, rule_.seeds);
   answer.gain = arm.answer.gain;
   answer.confidence = arm.answer.confidence;
-  if (n == arm.looked) return because(kOpen, arm.name, undecided);  // a second look at these seeds would err again
+  if (n == arm.looked) return because(kMoreSeeds, arm.name, undecided);  // a second look at these seeds would err again
 
   const std::vector<double> losses = losses_of(arm.runs);
   const auto [variance, degrees] = noise();
@@ -234,7 +234,7 @@ GateAnswer Gate::judged(size_t place) const {
       if (run.time > arm.runs.front().time) newer.push_back(run.loss);
     }
     if (std::ssize(newer) < kNewer)
-      return because(kOpen, best.name, fmt::format("to be kept, it is compared with newer seeds of {}", best.name));
+      return because(kMoreSeeds, best.name, fmt::format("to be kept, it is compared with newer seeds of {}", best.name));
     const Difference confirming = compared(losses, newer, variance, degrees);
     if (confirming.gain - confirming.half(kConfirming) > rule_.margin)
       return because("keep", "", fmt::format("better after {} seeds", n));
@@ -243,7 +243,7 @@ GateAnswer Gate::judged(size_t place) const {
   const double last = error * (1 - spent(rule_.seeds - 1, rule_));
   if (hope(found, n, m, last, rule_) < kHopeless)
     return because("reject", "", fmt::format("hopeless after {} seed{}", n, n == 1 ? "" : "s"));
-  return because(kOpen, arm.name, undecided);
+  return because(kMoreSeeds, arm.name, undecided);
 }
 
 }  // namespace plumb
