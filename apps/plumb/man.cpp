@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <iostream>
 
-#include "declared_manual.h"
+#include "computing.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/json_fields.h"

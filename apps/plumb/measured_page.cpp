@@ -12,6 +12,7 @@
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
+#include "plumb/report/display_name.h"
 #include "plumb/report/html.h"
 #include "plumb/report/measured_figures.h"
 #include "plumb/report/report_parts.h"
