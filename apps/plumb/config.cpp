@@ -2,7 +2,7 @@
 #include <iostream>
 #include <memory>
 
-#include "declared_manual.h"
+#include "computing.h"
 #include "verb.h"
 #include "words.h"
 
