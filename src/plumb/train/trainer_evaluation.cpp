@@ -130,9 +130,8 @@ void Trainer::Implementation::watch_now() {
 }
 
 void Trainer::Implementation::before_saving() {
-  optimizer->collect();
   collected.clear();
-  if (!collects() || (!shards && mesh.data.rank() > 0)) return;
+  if (!collects() || (!sharded() && mesh.data.rank() > 0)) return;
   for (const Part& part : parts()) {
     const std::vector<StateTensor> own = part.values();
     if (part.own && own.empty()) continue;
