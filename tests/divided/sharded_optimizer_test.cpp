@@ -21,7 +21,7 @@ Parameters several_parameters() {
     parameters.add(fmt::format("layers.{}.linear.bias", i), {12}, Role::bias);
   }
   parameters.add("linear.weight", {4, 8}, Role::weight);  // a suffix of other names
-  parameters.finish();
+  parameters.allocate();
   parameters.flat().copy_(testing::random_tensor({parameters.count()}, 7));
   return parameters;
 }

@@ -24,7 +24,7 @@ struct Tables {
   VocabularyRows rows;
 
   explicit Tables(const Group& group) {
-    parameters.finish();
+    parameters.allocate();
     {
       const at::NoGradGuard no_graph;
       parameters.flat().copy_(at::sin(at::arange(parameters.count(), at::kDouble)));
@@ -137,7 +137,7 @@ TEST(VocabularyRows, AVocabularyThatTheRanksDoNotDivideStaysWhole) {
   test::as_ranks(2, [](const Group& group) {
     Parameters parameters{at::kDouble};
     const Tensor table = parameters.add("table", {7, 2}, Role::embedding);
-    parameters.finish();
+    parameters.allocate();
     LayerDivision division(parameters, group);
     const VocabularyRows rows(division, {table, Tensor()});
     division.apply(parameters);

@@ -21,7 +21,7 @@ Parameters rounded_parameters() {
   Parameters parameters(at::kFloat);
   parameters.add("a.weight", {9, 5}, Role::weight);
   parameters.add("b.weight", {7, 4}, Role::weight);
-  parameters.finish();
+  parameters.allocate();
   parameters.flat().copy_(testing::random_tensor({parameters.count()}, 1).to(at::kBFloat16));
   return parameters;
 }
@@ -44,7 +44,7 @@ TEST(Bfloat16Parameters, SmallStepsAreTakenOnAverage) {
   constexpr int64_t kElements = 10000;
   Parameters parameters(at::kFloat);
   parameters.add("w", {kElements}, Role::weight);
-  parameters.finish();
+  parameters.allocate();
   parameters.flat().fill_(1);
   const auto sgd =
       with_bfloat16_parameters(make_optimizer("sgd", parameters, test::options("[train.sgd]\nmomentum = 0\n")),
@@ -121,7 +121,7 @@ TEST_P(BothKinds, AreTheSameWithTheStateSharedOut) {
 TEST(Bfloat16Parameters, RefuseDoublesAveragesAndOtherStates) {
   Parameters doubles(at::kDouble);
   doubles.add("w", {2, 2}, Role::weight);
-  doubles.finish();
+  doubles.allocate();
   EXPECT_THROW(adam_of(doubles, Bfloat16Parameters::stochastic), Error);
   const Parameters parameters = rounded_parameters();
   EXPECT_THROW(with_bfloat16_parameters(make_optimizer("schedule-free-adamw", parameters), parameters,

@@ -19,11 +19,10 @@ class ShardedOptimizer final : public WrappedOptimizer {
  public:
   using Factory = std::function<std::unique_ptr<Optimizer>(const Parameters&)>;
 
-  /// ZeRO-1, for every optimizer that treats each parameter separately: each rank of `data` owns whole parameters, about
-  /// an equal part. `division`: of `parameters` among processes that have shards of each; null if an optimizer can treat
-  /// the shards as parameters. Otherwise one of these processes owns the full parameter: in a step, it receives the
-  /// shards of value and gradient, and sends those of the new value back. All arguments but the factory must outlive
-  /// this.
+  /// ZeRO-1, for every optimizer that treats each parameter separately: each rank of `data` owns whole parameters,
+  /// about an equal part. `division`: of `parameters` among processes that have shards of each; null if an optimizer
+  /// can treat the shards as parameters. Otherwise one of these processes owns the full parameter: in a step, it
+  /// receives the shards of value and gradient, and sends those of the new value back. It must outlive this.
   ShardedOptimizer(const Parameters& parameters, const Group& data, const Factory& factory,
                    const LayerDivision* division = nullptr);
 

@@ -40,7 +40,7 @@ std::vector<Tensor> StageComputation::gradient(const std::vector<const Batch*>& 
         backward(part, batch, std::move(activations.extract({task.micro_batch, part}).mapped()), gradient);
         continue;
       }
-      LayerRange range = arrived(part, batch);
+      LayerRange range = receive_input(part, batch);
       Activations& own = activations[{task.micro_batch, part}];
       own.inputs = values_of(range);
       ForwardContext context = context_of(number);
@@ -67,11 +67,11 @@ void StageComputation::telling_others(const std::function<void()>& work) {
   }
 }
 
-LayerRange StageComputation::arrived(int64_t part, const Batch& batch) {
+LayerRange StageComputation::receive_input(int64_t part, const Batch& batch) {
   if (part == 0) return stages_.layer_range(part);
   const Tensor flat = at::empty({stages_.count(part, batch)}, model_.parameters().options());
   links_.receive(flat, Pass::forward);
-  return stages_.received(part, batch, flat);
+  return stages_.input_of(part, batch, flat);
 }
 
 void StageComputation::backward(int64_t part, const Batch& batch, Activations activations,
@@ -104,7 +104,7 @@ void StageComputation::forward(const Batch& batch, ForwardContext& context, cons
   const at::NoGradGuard no_graph;
   telling_others([&] {
     for (int64_t part = pipeline_.rank(); part < stages_.parts(); part += pipeline_.size()) {
-      LayerRange range = arrived(part, batch);
+      LayerRange range = receive_input(part, batch);
       context.run_layers(range, stages_.sites(part));
       if (part == stages_.parts() - 1) {
         finish();

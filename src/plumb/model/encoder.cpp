@@ -44,7 +44,7 @@ Encoder::Encoder(const ModelConfig& config, at::ScalarType type)
   } else {
     add_readout(config.pooler ? d : pooled);
   }
-  parameters_.finish();
+  parameters_.allocate();
 }
 
 Tensor Encoder::hidden(const std::vector<int64_t>& tokens, const std::vector<int64_t>& segments, const Ragged& layout,

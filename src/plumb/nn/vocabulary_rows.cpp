@@ -148,7 +148,7 @@ ops::CrossEntropy VocabularyRows::cross_entropy(const Tensor& hidden, const Tens
       .scale = scale};
   Tensor nll;
   const Tensor loss = DividedCrossEntropy::apply(hidden, weight, if_defined(bias), targets, &nll);
-  return {loss, ops::Number(nll)};
+  return {loss, ops::DeviceScalar(nll)};
 }
 
 }  // namespace plumb

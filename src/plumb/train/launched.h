@@ -50,7 +50,7 @@ auto telling_others(const Group& group, const Work& work) {
 
 /// What rank 0 tells the others once it has opened the run directory: how the run has ended, or nothing, which means
 /// that they train. Every process of the group calls it; returns what rank 0 said.
-std::optional<RunOutcome> ended_before(const Group& group, std::optional<RunOutcome> ended);
+std::optional<RunOutcome> broadcast_outcome(const Group& group, std::optional<RunOutcome> outcome);
 
 /// Trains as one of the ranks above 0. Only rank 0 reports and writes; of the observers, this one asks whether to stop.
 TrainResult train_as_worker(const RunConfig& config, const Task& task, const Group& group,

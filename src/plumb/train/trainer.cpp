@@ -225,7 +225,7 @@ void Trainer::Implementation::take_state(const Json& json, const std::string& or
   } catch (const Error& error) {
     throw Error(fmt::format("{}: not the state of a training run: {}", origin, error.what()), error.hint());
   }
-  moved = {};
+  last_update = {};
   state.complete = at_end() || out_of_patience();  // with the current limits, which may have been raised
   source.go_to(state.epoch);
   if (state.batch >= source.plan().size()) {

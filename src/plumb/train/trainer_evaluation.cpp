@@ -146,7 +146,7 @@ void Trainer::Implementation::before_saving() {
 
 void Trainer::Implementation::settle() {
   before_saving();
-  see_updates(sums_of_updates(ops::read(moved.square_norms), mesh, shards.get()));
+  see_updates(sums_of_updates(ops::read(last_update.square_norms), mesh, shards.get()));
   if (due(config.checkpoint_every)) mark();
 }
 

@@ -54,10 +54,10 @@ struct Trainer::Implementation {
   RunOutcome take_steps();
 
   /// How a step ended. `passed`: counted, but without an update; `goes_back`: the caller has to roll back.
-  enum class Ended { updated, passed, goes_back, diverged };
+  enum class StepOutcome { updated, passed, goes_back, diverged };
 
   /// Takes a step and measures its time.
-  Ended timed_step();
+  StepOutcome timed_step();
 
   /// If rollbacks are enabled, makes this the state to return to, unless the last update was a spike.
   void mark();
@@ -74,10 +74,10 @@ struct Trainer::Implementation {
 
   /// Forward and backward passes of the step's batches, and one optimizer step unless the judge objects; in that case,
   /// parameters and optimizer remain unchanged.
-  Ended step();
+  StepOutcome step();
 
   /// Counts a step whose batches are passed over after a rollback.
-  Ended pass_over(int64_t number);
+  StepOutcome pass_over(int64_t number);
 
   /// Adds a step's numbers to the point and, unless it is skipped, to the sums of the run.
   void count(const ComputedStep& computed, const StepReading& reading, const StepNumbers& numbers, bool skipped);
@@ -168,7 +168,8 @@ struct Trainer::Implementation {
     bool full = false;     // `values` are those of full parameters, although processes divide the model
     bool moves = false;    // `take` first keeps elsewhere what an earlier part has put in the place of `values`
     std::function<std::vector<StateTensor>()> values;
-    /// Of one of them: that of all of mesh.data, on its rank 0. Every process calls it. Empty: all have the same values.
+    /// Of one of them: that of all of mesh.data, on its rank 0. Every process calls it. Empty: all have the same
+    /// values.
     std::function<Tensor(const StateTensor&)> unshard{};
     /// `origin` names them in errors.
     std::function<void(const NamedTensors&, const std::string& origin)> take{};
@@ -246,11 +247,11 @@ struct Trainer::Implementation {
   int64_t reported_spikes = 0;              // spikes reported by this process without skip or rollback
 
   /// The norms of the last update, until the judge sees them.
-  struct Moved {
+  struct LastUpdate {
     int64_t step = 0;
     double learning_rate = 0;
-    std::vector<ops::Number> square_norms;
-  } moved;
+    std::vector<ops::DeviceScalar> square_norms;
+  } last_update;
 };
 
 }  // namespace plumb

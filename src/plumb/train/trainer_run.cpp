@@ -152,12 +152,12 @@ void Trainer::Implementation::prepare(const std::function<double()>& peak_rate) 
 
 RunOutcome Trainer::Implementation::take_steps() {
   while (!state.complete) {
-    Ended ended = timed_step();
-    if (ended == Ended::goes_back) {
+    StepOutcome outcome = timed_step();
+    if (outcome == StepOutcome::goes_back) {
       if (roll_back()) continue;
-      ended = Ended::diverged;
+      outcome = StepOutcome::diverged;
     }
-    if (ended == Ended::diverged) {
+    if (outcome == StepOutcome::diverged) {
       add_point();
       return RunOutcome::diverged;
     }
@@ -172,16 +172,16 @@ RunOutcome Trainer::Implementation::take_steps() {
   return RunOutcome::finished;
 }
 
-Trainer::Implementation::Ended Trainer::Implementation::timed_step() {
+Trainer::Implementation::StepOutcome Trainer::Implementation::timed_step() {
   const Stopwatch watch;
   const ExchangeCost before = computation.exchanged();
   const double waited = source.waited();
-  Ended ended{};
-  computation.within_memory(fmt::format("step {}", state.step + 1), window(), [&] { ended = step(); });
+  StepOutcome outcome{};
+  computation.within_memory(fmt::format("step {}", state.step + 1), window(), [&] { outcome = step(); });
   const double seconds = watch.seconds();
   recorder.add_step(seconds, source.waited() - waited, before, computation.exchanged());
   state.seconds += seconds;  // before files are written, so that they include it
-  return ended;
+  return outcome;
 }
 
 TrainObserver* Trainer::Implementation::keeper() const {
