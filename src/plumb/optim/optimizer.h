@@ -63,6 +63,8 @@ struct StateTensor {
 /// the tensor is the parameter.
 std::string name_of(const StateTensor& tensor, const Parameters& parameters);
 NamedTensors named(const std::vector<StateTensor>& tensors, const Parameters& parameters);
+/// The reverse, of values of parameters and buffers.
+std::vector<StateTensor> state_of(const NamedTensors& values, const Parameters& parameters);
 
 /// Updates parameters from their gradients.
 class Optimizer {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <string>
 #include <utility>
@@ -113,5 +114,17 @@ class Group {
 
   std::shared_ptr<Connection> connection_;  // null for a single process
 };
+
+/// Runs `work` and returns its result. If it throws, the other processes, which would wait for this one, are told the
+/// error.
+template <typename Work>
+auto telling_others(const Group& group, const Work& work) {
+  try {
+    return work();
+  } catch (const std::exception& error) {
+    group.fail(error.what());
+    throw;
+  }
+}
 
 }  // namespace plumb

@@ -7,7 +7,6 @@
 #include "plumb/base/error.h"
 #include "plumb/base/json_fields.h"
 #include "plumb/base/progress.h"
-#include "plumb/divided/divided_state.h"
 #include "plumb/nn/init/init.h"
 #include "plumb/ops/memory.h"
 #include "plumb/optim/parameter_set.h"
@@ -109,10 +108,10 @@ std::optional<PipelineSplit> Trainer::Implementation::distribute_state() {
     for (const Part& part : parts()) {
       const auto found = received.find(part.file);
       if (found == received.end()) continue;
-      const bool divided = division && !part.full;
-      part.take(
-          divided ? shards_of(found->second, model.parameters(), *division) : named(found->second, model.parameters()),
-          "rank 0");
+      for (StateTensor& tensor : found->second) {
+        if (division && !part.full && tensor.parameter) tensor.value = division->shard(*tensor.parameter, tensor.value);
+      }
+      part.take(named(found->second, model.parameters()), "rank 0");
     }
     if (shards) shards->shard_values();
   }

@@ -2,7 +2,6 @@
 #include <cmath>
 #include <utility>
 
-#include "plumb/divided/divided_state.h"
 #include "plumb/io/spilled_tensors.h"
 #include "plumb/train/trainer_implementation.h"
 
