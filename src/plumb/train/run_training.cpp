@@ -66,7 +66,7 @@ std::unique_ptr<MetricsFile> take_up(Trainer& trainer, const RunConfig& config, 
   check_best(out, trainer.best_step(), trainer.best_steps());
   remove_old_checkpoints(
       out, trainer.step(),
-      {config.train.keep_checkpoints, trainer.kept_steps(), trainer.best_steps(), trainer.rollback_step()});
+      {config.train.keep_checkpoints, trainer.permanent_steps(), trainer.best_steps(), trainer.rollback_step()});
   say(fmt::format("{}: resuming from step {}", name, trainer.step()));
   return metrics;
 }

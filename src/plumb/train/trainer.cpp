@@ -254,7 +254,7 @@ std::vector<int64_t> Trainer::best_steps() const {
   return steps;
 }
 
-std::vector<int64_t> Trainer::kept_steps() const {
+std::vector<int64_t> Trainer::permanent_steps() const {
   Implementation& self = *implementation_;
   std::vector<int64_t> steps = self.timeline.due_steps(self.config.keep_every, step());
   if (!self.config.keep_every.is_zero()) steps.insert(steps.begin(), 0);
