@@ -125,7 +125,7 @@ std::vector<Tensor> GradientExchange::gradients_of(const Tensor& loss, std::vect
   return finish();
 }
 
-std::vector<Tensor> GradientExchange::summed(std::vector<Tensor> gradients) {
+std::vector<Tensor> GradientExchange::sum(std::vector<Tensor> gradients) {
   if (!worker_) return gradients;
   begin(/*anew=*/true);
   for (size_t i = values_.size(); i-- > 0;) take(i, std::exchange(gradients[i], {}));

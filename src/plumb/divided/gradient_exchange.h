@@ -42,7 +42,7 @@ class GradientExchange {
 
   /// Gradients that have been computed, one per leaf, summed over the ranks. In a group of one, the gradients
   /// themselves.
-  [[nodiscard]] std::vector<Tensor> summed(std::vector<Tensor> gradients);
+  [[nodiscard]] std::vector<Tensor> sum(std::vector<Tensor> gradients);
 
   /// The seconds that callers have waited for exchanges, and what has been exchanged.
   [[nodiscard]] ExchangeCost cost() const;

@@ -70,7 +70,7 @@ class StepComputation {
                      const std::function<void()>& work) const;
 
   /// The cost of everything that this process has exchanged with the others since it joined them.
-  [[nodiscard]] ExchangeCost exchanged() const;
+  [[nodiscard]] ExchangeCost exchange_cost() const;
 
  private:
   /// The gradient of the micro-batches' losses over all processes of the pipeline.

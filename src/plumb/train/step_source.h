@@ -59,7 +59,7 @@ class StepSource {
   }
 
   /// Total time spent in `take` and `go_to`, in seconds: how long steps waited for their data.
-  [[nodiscard]] double waited() const { return waited_; }
+  [[nodiscard]] double wait_seconds() const { return waited_; }
 
  private:
   struct Place {

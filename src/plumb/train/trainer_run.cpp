@@ -174,12 +174,12 @@ RunOutcome Trainer::Implementation::take_steps() {
 
 Trainer::Implementation::StepOutcome Trainer::Implementation::timed_step() {
   const Stopwatch watch;
-  const ExchangeCost before = computation.exchanged();
-  const double waited = source.waited();
+  const ExchangeCost before = computation.exchange_cost();
+  const double waited = source.wait_seconds();
   StepOutcome outcome{};
   computation.within_memory(fmt::format("step {}", state.step + 1), window(), [&] { outcome = step(); });
   const double seconds = watch.seconds();
-  recorder.add_step(seconds, source.waited() - waited, before, computation.exchanged());
+  recorder.add_step(seconds, source.wait_seconds() - waited, before, computation.exchange_cost());
   state.seconds += seconds;  // before files are written, so that they include it
   return outcome;
 }
