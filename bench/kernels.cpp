@@ -382,7 +382,7 @@ void self_attention(benchmark::State& state, const std::string& kind, Pass pass)
   Parameters parameters(at::kFloat);
   const auto attention =
       make_attention(kind, parameters, {"attention", kSize, {kHeads, kHeads, kSize / kHeads}, {}, nullptr});
-  parameters.finish();
+  parameters.allocate();
   initialize(parameters, {"xavier-normal"}, {}, 1);
   const Tensor packed = at::randn({layout.tokens(), 3 * kSize}).requires_grad_();
   const Tensor x = at::randn({layout.tokens(), kSize});

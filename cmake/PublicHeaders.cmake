@@ -25,13 +25,13 @@ set(PLUMB_PUBLIC_HEADERS
   ops/attention.h
   ops/cross_entropy.h
   ops/device.h
+  ops/device_scalar.h
   ops/dropout.h
   ops/flatten.h
   ops/linear.h
   ops/linear_attention.h
   ops/memory.h
   ops/norm.h
-  ops/number.h
   ops/precision.h
   ops/threads.h
   ops/torch.h
@@ -42,13 +42,13 @@ set(PLUMB_PUBLIC_HEADERS
   nn/attention/fast_weights.h
   nn/carried_state.h
   nn/context.h
-  nn/depth.h
   nn/feed_forward/feed_forward.h
   nn/init/init.h
   nn/layer_division.h
   nn/layer_id.h
   nn/linear.h
   nn/lora.h
+  nn/model_depth.h
   nn/norm/norm.h
   nn/parameters.h
   nn/pooling.h

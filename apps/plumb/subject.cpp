@@ -37,12 +37,12 @@ void fit_to_batch(ModelConfig& config, Batch& batch) {
                 "model.labels {\"tokens\", \"labels\"}, an encoder {\"tokens\", \"labels\"}");
   }
   const bool predicts_tokens = encodes && config.pooling == "none";
-  if (predicts_tokens && batch.places.empty()) {
+  if (predicts_tokens && batch.predicted_positions.empty()) {
     throw Error("an encoder with model.pooling = \"none\" has no class for a sequence",
                 "give a label for each token to predict, null for the others: {\"tokens\": [[5, 4, 7]], \"labels\": "
                 "[[null, 6, null]]}");
   }
-  if (classifies && !predicts_tokens && !batch.places.empty())
+  if (classifies && !predicts_tokens && !batch.predicted_positions.empty())
     throw Error("this model classifies sequences, but the batch has labels of tokens",
                 "give a label for each sequence");
   if (classifies && !encodes) move_to_target(batch);
@@ -160,7 +160,7 @@ Facts facts_of(const Subject& subject) {
   uint32_t examples = 0;
   for (const Batch& batch : subject.batches) {
     for (const std::vector<int64_t>* ids :
-         {&batch.source, &batch.segments, &batch.target_input, &batch.labels, &batch.places,
+         {&batch.source, &batch.segments, &batch.target_input, &batch.labels, &batch.predicted_positions,
           &batch.source_layout.offsets(), &batch.target_layout.offsets()}) {
       examples = checksum_of(*ids, examples);
     }

@@ -64,7 +64,7 @@ struct HandCase {
     parameters.add_stacked("stacked", {9, 3}, {3, 3, 3}, Role::stacked_qkv);
     parameters.add("gain", {5}, Role::gain);
     parameters.add("bias", {2}, Role::bias);
-    parameters.finish();
+    parameters.allocate();
     Random random(5, "hand");
     gradient = at::empty_like(parameters.flat());
     for (int64_t i = 0; i < parameters.count(); ++i) {

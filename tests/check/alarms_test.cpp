@@ -113,7 +113,7 @@ TEST(Alarms, TheGradientAtTheInputIsThatOfTheStackThatGetsLess) {
   add("encoder.layers.1", 5e-6);
   add("decoder.layers.0", 1);
   add("decoder.layers.1", 2);
-  parameters.finish();
+  parameters.allocate();
   EXPECT_NEAR(*check::gradient_at_input(parameters, gradient), 1.5e-6, 1e-18);
   gradient[0].mul_(1e6);
   EXPECT_NEAR(*check::gradient_at_input(parameters, gradient), 0.5, 1e-12);

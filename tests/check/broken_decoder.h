@@ -29,7 +29,7 @@ class BrokenDecoder : public Model {
     if (mistakes.unused_matrix)
       parameters_.add("decoder.layers.2.linear1.weight", {config.feed_forward, config.d_model}, Role::weight);
     add_output(config.target_vocabulary, table);
-    parameters_.finish();
+    parameters_.allocate();
   }
 
   Tensor states(const Batch& batch, ForwardContext& context) override {

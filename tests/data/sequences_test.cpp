@@ -105,7 +105,7 @@ TEST(Sequences, MaskedTextFromJsonPredictsWhatHasALabel) {
   const Batch batch = batch_from_json(Json::parse(R"({"tokens": [[3, 4, 5], [6]], "labels": [[null, 8, 9], [7]]})"));
   EXPECT_EQ(batch.source, (Ids{3, 4, 5, 6}));
   EXPECT_EQ(batch.source_layout, Ragged({3, 1}));
-  EXPECT_EQ(batch.places, (Ids{1, 2, 3}));
+  EXPECT_EQ(batch.predicted_positions, (Ids{1, 2, 3}));
   EXPECT_EQ(batch.labels, (Ids{8, 9, 7}));
   EXPECT_EQ(batch.examples, (Ids{0, 1}));
 }

@@ -83,7 +83,7 @@ TEST_P(StepsOnDevices, SoapRotatesWhatHasNoNullSpace) {
   const auto trained = [] {
     Parameters parameters(at::kDouble);
     parameters.add("w", {5, 5}, Role::weight);
-    parameters.finish();
+    parameters.allocate();
     const auto optimizer = make_optimizer("soap", parameters, test::options("[train.soap]\nevery = 3\n"));
     for (uint64_t t = 1; t <= 8; ++t) optimizer->step({testing::random_tensor({5, 5}, t).to(parameters.device())}, 0.1);
     return parameters.flat().cpu();

@@ -50,7 +50,7 @@ double loss_in_parts(const ModelConfig& config, int64_t count, int64_t chunks) {
     if (part > 0) {
       EXPECT_EQ(stages.count(part, batch), message.numel());
     }
-    LayerRange range = part > 0 ? stages.received(part, batch, message) : stages.layer_range(part);
+    LayerRange range = part > 0 ? stages.input_of(part, batch, message) : stages.layer_range(part);
     ForwardContext context = training();
     context.run_layers(range, stages.sites(part));
     if (part == stages.parts() - 1) return stage->loss(batch, {}, context).value.item<double>();

@@ -32,7 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (const auto& [name, tensor] : family.tensors(described.config, weights)) {
       if (!names.insert(name).second || !tensor.is_floating_point()) std::abort();
     }
-    weights.finish();
+    weights.require_all_used();
     if (family.settings == nullptr) return 0;
     const Json written = family.settings(described.config);
     Json keys = written;

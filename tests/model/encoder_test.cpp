@@ -194,7 +194,7 @@ TEST(Encoder, TransformsWhatItPredictsFrom) {
   config.output_transform = true;
   Encoder model = filled(config);
   Batch batch = small_batch();
-  batch.places = {1, 4};
+  batch.predicted_positions = {1, 4};
   const Tensor h = hidden(model, batch).index_select(0, at::tensor(std::vector<int64_t>{1, 4}));
   const Tensor x = at::addmm(value(model, "transform.bias"), h, value(model, "transform.weight").t());
   const Tensor gelu = 0.5 * x * (1 + at::erf(x / std::sqrt(2.0)));
@@ -215,7 +215,7 @@ TEST(Encoder, CanBeDifferentiatedTwice) {
     if (config.pooling == "none") {
       config.pooler = false;
       config.output_transform = true;
-      batch.places = {1, 4};
+      batch.predicted_positions = {1, 4};
       batch.labels = {3, 5};
       batch.weights = {};
     }

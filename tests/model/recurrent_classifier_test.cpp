@@ -65,7 +65,7 @@ Tensor states_of_text(const AwdLstm& classifier, const std::vector<int64_t>& tok
     if (parameter.name != "output.bias") parameter.value.copy_(classifier.parameters().at(parameter.name).value);
   }
   ForwardContext context;
-  return language_model.run(tokens, Ragged({std::ssize(tokens)}), {}, context).kept;
+  return language_model.run(tokens, Ragged({std::ssize(tokens)}), {}, context).before_dropout;
 }
 
 /// The logits by the equations; the last `pooled` states of each text are pooled.

@@ -26,7 +26,7 @@ struct Fixture {
 
   explicit Fixture(const std::string& kind, const VariantOptions& options = {}) {
     attention = make_attention(kind, parameters, {"attention", kWidth, {kHeads, kHeads, kSize}, options, nullptr});
-    parameters.finish();
+    parameters.allocate();
     for (const Parameter& parameter : parameters.all()) {
       const at::NoGradGuard no_graph;
       parameter.value.detach().copy_(random_tensor(parameter.value.sizes(), 8));

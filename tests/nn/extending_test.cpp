@@ -32,7 +32,7 @@ const bool kHalfwayRegistered =
 TEST(Extending, HalfwayIsItsEquation) {
   Parameters parameters(at::kDouble);
   const auto scheme = make_residual_scheme("halfway", parameters, {StackKind::encoder, 1, 1, 4, "layernorm", 1e-5});
-  parameters.finish();
+  parameters.allocate();
   parameters.flat().copy_(testing::random_tensor({parameters.count()}, 1));
   const Tensor x = testing::random_tensor({3, 4}, 2);
 

@@ -28,7 +28,7 @@ struct FavorSubject {
     const VariantOptions options = {{"favor", Options(FavorOptions{count, 0})}};
     attention = make_attention("favor", parameters,
                                {"favor", kFavorHeads * size, {kFavorHeads, kFavorHeads, size}, options, nullptr});
-    parameters.finish();
+    parameters.allocate();
     directions = orthogonal_directions(count, size, "favor", 0).to(at::kFloat).to(at::kDouble);
   }
   [[nodiscard]] int64_t width() const { return kFavorHeads * size; }

@@ -25,7 +25,7 @@ struct Fixture {
 
   Fixture(const std::string& kind, bool bias) {
     layer = feed_forwards().at(kind).make(parameters, {"layer", kWidth, kInner, bias});
-    parameters.finish();
+    parameters.allocate();
     parameters.flat().copy_(random_tensor({parameters.count()}, 3));
   }
   /// Row i of NAME.weight times x, plus its bias.
@@ -109,7 +109,7 @@ TEST(FeedForward, DropsInnerFeaturesInTraining) {
     SCOPED_TRACE(kind.name);
     Parameters parameters(at::kDouble);
     const auto layer = feed_forwards().at(kind.name).make(parameters, {"layer", kWidth, kWidth, false, {}, kRate});
-    parameters.finish();
+    parameters.allocate();
     parameters.flat().copy_(random_tensor({parameters.count()}, 3));
     parameters.at("layer.linear2.weight").value.detach().copy_(at::eye(kWidth, at::kDouble));
     const Tensor whole = (*layer)(x, ForwardContext(Pass::measurement));

@@ -16,7 +16,7 @@ struct Matrices {
   Tensor same = parameters.add("same", {2}, Role::gain);
 
   Matrices() {
-    parameters.finish();
+    parameters.allocate();
     const at::NoGradGuard no_graph;
     parameters.flat().copy_(at::arange(parameters.count(), at::kDouble));
   }

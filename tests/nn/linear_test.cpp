@@ -26,7 +26,7 @@ struct StackedLinear {
       const std::string name = std::to_string(part);
       layer.adapt(parameters, options, name, name, part);
     }
-    parameters.finish();
+    parameters.allocate();
     parameters.flat().copy_(random_tensor({parameters.count()}, 5));
   }
 

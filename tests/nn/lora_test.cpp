@@ -32,7 +32,7 @@ struct AdaptedAttention {
 
   explicit AdaptedAttention(const MultiHeadOptions& options)
       : attention(parameters, "a", kLoraModel, kLoraHeads, options) {
-    parameters.finish();
+    parameters.allocate();
     parameters.flat().copy_(random_tensor({parameters.count()}, 8, 0.5));
   }
   [[nodiscard]] Tensor value(const std::string& name) const { return parameters.at(name).value.detach(); }
@@ -120,8 +120,8 @@ TEST(Lora, FeedForwardsAreThoseOfTheDenseMatrices) {
       Parameters adapted(at::kDouble), dense(at::kDouble);
       const auto layer = feed_forwards().at(kind).make(adapted, {"l", kLoraModel, 5, true, lora_of(matrices)});
       const auto expected = feed_forwards().at(kind).make(dense, {"l", kLoraModel, 5, true});
-      adapted.finish();
-      dense.finish();
+      adapted.allocate();
+      dense.allocate();
       adapted.flat().copy_(random_tensor({adapted.count()}, 8, 0.5));
       size_t adapters = 0;
       for (const Parameter& parameter : dense.all()) {

@@ -28,7 +28,7 @@ TEST(MultiHeadAttention, NormalizesByHead) {
     options.qk_norm = "rmsnorm";
     options.value_norm = value_norm;
     const MultiHeadAttention attention(parameters, "a", kWidth, {kHeads, kHeads, kSize}, options);
-    parameters.finish();
+    parameters.allocate();
     parameters.flat().copy_(random_tensor({parameters.count()}, 8));
     const Tensor x = random_tensor({5, kWidth}, 1);
     const auto value = [&](const std::string& name) { return parameters.at(name).value.detach(); };
@@ -67,7 +67,7 @@ struct MultiHead {
     attention = std::make_unique<MultiHeadAttention>(parameters, "a", d_model, heads, options,
                                                      encoding->within(parameters, "a"));
     if (value_residual) attention->add_value_residual(parameters, "a");
-    parameters.finish();
+    parameters.allocate();
     parameters.flat().copy_(random_tensor({parameters.count()}, 8, 0.5));
   }
   [[nodiscard]] Tensor value(const std::string& name) const { return parameters.at(name).value.detach(); }

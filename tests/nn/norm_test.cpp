@@ -23,7 +23,7 @@ constexpr double kEps = 1e-3;
 struct Subject {
   explicit Subject(const std::string& kind) : parameters(at::kDouble) {
     norm = norms().at(kind).make(parameters, "norm", kWidth, kEps);
-    parameters.finish();
+    parameters.allocate();
     parameters.flat().copy_(random_tensor({parameters.count()}, 3) + 0.5);
   }
   [[nodiscard]] Tensor operator()(const Tensor& x, Pass pass = Pass::evaluation) const {
@@ -164,7 +164,7 @@ TEST(Norm, BatchNormKeepsItsDigitsFarFromZeroOverRanks) {
   test::as_ranks(2, [&](const Group& group) {
     Parameters parameters(at::kFloat);
     const auto norm = norms().at("batchnorm").make(parameters, "norm", kWidth, kEps);
-    parameters.finish();
+    parameters.allocate();
     parameters.at("norm.weight").value.detach().fill_(1);
     const Tensor y = (*norm)(rows_of(x, group), ForwardContext(Pass::measurement, group));
     EXPECT_LT((y - rows_of(expected, group)).abs().max().item<double>(), 1e-4);

@@ -21,7 +21,7 @@ TEST(Parameters, AreDeclaredOnce) {
 TEST(Parameters, ASubsetSharesValuesAndItsPartOfTheFlatBuffer) {
   Parameters parameters(at::kDouble);
   for (const char* name : {"a", "b", "c"}) parameters.add(name, {2, 3}, Role::weight);
-  parameters.finish();
+  parameters.allocate();
   parameters.flat().copy_(at::arange(18, at::kDouble));
   const Parameters last = parameters.subset({1, 2}), outer = parameters.subset({0, 2}), none = parameters.subset({});
   EXPECT_TRUE(last.at("c").value.is_same(parameters.at("c").value));

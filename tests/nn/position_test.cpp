@@ -40,7 +40,7 @@ struct Fixture {
     encoding = make_positions(name, parameters, "position", {kWidth, kHeads, 64, causal, kSize, parsed(name, options)});
     attention = std::make_unique<MultiHeadAttention>(parameters, "a", kWidth, kShape, MultiHeadOptions(),
                                                      encoding->within(parameters, "a"));
-    parameters.finish();
+    parameters.allocate();
     for (const Parameter& parameter : parameters.all()) {
       const at::NoGradGuard no_graph;
       parameter.value.detach().copy_(random_tensor(parameter.value.sizes(), 8, 0.5));

@@ -27,7 +27,7 @@ class Stack {
       : kind_(kind), layers_(layers), parameters_(at::kDouble) {
     scheme_ = make_residual_scheme(scheme, parameters_,
                                    {kind, layers, kSubLayers, kWidth, "layernorm", kEps, model, options});
-    parameters_.finish();
+    parameters_.allocate();
     parameters_.flat().copy_(random_tensor({parameters_.count()}, 3, 0.4));
     for (int64_t i = 0; i < layers * kSubLayers; ++i) {
       weights_.push_back(random_tensor({kWidth, kWidth}, 100 + static_cast<uint64_t>(i), 0.7));

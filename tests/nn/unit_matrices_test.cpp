@@ -21,7 +21,7 @@ TEST(UnitMatrices, HaveVectorsOfLengthOneAlongTheModelsWidth) {
   const Tensor gain = parameters.add("gain", {kModel}, Role::gain);
   const Tensor table = parameters.add("position", {kOther, kModel}, Role::position);
   const Tensor constant = parameters.add_constant("constant", {kOther, kModel}, 1);
-  parameters.finish();
+  parameters.allocate();
   parameters.flat().copy_(testing::random_tensor({parameters.count()}, 1));
   by_row[1].detach()[3].zero_();
   const Tensor before = parameters.flat().clone();

@@ -24,7 +24,7 @@ struct Tables {
   VocabularyRows rows;
 
   explicit Tables(const Group& group) {
-    parameters.finish();
+    parameters.allocate();
     {
       const at::NoGradGuard no_graph;
       parameters.flat().copy_(at::sin(at::arange(parameters.count(), at::kDouble)));
@@ -126,7 +126,7 @@ TEST(VocabularyRows, EmbeddingAndLogitsAreThoseOfTheWholeVocabularyToSecondOrder
                  expected = first(loss(whole, all), tables.whole_table);
     expect_close({own}, {tables.own(expected, group)});
     // ∂/∂table of Σ g², where each rank has its rows of g.
-    const Tensor second = derivatives(group.added(own.pow(2).sum()), {tables.table}).front();
+    const Tensor second = derivatives(group.reduce_from_region(own.pow(2).sum()), {tables.table}).front();
     expect_close({second}, {tables.own(derivatives(expected.pow(2).sum(), {tables.whole_table}).front(), group)});
     EXPECT_EQ(test::message_of([&] { static_cast<void>(tables.rows.embedding(tables.table, {kVocabulary}, 1)); }),
               "token id 12 is outside the vocabulary of 12");
@@ -137,7 +137,7 @@ TEST(VocabularyRows, AVocabularyThatTheRanksDoNotDivideStaysWhole) {
   test::as_ranks(2, [](const Group& group) {
     Parameters parameters{at::kDouble};
     const Tensor table = parameters.add("table", {7, 2}, Role::embedding);
-    parameters.finish();
+    parameters.allocate();
     LayerDivision division(parameters, group);
     const VocabularyRows rows(division, {table, Tensor()});
     division.apply(parameters);

@@ -86,8 +86,8 @@ TEST(Adafactor, TreatsStackedMatricesApart) {
     Parameters stacked(at::kDouble), apart(at::kDouble);
     stacked.add_stacked("qkv", {7, 4}, {4, 2, 1}, Role::stacked_qkv);
     for (const int64_t rows : {4, 2, 1}) apart.add(fmt::format("m{}", rows), {rows, 4}, Role::weight);
-    stacked.finish();
-    apart.finish();
+    stacked.allocate();
+    apart.allocate();
     const Tensor start = at::sin(at::arange(28, at::kDouble)) * at::arange(1, 29, at::kDouble);
     stacked.flat().copy_(start);
     apart.flat().copy_(start);
@@ -114,7 +114,7 @@ TEST(Adafactor, StoresRowsAndColumns) {
   parameters.add("matrix", {30, 50}, Role::weight);
   parameters.add("bias", {50}, Role::bias);
   parameters.add("convolution", {6, 2, 3}, Role::weight);
-  parameters.finish();
+  parameters.allocate();
   std::vector<std::string> found;
   for (const auto& [name, tensor] : make_optimizer("adafactor", parameters)->state())
     found.push_back(fmt::format("{} {}", name, tensor.numel()));

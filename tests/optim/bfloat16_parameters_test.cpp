@@ -21,7 +21,7 @@ Parameters rounded_parameters() {
   Parameters parameters(at::kFloat);
   parameters.add("a.weight", {9, 5}, Role::weight);
   parameters.add("b.weight", {7, 4}, Role::weight);
-  parameters.finish();
+  parameters.allocate();
   parameters.flat().copy_(testing::random_tensor({parameters.count()}, 1).to(at::kBFloat16));
   return parameters;
 }
@@ -44,7 +44,7 @@ TEST(Bfloat16Parameters, SmallStepsAreTakenOnAverage) {
   constexpr int64_t kElements = 10000;
   Parameters parameters(at::kFloat);
   parameters.add("w", {kElements}, Role::weight);
-  parameters.finish();
+  parameters.allocate();
   parameters.flat().fill_(1);
   const auto sgd =
       with_bfloat16_parameters(make_optimizer("sgd", parameters, test::options("[train.sgd]\nmomentum = 0\n")),
@@ -103,22 +103,25 @@ TEST_P(BothKinds, AreTheSameWithTheStateSharedOut) {
   const Bfloat16Parameters kind = GetParam();
   test::as_ranks(2, [&](const Group& group) {
     const Parameters parameters = rounded_parameters();
-    ShardedOptimizer optimizer(parameters, [kind](const Parameters& some) { return adam_of(some, kind); });
-    step_on(optimizer, parameters, 0, 1);
-    optimizer.distribute(group);
+    const auto before = adam_of(parameters, kind);
+    step_on(*before, parameters, 0, 1);
+    ShardedOptimizer optimizer(parameters, group, [kind](const Parameters& some) { return adam_of(some, kind); });
+    optimizer.load_state(before->state(), "before");
     step_on(optimizer, parameters, 1, 4);
     EXPECT_TRUE(at::equal(parameters.flat(), expected.flat()));
-    optimizer.collect();
+    NamedTensors full;
+    for (const StateTensor& own : optimizer.state_tensors())
+      full.emplace_back(name_of(own, parameters), optimizer.full(own));
     if (group.rank() > 0) return;
     const Parameters resumed = rounded_parameters();
-    EXPECT_NO_THROW(adam_of(resumed, kind)->load_state(optimizer.state(), "collected"));
+    EXPECT_NO_THROW(adam_of(resumed, kind)->load_state(full, "collected"));
   });
 }
 
 TEST(Bfloat16Parameters, RefuseDoublesAveragesAndOtherStates) {
   Parameters doubles(at::kDouble);
   doubles.add("w", {2, 2}, Role::weight);
-  doubles.finish();
+  doubles.allocate();
   EXPECT_THROW(adam_of(doubles, Bfloat16Parameters::stochastic), Error);
   const Parameters parameters = rounded_parameters();
   EXPECT_THROW(with_bfloat16_parameters(make_optimizer("schedule-free-adamw", parameters), parameters,

@@ -74,7 +74,7 @@ TEST(Cautious, DecayWithinTheDirectionIsPartOfIt) {
 TEST(Cautious, RefusesAnOptimizerThatAverages) {
   Parameters parameters(at::kDouble);
   parameters.add("w", {2, 2}, Role::weight);
-  parameters.finish();
+  parameters.allocate();
   EXPECT_THROW(make_cautious(make_optimizer("schedule-free-adamw", parameters), parameters), Error);
 }
 
@@ -82,7 +82,7 @@ TEST(Cautious, WithNothingLeftTheRestIsNotBlownUp) {
   // One element of 10,000 agrees: its step is multiplied by 1,000, not by 10,000.
   Parameters parameters(at::kDouble);
   parameters.add("w", {100, 100}, Role::weight);
-  parameters.finish();
+  parameters.allocate();
   const auto sgd =
       make_cautious(make_optimizer("sgd", parameters, test::options("[train.sgd]\nmomentum = 0.5\n")), parameters);
   const Tensor first = at::ones({100, 100}, at::kDouble);

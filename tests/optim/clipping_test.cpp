@@ -49,7 +49,7 @@ TEST(Clipping, LimitsEveryBlockToAShareOfItsWeights) {
   parameters.add("matrix", {4, 3}, Role::weight);
   parameters.add("vector", {5}, Role::bias);
   parameters.add("readout", {2, 3}, Role::readout);
-  parameters.finish();
+  parameters.allocate();
   parameters.flat().copy_(testing::random_tensor({parameters.count()}, 1));
   parameters.at("matrix").value.detach()[2].zero_();  // its norm counts as 0.001
   std::vector<Tensor> gradients;
@@ -80,7 +80,7 @@ TEST(Clipping, OfBlocksPassesOnANaN) {
   Parameters parameters(at::kFloat);
   parameters.add("matrix", {2, 3}, Role::weight);
   parameters.add("vector", {3}, Role::bias);
-  parameters.finish();
+  parameters.allocate();
   std::vector<Tensor> gradients = {at::ones({2, 3}), at::ones({3})};
   gradients[0][1][2] = gradients[1][0] = NAN;
   const std::vector<Tensor> clipped = clip_blocks(parameters, gradients, 0.5);

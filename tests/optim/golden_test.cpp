@@ -29,7 +29,7 @@ TEST(GoldenOptimizers, FollowPyTorch) {
     Parameters parameters(at::kDouble);
     for (const auto& [name, shape] : golden["shapes"].items())
       parameters.add(name, shape.get<std::vector<int64_t>>(), shape.size() == 2 ? Role::weight : Role::bias);
-    parameters.finish();
+    parameters.allocate();
     for (const Parameter& parameter : parameters.all()) {
       const at::NoGradGuard no_graph;
       parameter.value.copy_(tensor(golden["weights"][parameter.name], golden["shapes"][parameter.name]));

@@ -18,7 +18,7 @@ Parameters make_parameters() {
   parameters.add("encoder.layers.1.linear1.weight", {16, 8}, Role::feed_forward_input);
   parameters.add("encoder.layers.1.r_content.bias", {2, 4}, Role::position);
   parameters.add_constant("encoder.layers.1.zero_add1.gamma", {1}, 0);
-  parameters.finish();
+  parameters.allocate();
   return parameters;
 }
 

@@ -42,7 +42,7 @@ TEST(Lamb, TakesAStepFromZeroAndWithoutAGradient) {
   Parameters parameters(at::kDouble);
   parameters.add("zero", {2, 2}, Role::weight);
   parameters.add("still", {2, 2}, Role::weight);
-  parameters.finish();
+  parameters.allocate();
   parameters.at("still").value.detach().fill_(3);
   const Tensor still = at::zeros({2, 2}, at::kDouble);
   make_optimizer("lamb", parameters)->step({at::full({2, 2}, 5, at::kDouble), still}, 0.1);

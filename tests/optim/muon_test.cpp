@@ -93,7 +93,7 @@ Parameters make_parameters(at::ScalarType type) {
   parameters.add("norm.weight", {6}, Role::gain);
   parameters.add("position.weight", {4, 6}, Role::position);
   parameters.add("output.weight", {3, 6}, Role::readout);
-  parameters.finish();
+  parameters.allocate();
   parameters.flat().copy_(testing::random_tensor({parameters.count()}, 7));
   return parameters;
 }

@@ -26,7 +26,7 @@ class NtAsgdRun {
   explicit NtAsgdRun(int64_t interval) : toml_(fmt::format("[train.nt-asgd]\nnonmonotone_interval = {}\n", interval)) {
     parameters_.add("a", {3, 2}, Role::weight);
     parameters_.add("b", {2}, Role::bias);
-    parameters_.finish();
+    parameters_.allocate();
     parameters_.flat().copy_(testing::random_tensor({8}, 1));
     optimizer_ = make();
   }

@@ -32,7 +32,7 @@ Parameters make_parameters(at::ScalarType type) {
     // The last is not one of Muon's matrices.
     parameters.add(fmt::format("p{}", i), {kShapes[i][0], kShapes[i][1]}, i < 2 ? Role::weight : Role::embedding);
   }
-  parameters.finish();
+  parameters.allocate();
   parameters.flat().copy_(testing::random_tensor({parameters.count()}, 7));
   return parameters;
 }
@@ -237,7 +237,7 @@ TEST_P(Optimizers, LowerAQuadratic) {
     Parameters parameters(GetParam());
     parameters.add("matrix", {4, 6}, Role::weight);
     parameters.add("bias", {6}, Role::bias);
-    parameters.finish();
+    parameters.allocate();
     const Tensor wanted = testing::random_tensor({parameters.count()}, 3).to(GetParam());
     const auto loss = [&] { return (parameters.flat() - wanted).square().sum().item<double>() / 2; };
     const double before = loss();
@@ -278,7 +278,7 @@ double decay_that_arrives(const std::string& name, double decay, int64_t side, i
     for (const double wanted : {0.0, decay}) {
       Parameters parameters(type);
       parameters.add("w", {side, side}, Role::weight);
-      parameters.finish();
+      parameters.allocate();
       parameters.flat().copy_(testing::random_tensor({side * side}, 5, 0.1).add_(0.7).clamp_(0.5, 1));
       const auto optimizer = make_optimizer(name, parameters);
       for (int t = 0; t < steps; ++t) {

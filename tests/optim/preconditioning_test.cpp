@@ -23,7 +23,7 @@ TEST(Preconditioning, IsWhatAdamDividesTheRunningMeanBy) {
     Parameters parameters(at::kDouble);
     parameters.add("a", {2, 3}, Role::weight);
     parameters.add("b", {4}, Role::bias);
-    parameters.finish();
+    parameters.allocate();
     parameters.flat().copy_(at::linspace(-1, 1, 10, at::kDouble));
     const auto optimizer = make_optimizer(name, parameters);
     EXPECT_FALSE(optimizer->preconditioning());
@@ -51,7 +51,7 @@ TEST(Preconditioning, FloorIsTheDivisorOfElementsWithoutGradients) {
     Parameters parameters(at::kDouble);
     parameters.add("a", {3}, Role::weight);
     parameters.add("b", {2}, Role::bias);
-    parameters.finish();
+    parameters.allocate();
     const auto optimizer = make_optimizer(name, parameters);
     for (int t = 1; t <= 9; ++t) {
       optimizer->step({at::tensor({0.0, 1.0, -2.0}, at::kDouble), at::tensor({0.0, 3.0}, at::kDouble)},
@@ -72,7 +72,7 @@ TEST(Preconditioning, FloorIsTheDivisorOfElementsWithoutGradients) {
   }
   Parameters parameters(at::kDouble);
   parameters.add("a", {3}, Role::weight);
-  parameters.finish();
+  parameters.allocate();
   EXPECT_TRUE(make_optimizer("sgd", parameters)->preconditioning()->floor.empty());
 }
 
@@ -80,7 +80,7 @@ TEST(Preconditioning, FloorIsTheDivisorOfElementsWithoutGradients) {
 double after(const std::string& name, const VariantOptions& given, double divisor, double share) {
   Parameters parameters(at::kDouble);
   parameters.add("x", {1, 1}, Role::weight);
-  parameters.finish();
+  parameters.allocate();
   parameters.flat().fill_(1);
   const auto optimizer = make_optimizer(name, parameters, given);
   constexpr double kCurvature = 3;
@@ -114,7 +114,7 @@ TEST(Preconditioning, TheThresholdDividesDescentFromGrowth) {
   }
   Parameters parameters(at::kDouble);
   parameters.add("x", {2, 2}, Role::weight);
-  parameters.finish();
+  parameters.allocate();
   for (const char* name : {"lion", "muon"}) {
     const auto optimizer = make_optimizer(name, parameters);
     optimizer->step({at::ones({2, 2}, at::kDouble)}, 0.1);

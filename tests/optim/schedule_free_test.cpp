@@ -46,7 +46,7 @@ TEST(ScheduleFreeAdamW, EvaluatesTheMeanOfWhatTheStepsReach) {
   Parameters parameters(at::kDouble);
   parameters.add("a", {3, 2}, Role::weight);
   parameters.add("b", {2}, Role::bias);
-  parameters.finish();
+  parameters.allocate();
   parameters.flat().copy_(testing::random_tensor({8}, 1));
   const Tensor frozen = parameters.at("b").value.detach().clone();
   const auto optimizer = make_optimizer("schedule-free-adamw", parameters);
@@ -72,7 +72,7 @@ TEST(ScheduleFreeAdamW, FindsWhatNoisyGradientsSurround) {
   // z keeps fluctuating around the minimum; its mean settles.
   Parameters parameters(at::kDouble);
   parameters.add("w", {20, 20}, Role::weight);
-  parameters.finish();
+  parameters.allocate();
   const auto optimizer = make_optimizer("schedule-free-adamw", parameters);
   const Tensor wanted = testing::random_tensor({20, 20}, 3);
   for (uint64_t t = 1; t <= 2000; ++t) {

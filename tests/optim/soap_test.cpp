@@ -209,7 +209,7 @@ TEST(Soap, IsAdamWhereNothingIsRotated) {
   Parameters one(at::kDouble), other(at::kDouble);
   for (Parameters* parameters : {&one, &other}) {
     parameters->add("w", {6, 5}, Role::weight);
-    parameters->finish();
+    parameters->allocate();
     parameters->flat().copy_(testing::random_tensor({30}, 1));
   }
   const auto soap = make_optimizer("soap", one, test::options("[train.soap]\nlongest_side = 4\n"));
@@ -227,7 +227,7 @@ TEST(Soap, NamesTheRotationsOfEachMatrix) {
   parameters.add_stacked("qkv", {6, 3}, {3, 3}, Role::stacked_qkv);
   parameters.add("table", {50, 3}, Role::embedding);
   parameters.add("bias", {3}, Role::bias);
-  parameters.finish();
+  parameters.allocate();
   std::vector<std::string> names;
   for (const auto& [name, tensor] :
        make_optimizer("soap", parameters, test::options("[train.soap]\nlongest_side = 10\n"))->state())

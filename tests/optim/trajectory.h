@@ -48,7 +48,7 @@ inline void expect_steps(const std::string& optimizer, const std::string& toml, 
   parameters.add("square", {4, 4}, Role::weight);
   parameters.add_stacked("qkv", {8, 4}, {4, 4}, Role::stacked_qkv);
   parameters.add("vector", {7}, Role::bias);
-  parameters.finish();
+  parameters.allocate();
   parameters.flat().copy_(testing::random_tensor({parameters.count()}, 7));
   std::vector<Plain> plain;
   for (const Parameter& each : parameters.all()) {

@@ -220,7 +220,7 @@ TEST_P(OverRanks, DifferentiateASumToAnyOrder) {
   as_ranks(size(), [&](const Group& group) {
     const int64_t rank = group.rank();
     const Tensor x = at::full({1}, x_of[rank], at::kDouble).requires_grad_(true);
-    const Tensor sum = group.summed(x);
+    const Tensor sum = group.all_reduce(x);
     EXPECT_NEAR(sum.item<double>(), s, 1e-15);
     EXPECT_EQ(x.item<double>(), x_of[rank]);
     const Tensor loss = w_of[rank] * sum.pow(4).sum();
@@ -242,7 +242,7 @@ TEST_P(OverRanks, DifferentiateADividedComputationToAnyOrder) {
   as_ranks(size(), [&](const Group& group) {
     const Tensor x = at::full({1}, x_value, at::kDouble).requires_grad_(true);
     const Tensor own = at::full({1}, a_of[group.rank()], at::kDouble).requires_grad_(true);
-    const Tensor loss = group.added(own * group.copied(x).pow(2)).pow(2).sum();
+    const Tensor loss = group.reduce_from_region(own * group.copy_to_region(x).pow(2)).pow(2).sum();
     EXPECT_NEAR(loss.item<double>(), a * a * std::pow(x_value, 4), 1e-14);
     const std::vector<Tensor> first = gradients({loss}, {x, own}, {}, true);
     EXPECT_NEAR(first[0].item<double>(), 4 * a * a * std::pow(x_value, 3), 1e-14);
@@ -257,7 +257,7 @@ TEST(Group, AGraphKeepsTheConnection) {
   as_ranks(2, [](Group group) {
     const Tensor x = at::full({1}, 1.0, at::kDouble).requires_grad_(true);
     const auto weight = static_cast<double>(1 + group.rank());
-    const Tensor loss = weight * group.summed(x).sum();
+    const Tensor loss = weight * group.all_reduce(x).sum();
     group = Group();
     EXPECT_EQ(gradients({loss}, {x}, {})[0].item<double>(), 3.0);
   });
@@ -268,9 +268,9 @@ TEST(Group, OfOneGivesBackWhatItWasGiven) {
   EXPECT_EQ(group.rank(), 0);
   EXPECT_EQ(group.size(), 1);
   const Tensor x = at::ones({2}).requires_grad_(true);
-  EXPECT_TRUE(group.summed(x).is_same(x));
-  EXPECT_TRUE(group.copied(x).is_same(x));
-  EXPECT_TRUE(group.added(x).is_same(x));
+  EXPECT_TRUE(group.all_reduce(x).is_same(x));
+  EXPECT_TRUE(group.copy_to_region(x).is_same(x));
+  EXPECT_TRUE(group.reduce_from_region(x).is_same(x));
   EXPECT_TRUE(group.sum_coalesced({x})[0].is_same(x));
   EXPECT_EQ(group.split(7).size(), 1);
   EXPECT_EQ(group.cost().calls, 0);
@@ -341,7 +341,7 @@ INSTANTIATE_TEST_SUITE_P(
                       std::pair("Derivative",
                                 [](const Group& group) {
                                   const Tensor x = at::ones({4}).requires_grad_(true);
-                                  gradients({group.summed(x).sum()}, {x}, {});
+                                  gradients({group.all_reduce(x).sum()}, {x}, {});
                                 })),
     [](const auto& info) { return std::string(info.param.first); });
 

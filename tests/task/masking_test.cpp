@@ -186,8 +186,9 @@ TEST_F(MaskedLanguageModels, ReadTheTextWithMasksAndPredictWhatTheyHide) {
     const std::vector<int64_t> examples = {3, 0, 5};
     const Batch batch = train->batch(examples);
     Ids restored = batch.source;
-    ASSERT_EQ(batch.places.size(), batch.labels.size());
-    for (size_t i = 0; i < batch.places.size(); ++i) restored[static_cast<size_t>(batch.places[i])] = batch.labels[i];
+    ASSERT_EQ(batch.predicted_positions.size(), batch.labels.size());
+    for (size_t i = 0; i < batch.predicted_positions.size(); ++i)
+      restored[static_cast<size_t>(batch.predicted_positions[i])] = batch.labels[i];
     Ids expected;
     for (size_t i = 0; i < examples.size(); ++i) {
       const auto begin = std::ssize(expected);
@@ -212,8 +213,8 @@ TEST_F(MaskedLanguageModels, JoinSentencesToSequences) {
   int64_t sentence = 0;
   for (int64_t i = 0; i < packed->size(); ++i) {
     Batch batch = packed->batch(std::vector<int64_t>{i});
-    for (size_t k = 0; k < batch.places.size(); ++k)
-      batch.source[static_cast<size_t>(batch.places[k])] = batch.labels[k];
+    for (size_t k = 0; k < batch.predicted_positions.size(); ++k)
+      batch.source[static_cast<size_t>(batch.predicted_positions[k])] = batch.labels[k];
     Ids expected = {1};
     while (std::ssize(expected) < std::ssize(batch.source)) {
       const auto ids = split.target(sentence++);
@@ -238,9 +239,9 @@ TEST_F(MaskedLanguageModels, DrawMasksByEpochAndExample) {
   std::vector<int64_t> all(static_cast<size_t>(train->size()));
   std::iota(all.begin(), all.end(), 0);
   const Batch first = train->drawn(all, {5, 0});
-  EXPECT_NE(first.places, train->drawn(all, {5, 1}).places);
-  EXPECT_NE(first.places, train->drawn(all, {6, 0}).places);
-  EXPECT_NE(first.places, train->batch(all).places);
+  EXPECT_NE(first.predicted_positions, train->drawn(all, {5, 1}).predicted_positions);
+  EXPECT_NE(first.predicted_positions, train->drawn(all, {6, 0}).predicted_positions);
+  EXPECT_NE(first.predicted_positions, train->batch(all).predicted_positions);
 }
 
 TEST_F(MaskedLanguageModels, CountMaskedTokensOnly) {
@@ -261,7 +262,7 @@ TEST_F(MaskedLanguageModels, CountMaskedTokensOnly) {
     EXPECT_NEAR(task->loss(*model, batch, options, context).value.item<double>(), *metrics.get("nll"), 1e-12);
   }
   // The same from the logits of all tokens.
-  const Ids places = std::exchange(batch.places, {});
+  const Ids places = std::exchange(batch.predicted_positions, {});
   const Tensor log_p = at::log_softmax(model->logits(model->states(batch, context)), 1);
   ASSERT_EQ(log_p.size(0), std::ssize(batch.source));
   double nll = 0, right = 0;

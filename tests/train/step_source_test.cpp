@@ -49,7 +49,7 @@ TEST_F(Steps, GetTheSharesOfThePlanOverSeveralEpochs) {
         for (int64_t first = 0; first < source.plan().size(); first += source.count(first))
           expect_share(source.take(first, division), epoch, first, accumulate, division);
       }
-      EXPECT_GT(source.waited(), 0);
+      EXPECT_GT(source.wait_seconds(), 0);
     }
   }
 }

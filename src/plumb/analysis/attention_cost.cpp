@@ -11,7 +11,7 @@ AttentionCost measure_attention_cost(const std::string& kind, const VariantOptio
   Parameters parameters(at::kFloat);
   const auto attention =
       make_attention(kind, parameters, {"attention", d_model, {heads, heads, d_model / heads}, options, nullptr});
-  parameters.finish();
+  parameters.allocate();
   initialize(parameters, {"xavier-normal"}, {}, seed);
   Random random(seed, "attention cost");
   const Tensor packed = at::empty({length, 3 * d_model}, parameters.options());

@@ -77,7 +77,7 @@ class RandomStack {
     scheme_ =
         make_residual_scheme(residual, parameters_,
                              {stack, layers_, sub_layers, kWidth, config.norm, config.norm_eps, depth, config.options});
-    parameters_.finish();
+    parameters_.allocate();
     initialize(parameters_, {"xavier-normal"}, depth, 1);
     const Prescription prescription = prescription_of(residual);
     normalizes_values_ = prescription.qkv_norm;

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "plumb/divided/divided_state.h"
+#include "plumb/base/contains.h"
 #include "plumb/nn/init/init.h"
 #include "plumb/ops/device.h"
 
@@ -21,7 +21,11 @@ DividedModel make_divided_model(const ModelConfig& config, at::ScalarType type, 
       model->allocate();
       const Parameters& shards = model->parameters();
       if (weights) {
-        load_parameters(shards, shards_of(state_of(weights->tensors, shards), shards, division), weights->origin);
+        NamedTensors own = weights->tensors;
+        for (size_t i = 0; i < shards.all().size(); ++i) {
+          if (Tensor* value = find_value(own, shards.all()[i].name)) *value = division.shard(i, *value);
+        }
+        load_parameters(shards, own, weights->origin);
       } else {
         initialize_shards(
             shards, model->initializer(seed), [&](size_t i) { return division.full_sizes(i); },

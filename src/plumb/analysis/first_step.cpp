@@ -38,7 +38,7 @@ Parameters in_float64(const Parameters& parameters) {
     else
       wide.add_stacked(each.name, each.value.sizes(), each.parts, each.role);
   }
-  wide.finish();
+  wide.allocate();
   const at::NoGradGuard no_graph;
   wide.flat().copy_(parameters.flat());
   return wide;

@@ -50,7 +50,7 @@ Retrieval measure_retrieval(const std::string& kind, const VariantOptions& optio
   const Tensor keys = parameters.add("keys", {task.keys, task.size}, Role::weight);
   // A learned scale for queries: softmax can sharpen, and outer products do not need queries of norm 1.
   const Tensor scale = parameters.add("scale", {1}, Role::gain);
-  parameters.finish();
+  parameters.allocate();
   initialize(parameters, {"xavier-normal"}, {}, seed);
   Random random(seed, "retrieval");
   fill_normal(keys.detach(), 1, random);

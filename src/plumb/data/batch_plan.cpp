@@ -20,7 +20,7 @@ BatchPlan::BatchPlan(const ExampleCosts& costs, const PlanSettings& settings, in
   for (int64_t number = 0; number < windows; ++number) {
     auto batches = std::make_shared<const Batches>(planned(number, windows));
     first_.push_back(first_.back() + std::ssize(*batches));
-    if (number < 2) kept_[static_cast<size_t>(number)] = {number, std::move(batches)};
+    if (number < 2) cache_[static_cast<size_t>(number)] = {number, std::move(batches)};
   }
 }
 
@@ -56,12 +56,12 @@ BatchPlan::Batches BatchPlan::planned(int64_t number, int64_t windows) const {
 
 std::shared_ptr<const BatchPlan::Batches> BatchPlan::window(int64_t number) const {
   const std::lock_guard lock(mutex_);
-  if (kept_[1].number == number) std::swap(kept_[0], kept_[1]);
-  if (kept_[0].number != number) {
-    kept_[1] = std::move(kept_[0]);
-    kept_[0] = {number, std::make_shared<const Batches>(planned(number, windows()))};
+  if (cache_[1].number == number) std::swap(cache_[0], cache_[1]);
+  if (cache_[0].number != number) {
+    cache_[1] = std::move(cache_[0]);
+    cache_[0] = {number, std::make_shared<const Batches>(planned(number, windows()))};
   }
-  return kept_[0].batches;
+  return cache_[0].batches;
 }
 
 BatchPlan::Batches BatchPlan::batches(int64_t first, int64_t count) const {

@@ -56,12 +56,12 @@ class BatchPlan {
   int64_t epoch_;
   std::vector<int64_t> first_{0};  // the first batch of each window, then the number of batches
 
-  struct Kept {
+  struct CachedWindow {
     int64_t number = -1;
     std::shared_ptr<const Batches> batches;
   };
   mutable std::mutex mutex_;
-  mutable std::array<Kept, 2> kept_;  // most recently used first; guarded by mutex_
+  mutable std::array<CachedWindow, 2> cache_;  // most recently used first; guarded by mutex_
 };
 
 }  // namespace plumb

@@ -73,7 +73,7 @@ Batch masked_from_json(const Json& json) {
       throw Error(fmt::format("labels[{}] of a batch needs a label, or null, for each token", i), kShapes);
     for (size_t place = 0; place < labels.size(); ++place) {
       if (labels[place].is_null()) continue;
-      batch.places.push_back(std::ssize(batch.source) + static_cast<int64_t>(place));
+      batch.predicted_positions.push_back(std::ssize(batch.source) + static_cast<int64_t>(place));
       batch.labels.push_back(token_id(labels[place], fmt::format("labels[{}]", i)));
     }
     extend(batch.source, tokens[i]);

@@ -26,7 +26,7 @@ constexpr size_t kWorthThreads = 1 << 15;  // logits: fewer are processed by one
 size_t tokens_before(const GenerateOptions& options) { return options.whole_texts ? 0 : 1; }
 
 /// Samples of one prompt that are continued together.
-struct Share {
+struct SampleGroup {
   size_t prompt = 0;
   size_t first = 0;  // sample
   size_t samples = 0;
@@ -34,12 +34,12 @@ struct Share {
 
 /// Batches of at most `batch_rows` samples whose prompts are not too long to read at once. They depend only on prompts
 /// and options, not on the number of threads, and so do rounding errors.
-std::vector<std::vector<Share>> shares_of(const std::vector<std::vector<int32_t>>& prompts,
-                                          const GenerateOptions& options) {
+std::vector<std::vector<SampleGroup>> sample_groups(const std::vector<std::vector<int32_t>>& prompts,
+                                                    const GenerateOptions& options) {
   constexpr size_t kPromptTokens = 8192;
   const auto samples = static_cast<size_t>(options.samples);
   const auto rows = static_cast<size_t>(options.batch_rows);
-  std::vector<std::vector<Share>> batches;
+  std::vector<std::vector<SampleGroup>> batches;
   size_t free_rows = 0;
   size_t free_tokens = 0;
   for (size_t p = 0; p < prompts.size(); ++p) {
@@ -99,7 +99,7 @@ class Generation {
         precision_(ops::precision_of(options.precision), /*weights_stay=*/true),
         results_(prompts.size() * static_cast<size_t>(options.samples)) {}
 
-  void run(const std::vector<Share>& batch) {
+  void run(const std::vector<SampleGroup>& batch) {
     const at::NoGradGuard no_graph;
     const ops::PrecisionGuard guard(precision_);
     DecoderState state = model_.start(std::ssize(batch));
@@ -130,12 +130,12 @@ class Generation {
 
  private:
   /// Logits for the first token after each prompt, (prompts of the batch, vocabulary).
-  Tensor read_prompts(const std::vector<Share>& batch, DecoderState& state) const {
+  Tensor read_prompts(const std::vector<SampleGroup>& batch, DecoderState& state) const {
     std::vector<int64_t> tokens;
     std::vector<int64_t> last;
     Ragged layout;
-    for (const Share& share : batch) {
-      const std::vector<int32_t>& prompt = prompts_[share.prompt];
+    for (const SampleGroup& group : batch) {
+      const std::vector<int32_t>& prompt = prompts_[group.prompt];
       if (!options_.whole_texts) tokens.push_back(token_before_text(specials_));
       tokens.insert(tokens.end(), prompt.begin(), prompt.end());
       layout.append(static_cast<int64_t>(prompt.size() + tokens_before(options_)));
@@ -145,20 +145,20 @@ class Generation {
     return model_.logits(hidden.index_select(0, ops::index_beside(hidden, last)));
   }
 
-  std::vector<Sample> begin(const std::vector<Share>& batch) {
+  std::vector<Sample> begin(const std::vector<SampleGroup>& batch) {
     std::vector<Sample> samples;
     for (size_t row = 0; row < batch.size(); ++row) {
-      const Share& share = batch[row];
+      const SampleGroup& group = batch[row];
       Sample sample;
-      sample.prompt = share.prompt;
-      sample.sequence = prompts_[share.prompt];
+      sample.prompt = group.prompt;
+      sample.sequence = prompts_[group.prompt];
       if (!options_.whole_texts) sample.sequence.insert(sample.sequence.begin(), token_before_text(specials_));
       // The last token need not be read.
       sample.limit = std::min(options_.max_tokens, model_.longest() - std::ssize(sample.sequence) + 1);
       sample.lines = options_.lines;
       sample.row = static_cast<int64_t>(row);
-      for (sample.number = share.first; sample.number < share.first + share.samples; ++sample.number) {
-        sample.result = &results_[share.prompt * static_cast<size_t>(options_.samples) + sample.number];
+      for (sample.number = group.first; sample.number < group.first + group.samples; ++sample.number) {
+        sample.result = &results_[group.prompt * static_cast<size_t>(options_.samples) + sample.number];
         samples.push_back(sample);
       }
     }
@@ -289,7 +289,7 @@ std::vector<Generated> generate(Generates& model, const std::vector<std::vector<
   validate(options);
   if (!options.whole_texts) (void)token_before_text(specials);
   require_room(model, prompts, options);
-  const std::vector<std::vector<Share>> batches = shares_of(prompts, options);
+  const std::vector<std::vector<SampleGroup>> batches = sample_groups(prompts, options);
   Generation generation(model, prompts, options, hooks, specials);
   parallel_items(std::ssize(batches), [&](int64_t b) { generation.run(batches[static_cast<size_t>(b)]); });
   return std::move(generation).results();

@@ -1,5 +1,6 @@
 #include "plumb/divided/gradient_exchange.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "plumb/base/job_queue.h"
@@ -21,14 +22,31 @@ Tensor reduce_scatter(const Group& group, const Tensor& x, bool half) {
   return half ? sum.to(at::kBFloat16) : sum;
 }
 
+/// Consecutive leaves in the order of a forward pass. From the last unit on, each is closed when it has enough bytes.
+ShardLayout layout_of(const std::vector<Tensor>& values, const GradientExchange::Options& options, int64_t ranks) {
+  std::vector<int64_t> sizes;
+  for (const Tensor& value : values) sizes.push_back(value.numel());
+  std::vector<std::vector<size_t>> units;
+  size_t bytes = 0;
+  for (size_t k = values.size(); k-- > 0;) {
+    const size_t i = options.order.empty() ? k : options.order[k];
+    if (units.empty() || bytes >= static_cast<size_t>(options.bucket_bytes)) {
+      units.emplace_back();
+      bytes = 0;
+    }
+    units.back().push_back(i);
+    bytes += values[i].nbytes();
+  }
+  std::reverse(units.begin(), units.end());
+  return {sizes, units, ranks};
+}
+
 }  // namespace
 
 struct GradientExchange::Bucket {
-  std::vector<size_t> parameters;
-  int64_t count = 0;  // elements, without padding
-  Tensor values;      // with padding: gradients, then their sums; undefined before the first gradient
-  Tensor shard;       // with Options::shards: this rank's shard of the sums
-  size_t missing = 0;
+  Tensor values;       // with padding: gradients, then their sums; undefined before the first gradient
+  Tensor shard;        // with Options::shards: this rank's shard of the sums
+  size_t missing = 0;  // gradients
 };
 
 /// Sums buckets in the order in which they are handed over.
@@ -68,27 +86,10 @@ class GradientExchange::Worker {
 };
 
 GradientExchange::GradientExchange(const Group& group, std::vector<Tensor> values, const Options& options)
-    : group_(group), values_(std::move(values)), options_(options), bucket_of_(values_.size()) {
+    : group_(group), values_(std::move(values)), options_(options) {
   if (group.size() == 1 || values_.empty()) return;
-  if (options.shards != nullptr) {
-    const std::vector<ShardLayout::Unit>& units = options.shards->units();
-    for (auto unit = units.rbegin(); unit != units.rend(); ++unit) {
-      for (const size_t i : unit->tensors) bucket_of_[i] = buckets_.size();
-      buckets_.push_back({unit->tensors, unit->count});
-    }
-  }
-  int64_t bytes = options.bucket_bytes;
-  for (size_t k = values_.size(); k-- > 0 && options.shards == nullptr;) {
-    const size_t i = options.order.empty() ? k : options.order[k];
-    if (bytes >= options.bucket_bytes) {
-      buckets_.emplace_back();
-      bytes = 0;
-    }
-    bucket_of_[i] = buckets_.size() - 1;
-    buckets_.back().parameters.push_back(i);
-    buckets_.back().count += values_[i].numel();
-    bytes += values_[i].numel() * static_cast<int64_t>(values_[i].element_size());
-  }
+  layout_ = options.shards != nullptr ? *options.shards : layout_of(values_, options, group.size());
+  buckets_.resize(layout_.units().size());
   worker_ = std::make_unique<Worker>(group.split(0), options.half, options.shards != nullptr);
 }
 
@@ -124,7 +125,7 @@ std::vector<Tensor> GradientExchange::gradients_of(const Tensor& loss, std::vect
   return finish();
 }
 
-std::vector<Tensor> GradientExchange::summed(std::vector<Tensor> gradients) {
+std::vector<Tensor> GradientExchange::sum(std::vector<Tensor> gradients) {
   if (!worker_) return gradients;
   begin(/*anew=*/true);
   for (size_t i = values_.size(); i-- > 0;) take(i, std::exchange(gradients[i], {}));
@@ -132,10 +133,11 @@ std::vector<Tensor> GradientExchange::summed(std::vector<Tensor> gradients) {
 }
 
 void GradientExchange::begin(bool anew) {
-  for (Bucket& bucket : buckets_) {
+  for (size_t unit = 0; unit < buckets_.size(); ++unit) {
+    Bucket& bucket = buckets_[unit];
     bucket.values = Tensor();
     if (anew) bucket.shard = Tensor();
-    bucket.missing = bucket.parameters.size();
+    bucket.missing = layout_.units()[unit].tensors.size();
   }
   handed_over_ = 0;
 }
@@ -149,43 +151,33 @@ void GradientExchange::wait_for_all_but(size_t buckets) {
 std::vector<Tensor> GradientExchange::finish() {
   wait_for_all_but(0);
   std::vector<Tensor> sums(values_.size());
-  for (size_t i = 0; i < sums.size() && options_.shards != nullptr; ++i) {
-    const ShardLayout::Range range = options_.shards->range(i, group_.rank());
-    sums[i] = buckets_[bucket_of_[i]].shard.narrow(0, range.in_shard, range.count).to(values_.front().device());
-  }
-  for (Bucket& bucket : buckets_) {
-    if (options_.shards != nullptr) break;
-    const Tensor all = bucket.values.to(values_.front().device());
-    int64_t begin = 0;
-    for (const size_t i : bucket.parameters) {
-      sums[i] = all.narrow(0, begin, values_[i].numel()).view(values_[i].sizes());
-      begin += values_[i].numel();
+  for (size_t unit = 0; unit < buckets_.size(); ++unit) {
+    const bool shards = options_.shards != nullptr;
+    const Tensor all = (shards ? buckets_[unit].shard : buckets_[unit].values).to(values_.front().device());
+    for (const size_t i : layout_.units()[unit].tensors) {
+      const ShardLayout::Range range = layout_.range(i, group_.rank());
+      sums[i] = shards ? all.narrow(0, range.in_shard, range.count)
+                       : all.narrow(0, layout_.begin(i), values_[i].numel()).view(values_[i].sizes());
     }
-    bucket.values = Tensor();
+    buckets_[unit].values = Tensor();
   }
   return sums;
 }
 
 /// Puts a gradient into its bucket. Buckets are handed to the worker in order, so that all ranks exchange the same one.
 void GradientExchange::take(size_t parameter, const Tensor& gradient) {
-  Bucket& own = buckets_[bucket_of_[parameter]];
-  int64_t begin = 0;
-  for (const size_t i : own.parameters) {
-    if (i == parameter) break;
-    begin += values_[i].numel();
-  }
+  const Tensor& value = values_[parameter];
+  const size_t unit = layout_.unit_of(parameter);
+  Bucket& own = buckets_[unit];
   if (!own.values.defined()) {
     if (options_.shards != nullptr) wait_for_all_but(1);  // the backward pass must not run away from the exchange
-    const int64_t ranks = group_.size();
-    own.values = at::zeros({(own.count + ranks - 1) / ranks * ranks},
+    own.values = at::zeros({layout_.units()[unit].shard * group_.size()},
                            values_.front().options().device(at::kCPU).requires_grad(false));
   }
-  own.values.narrow(0, begin, values_[parameter].numel()).view(values_[parameter].sizes()).copy_(gradient.detach());
+  own.values.narrow(0, layout_.begin(parameter), value.numel()).view(value.sizes()).copy_(gradient.detach());
   --own.missing;
-  for (size_t i = handed_over_; i < buckets_.size() && buckets_[i].missing == 0; ++i) {
-    worker_->add(buckets_[i]);
-    ++handed_over_;
-  }
+  while (handed_over_ < buckets_.size() && buckets_[buckets_.size() - 1 - handed_over_].missing == 0)
+    worker_->add(buckets_[buckets_.size() - 1 - handed_over_++]);
 }
 
 }  // namespace plumb

@@ -10,8 +10,8 @@
 
 namespace plumb {
 
-/// Sums gradients in buckets: groups of consecutive parameters, those that a forward pass uses last first, since their
-/// gradients are complete first (Li et al. 2020, arXiv 2006.15704). A separate thread exchanges them over separate
+/// Sums gradients in buckets, the units of a ShardLayout: the last one first, since the gradients of what a forward
+/// pass uses last are complete first (Li et al. 2020, arXiv 2006.15704). A separate thread exchanges them over separate
 /// connections.
 ///
 /// A bucket is summed in two exchanges: every rank receives one shard of it from all others, adds them up in rank
@@ -23,7 +23,7 @@ class GradientExchange {
   struct Options {
     bool overlap = true;                  // otherwise, buckets are exchanged after the backward pass
     bool half = false;                    // shards and sums are sent as bfloat16, but added in the gradients' type
-    int64_t bucket_bytes = 1 << 22;       // a bucket is closed when it has at least as many
+    int64_t bucket_bytes = 1 << 22;       // a bucket is closed when it has at least as many; without `shards`
     std::vector<size_t> order{};          // of the leaves in a forward pass; empty: as they are given
     const ShardLayout* shards = nullptr;  // of the leaves; every rank then keeps its shards of the sums only
   };
@@ -42,7 +42,7 @@ class GradientExchange {
 
   /// Gradients that have been computed, one per leaf, summed over the ranks. In a group of one, the gradients
   /// themselves.
-  [[nodiscard]] std::vector<Tensor> summed(std::vector<Tensor> gradients);
+  [[nodiscard]] std::vector<Tensor> sum(std::vector<Tensor> gradients);
 
   /// The seconds that callers have waited for exchanges, and what has been exchanged.
   [[nodiscard]] ExchangeCost cost() const;
@@ -60,8 +60,8 @@ class GradientExchange {
   Group group_;
   std::vector<Tensor> values_;
   Options options_;
-  std::vector<Bucket> buckets_;
-  std::vector<size_t> bucket_of_;  // of each parameter
+  ShardLayout layout_;           // of the leaves
+  std::vector<Bucket> buckets_;  // [unit]
   std::unique_ptr<Worker> worker_;
   size_t handed_over_ = 0;  // buckets of this backward pass
   double waited_ = 0;

@@ -132,7 +132,7 @@ int64_t PipelineSplit::count(int64_t part, const Batch& batch) const {
   return elements;
 }
 
-LayerRange PipelineSplit::received(int64_t part, const Batch& batch, const Tensor& flat) const {
+LayerRange PipelineSplit::input_of(int64_t part, const Batch& batch, const Tensor& flat) const {
   LayerRange range = inputs_[first(part)].sample;
   int64_t begin = 0;
   for (Tensor* tensor : range.tensors()) {

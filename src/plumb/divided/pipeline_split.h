@@ -40,7 +40,7 @@ class PipelineSplit {
 
   /// A vector of that many elements as the tensors that enter the part: leaves that require gradients, if
   /// gradients are computed at all.
-  [[nodiscard]] LayerRange received(int64_t part, const Batch& batch, const Tensor& flat) const;
+  [[nodiscard]] LayerRange input_of(int64_t part, const Batch& batch, const Tensor& flat) const;
 
  private:
   /// What passes to a layer, from the one before.

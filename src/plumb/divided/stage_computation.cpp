@@ -1,7 +1,5 @@
 #include "plumb/divided/stage_computation.h"
 
-#include <exception>
-
 #include "plumb/ops/take_gradients.h"
 
 namespace plumb {
@@ -31,7 +29,7 @@ std::vector<Tensor> StageComputation::gradient(const std::vector<const Batch*>& 
       make_pipeline_schedule(schedule_, pipeline_.size(), chunks_, std::ssize(micro_batches));
   std::map<std::pair<int64_t, int64_t>, Activations> activations;  // by micro-batch and part
   std::vector<Tensor> gradient;
-  telling_others([&] {
+  telling_others(pipeline_, [&] {
     for (const StageTask& task : schedule.tasks[static_cast<size_t>(pipeline_.rank())]) {
       const int64_t part = schedule.part(pipeline_.rank(), task.chunk);
       const auto number = static_cast<size_t>(task.micro_batch);
@@ -40,7 +38,7 @@ std::vector<Tensor> StageComputation::gradient(const std::vector<const Batch*>& 
         backward(part, batch, std::move(activations.extract({task.micro_batch, part}).mapped()), gradient);
         continue;
       }
-      LayerRange range = arrived(part, batch);
+      LayerRange range = receive_input(part, batch);
       Activations& own = activations[{task.micro_batch, part}];
       own.inputs = values_of(range);
       ForwardContext context = context_of(number);
@@ -58,20 +56,11 @@ std::vector<Tensor> StageComputation::gradient(const std::vector<const Batch*>& 
   return gradient;
 }
 
-void StageComputation::telling_others(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const std::exception& error) {
-    pipeline_.fail(error.what());
-    throw;
-  }
-}
-
-LayerRange StageComputation::arrived(int64_t part, const Batch& batch) {
+LayerRange StageComputation::receive_input(int64_t part, const Batch& batch) {
   if (part == 0) return stages_.layer_range(part);
   const Tensor flat = at::empty({stages_.count(part, batch)}, model_.parameters().options());
   links_.receive(flat, Pass::forward);
-  return stages_.received(part, batch, flat);
+  return stages_.input_of(part, batch, flat);
 }
 
 void StageComputation::backward(int64_t part, const Batch& batch, Activations activations,
@@ -102,9 +91,9 @@ void StageComputation::backward(int64_t part, const Batch& batch, Activations ac
 
 void StageComputation::forward(const Batch& batch, ForwardContext& context, const std::function<void()>& finish) {
   const at::NoGradGuard no_graph;
-  telling_others([&] {
+  telling_others(pipeline_, [&] {
     for (int64_t part = pipeline_.rank(); part < stages_.parts(); part += pipeline_.size()) {
-      LayerRange range = arrived(part, batch);
+      LayerRange range = receive_input(part, batch);
       context.run_layers(range, stages_.sites(part));
       if (part == stages_.parts() - 1) {
         finish();

@@ -45,11 +45,8 @@ class StageComputation {
     std::vector<Tensor> outputs;  // with a graph
   };
 
-  /// Does this stage's work; if it fails, tells the others, which would wait for messages.
-  void telling_others(const std::function<void()>& work);
-
   /// What the part before has sent for this batch.
-  [[nodiscard]] LayerRange arrived(int64_t part, const Batch& batch);
+  [[nodiscard]] LayerRange receive_input(int64_t part, const Batch& batch);
   void backward(int64_t part, const Batch& batch, Activations activations, std::vector<Tensor>& gradient);
 
   Model& model_;

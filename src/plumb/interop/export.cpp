@@ -42,8 +42,8 @@ at::ScalarType common_type(const NamedTensors& tensors) {
 NamedTensors their_tensors(const Family& family, const ModelConfig& config, const NamedTensors& ours,
                            const std::string& origin) {
   const at::AutoGradMode with_graph(true);
-  Weights asked = Weights::asked_for(common_type(ours));
-  const NamedTensors of_ones = family.tensors(config, asked);
+  Weights recorded = Weights::recording(common_type(ours));
+  const NamedTensors of_ones = family.tensors(config, recorded);
   std::map<std::string, Tensor> values(ours.begin(), ours.end());
   std::vector<Tensor> outputs, ones, cotangents, inputs;
   for (const auto& [name, image] : of_ones) {
@@ -57,7 +57,7 @@ NamedTensors their_tensors(const Family& family, const ModelConfig& config, cons
   }
   if (!values.empty())
     throw Error(fmt::format("{}: the model of config.toml has no tensor '{}'", origin, values.begin()->first));
-  for (const auto& [name, tensor] : asked.taken()) inputs.push_back(tensor);
+  for (const auto& [name, tensor] : recorded.requests()) inputs.push_back(tensor);
   const std::vector<Tensor> diagonal = gradients(outputs, inputs, ones, /*create_graph=*/false, /*retain_graph=*/true);
   const std::vector<Tensor> images = gradients(outputs, inputs, cotangents);
   const at::NoGradGuard no_graph;
@@ -65,7 +65,7 @@ NamedTensors their_tensors(const Family& family, const ModelConfig& config, cons
   for (size_t i = 0; i < inputs.size(); ++i) {
     // An element without a place in our model, such as an unused position, becomes 0.
     const Tensor divisor = diagonal[i].masked_fill(diagonal[i] == 0, 1);
-    theirs.emplace_back(asked.taken()[i].first, (images[i] / divisor).contiguous());
+    theirs.emplace_back(recorded.requests()[i].first, (images[i] / divisor).contiguous());
   }
   return theirs;
 }

@@ -38,7 +38,7 @@ DescribedModel described_by(Settings settings) {
   Settings copy = settings;  // a key that is only checked stays unknown
   (void)positions_of(copy);
   ignore_common_keys(settings);
-  settings.finish();
+  settings.require_all_read();
   try {
     validate(described.config);
   } catch (const Error& error) {
@@ -232,7 +232,7 @@ void read_rotary(Settings& settings, ModelConfig& config, double theta, std::opt
       options.high_frequency_factor = scaling->number("high_freq_factor");
       options.original_length = scaling->integer("original_max_position_embeddings");
     }
-    scaling->finish();
+    scaling->require_all_read();
   }
   const int64_t size = heads_of(config).size;
   const bool sensible = share > 0 && share <= 1;

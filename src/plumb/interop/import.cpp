@@ -117,7 +117,7 @@ ImportedModel read_model_folder(const fs::path& folder) {
   imported.config = described.config;
   Weights weights = Weights::from_folder(folder);
   imported.tensors = families().at(imported.family).make.tensors(imported.config, weights);
-  weights.finish();
+  weights.require_all_used();
   check_values(imported.tensors, folder);
   imported.left_out = weights.left_out();
   imported.sentence_encoding = read_sentence_encoding(folder);

@@ -70,7 +70,7 @@ std::string read_pooling(const fs::path& folder) {
   Settings settings(folder / "config.json");
   std::string pooling = pooling_in(settings);
   settings.ignore({"word_embedding_dimension", "embedding_dimension", "include_prompt"});
-  settings.finish();
+  settings.require_all_read();
   return pooling;
 }
 
@@ -79,7 +79,7 @@ void check_normalization(const fs::path& folder) {
   if (!fs::exists(file)) return;
   Settings settings(file);
   for (const char* key : {"module_input_name", "module_output_name"}) settings.require(key, "sentence_embedding");
-  settings.finish();
+  settings.require_all_read();
 }
 
 /// The maximum number of tokens per text, from the encoder's file or else from the tokenizer's; 0: unlimited.
@@ -92,7 +92,7 @@ int64_t read_max_tokens(const fs::path& folder) {
     settings.require("transformer_task", "feature-extraction");
     settings.require("module_output_name", "token_embeddings");
     settings.ignore({"modality_config"});
-    settings.finish();
+    settings.require_all_read();
   }
   const fs::path file = folder / "tokenizer_config.json";
   if (most > 0 || !fs::exists(file)) return most;

@@ -121,7 +121,7 @@ void Settings::require(const std::string& key, const Json& wanted) {
 
 void Settings::ignore(std::initializer_list<const char*> keys) { asked_.insert(keys.begin(), keys.end()); }
 
-void Settings::finish() const {
+void Settings::require_all_read() const {
   for (const auto& [key, value] : object_.items()) {
     if (value.is_null() || asked_.count(key) != 0) continue;
     throw Error(fmt::format("{}: {}{} = {} is unknown", name_, prefix_, key, value.dump()),

@@ -15,7 +15,7 @@
 namespace plumb {
 
 /// A JSON object of settings. A key whose value is null counts as absent. Remembers which keys have been read, so that
-/// `finish` finds unknown ones.
+/// `require_all_read` finds unknown ones.
 class Settings {
  public:
   /// Throws Error if the file is missing or not an object.
@@ -48,7 +48,7 @@ class Settings {
   void ignore(std::initializer_list<const char*> keys);
 
   /// Throws Error, naming the key, if one was neither read nor ignored.
-  void finish() const;
+  void require_all_read() const;
 
   [[nodiscard]] const std::string& name() const { return name_; }
 

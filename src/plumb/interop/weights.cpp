@@ -81,9 +81,9 @@ Weights::Weights(NamedTensors tensors, std::string origin) : origin_(std::move(o
   for (auto& [name, tensor] : tensors) tensors_.insert_or_assign(name, std::move(tensor));
 }
 
-Weights Weights::asked_for(at::ScalarType type) {
+Weights Weights::recording(at::ScalarType type) {
   Weights weights({}, "");
-  weights.made_ = type;
+  weights.recording_ = type;
   return weights;
 }
 
@@ -103,9 +103,9 @@ void Weights::rename_ending(const std::string& from, const std::string& to) {
 
 Tensor Weights::take(const std::string& name, const std::vector<int64_t>& shape) {
   const std::string full = prefix_ + name;
-  if (made_) {
-    taken_.emplace_back(full, at::ones({}, *made_).expand(shape).requires_grad_());
-    return taken_.back().second;
+  if (recording_) {
+    requests_.emplace_back(full, at::ones({}, *recording_).expand(shape).requires_grad_());
+    return requests_.back().second;
   }
   const auto found = tensors_.find(full);
   if (found == tensors_.end()) {
@@ -127,8 +127,8 @@ Tensor Weights::take(const std::string& name, const std::vector<int64_t>& shape)
 }
 
 void Weights::also_named(const std::string& copy) {
-  if (made_) {
-    taken_.emplace_back(prefix_ + copy, taken_.back().second);
+  if (recording_) {
+    requests_.emplace_back(prefix_ + copy, requests_.back().second);
   } else {
     tensors_.erase(prefix_ + copy);
   }
@@ -154,7 +154,7 @@ void Weights::leave_out(const std::string& pattern, const std::string& part) {
   if (tensors_.size() < before) left_out_.push_back(part);
 }
 
-void Weights::finish() const {
+void Weights::require_all_used() const {
   if (tensors_.empty()) return;
   const auto& [name, tensor] = *tensors_.begin();
   throw Error(fmt::format("{}: the model has no tensor '{}' of shape {}", origin_, name, shape_of(tensor.sizes())),

@@ -20,12 +20,12 @@ class Weights {
   Weights(NamedTensors tensors, std::string origin);
   /// A stand-in for the tensors of any folder: `take` makes each tensor, of the given shape and this type and filled
   /// with ones, and remembers it.
-  static Weights asked_for(at::ScalarType type);
+  static Weights recording(at::ScalarType type);
 
   [[nodiscard]] bool has(const std::string& name) const { return tensors_.count(prefix_ + name) != 0; }
 
-  /// Whether to take an optional tensor: if it exists, and always with `asked_for`.
-  [[nodiscard]] bool has_optional(const std::string& name) const { return made_ || has(name); }
+  /// Whether to take an optional tensor: if it exists, and always with `recording`.
+  [[nodiscard]] bool has_optional(const std::string& name) const { return recording_ || has(name); }
 
   /// Sets a prefix for the names passed to `has`, `take` and `also_named`.
   void set_prefix(const std::string& prefix) { prefix_ = prefix; }
@@ -52,17 +52,17 @@ class Weights {
   [[nodiscard]] const std::vector<std::string>& left_out() const { return left_out_; }
 
   /// Throws Error, naming the tensor, if one was neither taken nor removed.
-  void finish() const;
+  void require_all_used() const;
 
-  /// The tensors taken from `asked_for`, by their full names, in order; their values require gradients.
-  [[nodiscard]] const NamedTensors& taken() const { return taken_; }
+  /// The tensors taken from `recording`, by their full names, in order; their values require gradients.
+  [[nodiscard]] const NamedTensors& requests() const { return requests_; }
 
  private:
   std::map<std::string, Tensor> tensors_;
   std::string origin_;
   std::string prefix_;
-  std::optional<at::ScalarType> made_;  // asked_for
-  NamedTensors taken_;
+  std::optional<at::ScalarType> recording_;  // the type, of `recording`
+  NamedTensors requests_;
   std::vector<std::string> left_out_;
 };
 

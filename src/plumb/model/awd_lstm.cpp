@@ -131,7 +131,7 @@ AwdLstm::AwdLstm(const ModelConfig& config, at::ScalarType type) : Model(config,
     output_ = table_;
     output_bias_ = parameters_.add("output.bias", {config.target_vocabulary}, Role::bias);
   }
-  parameters_.finish();
+  parameters_.allocate();
 }
 
 AwdLstm::Result AwdLstm::run(const std::vector<int64_t>& tokens, const Ragged& layout,
@@ -159,10 +159,10 @@ AwdLstm::Result AwdLstm::run(const std::vector<int64_t>& tokens, const Ragged& l
     const ops::LstmResult of_layer =
         layers_[i](result.hidden, start.empty() ? ops::LstmState{} : start[i], layout, drop);
     result.last.push_back(of_layer.last);
-    result.kept = of_layer.hidden;
-    context.show({id, Point::output}, result.kept);
+    result.before_dropout = of_layer.hidden;
+    context.show({id, Point::output}, result.before_dropout);
     const double after_last = head_ ? 0 : options_.output_dropout;
-    result.hidden = locked(result.kept, i + 1 == layers_.size() ? after_last : options_.hidden_dropout);
+    result.hidden = locked(result.before_dropout, i + 1 == layers_.size() ? after_last : options_.hidden_dropout);
     result.hidden = context.passed({id, Point::stream}, result.hidden);
   }
   context.show({stack, Point::result}, result.hidden);
@@ -224,7 +224,7 @@ Loss AwdLstm::penalized(Loss loss, const Result& result, const Ragged& layout, c
   if (options_.activation_penalty > 0)
     loss.value = loss.value + share * options_.activation_penalty * activation_penalty(result.hidden);
   if (options_.temporal_penalty > 0)
-    loss.value = loss.value + share * options_.temporal_penalty * temporal_penalty(result.kept, layout);
+    loss.value = loss.value + share * options_.temporal_penalty * temporal_penalty(result.before_dropout, layout);
   return loss;
 }
 

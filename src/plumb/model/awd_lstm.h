@@ -48,7 +48,7 @@ class AwdLstm final : public Model, public Generates, public Classifies, public 
 
   struct Result {
     Tensor hidden;                     // (tokens, embedding_size), after dropout
-    Tensor kept;                       // the same before dropout
+    Tensor before_dropout;             // the same without it
     std::vector<ops::LstmState> last;  // [layer]: after the last token of each sequence
   };
   /// `start` [layer]: the initial states of the sequences; empty: zeros.

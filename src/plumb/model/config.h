@@ -5,10 +5,10 @@
 
 #include "plumb/base/config.h"
 #include "plumb/base/options.h"
-#include "plumb/nn/depth.h"
 #include "plumb/nn/init/init.h"
 #include "plumb/nn/layer_id.h"
 #include "plumb/nn/lora.h"
+#include "plumb/nn/model_depth.h"
 #include "plumb/ops/attention.h"
 
 namespace plumb {

@@ -30,7 +30,7 @@ Decoder::Decoder(const ModelConfig& config, at::ScalarType type) : Model(config,
   } else {
     add_output(config.target_vocabulary, config.share_embeddings == "none" ? Tensor() : table);
   }
-  parameters_.finish();
+  parameters_.allocate();
 }
 
 Tensor Decoder::hidden(const std::vector<int64_t>& tokens, const std::vector<int64_t>& segments, const Ragged& layout,

@@ -44,7 +44,7 @@ Encoder::Encoder(const ModelConfig& config, at::ScalarType type)
   } else {
     add_readout(config.pooler ? d : pooled);
   }
-  parameters_.finish();
+  parameters_.allocate();
 }
 
 Tensor Encoder::hidden(const std::vector<int64_t>& tokens, const std::vector<int64_t>& segments, const Ragged& layout,
@@ -60,7 +60,8 @@ Tensor Encoder::states(const Batch& batch, ForwardContext& context) {
   const Tensor all = hidden(batch.source, batch.segments, batch.source_layout, context);
   if (!all.defined()) return {};
   Tensor pooled = pooling_(all, batch.source_layout);
-  if (!batch.places.empty()) pooled = pooled.index_select(0, ops::index_beside(pooled, batch.places));
+  if (!batch.predicted_positions.empty())
+    pooled = pooled.index_select(0, ops::index_beside(pooled, batch.predicted_positions));
   if (transform_) return (*transform_norm_)(at::gelu(transform_(pooled)), context);
   return pooler_ ? at::tanh(pooler_(pooled)) : pooled;
 }

@@ -30,7 +30,8 @@ class Encoder final : public Model, public Classifies, public Embeds {
                 ForwardContext& context) override;
 
   /// One row per sequence: the pooled hidden states, through tanh(W·x + b) if there is a pooler. With pooling "none",
-  /// one row per token or, if given, per entry of Batch::places, through norm(gelu(W·x + b)) if there is a transform.
+  /// one row per token or, if given, per entry of Batch::predicted_positions, through norm(gelu(W·x + b)) if there is a
+  /// transform.
   Tensor states(const Batch& batch, ForwardContext& context) override;
 
   Tensor class_logits(const Batch& batch) override;

@@ -38,7 +38,7 @@ EncoderDecoder::EncoderDecoder(const ModelConfig& config, at::ScalarType type) :
   decoder_ = std::make_unique<Stack>(
       parameters_, config, Stack::Shape{StackKind::decoder, config.decoder_layers, true, true}, target_->positions());
   add_output(config.target_vocabulary, config.share_embeddings == "none" ? Tensor() : target);
-  parameters_.finish();
+  parameters_.allocate();
 }
 
 Tensor EncoderDecoder::encode(const std::vector<int64_t>& source, const Ragged& layout, ForwardContext& context,

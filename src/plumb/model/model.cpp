@@ -88,7 +88,7 @@ void Model::divide_all(LayerDivision& division) {
 }
 
 void Model::allocate() {
-  if (!parameters_.has_flat()) parameters_.finish();
+  if (!parameters_.has_flat()) parameters_.allocate();
 }
 
 void Model::keep_stage(LayerDivision& division, const Group& pipeline, const std::vector<std::vector<int64_t>>& users) {

@@ -12,7 +12,7 @@
 #include "plumb/nn/layer_division.h"
 #include "plumb/nn/parameters.h"
 #include "plumb/nn/vocabulary_rows.h"
-#include "plumb/ops/number.h"
+#include "plumb/ops/device_scalar.h"
 
 namespace plumb {
 
@@ -23,10 +23,10 @@ class Embeds;
 
 /// The loss of a batch.
 struct Loss {
-  Tensor value;        // scalar, differentiable: scale · Σ over labels of weight · label-smoothed cross-entropy
-  ops::Number nll;     // Σ −weight·log p(label)
-  int64_t tokens = 0;  // labels
-  double weight = 0;   // the sum of their weights
+  Tensor value;           // scalar, differentiable: scale · Σ over labels of weight · label-smoothed cross-entropy
+  ops::DeviceScalar nll;  // Σ −weight·log p(label)
+  int64_t tokens = 0;     // labels
+  double weight = 0;      // the sum of their weights
 };
 
 struct LossOptions {

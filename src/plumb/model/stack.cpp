@@ -218,7 +218,7 @@ void Stack::recompute_layer(size_t i, Stream& stream, StackExtras& extras, Forwa
     apply_layer(i, part, own, in);
     return flatten(part, own, becomes);
   };
-  const auto first = [&](const std::vector<Tensor>& given) {
+  const auto forward = [&](const std::vector<Tensor>& given) {
     StackExtras own = blank;
     std::vector<Tensor> results = apply(given, own, context, after);
     extras.pass.angles_of = own.pass.angles_of;
@@ -226,7 +226,7 @@ void Stack::recompute_layer(size_t i, Stream& stream, StackExtras& extras, Forwa
     if (source != nullptr) source->reshard(id);
     return results;
   };
-  const auto again = [apply, blank, in = context.again()](const std::vector<Tensor>& given) {
+  const auto replay = [apply, blank, in = context.replayed()](const std::vector<Tensor>& given) {
     StackExtras own = blank;
     ForwardContext same = in;
     StreamShape stream_shape;
@@ -235,7 +235,7 @@ void Stack::recompute_layer(size_t i, Stream& stream, StackExtras& extras, Forwa
   const auto release = [=] {
     if (source != nullptr) source->reshard(id);
   };
-  unflatten(ops::recomputed(inputs, {first, again, release}), after, stream, extras);
+  unflatten(ops::recomputed(inputs, {forward, replay, release}), after, stream, extras);
 }
 
 void Stack::fetch_and_apply(size_t i, Stream& stream, StackExtras& extras, ForwardContext& context) const {

@@ -69,7 +69,7 @@ class ForwardContext {
   [[nodiscard]] LayerSource* source() const { return source_; }
 
   /// This context for computing the same again: the same masks and statistics, but no averages of norms are updated.
-  [[nodiscard]] ForwardContext again() const {
+  [[nodiscard]] ForwardContext replayed() const {
     ForwardContext same = *this;
     if (pass_ == Pass::training) same.pass_ = Pass::measurement;
     return same;

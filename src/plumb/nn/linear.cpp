@@ -39,7 +39,7 @@ void Linear::divide_inputs(LayerDivision& division) {
 
 Tensor Linear::product(const Tensor& x, const Tensor& weight, const Tensor& bias, ops::Activation activation) const {
   if (columns_.size() == 1) return ops::linear(x, weight, bias, activation);
-  Tensor y = columns_.added(ops::linear(x, weight, {}));
+  Tensor y = columns_.reduce_from_region(ops::linear(x, weight, {}));
   if (bias.defined()) y = y + bias;
   return activation == ops::Activation::relu ? at::relu(y) : y;
 }

@@ -80,7 +80,7 @@ Tensor Parameters::add_buffer(const std::string& name, at::IntArrayRef shape, do
   return value;
 }
 
-void Parameters::finish() {
+void Parameters::allocate() {
   if (without_memory) return drop_flat();
   flat_ = at::zeros({count()}, options_);
   const std::vector<Tensor> views = split(flat_);
@@ -137,7 +137,7 @@ void Parameters::make_flat() {
   const at::NoGradGuard no_graph;
   std::vector<Tensor> values;
   for (const Parameter& parameter : all_) values.push_back(parameter.value.detach());
-  finish();
+  allocate();
   for (size_t i = 0; i < all_.size(); ++i) all_[i].value.copy_(values[i]);
 }
 

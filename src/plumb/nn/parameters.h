@@ -95,7 +95,7 @@ class Parameters {
 
   /// Allocates the flat buffer, filled with zeros, and makes all parameters views of it. Call it when the model is
   /// complete.
-  void finish();
+  void allocate();
 
   [[nodiscard]] const std::vector<Parameter>& all() const { return all_; }
   [[nodiscard]] const std::vector<Parameter>& buffers() const { return buffers_; }

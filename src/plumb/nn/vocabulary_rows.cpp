@@ -118,13 +118,13 @@ Tensor VocabularyRows::embedding(const Tensor& table, const std::vector<int64_t>
   }
   const Tensor found = ops::embedding(table, rows, scale);
   const Tensor is_own = ops::values_beside(table, own).unsqueeze(1).eq(1);
-  return group_.added(at::where(is_own, found, at::zeros_like(found)));
+  return group_.reduce_from_region(at::where(is_own, found, at::zeros_like(found)));
 }
 
 Tensor VocabularyRows::logits(const Tensor& hidden, const Tensor& weight, const Tensor& bias) const {
   if (!divided()) return ops::linear(hidden, weight, bias);
-  const Tensor own = ops::linear(group_.copied(hidden), weight, bias);
-  return group_.added(at::constant_pad_nd(own, {first_, vocabulary_ - first_ - rows_}));
+  const Tensor own = ops::linear(group_.copy_to_region(hidden), weight, bias);
+  return group_.reduce_from_region(at::constant_pad_nd(own, {first_, vocabulary_ - first_ - rows_}));
 }
 
 ops::CrossEntropy VocabularyRows::cross_entropy(const Tensor& hidden, const Tensor& weight, const Tensor& bias,
@@ -148,7 +148,7 @@ ops::CrossEntropy VocabularyRows::cross_entropy(const Tensor& hidden, const Tens
       .scale = scale};
   Tensor nll;
   const Tensor loss = DividedCrossEntropy::apply(hidden, weight, if_defined(bias), targets, &nll);
-  return {loss, ops::Number(nll)};
+  return {loss, ops::DeviceScalar(nll)};
 }
 
 }  // namespace plumb

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "plumb/ops/number.h"
+#include "plumb/ops/device_scalar.h"
 #include "plumb/ops/torch.h"
 
 namespace plumb::ops {
@@ -11,7 +11,7 @@ namespace plumb::ops {
 /// Weighted sums over the labels of a batch.
 struct CrossEntropy {
   Tensor loss;  // scalar, differentiable: scale · Σ weight·[(1 − ε)·nll + ε·mean over the vocabulary of −log p]
-  Number nll;  // Σ −weight·log p(label), without scale
+  DeviceScalar nll;  // Σ −weight·log p(label), without scale
 };
 
 /// Throws Error unless there is one label of the vocabulary per token, and one weight, or none at all.

@@ -46,7 +46,7 @@ TopScores top_scores(const Tensor& logits, int64_t k, int64_t first_id, bool nor
 template <typename Update>
 void update(const std::vector<Update>& updates, const std::vector<Tensor>& gradients,
             const UpdatedPieces<Update::kVectors>& pieces);
-Number sum_of_squares(const std::vector<Tensor>& tensors);
+DeviceScalar sum_of_squares(const std::vector<Tensor>& tensors);
 
 std::vector<double> gram_schmidt(const std::vector<Tensor>& vectors, const std::vector<double>& subtract, bool products,
                                  Tensor& w);

@@ -40,7 +40,7 @@ void update(const std::vector<Update>& updates, const std::vector<Tensor>& gradi
 PLUMB_FOR_EACH_UPDATE(PLUMB_INSTANTIATE_UPDATE);
 PLUMB_INSTANTIATE_UPDATE(LambUpdate);
 
-Number sum_of_squares(const std::vector<Tensor>& tensors) {
+DeviceScalar sum_of_squares(const std::vector<Tensor>& tensors) {
   static constexpr Operation kSum("sum of squares", PLUMB_FUSED(sum_of_squares), &reference::sum_of_squares,
                                   PLUMB_GPU(sum_of_squares));
   const bool on_gpu = !tensors.empty() && gpu_serves(tensors[0]);

@@ -4,8 +4,8 @@
 #include <array>
 #include <vector>
 
+#include "plumb/ops/device_scalar.h"
 #include "plumb/ops/kernels/update_rules.h"
-#include "plumb/ops/number.h"
 #include "plumb/ops/torch.h"
 
 namespace plumb::ops {
@@ -28,6 +28,6 @@ void update(const std::vector<Update>& updates, const std::vector<Tensor>& gradi
                        const UpdatedPieces<Update::kVectors>& pieces)
 
 /// Σ x² over all elements of all tensors, in float64, in an order independent of the number of threads.
-Number sum_of_squares(const std::vector<Tensor>& tensors);
+DeviceScalar sum_of_squares(const std::vector<Tensor>& tensors);
 
 }  // namespace plumb::ops

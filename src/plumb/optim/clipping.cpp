@@ -24,7 +24,7 @@ Tensor clip_blocks(const Tensor& w, const Tensor& gradient, double limit) {
 
 double global_norm(const std::vector<Tensor>& gradients) { return std::sqrt(ops::sum_of_squares(gradients)); }
 
-ops::Number square_norm(const std::vector<Tensor>& gradients, std::span<const ParameterStep> settings) {
+ops::DeviceScalar square_norm(const std::vector<Tensor>& gradients, std::span<const ParameterStep> settings) {
   std::vector<Tensor> moving;
   for (size_t i = 0; i < gradients.size(); ++i) {
     if (!settings[i].frozen) moving.push_back(gradients[i]);

@@ -5,14 +5,14 @@
 #include <vector>
 
 #include "plumb/nn/parameters.h"
-#include "plumb/ops/number.h"
+#include "plumb/ops/device_scalar.h"
 #include "plumb/optim/optimizer.h"
 
 namespace plumb {
 
 /// Σ‖g‖² over the gradients of the parameters that are not frozen, summed in double precision in an order independent
 /// of the number of threads.
-ops::Number square_norm(const std::vector<Tensor>& gradients, std::span<const ParameterStep> settings);
+ops::DeviceScalar square_norm(const std::vector<Tensor>& gradients, std::span<const ParameterStep> settings);
 
 /// √Σ‖g‖² over all gradients, summed in the same order.
 double global_norm(const std::vector<Tensor>& gradients);

@@ -43,6 +43,18 @@ NamedTensors named(const std::vector<StateTensor>& tensors, const Parameters& pa
   return all;
 }
 
+std::vector<StateTensor> state_of(const NamedTensors& values, const Parameters& parameters) {
+  std::vector<StateTensor> state;
+  for (const auto& [name, value] : values) {
+    if (const Parameter* parameter = parameters.find(name)) {
+      state.push_back({.parameter = static_cast<size_t>(parameter - parameters.all().data()), .value = value});
+    } else {
+      state.push_back({.kind = name, .value = value});
+    }
+  }
+  return state;
+}
+
 void Optimizer::load_state(const NamedTensors& tensors, const std::string& origin) {
   for (const StateTensor& tensor : state_tensors()) {
     const std::string name = name_of(tensor, parameters_);

@@ -15,8 +15,6 @@
 
 namespace plumb {
 
-class Group;
-
 /// What a step does to one parameter.
 struct ParameterStep {
   double learning_rate = 0;
@@ -65,6 +63,8 @@ struct StateTensor {
 /// the tensor is the parameter.
 std::string name_of(const StateTensor& tensor, const Parameters& parameters);
 NamedTensors named(const std::vector<StateTensor>& tensors, const Parameters& parameters);
+/// The reverse, of values of parameters and buffers.
+std::vector<StateTensor> state_of(const NamedTensors& values, const Parameters& parameters);
 
 /// Updates parameters from their gradients.
 class Optimizer {
@@ -110,14 +110,9 @@ class Optimizer {
   /// equal for all elements of a parameter. Then shards of a parameter can be updated by different processes.
   [[nodiscard]] virtual bool acts_by_element() const { return false; }
 
-  /// Whether state() is that of full parameters, although this process has shards of them
-  /// (divided/gathered_optimizer.h).
-  [[nodiscard]] virtual bool keeps_full_state() const { return false; }
-
-  /// Shards the state among the processes of a group, and collects it in rank 0 for state(), if the optimizer can
-  /// (divided/sharded_optimizer.h); otherwise nothing happens. Every rank calls each of them at the same time.
-  virtual void distribute(const Group& /*group*/) {}
-  virtual void collect() {}
+  /// The full tensor of which this process has `own`, one of state_tensors(): on rank 0 of the processes that shard the
+  /// state (divided/sharded_optimizer.h), which all call it; anything on the others. May share the optimizer's memory.
+  [[nodiscard]] virtual Tensor full(const StateTensor& own) const { return own.value; }
 
  protected:
   [[nodiscard]] const Parameters& parameters() const { return parameters_; }

@@ -29,8 +29,6 @@ class WrappedOptimizer : public Optimizer {
   void see_validation(double nll) override { inner_->see_validation(nll); }
   [[nodiscard]] bool decay_is_in_direction() const override { return inner_->decay_is_in_direction(); }
   [[nodiscard]] bool acts_by_element() const override { return inner_->acts_by_element(); }
-  void distribute(const Group& group) override { inner_->distribute(group); }
-  void collect() override { inner_->collect(); }
 
  protected:
   [[nodiscard]] Optimizer& inner() const { return *inner_; }

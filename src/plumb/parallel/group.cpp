@@ -66,54 +66,23 @@ c10::intrusive_ptr<SharedGroup> shared_group(const Group& group) {
   return made;
 }
 
-void keep_group(AutogradContext* ctx, const c10::intrusive_ptr<SharedGroup>& shared) {
-  ctx->saved_data["group"] = c10::IValue::make_capsule(shared);
-}
-c10::intrusive_ptr<SharedGroup> kept_group(AutogradContext* ctx) {
-  return c10::static_intrusive_pointer_cast<SharedGroup>(ctx->saved_data["group"].toCapsule());
-}
-
-Tensor sum_over(const c10::intrusive_ptr<SharedGroup>& shared, const Tensor& x) {
-  Tensor sum = x.detach().clone();
-  shared->group.sum(sum);
-  return sum;
-}
-
-/// Linear and self-adjoint, so its derivative is the same operation, to any order.
-class Summed : public torch::autograd::Function<Summed> {
+/// x, or its sum over the ranks. The derivative of a rank's x is that of its result, or the sum of all ranks': a
+/// function of the same kind, to any order.
+template <bool kSums, bool kSumsDerivatives>
+class Reduction : public torch::autograd::Function<Reduction<kSums, kSumsDerivatives>> {
  public:
   static Tensor forward(AutogradContext* ctx, const Tensor& x, const c10::intrusive_ptr<SharedGroup>& shared) {
-    keep_group(ctx, shared);
-    return sum_over(shared, x);
+    ctx->saved_data["group"] = c10::IValue::make_capsule(shared);
+    if constexpr (!kSums) return x.detach();
+    Tensor sum = x.detach().clone();
+    shared->group.sum(sum);
+    return sum;
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grad) {
-    return {Summed::apply(grad[0], kept_group(ctx)), Tensor()};
+    const auto shared = c10::static_intrusive_pointer_cast<SharedGroup>(ctx->saved_data["group"].toCapsule());
+    return {Reduction<kSumsDerivatives, kSums>::apply(grad[0], shared), Tensor()};
   }
 };
-
-/// The ends of a divided computation: Copied passes x on, Added sums it, and each is the derivative of the other.
-class Added;
-class Copied : public torch::autograd::Function<Copied> {
- public:
-  static Tensor forward(AutogradContext* ctx, const Tensor& x, const c10::intrusive_ptr<SharedGroup>& shared) {
-    keep_group(ctx, shared);
-    return x.detach();
-  }
-  static variable_list backward(AutogradContext* ctx, const variable_list& grad);
-};
-class Added : public torch::autograd::Function<Added> {
- public:
-  static Tensor forward(AutogradContext* ctx, const Tensor& x, const c10::intrusive_ptr<SharedGroup>& shared) {
-    keep_group(ctx, shared);
-    return sum_over(shared, x);
-  }
-  static variable_list backward(AutogradContext* ctx, const variable_list& grad) {
-    return {Copied::apply(grad[0], kept_group(ctx)), Tensor()};
-  }
-};
-variable_list Copied::backward(AutogradContext* ctx, const variable_list& grad) {
-  return {Added::apply(grad[0], kept_group(ctx)), Tensor()};
-}
 
 }  // namespace
 
@@ -154,13 +123,17 @@ std::vector<double> Group::sums(const std::vector<double>& values) const {
 
 bool Group::any(bool condition) const { return sums({condition ? 1.0 : 0.0})[0] > 0; }
 
-Tensor Group::summed(const Tensor& x) const {
-  if (!connection_) return x;
-  return Summed::apply(x, shared_group(*this));
+Tensor Group::all_reduce(const Tensor& x) const {
+  return connection_ ? Reduction<true, true>::apply(x, shared_group(*this)) : x;
 }
 
-Tensor Group::copied(const Tensor& x) const { return connection_ ? Copied::apply(x, shared_group(*this)) : x; }
-Tensor Group::added(const Tensor& x) const { return connection_ ? Added::apply(x, shared_group(*this)) : x; }
+Tensor Group::copy_to_region(const Tensor& x) const {
+  return connection_ ? Reduction<false, true>::apply(x, shared_group(*this)) : x;
+}
+
+Tensor Group::reduce_from_region(const Tensor& x) const {
+  return connection_ ? Reduction<true, false>::apply(x, shared_group(*this)) : x;
+}
 
 void Group::broadcast(const Tensor& x, int64_t root) const {
   require_rank(root);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <string>
 #include <utility>
@@ -68,14 +69,15 @@ class Group {
   /// The sum as a function that is differentiable to any order. If the loss is the sum of the ranks' losses, the
   /// derivative with respect to one rank's x is the sum of all ranks' derivatives: the same operation. Every rank must
   /// run the backward pass.
-  [[nodiscard]] Tensor summed(const Tensor& x) const;
+  [[nodiscard]] Tensor all_reduce(const Tensor& x) const;
 
-  /// The two ends of a computation that the ranks divide among themselves, all of them on the way to one loss that each
-  /// computes; differentiable to any order, each the adjoint of the other. `copied` is where it begins: x, the same in
-  /// all ranks, with the sum of the ranks' derivatives as its derivative. `added` is where it ends: the sum of the
-  /// ranks' x, whose derivative is that of each x. Every rank must run the backward pass.
-  [[nodiscard]] Tensor copied(const Tensor& x) const;
-  [[nodiscard]] Tensor added(const Tensor& x) const;
+  /// The two ends of a region of a computation that the ranks divide among themselves, all of them on the way to one
+  /// loss that each computes; differentiable to any order, each the adjoint of the other. `copy_to_region` is where it
+  /// begins: x, the same in all ranks, with the sum of the ranks' derivatives as its derivative. `reduce_from_region`
+  /// is where it ends: the sum of the ranks' x, whose derivative is that of each x. Every rank must run the backward
+  /// pass.
+  [[nodiscard]] Tensor copy_to_region(const Tensor& x) const;
+  [[nodiscard]] Tensor reduce_from_region(const Tensor& x) const;
 
   /// Replaces x by that of rank `root`.
   void broadcast(const Tensor& x, int64_t root = 0) const;
@@ -113,5 +115,17 @@ class Group {
 
   std::shared_ptr<Connection> connection_;  // null for a single process
 };
+
+/// Runs `work` and returns its result. If it throws, the other processes, which would wait for this one, are told the
+/// error.
+template <typename Work>
+auto telling_others(const Group& group, const Work& work) {
+  try {
+    return work();
+  } catch (const std::exception& error) {
+    group.fail(error.what());
+    throw;
+  }
+}
 
 }  // namespace plumb

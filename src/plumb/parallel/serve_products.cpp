@@ -3,8 +3,8 @@
 namespace plumb {
 namespace {
 
-/// The numbers that rank 0 passes.
-std::vector<int64_t> told_by_leader(const Group& group, const std::vector<int64_t>& numbers) {
+/// Returns the numbers that rank 0 passes, on all ranks.
+std::vector<int64_t> broadcast_numbers(const Group& group, const std::vector<int64_t>& numbers) {
   const Tensor count = at::full({1}, std::ssize(numbers), at::kLong);
   group.broadcast(count);
   const Tensor message =
@@ -18,7 +18,7 @@ std::vector<int64_t> told_by_leader(const Group& group, const std::vector<int64_
 void follow(const Group& group, const at::TensorOptions& type, const ProductFunction& products) {
   for (;;) {
     // The number of vectors, their sizes, and `which`.
-    const std::vector<int64_t> message = told_by_leader(group, {});
+    const std::vector<int64_t> message = broadcast_numbers(group, {});
     if (message.empty()) return;
     const auto sizes = message.begin() + 1, which = sizes + message.front();
     std::vector<Tensor> vectors;
@@ -46,11 +46,11 @@ void serve_products(const Group& group, const at::TensorOptions& type, const Pro
     std::vector<int64_t> message = {std::ssize(vectors)};
     for (const Tensor& v : vectors) message.push_back(v.numel());
     message.insert(message.end(), which.begin(), which.end());
-    told_by_leader(group, message);
+    broadcast_numbers(group, message);
     for (const Tensor& v : vectors) group.broadcast(v);
     return products(which, vectors);
   });
-  told_by_leader(group, {});
+  broadcast_numbers(group, {});
 }
 
 }  // namespace plumb

@@ -160,7 +160,7 @@ void remove_old_checkpoints(const fs::path& run, int64_t step, const Retention& 
   std::vector<fs::path> passing;  // those kept only while they are among the newest, newest first
   const auto all = checkpoints_of(run);
   for (auto each = all.rbegin(); each != all.rend(); ++each) {
-    const bool forever = std::binary_search(retention.kept.begin(), retention.kept.end(), each->first);
+    const bool forever = std::binary_search(retention.permanent.begin(), retention.permanent.end(), each->first);
     if (each->first <= step && each->first != retention.rollback && !forever) passing.push_back(each->second);
   }
   // At least the newest of these stays.

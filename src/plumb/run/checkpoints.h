@@ -39,10 +39,10 @@ std::optional<ResumePoint> find_resume_point(const std::filesystem::path& run);
 
 /// Which checkpoints are kept.
 struct Retention {
-  int64_t last = 1;           // number of newest checkpoints, not counting `kept` and `rollback`; at least 1
-  std::vector<int64_t> kept;  // steps whose checkpoints are kept for good, ascending
-  std::vector<int64_t> best;  // steps in best-checkpoints/
-  int64_t rollback = 0;       // step that a rollback returns to
+  int64_t last = 1;                // number of newest checkpoints, not counting `permanent` and `rollback`; at least 1
+  std::vector<int64_t> permanent;  // steps whose checkpoints are kept for good, ascending
+  std::vector<int64_t> best;       // steps in best-checkpoints/
+  int64_t rollback = 0;            // step that a rollback returns to
 };
 
 /// Writes a checkpoint of a run; removes none. Throws Error that names the last good checkpoint.

@@ -91,9 +91,9 @@ MetricsFile::MetricsFile(const std::filesystem::path& path, const std::vector<Tr
   open();
 }
 
-MetricsFile::MetricsFile(const std::filesystem::path& path, const FileMark& kept) : path_(path), mark_(kept) {
+MetricsFile::MetricsFile(const std::filesystem::path& path, const FileMark& mark) : path_(path), mark_(mark) {
   const std::string content = read_file(path, kLogFile);
-  if (content.size() != kept.bytes) write_file_atomic(path, std::string_view(content).substr(0, kept.bytes));
+  if (content.size() != mark.bytes) write_file_atomic(path, std::string_view(content).substr(0, mark.bytes));
   open();
 }
 

@@ -36,8 +36,8 @@ class MetricsFile {
   MetricsFile(const std::filesystem::path& path, const std::vector<TrainPoint>& history,
               const std::vector<WatchRecord>& watched = {}, const std::vector<TroubleRecord>& troubles = {});
 
-  /// Continues a file whose beginning `kept` is intact: drops the rest, and appends after it.
-  MetricsFile(const std::filesystem::path& path, const FileMark& kept);
+  /// Continues a file whose beginning `mark` is intact: drops the rest, and appends after it.
+  MetricsFile(const std::filesystem::path& path, const FileMark& mark);
 
   /// Appends a line and flushes it to the operating system. Throws Error if writing fails.
   void add(const TrainPoint& point);

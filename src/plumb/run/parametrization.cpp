@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "plumb/base/error.h"
-#include "plumb/optim/mup.h"
 
 namespace plumb {
 namespace {
@@ -28,6 +29,15 @@ void require_mup(const ModelConfig& model, const TrainConfig& config) {
     refuse(fmt::format("model.initialization = \"{}\"", model.initialization),
            "set model.initialization = \"mup\" for the whole model");
   }
+}
+
+/// The learning rate of a parameter relative to that in a model of the width at which the rate was chosen, by the
+/// maximal update parametrization (µP) for Adam, with m the ratio of the widths: 1/m for matrices and the output, 1/√m
+/// for embeddings, whose values are multiplied by √d_model, and 1 for everything else. Yang et al. 2022, arXiv
+/// 2203.03466, table 3.
+double mup_rate_factor(const Parameter& parameter, double m) {
+  if (parameter.name == "output.weight" || multiplies_each_token(parameter)) return 1 / m;
+  return parameter.role == Role::embedding ? 1 / std::sqrt(m) : 1;
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ Equalities measure_equality(at::ScalarType type, uint64_t seed) {
     Parameters parameters(type);
     const auto attention =
         make_attention(kind, parameters, {"attention", kWidth, {kHeads, kHeads, kSize}, {}, nullptr});
-    parameters.finish();
+    parameters.allocate();
     const Tensor packed = at::empty({kLength, 3 * kWidth}, parameters.options());
     Random random(seed, "equality");
     fill_normal(packed, 1, random);

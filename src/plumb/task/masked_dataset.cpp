@@ -40,7 +40,7 @@ Batch MaskedDataset::drawn(std::span<const int64_t> examples, const Draw& draw) 
     const std::vector<int64_t> whole = tokens;
     Random random = random_of(draw, i);
     for (const int64_t place : masker_.mask(tokens, random)) {
-      batch.places.push_back(std::ssize(batch.source) + place);
+      batch.predicted_positions.push_back(std::ssize(batch.source) + place);
       batch.labels.push_back(whole[static_cast<size_t>(place)]);
     }
     batch.source.insert(batch.source.end(), tokens.begin(), tokens.end());

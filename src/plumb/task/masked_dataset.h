@@ -7,8 +7,8 @@
 namespace plumb {
 
 /// The encoder reads BOS + tokens [+ EOS, unless they end with it] on the source side, with some tokens replaced, and
-/// predicts the original ones (at Batch::places). Training draws new masks for each epoch and example; evaluation uses
-/// fixed ones.
+/// predicts the original ones (at Batch::predicted_positions). Training draws new masks for each epoch and example;
+/// evaluation uses fixed ones.
 class MaskedDataset final : public Dataset {
  public:
   /// `specials`: of the text's vocabulary. Throws Error if it has no BOS or no EOS.

@@ -63,7 +63,7 @@ void Task::count(Model& model, const Batch& batch, double label_smoothing, Forwa
 }
 
 void Task::add_loss(const Loss& found, Sums& sums) {
-  const std::vector<double> read = ops::read({ops::Number(found.value), found.nll});
+  const std::vector<double> read = ops::read({ops::DeviceScalar(found.value), found.nll});
   sums.loss += read[0];
   sums.nll += read[1];
   sums.weight += found.weight;

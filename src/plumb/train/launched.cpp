@@ -53,9 +53,9 @@ TrainResult train_launched(const TrainConfig& config, const TrainObservers& obse
   }
 }
 
-std::optional<RunOutcome> ended_before(const Group& group, std::optional<RunOutcome> ended) {
-  const std::string told = group.broadcast(ended ? std::to_string(static_cast<int>(*ended)) : std::string());
-  return told.empty() ? std::nullopt : std::optional(static_cast<RunOutcome>(std::stoi(told)));
+std::optional<RunOutcome> broadcast_outcome(const Group& group, std::optional<RunOutcome> outcome) {
+  const std::string text = group.broadcast(outcome ? std::to_string(static_cast<int>(*outcome)) : std::string());
+  return text.empty() ? std::nullopt : std::optional(static_cast<RunOutcome>(std::stoi(text)));
 }
 
 TrainResult train_as_worker(const RunConfig& config, const Task& task, const Group& group,
@@ -63,7 +63,7 @@ TrainResult train_as_worker(const RunConfig& config, const Task& task, const Gro
   group.require_same(facts_of(config, fingerprint_of(task.data())));
   const std::unique_ptr<Model> model = make_begun_model(config);
   Trainer trainer(*model, config.train, task);
-  if (const auto ended = ended_before(group, std::nullopt)) return {.outcome = *ended};
+  if (const auto outcome = broadcast_outcome(group, std::nullopt)) return {.outcome = *outcome};
   trainer.join(group);
   OnlyStops own(observers);
   return trainer.run({&own});

@@ -1,7 +1,6 @@
 // Runs whose processes are started by a launcher, such as torchrun, srun or mpirun, or by rank 0 on its own machine.
 #pragma once
 
-#include <exception>
 #include <functional>
 #include <optional>
 
@@ -37,20 +36,9 @@ class JoiningStopped : public Error {
 TrainResult train_launched(const TrainConfig& config, const TrainObservers& observers, bool share_threads,
                            const std::function<TrainResult(const std::optional<Group>&)>& train);
 
-/// Runs `work` and returns its result. If it throws, the other processes are told the error.
-template <typename Work>
-auto telling_others(const Group& group, const Work& work) {
-  try {
-    return work();
-  } catch (const std::exception& error) {
-    group.fail(error.what());
-    throw;
-  }
-}
-
 /// What rank 0 tells the others once it has opened the run directory: how the run has ended, or nothing, which means
 /// that they train. Every process of the group calls it; returns what rank 0 said.
-std::optional<RunOutcome> ended_before(const Group& group, std::optional<RunOutcome> ended);
+std::optional<RunOutcome> broadcast_outcome(const Group& group, std::optional<RunOutcome> outcome);
 
 /// Trains as one of the ranks above 0. Only rank 0 reports and writes; of the observers, this one asks whether to stop.
 TrainResult train_as_worker(const RunConfig& config, const Task& task, const Group& group,

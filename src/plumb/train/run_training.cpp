@@ -66,7 +66,7 @@ std::unique_ptr<MetricsFile> take_up(Trainer& trainer, const RunConfig& config, 
   check_best(out, trainer.best_step(), trainer.best_steps());
   remove_old_checkpoints(
       out, trainer.step(),
-      {config.train.keep_checkpoints, trainer.kept_steps(), trainer.best_steps(), trainer.rollback_step()});
+      {config.train.keep_checkpoints, trainer.permanent_steps(), trainer.best_steps(), trainer.rollback_step()});
   say(fmt::format("{}: resuming from step {}", name, trainer.step()));
   return metrics;
 }
@@ -224,7 +224,7 @@ TrainResult train_in(const fs::path& out, const RunConfig& given, const std::opt
   }
   if (ended && ended->outcome != RunOutcome::stopped) {
     say(fmt::format("{}: this run has already {} at step {}", name, to_string(ended->outcome), ended->steps));
-    if (launched) static_cast<void>(ended_before(*launched, ended->outcome));
+    if (launched) static_cast<void>(broadcast_outcome(*launched, ended->outcome));
     return *ended;
   }
   say_what_exceeds_micro_batches(*task, config.train);
@@ -245,7 +245,7 @@ TrainResult train_in(const fs::path& out, const RunConfig& given, const std::opt
   Workers workers;  // destroyed (and killed if still running) before the trainer closes the connection
   const Group group = launched ? *launched : with_workers(workers, share, config.train, run.place(), observers);
   if (!launched) group.require_same(facts_of(config, fingerprint));
-  static_cast<void>(ended_before(group, std::nullopt));
+  static_cast<void>(broadcast_outcome(group, std::nullopt));
   trainer.join(group);
 
   record_environment(run.place(), trainer.step(), config.train.processes);

@@ -42,7 +42,7 @@ void RunWriter::on_rollback(const Trainer& trainer) {
 
 void RunWriter::on_checkpoint(const Trainer& trainer) {
   Retention retention = retention_;
-  retention.kept = trainer.kept_steps();
+  retention.permanent = trainer.permanent_steps();
   retention.best = trainer.best_steps();
   retention.rollback = trainer.rollback_step();
   submit(copy(trainer), [this, retention = std::move(retention), mark = metrics_->mark()](const Snapshot& snapshot) {

@@ -69,7 +69,7 @@ ComputedStep StepComputation::compute(const StepShare& share, int64_t number, co
     return loss.value;
   };
   if (stage_) {
-    computed.gradient = exchange_->summed(staged_gradient(share, context_of, loss_of));
+    computed.gradient = exchange_->sum(staged_gradient(share, context_of, loss_of));
   } else {
     for (const MicroBatch& part : share.micro_batches) {
       ForwardContext context = context_of(part);
@@ -150,7 +150,7 @@ void StepComputation::within_memory(const std::string& when, std::span<const std
       work, [&] { return fmt::format("{}: {}", when, describe_batches(source_.costs(), batches)); }, hint);
 }
 
-ExchangeCost StepComputation::exchanged() const {
+ExchangeCost StepComputation::exchange_cost() const {
   ExchangeCost cost = mesh_.cost();
   if (stage_) {
     cost.seconds += stage_->cost().seconds;

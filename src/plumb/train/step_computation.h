@@ -16,7 +16,7 @@
 #include "plumb/model/flops.h"
 #include "plumb/model/model.h"
 #include "plumb/nn/layer_division.h"
-#include "plumb/ops/number.h"
+#include "plumb/ops/device_scalar.h"
 #include "plumb/run/config.h"
 #include "plumb/task/task.h"
 #include "plumb/train/step_source.h"
@@ -26,13 +26,13 @@ namespace plumb {
 
 /// This process's part of a step's loss, which the device may still be computing, and the gradient over all processes.
 struct ComputedStep {
-  std::vector<ops::Number> losses;  // parts of the mean over the labels of all processes
-  std::vector<ops::Number> nlls;    // summed over labels
-  double weight = 0;                // total weight of the labels of all processes
-  int64_t tokens = 0;               // of this process; see Batch::tokens; of a pipeline, in the last stage
-  double flops = 0;                 // of this process, on average if the model is divided; see model/flops.h
-  std::vector<Tensor> gradient;     // one tensor per parameter, or this process's shard, summed over the processes
-  CarriedState carried;             // of a stream: the initial state of the next step
+  std::vector<ops::DeviceScalar> losses;  // parts of the mean over the labels of all processes
+  std::vector<ops::DeviceScalar> nlls;    // summed over labels
+  double weight = 0;                      // total weight of the labels of all processes
+  int64_t tokens = 0;                     // of this process; see Batch::tokens; of a pipeline, in the last stage
+  double flops = 0;                       // of this process, on average if the model is divided; see model/flops.h
+  std::vector<Tensor> gradient;  // one tensor per parameter, or this process's shard, summed over the processes
+  CarriedState carried;          // of a stream: the initial state of the next step
 };
 
 /// Computes steps without changing anything but the running averages of norms, which are the same in all processes
@@ -70,7 +70,7 @@ class StepComputation {
                      const std::function<void()>& work) const;
 
   /// The cost of everything that this process has exchanged with the others since it joined them.
-  [[nodiscard]] ExchangeCost exchanged() const;
+  [[nodiscard]] ExchangeCost exchange_cost() const;
 
  private:
   /// The gradient of the micro-batches' losses over all processes of the pipeline.

@@ -31,11 +31,11 @@ SquareNorm::SquareNorm(const std::vector<Tensor>& gradients, std::span<const Par
 }
 
 StepReading read_step(const ComputedStep& step, const std::vector<Tensor>* clipped,
-                      std::span<const ParameterStep> settings, const std::vector<ops::Number>& square_updates,
+                      std::span<const ParameterStep> settings, const std::vector<ops::DeviceScalar>& square_updates,
                       const Mesh& mesh, const LayerDivision* division, const ParameterShards* shards) {
   const SquareNorm before(step.gradient, settings, division);
   const SquareNorm after = clipped != nullptr ? SquareNorm(*clipped, settings, division) : before;
-  std::vector<ops::Number> asked = {before.common(), after.common(), before.own(), after.own()};
+  std::vector<ops::DeviceScalar> asked = {before.common(), after.common(), before.own(), after.own()};
   asked.insert(asked.end(), square_updates.begin(), square_updates.end());
   const std::ptrdiff_t norms = std::ssize(asked);
   asked.insert(asked.end(), step.losses.begin(), step.losses.end());

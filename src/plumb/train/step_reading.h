@@ -39,12 +39,12 @@ class SquareNorm {
              const LayerDivision* division);
 
   /// What has to be summed over the processes that divide each layer, and what all of them have; both of this stage.
-  [[nodiscard]] const ops::Number& own() const { return own_; }
-  [[nodiscard]] const ops::Number& common() const { return common_; }
+  [[nodiscard]] const ops::DeviceScalar& own() const { return own_; }
+  [[nodiscard]] const ops::DeviceScalar& common() const { return common_; }
 
  private:
-  ops::Number own_;
-  ops::Number common_;
+  ops::DeviceScalar own_;
+  ops::DeviceScalar common_;
 };
 
 /// The only place in a step that waits for the device. `clipped`: the gradient after clipping by value and block, or
@@ -52,7 +52,7 @@ class SquareNorm {
 /// summed over the processes that divide the model. `division`: null if every process has the whole model; `shards`:
 /// null if every process has the whole gradient.
 StepReading read_step(const ComputedStep& step, const std::vector<Tensor>* clipped,
-                      std::span<const ParameterStep> settings, const std::vector<ops::Number>& square_updates,
+                      std::span<const ParameterStep> settings, const std::vector<ops::DeviceScalar>& square_updates,
                       const Mesh& mesh, const LayerDivision* division, const ParameterShards* shards);
 
 /// Estimates of updates (train/update_norms.h), summed over the processes that divide the model or cut its parameters.

@@ -63,7 +63,7 @@ void StepSource::prepare(const Place& place) {
     auto plan =
         known->epoch() == place.epoch ? known : std::make_shared<const BatchPlan>(costs_, settings_, place.epoch);
     StepShare share = share_in(place.epoch, plan->batches(place.batch, accumulate_), place.division);
-    return Prepared{place, std::move(plan), std::move(share)};
+    return PreparedShare{place, std::move(plan), std::move(share)};
   };
   coming_ = std::async(std::launch::async, work);
 }

@@ -59,7 +59,7 @@ class StepSource {
   }
 
   /// Total time spent in `take` and `go_to`, in seconds: how long steps waited for their data.
-  [[nodiscard]] double waited() const { return waited_; }
+  [[nodiscard]] double wait_seconds() const { return waited_; }
 
  private:
   struct Place {
@@ -67,7 +67,7 @@ class StepSource {
     Division division;
     bool operator==(const Place&) const = default;
   };
-  struct Prepared {
+  struct PreparedShare {
     Place place;
     std::shared_ptr<const BatchPlan> plan;  // of the epoch
     StepShare share;
@@ -87,9 +87,9 @@ class StepSource {
   PlanSettings settings_;
   int64_t accumulate_;
   std::shared_ptr<const BatchPlan> plan_;
-  std::optional<Prepared> ready_;
+  std::optional<PreparedShare> ready_;
   double waited_ = 0;
-  std::future<Prepared> coming_;  // last: its destructor waits for the thread, which uses the other members
+  std::future<PreparedShare> coming_;  // last: its destructor waits for the thread, which uses the other members
 };
 
 }  // namespace plumb

@@ -7,7 +7,6 @@
 #include "plumb/base/error.h"
 #include "plumb/base/json_fields.h"
 #include "plumb/base/progress.h"
-#include "plumb/divided/divided_state.h"
 #include "plumb/nn/init/init.h"
 #include "plumb/ops/memory.h"
 #include "plumb/optim/parameter_set.h"
@@ -33,6 +32,11 @@ std::vector<Trainer::Implementation::Part> Trainer::Implementation::parts() {
   all.push_back({.file = "model.safetensors", .sharded = held, .values = [this, held, of_model] {
                    return of_model(held ? named_values(shards->local()) : weights.evaluated());
                  }});
+  if (held) {
+    all.back().unshard = [this](const StateTensor& own) {
+      return own.parameter ? shards->full(*own.parameter, own.value) : own.value;
+    };
+  }
   all.back().take = [this, held](const NamedTensors& tensors, const std::string& origin) {
     load_parameters(held ? shards->local() : model.parameters(), tensors, origin);
   };
@@ -43,8 +47,11 @@ std::vector<Trainer::Implementation::Part> Trainer::Implementation::parts() {
       weights.load_trained(tensors, origin);
     };
   }
-  all.push_back({.file = "optimizer.safetensors", .sharded = shards != nullptr, .full = optimizer->keeps_full_state()});
-  all.back().values = [this] { return optimizer->state_tensors(); };
+  all.push_back({.file = "optimizer.safetensors",
+                 .sharded = shards != nullptr,
+                 .full = division && !optimizer->acts_by_element(),
+                 .values = [this] { return optimizer->state_tensors(); },
+                 .unshard = [this](const StateTensor& own) { return optimizer->full(own); }});
   all.back().take = [this](const NamedTensors& tensors, const std::string& origin) {
     optimizer->load_state(tensors, origin);
   };
@@ -101,21 +108,19 @@ std::optional<PipelineSplit> Trainer::Implementation::distribute_state() {
     for (const Part& part : parts()) {
       const auto found = received.find(part.file);
       if (found == received.end()) continue;
-      const bool divided = division && !part.full;
-      part.take(
-          divided ? shards_of(found->second, model.parameters(), *division) : named(found->second, model.parameters()),
-          "rank 0");
+      for (StateTensor& tensor : found->second) {
+        if (division && !part.full && tensor.parameter) tensor.value = division->shard(*tensor.parameter, tensor.value);
+      }
+      part.take(named(found->second, model.parameters()), "rank 0");
     }
     if (shards) shards->shard_values();
   }
-  optimizer->distribute(mesh.data);
   if (mesh.all.size() > 1) ops::return_tensor_memory();  // the whole state is not needed again
   take_state(Json::parse(mesh.all.broadcast(state_document().dump())), "rank 0");
   return stages;
 }
 
 std::optional<PipelineSplit> Trainer::Implementation::begin_sharded() {
-  const std::vector<StateTensor> full_state = optimizer->state_tensors();  // without memory
   std::optional<PipelineSplit> stages = divide();
   if (!model.parameters().has_flat() && !shards_parameters())
     throw Error("a model without memory needs several processes that divide it");
@@ -134,7 +139,7 @@ std::optional<PipelineSplit> Trainer::Implementation::begin_sharded() {
     if (mesh.all.rank() == 0) file.emplace(beginning / part.file);
     NamedTensors loaded;
     const Parameters& held = held_by(part.sharded);
-    for (const StateTensor& tensor : part.full ? full_state : part.values()) {
+    for (const StateTensor& tensor : part.values()) {
       const std::string name = name_of(tensor, model.parameters());
       const Tensor& value = tensor.value;
       const std::optional<size_t> owner = part.full ? std::nullopt : tensor.parameter;
@@ -144,12 +149,9 @@ std::optional<PipelineSplit> Trainer::Implementation::begin_sharded() {
       if (file) load_tensor({{name, file->read(name)}}, name, full, (beginning / part.file).string());
       mesh.all.broadcast(full);
       const Tensor own = divided ? shard_of(*owner, full, part.sharded) : full;
-      if (part.full || part.moves) {
-        loaded.emplace_back(name, own.clone());
-      } else {
-        value.copy_(own);  // where it belongs, mostly, so that `take` copies nothing
-        loaded.emplace_back(name, value);
-      }
+      // To where it belongs, mostly, so that `take` copies nothing; not at all if another process has it.
+      if (!part.moves && !value.is_meta()) value.copy_(own);
+      loaded.emplace_back(name, part.moves ? own.clone() : value);
     }
     part.take(loaded, "rank 0");
   }
@@ -170,25 +172,25 @@ Tensor Trainer::Implementation::shard_of(size_t parameter, const Tensor& full, b
 }
 
 Tensor Trainer::Implementation::full_of(const Part& part, const StateTensor& own) const {
-  if (!own.parameter || part.full) return own.value;
-  const Tensor full = part.sharded ? shards->full(*own.parameter, own.value) : own.value;
-  return division && mesh.data.rank() == 0 ? division->full(*own.parameter, full.detach()) : full;
+  const Tensor full = part.unshard ? part.unshard(own) : own.value;
+  if (!own.parameter || part.full || !division || mesh.data.rank() > 0) return full;
+  return division->full(*own.parameter, full.detach());
 }
 
 std::optional<PipelineSplit> Trainer::Implementation::divide() {
   const bool divides = mesh.tensor.size() > 1 || mesh.pipeline.size() > 1;
-  const bool shards_all = config.shard == "parameters";
-  const bool sharded = mesh.data.size() > 1 && (config.shard == "gradients" || shards_all);
+  const bool of_parameters = sharded() && config.shard == "parameters";
   std::optional<PipelineSplit> stages;
-  if (!divides && !sharded) return stages;
+  if (!divides && !sharded()) return stages;
   if (divides) division = model.divide(mesh.tensor);
   if (mesh.pipeline.size() > 1) {
     stages.emplace(model, mesh.pipeline.size(), config.pipeline_chunks);
     model.keep_stage(*division, mesh.pipeline, stages->users());
   }
-  if (!(sharded && shards_all)) model.allocate();
-  if (sharded) shards = std::make_unique<ParameterShards>(model.mutable_parameters(), mesh.data, shards_all);
-  optimizer = make_train_optimizer(config, model, division_or_null(), shards.get());
+  if (!of_parameters) model.allocate();
+  if (sharded() && config.shard != "optimizer")
+    shards = std::make_unique<ParameterShards>(model.mutable_parameters(), mesh.data, of_parameters);
+  optimizer = make_train_optimizer(config, model, mesh.data, division_or_null(), shards.get());
   weights = EvaluatedWeights(model, *optimizer, config.average_decay);
   update_norms = UpdateNorms(model.parameters(), UpdateNorms::kSamples, division_or_null(),
                              shards_parameters() ? shards.get() : nullptr);
@@ -222,7 +224,7 @@ void Trainer::Implementation::take_state(const Json& json, const std::string& or
   } catch (const Error& error) {
     throw Error(fmt::format("{}: not the state of a training run: {}", origin, error.what()), error.hint());
   }
-  moved = {};
+  last_update = {};
   state.complete = at_end() || out_of_patience();  // with the current limits, which may have been raised
   source.go_to(state.epoch);
   if (state.batch >= source.plan().size()) {
@@ -252,7 +254,7 @@ std::vector<int64_t> Trainer::best_steps() const {
   return steps;
 }
 
-std::vector<int64_t> Trainer::kept_steps() const {
+std::vector<int64_t> Trainer::permanent_steps() const {
   Implementation& self = *implementation_;
   std::vector<int64_t> steps = self.timeline.due_steps(self.config.keep_every, step());
   if (!self.config.keep_every.is_zero()) steps.insert(steps.begin(), 0);

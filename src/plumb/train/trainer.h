@@ -91,7 +91,7 @@ class Trainer {
   /// The step whose checkpoint a rollback returns to, which is therefore kept; 0 without rollbacks.
   [[nodiscard]] int64_t rollback_step() const;
   /// The steps so far whose checkpoints train.keep_every keeps for good, ascending from 0; empty without keep_every.
-  [[nodiscard]] std::vector<int64_t> kept_steps() const;
+  [[nodiscard]] std::vector<int64_t> permanent_steps() const;
   [[nodiscard]] const Model& model() const;
 
   /// Of a run that was shorter by the configuration `former`: whether its steps so far had other learning rates, or

@@ -2,7 +2,6 @@
 #include <cmath>
 #include <utility>
 
-#include "plumb/divided/divided_state.h"
 #include "plumb/io/spilled_tensors.h"
 #include "plumb/train/trainer_implementation.h"
 
@@ -130,9 +129,8 @@ void Trainer::Implementation::watch_now() {
 }
 
 void Trainer::Implementation::before_saving() {
-  optimizer->collect();
   collected.clear();
-  if (!collects() || (!shards && mesh.data.rank() > 0)) return;
+  if (!collects() || (!sharded() && mesh.data.rank() > 0)) return;
   for (const Part& part : parts()) {
     const std::vector<StateTensor> own = part.values();
     if (part.own && own.empty()) continue;
@@ -147,7 +145,7 @@ void Trainer::Implementation::before_saving() {
 
 void Trainer::Implementation::settle() {
   before_saving();
-  see_updates(sums_of_updates(ops::read(moved.square_norms), mesh, shards.get()));
+  see_updates(sums_of_updates(ops::read(last_update.square_norms), mesh, shards.get()));
   if (due(config.checkpoint_every)) mark();
 }
 

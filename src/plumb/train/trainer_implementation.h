@@ -32,9 +32,10 @@
 
 namespace plumb {
 
-/// The optimizer of a run. `division`: of the model among processes; `shards`: of its gradients; each null if there is
-/// none. Throws Error if the configuration's settings do not go together.
-std::unique_ptr<Optimizer> make_train_optimizer(const TrainConfig& config, const Model& model,
+/// The optimizer of a run. `data`: the processes that shard its state (train.shard); `division`: of the model among
+/// processes; `shards`: of its gradients; each null if there is none. Throws Error if the configuration's settings do
+/// not go together.
+std::unique_ptr<Optimizer> make_train_optimizer(const TrainConfig& config, const Model& model, const Group& data = {},
                                                 const LayerDivision* division = nullptr,
                                                 const ParameterShards* shards = nullptr);
 
@@ -53,10 +54,10 @@ struct Trainer::Implementation {
   RunOutcome take_steps();
 
   /// How a step ended. `passed`: counted, but without an update; `goes_back`: the caller has to roll back.
-  enum class Ended { updated, passed, goes_back, diverged };
+  enum class StepOutcome { updated, passed, goes_back, diverged };
 
   /// Takes a step and measures its time.
-  Ended timed_step();
+  StepOutcome timed_step();
 
   /// If rollbacks are enabled, makes this the state to return to, unless the last update was a spike.
   void mark();
@@ -73,10 +74,10 @@ struct Trainer::Implementation {
 
   /// Forward and backward passes of the step's batches, and one optimizer step unless the judge objects; in that case,
   /// parameters and optimizer remain unchanged.
-  Ended step();
+  StepOutcome step();
 
   /// Counts a step whose batches are passed over after a rollback.
-  Ended pass_over(int64_t number);
+  StepOutcome pass_over(int64_t number);
 
   /// Adds a step's numbers to the point and, unless it is skipped, to the sums of the run.
   void count(const ComputedStep& computed, const StepReading& reading, const StepNumbers& numbers, bool skipped);
@@ -164,9 +165,12 @@ struct Trainer::Implementation {
     const char* file;
     bool own = false;      // of this process alone, and may be absent
     bool sharded = false;  // `values` are this process's shards of what is divided among mesh.data (`shards`)
-    bool full = false;     // `values` are those of all processes that divide the model, on the first of them
+    bool full = false;     // `values` are those of full parameters, although processes divide the model
     bool moves = false;    // `take` first keeps elsewhere what an earlier part has put in the place of `values`
     std::function<std::vector<StateTensor>()> values;
+    /// Of one of them: that of all of mesh.data, on its rank 0. Every process calls it. Empty: all have the same
+    /// values.
+    std::function<Tensor(const StateTensor&)> unshard{};
     /// `origin` names them in errors.
     std::function<void(const NamedTensors&, const std::string& origin)> take{};
     std::map<std::string, std::string> metadata{};  // of the file
@@ -189,8 +193,8 @@ struct Trainer::Implementation {
   [[nodiscard]] const Parameters& held_by(bool sharded) const;
   [[nodiscard]] std::vector<int64_t> full_sizes(size_t parameter) const;
   [[nodiscard]] Tensor shard_of(size_t parameter, const Tensor& full, bool sharded) const;
-  /// Of a tensor of this process's shards: the full one, on rank 0 of mesh.all; anything on the others. Every process
-  /// with such a shard calls it.
+  /// Of one of a part's values: the full tensor, on rank 0 of mesh.all; anything on the others. Every process calls it;
+  /// unless the run is sharded(), those of rank 0 of mesh.data alone.
   [[nodiscard]] Tensor full_of(const Part& part, const StateTensor& own) const;
 
   /// Divides the model among mesh.tensor and mesh.pipeline, cuts its gradients among mesh.data, each if the run does,
@@ -200,8 +204,10 @@ struct Trainer::Implementation {
   [[nodiscard]] std::string pipeline_summary() const;
   [[nodiscard]] const LayerDivision* division_or_null() const { return division ? &*division : nullptr; }
   [[nodiscard]] bool shards_parameters() const { return shards && shards->shards_parameters(); }
+  /// Whether processes of mesh.data have different parts of the state.
+  [[nodiscard]] bool sharded() const { return mesh.data.size() > 1 && config.shard != "none"; }
   /// Whether the state has to be collected in rank 0 before it can be saved.
-  [[nodiscard]] bool collects() const { return division || shards; }
+  [[nodiscard]] bool collects() const { return division || sharded(); }
 
   /// state.json, and the reverse.
   [[nodiscard]] Json state_document();
@@ -241,11 +247,11 @@ struct Trainer::Implementation {
   int64_t reported_spikes = 0;              // spikes reported by this process without skip or rollback
 
   /// The norms of the last update, until the judge sees them.
-  struct Moved {
+  struct LastUpdate {
     int64_t step = 0;
     double learning_rate = 0;
-    std::vector<ops::Number> square_norms;
-  } moved;
+    std::vector<ops::DeviceScalar> square_norms;
+  } last_update;
 };
 
 }  // namespace plumb

@@ -6,8 +6,6 @@
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/timing.h"
-#include "plumb/divided/elementwise_optimizer.h"
-#include "plumb/divided/gathered_optimizer.h"
 #include "plumb/divided/sharded_optimizer.h"
 #include "plumb/model/recomputable.h"
 #include "plumb/nn/residual/residual.h"
@@ -53,20 +51,9 @@ void refuse_validation_settings(const TrainConfig& config) {
   require("keep_best", config.keep_best, 1);
 }
 
-/// These parameters without values.
-Parameters of_shapes(const Parameters& parameters, const LayerDivision* division = nullptr) {
-  const at::TensorOptions nowhere = parameters.options().device(at::kMeta);
-  std::vector<Tensor> values;
-  for (size_t i = 0; i < parameters.all().size(); ++i) {
-    const at::IntArrayRef sizes = parameters.all()[i].value.sizes();
-    values.push_back(at::empty(division != nullptr ? at::IntArrayRef(division->full_sizes(i)) : sizes, nowhere));
-  }
-  return parameters.with_values(values, at::empty({parameters.count()}, nowhere));
-}
-
 }  // namespace
 
-std::unique_ptr<Optimizer> make_train_optimizer(const TrainConfig& config, const Model& model,
+std::unique_ptr<Optimizer> make_train_optimizer(const TrainConfig& config, const Model& model, const Group& data,
                                                 const LayerDivision* division, const ParameterShards* shards) {
   const bool rounds = config.parameters != "float32";
   if (rounds && prescription_of(model.config().residual).unit_matrices) {
@@ -83,17 +70,13 @@ std::unique_ptr<Optimizer> make_train_optimizer(const TrainConfig& config, const
     const auto kind = config.parameters == "bf16" ? Bfloat16Parameters::stochastic : Bfloat16Parameters::copy;
     return with_bfloat16_parameters(std::move(optimizer), some, kind, static_cast<uint64_t>(config.seed));
   };
-  if (shards != nullptr) return std::make_unique<ElementwiseOptimizer>(*shards, make(shards->local()));
+  if (shards != nullptr) return std::make_unique<ShardedOptimizer>(*shards, make);
   const Parameters& parameters = model.parameters();
-  if (!parameters.has_flat()) return make(of_shapes(parameters));  // replaced when the model gets memory
-  const auto make_shared = [&](const Parameters& some) -> std::unique_ptr<Optimizer> {
-    if (config.shard != "optimizer") return make(some);
-    return std::make_unique<ShardedOptimizer>(some, make);
-  };
-  if (division == nullptr) return make_shared(parameters);
-  const std::unique_ptr<Optimizer> full = make(of_shapes(parameters, division));  // without values
-  if (full->acts_by_element()) return make_shared(parameters);
-  return std::make_unique<GatheredOptimizer>(parameters, *division, make_shared, full->state_tensors());
+  if (!parameters.has_flat()) return make(shapes_of(parameters));  // replaced when the model gets memory
+  const bool shards_state = config.shard == "optimizer" && data.size() > 1;
+  if (division != nullptr && make(shapes_of(parameters))->acts_by_element()) division = nullptr;
+  if (!shards_state && division == nullptr) return make(parameters);
+  return std::make_unique<ShardedOptimizer>(parameters, shards_state ? data : Group(), make, division);
 }
 
 Trainer::Implementation::Implementation(Trainer& trainer, Model& trained, const TrainConfig& given, const Task& learned,
@@ -169,12 +152,12 @@ void Trainer::Implementation::prepare(const std::function<double()>& peak_rate) 
 
 RunOutcome Trainer::Implementation::take_steps() {
   while (!state.complete) {
-    Ended ended = timed_step();
-    if (ended == Ended::goes_back) {
+    StepOutcome outcome = timed_step();
+    if (outcome == StepOutcome::goes_back) {
       if (roll_back()) continue;
-      ended = Ended::diverged;
+      outcome = StepOutcome::diverged;
     }
-    if (ended == Ended::diverged) {
+    if (outcome == StepOutcome::diverged) {
       add_point();
       return RunOutcome::diverged;
     }
@@ -189,16 +172,16 @@ RunOutcome Trainer::Implementation::take_steps() {
   return RunOutcome::finished;
 }
 
-Trainer::Implementation::Ended Trainer::Implementation::timed_step() {
+Trainer::Implementation::StepOutcome Trainer::Implementation::timed_step() {
   const Stopwatch watch;
-  const ExchangeCost before = computation.exchanged();
-  const double waited = source.waited();
-  Ended ended{};
-  computation.within_memory(fmt::format("step {}", state.step + 1), window(), [&] { ended = step(); });
+  const ExchangeCost before = computation.exchange_cost();
+  const double waited = source.wait_seconds();
+  StepOutcome outcome{};
+  computation.within_memory(fmt::format("step {}", state.step + 1), window(), [&] { outcome = step(); });
   const double seconds = watch.seconds();
-  recorder.add_step(seconds, source.waited() - waited, before, computation.exchanged());
+  recorder.add_step(seconds, source.wait_seconds() - waited, before, computation.exchange_cost());
   state.seconds += seconds;  // before files are written, so that they include it
-  return ended;
+  return outcome;
 }
 
 TrainObserver* Trainer::Implementation::keeper() const {

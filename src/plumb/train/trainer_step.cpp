@@ -11,7 +11,7 @@
 
 namespace plumb {
 
-Trainer::Implementation::Ended Trainer::Implementation::step() {
+Trainer::Implementation::StepOutcome Trainer::Implementation::step() {
   const int64_t number = state.step + 1;
   recorder.point.step = number;
   recorder.point.epoch = state.epoch;
@@ -25,7 +25,7 @@ Trainer::Implementation::Ended Trainer::Implementation::step() {
   const std::vector<ParameterStep> steps = parameter_steps(settings, number, recorder.point.learning_rate);
   const std::vector<Tensor> clipped = clipped_by_element(config, model.parameters(), computed.gradient);
   const StepReading reading = read_step(computed, clips_elements(config) ? &clipped : nullptr, steps,
-                                        moved.square_norms, mesh, division_or_null(), shards.get());
+                                        last_update.square_norms, mesh, division_or_null(), shards.get());
   see_updates(reading.square_updates);
   const StepNumbers numbers{number, reading.loss, reading.gradient_norm, recorder.point.learning_rate};
   const StepJudgment judgment = trouble.judge(numbers);
@@ -36,12 +36,12 @@ Trainer::Implementation::Ended Trainer::Implementation::step() {
       restore_buffers(model.parameters(), buffers);
       weights.add(number);
       advance();
-      return Ended::passed;
+      return StepOutcome::passed;
     case StepJudgment::Action::rollback:
-      return Ended::goes_back;
+      return StepOutcome::goes_back;
     case StepJudgment::Action::diverge:
       explain(judgment, numbers, computed.gradient, steps);
-      return Ended::diverged;
+      return StepOutcome::diverged;
     case StepJudgment::Action::update:
       break;
   }
@@ -49,14 +49,14 @@ Trainer::Implementation::Ended Trainer::Implementation::step() {
   carried = computed.carried;
   weights.add(number);
   advance();
-  return Ended::updated;
+  return StepOutcome::updated;
 }
 
-Trainer::Implementation::Ended Trainer::Implementation::pass_over(int64_t number) {
+Trainer::Implementation::StepOutcome Trainer::Implementation::pass_over(int64_t number) {
   trouble.pass_over();
   weights.add(number);
   advance();
-  return Ended::passed;
+  return StepOutcome::passed;
 }
 
 void Trainer::Implementation::count(const ComputedStep& computed, const StepReading& reading,
@@ -85,7 +85,7 @@ void Trainer::Implementation::update(const ComputedStep& computed, const std::ve
   std::vector<bool> frozen;
   for (const ParameterStep& each : steps) frozen.push_back(each.frozen);
   model.constrain(frozen);
-  if (trouble.watches_spikes()) moved = {numbers.step, numbers.learning_rate, update_norms.square_norms()};
+  if (trouble.watches_spikes()) last_update = {numbers.step, numbers.learning_rate, update_norms.square_norms()};
 }
 
 std::optional<InspectedStep> Trainer::Implementation::inspect(const StepJudgment& judgment, const StepNumbers& numbers,
@@ -133,8 +133,8 @@ void Trainer::Implementation::see_updates(const std::vector<double>& square_norm
   if (square_norms.empty()) return;
   std::vector<double> norms;
   for (const double square : square_norms) norms.push_back(std::sqrt(square));
-  trouble.see_updates(moved.step, moved.learning_rate, norms);
-  moved = {};
+  trouble.see_updates(last_update.step, last_update.learning_rate, norms);
+  last_update = {};
 }
 
 double Trainer::Implementation::epochs_after_step() const {

@@ -89,10 +89,10 @@ Tensor UpdateNorms::sample() const {
 
 void UpdateNorms::before_step() { before_ = sample(); }
 
-std::vector<ops::Number> UpdateNorms::square_norms() const {
+std::vector<ops::DeviceScalar> UpdateNorms::square_norms() const {
   const at::NoGradGuard no_graph;
   const Tensor sums = (sample() - before_).square_().view(weights_.sizes()).mul_(weights_).sum(1, false, at::kDouble);
-  std::vector<ops::Number> found;
+  std::vector<ops::DeviceScalar> found;
   for (const Tensor& each : sums.unbind()) found.emplace_back(each);
   return found;
 }

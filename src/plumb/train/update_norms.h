@@ -7,7 +7,7 @@
 #include "plumb/divided/parameter_shards.h"
 #include "plumb/nn/layer_division.h"
 #include "plumb/nn/parameters.h"
-#include "plumb/ops/number.h"
+#include "plumb/ops/device_scalar.h"
 #include "plumb/trouble/trouble_judge.h"
 
 namespace plumb {
@@ -31,7 +31,7 @@ class UpdateNorms {
   void before_step();
 
   /// The estimates of ‖Δθ‖² since then, one per group, which the device may still be computing.
-  [[nodiscard]] std::vector<ops::Number> square_norms() const;
+  [[nodiscard]] std::vector<ops::DeviceScalar> square_norms() const;
 
  private:
   [[nodiscard]] Tensor sample() const;

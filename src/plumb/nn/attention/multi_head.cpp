@@ -116,7 +116,7 @@ void MultiHeadAttention::keep_values(const Tensor& joint, AttentionPass& pass) c
 
 Tensor MultiHeadAttention::self(const Tensor& input, AttentionPass& pass, bool causal,
                                 const ForwardContext& context) const {
-  const Tensor x = group_.copied(input);
+  const Tensor x = group_.copy_to_region(input);
   const Tensor joint = in_(x);  // (tokens, width + 2·kv_width)
   keep_values(joint, pass);
   const Tensor packed = prepares() ? prepared(joint, pass, context) : joint;
@@ -137,7 +137,7 @@ Tensor MultiHeadAttention::read(const Tensor& x, AttentionPass& pass, AttentionS
 
 AttentionMemory MultiHeadAttention::remember(const Tensor& input, const Ragged& layout,
                                              const ForwardContext& context) const {
-  const Tensor memory = group_.copied(input);
+  const Tensor memory = group_.copy_to_region(input);
   const int64_t kv_width = heads_.kv_width();
   Tensor key_value = in_.parts(memory, kKey, 2);
   if (key_norm_ || query_key_scale_.defined() || value_norm_) {
@@ -153,7 +153,7 @@ AttentionMemory MultiHeadAttention::remember(const Tensor& input, const Ragged& 
 
 Tensor MultiHeadAttention::cross(const Tensor& input, const Ragged& layout, const AttentionMemory& memory,
                                  const ForwardContext& context) const {
-  const Tensor x = group_.copied(input);
+  const Tensor x = group_.copy_to_region(input);
   Tensor query = in_.parts(x, kQuery, 1);
   if (query_norm_) query = normalized(query, *query_norm_, context);
   if (query_key_scale_.defined()) query = scaled_units(query);

@@ -59,7 +59,7 @@ class ActivatedFeedForward final : public FeedForward {
         dropout_place_(shape.name + ".activation") {}
 
   [[nodiscard]] Tensor operator()(const Tensor& input, const ForwardContext& context) const override {
-    const Tensor x = group_.copied(input);
+    const Tensor x = group_.copy_to_region(input);
     const Tensor content = content_ ? content_(x) : Tensor();
     Tensor inner = activation_.of_layer(first_, x);
     if (content_) inner = inner * content;

@@ -8,8 +8,8 @@
 #include "plumb/base/config.h"
 #include "plumb/base/random.h"
 #include "plumb/base/registry.h"
-#include "plumb/nn/depth.h"
 #include "plumb/nn/layer_id.h"
+#include "plumb/nn/model_depth.h"
 #include "plumb/nn/parameters.h"
 
 namespace plumb {

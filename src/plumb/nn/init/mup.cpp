@@ -1,7 +1,7 @@
 // The maximal update parametrization's initialization, Yang et al. 2022, arXiv 2203.03466, table 3: variances 1/fan_in,
 // and 1/fan_in² for an output matrix that is not shared with the embedding. Embeddings have constant variance at the
 // input: N(0, 1/d) times √d (model.embedding_factor = 0). Learning rates must decrease with the width, as with
-// train.parametrization = "mup" (optim/mup.h).
+// train.parametrization = "mup" (run/parametrization.h).
 #include <cmath>
 
 #include "plumb/nn/init/init.h"

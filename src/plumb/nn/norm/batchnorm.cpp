@@ -29,7 +29,7 @@ class BatchNorm final : public Norm {
     const double share = context.placeholder() ? 0 : 1;
     const Tensor count = at::full({1}, share * static_cast<double>(x.size(0)), x.options());
     const Tensor sums =
-        context.group().summed(at::cat({share * shifted.sum(0), share * shifted.square().sum(0), count}));
+        context.group().all_reduce(at::cat({share * shifted.sum(0), share * shifted.square().sum(0), count}));
     const Tensor tokens = sums.narrow(0, 2 * width, 1).detach();
     if ((x.size(0) <= 1 || context.placeholder()) && tokens.item<double>() <= 1)
       return normalized(x - running_mean_, running_variance_);

@@ -33,7 +33,7 @@ class BatchTokens : public torch::CustomClassHolder {
   [[nodiscard]] bool has_own() const { return share_ > 0; }
 
   /// The mean of values with a row per token of this process, (rows, n) → (n).
-  [[nodiscard]] Tensor mean(const Tensor& values) const { return group_.summed(share_ * values.sum(0)) / count_; }
+  [[nodiscard]] Tensor mean(const Tensor& values) const { return group_.all_reduce(share_ * values.sum(0)) / count_; }
 
  private:
   Group group_;

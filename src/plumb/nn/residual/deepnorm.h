@@ -1,7 +1,7 @@
 // DeepNorm's two constants, shared by its residual scheme and its initialization.
 #pragma once
 
-#include "plumb/nn/depth.h"
+#include "plumb/nn/model_depth.h"
 
 namespace plumb {
 

@@ -11,8 +11,8 @@
 #include "plumb/base/options.h"
 #include "plumb/base/registry.h"
 #include "plumb/nn/context.h"
-#include "plumb/nn/depth.h"
 #include "plumb/nn/layer_id.h"
+#include "plumb/nn/model_depth.h"
 #include "plumb/nn/parameters.h"
 
 namespace plumb {

@@ -111,7 +111,7 @@ void update(const std::vector<LambUpdate>& updates, const std::vector<Tensor>& g
   });
 }
 
-Number sum_of_squares(const std::vector<Tensor>& tensors) {
+DeviceScalar sum_of_squares(const std::vector<Tensor>& tensors) {
   const std::vector<Tensor> dense = contiguous(tensors);
   const std::vector<Chunk> chunks = chunks_of(dense);
   std::vector<double> sums(chunks.size());

@@ -44,11 +44,11 @@ void update(const std::vector<AdamUpdate>& updates, const std::vector<Tensor>& g
   }
 }
 
-Number sum_of_squares(const std::vector<Tensor>& tensors) {
+DeviceScalar sum_of_squares(const std::vector<Tensor>& tensors) {
   if (tensors.empty()) return {};
   std::vector<Tensor> values;
   for (const Tensor& tensor : tensors) values.push_back(tensor.detach());
-  return Number(at::stack(at::_foreach_norm(values, 2, at::kDouble)).square().sum());
+  return DeviceScalar(at::stack(at::_foreach_norm(values, 2, at::kDouble)).square().sum());
 }
 
 }  // namespace plumb::ops::gpu

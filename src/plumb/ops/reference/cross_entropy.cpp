@@ -29,7 +29,7 @@ CrossEntropy cross_entropy(const Tensor& logits, const std::vector<int64_t>& lab
     nll = factors * nll;
     loss = factors * loss;
   }
-  return {scale * loss.sum(), Number(nll.detach().sum(at::kDouble))};
+  return {scale * loss.sum(), DeviceScalar(nll.detach().sum(at::kDouble))};
 }
 
 CrossEntropy linear_cross_entropy(const Tensor& hidden, const Tensor& weight, const Tensor& bias,

@@ -69,10 +69,10 @@ void update(const std::vector<Update>& updates, const std::vector<Tensor>& gradi
 PLUMB_FOR_EACH_UPDATE(PLUMB_INSTANTIATE_UPDATE);
 PLUMB_INSTANTIATE_UPDATE(LambUpdate);
 
-Number sum_of_squares(const std::vector<Tensor>& tensors) {
+DeviceScalar sum_of_squares(const std::vector<Tensor>& tensors) {
   std::vector<Tensor> sums;
   for (const Tensor& tensor : tensors) sums.push_back(tensor.detach().to(at::kDouble).square().sum());
-  return sums.empty() ? Number() : Number(at::stack(sums).sum());
+  return sums.empty() ? DeviceScalar() : DeviceScalar(at::stack(sums).sum());
 }
 
 }  // namespace plumb::ops::reference

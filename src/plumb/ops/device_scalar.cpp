@@ -1,11 +1,11 @@
-#include "plumb/ops/number.h"
+#include "plumb/ops/device_scalar.h"
 
 namespace plumb::ops {
 
-std::vector<double> read(const std::vector<Number>& numbers) {
+std::vector<double> read(const std::vector<DeviceScalar>& numbers) {
   std::vector<double> values;
   std::vector<Tensor> tensors;
-  for (const Number& number : numbers) {
+  for (const DeviceScalar& number : numbers) {
     values.push_back(number.value_);
     if (number.tensor_.defined()) tensors.push_back(number.tensor_.to(at::kDouble).reshape({}));
   }

@@ -8,24 +8,24 @@
 namespace plumb::ops {
 
 /// A number that a device may still be computing; converting it to double waits for the device.
-class Number {
+class DeviceScalar {
  public:
-  Number(double value = 0) : value_(value) {}  // NOLINT(google-explicit-constructor): it is a number
+  DeviceScalar(double value = 0) : value_(value) {}  // NOLINT(google-explicit-constructor): it is a number
   /// A tensor of one element.
-  explicit Number(const Tensor& tensor) : tensor_(tensor.detach()) {}
+  explicit DeviceScalar(const Tensor& tensor) : tensor_(tensor.detach()) {}
 
   operator double() const {  // NOLINT(google-explicit-constructor)
     return tensor_.defined() ? tensor_.item<double>() : value_;
   }
 
  private:
-  friend std::vector<double> read(const std::vector<Number>& numbers);
+  friend std::vector<double> read(const std::vector<DeviceScalar>& numbers);
 
   double value_ = 0;
   Tensor tensor_;  // if undefined, the number is value_
 };
 
 /// The values of all numbers, waiting for the device only once.
-std::vector<double> read(const std::vector<Number>& numbers);
+std::vector<double> read(const std::vector<DeviceScalar>& numbers);
 
 }  // namespace plumb::ops
