@@ -32,8 +32,8 @@ class CheckVerb : public test::SharedFolder<CheckVerb> {
   }
 };
 
-TEST_F(CheckVerb, AModerateRateTrains) {
-  const Finished finished = check("0.004", {"--json", "-"});
+TEST_F(CheckVerb, AModerateRateTrainsAsResultAndPageSay) {
+  const Finished finished = check("0.004", {"--json", "-", "--out", "checked"});
   EXPECT_EQ(finished.status, 0) << finished.output << finished.errors;
   const Json result = Json::parse(finished.output);
   EXPECT_EQ(result["verdict"], "trains");
@@ -42,6 +42,9 @@ TEST_F(CheckVerb, AModerateRateTrains) {
   EXPECT_LE(result["cost"]["gradients"], 250);
   EXPECT_EQ(result["trials"][0]["outcome"], "trains");
   EXPECT_EQ(result["trials"][0]["learning_rate"], 0.004);
+  EXPECT_EQ(read_json(*folder_ / "checked/check.json")["schema"], "plumb.check/1");
+  EXPECT_CONTAINS(read_file(*folder_ / "checked/report.html"), "Loss against learning rate");
+  EXPECT_EQ(check("0.004", {"--out", "data"}).status, 1);  // holds something else
 }
 
 TEST_F(CheckVerb, ARateInAWrongUnitDoesNot) {
@@ -58,14 +61,6 @@ TEST_F(CheckVerb, SaysWhenTheBudgetIsTooSmall) {
   EXPECT_CONTAINS(finished.output, "\ncannot tell within this budget");
   EXPECT_TRUE(finished.output.starts_with("encoder-decoder, 1+1 × 32, ")) << finished.output;
   EXPECT_CONTAINS(finished.output, "500 tokens per step, 5,000 steps\n");
-}
-
-TEST_F(CheckVerb, WritesAPage) {
-  ASSERT_EQ(check("0.004", {"--out", "checked", "--budget", "100g"}).status, 0);
-  const Json document = read_json(*folder_ / "checked/check.json");
-  EXPECT_EQ(document["schema"], "plumb.check/1");
-  EXPECT_CONTAINS(read_file(*folder_ / "checked/report.html"), "Loss against learning rate");
-  EXPECT_EQ(check("0.004", {"--out", "data"}).status, 1);  // holds something else
 }
 
 TEST_F(CheckVerb, AlarmsAreMeasuredAlongTraining) {

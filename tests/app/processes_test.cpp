@@ -82,31 +82,25 @@ void expect_same_spectrum(const Json& found, const Json& one) {
   }
 }
 
+// They share the batches, and divide the model.
 TEST_F(SharedVerb, SpectraOfSeveralProcessesAreThoseOfOne) {
   const Arguments spectrum = command("spectrum", {"--steps", "60", "-q", "--label-smoothing", "0.1"});
   const Json one = result_of(run(spectrum));
   EXPECT_GE(one["micro_batches"].get<int>(), 3);
   EXPECT_EQ(one["processes"], 1);
-  for (const std::string processes : {"2", "3"}) {
-    const Finished finished = run(spectrum + Arguments{"--processes", processes});
+  for (const auto& [given, processes] : {std::pair<Arguments, int>{{"--processes", "3"}, 3},
+                                         {{"--tensor-parallel", "2"}, 2},
+                                         {{"--tensor-parallel", "2", "--processes", "4"}, 4}}) {
+    const Finished finished = run(spectrum + given);
     EXPECT_EQ(finished.errors, "");
     const Json found = result_of(finished);
-    EXPECT_EQ(found["processes"], std::stoi(processes));
+    EXPECT_EQ(found["processes"], processes);
     expect_same_spectrum(found, one);
   }
 }
 
-TEST_F(SharedVerb, ProcessesThatDivideTheModelMeasureTheSame) {
+TEST_F(SharedVerb, MeshesThatDoNotFitAreRefusedOnce) {
   const Arguments spectrum = command("spectrum", {"--steps", "20", "-q"});
-  const Json one = result_of(run(spectrum));
-  for (const auto& [given, processes] : {std::pair<Arguments, int>{{"--tensor-parallel", "2"}, 2},
-                                         {{"--tensor-parallel", "2", "--processes", "4"}, 4}}) {
-    const Finished finished = run(spectrum + given);
-    EXPECT_EQ(finished.errors, "");
-    Json found = result_of(finished);
-    EXPECT_EQ(found["processes"], processes);
-    expect_same_spectrum(found, one);
-  }
   const auto refused = [&](const Arguments& given, const std::string& error) {
     const Finished finished = run(spectrum + given);
     EXPECT_NE(finished.status, 0);
@@ -159,11 +153,10 @@ TEST_F(SharedVerb, ProbesOfSeveralProcessesAreThoseOfOne) {
   }
 }
 
-// Processes as torchrun, Open MPI and Slurm start them. Only rank 0 prints.
+// Processes as Open MPI and Slurm start them; below they are as torchrun starts them. Only rank 0 prints.
 TEST_F(SharedVerb, LaunchedProcessesShareASpectrum) {
   const Arguments spectrum = command("spectrum", {"--steps", "60"});
   const Json one = result_of(run(spectrum));
-  const auto torchrun = rank;
   const auto open_mpi = [](int number, int port) -> Arguments {
     return {fmt::format("OMPI_COMM_WORLD_RANK={}", number), "OMPI_COMM_WORLD_SIZE=2", "OMPI_COMM_WORLD_LOCAL_SIZE=2",
             "PMIX_NAMESPACE=job", fmt::format("MASTER_PORT={}", port)};
@@ -177,7 +170,7 @@ TEST_F(SharedVerb, LaunchedProcessesShareASpectrum) {
             fmt::format("MASTER_PORT={}", port)};
   };
   for (const std::function<Arguments(int, int)>& variables :
-       std::vector<std::function<Arguments(int, int)>>{torchrun, open_mpi, slurm}) {
+       std::vector<std::function<Arguments(int, int)>>{open_mpi, slurm}) {
     const int port = unused_port();
     const auto first = start(variables(0, port), spectrum), second = start(variables(1, port), spectrum);
     const Finished leader = first->wait(), other = second->wait();

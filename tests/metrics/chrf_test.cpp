@@ -1,14 +1,12 @@
+// chrF by hand, and what it refuses. sacrebleu_test.cpp compares every option with sacreBLEU.
 #include "plumb/metrics/chrf.h"
 
 #include <gtest/gtest.h>
 
 #include "plumb/base/error.h"
-#include "support/contains.h"
 
 namespace plumb {
 namespace {
-
-using Lines = std::vector<std::string>;
 
 // 100 · (1 + β²) P R / (β² P + R)
 double f_score(double precision, double recall, double beta = 2) {
@@ -29,12 +27,6 @@ TEST(Chrf, AveragesPrecisionAndRecallOverTheOrders) {
               f_score(precision, recall, 1), 1e-12);
 }
 
-TEST(Chrf, ClipsRepeatedNgrams) {
-  // "aaa" against "aab": a is common twice, aa once.
-  const double precision = (2 / 3.0 + 1 / 2.0) / 2;
-  EXPECT_NEAR(corpus_chrf({"aaa"}, {{"aab"}}, {.character_order = 2}).score, f_score(precision, precision), 1e-12);
-}
-
 TEST(Chrf, LeavesOutOrdersThatASideDoesNotReach) {
   // "ab" has orders 1 and 2 only, and both match in full.
   EXPECT_NEAR(corpus_chrf({"ab"}, {{"ab"}}).score, 100, 1e-12);
@@ -46,11 +38,6 @@ TEST(Chrf, DropsHypothesisNgramsOfASentenceWhoseReferenceHasNone) {
   // Order 2 of the second sentence: the reference "x" has no bigram, so those of "xyz" are not counted. Order 1: common
   // 2 + 1, hypothesis 2 + 3, reference 2 + 1. Order 2: common 1, hypothesis 1 (not 3), reference 1.
   EXPECT_NEAR(corpus_chrf({"ab", "xyz"}, {{"ab", "x"}}, {.character_order = 2}).score, f_score((3 / 5.0 + 1) / 2, 1),
-              1e-12);
-}
-
-TEST(Chrf, SumsCountsOverTheCorpusBeforeDividing) {
-  EXPECT_NEAR(corpus_chrf({"abc", "x"}, {{"abc", "y"}}, {.character_order = 1}).score, f_score(3 / 4.0, 3 / 4.0),
               1e-12);
 }
 
@@ -73,50 +60,11 @@ TEST(Chrf, CountsWordsWithPunctuationCutOff) {
   EXPECT_NEAR(corpus_chrf({"so…"}, {{"so"}}, {.character_order = 0, .word_order = 1}).score, 0, 1e-12);
 }
 
-TEST(Chrf, PlusPlusAveragesWordOrdersWithCharacterOrders) {
-  // "a b" against "a c": characters 1 of 2 and 0 of 1; words 1 of 2 and 0 of 1.
-  EXPECT_NEAR(corpus_chrf({"a b"}, {{"a c"}}, {.character_order = 2, .word_order = 2}).score, f_score(0.25, 0.25),
-              1e-12);
-  // Words differ from characters: "ab cd" against "ab ce": characters 3/4 and 2/3 (ab bc), words 1/2 and 0/1.
-  const double mean = (3 / 4.0 + 2 / 3.0 + 1 / 2.0 + 0) / 4;
-  EXPECT_NEAR(corpus_chrf({"ab cd"}, {{"ab ce"}}, {.character_order = 2, .word_order = 2}).score, f_score(mean, mean),
-              1e-12);
-}
-
-TEST(Chrf, TakesTheBestReferenceOfEachSentence) {
-  const Lines hypotheses{"abcdef", "uvwxyz"};
-  EXPECT_NEAR(corpus_chrf(hypotheses, {{"abcdef", "qqqqqq"}, {"qqqqqq", "uvwxyz"}}).score, 100, 1e-12);
-  // Both references share two characters with "ab", but the shorter one gives the better score.
-  EXPECT_NEAR(corpus_chrf({"ab"}, {{"abcd"}, {"abc"}}, {.character_order = 1}).score, f_score(1, 2 / 3.0), 1e-12);
-}
-
 TEST(Chrf, OfNothingInCommonIsZero) {
   EXPECT_EQ(corpus_chrf({"abc"}, {{"xyz"}}).score, 0);
   EXPECT_EQ(corpus_chrf({""}, {{"xyz"}}).score, 0);
   EXPECT_EQ(corpus_chrf({"abc"}, {{""}}).score, 0);
   EXPECT_EQ(corpus_chrf({""}, {{""}}, {.word_order = 2}).score, 0);
-}
-
-TEST(Chrf, CountsWhiteSpaceWhenAsked) {
-  // "a b" against "ab": characters 2 of 3 and 2 of 2; bigrams "a ", " b" against "ab".
-  const ChrfScore score = corpus_chrf({"a b"}, {{"ab"}}, {.character_order = 2, .whitespace = true});
-  EXPECT_NEAR(score.score, f_score(1 / 3.0, 1 / 2.0), 1e-12);
-  EXPECT_CONTAINS(score.signature, "|space:yes|");
-}
-
-TEST(Chrf, AveragesTheScoresOfTheOrdersWithEpsilonSmoothing) {
-  // "abcd" against "abcxyz": F of characters (3/4, 3/6) and of bigrams (2/3, 2/5), then of trigrams (1/2, 1/4).
-  const ChrfScore score = corpus_chrf({"abcd"}, {{"abcxyz"}}, {.character_order = 3, .epsilon_smoothing = true});
-  EXPECT_NEAR(score.score, (f_score(3 / 4.0, 3 / 6.0) + f_score(2 / 3.0, 2 / 5.0) + f_score(1 / 2.0, 1 / 4.0)) / 3,
-              1e-12);
-  EXPECT_CONTAINS(score.signature, "|eff:no|");
-  // Orders that neither side reaches count as wrong.
-  EXPECT_NEAR(corpus_chrf({"ab"}, {{"ab"}}, {.character_order = 4, .epsilon_smoothing = true}).score, 50, 1e-12);
-}
-
-TEST(Chrf, LowercasesWhenAsked) {
-  EXPECT_EQ(corpus_chrf({"ÄB"}, {{"äb"}}).score, 0);
-  EXPECT_NEAR(corpus_chrf({"ÄB"}, {{"äb"}}, {.word_order = 2, .lowercase = true}).score, 100, 1e-12);
 }
 
 TEST(Chrf, SignsTheScore) {

@@ -1,4 +1,4 @@
-// Label weights; derivatives and both forms are tested in gradients_test.cpp and fast_path_test.cpp.
+// Label weights; derivatives and both forms are tested in kernels/reference_test.cpp.
 #include "plumb/ops/cross_entropy.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// The reference implementations: values, first and second derivatives, and other floating-point types. They are also
-// compared with the kernels (kernels/reference_test.cpp), and tested by running the suite with PLUMB_KERNELS=off.
+// The reference implementations: values, first and second derivatives, and other floating-point types. The kernels are
+// compared with them in kernels/reference_test.cpp; the whole suite also runs with PLUMB_KERNELS=off.
 #include "plumb/ops/implementations.h"
 
 #include <gtest/gtest.h>
@@ -91,6 +91,18 @@ TEST(References, OfLinearLayersAndEmbeddings) {
         return Tensors{ops::reference::embedding(in[0].square(), {2, 0, 2, 3}, 1.7)};
       },
       {random_tensor({5, 3}, 1)});
+}
+
+TEST(References, OfProductsAndSums) {
+  for (const bool ta : {false, true}) {
+    for (const bool tb : {false, true}) {
+      expect_both([&](const Tensors& in) { return Tensors{ops::reference::matrix_product(in[0], in[1], ta, tb)}; },
+                  {ta ? random_tensor({3, 4}, 1) : random_tensor({4, 3}, 1),
+                   tb ? random_tensor({5, 3}, 2) : random_tensor({3, 5}, 2)});
+    }
+  }
+  expect_both([](const Tensors& in) { return Tensors{ops::reference::column_sums(in[0] * in[0])}; },
+              {random_tensor({70, 3}, 1)});
 }
 
 TEST(References, TakeOverWhereThereIsNoKernel) {

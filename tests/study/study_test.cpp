@@ -11,31 +11,22 @@
 #include <numeric>
 #include <set>
 
-#include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/text.h"
 #include "plumb/data/batches.h"
 #include "plumb/io/safetensors.h"
-#include "plumb/nn/residual/residual.h"
 #include "plumb/ops/threads.h"
 #include "plumb/report/tensorboard.h"
 #include "study/parts.h"
+#include "study/small_study.h"
+#include "support/contains.h"
 #include "support/entries.h"
-#include "support/errors.h"
 #include "support/paths.h"
-#include "train/copy_task.h"
 
 namespace plumb {
 namespace {
 
 using test::entry;
-
-constexpr const char* kTraining = R"(
-[training]
-warm_ups = [0, 2]
-learning_rates = [1e-3]
-layers = [1]
-)";
 
 constexpr const char* kGradientsAndSpectrum = R"(
 [gradients]
@@ -52,35 +43,8 @@ seeds = 2
 seed_steps = 3
 )";
 
-StudyConfig small() {
-  StudyConfig config;
-  config.study.schemes = residual_schemes().names();
-  config.study.schemes.emplace_back("n/dna");
-  config.data.pairs = 2400;
-  config.data.vocabulary = 200;
-  config.model.d_model = 8;
-  config.model.feed_forward = 12;
-  config.model.heads = 2;
-  config.train.steps = 4;
-  config.train.validate_every = 2;
-  config.train.batch_tokens = 128;
-  config.train.warm_up = 2;
-  config.model.dropout = 0;
-  return config;
-}
-
-/// Two schemes on the copy task, which is prepared in `directory`.
-StudyConfig small_on_copy_task(const test::TemporaryDirectory& directory) {
-  test::make_copy_task(directory / "data");
-  StudyConfig config = small();
-  config.study.schemes = {"post-ln", "pre-ln"};
-  config.study.seed = 5;
-  config.data.directory = (directory / "data").string();
-  return config;
-}
-
 TEST(Study, TakesEveryScheme) {
-  StudyConfig config = small();
+  StudyConfig config = test::small_study();
   config.parts = test::parts(std::string(kGradientsAndSpectrum) + R"(
 [depth]
 layers = [1, 2, 3]
@@ -176,9 +140,9 @@ steps = 3
 
 TEST(Study, ReportsWhatIsMeasuredDirectly) {
   const test::TemporaryDirectory directory;
-  StudyConfig config = small_on_copy_task(directory);
+  StudyConfig config = test::small_on_copy_task(directory);
   config.study.claims = test::claims_of("layernorm");
-  config.parts = test::parts(std::string(kTraining) + R"(
+  config.parts = test::parts(std::string(test::kTrainingPart) + R"(
 [gradients]
 layers = 3
 seeds = 2
@@ -266,89 +230,8 @@ seeds = 1
   }
 }
 
-TEST(Study, SensitivityIsComparedOverTheSameRatesFromTheLossBeforeTraining) {
-  const test::TemporaryDirectory directory;
-  StudyConfig config = small_on_copy_task(directory);
-  using Rates = std::vector<double>;
-  config.study.arms = {{"post-ln", {"model.residual=post-ln"}, Rates{1e-3, 1e-2, 1.0}},
-                       {"pre-ln", {"model.residual=pre-ln"}, Rates{1e-2, 1.0, 30.0}}};
-  config.parts = test::parts("[training]\nwarm_ups = [2]\nlayers = [1]\nseeds = 2\n");
-  const Json results = run_study(config, directory / "out");
-  const DataDirectory data = DataDirectory::open(directory / "data");
-  std::vector<int64_t> all(static_cast<size_t>(data.split("valid").size()));
-  std::iota(all.begin(), all.end(), int64_t{0});
-  const Batch valid = make_task({}, data, "encoder-decoder")->dataset("valid")->batch(all);
-  ModelConfig model = config.model;
-  model.encoder_layers = model.decoder_layers = 1;
-  model.source_vocabulary = data.source_vocabulary();
-  model.target_vocabulary = data.target_vocabulary();
-  const Json& runs = entry(results["tables"], "id", "runs")["rows"];
-  int compared = 0;
-  for (const Json& row : entry(results["tables"], "id", "sweeps")["rows"]) {
-    model.residual = row[0];
-    double sum = 0;
-    for (const int seed : {5, 6}) {
-      const std::unique_ptr<Model> built = make_model(model);
-      built->initialize(static_cast<uint64_t>(seed));
-      ForwardContext evaluation;
-      const double start = built->loss(valid, {}, evaluation).nll / static_cast<double>(valid.labels.size());
-      double least = start, total = 0;
-      int rates = 0;
-      for (const Json& run : runs) {
-        const double rate = run[4];
-        if (run[0] != row[0] || run[2] != row[2] || run[5] != seed || rate < 5e-3 || rate > 2) continue;
-        const double loss = run[8].is_null() ? start : std::min(run[8].get<double>(), start);
-        least = std::min(least, loss);
-        total += loss;
-        ++rates;
-      }
-      ASSERT_EQ(rates, 2);  // 0.01 and 1, which both arms have
-      sum += total / 2 - least;
-    }
-    EXPECT_NEAR(row[10].get<double>(), sum / 2, 1e-5) << row;
-    ++compared;
-  }
-  EXPECT_EQ(compared, 2);
-}
-
-/// The report is made from stored measurements, here with losses edited by hand.
-TEST(Study, ComparesTheBestRatesBetweenThoseOfItsSweeps) {
-  const test::TemporaryDirectory directory;
-  StudyConfig config = small_on_copy_task(directory);
-  StudyClaim claim;
-  claim.text = "Pre-LN bears higher rates";
-  claim.quantity = "best_learning_rate";
-  claim.of = {"model.residual=pre-ln"};
-  claim.against = {"model.residual=post-ln"};
-  claim.above = 1.2;
-  config.study.claims = {claim};
-  const std::string part = "[training]\nwarm_ups = [2]\nlayers = [1]\nseeds = 2\n";
-  config.parts = test::parts(part + "learning_rates = [1e-3, 1e-2]\n");
-  test::expect_error([&] { run_study(config, directory / "two"); }, "does not measure 'best_learning_rate'");
-  config.parts = test::parts(part + "learning_rates = [1e-3, 1e-2, 1e-1]\n");
-  run_study(config, directory / "out");
-  for (const auto& file : std::filesystem::directory_iterator(directory / "out" / "measurements")) {
-    const std::string name = file.path().filename();
-    if (!name.starts_with("train-")) continue;
-    const auto is_of = [&name](const char* text) { return name.find(text) != std::string::npos; };
-    Json measurement = read_json(file.path());
-    measurement["result"].erase("learning");
-    measurement["result"]["metrics"]["valid_nll"] = is_of("-lr0.01-")                     ? 0.5
-                                                    : is_of("pre-ln") && is_of("-lr0.1-") ? 1.0
-                                                                                          : 1.5;
-    write_json(file.path(), measurement);
-  }
-  // Parabolas through 1.5, 0.5, 1.5 and through 1.5, 0.5, 1 over the logarithm of the rate: vertices at 0 and 1/6.
-  const Json results = run_study(config, directory / "out");
-  const Json& verdict = entry(results["verdicts"], "id", "claim1");
-  EXPECT_EQ(verdict["quantity"], "best learning rate, Pre-LN / Post-LN");
-  EXPECT_NEAR(verdict["effect"]["mean"].get<double>(), std::pow(10, 1.0 / 6), 1e-9);
-  EXPECT_EQ(verdict["effect"]["seeds"], 2);
-  EXPECT_EQ(verdict["figure"], "sweep_adam_layers1");
-}
-
 TEST(Study, MeasuresTheSameSideBySide) {
-  StudyConfig config = small();
+  StudyConfig config = test::small_study();
   config.study.schemes = {"post-ln", "pre-ln"};
   config.parts = test::parts(std::string(kGradientsAndSpectrum) + R"(
 [training]
@@ -372,106 +255,6 @@ seeds = 2
   EXPECT_EQ(sweep["series"].size(), 8U);  // two schemes and warm-ups, means and runs
 }
 
-TEST(Study, FindsMistakesBeforeItMeasures) {
-  const test::TemporaryDirectory directory;
-  const auto mistake = [&](const char* what, const StudyConfig& config) {
-    try {
-      run_study(config, directory / what);
-      return std::string();
-    } catch (const Error& error) {
-      for (const auto& file : std::filesystem::directory_iterator(directory / what / "measurements"))
-        EXPECT_EQ(file.path().filename(), "data.json") << what;
-      return std::string(error.what());
-    }
-  };
-  StudyConfig good = small();
-  good.study.schemes = {"post-ln"};
-  good.parts = test::parts(std::string(kTraining) + "[gradients]\nlayers = 2\nseeds = 1\npairs = 5\n");
-  StudyConfig split = good;
-  split.parts = test::parts(std::string(kTraining) + "bleu_pairs = 4\nbleu_split = \"tset\"\n");
-  EXPECT_EQ(mistake("split", split), "the data has no split 'tset'");
-  StudyConfig scheme = good;
-  scheme.study.schemes.emplace_back("pre-lm");
-  EXPECT_CONTAINS(mistake("scheme", scheme), "pre-lm");
-  StudyConfig schedule = good;
-  schedule.train.schedule = "constant * cosine";
-  EXPECT_CONTAINS(mistake("schedule", schedule), "cosine");
-}
-
-TEST(Study, ReadsNoValuesThatCannotBeMeasured) {
-  const auto read = [](const std::string& text) { return read_study(Config::from_string(text, "study.toml")); };
-  EXPECT_EQ(test::message_of([&] { read("[gradients]\nseeds = 0"); }),
-            "study.toml:2:9: gradients.seeds = 0 must be at least 1");
-  EXPECT_THROW(read("[gradients]\nlayers = 0"), Error);
-  EXPECT_THROW(read("[gradients]\nseeds = 1000000000000"), Error);
-  EXPECT_THROW(read("[training]\nbleu_pairs = 4\nbeam = 1001"), Error);
-  EXPECT_NO_THROW(read("[training]\nbleu_pairs = 4\nbeam = 1000"));
-  EXPECT_THROW(read("[attention_cost]\nlengths = [9223372036854775807]"), Error);
-  EXPECT_THROW(read("[attention_cost]\nlengths = [16, 16]"), Error);  // a law needs two points
-  EXPECT_THROW(read("[attention_cost]\nd_model = 64\nheads = 3"), Error);
-  EXPECT_THROW(read("[study]\nschemes = ['pre-ln', 'pre-ln']\n[gradients]"), Error);
-  EXPECT_THROW(read("[training]\nlayers = [2, 2]"), Error);
-  EXPECT_THROW(read("[training]\nlearning_rates = [1e-4, 1e-2, 0.01]"), Error);  // the best would not be at an end
-  EXPECT_NO_THROW(read("[training]\nlearning_rates = [1e-4, 1e-2]"));
-  EXPECT_THROW(read("[fast_weights]\nsize = 4611686018427387904"), Error);
-  EXPECT_THROW(read("[training]\nbleu_pairs = -1"), Error);
-  EXPECT_THROW(read("[training]\nlearning_rates = []"), Error);
-  EXPECT_THROW(read("[depth]\nlayers = []"), Error);
-  EXPECT_THROW(read("[training]\nwarm_ups = [-1]"), Error);
-  EXPECT_THROW(read("[training]\nwarm_ups = [0, 400, '10kt']"), Error);  // which is longer?
-  EXPECT_THROW(read("[training]\nwarm_ups = [0, '1kt', '1000t']"), Error);
-  EXPECT_NO_THROW(read("[training]\nwarm_ups = [0, '10kt', '20kt']"));
-  EXPECT_THROW(read("[training]\nwarm_ups = [0]"), Error);  // when would the decay begin?
-  EXPECT_THROW(read("[train]\nwarm_up = 0\n[gradients]"), Error);
-  EXPECT_NO_THROW(read("[training]\nwarm_ups = [0]\n[train]\ndecay_start = 50"));
-  EXPECT_THROW(read("[backward_gain]\nseeds = 0"), Error);
-  EXPECT_THROW(read("[first_step]\nlayers = 0"), Error);
-  EXPECT_THROW(read("[first_step]\noptimizers = []"), Error);
-  EXPECT_THROW(read("[curvature]\nsteps = 0"), Error);
-  EXPECT_THROW(read("[coordinate_check]\nseeds = 0"), Error);
-  EXPECT_THROW(read("[coordinate_check]\ndepths = [1, 2]"), Error);  // compares the first layer with the last
-  EXPECT_THROW(read("[coordinate_check]\nwidths = [32, 32]"), Error);
-  EXPECT_THROW(read("[coordinate_check]\nmargin = nan"), Error);
-  EXPECT_NO_THROW(read("[coordinate_check]\nwidths = []"));
-  EXPECT_THROW(read("[watch]\nevery = 5\n[gradients]"), Error);  // trains no run along which to measure
-  EXPECT_LACKS(write_study(read("[training]")), "[watch]");
-  EXPECT_CONTAINS(write_study(read("[watch]\nevery = '1e'\n[training]\nwarm_ups = [0, '0.5e']")),
-                  "[watch]\nevery = \"1e\"");
-  const std::string arm = "[study]\n[[study.arm]]\nname = 'a'\nset = ['train.optimizer=sgd']\n";
-  EXPECT_CONTAINS(write_study(read(arm + "learning_rates = [0.1]\n[training]")), "learning_rates = [0.1]\n");
-  EXPECT_LACKS(write_study(read(arm + "[gradients]")), "learning_rates");
-  EXPECT_THROW(read(arm + "learning_rates = []\n[training]"), Error);
-  EXPECT_THROW(read(arm + "learning_rates = [1e-4, 1e-2, 0.01]\n[training]"), Error);
-  EXPECT_THROW(read(arm + "learning_rates = [0.1]\n[gradients]"), Error);  // which trains nothing
-  const std::string axis = "[study]\n[[study.axis]]\nkey = 'train.warm_up'\nvalues = ";
-  EXPECT_NO_THROW(read(axis + "[0, 20]\n[training]"));
-  EXPECT_THROW(read(axis + "[0, 20]\n[training]\nwarm_ups = [10]"), Error);  // set in two places
-  EXPECT_THROW(read(axis + "[0]\n[training]"), Error);                       // when would the decay begin?
-  EXPECT_THROW(read(axis + "[20, '10kt']\n[training]"), Error);              // which is longer?
-}
-
-TEST(Study, AnArmMayHaveItsOwnOptimizerAndRates) {
-  StudyConfig config = small();
-  config.study.arms = {{"post-ln", {"model.residual=post-ln"}},
-                       {"ours",
-                        {"model.residual=pre-ln", "train.optimizer=sgd", "train.clip_norm=0.5"},
-                        std::vector<double>{1e-2, 1e-1}}};
-  config.parts = test::parts(kTraining);
-  const test::TemporaryDirectory directory;
-  const Json results = run_study(config, directory / "out");
-  std::multiset<std::string> runs;
-  for (const Json& table : results["tables"]) {
-    if (table["id"] != "runs") continue;
-    for (const Json& row : table["rows"]) {
-      runs.insert(
-          fmt::format("{}: {} at {:g}", row[0].get<std::string>(), row[2].get<std::string>(), row[4].get<double>()));
-    }
-  }
-  const std::string adam = "post-ln: adam at 0.001", sgd = "ours: sgd, clipped at 0.5 at 0.01",
-                    faster = "ours: sgd, clipped at 0.5 at 0.1";
-  EXPECT_EQ(runs, (std::multiset<std::string>{adam, adam, sgd, sgd, faster, faster}));  // two warm-ups each
-}
-
 TEST(Study, ChangedTextFilesAreOtherData) {
   const test::TemporaryDirectory directory;
   const auto write_text = [&](const std::string& last) {
@@ -481,7 +264,7 @@ TEST(Study, ChangedTextFilesAreOtherData) {
       write_file_atomic(directory / side, text);
     }
   };
-  StudyConfig config = small();
+  StudyConfig config = test::small_study();
   config.study.schemes = {"post-ln"};
   config.data.train = {directory / "train.de", directory / "train.en"};
   config.data.valid = {directory / "valid.de", directory / "valid.en"};
@@ -511,7 +294,7 @@ TEST(Study, HoldsNoFileOpenForEachRun) {
 
 TEST(Study, TrainsWithNormsOverProcesses) {
   ::setenv("PLUMB_PROGRAM", test::plumb_program().c_str(), 1);
-  StudyConfig config = small();
+  StudyConfig config = test::small_study();
   config.study.schemes = {"pre-ln"};
   config.train.log_every = 1;
   config.train.batch_tokens = 256;

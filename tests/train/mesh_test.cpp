@@ -207,28 +207,27 @@ std::vector<MeshCase> shard_cases() {
   return cases_of(models, arrangements);
 }
 
-/// Some parameters are frozen at first, so that the steps of each are counted apart. After 11 steps of each, SOAP's
-/// first QR decomposition has made the signs of its eigenvectors the same.
-Architecture with_optimizer(const std::string& name, const std::function<void(RunConfig&)>& set, int64_t steps = 14) {
-  return {name, [set, steps](RunConfig& run) {
+/// Some parameters are frozen at first, so that the steps of each are counted apart.
+Architecture with_optimizer(const std::string& name, const std::function<void(RunConfig&)>& set) {
+  return {name, [set](RunConfig& run) {
             test::kLlama.set(run);
             run.model.decoder_layers = 4;
             run.train.learning_rate = 0.01;
             run.train.groups.push_back({.pattern = {"*norm*", "decoder.layers.1.*"}, .frozen_until = 3});
-            run.train.steps = steps;
             set(run);
           }};
 }
 
-Architecture with_optimizer(const std::string& name, int64_t steps = 14) {
-  return with_optimizer(
-      name, [name](RunConfig& run) { run.train.optimizer = name; }, steps);
+Architecture with_optimizer(const std::string& name) {
+  return with_optimizer(name, [name](RunConfig& run) { run.train.optimizer = name; });
 }
 
 /// Where a gradient has fewer rows than columns, some eigenvectors of GᵀG are arbitrary, and so are SOAP's steps:
-/// square ones have none of these.
+/// square ones have none of these. After 11 steps of each parameter, the first QR decomposition has made the signs of
+/// the eigenvectors the same.
 void set_soap_of_square_matrices(RunConfig& run) {
   run.train.optimizer = "soap";
+  run.train.steps = 14;
   run.model.kv_heads = 0;
   run.model.feed_forward = run.model.d_model;
   run.train.options = test::options(fmt::format("[train.soap]\nlongest_side = {}", run.model.d_model));
@@ -253,8 +252,8 @@ std::vector<MeshCase> optimizer_cases() {
 
 /// Optimizers that act on each element by itself; the other cases have SGD and AdamW.
 std::vector<MeshCase> element_cases() {
-  return cases_of({with_optimizer("adam", 8), with_optimizer("radam", 8), with_optimizer("lion", 8),
-                   with_optimizer("nt-asgd", 8), with_optimizer("schedule-free-adamw", 8)},
+  return cases_of({with_optimizer("adam"), with_optimizer("radam"), with_optimizer("lion"), with_optimizer("nt-asgd"),
+                   with_optimizer("schedule-free-adamw")},
                   {{.shape = {4, 2, 2}}});
 }
 
@@ -267,6 +266,7 @@ std::vector<MeshCase> every_mesh() {
                                 run.model.heads = 8;
                                 run.model.feed_forward = 24;
                                 run.train.micro_batch_tokens = 0;
+                                run.train.steps = 4;
                               }};
   std::vector<Arrangement> meshes;
   for (const int64_t processes : {2, 4, 8}) {
