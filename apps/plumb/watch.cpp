@@ -6,7 +6,6 @@
 #include <ifaddrs.h>
 #include <netinet/in.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -22,8 +21,10 @@
 #include "page_server.h"
 #include "plumb/base/contains.h"
 #include "plumb/base/error.h"
+#include "plumb/base/files.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
+#include "plumb/judge/log_file.h"
 #include "plumb/judge/records_report.h"
 #include "plumb/metrics/unicode.h"
 #include "plumb/report/html.h"
@@ -73,13 +74,7 @@ std::vector<std::string> own_addresses() {
 /// Changes whenever a run has new content to show.
 std::string stamp_of(const fs::path& run) {
   std::string stamp = is_being_trained(run) ? "t" : "-";
-  for (const char* file : {"config.toml", "metrics.jsonl", "result.json"}) {
-    struct stat status {};
-    if (::stat((run / file).c_str(), &status) == 0)
-      stamp +=
-          fmt::format(" {}.{}.{}.{}", status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_ino);
-    stamp += ';';
-  }
+  for (const char* file : {"config.toml", "metrics.jsonl", "result.json"}) stamp += file_stamp(run / file) + ';';
   return stamp;
 }
 
@@ -137,10 +132,7 @@ class LatestReport {
   [[nodiscard]] std::string stamp_of_files() const {
     std::string stamp;
     const auto add = [&](const fs::path& file) {
-      struct stat status {};
-      if (::stat(file.c_str(), &status) == 0 && S_ISREG(status.st_mode))
-        stamp +=
-            fmt::format("{} {} {}.{};", file.string(), status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+      if (const std::string own = file_stamp(file); !own.empty()) stamp += fmt::format("{} {};", file.string(), own);
     };
     for (const std::string& place : places_) {
       add(place);
@@ -151,9 +143,9 @@ class LatestReport {
   }
 
   /// Of runs of other programs; the page that waits for one if no file is of a run.
-  [[nodiscard]] std::string render_others() const {
+  std::string render_others() {
     try {
-      return render_report(records_report(read_all_records(places_)));
+      return render_report(records_report(read_all_records(places_, &logs_)));
     } catch (const Error&) {  // no run has begun, or its log is being written
       return std::string(kNoRunsPage);
     }
@@ -172,6 +164,7 @@ class LatestReport {
 
   std::vector<std::string> places_;
   std::vector<Watched> runs_;
+  LogFiles logs_;         // of other programs
   std::string revision_;  // of the page
   std::shared_ptr<const std::string> page_;
 };

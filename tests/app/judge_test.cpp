@@ -112,7 +112,7 @@ TEST(JudgeVerb, KeepsASeriesOfCandidates) {
   EXPECT_EQ(run_plumb({"judge", "--gate", "gate.jsonl", "base=base.csv"}, folder.path()).status, 2);
 }
 
-// Logs as other programs write them, whatever they call their files (tests/judge/run_records_test.cpp has more kinds).
+// Logs as other programs write them, whatever they call their files (tests/judge/run_files_test.cpp has more kinds).
 TEST(JudgeVerb, RunsOfOtherProgramsAreJudgedAndDrawn) {
   const test::TemporaryDirectory folder;
   for (int seed = 1; seed <= 3; ++seed) {

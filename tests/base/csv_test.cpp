@@ -3,11 +3,14 @@
 #include <gtest/gtest.h>
 
 #include "plumb/base/files.h"
+#include "support/csv.h"
 #include "support/errors.h"
 #include "support/paths.h"
 
 namespace plumb {
 namespace {
+
+using test::read_records;
 
 class Tables : public testing::Test {
  protected:

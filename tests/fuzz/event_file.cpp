@@ -34,7 +34,8 @@ std::string sealed(std::string_view messages) {
 
 void read(const std::filesystem::path& folder) {
   try {
-    for (const auto& [metric, values] : read_event_files(folder).series) {
+    EventFiles files;
+    for (const auto& [metric, values] : read_event_files(folder, files).series) {
       for (const RunRecord::Value& one : values) {
         if (std::isnan(one.step)) std::abort();
       }

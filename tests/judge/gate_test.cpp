@@ -8,11 +8,11 @@
 #include <map>
 #include <thread>
 
-#include "plumb/base/csv.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/input.h"
 #include "plumb/judge/ledger.h"
+#include "support/csv.h"
 #include "support/errors.h"
 #include "support/paths.h"
 #include "support/shared_folder.h"
@@ -29,7 +29,7 @@ TEST(Gate, AnswersAsTheSimulatedRule) {
   Gate gate({}, "0");
   int kept = 0;
   bool header = true;
-  read_records(test::source_directory() / "tests/golden/gate/series.csv", ',', [&](const Record& row) {
+  test::read_records(test::source_directory() / "tests/golden/gate/series.csv", ',', [&](const Record& row) {
     if (std::exchange(header, false)) return;
     gate.add(row[1], std::stod(row[2]));
     const GateAnswer answer = gate.answer(row[0]);

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "plumb/base/error.h"
-#include "plumb/base/input.h"
 
 namespace plumb {
 
@@ -48,22 +47,6 @@ std::optional<Record> RecordParser::add(std::string_view line, std::string_view 
 
 void RecordParser::finish() const {
   if (quoted_) throw Error(fmt::format("{}: ends within a field in quotes", file_));
-}
-
-void read_records(const std::filesystem::path& file, char separator, const TakeRecord& take) {
-  LineReader lines(file, kLogFile);
-  RecordParser parser(file.string(), separator);
-  while (const auto line = lines.next()) {
-    auto record = parser.add(*line, lines.ended_with_cr() ? "\r\n" : "\n");
-    if (record && (record->size() > 1 || !record->front().empty())) take(*std::move(record));
-  }
-  parser.finish();
-}
-
-std::vector<Record> read_records(const std::filesystem::path& file, char separator) {
-  std::vector<Record> records;
-  read_records(file, separator, [&](Record record) { records.push_back(std::move(record)); });
-  return records;
 }
 
 }  // namespace plumb

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,7 +12,6 @@ namespace plumb {
 
 /// A line of a table: its fields.
 using Record = std::vector<std::string>;
-using TakeRecord = std::function<void(Record record)>;
 
 /// Divides lines into records. Where the separator is a comma, a field in double quotes may contain commas, line breaks
 /// and doubled quotes; quotes in a field that does not begin with one are text, as they are where it is a tab.
@@ -33,6 +30,12 @@ class RecordParser {
   /// does not end as it should.
   std::optional<Record> add(std::string_view line, std::string_view line_end = "\n");
 
+  /// Whether a field in quotes goes on.
+  [[nodiscard]] bool is_within() const { return quoted_; }
+
+  /// The next line is this one of the file, in messages.
+  void at_line(int64_t line) { lines_ = line - 1; }
+
   /// Throws Error if the latest field in quotes has not ended.
   void finish() const;
 
@@ -47,10 +50,5 @@ class RecordParser {
   size_t size_ = 0;      // of the record, in bytes
   int64_t lines_ = 0;
 };
-
-/// Calls take(record) for each record of a file, without a byte-order mark and empty lines. Throws Error if the file
-/// cannot be read, is not valid UTF-8, ends within quotes, or has a record of more than 16 MiB.
-void read_records(const std::filesystem::path& file, char separator, const TakeRecord& take);
-std::vector<Record> read_records(const std::filesystem::path& file, char separator);
 
 }  // namespace plumb

@@ -303,6 +303,12 @@ void require_replaceable(const fs::path& path, std::string_view kind) {
 
 }  // namespace
 
+std::string file_stamp(const fs::path& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
+  return fmt::format("{}.{}.{}.{}", status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_ino);
+}
+
 fs::path temporary_beside(const fs::path& path) {
   uint64_t number = 0;
   if (::getrandom(&number, sizeof number, 0) != sizeof number) throw Error("the system has no random numbers");

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <ostream>
+#include <string>
 #include <string_view>
 
 namespace plumb {
@@ -11,6 +12,9 @@ namespace plumb {
 /// The name of a file or directory that is being written beside `path`, which nobody can guess:
 /// NAME.plumb-tmp-0123456789abcdef.
 std::filesystem::path temporary_beside(const std::filesystem::path& path);
+
+/// Changes whenever somebody writes into a file or replaces it; empty if there is no file.
+std::string file_stamp(const std::filesystem::path& path);
 
 /// Calls `write` with a stream to a temporary file next to `path`, then syncs and renames it to `path`. If anything
 /// throws, the temporary file is removed and `path` is unchanged. A symbolic link is replaced, never followed; a file

@@ -41,9 +41,12 @@ class LineReader {
   /// No line is longer, in bytes, so that no file fills the memory.
   static constexpr size_t kLongestLine = size_t{64} << 20;
 
-  /// Throws Error if the file cannot be read within the limits.
-  explicit LineReader(const std::filesystem::path& path, const InputLimits& limits = kNamedInput)
-      : LineReader(path.string(), open_input(path, limits), limits.bytes) {}
+  /// Begins at the byte `begin`, behind as many lines. Throws Error if the file cannot be read within the limits.
+  explicit LineReader(const std::filesystem::path& path, const InputLimits& limits = kNamedInput, uint64_t begin = 0,
+                      int64_t lines = 0)
+      : LineReader(path.string(), open_input(path, limits), limits.bytes) {
+    if (begin > 0 && ::lseek(file_.get(), static_cast<off_t>(begin), SEEK_SET) >= 0) read_ = begin, count_ = lines;
+  }
 
   static LineReader standard_input();
 
@@ -53,6 +56,10 @@ class LineReader {
 
   /// The number of lines read so far: the 1-based number of the latest one.
   [[nodiscard]] int64_t count() const { return count_; }
+
+  /// The byte of the file behind the latest line and its end, and whether it had one, as the last of a file may not.
+  [[nodiscard]] uint64_t offset() const { return read_ - (buffer_.size() - begin_); }
+  [[nodiscard]] bool has_ended() const { return begin_ > 0 && buffer_[begin_ - 1] == '\n'; }
 
   /// Whether the latest line ended with CR LF.
   [[nodiscard]] bool ended_with_cr() const { return ended_with_cr_; }

@@ -16,7 +16,7 @@
 #include "plumb/base/text.h"
 #include "plumb/judge/direction.h"
 #include "plumb/judge/histories.h"
-#include "plumb/judge/rows.h"
+#include "plumb/judge/log_table.h"
 
 namespace plumb {
 namespace {

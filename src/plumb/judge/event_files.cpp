@@ -5,12 +5,13 @@
 #include <algorithm>
 #include <climits>
 #include <cstring>
-#include <limits>
 #include <optional>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "plumb/base/error.h"
+#include "plumb/base/files.h"
 #include "plumb/base/input.h"
 #include "plumb/report/crc32c.h"
 #include "plumb/report/tensorboard.pb.h"
@@ -89,17 +90,7 @@ void add_hyperparameters(RunRecord& record, const std::string& content) {
   record.settings.insert(record.settings.end(), found.begin(), found.end());
 }
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
-
-/// What one file holds.
-struct RunPart {
-  RunRecord record;
-  double restart = kNever;  // the step from which earlier files do not count
-  double begin = kNever, end = -kNever;
-  double stride = 0;  // between its first steps
-};
-
-void add_event(RunPart& part, const tensorboard::Event& event) {
+void add_event(EventFile& part, const tensorboard::Event& event) {
   const auto step = static_cast<double>(event.step());
   if (event.has_session_log() && event.session_log().status() == tensorboard::SessionLog::START) {
     part.restart = std::min(part.restart, step);
@@ -113,10 +104,10 @@ void add_event(RunPart& part, const tensorboard::Event& event) {
   }
 }
 
-RunPart read_part(const fs::path& file) {
+EventFile read_part(const fs::path& file, std::string stamp) {
   const MappedFile content(file);
   std::string_view bytes(reinterpret_cast<const char*>(content.bytes().data()), content.bytes().size());
-  RunPart part;
+  EventFile part{.stamp = std::move(stamp)};
   while (const std::optional<std::string_view> data = next_record(bytes, file)) {
     tensorboard::Event event;
     if (data->size() > INT_MAX || !event.ParseFromArray(data->data(), static_cast<int>(data->size())))
@@ -134,7 +125,7 @@ RunPart read_part(const fs::path& file) {
 }
 
 /// Adds a later part: the run was resumed.
-void add_part(RunRecord& record, const RunPart& part) {
+void add_part(RunRecord& record, const EventFile& part) {
   for (auto& [metric, values] : record.series) drop_from(values, part.restart);
   record.settings.insert(record.settings.end(), part.record.settings.begin(), part.record.settings.end());
   record.append(part.record);
@@ -155,20 +146,25 @@ void RunRecord::append(const RunRecord& later) {
 
 bool is_event_file(const fs::path& file) { return file.filename().string().find("tfevents") != std::string::npos; }
 
-RunRecord read_event_files(const fs::path& directory) {
+RunRecord read_event_files(const fs::path& directory, EventFiles& known) {
   std::set<fs::path> paths;
   for (const auto& entry : fs::directory_iterator(directory)) {
     if (entry.is_regular_file() && is_event_file(entry.path())) paths.insert(entry.path());
   }
-  std::vector<RunPart> parts;
-  for (const fs::path& path : paths) parts.push_back(read_part(path));
+  std::vector<EventFile> parts;
+  for (const fs::path& path : paths) {
+    std::string stamp = file_stamp(path);
+    EventFile& file = known[path];
+    if (stamp.empty() || file.stamp != stamp) file = read_part(path, std::move(stamp));
+    parts.push_back(file);
+  }
   RunRecord record{.name = directory.string(), .place = directory};
   // Names begin with the time. But a clock may go back: a part that leaves a gap waits for one that begins earlier.
-  for (double end = -kNever, stride = 0; !parts.empty();) {
-    const double first = std::min_element(parts.begin(), parts.end(), [](const RunPart& a, const RunPart& b) {
+  for (double end = -EventFile::kNever, stride = 0; !parts.empty();) {
+    const double first = std::min_element(parts.begin(), parts.end(), [](const EventFile& a, const EventFile& b) {
                            return a.begin < b.begin;
                          })->begin;
-    const auto next = std::find_if(parts.begin(), parts.end(), [&](const RunPart& part) {
+    const auto next = std::find_if(parts.begin(), parts.end(), [&](const EventFile& part) {
       return part.begin <= std::max(first, end + std::max(stride, part.stride));
     });
     end = std::max(end, next->end);

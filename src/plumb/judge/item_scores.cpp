@@ -12,7 +12,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/input.h"
 #include "plumb/base/json.h"
-#include "plumb/judge/rows.h"
+#include "plumb/judge/log_table.h"
 
 namespace plumb {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "plumb/base/error.h"
-#include "plumb/judge/rows.h"
+#include "plumb/judge/log_table.h"
 
 namespace plumb {
 namespace {

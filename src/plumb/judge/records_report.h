@@ -9,8 +9,9 @@
 
 namespace plumb {
 
-/// The runs at these places, parts such as training and validation each by itself. Throws as read_run_records does.
-std::vector<RunRecord> read_all_records(const std::vector<std::string>& places);
+/// The runs at these places, parts such as training and validation each by itself. `known` and what it throws: as
+/// read_run_records().
+std::vector<RunRecord> read_all_records(const std::vector<std::string>& places, LogFiles* known = nullptr);
 
 /// The results of these runs as a document of schema plumb.study/1, which report/html.h renders: every metric by step,
 /// and a table of the runs with their states, the settings that differ, and what each ends with.

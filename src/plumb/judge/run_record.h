@@ -34,6 +34,8 @@ struct RunRecord {
   void append(const RunRecord& later);
 };
 
+struct LogFiles;
+
 /// What is asked about logs before they are read.
 struct LogKeys {
   std::vector<std::string> settings{};  // that tell runs apart
@@ -50,14 +52,15 @@ struct LogKeys {
 ///     "iteration", "epoch"), a line is a point of a run, and runs are told apart by columns such as "Run ID" and
 ///     "seed", by `settings` and by columns of text; without any, a file is one run. Otherwise a line is a run, and its
 ///     columns are both settings and metrics. A column "State" or "status" tells which failed. Nested objects give keys
-///     with dots. Files of other names are such tables if their lines are (judge/tables.h), and text logs if
+///     with dots. Files of other names are such tables if their lines are (judge/log_file.h), and text logs if
 ///     `keys.lines` say how a line reads;
 ///   - any other directory: all such files in it and in the folders within, of .json files only "trainer_state.json",
 ///     or, where only checkpoints have one, that of the newest checkpoint. One that cannot be read is left out,
 ///     with a sentence in `notes`.
-/// Throws Error if nothing can be read there, and UsageError if lines have to be chosen by a key.
+/// `known`: logs that were read before, under the same keys; of those, what has changed since is read. Throws Error if
+/// nothing can be read there, and UsageError if lines have to be chosen by a key.
 std::vector<RunRecord> read_run_records(const std::filesystem::path& place, const LogKeys& keys,
-                                        std::vector<std::string>& notes);
+                                        std::vector<std::string>& notes, LogFiles* known = nullptr);
 std::vector<RunRecord> read_run_records(const std::filesystem::path& place, const LogKeys& keys = {});
 
 }  // namespace plumb

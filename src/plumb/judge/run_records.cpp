@@ -13,9 +13,8 @@
 #include "plumb/base/json_fields.h"
 #include "plumb/base/text.h"
 #include "plumb/judge/event_files.h"
-#include "plumb/judge/rows.h"
+#include "plumb/judge/log_file.h"
 #include "plumb/judge/run_record.h"
-#include "plumb/judge/tables.h"
 #include "plumb/run/run_summary.h"
 
 namespace plumb {
@@ -56,15 +55,15 @@ RunRecord record_of(const RunSummary& run) {
 }
 
 /// Nothing if the file is of no kind that this reads.
-std::vector<RunRecord> records_in_file(const fs::path& file, const std::string& name, const LogKeys& keys) {
-  const Rows rows = rows_in_file(file, keys.lines);
-  if (!rows) return {};
-  std::vector<RunRecord> records = records_of(rows, name, keys.settings);
-  if (records.size() != 1) return records;
-  records[0].place = file.parent_path();
-  const std::string folder = file.parent_path().filename().string();
-  if (file.extension() == ".json" && folder.starts_with("checkpoint-")) records[0].state = folder;
-  return records;
+std::vector<RunRecord> records_in_file(const fs::path& file, const std::string& name, const LogKeys& keys,
+                                       LogFiles* known) {
+  if (known == nullptr) return LogFile(file, name, keys).records();
+  return known->files.try_emplace(file, file, name, keys).first->second.records();
+}
+
+RunRecord record_of_events(const fs::path& directory, LogFiles* known) {
+  EventFiles read;
+  return read_event_files(directory, known == nullptr ? read : known->events);
 }
 
 /// What of a directory cannot be read: damaged files, and those that are no logs.
@@ -133,11 +132,11 @@ void mark_parts(std::map<fs::path, RunRecord>& records, const std::vector<std::s
 /// Runs from directories of event files. PyTorch's `SummaryWriter.add_hparams` writes a run's hyperparameters and final
 /// metrics into a directory of their own within that of the run, to which they are added; so are curves of add_scalars.
 std::vector<RunRecord> records_of_events(const std::set<fs::path>& directories, const std::vector<std::string>& keys,
-                                         LeftOut& left_out) {
+                                         LeftOut& left_out, LogFiles* known) {
   std::map<fs::path, RunRecord> records;  // a directory comes before those within
   for (const fs::path& directory : directories) {
     RunRecord record;
-    if (!left_out.reads([&] { record = read_event_files(directory); })) continue;
+    if (!left_out.reads([&] { record = record_of_events(directory, known); })) continue;
     const auto parent = records.find(directory.parent_path());
     const std::string curve = curve_of(directory, record);
     if (parent != records.end() && !curve.empty()) {
@@ -167,7 +166,7 @@ void keep_newest(std::map<fs::path, fs::path>& states, const fs::path& file) {
 }
 
 std::vector<RunRecord> records_in_directory(const fs::path& directory, const LogKeys& keys,
-                                            std::vector<std::string>& notes) {
+                                            std::vector<std::string>& notes, LogFiles* known) {
   std::vector<RunRecord> records;
   if (contains_runs(directory)) {
     for (const RunSummary& run : read_runs({directory.string()})) {
@@ -191,12 +190,12 @@ std::vector<RunRecord> records_in_directory(const fs::path& directory, const Log
   for (const auto& [run, state] : states) files.insert(state);
   LeftOut left_out;
   if (!with_events.empty()) {
-    records = records_of_events(with_events, keys.settings, left_out);
+    records = records_of_events(with_events, keys.settings, left_out, known);
   } else {
     for (const fs::path& file : files) {
       left_out.reads([&] {
         const std::string name = fs::relative(file, directory).string();
-        for (RunRecord& record : records_in_file(file, name, keys)) records.push_back(std::move(record));
+        for (RunRecord& record : records_in_file(file, name, keys, known)) records.push_back(std::move(record));
       });
     }
   }
@@ -211,15 +210,16 @@ std::vector<RunRecord> read_run_records(const fs::path& place, const LogKeys& ke
   return read_run_records(place, keys, notes);
 }
 
-std::vector<RunRecord> read_run_records(const fs::path& place, const LogKeys& keys, std::vector<std::string>& notes) {
+std::vector<RunRecord> read_run_records(const fs::path& place, const LogKeys& keys, std::vector<std::string>& notes,
+                                        LogFiles* known) {
   if (!fs::exists(place)) throw Error(fmt::format("{}: does not exist", place.string()));
   std::vector<RunRecord> records;
   if (fs::is_directory(place)) {
-    records = records_in_directory(place.has_filename() ? place : place.parent_path(), keys, notes);
+    records = records_in_directory(place.has_filename() ? place : place.parent_path(), keys, notes, known);
   } else if (is_event_file(place)) {
-    records = {read_event_files(place.parent_path())};
+    records = {record_of_events(place.parent_path(), known)};
   } else {
-    records = records_in_file(place, place.filename().string(), keys);
+    records = records_in_file(place, place.filename().string(), keys, known);
   }
   if (records.empty())
     throw Error(fmt::format("{}: no runs were found", place.string()),
