@@ -178,7 +178,7 @@ bool TrainConfig::operator==(const TrainConfig& other) const {
 void validate(const TrainConfig& config) {
   require_valid("train", config);
   Parameters none(at::kFloat);
-  none.finish();
+  none.allocate();
   (void)make_optimizer(config.optimizer, none, config.options);  // throws on options that do not go together
   TrainConfig schedule = config;
   for (Duration* each : {&schedule.warm_up, &schedule.decay_start, &schedule.steps}) {
