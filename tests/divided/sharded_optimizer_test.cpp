@@ -54,7 +54,7 @@ NamedTensors full_state(const Optimizer& optimizer, const Parameters& parameters
   NamedTensors all;
   for (const StateTensor& own : optimizer.state_tensors()) {
     const Tensor full = optimizer.full(own);
-    all.emplace_back(name_of(own, parameters), full.is_meta() ? full : full.clone());
+    all.emplace_back(name_of(own, parameters), full.defined() && !full.is_meta() ? full.clone() : full);
   }
   return all;
 }
@@ -114,6 +114,33 @@ TEST_P(Sharded, IsThatOfOneProcessBitForBit) {
     EXPECT_EQ(ours[i].first, theirs[i].first);
     EXPECT_TRUE(at::equal(ours[i].second, theirs[i].second)) << ours[i].first;
   }
+}
+
+// Gradients come in shards, too.
+TEST_P(Sharded, ByElementIsThatOfOneProcess) {
+  const Parameters expected = several_parameters();
+  const auto one = factory()(expected);
+  if (!one->acts_by_element()) return;
+  take_steps(*one, expected, 0, 4);
+  as_ranks(std::get<1>(GetParam()), [&](const Group& group) {
+    Parameters parameters = several_parameters();
+    const ParameterShards shards(parameters, group, /*shards_parameters=*/false);
+    ShardedOptimizer optimizer(shards, factory());
+    for (int64_t step = 0; step < 4; ++step) {
+      std::vector<Tensor> gradients = gradients_at(parameters, static_cast<uint64_t>(step));
+      for (size_t i = 0; i < gradients.size(); ++i) gradients[i] = shards.shard(i, gradients[i]);
+      optimizer.step(gradients, settings_at(parameters, step), 0.5);
+    }
+    EXPECT_TRUE(at::allclose(parameters.flat(), expected.flat(), 1e-5, 1e-6));
+    const NamedTensors ours = full_state(optimizer, shards.local()), theirs = one->state();
+    ASSERT_EQ(ours.size(), theirs.size());
+    for (size_t i = 0; i < ours.size(); ++i) {
+      EXPECT_EQ(ours[i].first, theirs[i].first);
+      if (group.rank() > 0) continue;
+      ASSERT_EQ(ours[i].second.sizes(), theirs[i].second.sizes()) << ours[i].first;
+      EXPECT_TRUE(at::allclose(ours[i].second, theirs[i].second, 1e-5, 1e-6)) << ours[i].first;
+    }
+  });
 }
 
 TEST(Shares, AreWholeParametersOfAboutEqualSize) {

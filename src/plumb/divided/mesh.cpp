@@ -26,12 +26,7 @@ Mesh::Mesh(const Group& group, int64_t tensor_size, int64_t pipeline_size) : all
 ExchangeCost Mesh::cost() const {
   ExchangeCost cost = all.cost();
   if (!divided()) return cost;
-  for (const Group* group : {&data, &pipeline, &tensor}) {
-    const ExchangeCost more = group->cost();
-    cost.seconds += more.seconds;
-    cost.bytes += more.bytes;
-    cost.calls += more.calls;
-  }
+  for (const Group* group : {&data, &pipeline, &tensor}) cost += group->cost();
   return cost;
 }
 

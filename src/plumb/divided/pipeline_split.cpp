@@ -117,28 +117,31 @@ LayerRange PipelineSplit::layer_range(int64_t part) const {
   return range;
 }
 
-int64_t PipelineSplit::rows(const Batch& batch, size_t layer) const {
-  const bool encodes = static_cast<int64_t>(layer) < encoder_layers_;
-  return encodes ? batch.source_layout.tokens() : batch.target_layout.tokens();
+std::vector<std::vector<int64_t>> PipelineSplit::sizes_of(int64_t part, const Batch& batch) const {
+  const bool encodes = static_cast<int64_t>(first(part)) < encoder_layers_;
+  LayerRange range = inputs_[first(part)].sample;
+  std::vector<std::vector<int64_t>> all;
+  for (const Tensor* tensor : range.tensors()) {
+    all.push_back(tensor->sizes().vec());
+    all.back().front() =
+        encodes || tensor == &range.memory ? batch.source_layout.tokens() : batch.target_layout.tokens();
+  }
+  return all;
 }
 
 int64_t PipelineSplit::count(int64_t part, const Batch& batch) const {
-  LayerRange range = inputs_[first(part)].sample;
   int64_t elements = 0;
-  for (Tensor* tensor : range.tensors()) {
-    const int64_t rows_of_it = tensor == &range.memory ? batch.source_layout.tokens() : rows(batch, first(part));
-    elements += tensor->numel() / tensor->size(0) * rows_of_it;
-  }
+  for (const std::vector<int64_t>& sizes : sizes_of(part, batch)) elements += c10::multiply_integers(sizes);
   return elements;
 }
 
 LayerRange PipelineSplit::input_of(int64_t part, const Batch& batch, const Tensor& flat) const {
   LayerRange range = inputs_[first(part)].sample;
+  const std::vector<std::vector<int64_t>> all = sizes_of(part, batch);
   int64_t begin = 0;
-  for (Tensor* tensor : range.tensors()) {
-    std::vector<int64_t> sizes = tensor->sizes().vec();
-    sizes.front() = tensor == &range.memory ? batch.source_layout.tokens() : rows(batch, first(part));
-    const int64_t elements = tensor->numel() / tensor->size(0) * sizes.front();
+  for (size_t i = 0; Tensor * tensor : range.tensors()) {
+    const std::vector<int64_t>& sizes = all[i++];
+    const int64_t elements = c10::multiply_integers(sizes);
     *tensor = flat.narrow(0, begin, elements).view(sizes).detach().requires_grad_(at::GradMode::is_enabled());
     begin += elements;
   }

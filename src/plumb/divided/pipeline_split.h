@@ -49,7 +49,8 @@ class PipelineSplit {
     uint64_t sites = 0;
   };
   [[nodiscard]] size_t first(int64_t part) const;
-  [[nodiscard]] int64_t rows(const Batch& batch, size_t layer) const;
+  /// The sizes of the tensors that enter a part for a batch, in the order of LayerRange::tensors.
+  [[nodiscard]] std::vector<std::vector<int64_t>> sizes_of(int64_t part, const Batch& batch) const;
 
   int64_t stages_, chunks_, layers_;
   int64_t encoder_layers_;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -20,14 +19,10 @@ std::vector<size_t> range_of(size_t begin, size_t end) {
   return indices;
 }
 
-int64_t elements_of(const std::vector<int64_t>& sizes) {
-  return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
-}
-
 /// The rank of each parameter's owner: the largest parameters first, each to the rank that has least so far.
 std::vector<int64_t> owners_among(const Parameters& shards, const LayerDivision& division) {
   std::vector<size_t> order = range_of(0, shards.all().size());
-  const auto size = [&](size_t i) { return elements_of(division.full_sizes(i)); };
+  const auto size = [&](size_t i) { return c10::multiply_integers(division.full_sizes(i)); };
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return size(a) > size(b); });
   std::vector<int64_t> owners(order.size()), loads(static_cast<size_t>(division.ranks()));
   for (const size_t i : order) {
@@ -44,12 +39,13 @@ Parameters full_parameters(const Parameters& shards, const LayerDivision& divisi
   const Parameters subset = shards.subset(own);
   if (division.ranks() == 1) return subset.with_values(subset.values(), shards.flat());
   int64_t count = 0;
-  for (const size_t i : own) count += elements_of(division.full_sizes(i));
+  for (const size_t i : own) count += c10::multiply_integers(division.full_sizes(i));
   const Tensor flat = at::zeros({count}, shards.options());
   std::vector<Tensor> values;
   int64_t begin = 0;
   for (const size_t i : own) {
-    values.push_back(flat.narrow(0, begin, elements_of(division.full_sizes(i))).view(division.full_sizes(i)));
+    values.push_back(
+        flat.narrow(0, begin, c10::multiply_integers(division.full_sizes(i))).view(division.full_sizes(i)));
     begin += values.back().numel();
   }
   return subset.with_values(values, flat);

@@ -60,9 +60,7 @@ ExchangeCost StageLinks::cost() const {
   ExchangeCost all;
   for (const Direction& each : directions_) {
     const ExchangeCost received = each.from.cost(), sent = each.to.cost();
-    all.seconds += received.seconds;
-    all.bytes += received.bytes + sent.bytes;
-    all.calls += received.calls + sent.calls;
+    all += {received.seconds, received.bytes + sent.bytes, received.calls + sent.calls};
   }
   return all;
 }

@@ -17,6 +17,13 @@ struct ExchangeCost {
   double seconds = 0;  // including waiting for other ranks
   int64_t bytes = 0;   // of the tensors that this rank sent or, if it sent none, received
   int64_t calls = 0;
+
+  ExchangeCost& operator+=(const ExchangeCost& other) {
+    seconds += other.seconds;
+    bytes += other.bytes;
+    calls += other.calls;
+    return *this;
+  }
 };
 
 class Connection;

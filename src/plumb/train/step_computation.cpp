@@ -152,13 +152,8 @@ void StepComputation::within_memory(const std::string& when, std::span<const std
 
 ExchangeCost StepComputation::exchange_cost() const {
   ExchangeCost cost = mesh_.cost();
-  if (stage_) {
-    cost.seconds += stage_->cost().seconds;
-    cost.bytes += stage_->cost().bytes;
-    cost.calls += stage_->cost().calls;
-  }
-  cost.seconds += exchange_->cost().seconds;
-  cost.bytes += exchange_->cost().bytes;
+  if (stage_) cost += stage_->cost();
+  cost += exchange_->cost();
   return cost;
 }
 

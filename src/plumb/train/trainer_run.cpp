@@ -74,7 +74,7 @@ std::unique_ptr<Optimizer> make_train_optimizer(const TrainConfig& config, const
   const Parameters& parameters = model.parameters();
   if (!parameters.has_flat()) return make(shapes_of(parameters));  // replaced when the model gets memory
   const bool shards_state = config.shard == "optimizer" && data.size() > 1;
-  if (division != nullptr && make(shapes_of(parameters))->acts_by_element()) division = nullptr;
+  if (division != nullptr && make(shapes_of(parameters, division))->acts_by_element()) division = nullptr;
   if (!shards_state && division == nullptr) return make(parameters);
   return std::make_unique<ShardedOptimizer>(parameters, shards_state ? data : Group(), make, division);
 }
