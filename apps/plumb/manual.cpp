@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "plumb/base/text.h"
@@ -47,19 +48,32 @@ std::string entry(const std::string& heading, const std::string& text) {
   return out + '\n';
 }
 
-/// Comment lines of at most 100 characters.
-std::string comment(const std::string& text) {
+/// Lines of at most 100 characters, each of which begins so.
+std::string lines_of(const std::string& text, const std::string& begin) {
   std::string out;
   size_t column = kWidth;
   for (const std::string& word : split(text, ' ')) {
     if (column + 1 + characters_in(word) > kWidth) {
-      out += out.empty() ? "#" : "\n#";
-      column = 1;
+      out += (out.empty() ? "" : "\n") + begin;
+      column = begin.size();
+    } else {
+      out += ' ';
+      ++column;
     }
-    out += ' ' + word;
-    column += 1 + characters_in(word);
+    out += word;
+    column += characters_in(word);
   }
   return out + '\n';
+}
+
+std::string comment(const std::string& text) { return lines_of(text, "# "); }
+
+/// Calls add(status, text) for the statuses of a verb and of those within, which have their names before them.
+template <typename Add>
+void for_each_status(const ManualVerb& verb, const std::string& name, const Add& add) {
+  for (const ManualStatus& one : verb.statuses) add(one.status, name.empty() ? one.meaning : name + ": " + one.meaning);
+  for (const ManualVerb& inner : verb.verbs)
+    for_each_status(inner, name.empty() ? inner.path.back() : name + ' ' + inner.path.back(), add);
 }
 
 }  // namespace
@@ -83,6 +97,11 @@ std::string configuration_text(const std::vector<ManualKey>& keys, const std::st
   return join(texts, "\n");
 }
 
+void describe(Fields& field, ManualStatus& status) {
+  field("status", status.status);
+  field("meaning", status.meaning);
+}
+
 void describe(Fields& field, ManualOption& option) {
   field("names", option.names);
   field("value", option.value);
@@ -102,6 +121,7 @@ void describe(Fields& field, ManualVerb& verb) {
   field("summary", verb.summary);
   field("example", verb.example);
   field.sections("options", verb.options);
+  field.sections("exit_statuses", verb.statuses);
   field.sections("verbs", verb.verbs);
 }
 
@@ -169,6 +189,14 @@ std::string ManualVerb::synopsis() const {
   return text + " [OPTION...]";
 }
 
+std::string statuses_text(const ManualVerb& verb) {
+  std::map<int64_t, std::vector<std::string>> meanings;
+  for_each_status(verb, "", [&](int64_t status, const std::string& text) { meanings[status].push_back(text); });
+  std::vector<std::string> texts;
+  for (const auto& [status, several] : meanings) texts.push_back(fmt::format("{} {}", status, join(several, ", ")));
+  return join(texts, "; ");
+}
+
 std::vector<ManualEntry> entries_of(const ManualVerb& verb) {
   std::vector<ManualEntry> entries;
   for (const ManualVerb& inner : verb.verbs) entries.push_back({inner.group, inner.path.back(), inner.summary});
@@ -185,11 +213,14 @@ std::string help_text(const ManualVerb& verb) {
     heading = each.heading;
     text += entry(each.term, each.text);
   }
+  if (!verb.path.empty() && !verb.statuses.empty()) text += "\nExit status:\n";
+  for (const ManualStatus& one : verb.statuses)
+    if (!verb.path.empty()) text += entry(std::to_string(one.status), one.meaning);
   if (!verb.example.empty()) text += fmt::format("\nExample:\n  {}\n", verb.example);
   if (!verb.verbs.empty())
     text += fmt::format("\n`plumb{}{} COMMAND --help` shows the options of a command and an example.\n",
                         verb.path.empty() ? "" : " ", verb.name());
-  if (verb.path.empty()) text += fmt::format("\nExit status: {}", kExitStatuses);
+  if (verb.path.empty()) text += "\n" + lines_of("Exit status: " + statuses_text(verb), "");
   return text;
 }
 
