@@ -122,7 +122,6 @@ void add_check(CLI::App& app, Globals& globals) {
   add_seed_option(*verb, globals);
   add_exit_status(*verb, 3, "the run does not train as configured");
   add_exit_status(*verb, 4, "it cannot tell within the budget");
-  add_interruption_statuses(*verb, "what it knew by then is its answer");
 }
 
 const bool kCheckRegistered = register_verb({Heading::measure, 10, add_check});

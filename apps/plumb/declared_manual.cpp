@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <csignal>
 #include <map>
-#include <utility>
 
 #include "plumb/base/text.h"
 #include "sections.h"
@@ -118,7 +116,13 @@ ManualVerb manual_of(const CLI::App& app, const std::vector<std::string>& path) 
   verb.summary = app.get_description();
   verb.example = app.get_footer();
   verb.options = manual_options(app);
-  if (path.empty()) verb.statuses = {{0, "success"}, {1, "an error"}, {2, "the command line is wrong"}};
+  if (path.empty())
+    verb.statuses = {{0, "success"},
+                     {1, "an error"},
+                     {2, "the command line is wrong"},
+                     {129, "SIGHUP interrupted it"},
+                     {130, "SIGINT interrupted it"},
+                     {143, "SIGTERM interrupted it; after each of these, training has saved its state"}};
   if (const auto own = exit_statuses().find(&app); own != exit_statuses().end()) verb.statuses = own->second;
   for (const CLI::App* inner : app.get_subcommands([](const CLI::App*) { return true; })) {
     std::vector<std::string> inner_path = path;
@@ -173,11 +177,6 @@ CLI::Option* suggest(CLI::Option* option, std::vector<std::string> values) {
 
 void add_exit_status(const CLI::App& verb, int status, const std::string& meaning) {
   exit_statuses()[&verb].push_back({status, meaning});
-}
-
-void add_interruption_statuses(const CLI::App& verb, const std::string& then) {
-  for (const auto& [signal, name] : {std::pair{SIGHUP, "SIGHUP"}, {SIGINT, "SIGINT"}, {SIGTERM, "SIGTERM"}})
-    add_exit_status(verb, 128 + signal, fmt::format("{} interrupted it; {}", name, then));
 }
 
 void set_help(CLI::App& app) { app.formatter(std::make_shared<Help>()); }

@@ -68,14 +68,6 @@ std::string lines_of(const std::string& text, const std::string& begin) {
 
 std::string comment(const std::string& text) { return lines_of(text, "# "); }
 
-/// Calls add(status, text) for the statuses of a verb and of those within, which have their names before them.
-template <typename Add>
-void for_each_status(const ManualVerb& verb, const std::string& name, const Add& add) {
-  for (const ManualStatus& one : verb.statuses) add(one.status, name.empty() ? one.meaning : name + ": " + one.meaning);
-  for (const ManualVerb& inner : verb.verbs)
-    for_each_status(inner, name.empty() ? inner.path.back() : name + ' ' + inner.path.back(), add);
-}
-
 }  // namespace
 
 std::string configuration_text(const std::vector<ManualKey>& keys, const std::string& selected) {
@@ -190,11 +182,17 @@ std::string ManualVerb::synopsis() const {
 }
 
 std::string statuses_text(const ManualVerb& verb) {
-  std::map<int64_t, std::vector<std::string>> meanings;
-  for_each_status(verb, "", [&](int64_t status, const std::string& text) { meanings[status].push_back(text); });
-  std::vector<std::string> texts;
-  for (const auto& [status, several] : meanings) texts.push_back(fmt::format("{} {}", status, join(several, ", ")));
-  return join(texts, "; ");
+  std::map<int64_t, std::string> texts;
+  for_each_verb(verb, [&](const ManualVerb& each) {
+    for (const ManualStatus& one : each.statuses) {
+      std::string& text = texts[one.status];
+      text += text.empty() ? fmt::format("{} ", one.status) : ", ";
+      text += (&each == &verb ? "" : each.name() + ": ") + one.meaning;
+    }
+  });
+  std::vector<std::string> all;
+  for (const auto& [status, text] : texts) all.push_back(text);
+  return join(all, "; ");
 }
 
 std::vector<ManualEntry> entries_of(const ManualVerb& verb) {

@@ -114,7 +114,6 @@ void add_train(CLI::App& app, Globals& globals) {
   add_seed_option(*verb, globals);
   verb->get_option("--seed")->each([arguments](const std::string&) { arguments->seed_given = true; });
   add_exit_status(*verb, kDivergedStatus, "training diverged");
-  add_interruption_statuses(*verb, "the same command resumes it");
 }
 
 const bool kTrainRegistered = register_verb({Heading::models, 20, add_train, true});

@@ -56,11 +56,8 @@ void add_json_option(CLI::App& verb, Globals& globals);
 /// Adds --seed, for a verb that draws random numbers.
 void add_seed_option(CLI::App& verb, Globals& globals);
 
-/// Declares, for the manual, a status besides 0, 1 and 2 with which a verb may end.
+/// Declares, for the manual, a status with which a verb may end besides those of all verbs.
 void add_exit_status(const CLI::App& verb, int status, const std::string& meaning);
-
-/// Declares the statuses of a verb that SIGHUP, SIGINT or SIGTERM interrupted, and what is true then.
-void add_interruption_statuses(const CLI::App& verb, const std::string& then);
 
 /// Writes a result as JSON if --json was given, and otherwise `text` to standard output.
 void emit(const Globals& globals, const Json& result, const std::string& text);

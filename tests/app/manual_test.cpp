@@ -142,9 +142,12 @@ TEST_F(ManPages, HaveTheExitStatusesOfEveryVerb) {
       EXPECT_CONTAINS(without(read_file(page("")), "\\"), fmt::format("{}: {}", name, meaning));
     }
   }
-  const std::map<std::string, std::set<int>> expected = {{"", {0, 1, 2}},   {"check", {3, 4, 129, 130, 143}},
-                                                         {"diff", {3}},     {"finetune", {3, 129, 130, 143}},
-                                                         {"judge", {3, 4}}, {"train", {3, 129, 130, 143}}};
+  const std::map<std::string, std::set<int>> expected = {{"", {0, 1, 2, 129, 130, 143}},
+                                                         {"check", {3, 4}},
+                                                         {"diff", {3}},
+                                                         {"finetune", {3}},
+                                                         {"judge", {3, 4}},
+                                                         {"train", {3}}};
   EXPECT_EQ(own, expected);
 }
 
