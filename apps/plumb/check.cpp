@@ -120,6 +120,8 @@ void add_check(CLI::App& app, Globals& globals) {
   add_set_option(*verb, arguments->set);
   add_json_option(*verb, globals);
   add_seed_option(*verb, globals);
+  add_exit_status(*verb, 3, "the run does not train as configured");
+  add_exit_status(*verb, 4, "it cannot tell within the budget");
 }
 
 const bool kCheckRegistered = register_verb({Heading::measure, 10, add_check});

@@ -6,12 +6,18 @@
 #include <map>
 
 #include "plumb/base/text.h"
+#include "verb.h"
 
 namespace plumb::app {
 namespace {
 
 std::map<const CLI::Option*, std::vector<std::string>>& suggestions() {
   static std::map<const CLI::Option*, std::vector<std::string>> all;
+  return all;
+}
+
+std::map<const CLI::App*, std::vector<ManualStatus>>& exit_statuses() {
+  static std::map<const CLI::App*, std::vector<ManualStatus>> all;
   return all;
 }
 
@@ -108,6 +114,14 @@ ManualVerb manual_below(const CLI::App& app, const std::vector<std::string>& pat
   verb.summary = app.get_description();
   verb.example = app.get_footer();
   verb.options = manual_options(app);
+  if (path.empty())
+    verb.statuses = {{0, "success"},
+                     {1, "an error"},
+                     {2, "the command line is wrong"},
+                     {129, "SIGHUP interrupted it"},
+                     {130, "SIGINT interrupted it"},
+                     {143, "SIGTERM interrupted it; after each of these, training has saved its state"}};
+  if (const auto own = exit_statuses().find(&app); own != exit_statuses().end()) verb.statuses = own->second;
   for (const CLI::App* inner : app.get_subcommands([](const CLI::App*) { return true; })) {
     std::vector<std::string> inner_path = path;
     inner_path.push_back(inner->get_name());
@@ -133,6 +147,10 @@ ManualVerb manual_of(const CLI::App& app) { return manual_below(app, {}); }
 CLI::Option* suggest(CLI::Option* option, std::vector<std::string> values) {
   suggestions()[option] = std::move(values);
   return option;
+}
+
+void add_exit_status(const CLI::App& verb, int status, const std::string& meaning) {
+  exit_statuses()[&verb].push_back({status, meaning});
 }
 
 void set_help(CLI::App& app) { app.formatter(std::make_shared<Help>()); }

@@ -21,6 +21,8 @@
 namespace plumb::app {
 namespace {
 
+constexpr int kDiffer = 3;
+
 struct DiffArguments {
   std::string first, second, batch;
 };
@@ -116,7 +118,6 @@ void diff(const DiffArguments& arguments, const Globals& globals) {
   text += table_of("place", found.places, globals.verbose);
   text += table_of("gradient of", found.gradients, globals.verbose);
   emit(globals, document, text + answer(found, !settings.empty()));
-  constexpr int kDiffer = 3;
   if (found.first) throw Ended{kDiffer};
 }
 
@@ -132,6 +133,7 @@ void add_diff(CLI::App& app, Globals& globals) {
       ->type_name("FILE");
   add_json_option(*verb, globals);
   add_seed_option(*verb, globals);
+  add_exit_status(*verb, kDiffer, "the models compute different things");
 }
 
 const bool kDiffRegistered = register_verb({Heading::measure, 40, add_diff});

@@ -90,6 +90,7 @@ void add_finetune(CLI::App& app, Globals& globals) {
   add_json_option(*verb, globals);
   add_seed_option(*verb, globals);
   verb->get_option("--seed")->each([arguments](const std::string&) { arguments->seed_given = true; });
+  add_exit_status(*verb, kDivergedStatus, "training diverged");
 }
 
 const bool kFinetuneRegistered = register_verb({Heading::models, 30, add_finetune, true});

@@ -127,6 +127,8 @@ void add_judge(CLI::App& app, Globals& globals) {
   verb->add_option("--rate-key", options.rate, "The setting or column that is its learning rate (default: called so)")
       ->type_name("KEY");
   add_json_option(*verb, globals);
+  add_exit_status(*verb, kNotBetter, "no arm is better, or with --gate the candidate is to be rejected");
+  add_exit_status(*verb, kUndecided, "nothing is decided, or with --gate more seeds are needed");
 }
 
 const bool kJudgeRegistered = register_verb({Heading::measure, 80, add_judge});

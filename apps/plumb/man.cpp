@@ -23,7 +23,7 @@ std::string escaped(std::string text) {
 
 std::string page_name(const ManualVerb& verb) { return verb.path.empty() ? "plumb" : "plumb-" + join(verb.path, "-"); }
 
-std::string page(const ManualVerb& verb) {
+std::string page(const ManualVerb& verb, const ManualVerb& program) {
   const std::string own = page_name(verb);
   std::string text =
       fmt::format(".\\\" -*- coding: utf-8 -*-\n.TH {0} 1 \"\" \"Plumb {1}\" \"Plumb Manual\"\n.SH NAME\n{0} \\- {2}\n",
@@ -45,7 +45,9 @@ std::string page(const ManualVerb& verb) {
   }
   for (const ManualVerb& inner : verb.verbs) others.push_back(page_name(inner));
   for (std::string& other : others) other = fmt::format("\\fB{}\\fR(1)", escaped(other));
-  return text + ".SH EXIT STATUS\n" + escaped(kExitStatuses) + ".SH SEE ALSO\n" + join(others, ",\n") + '\n';
+  ManualVerb all = verb;
+  if (!verb.path.empty()) all.statuses.insert(all.statuses.begin(), program.statuses.begin(), program.statuses.end());
+  return text + ".SH EXIT STATUS\n" + escaped(statuses_text(all)) + ".\n.SH SEE ALSO\n" + join(others, ",\n") + '\n';
 }
 
 struct ManArguments {
@@ -63,15 +65,16 @@ Json document(Manual manual) {
 
 void write_pages(const std::filesystem::path& folder, const ManualVerb& program) {
   std::filesystem::create_directories(folder);
-  for_each_verb(program,
-                [&](const ManualVerb& verb) { write_file_atomic(folder / (page_name(verb) + ".1"), page(verb)); });
+  for_each_verb(program, [&](const ManualVerb& verb) {
+    write_file_atomic(folder / (page_name(verb) + ".1"), page(verb, program));
+  });
 }
 
 void print_page(const std::vector<std::string>& path, const ManualVerb& program) {
   bool known = false;
   for_each_verb(program, [&](const ManualVerb& verb) {
     if (verb.path != path) return;
-    std::cout << page(verb);
+    std::cout << page(verb, program);
     known = true;
   });
   if (!known) throw UsageError(fmt::format("unknown command '{}'", join(path, " ")), "see plumb --help");
@@ -98,7 +101,8 @@ void add_man(CLI::App& app, Globals& globals) {
   });
   suggest(name, words);
   verb->add_option("--out", arguments->out, "Write all pages, as plumb-COMMAND.1, to this directory")->type_name("DIR");
-  verb->add_option("--json", globals.json, "Write all commands and configuration keys as JSON to this file")
+  verb->add_option("--json", globals.json,
+                   "Write all commands, their exit statuses and configuration keys as JSON to this file")
       ->type_name("FILE");
 }
 

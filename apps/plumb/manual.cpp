@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "plumb/base/text.h"
@@ -47,20 +48,25 @@ std::string entry(const std::string& heading, const std::string& text) {
   return out + '\n';
 }
 
-/// Comment lines of at most 100 characters.
-std::string comment(const std::string& text) {
+/// Lines of at most 100 characters, each of which begins so.
+std::string lines_of(const std::string& text, const std::string& begin) {
   std::string out;
   size_t column = kWidth;
   for (const std::string& word : split(text, ' ')) {
     if (column + 1 + characters_in(word) > kWidth) {
-      out += out.empty() ? "#" : "\n#";
-      column = 1;
+      out += (out.empty() ? "" : "\n") + begin;
+      column = begin.size();
+    } else {
+      out += ' ';
+      ++column;
     }
-    out += ' ' + word;
-    column += 1 + characters_in(word);
+    out += word;
+    column += characters_in(word);
   }
   return out + '\n';
 }
+
+std::string comment(const std::string& text) { return lines_of(text, "# "); }
 
 }  // namespace
 
@@ -83,6 +89,11 @@ std::string configuration_text(const std::vector<ManualKey>& keys, const std::st
   return join(texts, "\n");
 }
 
+void describe(Fields& field, ManualStatus& status) {
+  field("status", status.status);
+  field("meaning", status.meaning);
+}
+
 void describe(Fields& field, ManualOption& option) {
   field("names", option.names);
   field("value", option.value);
@@ -102,6 +113,7 @@ void describe(Fields& field, ManualVerb& verb) {
   field("summary", verb.summary);
   field("example", verb.example);
   field.sections("options", verb.options);
+  field.sections("exit_statuses", verb.statuses);
   field.sections("verbs", verb.verbs);
 }
 
@@ -169,6 +181,20 @@ std::string ManualVerb::synopsis() const {
   return text + " [OPTION...]";
 }
 
+std::string statuses_text(const ManualVerb& verb) {
+  std::map<int64_t, std::string> texts;
+  for_each_verb(verb, [&](const ManualVerb& each) {
+    for (const ManualStatus& one : each.statuses) {
+      std::string& text = texts[one.status];
+      text += text.empty() ? fmt::format("{} ", one.status) : ", ";
+      text += (&each == &verb ? "" : each.name() + ": ") + one.meaning;
+    }
+  });
+  std::vector<std::string> all;
+  for (const auto& [status, text] : texts) all.push_back(text);
+  return join(all, "; ");
+}
+
 std::vector<ManualEntry> entries_of(const ManualVerb& verb) {
   std::vector<ManualEntry> entries;
   for (const ManualVerb& inner : verb.verbs) entries.push_back({inner.group, inner.path.back(), inner.summary});
@@ -185,11 +211,14 @@ std::string help_text(const ManualVerb& verb) {
     heading = each.heading;
     text += entry(each.term, each.text);
   }
+  if (!verb.path.empty() && !verb.statuses.empty()) text += "\nExit status:\n";
+  for (const ManualStatus& one : verb.statuses)
+    if (!verb.path.empty()) text += entry(std::to_string(one.status), one.meaning);
   if (!verb.example.empty()) text += fmt::format("\nExample:\n  {}\n", verb.example);
   if (!verb.verbs.empty())
     text += fmt::format("\n`plumb{}{} COMMAND --help` shows the options of a command and an example.\n",
                         verb.path.empty() ? "" : " ", verb.name());
-  if (verb.path.empty()) text += fmt::format("\nExit status: {}", kExitStatuses);
+  if (verb.path.empty()) text += "\n" + lines_of("Exit status: " + statuses_text(verb), "");
   return text;
 }
 

@@ -2,6 +2,7 @@
 // shells' completions and complaints about words are made from it alone, without the code that declares it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,12 +13,11 @@ namespace plumb::app {
 /// The heading of the options that verbs share; they come last.
 inline constexpr const char* kCommonOptions = "Common options";
 
-/// The exit statuses of the program, in lines of at most 100 characters after "Exit status: ".
-inline constexpr const char* kExitStatuses =
-    "0 on success; 1 after an error; 2 if the command line is wrong; 3 if training\n"
-    "diverged, plumb check says that it would fail or plumb judge that an arm is not better; 4 if these\n"
-    "cannot tell; 129, 130 or 143 if SIGHUP, SIGINT or SIGTERM interrupted training, which saved its\n"
-    "state.\n";
+/// A status with which a command may end, and what it says.
+struct ManualStatus {
+  int64_t status = 0;
+  std::string meaning;
+};
 
 struct ManualOption {
   std::vector<std::string> names;    // "-q", "--quiet"; the name of an argument: "RUN"
@@ -40,6 +40,7 @@ struct ManualVerb {
   std::string summary;            // one line
   std::string example;            // a command, or empty
   std::vector<ManualOption> options;
+  std::vector<ManualStatus> statuses;  // of the program: those of all verbs; of a verb: further ones of its own
   std::vector<ManualVerb> verbs;
 
   [[nodiscard]] std::string name() const;      // "data prepare"
@@ -76,6 +77,7 @@ struct Manual {
   std::vector<ManualKey> run_keys, finetuning_keys, study_keys, repeated_keys;
   std::vector<ManualList> lists;
 };
+void describe(Fields& field, ManualStatus& status);
 void describe(Fields& field, ManualOption& option);
 void describe(Fields& field, ManualVerb& verb);
 void describe(Fields& field, ManualKey& key);
@@ -96,6 +98,9 @@ void for_each_verb(const ManualVerb& verb, const Visit& visit) {
 /// A configuration with these keys at their defaults, as TOML, each after a comment with its meaning; only those whose
 /// names are or begin with `selected` ("train", "model.norm"), unless that is empty. Empty if there are none.
 std::string configuration_text(const std::vector<ManualKey>& keys, const std::string& selected);
+
+/// "0 success; 1 an error; …", also with those of the verbs within: "3 diff: the models compute different things".
+std::string statuses_text(const ManualVerb& verb);
 
 /// A command or an option of a verb, below a heading of its help.
 struct ManualEntry {

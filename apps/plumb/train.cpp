@@ -113,6 +113,7 @@ void add_train(CLI::App& app, Globals& globals) {
   add_json_option(*verb, globals);
   add_seed_option(*verb, globals);
   verb->get_option("--seed")->each([arguments](const std::string&) { arguments->seed_given = true; });
+  add_exit_status(*verb, kDivergedStatus, "training diverged");
 }
 
 const bool kTrainRegistered = register_verb({Heading::models, 20, add_train, true});

@@ -56,6 +56,9 @@ void add_json_option(CLI::App& verb, Globals& globals);
 /// Adds --seed, for a verb that draws random numbers.
 void add_seed_option(CLI::App& verb, Globals& globals);
 
+/// Declares, for the manual, a status with which a verb may end besides those of all verbs.
+void add_exit_status(const CLI::App& verb, int status, const std::string& meaning);
+
 /// Writes a result as JSON if --json was given, and otherwise `text` to standard output.
 void emit(const Globals& globals, const Json& result, const std::string& text);
 

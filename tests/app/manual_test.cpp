@@ -1,14 +1,19 @@
 // Checks the man pages and the shell completions against `--help`: all contain every verb and every option.
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
 #include <regex>
+#include <set>
 #include <utility>
 
 #include "plumb/base/config.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/input.h"
+#include "plumb/base/json.h"
 #include "plumb/base/key_list.h"
 #include "plumb/model/config.h"
 #include "plumb/nn/norm/norm.h"
@@ -119,6 +124,31 @@ TEST_F(ManPages, ArePrintedOneByOne) {
   EXPECT_EQ(test::run_plumb({"man", "data", "prepare"}).output, read_file(page("data prepare")));
   EXPECT_EQ(test::run_plumb({"man"}).output, read_file(page("")));
   EXPECT_EQ(test::run_plumb({"man", "nonsense"}).status, 2);
+}
+
+// One declaration is read by people, in --help and the manual page, and by programs.
+TEST_F(ManPages, HaveTheExitStatusesOfEveryVerb) {
+  const Json program = Json::parse(test::run_plumb({"man", "--json", "-"}).output).at("program");
+  std::map<std::string, std::set<int>> own;
+  for (const Json& status : program.at("exit_statuses")) own[""].insert(status.at("status").get<int>());
+  for (const Json& verb : program.at("verbs")) {
+    const std::string name = verb.at("path").at(0).get<std::string>();
+    for (const Json& status : verb.at("exit_statuses")) {
+      const int number = status.at("status").get<int>();
+      const std::string meaning = status.at("meaning").get<std::string>();
+      own[name].insert(number);
+      EXPECT_CONTAINS(test::all_help().at(name).text, fmt::format("  {:<26}{}\n", number, meaning));
+      EXPECT_CONTAINS(without(read_file(page(name)), "\\"), fmt::format("; {} {}", number, meaning));
+      EXPECT_CONTAINS(without(read_file(page("")), "\\"), fmt::format("{}: {}", name, meaning));
+    }
+  }
+  const std::map<std::string, std::set<int>> expected = {{"", {0, 1, 2, 129, 130, 143}},
+                                                         {"check", {3, 4}},
+                                                         {"diff", {3}},
+                                                         {"finetune", {3}},
+                                                         {"judge", {3, 4}},
+                                                         {"train", {3}}};
+  EXPECT_EQ(own, expected);
 }
 
 class ShellCompletion : public ::testing::Test {

@@ -65,7 +65,7 @@ class LogFile {
 
 /// Logs that are read again while programs write into them.
 struct LogFiles {
-  std::map<std::filesystem::path, LogFile> files{};
+  std::map<std::pair<std::filesystem::path, std::string>, LogFile> files{};  // by place and name
   EventFiles events{};
 };
 

@@ -125,15 +125,13 @@ std::vector<RunRecord> records_of(const LogTable& table) {
       record.nan_is_gap = true;
       record.name = step ? table.name() : fmt::format("{}, run {}", table.name(), run + 1);
       series.emplace_back();
-      bool named = false;
       for (const auto& [column, text] : settings) {
         record.settings.emplace_back(table.name_of(column), table.text_at(text));
-        if (step) {
-          record.name += fmt::format(", {} {}", table.name_of(column), table.text_at(text));
-        } else if (!std::exchange(named, named || is_run_key(table.name_of(column)))) {
-          if (named) record.name = table.text_at(text);
-        }
+        if (step) record.name += fmt::format(", {} {}", table.name_of(column), table.text_at(text));
       }
+      const auto own = std::find_if(record.settings.begin(), record.settings.end(),
+                                    [](const auto& setting) { return is_run_key(setting.first); });
+      if (!step && own != record.settings.end()) record.name = own->second;
     }
     std::swap(settings, latest);
     for (const LogTable::Cell& cell : table.line(i)) {

@@ -214,14 +214,11 @@ uint32_t LogTable::column(std::string_view name) {
 }
 
 uint32_t LogTable::place_of(Column& column, std::string_view text) {
-  if (column.latest_text > 0 && texts_[column.latest_text] == text) return column.latest_text;
-  auto found = by_text_.find(text);
-  if (found == by_text_.end()) {
-    ++column.texts;
-    const auto place = static_cast<uint32_t>(texts_.size());
-    found = by_text_.emplace(texts_.emplace_back(text), place).first;
-  }
-  return column.latest_text = found->second;
+  if (const auto found = by_text_.find(text); found != by_text_.end()) return found->second;
+  ++column.texts;
+  const auto place = static_cast<uint32_t>(texts_.size());
+  by_text_.emplace(texts_.emplace_back(text), place);
+  return place;
 }
 
 void LogTable::add(uint32_t column, std::string_view text, std::optional<double> number) {

@@ -94,8 +94,7 @@ class LogTable {
     bool tells_runs, is_step, is_time;
     size_t texts = 0;        // that were new
     size_t latest_cell = 0;  // which may have been left out
-    uint32_t latest_text = 0;
-    uint32_t next = 0;  // the column that last followed it in a line
+    uint32_t next = 0;       // the column that last followed it in a line
   };
 
   class ObjectReader;

@@ -58,7 +58,7 @@ RunRecord record_of(const RunSummary& run) {
 std::vector<RunRecord> records_in_file(const fs::path& file, const std::string& name, const LogKeys& keys,
                                        LogFiles* known) {
   if (known == nullptr) return LogFile(file, name, keys).records();
-  return known->files.try_emplace(file, file, name, keys).first->second.records();
+  return known->files.try_emplace({file, name}, file, name, keys).first->second.records();
 }
 
 RunRecord record_of_events(const fs::path& directory, LogFiles* known) {
