@@ -4,18 +4,15 @@
 
 #include <cmath>
 
+#include "plumb/report/answers.h"
+
 namespace plumb::app {
 namespace {
 
-/// A gradient that changes by less than this factor over a stack is said to be about equal in all layers.
-constexpr double kFlat = 1.5;
-
 /// "grows 2.8-fold from the first layer to the last".
 std::string growth(double per_layer, int64_t layers) {
-  const double whole = std::pow(per_layer, static_cast<double>(layers - 1));
-  if (whole < kFlat && whole > 1 / kFlat) return "is about equal in all layers";
-  return whole > 1 ? fmt::format("grows {:.2g}-fold from the first layer to the last", whole)
-                   : fmt::format("shrinks to {:.0f}% from the first layer to the last", 100 * whole);
+  const double whole = std::pow(per_layer, static_cast<double>(layers - 1)), unknown = std::nan("");
+  return change_in_words({whole, unknown, unknown, 1}) + " from the first layer to the last";
 }
 
 /// "×1.04 per layer, 0.94 to 1.15".

@@ -15,7 +15,7 @@
 #include "plumb/report/display_name.h"
 #include "plumb/report/html.h"
 #include "plumb/report/measured_figures.h"
-#include "plumb/report/report_parts.h"
+#include "plumb/report/results.h"
 
 namespace plumb::app {
 namespace {
@@ -26,24 +26,24 @@ std::vector<std::string> with_interval_columns(std::vector<std::string> columns,
   return columns;
 }
 
-void add_sentences(Json& summary, const std::string& text) {
+void add_sentences(std::vector<std::string>& summary, const std::string& text) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     if (!line.empty()) summary.push_back(line);
   }
 }
 
-/// The document's head: title, what was measured, the facts of the subject.
-Json page_head(const std::string& title, const Subject& subject) {
+/// The page's head: title, what was measured, the facts of the subject.
+Results page_head(const std::string& title, const Subject& subject) {
   const ModelConfig& config = subject.config;
   const auto [encoder_layers, decoder_layers] = depth_of(config);
   const std::string weights = subject.weights ? subject.weights_origin : "initialized: " + config.initialization;
-  Json document = begin_results(
-      title, fmt::format("{}, {} + {} layers, width {}; {}; {} examples, {} target tokens",
-                         display_name(config.residual), encoder_layers, decoder_layers, width_of(config), weights,
-                         with_thousands(subject.examples()), with_thousands(subject.target_tokens())));
-  document["subject"] = "measurement";
-  return document;
+  Results page{title,
+               fmt::format("{}, {} + {} layers, width {}; {}; {} examples, {} target tokens",
+                           display_name(config.residual), encoder_layers, decoder_layers, width_of(config), weights,
+                           with_thousands(subject.examples()), with_thousands(subject.target_tokens()))};
+  page.subject = "measurement";
+  return page;
 }
 
 /// The line of the theory through the last layer's mean.
@@ -145,30 +145,30 @@ Table layers_table(const ProbeReport& report) {
   return table;
 }
 
-void add_gains(const BackwardGainReport& report, int64_t seeds, Json& document) {
+void add_gains(const BackwardGainReport& report, int64_t seeds, Results& page) {
   Table table{"gains", "What each part passes back", "Geometric means, with 95% intervals.", {}};
   table.columns = with_interval_columns(with_interval_columns({"part"}, "‖∂L/∂x‖ behind it"), "gain");
   for (const BackwardGainReport::Stack& stack : report.stacks) {
-    document["figures"].push_back(gain_figure(stack.stack, {{"", report}}, seeds).to_json());
+    page.figures.push_back(gain_figure(stack.stack, {{"", report}}, seeds));
     for (const BackwardGainReport::Part& part : stack.parts) table.row(to_string(part.point), part.gradient, part.gain);
   }
-  document["tables"].push_back(table.to_json());
+  page.tables.push_back(table);
 }
 
-void add_first_steps(const std::vector<FirstStepReport>& steps, int64_t seeds, Json& document) {
+void add_first_steps(const std::vector<FirstStepReport>& steps, int64_t seeds, Results& page) {
   Table table{"first_steps", "The first step", "The learning rate above which the first step raises the loss.", {}};
   table.columns = with_interval_columns({"optimizer"}, "critical learning rate");
   for (const FirstStepReport& step : steps) {
     table.row(step.optimizer, step.critical_rate);
-    document["figures"].push_back(logit_change_figure(step.optimizer, {{"", step}}, seeds).to_json());
-    add_sentences(document["summary"], in_words(step));
+    page.figures.push_back(logit_change_figure(step.optimizer, {{"", step}}, seeds));
+    add_sentences(page.summary, in_words(step));
   }
-  document["tables"].push_back(table.to_json());
+  page.tables.push_back(table);
 }
 
-void add_whole(const Spectrum& spectrum, Json& document) {
-  add_sentences(document["summary"], in_words(spectrum));
-  document["figures"].push_back(density_figure({{"", &spectrum}}).to_json());
+void add_whole(const Spectrum& spectrum, Results& page) {
+  add_sentences(page.summary, in_words(spectrum));
+  page.figures.push_back(density_figure({{"", &spectrum}}));
   Table table{"eigenvalues",
               "Eigenvalues",
               "± is the numerical error of the extremes, and the standard error over probes of trace and norm.",
@@ -177,15 +177,15 @@ void add_whole(const Spectrum& spectrum, Json& document) {
   table.row("smallest", spectrum.min.value, spectrum.min.error);
   table.row("trace", spectrum.trace.mean, spectrum.trace.error.value_or(std::nan("")));
   table.row("Frobenius norm", spectrum.frobenius.mean, spectrum.frobenius.error.value_or(std::nan("")));
-  document["tables"].push_back(table.to_json());
+  page.tables.push_back(table);
   Table quantiles{
       "quantiles", "Quantiles", "The value below which this share of the eigenvalues lies.", {"share", "value"}};
   for (const auto& [share, value] : spectrum.quantiles) quantiles.row(share, value);
-  document["tables"].push_back(quantiles.to_json());
+  page.tables.push_back(quantiles);
 }
 
-void add_blocks(const std::vector<BlockSpectrum>& blocks, Json& document) {
-  document["figures"].push_back(block_figure({{"", &blocks}}).to_json());
+void add_blocks(const std::vector<BlockSpectrum>& blocks, Results& page) {
+  page.figures.push_back(block_figure({{"", &blocks}}));
   Table table{"blocks", "Curvature by layer", "± is the numerical error.", {}};
   table.columns = {"layer", "parameters", "largest", "±", "smallest", "±", "trace"};
   for (const BlockSpectrum& block : blocks) {
@@ -193,7 +193,7 @@ void add_blocks(const std::vector<BlockSpectrum>& blocks, Json& document) {
     table.row(to_string(block.id), block.parameters, top.value, top.error, bottom.value, bottom.error,
               block.spectrum.trace.mean);
   }
-  document["tables"].push_back(table.to_json());
+  page.tables.push_back(table);
 }
 
 }  // namespace
@@ -202,42 +202,41 @@ void add_html_option(CLI::App& verb, std::string& file) {
   verb.add_option("--html", file, "Also write a page with the figures to this file")->type_name("FILE");
 }
 
-Json page_of(const ProbeReport& report, const std::optional<InitializationReport>& more, const Subject& subject) {
-  Json document = page_head(
+Results page_of(const ProbeReport& report, const std::optional<InitializationReport>& more, const Subject& subject) {
+  Results page = page_head(
       subject.weights ? "A model's gradients and activations" : "Gradients and activations at initialization", subject);
   const ModelDepth depth = depth_of(subject.config);
-  add_sentences(document["summary"], in_words(report.theory, depth, report.loss.count));
+  add_sentences(page.summary, in_words(report.theory, depth, report.loss.count));
   if (!report.theory.differs.empty())
-    document["summary"].push_back("The model differs from the theory's setting: " + join(report.theory.differs, "; ") +
-                                  ".");
+    page.summary.push_back("The model differs from the theory's setting: " + join(report.theory.differs, "; ") + ".");
   for (const Figure& figure :
        {figure_of_stack(StackKind::encoder, report, depth), figure_of_stack(StackKind::decoder, report, depth),
         signal_figure(report, depth, static_cast<double>(width_of(subject.config))),
         similarity_figure(report.branches)}) {
-    if (!figure.series.empty()) document["figures"].push_back(figure.to_json());
+    if (!figure.series.empty()) page.figures.push_back(figure);
   }
-  document["tables"].push_back(layers_table(report).to_json());
-  if (more && more->gains) add_gains(*more->gains, report.loss.count, document);
-  if (more && !more->first_steps.empty()) add_first_steps(more->first_steps, report.loss.count, document);
-  if (more && more->curvature) document["tables"].push_back(curvature_table({{"", *more->curvature}}).to_json());
-  return document;
+  page.tables.push_back(layers_table(report));
+  if (more && more->gains) add_gains(*more->gains, report.loss.count, page);
+  if (more && !more->first_steps.empty()) add_first_steps(more->first_steps, report.loss.count, page);
+  if (more && more->curvature) page.tables.push_back(curvature_table({{"", *more->curvature}}));
+  return page;
 }
 
-Json page_of(const SpectrumReport& report, const Subject& subject) {
-  Json document = page_head("The Hessian's spectrum", subject);
-  document["summary"].push_back(
+Results page_of(const SpectrumReport& report, const Subject& subject) {
+  Results page = page_head("The Hessian's spectrum", subject);
+  page.summary.push_back(
       fmt::format("Loss {:.4g}; {} parameters; {}.", report.loss, with_thousands(report.parameters),
                   report.lanczos ? fmt::format("Lanczos with {} steps from {} start vector{}", report.lanczos->steps,
                                                report.lanczos->probes, report.lanczos->probes == 1 ? "" : "s")
                                  : "all eigenvalues"));
-  if (report.whole) add_whole(*report.whole, document);
-  if (!report.blocks.empty()) add_blocks(report.blocks, document);
-  return document;
+  if (report.whole) add_whole(*report.whole, page);
+  if (!report.blocks.empty()) add_blocks(report.blocks, page);
+  return page;
 }
 
-void write_page(const std::string& file, const Json& document) {
+void write_page(const std::string& file, const Results& page) {
   if (file.empty()) return;
-  write_output_file(file, render_report(document));
+  write_output_file(file, render_report(page.to_json()));
   say(fmt::format("{}: a page with the figures", file));
 }
 

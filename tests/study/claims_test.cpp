@@ -142,6 +142,21 @@ TEST(StudyClaims, MayBeAboutTheQuantityItself) {
             Outcome::contradicted);
 }
 
+TEST(StudyClaims, AQuantityIsToldForEachArm) {
+  const std::vector<double> numbers = {1, 2, 3};
+  Quantity size = quantity_with({numbers, numbers, {1, 2, kInfinity}, numbers}, Scale::linear);
+  EXPECT_EQ(answer_in_words(size, four_arms()), "");
+  size.telling = {"the size"};
+  EXPECT_EQ(answer_in_words(size, four_arms()),
+            "The size: Post-LN, layernorm 2 (−0.484 to 4.48), Post-LN, rmsnorm 2 (−0.484 to 4.48), Pre-LN, layernorm "
+            "1.5 (−4.85 to 7.85), Pre-LN, rmsnorm 2 (−0.484 to 4.48); Pre-LN, layernorm: 1 of 3 runs failed.");
+  for (const char* arm : {"post-ln, rmsnorm", "pre-ln, layernorm", "pre-ln, rmsnorm"}) size.of_arm.erase(arm);
+  size.of_arm["post-ln, layernorm"] = [] { return std::vector<double>{1, 1, 1}; };
+  size.telling = {"size", "over the stack", [](double power) { return std::pow(4, power); }};
+  EXPECT_EQ(answer_in_words(size, four_arms()), "The size of Post-LN, layernorm grows 4-fold (4 to 4) over the stack.");
+  EXPECT_TRUE(judge_claim(claim_that(0.5, "model.residual=post-ln", ""), four_arms(), {size}).told);
+}
+
 TEST(StudyClaims, AQuantityThatWasNotMeasuredForAllArmsDecidesNothing) {
   Quantity size = quantity_with({{1, 2, 3}, {2, 3, 4}, {1, 2, 3}, {2, 3, 4}}, Scale::linear);
   size.of_arm.erase("pre-ln, rmsnorm");
@@ -285,7 +300,8 @@ TEST(StudyClaims, AreDecidedOnlyIfEveryReadingAgrees) {
   EXPECT_FALSE(can_be_judged(claim, four_arms(), {size}));
   EXPECT_TRUE(can_be_judged(claim, four_arms(), {size, other}));
   claim.of.pop_back();
-  EXPECT_CONTAINS(test::message_of([&] { check_claims({claim}, four_arms()); }), "has readings and several arms or quantities");
+  EXPECT_CONTAINS(test::message_of([&] { check_claims({claim}, four_arms()); }),
+                  "has readings and several arms or quantities");
 }
 
 // Each by itself, so that they neither loosen nor tighten what the study's own claims require.

@@ -11,6 +11,7 @@
 #include "plumb/optim/optimizer.h"
 #include "plumb/study/study.h"
 #include "study/parts.h"
+#include "support/contains.h"
 #include "support/entries.h"
 #include "support/paths.h"
 #include "train/copy_task.h"
@@ -114,7 +115,8 @@ TEST_F(InitializationStudy, BackwardGainsOfEverySeed) {
   EXPECT_NEAR(line["y"][0].get<double>(), expected, 1e-4 * expected);
   const Json& by_layer = entry(results["figures"], "id", "backward_gain_decoder");
   EXPECT_EQ(by_layer["series"].size(), 9U);  // three schemes, three kinds of sub-layers
-  EXPECT_EQ(results["summary"].size(), 2U);
+  ASSERT_EQ(results["summary"].size(), 2U);
+  EXPECT_CONTAINS(results["summary"][1].get<std::string>(), " on its way back through the decoder");
 }
 
 TEST_F(InitializationStudy, BackwardGainsOfParallelSubLayers) {
@@ -165,7 +167,8 @@ TEST_F(InitializationStudy, FirstStepsOfEveryOptimizer) {
 }
 
 TEST_F(InitializationStudy, CurvatureAndItsParts) {
-  config_.parts = test::parts("[curvature]\nlayers = 1\nseeds = 2\npairs = 6\nsteps = 60\nlayer_steps = 30\n");
+  config_.parts = test::parts(
+      "[spectrum]\nlayers = 1\nseeds = 2\npairs = 6\nsteps = 60\nseed_steps = 60\nlayer_steps = 30\nparts = true\n");
   const Json results = run();
   const Json& rows = entry(results["tables"], "id", "curvature_split")["rows"];
   ASSERT_EQ(rows.size(), 3U * 3U * 3U);  // schemes, whole and two layers, matrices
@@ -187,7 +190,11 @@ TEST_F(InitializationStudy, CurvatureAndItsParts) {
   EXPECT_NEAR(max_of("Hessian"), (expected[0] + expected[1]) / 2, 1e-3 * expected[0]);
   EXPECT_LE(max_of("Hessian"), (max_of("Gauss–Newton part") + max_of("rest")) * 1.001);  // Weyl
   EXPECT_EQ(entry(results["figures"], "id", "curvature_by_layer_encoder")["series"].size(), 6U);
-  EXPECT_EQ(results["summary"].size(), 2U);
+  for (const Json& figure : results["figures"]) EXPECT_NE(figure["id"], "hessian_by_layer");  // measured with the parts
+  ASSERT_EQ(results["summary"].size(), 2U);
+  EXPECT_CONTAINS(results["summary"][0].get<std::string>(), "Largest eigenvalue of the Hessian at initialization: ");
+  EXPECT_CONTAINS(results["summary"][1].get<std::string>(),
+                  "Largest eigenvalue of the Gauss–Newton part / of the Hessian: Post-LN ");
 }
 
 // The interval of the verdict on curvature can be recomputed from the report.
@@ -257,7 +264,9 @@ pairs = 5
   EXPECT_EQ(names.count("last layer, encoder.feed_forward.stream"), 1U);
   EXPECT_EQ(names.count("first layer, decoder.cross_attention.stream"), 1U);
   for (const Json& row : entry(results["tables"], "id", "coordinates_batch")["rows"]) EXPECT_EQ(row[2], "change");
-  EXPECT_EQ(results["summary"].size(), 3U);
+  ASSERT_EQ(results["summary"].size(), 3U);
+  EXPECT_CONTAINS(results["summary"][1].get<std::string>(), "change of the logits in 2 steps ");
+  EXPECT_CONTAINS(results["summary"][1].get<std::string>(), " over layers 2 to 3; ");
   EXPECT_THROW(read_study(Config::from_string("[coordinate_check]\ndepths = [1, 2]\n", "study.toml")), Error);
 }
 
@@ -273,12 +282,14 @@ layers = 1
 seeds = 1
 pairs = 3
 optimizers = ["adam"]
-[curvature]
+[spectrum]
 layers = 1
 seeds = 1
 pairs = 3
 steps = 5
+seed_steps = 5
 layer_steps = 2
+parts = true
 [coordinate_check]
 widths = [4, 8]
 depths = []
@@ -296,7 +307,7 @@ pairs = 3
     return times;
   };
   const auto before = written();
-  EXPECT_EQ(before.size(), 5U);
+  EXPECT_EQ(before.size(), 6U);
   Json second = run();
   EXPECT_EQ(written(), before);
   first.erase("created");

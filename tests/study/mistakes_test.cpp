@@ -64,7 +64,7 @@ TEST(Study, ReadsNoValuesThatCannotBeMeasured) {
   EXPECT_THROW(read("[backward_gain]\nseeds = 0"), Error);
   EXPECT_THROW(read("[first_step]\nlayers = 0"), Error);
   EXPECT_THROW(read("[first_step]\noptimizers = []"), Error);
-  EXPECT_THROW(read("[curvature]\nsteps = 0"), Error);
+  EXPECT_THROW(read("[spectrum]\nseed_steps = 0"), Error);
   EXPECT_THROW(read("[coordinate_check]\nseeds = 0"), Error);
   EXPECT_THROW(read("[coordinate_check]\ndepths = [1, 2]"), Error);  // compares the first layer with the last
   EXPECT_THROW(read("[coordinate_check]\nwidths = [32, 32]"), Error);

@@ -195,6 +195,13 @@ seeds = 1
   EXPECT_EQ(grows["effect"]["seeds"], 2);
   EXPECT_NEAR(grows["effect"]["mean"].get<double>(), ratios["post-ln"], 1e-4 * ratios["post-ln"]);
 
+  // Each arm has its sentence.
+  const std::string summary = results["summary"].dump();
+  for (const char* sentence : {"Post-LN's gradient at initialization ", " over the decoder; Pre-LN's ",
+                               "Largest eigenvalue of the Hessian at initialization: Post-LN ",
+                               "Final validation loss at the best learning rate (nats per token): Post-LN, warm up 0 "})
+    EXPECT_CONTAINS(summary, sentence);
+
   // The spectrum's loss is that of the same batch.
   model.residual = "pre-ln";
   model.encoder_layers = model.decoder_layers = 1;

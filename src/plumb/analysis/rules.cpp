@@ -55,6 +55,11 @@ double room_in(const Region& region, const Interval& effect) {
   return std::min(effect.mean - region.low, region.high - effect.mean);
 }
 
+/// The interval of the mean, or of the geometric mean, with this confidence; the values suit the scale.
+Interval interval_at(const std::vector<double>& values, double confidence, Scale scale) {
+  return scale == Scale::linear ? confidence_interval(values, confidence) : geometric_interval(values, confidence);
+}
+
 std::string in_words(const Interval& effect) {
   return fmt::format("{} ({} to {})", in_digits(effect.mean), in_digits(effect.low), in_digits(effect.high));
 }
@@ -74,16 +79,14 @@ Judgment judge(const std::vector<double>& values, const Region& region, Scale sc
       rule_of(region, fmt::format("{:.3g}% interval{}", 100 * confidence, logarithmic ? " of the ratio" : ""));
   std::vector<double> usable;
   for (const double value : values) {
-    if (std::isfinite(value) && (!logarithmic || value > 0)) usable.push_back(logarithmic ? std::log(value) : value);
+    if (std::isfinite(value) && (!logarithmic || value > 0)) usable.push_back(value);
   }
   if (usable.empty()) {
     judgment.effect = {kUnknown, kUnknown, kUnknown, 0};
     judgment.reason = "nothing was measured";
     return judgment;
   }
-  Interval interval = confidence_interval(usable, confidence);
-  if (logarithmic)
-    interval = {std::exp(interval.mean), std::exp(interval.low), std::exp(interval.high), interval.count};
+  const Interval interval = interval_at(usable, confidence, scale);
   judgment.effect = interval;
   if (usable.size() < values.size()) {
     judgment.reason = fmt::format("{} of {} seeds gave no number", values.size() - usable.size(), values.size());
@@ -109,18 +112,6 @@ Outcome outcome_of(const Interval& interval, const Region& region) {
     return std::isnan(region.null) || interval.low >= region.null ? Outcome::contradicted : Outcome::smaller;
   return Outcome::undecided;
 }
-
-namespace {
-
-/// The interval of the mean, or of the geometric mean, with this confidence; the values suit the scale.
-Interval interval_at(std::vector<double> values, double confidence, Scale scale) {
-  if (scale == Scale::linear) return confidence_interval(values, confidence);
-  for (double& value : values) value = std::log(value);
-  const Interval logarithms = confidence_interval(values, confidence);
-  return {std::exp(logarithms.mean), std::exp(logarithms.low), std::exp(logarithms.high), logarithms.count};
-}
-
-}  // namespace
 
 Judgment judge_each(const std::vector<Condition>& conditions, Scale scale, double confidence) {
   if (conditions.empty()) throw Error("a claim about conditions has none");

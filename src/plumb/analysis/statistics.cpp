@@ -56,10 +56,10 @@ Interval positive_interval(const std::vector<double>& values) {
   return interval;
 }
 
-Interval geometric_interval(const std::vector<double>& values) {
+Interval geometric_interval(const std::vector<double>& values, double confidence) {
   std::vector<double> logs;
   for (const double value : values) logs.push_back(value > 0 ? std::log(value) : kUndefined);
-  const Interval interval = confidence_interval(logs);
+  const Interval interval = confidence_interval(logs, confidence);
   return {std::exp(interval.mean), std::exp(interval.low), std::exp(interval.high), interval.count};
 }
 

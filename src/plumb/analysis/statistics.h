@@ -43,7 +43,7 @@ Interval positive_interval(const std::vector<double>& values);
 
 /// The geometric mean of positive values, and the interval of their logarithms' mean, in the unit of the values. Ratios
 /// that multiply out for each seed do so for their geometric means too. NaN unless all values are positive.
-Interval geometric_interval(const std::vector<double>& values);
+Interval geometric_interval(const std::vector<double>& values, double confidence = 0.95);
 
 /// For sizes, such as norms: geometric_interval, or positive_interval if some are 0.
 Interval size_interval(const std::vector<double>& values);

@@ -17,6 +17,11 @@ const char* style_of(SubLayerKind kind) {
   return kind == SubLayerKind::cross_attention ? "points" : "solid";
 }
 
+/// A layer's largest eigenvalue and its band on a logarithmic axis, above whose lower end the band stays.
+void add_eigenvalue(Series& line, const LayerId& layer, double value, double low, double high) {
+  line.point(layer.number(), value, std::max(low, 1e-3 * value), high);
+}
+
 /// "Post-LN's reach from −45 to 24, Pre-LN's from −10 to 9."
 std::string reaches(const OfArms<const Spectrum*>& spectra) {
   std::vector<std::string> all;
@@ -135,10 +140,6 @@ Figure density_figure(const OfArms<const Spectrum*>& spectra) {
   return figure;
 }
 
-void add_eigenvalue(Series& line, const LayerId& layer, double value, double low, double high) {
-  line.point(layer.number(), value, std::max(low, 1e-3 * value), high);
-}
-
 Figure block_figure(const OfArms<const std::vector<BlockSpectrum>*>& blocks) {
   Figure figure{"hessian_by_layer",
                 "Curvature by layer",
@@ -152,6 +153,30 @@ Figure block_figure(const OfArms<const std::vector<BlockSpectrum>*>& blocks) {
     for (const BlockSpectrum& block : *of_arm) {
       const auto [top, error] = block.spectrum.max;
       add_eigenvalue(lines.of(arm, block.id.stack), block.id, top, top - error, top + error);
+    }
+  }
+  return figure;
+}
+
+Figure split_block_figure(StackKind stack, const OfArms<CurvatureSplitReport>& reports, int64_t seeds) {
+  Figure figure{"curvature_by_layer_" + to_string(stack),
+                fmt::format("Largest curvature within a layer at initialization, {}", to_string(stack)),
+                fmt::format("Of each layer's diagonal block, with the other layers held fixed. Solid: Hessian; dashed: "
+                            "its Gauss–Newton part; {}.",
+                            seeds_in_words(seeds)),
+                "line",
+                {"layer"},
+                {"λ_max of the block", true}};
+  for (const auto& [arm, report] : reports) {
+    Series& hessian = add_arm_line(figure, arm, "");
+    Series& newton = add_arm_line(figure, arm, "Gauss–Newton part", "dashed");
+    for (const CurvatureSplitReport::Layer& layer : report.layers) {
+      if (layer.id.stack != stack) continue;
+      for (const auto& [line, matrix] :
+           {std::pair{&hessian, &layer.split.hessian}, {&newton, &layer.split.gauss_newton}}) {
+        const Interval& max = matrix->max.over_seeds;
+        add_eigenvalue(*line, layer.id, max.mean, max.low, max.high);
+      }
     }
   }
   return figure;

@@ -54,10 +54,10 @@ Figure logit_change_figure(const std::string& optimizer, const OfArms<FirstStepR
 /// The density of the Hessian's eigenvalues: "hessian_density". No curve is drawn for a null spectrum.
 Figure density_figure(const OfArms<const Spectrum*>& spectra);
 
-/// A layer's largest eigenvalue and its band on a logarithmic axis, above whose lower end the band stays.
-void add_eigenvalue(Series& line, const LayerId& layer, double value, double low, double high);
 /// The largest eigenvalue of each layer's block of the Hessian: "hessian_by_layer".
 Figure block_figure(const OfArms<const std::vector<BlockSpectrum>*>& blocks);
+/// The same of one stack, over seeds, beside those of the Gauss–Newton part: "curvature_by_layer_decoder".
+Figure split_block_figure(StackKind stack, const OfArms<CurvatureSplitReport>& reports, int64_t seeds);
 
 /// A matrix of which curvature consists, and its name.
 struct SplitMatrix {

@@ -115,6 +115,7 @@ struct Verdict {
   std::string evidence;  // sentences with further numbers; may be empty
   std::string figure;    // its id
   std::string scheme{};  // the claim's scheme, to find its part of a divided figure
+  bool told = false;     // whether a sentence tells the quantity of each arm anyway
 
   [[nodiscard]] Json to_json() const;
 };

@@ -96,9 +96,8 @@ PartResult report_gains(const StudyContext& context, const BackwardGainStudy& pa
         table.row(arm, to_string(stack), in_words(kind), mean_of(kind), Json(), Json(), Json(), Json());
       whole_stacks.emplace_back(display_name(arm), whole);
     }
-    result.summary.push_back(fmt::format(
-        "At initialization, gradient at the input of the {} / at its result: {} ({}; {}).", to_string(stack),
-        with_intervals(whole_stacks), depth_in_words(context, part.layers), seeds_in_words(part.seeds)));
+    result.summary.push_back(
+        told({"gradient at initialization", "on its way back through the " + to_string(stack)}, whole_stacks));
   }
   result.tables.push_back(table);
   if (stacks_of(context).size() > 1) report_cross_attention(context, measured, part.seeds, result);

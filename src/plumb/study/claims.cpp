@@ -373,6 +373,7 @@ Verdict judge_claim(const StudyClaim& claim, const std::vector<StudyArm>& arms, 
   verdict.scheme = std::find_if(arms.begin(), arms.end(), drawn)->name;
   if (!claim.source.empty() && quantity.setting) verdict.setting = quantity.setting(verdict.scheme);
   if (!claim.source.empty() && quantity.evidence) verdict.evidence = quantity.evidence(verdict.scheme);
+  verdict.told = claim.against.empty() && pairs.size() * about.each.size() == 1 && !quantity.telling.subject.empty();
   verdict.judgment = judged(claim, about, pairs, confidence);
   const Region region = with_null(region_of(claim, quantity.scale), quantity.scale);
   for (const Pair& pair : pairs)
@@ -414,6 +415,23 @@ std::vector<Verdict> judge_claims(const std::vector<StudyClaim>& claims, const s
         judgment, fmt::format("{} by itself, but not {}", to_string(judgment.outcome), also(confidence)));
   }
   return verdicts;
+}
+
+std::string answer_in_words(const Quantity& quantity, const std::vector<StudyArm>& arms) {
+  const Telling& telling = quantity.telling;
+  if (telling.subject.empty()) return {};
+  std::vector<std::pair<std::string, Interval>> named;
+  std::vector<Pair> all;
+  for (const StudyArm& arm : arms_of(quantity, arms)) {
+    const Pair alone{&arm, nullptr};
+    if (!measures(quantity, alone)) continue;
+    std::vector<double> values = values_of(quantity, alone);
+    if (telling.factor) std::transform(values.begin(), values.end(), values.begin(), telling.factor);
+    const Scale scale = telling.over.empty() ? quantity.scale : Scale::logarithmic;
+    named.emplace_back(display_name(arm.name), judge(values, {}, scale).effect);
+    all.push_back(alone);
+  }
+  return told(telling, named, failures_in(quantity, all));
 }
 
 std::vector<Table> comparison_tables(const std::vector<StudyArm>& arms, const std::vector<Quantity>& quantities) {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "plumb/report/report_parts.h"
+#include "plumb/report/answers.h"
 #include "plumb/study/arms.h"
 
 namespace plumb {
@@ -49,6 +49,7 @@ struct Quantity {
   std::function<double()> failed_at = [] { return kNoLimit; };
   std::string figure{};  // the id of the figure that shows it best
   bool tabled = true;    // in the comparisons of all arms, which nobody has to ask for
+  Telling telling{};     // in the summary
   /// The setting in which an arm is measured, and further numbers on it in sentences.
   using OfArm = std::function<std::string(const std::string& arm)>;
   OfArm setting{}, evidence{};
@@ -78,6 +79,9 @@ Verdict judge_claim(const StudyClaim& claim, const std::vector<StudyArm>& arms, 
 /// is judged by itself. Effects have their 95% intervals.
 std::vector<Verdict> judge_claims(const std::vector<StudyClaim>& claims, const std::vector<StudyArm>& arms,
                                   const std::vector<Quantity>& quantities);
+
+/// What a quantity is for each arm, in a sentence; empty if it is not told.
+std::string answer_in_words(const Quantity& quantity, const std::vector<StudyArm>& arms);
 
 /// Every arm against the first of those that differ from it in one axis only, for every quantity. Empty if there is
 /// nothing to compare.

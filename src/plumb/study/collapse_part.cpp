@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <optional>
@@ -200,6 +201,12 @@ void add_quantities(PartPlan& plan, const StudyContext& context, const CollapseS
                       Scale::linear, arm,
                       [of_arm = of_arm, first] { return change_exponents(curve_of(*of_arm.start, first, "change")); });
     added.tabled = false;
+    added.telling = {.subject = "change from one sub-layer to the next",
+                     .over = "over the " + to_string(first),
+                     .factor = [of_arm = of_arm, first](double power) {
+                       const size_t sub_layers = curve_of(*of_arm.start, first, "change").size();
+                       return std::pow(static_cast<double>(sub_layers), power);
+                     }};
     added.figure = "collapse_change_" + to_string(first);
     added.setting = [&context, part](const std::string& of) {
       return setting_of(context, model_for(context, of, part.layers));

@@ -2,12 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <utility>
 
 #include "plumb/analysis/coordinate_check.h"
-#include "plumb/base/text.h"
 #include "plumb/data/batches.h"
 #include "plumb/optim/optimizer.h"
 #include "plumb/report/display_name.h"
@@ -189,7 +189,7 @@ void report_axis(const StudyContext& context, const CoordinateCheckStudy& part, 
                   how, seeds_in_words(part.seeds), part.margin),
       {"arm", "activation", "of", "trend", "exponent", "low", "high", "at the end"}};
   const std::vector<double> x(scales.begin(), scales.end());
-  std::vector<std::string> trends;
+  std::vector<std::pair<std::string, Interval>> growth;  // of the change of the logits, from first to last scale
   for (const std::string& arm : arm_names(context)) {
     const std::vector<Planned<Coordinates>>& all = checked.by_arm.at(arm);
     const NamedSizes& names = all.front()->front();
@@ -201,8 +201,9 @@ void report_axis(const StudyContext& context, const CoordinateCheckStudy& part, 
         table.row(arm, names[i].name, word, to_string(found.trend), rounded_exponent(exponent.mean),
                   rounded_exponent(exponent.low), rounded_exponent(exponent.high), rounded_exponent(found.at_the_end));
         if (i + 1 < names.size() || number != &NamedSize::change) continue;
-        trends.push_back(
-            fmt::format("{} {}, {}", display_name(arm), with_interval(exponent, 2), to_string(found.trend)));
+        const auto factor = [&](double power) { return std::pow(x.back() / x.front(), power); };
+        growth.emplace_back(display_name(arm), Interval{factor(exponent.mean), factor(exponent.low),
+                                                        factor(exponent.high), exponent.count});
       }
     }
     const size_t logits = names.size() - 1;
@@ -220,8 +221,9 @@ void report_axis(const StudyContext& context, const CoordinateCheckStudy& part, 
   }
   result.figures.push_back(figure);
   result.tables.push_back(table);
-  result.summary.push_back(fmt::format("Exponent of the change of the logits over {}, after {}: {} ({}; margin {:g}).",
-                                       axis.words, how, join(trends, "; "), seeds_in_words(part.seeds), part.margin));
+  result.summary.push_back(told({fmt::format("change of the logits in {} steps", part.steps),
+                                 fmt::format("over {} {} to {}", axis.words, scales.front(), scales.back())},
+                                growth));
 }
 
 PartPlan plan(StudyContext& context, const CoordinateCheckStudy& part) {

@@ -80,10 +80,11 @@ PartPlan plan(StudyContext& context, const DepthStudy& part) {
           }));
     }
   }
+  const auto [fewest, most] = std::minmax_element(part.layers.begin(), part.layers.end());
   for (const auto& [arm, norms] : measured) {
     if (part.layers.size() < 3) break;
     Quantity& added =
-        plan.quantity("gradient_depth_exponent", "exponent p of the norm of the last W₂'s gradient as layers^p",
+        plan.quantity("gradient_depth_exponent", "power of the number of layers as which the last W₂'s gradient grows",
                       Scale::linear, arm, [layers = part.layers, norms = norms] {
                         std::vector<std::vector<double>> values;  // [depth][seed]
                         for (const auto& at_depth : norms) values.push_back(*at_depth);
@@ -91,6 +92,11 @@ PartPlan plan(StudyContext& context, const DepthStudy& part) {
                       });
     added.tabled = false;
     added.figure = "gradient_by_depth";
+    added.telling = {.subject = "gradient in the last layer",
+                     .over = fmt::format("from {} to {} layers", *fewest, *most),
+                     .factor = [deeper = static_cast<double>(*most) / static_cast<double>(*fewest)](double power) {
+                       return std::pow(deeper, power);
+                     }};
     added.setting = [&context, deepest = part.layers.back()](const std::string& of) {
       return setting_of(context, model_for(context, of, deepest));
     };

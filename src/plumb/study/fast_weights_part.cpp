@@ -172,7 +172,7 @@ void add_quantities(PartPlan& plan, const StudyContext& context, const FastWeigh
       arm.axes["fast_weights.kind"] = arm.settings["fast_weights.kind"] = kind;
       arm.axes["fast_weights.keys"] = arm.settings["fast_weights.keys"] = std::to_string(part.keys[i]);
       const auto add = [&](const char* name, const char* meaning, Scale scale, const CurvesByKind& curves,
-                           const char* figure) {
+                           const char* figure) -> Quantity& {
         Quantity& added =
             plan.quantity(name, meaning, scale, arm.name, [curve = curves.at(kind), i] { return curve->at(i).error; });
         added.tabled = false;
@@ -181,10 +181,12 @@ void add_quantities(PartPlan& plan, const StudyContext& context, const FastWeigh
           return fmt::format("one head, keys and values of size {}, key vectors trained for {} steps", part.size,
                              part.steps);
         };
+        return added;
       };
-      add("capacity_error", "error", Scale::linear, capacity, "capacity");
+      add("capacity_error", "error", Scale::linear, capacity, "capacity").telling = {"error of retrieved values"};
       add("capacity_error_ratio", "error", Scale::logarithmic, capacity, "capacity");
-      add("update_error", "error of the newest value", Scale::linear, update, "update");
+      add("update_error", "error of the newest value", Scale::linear, update, "update").telling = {
+          "error of the newest value of keys that are written twice"};
     }
   }
 }

@@ -25,8 +25,7 @@ void describe(Fields& field, FirstStepStudy& part) {
 
 using FirstSteps = std::map<std::string, Planned<std::vector<FirstStep>>>;  // by arm: [seed]
 
-PartResult report_first_steps(const StudyContext& context, const FirstStepStudy& part,
-                              const std::map<std::string, FirstSteps>& steps) {
+PartResult report_first_steps(const FirstStepStudy& part, const std::map<std::string, FirstSteps>& steps) {
   PartResult result;
   Table table{"first_step",
               "The first step at initialization",
@@ -48,16 +47,11 @@ PartResult report_first_steps(const StudyContext& context, const FirstStepStudy&
                                            "bar",
                                            {""},
                                            {"learning rate"}});
-    std::vector<std::pair<std::string, Interval>> rates;
     for (const auto& [arm, report] : reports) {
       const Interval& rate = report.critical_rate;
       critical.add(display_name(arm), arm).point("critical learning rate", rate);
       table.row(optimizer, arm, rate, 2 / rate.mean, report.passes, report.logits.total, report.momentum_gain);
-      rates.emplace_back(display_name(arm), rate);
     }
-    result.summary.push_back(fmt::format(
-        "Learning rate above which the first step of {} raises the loss: {} ({}, {} pairs; {}).", optimizer,
-        with_intervals(rates, 2), depth_in_words(context, part.layers), part.pairs, seeds_in_words(part.seeds)));
   }
   result.tables.push_back(table);
   return result;
@@ -82,17 +76,17 @@ PartPlan plan(StudyContext& context, const FirstStepStudy& part) {
   }
   for (const auto& [optimizer, of_arms] : steps) {
     for (const auto& [arm, of_seeds] : of_arms) {
-      plan.quantity("critical_rate_" + optimizer,
-                    fmt::format("critical learning rate of the first step of {}", optimizer), Scale::logarithmic, arm,
-                    [of_seeds = of_seeds] {
-                      return numbers_in(*of_seeds, [](const FirstStep& step) {
-                        return step.critical ? step.critical->rate() : std::nan("");
-                      });
-                    })
-          .figure = "critical_rate_" + optimizer;
+      Quantity& added = plan.quantity(
+          "critical_rate_" + optimizer, fmt::format("critical learning rate of the first step of {}", optimizer),
+          Scale::logarithmic, arm, [of_seeds = of_seeds] {
+            return numbers_in(
+                *of_seeds, [](const FirstStep& step) { return step.critical ? step.critical->rate() : std::nan(""); });
+          });
+      added.figure = "critical_rate_" + optimizer;
+      added.telling = {"learning rate above which the first step of " + optimizer + " raises the loss"};
     }
   }
-  plan.report = [&context, part, steps] { return report_first_steps(context, part, steps); };
+  plan.report = [part, steps] { return report_first_steps(part, steps); };
   return plan;
 }
 

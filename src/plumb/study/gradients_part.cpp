@@ -149,16 +149,6 @@ PartResult report_gradients(const StudyContext& context, const GradientStudy& pa
   for (auto stack = stacks.rbegin(); stack != stacks.rend(); ++stack)
     result.figures.push_back(figure_of_stack(*stack, usual, in_theory, part.seeds));
   result.tables.push_back(factor_table(context, usual, in_theory, part));
-  if (part.layers > 1) {
-    const StackKind last = stacks.back();
-    std::vector<std::pair<std::string, Interval>> growth;
-    for (const auto& [arm, norms] : usual)
-      growth.emplace_back(display_name(arm), geometric_interval(last_to_first(norms, last)));
-    result.summary.push_back(
-        fmt::format("At initialization, the last {} layer gets this many times the gradient of the first: {} ({}).",
-                    to_string(last), with_intervals(growth), seeds_in_words(part.seeds)));
-  }
-
   for (const auto& [arm, norms] : usual) result.measurements[arm] = norms;
   return result;
 }
@@ -176,6 +166,8 @@ void add_quantities(PartPlan& plan, const StudyContext& context, const GradientS
                                       [norms = norms, values] { return values(by_parameter(norms)); });
       added.figure = "gradient_by_layer_" + to_string(stack);
       added.tabled = name == "gradient_growth";
+      if (added.tabled && part.layers > 1)
+        added.telling = {.subject = "gradient at initialization", .over = "over the " + to_string(stack)};
       added.setting = [&context, part, theory](const std::string& of) {
         return setting_of(context, gradient_model(context, of, part, theory));
       };

@@ -98,6 +98,11 @@ PartResult report_norms(const NormsStudy& part, const NormRuns& runs) {
     }
   }
   PartResult result;
+  std::vector<std::pair<std::string, Interval>> last;  // of the most processes
+  for (const auto& [name, of_variant] : runs)
+    last.emplace_back(name, Interval{of_variant.back()->loss(), std::nan(""), std::nan(""), 1});
+  result.summary.push_back(fmt::format("Final validation loss (nats per token), processes: {}: {}.",
+                                       part.processes.back(), with_intervals(last)));
   result.figures = {figure, cost};
   result.tables = {table};
   return result;

@@ -114,12 +114,6 @@ std::string layers_in_words(const ModelConfig& model) {
   return fmt::format("{} layer{}", layers, layers == 1 ? "" : "s");
 }
 
-std::string depth_in_words(const StudyContext& context, int64_t layers) {
-  const bool by_arm =
-      std::any_of(context.arms.begin(), context.arms.end(), [](const StudyArm& arm) { return arm.sets_depth; });
-  return by_arm ? "layers by arm" : fmt::format("{} layers", layers);
-}
-
 std::string setting_of(const StudyContext& context, const ModelConfig& model) {
   return fmt::format("{}, d_model {}, {} head{}, initialization {}; {}", layers_in_words(model), model.d_model,
                      model.heads, model.heads == 1 ? "" : "s", model.initialization, corpus_of(context));

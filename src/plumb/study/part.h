@@ -86,9 +86,6 @@ std::string corpus_of(const StudyContext& context);
 /// "6+6 layers" of an encoder-decoder, "6 layers" of other models.
 std::string layers_in_words(const ModelConfig& model);
 
-/// "6 layers", where a part sets the depth; "layers by arm", where an axis does.
-std::string depth_in_words(const StudyContext& context, int64_t layers);
-
 /// "6+6 layers, d_model 64, 4 heads, initialization xavier-normal; synthetic corpus of 20,000 pairs": for verdicts.
 std::string setting_of(const StudyContext& context, const ModelConfig& model);
 

@@ -295,6 +295,10 @@ PartResult report_scale(const StudyContext& context, const ScaleStudy& part, std
   }
   result.tables = {models_table(families, part), numbers};
   if (families.size() > 1) result.tables.push_back(schemes_table(context, families, part));
+  const TrainedMember& largest = families.front().members.back();
+  result.summary.push_back(
+      fmt::format("Final validation loss of the largest model, by a power law of the smaller ones: {}.",
+                  prediction_in_words(laws[0].front(), largest.parameters(), fitted_losses(largest.by_seed))));
   result.verdicts.push_back(prediction_verdict(context, families.front(), laws[0].front(), laws[1].front()));
   return result;
 }

@@ -153,6 +153,12 @@ void add_quantities(PartPlan& plan, const StudyContext& context, const SignalStu
                            confidence_interval(squares_at(signals, static_cast<size_t>(part.layers - 1))).mean);
       };
     }
+    add("mean_square", fmt::format("mean square of an activation in layer {}, in the theory's setting", part.layers),
+        arm,
+        [last = static_cast<size_t>(part.layers - 1)](const std::vector<Signal>& signals) {
+          return squares_at(signals, last);
+        })
+        .telling = {fmt::format("mean square of an activation in layer {}, in the theory's setting", part.layers)};
     Quantity& beyond =
         add("share_beyond_mean", "largest share of a layer's tokens whose ‖x‖² exceeds the mean by more than 10%", arm,
             [](const std::vector<Signal>& signals) { return numbers_in(signals, &Signal::delta); });

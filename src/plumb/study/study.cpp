@@ -21,7 +21,6 @@
 #include "plumb/data/prepare_text.h"
 #include "plumb/model/kind.h"
 #include "plumb/report/answers.h"
-#include "plumb/report/html.h"
 #include "plumb/report/split_figure.h"
 #include "plumb/study/changed_keys.h"
 #include "plumb/study/forecast.h"
@@ -141,16 +140,16 @@ Json batch_settings(Json settings, const TaskConfig& task) {
 }
 
 /// Every key of the resolved study, by section, for the report.
-Json settings_groups(const std::string& toml) {
-  Json groups = Json::array();
+std::vector<SettingGroup> settings_groups(const std::string& toml) {
+  std::vector<SettingGroup> groups;
   for (const std::string& line : split(toml, '\n')) {
     if (line.empty()) continue;
-    if (groups.empty() && line.front() != '[') groups.push_back({{"group", "plug-ins"}, {"items", Json::array()}});
+    if (groups.empty() && line.front() != '[') groups.push_back({"plug-ins", {}});
     if (line.front() == '[') {
-      groups.push_back({{"group", line.substr(1, line.size() - 2)}, {"items", Json::array()}});
+      groups.push_back({line.substr(1, line.size() - 2), {}});
     } else {
       const size_t equals = line.find(" = ");
-      groups.back()["items"].push_back({line.substr(0, equals), line.substr(equals + 3)});
+      groups.back().items.emplace_back(line.substr(0, equals), line.substr(equals + 3));
     }
   }
   return groups;
@@ -158,21 +157,32 @@ Json settings_groups(const std::string& toml) {
 
 using DividedFigures = std::map<std::string, std::vector<Figure>>;  // by id before division
 
-void append(Json& results, DividedFigures& figures, const PartResult& part, const std::string& name,
+void append(Results& results, DividedFigures& figures, const PartResult& part, const std::string& name,
             const std::vector<std::string>& schemes) {
+  const auto add = [](auto& list, const auto& more) { list.insert(list.end(), more.begin(), more.end()); };
   for (Figure figure : part.figures) {
     figure.shorten_names();
     figures[figure.id] = split_by_scheme(figure, schemes);
-    for (const Figure& each : figures[figure.id]) results["figures"].push_back(each.to_json());
+    add(results.figures, figures[figure.id]);
   }
-  for (const std::string& sentence : part.summary) results["summary"].push_back(sentence);
+  add(results.summary, part.summary);
   for (Verdict verdict : part.verdicts) {
     if (const auto found = figures.find(verdict.figure); found != figures.end())
       verdict.figure = part_with_scheme(found->second, verdict.scheme);
-    results["verdicts"].push_back(verdict.to_json());
+    results.verdicts.push_back(verdict);
   }
-  for (const Table& table : part.tables) results["tables"].push_back(table.to_json());
-  if (!part.measurements.empty()) results["measurements"][name] = part.measurements;
+  add(results.tables, part.tables);
+  if (!part.measurements.empty()) results.measurements[name] = part.measurements;
+}
+
+/// The report of a part, beginning with what its quantities are for each arm.
+PartResult reported(const PartPlan& plan, const StudyContext& context) {
+  PartResult result = plan.report();
+  std::vector<std::string> sentences;
+  for (const Quantity& quantity : plan.quantities()) sentences.push_back(answer_in_words(quantity, context.arms));
+  result.summary.insert(result.summary.begin(), sentences.begin(), sentences.end());
+  std::erase(result.summary, "");
+  return result;
 }
 
 /// One thread per measurement for small models, whose operations are too short to parallelize; otherwise one
@@ -204,10 +214,7 @@ PartResult compared(const StudyContext& context, const std::vector<SourcedClaim>
       verdict.setting = fmt::format("{} arms, by {}; {}initialization {}; {}", context.arms.size(), join(axes), width,
                                     join({drawn.begin(), drawn.end()}, " or "), corpus_of(context));
     }
-    if (!claims[i].claim.source.empty()) continue;
-    const Judgment& judgment = verdict.judgment;
-    const std::string effect = judgment.effect.count == 0 ? "" : ": " + with_interval(judgment.effect);
-    result.summary.push_back(fmt::format("{}: {}{}.", verdict.claim, to_string(judgment.outcome), effect));
+    if (claims[i].claim.source.empty()) result.summary.push_back(in_words(verdict));
   }
   result.tables = comparison_tables(context.arms, quantities);
   return result;
@@ -281,11 +288,11 @@ class OpenedStudy {
 
   /// The results of the parts of which everything is measured, the claims of the literature about these, and the
   /// study's own if that is all of them.
-  Json results() {
-    Json results = begin_results(config_.study.title, config_.study.subtitle);
-    results["measurements"] = Json::object();
-    results["settings"] = settings_groups(toml_);
-    results["settings"].push_back({{"group", "machine"}, {"items", {{"threads", omp_get_max_threads()}}}});
+  Results results() {
+    Results results{config_.study.title, config_.study.subtitle};
+    results.measurements = Json::object();
+    results.settings = settings_groups(toml_);
+    results.settings.push_back({"machine", {{"threads", std::to_string(omp_get_max_threads())}}});
     std::vector<std::string> unfinished;
     DividedFigures figures;
     std::vector<Quantity> quantities;  // of the finished parts
@@ -293,7 +300,7 @@ class OpenedStudy {
       if (measured(plan.requests()) < std::ssize(plan.requests())) {
         unfinished.push_back(name);
       } else {
-        append(results, figures, plan.report(), name, arm_names(*context_));
+        append(results, figures, reported(plan, *context_), name, arm_names(*context_));
         quantities.insert(quantities.end(), plan.quantities().begin(), plan.quantities().end());
       }
     }
@@ -308,7 +315,7 @@ class OpenedStudy {
       const std::string so_far =
           fmt::format("{} of {} measurements are made; not reported yet: {}. The same `plumb study` command goes on.",
                       measured(requests_), requests_.size(), join(unfinished));
-      results["summary"].insert(results["summary"].begin(), so_far);
+      results.summary.insert(results.summary.begin(), so_far);
       return results;
     }
     put_answers_first(results, own.verdicts.size(), own.summary.size());
@@ -341,14 +348,14 @@ class OpenedStudy {
 Json run_study(const StudyConfig& config, const std::filesystem::path& out, const RunObserver& on_point, int64_t jobs) {
   OpenedStudy study(config, out, on_point);
   study.measure(jobs);
-  Json results = study.results();
+  Json results = study.results().to_json();
   write_json(out / "results.json", results);
   return results;
 }
 
 Json report_study(const std::filesystem::path& out) {
   const StudyConfig config = read_study(Config::from_file(out / "study.toml"));
-  return OpenedStudy(config, out).results();
+  return OpenedStudy(config, out).results().to_json();
 }
 
 RegisteredClaims register_claims(const StudyConfig& config, const std::filesystem::path& out) {

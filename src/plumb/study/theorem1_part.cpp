@@ -193,10 +193,12 @@ PartPlan plan(StudyContext& context, const Theorem1Study& part) {
                     Scale::linear, arm, [family] { return family.exponents(); })
           .figure = family.id;
     }
-    plan.quantity("token_gradient_over_prediction",
-                  "one token's gradient of the last W₂ / √(d/2 / (E‖x‖²/d)), geometric mean over all sizes",
-                  Scale::logarithmic, arm, [families, seeds = part.seeds] { return mean_ratios(families, seeds); })
-        .figure = families.front().id;
+    Quantity& ratio =
+        plan.quantity("token_gradient_over_prediction",
+                      "one token's gradient of the last W₂ / √(d/2 / (E‖x‖²/d)), geometric mean over all sizes",
+                      Scale::logarithmic, arm, [families, seeds = part.seeds] { return mean_ratios(families, seeds); });
+    ratio.figure = families.front().id;
+    ratio.telling = {"gradient of one token's loss / what the theory's setting predicts"};
   }
   plan.report = [part, measured] { return measured.empty() ? PartResult{} : report(part, measured); };
   return plan;

@@ -222,19 +222,14 @@ MeasurementRequest initial_loss_request(StudyContext& context, const std::string
                       {"first_seed", context.config.study.seed}};
   request.work = work_of(config, 0.3 * static_cast<double>(seeds) * tokens);  // forward passes only
   request.measure = [&context, config, seeds] {
-    Json all = Json::array();
-    for (int64_t i = 0; i < seeds; ++i) {
-      if (!context.data.has_split("valid")) {
-        all.push_back(nullptr);
-        continue;
-      }
+    std::vector<double> all(static_cast<size_t>(seeds), std::nan(""));
+    for (int64_t i = 0; i < seeds && context.data.has_split("valid"); ++i) {
       const Metrics found =
           context.task.metrics(evaluate(context.task, *initialized_model(context, config, i),
                                         *context.task.dataset("valid"), context.config.train.batch_tokens, 0, {}));
-      const std::optional<double> nll = found.get("nll");
-      all.push_back(nll ? Json(*nll) : Json());
+      all[static_cast<size_t>(i)] = found.get("nll").value_or(std::nan(""));
     }
-    return all;
+    return result_json(all);
   };
   return request;
 }

@@ -379,6 +379,7 @@ void add_quantities(PartPlan& plan, const StudyContext& context, const std::vect
       added.failed_at = [&context] { return label_frequencies(context); };
       added.untestable = training_not_testable(context);
       added.figure = figure;
+      added.telling = {meaning};
       add_same_rates(plan, context, alike, arm, suffix, figure);
       add_best_rate(plan, context, alike, arm, suffix, figure);
     }

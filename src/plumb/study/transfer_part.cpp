@@ -290,6 +290,7 @@ void add_quantities(PartPlan& plan, const StudyContext& context, const std::shar
     added.tabled = false;
     added.untestable = training_not_testable(context);
     added.figure = examples == 0 ? recipes_figure_id(kind) : "transfer_labels";
+    added.telling = {fmt::format("error in percent with {} labels, {}", with_thousands(each.labels), kind)};
     added.setting = [&context, stages, part, each](const std::string&) {
       const std::unique_ptr<Model> model = make_model(stages->pretrained_model(each.arm.model));
       return fmt::format("{} of {} parameters, pretrained on {}; {} labels of {}", each.arm.model.kind,

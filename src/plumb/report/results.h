@@ -1,0 +1,32 @@
+// What a page shows, as one value: the results of a study, or measurements of a model.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plumb/report/report_parts.h"
+
+namespace plumb {
+
+/// Settings under one heading: names and values.
+struct SettingGroup {
+  std::string group;
+  std::vector<std::pair<std::string, std::string>> items;
+};
+
+struct Results {
+  std::string title, subtitle;
+  std::vector<std::string> summary{};  // sentences
+  std::vector<SettingGroup> settings{};
+  std::vector<Verdict> verdicts{};
+  std::vector<Figure> figures{};
+  std::vector<Table> tables{};
+  Json measurements{};    // of a study, by part; null: of no study
+  std::string subject{};  // "measurement"; empty: a study
+
+  /// A document of the schema plumb.study/1 (docs/formats/results.md), dated now.
+  [[nodiscard]] Json to_json() const;
+};
+
+}  // namespace plumb
