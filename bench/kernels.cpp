@@ -27,12 +27,12 @@
 #include "plumb/nn/init/init.h"
 #include "plumb/ops/activation.h"
 #include "plumb/ops/embedding.h"
+#include "plumb/ops/gram_schmidt_pass.h"
 #include "plumb/ops/kernels/activation.h"
 #include "plumb/ops/kernels/attention.h"
 #include "plumb/ops/kernels/cross_entropy.h"
 #include "plumb/ops/kernels/dropout.h"
 #include "plumb/ops/kernels/elementwise.h"
-#include "plumb/ops/kernels/gram_schmidt.h"
 #include "plumb/ops/kernels/instruction_set.h"
 #include "plumb/ops/kernels/norm.h"
 #include "plumb/ops/kernels/optimizer.h"
@@ -271,13 +271,9 @@ void gram_schmidt(benchmark::State& state) {
   std::vector<const float*> vectors;
   for (int64_t k = 0; k < kVectors; ++k) vectors.push_back(basis.data() + k * kSize);
   const std::vector<double> factors(kVectors, 1e-6);
-  std::vector<double> sums(kVectors + 1);
-  time_floats(state, (kVectors + 2) * kSize, [&] {
-    for (int64_t i = 0; i < kSize; i += kernels::kGramSchmidtBlock) {
-      kernels::gram_schmidt<float>().subtract_and_multiply(vectors.data(), kVectors, i, i + kernels::kGramSchmidtBlock,
-                                                           factors.data(), true, w.data(), sums.data());
-    }
-  });
+  const auto on_one_thread = [](int64_t count, const auto& work) { work(0, count); };
+  time_floats(state, (kVectors + 2) * kSize,
+              [&] { ops::gram_schmidt_pass<float>(vectors, factors, true, kSize, w.data(), on_one_thread); });
 }
 BENCHMARK(gram_schmidt);
 

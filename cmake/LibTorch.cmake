@@ -14,7 +14,7 @@ endif()
 if(PLUMB_TORCH_CONFIG AND EXISTS ${torch_root}/lib/libtorch_cpu.so)
   # PyPI's wheels up to PyTorch 2.6 use the pre-C++11 ABI, which is incompatible with other libraries.
   file(STRINGS ${PLUMB_TORCH_CONFIG}/TorchConfig.cmake PLUMB_TORCH_OLD_ABI REGEX "_GLIBCXX_USE_CXX11_ABI=0" LIMIT_COUNT 1)
-  if(PLUMB_TORCH_OLD_ABI AND NOT PLUMB_NO_OTHER_LIBRARIES)
+  if(PLUMB_TORCH_OLD_ABI)
     message(FATAL_ERROR "${torch_root} has the C++ ABI of before C++11: take a wheel of PyTorch 2.7 or later, or the "
                         "\"cxx11 ABI\" archive of LibTorch")
   endif()

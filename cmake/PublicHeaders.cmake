@@ -127,7 +127,6 @@ set(PLUMB_PUBLIC_HEADERS
   analysis/curvature/basis.h
   analysis/curvature/dense.h
   analysis/curvature/divided_vectors.h
-  analysis/curvature/function_gauss_newton.h
   analysis/curvature/function_hessian.h
   analysis/curvature/gauss_newton.h
   analysis/curvature/hessian.h
@@ -135,7 +134,10 @@ set(PLUMB_PUBLIC_HEADERS
   analysis/curvature/logit_jacobian.h
   analysis/curvature/output_jacobian.h
   analysis/curvature/quadrature.h
+  analysis/curvature/random_signs.h
+  analysis/curvature/recurrence.h
   analysis/curvature/spectrum.h
+  analysis/curvature/spectrum_estimate.h
   analysis/curvature/spectrum_json.h
   analysis/curvature/split.h
   analysis/first_step.h

@@ -1,7 +1,10 @@
 // The extension module plumb._models: Plumb's own models, and those of others that it reads. Built only with the whole
 // library (python/CMakeLists.txt, PLUMB_LIBRARY).
 #include <pybind11/stl.h>
+#include <torch/csrc/Exceptions.h>
+#include <torch/csrc/utils/pybind.h>
 
+#include <exception>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -10,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "errors.h"
+#include "plumb/base/error.h"
 #include "plumb/base/plugins.h"
 #include "plumb/data/directory.h"
 #include "plumb/decode/generate_text.h"
@@ -154,11 +157,24 @@ class Loaded {
   std::string data_;
 };
 
+/// Errors of the library as plumb.Error, whose type plumb._plumb has.
+void translate(std::exception_ptr thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const Error& error) {
+    const std::string hint = error.hint().empty() ? "" : "\n" + error.hint();
+    const py::object type = py::module_::import("plumb._plumb").attr("Error");
+    PyErr_SetString(type.ptr(), (error.what() + hint).c_str());
+  } catch (const c10::Error&) {
+    torch::translate_exception_to_python(thrown);
+  }
+}
+
 }  // namespace
 
 // NOLINTNEXTLINE(readability-identifier-naming)
 PYBIND11_MODULE(_models, module) {
-  translate_exceptions();
+  py::register_local_exception_translator(&translate);
   py::class_<GeneratedText>(module, "Generated")
       .def_readonly("text", &GeneratedText::text)
       .def_readonly("ids", &GeneratedText::ids)

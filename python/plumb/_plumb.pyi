@@ -1,66 +1,52 @@
-"""The solver, the judge and the drawing of figures, in C++. Tensors have n elements in all, in the order of the variables."""
+"""The judge, the search for learning rates, the drawing of figures, and of the solver all but the vectors, in C++."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from torch import Tensor
+VERSION: str
 
 class Error(RuntimeError):
     """What went wrong and, from the second line on, what to do about it."""
 
-class Options:
-    """How a spectrum is measured; the names are those of `plumb.Hessian.spectrum`."""
+class Recurrence:
+    """A Lanczos process without its vectors, of n elements each and a type with this epsilon."""
 
-    def __init__(self, *, steps: int, probes: int, seed: int, tolerance: float, dense: bool, sigma: float,
-                 basis_directory: str) -> None: ...
-
-class FunctionHessian:
-    """The Hessian of the sum of the terms with respect to the variables, flattened: (n, n)."""
-
-    def __init__(self, variables: Sequence[Tensor], terms: Sequence[Callable[[], Tensor]], graph_memory: int) -> None:
-        """terms: each returns a single number with its graph. graph_memory: bytes for graphs kept between products."""
-
-    def multiply(self, vectors: Sequence[Tensor]) -> list[Tensor]:
-        """H·v for each v of shape (n)."""
-
-    def point(self) -> tuple[float, Tensor, list[bool]]:
-        """The sum of the terms, its gradient (n), and for each variable whether the gradient depends on some variable through
-        it, so that its rows of H may not be zero."""
-
-    def spectrum(self, options: Options, progress: Callable[[int, int, str], object] | None) -> dict[str, Any]:
-        """The arguments of `plumb.Spectrum` that are measured."""
-
-    def block_spectra(self, blocks: Sequence[Sequence[int]], options: Options,
-                      progress: Callable[[int, int, str], object] | None) -> list[dict[str, Any]]:
-        """The same for diagonal blocks, each given by the places of its variables, in common passes over the graph."""
-
+    def __init__(self, size: int, steps: int, tolerance: float, epsilon: float) -> None: ...
+    def advance(self, coefficients: Sequence[float], norm: float) -> None:
+        """Takes the components of the last vector's product along all vectors, and the norm of its remainder."""
+    def known(self) -> str:
+        """The extremes so far, in words."""
+    def largest(self) -> tuple[float, float]:
+        """The largest Ritz value and its residual."""
     @property
-    def kept(self) -> int:
-        """How many terms' graphs are kept between products."""
-
-class FunctionGaussNewton:
-    """The Gauss–Newton matrix of the sum of the terms with respect to the variables, flattened: (n, n)."""
-
-    def __init__(self, variables: Sequence[Tensor], terms: Sequence[tuple[Callable[[], Tensor], Callable[[Tensor], Tensor]]],
-                 graph_memory: int) -> None:
-        """terms: outputs of any shape with their graph, and a single number that is computed from them."""
-
-    def multiply(self, vectors: Sequence[Tensor]) -> list[Tensor]:
-        """G·v for each v of shape (n)."""
-
-    def point(self) -> tuple[float, Tensor, list[bool]]:
-        """The sum of the terms, its gradient (n), and for each variable whether some output depends on it."""
-
-    def spectrum(self, options: Options, progress: Callable[[int, int, str], object] | None) -> dict[str, Any]:
-        """The arguments of `plumb.Spectrum` that are measured."""
-
-    def block_spectra(self, blocks: Sequence[Sequence[int]], options: Options,
-                      progress: Callable[[int, int, str], object] | None) -> list[dict[str, Any]]:
-        """The same for diagonal blocks, each given by the places of its variables, in common passes over the graph."""
-
+    def steps(self) -> int:
+        """At most."""
     @property
-    def kept(self) -> int:
-        """How many terms' graphs are kept between products."""
+    def done(self) -> bool:
+        """Whether it has ended."""
+
+def spectrum_of_probes(probes: Sequence[Recurrence], n: int, sigma: float) -> dict[str, Any]:
+    """The arguments of `plumb.Spectrum` that are measured, from processes of a matrix of n rows."""
+
+def spectrum_of_eigenvalues(values: Sequence[float], error: float, sigma: float) -> dict[str, Any]:
+    """The same from all eigenvalues, ascending."""
+
+def require_dense_size(n: int) -> None:
+    """Throws Error if a matrix of n rows is too large for all its eigenvalues."""
+
+def write_signs(out: int, wide: bool, n: int, seed: int, index: int) -> None:
+    """Writes a random start vector to n elements at this address, float64 if `wide`, else float32."""
+
+def gram_schmidt(vectors: Sequence[int], subtract: Sequence[float], products: bool, size: int, w: int, wide: bool,
+                 threads: int) -> list[float]:
+    """w ← w − Σ subtract·v if there is something to subtract; then the products v·w (zeros unless `products`), followed by w·w;
+    of vectors of `size` elements at these addresses, on at most so many threads."""
+
+def allocated_memory() -> int:
+    """Bytes that this process's allocations hold; 0 if unknown."""
+
+def available_memory() -> int:
+    """Bytes that it can allocate besides before the machine, or the container that it runs in, is out of memory."""
 
 def judge(values: Sequence[tuple[str, Sequence[tuple[float, Sequence[float]]]]], metric: str,
           larger_is_better: bool | None, margin: float, by_seed: bool, planned_seeds: int) -> dict[str, Any]:
@@ -82,9 +68,6 @@ def scaling_exponent(scales: Sequence[float], sizes: Sequence[Sequence[float]],
                      margin: float) -> tuple[float, float | None, float, str]:
     """Exponent, half of its interval (None of a single seed), slope between the two largest scales, and trend; sizes: (seeds,
     scales)."""
-
-def largest_eigenvalue(multiply: Callable[[Tensor], Tensor], start: Tensor, steps: int) -> tuple[float, float]:
-    """The largest eigenvalue of a symmetric operator, and how far one may lie from it; start: (n)."""
 
 def student_t_quantile(probability: float, degrees: int) -> float:
     """t with P(T ≤ t) = probability, of Student's distribution."""

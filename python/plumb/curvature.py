@@ -1,11 +1,10 @@
-"""The Hessian of a loss and its Gauss–Newton matrix: products with vectors, and spectra. The solver is Plumb's, in C++."""
+"""The Hessian of a loss and its Gauss–Newton matrix: products with vectors, and spectra. The solver is Plumb's."""
 
 import contextlib
 import functools
 import math
 import re
 import time
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any, TypeAlias, TypedDict, Unpack, overload
@@ -13,17 +12,17 @@ from typing import Any, TypeAlias, TypedDict, Unpack, overload
 import torch
 from torch import Tensor
 
-from . import _plumb
 from ._plumb import Error
 from .arguments import require_loss
+from .products import GaussNewtonProducts, HessianProducts
 from .results import Spectra, Spectrum
+from .solver import Options, Progress, dense_spectrum, spectra
 
 Loss: TypeAlias = Callable[..., Tensor] | Iterable[Callable[[], Tensor]]
 Outputs: TypeAlias = Callable[..., Tensor]
 Parameters: TypeAlias = torch.nn.Module | Tensor | Iterable[Tensor] | Iterable[tuple[str, Tensor]] | Mapping[str, Tensor]
 By: TypeAlias = str | Mapping[str, str | Tensor | Iterable[str | Tensor]]
 Vector: TypeAlias = Tensor | Sequence[Tensor] | Mapping[str, Tensor]
-Progress: TypeAlias = Callable[[int, int, str], object]
 
 
 class _Options(TypedDict, total=False):
@@ -87,10 +86,10 @@ def hvp(loss: Loss, parameters: Parameters, vector: Vector, *, batches: Iterable
 
 
 class _Matrix:
-    """A symmetric matrix over all parameters in order, n elements, which the extension module multiplies and measures."""
+    """A symmetric matrix over all parameters in order, n elements."""
 
     _name: str
-    _operator: "_plumb.FunctionHessian | _plumb.FunctionGaussNewton"
+    _operator: HessianProducts | GaussNewtonProducts
 
     def __init__(self, parameters: Parameters) -> None:
         self._module = parameters if isinstance(parameters, torch.nn.Module) else None
@@ -170,27 +169,30 @@ class _Matrix:
         if by is not None and dense:
             raise _error("blocks are measured by Lanczos", "for all eigenvalues of one block, pass its parameters alone")
         self._require_unchanged()
-        options = _plumb.Options(steps=steps, probes=probes, seed=seed, tolerance=tolerance, dense=dense, sigma=sigma,
-                                 basis_directory=str(basis_directory))
+        options = Options(steps=steps, probes=probes, seed=seed, tolerance=tolerance, dense=dense, sigma=sigma,
+                          basis_directory=str(basis_directory), progress=progress)
         begin = time.perf_counter()
         names = list(self.parameters)
         groups = {"": list(range(len(names)))} if by is None else _groups(by, self.parameters)
+        blocks = list(groups.values())
         with _explained():
             self._compare_loss()
-            if by is None:
-                found = [self._operator.spectrum(options, progress)]
+            if dense:
+                found = [dense_spectrum(lambda v: self._operator.multiply([v])[0], self.shape[0], self.gradient, options)]
             else:
-                found = self._operator.block_spectra(list(groups.values()), options, progress)
+                found = spectra(lambda vectors, which: self._operator.multiply(vectors, [blocks[place] for place in which]),
+                                [self._operator.size_of(block) for block in blocks], self.gradient,
+                                min(steps, self.shape[0]) if by is None else steps, options)
         seconds = time.perf_counter() - begin
         gradients = torch.split(self.gradient.double(), [tensor.numel() for tensor in self.parameters.values()])
-        spectra = Spectra()
+        results = Spectra()
         for (label, places), one in zip(groups.items(), found):
             gradient = torch.cat([gradients[place] for place in places])
-            spectra[label] = Spectrum._of(
+            results[label] = Spectrum._of(
                 one, matrix=self._name, parameters=gradient.numel(), dtype=str(self.dtype).removeprefix("torch."), loss=self.loss,
                 gradient_norm=gradient.norm().item(), seed=seed, seconds=seconds,
             )
-        return spectra[""] if by is None else spectra
+        return results[""] if by is None else results
 
     def _require_unchanged(self) -> None:
         if self._places() != self._place or not torch.equal(self._sums(), self._checksum):
@@ -234,11 +236,9 @@ class Hessian(_Matrix):
     def __init__(self, loss: Loss, parameters: Parameters, *, batches: Iterable[Any] | None = None,
                  graph_memory: int = _GRAPH_MEMORY) -> None:
         super().__init__(parameters)
-        self._terms = terms = _terms(loss, batches)
+        terms = _terms(loss, batches)
         with _explained():
-            # Held here alone, where Python's collector sees a cycle: a model may own what its loss is measured with.
-            self._operator = _plumb.FunctionHessian(
-                list(self.parameters.values()), [weakref.proxy(term) for term in terms], graph_memory)
+            self._operator = HessianProducts(list(self.parameters.values()), terms, graph_memory)
             flat = self._measure_point(terms[0])
         if len(flat) == len(self.parameters):
             raise _error(
@@ -277,10 +277,8 @@ class GaussNewton(_Matrix):
         terms = []
         for rest in given:
             terms.append((_outputs(functools.partial(outputs, *rest)), _Term(_of_outputs(loss, rest), 1 / len(given))))
-        self._terms = terms
         with _explained():
-            self._operator = _plumb.FunctionGaussNewton(
-                list(self.parameters.values()), [(weakref.proxy(z), weakref.proxy(of_z)) for z, of_z in terms], graph_memory)
+            self._operator = GaussNewtonProducts(list(self.parameters.values()), terms, graph_memory)
             of_outputs, of_loss = terms[0]
             flat = self._measure_point(lambda: of_loss(of_outputs()))
         if flat:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, TypeVar
 
-from torch import Tensor
-
 from ._plumb import Error
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from ._models import Loaded
 
 _Text = TypeVar("_Text", str, str | tuple[str, str])
@@ -68,7 +68,7 @@ class Model:
         return total / tokens
 
     def embed(self, texts: Sequence[str], *, pooling: str | None = None, normalize: bool | None = None,
-              max_tokens: int | None = None) -> Tensor:
+              max_tokens: int | None = None) -> "Tensor":
         """A vector for each text, (texts, features), as `plumb embed`.
 
         pooling: "first", "last", "max" or "mean". What is not given is as the sentence encoder's files say, else as the model
@@ -104,6 +104,8 @@ def load(path: str | PathLike[str], *, data: str | PathLike[str] = "", libraries
     libraries: those of variants that the run may load, whose code then runs here, as with `--load`.
     """
     try:
+        import torch  # noqa: F401  (its libraries, which the module shares)
+
         from . import _models
     except ImportError as error:
         if importlib.util.find_spec("plumb._models") is not None:

@@ -95,8 +95,8 @@ class Spectrum:
     def _of(cls, found: dict[str, Any], **known: Any) -> Self:
         """From the extension module's description."""
         pairs = {name: Measured(*value) for name, value in found.items() if isinstance(value, tuple)}
-        density, probes = Density(**found["density"]), [Probe(**probe) for probe in found["probes"]]
-        return cls(**(found | pairs | {"density": density, "probes": probes} | known))
+        density, probes = Density(**_arrays(found["density"])), [Probe(**_arrays(probe)) for probe in found["probes"]]
+        return cls(**(_arrays(found) | pairs | {"density": density, "probes": probes} | known))
 
     def __repr__(self) -> str:
         if self.eigenvalues is None:
@@ -154,3 +154,8 @@ def as_table(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def _arrays(found: dict[str, Any]) -> dict[str, Any]:
+    """With an array for each list."""
+    return {name: np.array(value) if isinstance(value, list) else value for name, value in found.items()}

@@ -11,12 +11,12 @@ from torch import Tensor
 from torch.nn import Module
 from torch.optim import Optimizer
 
-from . import _plumb
 from ._plumb import Error
 from .arguments import Optimizers, optimizers_of
 from .attention import attention_statistics
 from .curvature import Hessian
 from .leaving import as_found, evaluate
+from .solver import largest_eigenvalue
 
 Losses: TypeAlias = Callable[[], Tensor] | Sequence[Callable[[], Tensor]]
 
@@ -248,7 +248,7 @@ class Watch:
             scale = torch.cat(pieces)
             # Not from the last eigenvector, which would hide that another one has become the largest.
             start = torch.randn(scale.numel(), generator=torch.Generator().manual_seed(0), dtype=torch.float64).to(scale)
-            return dict(zip(_SHARPNESS, _plumb.largest_eigenvalue(
+            return dict(zip(_SHARPNESS, largest_eigenvalue(
                 lambda v: scale * (hessian @ (scale * v)), start, self._steps)))
 
     def _of_attention(self, loss: Losses) -> dict[str, float]:

@@ -8,7 +8,6 @@
 #include "plumb/ops/attention.h"
 #include "plumb/ops/cross_entropy.h"
 #include "plumb/ops/dropout.h"
-#include "plumb/ops/gram_schmidt.h"
 #include "plumb/ops/linear.h"
 #include "plumb/ops/lstm.h"
 #include "plumb/ops/packed_linear.h"

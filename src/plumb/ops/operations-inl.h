@@ -47,6 +47,3 @@ template <typename Update>
 void update(const std::vector<Update>& updates, const std::vector<Tensor>& gradients,
             const UpdatedPieces<Update::kVectors>& pieces);
 DeviceScalar sum_of_squares(const std::vector<Tensor>& tensors);
-
-std::vector<double> gram_schmidt(const std::vector<Tensor>& vectors, const std::vector<double>& subtract, bool products,
-                                 Tensor& w);

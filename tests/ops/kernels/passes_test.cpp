@@ -19,7 +19,6 @@
 #include "plumb/ops/kernels/dropout.h"
 #include "plumb/ops/kernels/elementwise.h"
 #include "plumb/ops/kernels/gemm.h"
-#include "plumb/ops/kernels/gram_schmidt.h"
 #include "plumb/ops/kernels/optimizer.h"
 #include "plumb/ops/kernels/top_values.h"
 #include "plumb/ops/linear.h"
@@ -232,41 +231,6 @@ TYPED_TEST(PassKernels, UpdatesFollowTheirEquations) {
       EXPECT_NEAR(kernels::optimizer<T>().sum_of_squares(given.data_ptr<T>(), n) /
                       this->wide(given).square().sum().template item<double>(),
                   1, 1e-13);
-    });
-  }
-}
-
-TYPED_TEST(PassKernels, GramSchmidtSubtractsAndMultiplies) {
-  using T = TypeParam;
-  for (const int64_t n : {int64_t{1}, int64_t{37}, kernels::kGramSchmidtBlock}) {
-    const Tensor basis = this->values({6, n + 2}, 1), w = this->values({n + 2}, 2);
-    const std::vector<double> factors = {0.5, -1.25, 2.0, 0.25, -0.75, 1.5};  // four at a time, then two
-    std::vector<const T*> vectors;
-    for (int64_t k = 0; k < 6; ++k) vectors.push_back(basis[k].data_ptr<T>());
-    this->on_every_instruction_set([&] {
-      for (const bool subtract : {false, true}) {
-        Guarded<T> found(w);
-        std::vector<double> sums = {1, 2, 3, 4, 5, 6, 7};
-        kernels::gram_schmidt<T>().subtract_and_multiply(
-            vectors.data(), 6, 1, n + 1, subtract ? factors.data() : nullptr, true, found.data(), sums.data());
-        Tensor expected = this->wide(w);
-        if (subtract) {
-          expected.narrow(0, 1, n).sub_(
-              at::mv(this->wide(basis).t(), at::tensor(factors, at::kDouble)).narrow(0, 1, n));
-        }
-        this->expect_close(*found, expected);
-        // The sums use w as stored, in float64 for either type. In any order of addition, the error of a sum of N terms
-        // is at most (N − 1)·2⁻⁵³·Σ|terms|, plus 2⁻⁵³ of each product; two sums are compared.
-        const Tensor stored = this->wide(*found).narrow(0, 1, n);
-        const Tensor factor = at::cat({this->wide(basis).narrow(1, 1, n), stored.unsqueeze(0)}, 0);
-        for (int64_t k = 0; k < 7; ++k) {
-          const Tensor terms = factor[k] * stored;
-          const auto before = static_cast<double>(k + 1);
-          const double magnitude = before + terms.abs().sum().template item<double>();
-          EXPECT_NEAR(sums[static_cast<size_t>(k)], before + terms.sum().template item<double>(),
-                      2 * static_cast<double>(n + 1) * 0x1p-53 * magnitude);
-        }
-      }
     });
   }
 }

@@ -393,19 +393,5 @@ TEST(Reference, Updates) {
   EXPECT_NEAR(fused::sum_of_squares(gradients), expected, 1e-12 * expected);
 }
 
-TEST(Reference, GramSchmidt) {
-  const Tensors vectors = {random_tensor({5000}, 1), random_tensor({5000}, 2), random_tensor({5000}, 3)};
-  for (const std::vector<double>& subtract : {std::vector<double>{}, {0.5, -2.0, 0.1}}) {
-    for (const bool products : {false, true}) {
-      Tensor w = random_tensor({5000}, 4), v = w.clone();
-      const std::vector<double> found = fused::gram_schmidt(vectors, subtract, products, w);
-      const std::vector<double> expected = reference::gram_schmidt(vectors, subtract, products, v);
-      expect_close(w, v, "w");
-      ASSERT_EQ(found.size(), expected.size());
-      for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-12 * expected.back());
-    }
-  }
-}
-
 }  // namespace
 }  // namespace plumb

@@ -1,23 +1,13 @@
 #include "plumb/analysis/curvature/dense.h"
 
-#include <fmt/format.h>
-
+#include "plumb/analysis/curvature/spectrum_estimate.h"
 #include "plumb/base/error.h"
-#include "plumb/base/text.h"
 
 namespace plumb {
-namespace {
-
-constexpr int64_t kLargest = 16384;
-
-}  // namespace
 
 DenseSpectrum dense_spectrum(const LinearOperator& multiply, int64_t n, const at::TensorOptions& type,
                              const std::function<void(int64_t)>& on_product) {
-  if (n > kLargest) {
-    throw Error(fmt::format("the dense Hessian of {} parameters is too large", with_thousands(n)),
-                fmt::format("the limit is {} parameters; omit --dense to use Lanczos", with_thousands(kLargest)));
-  }
+  require_dense_size(n);
   const Tensor matrix = at::empty({n, n}, at::kDouble);
   const Tensor unit = at::zeros({n}, type);
   for (int64_t j = 0; j < n; ++j) {

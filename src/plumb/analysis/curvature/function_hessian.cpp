@@ -56,13 +56,13 @@ FunctionHessian::FunctionHessian(std::vector<Tensor> variables, std::vector<Func
       [this](size_t i) { return differentiate(terms_[i]); }, on_any, reserved);
 }
 
-FunctionHessian::Differentiated FunctionHessian::differentiate(const FunctionTerm& term) const {
+std::vector<Tensor> FunctionHessian::differentiate(const FunctionTerm& term) const {
   const Tensor value = term();
   if (!value.defined() || value.numel() != 1 || !value.requires_grad()) {
     throw Error("a Hessian needs a single number that depends on the variables",
                 "sum the losses, and compute them from tensors that require gradients");
   }
-  return {value.detach(), gradients({value.reshape({})}, variables_, {}, /*create_graph=*/true)};
+  return gradients({value.reshape({})}, variables_, {}, /*create_graph=*/true);
 }
 
 int64_t FunctionHessian::size_of(const std::vector<size_t>& block) const {
@@ -78,7 +78,7 @@ void FunctionHessian::require_vector(const Tensor& v, int64_t size) const {
                           at::toString(type), v.numel(), at::toString(v.scalar_type())));
 }
 
-/// Calls work(differentiated term, whether its graph will be used again) for each term.
+/// Calls work(gradient of the term, whether its graph will be used again) for each term.
 template <typename Work>
 void FunctionHessian::for_each_term(const Work& work) {
   for (size_t i = 0; i < terms_.size(); ++i) {
@@ -90,9 +90,9 @@ void FunctionHessian::for_each_term(const Work& work) {
 std::vector<Tensor> FunctionHessian::multiply(const std::vector<Tensor>& vectors) {
   for (const Tensor& v : vectors) require_vector(v, size_);
   std::vector<Tensor> products(vectors.size());
-  for_each_term([&](const Differentiated& term, bool keep) {
+  for_each_term([&](const std::vector<Tensor>& gradient, bool keep) {
     for (size_t j = 0; j < vectors.size(); ++j)
-      add_product(term.gradient, variables_, vectors[j], keep || j + 1 < vectors.size(), products[j]);
+      add_product(gradient, variables_, vectors[j], keep || j + 1 < vectors.size(), products[j]);
   });
   for (Tensor& product : products) {
     if (!product.defined()) product = at::zeros({size_}, options());
@@ -104,9 +104,9 @@ std::vector<Tensor> FunctionHessian::multiply_blocks(const std::vector<std::vect
                                                      const std::vector<Tensor>& vectors) {
   for (size_t j = 0; j < blocks.size(); ++j) require_vector(vectors.at(j), size_of(blocks[j]));
   std::vector<Tensor> products(blocks.size());
-  for_each_term([&](const Differentiated& term, bool keep) {
+  for_each_term([&](const std::vector<Tensor>& gradient, bool keep) {
     for (size_t j = 0; j < blocks.size(); ++j) {
-      add_product(chosen(term.gradient, blocks[j]), chosen(variables_, blocks[j]), vectors[j],
+      add_product(chosen(gradient, blocks[j]), chosen(variables_, blocks[j]), vectors[j],
                   keep || j + 1 < blocks.size(), products[j]);
     }
   });
@@ -114,17 +114,6 @@ std::vector<Tensor> FunctionHessian::multiply_blocks(const std::vector<std::vect
     if (!products[j].defined()) products[j] = at::zeros({size_of(blocks[j])}, options());
   }
   return products;
-}
-
-FunctionHessian::Point FunctionHessian::point() {
-  Point point{.curved = std::vector<bool>(variables_.size(), false)};
-  for_each_term([&](const Differentiated& term, bool) {
-    point.value += term.value.item<double>();
-    accumulate(term.gradient, point.gradient);
-    for (size_t i = 0; i < variables_.size(); ++i)
-      point.curved[i] = point.curved[i] || term.gradient[i].requires_grad();
-  });
-  return point;
 }
 
 LinearOperator function_hessian(const Tensor& value, const std::vector<Tensor>& variables) {

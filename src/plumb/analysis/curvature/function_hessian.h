@@ -38,15 +38,6 @@ class FunctionHessian {
   std::vector<Tensor> multiply_blocks(const std::vector<std::vector<size_t>>& blocks,
                                       const std::vector<Tensor>& vectors);
 
-  /// f, its gradient (n), and for each variable whether the gradient with respect to it has a graph: one that has none
-  /// does not affect f, or only linearly.
-  struct Point {
-    double value = 0;
-    Tensor gradient;
-    std::vector<bool> curved;
-  };
-  Point point();
-
   [[nodiscard]] int64_t size() const { return size_; }
   [[nodiscard]] int64_t size_of(const std::vector<size_t>& block) const;
   /// Of a vector.
@@ -55,11 +46,8 @@ class FunctionHessian {
   [[nodiscard]] size_t kept() const { return kept_.size(); }
 
  private:
-  struct Differentiated {
-    Tensor value;
-    std::vector<Tensor> gradient;  // by variable, with graph
-  };
-  [[nodiscard]] Differentiated differentiate(const FunctionTerm& term) const;
+  /// The gradient of a term by variable, with graph.
+  [[nodiscard]] std::vector<Tensor> differentiate(const FunctionTerm& term) const;
   template <typename Work>
   void for_each_term(const Work& work);
   void require_vector(const Tensor& v, int64_t size) const;
@@ -67,7 +55,7 @@ class FunctionHessian {
   std::vector<Tensor> variables_;
   std::vector<FunctionTerm> terms_;
   int64_t size_ = 0;
-  std::vector<Differentiated> kept_;
+  std::vector<std::vector<Tensor>> kept_;  // gradients
 };
 
 /// v → ∂²f/∂x²·v, where x is the concatenation of all variables, (n). `value` is f(x), a single element whose graph the

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "plumb/analysis/curvature/lanczos.h"
+#include "plumb/analysis/curvature/recurrence.h"
 
 namespace plumb {
 

@@ -11,7 +11,7 @@
 
 #include "plumb/analysis/curvature/hessian.h"
 #include "plumb/analysis/curvature/lanczos.h"
-#include "plumb/analysis/curvature/quadrature.h"
+#include "plumb/analysis/curvature/spectrum_estimate.h"
 #include "plumb/base/config.h"
 
 namespace plumb {
@@ -47,33 +47,6 @@ struct VectorSpace {
 
 /// (products done, products planned, what is known so far).
 using SpectrumProgress = std::function<void(int64_t, int64_t, const std::string&)>;
-
-/// A value and its error: there is an eigenvalue within this distance.
-struct Extreme {
-  double value = 0;
-  double error = 0;
-};
-
-/// The results of Lanczos from one start vector.
-struct ProbeSpectrum {
-  int64_t steps = 0;       // taken
-  bool exhausted = false;  // see Tridiagonal
-  double rounding = 0;
-  Ritz ritz;
-};
-
-/// The eigenvalues of one symmetric matrix.
-struct Spectrum {
-  Extreme max, min;  // error: Ritz residual and rounding; dense: the matrix's asymmetry
-  Estimate trace, frobenius;
-  double zero_band = 0;                              // a thousandth of the largest magnitude
-  Estimate negative, positive;                       // fractions of the eigenvalues below −zero_band and above it
-  std::vector<std::pair<double, double>> quantiles;  // (share, value)
-  Density density;
-  std::vector<ProbeSpectrum> probes;  // Lanczos only
-  std::vector<double> eigenvalues;    // dense: all, ascending
-  std::optional<double> asymmetry;    // dense: the largest |H_ij − H_ji|
-};
 
 /// The diagonal block of a layer.
 struct BlockSpectrum {
