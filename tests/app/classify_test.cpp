@@ -186,15 +186,6 @@ TEST_F(ClassifyVerb, RefusesOtherModelsAndOtherData) {
   ASSERT_EQ(prepare("reversed", {"--tokenizer-from", path("single"), "--replace"}).status, 0);
   EXPECT_EQ(classify("x\n", "run", "--data " + path("reversed")).status, 0);
   EXPECT_EQ(classify("x\xFF\n", "run").status, 1);
-  // As many labels, but others.
-  std::string renamed;
-  for (const std::string& line : read_lines(*folder_ / "single.tsv"))
-    renamed += (line.starts_with("praise") ? "up" : "down") + line.substr(line.find('\t')) + '\n';
-  write_file_atomic(*folder_ / "renamed.tsv", renamed);
-  ASSERT_EQ(prepare("renamed", {"--tokenizer-from", path("single")}).status, 0);
-  const Finished others = classify("", "run", "--split valid --data " + path("renamed"));
-  EXPECT_EQ(others.status, 1);
-  EXPECT_CONTAINS(others.errors, "its labels are down, up, but those of the model are blame, praise\nhint: ");
 }
 
 }  // namespace

@@ -34,16 +34,11 @@ class GenerateVerb : public test::SharedFolder<GenerateVerb> {
                          path("data"), "-q"})
                   .status,
               0);
-    train("data", "run", {"model.kind=decoder", "train.steps=60", "train.checkpoint_every=30"});
-  }
-
-  static void train(const std::string& data, const std::string& run, const std::vector<std::string>& settings) {
-    const std::vector<std::string> small = {
-        "model.d_model=16",       "model.heads=2",   "model.feed_forward=32",   "model.encoder_layers=1",
-        "model.decoder_layers=1", "train.warm_up=0", "task.translation.beam=0", "train.learning_rate=0.01",
-        "train.schedule=constant"};
-    const std::vector<std::string> words = {"train", "--data", path(data), "--out", path(run), "-q"};
-    test::succeeded(run_plumb(test::with_keys(test::with_keys(words, small), settings)));
+    test::succeeded(
+        run_plumb(test::with_keys({"train", "--data", path("data"), "--out", path("run"), "-q"},
+                                  {"model.kind=decoder", "model.d_model=16", "model.heads=2", "model.feed_forward=32",
+                                   "model.decoder_layers=1", "train.warm_up=0", "train.learning_rate=0.01",
+                                   "train.schedule=constant", "train.steps=60", "train.checkpoint_every=30"})));
   }
 
   static Finished generate(const std::vector<std::string>& options, const std::string& run = "run") {
@@ -221,34 +216,6 @@ TEST_F(GenerateVerb, WrongInput) {
   EXPECT_EQ(generate({"--samples", "0"}).status, 2);
   EXPECT_EQ(generate({"--greedy", "--temperature", "0.5"}).status, 2);
   EXPECT_EQ(generate({"--prompt", "the", "--prompts", path("text")}).status, 2);
-}
-
-TEST_F(GenerateVerb, ATranslationModelDoesNotGenerate) {
-  ASSERT_EQ(run_plumb({"data", "synthesize", "--pairs", "100", "--valid-size", "10", "--test-size", "10",
-                       "--vocabulary", "300", "--out", path("pairs"), "-q"})
-                .status,
-            0);
-  train("pairs", "translation", {"train.steps=1"});
-  const Finished finished = generate({"--prompt", "the"}, "translation");
-  EXPECT_EQ(finished.status, 1);
-  EXPECT_CONTAINS(finished.errors,
-                  "a model of kind \"encoder-decoder\" cannot generate text\nhint: a decoder and an AWD-LSTM can");
-}
-
-TEST_F(GenerateVerb, ALearnedPositionIsTheLast) {
-  train("data", "learned",
-        {"model.kind=decoder", "model.positions=learned", "model.max_positions=24", "train.steps=2"});
-  std::string prompt;
-  for (int i = 0; i < 24; ++i) prompt += "the ";
-  const Finished finished = generate({"--prompt", prompt}, "learned");
-  EXPECT_EQ(finished.status, 1);
-  EXPECT_CONTAINS(finished.errors, "including BOS, but the model reads at most 24");
-  const Finished cut =
-      test::succeeded(generate({"--prompt", "the", "--lines", "0", "--max-tokens", "500", "--json", "-"}, "learned"));
-  const Json sample = Json::parse(cut.output)["samples"][0];
-  const size_t prompt_tokens = DataDirectory::open(path("data")).target_tokenizer().encode("the").size();
-  EXPECT_EQ(sample["tokens"].size(), 24 - prompt_tokens);
-  EXPECT_EQ(sample["finish"], "length");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The LSTM compared with PyTorch's (tests/golden/README.md), with scalar loops, and with finite differences.
+// The LSTM compared with PyTorch's (tests/golden/README.md), also its derivatives, and with scalar loops.
 #include "plumb/ops/lstm.h"
 
 #include <gtest/gtest.h>
@@ -140,29 +140,6 @@ TEST(Lstm, WithoutPositionsKeepsItsState) {
   EXPECT_EQ(found.hidden.sizes(), at::IntArrayRef({0, 4}));
   EXPECT_TRUE(at::equal(found.last.hidden, in.start.hidden));
   EXPECT_TRUE(at::equal(found.last.cell, in.start.cell));
-}
-
-TEST(Lstm, InSinglePrecision) {
-  const Ragged layout({6, 2, 11});
-  const LstmInputs in(layout, 9, 17);
-  std::vector<Tensor> single;
-  for (const Tensor& tensor : in.all) single.push_back(tensor.to(at::kFloat));
-  const ops::LstmResult found =
-      ops::lstm(single[0], {single[1], single[2], single[3], single[4]}, {single[5], single[6]}, layout);
-  EXPECT_EQ(found.hidden.scalar_type(), at::kFloat);
-  EXPECT_LT(lstm_distance(found.hidden.to(at::kDouble), lstm_by_numbers(in, layout).hidden), 1e-4);
-}
-
-TEST(Lstm, HasGradientsAndSecondOnes) {
-  for (const std::vector<int64_t>& lengths : {std::vector<int64_t>{3}, {2, 0, 3, 1}}) {
-    const Ragged layout(lengths);
-    testing::expect_both(
-        [&](const std::vector<Tensor>& in) {
-          const ops::LstmResult found = testing::lstm_of(in, layout);
-          return std::vector<Tensor>{found.hidden, found.last.hidden, found.last.cell};
-        },
-        testing::lstm_inputs(layout, 2, 2));
-  }
 }
 
 /// Compares values, gradients for a random cotangent (without and with a graph), and Hessian-vector products.
