@@ -365,9 +365,8 @@ RunArms gather_arms(const std::vector<ArmPlace>& places, const ArmOptions& optio
     std::string name = names[i];
     for (const std::string& key : by) {
       const std::string* value = record.setting(key);
-      name += fmt::format("{}{}", name.empty() ? "" : ", ",
-                          by.size() > 1 ? without_prefix(key) + " " + (value == nullptr ? "unset" : *value)
-                                        : (value == nullptr ? "unset" : *value));
+      name += (name.empty() ? "" : ", ") + (by.size() > 1 ? without_prefix(key) + " " : "");
+      name += value == nullptr ? "unset" : *value;
     }
     auto arm = std::find_if(arms.arms.begin(), arms.arms.end(), [&](const RunArm& one) { return one.name == name; });
     if (arm == arms.arms.end())

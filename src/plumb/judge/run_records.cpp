@@ -66,33 +66,19 @@ RunRecord record_of_events(const fs::path& directory, LogFiles* known) {
   return read_event_files(directory, known == nullptr ? read : known->events);
 }
 
-/// What of a directory cannot be read: damaged files, and those that are no logs.
-class LeftOut {
- public:
-  /// Whether `read` does not throw Error; keeps what it says otherwise.
-  template <typename Read>
-  bool reads(const Read& read) {
-    try {
-      read();
-      return true;
-    } catch (const UsageError&) {
-      throw;
-    } catch (const Error& error) {
-      errors_.push_back(error);
-      return false;
-    }
+/// Whether `read` throws no Error, as for damaged files and those that are no logs; keeps what it throws.
+template <typename Read>
+bool reads(std::vector<Error>& left_out, const Read& read) {
+  try {
+    read();
+    return true;
+  } catch (const UsageError&) {
+    throw;
+  } catch (const Error& error) {
+    left_out.push_back(error);
+    return false;
   }
-
-  /// Sentences on all of it, of a directory in which other runs were found. Otherwise the first error is that of the
-  /// directory.
-  void add_notes(bool found, std::vector<std::string>& notes) const {
-    if (!found && !errors_.empty()) throw Error(errors_.front());
-    for (const Error& error : errors_) notes.push_back(fmt::format("left out: {}", error.what()));
-  }
-
- private:
-  std::vector<Error> errors_;
-};
+}
 
 /// Of a curve that PyTorch's `SummaryWriter.add_scalars("loss", {"train": …})` wrote into a directory of its own,
 /// "loss_train" within that of the run: "loss/train". Empty for any other directory.
@@ -132,11 +118,11 @@ void mark_parts(std::map<fs::path, RunRecord>& records, const std::vector<std::s
 /// Runs from directories of event files. PyTorch's `SummaryWriter.add_hparams` writes a run's hyperparameters and final
 /// metrics into a directory of their own within that of the run, to which they are added; so are curves of add_scalars.
 std::vector<RunRecord> records_of_events(const std::set<fs::path>& directories, const std::vector<std::string>& keys,
-                                         LeftOut& left_out, LogFiles* known) {
+                                         std::vector<Error>& left_out, LogFiles* known) {
   std::map<fs::path, RunRecord> records;  // a directory comes before those within
   for (const fs::path& directory : directories) {
     RunRecord record;
-    if (!left_out.reads([&] { record = record_of_events(directory, known); })) continue;
+    if (!reads(left_out, [&] { record = record_of_events(directory, known); })) continue;
     const auto parent = records.find(directory.parent_path());
     const std::string curve = curve_of(directory, record);
     if (parent != records.end() && !curve.empty()) {
@@ -188,18 +174,19 @@ std::vector<RunRecord> records_in_directory(const fs::path& directory, const Log
     }
   }
   for (const auto& [run, state] : states) files.insert(state);
-  LeftOut left_out;
+  std::vector<Error> left_out;
   if (!with_events.empty()) {
     records = records_of_events(with_events, keys.settings, left_out, known);
   } else {
     for (const fs::path& file : files) {
-      left_out.reads([&] {
+      reads(left_out, [&] {
         const std::string name = fs::relative(file, directory).string();
         for (RunRecord& record : records_in_file(file, name, keys, known)) records.push_back(std::move(record));
       });
     }
   }
-  left_out.add_notes(!records.empty(), notes);
+  if (records.empty() && !left_out.empty()) throw Error(left_out.front());
+  for (const Error& error : left_out) notes.push_back(fmt::format("left out: {}", error.what()));
   return records;
 }
 
