@@ -75,8 +75,8 @@ TEST_F(DiagnosisOfARun, HoldsTheLastWatchesCurvatureAgainstTheThreshold) {
   found.hessian.threshold = 200;
   found.hessian.parameter = "tgt_embed.weight";
   found.hessian.share = 0.5;
-  watched_.push_back({400, {{"curvature", {.result = Described(found)}}}});
-  watched_.push_back({410, {{"updates", {.result = Described(UpdateMeasurement{{}, 1.0})}}}});
+  watched_.push_back({400, {{"curvature", {.values = described_json(found)}}}});
+  watched_.push_back({410, {{"updates", {.values = described_json(UpdateMeasurement{{}, 1.0})}}}});
   std::string text = said("curvature");
   EXPECT_TRUE(text.starts_with("λ_max(H)·η was 6.1 at the last watch, step 400, above 2, ")) << text;
   EXPECT_CONTAINS(text, "50% of that direction is tgt_embed.weight→a learning rate below 0.0033 ");
@@ -127,7 +127,7 @@ TEST_F(DiagnosisOfARun, NamesTheAttentionWithTheLargestLogit) {
   EXPECT_CONTAINS(said("attention"), "→\n");
   ActivationMeasurement found;
   found.largest_logit = {{"decoder.layers.0.self_attention", 3.5}};
-  watched_.push_back({400, {{"activations", {.result = Described(found)}}}});
+  watched_.push_back({400, {{"activations", {.values = described_json(found)}}}});
   model_->parameters().at("decoder.layers.0.self_attn.in_proj_weight").value.detach().mul_(100);
   const std::string text = said("attention");
   EXPECT_CONTAINS(text, " (decoder.layers.0.self_attention), and the lowest");
