@@ -12,6 +12,7 @@ set(PLUMB_PUBLIC_HEADERS
   base/files.h
   base/input.h
   base/json.h
+  base/json_fields.h
   base/options.h
   base/ordered_map.h
   base/parallel.h

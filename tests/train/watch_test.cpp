@@ -258,7 +258,7 @@ TEST(WatchRecords, AreReadAsTheyWereWritten) {
   record.watches["updates"] = {described_json(updates), 2, ""};
   record.watches["activations"] = {{}, 3, "overflow"};
   Json json = to_json(record);
-  json["watch"]["of another program"] = {{"number", 5}, {"seconds", 1.0}};
+  json["watch"]["zeal"] = {{"number", 5}, {"seconds", 1.0}};
   const WatchRecord read = watch_record_from_json(json);
   EXPECT_EQ(to_json(read).dump(), json.dump());
   EXPECT_TRUE(json["watch"]["curvature"]["hessian"]["residual"].is_null());
