@@ -23,16 +23,6 @@ if TYPE_CHECKING:
     from .scaling import CoordinateCheck, ScalingExponent, coordinate_check
     from .watching import Watch, lightning_callback, transformers_callback
 
-# What measures modules, with PyTorch, which is imported only then.
-_MEASURING = {
-    "checking": ("CheckResult", "check"),
-    "curvature": ("GaussNewton", "Hessian", "hvp", "spectrum"),
-    "difference": ("Difference", "FirstDifference", "TensorDifference", "diff"),
-    "preflighting": ("Finding", "Preflight", "preflight"),
-    "probing": ("ModuleProbe", "Probed", "probe"),
-    "scaling": ("CoordinateCheck", "ScalingExponent", "coordinate_check"),
-    "watching": ("Watch", "lightning_callback", "transformers_callback"),
-}
 __all__ = [
     "ArmSummary", "CheckResult", "Classified", "CoordinateCheck", "Density", "Difference", "Error", "Finding",
     "FirstDifference", "GateAnswer", "GaussNewton", "Generated", "Hessian", "Measured", "Model", "ModuleProbe", "Preflight",
@@ -43,17 +33,18 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    for module, names in _MEASURING.items():
-        if name in names:
-            try:
-                value = getattr(importlib.import_module(f"{__name__}.{module}"), name)
-            except ModuleNotFoundError as error:
-                if error.name != "torch":
-                    raise
-                raise ImportError(f"plumb.{name} needs PyTorch: pip install torch", name="torch") from error
-            globals()[name] = value
-            return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    """What measures modules, which imports PyTorch."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        for module in ("checking", "curvature", "difference", "preflighting", "probing", "scaling", "watching"):
+            found = vars(importlib.import_module(f".{module}", __name__))
+            globals().update({one: found[one] for one in __all__ if one in found})
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise ImportError(f"plumb.{name} needs PyTorch: pip install torch", name="torch") from error
+    return globals()[name]
 
 
 def __dir__() -> list[str]:
