@@ -66,9 +66,9 @@ nb::dict as_dict(const Spectrum& found) {
     return values.empty() ? std::nullopt : std::optional(values);
   };
   return dict_of("max", pair(found.max), "min", pair(found.min), "trace", pair(found.trace), "frobenius",
-                 pair(found.frobenius), "negative", pair(found.negative), "positive", pair(found.positive),
-                 "zero_band", found.zero_band, "quantiles",
-                 std::map<double, double>(found.quantiles.begin(), found.quantiles.end()), "density",
+                 pair(found.frobenius), "negative", pair(found.negative), "positive", pair(found.positive), "zero_band",
+                 found.zero_band, "quantiles", std::map<double, double>(found.quantiles.begin(), found.quantiles.end()),
+                 "density",
                  dict_of("sigma", density.sigma, "x", density.x, "y", density.y, "low", known(density.low), "high",
                          known(density.high)),
                  "probes", probes, "eigenvalues", known(found.eigenvalues));
@@ -126,8 +126,7 @@ using ArmValues = std::vector<std::pair<std::string, std::vector<std::pair<doubl
 nb::dict judge_values(const ArmValues& values, const std::string& metric, std::optional<bool> direction, double margin,
                       bool by_seed, int64_t planned_seeds) {
   if (!direction) direction = larger_is_better_by_name(metric);
-  if (!direction)
-    throw Error("is more of \"" + metric + "\" better, or less?", "say larger_is_better=True or False");
+  if (!direction) throw Error("is more of \"" + metric + "\" better, or less?", "say larger_is_better=True or False");
   const bool larger_is_better = *direction;
   RunArms arms{.metric = metric, .larger_is_better = larger_is_better};
   for (const auto& [name, rates] : values) {
@@ -172,17 +171,19 @@ std::string ask_ledger(const std::string& ledger, const std::string& base, const
   return json.dump();
 }
 
-/// (outcome, whether the trial, of at most `most` steps, need not go on, why, whether it is on the plateau). `reference`:
-/// docs/python.md.
-std::tuple<std::string, bool, std::string, bool> judge_trial(const std::vector<int64_t>& steps, const std::vector<double>& losses, int64_t warm_up,
-                      int64_t most, std::optional<double> reference, bool diverged) {
+/// (outcome, whether the trial, of at most `most` steps, need not go on, why, whether it is on the plateau).
+/// `reference`: docs/python.md.
+std::tuple<std::string, bool, std::string, bool> judge_trial(const std::vector<int64_t>& steps,
+                                                             const std::vector<double>& losses, int64_t warm_up,
+                                                             int64_t most, std::optional<double> reference,
+                                                             bool diverged) {
   const double first = losses.at(0);
   const check::Judged judged =
       reference
           ? check::judge_losses(steps, losses, warm_up, {*reference, std::max(*reference, first), first}, diverged)
           : check::judge_fall(steps, losses, warm_up, diverged);
-  return {to_string(judged.outcome), judged.clear && most - warm_up <= check::kBriefTrial,
-                        judged.because, judged.on_plateau};
+  return {to_string(judged.outcome), judged.clear && most - warm_up <= check::kBriefTrial, judged.because,
+          judged.on_plateau};
 }
 
 /// (outcome, why) of a trial on the plateau: check/verdict.h.
@@ -203,12 +204,13 @@ std::string svg_of(const std::string& figure) {
 }
 
 /// (exponent, half of its interval or none of a single seed, slope at the end, trend).
-std::tuple<double, std::optional<double>, double, std::string> exponent_of(const std::vector<double>& scales, const std::vector<std::vector<double>>& sizes, double margin) {
+std::tuple<double, std::optional<double>, double, std::string> exponent_of(
+    const std::vector<double>& scales, const std::vector<std::vector<double>>& sizes, double margin) {
   const ScalingExponent found = scaling_exponent(scales, sizes, margin);
   const Interval& exponent = found.exponent;
   const bool single = exponent.count < 2 && found.trend != Trend::diverged;
-  return {exponent.mean, single ? std::nullopt : std::optional(exponent.high - exponent.mean),
-                        found.at_the_end, to_string(found.trend)};
+  return {exponent.mean, single ? std::nullopt : std::optional(exponent.high - exponent.mean), found.at_the_end,
+          to_string(found.trend)};
 }
 
 /// "250g" or "5%", of which the second needs the planned steps; empty: the usual one.
@@ -307,7 +309,6 @@ NB_MODULE(_plumb, module) {
       .def("advance", &LanczosRecurrence::advance, nb::arg("coefficients"), nb::arg("norm"), Unlocked())
       .def("known", [](const LanczosRecurrence& process) { return extremes_so_far(process.result()); })
       .def("largest", &largest)
-      .def_prop_ro("steps", &LanczosRecurrence::steps)
       .def_prop_ro("done", &LanczosRecurrence::done);
   module.def("spectrum_of_probes", &spectrum_of_probes, nb::arg("probes"), nb::arg("n"), nb::arg("sigma"));
   module.def(

@@ -5,8 +5,7 @@ models part; whether one arm of runs is better."""
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from ._plumb import VERSION as __version__
-from ._plumb import Error
+from ._plumb import VERSION, Error
 from .gating import GateAnswer, gate
 from .judging import ArmSummary, Verdict, Verdicts, judge
 from .loading import Classified, Generated, Model, load
@@ -22,17 +21,25 @@ if TYPE_CHECKING:
     from .probing import ModuleProbe, Probed, probe
     from .scaling import CoordinateCheck, ScalingExponent, coordinate_check
     from .watching import Watch, lightning_callback, transformers_callback
+else:
+    def __getattr__(name: str) -> Any:
+        """What measures modules, which imports PyTorch."""
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        try:
+            for module in ("checking", "curvature", "difference", "preflighting", "probing", "scaling", "watching"):
+                found = vars(importlib.import_module(f".{module}", __name__))
+                globals().update({one: found[one] for one in __all__ if one in found})
+        except ModuleNotFoundError as error:
+            if error.name != "torch":
+                raise
+            raise ImportError(f"plumb.{name} needs PyTorch: pip install torch", name="torch") from error
+        return globals()[name]
 
-# What measures modules, with PyTorch, which is imported only then.
-_MEASURING = {
-    "checking": ("CheckResult", "check"),
-    "curvature": ("GaussNewton", "Hessian", "hvp", "spectrum"),
-    "difference": ("Difference", "FirstDifference", "TensorDifference", "diff"),
-    "preflighting": ("Finding", "Preflight", "preflight"),
-    "probing": ("ModuleProbe", "Probed", "probe"),
-    "scaling": ("CoordinateCheck", "ScalingExponent", "coordinate_check"),
-    "watching": ("Watch", "lightning_callback", "transformers_callback"),
-}
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
+
+__version__ = VERSION
 __all__ = [
     "ArmSummary", "CheckResult", "Classified", "CoordinateCheck", "Density", "Difference", "Error", "Finding",
     "FirstDifference", "GateAnswer", "GaussNewton", "Generated", "Hessian", "Measured", "Model", "ModuleProbe", "Preflight",
@@ -40,21 +47,3 @@ __all__ = [
     "check", "coordinate_check", "diff", "gate", "hvp", "judge", "lightning_callback", "load", "preflight", "probe", "report",
     "runs", "spectrum", "transformers_callback",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    for module, names in _MEASURING.items():
-        if name in names:
-            try:
-                value = getattr(importlib.import_module(f"{__name__}.{module}"), name)
-            except ModuleNotFoundError as error:
-                if error.name != "torch":
-                    raise
-                raise ImportError(f"plumb.{name} needs PyTorch: pip install torch", name="torch") from error
-            globals()[name] = value
-            return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

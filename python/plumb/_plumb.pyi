@@ -19,9 +19,6 @@ class Recurrence:
     def largest(self) -> tuple[float, float]:
         """The largest Ritz value and its residual."""
     @property
-    def steps(self) -> int:
-        """At most."""
-    @property
     def done(self) -> bool:
         """Whether it has ended."""
 

@@ -14,9 +14,9 @@ from torch import Tensor
 
 from ._plumb import Error
 from .arguments import require_loss
-from .products import GaussNewtonProducts, HessianProducts
+from .products import GaussNewtonGraph, HessianGraph, Products
 from .results import Spectra, Spectrum
-from .solver import Options, Progress, dense_spectrum, spectra
+from .solver import Progress, dense_spectrum, spectra
 
 Loss: TypeAlias = Callable[..., Tensor] | Iterable[Callable[[], Tensor]]
 Outputs: TypeAlias = Callable[..., Tensor]
@@ -89,7 +89,7 @@ class _Matrix:
     """A symmetric matrix over all parameters in order, n elements."""
 
     _name: str
-    _operator: HessianProducts | GaussNewtonProducts
+    _operator: Products
 
     def __init__(self, parameters: Parameters) -> None:
         self._module = parameters if isinstance(parameters, torch.nn.Module) else None
@@ -169,22 +169,21 @@ class _Matrix:
         if by is not None and dense:
             raise _error("blocks are measured by Lanczos", "for all eigenvalues of one block, pass its parameters alone")
         self._require_unchanged()
-        options = Options(steps=steps, probes=probes, seed=seed, tolerance=tolerance, dense=dense, sigma=sigma,
-                          basis_directory=str(basis_directory), progress=progress)
         begin = time.perf_counter()
         names = list(self.parameters)
         groups = {"": list(range(len(names)))} if by is None else _groups(by, self.parameters)
-        blocks = list(groups.values())
+        blocks, sizes = list(groups.values()), [tensor.numel() for tensor in self.parameters.values()]
         with _explained():
             self._compare_loss()
             if dense:
-                found = [dense_spectrum(lambda v: self._operator.multiply([v])[0], self.shape[0], self.gradient, options)]
+                found = [dense_spectrum(lambda v: self._operator.multiply([v])[0], self.shape[0], self.gradient, sigma, progress)]
             else:
                 found = spectra(lambda vectors, which: self._operator.multiply(vectors, [blocks[place] for place in which]),
-                                [self._operator.size_of(block) for block in blocks], self.gradient,
-                                min(steps, self.shape[0]) if by is None else steps, options)
+                                [sum(sizes[place] for place in block) for block in blocks], self.gradient,
+                                min(steps, self.shape[0]) if by is None else steps, steps=steps, probes=probes, seed=seed,
+                                tolerance=tolerance, directory=str(basis_directory), sigma=sigma, progress=progress)
         seconds = time.perf_counter() - begin
-        gradients = torch.split(self.gradient.double(), [tensor.numel() for tensor in self.parameters.values()])
+        gradients = torch.split(self.gradient.double(), sizes)
         results = Spectra()
         for (label, places), one in zip(groups.items(), found):
             gradient = torch.cat([gradients[place] for place in places])
@@ -238,7 +237,9 @@ class Hessian(_Matrix):
         super().__init__(parameters)
         terms = _terms(loss, batches)
         with _explained():
-            self._operator = HessianProducts(list(self.parameters.values()), terms, graph_memory)
+            variables = list(self.parameters.values())
+            makers = [functools.partial(HessianGraph, variables, term) for term in terms]
+            self._operator = Products(variables, makers, graph_memory)
             flat = self._measure_point(terms[0])
         if len(flat) == len(self.parameters):
             raise _error(
@@ -278,7 +279,9 @@ class GaussNewton(_Matrix):
         for rest in given:
             terms.append((_outputs(functools.partial(outputs, *rest)), _Term(_of_outputs(loss, rest), 1 / len(given))))
         with _explained():
-            self._operator = GaussNewtonProducts(list(self.parameters.values()), terms, graph_memory)
+            variables = list(self.parameters.values())
+            makers = [functools.partial(GaussNewtonGraph, variables, *term) for term in terms]
+            self._operator = Products(variables, makers, graph_memory)
             of_outputs, of_loss = terms[0]
             flat = self._measure_point(lambda: of_loss(of_outputs()))
         if flat:

@@ -4,14 +4,12 @@ import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ._plumb import Error
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-    from ._models import Loaded
 
 _Text = TypeVar("_Text", str, str | tuple[str, str])
 
@@ -38,7 +36,7 @@ class Classified:
 class Model:
     """A model that `plumb.load` has read. `kind`, `parameters` (their number), `checkpoint` (its folder)."""
 
-    def __init__(self, loaded: "Loaded") -> None:
+    def __init__(self, loaded: Any) -> None:
         self._loaded = loaded
         self.kind: str = loaded.kind
         self.parameters: int = loaded.parameters
@@ -57,15 +55,15 @@ class Model:
 
     def translate(self, texts: Sequence[str], *, beam: int = 5, length_penalty: float = 1.0) -> list[str]:
         """The translation of each text, as `plumb translate`."""
-        return self._loaded.translate(lines=_several(texts), beam=beam, length_penalty=length_penalty)
+        return list(self._loaded.translate(lines=_several(texts), beam=beam, length_penalty=length_penalty))
 
     def loss(self, texts: Sequence[str] | None = None, *, split: str = "valid") -> float:
         """The mean loss in nats. Of a language model on texts: per token, as `plumb evaluate` reads whole texts. Without texts:
         that of the model's task on a split of its data, per label, as `plumb train` computes it, label smoothing included."""
         if texts is None:
-            return self._loaded.metrics_on(split)["loss"]
+            return float(self._loaded.metrics_on(split)["loss"])
         total, tokens = self._loaded.loss_of(_several(texts))
-        return total / tokens
+        return float(total / tokens)
 
     def embed(self, texts: Sequence[str], *, pooling: str | None = None, normalize: bool | None = None,
               max_tokens: int | None = None) -> "Tensor":
@@ -74,7 +72,8 @@ class Model:
         pooling: "first", "last", "max" or "mean". What is not given is as the sentence encoder's files say, else as the model
         was trained; max_tokens then is the model's number of positions, or 512.
         """
-        return self._loaded.embed(texts=_several(texts), pooling=pooling, normalize=normalize, max_tokens=max_tokens)
+        return cast("Tensor", self._loaded.embed(texts=_several(texts), pooling=pooling, normalize=normalize,
+                                                 max_tokens=max_tokens))
 
     def classify(self, texts: Sequence[str | tuple[str, str]]) -> list[Classified]:
         """The label of each text, or pair of texts, as `plumb classify`."""
@@ -104,13 +103,12 @@ def load(path: str | PathLike[str], *, data: str | PathLike[str] = "", libraries
     libraries: those of variants that the run may load, whose code then runs here, as with `--load`.
     """
     try:
-        import torch  # noqa: F401  (its libraries, which the module shares)
-
-        from . import _models
+        importlib.import_module("torch")  # with the libraries that the module shares
+        models = importlib.import_module("._models", __package__)
     except ImportError as error:
         if importlib.util.find_spec("plumb._models") is not None:
             raise Error(f"Plumb's library cannot be loaded: {error}\n"
                         "is the build that the package was made with still in its place?") from error
         raise Error("this package was built without Plumb's library, which plumb.load needs\n"
                     "build it against the same PyTorch, and pass it as docs/python.md says") from error
-    return Model(_models.Loaded(fspath(path), fspath(data), [fspath(library) for library in libraries]))
+    return Model(models.Loaded(fspath(path), fspath(data), [fspath(library) for library in libraries]))

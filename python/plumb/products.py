@@ -1,7 +1,7 @@
 """Products with the Hessian and the Gauss–Newton matrix of functions that PyTorch can differentiate twice."""
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
@@ -9,148 +9,113 @@ from torch import Tensor
 from . import _plumb
 from ._plumb import Error
 
-Term = TypeVar("Term")
-Kept = TypeVar("Kept")
+
+class HessianGraph:
+    """The graph of a term's gradient, for products by reverse over reverse (Pearlmutter 1994): two gradients for each, and three if
+    the graph is made for it. term: returns a single number with its graph."""
+
+    def __init__(self, variables: list[Tensor], term: Callable[[], Tensor]) -> None:
+        value = term()
+        self._variables, self.value = variables, value.item()
+        self._slopes = _gradients([value.reshape(())], variables, None, create_graph=True)
+        # Whether the gradient with respect to a variable has a graph; else the term does not depend on it, or only linearly.
+        self.reached = [slope.requires_grad for slope in self._slopes]
+
+    def gradient(self) -> list[Tensor]:
+        """By variable."""
+        return self._slopes
+
+    def product(self, block: Sequence[int], pieces: list[Tensor], again: bool) -> list[Tensor]:
+        """With a vector, of pieces by variable, over the variables at these places. again: the graph will be used again."""
+        curved = [(self._slopes[place], piece) for place, piece in zip(block, pieces) if self.reached[place]]
+        if not curved:
+            return [torch.zeros_like(piece) for piece in pieces]
+        slopes, weights = zip(*curved)
+        return _gradients(slopes, [self._variables[place] for place in block], weights, retain_graph=again)
 
 
-class Products(Generic[Term, Kept]):
-    """The matrix of the sum of the terms with respect to the variables, flattened: (n, n). The variables must not change.
+class GaussNewtonGraph:
+    """The graphs of Jᵀ·(∂²loss/∂z²)·J (Schraudolph 2002), with J the derivative of the outputs z. J·v needs no forward-mode
+    differentiation: Jᵀu is linear in u, so a second backward pass, through vᵀ(Jᵀu) to u, gives it. outputs: returns a tensor of any
+    shape with its graph; loss: a single number of them."""
 
-    graph_memory: bytes for graphs kept between products, those of the first terms. One that is not kept is computed again for
-        each call, once for all of its vectors.
+    def __init__(self, variables: list[Tensor], outputs: Callable[[], Tensor], loss: Callable[[Tensor], Tensor]) -> None:
+        self._variables, self._outputs = variables, outputs()
+        self._u = torch.zeros_like(self._outputs.detach()).requires_grad_()  # any value: the derivative does not depend on it
+        self._pulled = _gradients([self._outputs], variables, [self._u], create_graph=True)
+        self.reached = [pulled.requires_grad for pulled in self._pulled]  # whether the outputs depend on a variable
+        self._z = self._outputs.detach().requires_grad_()
+        value = loss(self._z)
+        self.value = value.item()
+        [self._slope] = _gradients([value.reshape(())], [self._z], None, create_graph=True)
+        if not self._slope.requires_grad:
+            raise Error("the loss is linear in the outputs, so that its Gauss-Newton matrix is zero\n"
+                        "end the outputs before the loss becomes curved: logits instead of log-probabilities")
+
+    def gradient(self) -> list[Tensor]:
+        """By variable."""
+        return _gradients([self._outputs], self._variables, [self._slope.detach()], retain_graph=True)
+
+    def product(self, block: Sequence[int], pieces: list[Tensor], again: bool) -> list[Tensor]:
+        """As of a Hessian."""
+        reached = [(self._pulled[place], piece) for place, piece in zip(block, pieces) if self.reached[place]]
+        if not reached:
+            return [torch.zeros_like(piece) for piece in pieces]
+        pulled, weights = zip(*reached)
+        moved = _gradients(pulled, [self._u], weights, retain_graph=True)
+        curved = _gradients([self._slope], [self._z], moved, retain_graph=True)
+        return _gradients([self._outputs], [self._variables[place] for place in block], curved, retain_graph=True)
+
+
+Graph: TypeAlias = HessianGraph | GaussNewtonGraph
+
+
+class Products:
+    """The sum of such matrices, (n, n) with n the elements of all variables, which must not change.
+
+    makers: make a term's graph. graph_memory: bytes for graphs kept between products, those of the first terms. One that is not
+    kept is made again for each call, once for all of its vectors.
     """
 
-    def __init__(self, variables: list[Tensor], terms: Sequence[Term], graph_memory: int) -> None:
-        self._variables, self._terms = variables, terms
-        self._kept = _keep_graphs(len(terms), graph_memory, variables[0].device, lambda place: self._graph(terms[place]))
+    def __init__(self, variables: list[Tensor], makers: Sequence[Callable[[], Graph]], graph_memory: int) -> None:
+        self._variables, self._makers = variables, makers
+        self._kept = _keep(makers, graph_memory, variables[0].device)
 
-    def _graph(self, term: Term) -> Kept:
-        raise NotImplementedError
-
-    def _each(self) -> Iterator[tuple[Kept, bool]]:
-        """The terms' graphs, and whether each will be used again."""
-        for place, term in enumerate(self._terms):
-            kept = place < len(self._kept)
-            yield self._kept[place] if kept else self._graph(term), kept
-
-    @property
-    def kept(self) -> int:
-        """How many terms' graphs are kept between products."""
-        return len(self._kept)
-
-    def size_of(self, block: Sequence[int]) -> int:
-        """Elements of the variables at these places."""
-        return sum(self._variables[place].numel() for place in block)
-
-    def _pieces(self, vector: Tensor, block: Sequence[int]) -> list[Tensor]:
-        """Of a flat vector, those of the variables at these places, of their shapes."""
-        dtype = self._variables[0].dtype
-        if vector.dtype != dtype:
-            raise Error(f"the matrix is of type {dtype}, and the vector of type {vector.dtype}\nconvert it with vector.to({dtype})")
-        values = [self._variables[place] for place in block]
-        return [piece.view_as(value) for value, piece in zip(values, torch.split(vector, [value.numel() for value in values]))]
+    def _graph(self, place: int) -> Graph:
+        return self._kept[place] if place < len(self._kept) else self._makers[place]()
 
     def multiply(self, vectors: Sequence[Tensor], blocks: Sequence[Sequence[int]] | None = None) -> list[Tensor]:
         """A·v for each v (n). With blocks, the places of some variables for each v, ascending: its product with the diagonal
         block of these, which needs only the part of the graph between them and the function."""
         blocks = [range(len(self._variables))] * len(vectors) if blocks is None else blocks
         pieces = [self._pieces(vector, block) for vector, block in zip(vectors, blocks)]
-        products = [torch.zeros(0)] * len(vectors)
-        for begun, (graph, kept) in enumerate(self._each()):
+        products: list[Tensor | None] = [None] * len(vectors)
+        for place in range(len(self._makers)):
+            graph = self._graph(place)
             for j, block in enumerate(blocks):
-                found = self._product(graph, pieces[j], block, kept or j + 1 < len(blocks))
-                if begun:
-                    _add(products[j], found)
-                else:
-                    products[j] = _joined(found)
-        return products
+                again = place < len(self._kept) or j + 1 < len(blocks)
+                products[j] = _sum(products[j], graph.product(block, pieces[j], again))
+            del graph  # before the next is made
+        return [product for product in products if product is not None]
 
-    def _product(self, graph: Kept, pieces: list[Tensor], block: Sequence[int], again: bool) -> list[Tensor]:
-        """`again`: the graph will be used again."""
-        raise NotImplementedError
+    def _pieces(self, vector: Tensor, block: Sequence[int]) -> list[Tensor]:
+        """Of a flat vector, those of the variables at these places, of their shapes."""
+        values = [self._variables[place] for place in block]
+        if vector.dtype != values[0].dtype:
+            raise Error(f"the matrix is of type {values[0].dtype}, and the vector of type {vector.dtype}\n"
+                        f"convert it with vector.to({values[0].dtype})")
+        return [piece.view_as(value) for value, piece in zip(values, torch.split(vector, [value.numel() for value in values]))]
 
     def point(self) -> tuple[float, Tensor, list[bool]]:
-        """The sum of the terms, its gradient (n), and for each variable whether some graph reaches it: the gradient's with respect
-        to it for a Hessian, which a variable has not that affects the terms only linearly; else that of some outputs."""
-        total, sums, reached = 0.0, torch.zeros(0), [False] * len(self._variables)
-        for begun, (graph, _) in enumerate(self._each()):
-            value, gradient, reaches = self._point(graph)
-            total += value
-            reached = [known or new for known, new in zip(reached, reaches)]
-            if begun:
-                _add(sums, gradient)
-            else:
-                sums = _joined(gradient)
-        return total, sums, reached
-
-    def _point(self, graph: Kept) -> tuple[float, list[Tensor], list[bool]]:
-        raise NotImplementedError
-
-
-class HessianProducts(Products[Callable[[], Tensor], tuple[float, list[Tensor]]]):
-    """The Hessian, by reverse over reverse (Pearlmutter 1994). Terms: functions that return a single number with its graph, which
-    costs two gradients per product if it is kept, and three if not."""
-
-    def _graph(self, term: Callable[[], Tensor]) -> tuple[float, list[Tensor]]:
-        value = term()
-        return value.item(), _gradients([value.reshape(())], self._variables, None, create_graph=True)
-
-    def _product(self, graph: tuple[float, list[Tensor]], pieces: list[Tensor], block: Sequence[int],
-                 again: bool) -> list[Tensor]:
-        # A constant part of the gradient has no graph and adds nothing.
-        curved = [(graph[1][place], piece) for place, piece in zip(block, pieces) if graph[1][place].requires_grad]
-        if not curved:
-            return [torch.zeros_like(piece) for piece in pieces]
-        outputs, weights = zip(*curved)
-        return _gradients(outputs, [self._variables[place] for place in block], weights, retain_graph=again)
-
-    def _point(self, graph: tuple[float, list[Tensor]]) -> tuple[float, list[Tensor], list[bool]]:
-        return *graph, [piece.requires_grad for piece in graph[1]]
-
-
-class _Composed:
-    """The graph of a loss of outputs: of J = ∂outputs/∂variables, and of the loss's slope at the outputs.
-
-    Products with J need no forward-mode differentiation: Jᵀu is linear in u, so a second backward pass, through vᵀ(Jᵀu) to u,
-    gives J·v.
-    """
-
-    def __init__(self, outputs: Tensor, loss: Callable[[Tensor], Tensor], variables: list[Tensor]) -> None:
-        self.outputs = outputs
-        self._u = torch.zeros_like(outputs.detach()).requires_grad_()  # any value: the derivative does not depend on it
-        self.pulled = _gradients([outputs], variables, [self._u], create_graph=True)
-        self._z = outputs.detach().requires_grad_()
-        value = loss(self._z)
-        self.value = value.item()
-        [self.slope] = _gradients([value.reshape(())], [self._z], None, create_graph=True)
-        if not self.slope.requires_grad:
-            raise Error("the loss is linear in the outputs, so that its Gauss-Newton matrix is zero\n"
-                        "end the outputs before the loss becomes curved: logits instead of log-probabilities")
-
-    def curved(self, block: Sequence[int], pieces: list[Tensor]) -> Tensor:
-        """(∂²loss/∂z²)·J·v, of the outputs' shape."""
-        reached = [(self.pulled[place], piece) for place, piece in zip(block, pieces) if self.pulled[place].requires_grad]
-        if not reached:
-            return torch.zeros_like(self._z)
-        pulled, weights = zip(*reached)
-        moved = _gradients(pulled, [self._u], weights, retain_graph=True)
-        return _gradients([self.slope], [self._z], moved, retain_graph=True)[0]
-
-
-class GaussNewtonProducts(Products[tuple[Callable[[], Tensor], Callable[[Tensor], Tensor]], _Composed]):
-    """The Gauss–Newton matrix Jᵀ·(∂²loss/∂z²)·J (Schraudolph 2002): the Hessian without the curvature of the outputs. Terms:
-    outputs z of any shape with their graph, and a single number that is computed from them."""
-
-    def _graph(self, term: tuple[Callable[[], Tensor], Callable[[Tensor], Tensor]]) -> _Composed:
-        return _Composed(term[0](), term[1], self._variables)
-
-    def _product(self, graph: _Composed, pieces: list[Tensor], block: Sequence[int], again: bool) -> list[Tensor]:
-        values = [self._variables[place] for place in block]
-        return _gradients([graph.outputs], values, [graph.curved(block, pieces)], retain_graph=True)
-
-    def _point(self, graph: _Composed) -> tuple[float, list[Tensor], list[bool]]:
-        gradient = _gradients([graph.outputs], self._variables, [graph.slope.detach()], retain_graph=True)
-        return graph.value, gradient, [piece.requires_grad for piece in graph.pulled]
+        """The sum of the terms, its gradient (n), and for each variable whether some graph reaches it."""
+        total, gradient, reached = 0.0, torch.zeros(0), [False] * len(self._variables)
+        for place in range(len(self._makers)):
+            graph = self._graph(place)
+            total += graph.value
+            gradient = _sum(gradient if place else None, graph.gradient())
+            reached = [known or new for known, new in zip(reached, graph.reached)]
+            del graph
+        return total, gradient, reached
 
 
 def _gradients(outputs: Sequence[Tensor], inputs: Sequence[Tensor], weights: Sequence[Tensor] | None, *,
@@ -162,34 +127,32 @@ def _gradients(outputs: Sequence[Tensor], inputs: Sequence[Tensor], weights: Seq
     return [torch.zeros_like(value) if gradient is None else gradient for value, gradient in zip(inputs, found)]
 
 
-def _joined(pieces: Sequence[Tensor]) -> Tensor:
-    return torch.cat([piece.detach().reshape(-1) for piece in pieces])
+def _sum(total: Tensor | None, pieces: Sequence[Tensor]) -> Tensor:
+    """Adds to a flat sum of such pieces, in place; without one, joins them."""
+    if total is None:
+        return torch.cat([piece.detach().reshape(-1) for piece in pieces])
+    for part, piece in zip(torch.split(total, [piece.numel() for piece in pieces]), pieces):
+        part.add_(piece.detach().reshape(-1))
+    return total
 
 
-def _add(total: Tensor, pieces: Sequence[Tensor]) -> None:
-    """Adds to the flat sum of such pieces."""
-    for place, piece in zip(torch.split(total, [piece.numel() for piece in pieces]), pieces):
-        place.add_(piece.detach().reshape(-1))
-
-
-def _keep_graphs(count: int, budget: int, device: torch.device, make: Callable[[int], Kept]) -> list[Kept]:
-    """make(0), make(1), … up to make(count - 1), while they hold at most `budget` bytes of the device's memory. On the CPU they
-    also leave room for the derivatives of one and, unless all are kept, for one that is computed again for each product."""
-    kept: list[Kept] = []
+def _keep(makers: Sequence[Callable[[], Graph]], budget: int, device: torch.device) -> list[Graph]:
+    """The graphs of the first makers, while they hold at most `budget` bytes of the device's memory. On the CPU they also leave
+    room for the derivatives of one and, unless all are kept, for one that is made again for each product."""
+    kept: list[Graph] = []
     largest = 0  # memory growth caused by one, an estimate for the next
-    held = _memory_in_use(device)
-    at_first = held()
+    at_first = _memory_in_use(device)
 
     def fit(graphs: int) -> bool:
         return device.type != "cpu" or largest == 0 or graphs * largest <= _plumb.available_memory()
 
-    while len(kept) < count:
-        last = len(kept) + 1 == count
-        before = held() - at_first
+    while len(kept) < len(makers):
+        last = len(kept) + 1 == len(makers)
+        before = _memory_in_use(device) - at_first
         if budget <= 0 or before + largest > budget or not fit(2 if last else 3):
             break
-        kept.append(make(len(kept)))
-        after = held() - at_first
+        kept.append(makers[len(kept)]())
+        after = _memory_in_use(device) - at_first
         largest = max(largest, after - before)
         if after > budget or not (last or fit(2)):
             kept.pop()
@@ -197,8 +160,8 @@ def _keep_graphs(count: int, budget: int, device: torch.device, make: Callable[[
     return kept
 
 
-def _memory_in_use(device: torch.device) -> Callable[[], int]:
+def _memory_in_use(device: torch.device) -> int:
     if device.type == "cpu":
-        return _plumb.allocated_memory
+        return _plumb.allocated_memory()
     allocated: Any = getattr(getattr(torch, device.type, None), "memory_allocated", lambda device: 0)
-    return lambda: int(allocated(device))
+    return int(allocated(device))

@@ -5,7 +5,6 @@ import mmap
 import os
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import torch
@@ -17,41 +16,19 @@ from ._plumb import Error
 Progress: TypeAlias = Callable[[int, int, str], object]
 
 
-@dataclass(frozen=True)
-class Options:
-    """How a spectrum is measured; the names are those of `plumb.Hessian.spectrum`."""
-
-    steps: int
-    probes: int
-    seed: int
-    tolerance: float
-    dense: bool
-    sigma: float
-    basis_directory: str
-    progress: Progress | None
-
-    def __post_init__(self) -> None:
-        if not self.dense and min(self.steps, self.probes) < 1:
-            raise Error(f"invalid options: {self.steps} steps, {self.probes} probes\nboth must be at least 1")
-
-
 class Lanczos:
-    """One Lanczos process, which keeps its basis orthogonal: while not process.done: process.advance(A·process.direction)."""
+    """One Lanczos process, which keeps its basis orthogonal: it takes products A·direction until recurrence.done."""
 
     def __init__(self, start: Tensor, steps: int, tolerance: float = 0.0, directory: str = "") -> None:
         """start: (n), any length but 0. directory: the basis is in a file there instead of in memory."""
-        self.recurrence = _plumb.Recurrence(start.numel(), steps, tolerance, torch.finfo(start.dtype).eps)
+        self.recurrence = _plumb.Recurrence(len(start), steps, tolerance, torch.finfo(start.dtype).eps)
         self._vectors: list[Tensor] = []
-        self._file = _file(directory, self.recurrence.steps * start.nbytes, start.device) if directory and len(start) else None
+        self._file = _file(directory, min(steps, len(start)) * start.nbytes, start.device) if directory else None
         length = math.sqrt(_gram_schmidt([], [], False, start.contiguous())[-1])
         if not length > 0:
             raise Error("Lanczos cannot start from a zero vector")
-        if not self.done:
+        if not self.recurrence.done:
             self._append(start, 1 / length)
-
-    @property
-    def done(self) -> bool:
-        return self.recurrence.done
 
     @property
     def direction(self) -> Tensor:
@@ -65,12 +42,11 @@ class Lanczos:
             w = w.clone()
         # Classical Gram–Schmidt twice, which is sufficient (Giraud et al. 2005), in three passes instead of four: the second
         # products are computed while their block of vectors is in the cache.
-        coefficients = first = _gram_schmidt(self._vectors, [], True, w)[:-1]
+        first = _gram_schmidt(self._vectors, [], True, w)[:-1]
         second = _gram_schmidt(self._vectors, first, True, w)[:-1]
-        coefficients = [a + b for a, b in zip(first, second)]
         norm = math.sqrt(_gram_schmidt(self._vectors, second, False, w)[-1])
-        self.recurrence.advance(coefficients, norm)
-        if not self.done:
+        self.recurrence.advance([a + b for a, b in zip(first, second)], norm)
+        if not self.recurrence.done:
             self._append(w, 1 / norm)
 
     def _append(self, w: Tensor, scale: float) -> None:
@@ -88,36 +64,39 @@ def largest_eigenvalue(multiply: Callable[[Tensor], Tensor], start: Tensor, step
     while True:
         process.advance(multiply(process.direction))
         value, residual = process.recurrence.largest()
-        if process.done or residual <= 0.01 * abs(value):
+        if process.recurrence.done or residual <= 0.01 * abs(value):
             return value, residual
 
 
-def spectra(multiply: Callable[[list[Tensor], list[int]], list[Tensor]], sizes: Sequence[int], like: Tensor, planned: int,
-            options: Options) -> list[dict[str, Any]]:
+def spectra(multiply: Callable[[list[Tensor], list[int]], list[Tensor]], sizes: Sequence[int], like: Tensor, planned: int, *,
+            steps: int, probes: int, seed: int, tolerance: float, directory: str, sigma: float,
+            progress: Progress | None) -> list[dict[str, Any]]:
     """The arguments of `plumb.Spectrum` that are measured, of several symmetric matrices, which all advance one step at a time.
 
     multiply: vectors and the places of their matrices, to the products. sizes: rows of each. like: a tensor of the vectors' type
-    and device. planned: steps of a probe, for the progress.
+    and device. planned: steps of a probe, for the progress. The rest is as of `plumb.Hessian.spectrum`.
     """
+    if min(steps, probes) < 1:
+        raise Error(f"invalid options: {steps} steps, {probes} probes\nboth must be at least 1")
     ended: list[list[_plumb.Recurrence]] = [[] for _ in sizes]
-    for probe in range(options.probes):
-        processes = [Lanczos(random_probe(size, like, options.seed, probe), options.steps, options.tolerance,
-                             options.basis_directory) for size in sizes]
+    for probe in range(probes):
+        processes = [Lanczos(random_probe(size, like, seed, probe), steps, tolerance, directory) for size in sizes]
         done = probe * planned
-        while running := [place for place, process in enumerate(processes) if not process.done]:
+        while running := [place for place, process in enumerate(processes) if not process.recurrence.done]:
             products = multiply([processes[place].direction for place in running], running)
             while running:  # products are freed one by one
                 processes[running[-1]].advance(products.pop())
                 first = running.pop()
             done += 1
-            if options.progress:
-                options.progress(done, options.probes * planned, processes[first].recurrence.known())
+            if progress:
+                progress(done, probes * planned, processes[first].recurrence.known())
         for results, process in zip(ended, processes):
             results.append(process.recurrence)
-    return [_plumb.spectrum_of_probes(probes, size, options.sigma) for probes, size in zip(ended, sizes)]
+    return [_plumb.spectrum_of_probes(results, size, sigma) for results, size in zip(ended, sizes)]
 
 
-def dense_spectrum(multiply: Callable[[Tensor], Tensor], n: int, like: Tensor, options: Options) -> dict[str, Any]:
+def dense_spectrum(multiply: Callable[[Tensor], Tensor], n: int, like: Tensor, sigma: float,
+                   progress: Progress | None) -> dict[str, Any]:
     """The same by products with all unit vectors: all eigenvalues of the matrix's symmetric part. Each is within half the norm
     of A − Aᵀ of one of A (Kahan 1975)."""
     _plumb.require_dense_size(n)
@@ -126,13 +105,13 @@ def dense_spectrum(multiply: Callable[[Tensor], Tensor], n: int, like: Tensor, o
         unit[j] = 1
         matrix[j] = multiply(unit)
         unit[j] = 0
-        if options.progress:
-            options.progress(j + 1, n, "eigenvalues" if j + 1 == n else "")
+        if progress:
+            progress(j + 1, n, "eigenvalues" if j + 1 == n else "")
     if not matrix.isfinite().all():
         raise Error("the Hessian is not finite\nthe loss or its derivatives overflow at these parameters")
     difference = matrix - matrix.T
     values = torch.linalg.eigvalsh(matrix - 0.5 * difference)
-    return _plumb.spectrum_of_eigenvalues(values.tolist(), 0.5 * difference.norm().item(), options.sigma)
+    return _plumb.spectrum_of_eigenvalues(values.tolist(), 0.5 * difference.norm().item(), sigma)
 
 
 def random_probe(n: int, like: Tensor, seed: int, index: int) -> Tensor:

@@ -48,8 +48,8 @@ TYPED_TEST(GramSchmidt, SubtractsAndMultiplies) {
       Tensor expected = w.to(at::kDouble);
       if (subtract) expected = expected - at::mv(basis.to(at::kDouble).t(), at::tensor(factors, at::kDouble));
       EXPECT_LE((found.to(at::kDouble) - expected).abs().max().item<double>(), 200 * this->kEpsilon);
-      // The sums use w as stored, in float64 for either type. In any order of addition, the error of a sum of N terms is
-      // at most (N − 1)·2⁻⁵³·Σ|terms|, plus 2⁻⁵³ of each product; two sums are compared.
+      // The sums use w as stored, in float64 for either type. In any order of addition, the error of a sum of N terms
+      // is at most (N − 1)·2⁻⁵³·Σ|terms|, plus 2⁻⁵³ of each product; two sums are compared.
       const Tensor stored = found.to(at::kDouble);
       const Tensor factor = at::cat({basis.to(at::kDouble), stored.unsqueeze(0)}, 0);
       for (size_t k = 0; k <= kVectors; ++k) {

@@ -11,6 +11,7 @@ from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import plumb
+from plumb import solver
 
 
 class Cube(torch.autograd.Function):
@@ -221,6 +222,34 @@ def test_the_seed_decides_the_probes():
     hessian = plumb.Hessian(lambda: model(x).square().mean(), model)
     first, same, other = (float(hessian.spectrum(steps=3, probes=1, seed=seed).max) for seed in (0, 0, 1))
     assert first == same != other
+
+
+def test_the_basis_may_be_in_a_file(tmp_path):
+    model, x = OfCubes(), torch.randn(7, 3)
+    hessian = plumb.Hessian(lambda: model(x).square().mean(), model)
+    kept, stored = hessian.spectrum(steps=9), hessian.spectrum(steps=9, basis_directory=tmp_path)
+    assert (kept.max, kept.min, kept.trace) == (stored.max, stored.min, stored.trace)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(plumb.Error, match="cannot create a file there"):
+        hessian.spectrum(basis_directory=tmp_path / "absent")
+
+
+def test_lanczos_ends_once_the_largest_eigenvalue_is_known():
+    values = torch.cat([torch.linspace(-1, 1, 398, dtype=torch.float64), torch.tensor([7.25, -3.125], dtype=torch.float64)])
+    products = []
+
+    def multiply(vector):
+        products.append(vector)
+        return values * vector
+
+    largest, error = solver.largest_eigenvalue(multiply, solver.random_probe(400, values, 11, 0), 40)
+    assert abs(largest - 7.25) <= error + 1e-12 and error <= 0.0725 and len(products) < 40
+
+
+def test_other_types_are_refused():
+    model, x = OfCubes(), torch.randn(7, 3)
+    with pytest.raises(plumb.Error, match="float32, and the vector of type torch.float64"):
+        plumb.Hessian(lambda: model(x).square().mean(), model) @ torch.ones(32, dtype=torch.float64)
 
 
 def test_results_say_what_they_are():

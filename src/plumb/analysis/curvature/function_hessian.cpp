@@ -4,6 +4,7 @@
 
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <utility>
 
 #include "plumb/analysis/curvature/kept_graphs.h"
@@ -71,45 +72,30 @@ int64_t FunctionHessian::size_of(const std::vector<size_t>& block) const {
   return size;
 }
 
-void FunctionHessian::require_vector(const Tensor& v, int64_t size) const {
-  const at::ScalarType type = variables_.front().scalar_type();
-  if (v.dim() == 1 && v.numel() == size && v.scalar_type() == type) return;
-  throw Error(fmt::format("the Hessian over {} elements of type {} cannot multiply {} elements of type {}", size,
-                          at::toString(type), v.numel(), at::toString(v.scalar_type())));
-}
-
-/// Calls work(gradient of the term, whether its graph will be used again) for each term.
-template <typename Work>
-void FunctionHessian::for_each_term(const Work& work) {
-  for (size_t i = 0; i < terms_.size(); ++i) {
-    const bool keep = i < kept_.size();
-    work(keep ? kept_[i] : differentiate(terms_[i]), keep);
-  }
-}
-
 std::vector<Tensor> FunctionHessian::multiply(const std::vector<Tensor>& vectors) {
-  for (const Tensor& v : vectors) require_vector(v, size_);
-  std::vector<Tensor> products(vectors.size());
-  for_each_term([&](const std::vector<Tensor>& gradient, bool keep) {
-    for (size_t j = 0; j < vectors.size(); ++j)
-      add_product(gradient, variables_, vectors[j], keep || j + 1 < vectors.size(), products[j]);
-  });
-  for (Tensor& product : products) {
-    if (!product.defined()) product = at::zeros({size_}, options());
-  }
-  return products;
+  std::vector<size_t> all(variables_.size());
+  std::iota(all.begin(), all.end(), size_t{0});
+  return multiply_blocks(std::vector(vectors.size(), all), vectors);
 }
 
 std::vector<Tensor> FunctionHessian::multiply_blocks(const std::vector<std::vector<size_t>>& blocks,
                                                      const std::vector<Tensor>& vectors) {
-  for (size_t j = 0; j < blocks.size(); ++j) require_vector(vectors.at(j), size_of(blocks[j]));
+  const at::ScalarType type = variables_.front().scalar_type();
+  for (size_t j = 0; j < blocks.size(); ++j) {
+    const Tensor& v = vectors.at(j);
+    if (v.dim() == 1 && v.numel() == size_of(blocks[j]) && v.scalar_type() == type) continue;
+    throw Error(fmt::format("the Hessian over {} elements of type {} cannot multiply {} elements of type {}",
+                            size_of(blocks[j]), at::toString(type), v.numel(), at::toString(v.scalar_type())));
+  }
   std::vector<Tensor> products(blocks.size());
-  for_each_term([&](const std::vector<Tensor>& gradient, bool keep) {
+  for (size_t i = 0; i < terms_.size(); ++i) {
+    const bool keep = i < kept_.size();
+    const std::vector<Tensor> gradient = keep ? kept_[i] : differentiate(terms_[i]);
     for (size_t j = 0; j < blocks.size(); ++j) {
-      add_product(chosen(gradient, blocks[j]), chosen(variables_, blocks[j]), vectors[j],
-                  keep || j + 1 < blocks.size(), products[j]);
+      add_product(chosen(gradient, blocks[j]), chosen(variables_, blocks[j]), vectors[j], keep || j + 1 < blocks.size(),
+                  products[j]);
     }
-  });
+  }
   for (size_t j = 0; j < blocks.size(); ++j) {
     if (!products[j].defined()) products[j] = at::zeros({size_of(blocks[j])}, options());
   }

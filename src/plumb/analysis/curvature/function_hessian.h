@@ -48,9 +48,6 @@ class FunctionHessian {
  private:
   /// The gradient of a term by variable, with graph.
   [[nodiscard]] std::vector<Tensor> differentiate(const FunctionTerm& term) const;
-  template <typename Work>
-  void for_each_term(const Work& work);
-  void require_vector(const Tensor& v, int64_t size) const;
 
   std::vector<Tensor> variables_;
   std::vector<FunctionTerm> terms_;

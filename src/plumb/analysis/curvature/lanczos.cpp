@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <utility>
 
 #include "plumb/base/error.h"
 #include "plumb/ops/dispatch.h"
@@ -23,9 +22,8 @@ LanczosRecurrence recurrence_from(const Tensor& start, const LanczosOptions& opt
 
 }  // namespace
 
-Lanczos::Lanczos(const Tensor& start, LanczosOptions options)
-    : on_step_(std::move(options.on_step)),
-      recurrence_(recurrence_from(start, options)),
+Lanczos::Lanczos(const Tensor& start, const LanczosOptions& options)
+    : recurrence_(recurrence_from(start, options)),
       basis_(recurrence_.steps(), start.numel(), start.options(), options.basis_directory, options.sum_of_parts) {
   Tensor vector = start.contiguous();
   const std::vector<double> square = ops::gram_schmidt({}, {}, false, vector);  // in float64, as vectors are long
@@ -39,7 +37,6 @@ void Lanczos::advance(const Tensor& product) {
   if (w.is_alias_of(direction())) w = w.clone();
   const Basis::Projection projection = basis_.orthogonalize(w);
   recurrence_.advance(projection.coefficients, projection.norm);
-  if (on_step_) on_step_(result());
   if (!done()) basis_.append(w, 1 / projection.norm);
 }
 

@@ -24,8 +24,6 @@ struct LanczosOptions {
   std::filesystem::path basis_directory;
   /// If several processes run Lanczos together, each with its part of every vector; all get the same results.
   SumOfParts sum_of_parts{};
-  /// Called after each step with the number of steps and the results so far.
-  std::function<void(const Tridiagonal&)> on_step;
 };
 
 /// One Lanczos process, step by step, for callers that compute several products at a time:
@@ -34,7 +32,7 @@ class Lanczos {
  public:
   /// Starts from the vector (n), or this process's part of it, float32 or float64, which need not be normalized. Throws
   /// Error if it is zero.
-  Lanczos(const Tensor& start, LanczosOptions options);
+  Lanczos(const Tensor& start, const LanczosOptions& options);
 
   [[nodiscard]] bool done() const { return recurrence_.done(); }
   /// The vector (n) whose product is needed next.
@@ -46,7 +44,6 @@ class Lanczos {
   [[nodiscard]] const Basis& basis() const { return basis_; }
 
  private:
-  std::function<void(const Tridiagonal&)> on_step_;
   LanczosRecurrence recurrence_;
   Basis basis_;
 };
