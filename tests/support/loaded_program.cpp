@@ -41,6 +41,7 @@ int run(std::vector<char*> request) {
   words.push_back(nullptr);
   variables.push_back(nullptr);
   environ = variables.data();
+  ::setenv("PLUMB_WHOLE_PROGRAM", "1", 1);  // whose module is loaded here
   std::exit(program_main(count, words.data()));  // here, where the environment is still alive
 }
 
