@@ -58,7 +58,7 @@ TEST(DamagedRecords, OfMetricsThatNestDeeplyAreRefused) {
   std::string deep = R"({"step": 2, "watch": )";
   for (int i = 0; i < 100'000; ++i) deep += R"({"a": )";
   deep += "1" + std::string(100'001, '}');
-  write_file_atomic(path, R"({"step": 1, "watch": {"a": 1}})" + ("\n" + deep) + "\n");
+  write_file_atomic(path, R"({"step": 1, "watch": {"a": {"seconds": 1}}})" + ("\n" + deep) + "\n");
   EXPECT_EQ(test::message_of([&] { (void)read_records(path); }), path.string() + ": line 2: is no JSON object");
   EXPECT_EQ(readable_records(path).watched.size(), 1U);
 }
