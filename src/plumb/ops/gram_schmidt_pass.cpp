@@ -107,13 +107,34 @@ template <typename T>
 #endif
 
 template <typename T>
-auto best_of_machine() {
+using Compute = void (*)(const Block<T>& block, int64_t begin, int64_t end, double* sums);
+
+template <typename T>
+Compute<T> best_of_machine() {
 #ifdef __x86_64__
   if (__builtin_cpu_supports("avx512f")) return &compute_avx512<T>;
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return &compute_avx2<T>;
 #endif
   return &compute<T>;
 }
+
+/// The pass on some of kParts parts; `sums`: those of all parts. (GCC 14 fails on a lambda in its place.)
+template <typename T>
+struct PartsOfPass {
+  const Block<T>& block;
+  Compute<T> compute_block;
+  int64_t size;
+  double* sums;
+
+  void operator()(int64_t first, int64_t last) const {
+    for (int64_t part = first; part < last; ++part) {
+      const int64_t end = size * (part + 1) / kParts;
+      double* own = sums + static_cast<size_t>(part) * (block.count + 1);
+      for (int64_t begin = size * part / kParts; begin < end; begin += kBlock)
+        compute_block(block, begin, std::min(begin + kBlock, end), own);
+    }
+  }
+};
 
 }  // namespace
 
@@ -122,15 +143,8 @@ std::vector<double> gram_schmidt_pass(const std::vector<const T*>& vectors, cons
                                       bool products, int64_t size, T* w, const Ranges& ranges) {
   const size_t width = vectors.size() + 1;
   const Block<T> block{vectors.data(), vectors.size(), subtract.empty() ? nullptr : subtract.data(), products, w};
-  const auto compute_block = best_of_machine<T>();
   std::vector<double> parts(static_cast<size_t>(kParts) * width, 0.0);
-  ranges(kParts, [&](int64_t first, int64_t last) {
-    for (int64_t part = first; part < last; ++part) {
-      const int64_t end = size * (part + 1) / kParts;
-      for (int64_t begin = size * part / kParts; begin < end; begin += kBlock)
-        compute_block(block, begin, std::min(begin + kBlock, end), parts.data() + static_cast<size_t>(part) * width);
-    }
-  });
+  ranges(kParts, PartsOfPass<T>{block, best_of_machine<T>(), size, parts.data()});
   std::vector<double> total(width, 0.0);
   for (size_t i = 0; i < parts.size(); ++i) total[i % width] += parts[i];
   return total;
