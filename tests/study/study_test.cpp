@@ -199,7 +199,8 @@ seeds = 1
   const std::string summary = results["summary"].dump();
   for (const char* sentence : {"Post-LN's gradient at initialization ", " over the decoder; Pre-LN's ",
                                "Largest eigenvalue of the Hessian at initialization: Post-LN ",
-                               "Final validation loss at the best learning rate (nats per token): Post-LN, warm up 0 "})
+                               "Final validation loss at the best learning rate (nats per token): ",
+                               " for Post-LN, warm up 0; "})
     EXPECT_CONTAINS(summary, sentence);
 
   // The spectrum's loss is that of the same batch.

@@ -59,15 +59,21 @@ std::string change_in_words(const Interval& factor) {
 
 std::string told(const Telling& telling, std::vector<std::pair<std::string, Interval>> named,
                  const std::string& remark) {
+  constexpr size_t kMostNamed = 4;
   std::erase_if(named, [](const auto& one) { return !std::isfinite(one.second.mean); });
   if (named.empty()) return {};
   const std::string end = remark.empty() ? "." : "; " + remark + ".";
   if (telling.over.empty()) {
     std::string subject = telling.subject;
     subject.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(subject.front())));
-    return fmt::format("{}: {}{}", subject, with_intervals(named), end);
+    const bool has_commas = std::any_of(named.begin(), named.end(),
+                                        [](const auto& one) { return one.first.find(", ") != std::string::npos; });
+    if (!has_commas || named.size() > kMostNamed)
+      return fmt::format("{}: {}{}", subject, with_intervals(named), end);
+    std::vector<std::string> each;
+    for (const auto& [name, value] : named) each.push_back(fmt::format("{} for {}", with_interval(value), name));
+    return fmt::format("{}: {}{}", subject, join(each, "; "), end);
   }
-  constexpr size_t kMostNamed = 4;
   const size_t others = named.size() > kMostNamed ? named.size() - 2 : 0;
   if (others > 0) {
     const auto [least, most] = std::minmax_element(
