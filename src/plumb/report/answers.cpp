@@ -7,6 +7,8 @@
 #include <cmath>
 #include <set>
 
+#include "plumb/base/text.h"
+
 namespace plumb {
 namespace {
 
