@@ -148,8 +148,9 @@ TEST(StudyClaims, AQuantityIsToldForEachArm) {
   EXPECT_EQ(answer_in_words(size, four_arms()), "");
   size.telling = {"the size"};
   EXPECT_EQ(answer_in_words(size, four_arms()),
-            "The size: Post-LN, layernorm 2 (−0.484 to 4.48), Post-LN, rmsnorm 2 (−0.484 to 4.48), Pre-LN, layernorm "
-            "1.5 (−4.85 to 7.85), Pre-LN, rmsnorm 2 (−0.484 to 4.48); Pre-LN, layernorm: 1 of 3 runs failed.");
+            "The size: 2 (−0.484 to 4.48) for Post-LN, layernorm; 2 (−0.484 to 4.48) for Post-LN, rmsnorm; "
+            "1.5 (−4.85 to 7.85) for Pre-LN, layernorm; 2 (−0.484 to 4.48) for Pre-LN, rmsnorm; "
+            "Pre-LN, layernorm: 1 of 3 runs failed.");
   for (const char* arm : {"post-ln, rmsnorm", "pre-ln, layernorm", "pre-ln, rmsnorm"}) size.of_arm.erase(arm);
   size.of_arm["post-ln, layernorm"] = [] { return std::vector<double>{1, 1, 1}; };
   size.telling = {"size", "over the stack", [](double power) { return std::pow(4, power); }};
