@@ -113,7 +113,7 @@ std::vector<double> pass_of(const std::vector<uintptr_t>& places, const std::vec
   return ops::gram_schmidt_pass<T>(vectors, subtract, products, size, elements<T>(w), ranges);
 }
 
-/// ops::gram_schmidt_pass() on at most so many threads. `wide`: float64.
+/// ops::gram_schmidt_pass() on at most `threads` threads. `wide`: the elements are float64, not float32.
 std::vector<double> gram_schmidt(const std::vector<uintptr_t>& vectors, const std::vector<double>& subtract,
                                  bool products, int64_t size, uintptr_t w, bool wide, int64_t threads) {
   return (wide ? pass_of<double> : pass_of<float>)(vectors, subtract, products, size, w, threads);

@@ -37,7 +37,7 @@ def write_signs(out: int, wide: bool, n: int, seed: int, index: int) -> None:
 def gram_schmidt(vectors: Sequence[int], subtract: Sequence[float], products: bool, size: int, w: int, wide: bool,
                  threads: int) -> list[float]:
     """w ← w − Σ subtract·v if there is something to subtract; then the products v·w (zeros unless `products`), followed by w·w;
-    of vectors of `size` elements at these addresses, on at most so many threads."""
+    of vectors of `size` elements at these addresses, on at most `threads` threads."""
 
 def allocated_memory() -> int:
     """Bytes that this process's allocations hold; 0 if unknown."""

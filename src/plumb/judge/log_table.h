@@ -15,7 +15,7 @@
 
 namespace plumb {
 
-/// The number that a text stands for, "nan" and "-Infinity" among them; nothing if it is none.
+/// The number that a text stands for, "nan" and "-Infinity" among them; empty if the text is not a number.
 std::optional<double> number_in(std::string_view text);
 
 /// Whether a cell has no value, as programs write it: nothing, "None", "N/A", "-".
@@ -60,7 +60,7 @@ class LogTable {
   LogTable(LogTable&&) = default;
   LogTable& operator=(LogTable&&) = default;
 
-  /// The column of this name, a new one if there is none. Throws Error on more than 100,000.
+  /// The column with this name, which is added if it is missing. Throws Error on more than 100,000 columns.
   uint32_t column(std::string_view name);
 
   /// Adds a cell to the line that is being read.
@@ -71,7 +71,7 @@ class LogTable {
 
   /// Adds the leaves of an object as a line, "optimizer.lr" for those of objects within, without null and lists.
   void add_object(const Json& object);
-  /// The same for an object's text, as parse_log() reads it. False, and nothing is added, if it is none.
+  /// The same for the text of an object, as parse_log() reads it. Returns false, and adds nothing, for any other text.
   bool add_json(std::string_view text);
 
   /// Leaves out all lines after the first `count`.

@@ -33,7 +33,7 @@
 namespace plumb {
 
 /// The optimizer of a run. `data`: the processes that shard its state (train.shard); `division`: of the model among
-/// processes; `shards`: of its gradients; each null if there is none. Throws Error if the configuration's settings do
+/// processes; `shards`: of its gradients; each may be null. Throws Error if the configuration's settings do
 /// not go together.
 std::unique_ptr<Optimizer> make_train_optimizer(const TrainConfig& config, const Model& model, const Group& data = {},
                                                 const LayerDivision* division = nullptr,
