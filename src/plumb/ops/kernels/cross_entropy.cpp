@@ -45,8 +45,8 @@ RowLoss<T> with_gradient(const CrossEntropyRow<T>& row, T scale, T* logits) {
   const T largest = reduce_max(row.vocabulary, static_cast<const T*>(logits));
   const T mean = mean_if_smoothed<T>(row, logits);
   const auto shift = hn::Set(d, largest);
-  map_to(row.vocabulary, logits, [&](auto load) HWY_ATTR { return exponential(d, hn::Sub(load(logits), shift)); });
-  const T sum = reduce_sum<T>(row.vocabulary, [&](auto load) HWY_ATTR { return load(logits); });
+  const T sum = map_and_sum(row.vocabulary, logits,
+                            [&](auto load) HWY_ATTR { return exponential(d, hn::Sub(load(logits), shift)); });
   const auto factor = hn::Set(d, scale / sum);
   const auto uniform = hn::Set(d, scale * row.smoothing / static_cast<T>(row.vocabulary));
   map_to(row.vocabulary, logits, [&](auto load) HWY_ATTR { return hn::MulSub(factor, load(logits), uniform); });

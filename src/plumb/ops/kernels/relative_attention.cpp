@@ -124,8 +124,8 @@ void exponentials(const ScoreBlock& block, float scale, float* sums, float* log_
     const int64_t seen = block.seen(i);
     const float top = reduce_max(seen, row);
     const auto largest = hn::Set(d, top);
-    map_to(seen, row, [&](auto load) HWY_ATTR { return exponential(d, hn::Mul(factor, hn::Sub(load(row), largest))); });
-    sums[i] = reduce_sum<float>(seen, [&](auto load) HWY_ATTR { return load(row); });
+    sums[i] = map_and_sum(
+        seen, row, [&](auto load) HWY_ATTR { return exponential(d, hn::Mul(factor, hn::Sub(load(row), largest))); });
     log_sums[i] = scale * top + std::log(sums[i]);
     std::fill(row + seen, row + block.keys, 0.0F);
   }

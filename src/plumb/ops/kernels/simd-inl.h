@@ -60,10 +60,11 @@ HWY_INLINE V rectified(D d, V x) {
   return hn::IfThenZeroElse(hn::Lt(x, hn::Zero(d)), x);
 }
 
-/// Σ f(load) over [0, n), where `load(pointer)` gives the lanes at the current position, zero past the end. Two
-/// accumulators hide the latency of the addition; summing in blocks limits the rounding error of long sums.
-template <typename T, typename F>
-HWY_INLINE T reduce_sum(int64_t n, const F& f) {
+/// Σ f(load) over [0, n), where `load(pointer)` gives the lanes at the current position, zero past the end, and
+/// keep(i, values, count) is called with the values of [i, i + count). Two accumulators hide the latency of the addition;
+/// summing in blocks limits the rounding error of long sums.
+template <typename T, typename F, typename K>
+HWY_INLINE T sum_and_keep(int64_t n, const F& f, const K& keep) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const int64_t block = 128 * lanes;
@@ -73,17 +74,41 @@ HWY_INLINE T reduce_sum(int64_t n, const F& f) {
     auto sum0 = hn::Zero(d);
     auto sum1 = hn::Zero(d);
     for (const int64_t end = std::min(n, i + block); i + 2 * lanes <= end; i += 2 * lanes) {
-      sum0 = hn::Add(sum0, f([&](const T* p) HWY_ATTR { return hn::LoadU(d, p + i); }));
-      sum1 = hn::Add(sum1, f([&](const T* p) HWY_ATTR { return hn::LoadU(d, p + i + lanes); }));
+      const auto value0 = f([&](const T* p) HWY_ATTR { return hn::LoadU(d, p + i); });
+      const auto value1 = f([&](const T* p) HWY_ATTR { return hn::LoadU(d, p + i + lanes); });
+      keep(i, value0, lanes);
+      keep(i + lanes, value1, lanes);
+      sum0 = hn::Add(sum0, value0);
+      sum1 = hn::Add(sum1, value1);
     }
     total = hn::Add(total, hn::Add(sum0, sum1));
   }
   for (; i < n; i += lanes) {
     const auto mask = hn::FirstN(d, static_cast<size_t>(n - i));
     const auto value = f([&](const T* p) HWY_ATTR { return load_first(d, mask, n - i, p + i); });
+    keep(i, value, std::min(lanes, n - i));
     total = hn::Add(total, hn::IfThenElseZero(mask, value));
   }
   return hn::GetLane(hn::SumOfLanes(d, total));
+}
+
+/// Σ f(load) over [0, n).
+template <typename T, typename F>
+HWY_INLINE T reduce_sum(int64_t n, const F& f) {
+  return sum_and_keep<T>(n, f, [](int64_t, auto, int64_t) HWY_ATTR {});
+}
+
+/// Writes f(load) to out[0, n), as map_to, and gives the sum, as reduce_sum.
+template <typename T, typename F>
+HWY_INLINE T map_and_sum(int64_t n, T* out, const F& f) {
+  const hn::ScalableTag<T> d;
+  return sum_and_keep<T>(n, f, [&](int64_t i, auto values, int64_t count) HWY_ATTR {
+    if (count == static_cast<int64_t>(hn::Lanes(d))) {
+      hn::StoreU(values, d, out + i);
+    } else {
+      store_first(values, d, hn::FirstN(d, static_cast<size_t>(count)), count, out + i);
+    }
+  });
 }
 
 /// Writes f(load) to out[0, n), which f may load from, too: at the places that are written next.
@@ -106,8 +131,17 @@ HWY_INLINE T reduce_max(int64_t n, const T* x) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   auto best = hn::Set(d, x[0]);
+  auto best1 = best;  // a second maximum hides the latency of the first
   int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) best = hn::Max(best, hn::LoadU(d, x + i));
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    best = hn::Max(best, hn::LoadU(d, x + i));
+    best1 = hn::Max(best1, hn::LoadU(d, x + i + lanes));
+  }
+  best = hn::Max(best, best1);
+  if (i + lanes <= n) {
+    best = hn::Max(best, hn::LoadU(d, x + i));
+    i += lanes;
+  }
   if (i < n) {
     const auto mask = hn::FirstN(d, static_cast<size_t>(n - i));
     best = hn::IfThenElse(mask, hn::Max(best, load_first(d, mask, n - i, x + i)), best);
