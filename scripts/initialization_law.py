@@ -3,13 +3,16 @@
 
   probe --data DIR --probes DIR   probes the models of studies/initialization_law.toml; repeated, it probes what is left
   predict --probes DIR            seals what follows: docs/findings/initialization_law.prediction.json
-  judge --results FILE            compares it with results.json of the study: docs/findings/initialization_law.json
+  judge --results FILE            compares it with results.json of the study: docs/findings/initialization_law.json,
+                                  and prints the table of docs/findings/post-ln.md; its figure is drawn by
+                                  `plumb report DIR --svg DIR`, from a directory with this as results.json
 
 A model is predicted to learn if its number is below a threshold. Thresholds come from other runs, of two Post-LN
 decoders (docs/findings/post-ln.md, "With smaller values"): with xavier-uniform one failed, with fairseq one learned. A
 threshold is the geometric mean of their numbers: of the summed ratios, and of 1 minus the similarities.
 """
 import argparse
+import collections
 import hashlib
 import json
 import math
@@ -123,10 +126,47 @@ def judge(results):
     said = {name: 2 * sum(each) >= len(each) for name, each in others.items()}
     table["the scheme's name, each model by the scheme's others"] = score(said, truth)
     table['all learn'] = score(dict.fromkeys(truth, True), truth)
-    write('initialization_law.json', {
-        'command': results['command'], 'prediction_sha256': sealed['sha256'], 'frequencies': frequencies,
-        'margin': MARGIN, 'learn': sum(truth.values()), 'fail': len(truth) - sum(truth.values()),
-        'seeds_disagree': [name for name in learned if name not in truth], 'predictors': table, 'losses': losses})
+    found = {'schema': 'plumb.study/1', 'title': 'Which models learn without a warm-up?', 'subtitle': 'By similarity',
+             'figures': [figure(sealed, losses, frequencies)], 'tables': [],
+             'command': results['command'], 'prediction_sha256': sealed['sha256'], 'frequencies': frequencies,
+             'margin': MARGIN, 'learn': sum(truth.values()), 'fail': len(truth) - sum(truth.values()),
+             'seeds_disagree': [name for name in learned if name not in truth], 'predictors': table, 'losses': losses}
+    write('initialization_law.json', found)
+    print(page(found))
+
+
+def page(found):
+    """The table of docs/findings/post-ln.md: a line for each predictor, with the schemes that it is wrong about most."""
+    models = found['learn'] + found['fail']
+    lines = [f"Of {models} models {found['learn']} learn with both seeds and {found['fail']} with neither; of "
+             f"{len(found['seeds_disagree'])} more the seeds disagree.", '',
+             '| what says whether a model learns | right | balanced | wrong about |', '| --- | --- | --- | --- |']
+    for title, of_title in found['predictors'].items():
+        wrong = collections.Counter(name.rsplit(', ', 1)[1] for name in of_title['wrong'])
+        schemes = ', '.join(f'`{scheme}` {count}' for scheme, count in wrong.most_common(4)) or 'none'
+        right = f"{models - len(of_title['wrong'])} of {models} | {of_title['balanced']:.0%}"
+        lines.append(f"| {title} | {right} | {schemes}{', …' if len(wrong) > 4 else ''} |")
+    return '\n'.join(lines)
+
+
+def figure(sealed, losses, frequencies):
+    """The loss of each model, as it counts, against the similarity of its tokens before training."""
+    similarity = {row[0]: row[1] for row in sealed['rows']}
+    counted = {name: sum(min(each, frequencies) for each in of_seeds) / len(of_seeds)
+               for name, of_seeds in losses.items()}
+    line = [sealed['thresholds'][0]] * 2
+    series = [{'name': 'sealed threshold', 'group': 'prediction', 'x': line, 'style': 'dashed',
+               'y': [min(counted.values()), frequencies]}]
+    for arm in (each['name'] for each in STUDY['study']['arm']):
+        names = [name for name in counted if name.startswith(f'{arm}, ') and similarity[name] is not None]
+        series.append({'name': arm, 'style': 'points', 'x': [similarity[name] for name in names],
+                       'y': [counted[name] for name in names]})
+    return {'id': 'initialization_law', 'title': 'Which models learn without a warm-up', 'kind': 'line',
+            'caption': 'A point for each residual scheme, mean of two seeds; a run that failed counts with the loss of '
+                       "the words' frequencies.",
+            'x': {'label': 'mean cosine between tokens after the last layer, at initialization', 'log': False},
+            'y': {'label': 'validation loss after 300 steps (nats per token)', 'log': False}, 'series': series,
+            'notes': []}
 
 
 def write(name, document):
