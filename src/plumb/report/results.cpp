@@ -18,6 +18,17 @@ Json list_json(const std::vector<Item>& items) {
 
 }  // namespace
 
+std::vector<SettingGroup> setting_groups(const std::vector<std::pair<std::string, std::string>>& settings) {
+  std::vector<SettingGroup> groups;
+  for (const auto& [key, value] : settings) {
+    const size_t point = key.rfind('.');
+    const std::string section = point == 0 ? "plug-ins" : key.substr(0, point);
+    if (groups.empty() || groups.back().group != section) groups.push_back({section, {}});
+    groups.back().items.emplace_back(key.substr(point + 1), value);
+  }
+  return groups;
+}
+
 Json Results::to_json() const {
   Json json = make_document("study", 1);
   json["title"] = title;

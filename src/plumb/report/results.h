@@ -15,6 +15,9 @@ struct SettingGroup {
   std::vector<std::pair<std::string, std::string>> items;
 };
 
+/// Keys such as "train.steps" by the sections before their last points, in order; what has none is about plug-ins.
+std::vector<SettingGroup> setting_groups(const std::vector<std::pair<std::string, std::string>>& settings);
+
 struct Results {
   std::string title, subtitle{};
   std::vector<std::string> summary{};  // sentences

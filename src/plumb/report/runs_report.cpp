@@ -20,18 +20,12 @@ namespace {
 
 /// The settings that all runs share, by section.
 std::vector<SettingGroup> shared_settings(const std::vector<RunSummary>& runs) {
-  std::vector<SettingGroup> groups;
-  const std::vector<std::string> differing = differing_keys(runs);
   const auto first = std::find_if(runs.begin(), runs.end(), [](const auto& run) { return !run.settings.empty(); });
-  if (first == runs.end()) return groups;
-  for (const auto& [key, value] : first->settings) {
-    if (contains(differing, key)) continue;
-    const size_t point = key.rfind('.');
-    const std::string section = key.substr(0, point);
-    if (groups.empty() || groups.back().group != section) groups.push_back({section, {}});
-    groups.back().items.emplace_back(key.substr(point + 1), value);
-  }
-  return groups;
+  if (first == runs.end()) return {};
+  auto shared = first->settings;
+  const std::vector<std::string> differing = differing_keys(runs);
+  std::erase_if(shared, [&](const auto& setting) { return contains(differing, setting.first); });
+  return setting_groups(shared);
 }
 
 int64_t diverged_runs(const RunGroup& group) {

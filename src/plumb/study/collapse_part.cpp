@@ -232,7 +232,7 @@ PartPlan plan(StudyContext& context, const CollapseStudy& part) {
     PlannedCollapse planned{over_seeds(plan, context, what, measured_profile), {}};
     if (part.steps == 0) return planned;
     RunRequest run{"collapse-trained-" + file_name(arm), display_name(arm),
-                   run_config(context, what.model, train_for(context, arm))};
+                   run_config(context, what.model, arm_named(context, arm).train)};
     run.config.train.steps = part.steps;
     planned.trained = plan.add<std::optional<Profile>>(
         question_measurement(context, run,

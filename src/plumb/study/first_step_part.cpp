@@ -62,7 +62,7 @@ PartPlan plan(StudyContext& context, const FirstStepStudy& part) {
   std::map<std::string, FirstSteps> steps;  // by optimizer
   for (const std::string& optimizer : part.optimizers) {
     steps[optimizer] = by_arm(context, [&](const std::string& arm) {
-      const TrainConfig& train = train_for(context, arm);
+      const TrainConfig& train = arm_named(context, arm).train;
       OverSeeds what = of_models(context, part, "first-step-" + optimizer, arm);
       what.gradients = static_cast<double>(4 * part.layers + 5);
       what.settings = {{"step", "from the weights, in float64, with the scheme's constraints"},

@@ -14,6 +14,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
+#include "plumb/base/toml_text.h"
 #include "plumb/data/download.h"
 #include "plumb/data/prepare.h"
 #include "plumb/data/prepare_parts.h"
@@ -139,22 +140,6 @@ Json batch_settings(Json settings, const TaskConfig& task) {
   return settings;
 }
 
-/// Every key of the resolved study, by section, for the report.
-std::vector<SettingGroup> settings_groups(const std::string& toml) {
-  std::vector<SettingGroup> groups;
-  for (const std::string& line : split(toml, '\n')) {
-    if (line.empty()) continue;
-    if (groups.empty() && line.front() != '[') groups.push_back({"plug-ins", {}});
-    if (line.front() == '[') {
-      groups.push_back({line.substr(1, line.size() - 2), {}});
-    } else {
-      const size_t equals = line.find(" = ");
-      groups.back().items.emplace_back(line.substr(0, equals), line.substr(equals + 3));
-    }
-  }
-  return groups;
-}
-
 using DividedFigures = std::map<std::string, std::vector<Figure>>;  // by id before division
 
 void append(Results& results, DividedFigures& figures, const PartResult& part, const std::string& name,
@@ -226,7 +211,7 @@ void check_study(const StudyContext& context) {
   require_split(context, config.data.measured_split);
   for (const std::string& arm : arm_names(context)) {
     const std::unique_ptr<Model> model = make_model(model_for(context, arm, 1));
-    if (config.trains()) const Trainer trainer(*model, train_for(context, arm), context.task);
+    if (config.trains()) const Trainer trainer(*model, arm_named(context, arm).train, context.task);
   }
 }
 
@@ -291,7 +276,7 @@ class OpenedStudy {
   Results results() {
     Results results{config_.study.title, config_.study.subtitle};
     results.measurements = Json::object();
-    results.settings = settings_groups(toml_);
+    results.settings = setting_groups(key_values(toml_));
     results.settings.push_back({"machine", {{"threads", std::to_string(omp_get_max_threads())}}});
     std::vector<std::string> unfinished;
     DividedFigures figures;

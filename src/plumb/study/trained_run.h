@@ -62,7 +62,7 @@ struct RunQuestion {
 };
 
 /// The configuration of a run with the study's data, seed and [task], without slow metrics such as BLEU. `train`: an
-/// arm's (train_for), or the study's.
+/// arm's, or the study's.
 RunConfig run_config(const StudyContext& context, const ModelConfig& model, const TrainConfig& train);
 
 /// The directory of a run by the name and settings of its measurement; runs with different settings have different

@@ -141,7 +141,7 @@ RunRequest arm_run(const StudyContext& context, const TrainingStudy& part, const
       fmt::format("train-{}-layers{}-{}-warmup{}-lr{:g}", file_name(arm.study_arm), arm.layers, arm.optimizer_id(),
                   arm.warm_up.text(), learning_rate),
       fmt::format("{}, {}, lr {:g}", arm.name(), arm.optimizer.name(), learning_rate),
-      run_config(context, model_for(context, arm.study_arm, arm.layers), train_for(context, arm.study_arm))};
+      run_config(context, model_for(context, arm.study_arm, arm.layers), arm_named(context, arm.study_arm).train)};
   TrainConfig& train = request.config.train;
   train = with_warm_up(train, arm.warm_up, compared_warm_ups(part, context.arms));
   train.learning_rate = learning_rate;
