@@ -440,7 +440,7 @@ std::vector<Table> comparison_tables(const std::vector<StudyArm>& arms, const st
               "",
               {"quantity", "arm", "against", "effect", "mean", "low", "high", "seeds", "differs", "note"}};
   for (const Quantity& quantity : quantities) {
-    if (!quantity.tabled) continue;
+    if (!quantity.in_comparison_table) continue;
     const std::vector<StudyArm>& compared = arms_of(quantity, arms);
     for (const auto& [axis, unused] : compared.front().axes) {
       for (const StudyArm& arm : compared) {

@@ -48,7 +48,7 @@ Registry<StudyPart>& study_parts() {
 std::vector<std::string> study_part_names() {
   std::vector<std::string> names = study_parts().names();
   std::sort(names.begin(), names.end(), [](const std::string& first, const std::string& second) {
-    return study_parts().at(first).make.place < study_parts().at(second).make.place;
+    return study_parts().at(first).make.order < study_parts().at(second).make.order;
   });
   return names;
 }

@@ -248,7 +248,7 @@ PartPlan plan(StudyContext& context, const CoordinateCheckStudy& part) {
 
 [[maybe_unused]] const bool kCoordinateCheck = add_part<CoordinateCheckStudy>(
     "coordinate_check", "how activations and their updates scale with width, depth and batch size",
-    "Yang et al. 2022, arXiv 2203.03466, appendix D.1", {.place = 16, .plan = plan, .trains = kAlways});
+    "Yang et al. 2022, arXiv 2203.03466, appendix D.1", {.order = 16, .plan = plan, .trains = kTrainsAlways});
 
 }  // namespace
 }  // namespace plumb

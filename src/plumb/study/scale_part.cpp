@@ -330,7 +330,7 @@ PartPlan plan(StudyContext& context, const ScaleStudy& part) {
 
 [[maybe_unused]] const bool kScale = add_part<ScaleStudy>(
     "scale", "models of growing size, and a power law fitted to their losses", "Hoffmann et al. 2022, arXiv 2203.15556",
-    {.place = 18, .plan = plan, .trains = kAlways, .check = check});
+    {.order = 18, .plan = plan, .trains = kTrainsAlways, .check = check});
 
 }  // namespace
 }  // namespace plumb

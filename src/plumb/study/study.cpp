@@ -142,8 +142,8 @@ Json batch_settings(Json settings, const TaskConfig& task) {
 
 using DividedFigures = std::map<std::string, std::vector<Figure>>;  // by id before division
 
-void append(Results& results, DividedFigures& figures, const PartResult& part, const std::string& name,
-            const std::vector<std::string>& schemes) {
+void add_part_results(Results& results, DividedFigures& figures, const PartResult& part, const std::string& name,
+                      const std::vector<std::string>& schemes) {
   const auto add = [](auto& list, const auto& more) { list.insert(list.end(), more.begin(), more.end()); };
   for (Figure figure : part.figures) {
     figure.shorten_names();
@@ -178,8 +178,8 @@ int64_t default_jobs(const StudyConfig& config) {
 }
 
 /// The claims of the study and of the literature, and how its arms differ.
-PartResult compared(const StudyContext& context, const std::vector<SourcedClaim>& claims,
-                    const std::vector<Quantity>& quantities) {
+PartResult claims_and_comparisons(const StudyContext& context, const std::vector<SourcedClaim>& claims,
+                                  const std::vector<Quantity>& quantities) {
   PartResult result;
   std::vector<std::string> axes;
   for (const auto& [axis, unused] : context.arms.front().axes) axes.push_back(axis);
@@ -227,7 +227,11 @@ bool predicts_masked_tokens(const StudyConfig& config) {
 class OpenedStudy {
  public:
   OpenedStudy(const StudyConfig& given, const std::filesystem::path& out, RunObserver on_point = {})
-      : given_(given), config_(given), out_(out), on_point_(std::move(on_point)), measurements_(out / "measurements") {
+      : as_read_(given),
+        config_(given),
+        out_(out),
+        on_point_(std::move(on_point)),
+        measurements_(out / "measurements") {
     claim_output_directory(out, "study");
     toml_ = write_study(config_);
     write_file_atomic(out / "study.toml", toml_);
@@ -264,7 +268,7 @@ class OpenedStudy {
 
   /// Makes the measurements that are missing.
   void measure(int64_t jobs) {
-    for (const SourcedClaim& each : sourced_claims(given_, out_)) check(each.claim);
+    for (const SourcedClaim& each : sourced_claims(as_read_, out_)) check(each.claim);
     if (jobs <= 0) jobs = default_jobs(config_);
     if (const std::string ahead = forecast(*context_, plans_, jobs); !ahead.empty()) say(ahead);
     const int64_t reused = make_all(measurements_, requests_, jobs);
@@ -285,17 +289,17 @@ class OpenedStudy {
       if (measured(plan.requests()) < std::ssize(plan.requests())) {
         unfinished.push_back(name);
       } else {
-        append(results, figures, reported(plan, *context_), name, arm_names(*context_));
+        add_part_results(results, figures, reported(plan, *context_), name, arm_names(*context_));
         quantities.insert(quantities.end(), plan.quantities().begin(), plan.quantities().end());
       }
     }
-    std::vector<SourcedClaim> claims = sourced_claims(given_, out_);
+    std::vector<SourcedClaim> claims = sourced_claims(as_read_, out_);
     std::erase_if(claims, [&](const SourcedClaim& each) {
       return each.claim.source.empty() ? !unfinished.empty() : !can_be_judged(each.claim, context_->arms, quantities);
     });
-    PartResult own = compared(*context_, claims, quantities);
+    PartResult own = claims_and_comparisons(*context_, claims, quantities);
     if (!unfinished.empty()) own.tables.clear();
-    append(results, figures, own, "comparisons", arm_names(*context_));
+    add_part_results(results, figures, own, "comparisons", arm_names(*context_));
     if (!unfinished.empty()) {
       const std::string so_far =
           fmt::format("{} of {} measurements are made; not reported yet: {}. The same `plumb study` command goes on.",
@@ -313,8 +317,8 @@ class OpenedStudy {
                          [this](const MeasurementRequest& request) { return measurements_.has(request); });
   }
 
-  StudyConfig given_;   // as it was read
-  StudyConfig config_;  // with the model's kind
+  StudyConfig as_read_;  // as it was read
+  StudyConfig config_;   // with the model's kind
   std::filesystem::path out_;
   RunObserver on_point_;
   Measurements measurements_;

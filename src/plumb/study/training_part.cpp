@@ -322,7 +322,7 @@ void add_same_rates(PartPlan& plan, const StudyContext& context, const std::vect
                                     [&context, arm, i] { return sweep_of(context, arm).points[i].losses; });
     added.failed_at = [&context] { return label_frequencies(context); };
     added.untestable = training_not_testable(context);
-    added.tabled = arm.id.trained_arm != arm.id.study_arm;  // what a warm-up does at the same rate
+    added.in_comparison_table = arm.id.trained_arm != arm.id.study_arm;  // what a warm-up does at the same rate
     added.figure = figure;
   }
 }
@@ -355,7 +355,7 @@ void add_best_rate(PartPlan& plan, const StudyContext& context, const std::vecto
   Quantity& added = plan.quantity(
       "best_learning_rate" + suffix, "best learning rate" + (suffix.empty() ? "" : ", " + suffix.substr(1)),
       Scale::logarithmic, arm.id.trained_arm, [arm] { return best_rates(arm); }, doubt);
-  added.tabled = false;
+  added.in_comparison_table = false;
   added.figure = figure;
 }
 
@@ -411,7 +411,7 @@ PartPlan plan(StudyContext& context, const TrainingStudy& part) {
 [[maybe_unused]] const bool kTraining = add_part<TrainingStudy>(
     "training", "training with and without warm-up, each arm with its own sweep of the learning rate",
     "Xiong et al. 2020, arXiv 2002.04745",
-    {.place = 6, .any_depth = true, .plan = plan, .trains = kAlways, .check = check});
+    {.order = 6, .any_depth = true, .plan = plan, .trains = kTrainsAlways, .check = check});
 
 }  // namespace
 }  // namespace plumb
