@@ -14,6 +14,19 @@ inline StudyConfig tiny_scale_study(const std::vector<std::string>& assignments)
   Config config = Config::from_string(R"(
 [study]
 schemes = ["pre-ln", "post-ln"]
+[[study.claim]]
+text = "A power law of smaller models predicts the loss of the largest"
+source = "Hoffmann et al. 2022, arXiv 2203.15556, equation 2, at equal tokens"
+quantity = "scale_prediction_error"
+within = 0.05
+around = 0.0
+
+[[study.claim]]
+text = "Reading comprehension gains more from size than logical reasoning"
+source = "Rae et al. 2021, arXiv 2112.11446, section 4"
+quantity = "comprehension_gain_over_reasoning"
+above = 0.0
+
 [data]
 pairs = 200
 vocabulary = 120

@@ -44,7 +44,7 @@ struct Quantity {
                                           double confidence)>;
   Doubt doubt{};
   /// Why this setting cannot test what the literature claims of it; "" if it can.
-  std::string untestable{};
+  std::function<std::string()> untestable = [] { return std::string(); };
   /// Of losses: the one from which a run has failed, and the most that any counts with (rules.h, `judge_difference`).
   std::function<double()> failed_at = [] { return kNoLimit; };
   std::string figure{};             // the id of the figure that shows it best

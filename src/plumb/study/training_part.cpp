@@ -321,7 +321,7 @@ void add_same_rates(PartPlan& plan, const StudyContext& context, const std::vect
                                     Scale::linear, arm.id.trained_arm,
                                     [&context, arm, i] { return sweep_of(context, arm).points[i].losses; });
     added.failed_at = [&context] { return label_frequencies(context); };
-    added.untestable = training_not_testable(context);
+    added.untestable = [&context] { return training_not_testable(context); };
     added.in_comparison_table = arm.id.trained_arm != arm.id.study_arm;  // what a warm-up does at the same rate
     added.figure = figure;
   }
@@ -377,7 +377,7 @@ void add_quantities(PartPlan& plan, const StudyContext& context, const std::vect
           "validation_loss" + suffix, meaning, Scale::linear, arm.id.trained_arm,
           [&context, arm] { return sweep_of(context, arm).best().losses; }, doubt);
       added.failed_at = [&context] { return label_frequencies(context); };
-      added.untestable = training_not_testable(context);
+      added.untestable = [&context] { return training_not_testable(context); };
       added.figure = figure;
       added.telling = {meaning};
       add_same_rates(plan, context, alike, arm, suffix, figure);

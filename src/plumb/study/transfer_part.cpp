@@ -288,7 +288,7 @@ void add_quantities(PartPlan& plan, const StudyContext& context, const std::shar
           return sweep_of(*find_arm(arms, kind, recipe, examples));
         }));
     added.in_comparison_table = false;
-    added.untestable = training_not_testable(context);
+    added.untestable = [&context] { return training_not_testable(context); };
     added.figure = examples == 0 ? recipes_figure_id(kind) : "transfer_labels";
     added.telling = {fmt::format("error in percent with {} labels, {}", with_thousands(each.labels), kind)};
     added.setting = [&context, stages, part, each](const std::string&) {
