@@ -197,10 +197,10 @@ seeds = 1
 
   // Each arm has its sentence.
   const std::string summary = results["summary"].dump();
-  for (const char* sentence : {"Post-LN's gradient at initialization ", " over the decoder; Pre-LN's ",
-                               "Largest eigenvalue of the Hessian at initialization: Post-LN ",
-                               "Final validation loss at the best learning rate (nats per token): ",
-                               " for Post-LN, warm up 0; "})
+  for (const char* sentence :
+       {"Post-LN's gradient at initialization ", " over the decoder; Pre-LN's ",
+        "Largest eigenvalue of the Hessian at initialization: Post-LN ",
+        "Final validation loss at the best learning rate (nats per token): ", " for Post-LN, no warm-up; "})
     EXPECT_CONTAINS(summary, sentence);
 
   // The spectrum's loss is that of the same batch.

@@ -64,11 +64,8 @@ std::vector<StudyArm> StudyConfig::arms() const {
 
 std::vector<StudyArm> StudyConfig::trained_arms() const {
   const TrainingStudy* training = part<TrainingStudy>();
-  if (training == nullptr || training->warm_ups.size() < 2) return arms();
-  std::vector<StudyAxis> axes = study.axes;
-  StudyAxis& axis = axes.emplace_back(StudyAxis{"train.warm_up", {}});
-  for (const Duration& warm_up : training->warm_ups) axis.values.push_back(warm_up.text());
-  return study_arms(study.schemes, study.arms, axes, model, train);
+  return study_arms(study.schemes, study.arms, study.axes, model, train,
+                    training == nullptr ? std::vector<Duration>() : training->warm_ups);
 }
 
 StudyConfig read_study(const Config& config) {
