@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "plumb/study/config.h"
+#include "study/parts.h"
 
 namespace plumb::test {
 
@@ -14,19 +15,6 @@ inline StudyConfig tiny_scale_study(const std::vector<std::string>& assignments)
   Config config = Config::from_string(R"(
 [study]
 schemes = ["pre-ln", "post-ln"]
-[[study.claim]]
-text = "A power law of smaller models predicts the loss of the largest"
-source = "Hoffmann et al. 2022, arXiv 2203.15556, equation 2, at equal tokens"
-quantity = "scale_prediction_error"
-within = 0.05
-around = 0.0
-
-[[study.claim]]
-text = "Reading comprehension gains more from size than logical reasoning"
-source = "Rae et al. 2021, arXiv 2112.11446, section 4"
-quantity = "comprehension_gain_over_reasoning"
-above = 0.0
-
 [data]
 pairs = 200
 vocabulary = 120
@@ -52,7 +40,9 @@ seeds = 2
 )",
                                       "study.toml");
   for (const std::string& assignment : assignments) config.set(assignment);
-  return read_study(config);
+  StudyConfig study = read_study(config);
+  study.study.claims = claims_of("capabilities");
+  return study;
 }
 
 }  // namespace plumb::test

@@ -4,8 +4,6 @@
 
 #include <ctime>
 
-#include "plumb/base/files.h"
-
 namespace plumb {
 namespace {
 

@@ -151,11 +151,6 @@ void add_part_results(Results& results, DividedFigures& figures, const PartResul
     add(results.figures, figures[figure.id]);
   }
   add(results.summary, part.summary);
-  for (Verdict verdict : part.verdicts) {
-    if (const auto found = figures.find(verdict.figure); found != figures.end())
-      verdict.figure = part_with_scheme(found->second, verdict.scheme);
-    results.verdicts.push_back(verdict);
-  }
   add(results.tables, part.tables);
   if (!part.measurements.empty()) results.measurements[name] = part.measurements;
 }
@@ -177,32 +172,31 @@ int64_t default_jobs(const StudyConfig& config) {
   return config.model.d_model <= kSmall ? omp_get_max_threads() : 1;
 }
 
-/// The claims of the study and of the literature, and how its arms differ.
-PartResult claims_and_comparisons(const StudyContext& context, const std::vector<SourcedClaim>& claims,
-                                  const std::vector<Quantity>& quantities) {
-  PartResult result;
+/// Adds the verdicts on claims of the study and of the literature, and sentences on the study's own.
+void add_verdicts(Results& results, const DividedFigures& figures, const StudyContext& context,
+                  const std::vector<SourcedClaim>& claims, const std::vector<Quantity>& quantities) {
   std::vector<std::string> axes;
   for (const auto& [axis, unused] : context.arms.front().axes) axes.push_back(axis);
   std::vector<StudyClaim> all;
   for (const SourcedClaim& each : claims) all.push_back(each.claim);
-  result.verdicts = judge_claims(all, context.arms, quantities);
+  results.verdicts = judge_claims(all, context.arms, quantities);
   const bool one_width = std::none_of(context.arms.begin(), context.arms.end(),
                                       [](const StudyArm& arm) { return arm.settings.contains("model.d_model"); });
   const std::string width = one_width ? fmt::format("d_model {}; ", context.config.model.d_model) : "";
   std::set<std::string> drawn;
   for (const StudyArm& arm : context.arms) drawn.insert(arm.model.initialization);
   for (size_t i = 0; i < claims.size(); ++i) {
-    Verdict& verdict = result.verdicts[i];
+    Verdict& verdict = results.verdicts[i];
     verdict.id = fmt::format("claim{}", i + 1);
     verdict.source = claims[i].source;
     if (verdict.setting.empty()) {
       verdict.setting = fmt::format("{} arms, by {}; {}initialization {}; {}", context.arms.size(), join(axes), width,
                                     join({drawn.begin(), drawn.end()}, " or "), corpus_of(context));
     }
-    if (claims[i].claim.source.empty()) result.summary.push_back(in_words(verdict));
+    if (const auto found = figures.find(verdict.figure); found != figures.end())
+      verdict.figure = part_with_scheme(found->second, verdict.scheme);
+    if (claims[i].claim.source.empty()) results.summary.push_back(in_words(verdict));
   }
-  result.tables = comparison_tables(context.arms, quantities);
-  return result;
 }
 
 /// Throws Error on invalid values, schemes, models, optimizers and schedules, before anything is measured.
@@ -297,9 +291,8 @@ class OpenedStudy {
     std::erase_if(claims, [&](const SourcedClaim& each) {
       return each.claim.source.empty() ? !unfinished.empty() : !can_be_judged(each.claim, context_->arms, quantities);
     });
-    PartResult own = claims_and_comparisons(*context_, claims, quantities);
-    if (!unfinished.empty()) own.tables.clear();
-    add_part_results(results, figures, own, "comparisons", arm_names(*context_));
+    const size_t of_parts = results.summary.size();
+    add_verdicts(results, figures, *context_, claims, quantities);
     if (!unfinished.empty()) {
       const std::string so_far =
           fmt::format("{} of {} measurements are made; not reported yet: {}. The same `plumb study` command goes on.",
@@ -307,7 +300,8 @@ class OpenedStudy {
       results.summary.insert(results.summary.begin(), so_far);
       return results;
     }
-    put_answers_first(results, own.verdicts.size(), own.summary.size());
+    for (const Table& table : comparison_tables(context_->arms, quantities)) results.tables.push_back(table);
+    put_answers_first(results, results.summary.size() - of_parts);
     return results;
   }
 
