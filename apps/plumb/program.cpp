@@ -140,11 +140,11 @@ bool register_verb(const VerbFile& file) {
 }
 
 void add_verbs_of(Heading heading, CLI::App& parent, Globals& globals) {
-  std::multimap<int, VerbFile> by_place;
+  std::multimap<int, VerbFile> by_order;
   for (const VerbFile& file : verb_files()) {
-    if (file.heading == heading) by_place.emplace(file.place, file);
+    if (file.heading == heading) by_order.emplace(file.order, file);
   }
-  for (const auto& [place, file] : by_place) {
+  for (const auto& [order, file] : by_order) {
     file.add(parent, globals);
     if (file.joint) globals.joint_verbs.push_back(parent.get_subcommands({}).back()->get_name());
   }

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 struct ReportArguments {
   std::vector<std::string> places;
-  std::string out, csv, latex, svg;
+  std::string out, csv, svg;
   FigureChoice choice;
 };
 
@@ -56,8 +56,6 @@ void report(const ReportArguments& arguments) {
   if (fs::is_regular_file(page)) print(page.string() + '\n');  // not below a page in standard output
   if (!arguments.csv.empty())
     print(fmt::format("{}: {} files\n", arguments.csv, write_csv(results, arguments.csv, arguments.choice)));
-  if (!arguments.latex.empty())
-    print(fmt::format("{}: {} files\n", arguments.latex, write_latex(results, arguments.latex)));
   if (!arguments.svg.empty())
     print(fmt::format("{}: {} files\n", arguments.svg, write_svg(results, arguments.svg, arguments.choice)));
 }
@@ -76,9 +74,6 @@ void add_report(CLI::App& app, Globals& globals) {
   verb->add_option("--out", arguments->out, "File to write (default: report.html in the directory)")->type_name("FILE");
   verb->add_option("--csv", arguments->csv,
                    "Directory for every table and every figure's data as CSV, besides the page")
-      ->type_name("DIR");
-  verb->add_option("--latex", arguments->latex,
-                   "Directory for every table as a LaTeX table (booktabs), besides the page")
       ->type_name("DIR");
   verb->add_option("--svg", arguments->svg, "Directory for every figure as SVG, for papers, besides the page")
       ->type_name("DIR");

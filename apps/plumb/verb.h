@@ -32,10 +32,10 @@ struct Globals {
 /// Where `plumb --help` lists a command, or that it is one of `plumb bench`.
 enum class Heading { measure, models, tools, benchmarks };
 
-/// What declares a command, and its place below the heading: those with smaller numbers come first.
+/// What declares a command, and its order below the heading: those with smaller numbers come first.
 struct VerbFile {
   Heading heading;
-  int place;
+  int order;
   void (*add)(CLI::App& parent, Globals& globals);
   bool joint = false;  // see Globals::joint_verbs
 };

@@ -64,8 +64,8 @@ TEST(Answers, TellTheValuesOrTheChangeOfEachArm) {
 TEST(Answers, OfOwnClaimsComeFirstWithTheirFigureAndItsParts) {
   Results results{"title", ""};
   results.summary = {"of a part", "of the claim"};
-  results.verdicts = {verdict("A", Outcome::supported, "f"), verdict("own", Outcome::undecided, "h"),
-                      verdict("own2", Outcome::supported, "g2")};
+  results.verdicts = {verdict("own", Outcome::undecided, "h"), verdict("own2", Outcome::supported, "g2"),
+                      verdict("A", Outcome::supported, "f")};
   for (const char* id : {"e", "f", "g", "g2", "h"}) {
     Figure figure;
     figure.id = id;
@@ -77,19 +77,18 @@ TEST(Answers, OfOwnClaimsComeFirstWithTheirFigureAndItsParts) {
     for (const Figure& figure : results.figures) text += figure.id + " ";
     return text;
   };
-  put_answers_first(results, 2, 1);
-  EXPECT_EQ(results.verdicts[0].claim + results.verdicts[1].claim + results.verdicts[2].claim, "ownown2A");
+  put_answers_first(results, 1);
   EXPECT_EQ(results.summary, (std::vector<std::string>{"of the claim", "of a part"}));
   EXPECT_EQ(order(), "g g2 e f h ");
 
   // Nothing decided: the figure of the first verdict; and a summary where there is none.
   for (Verdict& each : results.verdicts) each.judgment.outcome = Outcome::undecided;
   results.summary = {};
-  put_answers_first(results, 0, 0);
+  put_answers_first(results, 0);
   EXPECT_EQ(order(), "h g g2 e f ");
   EXPECT_EQ(results.summary, std::vector<std::string>{"None of the 3 claims is decided."});
   results.summary = {"of a part"};
-  put_answers_first(results, 0, 0);
+  put_answers_first(results, 0);
   EXPECT_EQ(results.summary, (std::vector<std::string>{"of a part", "None of the 3 claims is decided."}));
 }
 

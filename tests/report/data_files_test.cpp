@@ -1,4 +1,4 @@
-// The files for other programs: what RFC 4180 and LaTeX make special survives.
+// The files for other programs: what RFC 4180 makes special survives.
 #include "plumb/report/data_files.h"
 
 #include <gtest/gtest.h>
@@ -42,17 +42,6 @@ TEST(DataFiles, OfAChosenFigureWithSomeOfItsSeries) {
   test::expect_error([&] { write_svg(results, folder.path(), {"loss", "a,c"}); }, "figure 'loss' has no series 'c'");
 }
 
-TEST(DataFiles, AsLatex) {
-  const test::TemporaryDirectory folder;
-  EXPECT_EQ(write_latex(kResults, folder.path()), 1U);
-  const std::string table = read_file(folder.path() / "table-..-a-b.tex");
-  EXPECT_CONTAINS(table, "\\caption{Rates \\& losses. 50\\% of d\\_model.}");
-  EXPECT_CONTAINS(table,
-                  "\\begin{tabular}{lr}\n\\toprule\nscheme & loss \\\\\n\\midrule\n"
-                  "post-ln, \"n/da\" & $1.235$ \\\\\nx\\textasciicircum{}2 & -- \\\\\n"
-                  "c & $2.5\\cdot10^{-7}$ \\\\\nd & $3$ \\\\\n\\bottomrule");
-}
-
 // A spreadsheet computes a cell that begins with =, @, + or -, unless that is a number.
 TEST(DataFiles, FormulasInCsvAreText) {
   const Json rows = Json::parse(R"json([["=cmd|' /C calc'!A0", "@SUM(1)", "+1+1", "-2+3", "-", "\t=1", "\r=1,"],
@@ -61,16 +50,6 @@ TEST(DataFiles, FormulasInCsvAreText) {
             "'=1,'-x,loss,-1,b,c,d\n"
             "'=cmd|' /C calc'!A0,'@SUM(1),'+1+1,'-2+3,'-,'\t=1,\"'\r=1,\"\n"
             "-1.5,+2,-1e-9,a=b, =1,'=1,-3\n");
-}
-
-TEST(DataFiles, NamesInLatexAreText) {
-  const test::TemporaryDirectory folder;
-  const Json results = Json::parse(R"({"tables": [{"id": "a}\\input{x", "title": "[t]", "columns": ["*a", "b"],
-                                                   "rows": [["[2pt]", "\\input{y}"]]}]})");
-  EXPECT_EQ(write_latex(results, folder.path()), 1U);
-  const std::string table = read_file(folder.path() / "table-a--input-x.tex");
-  EXPECT_CONTAINS(table, "\\label{tab:a--input-x}");
-  EXPECT_CONTAINS(table, "{*}a & b \\\\\n\\midrule\n{[}2pt] & \\textbackslash{}input\\{y\\} \\\\\n");
 }
 
 TEST(DataFiles, DamagedResultsAreRefused) {

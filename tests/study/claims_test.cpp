@@ -316,7 +316,7 @@ TEST(StudyClaims, OfTheLiteratureAreNotInHolmsProcedure) {
   for (const Verdict& verdict : verdicts) EXPECT_EQ(verdict.judgment.outcome, Outcome::supported);
   EXPECT_EQ(judge_claims({own, own, known}, four_arms(), {size})[0].judgment.outcome, Outcome::undecided);
   Quantity generated = size;
-  generated.untestable = "the claim is about real text";
+  generated.untestable = [] { return "the claim is about real text"; };
   const std::vector<Verdict> of_generated = judge_claims({own, known}, four_arms(), {generated});
   EXPECT_EQ(of_generated[0].judgment.outcome, Outcome::supported);
   EXPECT_EQ(of_generated[1].judgment.outcome, Outcome::not_testable);

@@ -78,7 +78,7 @@ TEST_F(ScaleEvaluation, ReportsTheAccuracyOfEachCategoryAndSize) {
   ASSERT_EQ(lines.size(), 2U);
   EXPECT_EQ(lines[0]["x"].size(), 4U);
   EXPECT_NEAR(lines[0]["y"][3].get<double>(), 2.0 / 3 - 0.25, 1e-12);
-  EXPECT_THROW(test::entry(results["verdicts"], "id", "scale_comprehension"), std::out_of_range);  // no reasoning
+  EXPECT_THROW(test::entry(results["verdicts"], "id", "claim2"), std::out_of_range);  // no reasoning
 }
 
 /// Of one question with two choices, with either as the right one: their probabilities add up to 1, and what the right
@@ -130,7 +130,7 @@ TEST_F(ScaleEvaluation, ComparesComprehensionWithReasoningSeedBySeed) {
   put("width32-layers2-lr0.01-seed1", 0.4, 0.6);
   put("width32-layers2-lr0.01-seed2", 0.6, 0.55);
   const Json results = run_study(config, folder_ / "out");
-  const Json& verdict = test::entry(results["verdicts"], "id", "scale_comprehension");
+  const Json& verdict = test::entry(results["verdicts"], "id", "claim2");
   // (0.3 − 0.1) and (0.4 − 0.15); t = 12.706 with one degree of freedom.
   EXPECT_NEAR(verdict["effect"]["mean"].get<double>(), 0.225, 1e-12);
   EXPECT_NEAR(verdict["effect"]["low"].get<double>(), 0.225 - 12.706 * 0.025, 1e-4);
@@ -150,7 +150,7 @@ TEST_F(ScaleEvaluation, ComparesComprehensionWithReasoningSeedBySeed) {
                   "reading comprehension 3.5 (");
   const auto reason = [&] {
     const Json again = run_study(config, folder_ / "out");
-    return test::entry(again["verdicts"], "id", "scale_comprehension")["reason"].get<std::string>();
+    return test::entry(again["verdicts"], "id", "claim2")["reason"].get<std::string>();
   };
   EXPECT_LACKS(reason(), "no model answers");
   // Accuracies of 0 at every size do not show that nothing was gained.

@@ -154,7 +154,7 @@ TEST_F(ScaleStudyTest, ComparesThePredictionWithTheLargestModel) {
     differences.push_back(number(6 + seed, 8) - law.at(number(6, 3)));
   }
   const Interval interval = confidence_interval(differences);
-  const Json& verdict = entry("verdicts", "scale_held_out");
+  const Json& verdict = entry("verdicts", "claim1");
   EXPECT_NEAR(verdict["effect"]["mean"].get<double>(), (differences[0] + differences[1]) / 2, 1e-6);
   EXPECT_EQ(verdict["effect"]["seeds"], 2);
   EXPECT_EQ(verdict["verdict"], "this setting cannot test it");  // generated text
@@ -217,7 +217,7 @@ TEST_F(ScaleStudyTest, ReportsTheSameAgain) {
   EXPECT_EQ(figures, (std::vector<std::string>{"scale_parameters", "scale_compute"}));
   std::map<std::string, std::string> verdicts;
   for (const Json& verdict : results_["verdicts"]) verdicts[verdict["id"]] = verdict["figure"];
-  EXPECT_EQ(verdicts, (std::map<std::string, std::string>{{"scale_held_out", "scale_parameters"}}));
+  EXPECT_EQ(verdicts, (std::map<std::string, std::string>{{"claim1", "scale_parameters"}}));
 
   Json again = run_study(study(), folder_ / "out");
   for (Json* each : {&again, &results_}) each->erase("created");
@@ -262,7 +262,7 @@ TEST(ScaleStudy, ALawIsToldFromTheLossOfTheNextSmallerModel) {
       write_json(file.path(), measurement);
     }
     const Json results = run_study(config, folder / "out");
-    return test::entry(results["verdicts"], "id", "scale_held_out")["reason"].get<std::string>();
+    return test::entry(results["verdicts"], "id", "claim1")["reason"].get<std::string>();
   };
   EXPECT_CONTAINS(reason_with(3.015),
                   "\"the same loss as the next smaller model\" may predict as well: off by −0.005 (");

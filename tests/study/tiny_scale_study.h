@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "plumb/study/config.h"
+#include "study/parts.h"
 
 namespace plumb::test {
 
@@ -39,7 +40,9 @@ seeds = 2
 )",
                                       "study.toml");
   for (const std::string& assignment : assignments) config.set(assignment);
-  return read_study(config);
+  StudyConfig study = read_study(config);
+  study.study.claims = claims_of("capabilities");
+  return study;
 }
 
 }  // namespace plumb::test

@@ -57,7 +57,7 @@ seeds = 3
   for (const double rate : {1e-2, 1e-3}) {
     const auto row = std::find_if(compared.begin(), compared.end(), [&](const Json& each) {
       return each[0] == fmt::format("final validation loss at a learning rate of {:g} (nats per token)", rate) &&
-             each[1] == "10kt" && each[2] == "warm up 0";
+             each[1] == "warm-up 10kt" && each[2] == "no warm-up";
     });
     ASSERT_TRUE(row != compared.end()) << compared;
     const std::vector<double>&without = losses.at({"0", rate}), &with = losses.at({"\"10kt\"", rate});

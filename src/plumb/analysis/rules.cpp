@@ -166,10 +166,10 @@ Judgment judge_readings(const std::vector<QuantityReading>& readings, const Regi
 }
 
 Judgment judge_prediction(const std::vector<double>& errors, const std::vector<double>& guess_errors,
-                          const std::string& guess, double margin) {
+                          const std::string& guess, double margin, double confidence) {
   const Region close = Region::around(0, margin);
-  Judgment judgment = judge(errors, close);
-  const Judgment without_law = judge(guess_errors, close);
+  Judgment judgment = judge(errors, close, Scale::linear, confidence);
+  const Judgment without_law = judge(guess_errors, close, Scale::linear, confidence);
   judgment.rule += fmt::format("; supported only if the interval of the errors of {} lies outside", guess);
   if (judgment.outcome != Outcome::supported || without_law.outcome == Outcome::contradicted) return judgment;
   return undecided_because(judgment,

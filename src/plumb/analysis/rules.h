@@ -89,7 +89,7 @@ Judgment judge_readings(const std::vector<QuantityReading>& readings, const Regi
 /// if `guess`, which takes no law and whose errors are `guess_errors`, is off by more than the margin, so that the law
 /// is told from none; where the guess may be as good, the claim is undecided. The effect is that of the law.
 Judgment judge_prediction(const std::vector<double>& errors, const std::vector<double>& guess_errors,
-                          const std::string& guess, double margin);
+                          const std::string& guess, double margin, double confidence = kConfidence);
 
 /// For no known loss from which a run has failed.
 inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();

@@ -8,8 +8,7 @@
 #include <map>
 
 #include "plumb/check/words.h"
-#include "plumb/report/html.h"
-#include "plumb/report/report_parts.h"
+#include "plumb/report/results.h"
 
 namespace plumb::check {
 namespace {
@@ -111,16 +110,14 @@ Table trials_table(const CheckResult& result) {
 }  // namespace
 
 Json check_report(const CheckResult& result, const std::string& about) {
-  Json document = begin_results("Will it train?", about);
-  document["summary"].push_back(result.checked + ".");
-  document["summary"].push_back(result.answer);
-  for (const Line& line : lines_of(result)) document["summary"].push_back(line.name + ": " + line.text + ".");
-  for (const Figure& figure : {losses_by_rate(result), losses_by_step(result)})
-    document["figures"].push_back(figure.to_json());
-  for (const Table& table : {alarms_table(result), trials_table(result)}) {
-    if (!table.rows.empty()) document["tables"].push_back(table.to_json());
-  }
-  return document;
+  Results results{.title = "Will it train?",
+                  .subtitle = about,
+                  .summary = {result.checked + ".", result.answer},
+                  .figures = {losses_by_rate(result), losses_by_step(result)},
+                  .tables = {alarms_table(result), trials_table(result)}};
+  for (const Line& line : lines_of(result)) results.summary.push_back(line.name + ": " + line.text + ".");
+  std::erase_if(results.tables, [](const Table& table) { return table.rows.empty(); });
+  return results.to_json();
 }
 
 }  // namespace plumb::check

@@ -10,8 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "plumb/report/html.h"
-#include "plumb/report/report_parts.h"
+#include "plumb/report/results.h"
 
 namespace plumb {
 namespace {
@@ -96,8 +95,8 @@ std::vector<RunRecord> read_all_records(const std::vector<std::string>& places, 
 }
 
 Json records_report(const std::vector<RunRecord>& runs) {
-  Json report = begin_results(runs.size() == 1 ? runs.front().name : fmt::format("{} runs", runs.size()));
-  report["subject"] = "runs";
+  Results report{.title = runs.size() == 1 ? runs.front().name : fmt::format("{} runs", runs.size()),
+                 .subject = "runs"};
   const std::vector<std::string> metrics = metrics_of(runs);
   const std::vector<std::string> settings = differing_settings(runs, metrics);
   Table table{"runs", "Runs", "What each run ends with, after the settings in which the runs differ."};
@@ -119,15 +118,15 @@ Json records_report(const std::vector<RunRecord>& runs) {
     }
     table.rows.push_back(row);
   }
-  report["summary"].push_back(fmt::format("{} run{}{}.", runs.size(), runs.size() == 1 ? "" : "s",
-                                          failed > 0 ? fmt::format(", of which {} failed", failed) : ""));
+  report.summary.push_back(fmt::format("{} run{}{}.", runs.size(), runs.size() == 1 ? "" : "s",
+                                       failed > 0 ? fmt::format(", of which {} failed", failed) : ""));
   for (const std::string& metric : metrics) {
     if (is_constant(runs, metric)) continue;
-    const Figure figure = figure_of(runs, metric);
-    if (!figure.series.empty()) report["figures"].push_back(figure.to_json());
+    Figure figure = figure_of(runs, metric);
+    if (!figure.series.empty()) report.figures.push_back(std::move(figure));
   }
-  report["tables"] = Json::array({table.to_json()});
-  return report;
+  report.tables.push_back(std::move(table));
+  return report.to_json();
 }
 
 }  // namespace plumb

@@ -26,11 +26,6 @@ std::string effect_in_words(const Interval& effect) {
   return fmt::format("{:.3g} (95% interval {:.3g} to {:.3g}; {})", effect.mean, effect.low, effect.high, seeds);
 }
 
-template <typename List>
-void move_last_first(List& list, size_t count) {
-  std::rotate(list.begin(), list.end() - static_cast<std::ptrdiff_t>(count), list.end());
-}
-
 /// The id of the figure of which this is a part, or its own.
 const std::string& whole_figure(const Figure& figure) { return figure.part_of.empty() ? figure.id : figure.part_of; }
 
@@ -70,8 +65,7 @@ std::string told(const Telling& telling, std::vector<std::pair<std::string, Inte
     subject.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(subject.front())));
     const bool has_commas = std::any_of(named.begin(), named.end(),
                                         [](const auto& one) { return one.first.find(", ") != std::string::npos; });
-    if (!has_commas || named.size() > kMostNamed)
-      return fmt::format("{}: {}{}", subject, with_intervals(named), end);
+    if (!has_commas || named.size() > kMostNamed) return fmt::format("{}: {}{}", subject, with_intervals(named), end);
     std::vector<std::string> each;
     for (const auto& [name, value] : named) each.push_back(fmt::format("{} for {}", with_interval(value), name));
     return fmt::format("{}: {}{}", subject, join(each, "; "), end);
@@ -120,10 +114,10 @@ std::vector<std::string> answers_in_words(const std::vector<Verdict>& verdicts) 
   return sentences;
 }
 
-void put_answers_first(Results& results, size_t verdicts, size_t sentences) {
-  std::vector<Verdict>& all = results.verdicts;
-  move_last_first(all, verdicts);
-  move_last_first(results.summary, sentences);
+void put_answers_first(Results& results, size_t sentences) {
+  const std::vector<Verdict>& all = results.verdicts;
+  std::vector<std::string>& summary = results.summary;
+  std::rotate(summary.begin(), summary.end() - static_cast<std::ptrdiff_t>(sentences), summary.end());
   if (sentences == 0) {
     for (const std::string& sentence : answers_in_words(all)) results.summary.push_back(sentence);
   }

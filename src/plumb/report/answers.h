@@ -36,9 +36,9 @@ std::string in_words(const Verdict& verdict);
 /// verdicts.
 std::vector<std::string> answers_in_words(const std::vector<Verdict>& verdicts);
 
-/// Orders results by what the study asks. The last `verdicts` verdicts and `sentences` of the summary, which are about
-/// its own claims, come before the others; and the figure of the first decided verdict (or else of the first), with its
-/// parts, before the other figures. Without sentences on own claims, the answers in words end the summary.
-void put_answers_first(Results& results, size_t verdicts, size_t sentences);
+/// Orders results by what the study asks. The last `sentences` of the summary, which are about its own claims, come
+/// before the others; and the figure of the first decided verdict (or else of the first), with its parts, before the
+/// other figures. Without sentences on own claims, the answers in words end the summary.
+void put_answers_first(Results& results, size_t sentences);
 
 }  // namespace plumb

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <map>
 #include <set>
 #include <string_view>
 
@@ -64,75 +63,11 @@ std::string figure_csv(const Json& figure) {
   return text;
 }
 
-std::string latex_text(std::string_view text) {
-  // A bracket or a star would belong to the end of the line before.
-  static const std::map<char, std::string> escapes = {{'\\', "\\textbackslash{}"},
-                                                      {'~', "\\textasciitilde{}"},
-                                                      {'^', "\\textasciicircum{}"},
-                                                      {'\n', " "},
-                                                      {'[', "{[}"},
-                                                      {'*', "{*}"}};
-  std::string escaped;
-  for (const char c : text) {
-    const auto found = escapes.find(c);
-    if (found != escapes.end()) {
-      escaped += found->second;
-    } else {
-      if (std::string_view("&%$#_{}").find(c) != std::string_view::npos) escaped += '\\';
-      escaped += c;
-    }
-  }
-  return escaped;
-}
-
-/// An id as the name of a file or a label: letters, digits, dots, dashes and underscores.
+/// An id as the name of a file: letters, digits, dots, dashes and underscores.
 std::string plain_name(std::string id) {
   for (char& c : id)
     if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.' && c != '_') c = '-';
   return id;
-}
-
-/// "$-0.01235$", "$1.2\cdot10^{-7}$"; a dash if the cell is missing.
-std::string latex_cell(const Json& cell) {
-  if (cell.is_null()) return "--";
-  if (cell.is_string()) return latex_text(cell.get<std::string>());
-  if (!cell.is_number()) return latex_text(cell.dump());
-  std::string number = cell.is_number_float() ? fmt::format("{:.4g}", cell.get<double>()) : cell.dump();
-  if (const size_t e = number.find('e'); e != std::string::npos)
-    number = fmt::format("{}\\cdot10^{{{}}}", number.substr(0, e), std::stoi(number.substr(e + 1)));
-  return '$' + number + '$';
-}
-
-/// The title as a sentence, and the caption, if there is one.
-std::vector<std::string> texts_of(const Json& table) {
-  std::vector<std::string> texts = {table.value("title", "") + "."};
-  if (const std::string caption = table.value("caption", ""); !caption.empty()) texts.push_back(caption);
-  return texts;
-}
-
-std::string latex_table(const Json& table) {
-  const auto columns = table.at("columns").get<std::vector<std::string>>();
-  const Json& rows = table.at("rows");
-  std::string alignment;
-  for (size_t column = 0; column < columns.size(); ++column) {
-    alignment += std::all_of(rows.begin(), rows.end(),
-                             [&](const Json& row) { return row.at(column).is_number() || row.at(column).is_null(); })
-                     ? 'r'
-                     : 'l';
-  }
-  const auto line = [](const std::vector<std::string>& cells) { return join(cells, " & ") + " \\\\\n"; };
-  std::vector<std::string> head;
-  for (const std::string& name : columns) head.push_back(latex_text(name));
-  std::string body;
-  for (const Json& row : rows) {
-    std::vector<std::string> cells;
-    for (const Json& cell : row) cells.push_back(latex_cell(cell));
-    body += line(cells);
-  }
-  return fmt::format(
-      "% \\usepackage{{booktabs}}\n\\begin{{table}}\n\\centering\n\\caption{{{}}}\n\\label{{tab:{}}}\n"
-      "\\begin{{tabular}}{{{}}}\n\\toprule\n{}\\midrule\n{}\\bottomrule\n\\end{{tabular}}\n\\end{{table}}\n",
-      latex_text(join(texts_of(table), " ")), plain_name(table.value("id", "")), alignment, line(head), body);
 }
 
 /// Leaves the series of these names in a figure. A name may itself contain commas.
@@ -217,12 +152,6 @@ size_t write_svg(const Json& results, const fs::path& directory, const FigureCho
     const std::vector<std::string> groups = groups_of(results.value("figures", Json::array()));
     return write_each(chosen_figures(results, choice), directory, "figure-", ".svg",
                       [&](const Json& figure) { return figure_svg(figure, groups); });
-  });
-}
-
-size_t write_latex(const Json& results, const fs::path& directory) {
-  return from_results(directory, [&] {
-    return write_each(results.value("tables", Json::array()), directory, "table-", ".tex", latex_table);
   });
 }
 

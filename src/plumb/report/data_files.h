@@ -1,4 +1,4 @@
-// The tables and figures of a report as files for other programs: CSV, LaTeX and SVG.
+// The tables and figures of a report as files for other programs: CSV and SVG.
 #pragma once
 
 #include <filesystem>
@@ -24,10 +24,6 @@ struct FigureChoice {
 /// `series`, the labels of its axes, `low` and `high`. Throws Error if the document is damaged, or does not have what
 /// is chosen.
 size_t write_csv(const Json& results, const std::filesystem::path& directory, const FigureChoice& choice = {});
-
-/// Writes the tables to DIRECTORY as table-ID.tex: `table` environments in the style of the LaTeX package booktabs,
-/// with numbers to four significant digits. Returns the number of files; throws as write_csv does.
-size_t write_latex(const Json& results, const std::filesystem::path& directory);
 
 /// Writes the figures to DIRECTORY as figure-ID.svg (report/svg.h), in the colors of the whole report. Returns the
 /// number of files; throws as write_csv does.

@@ -1,9 +1,6 @@
 #include "plumb/report/html.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
-
-#include <ctime>
 
 #include <string_view>
 
@@ -46,16 +43,6 @@ void require_schema(const Json& results, const std::string& origin = "") {
 }
 
 }  // namespace
-
-Json begin_results(const std::string& title, const std::string& subtitle) {
-  Json results = make_document("study", 1);
-  results["title"] = title;
-  results["subtitle"] = subtitle;
-  results["created"] = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
-  results["plumb_version"] = PLUMB_VERSION;
-  for (const char* list : {"summary", "settings", "verdicts", "figures", "tables"}) results[list] = Json::array();
-  return results;
-}
 
 std::string render_report(const Json& results) {
   require_schema(results);

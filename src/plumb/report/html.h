@@ -8,10 +8,6 @@
 
 namespace plumb {
 
-/// The beginning of such a document: schema, command, title, date and version, and empty lists of all that a page
-/// shows.
-Json begin_results(const std::string& title, const std::string& subtitle = "");
-
 /// The page for a document of the schema plumb.study/1 (docs/formats/results.md), with the data embedded. Throws Error
 /// if `results` has another schema.
 std::string render_report(const Json& results);

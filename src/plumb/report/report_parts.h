@@ -152,7 +152,6 @@ struct Table {
 /// The contribution of one part of a study to the report.
 struct PartResult {
   std::vector<Figure> figures;
-  std::vector<Verdict> verdicts;
   std::vector<Table> tables;
   std::vector<std::string> summary;  // sentences
   Json measurements = Json::object();

@@ -10,7 +10,7 @@
 
 #include "plumb/base/contains.h"
 #include "plumb/base/text.h"
-#include "plumb/report/html.h"
+#include "plumb/report/results.h"
 #include "plumb/report/run_groups.h"
 #include "plumb/report/runs_figures.h"
 #include "plumb/report/seed_table.h"
@@ -19,20 +19,13 @@ namespace plumb {
 namespace {
 
 /// The settings that all runs share, by section.
-Json shared_settings(const std::vector<RunSummary>& runs) {
-  Json groups = Json::array();
-  const std::vector<std::string> differing = differing_keys(runs);
+std::vector<SettingGroup> shared_settings(const std::vector<RunSummary>& runs) {
   const auto first = std::find_if(runs.begin(), runs.end(), [](const auto& run) { return !run.settings.empty(); });
-  if (first == runs.end()) return groups;
-  for (const auto& [key, value] : first->settings) {
-    if (contains(differing, key)) continue;
-    const size_t point = key.rfind('.');
-    const std::string section = key.substr(0, point);
-    if (groups.empty() || groups.back()["group"] != section)
-      groups.push_back({{"group", section}, {"items", Json::array()}});
-    groups.back()["items"].push_back({key.substr(point + 1), value});
-  }
-  return groups;
+  if (first == runs.end()) return {};
+  auto shared = first->settings;
+  const std::vector<std::string> differing = differing_keys(runs);
+  std::erase_if(shared, [&](const auto& setting) { return contains(differing, setting.first); });
+  return setting_groups(shared);
 }
 
 int64_t diverged_runs(const RunGroup& group) {
@@ -141,8 +134,8 @@ std::vector<std::string> in_training(const std::vector<RunSummary>& runs) {
   return sentences;
 }
 
-Json runs_summary(const std::vector<RunSummary>& runs, const std::vector<RunGroup>& groups) {
-  Json sentences = Json::array();
+std::vector<std::string> runs_summary(const std::vector<RunSummary>& runs, const std::vector<RunGroup>& groups) {
+  std::vector<std::string> sentences;
   std::map<std::string, int> outcomes;
   for (const RunSummary& run : runs) ++outcomes[run.outcome];
   std::vector<std::string> counts;
@@ -182,14 +175,14 @@ Table runs_table(const std::vector<RunSummary>& runs, const std::vector<RunColum
 }
 
 Json runs_report(const std::vector<RunSummary>& runs) {
-  Json report = begin_results(runs.size() == 1 ? runs.front().name : fmt::format("{} training runs", runs.size()));
-  report["subject"] = "training runs";
   const std::vector<RunGroup> groups = group_runs(runs);
-  report["summary"] = runs_summary(runs, groups);
-  report["settings"] = shared_settings(runs);
-  for (const Figure& figure : runs_figures(groups)) report["figures"].push_back(figure.to_json());
-  report["tables"] = Json::array({runs_table(runs, run_columns(runs)).to_json()});
-  return report;
+  return Results{.title = runs.size() == 1 ? runs.front().name : fmt::format("{} training runs", runs.size()),
+                 .summary = runs_summary(runs, groups),
+                 .settings = shared_settings(runs),
+                 .figures = runs_figures(groups),
+                 .tables = {runs_table(runs, run_columns(runs))},
+                 .subject = "training runs"}
+      .to_json();
 }
 
 }  // namespace plumb

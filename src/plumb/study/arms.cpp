@@ -46,6 +46,12 @@ ArmAxis axis_of(const StudyAxis& axis) {
   return made;
 }
 
+ArmAxis axis_of(const std::vector<Duration>& warm_ups) {
+  ArmAxis made{"train.warm_up", {}};
+  for (const Duration& each : warm_ups) made.values.push_back({warm_up_name(each), {made.axis + "=" + each.text()}});
+  return made;
+}
+
 ArmAxis axis_of(const std::vector<StudyPairing>& pairings) {
   ArmAxis made{kPairingAxis, {}};
   for (const StudyPairing& pairing : pairings)
@@ -138,9 +144,13 @@ void describe(Fields& field, StudyPairing& pairing) {
   field("learning_rates", pairing.learning_rates, "its own `training.learning_rates`", above(0).each_once());
 }
 
+std::string warm_up_name(const Duration& warm_up) {
+  return warm_up.is_zero() ? "no warm-up" : "warm-up " + warm_up.text();
+}
+
 std::vector<StudyArm> study_arms(const std::vector<std::string>& schemes, const std::vector<StudyPairing>& pairings,
-                                 const std::vector<StudyAxis>& axes, const ModelConfig& model,
-                                 const TrainConfig& train) {
+                                 const std::vector<StudyAxis>& axes, const ModelConfig& model, const TrainConfig& train,
+                                 const std::vector<Duration>& warm_ups) {
   std::vector<ArmAxis> all;
   if (!pairings.empty()) all.push_back(axis_of(pairings));
   for (const StudyAxis& axis : axes) {
@@ -150,6 +160,7 @@ std::vector<StudyArm> study_arms(const std::vector<std::string>& schemes, const 
       throw Error(fmt::format("[[study.axis]]: an arm sets {} too", axis.key), "set it in one place");
     all.push_back(axis_of(axis));
   }
+  if (warm_ups.size() > 1) all.push_back(axis_of(warm_ups));
   if (!sets(all, kResidual)) all.insert(all.begin(), axis_of(StudyAxis{kResidual, schemes}));
 
   std::vector<StudyArm> arms;

@@ -27,6 +27,9 @@ struct StudyPairing {
 };
 void describe(Fields& field, StudyPairing& pairing);
 
+/// "no warm-up", "warm-up 400", "warm-up 10Mt".
+std::string warm_up_name(const Duration& warm_up);
+
 /// The pairings together are an axis of this name.
 inline constexpr const char* kPairingAxis = "arm";
 
@@ -41,12 +44,12 @@ struct StudyArm {
   bool sets_depth = false;             // an axis is the number of layers, so that parts do not set it
 };
 
-/// Every combination of the schemes, the pairings and the values of the axes, in the order in which they are listed,
-/// the first varying most slowly. An axis or a pairing that sets model.residual takes the place of the schemes. Throws
-/// Error on keys outside of [model] and [train], values that do not suit them, two axes with one key, and arms of the
-/// same name.
+/// Every combination of the schemes, the pairings, the values of the axes and several warm-ups, in the order in which
+/// they are listed, the first varying most slowly. An axis or a pairing that sets model.residual takes the place of the
+/// schemes. Throws Error on keys outside of [model] and [train], values that do not suit them, two axes with one key,
+/// and arms of the same name.
 std::vector<StudyArm> study_arms(const std::vector<std::string>& schemes, const std::vector<StudyPairing>& pairings,
-                                 const std::vector<StudyAxis>& axes, const ModelConfig& model,
-                                 const TrainConfig& train);
+                                 const std::vector<StudyAxis>& axes, const ModelConfig& model, const TrainConfig& train,
+                                 const std::vector<Duration>& warm_ups = {});
 
 }  // namespace plumb

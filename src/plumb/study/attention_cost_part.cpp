@@ -145,7 +145,7 @@ PartPlan plan(StudyContext& context, const AttentionCostStudy& part) {
 
 [[maybe_unused]] const bool kAttentionCost =
     add_part<AttentionCostStudy>("attention_cost", "time and memory of causal self-attention by length", "",
-                                 {.place = 8, .plan = plan, .check = check});
+                                 {.order = 8, .plan = plan, .check = check});
 
 }  // namespace
 }  // namespace plumb

@@ -108,7 +108,7 @@ PartResult report_gains(const StudyContext& context, const BackwardGainStudy& pa
 PartPlan plan(StudyContext& context, const BackwardGainStudy& part) {
   PartPlan plan(context);
   const GainsByArm measured = by_arm(context, [&](const std::string& arm) {
-    OverSeeds what = of_models(context, part, "backward-gain", arm);
+    SeededMeasurement what = initial_models(context, part, "backward-gain", arm);
     what.gradients = 2;
     return over_seeds(plan, context, what, measure_gains);
   });
@@ -119,7 +119,7 @@ PartPlan plan(StudyContext& context, const BackwardGainStudy& part) {
 
 [[maybe_unused]] const bool kBackwardGain =
     add_part<BackwardGainStudy>("backward_gain", "the backward gain of every sub-layer at initialization",
-                                "Xiong et al. 2020, arXiv 2002.04745", {.place = 13, .any_depth = true, .plan = plan});
+                                "Xiong et al. 2020, arXiv 2002.04745", {.order = 13, .any_depth = true, .plan = plan});
 
 }  // namespace
 }  // namespace plumb

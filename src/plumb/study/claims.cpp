@@ -378,7 +378,7 @@ Verdict judge_claim(const StudyClaim& claim, const std::vector<StudyArm>& arms, 
   const Region region = with_null(region_of(claim, quantity.scale), quantity.scale);
   for (const Pair& pair : pairs)
     verdict.judgment = undecided_because(verdict.judgment, doubt_about(quantity, pair, region, confidence));
-  if (!claim.source.empty()) verdict.judgment = not_testable_because(verdict.judgment, quantity.untestable);
+  if (!claim.source.empty()) verdict.judgment = not_testable_because(verdict.judgment, quantity.untestable());
   if (pairs.size() < all) {
     verdict.judgment = undecided_because(
         verdict.judgment, fmt::format("measured for {} of the {} arms or pairs that it is about", pairs.size(), all));
@@ -440,7 +440,7 @@ std::vector<Table> comparison_tables(const std::vector<StudyArm>& arms, const st
               "",
               {"quantity", "arm", "against", "effect", "mean", "low", "high", "seeds", "differs", "note"}};
   for (const Quantity& quantity : quantities) {
-    if (!quantity.tabled) continue;
+    if (!quantity.in_comparison_table) continue;
     const std::vector<StudyArm>& compared = arms_of(quantity, arms);
     for (const auto& [axis, unused] : compared.front().axes) {
       for (const StudyArm& arm : compared) {

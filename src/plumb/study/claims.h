@@ -44,12 +44,12 @@ struct Quantity {
                                           double confidence)>;
   Doubt doubt{};
   /// Why this setting cannot test what the literature claims of it; "" if it can.
-  std::string untestable{};
+  std::function<std::string()> untestable = [] { return std::string(); };
   /// Of losses: the one from which a run has failed, and the most that any counts with (rules.h, `judge_difference`).
   std::function<double()> failed_at = [] { return kNoLimit; };
-  std::string figure{};  // the id of the figure that shows it best
-  bool tabled = true;    // in the comparisons of all arms, which nobody has to ask for
-  Telling telling{};     // in the summary
+  std::string figure{};             // the id of the figure that shows it best
+  bool in_comparison_table = true;  // in the comparisons of all arms, which nobody has to ask for
+  Telling telling{};                // in the summary
   /// The setting in which an arm is measured, and further numbers on it in sentences.
   using OfArm = std::function<std::string(const std::string& arm)>;
   OfArm setting{}, evidence{};

@@ -200,7 +200,7 @@ void add_quantities(PartPlan& plan, const StudyContext& context, const CollapseS
                                   to_string(first)),
                       Scale::linear, arm,
                       [of_arm = of_arm, first] { return change_exponents(curve_of(*of_arm.start, first, "change")); });
-    added.tabled = false;
+    added.in_comparison_table = false;
     added.telling = {.subject = "change from one sub-layer to the next",
                      .over = "over the " + to_string(first),
                      .factor = [of_arm = of_arm, first](double power) {
@@ -227,12 +227,12 @@ void add_quantities(PartPlan& plan, const StudyContext& context, const CollapseS
 PartPlan plan(StudyContext& context, const CollapseStudy& part) {
   PartPlan plan(context);
   const CollapseByArm measured = by_arm(context, [&](const std::string& arm) {
-    OverSeeds what = of_models(context, part, "collapse", arm);
+    SeededMeasurement what = initial_models(context, part, "collapse", arm);
     what.settings = {{"representation", kRepresentation}};
     PlannedCollapse planned{over_seeds(plan, context, what, measured_profile), {}};
     if (part.steps == 0) return planned;
     RunRequest run{"collapse-trained-" + file_name(arm), display_name(arm),
-                   run_config(context, what.model, train_for(context, arm))};
+                   run_config(context, what.model, arm_named(context, arm).train)};
     run.config.train.steps = part.steps;
     planned.trained = plan.add<std::optional<Profile>>(
         question_measurement(context, run,
@@ -251,7 +251,7 @@ PartPlan plan(StudyContext& context, const CollapseStudy& part) {
 [[maybe_unused]] const bool kCollapse = add_part<CollapseStudy>(
     "collapse", "how much the representation changes from one sub-layer to the next",
     "Xie et al. 2023, arXiv 2304.14802",
-    {.place = 10, .plan = plan, .trains = [](const CollapseStudy& part) { return part.steps > 0; }});
+    {.order = 10, .plan = plan, .trains = [](const CollapseStudy& part) { return part.steps > 0; }});
 
 }  // namespace
 }  // namespace plumb

@@ -48,7 +48,7 @@ Registry<StudyPart>& study_parts() {
 std::vector<std::string> study_part_names() {
   std::vector<std::string> names = study_parts().names();
   std::sort(names.begin(), names.end(), [](const std::string& first, const std::string& second) {
-    return study_parts().at(first).make.place < study_parts().at(second).make.place;
+    return study_parts().at(first).make.order < study_parts().at(second).make.order;
   });
   return names;
 }
@@ -64,11 +64,8 @@ std::vector<StudyArm> StudyConfig::arms() const {
 
 std::vector<StudyArm> StudyConfig::trained_arms() const {
   const TrainingStudy* training = part<TrainingStudy>();
-  if (training == nullptr || training->warm_ups.size() < 2) return arms();
-  std::vector<StudyAxis> axes = study.axes;
-  StudyAxis& axis = axes.emplace_back(StudyAxis{"train.warm_up", {}});
-  for (const Duration& warm_up : training->warm_ups) axis.values.push_back(warm_up.text());
-  return study_arms(study.schemes, study.arms, axes, model, train);
+  return study_arms(study.schemes, study.arms, study.axes, model, train,
+                    training == nullptr ? std::vector<Duration>() : training->warm_ups);
 }
 
 StudyConfig read_study(const Config& config) {

@@ -70,7 +70,7 @@ class PartPlan;
 /// A part of a study: one question, measured and answered with figures and verdicts. NAME_part.cpp registers it under
 /// the name of its section, with its options (study/plan.h).
 struct StudyPart {
-  int64_t place = 0;       // in the order of measurement, and of the report
+  int64_t order = 0;       // of measurement, and of the report
   bool any_depth = false;  // arms may differ in their number of layers
   std::function<bool(const Options&)> trains;
   /// Throws Error on values that are invalid together; each by itself lies in its domain.

@@ -97,7 +97,7 @@ using Coordinates = std::vector<NamedSizes>;  // [seed]
 
 Planned<Coordinates> planned_coordinates(PartPlan& plan, StudyContext& context, const std::string& arm,
                                          const ScaleAxis& axis, int64_t scale, const CoordinateCheckStudy& part) {
-  const TrainConfig& train = train_for(context, arm);
+  const TrainConfig& train = arm_named(context, arm).train;
   const ModelConfig& base = context.config.model;
   ModelConfig config = model_for(context, arm, axis.measure == ScaleAxis::depth ? scale : part.layers);
   const int64_t batch_tokens = axis.measure == ScaleAxis::batch ? scale : train.batch_tokens;
@@ -248,7 +248,7 @@ PartPlan plan(StudyContext& context, const CoordinateCheckStudy& part) {
 
 [[maybe_unused]] const bool kCoordinateCheck = add_part<CoordinateCheckStudy>(
     "coordinate_check", "how activations and their updates scale with width, depth and batch size",
-    "Yang et al. 2022, arXiv 2203.03466, appendix D.1", {.place = 16, .plan = plan, .trains = kAlways});
+    "Yang et al. 2022, arXiv 2203.03466, appendix D.1", {.order = 16, .plan = plan, .trains = kTrainsAlways});
 
 }  // namespace
 }  // namespace plumb

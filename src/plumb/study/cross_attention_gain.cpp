@@ -59,8 +59,7 @@ Figure cross_attention_figure(const StudyContext& context, const GainsByArm& mea
   }
   std::map<std::string, Series*> by_decoder;
   for (const auto& [name, gains] : measured) {
-    const StudyArm* arm = arm_named(context, name);
-    const std::string decoder = arm == nullptr ? name : arm->model.residual;
+    const std::string decoder = arm_named(context, name).model.residual;
     Series*& points = by_decoder[decoder];
     if (points == nullptr) points = &figure.add(display_name(decoder), decoder, "points");
     points->point(confidence_interval(memory_similarities(*gains)).mean,

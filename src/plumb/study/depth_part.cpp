@@ -90,7 +90,7 @@ PartPlan plan(StudyContext& context, const DepthStudy& part) {
                         for (const auto& at_depth : norms) values.push_back(*at_depth);
                         return power_exponents({layers.begin(), layers.end()}, values);
                       });
-    added.tabled = false;
+    added.in_comparison_table = false;
     added.figure = "gradient_by_depth";
     added.telling = {.subject = "gradient in the last layer",
                      .over = fmt::format("from {} to {} layers", *fewest, *most),
@@ -107,7 +107,7 @@ PartPlan plan(StudyContext& context, const DepthStudy& part) {
 
 [[maybe_unused]] const bool kDepth =
     add_part<DepthStudy>("depth", "the gradient of the last feed-forward matrix as a function of depth",
-                         "Xiong et al. 2020, arXiv 2002.04745", {.place = 2, .plan = plan});
+                         "Xiong et al. 2020, arXiv 2002.04745", {.order = 2, .plan = plan});
 
 }  // namespace
 }  // namespace plumb

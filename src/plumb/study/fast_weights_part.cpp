@@ -175,7 +175,7 @@ void add_quantities(PartPlan& plan, const StudyContext& context, const FastWeigh
                            const char* figure) -> Quantity& {
         Quantity& added =
             plan.quantity(name, meaning, scale, arm.name, [curve = curves.at(kind), i] { return curve->at(i).error; });
-        added.tabled = false;
+        added.in_comparison_table = false;
         added.figure = figure;
         added.setting = [part](const std::string&) {
           return fmt::format("one head, keys and values of size {}, key vectors trained for {} steps", part.size,
@@ -234,7 +234,7 @@ PartPlan plan(StudyContext& context, const FastWeightsStudy& part) {
 
 [[maybe_unused]] const bool kFastWeights = add_part<FastWeightsStudy>(
     "fast_weights", "attention as fast weights, and how many associations each kind can store",
-    "Schlag et al. 2021, arXiv 2102.11174", {.place = 7, .plan = plan});
+    "Schlag et al. 2021, arXiv 2102.11174", {.order = 7, .plan = plan});
 
 }  // namespace
 }  // namespace plumb

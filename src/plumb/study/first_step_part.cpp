@@ -62,8 +62,8 @@ PartPlan plan(StudyContext& context, const FirstStepStudy& part) {
   std::map<std::string, FirstSteps> steps;  // by optimizer
   for (const std::string& optimizer : part.optimizers) {
     steps[optimizer] = by_arm(context, [&](const std::string& arm) {
-      const TrainConfig& train = train_for(context, arm);
-      OverSeeds what = of_models(context, part, "first-step-" + optimizer, arm);
+      const TrainConfig& train = arm_named(context, arm).train;
+      SeededMeasurement what = initial_models(context, part, "first-step-" + optimizer, arm);
       what.gradients = static_cast<double>(4 * part.layers + 5);
       what.settings = {{"step", "from the weights, in float64, with the scheme's constraints"},
                        {"optimizer", optimizer},
@@ -92,7 +92,8 @@ PartPlan plan(StudyContext& context, const FirstStepStudy& part) {
 
 [[maybe_unused]] const bool kFirstStep = add_part<FirstStepStudy>(
     "first_step", "how an optimizer's first step changes the logits, and above which learning rate it raises the loss",
-    "Kalra & Barkeshli 2024, arXiv 2406.09405", {.place = 14, .any_depth = true, .plan = plan, .trains = kAlways});
+    "Kalra & Barkeshli 2024, arXiv 2406.09405",
+    {.order = 14, .any_depth = true, .plan = plan, .trains = kTrainsAlways});
 
 }  // namespace
 }  // namespace plumb

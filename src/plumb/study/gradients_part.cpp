@@ -85,7 +85,7 @@ ModelConfig gradient_model(const StudyContext& context, const std::string& arm, 
 
 NormsOfSeeds planned_norms(PartPlan& plan, StudyContext& context, const std::string& arm, const GradientStudy& part,
                            bool theory) {
-  OverSeeds what = of_models(context, part, "gradients", arm);
+  SeededMeasurement what = initial_models(context, part, "gradients", arm);
   if (theory) what.name += "-theory";
   what.model = gradient_model(context, arm, part, theory);
   return over_seeds(plan, context, what, [](Model& model, const std::vector<Batch>& batches) {
@@ -165,8 +165,8 @@ void add_quantities(PartPlan& plan, const StudyContext& context, const GradientS
       Quantity& added = plan.quantity(name, fmt::format("{}, {}", meaning, to_string(stack)), Scale::logarithmic, arm,
                                       [norms = norms, values] { return values(by_parameter(norms)); });
       added.figure = "gradient_by_layer_" + to_string(stack);
-      added.tabled = name == "gradient_growth";
-      if (added.tabled && part.layers > 1)
+      added.in_comparison_table = name == "gradient_growth";
+      if (added.in_comparison_table && part.layers > 1)
         added.telling = {.subject = "gradient at initialization", .over = "over the " + to_string(stack)};
       added.setting = [&context, part, theory](const std::string& of) {
         return setting_of(context, gradient_model(context, of, part, theory));
@@ -213,7 +213,7 @@ PartPlan plan(StudyContext& context, const GradientStudy& part) {
 
 [[maybe_unused]] const bool kGradients = add_part<GradientStudy>(
     "gradients", "gradient norms by layer at initialization; for `post-ln` also in the theory's setting",
-    "Xiong et al. 2020, arXiv 2002.04745", {.place = 1, .any_depth = true, .plan = plan});
+    "Xiong et al. 2020, arXiv 2002.04745", {.order = 1, .any_depth = true, .plan = plan});
 
 }  // namespace
 }  // namespace plumb

@@ -22,9 +22,9 @@ namespace plumb {
 namespace {
 
 /// Shows the progress of several measurements as one.
-class Together {
+class JointProgress {
  public:
-  explicit Together(const std::vector<const MeasurementRequest*>& requests)
+  explicit JointProgress(const std::vector<const MeasurementRequest*>& requests)
       : count_(requests.size()), progress_("measurements", kSteps, Progress::Unit::percent) {
     for (const MeasurementRequest* request : requests) work_ += request->work;
   }
@@ -136,7 +136,7 @@ int64_t make_all(Measurements& measurements, const std::vector<MeasurementReques
   std::stable_sort(missing.begin(), missing.end(),
                    [&](const auto* first, const auto* second) { return turn(first) < turn(second); });
 
-  Together together(missing);
+  JointProgress together(missing);
   FirstException exception;
   const std::function<void(const MeasurementRequest&)> make = [&](const MeasurementRequest& request) {
     exception.guard([&] {

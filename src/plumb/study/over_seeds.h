@@ -12,7 +12,7 @@
 namespace plumb {
 
 /// What is measured on models initialized with the study's seed and the `seeds − 1` that follow.
-struct OverSeeds {
+struct SeededMeasurement {
   std::string name;   // of the measurement
   std::string label;  // shown with progress
   ModelConfig model;
@@ -24,8 +24,8 @@ struct OverSeeds {
 };
 
 /// Of an arm's models in a part with these options: `what`, such as "collapse", names it.
-inline OverSeeds of_models(const StudyContext& context, const InitialModels& part, const std::string& what,
-                           const std::string& arm) {
+inline SeededMeasurement initial_models(const StudyContext& context, const InitialModels& part, const std::string& what,
+                                        const std::string& arm) {
   return {.name = what + "-" + file_name(arm),
           .label = what + ", " + display_name(arm),
           .model = model_for(context, arm, part.layers),
@@ -35,7 +35,7 @@ inline OverSeeds of_models(const StudyContext& context, const InitialModels& par
 
 /// Plans a measurement whose result is the list of measure(model, batches), [seed].
 template <typename Measure>
-auto over_seeds(PartPlan& plan, StudyContext& context, const OverSeeds& what, const Measure& measure) {
+auto over_seeds(PartPlan& plan, StudyContext& context, const SeededMeasurement& what, const Measure& measure) {
   using Result = std::invoke_result_t<Measure, Model&, const std::vector<Batch>&>;
   MeasurementRequest request;
   request.name = what.name;

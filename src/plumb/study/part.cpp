@@ -24,23 +24,16 @@ std::vector<std::string> arm_names(const StudyContext& context) {
   return names;
 }
 
-const StudyArm* arm_named(const StudyContext& context, const std::string& name) {
-  return find_by(context.arms, &StudyArm::name, name);
+const StudyArm& arm_named(const StudyContext& context, const std::string& name) {
+  return *find_by(context.arms, &StudyArm::name, name);
 }
 
 ModelConfig model_for(const StudyContext& context, const std::string& arm, int64_t layers) {
-  const StudyArm* found = arm_named(context, arm);
-  ModelConfig model = found != nullptr
-                          ? found->model
-                          : study_arms({arm}, {}, {}, context.config.model, context.config.train).front().model;
-  if (found == nullptr || !found->sets_depth) model.encoder_layers = model.decoder_layers = layers;
+  const StudyArm& found = arm_named(context, arm);
+  ModelConfig model = found.model;
+  if (!found.sets_depth) model.encoder_layers = model.decoder_layers = layers;
   context.task.complete(model);
   return model;
-}
-
-const TrainConfig& train_for(const StudyContext& context, const std::string& arm) {
-  const StudyArm* found = arm_named(context, arm);
-  return found == nullptr ? context.config.train : found->train;
 }
 
 ModelConfig theory_model(const StudyContext& context, const std::string& arm, int64_t width,
@@ -48,8 +41,7 @@ ModelConfig theory_model(const StudyContext& context, const std::string& arm, in
   ModelConfig standard;  // defaults rather than the study's model
   standard.kind = context.config.model.kind;
   standard.pooling = context.config.model.pooling;
-  const StudyArm* found = arm_named(context, arm);
-  standard.residual = found == nullptr ? arm : found->model.residual;
+  standard.residual = arm_named(context, arm).model.residual;
   standard.initialization = initialization;
   standard.d_model = standard.feed_forward = width;
   standard.heads = 1;

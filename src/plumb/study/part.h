@@ -46,15 +46,11 @@ double label_frequencies(const StudyContext& context);
 /// The names of the study's arms.
 std::vector<std::string> arm_names(const StudyContext& context);
 
-/// The arm of this name, or null.
-const StudyArm* arm_named(const StudyContext& context, const std::string& name);
+/// The arm of this name, which is one of arm_names().
+const StudyArm& arm_named(const StudyContext& context, const std::string& name);
 
-/// An arm's model with a given number of layers, unless an axis sets that, and the data's vocabularies. `arm` may
-/// also be a residual scheme that is not an arm.
+/// An arm's model with a given number of layers, unless an axis sets that, and the data's vocabularies.
 ModelConfig model_for(const StudyContext& context, const std::string& arm, int64_t layers);
-
-/// An arm's [train].
-const TrainConfig& train_for(const StudyContext& context, const std::string& arm);
 
 /// The setting of the theory of Xiong et al. 2020: one head, all matrices (width, width), inputs N(0, I) without
 /// positions, softmax attention, LayerNorm, ReLU. `initialization`: "theory", with W^Q = W^K = 0, or another.

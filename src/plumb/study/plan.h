@@ -110,7 +110,7 @@ inline void describe(Fields& field, InitialModels& part) {
 /// What a part with options of type `Options` consists of.
 template <typename PartOptions>
 struct PartFunctions {
-  int64_t place = 0;
+  int64_t order = 0;
   bool any_depth = false;
   PartPlan (*plan)(StudyContext&, const PartOptions&);
   bool (*trains)(const PartOptions&) = [](const PartOptions&) { return false; };
@@ -118,7 +118,7 @@ struct PartFunctions {
 };
 
 /// Of a part that trains whatever its options.
-inline constexpr auto kAlways = [](const auto&) { return true; };
+inline constexpr auto kTrainsAlways = [](const auto&) { return true; };
 
 /// Registers a part under the name of its section.
 template <typename PartOptions>
@@ -127,7 +127,7 @@ bool add_part(const std::string& name, std::string summary, std::string referenc
   return study_parts().add(
       name, std::move(summary), std::move(reference),
       StudyPart{
-          part.place, part.any_depth, [part](const Options& options) { return part.trains(options.as<PartOptions>()); },
+          part.order, part.any_depth, [part](const Options& options) { return part.trains(options.as<PartOptions>()); },
           [part](const StudyConfig& study, const Options& options) { part.check(study, options.as<PartOptions>()); },
           [part](StudyContext& context, const Options& options) {
             return part.plan(context, options.as<PartOptions>());

@@ -67,16 +67,21 @@ double mean_over(const std::vector<std::string>& tasks, const std::optional<Scal
   return numbers.empty() ? std::nan("") : mean_of(numbers);
 }
 
-std::vector<Category> measured_categories(const EvaluationTasks& tasks, const ScaleStudy& part,
-                                          const std::vector<std::vector<PlannedAnswers>>& answers) {
+/// The categories of all tasks, then the texts.
+std::vector<TaskCategory> categories_of(const EvaluationTasks& tasks) {
   std::vector<const EvaluationTask*> asked;
   for (const EvaluationTask& task : tasks) asked.push_back(&task);
   std::vector<TaskCategory> all = task_categories(asked);
   for (size_t i = 0; i < tasks.size(); ++i) {
     if (is_text(tasks[i])) all.push_back({tasks[i].name, {i}});
   }
+  return all;
+}
+
+std::vector<Category> measured_categories(const EvaluationTasks& tasks, const ScaleStudy& part,
+                                          const std::vector<std::vector<PlannedAnswers>>& answers) {
   std::vector<Category> categories;
-  for (const TaskCategory& named : all) {
+  for (const TaskCategory& named : categories_of(tasks)) {
     Category& category = categories.emplace_back(Category{named.name, is_text(tasks[named.tasks.front()])});
     for (const size_t i : named.tasks) {
       const size_t items = asked_items(tasks[i], part.items);
@@ -215,20 +220,35 @@ void report_slopes(const std::vector<Category>& categories, const std::vector<in
   result.tables.push_back(table);
 }
 
-void judge_gains(const StudyContext& context, const ScaleMember& largest, const Category& comprehension,
-                 const Category& reasoning, PartResult& result) {
-  const std::string floor = comprehension.floor().empty() ? reasoning.floor() : comprehension.floor();
-  const std::vector<double> differences = seed_by_seed(comprehension.gains(), reasoning.gains(), std::minus<>());
-  result.verdicts.push_back(
-      {"scale_comprehension", "Reading comprehension gains more from size than logical reasoning",
-       "Rae et al. 2021, arXiv 2112.11446, section 4", setting_of(context, scale_model(context, largest)),
-       fmt::format("gain in accuracy from the smallest to the largest model: that in {} − that in {}", kComprehension,
-                   kReasoning),
-       not_testable_because(not_testable_because(judge(differences, Region::above(0)), floor),
-                            training_not_testable(context)),
-       fmt::format("Gain in {}: {}; in {}: {}.", kComprehension, with_interval(judge(comprehension.gains(), {}).effect),
-                   kReasoning, with_interval(judge(reasoning.gains(), {}).effect)),
-       "scale_evaluation"});
+/// How much more accuracy reading comprehension gains from size than reasoning, for claims. `both`: the two, measured.
+void add_gains(PartPlan& plan, const StudyContext& context, const ScaleMember& largest,
+               const std::function<std::pair<Category, Category>()>& both) {
+  Quantity& added =
+      plan.quantity("comprehension_gain_over_reasoning",
+                    fmt::format("gain in accuracy from the smallest to the largest model: that in {} − that in {}",
+                                kComprehension, kReasoning),
+                    Scale::linear, largest.arm, [both] {
+                      const auto [comprehension, reasoning] = both();
+                      return seed_by_seed(comprehension.gains(), reasoning.gains(), std::minus<>());
+                    });
+  added.in_comparison_table = false;
+  added.figure = "scale_evaluation";
+  added.untestable = [&context, both] {
+    const auto [comprehension, reasoning] = both();
+    std::vector<std::string> reasons = {training_not_testable(context),
+                                        comprehension.floor().empty() ? reasoning.floor() : comprehension.floor()};
+    std::erase(reasons, "");
+    return join(reasons, "; ");
+  };
+  added.setting = [&context, largest](const std::string&) {
+    return setting_of(context, scale_model(context, largest));
+  };
+  added.evidence = [both](const std::string&) {
+    const auto [comprehension, reasoning] = both();
+    return fmt::format("Gain in {}: {}; in {}: {}.", kComprehension,
+                       with_interval(judge(comprehension.gains(), {}).effect), kReasoning,
+                       with_interval(judge(reasoning.gains(), {}).effect));
+  };
 }
 
 void report_evaluation(const StudyContext& context, const ScaleStudy& part, const EvaluationTasks& tasks,
@@ -262,10 +282,6 @@ void report_evaluation(const StudyContext& context, const ScaleStudy& part, cons
   say("accuracy", gains);
   say("the log-probability of a text's byte, in nats", of_bytes);
   say("the log-probability of the right answer, in nats", in_right);
-  const Category* comprehension = find_by(categories, &Category::name, kComprehension);
-  const Category* reasoning = find_by(categories, &Category::name, kReasoning);
-  if (comprehension != nullptr && reasoning != nullptr)
-    judge_gains(context, members.back(), *comprehension, *reasoning, result);
 }
 
 }  // namespace
@@ -286,6 +302,14 @@ ReportAnswers plan_scale_evaluation(PartPlan& plan, StudyContext& context, const
       request.stage = 1;   // after all runs
       by_seed.push_back(plan.add<std::optional<ScaleAnswers>>(request));
     }
+  }
+  const std::vector<TaskCategory> named = categories_of(*tasks);
+  const auto has = [&](const char* name) { return find_by(named, &TaskCategory::name, name) != nullptr; };
+  if (has(kComprehension) && has(kReasoning)) {
+    add_gains(plan, context, members.back(), [tasks, part, answers] {
+      const std::vector<Category> all = measured_categories(*tasks, part, answers);
+      return std::pair(*find_by(all, &Category::name, kComprehension), *find_by(all, &Category::name, kReasoning));
+    });
   }
   return [&context, part, tasks, members, answers](const LossesBySize& losses, PartResult& result) {
     report_evaluation(context, part, *tasks, members, answers, losses, result);

@@ -42,7 +42,7 @@ ModelConfig scale_model(const StudyContext& context, const ScaleMember& member) 
 }
 
 RunRequest scale_run(const StudyContext& context, const ScaleMember& member) {
-  const TrainConfig& train = train_for(context, member.arm);
+  const TrainConfig& train = arm_named(context, member.arm).train;
   return {fmt::format("scale-{}-{}-width{}-layers{}-lr{:g}", file_name(member.arm), train.parametrization, member.width,
                       member.layers, train.learning_rate),
           fmt::format("{}, width {}, {} layers, lr {:g}", display_name(member.arm), member.width, member.layers,

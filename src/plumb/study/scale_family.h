@@ -43,8 +43,9 @@ using LossesBySize = std::vector<std::vector<double>>;  // [size][seed]
 using ReportAnswers = std::function<void(const LossesBySize&, PartResult&)>;
 
 /// Plans the evaluation of trained members, ordered by size, on the tasks of the study; without tasks, plans nothing.
-/// The report gives accuracies and the log-probabilities of right answers by size and loss, and whether reading
-/// comprehension gains more than reasoning (Rae et al. 2021). Throws Error if a task cannot be used with these models.
+/// The report gives accuracies and the log-probabilities of right answers by size and loss; how much more reading
+/// comprehension gains than reasoning is a quantity of the plan. Throws Error if a task cannot be used with these
+/// models.
 ReportAnswers plan_scale_evaluation(PartPlan& plan, StudyContext& context, const ScaleStudy& part,
                                     const std::vector<ScaleMember>& members);
 

@@ -43,9 +43,6 @@ void check(const StudyConfig& study, const ScaleStudy& part) {
   }
 }
 
-/// The largest deviation from the prediction that supports the claim, in nats per token.
-constexpr double kPredictionMargin = 0.05;
-
 struct TrainedMember {
   ScaleMember member;
   plan::ModelCost cost;
@@ -244,29 +241,8 @@ std::string prediction_in_words(const FamilyLaw& law, double size, const std::ve
                      with_interval(mean, 4), with_interval(judge(beyond(law, size, measured), {}).effect));
 }
 
-/// Whether the law against parameters predicts the largest model of the first arm, better than no law would.
-Verdict prediction_verdict(const StudyContext& context, const ArmFamily& family, const FamilyLaw& law,
-                           const FamilyLaw& by_compute) {
-  const TrainedMember& largest = family.members.back();
-  const std::vector<double> measured = fitted_losses(largest.by_seed);
-  const std::vector<double> before = fitted_losses(family.members[family.members.size() - 2].by_seed);
-  const Judgment judgment =
-      judge_prediction(beyond(law, largest.parameters(), measured), seed_by_seed(measured, before, std::minus<>()),
-                       "\"the same loss as the next smaller model\"", kPredictionMargin);
-  return {"scale_held_out",
-          "A power law of smaller models predicts the loss of the largest",
-          "Hoffmann et al. 2022, arXiv 2203.15556, equation 2, at equal tokens",
-          setting_of(context, scale_model(context, largest.member)),
-          "measured − predicted final validation loss of the largest model (nats per token), each seed's law fitted to "
-          "that seed's smaller models",
-          not_testable_because(judgment, training_not_testable(context)),
-          fmt::format("By parameters {}; by compute {}.", prediction_in_words(law, largest.parameters(), measured),
-                      prediction_in_words(by_compute, largest.flops, measured)),
-          kSizeAxes[0].id,
-          family.arm};
-}
-
-PartResult report_scale(const StudyContext& context, const ScaleStudy& part, std::vector<ArmFamily> families) {
+/// The families with the operations that their training took.
+std::vector<ArmFamily> with_flops(const StudyContext& context, std::vector<ArmFamily> families) {
   const int64_t length = mean_length(context);
   for (ArmFamily& family : families) {
     for (TrainedMember& member : family.members) {
@@ -275,6 +251,46 @@ PartResult report_scale(const StudyContext& context, const ScaleStudy& part, std
       member.flops = tokens * member.cost.training_flops(length);
     }
   }
+  return families;
+}
+
+/// How far the law against parameters is off for the largest model of the first arm, for claims: it has to predict that
+/// better than no law would.
+void add_prediction(PartPlan& plan, const StudyContext& context, const ScaleStudy& part, const ArmFamily& family) {
+  plan.arms = std::make_shared<const std::vector<StudyArm>>(1, context.arms.front());
+  const auto errors = [part, family] {
+    const TrainedMember& largest = family.members.back();
+    return beyond(fitted_law(family, part, kSizeAxes[0]), largest.parameters(), fitted_losses(largest.by_seed));
+  };
+  const auto doubt = [family, errors](const std::string&, const std::string&, const Region& region, double confidence) {
+    const std::vector<double> measured = fitted_losses(family.members.back().by_seed);
+    const std::vector<double> before = fitted_losses(family.members[family.members.size() - 2].by_seed);
+    const Judgment judged = judge_prediction(errors(), seed_by_seed(measured, before, std::minus<>()),
+                                             "\"the same loss as the next smaller model\"", region.high, confidence);
+    return judged.outcome == Outcome::undecided ? judged.reason : std::string();
+  };
+  Quantity& added = plan.quantity(
+      "scale_prediction_error",
+      "measured − predicted final validation loss of the largest model (nats per token), each seed's law fitted to "
+      "that seed's smaller models",
+      Scale::linear, family.arm, errors, doubt);
+  added.in_comparison_table = false;
+  added.figure = kSizeAxes[0].id;
+  added.untestable = [&context] { return training_not_testable(context); };
+  added.setting = [&context, largest = family.members.back().member](const std::string&) {
+    return setting_of(context, scale_model(context, largest));
+  };
+  added.evidence = [&context, part, family](const std::string&) {
+    const ArmFamily trained = with_flops(context, {family}).front();
+    const TrainedMember& largest = trained.members.back();
+    const auto by = [&](const SizeAxis& axis) {
+      return prediction_in_words(fitted_law(trained, part, axis), axis.size(largest), fitted_losses(largest.by_seed));
+    };
+    return fmt::format("By parameters {}; by compute {}.", by(kSizeAxes[0]), by(kSizeAxes[1]));
+  };
+}
+
+PartResult report_scale(const StudyContext& context, const ScaleStudy& part, const std::vector<ArmFamily>& families) {
   PartResult result;
   Table numbers{
       "scale_laws",
@@ -299,7 +315,6 @@ PartResult report_scale(const StudyContext& context, const ScaleStudy& part, std
   result.summary.push_back(
       fmt::format("Final validation loss of the largest model, by a power law of the smaller ones: {}.",
                   prediction_in_words(laws[0].front(), largest.parameters(), fitted_losses(largest.by_seed))));
-  result.verdicts.push_back(prediction_verdict(context, families.front(), laws[0].front(), laws[1].front()));
   return result;
 }
 
@@ -315,10 +330,11 @@ PartPlan plan(StudyContext& context, const ScaleStudy& part) {
     for (auto each = family.members.rbegin(); each != family.members.rend(); ++each)
       each->by_seed = planned_runs(plan, context, scale_run(context, each->member), part.seeds);
   }
+  add_prediction(plan, context, part, families.front());
   const auto report_evaluation =
       plan_scale_evaluation(plan, context, part, scale_members(context, part, context.arms.front().name));
   plan.report = [&context, part, families, report_evaluation] {
-    PartResult result = report_scale(context, part, families);
+    PartResult result = report_scale(context, part, with_flops(context, families));
     LossesBySize losses;  // of the first arm
     for (const TrainedMember& member : families.front().members)
       losses.push_back(numbers_in(member.by_seed, [](const Planned<TrainedRun>& run) { return run->loss(); }));
@@ -330,7 +346,7 @@ PartPlan plan(StudyContext& context, const ScaleStudy& part) {
 
 [[maybe_unused]] const bool kScale = add_part<ScaleStudy>(
     "scale", "models of growing size, and a power law fitted to their losses", "Hoffmann et al. 2022, arXiv 2203.15556",
-    {.place = 18, .plan = plan, .trains = kAlways, .check = check});
+    {.order = 18, .plan = plan, .trains = kTrainsAlways, .check = check});
 
 }  // namespace
 }  // namespace plumb

@@ -125,7 +125,7 @@ void add_quantities(PartPlan& plan, const StudyContext& context, const SignalStu
     Quantity& added = plan.quantity(
         name, meaning, Scale::linear, arm,
         [values, signals = measured.at(arm), widths = part.widths] { return values(signals.widest(widths)); });
-    added.tabled = false;
+    added.in_comparison_table = false;
     added.figure = "activations";
     added.setting = [&context, widest, layers = part.layers](const std::string& of) {
       return setting_of(context, theory_model(context, of, widest, "theory", layers));
@@ -163,9 +163,8 @@ void add_quantities(PartPlan& plan, const StudyContext& context, const SignalStu
         add("share_beyond_mean", "largest share of a layer's tokens whose ‖x‖² exceeds the mean by more than 10%", arm,
             [](const std::vector<Signal>& signals) { return numbers_in(signals, &Signal::delta); });
     // It decreases with width.
-    constexpr int64_t kClaimed = 512;
-    if (widest < kClaimed)
-      beyond.untestable = fmt::format("the share depends on the width; the claim is about d = {}", kClaimed);
+    if (widest < 512)
+      beyond.untestable = [] { return "the share depends on the width; the claim is about d = 512"; };
   }
 }
 
@@ -192,7 +191,7 @@ PartPlan plan(StudyContext& context, const SignalStudy& part) {
 
 [[maybe_unused]] const bool kSignal =
     add_part<SignalStudy>("signal", "activations in the theory's setting, compared with its bounds",
-                          "Xiong et al. 2020, arXiv 2002.04745", {.place = 3, .plan = plan});
+                          "Xiong et al. 2020, arXiv 2002.04745", {.order = 3, .plan = plan});
 
 }  // namespace
 }  // namespace plumb

@@ -123,7 +123,7 @@ Splits planned_splits(PartPlan& plan, StudyContext& context, const std::string& 
   options.layer_steps = part.layer_steps;
   options.seed = static_cast<uint64_t>(context.config.study.seed);
   options.graph_memory = graph_memory(part);
-  OverSeeds what = of_models(context, {part.layers, part.seeds, part.pairs}, "curvature", arm);
+  SeededMeasurement what = initial_models(context, {part.layers, part.seeds, part.pairs}, "curvature", arm);
   what.gradients = static_cast<double>(6 * options.steps + 12 * options.layer_steps);
   what.batch_tokens = part.batch_tokens;
   what.settings = {{"steps", options.steps}, {"layer_steps", options.layer_steps}, {"batch_tokens", part.batch_tokens}};
@@ -271,7 +271,7 @@ PartPlan plan(StudyContext& context, const SpectrumStudy& part) {
                           return each.whole.gauss_newton.max.value / each.whole.hessian.max.value;
                         });
                       });
-    share.tabled = false;
+    share.in_comparison_table = false;
     share.figure = "hessian_extremes";
     share.telling = {share.meaning};
   }
@@ -293,7 +293,7 @@ PartPlan plan(StudyContext& context, const SpectrumStudy& part) {
 
 [[maybe_unused]] const bool kSpectrum = add_part<SpectrumStudy>(
     "spectrum", "the Hessian's spectrum at initialization, by the Lanczos method",
-    "Ghorbani et al. 2019, arXiv 1901.10159; Schraudolph 2002", {.place = 5, .any_depth = true, .plan = plan});
+    "Ghorbani et al. 2019, arXiv 1901.10159; Schraudolph 2002", {.order = 5, .any_depth = true, .plan = plan});
 
 }  // namespace
 }  // namespace plumb

@@ -14,6 +14,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
+#include "plumb/base/toml_text.h"
 #include "plumb/data/download.h"
 #include "plumb/data/prepare.h"
 #include "plumb/data/prepare_parts.h"
@@ -139,26 +140,10 @@ Json batch_settings(Json settings, const TaskConfig& task) {
   return settings;
 }
 
-/// Every key of the resolved study, by section, for the report.
-std::vector<SettingGroup> settings_groups(const std::string& toml) {
-  std::vector<SettingGroup> groups;
-  for (const std::string& line : split(toml, '\n')) {
-    if (line.empty()) continue;
-    if (groups.empty() && line.front() != '[') groups.push_back({"plug-ins", {}});
-    if (line.front() == '[') {
-      groups.push_back({line.substr(1, line.size() - 2), {}});
-    } else {
-      const size_t equals = line.find(" = ");
-      groups.back().items.emplace_back(line.substr(0, equals), line.substr(equals + 3));
-    }
-  }
-  return groups;
-}
-
 using DividedFigures = std::map<std::string, std::vector<Figure>>;  // by id before division
 
-void append(Results& results, DividedFigures& figures, const PartResult& part, const std::string& name,
-            const std::vector<std::string>& schemes) {
+void add_part_results(Results& results, DividedFigures& figures, const PartResult& part, const std::string& name,
+                      const std::vector<std::string>& schemes) {
   const auto add = [](auto& list, const auto& more) { list.insert(list.end(), more.begin(), more.end()); };
   for (Figure figure : part.figures) {
     figure.shorten_names();
@@ -166,11 +151,6 @@ void append(Results& results, DividedFigures& figures, const PartResult& part, c
     add(results.figures, figures[figure.id]);
   }
   add(results.summary, part.summary);
-  for (Verdict verdict : part.verdicts) {
-    if (const auto found = figures.find(verdict.figure); found != figures.end())
-      verdict.figure = part_with_scheme(found->second, verdict.scheme);
-    results.verdicts.push_back(verdict);
-  }
   add(results.tables, part.tables);
   if (!part.measurements.empty()) results.measurements[name] = part.measurements;
 }
@@ -192,32 +172,31 @@ int64_t default_jobs(const StudyConfig& config) {
   return config.model.d_model <= kSmall ? omp_get_max_threads() : 1;
 }
 
-/// The claims of the study and of the literature, and how its arms differ.
-PartResult compared(const StudyContext& context, const std::vector<SourcedClaim>& claims,
-                    const std::vector<Quantity>& quantities) {
-  PartResult result;
+/// Adds the verdicts on claims of the study and of the literature, and sentences on the study's own.
+void add_verdicts(Results& results, const DividedFigures& figures, const StudyContext& context,
+                  const std::vector<SourcedClaim>& claims, const std::vector<Quantity>& quantities) {
   std::vector<std::string> axes;
   for (const auto& [axis, unused] : context.arms.front().axes) axes.push_back(axis);
   std::vector<StudyClaim> all;
   for (const SourcedClaim& each : claims) all.push_back(each.claim);
-  result.verdicts = judge_claims(all, context.arms, quantities);
+  results.verdicts = judge_claims(all, context.arms, quantities);
   const bool one_width = std::none_of(context.arms.begin(), context.arms.end(),
                                       [](const StudyArm& arm) { return arm.settings.contains("model.d_model"); });
   const std::string width = one_width ? fmt::format("d_model {}; ", context.config.model.d_model) : "";
   std::set<std::string> drawn;
   for (const StudyArm& arm : context.arms) drawn.insert(arm.model.initialization);
   for (size_t i = 0; i < claims.size(); ++i) {
-    Verdict& verdict = result.verdicts[i];
+    Verdict& verdict = results.verdicts[i];
     verdict.id = fmt::format("claim{}", i + 1);
     verdict.source = claims[i].source;
     if (verdict.setting.empty()) {
       verdict.setting = fmt::format("{} arms, by {}; {}initialization {}; {}", context.arms.size(), join(axes), width,
                                     join({drawn.begin(), drawn.end()}, " or "), corpus_of(context));
     }
-    if (claims[i].claim.source.empty()) result.summary.push_back(in_words(verdict));
+    if (const auto found = figures.find(verdict.figure); found != figures.end())
+      verdict.figure = part_with_scheme(found->second, verdict.scheme);
+    if (claims[i].claim.source.empty()) results.summary.push_back(in_words(verdict));
   }
-  result.tables = comparison_tables(context.arms, quantities);
-  return result;
 }
 
 /// Throws Error on invalid values, schemes, models, optimizers and schedules, before anything is measured.
@@ -226,7 +205,7 @@ void check_study(const StudyContext& context) {
   require_split(context, config.data.measured_split);
   for (const std::string& arm : arm_names(context)) {
     const std::unique_ptr<Model> model = make_model(model_for(context, arm, 1));
-    if (config.trains()) const Trainer trainer(*model, train_for(context, arm), context.task);
+    if (config.trains()) const Trainer trainer(*model, arm_named(context, arm).train, context.task);
   }
 }
 
@@ -242,7 +221,11 @@ bool predicts_masked_tokens(const StudyConfig& config) {
 class OpenedStudy {
  public:
   OpenedStudy(const StudyConfig& given, const std::filesystem::path& out, RunObserver on_point = {})
-      : given_(given), config_(given), out_(out), on_point_(std::move(on_point)), measurements_(out / "measurements") {
+      : as_read_(given),
+        config_(given),
+        out_(out),
+        on_point_(std::move(on_point)),
+        measurements_(out / "measurements") {
     claim_output_directory(out, "study");
     toml_ = write_study(config_);
     write_file_atomic(out / "study.toml", toml_);
@@ -279,7 +262,7 @@ class OpenedStudy {
 
   /// Makes the measurements that are missing.
   void measure(int64_t jobs) {
-    for (const SourcedClaim& each : sourced_claims(given_, out_)) check(each.claim);
+    for (const SourcedClaim& each : sourced_claims(as_read_, out_)) check(each.claim);
     if (jobs <= 0) jobs = default_jobs(config_);
     if (const std::string ahead = forecast(*context_, plans_, jobs); !ahead.empty()) say(ahead);
     const int64_t reused = make_all(measurements_, requests_, jobs);
@@ -291,7 +274,7 @@ class OpenedStudy {
   Results results() {
     Results results{config_.study.title, config_.study.subtitle};
     results.measurements = Json::object();
-    results.settings = settings_groups(toml_);
+    results.settings = setting_groups(key_values(toml_));
     results.settings.push_back({"machine", {{"threads", std::to_string(omp_get_max_threads())}}});
     std::vector<std::string> unfinished;
     DividedFigures figures;
@@ -300,17 +283,16 @@ class OpenedStudy {
       if (measured(plan.requests()) < std::ssize(plan.requests())) {
         unfinished.push_back(name);
       } else {
-        append(results, figures, reported(plan, *context_), name, arm_names(*context_));
+        add_part_results(results, figures, reported(plan, *context_), name, arm_names(*context_));
         quantities.insert(quantities.end(), plan.quantities().begin(), plan.quantities().end());
       }
     }
-    std::vector<SourcedClaim> claims = sourced_claims(given_, out_);
+    std::vector<SourcedClaim> claims = sourced_claims(as_read_, out_);
     std::erase_if(claims, [&](const SourcedClaim& each) {
       return each.claim.source.empty() ? !unfinished.empty() : !can_be_judged(each.claim, context_->arms, quantities);
     });
-    PartResult own = compared(*context_, claims, quantities);
-    if (!unfinished.empty()) own.tables.clear();
-    append(results, figures, own, "comparisons", arm_names(*context_));
+    const size_t of_parts = results.summary.size();
+    add_verdicts(results, figures, *context_, claims, quantities);
     if (!unfinished.empty()) {
       const std::string so_far =
           fmt::format("{} of {} measurements are made; not reported yet: {}. The same `plumb study` command goes on.",
@@ -318,7 +300,8 @@ class OpenedStudy {
       results.summary.insert(results.summary.begin(), so_far);
       return results;
     }
-    put_answers_first(results, own.verdicts.size(), own.summary.size());
+    for (const Table& table : comparison_tables(context_->arms, quantities)) results.tables.push_back(table);
+    put_answers_first(results, results.summary.size() - of_parts);
     return results;
   }
 
@@ -328,8 +311,8 @@ class OpenedStudy {
                          [this](const MeasurementRequest& request) { return measurements_.has(request); });
   }
 
-  StudyConfig given_;   // as it was read
-  StudyConfig config_;  // with the model's kind
+  StudyConfig as_read_;  // as it was read
+  StudyConfig config_;   // with the model's kind
   std::filesystem::path out_;
   RunObserver on_point_;
   Measurements measurements_;

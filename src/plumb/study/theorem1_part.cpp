@@ -206,7 +206,7 @@ PartPlan plan(StudyContext& context, const Theorem1Study& part) {
 
 [[maybe_unused]] const bool kTheorem1 =
     add_part<Theorem1Study>("theorem1", "the gradient of one token's loss, by width and depth in the theory's setting",
-                            "Xiong et al. 2020, arXiv 2002.04745, Theorem 1", {.place = 4, .plan = plan});
+                            "Xiong et al. 2020, arXiv 2002.04745, Theorem 1", {.order = 4, .plan = plan});
 
 }  // namespace
 }  // namespace plumb

@@ -75,10 +75,6 @@ double TrainedRun::loss() const {
 
 double TrainedRun::fitted_loss() const { return result.failed() ? std::numeric_limits<double>::infinity() : loss(); }
 
-std::string warm_up_name(const Duration& warm_up) {
-  return warm_up.is_zero() ? "no warm-up" : "warm-up " + warm_up.text();
-}
-
 void check_warm_ups(const std::string& what, const std::vector<Duration>& warm_ups, TrainConfig train) {
   std::optional<Duration::Unit> unit;
   for (const Duration& each : warm_ups) {

@@ -24,9 +24,6 @@ struct TrainedRun {
   [[nodiscard]] Series validation_curve(const std::string& name, const std::string& group) const;
 };
 
-/// "no warm-up", "warm-up 400", "warm-up 10Mt".
-std::string warm_up_name(const Duration& warm_up);
-
 /// Throws Error, naming what they are, if the units of warm-ups differ, since the longest is compared with none, or if
 /// there is no warm-up to which a decay that begins after it could be tied.
 void check_warm_ups(const std::string& what, const std::vector<Duration>& warm_ups, TrainConfig train);
@@ -62,7 +59,7 @@ struct RunQuestion {
 };
 
 /// The configuration of a run with the study's data, seed and [task], without slow metrics such as BLEU. `train`: an
-/// arm's (train_for), or the study's.
+/// arm's, or the study's.
 RunConfig run_config(const StudyContext& context, const ModelConfig& model, const TrainConfig& train);
 
 /// The directory of a run by the name and settings of its measurement; runs with different settings have different

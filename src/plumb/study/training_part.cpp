@@ -141,7 +141,7 @@ RunRequest arm_run(const StudyContext& context, const TrainingStudy& part, const
       fmt::format("train-{}-layers{}-{}-warmup{}-lr{:g}", file_name(arm.study_arm), arm.layers, arm.optimizer_id(),
                   arm.warm_up.text(), learning_rate),
       fmt::format("{}, {}, lr {:g}", arm.name(), arm.optimizer.name(), learning_rate),
-      run_config(context, model_for(context, arm.study_arm, arm.layers), train_for(context, arm.study_arm))};
+      run_config(context, model_for(context, arm.study_arm, arm.layers), arm_named(context, arm.study_arm).train)};
   TrainConfig& train = request.config.train;
   train = with_warm_up(train, arm.warm_up, compared_warm_ups(part, context.arms));
   train.learning_rate = learning_rate;
@@ -321,8 +321,8 @@ void add_same_rates(PartPlan& plan, const StudyContext& context, const std::vect
                                     Scale::linear, arm.id.trained_arm,
                                     [&context, arm, i] { return sweep_of(context, arm).points[i].losses; });
     added.failed_at = [&context] { return label_frequencies(context); };
-    added.untestable = training_not_testable(context);
-    added.tabled = arm.id.trained_arm != arm.id.study_arm;  // what a warm-up does at the same rate
+    added.untestable = [&context] { return training_not_testable(context); };
+    added.in_comparison_table = arm.id.trained_arm != arm.id.study_arm;  // what a warm-up does at the same rate
     added.figure = figure;
   }
 }
@@ -355,7 +355,7 @@ void add_best_rate(PartPlan& plan, const StudyContext& context, const std::vecto
   Quantity& added = plan.quantity(
       "best_learning_rate" + suffix, "best learning rate" + (suffix.empty() ? "" : ", " + suffix.substr(1)),
       Scale::logarithmic, arm.id.trained_arm, [arm] { return best_rates(arm); }, doubt);
-  added.tabled = false;
+  added.in_comparison_table = false;
   added.figure = figure;
 }
 
@@ -377,7 +377,7 @@ void add_quantities(PartPlan& plan, const StudyContext& context, const std::vect
           "validation_loss" + suffix, meaning, Scale::linear, arm.id.trained_arm,
           [&context, arm] { return sweep_of(context, arm).best().losses; }, doubt);
       added.failed_at = [&context] { return label_frequencies(context); };
-      added.untestable = training_not_testable(context);
+      added.untestable = [&context] { return training_not_testable(context); };
       added.figure = figure;
       added.telling = {meaning};
       add_same_rates(plan, context, alike, arm, suffix, figure);
@@ -411,7 +411,7 @@ PartPlan plan(StudyContext& context, const TrainingStudy& part) {
 [[maybe_unused]] const bool kTraining = add_part<TrainingStudy>(
     "training", "training with and without warm-up, each arm with its own sweep of the learning rate",
     "Xiong et al. 2020, arXiv 2002.04745",
-    {.place = 6, .any_depth = true, .plan = plan, .trains = kAlways, .check = check});
+    {.order = 6, .any_depth = true, .plan = plan, .trains = kTrainsAlways, .check = check});
 
 }  // namespace
 }  // namespace plumb

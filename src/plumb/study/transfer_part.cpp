@@ -287,8 +287,8 @@ void add_quantities(PartPlan& plan, const StudyContext& context, const std::shar
         doubt_of_sweeps([arms, kind, examples](const std::string& recipe) {
           return sweep_of(*find_arm(arms, kind, recipe, examples));
         }));
-    added.tabled = false;
-    added.untestable = training_not_testable(context);
+    added.in_comparison_table = false;
+    added.untestable = [&context] { return training_not_testable(context); };
     added.figure = examples == 0 ? recipes_figure_id(kind) : "transfer_labels";
     added.telling = {fmt::format("error in percent with {} labels, {}", with_thousands(each.labels), kind)};
     added.setting = [&context, stages, part, each](const std::string&) {
@@ -339,7 +339,7 @@ PartPlan plan(StudyContext& context, const TransferStudy& part) {
 
 [[maybe_unused]] const bool kTransfer = add_part<TransferStudy>(
     "transfer", "pretraining, then fine-tuning on a task's text and its labels, by recipes that change one thing",
-    "Howard & Ruder 2018, arXiv 1801.06146", {.place = 19, .plan = plan, .trains = kAlways, .check = check});
+    "Howard & Ruder 2018, arXiv 1801.06146", {.order = 19, .plan = plan, .trains = kTrainsAlways, .check = check});
 
 }  // namespace
 }  // namespace plumb
