@@ -85,8 +85,7 @@ std::vector<VariantKind> kinds_called(const std::string& word) {
   }
   std::erase_if(kinds, [](const VariantKind& kind) { return kind.variants.empty(); });
   if (!kinds.empty()) return kinds;
-  throw UsageError(fmt::format("unknown kind or variant '{}'", word),
-                   did_you_mean(word, known, "kinds: " + join(ids)));
+  throw UsageError(fmt::format("unknown kind or variant '{}'", word), did_you_mean(word, known, "kinds: " + join(ids)));
 }
 
 struct ListArguments {

@@ -1,6 +1,6 @@
-// The program's entry point: answers what the written manual can answer; loads a module without LibTorch for commands that
-// only read; for all others checks and configures what must be done before OpenMP and OpenBLAS are loaded, then loads and
-// runs the rest.
+// The program's entry point: answers what the written manual can answer; loads a module without LibTorch for commands
+// that only read; for all others checks and configures what must be done before OpenMP and OpenBLAS are loaded, then
+// loads and runs the rest.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -113,8 +113,8 @@ bool only_reads(const std::vector<std::string>& words) {
          std::none_of(words.begin(), words.end(), [](const std::string& word) { return word.starts_with("--load"); });
 }
 
-/// Runs the command line by one of the two modules of the program. Of LibTorch's and its libraries' functions, a command
-/// calls few: each is looked up when it is first called.
+/// Runs the command line by one of the two modules of the program. Of LibTorch's and its libraries' functions, a
+/// command calls few: each is looked up when it is first called.
 int run_module(const char* library, int argc, char** argv) {
   void* module = ::dlopen(library, RTLD_LAZY | RTLD_GLOBAL);
   void* entry = module == nullptr ? nullptr : ::dlsym(module, "plumb_main");
