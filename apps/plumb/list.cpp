@@ -10,6 +10,7 @@
 
 #include "declared_manual.h"
 #include "plumb/base/error.h"
+#include "plumb/base/glossary.h"
 #include "plumb/base/input.h"
 #include "plumb/base/text.h"
 #include "plumb/data/download.h"
@@ -71,8 +72,24 @@ void list_studies(const Globals& globals) {
   emit(globals, json, text + "\nplumb study NAME --out DIR runs one, and says first how long it will take.\n");
 }
 
+/// The kind of this name, "alarm" or "alarms", or else the variants that papers or configurations call so, by kind.
+std::vector<VariantKind> kinds_called(const std::string& word) {
+  std::vector<VariantKind> kinds = variant_kinds();
+  std::vector<std::string> ids = {"studies"}, known = ids;
+  for (VariantKind& kind : kinds) {
+    if (word == kind.id || word == kind.id + "s") return {kind};
+    ids.push_back(kind.id);
+    known.push_back(kind.id);
+    for (const Variant& variant : kind.variants) known.push_back(variant.name);
+    std::erase_if(kind.variants, [&](const Variant& variant) { return !is_written(variant.name, word); });
+  }
+  std::erase_if(kinds, [](const VariantKind& kind) { return kind.variants.empty(); });
+  if (!kinds.empty()) return kinds;
+  throw UsageError(fmt::format("unknown kind or variant '{}'", word), did_you_mean(word, known, "kinds: " + join(ids)));
+}
+
 struct ListArguments {
-  std::string kind;  // empty: all
+  std::string kind;  // or a variant; empty: all
   bool markdown = false;
   std::string page;
 };
@@ -87,20 +104,7 @@ void list(const ListArguments& arguments, const Globals& globals) {
     return;
   }
   if (arguments.kind == "studies") return list_studies(globals);
-  std::vector<VariantKind> kinds = variant_kinds();
-  if (!arguments.kind.empty()) {
-    std::vector<std::string> ids;
-    for (const VariantKind& kind : kinds) ids.push_back(kind.id);
-    std::erase_if(kinds, [&](const VariantKind& kind) {
-      return kind.id != arguments.kind && kind.id + "s" != arguments.kind;  // "alarm" or "alarms"
-    });
-    if (kinds.empty()) {
-      ids.emplace_back("studies");
-      const std::string guess = nearest(arguments.kind, ids);
-      throw UsageError(fmt::format("unknown kind '{}'", arguments.kind),
-                       (guess.empty() ? "" : fmt::format("did you mean '{}'? ", guess)) + "known: " + join(ids));
-    }
-  }
+  const std::vector<VariantKind> kinds = arguments.kind.empty() ? variant_kinds() : kinds_called(arguments.kind);
   std::vector<std::string> texts;
   for (const VariantKind& kind : kinds) texts.push_back(text_of(listed(kind)));
   emit(globals, document(kinds), join(texts, "\n"));
@@ -114,9 +118,9 @@ void add_list(CLI::App& app, Globals& globals) {
   std::vector<std::string> ids;
   for (const VariantKind& kind : variant_kinds()) ids.push_back(kind.id);
   ids.emplace_back("studies");
-  suggest(verb->add_option(
-              "KIND", arguments->kind,
-              "Kind of variant: residual, norm, position, … (default: all); or studies, those that come with Plumb"),
+  suggest(verb->add_option("KIND", arguments->kind,
+                           "Kind of variant: residual, norm, position, … (default: all); or one variant, such as "
+                           "RMSNorm; or studies, those that come with Plumb"),
           ids);
   CLI::Option* markdown = verb->add_flag("--markdown", arguments->markdown, "Print docs/variants.md");
   verb->add_option("--tables", arguments->page, "Print this page, docs/configuration.md, with its tables written anew")

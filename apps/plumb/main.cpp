@@ -1,6 +1,6 @@
-// The program's entry point: answers what the written manual can answer; loads a module without LibTorch for commands that
-// only read; for all others checks and configures what must be done before OpenMP and OpenBLAS are loaded, then loads and
-// runs the rest.
+// The program's entry point: answers what the written manual can answer; loads a module without LibTorch for commands
+// that only read; for all others checks and configures what must be done before OpenMP and OpenBLAS are loaded, then
+// loads and runs the rest.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -113,15 +113,26 @@ bool only_reads(const std::vector<std::string>& words) {
          std::none_of(words.begin(), words.end(), [](const std::string& word) { return word.starts_with("--load"); });
 }
 
-/// Runs the command line by one of the two modules of the program.
+/// Runs the command line by one of the two modules of the program. Of LibTorch's and its libraries' functions, a
+/// command calls few: each is looked up when it is first called.
 int run_module(const char* library, int argc, char** argv) {
-  void* module = ::dlopen(library, RTLD_NOW | RTLD_GLOBAL);
+  void* module = ::dlopen(library, RTLD_LAZY | RTLD_GLOBAL);
   void* entry = module == nullptr ? nullptr : ::dlsym(module, "plumb_main");
   if (entry == nullptr) {
     std::fprintf(stderr, "plumb: error: %s\nhint: reinstall Plumb\n", ::dlerror());
     return 1;
   }
   return reinterpret_cast<int (*)(int, char**)>(entry)(argc, argv);
+}
+
+/// Ends the process without taking LibTorch's thousands of operators out of its registry one by one.
+int leave(int status) {
+  std::cout.flush();
+  std::fflush(nullptr);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they report at the end
+  ::_exit(status);
+#endif
+  return status;
 }
 
 }  // namespace
@@ -142,5 +153,5 @@ int main(int argc, char** argv) {
   if (std::getenv("OMP_WAIT_POLICY") == nullptr) ::setenv("GOMP_SPINCOUNT", "20000", 0);
   // Other programs may have set this, which would restrict OpenBLAS (used for float64 only) to older instructions.
   ::unsetenv("OPENBLAS_CORETYPE");
-  return run_module("libplumb_program.so", argc, argv);
+  return leave(run_module("libplumb_program.so", argc, argv));
 }

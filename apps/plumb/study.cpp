@@ -7,6 +7,8 @@
 #include "declared_manual.h"
 #include "events.h"
 #include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/base/progress.h"
 #include "plumb/base/text.h"
 #include "plumb/report/html.h"
 #include "plumb/study/study.h"
@@ -100,7 +102,11 @@ void add_study(CLI::App& app, Globals& globals) {
                  EventFiles events;
                  const Json results = run_study(
                      study, arguments->out,
-                     [&](const fs::path& run, const TrainPoint& point) { events.write(run, point); }, arguments->jobs);
+                     [&](const fs::path& run, const TrainPoint& point) { events.write(run, point); }, arguments->jobs,
+                     [page = fs::path(arguments->out) / "report.html"](const Json& so_far) {
+                       write_file_atomic(page, render_report(so_far));
+                       say(page.string() + " shows what is measured so far");
+                     });
                  write_report(arguments->out);
                  emit(globals, results, text_of(results, arguments->out));
                });

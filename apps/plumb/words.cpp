@@ -186,7 +186,9 @@ std::string answered(const Manual& manual, std::vector<std::string> words) {
   if (verb.name() == "config" &&
       std::none_of(words.begin(), words.end(), [](const std::string& word) { return word.starts_with('-'); }))
     return configuration(manual, words);
-  return verb.name() == "list" ? listed(manual.lists, words) : std::string();
+  if (verb.name() != "list") return {};
+  const std::string kinds = listed(manual.lists, words);
+  return kinds.empty() && words.size() == 1 ? variants_called(manual, words[0]) : kinds;
 }
 
 }  // namespace plumb::app

@@ -46,7 +46,10 @@ TEST(CommandLineHelp, HasSeveralWordsForOneAnswer) {
                                                       {{"help", "study.axis"}, {"help", "axis"}},
                                                       {{"config", "study.axis"}, {"help", "axis"}},
                                                       {{"help", "lr"}, {"help", "learning_rate"}},
-                                                      {{"list", "alarms"}, {"list", "alarm"}}};
+                                                      {{"list", "alarms"}, {"list", "alarm"}},
+                                                      {{"list", "RMSNorm"}, {"help", "rmsnorm"}},
+                                                      {{"list", "Post-Norm"}, {"help", "post-ln"}},
+                                                      {{"list", "ResiDual", "--verbose"}, {"help", "residual-dual"}}};
   for (const auto& [words, others] : equal) {
     const Finished finished = test::succeeded(run_plumb(words));
     EXPECT_EQ(finished.output, run_plumb(others).output) << join(words, " ");

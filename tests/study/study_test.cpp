@@ -252,8 +252,14 @@ seeds = 2
   ops::set_threads(1);  // the number of threads per measurement decides how sums are split
   Json one = run_study(config, directory / "one", {}, 1);
   ops::set_threads(3);
-  Json three = run_study(config, directory / "three", {}, 3);
+  std::vector<size_t> figures;  // whenever a part but the last is measured
+  const auto on_part = [&](const Json& so_far) { figures.push_back(so_far["figures"].size()); };
+  Json three = run_study(config, directory / "three", {}, 3, on_part);
   ops::set_threads(0);
+  ASSERT_EQ(figures.size(), 2U);
+  EXPECT_GT(figures[0], 0U);
+  EXPECT_GT(figures[1], figures[0]);
+  EXPECT_GT(three["figures"].size(), figures[1]);
   for (Json* each : {&one, &three}) {
     for (const char* key : {"created", "settings"}) each->erase(key);
     for (Json& row : entry((*each)["tables"], "id", "runs")["rows"]) row.erase(row.size() - 1);  // seconds

@@ -126,6 +126,8 @@ constexpr auto kNames = std::to_array<Names>({
 
 // What papers call variants that have another name here.
 constexpr auto kPapers = std::to_array<Names>({
+    {"prenorm", "pre-ln"},
+    {"postnorm", "post-ln"},
     {"residual", "residual-dual"},
     {"rope", "rotary"},
     {"dyt", "dynamic-tanh"},

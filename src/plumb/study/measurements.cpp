@@ -123,7 +123,8 @@ bool Measurements::has(const MeasurementRequest& request) const {
   return (request.keep && request.keep(nullptr)) || stored(request).has_value();
 }
 
-int64_t make_all(Measurements& measurements, const std::vector<MeasurementRequest>& requests, int64_t jobs) {
+int64_t make_all(Measurements& measurements, const std::vector<MeasurementRequest>& requests, int64_t jobs,
+                 const std::function<void(const MeasurementRequest&)>& on_made) {
   std::vector<const MeasurementRequest*> missing;
   std::set<std::string> names;
   for (const MeasurementRequest& request : requests) {
@@ -138,12 +139,18 @@ int64_t make_all(Measurements& measurements, const std::vector<MeasurementReques
 
   JointProgress together(missing);
   FirstException exception;
-  const std::function<void(const MeasurementRequest&)> make = [&](const MeasurementRequest& request) {
+  std::mutex telling;
+  const auto measure = [&](const MeasurementRequest& request) {
+    const ListenToProgress listen([&](double share) { together.advance(request, share); });
+    together.advance(request, 0);
+    measurements.get(request);
+    together.end(request);
+  };
+  const auto make = [&](const MeasurementRequest& request) {
     exception.guard([&] {
-      const ListenToProgress listen([&](double share) { together.advance(request, share); });
-      together.advance(request, 0);
-      measurements.get(request);
-      together.end(request);
+      measure(request);
+      const std::lock_guard lock(telling);
+      if (on_made) on_made(request);
     });
   };
   for (auto first = missing.begin(); first != missing.end();) {

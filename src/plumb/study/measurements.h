@@ -52,8 +52,9 @@ class Measurements {
 
 /// Makes all missing measurements, stage by stage. Within a stage, up to `jobs` run concurrently and divide the
 /// program's threads; those marked `alone` follow one by one. Shows progress and the remaining time. After an exception
-/// nothing more is started; the first exception is rethrown once running measurements have ended. Returns how many were
-/// not missing.
-int64_t make_all(Measurements& measurements, const std::vector<MeasurementRequest>& requests, int64_t jobs);
+/// nothing more is started; the first exception is rethrown once running measurements have ended. `on_made` is called
+/// after each, never by two threads at once. Returns how many were not missing.
+int64_t make_all(Measurements& measurements, const std::vector<MeasurementRequest>& requests, int64_t jobs,
+                 const std::function<void(const MeasurementRequest&)>& on_made = {});
 
 }  // namespace plumb

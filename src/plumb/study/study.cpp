@@ -247,6 +247,8 @@ class OpenedStudy {
       requests_.insert(requests_.end(), plan.requests().begin(), plan.requests().end());
       quantities_.insert(quantities_.end(), plan.quantities().begin(), plan.quantities().end());
     }
+    for (const MeasurementRequest& request : requests_)
+      if (measurements_.has(request)) made_.insert(request.name);
   }
   OpenedStudy(const OpenedStudy&) = delete;
   OpenedStudy& operator=(const OpenedStudy&) = delete;
@@ -260,12 +262,16 @@ class OpenedStudy {
     if (claim.source.empty()) check_quantity(claim, quantities_);
   }
 
-  /// Makes the measurements that are missing.
-  void measure(int64_t jobs) {
+  /// Makes the measurements that are missing. `on_part` gets the results whenever a part but the last is complete.
+  void measure(int64_t jobs, const std::function<void(const Json& results)>& on_part) {
     for (const SourcedClaim& each : sourced_claims(as_read_, out_)) check(each.claim);
     if (jobs <= 0) jobs = default_jobs(config_);
     if (const std::string ahead = forecast(*context_, plans_, jobs); !ahead.empty()) say(ahead);
-    const int64_t reused = make_all(measurements_, requests_, jobs);
+    const int64_t reused = make_all(measurements_, requests_, jobs, [&](const MeasurementRequest& request) {
+      const size_t before = unfinished().size();
+      made_.insert(request.name);
+      if (const size_t now = unfinished().size(); on_part && now > 0 && now < before) on_part(results().to_json());
+    });
     say(fmt::format("{} measurements made, {} reused", measurements_.measured(), reused));
   }
 
@@ -276,27 +282,24 @@ class OpenedStudy {
     results.measurements = Json::object();
     results.settings = setting_groups(key_values(toml_));
     results.settings.push_back({"machine", {{"threads", std::to_string(omp_get_max_threads())}}});
-    std::vector<std::string> unfinished;
+    const std::vector<std::string> missing = unfinished();
     DividedFigures figures;
     std::vector<Quantity> quantities;  // of the finished parts
     for (const auto& [name, plan] : plans_) {
-      if (measured(plan.requests()) < std::ssize(plan.requests())) {
-        unfinished.push_back(name);
-      } else {
-        add_part_results(results, figures, reported(plan, *context_), name, arm_names(*context_));
-        quantities.insert(quantities.end(), plan.quantities().begin(), plan.quantities().end());
-      }
+      if (contains(missing, name)) continue;
+      add_part_results(results, figures, reported(plan, *context_), name, arm_names(*context_));
+      quantities.insert(quantities.end(), plan.quantities().begin(), plan.quantities().end());
     }
     std::vector<SourcedClaim> claims = sourced_claims(as_read_, out_);
     std::erase_if(claims, [&](const SourcedClaim& each) {
-      return each.claim.source.empty() ? !unfinished.empty() : !can_be_judged(each.claim, context_->arms, quantities);
+      return each.claim.source.empty() ? !missing.empty() : !can_be_judged(each.claim, context_->arms, quantities);
     });
     const size_t of_parts = results.summary.size();
     add_verdicts(results, figures, *context_, claims, quantities);
-    if (!unfinished.empty()) {
+    if (!missing.empty()) {
       const std::string so_far =
           fmt::format("{} of {} measurements are made; not reported yet: {}. The same `plumb study` command goes on.",
-                      measured(requests_), requests_.size(), join(unfinished));
+                      made(requests_), requests_.size(), join(missing));
       results.summary.insert(results.summary.begin(), so_far);
       return results;
     }
@@ -306,9 +309,17 @@ class OpenedStudy {
   }
 
  private:
-  [[nodiscard]] int64_t measured(const std::vector<MeasurementRequest>& requests) const {
+  [[nodiscard]] int64_t made(const std::vector<MeasurementRequest>& requests) const {
     return std::count_if(requests.begin(), requests.end(),
-                         [this](const MeasurementRequest& request) { return measurements_.has(request); });
+                         [this](const MeasurementRequest& request) { return made_.contains(request.name); });
+  }
+
+  /// The parts of which measurements are missing.
+  [[nodiscard]] std::vector<std::string> unfinished() const {
+    std::vector<std::string> names;
+    for (const auto& [name, plan] : plans_)
+      if (made(plan.requests()) < std::ssize(plan.requests())) names.push_back(name);
+    return names;
   }
 
   StudyConfig as_read_;  // as it was read
@@ -323,14 +334,16 @@ class OpenedStudy {
   std::optional<StudyContext> context_;
   PartPlans plans_;
   std::vector<MeasurementRequest> requests_;
+  std::set<std::string> made_;  // the names of those that are stored
   std::vector<Quantity> quantities_;
 };
 
 }  // namespace
 
-Json run_study(const StudyConfig& config, const std::filesystem::path& out, const RunObserver& on_point, int64_t jobs) {
+Json run_study(const StudyConfig& config, const std::filesystem::path& out, const RunObserver& on_point, int64_t jobs,
+               const std::function<void(const Json& results)>& on_part) {
   OpenedStudy study(config, out, on_point);
-  study.measure(jobs);
+  study.measure(jobs, on_part);
   Json results = study.results().to_json();
   write_json(out / "results.json", results);
   return results;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 
 #include "plumb/study/part.h"
 
@@ -9,10 +10,11 @@ namespace plumb {
 
 /// Runs a study in the directory `out`, or resumes it, and writes out/results.json (docs/formats/results.md) and
 /// out/study.toml (the study with all defaults spelled out). Up to `jobs` measurements run concurrently; 0: one per
-/// thread for small models, otherwise one. `on_point` is never called by two threads at once. Throws Error if `out`
-/// contains anything but a study, and on mistakes in the study before anything is measured.
+/// thread for small models, otherwise one. `on_point` is never called by two threads at once, nor is `on_part`, which
+/// gets the results so far whenever a part but the last is measured. Throws Error if `out` contains anything but a
+/// study, and on mistakes in the study before anything is measured.
 Json run_study(const StudyConfig& config, const std::filesystem::path& out, const RunObserver& on_point = {},
-               int64_t jobs = 0);
+               int64_t jobs = 0, const std::function<void(const Json& results)>& on_part = {});
 
 /// The results of those parts of a study, complete or not, of which everything is measured; measures nothing. Throws
 /// Error if `out` is no study.
