@@ -12,7 +12,7 @@
 #include "plumb/model/model.h"
 #include "support/paths.h"
 
-namespace plumb {
+namespace plumb::transformers_test {
 namespace {
 
 constexpr double kTolerance = 1e-10;
@@ -200,4 +200,4 @@ TEST(Bert, LossAndEveryGradientNorm) {
 }
 
 }  // namespace
-}  // namespace plumb
+}  // namespace plumb::transformers_test
