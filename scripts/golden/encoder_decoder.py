@@ -21,7 +21,7 @@ from torch import nn
 from torch.nn import functional
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / 'tests' / 'golden'
-SIZES = {'d_model': 16, 'ffn': 32, 'heads': 4, 'layers': 6, 'vocab': 50, 'eps': 1e-05, 'bos': 1, 'eos': 2, 'pad': 0}
+SIZES = {'d_model': 8, 'ffn': 12, 'heads': 4, 'layers': 6, 'vocab': 17, 'eps': 1e-05, 'bos': 1, 'eos': 2, 'pad': 0}
 NOTE = 'ids without specials; source gets EOS appended, target input is BOS+target, target output is target+EOS'
 
 

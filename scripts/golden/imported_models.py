@@ -10,7 +10,9 @@ written:
                                              of every target, `start`, and `greedy` after it for the first source; of a
                                              classifier `segments`, and logits per sequence; of an encoder or a masked
                                              language model `segments` and `hidden`, the states of every token, and of
-                                             the latter the logits of every token
+                                             the latter the logits of every token; of some language models and a
+                                             classifier `loss`, the mean over all targets or sequences, whose labels
+                                             are 0, 1, …, and `gradient_norm`, that of every tensor under Plumb's name
 
     pip install torch transformers safetensors
     scripts/golden/imported_models.py            # writes tests/golden/huggingface
@@ -25,10 +27,13 @@ import tempfile
 import torch
 import transformers
 from safetensors.torch import load_file
-from transformers_models import ROOT, VOCABULARY, fill_randomly, flat, in_float64, json_text, largest_difference
+from torch.nn import functional
+from transformers_models import (ROOT, VOCABULARY, fill_randomly, flat, gradient_norms, in_float64, json_text,
+                                 language_model_loss, largest_difference, llama_names)
 
 LENGTHS = (7, 3)
 CONTINUATION = 64
+DIFFERENTIATED = ('gpt2', 'llama2', 'llama3', 'qwen2', 'qwen3', 'bert')
 SINGLE = torch.float32  # in_float64 rebinds this name
 
 
@@ -133,6 +138,46 @@ def build(make, config, seed):
     return model, rows
 
 
+# The names of Plumb's parameters, as in transformers_models.py.
+
+def gpt2_names(config, tensors):
+    result = {'tgt_embed.weight': tensors['transformer.wte.weight'],
+              'tgt_position.weight': tensors['transformer.wpe.weight']}
+    for layer in range(config.n_layer):
+        theirs, ours = f'transformer.h.{layer}', f'decoder.layers.{layer}'
+        matrices = {'attn.c_attn': 'self_attn.in_proj_', 'attn.c_proj': 'self_attn.out_proj.',
+                    'mlp.c_fc': 'linear1.', 'mlp.c_proj': 'linear2.'}
+        for their_part, our_part in matrices.items():  # Conv1D stores (in, out)
+            result[f'{ours}.{our_part}weight'] = tensors[f'{theirs}.{their_part}.weight'].T
+            result[f'{ours}.{our_part}bias'] = tensors[f'{theirs}.{their_part}.bias']
+        for their_part, our_part in {'ln_1': 'norm1', 'ln_2': 'norm2'}.items():
+            for kind in ('weight', 'bias'):
+                result[f'{ours}.{our_part}.{kind}'] = tensors[f'{theirs}.{their_part}.{kind}']
+    for kind in ('weight', 'bias'):
+        result[f'decoder.norm.{kind}'] = tensors[f'transformer.ln_f.{kind}']
+    return result
+
+
+def bert_names(config, tensors):
+    embeddings = 'bert.embeddings'
+    result = {'src_embed.weight': tensors[f'{embeddings}.word_embeddings.weight'],
+              'src_position.weight': tensors[f'{embeddings}.position_embeddings.weight'],
+              'src_segment.weight': tensors[f'{embeddings}.token_type_embeddings.weight']}
+    for kind in ('weight', 'bias'):
+        result[f'src_embed_norm.{kind}'] = tensors[f'{embeddings}.LayerNorm.{kind}']
+        for layer in range(config.num_hidden_layers):
+            theirs, ours = f'bert.encoder.layer.{layer}', f'encoder.layers.{layer}'
+            result[f'{ours}.self_attn.in_proj_{kind}'] = torch.cat(
+                [tensors[f'{theirs}.attention.self.{part}.{kind}'] for part in ('query', 'key', 'value')])
+            pairs = {'attention.output.dense': 'self_attn.out_proj', 'attention.output.LayerNorm': 'norm1',
+                     'intermediate.dense': 'linear1', 'output.dense': 'linear2', 'output.LayerNorm': 'norm2'}
+            for their_part, our_part in pairs.items():
+                result[f'{ours}.{our_part}.{kind}'] = tensors[f'{theirs}.{their_part}.{kind}']
+        result[f'pooler.{kind}'] = tensors[f'bert.pooler.dense.{kind}']
+        result[f'output.{kind}'] = tensors[f'classifier.{kind}']
+    return result
+
+
 def run_encoder(model, row, segment):
     segments = {} if 'Distil' in type(model).__name__ else {'token_type_ids': segment[None]}
     return model(row[None], output_hidden_states=True, **segments)
@@ -154,6 +199,22 @@ def translation(model, source, start):
         logits = model(input_ids=source[None], decoder_input_ids=row[None], use_cache=False).logits
         row = torch.cat([row, logits[0, -1].argmax()[None]])
     return row[1:].tolist()
+
+
+def differentiated(make, config, seed):
+    """The loss and the norms of its gradient."""
+    with in_float64():
+        model, rows = build(make, config, seed)
+        if 'Bert' in make.__name__:
+            segments = [(torch.arange(len(row)) >= 2).long() for row in rows]
+            logits = torch.cat([run_encoder(model, row, segment).logits for row, segment in zip(rows, segments)])
+            loss, rename = functional.cross_entropy(logits, torch.arange(len(rows))), bert_names
+        else:
+            loss = language_model_loss([model(row[None], use_cache=False).logits[0] for row in rows], rows)
+            rename = gpt2_names if 'GPT2' in make.__name__ else llama_names
+        loss.backward()
+        gradients = {name: parameter.grad for name, parameter in model.named_parameters()}
+        return {'loss': loss.item(), 'gradient_norm': gradient_norms(rename, config, gradients)}
 
 
 def values(make, config, seed):
@@ -190,6 +251,8 @@ def values(make, config, seed):
 
 def write(folder, make, config, seed, largest_file):
     golden = values(make, config, seed)
+    if folder.name in DIFFERENTIATED:
+        golden.update(differentiated(make, config, seed))
     model = build(make, config, seed)[0].float()
     with torch.no_grad():  # checks that in_float64 does not change the results
         row = torch.tensor(golden['tokens'][0])

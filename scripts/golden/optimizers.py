@@ -21,6 +21,7 @@ from schedulefree import AdamWScheduleFree
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHAPES = {'wide': (3, 5), 'tall': (6, 4), 'vector': (7,)}
 RATES = (0.01, 0.03, 0.05, 0.02, 0.04, 0.01, 0.03, 0.02, 0.01, 0.05)
+COMPARED = (1, 5, 10)  # steps; what goes wrong in one of them shows in all later ones
 BETAS, EPS = (0.8, 0.95), 1e-6
 LION_BETAS = (0.9, 0.97)
 MOMENTUM, DECAY = 0.9, 0.1
@@ -107,8 +108,8 @@ def cases():
 def trajectory(make, weights, gradients, scale):
     parameters = {name: torch.nn.Parameter(tensor.clone()) for name, tensor in weights.items()}
     optimizers = make(list(parameters.values()))
-    steps = []
-    for rate, gradient in zip(RATES, gradients):
+    after = []
+    for step, (rate, gradient) in enumerate(zip(RATES, gradients), start=1):
         for name, parameter in parameters.items():
             parameter.grad = scale * gradient[name]
         for optimizer in optimizers:
@@ -116,8 +117,9 @@ def trajectory(make, weights, gradients, scale):
                 group['lr'] = rate
             with in_float64():
                 optimizer.step()
-        steps.append(flat(parameters))
-    return steps
+        if step in COMPARED:
+            after.append(flat(parameters))
+    return after
 
 
 def flat(tensors):
@@ -150,7 +152,7 @@ def main():
         'made_by': {'script': 'scripts/golden/optimizers.py', 'torch': torch.__version__.split('+')[0],
                     'lion-pytorch': importlib.metadata.version('lion-pytorch'),
                     'schedulefree': importlib.metadata.version('schedulefree')},
-        'shapes': SHAPES, 'rates': RATES, 'weights': flat(weights),
+        'shapes': SHAPES, 'rates': RATES, 'compared': COMPARED, 'weights': flat(weights),
         'gradients': [flat(gradient) for gradient in gradients],
         'cases': [{'name': name, 'optimizer': optimizer, 'config': config, 'weight_decay': decay,
                    'gradient_scale': scale, 'after': trajectory(make, weights, gradients, scale)}

@@ -6,7 +6,7 @@ Without options, writes tests/golden/sentence_encoder: a tiny BERT with random w
 sentence-transformers saves it, and for a few lines in many scripts
   texts.json             the lines, and the folder of the model, relative to this file or absolute
   reference.safetensors  `ids` and `lengths`: the token ids of all lines, concatenated, and their number per line;
-                         `hidden`: the state of each token in float64, and `single`, in float32, as published;
+                         `hidden`: the state of each token in float64;
                          `vectors`: the vector of each line, in float64
 
     pip install torch transformers sentence-transformers tokenizers
@@ -82,7 +82,7 @@ def reference(folder, texts):
           f'{(single - hidden).abs().max():.1e}')
     vectors = encoder.double().encode(texts, convert_to_tensor=True, show_progress_bar=False)
     return {'ids': torch.tensor([i for row in rows for i in row]), 'lengths': torch.tensor([len(row) for row in rows]),
-            'hidden': hidden, 'single': single, 'vectors': vectors}
+            'hidden': hidden, 'vectors': vectors}
 
 
 def main():

@@ -18,7 +18,7 @@
 #include "support/paths.h"
 #include "support/small_model.h"
 
-namespace plumb {
+namespace plumb::decoder_test {
 namespace {
 
 using test::small_model;
@@ -297,4 +297,4 @@ TEST(Decoder, AndEncoderDecoderRefuseBiasesOfAttentionWithoutSoftmax) {
 }
 
 }  // namespace
-}  // namespace plumb
+}  // namespace plumb::decoder_test

@@ -11,7 +11,7 @@
 #include "plumb/base/random.h"
 #include "support/gradcheck.h"
 
-namespace plumb {
+namespace plumb::encoder_test {
 namespace {
 
 ModelConfig bert() {
@@ -289,4 +289,4 @@ TEST(Capabilities, AreThoseOfTheKindOfModel) {
 }
 
 }  // namespace
-}  // namespace plumb
+}  // namespace plumb::encoder_test

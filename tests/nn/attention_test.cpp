@@ -10,7 +10,7 @@
 #include "plumb/nn/attention/favor.h"
 #include "support/gradcheck.h"
 
-namespace plumb {
+namespace plumb::attention_test {
 namespace {
 
 using test::distance;
@@ -400,4 +400,4 @@ TEST(Attention, CrossEqualsSelfBothWays) {
 }
 
 }  // namespace
-}  // namespace plumb
+}  // namespace plumb::attention_test

@@ -11,7 +11,7 @@
 #include "support/contains.h"
 #include "support/gradcheck.h"
 
-namespace plumb {
+namespace plumb::feed_forward_test {
 namespace {
 
 using testing::random_tensor;
@@ -145,4 +145,4 @@ TEST(FeedForward, AnUnknownKindNamesTheNearest) {
 }
 
 }  // namespace
-}  // namespace plumb
+}  // namespace plumb::feed_forward_test

@@ -11,7 +11,7 @@
 #include "plumb/nn/position/position.h"
 #include "support/gradcheck.h"
 
-namespace plumb {
+namespace plumb::multi_head_test {
 namespace {
 
 using test::distance;
@@ -319,4 +319,4 @@ TEST(MultiHeadAttention, RefusesHeadsThatMakeNoGroups) {
 }
 
 }  // namespace
-}  // namespace plumb
+}  // namespace plumb::multi_head_test

@@ -11,7 +11,7 @@
 #include "support/ranks.h"
 #include "support/test_names.h"
 
-namespace plumb {
+namespace plumb::norm_test {
 namespace {
 
 using testing::random_tensor;
@@ -226,4 +226,4 @@ TEST_P(EveryNorm, CanBeDifferentiatedTwice) {
 INSTANTIATE_TEST_SUITE_P(Norm, EveryNorm, ::testing::ValuesIn(norms().names()), test::name_of_test);
 
 }  // namespace
-}  // namespace plumb
+}  // namespace plumb::norm_test

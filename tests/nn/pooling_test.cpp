@@ -7,7 +7,7 @@
 
 #include "support/gradcheck.h"
 
-namespace plumb {
+namespace plumb::pooling_test {
 namespace {
 
 using testing::random_tensor;
@@ -50,4 +50,4 @@ TEST(Pooling, EveryKindHasGradientsAndSecondOnes) {
 }
 
 }  // namespace
-}  // namespace plumb
+}  // namespace plumb::pooling_test

@@ -12,7 +12,7 @@
 #include "plumb/nn/attention/multi_head.h"
 #include "support/gradcheck.h"
 
-namespace plumb {
+namespace plumb::position_test {
 namespace {
 
 using testing::random_tensor;
@@ -261,4 +261,4 @@ TEST(Positions, ThoseThatAddToScoresNeedSoftmax) {
 }
 
 }  // namespace
-}  // namespace plumb
+}  // namespace plumb::position_test

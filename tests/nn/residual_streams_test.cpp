@@ -11,7 +11,7 @@
 #include "plumb/nn/residual/residual.h"
 #include "residual_stack.h"
 
-namespace plumb {
+namespace plumb::residual_streams_test {
 namespace {
 
 using residual_stack::expect_equal;
@@ -268,4 +268,4 @@ TEST(ResidualStreams, OthersPrescribeNothing) {
 }
 
 }  // namespace
-}  // namespace plumb
+}  // namespace plumb::residual_streams_test

@@ -11,11 +11,16 @@
 #include "support/gradcheck.h"
 #include "support/test_names.h"
 
-namespace plumb {
+namespace plumb::residual_test {
 namespace {
 
+using residual_stack::expect_equal;
+using residual_stack::kEps;
+using residual_stack::kInput;
+using residual_stack::kSubLayers;
+using residual_stack::kWidth;
+using residual_stack::Stack;
 using testing::random_tensor;
-using namespace residual_stack;
 
 TEST(Residual, PostLnAndPreLn) {
   const Stack post("post-ln", 2);
@@ -191,4 +196,4 @@ TEST_P(EveryScheme, CanBeDifferentiatedTwice) {
 INSTANTIATE_TEST_SUITE_P(Residual, EveryScheme, ::testing::ValuesIn(residual_schemes().names()), test::name_of_test);
 
 }  // namespace
-}  // namespace plumb
+}  // namespace plumb::residual_test

@@ -10,7 +10,7 @@
 #include "support/errors.h"
 #include "support/ranks.h"
 
-namespace plumb {
+namespace plumb::vocabulary_rows_test {
 namespace {
 
 constexpr int64_t kRanks = 3, kVocabulary = 12, kWidth = 5;
@@ -147,4 +147,4 @@ TEST(VocabularyRows, AVocabularyThatTheRanksDoNotDivideStaysWhole) {
 }
 
 }  // namespace
-}  // namespace plumb
+}  // namespace plumb::vocabulary_rows_test

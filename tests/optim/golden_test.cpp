@@ -1,5 +1,8 @@
-// Compares optimizers with PyTorch's, step by step in float64; see tests/golden/README.md for the origin of the values.
+// Compares optimizers with PyTorch's, over ten steps in float64; see tests/golden/README.md for the origin of the
+// values.
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 #include "plumb/base/json.h"
 #include "plumb/optim/optimizer.h"
@@ -24,6 +27,8 @@ Tensor tensor(const Json& values, const Json& shape) {
 
 TEST(GoldenOptimizers, FollowPyTorch) {
   const Json golden = read_json(test::source_directory() / "tests" / "golden" / "optimizers.json");
+  const auto compared = golden["compared"].get<std::vector<size_t>>();
+  ASSERT_EQ(compared.back(), golden["rates"].size());
   for (const Json& made : golden["cases"]) {
     SCOPED_TRACE(made["name"].get<std::string>());
     Parameters parameters(at::kDouble);
@@ -45,8 +50,11 @@ TEST(GoldenOptimizers, FollowPyTorch) {
       const std::vector<ParameterStep> settings(
           gradients.size(), {.learning_rate = golden["rates"][step], .weight_decay = made["weight_decay"]});
       optimizer->step(gradients, settings, made["gradient_scale"]);
+      const auto now = std::ranges::find(compared, step + 1);
+      if (now == compared.end()) continue;
+      const Json& after = made["after"][static_cast<size_t>(now - compared.begin())];
       for (const Parameter& parameter : parameters.all()) {
-        const Tensor expected = tensor(made["after"][step][parameter.name], golden["shapes"][parameter.name]);
+        const Tensor expected = tensor(after[parameter.name], golden["shapes"][parameter.name]);
         EXPECT_LT((parameter.value.detach() - expected).abs().max().item<double>(), 1e-12)
             << parameter.name << " after step " << step + 1;
       }

@@ -1,4 +1,4 @@
-// Claims of one's own, judged on quantities whose values are known, and a study that makes them.
+// Claims judged on quantities whose values are known.
 #include "plumb/study/claims.h"
 
 #include <gtest/gtest.h>
@@ -6,10 +6,7 @@
 #include <cmath>
 
 #include "plumb/analysis/sweep.h"
-#include "plumb/base/checksum.h"
-#include "plumb/study/registration.h"
 #include "plumb/study/study.h"
-#include "support/entries.h"
 #include "support/errors.h"
 #include "support/paths.h"
 
@@ -38,6 +35,10 @@ StudyClaim claim_that(double above, const std::string& of, const std::string& ag
   return claim;
 }
 
+Judgment judged(const StudyClaim& claim, const Quantity& quantity) {
+  return judge_claim(claim, four_arms(), {quantity}).judgment;
+}
+
 const double kInfinity = std::numeric_limits<double>::infinity();
 
 TEST(StudyClaims, DifferencesAreTakenSeedBySeedInEveryPair) {
@@ -49,9 +50,7 @@ TEST(StudyClaims, DifferencesAreTakenSeedBySeedInEveryPair) {
   EXPECT_EQ(verdict(0.9).judgment.outcome, Outcome::supported);
   EXPECT_NEAR(verdict(0.9).judgment.effect.mean, 1, 1e-9);     // of the worse pair
   EXPECT_EQ(verdict(1.5).judgment.outcome, Outcome::smaller);  // larger, but not by as much
-  EXPECT_EQ(
-      judge_claim(claim_that(0.1, "model.norm=layernorm", "model.norm=rmsnorm"), four_arms(), {size}).judgment.outcome,
-      Outcome::contradicted);
+  EXPECT_EQ(judged(claim_that(0.1, "model.norm=layernorm", "model.norm=rmsnorm"), size).outcome, Outcome::contradicted);
   EXPECT_EQ(verdict(0.9).quantity,
             "the size, model.norm=rmsnorm minus model.norm=layernorm, in each of 2 pairs of arms");
   EXPECT_EQ(verdict(0.9).claim, "it is larger");
@@ -60,8 +59,7 @@ TEST(StudyClaims, DifferencesAreTakenSeedBySeedInEveryPair) {
 TEST(StudyClaims, AnEffectThatIsTooSmallInOnePairContradictsNothing) {
   const Quantity size = quantity_with({{1, 5, 9}, {2, 6.01, 9.99}, {3, 4, 5}, {3.1, 4.11, 5.09}}, Scale::linear);
   const auto outcome = [&](double above) {
-    return judge_claim(claim_that(above, "model.norm=rmsnorm", "model.norm=layernorm"), four_arms(), {size})
-        .judgment.outcome;
+    return judged(claim_that(above, "model.norm=rmsnorm", "model.norm=layernorm"), size).outcome;
   };
   EXPECT_EQ(outcome(0.05), Outcome::supported);
   EXPECT_EQ(outcome(0.5), Outcome::smaller);
@@ -70,8 +68,7 @@ TEST(StudyClaims, AnEffectThatIsTooSmallInOnePairContradictsNothing) {
 
 TEST(StudyClaims, RatiosOfSeveralPairsAreGeometric) {
   const Quantity size = quantity_with({{1, 1, 1}, {2, 8, 4}, {1, 1, 1}, {20, 80, 40}}, Scale::logarithmic);
-  const Judgment judgment =
-      judge_claim(claim_that(0.5, "model.norm=rmsnorm", "model.norm=layernorm"), four_arms(), {size}).judgment;
+  const Judgment judgment = judged(claim_that(0.5, "model.norm=rmsnorm", "model.norm=layernorm"), size);
   EXPECT_NEAR(judgment.effect.mean, 4, 1e-9);
 }
 
@@ -95,10 +92,10 @@ TEST(StudyClaims, OnePairAndRatios) {
   EXPECT_NEAR(supported.judgment.effect.mean, 2, 0.01);
   EXPECT_EQ(supported.quantity, "the size, Post-LN, rmsnorm / Post-LN, layernorm");
   claim.of.back() = "model.residual=pre-ln";
-  EXPECT_EQ(judge_claim(claim, four_arms(), {size}).judgment.outcome, Outcome::smaller);  // of that size
+  EXPECT_EQ(judged(claim, size).outcome, Outcome::smaller);  // of that size
   claim.above.reset();
   claim.within = 0.05;
-  EXPECT_EQ(judge_claim(claim, four_arms(), {size}).judgment.outcome, Outcome::supported);
+  EXPECT_EQ(judged(claim, size).outcome, Outcome::supported);
 }
 
 TEST(StudyClaims, AnArmThatFailsMoreOftenHasTheLargerLoss) {
@@ -116,30 +113,28 @@ TEST(StudyClaims, SayWhichRunsFailed) {
   const StudyClaim claim = claim_that(0.1, "model.norm=rmsnorm", "model.norm=layernorm");
   // RMSNorm fails under Post-LN only: the other pair does not decide for it, and the failures are not missing numbers.
   const Quantity loss = quantity_with({partly, failed, trained, {4, 4.1, 3.9}}, Scale::linear);
-  const Judgment judgment = judge_claim(claim, four_arms(), {loss}).judgment;
+  const Judgment judgment = judged(claim, loss);
   EXPECT_EQ(judgment.outcome, Outcome::undecided);
   EXPECT_EQ(judgment.reason, "Post-LN, rmsnorm and Post-LN, layernorm: 3 and 1 of 3 runs failed");
   EXPECT_TRUE(judgment.rule.ends_with("; runs that failed decide nothing")) << judgment.rule;
   EXPECT_EQ(comparison_tables(four_arms(), {loss}).front().rows[0][9], judgment.reason);
   const Quantity both = quantity_with({trained, failed, trained, partly}, Scale::linear);
-  EXPECT_EQ(judge_claim(claim, four_arms(), {both}).judgment.reason,
+  EXPECT_EQ(judged(claim, both).reason,
             "Post-LN, rmsnorm and Post-LN, layernorm: 3 and 0 of 3 runs failed; "
             "Pre-LN, rmsnorm and Pre-LN, layernorm: 1 and 0 of 3 runs failed");
   // A pair that contradicts the claim does so, whatever failed in another.
   const Quantity against = quantity_with({trained, failed, trained, {1, 1.1, 0.9}}, Scale::linear);
-  EXPECT_EQ(judge_claim(claim, four_arms(), {against}).judgment.outcome, Outcome::contradicted);
+  EXPECT_EQ(judged(claim, against).outcome, Outcome::contradicted);
   // Of one arm, without a comparison.
   StudyClaim alone = claim_that(2, "model.norm=rmsnorm", "");
   alone.of.emplace_back("model.residual=post-ln");
-  EXPECT_EQ(judge_claim(alone, four_arms(), {loss}).judgment.reason, "Post-LN, rmsnorm: 3 of 3 runs failed");
+  EXPECT_EQ(judged(alone, loss).reason, "Post-LN, rmsnorm: 3 of 3 runs failed");
 }
 
 TEST(StudyClaims, MayBeAboutTheQuantityItself) {
   const Quantity size = quantity_with({{1, 1.1, 0.9}, {1, 1.1, 0.9}, {3, 3.1, 2.9}, {3, 3.1, 2.9}}, Scale::linear);
-  EXPECT_EQ(judge_claim(claim_that(2, "model.residual=pre-ln", ""), four_arms(), {size}).judgment.outcome,
-            Outcome::supported);
-  EXPECT_EQ(judge_claim(claim_that(2, "model.norm=rmsnorm", ""), four_arms(), {size}).judgment.outcome,
-            Outcome::contradicted);
+  EXPECT_EQ(judged(claim_that(2, "model.residual=pre-ln", ""), size).outcome, Outcome::supported);
+  EXPECT_EQ(judged(claim_that(2, "model.norm=rmsnorm", ""), size).outcome, Outcome::contradicted);
 }
 
 TEST(StudyClaims, AQuantityIsToldForEachArm) {
@@ -171,12 +166,12 @@ TEST(StudyClaims, WhatIsInDoubtDecidesNothing) {
   Quantity size = quantity_with({{1, 5, 9}, {2, 6.01, 9.99}, {3, 4, 5}, {4, 5.01, 5.99}}, Scale::linear);
   const StudyClaim claim = claim_that(0.9, "model.norm=rmsnorm", "model.norm=layernorm");
   size.doubt = [](const std::string&, const std::string&, const Region&, double) { return std::string(); };
-  EXPECT_EQ(judge_claim(claim, four_arms(), {size}).judgment.outcome, Outcome::supported);
+  EXPECT_EQ(judged(claim, size).outcome, Outcome::supported);
   size.doubt = [](const std::string&, const std::string& against, const Region& region, double) {
     EXPECT_TRUE(region.low == 0.9 || std::isinf(region.low));  // of the table
     return std::string(against == "pre-ln, layernorm" ? "one learning rate is no sweep" : "");
   };
-  const Judgment judgment = judge_claim(claim, four_arms(), {size}).judgment;
+  const Judgment judgment = judged(claim, size);
   EXPECT_EQ(judgment.outcome, Outcome::undecided);
   EXPECT_EQ(judgment.reason, "one learning rate is no sweep");
   EXPECT_EQ(comparison_tables(four_arms(), {size}).front().rows[1][9], judgment.reason);
@@ -217,7 +212,7 @@ TEST(StudyClaims, RunsThatFailedCountWithTheLossOfFrequencies) {
   Quantity loss = quantity_with({trained, failed, trained, failed}, Scale::linear);
   loss.failed_at = [] { return 5.67; };
   StudyClaim claim = claim_that(1, "model.norm=rmsnorm", "model.norm=layernorm");
-  const Judgment of_both = judge_claim(claim, four_arms(), {loss}).judgment;
+  const Judgment of_both = judged(claim, loss);
   EXPECT_EQ(of_both.outcome, Outcome::supported);
   EXPECT_NEAR(of_both.effect.mean, 2.75, 1e-12);
   EXPECT_CONTAINS(of_both.reason, "Post-LN, rmsnorm and Post-LN, layernorm: 3 and 0 of 3 runs failed");
@@ -229,9 +224,9 @@ TEST(StudyClaims, RunsThatFailedCountWithTheLossOfFrequencies) {
   loss.failed_at = [] { return 5.67; };
   claim.above.reset();
   claim.within = 0.1;
-  EXPECT_EQ(judge_claim(claim, four_arms(), {loss}).judgment.outcome, Outcome::undecided);
+  EXPECT_EQ(judged(claim, loss).outcome, Outcome::undecided);
   claim.of.emplace_back("model.residual=post-ln");
-  EXPECT_EQ(judge_claim(claim, four_arms(), {loss}).judgment.outcome, Outcome::not_testable);
+  EXPECT_EQ(judged(claim, loss).outcome, Outcome::not_testable);
 }
 
 TEST(StudyClaims, TogetherAreDecidedByHolm) {
@@ -265,7 +260,7 @@ TEST(StudyClaims, OfAQuantityMayHaveAValueWithoutTheEffect) {
   const Quantity size = quantity_with({grows, grows, grows, grows}, Scale::logarithmic);
   StudyClaim claim = claim_that(1.5, "model.residual=pre-ln", "");
   claim.of.emplace_back("model.norm=rmsnorm");
-  const auto outcome = [&] { return judge_claim(claim, four_arms(), {size}).judgment.outcome; };
+  const auto outcome = [&] { return judged(claim, size).outcome; };
   EXPECT_EQ(outcome(), Outcome::contradicted);
   claim.no_effect = 1;
   EXPECT_EQ(outcome(), Outcome::smaller);
@@ -280,7 +275,7 @@ TEST(StudyClaims, OfAQuantityMayHaveAValueWithoutTheEffect) {
   EXPECT_EQ(outcome(), Outcome::contradicted);
   const Quantity exponent = quantity_with({grows, grows, grows, grows}, Scale::linear);
   claim.within = 0.1;
-  EXPECT_EQ(judge_claim(claim, four_arms(), {exponent}).judgment.outcome, Outcome::supported);
+  EXPECT_EQ(judged(claim, exponent).outcome, Outcome::supported);
 }
 
 TEST(StudyClaims, AreDecidedOnlyIfEveryReadingAgrees) {
@@ -382,122 +377,6 @@ TEST(StudyComparisons, AreWithTheFirstArmThatDiffersInOneSetting) {
                        "Post-LN, rmsnorm | Post-LN, layernorm | yes", "Pre-LN, rmsnorm | Pre-LN, layernorm | no",
                        "Pre-LN, layernorm | Post-LN, layernorm | no", "Pre-LN, rmsnorm | Post-LN, rmsnorm | no"}));
   EXPECT_TRUE(comparison_tables(study_arms({"pre-ln"}, {}, {}, {}, {}), {}).empty());
-}
-
-constexpr const char* kClaiming = R"(
-[study]
-schemes = ["pre-ln"]
-[[study.axis]]
-key = "model.norm"
-values = ["layernorm", "none"]
-[[study.axis]]
-key = "model.heads"
-values = [1, 2]
-[[study.claim]]
-text = "without norms, the gradient grows more"
-quantity = "gradient_growth"
-of = ["model.norm=none"]
-against = ["model.norm=layernorm"]
-above = 1
-[data]
-pairs = 600
-vocabulary = 200
-[model]
-d_model = 8
-feed_forward = 12
-[gradients]
-layers = 3
-seeds = 3
-pairs = 5
-)";
-
-TEST(StudyClaims, OfAStudyAreRegisteredAndJudged) {
-  const test::TemporaryDirectory folder;
-  StudyConfig study = read_study(Config::from_string(kClaiming, "study.toml"));
-  EXPECT_EQ(read_study(Config::from_string(write_study(study), "again")).study.claims, study.study.claims);
-  const RegisteredClaims registration = register_claims(study, folder / "out");
-  EXPECT_EQ(registration.document["study"], write_study(study));
-  ASSERT_EQ(registration.judged_in.size(), 1U);
-  EXPECT_EQ(registration.judged_in[0].size(), 2U);
-  EXPECT_CONTAINS(registration.judged_in[0][0], " against ");
-  EXPECT_CONTAINS(test::message_of([&] { register_claims(study, folder / "out"); }), "registered already");
-
-  study.study.claims.push_back(study.study.claims.front());
-  study.study.claims.back().text = "an afterthought";
-  const Json results = run_study(study, folder / "out");
-  const Json& registered = test::entry(results["verdicts"], "claim", "without norms, the gradient grows more");
-  const std::string source = registered["source"];
-  EXPECT_TRUE(source.starts_with("registered on 20")) << source;
-  EXPECT_TRUE(source.ends_with(", before anything was measured; the study has been changed since")) << source;
-  EXPECT_EQ(test::entry(results["verdicts"], "claim", "an afterthought")["source"],
-            "claimed in this study, not registered");
-  EXPECT_EQ(registered["effect"]["seeds"], 3);
-  EXPECT_EQ(results["verdicts"][0], registered);
-  EXPECT_NO_THROW(test::entry(results["figures"], "id", registered["figure"].get<std::string>()));
-  EXPECT_TRUE(results["summary"][0].get<std::string>().starts_with("without norms, the gradient grows more: "))
-      << results["summary"];
-  // The same numbers as in the table of comparisons: the worse of the two pairs.
-  double least = kInfinity;
-  for (const Json& row : test::entry(results["tables"], "id", "comparisons")["rows"]) {
-    if (row[1].get<std::string>().find("norm none") != std::string::npos &&
-        row[2].get<std::string>().find("layernorm") == 0)
-      least = std::min(least, row[4].get<double>());
-  }
-  EXPECT_TRUE(std::isfinite(least));
-  EXPECT_NEAR(registered["effect"]["mean"].get<double>() / least, 1, 0.1);  // of ratios, arithmetic and geometric mean
-
-  // A registration that is edited afterwards registers nothing.
-  Json edited = registration.document;
-  std::string text = edited["study"];
-  text.replace(text.find("grows more"), 10, "grows less");
-  edited["study"] = text;
-  write_json(folder / "out" / "registration.json", edited);
-  EXPECT_EQ(test::entry(report_study(folder / "out")["verdicts"], "claim",
-                        "without norms, the gradient grows less")["source"],
-            "not as registered: registration.json has been edited, so its SHA-256 is another");
-
-  const test::TemporaryDirectory measured;
-  run_study(study, measured / "out");
-  EXPECT_CONTAINS(test::message_of([&] { register_claims(study, measured / "out"); }), "has been measured");
-}
-
-TEST(StudyClaims, AKeyThatPlumbGotLaterDoesNotChangeARegisteredStudy) {
-  const test::TemporaryDirectory folder;
-  const StudyConfig study = read_study(Config::from_string(kClaiming, "study.toml"));
-  Json registration = register_claims(study, folder / "out").document;
-  std::string text = registration["study"];
-  const std::string later = "center_memory = false\n";
-  text.erase(text.find(later), later.size());
-  registration["study"] = text;
-  registration["sha256"] = sha256(text);
-  write_json(folder / "out" / "registration.json", registration);
-  const std::string source = run_study(study, folder / "out")["verdicts"][0]["source"];
-  EXPECT_TRUE(source.starts_with("registered on 20")) << source;
-  EXPECT_TRUE(source.ends_with(", before anything was measured")) << source;
-}
-
-TEST(StudyClaims, ThatCannotBeJudgedAreNotRegistered) {
-  const test::TemporaryDirectory folder;
-  StudyConfig study = read_study(Config::from_string(kClaiming, "study.toml"));
-  study.study.claims.front().quantity = "valid_loss";
-  EXPECT_CONTAINS(test::message_of([&] { register_claims(study, folder / "out"); }), "valid_loss");
-  EXPECT_FALSE(std::filesystem::exists(folder / "out" / "registration.json"));
-}
-
-TEST(StudyClaims, AStudyThatWasInterruptedHasAReport) {
-  const test::TemporaryDirectory folder;
-  StudyConfig study = read_study(Config::from_string(kClaiming, "study.toml"));
-  const Json whole = run_study(study, folder / "out");
-  EXPECT_EQ(report_study(folder / "out")["verdicts"], whole["verdicts"]);
-  // Without one of the measurements, nothing is claimed, and nothing measured.
-  size_t removed = 0;
-  for (const auto& file : std::filesystem::directory_iterator(folder / "out" / "measurements")) {
-    if (removed == 0 && file.path().filename() != "data.json") removed += std::filesystem::remove(file.path()) ? 1 : 0;
-  }
-  ASSERT_EQ(removed, 1U);
-  const Json partial = report_study(folder / "out");
-  EXPECT_TRUE(partial["verdicts"].empty());
-  EXPECT_CONTAINS(partial["summary"][0].get<std::string>(), "not reported yet: gradients") << partial["summary"];
 }
 
 }  // namespace

@@ -4,7 +4,7 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from "playwright-core";
 
 const FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
   "--disable-component-update", "--disable-sync"];
@@ -25,16 +25,19 @@ export function rendered(results: object): string {
   return readFileSync(join(folder, "report.html"), "utf8");
 }
 
-/** Opens the report of these results, calls `visit`, and fails if the browser reported errors meanwhile. */
+/** Opens the report of these results, calls `visitor`, and fails if the browser reported errors meanwhile. Nothing moves
+ *  slowly, unless the options ask for `inMotion`. */
 export async function visit(results: object, visitor: (page: Page) => Promise<void>, options: BrowserContextOptions = {}): Promise<void> {
   rendered(results);
   await visitAddress(`file://${join(folder, "report.html")}`, visitor, options);
 }
 
+export const inMotion: BrowserContextOptions = { reducedMotion: "no-preference" };
+
 /** The same for a report at an address; requests to other addresses count as errors. */
 export async function visitAddress(address: string, visitor: (page: Page) => Promise<void>, options: BrowserContextOptions = {}): Promise<void> {
   browser ??= await chromium.launch({ executablePath: process.env.PLUMB_CHROMIUM, args: FLAGS, timeout: PATIENCE });
-  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, acceptDownloads: true, ...options });
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, acceptDownloads: true, reducedMotion: "reduce", ...options });
   context.setDefaultTimeout(PATIENCE);
   const page = await context.newPage();
   const complaints: string[] = [];
@@ -55,6 +58,26 @@ export async function visitAddress(address: string, visitor: (page: Page) => Pro
   await visitor(page);
   assert.deepEqual(complaints, []);
   await context.close();
+}
+
+export const figure = (page: Page, id: string): Locator => page.locator(`[id="figure-${id}"]`);
+export const key = (page: Page, id: string, name: string): Locator => figure(page, id).locator(".key", { hasText: name });
+export const pressed = (button: Locator): Promise<string | null> => button.getAttribute("aria-pressed");
+
+/** The texts in a chart, including the numbers on its axes. */
+export const words = (page: Page, id: string): Promise<string[]> =>
+  figure(page, id).locator(".canvas svg text").evaluateAll((texts) => texts.map((text) => text.textContent ?? ""));
+
+export const numbers = async (page: Page, id: string): Promise<string[]> =>
+  (await words(page, id)).filter((word) => /^[\u2212\d]/.test(word));
+
+/** Waits until the numbers on the axes differ from these. */
+export async function changed(page: Page, id: string, before: string[]): Promise<string[]> {
+  const selector = `[id="figure-${id}"] .canvas svg text`;
+  await page.waitForFunction(([where, old]) =>
+    [...document.querySelectorAll(where)].map((text) => text.textContent).filter((text) => /^[\u2212\d]/.test(text ?? "")).join("|") !== old,
+  [selector, before.join("|")]);
+  return numbers(page, id);
 }
 
 /** The name and the content of what an action downloads. */

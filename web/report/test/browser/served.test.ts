@@ -4,13 +4,10 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, test } from "node:test";
 import type { Page } from "playwright-core";
-import { close, rendered, sample, visitAddress } from "./pages";
+import { close, numbers, rendered, sample, visitAddress } from "./pages";
 
 after(close);
 
-const numbers = (page: Page, id: string): Promise<string[]> =>
-  page.locator(`[id="figure-${id}"] .canvas svg text`).evaluateAll((texts) =>
-    texts.map((text) => text.textContent ?? "").filter((word) => /^[\u2212\d]/.test(word)));
 const button = (page: Page, id: string, name: string) =>
   page.locator(`[id="figure-${id}"] button`, { hasText: name }).first();
 
