@@ -53,8 +53,8 @@ struct Losses {
   }
 };
 
-/// Calls work(i, target) in parallel for the rows of a matrix of logits, of which row 0 is row `first` of the targets. Of
-/// a row with weight 0, it only fills that of `out` with zeros, unless `out` is null.
+/// Calls work(i, target) in parallel for the rows of a matrix of logits, of which row 0 is row `first` of the targets.
+/// Of a row with weight 0, it only fills that of `out` with zeros, unless `out` is null.
 template <typename T, typename Work>
 void for_each_row(const Targets& targets, int64_t first, const Tensor& logits, T* out, const Work& work) {
   const int64_t vocabulary = logits.size(1);
@@ -174,9 +174,9 @@ class FusedCrossEntropy : public torch::autograd::Function<FusedCrossEntropy> {
         for_each_row(*targets, first, logits, gradient, [&](int64_t i, const kernels::CrossEntropyRow<T>& row) {
           const int64_t at = first + i;
           T* x = data + i * vocabulary;
-          losses.set(at, targets->weight(at),
-                     with_gradient ? kernel.with_gradient(row, static_cast<T>(targets->factor(at)), x)
-                                   : kernel.loss(row, x));
+          losses.set(
+              at, targets->weight(at),
+              with_gradient ? kernel.with_gradient(row, static_cast<T>(targets->factor(at)), x) : kernel.loss(row, x));
         });
       });
       if (with_gradient) {
