@@ -33,16 +33,11 @@ Settings::Settings(const std::filesystem::path& file) : Settings(object_of(file)
 Settings::Settings(Json object, std::string name, std::string prefix)
     : object_(std::move(object)), name_(std::move(name)), prefix_(std::move(prefix)) {}
 
-bool Settings::has(const std::string& key) const {
-  const auto found = object_.find(key);
-  return found != object_.end() && !found->is_null();
-}
+bool Settings::has(const std::string& key) const { return !value_or_null(object_, key).is_null(); }
 
 const Json& Settings::value(const std::string& key) {
-  static const Json kNone;
   asked_.insert(key);
-  const auto found = object_.find(key);
-  return found == object_.end() ? kNone : *found;
+  return value_or_null(object_, key);
 }
 
 Error Settings::wrong(const std::string& key, const char* wanted) const {

@@ -23,11 +23,11 @@ std::string shape_of(at::IntArrayRef shape) { return fmt::format("({})", fmt::jo
 /// The file of each tensor, by its name, according to the index.
 std::map<std::string, std::string> read_index(const fs::path& index) {
   const Json document = read_json(index);
-  const auto found = document.is_object() ? document.find("weight_map") : document.end();
-  if (!document.is_object() || found == document.end() || !found->is_object() || found->empty())
+  const Json& map = value_or_null(document, "weight_map");
+  if (!map.is_object() || map.empty())
     throw Error(fmt::format("{}: has no weight_map", index.string()), "copy the folder again");
   std::map<std::string, std::string> files;
-  for (const auto& [name, file] : found->items()) {
+  for (const auto& [name, file] : map.items()) {
     const std::string part = file.is_string() ? file.get<std::string>() : std::string();
     const bool beside = !part.empty() && part != "." && part != ".." && fs::path(part).filename() == part &&
                         part.find('\0') == std::string::npos;

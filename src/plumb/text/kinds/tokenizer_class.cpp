@@ -38,8 +38,8 @@ const ClassNames& classes_of_models() {
 }
 
 std::string text_or_empty(const Json& settings, const char* name) {
-  const auto found = settings.find(name);
-  return found == settings.end() || !found->is_string() ? std::string() : found->get<std::string>();
+  const Json& value = value_or_null(settings, name);
+  return value.is_string() ? value.get<std::string>() : std::string();
 }
 
 /// The class with this name; empty if Plumb does not know it.
