@@ -107,22 +107,22 @@ Tensor Weights::take(const std::string& name, const std::vector<int64_t>& shape)
     requests_.emplace_back(full, at::ones({}, *recording_).expand(shape).requires_grad_());
     return requests_.back().second;
   }
-  const auto found = tensors_.find(full);
-  if (found == tensors_.end()) {
+  const auto entry = tensors_.find(full);
+  if (entry == tensors_.end()) {
     std::vector<std::string> names;
     for (const auto& [known, tensor] : tensors_) names.push_back(known);
     const std::string guess = nearest(full, names);
     throw Error(fmt::format("{}: tensor '{}' of shape {} is missing", origin_, full, shape_of(shape)),
                 guess.empty() ? "" : fmt::format("the closest name is '{}'", guess));
   }
-  if (found->second.sizes() != at::IntArrayRef(shape)) {
+  if (entry->second.sizes() != at::IntArrayRef(shape)) {
     throw Error(fmt::format("{}: tensor '{}' has shape {}, but config.json implies {}", origin_, full,
-                            shape_of(found->second.sizes()), shape_of(shape)));
+                            shape_of(entry->second.sizes()), shape_of(shape)));
   }
-  if (!found->second.is_floating_point())
+  if (!entry->second.is_floating_point())
     throw Error(fmt::format("{}: tensor '{}' does not contain floating-point numbers", origin_, full));
-  Tensor tensor = std::move(found->second);
-  tensors_.erase(found);
+  Tensor tensor = std::move(entry->second);
+  tensors_.erase(entry);
   return tensor;
 }
 

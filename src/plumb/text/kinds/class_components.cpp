@@ -254,8 +254,8 @@ Document word_piece_components(const Json& settings, const std::string& unknown,
 }
 
 const TokenizerClass* tokenizer_class_named(const std::string& name) {
-  const auto found = all_classes().find(name);
-  return found == all_classes().end() ? nullptr : &found->second;
+  const auto entry = all_classes().find(name);
+  return entry == all_classes().end() ? nullptr : &entry->second;
 }
 
 }  // namespace plumb

@@ -45,8 +45,8 @@ std::string text_or_empty(const Json& settings, const char* name) {
 /// The class with this name; empty if Plumb does not know it.
 std::string class_named(std::string_view name) {
   if (name.ends_with("Fast")) name.remove_suffix(4);
-  const auto found = classes().find(name);
-  return found == classes().end() ? std::string() : found->second;
+  const auto entry = classes().find(name);
+  return entry == classes().end() ? std::string() : entry->second;
 }
 
 }  // namespace

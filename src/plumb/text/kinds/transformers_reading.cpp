@@ -121,9 +121,9 @@ class TokenList {
   [[nodiscard]] bool contains(const std::string& content) const { return latest_.contains(content); }
 
   [[nodiscard]] int64_t id_of(const std::string& content) const {
-    const auto found = ids_.find(content);
-    if (found == ids_.end()) throw Error(fmt::format("the vocabulary has no token '{}'", content));
-    return found->second;
+    const auto entry = ids_.find(content);
+    if (entry == ids_.end()) throw Error(fmt::format("the vocabulary has no token '{}'", content));
+    return entry->second;
   }
 
   /// Adds a token; one with the same content gets the flags of this one.
