@@ -55,7 +55,7 @@ void tell_others(int argc, const char* const* argv, const Globals& globals, cons
   const auto& joint = globals.joint_verbs;
   if (argc < 2 || !contains(joint, argv[1]) || globals.joins) return;
   try {
-    if (const std::optional<Rendezvous> launched = rendezvous_of_environment()) decline(*launched, reason);
+    if (const std::optional<Rendezvous> launched = rendezvous_of_environment()) refuse_to_join(*launched, reason);
   } catch (const Error&) {  // the launcher's variables are invalid: the others cannot be found
   }
 }

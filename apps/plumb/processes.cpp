@@ -62,7 +62,7 @@ Group with_workers(Workers& workers, const CLI::App& verb, int64_t processes, in
   const auto start = [&](int64_t port) {
     workers.start(arguments_of_worker(verb, threads), processes, port, rendezvous.token);
   };
-  return meet(rendezvous, {start, [&] { workers.check(); }});
+  return join_group(rendezvous, {start, [&] { workers.check(); }});
 }
 
 }  // namespace
@@ -104,7 +104,7 @@ void measure_in_processes(const CLI::App& verb, const SubjectArguments& argument
   if (const std::optional<Rendezvous> launched = rendezvous_of_environment()) {
     if (launched->rank > 0) set_verbosity(Verbosity::quiet);
     globals.joins = true;
-    const Group group = meet(*launched);
+    const Group group = join_group(*launched);
     std::optional<ThreadShare> share;
     if (globals.threads == 0 && std::getenv("OMP_NUM_THREADS") == nullptr) share.emplace(group.neighbors());
     telling_others(group, [&] { measure(open_subject(arguments), group); });

@@ -45,7 +45,7 @@ Replaceable embedding() {
   const double scale = std::sqrt(static_cast<double>(kWidth));
   return {{table},
           [=] { return ops::embedding(table, ids, scale); },
-          [=] { return scale * at::embedding(table, at::tensor(ids, at::kLong)); }};
+          [=] { return scale * table.index_select(0, at::tensor(ids, at::kLong)); }};
 }
 
 /// The ten best next tokens of 32 sentences in a beam search of 5; with their logits if `logits_too`.

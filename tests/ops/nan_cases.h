@@ -255,7 +255,7 @@ inline std::vector<NanCase> fast_weights() {
   all.push_back({"delta rule",
                  [=](const Tensors& x) {
                    const Tensor weights = ops::delta_rule_weights(0.1 * x[1], x[2], x[3], layout);
-                   return Tensors{ops::delta_rule(x[0], 0.1 * x[1], x[2], x[3], layout), weights,
+                   return Tensors{ops::delta_rule(x[0], 0.1 * x[1], x[2], x[3], layout).out, weights,
                                   ops::read_weights(x[0], weights, layout)};
                  },
                  fast});
@@ -263,7 +263,7 @@ inline std::vector<NanCase> fast_weights() {
                  [=](const Tensors& x) {
                    const Tensor decay = -x[0].abs();
                    const Tensor weights = ops::delta_rule_weights(0.1 * x[1], x[2], x[3], layout, decay);
-                   return Tensors{ops::delta_rule(x[1], 0.1 * x[1], x[2], x[3], layout, decay), weights};
+                   return Tensors{ops::delta_rule(x[1], 0.1 * x[1], x[2], x[3], layout, decay).out, weights};
                  },
                  fast});
   all.push_back({"exponential rule",

@@ -35,7 +35,7 @@ auto changed(int64_t rank, const Change& change) {
   return [rank, change](Rendezvous rendezvous, const JoinEvents& events) {
     rendezvous.join_limit = 10;
     if (rendezvous.rank == rank) change(rendezvous);
-    return meet(rendezvous, events);
+    return join_group(rendezvous, events);
   };
 }
 
@@ -98,7 +98,7 @@ TEST(Joining, AnotherNumberOfProcessesIsRefused) {
 TEST(Joining, TheRankThatDoesNotComeIsNamed) {
   Rendezvous alone{0, 3};
   alone.join_limit = 0.2;
-  const std::string message = message_of([&] { static_cast<void>(meet(alone)); });
+  const std::string message = message_of([&] { static_cast<void>(join_group(alone)); });
   EXPECT_CONTAINS(message, "ranks 1, 2 have not joined within 0.2 s");
 }
 
@@ -135,7 +135,7 @@ class OtherProgram {
 
 TEST(Joining, APortInUseIsAnErrorAtOnce) {
   const OtherProgram other;
-  const std::string message = message_of([&] { static_cast<void>(meet({0, 2, "127.0.0.1", other.port()})); });
+  const std::string message = message_of([&] { static_cast<void>(join_group({0, 2, "127.0.0.1", other.port()})); });
   EXPECT_CONTAINS(message, "is in use by another program");
 }
 
@@ -143,7 +143,7 @@ TEST(Joining, AnotherProgramAtThePortIsAnErrorAtOnce) {
   for (const std::string& answer : {std::string(), std::string("HTTP/1.1 400 Bad Request\r\n\r\n")}) {
     const OtherProgram other;
     std::thread server([&] { other.answer(answer); });
-    const std::string message = message_of([&] { static_cast<void>(meet({1, 2, "127.0.0.1", other.port()})); });
+    const std::string message = message_of([&] { static_cast<void>(join_group({1, 2, "127.0.0.1", other.port()})); });
     server.join();
     EXPECT_CONTAINS(message, "not a Plumb process");
   }
@@ -169,7 +169,7 @@ TEST(Joining, StrangersDoNoHarm) {
           }
           if (events.listening) events.listening(port);
         };
-        return meet(rendezvous, {disturb, events.waiting});
+        return join_group(rendezvous, {disturb, events.waiting});
       });
 }
 
@@ -196,12 +196,12 @@ TEST(Joining, NobodyElseCanOnceAllHaveJoined) {
       port = number;
       events.listening(number);
     };
-    return meet(rendezvous, {listening, events.waiting});
+    return join_group(rendezvous, {listening, events.waiting});
   };
   as_ranks(
       3,
       [&](const Group& group) {
-        group.barrier();  // all have returned from `meet`
+        group.barrier();  // all have returned from `join_group`
         std::string reason;
         EXPECT_FALSE(route_to("127.0.0.1", port, reason));
         EXPECT_EQ(reason, std::strerror(ECONNREFUSED));
@@ -230,7 +230,7 @@ TEST(Joining, OnOneMachineAGuessedTokenDoesNotSuffice) {
       stranger->add(launched[0].token + "/joined 1", 1);
       events.listening(number);
     };
-    return meet(launched[static_cast<size_t>(one.rank)], {listening, events.waiting});
+    return join_group(launched[static_cast<size_t>(one.rank)], {listening, events.waiting});
   };
   as_ranks(
       2,
@@ -246,7 +246,7 @@ TEST(Joining, AnAnswerThatComesTooLateDoesNoHarm) {
   const auto server = client_of(0, true);
   const JoinEvents impatient{{}, [] { throw Error("no time"); }};
   const Rendezvous rendezvous{1, 2, "127.0.0.1", server->getPort()};
-  EXPECT_EQ(message_of([&] { static_cast<void>(meet(rendezvous, impatient)); }), "no time");
+  EXPECT_EQ(message_of([&] { static_cast<void>(join_group(rendezvous, impatient)); }), "no time");
   const Json description = {{"run", stream_of("")}, {"size", 2}, {"version", PLUMB_VERSION}, {"name", "rank 0"}};
   set(*server, "plumb", description.dump());
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
@@ -268,7 +268,7 @@ TEST(Losing, ADeathBeforeTheConnectionsAreMadeIsNoticed) {
   Rendezvous impatient{0, 2};
   impatient.timeout = 1;
   const std::string message = message_of([&] {
-    static_cast<void>(meet(impatient, {[&](int64_t number) { port.set_value(number); }, {}}));
+    static_cast<void>(join_group(impatient, {[&](int64_t number) { port.set_value(number); }, {}}));
   });
   other.join();
   EXPECT_CONTAINS(message, "rank 1 (process 4711 on elsewhere) has sent no heartbeat for 1 s");
@@ -283,11 +283,11 @@ TEST(Joining, AnotherVersionIsRefusedAndNamed) {
     Json description = Json::parse(std::string(found.begin(), found.end()));
     description["version"] = "0.0.1";
     set(*store, "plumb", description.dump());
-    const std::string message = message_of([&] { static_cast<void>(meet({1, 2, "127.0.0.1", number})); });
+    const std::string message = message_of([&] { static_cast<void>(join_group({1, 2, "127.0.0.1", number})); });
     EXPECT_CONTAINS(message, "runs Plumb " PLUMB_VERSION ", but rank 0 runs Plumb 0.0.1");
   });
   const std::string message = message_of([&] {
-    static_cast<void>(meet({0, 2}, {[&](int64_t number) { port.set_value(number); }, {}}));
+    static_cast<void>(join_group({0, 2}, {[&](int64_t number) { port.set_value(number); }, {}}));
   });
   other.join();
   EXPECT_CONTAINS(message, "rank 1 (process ");
@@ -333,7 +333,7 @@ TEST(Losing, WhoHasLeftIsNamed) {
 auto with_timeout(double seconds) {
   return [seconds](Rendezvous rendezvous, const JoinEvents& events) {
     rendezvous.timeout = seconds;
-    return meet(rendezvous, events);
+    return join_group(rendezvous, events);
   };
 }
 

@@ -30,14 +30,14 @@ TEST(Rendezvous, ComesFromTheEnvironment) {
 
 TEST(Rendezvous, OneProcessNeedsNone) {
   const JoinEvents events{[](int64_t) { FAIL() << "listens"; }, [] { FAIL() << "waits"; }};
-  EXPECT_EQ(meet({0, 1, "no such host", 1}, events).size(), 1);
+  EXPECT_EQ(join_group({0, 1, "no such host", 1}, events).size(), 1);
 }
 
 TEST(Rendezvous, EndsWithWhatIsThrownWhileWaiting) {
   int64_t port = 0;
   const JoinEvents events{[&](int64_t number) { port = number; }, [] { throw Error("nobody will join"); }};
   try {
-    static_cast<void>(meet({0, 2}, events));
+    static_cast<void>(join_group({0, 2}, events));
     FAIL() << "met a process that does not exist";
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(), "nobody will join");
@@ -50,7 +50,7 @@ TEST(Rendezvous, ARankThatCannotJoinEndsTheOthers) {
   for (int64_t broken = 0; broken < 3; ++broken) {
     const auto join = [&](const Rendezvous& rendezvous, const JoinEvents& events) {
       if (rendezvous.rank == broken) throw Error("no sockets here");
-      return meet(rendezvous, events);
+      return join_group(rendezvous, events);
     };
     try {
       test::as_ranks(

@@ -45,7 +45,7 @@ TEST_F(WorkerProcesses, AnExitIsNoticedWhileTheOthersWait) {
   Workers workers;
   const JoinEvents events{[&](int64_t port) { workers.start({}, 2, port); }, [&] { workers.check(); }};
   try {
-    static_cast<void>(meet({0, 2}, events));
+    static_cast<void>(join_group({0, 2}, events));
     FAIL() << "met a process that has exited";
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(), "a worker process has exited");

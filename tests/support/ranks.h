@@ -16,7 +16,7 @@ namespace plumb::test {
 /// Runs `work` as each rank of a group of `size`. A rank leaves the group when its work returns or throws. Rethrows the
 /// exception of the first rank to fail, even if it failed before the others joined.
 inline void as_ranks(int64_t size, const std::function<void(Group)>& work,
-                     const std::function<Group(const Rendezvous&, const JoinEvents&)>& join = meet) {
+                     const std::function<Group(const Rendezvous&, const JoinEvents&)>& join = join_group) {
   std::promise<int64_t> port;  // broken by an exception if rank 0 fails before it listens
   const std::shared_future<int64_t> known = port.get_future().share();
   std::mutex mutex;

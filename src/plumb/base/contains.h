@@ -16,17 +16,17 @@ bool contains(const Range& range, const Value& value) {
 /// The first element of `range` whose `member` equals `value`; null without one.
 template <typename Range, typename Member, typename Value>
 auto* find_by(Range& range, Member member, const Value& value) {
-  const auto found = std::find_if(std::begin(range), std::end(range),
+  const auto entry = std::find_if(std::begin(range), std::end(range),
                                   [&](const auto& element) { return std::invoke(member, element) == value; });
-  return found == std::end(range) ? nullptr : &*found;
+  return entry == std::end(range) ? nullptr : &*entry;
 }
 
 /// The value of the first of these pairs that has the key; null without one.
 template <typename Pairs, typename Key>
 auto* find_value(Pairs& pairs, const Key& key) {
-  auto* const found = find_by(
+  auto* const entry = find_by(
       pairs, [](const auto& pair) -> const auto& { return pair.first; }, key);
-  return found == nullptr ? nullptr : &found->second;
+  return entry == nullptr ? nullptr : &entry->second;
 }
 
 }  // namespace plumb

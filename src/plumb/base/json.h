@@ -53,14 +53,22 @@ auto take_json(const std::filesystem::path& path, const Take& take) {
   }
 }
 
+/// The value of a key of an object of either kind of JSON; null if the object lacks it, or is none.
+template <typename Object, typename Key>
+const Object& value_or_null(const Object& object, const Key& key) {
+  static const Object kNull;
+  const auto entry = object.find(key);
+  return entry == object.end() ? kNull : *entry;
+}
+
 /// A setting such as "do_lower_case" of an object of either kind of JSON; `otherwise` if it is absent or null. Throws
 /// Error if it has another type.
 template <typename Value, typename Object>
 Value setting_or(const Object& settings, const char* name, Value otherwise) {
-  const auto entry = settings.find(name);
-  if (entry == settings.end() || entry->is_null()) return otherwise;
+  const Object& value = value_or_null(settings, name);
+  if (value.is_null()) return otherwise;
   try {
-    return entry->template get<Value>();
+    return value.template get<Value>();
   } catch (const nlohmann::json::exception&) {
     throw Error(std::string("the setting '") + name + "' has the wrong type");
   }

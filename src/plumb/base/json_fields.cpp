@@ -42,18 +42,18 @@ void JsonWriter::sections(std::string_view key, size_t count, const std::functio
 
 const Json* JsonReader::find(std::string_view key) const {
   if (!object_.is_object()) throw Error(fmt::format("an object with the key '{}' is missing", key));
-  const auto found = object_.find(key);
-  return found == object_.end() ? nullptr : &*found;
+  const auto entry = object_.find(key);
+  return entry == object_.end() ? nullptr : &*entry;
 }
 
 const Json& JsonReader::at(std::string_view key) const {
-  const Json* found = find(key);
-  if (found == nullptr) throw Error(fmt::format("the key '{}' is missing", key));
-  return *found;
+  const Json* entry = find(key);
+  if (entry == nullptr) throw Error(fmt::format("the key '{}' is missing", key));
+  return *entry;
 }
 
-void JsonReader::refuse(std::string_view key, const char* wanted, const Json& found) {
-  throw Error(fmt::format("'{}' must be {}, not {}", key, wanted, found.type_name()));
+void JsonReader::refuse(std::string_view key, const char* wanted, const Json& entry) {
+  throw Error(fmt::format("'{}' must be {}, not {}", key, wanted, entry.type_name()));
 }
 
 void JsonReader::read(std::string_view key, const Json& json, int64_t& value) {
@@ -93,20 +93,20 @@ void JsonReader::read(std::string_view key, const Json& json, NamedNumbers& valu
 }
 
 void JsonReader::section(std::string_view key, const std::function<void(Fields&)>& visit, bool) {
-  const Json* found = find(key);
-  if (found == nullptr) return;
-  JsonReader reader(*found);
+  const Json* entry = find(key);
+  if (entry == nullptr) return;
+  JsonReader reader(*entry);
   visit(reader);
 }
 
 void JsonReader::sections(std::string_view key, size_t, const std::function<void(size_t)>& resize,
                           const std::function<void(size_t, Fields&)>& visit) {
-  const Json* found = find(key);
-  if (found != nullptr && !found->is_array()) refuse(key, "a list", *found);
-  resize(found == nullptr ? 0 : found->size());
-  if (found == nullptr) return;
-  for (size_t i = 0; i < found->size(); ++i) {
-    JsonReader reader((*found)[i]);
+  const Json* entry = find(key);
+  if (entry != nullptr && !entry->is_array()) refuse(key, "a list", *entry);
+  resize(entry == nullptr ? 0 : entry->size());
+  if (entry == nullptr) return;
+  for (size_t i = 0; i < entry->size(); ++i) {
+    JsonReader reader((*entry)[i]);
     visit(i, reader);
   }
 }

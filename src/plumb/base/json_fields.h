@@ -78,7 +78,7 @@ class JsonReader final : public EachField<JsonReader> {
     values.clear();
     for (const Json& each : json) read(key, each, values.emplace_back());
   }
-  [[noreturn]] static void refuse(std::string_view key, const char* wanted, const Json& found);
+  [[noreturn]] static void refuse(std::string_view key, const char* wanted, const Json& entry);
 
   const Json& object_;
 };

@@ -95,8 +95,7 @@ const Split& DataDirectory::split(const std::string& name) const {
 }
 
 const Split& DataDirectory::mapped(const std::string& name) const {
-  const auto found = splits_.find(name);
-  if (found != splits_.end()) return found->second;
+  if (const auto place = splits_.find(name); place != splits_.end()) return place->second;
   throw Error(fmt::format("{}: no split '{}'", path_.string(), name), "available: " + join(split_names()));
 }
 

@@ -47,13 +47,13 @@ NamedTensors their_tensors(const Family& family, const ModelConfig& config, cons
   std::map<std::string, Tensor> values(ours.begin(), ours.end());
   std::vector<Tensor> outputs, ones, cotangents, inputs;
   for (const auto& [name, image] : of_ones) {
-    const auto found = values.find(name);
-    if (found == values.end() || found->second.sizes() != image.sizes())
+    const auto entry = values.find(name);
+    if (entry == values.end() || entry->second.sizes() != image.sizes())
       throw Error(fmt::format("{}: '{}' is missing, or has a different shape than config.toml implies", origin, name));
     outputs.push_back(image);
     ones.push_back(image.detach());
-    cotangents.push_back(found->second.to(image.scalar_type()));
-    values.erase(found);
+    cotangents.push_back(entry->second.to(image.scalar_type()));
+    values.erase(entry);
   }
   if (!values.empty())
     throw Error(fmt::format("{}: the model of config.toml has no tensor '{}'", origin, values.begin()->first));

@@ -5,6 +5,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
 #include "plumb/interop/settings.h"
+#include "plumb/interop/tokenizer_files.h"
 
 namespace plumb {
 namespace fs = std::filesystem;
@@ -67,7 +68,7 @@ std::string pooling_in(Settings& settings) {
 }
 
 std::string read_pooling(const fs::path& folder) {
-  Settings settings(folder / "config.json");
+  Settings settings(folder / kModelSettings);
   std::string pooling = pooling_in(settings);
   settings.ignore({"word_embedding_dimension", "embedding_dimension", "include_prompt"});
   settings.require_all_read();
@@ -75,7 +76,7 @@ std::string read_pooling(const fs::path& folder) {
 }
 
 void check_normalization(const fs::path& folder) {
-  const fs::path file = folder / "config.json";
+  const fs::path file = folder / kModelSettings;
   if (!fs::exists(file)) return;
   Settings settings(file);
   for (const char* key : {"module_input_name", "module_output_name"}) settings.require(key, "sentence_embedding");
@@ -98,9 +99,8 @@ int64_t read_max_tokens(const fs::path& folder) {
   if (most > 0 || !fs::exists(file)) return most;
   constexpr double kUnlimited = 1e12;  // `transformers` writes 1e30
   const Json settings = read_json(file);
-  const auto found = settings.find("model_max_length");
-  const bool limited = found != settings.end() && found->is_number() && found->get<double>() < kUnlimited;
-  return limited ? found->get<int64_t>() : 0;
+  const Json& length = value_or_null(settings, "model_max_length");
+  return length.is_number() && length.get<double>() < kUnlimited ? length.get<int64_t>() : 0;
 }
 
 /// Throws Error if a default prompt precedes every text.
@@ -108,9 +108,9 @@ void require_no_prompt(const fs::path& folder) {
   const fs::path file = folder / kPrompts;
   if (!fs::exists(file)) return;
   const Json settings = read_json(file);
-  const auto found = settings.find("default_prompt_name");
-  if (found == settings.end() || found->is_null()) return;
-  throw Error(fmt::format("{}: default_prompt_name = {} is not supported", file.string(), found->dump()),
+  const Json& prompt = value_or_null(settings, "default_prompt_name");
+  if (prompt.is_null()) return;
+  throw Error(fmt::format("{}: default_prompt_name = {} is not supported", file.string(), prompt.dump()),
               "in a copy of the folder set it to null, and write the prompt before each text");
 }
 
@@ -120,7 +120,7 @@ std::vector<std::string> sentence_files(const fs::path& folder) {
   if (!fs::exists(folder / kModules)) return {};
   std::vector<std::string> files = {kModules, kEncoder, kPrompts};
   for (const SentenceModule& module : sentence_modules(folder)) {
-    if (module.folder != folder) files.push_back(module.folder.filename() / "config.json");
+    if (module.folder != folder) files.push_back(module.folder.filename() / kModelSettings);
   }
   return files;
 }
@@ -156,9 +156,9 @@ std::optional<SentenceEncoding> sentence_encoding_of(const fs::path& run) {
   const fs::path file = run / "result.json";
   if (!fs::exists(file)) return {};
   return take_json(file, [](const Json& result) -> std::optional<SentenceEncoding> {
-    const auto imported = result.find("imported");
-    if (imported == result.end() || !imported->contains("sentence_vectors")) return {};
-    const Json& stored = imported->at("sentence_vectors");
+    const Json& imported = value_or_null(result, "imported");
+    if (!imported.contains("sentence_vectors")) return {};
+    const Json& stored = imported.at("sentence_vectors");
     return SentenceEncoding{stored.at("pooling"), stored.at("normalize"), stored.at("max_tokens")};
   });
 }

@@ -33,16 +33,11 @@ Settings::Settings(const std::filesystem::path& file) : Settings(object_of(file)
 Settings::Settings(Json object, std::string name, std::string prefix)
     : object_(std::move(object)), name_(std::move(name)), prefix_(std::move(prefix)) {}
 
-bool Settings::has(const std::string& key) const {
-  const auto found = object_.find(key);
-  return found != object_.end() && !found->is_null();
-}
+bool Settings::has(const std::string& key) const { return !value_or_null(object_, key).is_null(); }
 
 const Json& Settings::value(const std::string& key) {
-  static const Json kNone;
   asked_.insert(key);
-  const auto found = object_.find(key);
-  return found == object_.end() ? kNone : *found;
+  return value_or_null(object_, key);
 }
 
 Error Settings::wrong(const std::string& key, const char* wanted) const {
@@ -57,16 +52,16 @@ Error Settings::unsupported(const std::string& key, const std::string& known) co
 }
 
 int64_t Settings::integer(const std::string& key, std::optional<int64_t> fallback) {
-  const Json& found = value(key);
-  if (found.is_null() && fallback) return *fallback;
-  if (!is_size(found)) throw wrong(key, "an integer of a size that a model can have");
-  return found.get<int64_t>();
+  const Json& entry = value(key);
+  if (entry.is_null() && fallback) return *fallback;
+  if (!is_size(entry)) throw wrong(key, "an integer of a size that a model can have");
+  return entry.get<int64_t>();
 }
 
 std::vector<int64_t> Settings::integers(const std::string& key) {
-  const Json& found = value(key);
-  if (found.is_null()) return {};
-  const Json list = found.is_array() ? found : Json::array({found});
+  const Json& entry = value(key);
+  if (entry.is_null()) return {};
+  const Json list = entry.is_array() ? entry : Json::array({entry});
   std::vector<int64_t> all;
   for (const Json& item : list) {
     if (!is_size(item)) throw wrong(key, "an integer or a list of integers");
@@ -76,31 +71,31 @@ std::vector<int64_t> Settings::integers(const std::string& key) {
 }
 
 double Settings::number(const std::string& key, std::optional<double> fallback) {
-  const Json& found = value(key);
-  if (found.is_null() && fallback) return *fallback;
-  if (!found.is_number() || !std::isfinite(found.get<double>())) throw wrong(key, "a number");
-  return found.get<double>();
+  const Json& entry = value(key);
+  if (entry.is_null() && fallback) return *fallback;
+  if (!entry.is_number() || !std::isfinite(entry.get<double>())) throw wrong(key, "a number");
+  return entry.get<double>();
 }
 
 bool Settings::flag(const std::string& key, std::optional<bool> fallback) {
-  const Json& found = value(key);
-  if (found.is_null() && fallback) return *fallback;
-  if (!found.is_boolean()) throw wrong(key, "true or false");
-  return found.get<bool>();
+  const Json& entry = value(key);
+  if (entry.is_null() && fallback) return *fallback;
+  if (!entry.is_boolean()) throw wrong(key, "true or false");
+  return entry.get<bool>();
 }
 
 std::string Settings::text(const std::string& key, const std::optional<std::string>& fallback) {
-  const Json& found = value(key);
-  if (found.is_null() && fallback) return *fallback;
-  if (!found.is_string()) throw wrong(key, "a string");
-  return found.get<std::string>();
+  const Json& entry = value(key);
+  if (entry.is_null() && fallback) return *fallback;
+  if (!entry.is_string()) throw wrong(key, "a string");
+  return entry.get<std::string>();
 }
 
 std::vector<std::string> Settings::texts(const std::string& key) {
-  const Json& found = value(key);
+  const Json& entry = value(key);
   std::vector<std::string> all;
-  if (!found.is_array()) throw wrong(key, "a list of strings");
-  for (const Json& item : found) {
+  if (!entry.is_array()) throw wrong(key, "a list of strings");
+  for (const Json& item : entry) {
     if (!item.is_string()) throw wrong(key, "a list of strings");
     all.push_back(item.get<std::string>());
   }
@@ -108,15 +103,15 @@ std::vector<std::string> Settings::texts(const std::string& key) {
 }
 
 std::optional<Settings> Settings::section(const std::string& key) {
-  const Json& found = value(key);
-  if (found.is_null()) return {};
-  if (!found.is_object()) throw wrong(key, "an object");
-  return Settings(found, name_, prefix_ + key + ".");
+  const Json& entry = value(key);
+  if (entry.is_null()) return {};
+  if (!entry.is_object()) throw wrong(key, "an object");
+  return Settings(entry, name_, prefix_ + key + ".");
 }
 
 void Settings::require(const std::string& key, const Json& wanted) {
-  const Json& found = value(key);
-  if (!found.is_null() && found != wanted) throw unsupported(key, wanted.dump());
+  const Json& entry = value(key);
+  if (!entry.is_null() && entry != wanted) throw unsupported(key, wanted.dump());
 }
 
 void Settings::ignore(std::initializer_list<const char*> keys) { asked_.insert(keys.begin(), keys.end()); }

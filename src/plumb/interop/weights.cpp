@@ -23,11 +23,11 @@ std::string shape_of(at::IntArrayRef shape) { return fmt::format("({})", fmt::jo
 /// The file of each tensor, by its name, according to the index.
 std::map<std::string, std::string> read_index(const fs::path& index) {
   const Json document = read_json(index);
-  const auto found = document.is_object() ? document.find("weight_map") : document.end();
-  if (!document.is_object() || found == document.end() || !found->is_object() || found->empty())
+  const Json& map = value_or_null(document, "weight_map");
+  if (!map.is_object() || map.empty())
     throw Error(fmt::format("{}: has no weight_map", index.string()), "copy the folder again");
   std::map<std::string, std::string> files;
-  for (const auto& [name, file] : found->items()) {
+  for (const auto& [name, file] : map.items()) {
     const std::string part = file.is_string() ? file.get<std::string>() : std::string();
     const bool beside = !part.empty() && part != "." && part != ".." && fs::path(part).filename() == part &&
                         part.find('\0') == std::string::npos;
@@ -107,22 +107,22 @@ Tensor Weights::take(const std::string& name, const std::vector<int64_t>& shape)
     requests_.emplace_back(full, at::ones({}, *recording_).expand(shape).requires_grad_());
     return requests_.back().second;
   }
-  const auto found = tensors_.find(full);
-  if (found == tensors_.end()) {
+  const auto entry = tensors_.find(full);
+  if (entry == tensors_.end()) {
     std::vector<std::string> names;
     for (const auto& [known, tensor] : tensors_) names.push_back(known);
     const std::string guess = nearest(full, names);
     throw Error(fmt::format("{}: tensor '{}' of shape {} is missing", origin_, full, shape_of(shape)),
                 guess.empty() ? "" : fmt::format("the closest name is '{}'", guess));
   }
-  if (found->second.sizes() != at::IntArrayRef(shape)) {
+  if (entry->second.sizes() != at::IntArrayRef(shape)) {
     throw Error(fmt::format("{}: tensor '{}' has shape {}, but config.json implies {}", origin_, full,
-                            shape_of(found->second.sizes()), shape_of(shape)));
+                            shape_of(entry->second.sizes()), shape_of(shape)));
   }
-  if (!found->second.is_floating_point())
+  if (!entry->second.is_floating_point())
     throw Error(fmt::format("{}: tensor '{}' does not contain floating-point numbers", origin_, full));
-  Tensor tensor = std::move(found->second);
-  tensors_.erase(found);
+  Tensor tensor = std::move(entry->second);
+  tensors_.erase(entry);
   return tensor;
 }
 

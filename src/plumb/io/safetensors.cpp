@@ -261,15 +261,15 @@ void load_parameters(const Parameters& parameters, const NamedTensors& tensors, 
   for (const Parameter& parameter : parameters.all()) wanted.emplace(parameter.name, parameter.value.detach());
   for (const Parameter& buffer : parameters.buffers()) wanted.emplace(buffer.name, buffer.value);
   for (const auto& [name, value] : wanted) {
-    const auto found = given.find(name);
-    if (found == given.end()) {
+    const auto entry = given.find(name);
+    if (entry == given.end()) {
       const std::string guess = nearest(name, names);
       throw Error(fmt::format("{}: parameter '{}' of shape {} is missing", origin, name, shape_text(value.sizes())),
                   guess.empty() ? "" : fmt::format("the closest name in the file is '{}'", guess));
     }
-    if (found->second.sizes() != value.sizes()) {
+    if (entry->second.sizes() != value.sizes()) {
       throw Error(fmt::format("{}: parameter '{}' has shape {}, but the model expects {}", origin, name,
-                              shape_text(found->second.sizes()), shape_text(value.sizes())),
+                              shape_text(entry->second.sizes()), shape_text(value.sizes())),
                   "the weights belong to another configuration");
     }
   }

@@ -165,10 +165,6 @@ int64_t CachedKeys::bytes() const {
   return total;
 }
 
-Tensor cached_attention(const Tensor& query, const CachedKeys& cache, const HeadShape& shape) {
-  return cached_attention(query, Ragged(std::vector<int64_t>(static_cast<size_t>(query.size(0)), 1)), cache, shape);
-}
-
 Tensor cached_attention(const Tensor& query, const Ragged& layout, const CachedKeys& cache, const HeadShape& shape) {
   check_shape(shape);
   check_columns(query, shape.width(), shape);

@@ -1,7 +1,9 @@
 #include "plumb/ops/index.h"
 
 #include <algorithm>
+#include <map>
 #include <mutex>
+#include <tuple>
 
 namespace plumb::ops {
 namespace {
@@ -15,14 +17,13 @@ Tensor moved(const Tensor& host, const at::Device& device) {
 class RecentIndices {
  public:
   Tensor get(const at::Device& device, const std::vector<int64_t>& ids) {
-    const uint64_t hash = hash_of(ids);
-    if (Tensor known = find(hash, device, ids); known.defined()) return known;
+    const Key key(device.type(), device.index(), ids);
+    if (Tensor known = find(key); known.defined()) return known;
     // Without the lock, so that threads do not wait for each other's copies.
-    Tensor tensor = moved(at::tensor(at::ArrayRef<int64_t>(ids), at::TensorOptions(at::kLong)), device);
+    const Tensor tensor = moved(at::tensor(at::ArrayRef<int64_t>(ids), at::TensorOptions(at::kLong)), device);
     const std::scoped_lock lock(mutex_);
     while (!entries_.empty() && (entries_.size() >= kEntries || elements_ + ids.size() > kElements)) drop_oldest();
-    entries_.push_back({hash, ++clock_, ids, tensor});
-    elements_ += ids.size();
+    if (entries_.insert_or_assign(key, Entry{tensor, ++clock_}).second) elements_ += ids.size();
     return tensor;
   }
 
@@ -30,37 +31,30 @@ class RecentIndices {
   static constexpr size_t kEntries = 128;
   static constexpr size_t kElements = size_t{1} << 22;
 
+  using Key = std::tuple<at::DeviceType, at::DeviceIndex, std::vector<int64_t>>;
   struct Entry {
-    uint64_t hash, used;
-    std::vector<int64_t> ids;
     Tensor tensor;
+    uint64_t used;
   };
 
-  static uint64_t hash_of(const std::vector<int64_t>& ids) {
-    uint64_t hash = ids.size();
-    for (const int64_t id : ids) hash = (hash ^ (hash >> 29) ^ static_cast<uint64_t>(id)) * 0x9E3779B97F4A7C15;
-    return hash;
-  }
-
-  Tensor find(uint64_t hash, const at::Device& device, const std::vector<int64_t>& ids) {
+  Tensor find(const Key& key) {
     const std::scoped_lock lock(mutex_);
-    for (Entry& entry : entries_) {
-      if (entry.hash != hash || entry.tensor.device() != device || entry.ids != ids) continue;
-      entry.used = ++clock_;
-      return entry.tensor;
-    }
-    return {};
+    const auto entry = entries_.find(key);
+    if (entry == entries_.end()) return {};
+    entry->second.used = ++clock_;
+    return entry->second.tensor;
   }
 
   void drop_oldest() {
-    const auto oldest = std::min_element(entries_.begin(), entries_.end(),
-                                         [](const Entry& a, const Entry& b) { return a.used < b.used; });
-    elements_ -= oldest->ids.size();
+    const auto oldest = std::min_element(entries_.begin(), entries_.end(), [](const auto& a, const auto& b) {
+      return a.second.used < b.second.used;
+    });
+    elements_ -= std::get<2>(oldest->first).size();
     entries_.erase(oldest);
   }
 
   std::mutex mutex_;
-  std::vector<Entry> entries_;
+  std::map<Key, Entry> entries_;
   size_t elements_ = 0;
   uint64_t clock_ = 0;
 };

@@ -141,8 +141,8 @@ Tensor sum_rule_weights(const Tensor& key, const Tensor& value, const Ragged& la
   return sums_of_sequences(split_heads(product, key.size(1)), blocks);
 }
 
-DeltaRule delta_rule_and_weights(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& beta,
-                                 const Ragged& layout, const Tensor& log_decay) {
+DeltaRule delta_rule(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& beta,
+                     const Ragged& layout, const Tensor& log_decay) {
   if (layout.tokens() == 0) {
     return {at::zeros_like(value), delta_rule_weights(key, value, beta, layout, log_decay)};
   }
@@ -157,12 +157,6 @@ DeltaRule delta_rule_and_weights(const Tensor& query, const Tensor& key, const T
     out.push_back(at::baddbmm(at::bmm(scores[number], added), queries[number], before));
   });
   return {blocks.join(at::cat(out, 0), heads), last};
-}
-
-Tensor delta_rule(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& beta, const Ragged& layout,
-                  const Tensor& log_decay) {
-  if (layout.tokens() == 0) return at::zeros_like(value);
-  return delta_rule_and_weights(query, key, value, beta, layout, log_decay).out;
 }
 
 Tensor delta_rule_weights(const Tensor& key, const Tensor& value, const Tensor& beta, const Ragged& layout,

@@ -27,20 +27,16 @@ Tensor sum_rule_weights(const Tensor& key, const Tensor& value, const Ragged& la
 /// is replaced by diag(exp(g_t))·S_{t−1} (Yang et al. 2024, arXiv 2412.06464; per feature: arXiv 2510.26692). Within a
 /// block, K·Kᵀ and Q·Kᵀ then have a factor exp(G_t − G_j) per feature, where G is the cumulative sum of g in the block
 /// (scaled_products.h).
-Tensor delta_rule(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& beta, const Ragged& layout,
-                  const Tensor& log_decay = {});
+struct DeltaRule {
+  Tensor out;      // y
+  Tensor weights;  // S after the last position of each sequence
+};
+DeltaRule delta_rule(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& beta,
+                     const Ragged& layout, const Tensor& log_decay = {});
 
-/// S after the last position of each sequence.
+/// Its weights alone.
 Tensor delta_rule_weights(const Tensor& key, const Tensor& value, const Tensor& beta, const Ragged& layout,
                           const Tensor& log_decay = {});
-
-/// Both in one pass, for a prompt that will be continued.
-struct DeltaRule {
-  Tensor out;
-  Tensor weights;
-};
-DeltaRule delta_rule_and_weights(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& beta,
-                                 const Ragged& layout, const Tensor& log_decay = {});
 
 /// The positions of sequence i read from its matrix: y = S_iᵀ·q → (tokens, heads, size).
 Tensor read_weights(const Tensor& query, const Tensor& weights, const Ragged& layout);

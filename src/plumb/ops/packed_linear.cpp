@@ -18,7 +18,10 @@ std::unique_ptr<PackedLinear::Weight> pack(const Tensor& weight, Precision preci
 }  // namespace
 
 PackedLinear::PackedLinear(const Tensor& weight, Precision precision)
-    : columns_(weight.size(1)), device_(weight.device()), weight_(pack(weight.contiguous(), precision)) {}
+    : rows_(weight.size(0)),
+      columns_(weight.size(1)),
+      device_(weight.device()),
+      weight_(pack(weight.contiguous(), precision)) {}
 
 Tensor PackedLinear::operator()(const Tensor& x_in, const Tensor& bias, bool relu) const {
   const Tensor x = as_contiguous(x_in, "matrix product");
@@ -27,7 +30,7 @@ Tensor PackedLinear::operator()(const Tensor& x_in, const Tensor& bias, bool rel
   }
   if (x.device() != device_) detail::throw_mixed_devices("packed linear layer", x.device(), device_);
   require_one_device("packed linear layer", x, bias);
-  return weight_->multiply(x, bias, relu);
+  return x.size(0) > 0 ? weight_->multiply(x, bias, relu) : at::empty({0, rows_}, x.options());
 }
 
 }  // namespace plumb::ops

@@ -19,14 +19,14 @@ class PackedLinear {
   /// (rows, out). Thread-safe. Throws Error if columns or devices do not match.
   [[nodiscard]] Tensor operator()(const Tensor& x, const Tensor& bias, bool relu) const;
 
-  /// The packed weight and its product. x: (rows, in), contiguous.
+  /// The packed weight and its product. x: (rows, in), contiguous, at least one row.
   struct Weight {
     virtual ~Weight() = default;
     [[nodiscard]] virtual Tensor multiply(const Tensor& x, const Tensor& bias, bool relu) const = 0;
   };
 
  private:
-  int64_t columns_;
+  int64_t rows_, columns_;
   at::Device device_;
   std::unique_ptr<const Weight> weight_;
 };

@@ -35,7 +35,7 @@ MakeBackend gloo_backends(const Rendezvous& rendezvous, const Membership& member
 
 }  // namespace
 
-Group meet(const Rendezvous& rendezvous, const JoinEvents& events) {
+Group join_group(const Rendezvous& rendezvous, const JoinEvents& events) {
   if (rendezvous.size == 1) return {};
   const auto membership = std::make_shared<Membership>(rendezvous);
   std::exception_ptr callback_error;  // by the caller's callback
@@ -65,7 +65,7 @@ Group meet(const Rendezvous& rendezvous, const JoinEvents& events) {
   }
 }
 
-void decline(const Rendezvous& rendezvous, const std::string& reason, double limit) {
+void refuse_to_join(const Rendezvous& rendezvous, const std::string& reason, double limit) {
   if (rendezvous.size == 1) return;
   Rendezvous limited = rendezvous;
   limited.join_limit = limit;

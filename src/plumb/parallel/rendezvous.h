@@ -52,11 +52,11 @@ struct JoinEvents {
 ///
 /// Throws Error, in all processes, if not all have joined within the limit, or if one of them ends or runs another
 /// version of Plumb.
-Group meet(const Rendezvous& rendezvous, const JoinEvents& events = {});
+Group join_group(const Rendezvous& rendezvous, const JoinEvents& events = {});
 
-/// Tells the other ranks, which call `meet`, that this one will not join them, and why: they end with an error that
-/// names it. Waits up to `limit` seconds for ranks that are still starting. For a single rank, does nothing. Never
+/// Tells the other ranks, which call `join_group`, that this one will not join them, and why: they end with an error
+/// that names it. Waits up to `limit` seconds for ranks that are still starting. For a single rank, does nothing. Never
 /// throws: if the others cannot be told, they run into their own limit.
-void decline(const Rendezvous& rendezvous, const std::string& reason, double limit = 60);
+void refuse_to_join(const Rendezvous& rendezvous, const std::string& reason, double limit = 60);
 
 }  // namespace plumb

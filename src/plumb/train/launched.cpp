@@ -44,7 +44,7 @@ TrainResult train_launched(const TrainConfig& config, const TrainObservers& obse
     const auto waiting = [&] {
       if (any_of(observers, &TrainObserver::gives_up)) throw JoiningStopped();
     };
-    const Group group = meet(*rendezvous, {{}, waiting});
+    const Group group = join_group(*rendezvous, {{}, waiting});
     std::optional<ThreadShare> share;
     if (share_threads) share.emplace(group.neighbors());
     return telling_others(group, [&] { return train(group); });

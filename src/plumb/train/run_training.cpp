@@ -175,15 +175,16 @@ Group with_workers(Workers& workers, std::optional<ThreadShare>& share, const Tr
   rendezvous.timeout = config.timeout;
   rendezvous.token = random_token();
   share.emplace(config.processes);
-  return meet(rendezvous, {[&](int64_t port) {
-                             workers.start({"train", "--out", out.string(), "--threads", std::to_string(share->own()),
-                                            "--device", ops::default_device().is_cuda() ? "cuda" : "cpu", "--quiet"},
-                                           config.processes, port, rendezvous.token);
-                           },
-                           [&] {
-                             workers.check();
-                             if (any_of(observers, &TrainObserver::gives_up)) throw JoiningStopped();
-                           }});
+  return join_group(rendezvous, {[&](int64_t port) {
+                                   workers.start(
+                                       {"train", "--out", out.string(), "--threads", std::to_string(share->own()),
+                                        "--device", ops::default_device().is_cuda() ? "cuda" : "cpu", "--quiet"},
+                                       config.processes, port, rendezvous.token);
+                                 },
+                                 [&] {
+                                   workers.check();
+                                   if (any_of(observers, &TrainObserver::gives_up)) throw JoiningStopped();
+                                 }});
 }
 
 /// run_training in a process of the group `launched` or, without one, in a process that starts the others itself.

@@ -99,7 +99,7 @@ Tensor FastWeights::weights(const Projected& tokens, const Ragged& layout) const
 Tensor FastWeights::causal(const Projected& tokens, const Ragged& layout) const {
   switch (rule_) {
     case Rule::delta:
-      return result(ops::delta_rule(tokens.query, tokens.key, tokens.value, tokens.beta, layout, tokens.decay));
+      return result(ops::delta_rule(tokens.query, tokens.key, tokens.value, tokens.beta, layout, tokens.decay).out);
     case Rule::exponential_sum:
       return result(ops::exponential_rule(tokens.query, tokens.key, tokens.value, layout));
     default:
@@ -166,7 +166,7 @@ Tensor FastWeights::read(const Tensor& query, const Tensor& key_value, const Ten
   if (!state.weights.defined()) {
     if (layout.longest() > 1 && rule_ == Rule::delta) {
       const ops::DeltaRule read =
-          ops::delta_rule_and_weights(tokens.query, tokens.key, tokens.value, tokens.beta, layout, tokens.decay);
+          ops::delta_rule(tokens.query, tokens.key, tokens.value, tokens.beta, layout, tokens.decay);
       state.weights = read.weights;
       return result(read.out);
     }

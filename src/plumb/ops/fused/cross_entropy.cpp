@@ -53,6 +53,22 @@ struct Losses {
   }
 };
 
+/// Calls work(i, target) in parallel for the rows of a matrix of logits, of which row 0 is row `first` of the targets.
+/// Of a row with weight 0, it only fills that of `out` with zeros, unless `out` is null.
+template <typename T, typename Work>
+void for_each_row(const Targets& targets, int64_t first, const Tensor& logits, T* out, const Work& work) {
+  const int64_t vocabulary = logits.size(1);
+  parallel_ranges(logits.size(0), 4, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      if (targets.weight(first + i) != 0) {
+        work(i, targets.row<T>(vocabulary, first + i));
+      } else if (out != nullptr) {
+        std::fill_n(out + i * vocabulary, vocabulary, T{0});
+      }
+    }
+  });
+}
+
 double sum_in_order(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
 
 /// upstream·scale·weight·(softmax − target) as a function of (upstream, logits).
@@ -67,16 +83,10 @@ class LogitGradient : public torch::autograd::Function<LogitGradient> {
     dispatch(logits, [&]<typename T>() {
       const kernels::CrossEntropyKernels<T>& kernel = kernels::cross_entropy<T>();
       const T above = upstream.data_ptr<T>()[0];
-      parallel_ranges(logits.size(0), 4, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          T* row = out.data_ptr<T>() + i * vocabulary;
-          if (targets->weight(i) == 0) {
-            std::fill(row, row + vocabulary, T{0});
-            continue;
-          }
-          kernel.gradient(targets->row<T>(vocabulary, i), logits.data_ptr<T>() + i * vocabulary,
-                          partition.data_ptr<T>()[i], static_cast<T>(targets->factor(i)) * above, row);
-        }
+      T* result = out.data_ptr<T>();
+      for_each_row(*targets, 0, logits, result, [&](int64_t i, const kernels::CrossEntropyRow<T>& row) {
+        kernel.gradient(row, logits.data_ptr<T>() + i * vocabulary, partition.data_ptr<T>()[i],
+                        static_cast<T>(targets->factor(i)) * above, result + i * vocabulary);
       });
     });
     return out;
@@ -94,18 +104,12 @@ class LogitGradient : public torch::autograd::Function<LogitGradient> {
     dispatch(logits, [&]<typename T>() {
       const kernels::CrossEntropyKernels<T>& kernel = kernels::cross_entropy<T>();
       const T above = upstream.data_ptr<T>()[0];
-      parallel_ranges(logits.size(0), 4, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          T* row = dlogits.data_ptr<T>() + i * vocabulary;
-          if (targets->weight(i) == 0) {
-            std::fill(row, row + vocabulary, T{0});
-            continue;
-          }
-          const T part = kernel.curvature(targets->row<T>(vocabulary, i), logits.data_ptr<T>() + i * vocabulary,
-                                          partition.data_ptr<T>()[i], static_cast<T>(targets->factor(i)) * above,
-                                          cotangent.data_ptr<T>() + i * vocabulary, row);
-          parts[static_cast<size_t>(i)] = targets->weight(i) * static_cast<double>(part);
-        }
+      T* result = dlogits.data_ptr<T>();
+      for_each_row(*targets, 0, logits, result, [&](int64_t i, const kernels::CrossEntropyRow<T>& row) {
+        const T part = kernel.curvature(row, logits.data_ptr<T>() + i * vocabulary, partition.data_ptr<T>()[i],
+                                        static_cast<T>(targets->factor(i)) * above,
+                                        cotangent.data_ptr<T>() + i * vocabulary, result + i * vocabulary);
+        parts[static_cast<size_t>(i)] = targets->weight(i) * static_cast<double>(part);
       });
     });
     const Tensor dupstream = at::full({}, targets->scale * sum_in_order(parts), upstream.options());
@@ -123,13 +127,11 @@ class CrossEntropyOfLogits : public torch::autograd::Function<CrossEntropyOfLogi
     Losses losses(tokens);
     dispatch(logits, [&]<typename T>() {
       const kernels::CrossEntropyKernels<T>& kernel = kernels::cross_entropy<T>();
-      parallel_ranges(tokens, 4, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          if (targets->weight(i) == 0) continue;
-          const auto loss = kernel.loss(targets->row<T>(vocabulary, i), logits.data_ptr<T>() + i * vocabulary);
-          losses.set(i, targets->weight(i), loss);
-          partition.data_ptr<T>()[i] = loss.log_partition;
-        }
+      T* const none = nullptr;
+      for_each_row(*targets, 0, logits, none, [&](int64_t i, const kernels::CrossEntropyRow<T>& row) {
+        const auto loss = kernel.loss(row, logits.data_ptr<T>() + i * vocabulary);
+        losses.set(i, targets->weight(i), loss);
+        partition.data_ptr<T>()[i] = loss.log_partition;
       });
     });
     *nll = sum_in_order(losses.nll);
@@ -168,19 +170,13 @@ class FusedCrossEntropy : public torch::autograd::Function<FusedCrossEntropy> {
       dispatch(logits, [&]<typename T>() {
         const kernels::CrossEntropyKernels<T>& kernel = kernels::cross_entropy<T>();
         T* data = logits.data_ptr<T>();
-        parallel_ranges(count, 4, [&](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) {
-            const int64_t at = first + i;
-            T* x = data + i * vocabulary;
-            if (targets->weight(at) == 0) {
-              if (with_gradient) std::fill(x, x + vocabulary, T{0});
-              continue;
-            }
-            const auto row = targets->row<T>(vocabulary, at);
-            losses.set(at, targets->weight(at),
-                       with_gradient ? kernel.with_gradient(row, static_cast<T>(targets->factor(at)), x)
-                                     : kernel.loss(row, x));
-          }
+        T* gradient = with_gradient ? data : nullptr;
+        for_each_row(*targets, first, logits, gradient, [&](int64_t i, const kernels::CrossEntropyRow<T>& row) {
+          const int64_t at = first + i;
+          T* x = data + i * vocabulary;
+          losses.set(
+              at, targets->weight(at),
+              with_gradient ? kernel.with_gradient(row, static_cast<T>(targets->factor(at)), x) : kernel.loss(row, x));
         });
       });
       if (with_gradient) {

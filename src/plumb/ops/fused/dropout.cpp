@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "plumb/base/parallel.h"
+#include "plumb/ops/autograd.h"
 #include "plumb/ops/dispatch.h"
 #include "plumb/ops/fallback.h"
 #include "plumb/ops/implementations.h"
@@ -47,34 +48,34 @@ Tensor masked(const Tensor& residual_in, const Tensor& x_in, double p, const Dro
   return out;
 }
 
+/// What determines a mask, for the backward pass.
+struct Mask : torch::CustomClassHolder {
+  double p = 0;
+  DropoutKey key;
+};
+
 /// Linear in x with a fixed mask, so its derivative is the same operation on the gradient, to any order.
 class Dropout : public torch::autograd::Function<Dropout> {
  public:
-  static Tensor forward(AutogradContext* ctx, const c10::optional<Tensor>& residual, const Tensor& x, double p,
-                        const DropoutKey& key) {
-    ctx->saved_data["p"] = p;
-    ctx->saved_data["seed"] = static_cast<int64_t>(key.seed);
-    ctx->saved_data["stream"] = static_cast<int64_t>(key.stream);
-    std::vector<int64_t> runs;
-    for (const RowRun& run : key.runs) runs.insert(runs.end(), {run.begin, run.origin});
-    ctx->saved_data["runs"] = runs;
+  static Tensor forward(AutogradContext* ctx, const c10::optional<Tensor>& residual, const Tensor& x,
+                        const c10::intrusive_ptr<Mask>& mask) {
+    save_value(ctx, mask);
     ctx->saved_data["residual"] = residual.has_value();
-    return masked(residual.value_or(Tensor()), x, p, key);
+    return masked(residual.value_or(Tensor()), x, mask->p, mask->key);
   }
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
-    DropoutKey key{static_cast<uint64_t>(ctx->saved_data["seed"].toInt()),
-                   static_cast<uint64_t>(ctx->saved_data["stream"].toInt())};
-    const std::vector<int64_t> runs = ctx->saved_data["runs"].toIntVector();
-    for (size_t i = 0; i < runs.size(); i += 2) key.runs.push_back({runs[i], runs[i + 1]});
-    const Tensor dx = Dropout::apply(c10::optional<Tensor>(), grad[0], ctx->saved_data["p"].toDouble(), key);
-    return {ctx->saved_data["residual"].toBool() ? grad[0] : Tensor(), dx, Tensor(), Tensor()};
+    const Tensor dx = Dropout::apply(c10::optional<Tensor>(), grad[0], saved_value<Mask>(ctx));
+    return {ctx->saved_data["residual"].toBool() ? grad[0] : Tensor(), dx, Tensor()};
   }
 };
 
 }  // namespace
 
 Tensor add_dropout(const Tensor& residual, const Tensor& x, double p, const DropoutKey& key) {
-  return Dropout::apply(if_defined(residual), x, p, key);
+  auto mask = c10::make_intrusive<Mask>();
+  mask->p = p;
+  mask->key = key;
+  return Dropout::apply(if_defined(residual), x, mask);
 }
 
 }  // namespace plumb::ops::fused

@@ -118,15 +118,7 @@ struct KernelWeight final : PackedLinear::Weight {
 
   [[nodiscard]] Tensor multiply(const Tensor& x, const Tensor& bias, bool relu) const override {
     const float* shift = bias.defined() ? bias.data_ptr<float>() : nullptr;
-    return std::visit(
-        [&](const auto& weight) {
-          if (x.size(0) > 0) return fused::multiply(x, weight, shift, relu);
-          if constexpr (requires { weight.parts; })
-            return at::empty({0, weight.parts.front().n()}, x.options());
-          else
-            return at::empty({0, weight.n()}, x.options());
-        },
-        any);
+    return std::visit([&](const auto& weight) { return fused::multiply(x, weight, shift, relu); }, any);
   }
 
   AnyWeight any;

@@ -14,12 +14,6 @@ namespace {
 
 using Document = nlohmann::json;  // sorts keys: with many, ordered JSON is slow
 
-const Document& part_of(const Document& object, const char* name) {
-  static const Document kNothing;
-  const auto found = object.find(name);
-  return found == object.end() ? kNothing : *found;
-}
-
 /// The vocabulary as tokens with ids, whatever kind of model the file has.
 Document vocabulary_with_ids(const Document& file) {
   const Document& vocabulary = file.at("model").at("vocab");
@@ -31,7 +25,7 @@ Document vocabulary_with_ids(const Document& file) {
 }
 
 Document byte_pair_model(const Document& file, const Document& unknown, bool fuses_unknown, bool byte_fallback) {
-  Document merges = part_of(file.at("model"), "merges");
+  Document merges = value_or_null(file.at("model"), "merges");
   if (merges.is_null()) merges = Document::array();
   return {{"type", "BPE"},
           {"dropout", nullptr},
@@ -57,11 +51,11 @@ Document byte_level(bool prefix, bool words) {
 
 /// SentencePiece's compiled rules in the file's normalizer, or null.
 Document compiled_rules(const Document& file) {
-  const Document& normalizer = part_of(file, "normalizer");
+  const Document& normalizer = value_or_null(file, "normalizer");
   if (!normalizer.is_object()) return nullptr;
-  const Document& parts = part_of(normalizer, "normalizers");
+  const Document& parts = value_or_null(normalizer, "normalizers");
   for (const Document& part : parts.is_array() ? parts : Document::array({normalizer})) {
-    if (part.is_object() && part_of(part, "type") == "Precompiled" && part.contains("precompiled_charsmap"))
+    if (part.is_object() && value_or_null(part, "type") == "Precompiled" && part.contains("precompiled_charsmap"))
       return {{"type", "Precompiled"}, {"precompiled_charsmap", part.at("precompiled_charsmap")}};
   }
   return nullptr;
@@ -260,8 +254,8 @@ Document word_piece_components(const Json& settings, const std::string& unknown,
 }
 
 const TokenizerClass* tokenizer_class_named(const std::string& name) {
-  const auto found = all_classes().find(name);
-  return found == all_classes().end() ? nullptr : &found->second;
+  const auto entry = all_classes().find(name);
+  return entry == all_classes().end() ? nullptr : &entry->second;
 }
 
 }  // namespace plumb

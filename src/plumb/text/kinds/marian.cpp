@@ -90,8 +90,8 @@ class MarianTokenizer final : public TokenizerModel {
   [[nodiscard]] const Specials& specials() const override { return specials_; }
   [[nodiscard]] int64_t vocabulary() const override { return std::ssize(tokens_); }
   [[nodiscard]] int32_t find(std::string_view token) const override {
-    const auto found = ids_.find(token);
-    return found == ids_.end() ? -1 : found->second;
+    const auto entry = ids_.find(token);
+    return entry == ids_.end() ? -1 : entry->second;
   }
   [[nodiscard]] std::string piece(int32_t id) const override { return tokens_[static_cast<size_t>(id)]; }
   [[nodiscard]] std::string definition() const override { return Json(ids_).dump() + serialized_; }

@@ -21,23 +21,17 @@ namespace {
 
 namespace tk = tokenization;
 
-const nlohmann::json& section(const nlohmann::json& document, const char* name) {
-  static const nlohmann::json kNone;
-  const auto found = document.find(name);
-  return found == document.end() ? kNone : *found;
-}
-
 class Pipeline final : public TokenizerModel {
  public:
   /// `bytes` are those of the document.
   Pipeline(std::string bytes, const nlohmann::json& document, const SpecialNames& names)
       : document_(std::move(bytes)), names_(names) {
     model_ = tk::make_token_model(document.at("model"));
-    normalize_ = tk::make_normalizer(section(document, "normalizer"));
-    pre_tokenize_ = tk::make_pre_tokenizer(section(document, "pre_tokenizer"));
-    templates_ = tk::make_templates(section(document, "post_processor"));
-    decode_ = tk::make_decoder(section(document, "decoder"));
-    if (const auto& added = section(document, "added_tokens"); !added.is_null()) {
+    normalize_ = tk::make_normalizer(value_or_null(document, "normalizer"));
+    pre_tokenize_ = tk::make_pre_tokenizer(value_or_null(document, "pre_tokenizer"));
+    templates_ = tk::make_templates(value_or_null(document, "post_processor"));
+    decode_ = tk::make_decoder(value_or_null(document, "decoder"));
+    if (const auto& added = value_or_null(document, "added_tokens"); !added.is_null()) {
       added_ = tk::AddedTokens(added, model_->vocabulary(), normalize_);
     } else {
       added_ = tk::AddedTokens(nlohmann::json::array(), model_->vocabulary(), normalize_);

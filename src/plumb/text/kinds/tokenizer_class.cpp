@@ -38,15 +38,15 @@ const ClassNames& classes_of_models() {
 }
 
 std::string text_or_empty(const Json& settings, const char* name) {
-  const auto found = settings.find(name);
-  return found == settings.end() || !found->is_string() ? std::string() : found->get<std::string>();
+  const Json& value = value_or_null(settings, name);
+  return value.is_string() ? value.get<std::string>() : std::string();
 }
 
 /// The class with this name; empty if Plumb does not know it.
 std::string class_named(std::string_view name) {
   if (name.ends_with("Fast")) name.remove_suffix(4);
-  const auto found = classes().find(name);
-  return found == classes().end() ? std::string() : found->second;
+  const auto entry = classes().find(name);
+  return entry == classes().end() ? std::string() : entry->second;
 }
 
 }  // namespace

@@ -95,10 +95,9 @@ std::map<int64_t, Document> tokens_of_files(const Document& file, const Json& se
   const Json listed_alone = object_in(folder / "added_tokens.json");
   for (const auto& [token, id] : listed_alone.items())
     tokens[id.get<int64_t>()] = added_token(token, special.contains(token));
-  if (const auto listed = file.find("added_tokens"); listed != file.end()) {
-    int64_t index = 0;
-    for (const Document& token : *listed) tokens[token.value("id", index++)] = added_token(Json(token), false);
-  }
+  int64_t index = 0;
+  for (const Document& token : value_or_null(file, "added_tokens"))
+    tokens[token.value("id", index++)] = added_token(Json(token), false);
   return tokens;
 }
 
@@ -122,9 +121,9 @@ class TokenList {
   [[nodiscard]] bool contains(const std::string& content) const { return latest_.contains(content); }
 
   [[nodiscard]] int64_t id_of(const std::string& content) const {
-    const auto found = ids_.find(content);
-    if (found == ids_.end()) throw Error(fmt::format("the vocabulary has no token '{}'", content));
-    return found->second;
+    const auto entry = ids_.find(content);
+    if (entry == ids_.end()) throw Error(fmt::format("the vocabulary has no token '{}'", content));
+    return entry->second;
   }
 
   /// Adds a token; one with the same content gets the flags of this one.
@@ -191,20 +190,17 @@ Document as_transformers_reads(std::string_view bytes, const std::filesystem::pa
                 "remove it; special tokens that are written out in texts are then recognized");
   const std::string class_name = tokenizer_class_in(path.parent_path(), settings, bytes);
   const TokenizerClass* own = tokenizer_class_named(class_name);
-  if (const auto padding = file.find("padding"); (own == nullptr || own->pads_as_file_says) && padding != file.end() &&
-                                                 padding->is_object() && padding->contains("pad_token") &&
-                                                 !settings.contains("pad_token")) {
-    settings["pad_token"] = Json(padding->at("pad_token"));
-  }
+  if (const Document& padding = value_or_null(file, "padding");
+      (own == nullptr || own->pads_as_file_says) && padding.contains("pad_token") && !settings.contains("pad_token"))
+    settings["pad_token"] = Json(padding.at("pad_token"));
   NamedTokens names = named_tokens(settings, own == nullptr ? NamedTokens() : own->defaults);
   const std::vector<Json> others = other_special_tokens(settings, own);
 
   std::vector<Document> first;
-  const auto listed = file.find("added_tokens");
   if (own != nullptr) {
     file.update(own->components(file, settings, names));
-  } else if (listed != file.end()) {
-    for (const Document& token : *listed) first.push_back(added_token(Json(token), false));
+  } else {
+    for (const Document& token : value_or_null(file, "added_tokens")) first.push_back(added_token(Json(token), false));
   }
 
   TokenList tokens(file.at("model"));
@@ -232,10 +228,7 @@ Document as_transformers_reads(std::string_view bytes, const std::filesystem::pa
     file["post_processor"] =
         own->post_processor(settings, names, [&](const std::string& content) { return tokens.id_of(content); });
   }
-  if (cleans_texts(settings, file.at("model"))) {
-    const auto decoder = file.find("decoder");
-    file["decoder"] = with_cleaning(decoder == file.end() ? Document() : *decoder);
-  }
+  if (cleans_texts(settings, file.at("model"))) file["decoder"] = with_cleaning(value_or_null(file, "decoder"));
   file["truncation"] = file["padding"] = nullptr;
   return file;
 }

@@ -26,8 +26,8 @@ class Vocabulary {
 
   /// The id of a token, or -1.
   [[nodiscard]] int32_t find(std::string_view token) const {
-    const auto found = ids_.find(token);
-    return found == ids_.end() ? -1 : found->second;
+    const auto entry = ids_.find(token);
+    return entry == ids_.end() ? -1 : entry->second;
   }
   /// The token of an id, or null.
   [[nodiscard]] const std::string* token(int32_t id) const {
