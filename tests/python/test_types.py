@@ -17,7 +17,9 @@ PROGRAM = '''
 import pathlib
 from typing import assert_type
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 import plumb
@@ -86,7 +88,7 @@ assert_type(answer.exit_status, int)
 loaded = plumb.load("run")
 assert_type(loaded.translate(["a text"]), list[str])
 assert_type(loaded.loss(["a text"]), float)
-assert_type(loaded.embed(["a text"]), Tensor)
+assert_type(loaded.embed(["a text"]), NDArray[np.float32])
 assert_type(loaded.classify(["a text", ("one", "another")]), list[plumb.Classified])
 
 verdicts = plumb.judge({"a": [1.0, 2.0], "b": {0.1: [1, 2]}}, margin=0.01)
