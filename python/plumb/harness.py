@@ -9,20 +9,13 @@ takes the arguments of `lm_eval`. From Python, `plumb.harness.register()` makes 
 import functools
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from ._plumb import Error
 from .loading import load
 
 _PART = 512  # requests between two additions to the harness's cache
 _log = logging.getLogger(__name__)
-
-
-class Request(Protocol):
-    """A request of the harness, an `lm_eval.api.instance.Instance`."""
-
-    @property
-    def args(self) -> tuple[Any, ...]: ...
 
 
 class HarnessModel:
@@ -42,21 +35,21 @@ class HarnessModel:
             raise Error(f"device {device}: plumb.load computes on the CPU\nleave --device out")
         self._model = load(pretrained, data=data)
 
-    def loglikelihood(self, requests: Sequence[Request], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
+    def loglikelihood(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
         """Of (context, continuation): log p(continuation), and whether greedy decoding yields it."""
         return self._answer("loglikelihood", requests, self._model.log_likelihoods)
 
-    def loglikelihood_rolling(self, requests: Sequence[Request], disable_tqdm: bool = False) -> list[float]:
+    def loglikelihood_rolling(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[float]:
         """Of (text,): log p(text), read in windows as long as the model's context."""
         return self._answer("loglikelihood_rolling", requests,
                             lambda texts: self._model.log_likelihood([text for (text,) in texts]))
 
-    def generate_until(self, requests: Sequence[Request], disable_tqdm: bool = False) -> list[str]:
+    def generate_until(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[str]:
         """Of (context, options): the greedy continuation, up to a string in `until` or after `max_gen_toks` tokens. Throws
         Error if the options ask for samples."""
         return self._answer("generate_until", requests, self._complete)
 
-    def _answer(self, kind: str, requests: Sequence[Request], answer: Callable[[list[Any]], list[Any]]) -> list[Any]:
+    def _answer(self, kind: str, requests: Sequence[Any], answer: Callable[[list[Any]], list[Any]]) -> list[Any]:
         """The answers to requests, each part of which is kept in the harness's cache (`--use_cache`)."""
         found: list[Any] = []
         for begin in range(0, len(requests), _PART):

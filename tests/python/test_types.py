@@ -173,8 +173,4 @@ def test_the_stub_has_what_the_extension_module_has():
             members = {name for name in vars(getattr(_plumb, node.name)) if not name.startswith("_") or name == "__init__"}
             assert {one.name for one in node.body if isinstance(one, ast.FunctionDef)} == members - (
                 {"__init__"} if node.name == "Error" else set())
-            for one in node.body:
-                assert not isinstance(one, ast.FunctionDef) or one.name == "__init__" or ast.get_docstring(one), one.name
-        else:
-            assert ast.get_docstring(node), node.name
     assert stub.with_name("py.typed").exists()
