@@ -5,7 +5,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
@@ -15,11 +15,8 @@ from . import _plumb
 from ._plumb import Error
 from .arguments import require_loss
 from .leaving import as_found, hooked, reset_of
-from .results import Measured, as_table, some
+from .results import Measured, as_table, data_frame, some
 from .showing import section
-
-if TYPE_CHECKING:
-    import pandas  # type: ignore[import-untyped, unused-ignore]
 
 _Sums: TypeAlias = dict[str, float]
 _COLUMNS = ("output", "gradient", "parameter_gradient", "backward_gain")
@@ -58,10 +55,8 @@ class Probed:
                 return row
         raise KeyError(module)
 
-    def to_pandas(self) -> "pandas.DataFrame":
+    def to_pandas(self) -> Any:
         """The rows as a data frame: numbers, with a column `…_error` for each if there are several seeds."""
-        import pandas  # type: ignore[import-untyped, unused-ignore]
-
         rows = []
         for row in self.rows:
             cells: dict[str, Any] = {"module": row.module, "kind": row.kind}
@@ -71,7 +66,7 @@ class Probed:
                 if self.seeds > 1:
                     cells[name + "_error"] = math.nan if value is None else value.error
             rows.append(cells)
-        return pandas.DataFrame(rows)
+        return data_frame(rows)
 
     def _title(self) -> str:
         over = f"{self.seeds} initializations, ± half the 95% interval" if self.seeds > 1 else "the model as it stands"

@@ -157,6 +157,13 @@ def some(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
+def data_frame(columns: Any) -> Any:
+    """That of pandas, which is imported only for it; columns: or rows, as there."""
+    import pandas  # type: ignore[import-untyped, unused-ignore]
+
+    return pandas.DataFrame(columns)
+
+
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" + ("" if number == 1 else "s")
 

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -19,11 +19,8 @@ from ._plumb import Error
 from .arguments import Optimizers, optimizers_of, require_loss
 from .leaving import hooked, random_state
 from .probing import first_tensor
-from .results import Array, Measured, as_table
+from .results import Array, Measured, as_table, data_frame
 from .showing import section
-
-if TYPE_CHECKING:
-    import pandas  # type: ignore[import-untyped, unused-ignore]
 
 Loss: TypeAlias = Callable[[Any, Any], Tensor]
 Rename: TypeAlias = Callable[[str], str | None]
@@ -77,13 +74,11 @@ class CoordinateCheck:
             return found
         raise KeyError(name)
 
-    def to_pandas(self) -> "pandas.DataFrame":
+    def to_pandas(self) -> Any:
         """The rows as a data frame."""
-        import pandas  # type: ignore[import-untyped, unused-ignore]
-
-        return pandas.DataFrame([{"axis": row.axis, "name": row.name, "of": row.of, "exponent": row.exponent.value,
-                                  "exponent_error": row.exponent.error, "at_the_end": row.at_the_end, "trend": row.trend,
-                                  "verdict": row.verdict} for row in self.rows])
+        return data_frame([{"axis": row.axis, "name": row.name, "of": row.of, "exponent": row.exponent.value,
+                            "exponent_error": row.exponent.error, "at_the_end": row.at_the_end, "trend": row.trend,
+                            "verdict": row.verdict} for row in self.rows])
 
     def _title(self) -> str:
         over = " and ".join(f"{axis} {', '.join(map(str, scales))}" for axis, scales in self.scales.items())
