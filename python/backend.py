@@ -1,5 +1,5 @@
-"""The build backend: scikit-build-core. An sdist contains it and all headers that a build needs, so that building from it needs no
-network, but Python, a C++ compiler, and CMake with Ninja or make."""
+"""The build backend: scikit-build-core. An sdist contains it and all headers that a build needs, so that building from it needs
+no network, but Python, a C++ compiler, and CMake with Ninja or make."""
 
 import gzip
 import io

@@ -178,9 +178,10 @@ void add_evaluate(CLI::App& app, Globals& globals) {
                    "Instead of tasks, the loss and other metrics on this split of the data, as in training")
       ->type_name("NAME")
       ->excludes(tasks);
-  verb->add_option("--tokenizer", arguments->tokenizer,
-                   "Data directory with the tokenizer, and the split (default: the run's, or the tokenizer of an imported "
-                   "model)")
+  verb->add_option(
+          "--tokenizer", arguments->tokenizer,
+          "Data directory with the tokenizer, and the split (default: the run's, or the tokenizer of an imported "
+          "model)")
       ->type_name("DIR");
   verb->add_option("--limit", options.limit, "Items of each task; 0: all")->check(not_negative());
   verb->add_option("--max-length", arguments->max_length,

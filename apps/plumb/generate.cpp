@@ -178,7 +178,8 @@ void add_generate(CLI::App& app, Globals& globals) {
   CLI::Option* prompt = verb->add_option("--prompt", arguments->prompt,
                                          "Beginning of the text (default: piped standard input, else nothing)")
                             ->type_name("TEXT");
-  verb->add_option("--prompts", arguments->prompts, "File with one prompt per line, or FILE.jsonl with one JSON string per line; -: standard input")
+  verb->add_option("--prompts", arguments->prompts,
+                   "File with one prompt per line, or FILE.jsonl with one JSON string per line; -: standard input")
       ->type_name("FILE")
       ->excludes(prompt);
   GenerateOptions& options = arguments->options;

@@ -70,10 +70,10 @@ void translate_input(TranslateArguments arguments, const Globals& globals) {
 
 void add_translate(CLI::App& app, Globals& globals) {
   auto arguments = std::make_shared<TranslateArguments>();
-  CLI::App* verb = add_verb(
-      app, globals, "translate", "Translate standard input, one sentence per line, with a trained model",
-      "plumb translate runs/multi30k --beam 5 < test.de > test.en",
-      [arguments, &globals] { translate_input(*arguments, globals); });
+  CLI::App* verb =
+      add_verb(app, globals, "translate", "Translate standard input, one sentence per line, with a trained model",
+               "plumb translate runs/multi30k --beam 5 < test.de > test.en",
+               [arguments, &globals] { translate_input(*arguments, globals); });
   add_json_option(*verb, globals);
   verb->add_option("MODEL", arguments->model, kModelHelp)->type_name("RUN_OR_FOLDER")->required();
   verb->add_option("--text", arguments->text, kTextHelp)->type_name("FILE");

@@ -82,7 +82,8 @@ def attention_statistics(model: Module, losses: list[Callable[[], Tensor]],
     def finished(name: str, output: Any) -> None:
         stack.pop()
 
-    with hooked(model.named_modules(), lambda name, *_: stack.append(name), finished), torch.enable_grad(), _Attention(see, in_attention):
+    with (hooked(model.named_modules(), lambda name, *_: stack.append(name), finished), torch.enable_grad(),
+          _Attention(see, in_attention)):
         for loss in losses:
             loss()
     values: dict[str, float] = {}

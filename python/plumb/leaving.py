@@ -123,8 +123,8 @@ def evaluating(model: torch.nn.Module) -> Iterator[None]:
 @contextlib.contextmanager
 def hooked(modules: Iterable[tuple[str, torch.nn.Module]], begun: Callable[[str, Any, Any], Any],
            finished: Callable[[str, Any], Any]) -> Iterator[None]:
-    """Calls begun(name, arguments, keywords) and finished(name, output) for each call of these modules, as forward hooks. PyTorch's
-    encoder computes whole layers at once in evaluation, without calling its modules, unless told otherwise."""
+    """Calls begun(name, arguments, keywords) and finished(name, output) for each call of these modules, as forward hooks.
+    PyTorch's encoder computes whole layers at once in evaluation, without calling its modules, unless told otherwise."""
     enabled, handles = torch.backends.mha.get_fastpath_enabled(), []
     torch.backends.mha.set_fastpath_enabled(False)
     for name, module in modules:
