@@ -54,6 +54,7 @@ Evaluated open_evaluated(const EvaluateArguments& arguments) {
     throw Error(fmt::format("{}: a backward language model, which predicts what precedes a text", run.string()),
                 "give a model with task.language-modeling.direction = \"forward\"");
   }
+  (void)generator_of(*opened.model);  // its error says more than that of a tokenizer which it does not have
   const std::string data = arguments.tokenizer.empty() ? opened.config.data : arguments.tokenizer;
   Tokenizer tokenizer = data.empty() ? Tokenizer::from_file(run) : DataDirectory::open(data).target_tokenizer();
   return {.opened = std::move(opened),

@@ -39,6 +39,7 @@ TranslationTokenizers tokenizers_of(const fs::path& run, const std::string& data
 void translate_input(TranslateArguments arguments, const Globals& globals) {
   validate(arguments.decode);
   const auto [place, config, model] = open_model(arguments.model);
+  Translates& translator = translator_of(*model);
   const std::string data = arguments.data.empty() ? config.data : arguments.data;
   const TranslationTokenizers tokenizers = tokenizers_of(place.run, data);
   arguments.decode.imported = data.empty();
@@ -49,7 +50,7 @@ void translate_input(TranslateArguments arguments, const Globals& globals) {
   std::vector<std::string> translations;
   {
     Progress progress("translating", static_cast<int64_t>(lines.size()));
-    translations = translate(translator_of(*model), tokenizers.source, tokenizers.target, lines, arguments.decode,
+    translations = translate(translator, tokenizers.source, tokenizers.target, lines, arguments.decode,
                              [&](int64_t sentences, int64_t so_far) {
                                tokens = so_far;
                                progress.update(sentences);

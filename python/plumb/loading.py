@@ -45,7 +45,7 @@ class Model:
 
     path: str
     data: str
-    libraries: list[str]
+    libraries: tuple[str, ...]
 
     def generate(self, prompts: str | Sequence[str] = "", *, samples: int = 1, max_tokens: int = 256, lines: int = 1,
                  temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0, min_p: float = 0.0,
@@ -144,7 +144,7 @@ def load(path: str | os.PathLike[str], *, data: str | os.PathLike[str] = "",
     _program()
     if not os.path.isdir(path):
         raise Error(f"{path} is not a directory\npass a run, a checkpoint in one, or a folder of a Hugging Face model")
-    return Model(os.path.abspath(path), os.path.abspath(data) if data else "", [os.path.abspath(one) for one in libraries])
+    return Model(os.path.abspath(path), os.path.abspath(data) if data else "", tuple(os.path.abspath(one) for one in libraries))
 
 
 def _program() -> str:
