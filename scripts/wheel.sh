@@ -20,9 +20,8 @@ cmake --preset release -B "$build" -DPLUMB_BUILD_TESTS=OFF -DPLUMB_BUILD_BENCHMA
   -DPLUMB_LIBTORCH_FROM_LIBRARIES=../../../torch/lib "$@"
 cmake --build "$build" --parallel "$jobs" --target installable
 cmake --install "$build" --prefix "$work/program" --strip > /dev/null
-CMAKE_BUILD_PARALLEL_LEVEL=$jobs pip wheel --no-build-isolation --no-deps -C build-dir="$build/python" -C wheel.py-api= \
-  -C cmake.define.PLUMB_PROGRAM="$work/program" \
-  -C cmake.define.PLUMB_LIBRARY="$work/program/lib" -w "$work/built" .
+CMAKE_BUILD_PARALLEL_LEVEL=$jobs pip wheel --no-build-isolation --no-deps -C build-dir="$build/python" \
+  -C cmake.define.PLUMB_PROGRAM="$work/program" -w "$work/built" .
 wheel unpack --dest "$work" "$work"/built/*.whl
 package=$(echo "$work"/plumb_lab-*)
 libraries=$package/plumb/program/lib
@@ -40,7 +39,7 @@ for library in libplumb.so libplumb_protobuf.so libplumb_program.so libplumb_rea
 done
 patchelf --set-soname libplumb_protobuf.so --set-rpath '$ORIGIN' "$libraries/libplumb_protobuf.so"
 
-# The library works with this version of PyTorch only.
+# The program works with this version of PyTorch only.
 version=$(python -c 'import torch; print(torch.__version__.split("+")[0])')
 sed -i "s/^Requires-Dist: numpy/Requires-Dist: torch==$version\n&/" "$package"/*.dist-info/METADATA
 mkdir "$work/pinned"

@@ -27,7 +27,7 @@ namespace {
 
 struct ClassifyArguments {
   std::vector<std::string> models;  // run directories, checkpoints in them, or Hugging Face folders
-  std::string data, split;
+  std::string data, split, text = "-";
   bool pair = false;
   ClassifyOptions options;
 };
@@ -48,12 +48,13 @@ void require_equal_labels(const std::vector<Classifier>& classifiers) {
   }
 }
 
-std::vector<TextExample> examples_of(const std::vector<std::string>& lines, bool pair) {
+/// `name`: of the lines' file, for messages.
+std::vector<TextExample> examples_of(const std::vector<std::string>& lines, bool pair, const std::string& name) {
   std::vector<TextExample> examples;
   for (const std::string& line : lines) {
     const size_t tab = pair ? line.find('\t') : std::string::npos;
     if (pair && tab == std::string::npos) {
-      throw Error(fmt::format("standard input:{}: expected a pair of sentences, found one", examples.size() + 1),
+      throw Error(fmt::format("{}:{}: expected a pair of sentences, found one", name, examples.size() + 1),
                   "write both on one line, separated by a TAB");
     }
     examples.push_back({line.substr(0, tab), pair ? line.substr(tab + 1) : std::string()});
@@ -164,9 +165,10 @@ void classify_input(const ClassifyArguments& arguments, const Globals& globals) 
   const Classifier& first = classifiers.front();
   if (!arguments.split.empty() && !first.data)
     throw UsageError("--split: no data directory given", "give one as --data DIR; an imported model has none");
-  const std::vector<TextExample> examples = arguments.split.empty()
-                                                ? examples_of(read_standard_input(), arguments.pair || has_pairs(first))
-                                                : examples_of(*first.data, arguments.split);
+  const std::vector<TextExample> examples =
+      arguments.split.empty() ? examples_of(read_texts(arguments.text), arguments.pair || has_pairs(first),
+                                            arguments.text == "-" ? "standard input" : arguments.text)
+                              : examples_of(*first.data, arguments.split);
   const Probabilities probabilities = mean_over(classifiers, examples, arguments.options);
   Json json = document(classifiers, examples, probabilities);
   if (!arguments.split.empty()) {
@@ -199,10 +201,12 @@ void add_classify(CLI::App& app, Globals& globals) {
                    "Data directory with the tokenizer and the labels, by name (default: the run's, or those of an "
                    "imported model)")
       ->type_name("DIR");
+  CLI::Option* text = verb->add_option("--text", arguments->text, kTextHelp)->type_name("FILE");
   verb->add_option("--split", arguments->split,
                    "Instead of standard input, label this split of the data directory, and report accuracy, F1 and "
                    "Matthews' coefficient with 95% intervals")
-      ->type_name("NAME");
+      ->type_name("NAME")
+      ->excludes(text);
   verb->add_flag("--pair", arguments->pair,
                  "Each line is a pair of sentences separated by a TAB (default: as in training)");
   verb->add_option("--precision", arguments->options.precision, "Precision of matrix products")

@@ -78,14 +78,6 @@ Json document(const RunAndCheckpoint& place, const EmbedArguments& arguments, co
   return json;
 }
 
-std::vector<std::string> read_texts(const std::string& file) {
-  const bool from_input = file == "-";
-  std::vector<std::string> texts = from_input ? read_standard_input() : read_lines(file);
-  if (texts.empty())
-    throw Error((from_input ? "standard input" : file) + " contains no text", "write one text per line");
-  return texts;
-}
-
 /// Writes the requested file. Returns the text to print: a summary of the file, or the vectors themselves.
 std::string write_vectors(const std::string& out, const std::vector<std::string>& texts, const EmbedOptions& options,
                           const Tensor& vectors) {
@@ -106,6 +98,9 @@ void embed_input(const EmbedArguments& arguments, const Globals& globals) {
                                           arguments.asked, arguments.options);
   const EmbedOptions& options = embedder.options;
   const std::vector<std::string> texts = read_texts(arguments.text);
+  if (texts.empty())
+    throw Error((arguments.text == "-" ? "standard input" : arguments.text) + " contains no text",
+                "write one text per line");
   TextVectors embedded;
   {
     Progress progress("embedding", std::ssize(texts));
@@ -128,7 +123,7 @@ void add_embed(CLI::App& app, Globals& globals) {
                [arguments, &globals] { embed_input(*arguments, globals); });
   add_json_option(*verb, globals);
   verb->add_option("MODEL", arguments->model, kModelHelp)->type_name("RUN_OR_FOLDER")->required();
-  verb->add_option("--text", arguments->text, "File with one text per line; -: standard input")->type_name("FILE");
+  verb->add_option("--text", arguments->text, kTextHelp)->type_name("FILE");
   verb->add_option(
           "--out", arguments->out,
           "FILE.npy: a float32 matrix for NumPy; FILE.jsonl: JSON Lines (default: JSON Lines to standard output)")

@@ -20,7 +20,9 @@
 #include "plumb/evaluate/results.h"
 #include "plumb/interop/import.h"
 #include "plumb/interop/opened_model.h"
+#include "plumb/parallel/group.h"
 #include "plumb/task/direction.h"
+#include "plumb/task/task.h"
 #include "verb.h"
 
 namespace plumb::app {
@@ -30,7 +32,7 @@ namespace fs = std::filesystem;
 
 struct EvaluateArguments {
   std::string model;  // a run directory, a checkpoint in one, or a Hugging Face folder
-  std::string tasks;
+  std::string tasks, split;
   std::string tokenizer;
   std::string out;
   bool samples = false;
@@ -52,6 +54,7 @@ Evaluated open_evaluated(const EvaluateArguments& arguments) {
     throw Error(fmt::format("{}: a backward language model, which predicts what precedes a text", run.string()),
                 "give a model with task.language-modeling.direction = \"forward\"");
   }
+  (void)generator_of(*opened.model);  // its error says more than that of a tokenizer which it does not have
   const std::string data = arguments.tokenizer.empty() ? opened.config.data : arguments.tokenizer;
   Tokenizer tokenizer = data.empty() ? Tokenizer::from_file(run) : DataDirectory::open(data).target_tokenizer();
   return {.opened = std::move(opened),
@@ -93,7 +96,38 @@ void prepare_output(EvaluateArguments& arguments, const Evaluated& evaluated) {
   arguments.options.model = {{"files", model_digests(evaluated.opened.place)}};
 }
 
+/// The metrics of the model's own task on a split of its data, as `plumb train` computes them.
+void evaluate_split(const EvaluateArguments& arguments, const Globals& globals) {
+  const OpenedModel opened = open_model(arguments.model);
+  const RunConfig& config = opened.config;
+  const std::string data = arguments.tokenizer.empty() ? config.data : arguments.tokenizer;
+  if (data.empty())
+    throw UsageError("--split: an imported model has no data of its own", "give a data directory as --tokenizer DIR");
+  const std::unique_ptr<Task> task = make_task(config.task, DataDirectory::open(data), config.model.kind);
+  ModelConfig model = config.model;
+  task->complete(model);
+  const std::vector<std::string> labels = labels_of(opened.place.run);
+  if (!labels.empty() && labels != task->data().labels()) {
+    throw Error(data + ": its labels are not those of the model, in the same order",
+                "give the data of the model's training");
+  }
+  const Sums sums = evaluate(*task, *opened.model, *task->dataset(arguments.split), config.train.batch_tokens,
+                             config.train.label_smoothing, Group());
+  Json json = make_document("evaluation", 2);
+  json["split"] = arguments.split;
+  json["model"] = opened.place.run.string();
+  std::string text;
+  for (const auto& [name, value] : task->metrics(sums)) {
+    json["metrics"][name] = finite_or_null(value);
+    text += fmt::format("{}\t{:.6g}\n", name, value);
+  }
+  emit(globals, json, text);
+}
+
 void evaluate_model(EvaluateArguments arguments, const Globals& globals) {
+  if (!arguments.split.empty()) return evaluate_split(arguments, globals);
+  if (arguments.tasks.empty())
+    throw UsageError("nothing to evaluate on", "give files of tasks as --tasks, or a split of the data as --split");
   EvaluateOptions& options = arguments.options;
   options.resampling.seed = globals.seed;
   std::vector<EvaluationTask> tasks = load_own_tasks(split(arguments.tasks, ','));
@@ -137,12 +171,18 @@ void add_evaluate(CLI::App& app, Globals& globals) {
   add_seed_option(*verb, globals);
   EvaluateOptions& options = arguments->options;
   verb->add_option("MODEL", arguments->model, kModelHelp)->type_name("RUN_OR_FOLDER")->required();
-  verb->add_option("--tasks", arguments->tasks,
-                   "Files of tasks (*.jsonl), separated by commas; benchmarks: `python -m plumb.harness`")
-      ->type_name("FILE,...")
-      ->required();
-  verb->add_option("--tokenizer", arguments->tokenizer,
-                   "Data directory with the tokenizer (default: the run's, or the tokenizer of an imported model)")
+  CLI::Option* tasks =
+      verb->add_option("--tasks", arguments->tasks,
+                       "Files of tasks (*.jsonl), separated by commas; benchmarks: `python -m plumb.harness`")
+          ->type_name("FILE,...");
+  verb->add_option("--split", arguments->split,
+                   "Instead of tasks, the loss and other metrics on this split of the data, as in training")
+      ->type_name("NAME")
+      ->excludes(tasks);
+  verb->add_option(
+          "--tokenizer", arguments->tokenizer,
+          "Data directory with the tokenizer, and the split (default: the run's, or the tokenizer of an imported "
+          "model)")
       ->type_name("DIR");
   verb->add_option("--limit", options.limit, "Items of each task; 0: all")->check(not_negative());
   verb->add_option("--max-length", arguments->max_length,

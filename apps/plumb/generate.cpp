@@ -41,10 +41,9 @@ struct GenerateArguments {
 /// The prompts from --prompts, --prompt or standard input, or an empty one.
 std::vector<std::string> prompts_of(const GenerateArguments& arguments) {
   if (!arguments.prompts.empty()) {
-    const bool from_input = arguments.prompts == "-";
-    std::vector<std::string> lines = from_input ? read_standard_input() : read_lines(arguments.prompts);
+    std::vector<std::string> lines = read_texts(arguments.prompts);
     if (lines.empty())
-      throw Error((from_input ? "standard input" : arguments.prompts) + " contains no prompt",
+      throw Error((arguments.prompts == "-" ? "standard input" : arguments.prompts) + " contains no prompt",
                   "write one prompt per line");
     return lines;
   }
@@ -179,7 +178,8 @@ void add_generate(CLI::App& app, Globals& globals) {
   CLI::Option* prompt = verb->add_option("--prompt", arguments->prompt,
                                          "Beginning of the text (default: piped standard input, else nothing)")
                             ->type_name("TEXT");
-  verb->add_option("--prompts", arguments->prompts, "File with one prompt per line; -: standard input")
+  verb->add_option("--prompts", arguments->prompts,
+                   "File with one prompt per line, or FILE.jsonl with one JSON string per line; -: standard input")
       ->type_name("FILE")
       ->excludes(prompt);
   GenerateOptions& options = arguments->options;

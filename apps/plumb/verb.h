@@ -15,6 +15,10 @@ namespace plumb::app {
 inline constexpr const char* kModelHelp =
     "A run directory (its latest checkpoint), a checkpoint in one, or a folder of a Hugging Face model";
 
+/// The help text of an option that names texts, for read_texts().
+inline constexpr const char* kTextHelp =
+    "File with one text per line, or FILE.jsonl with one JSON string per line; -: standard input";
+
 /// Options shared by all verbs.
 struct Globals {
   std::string json;     // --json FILE: write the result there; "-": to standard output; empty: print text

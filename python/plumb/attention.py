@@ -1,14 +1,15 @@
 """What softmax attention does in a forward pass, whichever of PyTorch's operations compute it."""
 
-import contextlib
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import Module
 from torch.utils._python_dispatch import TorchDispatchMode
+
+from .leaving import hooked
 
 
 class _Attention(TorchDispatchMode):  # type: ignore[no-untyped-call, unused-ignore]
@@ -57,26 +58,12 @@ def _entropies(scores: Tensor) -> tuple[float, int]:
     return float((entropy / seen.log()).double().sum()), int(several.sum())
 
 
-@contextlib.contextmanager
-def _inside(model: Module, stack: list[tuple[str, Module]]) -> Iterator[None]:
-    """Keeps the names of the modules whose `forward` runs."""
-    handles = []
-    for name, module in model.named_modules():
-        handles.append(module.register_forward_pre_hook(lambda m, x, name=name: stack.append((name, m))))
-        handles.append(module.register_forward_hook(lambda m, x, y: stack.pop() and None, always_call=True))
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
-
-
 def attention_statistics(model: Module, losses: list[Callable[[], Tensor]],
                          block_of: Callable[[str], str]) -> dict[str, float]:
     """"attention_entropy": the mean over queries, heads and examples of the entropy of the attention weights divided by
     ln(keys), 1 if all keys have the same weight, 0 if one has all of it; "attention_logit": the largest absolute score. Of
     all attention, and with "/BLOCK" of each block. Empty without attention."""
-    stack: list[tuple[str, Module]] = []
+    stack: list[str] = []  # the names of the modules whose `forward` runs
     sums: dict[str, tuple[float, int, float]] = {}
 
     def see(scores: Tensor) -> None:
@@ -85,15 +72,18 @@ def attention_statistics(model: Module, losses: list[Callable[[], Tensor]],
             return
         entropy, queries = _entropies(scores)
         logit = float(finite.abs().max())
-        for key in {"", "/" + block_of(stack[-1][0]) if stack else ""}:
+        for key in {"", "/" + block_of(stack[-1]) if stack else ""}:
             before = sums.get(key, (0.0, 0, 0.0))
             sums[key] = (before[0] + entropy, before[1] + queries, max(before[2], logit))
 
     def in_attention() -> bool:
-        return bool(stack) and isinstance(stack[-1][1], torch.nn.MultiheadAttention)
+        return bool(stack) and isinstance(model.get_submodule(stack[-1]), torch.nn.MultiheadAttention)
 
-    # With gradients, as nn.TransformerEncoder then has no path of its own.
-    with _inside(model, stack), torch.enable_grad(), _Attention(see, in_attention):
+    def finished(name: str, output: Any) -> None:
+        stack.pop()
+
+    with (hooked(model.named_modules(), lambda name, *_: stack.append(name), finished), torch.enable_grad(),
+          _Attention(see, in_attention)):
         for loss in losses:
             loss()
     values: dict[str, float] = {}

@@ -217,14 +217,10 @@ def check(model: Any, optimizer: Optimizers | None = None, loss: Callable[[Any, 
         planned: dict[str, Any] = dict(planned_rate=max(rates), planned_warm_up=warm_up, planned_steps=steps,
                                        first_loss=run.first, reference_loss=reference,
                                        checked=run.in_words(steps))
-        if run.hopeless:
-            return CheckResult(
-                reasons=run.sorted_reasons(),
-                verdict="cannot", answer=f"does not train: {run.hopeless}", lines=[], exit_status=3, tried_warm_up=0,
-                largest_stable_rate=None, largest_stable_rate_without_warm_up=None, critical_rate=None, recommended=None,
-                shortest_warm_up=None, cost=Cost(run.gradients, time.perf_counter() - begin), planned_seconds=None, trials=[],
-                **planned)
-        found = json.loads(_plumb.search_rates(
+        found: dict[str, Any] = {
+            "verdict": "cannot", "answer": f"does not train: {run.hopeless}", "exit_status": 3, "tried_warm_up": 0, "lines": [],
+            "cost": {"gradients": run.gradients, "seconds": time.perf_counter() - begin}, "trials": []}
+        found = found if run.hopeless else json.loads(_plumb.search_rates(
             budget=_plumb.Budget(budget, steps or _ENDLESS), spent=(run.gradients, time.perf_counter() - begin),
             peak=max(rates), warm_up=warm_up, steps=steps or _ENDLESS, seed=seed,
             reference=run.first if reference is None else min(run.first, reference),

@@ -15,7 +15,7 @@ from torch import Tensor
 from ._plumb import Error
 from .arguments import require_loss
 from .products import GaussNewtonGraph, HessianGraph, Products
-from .results import Spectra, Spectrum
+from .results import Spectra, Spectrum, some
 from .solver import Progress, dense_spectrum, spectra
 
 Loss: TypeAlias = Callable[..., Tensor] | Iterable[Callable[[], Tensor]]
@@ -145,7 +145,7 @@ class _Matrix:
             return
         pieces = torch.split(vector, [tensor.numel() for tensor in self.parameters.values()])
         names = [name for name, piece in zip(self.parameters, pieces) if not piece.isfinite().all()]
-        raise _error(f"the {what} is not finite in {_some(names)}",
+        raise _error(f"the {what} is not finite in {some(names)}",
                      "a derivative overflows there, or is infinite, as those of a square root or a norm at 0")
 
     @overload
@@ -248,7 +248,7 @@ class Hessian(_Matrix):
             )
         if flat:
             raise _error(
-                f"the loss does not depend on {_some(flat)}, or only linearly",
+                f"the loss does not depend on {some(flat)}, or only linearly",
                 "pass only the other parameters; the rows and columns of the Hessian for these are zero",
             )
 
@@ -285,7 +285,7 @@ class GaussNewton(_Matrix):
             of_outputs, of_loss = terms[0]
             flat = self._measure_point(lambda: of_loss(of_outputs()))
         if flat:
-            raise _error(f"the outputs do not depend on {_some(flat)}",
+            raise _error(f"the outputs do not depend on {some(flat)}",
                          "pass only the other parameters; the rows and columns of the matrix for these are zero")
 
 
@@ -370,7 +370,7 @@ def _named(parameters: Any) -> dict[str, Tensor]:
         raise _error("a parameter occurs twice, or two have the same name")
     frozen = [name for name, tensor in named.items() if not tensor.requires_grad]
     if frozen:
-        raise _error(f"no gradient is computed for {_some(frozen)}",
+        raise _error(f"no gradient is computed for {some(frozen)}",
                      "pass [p for p in model.parameters() if p.requires_grad], or call requires_grad_(True)")
     first = next(iter(named.values()))
     for name, tensor in named.items():
@@ -391,7 +391,7 @@ def _groups(by: By, parameters: dict[str, Tensor]) -> dict[str, list[int]]:
             if match := re.search(by, name):
                 groups.setdefault(match[1] if match.re.groups else match[0], []).append(place)
         if not groups:
-            raise _error(f"no name of a parameter matches {by!r}", f"the names are {_some(names)}")
+            raise _error(f"no name of a parameter matches {by!r}", f"the names are {some(names)}")
         return groups
     for label, members in by.items():
         members = [members] if isinstance(members, (str, torch.Tensor)) else list(members)
@@ -401,12 +401,8 @@ def _groups(by: By, parameters: dict[str, Tensor]) -> dict[str, list[int]]:
                          if id(parameters[name]) in chosen or any(re.search(pattern, name) for pattern in patterns)]
         if not groups[label] or len(chosen - {id(tensor) for tensor in parameters.values()}):
             raise _error(f"the group {label!r} has no parameters, or some that were not passed",
-                         f"the names are {_some(names)}")
+                         f"the names are {some(names)}")
     return groups
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def _error(what: str, hint: str = "") -> Error:

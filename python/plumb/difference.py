@@ -1,11 +1,10 @@
 """Where two modules begin to compute something else."""
 
-import contextlib
 import copy
 import difflib
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
@@ -17,6 +16,7 @@ from torch.nn import Module
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ._plumb import Error
+from .leaving import hooked
 
 # Relative differences up to this are rounding of float64, which keeps 1e-16; of a type that keeps less, eight of its ε.
 ROUNDING = 1e-10
@@ -218,23 +218,6 @@ def _tensors_in(value: Any) -> list[Tensor]:
     return []
 
 
-@contextlib.contextmanager
-def _watched(model: Module, begun: Callable[[str, Any, Any], Any], finished: Callable[[str, Any], Any]) -> Iterator[None]:
-    """Calls begun(name, arguments, keywords) and finished(name, output) for every module. PyTorch's encoder computes whole layers
-    at once in evaluation, without calling its modules, unless told otherwise."""
-    enabled, handles = torch.backends.mha.get_fastpath_enabled(), []
-    torch.backends.mha.set_fastpath_enabled(False)
-    for name, module in model.named_modules():
-        handles.append(module.register_forward_pre_hook(lambda m, i, k, n=name: begun(n, i, k), with_kwargs=True))
-        handles.append(module.register_forward_hook(lambda m, i, o, n=name: finished(n, o)))
-    try:
-        yield
-    finally:
-        torch.backends.mha.set_fastpath_enabled(enabled)
-        for handle in handles:
-            handle.remove()
-
-
 def _trace(model: Module, batch: Any, call: Callable[[Any, Any], object], loss: Callable[[Any, Any], Tensor] | None,
            dtype: torch.dtype | None) -> _Trace:
     model = copy.deepcopy(model).cpu().eval()
@@ -254,7 +237,7 @@ def _trace(model: Module, batch: Any, call: Callable[[Any, Any], object], loss: 
         if tensors := [tensor for tensor in _tensors_in(output) if tensor.is_floating_point()]:
             trace.read[key], trace.returned[key] = before, tensors
 
-    with _watched(model, begun, finished), torch.no_grad(), _Precision(stack, trace.epsilons):
+    with hooked(model.named_modules(), begun, finished), torch.no_grad(), _Precision(stack, trace.epsilons):
         call(model, batch)
     if not trace.returned:
         raise Error("no module returned a tensor of floating point\npass call=, which computes the model on the batch")
@@ -274,7 +257,7 @@ def _gradients_of(model: Module, batch: Any, loss: Callable[[Any, Any], Tensor],
         return None
 
     parameters = {name: tensor for name, tensor in model.named_parameters() if tensor.requires_grad}
-    with _watched(model, lambda *_: None, finished), torch.enable_grad():
+    with hooked(model.named_modules(), lambda *_: None, finished), torch.enable_grad():
         found = torch.autograd.grad(loss(model, batch), list(parameters.values()), allow_unused=True)
     return {name: gradient for name, gradient in zip(parameters, found) if gradient is not None}
 
@@ -324,7 +307,7 @@ def _follow(model: Module, other: _Trace, batch: Any, call: Callable[[Any, Any],
             mine = mine[:1]  # of a dump
         return put(output, theirs) if compare(name, name, True, mine, theirs) else None
 
-    with _watched(model, begun, finished), torch.no_grad():
+    with hooked(model.named_modules(), begun, finished), torch.no_grad():
         call(model, batch)
 
 

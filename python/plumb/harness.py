@@ -9,7 +9,7 @@ takes the arguments of `lm_eval`. From Python, `plumb.harness.register()` makes 
 import functools
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from ._plumb import Error
 from .loading import load
@@ -18,19 +18,12 @@ _PART = 512  # requests between two additions to the harness's cache
 _log = logging.getLogger(__name__)
 
 
-class Request(Protocol):
-    """A request of the harness, an `lm_eval.api.instance.Instance`."""
-
-    @property
-    def args(self) -> tuple[Any, ...]: ...
-
-
 class HarnessModel:
     """What the harness asks of a model; `model_class` adds the harness's own base class.
 
     pretrained: what `plumb.load` reads. data: the data directory with the tokenizer, if the run's own has moved.
     The sizes of batches mean nothing here: requests are read in batches of a number of tokens. Throws Error on a device
-    other than the CPU, and as `plumb.load`: without Plumb's library, models cannot be read.
+    other than the CPU, and as `plumb.load`: without the program, models cannot be read.
     """
 
     cache_hook: Any  # the harness's
@@ -40,23 +33,23 @@ class HarnessModel:
         super().__init__()
         if device not in (None, "cpu"):
             raise Error(f"device {device}: plumb.load computes on the CPU\nleave --device out")
-        self._loaded = load(pretrained, data=data)._loaded
+        self._model = load(pretrained, data=data)
 
-    def loglikelihood(self, requests: Sequence[Request], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
+    def loglikelihood(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
         """Of (context, continuation): log p(continuation), and whether greedy decoding yields it."""
-        return self._answer("loglikelihood", requests, self._loaded.log_likelihoods)
+        return self._answer("loglikelihood", requests, self._model.log_likelihoods)
 
-    def loglikelihood_rolling(self, requests: Sequence[Request], disable_tqdm: bool = False) -> list[float]:
+    def loglikelihood_rolling(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[float]:
         """Of (text,): log p(text), read in windows as long as the model's context."""
         return self._answer("loglikelihood_rolling", requests,
-                            lambda texts: [-self._loaded.loss_of([text])[0] for (text,) in texts])
+                            lambda texts: self._model.log_likelihood([text for (text,) in texts]))
 
-    def generate_until(self, requests: Sequence[Request], disable_tqdm: bool = False) -> list[str]:
+    def generate_until(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[str]:
         """Of (context, options): the greedy continuation, up to a string in `until` or after `max_gen_toks` tokens. Throws
         Error if the options ask for samples."""
         return self._answer("generate_until", requests, self._complete)
 
-    def _answer(self, kind: str, requests: Sequence[Request], answer: Callable[[list[Any]], list[Any]]) -> list[Any]:
+    def _answer(self, kind: str, requests: Sequence[Any], answer: Callable[[list[Any]], list[Any]]) -> list[Any]:
         """The answers to requests, each part of which is kept in the harness's cache (`--use_cache`)."""
         found: list[Any] = []
         for begin in range(0, len(requests), _PART):
@@ -73,7 +66,7 @@ class HarnessModel:
             numbers.setdefault(_completion(options), []).append(number)
         texts = [""] * len(asked)
         for (until, most), same in numbers.items():
-            written = self._loaded.complete(prompts=[asked[number][0] for number in same], until=list(until), max_tokens=most)
+            written = self._model.complete(prompts=[asked[number][0] for number in same], until=list(until), max_tokens=most)
             for number, text in zip(same, written, strict=True):
                 texts[number] = text
         return texts

@@ -3,7 +3,7 @@
 import contextlib
 import random
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from ._plumb import Error
+from .results import some
 
 
 @contextlib.contextmanager
@@ -119,6 +120,24 @@ def evaluating(model: torch.nn.Module) -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def hooked(modules: Iterable[tuple[str, torch.nn.Module]], begun: Callable[[str, Any, Any], Any],
+           finished: Callable[[str, Any], Any]) -> Iterator[None]:
+    """Calls begun(name, arguments, keywords) and finished(name, output) for each call of these modules, as forward hooks.
+    PyTorch's encoder computes whole layers at once in evaluation, without calling its modules, unless told otherwise."""
+    enabled, handles = torch.backends.mha.get_fastpath_enabled(), []
+    torch.backends.mha.set_fastpath_enabled(False)
+    for name, module in modules:
+        handles.append(module.register_forward_pre_hook(lambda m, i, k, n=name: begun(n, i, k), with_kwargs=True))
+        handles.append(module.register_forward_hook(lambda m, i, o, n=name: finished(n, o)))
+    try:
+        yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(enabled)
+        for handle in handles:
+            handle.remove()
+
+
 def _put_back(tensor: torch.Tensor, memory: torch.Tensor, value: torch.Tensor) -> None:
     """Written only if it has changed, as autograd would know of it."""
     tensor.data = memory  # if something else has been put in its place
@@ -149,8 +168,7 @@ def reset_of(model: torch.nn.Module) -> Callable[[torch.nn.Module, int], None]:
 
     search(model, "", False)
     if without or next(model.parameters(), None) is None:
-        some = ", ".join(without[:3]) + (f" and {len(without) - 3} more" if len(without) > 3 else "")
-        what = f"no reset_parameters() initializes {some}" if without else "no module has reset_parameters() or parameters"
+        what = f"no reset_parameters() initializes {some(without)}" if without else "no module has reset_parameters() or parameters"
         raise Error(f"{what}\npass reset=, a function of model and seed, or seeds=1 to measure the model as it stands")
 
     def initialize(module: torch.nn.Module) -> None:

@@ -5,7 +5,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
@@ -14,12 +14,9 @@ from torch.nn import Module
 from . import _plumb
 from ._plumb import Error
 from .arguments import require_loss
-from .leaving import as_found, reset_of
-from .results import Measured, as_table
+from .leaving import as_found, hooked, reset_of
+from .results import Measured, as_table, data_frame, some
 from .showing import section
-
-if TYPE_CHECKING:
-    import pandas  # type: ignore[import-untyped, unused-ignore]
 
 _Sums: TypeAlias = dict[str, float]
 _COLUMNS = ("output", "gradient", "parameter_gradient", "backward_gain")
@@ -58,10 +55,8 @@ class Probed:
                 return row
         raise KeyError(module)
 
-    def to_pandas(self) -> "pandas.DataFrame":
+    def to_pandas(self) -> Any:
         """The rows as a data frame: numbers, with a column `…_error` for each if there are several seeds."""
-        import pandas  # type: ignore[import-untyped, unused-ignore]
-
         rows = []
         for row in self.rows:
             cells: dict[str, Any] = {"module": row.module, "kind": row.kind}
@@ -71,7 +66,7 @@ class Probed:
                 if self.seeds > 1:
                     cells[name + "_error"] = math.nan if value is None else value.error
             rows.append(cells)
-        return pandas.DataFrame(rows)
+        return data_frame(rows)
 
     def _title(self) -> str:
         over = f"{self.seeds} initializations, ± half the 95% interval" if self.seeds > 1 else "the model as it stands"
@@ -146,8 +141,8 @@ def _chosen(model: Module, pattern: str | None) -> dict[str, Module]:
                 if next(module.children(), None) is None or name and next(module.parameters(recurse=False), None) is not None}
     found = {name: module for name, module in model.named_modules() if name and re.search(pattern, name)}
     if not found:
-        some = ", ".join([name for name, _ in model.named_modules() if name][:5])
-        raise Error(f"no name of a module matches {pattern!r}\nthe first names are {some}")
+        first = ", ".join([name for name, _ in model.named_modules() if name][:5])
+        raise Error(f"no name of a module matches {pattern!r}\nthe first names are {first}")
     return found
 
 
@@ -239,7 +234,6 @@ def _hooks(chosen: dict[str, Module], seen: dict[str, _Sums], copied: set[str]) 
 
     A module that works in place would cut the view off: it is noted in `copied`, and those noted get a copy, from which the
     original is changed as they would have done."""
-    handles = []
     reading: dict[str, list[tuple[Tensor, Tensor, int]]] = {}  # by module, of calls that have begun: (original, read, version)
 
     def norm_into(found: _Sums, key: str) -> Callable[[Tensor], None]:
@@ -250,7 +244,7 @@ def _hooks(chosen: dict[str, Module], seen: dict[str, _Sums], copied: set[str]) 
     def on_gradient(tensor: Tensor, hook: Callable[[Tensor], None]) -> None:
         tensor.register_hook(hook)  # type: ignore[no-untyped-call, unused-ignore]
 
-    def before(module: Module, inputs: tuple[Any, ...], named: dict[str, Any], name: str) -> Any:
+    def begun(name: str, inputs: tuple[Any, ...], named: dict[str, Any]) -> Any:
         original = first_tensor((inputs, named))
         if original is None or not original.requires_grad:
             reading.setdefault(name, []).append((torch.empty(0),) * 2 + (0,))
@@ -260,7 +254,7 @@ def _hooks(chosen: dict[str, Module], seen: dict[str, _Sums], copied: set[str]) 
         reading.setdefault(name, []).append((original, read, read._version))
         return _replaced(inputs, original, read), _replaced(named, original, read)
 
-    def after(module: Module, inputs: Any, output: Any, name: str) -> Any:
+    def finished(name: str, output: Any) -> Any:
         original, read, version = reading[name].pop()
         if read._version != version:
             output = _replaced(output, read, original.copy_(read) if name in copied else original)
@@ -274,14 +268,8 @@ def _hooks(chosen: dict[str, Module], seen: dict[str, _Sums], copied: set[str]) 
                 on_gradient(returned, norm_into(found, "gradient"))
         return output
 
-    for name, module in chosen.items():
-        handles.append(module.register_forward_pre_hook(lambda m, i, k, n=name: before(m, i, k, n), with_kwargs=True))
-        handles.append(module.register_forward_hook(lambda m, i, o, n=name: after(m, i, o, n)))
-    try:
+    with hooked(chosen.items(), begun, finished):
         yield
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def _over_seeds(found: Iterable[float | None]) -> Measured | None:
@@ -308,6 +296,5 @@ def _notes(rows: list[ModuleProbe], runs: list[_Run]) -> list[str]:
         notes.append(f"the output of {', '.join(dead)} is 0")
     unreached = sorted(set.intersection(*(run.unreached for run in runs)))
     if unreached:
-        some = ", ".join(unreached[:3]) + (f" and {len(unreached) - 3} more" if len(unreached) > 3 else "")
-        notes.append(f"no gradient reaches {some}")
+        notes.append(f"no gradient reaches {some(unreached)}")
     return notes

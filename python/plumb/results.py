@@ -152,6 +152,18 @@ def as_table(rows: Sequence[Sequence[str]]) -> list[str]:
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
 
 
+def some(names: Sequence[str]) -> str:
+    """The first three names, and how many others there are."""
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def data_frame(columns: Any) -> Any:
+    """That of pandas, which is imported only for it; columns: or rows, as there."""
+    import pandas  # type: ignore[import-untyped, unused-ignore]
+
+    return pandas.DataFrame(columns)
+
+
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" + ("" if number == 1 else "s")
 

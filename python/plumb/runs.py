@@ -9,15 +9,12 @@ import tomllib
 import warnings
 from collections.abc import Iterator
 from os import PathLike
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
 
 from ._plumb import Error
-from .results import Array
-
-if TYPE_CHECKING:
-    import pandas  # type: ignore[import-untyped, unused-ignore]
+from .results import Array, data_frame
 
 # Of a folder that may be anybody's, bytes of files and of a line, and dots on a line: a key costs the square of its parts.
 _CONFIG, _HISTORY, _LINE, _DOTS = 1 << 20, 1 << 30, 16 << 20, 1000
@@ -55,11 +52,9 @@ class Run:
             raise KeyError(f"{self.name} has no column {column!r}; it has {', '.join(self.columns)}")
         return np.array([point[column] if point.get(column) is not None else np.nan for point in self._points])
 
-    def to_pandas(self) -> "pandas.DataFrame":
+    def to_pandas(self) -> Any:
         """The points as a data frame."""
-        import pandas  # type: ignore[import-untyped, unused-ignore]
-
-        return pandas.DataFrame({column: self[column] for column in self.columns})
+        return data_frame({column: self[column] for column in self.columns})
 
     def __repr__(self) -> str:
         ended = f"ended: {self.outcome}" if self.outcome else "not ended"

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -17,13 +17,10 @@ from torch.optim import Optimizer
 from . import _plumb
 from ._plumb import Error
 from .arguments import Optimizers, optimizers_of, require_loss
-from .leaving import random_state
+from .leaving import hooked, random_state
 from .probing import first_tensor
-from .results import Array, Measured, as_table
+from .results import Array, Measured, as_table, data_frame
 from .showing import section
-
-if TYPE_CHECKING:
-    import pandas  # type: ignore[import-untyped, unused-ignore]
 
 Loss: TypeAlias = Callable[[Any, Any], Tensor]
 Rename: TypeAlias = Callable[[str], str | None]
@@ -77,13 +74,11 @@ class CoordinateCheck:
             return found
         raise KeyError(name)
 
-    def to_pandas(self) -> "pandas.DataFrame":
+    def to_pandas(self) -> Any:
         """The rows as a data frame."""
-        import pandas  # type: ignore[import-untyped, unused-ignore]
-
-        return pandas.DataFrame([{"axis": row.axis, "name": row.name, "of": row.of, "exponent": row.exponent.value,
-                                  "exponent_error": row.exponent.error, "at_the_end": row.at_the_end, "trend": row.trend,
-                                  "verdict": row.verdict} for row in self.rows])
+        return data_frame([{"axis": row.axis, "name": row.name, "of": row.of, "exponent": row.exponent.value,
+                            "exponent_error": row.exponent.error, "at_the_end": row.at_the_end, "trend": row.trend,
+                            "verdict": row.verdict} for row in self.rows])
 
     def _title(self) -> str:
         over = " and ".join(f"{axis} {', '.join(map(str, scales))}" for axis, scales in self.scales.items())
@@ -227,31 +222,22 @@ def _measure(model: Module, loss: Loss, batches: list[Any], optimizers: list[Opt
 def _outputs(model: Module, loss: Loss, batch: Any, seed: int, inputs: _Inputs) -> dict[str, Tensor]:
     """The output of each module in its first call, and into `inputs` what those with parameters of their own read."""
     found: dict[str, Tensor] = {}
-    handles = []
 
     def kept(value: Any) -> Any:
         return value.detach().clone() if isinstance(value, torch.Tensor) else value
 
-    def before(module: Module, arguments: Any, named: Any, name: str) -> None:
-        inputs.setdefault(name, torch.utils._pytree.tree_map(kept, (arguments, named)))
+    def begun(name: str, arguments: Any, named: Any) -> None:
+        if model.get_submodule(name)._parameters:
+            inputs.setdefault(name, torch.utils._pytree.tree_map(kept, (arguments, named)))
 
-    def after(module: Module, arguments: Any, output: Any, name: str) -> None:
+    def finished(name: str, output: Any) -> None:
         output = first_tensor(output)
         if output is not None and name not in found:
             found[name] = output.detach().double()
 
-    for name, module in model.named_modules():
-        if module._parameters:
-            handles.append(module.register_forward_pre_hook(lambda m, a, k, n=name: before(m, a, k, n), with_kwargs=True))
-        handles.append(module.register_forward_hook(lambda m, a, o, n=name: after(m, a, o, n)))
-    try:
-        # With a graph: without one, Transformer layers of PyTorch in evaluation mode do not call their modules.
-        with torch.random.fork_rng(), torch.enable_grad():
-            torch.manual_seed(seed)
-            loss(model, batch)
-    finally:
-        for handle in handles:
-            handle.remove()
+    with hooked(model.named_modules(), begun, finished), torch.random.fork_rng(), torch.enable_grad():
+        torch.manual_seed(seed)
+        loss(model, batch)
     return found
 
 

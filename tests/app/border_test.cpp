@@ -76,7 +76,7 @@ std::vector<Words> openers(const std::string& run) {
           {"judge", "a=" + run, "b=" + run},
           {"probe", run, "--pairs", "2"},
           {"spectrum", run, "--pairs", "2"},
-          {"evaluate", run},
+          {"evaluate", run, "--split", "valid"},
           {"translate", run},
           {"generate", run, "--prompt", "a"},
           {"export", run, "--out", "exported"},

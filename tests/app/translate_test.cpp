@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "plumb/base/files.h"
+#include "plumb/base/json.h"
 #include "plumb/base/text.h"
 #include "support/shared_folder.h"
 
@@ -43,6 +44,30 @@ TEST_F(TranslateVerb, OneLineForEachInOrder) {
   EXPECT_EQ(lines[4], "");
   EXPECT_EQ(translate("Die Katze sieht den Hund.\n", run(), "--beam 2 --threads 1 -q").output, lines[2] + "\n");
   EXPECT_EQ(translate("", run(), "-q").output, "");
+}
+
+TEST_F(TranslateVerb, ReadsAndWritesJson) {
+  write_file_atomic(path("texts.jsonl"), "\"Ein Hund schläft.\"\n\"Die Katze\\nsieht den Hund.\"\n");
+  const std::vector<std::string> command = {"translate", run(), "--text", path("texts.jsonl"), "--json", "-", "-q"};
+  const Json found = Json::parse(test::succeeded(run_plumb(command)).output);
+  EXPECT_EQ(found["schema"], "plumb.translate/1");
+  EXPECT_EQ(found["translations"].size(), 2U);
+  EXPECT_EQ(found["translations"][0].get<std::string>() + "\n", translate("Ein Hund schläft.\n", run(), "-q").output);
+  write_file_atomic(path("texts.jsonl"), "\"Ein Hund\"\nEin Mann\n");
+  EXPECT_CONTAINS(run_plumb(command).errors, "texts.jsonl:2: is not a JSON string\nhint: ");
+}
+
+TEST_F(TranslateVerb, TheLossOfASplitIsThatOfTheTask) {
+  const auto evaluate = [](const std::vector<std::string>& options) {
+    return run_plumb(test::with({"evaluate", run(), "-q"}, options));
+  };
+  const Json found = Json::parse(test::succeeded(evaluate({"--split", "valid", "--json", "-"})).output);
+  EXPECT_GT(found["metrics"]["loss"].get<double>(), 0);
+  EXPECT_EQ(found["split"], "valid");
+  EXPECT_EQ(Json::parse(evaluate({"--split", "valid", "--tokenizer", data(), "--json", "-"}).output)["metrics"],
+            found["metrics"]);
+  EXPECT_EQ(evaluate({}).status, 2);
+  EXPECT_EQ(evaluate({"--split", "nothing"}).status, 1);
 }
 
 TEST_F(TranslateVerb, TakesTheLatestCheckpointOrTheOneNamed) {

@@ -52,6 +52,8 @@ TEST(Losses, AreNamedBesideTheNumbers) {
   for (const char* metric : {"acc", "acc_norm", "acc_bytes"})
     EXPECT_EQ(json["choices"]["metrics"][metric]["ties"], 1) << metric;
   EXPECT_EQ(json["texts"]["lost_bytes"], 6);
+  const TextEncoder encoder(test::small_tokenizer(), EvaluatedText::lines);
+  EXPECT_EQ(json["texts"]["tokens"], encoder.windows("天地", 64).front().continuation.size());
   EXPECT_FALSE(json["texts"].contains("same_tokens"));
   EXPECT_FALSE(json["texts"]["metrics"]["bits_per_byte"].contains("ties"));
   const std::string text = evaluation_text({choices, texts});

@@ -58,6 +58,13 @@ TEST_F(OwnTasks, SayWhatIsAsked) {
   write("answers.jsonl", R"({"context": "One and", "answer": "two"})");
   EXPECT_EQ(load(path("answers.jsonl")).kind, RequestKind::generate_until);
   EXPECT_EQ(load(path("answers.jsonl")).until, (std::vector<std::string>{"\n"}));
+  write("answers.jsonl", R"({"context": "One and", "answer": "two", "until": ["Q:", "."]})");
+  EXPECT_EQ(load(path("answers.jsonl")).until, (std::vector<std::string>{"Q:", "."}));
+  write("answers.jsonl",
+        "{\"context\": \"One\", \"answer\": \"two\"}\n{\"context\": \"One\", \"answer\": \"two\", \"until\": [\"Q\"]}");
+  expect_error(path("answers.jsonl"), "line 2: until is not that of the first line");
+  write("texts.jsonl", R"({"text": "One and two.\n", "until": ["Q:"]})");
+  expect_error(path("texts.jsonl"), "line 1: unknown key 'until'");
   write("texts.jsonl", R"({"text": "One and two.\n"})");
   EXPECT_EQ(load(path("texts.jsonl")).items[0],
             (EvaluationItem{.choices = {"One and two.\n"}, .words = 4, .bytes = 13}));

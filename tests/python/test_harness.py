@@ -27,8 +27,8 @@ class Loaded:
     def log_likelihoods(self, pairs):
         return [(-float(len(continuation)), context == "yes") for context, continuation in pairs]
 
-    def loss_of(self, texts):
-        return sum(len(text) / 2 for text in texts), len(texts)
+    def log_likelihood(self, texts):
+        return [-len(text) / 2 for text in texts]
 
     def complete(self, *, prompts, until, max_tokens):
         self.completed.append((prompts, until, max_tokens))
@@ -68,7 +68,7 @@ def model_class(monkeypatch):
 @pytest.fixture
 def model(model_class, monkeypatch):
     loaded = Loaded()
-    monkeypatch.setattr(harness, "load", lambda path, *, data: types.SimpleNamespace(_loaded=loaded, path=path, data=data))
+    monkeypatch.setattr(harness, "load", lambda path, *, data: loaded)
     made = model_class(pretrained="models/gpt2", batch_size=1)
     made.kept = []
     made.cache_hook = types.SimpleNamespace(add_partial=lambda *entry: made.kept.append(entry))
@@ -104,9 +104,9 @@ def test_prompts_with_the_same_options_are_completed_together(model):
 def test_errors(model_class, monkeypatch):
     with pytest.raises(plumb.Error, match="computes on the CPU"):
         model_class(pretrained="models/gpt2", device="cuda")
-    if importlib.util.find_spec("plumb._models") is None:
-        with pytest.raises(plumb.Error, match="built without Plumb's library"):
-            model_class(pretrained="models/gpt2")
+    monkeypatch.setenv("PLUMB_PROGRAM", "/bin/false")
+    with pytest.raises(plumb.Error, match="models/gpt2 is not a directory"):
+        model_class(pretrained="models/gpt2")
 
 
 @pytest.mark.skipif(INSTALLED, reason="lm-evaluation-harness is installed")

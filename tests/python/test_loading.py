@@ -1,16 +1,20 @@
-"""plumb.load: the same answers as transformers, and as the program."""
+"""plumb.load: the same answers as transformers, and as the program in a shell."""
 
 import json
 import math
+import os
+import pathlib
 import shutil
 import subprocess
 
+import numpy as np
 import pytest
 import torch
 
 import plumb
 
-pytest.importorskip("plumb._models", reason="the package was built without Plumb's library")
+PROGRAM = os.environ.get("PLUMB_PROGRAM") or shutil.which("plumb")
+pytestmark = pytest.mark.skipif(PROGRAM is None, reason="there is no program `plumb`")
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +42,7 @@ def gpt2(tmp_path_factory):
 def test_a_model_of_transformers_goes_on_as_there(gpt2):
     folder, tokenizer, model = gpt2
     loaded = plumb.load(folder)
-    assert loaded.kind == "decoder" and loaded.parameters == sum(p.numel() for p in model.parameters())
-    prompts = ["the cat", "a dog sees"]
+    prompts = ["the cat", "a dog sees\nthe cat"]
     found = loaded.generate(prompts, temperature=0, max_tokens=8, lines=0)
     for prompt, one in zip(prompts, found, strict=True):
         ids = torch.tensor([tokenizer.encode(prompt)])
@@ -65,6 +68,18 @@ def test_errors(gpt2, tmp_path):
         plumb.load(tmp_path / "nothing")
     with pytest.raises(plumb.Error, match="temperature"):
         loaded.generate("the cat", temperature=-1)
+    with pytest.raises(plumb.Error, match="has no token"):
+        loaded.loss([""])
+
+
+def test_without_the_program(gpt2, monkeypatch):
+    package = pathlib.Path(plumb.__file__).parent
+    if (package / "program").exists():
+        pytest.skip("the package has the program")
+    monkeypatch.delenv("PLUMB_PROGRAM", raising=False)
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(plumb.Error, match="no program `plumb`.*\n.*PLUMB_PROGRAM"):
+        plumb.load(gpt2[0])
 
 
 def test_the_loss_of_texts_is_that_of_transformers(gpt2):
@@ -86,12 +101,10 @@ def test_the_loss_of_texts_is_that_of_transformers(gpt2):
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
     """Runs the program in a folder, and gives what it prints."""
-    if shutil.which("plumb") is None:
-        pytest.skip("there is no program `plumb` to compare with")
     folder = tmp_path_factory.mktemp("program")
 
     def run(*arguments, **options):
-        return subprocess.run(["plumb", *arguments], cwd=folder, capture_output=True, text=True, check=True, **options).stdout
+        return subprocess.run([PROGRAM, *arguments], cwd=folder, capture_output=True, text=True, check=True, **options).stdout
 
     run.folder = folder
     return run
@@ -112,8 +125,9 @@ def test_a_run_translates_as_the_program_says(program):
     texts = ["das Haus", "der Mann sieht das Haus"]
     expected = program("translate", "run", "--beam", "2", input="\n".join(texts) + "\n").splitlines()
     loaded = plumb.load(program.folder / "run")
-    assert loaded.kind == "encoder-decoder" and loaded.translate(texts, beam=2) == expected
-    assert plumb.load(loaded.checkpoint, data=program.folder / "data").translate(texts[:1], beam=2) == expected[:1]
+    assert loaded.translate(texts, beam=2) == expected
+    checkpoint = max((program.folder / "run" / "checkpoints").iterdir())
+    assert plumb.load(checkpoint, data=program.folder / "data").translate(texts[:1], beam=2) == expected[:1]
     assert loaded.loss() == pytest.approx(last_valid_loss(program.folder / "run"), rel=1e-6)
     with pytest.raises(plumb.Error, match="was not trained to classify"):
         loaded.classify(texts)
@@ -133,7 +147,7 @@ def test_the_loss_of_texts_is_that_of_the_program(program, gpt2):
 
 def test_continuations_are_those_of_transformers(gpt2):
     folder, tokenizer, model = gpt2
-    loaded = plumb.load(folder)._loaded
+    loaded = plumb.load(folder)
     pairs = [("the cat", " sees a dog"), ("the cat", " sees the cat"), ("", "a dog"), ("the dog sees a cat " * 8, "and")]
     for (context, continuation), (log_likelihood, greedy) in zip(pairs, loaded.log_likelihoods(pairs), strict=True):
         before = tokenizer.encode(context.rstrip()) or [0]  # <|endoftext|> if there is no context
@@ -171,9 +185,9 @@ __attribute__((constructor)) static void run(void) {{ fclose(fopen("{trace}", "w
     lines = configuration.read_text().splitlines()[1:-1]  # the others are about their checksum
     configuration.write_text("\n".join([f'load = ["{library}"]', *lines, ""]))
     with pytest.raises(plumb.Error, match=f"{library}.*\n.*libraries="):
-        plumb.load(program.folder / "run-2")
+        plumb.load(program.folder / "run-2").translate(["das Haus"])
     assert not trace.exists()
-    assert plumb.load(program.folder / "run-2", libraries=[library]).kind == "encoder-decoder"
+    assert len(plumb.load(program.folder / "run-2", libraries=[library]).translate(["das Haus"])) == 1
     assert trace.exists()
 
 
@@ -197,7 +211,10 @@ def test_a_run_classifies_as_the_program_says(program, classifier):
         assert one.label == other["label"] and one.probability == pytest.approx(other["probability"], rel=1e-6)
         assert list(one.probabilities.values()) == pytest.approx(other["probabilities"], rel=1e-6)
     assert found[0].probabilities != found[1].probabilities
-    assert loaded.classify([("a cat", "runs")])[0].probabilities != found[0].probabilities  # of two texts
+    pair, single = loaded.classify([("a cat", "runs"), "a cat runs"])
+    assert pair.probabilities != found[0].probabilities and single.probabilities == pytest.approx(found[0].probabilities)
+    with pytest.raises(plumb.Error, match="has a tab"):
+        loaded.classify([("a\tcat", "runs")])
     assert loaded.loss() == pytest.approx(last_valid_loss(classifier), rel=1e-6)
     with pytest.raises(plumb.Error, match="no language model|cannot"):
         loaded.loss(texts)
@@ -210,9 +227,9 @@ def test_a_run_embeds_as_the_program_says(program, classifier, gpt2):
                                           {"pooling": "mean", "normalize": True, "max_tokens": 3})):
         expected = json.loads(program("embed", "classifier", *arguments, "--json", "-", input="\n".join(texts) + "\n"))
         found = loaded.embed(texts, **options)
-        assert found.shape == (3, 16) and found.dtype == torch.float32
-        assert (found - torch.tensor(expected["vectors"])).abs().max() < 1e-6
-    assert (found.norm(dim=1) - 1).abs().max() < 1e-6
+        assert found.shape == (3, 16) and found.dtype == np.float32
+        assert np.abs(found - np.array(expected["vectors"])).max() < 1e-6
+    assert np.abs(np.linalg.norm(found, axis=1) - 1).max() < 1e-6
     with pytest.raises(plumb.Error, match="only 32 positions"):
         plumb.load(gpt2[0]).embed(texts, max_tokens=33)
     with pytest.raises(plumb.Error, match="texts are a list"):

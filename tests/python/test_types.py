@@ -17,7 +17,9 @@ PROGRAM = '''
 import pathlib
 from typing import assert_type
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 import plumb
@@ -86,7 +88,7 @@ assert_type(answer.exit_status, int)
 loaded = plumb.load("run")
 assert_type(loaded.translate(["a text"]), list[str])
 assert_type(loaded.loss(["a text"]), float)
-assert_type(loaded.embed(["a text"]), Tensor)
+assert_type(loaded.embed(["a text"]), NDArray[np.float32])
 assert_type(loaded.classify(["a text", ("one", "another")]), list[plumb.Classified])
 
 verdicts = plumb.judge({"a": [1.0, 2.0], "b": {0.1: [1, 2]}}, margin=0.01)
@@ -171,8 +173,4 @@ def test_the_stub_has_what_the_extension_module_has():
             members = {name for name in vars(getattr(_plumb, node.name)) if not name.startswith("_") or name == "__init__"}
             assert {one.name for one in node.body if isinstance(one, ast.FunctionDef)} == members - (
                 {"__init__"} if node.name == "Error" else set())
-            for one in node.body:
-                assert not isinstance(one, ast.FunctionDef) or one.name == "__init__" or ast.get_docstring(one), one.name
-        else:
-            assert ast.get_docstring(node), node.name
     assert stub.with_name("py.typed").exists()

@@ -91,6 +91,17 @@ Json read_json(const std::filesystem::path& path, const InputLimits& limits) {
   }
 }
 
+std::vector<std::string> read_texts(const std::string& file) {
+  std::vector<std::string> texts = file == "-" ? read_standard_input() : read_lines(file);
+  for (size_t i = 0; file.ends_with(".jsonl") && i < texts.size(); ++i) {
+    const Json text = parse_or_discard(texts[i]);
+    if (!text.is_string())
+      throw Error(fmt::format("{}:{}: is not a JSON string", file, i + 1), "write one on each line, in quotes");
+    texts[i] = text.get<std::string>();
+  }
+  return texts;
+}
+
 void throw_unexpected_shape(const std::filesystem::path& path, const nlohmann::json::exception& error) {
   throw Error(fmt::format("{}: unexpected structure: {}", path.string(), without_code(error)));
 }

@@ -38,6 +38,11 @@ Json parse_or_discard(std::string_view text);
 /// it cannot be read within the limits.
 Json read_json(const std::filesystem::path& path, const InputLimits& limits = kDocumentFile);
 
+/// The texts that a command reads: the JSON strings of a FILE.jsonl, one on each line, which may contain line breaks;
+/// else the lines of a file or, for "-", of standard input. Throws Error on a line of FILE.jsonl that is something
+/// else, and as LineReader does.
+std::vector<std::string> read_texts(const std::string& file);
+
 /// Throws Error naming the file and what `error` says about its structure.
 [[noreturn]] void throw_unexpected_shape(const std::filesystem::path& path, const nlohmann::json::exception& error);
 

@@ -71,9 +71,10 @@ TaskRequests requests_of(const EvaluationTask& task, const std::vector<ItemResul
   return all;
 }
 
-/// Counts what is asked in the same tokens, and bytes that the tokenizer loses.
+/// Counts tokens, what is asked in the same ones, and bytes that the tokenizer loses.
 void count_losses(TaskResult& result, const TaskRequests& all, const TextEncoder& encoder) {
   if (result.task.kind == RequestKind::generate_until) return;
+  for (const TokenRequest& request : all.requests) result.tokens += std::ssize(request.continuation);
   for (size_t i = 0; i < result.items.size(); ++i) {
     const std::string& context = result.task.items[i].context;
     const int64_t of_context = encoder.lost_bytes(context);

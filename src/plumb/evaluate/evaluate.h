@@ -38,6 +38,7 @@ struct TaskResult {
   std::vector<MetricResult> metrics;
   int64_t same_tokens = 0;            // items of which some choices are the same tokens
   int64_t bytes = 0, lost_bytes = 0;  // of the continuations; those that the tokenizer loses (TextEncoder::lost_bytes)
+  int64_t tokens = 0;                 // of the continuations
 };
 
 /// Throws Error if an item cannot be evaluated, for example if a continuation has no tokens or more than

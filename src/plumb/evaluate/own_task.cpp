@@ -49,7 +49,8 @@ const LineForm& form_of(const Json& line) {
 void require_keys(const Json& line, const LineForm& form) {
   if (!has_keys(line, form)) throw Error(fmt::format("must have the keys {}", join(form.keys)));
   for (const auto& [key, value] : line.items()) {
-    const bool known = key == "id" || key == "category" || contains(form.keys, key);
+    const bool known = key == "id" || key == "category" || contains(form.keys, key) ||
+                       (key == "until" && form.kind == RequestKind::generate_until);
     if (!known) throw Error(fmt::format("unknown key '{}'; known: {}, id, category", key, join(form.keys)));
   }
 }
@@ -127,6 +128,7 @@ std::vector<EvaluationItem> read_items(const std::filesystem::path& file,
 EvaluationTask load_own_task(const std::filesystem::path& file) {
   const LineForm* form = nullptr;
   EvaluationTask task{.name = file.stem().string(), .category = "own"};
+  bool begun = false;
   task.items = read_items(file, [&](const Json& line) {
     const auto category = line.value("category", std::string("own"));
     if (form == nullptr) {
@@ -136,12 +138,17 @@ EvaluationTask load_own_task(const std::filesystem::path& file) {
     if (category != task.category)
       throw Error(fmt::format("the category is '{}', that of the first line '{}'", category, task.category));
     require_keys(line, *form);
+    if (form->kind == RequestKind::generate_until) {
+      auto until = line.value("until", std::vector<std::string>{"\n"});
+      if (begun && until != task.until) throw Error("until is not that of the first line");
+      task.until = std::move(until);
+    }
+    begun = true;
     return item_of(line, form->kind);
   });
   if (form == nullptr) throw Error(fmt::format("{}: contains no items", file.string()), "write one item per line");
   task.kind = form->kind;
   task.metrics = form->metrics;
-  if (task.kind == RequestKind::generate_until) task.until = {"\n"};
   return task;
 }
 

@@ -24,7 +24,8 @@ Json task_json(const TaskResult& result) {
                {"items_in_file", result.task.items.size()},
                {"metrics", Json::object()}};
   if (result.task.kind == RequestKind::multiple_choice) json["same_tokens"] = result.same_tokens;
-  if (result.bytes > 0) json.update({{"bytes", result.bytes}, {"lost_bytes", result.lost_bytes}});
+  if (result.bytes > 0)
+    json.update({{"bytes", result.bytes}, {"lost_bytes", result.lost_bytes}, {"tokens", result.tokens}});
   for (const MetricResult& metric : result.metrics) json["metrics"][metric.name] = metric_json(metric);
   return json;
 }
