@@ -1,29 +1,29 @@
 #!/bin/sh
 # Measures Plumb on one GPU, beside PyTorch, where a GPU can be had for minutes only.
 #   scripts/gpu.sh build VENV BUILD [CMAKE_ARGUMENT…]
-#     builds the program and tests/devices, without a GPU, against the PyTorch of VENV: the version that the machine with
-#     the GPU has. Writes BUILD/gpu.tar.gz, with all libraries but those of PyTorch's wheel and of every system.
+#     builds the program and tests/devices, without a GPU, against the PyTorch of VENV: the version that the machine
+#     with the GPU has. BUILD/gpu.tar.gz then has all libraries but those of PyTorch's wheel and of every system.
 #   scripts/gpu.sh [--archive FILE] [--python FILE] [--out DIR] [--seconds N] [PART…]
-#     measures, and writes DIR/measurements.jsonl (default: out/gpu). Parts, the most valuable first, by default all:
-#     machine tests train small products decoding steps. A part has its own limit, and all together N seconds.
+#     measures, and writes DIR/measurements.jsonl (default: out/gpu), from which scripts/gpu_page.py makes tables. The
+#     parts, by default all: machine tests train small products decoding steps. Each has a limit, and all N seconds.
 #   scripts/gpu.sh --dry-run [--plumb FILE] [--tests FILE] [--python FILE] [--out DIR] [PART…]
 #     the same with tiny sizes on the processor, to try everything before.
-# scripts/gpu_page.py then writes the figures into docs/machines.md.
 set -eu
 
 build() {
-  venv=$(cd "$1" && pwd) build=$2
+  mkdir -p "$2"
+  venv=$(cd "$1" && pwd) build=$(cd "$2" && pwd) pack=$build/gpu
   shift 2
+  cd "$root"
   torch=$("$venv/bin/python" -c 'import torch; print(torch.__path__[0])')
   cmake --preset release -B "$build" -DPLUMB_CPU_KERNELS=OFF -DPLUMB_BUILD_BENCHMARKS=OFF \
     -DCMAKE_PREFIX_PATH="$torch/share/cmake" "$@"
   cmake --build "$build" --parallel "${JOBS:-$(nproc)}" --target plumb_app test_devices
-  build=$(cd "$build" && pwd) pack=$build/gpu
-  rm -rf "$pack"
-  mkdir "$pack"
+  rm -rf "$pack" && mkdir "$pack"
   cp -P "$build/plumb" "$build"/libplumb*.so* "$build/tests/test_devices" "$pack"
-  for file in "$pack"/*; do LD_LIBRARY_PATH=$pack:$torch/lib ldd "$file"; done | sed -n 's/.* => \(\/[^ ]*\) .*/\1/p' |
-    sort -u | grep -v -e "^$venv/" -e "^$pack/" -e '/lib\(c\|m\|dl\|rt\|pthread\|stdc++\|gcc_s\|gomp\)\.so' |
+  for file in "$pack"/*; do LD_LIBRARY_PATH=$pack:$torch/lib ldd "$file"; done |
+    sed -n 's/.* => \(\/[^ ]*\) .*/\1/p' | sort -u | grep -v -e "^$venv/" -e "^$pack/" \
+      -e '/lib\(c\|m\|dl\|rt\|pthread\|mvec\|resolv\|stdc++\|gcc_s\|gomp\)\.so' |
     while read -r library; do cp "$library" "$pack"; done
   find "$pack" -type f -exec strip --strip-unneeded {} +
   "$venv/bin/python" -c 'import torch; print(torch.__version__)' > "$pack/torch-version"
@@ -31,17 +31,16 @@ build() {
   ls -sh "$build/gpu.tar.gz"
 }
 
-here=$(pwd) root=$(cd "$(dirname "$0")/.." && pwd)
+root=$(cd "$(dirname "$0")/.." && pwd)
 if [ "${1:-}" = build ]; then
   shift
   [ $# -ge 2 ] || { echo 'gpu.sh: build needs VENV and BUILD' >&2; exit 2; }
-  cd "$root"
   build "$@"
   exit
 fi
 
-archive='' plumb=$root/build/plumb tests=$root/build/tests/test_devices python=python3 out=$root/out/gpu seconds=570
-device=cuda tiny=
+plumb=$root/build/plumb tests=$root/build/tests/test_devices archive='' libraries=''
+python=python3 out=$root/out/gpu seconds=570 device=cuda tiny=
 while [ $# -gt 0 ]; do
   case $1 in
     --dry-run) device=cpu tiny=--tiny; shift; continue ;;
@@ -77,18 +76,20 @@ if [ -n "$archive" ]; then
   mkdir "$work/program"
   if tar -C "$work/program" -xzf "$archive"; then
     built=$(cat "$work/program/torch-version")
-    [ "$built" = "${found##* }" ] ||
-      note machine "The program was built for PyTorch $built, and this Python has ${found##* }: it may not start."
+    have=${found##* }
+    [ "$built" = "$have" ] ||
+      note machine "The program was built for PyTorch $built, and this Python has ${have:-none}: it may not start."
   else
     note machine "The archive of the program cannot be read."
   fi
   plumb=$work/program/plumb tests=$work/program/test_devices
-  export PLUMB_LIBRARIES="$work/program:${found%% *}"
+  libraries=$work/program:${found%% *}
 fi
 for name in plumb tests; do
   eval "file=\$$name"
-  case $file in /*) ;; *) file=$here/$file ;; esac
-  printf '#!/bin/sh\nLD_LIBRARY_PATH=${PLUMB_LIBRARIES:-}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} exec "%s" "$@"\n' "$file" > "$work/$name"
+  case $file in /*) ;; *) file=$(pwd)/$file ;; esac
+  { echo '#!/bin/sh'
+    echo "LD_LIBRARY_PATH=$libraries\${LD_LIBRARY_PATH:+:\$LD_LIBRARY_PATH} exec '$file' \"\$@\""; } > "$work/$name"
   chmod +x "$work/$name"
 done
 
@@ -99,8 +100,7 @@ limit() {
     tests) echo 90 ;;
     train) echo 210 ;;
     small | steps) echo 90 ;;
-    products) echo 120 ;;
-    *) echo 60 ;;
+    *) echo 120 ;;
   esac
 }
 

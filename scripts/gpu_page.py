@@ -1,8 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the figures of scripts/gpu.sh into a page, as tables between the marks; what could not be measured follows.
-
-    scripts/gpu_page.py out/gpu/measurements.jsonl --page docs/machines.md
-"""
+"""Writes the figures of scripts/gpu.sh into a page, as tables between the marks; what could not be measured follows."""
 import argparse
 import json
 import pathlib
@@ -21,7 +18,7 @@ def digits(number, unit=''):
 
 
 def time_of(seconds):
-    return '–' if seconds is None else digits(seconds, ' s') if seconds >= 1 else digits(1e3 * seconds, ' ms')
+    return digits(seconds, ' s') if seconds is None or seconds >= 1 else digits(1e3 * seconds, ' ms')
 
 
 def share(part):
@@ -102,9 +99,8 @@ def steps(lines):
 
 
 def text_of(lines):
-    blocks = []
-    for name in PARTS:
-        blocks.append(globals()[name]([line for line in lines if line['part'] == name and 'note' not in line]))
+    figures = [line for line in lines if 'note' not in line]
+    blocks = [globals()[name]([line for line in figures if line['part'] == name]) for name in PARTS]
     notes = [f'- {line["part"]}: {line["note"]}' for line in lines if 'note' in line]
     if notes:
         blocks.append('Not measured:\n\n' + '\n'.join(notes))
@@ -112,7 +108,7 @@ def text_of(lines):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('measurements', type=pathlib.Path, metavar='FILE')
     parser.add_argument('--page', type=pathlib.Path, help='default: to standard output')
     options = parser.parse_args()

@@ -123,7 +123,8 @@ def products(model: Decoder, ids: Tensor, options: argparse.Namespace) -> Figure
     weights = float(torch.stack([p.detach().square().sum() for p in parameters]).sum().sqrt())
 
     def gradient(bf16: bool, graph: bool) -> tuple[Tensor, ...]:
-        with sdpa_kernel(SDPBackend.MATH if graph else [SDPBackend.FLASH_ATTENTION, SDPBackend.MATH]), \
+        fused = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION]  # without second derivatives
+        with sdpa_kernel([SDPBackend.MATH] + ([] if graph else fused)), \
                 torch.autocast(options.device, torch.bfloat16, enabled=bf16):
             loss = model(ids[:, :-1], ids[:, 1:])
         return torch.autograd.grad(loss, parameters, create_graph=graph)

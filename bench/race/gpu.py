@@ -135,16 +135,18 @@ def last_lines(text: str) -> str:
     return ' '.join([line.strip() for line in text.splitlines() if line.strip()][-2:])[-300:]
 
 
-def peaks(gpu: str) -> tuple[float, float] | None:
-    return next((peak for name, peak in PEAKS.items() if name in gpu), None)
-
-
-def gpu_name() -> str:
+def gpu_says(field: str) -> str:
+    """A field of nvidia-smi; empty without a GPU."""
     try:
-        return subprocess.run(['nvidia-smi', '--query-gpu=name', '--format=csv,noheader'], capture_output=True,
+        return subprocess.run(['nvidia-smi', f'--query-gpu={field}', '--format=csv,noheader'], capture_output=True,
                               text=True).stdout.strip()
     except OSError:
         return ''
+
+
+def peaks() -> tuple[float, float] | None:
+    gpu = gpu_says('name')
+    return next((peak for name, peak in PEAKS.items() if name in gpu), None)
 
 
 def rates(folder: pathlib.Path) -> list[float]:
@@ -174,9 +176,9 @@ def machine(part: Part) -> None:
                     copied_bytes_per_second=2 * 4 * big.numel() / copied)
 
     def gpu() -> None:
-        fields = ['name', 'driver_version', 'memory.total']
-        part.record(**dict(zip(['gpu', 'driver', 'memory'], part.run(
-            ['nvidia-smi', '--query-gpu=' + ','.join(fields), '--format=csv,noheader']).strip().split(', '))))
+        if not gpu_says('name'):
+            raise Missing('nvidia-smi tells of none')
+        part.record(gpu=gpu_says('name'), driver=gpu_says('driver_version'), memory=gpu_says('memory.total'))
 
     part.record(date=time.strftime('%Y-%m-%d'), device=part.device, size='tiny' if part.tiny else 'full',
                 processors=len(os.sched_getaffinity(0)))
@@ -212,13 +214,13 @@ def tests(part: Part) -> None:
     part.record(passed=count('OK'), skipped=count('SKIPPED'), seconds=time.monotonic() - begin,
                 failed=[name for name, how in state.items() if how == 'FAILED'])
     if broken:
-        part.record(note=f'tests/devices: {len(broken)} of {shards} processes did not end ({broken}); see tests-*.log')
+        part.record(note=f'tests/devices: {len(broken)} of {shards} processes broke off ({broken}); see tests-*.log')
 
 
 def train(part: Part) -> None:
     """Decoders of Llama's shape; both take steps of as many tokens, with weights in float32, products in bfloat16."""
     rows, length = (2, 64) if part.tiny else (8, 2048)
-    known = peaks(gpu_name())
+    known = peaks()
 
     def figures(model: str, tool: str, tokens_per_second: float, counted: Figures, **more: Any) -> None:
         done = tokens_per_second * counted['operations_per_token']
@@ -239,7 +241,7 @@ def train(part: Part) -> None:
                 process = subprocess.Popen(command, stdout=log, stderr=log)
                 while process.poll() is None and len(rates(folder)) < 8 and time.monotonic() < part.end:
                     time.sleep(0.1)
-                memory = used_memory()
+                memory = gpu_says('memory.used')
                 process.kill()  # without the last checkpoint, of 16 bytes a parameter
                 process.wait()
                 log.seek(0)
@@ -270,14 +272,6 @@ def training(part: Part, tokens: int, log_every: int) -> Figures:
     return {'optimizer': 'adamw', 'schedule': 'constant * linear_warmup', 'learning_rate': 3e-4, 'warm_up': 10,
             'weight_decay': 0.1, 'clip_norm': 1.0, 'label_smoothing': 0.0, 'batch_tokens': tokens, 'steps': 100000,
             'log_every': log_every, 'validate_every': 1000000, 'checkpoint_every': 1000000, 'precision': part.bf16}
-
-
-def used_memory() -> str:
-    try:
-        return subprocess.run(['nvidia-smi', '--query-gpu=memory.used', '--format=csv,noheader'], capture_output=True,
-                              text=True).stdout.strip()
-    except OSError:
-        return ''
 
 
 def small(part: Part) -> None:
@@ -371,7 +365,7 @@ def products(part: Part) -> None:
 
 def decoding(part: Part) -> None:
     """Tokens per second, and the share of the time in which memory could deliver the weights, 2 or 4 bytes each."""
-    known = peaks(gpu_name())
+    known = peaks()
     gpt_2 = ['--d-model', '768', '--feed-forward', '3072', '--layers', '12', '--vocabulary', '50257']
     larger = ['--d-model', '2048', '--feed-forward', '8192', '--layers', '24', '--heads', '16', '--vocabulary', '32000']
 
