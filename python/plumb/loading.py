@@ -136,7 +136,7 @@ class Model:
 def load(path: str | os.PathLike[str], *, data: str | os.PathLike[str] = "",
          libraries: Sequence[str | os.PathLike[str]] = ()) -> Model:
     """A run directory (its last checkpoint), a checkpoint in one, or a folder of a Hugging Face model, which the program reads:
-    $PLUMB_PROGRAM, or that of the package, or `plumb`. Throws Error if there is none; of the model, with the first call.
+    $PLUMB_PROGRAM, or the `plumb` of the command line. Throws Error if there is none; of the model, with the first call.
 
     data: the data directory with the tokenizer, if the run's own has moved.
     libraries: those of variants that the run may load, whose code then runs, as with `--load`.
@@ -148,8 +148,7 @@ def load(path: str | os.PathLike[str], *, data: str | os.PathLike[str] = "",
 
 
 def _program() -> str:
-    own = Path(__file__).with_name("program") / "bin" / "plumb"
-    found = os.environ.get("PLUMB_PROGRAM") or (str(own) if own.exists() else shutil.which("plumb"))
+    found = os.environ.get("PLUMB_PROGRAM") or shutil.which("plumb")
     if found is None:
         raise Error("there is no program `plumb`, which reads Plumb's models\n"
                     "install it as docs/building.md says, or name it in the environment variable PLUMB_PROGRAM")
