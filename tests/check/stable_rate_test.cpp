@@ -61,7 +61,10 @@ TEST(RateToRecommend, LiesBelowTheLargestStableRateWhateverIsPlanned) {
   };
   for (const double planned : {1e-30, 1e-6, 1e3}) {
     EXPECT_NEAR(octaves(1, planned, false), -1.25, 1e-12);
-    EXPECT_NEAR(octaves(1e-3, planned, false), -1.25, 1e-12);
+    EXPECT_NEAR(octaves(std::exp2(-2), planned, false), -0.95, 1e-12);
+    EXPECT_NEAR(octaves(2, planned, false), -1.4, 1e-12);
+    EXPECT_NEAR(octaves(std::exp2(-20), planned, false), -0.9, 1e-12);
+    EXPECT_NEAR(octaves(std::exp2(20), planned, false), -1.5, 1e-12);
     EXPECT_NEAR(octaves(std::exp2(-4), planned, true), -3.625, 1e-12);
     EXPECT_NEAR(octaves(std::exp2(-8), planned, true), -1.625, 1e-12);
     EXPECT_NEAR(octaves(std::exp2(-20), planned, true), -0.5, 1e-12);

@@ -177,8 +177,9 @@ std::optional<Recommendation> recommendation(Ending ending, const SearchPlan& pl
       recommend(plan, rate == plan.schedule.peak ? plan.configured_rate : rate / plan.schedule.factor);
   const bool in_nats = plan.gain_without_control == 0;  // search.h
   if (in_nats && plan.judges_relative_gain && meaning_of(ending).answer != CheckAnswer::unknown) {
-    made.loss_above_best = kLossAboveBest;
-    made.most_loss_above_best = kMostLossAboveBest;
+    const LossAboveBest above = loss_above_best(plan.steps_like_signs);
+    made.loss_above_best = above.average;
+    made.most_loss_above_best = above.most;
     if (ending == Ending::trains) made.gain = gain_of_recommended(plan.schedule.peak, rate);
   }
   return made;

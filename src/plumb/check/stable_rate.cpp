@@ -78,7 +78,8 @@ RateBelief belief_of_critical_rate(double critical_rate, double momentum_gain, b
 
 double rate_to_recommend(double largest_stable, double planned, bool signs) {
   // Octaves. The bounds hold for rates in another unit than the validation's, and bind in none of its runs.
-  const double below = signs ? std::clamp(5.625 + 0.5 * std::log2(largest_stable), 0.5, 6.0) : 1.25;
+  const double stable = std::log2(largest_stable);
+  const double below = signs ? std::clamp(5.625 + 0.5 * stable, 0.5, 6.0) : std::clamp(1.25 + 0.15 * stable, 0.9, 1.5);
   const double rate = largest_stable * std::exp2(-below);
   constexpr double kAsGood = 0.5;
   return std::abs(std::log2(rate / planned)) <= kAsGood ? planned : rate;
@@ -89,6 +90,8 @@ void describe(Fields& field, Gain& gain) {
   field("low", gain.low);
   field("high", gain.high);
 }
+
+LossAboveBest loss_above_best(bool signs) { return signs ? LossAboveBest{0.07, 0.14} : LossAboveBest{0.05, 0.09}; }
 
 std::optional<Gain> gain_of_recommended(double planned, double recommended) {
   constexpr double kMost = 5;  // octaves: the runs have up to four
