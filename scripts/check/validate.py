@@ -374,6 +374,7 @@ def baselines(arguments):
         low, high = (DESIGN['varied'] if 'width' in cell else DESIGN)['searched'][cell['optimizer']]
         found = {}
         budget = arguments.gradients
+        alone = {'train.warm_up': 0, **({'train.schedule': '"constant * linear_warmup"'} if 'schedule' in cell else {})}
         # A range test: a rate that grows by sqrt(2) every 1/28 of the budget; the rate of the lowest smoothed loss.
         at = [round((i + 1) * budget / (2 * (high - low))) for i in range(2 * (high - low) - 1)]
         ramp = {'train.schedule': '"constant * step_decay"', 'train.step_decay.at': at, 'train.warm_up': 0,
@@ -387,7 +388,7 @@ def baselines(arguments):
         # beginning each time.
         rates = [2.0**(low + (high - low) * i / 7) for i in range(8)]
         for steps in (budget // 25, 2 * (budget // 25), 4 * (budget // 25)):
-            ends = {rate: train(arguments, cell, rate, 1, steps, {'train.warm_up': 0})[1][-5:] for rate in rates}
+            ends = {rate: train(arguments, cell, rate, 1, steps, alone)[1][-5:] for rate in rates}
             means = {rate: statistics.mean(end) if end and all(map(math.isfinite, end)) else math.inf
                      for rate, end in ends.items()}
             rates = sorted(rates, key=means.get)[:len(rates) // 2]
@@ -397,7 +398,7 @@ def baselines(arguments):
         runs = 6 if budget >= 500 else 3
         for _ in range(runs):
             middle = (below + above) / 2
-            losses = train(arguments, cell, 2.0**middle, 1, budget * 24 // 25 // runs, {'train.warm_up': 0})[1]
+            losses = train(arguments, cell, 2.0**middle, 1, budget * 24 // 25 // runs, alone)[1]
             below, above = (middle, above) if learns(losses, sealed['frequencies']) else (below, middle)
         found['bisection'] = 2.0**((below + above) / 2)
         # A model of half the width, with the same cost per answer as one check.

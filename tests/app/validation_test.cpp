@@ -103,8 +103,8 @@ for cell in cells:
     assert ('model.d_model' in planned) != bool(cell.get('finetune')), planned
 )");
   const Finished finished =
-      test::Process("/usr/bin/env",
-                    {"python3", "cells.py", (test::source_directory() / "scripts/check").string()}, folder_->path())
+      test::Process("/usr/bin/env", {"python3", "cells.py", (test::source_directory() / "scripts/check").string()},
+                    folder_->path())
           .wait();
   EXPECT_EQ(finished.status, 0) << finished.errors;
 }

@@ -91,7 +91,7 @@ void describe(Fields& field, Gain& gain) {
   field("high", gain.high);
 }
 
-LossAboveBest loss_above_best(bool signs) { return signs ? LossAboveBest{0.07, 0.14} : LossAboveBest{0.05, 0.09}; }
+std::pair<double, double> loss_above_best(bool signs) { return signs ? std::pair(0.07, 0.14) : std::pair(0.05, 0.09); }
 
 std::optional<Gain> gain_of_recommended(double planned, double recommended) {
   constexpr double kMost = 5;  // octaves: the runs have up to four

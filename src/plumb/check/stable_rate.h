@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "plumb/base/config.h"
@@ -51,17 +52,14 @@ RateBelief belief_of_critical_rate(double critical_rate, double momentum_gain, b
 RateBelief belief_of_planned_rate(double planned_rate);
 
 /// A rate to train with, below the largest stable one η₅₀: 0.42·η₅₀^0.85 for gradient descent, and 0.02·√η₅₀ for
-/// optimizers whose steps are about a sign of the gradient (`signs`), as best rates span fewer octaves than stable ones.
+/// optimizers whose steps are about a sign of the gradient (`signs`); best rates span fewer octaves than stable ones.
 /// With these numbers the runs that validate the search give away least (docs/check.md). The planned rate itself if it
 /// is as good, within half an octave.
 double rate_to_recommend(double largest_stable, double planned, bool signs);
 
 /// By how much a recommended rate ended above the best one in those runs, in nats per label: on average, and at most in
 /// nine of ten; of constants that were learned without the run's residual scheme.
-struct LossAboveBest {
-  double average = 0, most = 0;
-};
-LossAboveBest loss_above_best(bool signs);
+std::pair<double, double> loss_above_best(bool signs);
 
 /// Nats per label, with an 80% interval.
 struct Gain {
