@@ -180,6 +180,8 @@ std::optional<Recommendation> recommendation(Ending ending, const SearchPlan& pl
   if (in_nats && plan.judges_relative_gain && meaning_of(ending).answer != CheckAnswer::unknown) {
     std::tie(made.loss_above_best, made.most_loss_above_best) = loss_above_best(plan.steps_like_signs);
     if (ending == Ending::trains) made.gain = gain_of_recommended(plan.schedule.peak, rate);
+    if (ending == Ending::trains && plan.schedule.warm_up == 0)
+      made.gain_of_warm_up = gain_of_warm_up(plan.steps_like_signs);
   }
   return made;
 }

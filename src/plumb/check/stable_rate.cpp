@@ -101,6 +101,8 @@ std::optional<Gain> gain_of_recommended(double planned, double recommended) {
   return Gain{0.17 * counted, 0.06 * counted, 0.25 * counted};
 }
 
+Gain gain_of_warm_up(bool signs) { return signs ? Gain{0.06, -0.06, 0.15} : Gain{0.11, 0.01, 0.21}; }
+
 double warm_up_lift(std::optional<double> gradient_at_input) {
   constexpr double kSmallest = 1e-12;  // a gradient of 0
   const double usual = 0.66;

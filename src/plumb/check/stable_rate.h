@@ -71,6 +71,10 @@ void describe(Fields& field, Gain& gain);
 /// Empty otherwise.
 std::optional<Gain> gain_of_recommended(double planned, double recommended);
 
+/// By how much runs with 200 steps of warm-up, at the rate that trials without one recommend for them, ended below
+/// those without, at theirs.
+Gain gain_of_warm_up(bool signs);
+
 /// By how many octaves a warm-up raises the largest stable rate. What a trial without one has shown tells how much: a
 /// divergence is hardly cured, but where tokens collapse, so that only this share of the last layer's gradient reaches
 /// the first (check/gradient.h), it helps the more the less arrives. Empty: no trial has failed in this way.
