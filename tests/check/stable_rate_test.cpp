@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <optional>
 
 namespace plumb::check {
 namespace {
@@ -16,6 +17,16 @@ TEST(RateBelief, BeginsAsANormalDistributionOfLogarithms) {
   EXPECT_NEAR(std::log2(estimate.low), std::log2(1e-3) - 1.5 * kNinetieth, 0.02);
   EXPECT_NEAR(std::log2(estimate.high), std::log2(1e-3) + 1.5 * kNinetieth, 0.02);
   EXPECT_NEAR(estimate.octaves(), 3 * kNinetieth, 0.02);
+}
+
+TEST(RateBelief, BeginsAroundTheFirstStepsCriticalRateOrThePlannedOne) {
+  const auto median = [](std::optional<double> critical, bool signs, double planned) {
+    return std::log2(belief_before_trials(critical, 10, signs, planned).estimate().estimate);
+  };
+  EXPECT_NEAR(median(2, false, 1e-3), std::log2(0.14), 0.02);
+  EXPECT_NEAR(median(2, true, 1e-3), std::log2(0.008), 0.02);
+  EXPECT_NEAR(median({}, false, 0.3), std::log2(0.3), 0.02);
+  EXPECT_NEAR(median({}, true, 0), std::log2(1e-3), 0.02);
 }
 
 TEST(RateBelief, LiesBetweenATrialThatTrainedAndOneThatFailed) {

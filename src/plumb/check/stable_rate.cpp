@@ -71,9 +71,11 @@ double RateBelief::quantile(double probability) const {
 
 RateEstimate RateBelief::estimate() const { return {quantile(0.5), quantile(kTail), quantile(1 - kTail)}; }
 
-RateBelief belief_of_critical_rate(double critical_rate, double momentum_gain, bool signs) {
+RateBelief belief_before_trials(std::optional<double> critical_rate, double momentum_gain, bool signs, double planned) {
+  constexpr double kUsual = 1e-3;
+  if (!critical_rate) return {planned > 0 ? planned : kUsual, kUnmeasured};
   const Ratio& ratio = signs ? kOfSigns : kOfGradients;
-  return {ratio.factor * critical_rate / momentum_gain, ratio.octaves};
+  return {ratio.factor * *critical_rate / momentum_gain, ratio.octaves};
 }
 
 double rate_to_recommend(double largest_stable, double planned, bool signs) {
@@ -108,11 +110,6 @@ double warm_up_lift(std::optional<double> gradient_at_input) {
   const double usual = 0.66;
   if (!gradient_at_input) return usual;
   return usual + 0.18 * std::max(0.0, std::log10(kGradientAtInput / std::max(*gradient_at_input, kSmallest)));
-}
-
-RateBelief belief_of_planned_rate(double planned_rate) {
-  constexpr double kUsual = 1e-3;
-  return {planned_rate > 0 ? planned_rate : kUsual, kUnmeasured};
 }
 
 }  // namespace plumb::check

@@ -45,11 +45,9 @@ class RateBelief {
 
 /// The belief before any trial, from the critical rate η_c of the optimizer's first step, above which that step raises
 /// the loss (analysis/critical_rate.h): η₅₀ ≈ c·η_c/`momentum_gain` with a wide deviation, as η_c alone ranks residual
-/// schemes poorly under Adam. `signs`: whether the first step is about a sign of the gradient, as that of Adam.
-RateBelief belief_of_critical_rate(double critical_rate, double momentum_gain, bool signs);
-
-/// The same without a critical rate: around the planned one, or a usual one if that is 0.
-RateBelief belief_of_planned_rate(double planned_rate);
+/// schemes poorly under Adam. `signs`: whether the first step is about a sign of the gradient, as that of Adam. Without
+/// a critical rate, around the planned one, or a usual one if that is 0.
+RateBelief belief_before_trials(std::optional<double> critical_rate, double momentum_gain, bool signs, double planned);
 
 /// A rate to train with, below the largest stable one η₅₀: 0.42·η₅₀^0.85 for gradient descent, and 0.02·√η₅₀ for
 /// optimizers whose steps are about a sign of the gradient (`signs`); best rates span fewer octaves than stable ones.
