@@ -688,7 +688,7 @@ def accuracy(known):
         pairs.setdefault(key, {})[one['cell']['warm_up']] = one
     answers = []
     for pair in pairs.values():
-        if len(pair) == 2:
+        if {0, 200} <= pair.keys():
             without = math.log2(pair[200]['check']['largest_stable_rate_without_warm_up']['estimate'])
             answers.append((pair[200]['truth'] - pair[0]['truth'], pair[200]['interval'][1] - without))
     error = statistics.mean(abs(true - said) for true, said in answers) if answers else math.nan
