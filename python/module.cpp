@@ -245,8 +245,7 @@ std::string search_rates(const check::Budget& budget, const std::pair<int64_t, d
   check::CheckResult result;
   result.critical_rate = critical_rate;
   result.cost.gradients = spent.first;
-  const check::RateBelief before = critical_rate ? check::belief_of_critical_rate(*critical_rate, momentum_gain, signs)
-                                                 : check::belief_of_planned_rate(peak);
+  const check::RateBelief before = check::belief_before_trials(critical_rate, momentum_gain, signs, peak);
   check::search_rates(plan, before, hooks, result);
   Json document = described_json(result);
   document["exit_status"] = check::exit_status(result);

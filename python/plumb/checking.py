@@ -98,6 +98,7 @@ class Recommendation:
     loss_above_best: float | None = None
     most_loss_above_best: float | None = None
     gain: Gain | None = None
+    gain_of_warm_up: Gain | None = None  # of 200 steps, where the planned rate trains without
 
     def __repr__(self) -> str:
         return f"learning rate {self.learning_rate:.2g}, warm-up {self.warm_up} steps"
@@ -244,7 +245,8 @@ def check(model: Any, optimizer: Optimizers | None = None, loss: Callable[[Any, 
 
 def _recommendation(found: dict[str, Any]) -> Recommendation:
     known = {name: found[name] for name in Recommendation.__dataclass_fields__ if name in found}
-    return Recommendation(**{**known, "gain": Gain(**found["gain"]) if "gain" in found else None})
+    gains = {name: Gain(**found[name]) for name in ("gain", "gain_of_warm_up") if name in found}
+    return Recommendation(**{**known, **gains})
 
 
 def _seed(seed: int) -> None:

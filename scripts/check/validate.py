@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How accurate `plumb check` is: predictions for planned runs, and what those runs then do.
 
-    validate.py --data DIR prepare    tokenize DIR's Multi30k, WikiText-2 and tiny Shakespeare (once)
+    validate.py --data DIR prepare    tokenize DIR's corpora (once), and train the encoder to fine-tune
     validate.py predict               `plumb check` on every cell, at 250 gradients or --gradients
     validate.py seal                  write ledger.json: hashes of the predictions and of this script
     validate.py truth                 train the cells; hours, goes on where it stopped
@@ -16,7 +16,12 @@ cells whose predictions are not sealed. Cells that are held out, of another sche
 training data. Results: studies/check/, tables with a line of JSON for each prediction, run and cell. `--only WORD`
 restricts an action to cells with WORD in their name; `--gradients N` predicts with another budget, which the methods
 that train get too; `--version NAME` keeps, seals and judges the predictions of another version of `plumb check`, in
-NAME/.
+NAME/. `--cells varied` does all this, in varied/, with cells that differ in width, initialization, batch, planned rate,
+optimizer and schedule as well, some of them whole runs or fine-tuning; the other methods learn from the cells above:
+
+    validate.py --cells varied --data DIR prepare
+    validate.py --cells varied predict seal
+    validate.py --cells varied truth baselines table
 """
 import argparse
 import concurrent.futures
@@ -40,9 +45,16 @@ FACTORS = {'scheme': 'schemes', 'depth': 'depths', 'optimizer': 'optimizers', 'c
            'warm_up': 'warm_ups'}
 
 
-def cells():
-    """The cells of the design, the cheap ones first, and those that are held out."""
+def cells(varied=False):
+    """The cells of the design, the cheap ones first, and those that are held out; or those that vary in more."""
     chosen = []
+    if varied:
+        for block in DESIGN['varied']['blocks']:
+            alike = {key: value for key, value in block.items() if key not in ('rows', 'warm_ups')}
+            for row, warm_up in itertools.product(block['rows'], block['warm_ups']):
+                chosen.append({**dict(zip(DESIGN['varied']['columns'], row)), **alike, 'warm_up': warm_up,
+                               'held_out': True})
+        return chosen
     for numbers in itertools.product(*(range(len(DESIGN[plural])) for plural in FACTORS.values())):
         if (numbers[0] + numbers[1] + numbers[2] + 2 * numbers[3]) % 3 == 0:
             chosen.append({key: DESIGN[plural][i] for (key, plural), i in zip(FACTORS.items(), numbers)})
@@ -53,12 +65,25 @@ def cells():
     return chosen
 
 
+def without_warm_up(cell):
+    """What the other methods look at, none of which has a warm-up."""
+    name = '{scheme}-{depth}-{optimizer}-{corpus}'.format(**cell)
+    if 'width' in cell:
+        name += '-{width}-{initialization}-{batch_tokens}-{octaves:+}'.format(**cell)
+    return name + (f"-{cell['schedule'].split()[-1]}" if 'schedule' in cell else '')
+
+
 def name_of(cell):
-    return '{scheme}-{depth}-{optimizer}-{corpus}-{warm_up}'.format(**cell)
+    return f"{without_warm_up(cell)}-{cell['warm_up']}"
+
+
+def usual_rate(cell):
+    """The first of the truth's grid."""
+    return (DESIGN['varied'] if 'width' in cell else DESIGN)['first_rate'][cell['optimizer']]
 
 
 def planned_rate(cell):
-    return DESIGN['first_rate'][cell['optimizer']]
+    return usual_rate(cell) * 2.0**cell.get('octaves', 0)
 
 
 def model_settings(cell):
@@ -67,6 +92,11 @@ def model_settings(cell):
     keys['model.residual'] = scheme
     if norm:
         keys['model.qk_norm'] = 'layernorm'
+    if cell.get('finetune'):
+        return {}  # the encoder's
+    if 'width' in cell:
+        keys.update({'model.d_model': cell['width'], 'model.feed_forward': 4 * cell['width'],
+                     'model.heads': max(4, cell['width'] // 32), 'model.initialization': cell['initialization']})
     if cell['corpus'] == 'multi30k':
         keys.update({'model.encoder_layers': cell['depth'], 'model.decoder_layers': cell['depth']})
     else:
@@ -75,9 +105,16 @@ def model_settings(cell):
 
 
 def settings(cell, rate):
-    keys = {**DESIGN['common'], **model_settings(cell)}
+    keys = {key: value for key, value in DESIGN['common'].items() if not key.startswith('model.')}
+    keys.update(model_settings(cell))
     keys.update({'train.optimizer': cell['optimizer'], 'train.warm_up': cell['warm_up'],
                  'train.learning_rate': repr(rate)})
+    if 'width' in cell:
+        keys['train.batch_tokens'] = cell['batch_tokens']
+    if 'steps' in cell:
+        keys['train.decay_start'] = cell['warm_up']
+    if 'schedule' in cell:
+        keys['train.schedule'] = f'"{cell["schedule"]}"'
     if cell['optimizer'] == 'sgd':
         keys['train.sgd.momentum'] = 0.9
     return keys
@@ -109,11 +146,40 @@ def prepare(arguments):
         done = run(arguments, *given)
         if done.returncode:
             sys.exit(done.stderr)
+    if arguments.cells == 'varied':
+        prepare_fine_tuning(arguments, wikitext)
+
+
+def encoder_of(arguments):
+    return arguments.work / 'encoder'
+
+
+def prepare_fine_tuning(arguments, wikitext):
+    """An encoder that has learned to predict masked tokens, and texts to classify in its vocabulary."""
+    masked, labeled = arguments.work / 'masked', arguments.data / 'classification'
+    model = {'model.kind': 'encoder', 'model.pooling': 'none', 'model.encoder_layers': 4, 'model.d_model': 64,
+             'model.feed_forward': 256, 'model.heads': 4, 'model.initialization': 'gpt-2'}
+    training = {'train.steps': 2000, 'train.learning_rate': 0.004, 'train.warm_up': 200, 'train.batch_tokens': 2048}
+    for given in ((['data', 'text', '--train', wikitext / 'train.txt', '--valid', wikitext / 'valid.txt', '--block', 62,
+                    '--vocabulary', 2000, '--mask-token', '--out', masked]),
+                  (['train', '--data', masked, '--out', encoder_of(arguments), *words({**model, **training})]),
+                  (['data', 'labels', '--train', labeled / 'trec' / 'train.txt', '--separator', 'space',
+                    '--label-end', ':', '--encoding', 'latin-1', '--length-limit', 60, '--tokenizer-from', masked,
+                    '--out', arguments.work / 'trec']),
+                  (['data', 'labels', '--train', labeled / 'ag_news' / 'train_10000.tsv', '--text', 1, '--label', 2,
+                    '--length-limit', 60, '--tokenizer-from', masked, '--out', arguments.work / 'ag_news'])):
+        done = run(arguments, *given)
+        if done.returncode:
+            sys.exit(done.stderr)
+
+
+def cells_of(arguments):
+    return cells(arguments.cells == 'varied')
 
 
 def for_each_cell(arguments, work, different=name_of):
     """work(cell) for each of those that differ in `different`."""
-    chosen = {different(cell): cell for cell in cells() if arguments.only in name_of(cell)}.values()
+    chosen = {different(cell): cell for cell in cells_of(arguments) if arguments.only in name_of(cell)}.values()
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         for _ in pool.map(work, chosen):
             pass
@@ -150,8 +216,10 @@ def rounded(values):
 
 def check(arguments, cell, keys):
     """What `plumb check` answers about a planned run."""
-    done = run(arguments, 'check', '--data', data_of(arguments, cell), '--budget', f'{arguments.gradients}g',
-               '--json', '-', *words({**keys, 'train.steps': DESIGN['planned_steps']}))
+    model = [encoder_of(arguments)] if cell.get('finetune') else []
+    steps = cell.get('steps', DESIGN['planned_steps'])
+    done = run(arguments, 'check', *model, '--data', data_of(arguments, cell), '--budget', f'{arguments.gradients}g',
+               '--json', '-', *words({**keys, 'train.steps': steps}))
     if done.returncode not in (0, 3, 4):
         sys.exit(f'{name_of(cell)}: {done.stderr}')
     return json.loads(done.stdout)
@@ -187,7 +255,7 @@ def seal(arguments):
               'cells': digest((ROOT / 'studies' / 'check' / 'cells.toml').read_text()),
               'predictions': {name: digest_of(prediction) for name, prediction in predictions.items()}}
     folder(arguments, 'ledger.json').write_text(document(ledger))
-    print(f'{len(predictions)} predictions of {len(cells())} cells are sealed')
+    print(f'{len(predictions)} predictions of {len(cells_of(arguments))} cells are sealed')
 
 
 def train(arguments, cell, rate, seed, steps, more={}):
@@ -196,7 +264,8 @@ def train(arguments, cell, rate, seed, steps, more={}):
     shutil.rmtree(out, ignore_errors=True)
     keys = {**settings(cell, rate), 'train.steps': steps, 'train.validate_every': 10 * steps,
             'train.checkpoint_every': 10 * steps, **more}
-    done = run(arguments, 'train', '--data', data_of(arguments, cell), '--out', out, '--seed', seed, *words(keys))
+    verb = ['finetune', '--from', encoder_of(arguments)] if cell.get('finetune') else ['train']
+    done = run(arguments, *verb, '--data', data_of(arguments, cell), '--out', out, '--seed', seed, *words(keys))
     if done.returncode not in (0, 3):
         sys.exit(f'{name_of(cell)}: {done.stderr}')
     points = [json.loads(line) for line in (out / 'metrics.jsonl').read_text().splitlines()]
@@ -214,7 +283,7 @@ def gain(one, frequencies):
 
 
 LEAST_GAIN = 0.5  # nats, of the best rate: less is what knowing the frequencies at each position may give
-HOPELESS = 64     # the factor by which a planned rate is lowered in vain before a cell counts as without a usable rate
+HOPELESS = 64     # the factor by which the usual rate is lowered in vain before a cell counts as without a usable rate
 
 
 def usable(runs, frequencies):
@@ -250,13 +319,13 @@ def truth(arguments):
         def have(rate, seed):
             if any(abs(math.log2(r['rate'] / rate)) < 0.01 and r['seed'] == seed for r in runs):
                 return
-            outcome, losses, _ = train(arguments, cell, rate, seed, arguments.horizon)
+            outcome, losses, _ = train(arguments, cell, rate, seed, cell.get('steps', arguments.horizon))
             means = [sum(losses[i:i + 10]) / 10 for i in range(0, len(losses) - 9, 10)]
             runs.append({'cell': name, 'rate': rate, 'seed': seed, 'outcome': outcome, 'losses': rounded(means)})
             add_row(path, runs[-1])
 
         # A factor of 2 apart, until both a usable rate and two unusable ones above it are known.
-        have(planned_rate(cell), 1)
+        have(usual_rate(cell), 1)
         while True:
             first = [r for r in runs if r['seed'] == 1]
             verdicts = dict(usable(first, frequencies))
@@ -271,12 +340,13 @@ def truth(arguments):
                 following = rates[-1] * 2
             else:
                 break
-            if not 2.0**-20 < following < 2.0**8 or not good and following < planned_rate(cell) / HOPELESS:
+            if not 2.0**-20 < following < 2.0**8 or not good and following < usual_rate(cell) / HOPELESS:
                 break
             have(following, 1)
+        have(planned_rate(cell), 1)
         if good:
             for rate in (good[-1], good[-1] * 2**0.5, good[-1] * 2):
-                for seed in DESIGN['seeds']:
+                for seed in (DESIGN['varied'] if 'width' in cell else DESIGN)['seeds']:
                     have(rate, seed)
         add_row(path, {'cell': name, 'complete': True})
         print(name, 'edge', good[-1] if good else None, flush=True)
@@ -292,23 +362,19 @@ def learns(losses, frequencies):
     return means[3] < frequencies - 0.05 or means[1] - 0.1 > means[2] > means[3] + 0.1
 
 
-def without_warm_up(cell):
-    """What the other methods look at, none of which has a warm-up."""
-    return '{scheme}-{depth}-{optimizer}-{corpus}'.format(**cell)
-
-
 def baselines(arguments):
     predictions = predictions_in(arguments.results / 'predictions.jsonl')
     path = folder(arguments, 'baselines.jsonl')
     known = {row['cell'] for row in rows(path)}
 
     def one(cell):
-        if without_warm_up(cell) in known:
+        if without_warm_up(cell) in known or cell.get('finetune'):
             return
         sealed = predictions[name_of(cell)]['check']
-        low, high = DESIGN['searched'][cell['optimizer']]
+        low, high = (DESIGN['varied'] if 'width' in cell else DESIGN)['searched'][cell['optimizer']]
         found = {}
         budget = arguments.gradients
+        alone = {'train.warm_up': 0, **({'train.schedule': '"constant * linear_warmup"'} if 'schedule' in cell else {})}
         # A range test: a rate that grows by sqrt(2) every 1/28 of the budget; the rate of the lowest smoothed loss.
         at = [round((i + 1) * budget / (2 * (high - low))) for i in range(2 * (high - low) - 1)]
         ramp = {'train.schedule': '"constant * step_decay"', 'train.step_decay.at': at, 'train.warm_up': 0,
@@ -322,7 +388,7 @@ def baselines(arguments):
         # beginning each time.
         rates = [2.0**(low + (high - low) * i / 7) for i in range(8)]
         for steps in (budget // 25, 2 * (budget // 25), 4 * (budget // 25)):
-            ends = {rate: train(arguments, cell, rate, 1, steps, {'train.warm_up': 0})[1][-5:] for rate in rates}
+            ends = {rate: train(arguments, cell, rate, 1, steps, alone)[1][-5:] for rate in rates}
             means = {rate: statistics.mean(end) if end and all(map(math.isfinite, end)) else math.inf
                      for rate, end in ends.items()}
             rates = sorted(rates, key=means.get)[:len(rates) // 2]
@@ -332,14 +398,15 @@ def baselines(arguments):
         runs = 6 if budget >= 500 else 3
         for _ in range(runs):
             middle = (below + above) / 2
-            losses = train(arguments, cell, 2.0**middle, 1, budget * 24 // 25 // runs, {'train.warm_up': 0})[1]
+            losses = train(arguments, cell, 2.0**middle, 1, budget * 24 // 25 // runs, alone)[1]
             below, above = (middle, above) if learns(losses, sealed['frequencies']) else (below, middle)
         found['bisection'] = 2.0**((below + above) / 2)
         # A model of half the width, with the same cost per answer as one check.
-        narrow = {**settings(cell, planned_rate(cell)), 'model.d_model': 32, 'model.feed_forward': 128,
-                  'model.heads': 2, 'train.warm_up': 0}
+        width = cell.get('width', 64) // 2
+        narrow = {**settings(cell, planned_rate(cell)), 'model.d_model': width, 'model.feed_forward': 4 * width,
+                  'model.heads': max(2, width // 32), 'train.warm_up': 0}
         found['half the width'] = check(arguments, cell, narrow)['largest_stable_rate']['estimate']
-        if budget == SEALED_GRADIENTS:
+        if budget == SEALED_GRADIENTS and 'width' not in cell:
             found.update(curvature_rates(arguments, cell))
         add_row(path, {'cell': without_warm_up(cell), 'rates': found})
         print(without_warm_up(cell), found, flush=True)
@@ -399,11 +466,23 @@ def features(cell):
             cell['corpus'] == 'multi30k']
 
 
+def offsets(one):
+    """By seed, the median by which its runs gain more than those of seed 1 at the same rates: other batches come last."""
+    gains = {(each['rate'], each['seed']): gain(each, one['check']['frequencies']) for each in one['runs']}
+    more = {1: [0]}
+    for (rate, seed), value in gains.items():
+        if seed != 1 and min(value, gains.get((rate, 1), 0)) > LEAST_GAIN / 2:
+            more.setdefault(seed, []).append(value - gains[rate, 1])
+    return {seed: statistics.median(values) for seed, values in more.items()}
+
+
 def given_away(one, rate):
     """Nats by which the loss at this rate (log2) exceeds that of the best one, between the rates that were tried."""
-    by_rate = {}
+    by_rate, seeds = {}, offsets(one)
     for each in one['runs']:
-        by_rate.setdefault(math.log2(each['rate']), []).append(-gain(each, one['check']['frequencies']))
+        gained = gain(each, one['check']['frequencies'])
+        corrected = max(gained - seeds.get(each['seed'], 0), 0) if gained else 0
+        by_rate.setdefault(math.log2(each['rate']), []).append(-corrected)
     points = sorted((r, sum(v) / len(v)) for r, v in by_rate.items())
     rate = min(max(rate, points[0][0]), points[-1][0])
     (x0, y0), (x1, y1) = next((p, q) for p, q in zip(points, points[1:]) if p[0] <= rate <= q[0])
@@ -412,7 +491,7 @@ def given_away(one, rate):
 
 # Of the rate that `plumb check` recommends (check/stable_rate.cpp): its log2 is constant + share x that of the estimate
 # of the largest stable rate, by optimizer.
-RULE = {'sgd': (-1.25, 1), 'adamw': (-5.625, 0.5)}
+RULE = {'sgd': (-1.25, 0.85), 'adamw': (-5.625, 0.5)}
 
 
 def recommended(one, constant, share):
@@ -420,9 +499,18 @@ def recommended(one, constant, share):
     return planned if abs(rate - planned) <= 0.5 else rate
 
 
+def said(one):
+    """log2 of the rate to train with by the answer itself: the planned one if it recommends none."""
+    made = one['check'].get('recommended')
+    return math.log2(made['learning_rate'] if made else planned_rate(one['cell']))
+
+
 def recommend(known, teachers):
     """Each scheme with the constant that suits the others best, by optimizer."""
     for one in known:
+        if one['cell']['optimizer'] not in RULE:
+            one['recommended'] = said(one)
+            continue
         share = RULE[one['cell']['optimizer']][1]
         alike = [o for o in teachers if o['cell']['optimizer'] == one['cell']['optimizer'] and
                  (o['cell']['scheme'] != one['cell']['scheme'] or one['cell'].get('held_out'))]
@@ -462,16 +550,16 @@ def clustered(known, statistic, draws=2000):
 
 def collect(arguments):
     """The cells whose truth is complete and has a usable rate, with log2 of each method's estimate; the verdicts of
-    the other cells."""
+    the other cells, and of those that got no estimate."""
     known, hopeless = [], []
     predictions = predictions_in(folder(arguments, 'predictions.jsonl'))
     others = {row['cell']: row['rates'] for row in rows(folder(arguments, 'baselines.jsonl'))}
-    for cell in cells():
+    for cell in cells_of(arguments):
         runs, complete = truth_of(arguments.results / 'truth.jsonl', name_of(cell))
         if name_of(cell) not in predictions or not complete:
             continue
         check = predictions[name_of(cell)]['check']
-        if not any(good for _, good in usable(runs, check['frequencies'])):
+        if not any(good for _, good in usable(runs, check['frequencies'])) or 'largest_stable_rate' not in check:
             hopeless.append(check['verdict'])
             continue
         one = {'cell': cell, 'runs': runs, 'check': check, 'estimates': {},
@@ -508,16 +596,49 @@ def estimate(known, teachers):
 
 def table(arguments):
     known, hopeless = collect(arguments)
-    teachers = [one for one in known if 'held_out' not in one['cell']]
+    taught = known
+    if arguments.cells == 'varied':  # and judged, like the tables of the first cells, by what those teach
+        first = argparse.Namespace(**{**vars(arguments), 'cells': '', 'version': '',
+                                      'results': arguments.results.parent})
+        taught = collect(first)[0]
+    teachers = [one for one in taught if 'held_out' not in one['cell']]
     estimate(known, teachers)
     recommend(known, teachers)
-    print(f'{len(known) + len(hopeless)} of {len(cells())} cells; of those without a usable rate, plumb check says '
-          f'{", ".join(hopeless)}')
-    held_out_cells = [one for one in known if 'held_out' in one['cell']]
-    for title, part in (('Each scheme from the others', teachers), ('Held out', held_out_cells)):
+    print(f'{len(known) + len(hopeless)} of {len(cells_of(arguments))} cells; of those without a usable rate or an '
+          f'estimate, plumb check says {", ".join(hopeless)}')
+    parts = {'Each scheme from the others': [one for one in known if 'held_out' not in one['cell']],
+             'Held out': [one for one in known if 'held_out' in one['cell']]}
+    if arguments.cells == 'varied':
+        for optimizer in DESIGN['varied']['first_rate']:
+            parts[f'With {optimizer}'] = [one for one in known if one['cell']['optimizer'] == optimizer]
+        parts['Whole runs'] = [one for one in known if 'steps' in one['cell']]
+    for title, part in parts.items():
         if part:
             print(f'\n## {title}')
             accuracy(part)
+    if arguments.cells == 'varied':
+        needed_warm_ups(known)
+
+
+def needed_warm_ups(known):
+    """Of the models with several warm-ups: the shortest with which the planned rate is usable, by the runs and by the check
+    without one."""
+    models = {}
+    for one in known:
+        models.setdefault(without_warm_up(one['cell']), {})[one['cell']['warm_up']] = one
+    print('\n| model | warm-up that the planned rate needs | by the check |')
+    print('| --- | --- | --- |')
+    for name, by_warm_up in models.items():
+        if len(by_warm_up) < 3 or 0 not in by_warm_up:
+            continue
+        gains = {}
+        for warm_up, one in by_warm_up.items():
+            rate = planned_rate(one['cell'])
+            gains[warm_up] = max((gain(each, one['check']['frequencies']) for each in one['runs'] if each['seed'] == 1 and
+                                  abs(math.log2(each['rate'] / rate)) < 0.01), default=0)
+        enough = [w for w, value in sorted(gains.items()) if value >= max(gains.values()) / 2 > LEAST_GAIN / 2]
+        check = by_warm_up[0]['check']
+        print(f"| {name} | {enough[0] if enough else 'more'} | {check['verdict']}, {check.get('shortest_warm_up')} |")
 
 
 def accuracy(known):
@@ -549,23 +670,25 @@ def accuracy(known):
         width = statistics.median(one['conformal'] for one in conformal)
         print(f'The estimate +- the 80% quantile of the errors of the other schemes ({width:.2f} octaves) contains '
               f'{wide} of {len(conformal)}.')
-    print('\n| rate | within 0.05 nats of the best | mean nats given away |')
-    print('| --- | --- | --- |')
+    print('\n| rate | within 0.05 nats of the best | nats given away: mean | in nine of ten |')
+    print('| --- | --- | --- | --- |')
     rates = {f'estimate / {2**below}': [one['interval'][1] - below for one in known] for below in (1, 2, 3, 4)}
     rates['planned'] = [math.log2(planned_rate(one['cell'])) for one in known]
-    rates['recommended'] = [recommended(one, *RULE[one['cell']['optimizer']]) for one in known]
+    rates['recommended'] = [recommended(one, *RULE[one['cell']['optimizer']]) if one['cell']['optimizer'] in RULE
+                            else said(one) for one in known]
+    rates['by the answer itself'] = [said(one) for one in known]
     rates['recommended, with the constants of the other schemes'] = [one['recommended'] for one in known]
     for name, chosen in rates.items():
         lost = [given_away(one, rate) for one, rate in zip(known, chosen)]
         close = sum(v <= 0.05 for v in lost) / len(lost)
-        print(f'| {name} | {close:.0%} | {statistics.mean(lost):.3f} |')
+        print(f'| {name} | {close:.0%} | {statistics.mean(lost):.3f} | {sorted(lost)[len(lost) * 9 // 10]:.3f} |')
     pairs = {}
     for one in known:
         key = tuple(v for k, v in one['cell'].items() if k != 'warm_up')
         pairs.setdefault(key, {})[one['cell']['warm_up']] = one
     answers = []
     for pair in pairs.values():
-        if len(pair) == 2:
+        if {0, 200} <= pair.keys():
             without = math.log2(pair[200]['check']['largest_stable_rate_without_warm_up']['estimate'])
             answers.append((pair[200]['truth'] - pair[0]['truth'], pair[200]['interval'][1] - without))
     error = statistics.mean(abs(true - said) for true, said in answers) if answers else math.nan
@@ -593,14 +716,17 @@ def main():
     parser.add_argument('--results', type=pathlib.Path, default=ROOT / 'studies' / 'check')
     parser.add_argument('--jobs', type=int, default=2)
     parser.add_argument('--only', default='')
+    parser.add_argument('--cells', default='', choices=['', 'varied'])
     parser.add_argument('--version', default='', help='name of predictions other than those sealed')
     parser.add_argument('--gradients', type=int, default=SEALED_GRADIENTS, help='the budget of a prediction')
     parser.add_argument('--horizon', type=int, default=DESIGN['horizon'], help='steps of a run of the truth')
     actions = {'prepare': prepare, 'predict': predict, 'seal': seal, 'truth': truth, 'baselines': baselines,
                'table': table}
-    parser.add_argument('action', choices=actions)
+    parser.add_argument('action', nargs='+', choices=actions)
     arguments = parser.parse_args()
-    actions[arguments.action](arguments)
+    arguments.results /= arguments.cells
+    for action in arguments.action:
+        actions[action](arguments)
 
 
 if __name__ == '__main__':

@@ -86,5 +86,28 @@ TEST_F(Validation, PredictsSealsTrainsAndCompares) {
   EXPECT_CONTAINS(table.output, "| plumb check | 1 | ");
 }
 
+// The cells that vary in more have names of their own, and plans that differ.
+TEST_F(Validation, CellsThatVaryAreToldApart) {
+  write_file_atomic(*folder_ / "cells.py", R"(
+import sys
+sys.dont_write_bytecode = True
+sys.path.insert(0, sys.argv[1])
+import validate
+cells = validate.cells(varied=True)
+names = {validate.name_of(cell) for cell in cells}
+assert len(names) == len(cells) >= 60, (len(names), len(cells))
+assert not names & {validate.name_of(cell) for cell in validate.cells()}
+assert {cell['octaves'] for cell in cells} >= {-3, 3}
+for cell in cells:
+    planned = validate.settings(cell, validate.planned_rate(cell))
+    assert ('model.d_model' in planned) != bool(cell.get('finetune')), planned
+)");
+  const Finished finished =
+      test::Process("/usr/bin/env", {"python3", "cells.py", (test::source_directory() / "scripts/check").string()},
+                    folder_->path())
+          .wait();
+  EXPECT_EQ(finished.status, 0) << finished.errors;
+}
+
 }  // namespace
 }  // namespace plumb

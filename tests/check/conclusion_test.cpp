@@ -91,6 +91,9 @@ TEST(Conclusion, WhatToDoComesFirst) {
   ASSERT_TRUE(higher.recommended->gain);
   EXPECT_LT(higher.recommended->gain->low, higher.recommended->gain->nats);
   EXPECT_EQ(answer(RateBelief(2.5e-3, 0.3), {kTrains}).answer, "trains as configured: keep 0.001");
+  ASSERT_TRUE(higher.recommended->gain_of_warm_up);
+  EXPECT_LT(higher.recommended->gain_of_warm_up->low, higher.recommended->gain_of_warm_up->high);
+  EXPECT_FALSE(answer(kBelow, {kFails, kTrainsLower}).recommended->gain_of_warm_up) << "what fails is another question";
   EXPECT_EQ(answer(kBelow, {kFails, kTrainsLower}).answer, "use 7.1e-05 instead of 0.001, which does not train");
   // No trial carries a rate: one is on the plateau, as the failing one was.
   Trial stuck = kTrainsLower;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include "plumb/analysis/rate_search.h"
@@ -239,6 +240,20 @@ TEST(RateSearch, MoreBudgetMakesTrialsLonger) {
   }
   runs.plan.schedule.steps = 500;
   EXPECT_EQ(runs.search().trials.front().steps_taken, 125);  // a quarter of the run
+}
+
+TEST(RateSearch, SaysBeforeTheFirstTrialHowLongAllTake) {
+  SearchPlan plan{.schedule = {.peak = 1e-4, .warm_up = 0, .steps = 5000}, .reference = kFirstLoss};
+  plan.budget.gradients = 250;
+  plan.seconds_per_gradient = 2;
+  std::vector<std::string> said;
+  SearchHooks hooks = stuck_above(1, 4);
+  hooks.progress = [&](const std::string& what, double) { said.push_back(what); };
+  CheckResult result;
+  search_rates(plan, RateBelief(1e-4, 3), hooks, result);
+  ASSERT_GE(said.size(), 2U);
+  EXPECT_EQ(said[0], "trial at 0.0001; all trials take about 8:20 min");
+  EXPECT_EQ(said[1].find(';'), std::string::npos) << said[1];
 }
 
 TEST(RateSearch, TrialsHaveThePlannedWarmUpOnlyWhereItDecides) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <optional>
 
 namespace plumb::check {
 namespace {
@@ -16,6 +17,16 @@ TEST(RateBelief, BeginsAsANormalDistributionOfLogarithms) {
   EXPECT_NEAR(std::log2(estimate.low), std::log2(1e-3) - 1.5 * kNinetieth, 0.02);
   EXPECT_NEAR(std::log2(estimate.high), std::log2(1e-3) + 1.5 * kNinetieth, 0.02);
   EXPECT_NEAR(estimate.octaves(), 3 * kNinetieth, 0.02);
+}
+
+TEST(RateBelief, BeginsAroundTheFirstStepsCriticalRateOrThePlannedOne) {
+  const auto median = [](std::optional<double> critical, bool signs, double planned) {
+    return std::log2(belief_before_trials(critical, 10, signs, planned).estimate().estimate);
+  };
+  EXPECT_NEAR(median(2, false, 1e-3), std::log2(0.14), 0.02);
+  EXPECT_NEAR(median(2, true, 1e-3), std::log2(0.008), 0.02);
+  EXPECT_NEAR(median({}, false, 0.3), std::log2(0.3), 0.02);
+  EXPECT_NEAR(median({}, true, 0), std::log2(1e-3), 0.02);
 }
 
 TEST(RateBelief, LiesBetweenATrialThatTrainedAndOneThatFailed) {
@@ -61,7 +72,10 @@ TEST(RateToRecommend, LiesBelowTheLargestStableRateWhateverIsPlanned) {
   };
   for (const double planned : {1e-30, 1e-6, 1e3}) {
     EXPECT_NEAR(octaves(1, planned, false), -1.25, 1e-12);
-    EXPECT_NEAR(octaves(1e-3, planned, false), -1.25, 1e-12);
+    EXPECT_NEAR(octaves(std::exp2(-2), planned, false), -0.95, 1e-12);
+    EXPECT_NEAR(octaves(2, planned, false), -1.4, 1e-12);
+    EXPECT_NEAR(octaves(std::exp2(-20), planned, false), -0.9, 1e-12);
+    EXPECT_NEAR(octaves(std::exp2(20), planned, false), -1.5, 1e-12);
     EXPECT_NEAR(octaves(std::exp2(-4), planned, true), -3.625, 1e-12);
     EXPECT_NEAR(octaves(std::exp2(-8), planned, true), -1.625, 1e-12);
     EXPECT_NEAR(octaves(std::exp2(-20), planned, true), -0.5, 1e-12);

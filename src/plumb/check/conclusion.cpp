@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <tuple>
 
 #include "plumb/base/quantity.h"
 #include "plumb/base/text.h"
@@ -177,9 +178,10 @@ std::optional<Recommendation> recommendation(Ending ending, const SearchPlan& pl
       recommend(plan, rate == plan.schedule.peak ? plan.configured_rate : rate / plan.schedule.factor);
   const bool in_nats = plan.gain_without_control == 0;  // search.h
   if (in_nats && plan.judges_relative_gain && meaning_of(ending).answer != CheckAnswer::unknown) {
-    made.loss_above_best = kLossAboveBest;
-    made.most_loss_above_best = kMostLossAboveBest;
+    std::tie(made.loss_above_best, made.most_loss_above_best) = loss_above_best(plan.steps_like_signs);
     if (ending == Ending::trains) made.gain = gain_of_recommended(plan.schedule.peak, rate);
+    if (ending == Ending::trains && plan.schedule.warm_up == 0)
+      made.gain_of_warm_up = gain_of_warm_up(plan.steps_like_signs);
   }
   return made;
 }

@@ -13,6 +13,8 @@ Prior first_belief(const PlannedRun& planned) {
   const std::unique_ptr<Optimizer> optimizer = make_optimizer(train.optimizer, parameters, train.options);
   const std::optional<Preconditioning> scaled = optimizer->preconditioning();
   const bool steps_like_signs = !scaled || !scaled->diagonal.empty();
+  std::optional<double> critical;
+  double gain = 1;
   CriticalRateOptions options{.label_smoothing = train.label_smoothing, .loss = loss_of(planned.task)};
   try {
     const Tensor gradient = clipped_gradient(planned);
@@ -24,13 +26,12 @@ Prior first_belief(const PlannedRun& planned) {
       parts[i].mul_(options.frozen[i] ? 0 : settings[i].rate_factor);
     }
     if (const auto found = critical_learning_rate(planned.model, planned.batches, gradient, joined(parts), options)) {
-      const double critical = found->rate();
-      return {belief_of_critical_rate(critical, optimizer->beginning().momentum_gain, steps_like_signs), critical,
-              steps_like_signs};
+      gain = optimizer->beginning().momentum_gain;
+      critical = found->rate();
     }
   } catch (const Error&) {  // an optimizer without such a step
   }
-  return {belief_of_planned_rate(planned.peak_rate), std::nullopt, steps_like_signs};
+  return {belief_before_trials(critical, gain, steps_like_signs, planned.peak_rate), critical, steps_like_signs};
 }
 
 }  // namespace plumb::check

@@ -37,6 +37,7 @@ void describe(Fields& field, Recommendation& recommendation) {
   field("loss_above_best", recommendation.loss_above_best);
   field("most_loss_above_best", recommendation.most_loss_above_best);
   field.section("gain", recommendation.gain);
+  field.section("gain_of_warm_up", recommendation.gain_of_warm_up);
 }
 
 void describe(Fields& field, Cost& cost) {

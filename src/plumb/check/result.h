@@ -26,7 +26,7 @@ struct Recommendation {
   /// By how much the training loss ends above that of the best rate, in nats per label: on average, and at most in nine
   /// of ten runs; and how far below that of the configured one. Empty if no measured run tells.
   std::optional<double> loss_above_best, most_loss_above_best;
-  std::optional<Gain> gain;
+  std::optional<Gain> gain, gain_of_warm_up;  // the latter of a run that trains without one
 };
 /// "train.learning_rate = 0.002, train.warm_up = 100".
 std::string to_string(const Recommendation& recommendation);

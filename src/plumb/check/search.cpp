@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "plumb/base/text.h"
 #include "plumb/base/timing.h"
 #include "plumb/check/compared_trials.h"
 #include "plumb/check/conclusion.h"
@@ -83,7 +84,9 @@ class Search {
 
   /// A trial that keeps these gradients for others.
   Trial attempt(double rate, int64_t warm_up, int64_t reserve = 0) {
-    say_progress(fmt::format("trial at {:.2g}{}", rate, warm_up > 0 ? fmt::format(", warm-up {}", warm_up) : ""));
+    const double all = trial_steps_ > 0 ? 0 : given_.seconds_per_gradient * static_cast<double>(left());
+    say_progress(fmt::format("trial at {:.2g}{}{}", rate, warm_up > 0 ? fmt::format(", warm-up {}", warm_up) : "",
+                             all > 0 ? fmt::format("; all trials take about {}", duration(all)) : ""));
     const int64_t steps = std::min<int64_t>(left() - reserve, trial_ + warm_up);
     Trial trial = hooks_.attempt({rate, warm_up, next_seed_++}, steps);
     result_.cost.gradients += trial.steps_taken;
