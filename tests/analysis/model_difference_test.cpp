@@ -118,7 +118,7 @@ std::vector<Injected> injected() {
   };
 }
 
-class ModelDifferences : public testing::TestWithParam<Injected> {};
+class ModelDifferences : public ::testing::TestWithParam<Injected> {};
 
 TEST_P(ModelDifferences, AreFoundWhereTheyArePut) {
   const Injected& one = GetParam();
@@ -144,12 +144,12 @@ TEST_P(ModelDifferences, AreFoundWhereTheyArePut) {
   const ModelDifference found = compare_computations(*first, *second, common_batch(config, changed, 1));
   ASSERT_TRUE(found.first);
   EXPECT_EQ(found.first->place, one.place);
-  EXPECT_EQ(found.first->parameters.empty(), one.computation) << testing::PrintToString(found.first->parameters);
+  EXPECT_EQ(found.first->parameters.empty(), one.computation) << ::testing::PrintToString(found.first->parameters);
   if (!one.setting.empty()) return;
   EXPECT_EQ(found.first->parameters, std::vector<std::string>{one.parameter});
 }
 
-INSTANTIATE_TEST_SUITE_P(Injected, ModelDifferences, testing::ValuesIn(injected()),
+INSTANTIATE_TEST_SUITE_P(Injected, ModelDifferences, ::testing::ValuesIn(injected()),
                          [](const auto& info) { return info.param.name; });
 
 TEST(ModelDifference, EqualModelsAgreeInEveryPlaceAndGradient) {
