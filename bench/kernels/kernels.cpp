@@ -175,18 +175,6 @@ void column_sums(benchmark::State& state) {
 }
 BENCHMARK(column_sums);
 
-void embedding_gradient(benchmark::State& state) {
-  const auto rows = values(kTokens * kWidth);
-  std::vector<float> table(static_cast<size_t>(kVocabulary * kWidth));
-  std::vector<int64_t> ids;
-  for (int64_t i = 0; i < kTokens; ++i) ids.push_back(i * 7919 % kVocabulary);
-  time_floats(state, 3 * kTokens * kWidth, [&] {
-    kernels::elementwise<float>().scatter_add_rows(rows.data(), ids.data(), kTokens, 1.0F, kWidth, table.data(), 0,
-                                                   kWidth);
-  });
-}
-BENCHMARK(embedding_gradient);
-
 constexpr int64_t kParameters = int64_t{1} << 22;
 
 void adam(benchmark::State& state) {

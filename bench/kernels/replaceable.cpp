@@ -1,11 +1,9 @@
 // Kernels beside the functions of LibTorch that could replace them.
-#include <cmath>
 #include <functional>
 #include <string>
 #include <string_view>
 
 #include "plumb/ops/activation.h"
-#include "plumb/ops/embedding.h"
 #include "plumb/ops/linear.h"
 #include "plumb/ops/top_scores.h"
 #include "timing.h"
@@ -38,16 +36,6 @@ Replaceable feed_forward(Activated kernels, Activated libtorch) {
 
 constexpr int64_t kLargeVocabulary = 32000;
 
-Replaceable embedding() {
-  const Tensor table = at::randn({kLargeVocabulary, kWidth}).requires_grad_();
-  std::vector<int64_t> ids;
-  for (int64_t i = 0; i < kTokens; ++i) ids.push_back(i * 7919 % kLargeVocabulary);
-  const double scale = std::sqrt(static_cast<double>(kWidth));
-  return {{table},
-          [=] { return ops::embedding(table, ids, scale); },
-          [=] { return scale * table.index_select(0, at::tensor(ids, at::kLong)); }};
-}
-
 /// The ten best next tokens of 32 sentences in a beam search of 5; with their logits if `logits_too`.
 Replaceable best_tokens(bool logits_too) {
   constexpr int64_t kRows = 160, kBest = 10;
@@ -77,7 +65,6 @@ void add_replaceable() {
       {"gelu-tanh", [=] { return activation(ops::gelu_tanh, gelu_tanh); }},
       {"feed-forward-silu", [=] { return feed_forward(ops::silu, silu); }},
       {"feed-forward-gelu-tanh", [=] { return feed_forward(ops::gelu_tanh, gelu_tanh); }},
-      {"embedding", embedding},
       {"best-tokens", [] { return best_tokens(false); }},
       {"logits-and-best-tokens", [] { return best_tokens(true); }},
   };

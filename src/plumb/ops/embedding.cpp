@@ -1,9 +1,10 @@
 #include "plumb/ops/embedding.h"
 
+#include <ATen/record_function.h>
 #include <fmt/format.h>
 
 #include "plumb/base/error.h"
-#include "plumb/ops/implementations.h"
+#include "plumb/ops/index.h"
 
 namespace plumb::ops {
 
@@ -18,8 +19,8 @@ void require_tokens(const std::vector<int64_t>& ids, int64_t vocabulary) {
 
 Tensor embedding(const Tensor& table, const std::vector<int64_t>& ids, double scale) {
   require_tokens(ids, table.size(0));
-  static constexpr Operation kEmbedding("embedding", PLUMB_FUSED(embedding), &reference::embedding);
-  return kEmbedding(path_of(table), table, ids, scale);
+  RECORD_USER_SCOPE("embedding");
+  return scale * table.index_select(0, index_beside(table, ids));
 }
 
 }  // namespace plumb::ops

@@ -19,8 +19,6 @@ CrossEntropy linear_cross_entropy(const Tensor& hidden, const Tensor& weight, co
 /// `residual` may be undefined.
 Tensor add_dropout(const Tensor& residual, const Tensor& x, double p, const DropoutKey& key);
 
-Tensor embedding(const Tensor& table, const std::vector<int64_t>& ids, double scale);
-
 Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps);
 Tensor rms_norm(const Tensor& x, const Tensor& gamma, double eps);
 Tensor silu(const Tensor& x);

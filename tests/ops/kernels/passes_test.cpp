@@ -112,27 +112,6 @@ TYPED_TEST(PassKernels, ColumnSumsAreAddedTo) {
   }
 }
 
-TYPED_TEST(PassKernels, RowsOfATableThereAndBack) {
-  using T = TypeParam;
-  const std::vector<int64_t> ids = {4, 0, 4, 2, 4};
-  const Tensor index = at::tensor(ids, at::kLong);
-  for (const int64_t width : kWidths) {
-    const Tensor table = this->values({5, width}, 1), rows = this->values({5, width}, 2);
-    const int64_t begin = width / 3, end = width - width / 4;
-    this->on_every_instruction_set([&] {
-      Guarded<T> out(rows.sizes(), this->kType), sums(table);
-      kernels::elementwise<T>().gather_rows(table.data_ptr<T>(), ids.data(), T(1.5), width, out.data(), 1, 4);
-      this->expect_close((*out).narrow(0, 1, 3), 1.5 * this->wide(table).index_select(0, index).narrow(0, 1, 3));
-      EXPECT_TRUE(out.untouched(0) && out.untouched(4));
-      kernels::elementwise<T>().scatter_add_rows(rows.data_ptr<T>(), ids.data(), 5, T(1.5), width, sums.data(), begin,
-                                                 end);
-      Tensor expected = this->wide(table);
-      expected.narrow(1, begin, end - begin).index_add_(0, index, 1.5 * this->wide(rows).narrow(1, begin, end - begin));
-      this->expect_close(*sums, expected);
-    });
-  }
-}
-
 TYPED_TEST(PassKernels, DropoutKeepsWhatPhiloxSays) {
   using T = TypeParam;
   constexpr uint64_t kSeed = 0x123456789ABCDEF0, kStream = 0xFEDCBA9876543210;
@@ -312,7 +291,6 @@ TYPED_TEST(PassKernels, TailsReachNoFurtherThanTheMemory) {
   LastPage<T> in, out;
   for (int64_t n = 1; n <= 35; ++n) {
     const Tensor x = this->values({n}, 1), y = this->values({n}, 2);
-    const int64_t row = 0;
     this->on_every_instruction_set([&] {
       const Tensor sum = this->wide(x) + this->wide(y);
       const auto expect = [&](const T* found) {
@@ -320,9 +298,6 @@ TYPED_TEST(PassKernels, TailsReachNoFurtherThanTheMemory) {
       };
       T* written = out.last(y);
       kernels::elementwise<T>().add_bias(written, in.last(x), false, n, 0, 1);
-      expect(written);
-      written = out.last(y);
-      kernels::elementwise<T>().scatter_add_rows(in.last(x), &row, 1, T(1), n, written, 0, n);
       expect(written);
       written = out.last(y);
       kernels::elementwise<T>().column_sums(in.last(x), n, 0, 1, written);

@@ -202,19 +202,6 @@ TEST(Reference, DropoutHasTheSameMask) {
   }
 }
 
-TEST(Reference, Embedding) {
-  for (const auto& [vocabulary, width, tokens] :
-       {std::tuple<int64_t, int64_t, int64_t>{1, 1, 1}, {7, 19, 301}, {1000, 67, 37}}) {
-    Random random(4, "ids");
-    std::vector<int64_t> ids;
-    for (int64_t i = 0; i < tokens; ++i)
-      ids.push_back(static_cast<int64_t>(random.below(static_cast<uint64_t>(vocabulary))));
-    expect_same([&](const Tensors& x) { return fused::embedding(x[0].square(), ids, 1.75); },
-                [&](const Tensors& x) { return reference::embedding(x[0].square(), ids, 1.75); },
-                {random_tensor({vocabulary, width}, 1)});
-  }
-}
-
 TEST(Reference, Norms) {
   constexpr double kEps = double{1e-2F};
   for (const int64_t tokens : {1, 23, 301}) {

@@ -96,30 +96,8 @@ void column_sums(const T* x, int64_t width, int64_t begin, int64_t end, T* sums)
   }
 }
 
-template <typename T>
-void gather_rows(const T* table, const int64_t* ids, T scale, int64_t width, T* out, int64_t begin, int64_t end) {
-  const hn::ScalableTag<T> d;
-  const auto factor = hn::Set(d, scale);
-  for (int64_t i = begin; i < end; ++i) {
-    const T* row = table + ids[i] * width;
-    map_to(width, out + i * width, [&](auto load) HWY_ATTR { return hn::Mul(factor, load(row)); });
-  }
-}
-
-template <typename T>
-void scatter_add_rows(const T* rows, const int64_t* ids, int64_t count, T scale, int64_t width, T* table, int64_t begin,
-                      int64_t end) {
-  const hn::ScalableTag<T> d;
-  const auto factor = hn::Set(d, scale);
-  for (int64_t i = 0; i < count; ++i) {
-    const T* row = rows + i * width + begin;
-    T* out = table + ids[i] * width + begin;
-    map_to(end - begin, out, [&](auto load) HWY_ATTR { return hn::MulAdd(factor, load(row), load(out)); });
-  }
-}
-
 PLUMB_FILL_TABLE(ElementwiseKernels, .add_bias = add_bias<T>, .relu_backward = relu_backward<T>,
-                 .column_sums = column_sums<T>, .gather_rows = gather_rows<T>, .scatter_add_rows = scatter_add_rows<T>);
+                 .column_sums = column_sums<T>);
 
 }  // namespace plumb::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -1,5 +1,4 @@
-// Element-wise passes: bias and ReLU, their gradient, column sums, embedding rows and the other half of symmetric
-// matrices.
+// Element-wise passes: bias and ReLU, their gradient, column sums and the other half of symmetric matrices.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +16,6 @@ struct ElementwiseKernels {
   void (*relu_backward)(const T* dy, const T* y, T* dx, int64_t begin, int64_t end);
   /// sums[c] += Σ over rows [begin, end) of x[row, c].
   void (*column_sums)(const T* x, int64_t width, int64_t begin, int64_t end, T* sums);
-  /// out[i] = scale · table[ids[i]] for rows [begin, end).
-  void (*gather_rows)(const T* table, const int64_t* ids, T scale, int64_t width, T* out, int64_t begin, int64_t end);
-  /// table[ids[i], c] += scale · rows[i, c] for all i in [0, count) and columns [begin, end). Threads divide the
-  /// columns, so the order of additions is the same for any number of threads.
-  void (*scatter_add_rows)(const T* rows, const int64_t* ids, int64_t count, T scale, int64_t width, T* table,
-                           int64_t begin, int64_t end);
 };
 
 /// Those of the instructions in use.
