@@ -476,14 +476,19 @@ def offsets(one):
     return {seed: statistics.median(values) for seed, values in more.items()}
 
 
-def given_away(one, rate):
-    """Nats by which the loss at this rate (log2) exceeds that of the best one, between the rates that were tried."""
+def curve_of(one):
+    """log2 of the rates that were tried, and what they gain, negated."""
     by_rate, seeds = {}, offsets(one)
     for each in one['runs']:
         gained = gain(each, one['check']['frequencies'])
         corrected = max(gained - seeds.get(each['seed'], 0), 0) if gained else 0
         by_rate.setdefault(math.log2(each['rate']), []).append(-corrected)
-    points = sorted((r, sum(v) / len(v)) for r, v in by_rate.items())
+    return sorted((r, sum(v) / len(v)) for r, v in by_rate.items())
+
+
+def given_away(one, rate):
+    """Nats by which the loss at this rate (log2) exceeds that of the best one, between the rates that were tried."""
+    points = one['curve'] = one.get('curve') or curve_of(one)
     rate = min(max(rate, points[0][0]), points[-1][0])
     (x0, y0), (x1, y1) = next((p, q) for p, q in zip(points, points[1:]) if p[0] <= rate <= q[0])
     return y0 + (y1 - y0) * (rate - x0) / (x1 - x0) - min(y for _, y in points)
@@ -517,6 +522,22 @@ def recommend(known, teachers):
         best = min((i / 8 for i in range(-64, 1)), key=lambda constant: sum(
             given_away(o, recommended(o, constant, share)) for o in alike))
         one['recommended'] = recommended(one, best, share)
+
+
+def recommend_otherwise(known, teachers):
+    """The same of the other methods: log2 of each one's estimate, or of no estimate, plus a constant."""
+    for one in [*known, *teachers]:
+        one['otherwise'] = {'constant per optimizer': 0, **one['raw']}
+        one['otherwise'].pop('plumb check', None)
+    for one in known:
+        alike = [o for o in teachers if o['cell']['optimizer'] == one['cell']['optimizer'] and
+                 (o['cell']['scheme'] != one['cell']['scheme'] or one['cell'].get('held_out'))]
+        one['by others'] = {}
+        for method, value in one['otherwise'].items() if alike else ():
+            taught = [(o, o['otherwise'][method]) for o in alike if method in o['otherwise']]
+            best = min((i / 8 for i in range(-96, 33)), key=lambda constant: sum(
+                given_away(o, estimate + constant) for o, estimate in taught))
+            one['by others'][method] = value + best
 
 
 def lift_of(trials):
@@ -604,6 +625,7 @@ def table(arguments):
     teachers = [one for one in taught if 'held_out' not in one['cell']]
     estimate(known, teachers)
     recommend(known, teachers)
+    recommend_otherwise(known, teachers)
     print(f'{len(known) + len(hopeless)} of {len(cells_of(arguments))} cells; of those without a usable rate or an '
           f'estimate, plumb check says {", ".join(hopeless)}')
     parts = {'Each scheme from the others': [one for one in known if 'held_out' not in one['cell']],
@@ -678,8 +700,10 @@ def accuracy(known):
                             else said(one) for one in known]
     rates['by the answer itself'] = [said(one) for one in known]
     rates['recommended, with the constants of the other schemes'] = [one['recommended'] for one in known]
+    methods = dict.fromkeys(method for one in known for method in one['by others'])
+    rates.update({method: [one['by others'].get(method) for one in known] for method in methods})
     for name, chosen in rates.items():
-        lost = [given_away(one, rate) for one, rate in zip(known, chosen)]
+        lost = [given_away(one, rate) for one, rate in zip(known, chosen) if rate is not None]
         close = sum(v <= 0.05 for v in lost) / len(lost)
         print(f'| {name} | {close:.0%} | {statistics.mean(lost):.3f} | {sorted(lost)[len(lost) * 9 // 10]:.3f} |')
     pairs = {}

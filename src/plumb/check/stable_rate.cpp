@@ -93,7 +93,7 @@ void describe(Fields& field, Gain& gain) {
   field("high", gain.high);
 }
 
-std::pair<double, double> loss_above_best(bool signs) { return signs ? std::pair(0.07, 0.14) : std::pair(0.05, 0.09); }
+std::pair<double, double> loss_above_best(bool signs) { return signs ? std::pair(0.08, 0.16) : std::pair(0.05, 0.1); }
 
 std::optional<Gain> gain_of_recommended(double planned, double recommended) {
   constexpr double kMost = 5;  // octaves: the runs have up to four
