@@ -52,11 +52,12 @@ void check_options(const ManualVerb& verb, const std::vector<std::string>& words
   }
 }
 
-/// The texts of all kinds of variants or of one; empty if the words are others.
+/// The texts of all kinds of variants or of one, "alarm" or "alarms"; empty if the words are others.
 std::string listed(const std::vector<ManualList>& lists, const std::vector<std::string>& words) {
   std::vector<std::string> texts;
   for (const ManualList& list : lists) {
-    if (words.empty() || (words.size() == 1 && words[0] == list.kind)) texts.push_back(text_of(list));
+    const bool named = words.size() == 1 && (words[0] == list.kind || words[0] == list.kind + "s");
+    if (words.empty() || named) texts.push_back(text_of(list));
   }
   return join(texts, "\n");
 }
