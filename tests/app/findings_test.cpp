@@ -316,6 +316,18 @@ TEST(Findings, OfRegisteredStudiesAreTheirClaims) {
                                                "Without one, Pre-LN is better than Post-LN by more than a nat"}));
 }
 
+// The table of what says which models learn is the one that scripts/initialization_law.py prints.
+TEST(Findings, OfTheLawAreItsTable) {
+  const Json law = results_of("initialization_law");
+  const std::string pages = all_pages();
+  const auto learn = law["learn"].get<size_t>(), fail = law["fail"].get<size_t>(), models = learn + fail;
+  EXPECT_CONTAINS(pages, fmt::format("Of {} models {} learn with both seeds and {} with neither", models, learn, fail));
+  for (const auto& [title, predictor] : law["predictors"].items()) {
+    EXPECT_CONTAINS(pages, fmt::format("\n| {} | {} of {} | {:.0f}% | ", title, models - predictor["wrong"].size(),
+                                       models, 100 * predictor["balanced"].get<double>()));
+  }
+}
+
 // The files have two decimals of the loss from which a run has failed.
 TEST(Findings, HaveTheLossOfTheFrequencies) {
   const std::regex named(R"(ended no lower than ([\d.]+),)");
