@@ -159,8 +159,9 @@ def figure(sealed, losses, frequencies):
                'y': [min(counted.values()), frequencies]}]
     for arm in (each['name'] for each in STUDY['study']['arm']):
         names = [name for name in counted if name.startswith(f'{arm}, ') and similarity[name] is not None]
-        series.append({'name': arm, 'style': 'points', 'x': [similarity[name] for name in names],
-                       'y': [counted[name] for name in names]})
+        if names:
+            series.append({'name': arm, 'style': 'points', 'x': [similarity[name] for name in names],
+                           'y': [counted[name] for name in names]})
     return {'id': 'initialization_law', 'title': 'Which models learn without a warm-up', 'kind': 'line',
             'caption': 'A point for each residual scheme, mean of two seeds; a run that failed counts with the loss of '
                        "the words' frequencies.",

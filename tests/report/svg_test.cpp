@@ -154,5 +154,12 @@ TEST(Svg, OfEveryFigureOfAStudy) {
   }
 }
 
+TEST(FigureSvg, ANoteInTheLegendHasItsPlace) {
+  const std::string svg = drawn("line", R"([{"name": "first", "x": [0, 1], "y": [null, null]},
+                                            {"name": "second", "x": [0, 1], "y": [1, 2]}])");
+  const double first = numbers_in(svg, "<text x=\"[^\"]*\"[^>]*>first \\(no finite value\\)")[0];
+  EXPECT_GE(numbers_in(svg, "<text x=\"[^\"]*\"[^>]*>second<")[0] - first, 7 * 23 + 52);  // letters, and the swatch
+}
+
 }  // namespace
 }  // namespace plumb

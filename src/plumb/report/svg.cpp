@@ -19,6 +19,7 @@ namespace {
 constexpr std::array<const char*, 3> kDashes = {"6 4", "2 3", "9 3 2 3"};
 constexpr double kWidth = 600, kPlotHeight = 300, kRow = 18;
 constexpr size_t kMostMarked = 30;  // lines of more points have no markers
+constexpr std::string_view kNoValue = " (no finite value)";
 
 double width_of(std::string_view text) {
   constexpr double kLetter = 7;  // on average, at 12 pixels
@@ -53,10 +54,10 @@ class Drawing {
   [[nodiscard]] static std::optional<double> number(const Json& list, size_t i) {
     return i < list.size() && list[i].is_number() ? std::optional(list[i].get<double>()) : std::nullopt;
   }
-  static bool ends(const Json& y) {
-    return !y.empty() && y.back().is_null() &&
-           std::any_of(y.begin(), y.end(), [](const Json& v) { return !v.is_null(); });
+  static bool has_value(const Json& y) {
+    return std::any_of(y.begin(), y.end(), [](const Json& v) { return !v.is_null(); });
   }
+  static bool ends(const Json& y) { return has_value(y) && y.back().is_null(); }
   [[nodiscard]] std::optional<double> vertical(std::optional<double> value) const {
     const std::optional<double> share = value ? y_->at(*value) : std::nullopt;
     return share ? std::optional(top_ + (1 - *share) * kPlotHeight) : std::nullopt;
@@ -88,8 +89,9 @@ Drawing::Drawing(const Json& figure, const std::vector<std::string>& groups)
   double x = 0;
   if (figure.at("series").size() > 1 || kind_ != "bar") {
     for (const Json& series : figure.at("series")) {
-      const double width =
-          52 + width_of(series.value("name", "")) + (ends(series.at("y")) ? width_of(text_of("ended")) + 60 : 0);
+      const Json& y = series.at("y");
+      const double note = ends(y) ? width_of(text_of("ended")) + 60 : has_value(y) ? 0 : width_of(kNoValue);
+      const double width = 52 + width_of(series.value("name", "")) + note;
       const bool apart = !series.value("companion", false);
       if (apart && x > 0 && x + width > kWidth) x = 0, top_ += kRow;
       keys_.emplace_back(x, top_);
@@ -293,7 +295,7 @@ std::string Drawing::legend() const {
     const Curve& one = curves_[i];
     if (one.companion) continue;
     const std::string ended = text_of("ended").empty() ? "diverged" : text_of("ended");
-    const std::string note = one.empty ? " (no finite value)" : one.ended ? fmt::format(" ({})", ended) : "";
+    const std::string note = one.empty ? std::string(kNoValue) : one.ended ? fmt::format(" ({})", ended) : "";
     text += swatch(one, x, y + 5) + svg_text(x + 34, y + 9, "start", one.name + note, kSvgText);
   }
   return text;
