@@ -244,9 +244,9 @@ def check(model: Any, optimizer: Optimizers | None = None, loss: Callable[[Any, 
 
 
 def _recommendation(found: dict[str, Any]) -> Recommendation:
-    known = {name: found[name] for name in Recommendation.__dataclass_fields__ if name in found}
-    gains = {name: Gain(**found[name]) for name in ("gain", "gain_of_warm_up") if name in found}
-    return Recommendation(**{**known, **gains})
+    known: dict[str, Any] = {name: found[name] for name in Recommendation.__dataclass_fields__ if name in found}
+    known |= {name: Gain(**found[name]) for name in ("gain", "gain_of_warm_up") if name in found}
+    return Recommendation(**known)
 
 
 def _seed(seed: int) -> None:
