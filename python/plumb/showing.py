@@ -110,7 +110,7 @@ def rates_figure(checked: "CheckResult") -> str:
     if checked.recommended:
         marks.append(("recommended", "recommended", checked.recommended.learning_rate))
     if stable := checked.largest_stable_rate:
-        marks += [("largest stable rate, from", "stable", stable.low), ("to (80%)", "stable", stable.high)]
+        marks += [("80% interval from", "stable", stable.low), ("80% interval to", "stable", stable.high)]
     series += [line(name, [rate, rate], [low, high], "dashed", group) for name, group, rate in marks]
     return figure(f"Loss after {whole[0].steps[at] if whole else 0} steps against the rate", "scatter", {"label": "learning rate", "log": True},
                   {"label": "loss"}, series)

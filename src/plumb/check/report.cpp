@@ -79,9 +79,9 @@ Figure losses_by_rate(const CheckResult& result) {
     mark("recommended", "recommended",
          result.recommended->learning_rate * result.planned_rate / result.configured_rate);
   if (const auto& stable = result.largest_stable_rate) {
-    mark("largest stable rate, from", "largest stable rate", stable->low);
+    mark("80% interval from", "largest stable rate", stable->low);
     mark("largest stable rate", "largest stable rate", stable->estimate);
-    mark("to (80%)", "largest stable rate", stable->high);
+    mark("80% interval to", "largest stable rate", stable->high);
   }
   return figure;
 }
