@@ -22,8 +22,8 @@ void check_shape(const HeadShape& shape) {
 
 namespace {
 
-/// Whether LibTorch's fused attention accepts these heads and layouts: float32, sizes that are multiples of 8 up to 256,
-/// and no empty sequence.
+/// Whether LibTorch's fused attention accepts these heads and layouts: float32, sizes that are multiples of 8 up to
+/// 256, and no empty sequence.
 bool fits_gpu(const Tensor& query, const HeadShape& shape, const Ragged& queries, const Ragged& keys) {
   constexpr int64_t kAligned = 8, kLargest = 256;
   const auto any_empty = [](const Ragged& layout) {

@@ -75,9 +75,9 @@ struct CachedKeys {
   int64_t size_when_looked_ = 0;  // positions of all blocks, in use or not
 };
 
-/// The queries of sequence r of `layout` over the positions of row r, without an autograd graph. They belong to the last
-/// positions of the row; each sees its own position and earlier ones. query: (tokens, width) → (tokens, width). Rows may
-/// differ in length. Throws Error if the rows do not match or a row has fewer positions than queries.
+/// The queries of sequence r of `layout` over the positions of row r, without an autograd graph. They belong to the
+/// last positions of the row; each sees its own position and earlier ones. query: (tokens, width) → (tokens, width).
+/// Rows may differ in length. Throws Error if the rows do not match or a row has fewer positions than queries.
 Tensor cached_attention(const Tensor& query, const Ragged& layout, const CachedKeys& cache, const HeadShape& shape);
 
 }  // namespace plumb::ops

@@ -46,9 +46,8 @@ class RecentIndices {
   }
 
   void drop_oldest() {
-    const auto oldest = std::min_element(entries_.begin(), entries_.end(), [](const auto& a, const auto& b) {
-      return a.second.used < b.second.used;
-    });
+    const auto oldest = std::min_element(entries_.begin(), entries_.end(),
+                                         [](const auto& a, const auto& b) { return a.second.used < b.second.used; });
     elements_ -= std::get<2>(oldest->first).size();
     entries_.erase(oldest);
   }

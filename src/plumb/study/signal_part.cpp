@@ -163,8 +163,7 @@ void add_quantities(PartPlan& plan, const StudyContext& context, const SignalStu
         add("share_beyond_mean", "largest share of a layer's tokens whose ‖x‖² exceeds the mean by more than 10%", arm,
             [](const std::vector<Signal>& signals) { return numbers_in(signals, &Signal::delta); });
     // It decreases with width.
-    if (widest < 512)
-      beyond.untestable = [] { return "the share depends on the width; the claim is about d = 512"; };
+    if (widest < 512) beyond.untestable = [] { return "the share depends on the width; the claim is about d = 512"; };
   }
 }
 

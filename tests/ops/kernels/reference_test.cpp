@@ -91,12 +91,12 @@ TEST(Reference, SiluAndGelu) {
   for (const int64_t width : {1, 37, 1030}) {
     const Tensors inputs = {random_tensor({40, width}, 1, 2.0)};
     expect_same_wide([](const Tensors& x) { return ops::silu(x[0]); }, [](const Tensors& x) { return at::silu(x[0]); },
-                inputs);
+                     inputs);
     expect_same_wide([](const Tensors& x) { return ops::gelu_tanh(x[0]); },
-                [](const Tensors& x) { return at::gelu(x[0], "tanh"); }, inputs);
+                     [](const Tensors& x) { return at::gelu(x[0], "tanh"); }, inputs);
     // Rows that do not lie side by side.
     expect_same_wide([](const Tensors& x) { return ops::silu(x[0].t()); },
-                [](const Tensors& x) { return at::silu(x[0].t()); }, inputs);
+                     [](const Tensors& x) { return at::silu(x[0].t()); }, inputs);
   }
 }
 
@@ -119,11 +119,10 @@ TEST(Reference, CrossAttention) {
   for (size_t i = 0; i < queries.size(); ++i) {
     for (const HeadShape& shape : kHeadShapes) {
       SCOPED_TRACE(fmt::format("batch {}, {}", i, described(shape)));
-      expect_same(
-          [&](const Tensors& x) { return fused::cross_attention(x[0], x[1], queries[i], keys[i], shape); },
-          [&](const Tensors& x) { return reference::cross_attention(x[0], x[1], queries[i], keys[i], shape); },
-          {random_tensor({queries[i].tokens(), shape.width()}, 5),
-           random_tensor({keys[i].tokens(), 2 * shape.kv_width()}, 6)});
+      expect_same([&](const Tensors& x) { return fused::cross_attention(x[0], x[1], queries[i], keys[i], shape); },
+                  [&](const Tensors& x) { return reference::cross_attention(x[0], x[1], queries[i], keys[i], shape); },
+                  {random_tensor({queries[i].tokens(), shape.width()}, 5),
+                   random_tensor({keys[i].tokens(), 2 * shape.kv_width()}, 6)});
     }
   }
 }

@@ -16,8 +16,7 @@ template <typename T>
 void softmax_row(T* row, int64_t keys, int64_t width) {
   const hn::ScalableTag<T> d;
   const auto largest = hn::Set(d, reduce_max(keys, row));
-  const T sum =
-      map_and_sum(keys, row, [&](auto load) HWY_ATTR { return exponential(d, hn::Sub(load(row), largest)); });
+  const T sum = map_and_sum(keys, row, [&](auto load) HWY_ATTR { return exponential(d, hn::Sub(load(row), largest)); });
   const auto inverse = hn::Set(d, T{1} / sum);
   map_to(keys, row, [&](auto load) HWY_ATTR { return hn::Mul(load(row), inverse); });
   std::fill(row + keys, row + width, T{0});

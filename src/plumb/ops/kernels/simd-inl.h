@@ -61,8 +61,8 @@ HWY_INLINE V rectified(D d, V x) {
 }
 
 /// Σ f(load) over [0, n), where `load(pointer)` gives the lanes at the current position, zero past the end, and
-/// keep(i, values, count) is called with the values of [i, i + count). Two accumulators hide the latency of the addition;
-/// summing in blocks limits the rounding error of long sums.
+/// keep(i, values, count) is called with the values of [i, i + count). Two accumulators hide the latency of the
+/// addition; summing in blocks limits the rounding error of long sums.
 template <typename T, typename F, typename K>
 HWY_INLINE T sum_and_keep(int64_t n, const F& f, const K& keep) {
   const hn::ScalableTag<T> d;
