@@ -110,7 +110,7 @@ class Part:
         return path, sizes
 
     def operations(self, config: pathlib.Path, length: int) -> Figures:
-        """Parameters, and operations of a training step for a token, as `plumb plan` counts them."""
+        """Parameters, and operations of a training step per token, as `plumb plan` counts them."""
         file = self.work / 'plan.json'
         self.run([self.plumb, 'plan', str(config), '--sequence', str(length), '--json', str(file)])
         plan = json.loads(file.read_text(encoding='utf-8'))

@@ -135,8 +135,9 @@ class Model:
 
 def load(path: str | os.PathLike[str], *, data: str | os.PathLike[str] = "",
          libraries: Sequence[str | os.PathLike[str]] = ()) -> Model:
-    """A run directory (its last checkpoint), a checkpoint in one, or a folder of a Hugging Face model, which the program reads:
-    $PLUMB_PROGRAM, or the `plumb` of the command line. Throws Error if there is none; of the model, with the first call.
+    """A run directory (its last checkpoint), a checkpoint in one, or a folder of a Hugging Face model. The program that
+    $PLUMB_PROGRAM names, or else `plumb` on the PATH, reads it. Raises Error if there is no such program or folder; an error
+    in the model is raised by the first call that reads it.
 
     data: the data directory with the tokenizer, if the run's own has moved.
     libraries: those of variants that the run may load, whose code then runs, as with `--load`.

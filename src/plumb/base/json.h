@@ -58,7 +58,7 @@ auto take_json(const std::filesystem::path& path, const Take& take) {
   }
 }
 
-/// The value of a key of an object of either kind of JSON; null if the object lacks it, or is none.
+/// The value of a key in a JSON object, sorted or ordered; null if the key is missing or `object` is not an object.
 template <typename Object, typename Key>
 const Object& value_or_null(const Object& object, const Key& key) {
   static const Object kNull;
