@@ -111,9 +111,11 @@ void add_check(CLI::App& app, Globals& globals) {
       ->type_name("FILE");
   verb->add_option("--data", arguments->data, "Data directory (default: data.directory in the configuration)")
       ->type_name("DIR");
-  verb->add_option("--budget", arguments->budget,
-                   "What to spend at most: a share of the planned steps (5%), a time (90s, 2min, 1h) or a number of "
-                   "gradients (250g) (default: 5%, but at least 250 gradients)")
+  verb->add_option(
+          "--budget", arguments->budget,
+          "What to spend at most: a share of the planned steps (5%), a time (90s, 2min, 1h) or a number of "
+          "gradients (250g) (default: 5%, but at least 250 gradients); as much again goes to changes of a run that "
+          "does not train")
       ->type_name("BUDGET");
   verb->add_option("--out", arguments->out, "Write check.json and a page with the figures, report.html, here")
       ->type_name("DIR");

@@ -23,12 +23,12 @@ class CheckVerb : public test::SharedFolder<CheckVerb> {
 
   /// The check of a small encoder-decoder at this rate.
   static Finished check(const std::string& rate, const std::vector<std::string>& more = {}) {
-    const std::vector<std::string> words = test::with({"check", "--data", "data", "-q"}, more);
-    return run_plumb(test::with_keys(words, {"model.d_model=32", "model.heads=2", "model.feed_forward=64",
-                                             "model.encoder_layers=1", "model.decoder_layers=1", "model.dropout=0",
-                                             "train.batch_tokens=500", "train.warm_up=0", "train.decay_start=1000",
-                                             "train.steps=5000", "train.learning_rate=" + rate}),
-                     folder_->path());
+    const std::vector<std::string> words =
+        test::with_keys({"check", "--data", "data", "-q"},
+                        {"model.d_model=32", "model.heads=2", "model.feed_forward=64", "model.encoder_layers=1",
+                         "model.decoder_layers=1", "model.dropout=0", "train.batch_tokens=500", "train.warm_up=0",
+                         "train.decay_start=1000", "train.steps=5000", "train.learning_rate=" + rate});
+    return run_plumb(test::with(words, more), folder_->path());
   }
 };
 
@@ -53,6 +53,17 @@ TEST_F(CheckVerb, ARateInAWrongUnitDoesNot) {
   const Json result = Json::parse(finished.output);
   EXPECT_EQ(result["trials"][0]["outcome"], "fails");
   EXPECT_LT(result["largest_stable_rate"]["estimate"], 2);
+  ASSERT_FALSE(result["changes"].empty());
+  for (const Json& change : result["changes"]) EXPECT_EQ(change["trial"]["learning_rate"], 4);
+}
+
+TEST_F(CheckVerb, AChangeThatATrialConfirmsIsSaid) {
+  const std::vector<std::string> more =
+      test::with_keys({"--json", "-"}, {"model.residual=post-ln", "model.decoder_layers=6"});
+  const Finished finished = check("0.004", more);
+  EXPECT_EQ(finished.status, 3) << finished.output << finished.errors;
+  const Json result = Json::parse(finished.output);
+  EXPECT_CONTAINS(result["answer"].get<std::string>(), "; with model.residual = \"pre-ln\" it trains at 0.004");
 }
 
 TEST_F(CheckVerb, SaysWhenTheBudgetIsTooSmall) {

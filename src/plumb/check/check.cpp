@@ -11,6 +11,7 @@
 #include "plumb/base/machine.h"
 #include "plumb/base/text.h"
 #include "plumb/base/timing.h"
+#include "plumb/check/changes.h"
 #include "plumb/check/prior.h"
 #include "plumb/check/schedule.h"
 #include "plumb/check/search.h"
@@ -56,6 +57,9 @@ class Check {
         .stop = options_.stop,
         .progress = options_.progress};
     search_rates(plan, prior.belief, hooks, result_);
+    if (options_.progress) options_.progress("changes that may help", 1);
+    try_changes(subject_, options_.budget.gradients,
+                [this] { return stopped() || watch_.seconds() > 2 * options_.budget.seconds; }, result_);
     result_.peak_memory = static_cast<double>(peak_resident_memory());
     return std::move(result_);
   }

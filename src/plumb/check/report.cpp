@@ -99,11 +99,13 @@ Table alarms_table(const CheckResult& result) {
 
 Table trials_table(const CheckResult& result) {
   Table table{.id = "trials", .title = "Trials"};
-  table.columns = {"learning rate", "warm-up", "seed", "outcome", "gradients", "seconds", "why"};
-  for (const Trial& trial : result.trials) {
+  table.columns = {"learning rate", "warm-up", "seed", "outcome", "gradients", "seconds", "why", "change"};
+  const auto add = [&](const Trial& trial, const std::string& change) {
     table.row(trial.learning_rate, trial.warm_up, trial.seed, to_string(trial.outcome), trial.steps_taken,
-              trial.seconds, trial.because);
-  }
+              trial.seconds, trial.because, change);
+  };
+  for (const Trial& trial : result.trials) add(trial, "");
+  for (const Change& change : result.changes) add(change.trial, change.setting);
   return table;
 }
 

@@ -40,6 +40,12 @@ void describe(Fields& field, Recommendation& recommendation) {
   field.section("gain_of_warm_up", recommendation.gain_of_warm_up);
 }
 
+void describe(Fields& field, Change& change) {
+  field("setting", change.setting);
+  field.section("trial", change.trial);
+  field("gain", change.gain);
+}
+
 void describe(Fields& field, Cost& cost) {
   field("gradients", cost.gradients);
   field("seconds", cost.seconds);
@@ -70,6 +76,7 @@ void describe(Fields& field, CheckResult& result) {
   field("peak_memory", result.peak_memory);
   field.sections("reasons", result.findings);
   field.sections("trials", result.trials);
+  field.sections("changes", result.changes);
 }
 
 }  // namespace plumb::check

@@ -38,6 +38,14 @@ struct Cost {
 };
 void describe(Fields& field, Cost& cost);
 
+/// Another setting, tried at the planned rate.
+struct Change {
+  std::string setting;  // as for --set
+  Trial trial;
+  std::optional<double> gain{};  // nats by which it ended below the best trial without the change
+};
+void describe(Fields& field, Change& change);
+
 /// Rates are peak rates of the schedule, in its own unit, unless stated otherwise.
 struct CheckResult {
   CheckAnswer verdict = CheckAnswer::unknown;
@@ -60,6 +68,7 @@ struct CheckResult {
   double peak_memory = 0;      // bytes of this process, which has run the longest batch
   std::vector<Finding> findings;
   std::vector<Trial> trials;
+  std::vector<Change> changes;  // of a configuration that does not train (check/changes.h)
 };
 void describe(Fields& field, CheckResult& result);
 

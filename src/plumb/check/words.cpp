@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "plumb/base/quantity.h"
@@ -89,6 +90,21 @@ std::string warm_up(const CheckResult& result) {
       failed->on_plateau ? "collapse, which a longer one may prevent" : "divergence, which a warm-up hardly prevents");
 }
 
+/// What a change did at the planned rate.
+std::string in_words(const Change& change, const CheckResult& result) {
+  const Trial& trial = change.trial;
+  const std::string outcome = trial.outcome == TrialOutcome::trains  ? "trains"
+                              : trial.outcome == TrialOutcome::fails ? "fails, too, by " + manner_of_failure(trial)
+                                                                     : "learns slowly";
+  std::string text =
+      fmt::format("with {}, {:.2g} {}{}", change.setting, result.configured_rate, outcome,
+                  trial.warm_up > 0 ? fmt::format(" after {} steps of warm-up", trial.warm_up) : " without a warm-up");
+  if (trial.outcome != TrialOutcome::fails && change.gain)
+    text += fmt::format(": after {} steps {} nats {} than the best trial without this", trial.steps.back(),
+                        rounded(std::abs(*change.gain), 2), *change.gain < 0 ? "higher" : "lower");
+  return text;
+}
+
 }  // namespace
 
 std::string manner_of_failure(const Trial& trial) { return trial.on_plateau ? "collapse" : "divergence"; }
@@ -107,6 +123,7 @@ std::vector<Line> lines_of(const CheckResult& result) {
   }
   if (result.largest_stable_rate) lines.push_back({"largest stable rate", limit(result)});
   if (const std::string text = warm_up(result); !text.empty()) lines.push_back({"warm-up", text});
+  for (const Change& change : result.changes) lines.push_back({"change", in_words(change, result)});
   // A library's loop may not say how long it is.
   constexpr int64_t kKnown = int64_t{1} << 40;
   const bool known = result.planned_steps < kKnown;

@@ -15,7 +15,7 @@ struct Line {
 };
 
 /// In order: the configured and the recommended settings, above which rate training fails and how, whether a warm-up is
-/// needed, the run, and the cost of the check.
+/// needed, what was tried to change, the run, and the cost of the check.
 std::vector<Line> lines_of(const CheckResult& result);
 
 /// "collapse" if the trial failed with all tokens alike on the plateau of the labels' frequencies, otherwise
