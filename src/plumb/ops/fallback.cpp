@@ -28,7 +28,7 @@ void note_fallback(const std::string& what) {
 }
 
 Tensor as_contiguous(const Tensor& tensor, const char* what) {
-  if (tensor.is_contiguous()) return tensor;
+  if (!tensor.defined() || tensor.is_contiguous()) return tensor;
   if (tensor.scalar_type() != at::kDouble) note_fallback(std::string(what) + ": copy");
   return tensor.contiguous();
 }

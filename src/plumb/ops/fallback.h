@@ -13,7 +13,7 @@ namespace plumb::ops {
 /// Records that `what` took the slow path. Callers do not record float64.
 void note_fallback(const std::string& what);
 
-/// The tensor itself if it is contiguous, else a copy, recorded as "WHAT: copy" unless it is float64.
+/// The tensor itself if it is contiguous or undefined, else a copy, recorded as "WHAT: copy" unless it is float64.
 Tensor as_contiguous(const Tensor& tensor, const char* what);
 
 /// The fallbacks that all threads have recorded since its construction.

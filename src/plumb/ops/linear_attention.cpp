@@ -130,7 +130,7 @@ Tensor sum_rule(const Tensor& query, const Tensor& key, const Tensor& value, con
   const Tensor k = blocks.cut(key);
   const Tensor v = blocks.cut(value);
   const Tensor within = at::bmm(at::bmm(q, k.transpose(1, 2)).tril(), v);
-  if (blocks.sequences_at().size() == 1) return blocks.join(within, heads);
+  if (blocks.sequences_at().size() <= 1) return blocks.join(within, heads);
   const Tensor before = merge_heads(sums_before(split_heads(at::bmm(k.transpose(1, 2), v), heads), blocks));
   return blocks.join(at::baddbmm(within, q, before), heads);
 }

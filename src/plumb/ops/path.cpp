@@ -29,7 +29,8 @@ Path path_of(const Tensor& tensor, bool gpu) {
 }
 
 Path path_of(const std::vector<Tensor>& tensors) {
-  const bool all = std::all_of(tensors.begin(), tensors.end(), [](const Tensor& tensor) { return uses_kernels(tensor); });
+  const bool all =
+      std::all_of(tensors.begin(), tensors.end(), [](const Tensor& tensor) { return uses_kernels(tensor); });
   return all ? Path::kernels : Path::reference;
 }
 

@@ -1,8 +1,8 @@
 // The one way through an operation. Up to three functions of the same name compute it: in namespace `fused` the CPU
 // kernels, in `gpu` LibTorch's fused operations, and in `reference` a composition of ATen operations, for any device,
 // floating-point type and order of derivative. An operation checks its arguments and calls its table of them:
-//   constexpr Operation kLayerNorm("layer norm", PLUMB_FUSED(layer_norm), &reference::layer_norm, PLUMB_GPU(layer_norm));
-//   return kLayerNorm(path_of(x), x, gamma, beta, eps);
+//   constexpr Operation kRmsNorm("RMS norm", PLUMB_FUSED(rms_norm), &reference::rms_norm, PLUMB_GPU(rms_norm));
+//   return kRmsNorm(path_of(x), x, gamma, eps);
 #pragma once
 
 #include <ATen/record_function.h>

@@ -263,6 +263,33 @@ TEST(Reference, ProductsWithoutAGraph) {
   EXPECT_TRUE(fused::to_bfloat16(a).equal(a.to(at::kBFloat16)));
 }
 
+// Factors and biases that are columns of a matrix, and transposed operands.
+TEST(Reference, TensorsThatAreNotContiguous) {
+  const auto column = [](const Tensor& x, int64_t i) { return x.select(1, i); };
+  const Tensors rows = {random_tensor({23, 19}, 1), random_tensor({19, 2}, 2)};
+  expect_same(
+      [&](const Tensors& x) { return fused::layer_norm(x[0], column(x[1], 0), column(x[1], 1), 1e-2).square(); },
+      [&](const Tensors& x) { return reference::layer_norm(x[0], column(x[1], 0), column(x[1], 1), 1e-2).square(); },
+      rows);
+  expect_same([&](const Tensors& x) { return fused::rms_norm(x[0], column(x[1], 1), 1e-2).square(); },
+              [&](const Tensors& x) { return reference::rms_norm(x[0], column(x[1], 1), 1e-2).square(); }, rows);
+  const Tensors layer = {random_tensor({17, 23}, 1), random_tensor({17, 31}, 2), random_tensor({31, 2}, 3)};
+  expect_same([&](const Tensors& x) { return ops::linear(x[0].t(), x[1].t(), column(x[2], 1)).square(); },
+              [&](const Tensors& x) {
+                return reference::linear(x[0].t(), x[1].t(), column(x[2], 1), Activation::none).square();
+              },
+              layer);
+  const std::vector<int64_t> labels(23, 5);
+  expect_same(
+      [&](const Tensors& x) {
+        return fused::linear_cross_entropy(x[0].t(), x[1].t(), column(x[2], 1), labels, {}, 0.1, 0.5).loss;
+      },
+      [&](const Tensors& x) {
+        return reference::linear_cross_entropy(x[0].t(), x[1].t(), column(x[2], 1), labels, {}, 0.1, 0.5).loss;
+      },
+      layer, /*second=*/false);
+}
+
 TEST(Reference, Lstm) {
   std::vector<Ragged> all = layouts(3);
   all.back() = Ragged({3, 29, 0, 8});

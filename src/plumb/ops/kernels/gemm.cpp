@@ -182,11 +182,6 @@ std::vector<T> together(const T* values, int64_t count, int64_t step) {
   return result;
 }
 
-template <typename T>
-Product packed_product(int64_t m, const PackedWeight<T>& weight) {
-  return {.m = m, .n = weight.n(), .k = weight.k(), .lda = weight.k(), .ldc = weight.n()};
-}
-
 }  // namespace
 
 template <typename T>
@@ -244,25 +239,21 @@ template class PackedWeight<Bfloat16>;
 template class PackedWeight<int8_t>;
 
 template <typename T>
-void gemm(int64_t m, const T* a, const PackedWeight<T>& weight, const float* bias, bool relu, float* c) {
-  Product product = packed_product(m, weight);
-  product.relu = relu;
-  product.bias = bias;
+void gemm(int64_t m, const T* a, const PackedWeight<T>& weight, SumOf<T>* c, const PackedOptions& options) {
+  const Product product{.m = m,
+                        .n = weight.n(),
+                        .k = weight.k(),
+                        .lda = weight.k(),
+                        .ldc = weight.n(),
+                        .accumulate = options.accumulate,
+                        .relu = options.relu,
+                        .bias = options.bias};
   run(product, kDataType<T>, a, nullptr, &weight.content().memory, c);
 }
 
-template void gemm(int64_t, const float*, const PackedWeight<float>&, const float*, bool, float*);
-template void gemm(int64_t, const Bfloat16*, const PackedWeight<Bfloat16>&, const float*, bool, float*);
-
-template <typename T>
-void gemm_add(int64_t m, const T* a, const PackedWeight<T>& weight, float* c) {
-  Product product = packed_product(m, weight);
-  product.accumulate = true;
-  run(product, kDataType<T>, a, nullptr, &weight.content().memory, c);
-}
-
-template void gemm_add(int64_t, const float*, const PackedWeight<float>&, float*);
-template void gemm_add(int64_t, const Bfloat16*, const PackedWeight<Bfloat16>&, float*);
+template void gemm(int64_t, const float*, const PackedWeight<float>&, float*, const PackedOptions&);
+template void gemm(int64_t, const Bfloat16*, const PackedWeight<Bfloat16>&, float*, const PackedOptions&);
+template void gemm(int64_t, const int8_t*, const PackedWeight<int8_t>&, int32_t*, const PackedOptions&);
 
 int64_t compiled_products() { return kept_products; }
 
@@ -276,10 +267,6 @@ bool adds_pairs_in_16_bits() {
     default:
       return false;
   }
-}
-
-void gemm(int64_t m, const int8_t* a, const PackedWeight<int8_t>& weight, int32_t* c) {
-  run(packed_product(m, weight), DataType::s8, a, nullptr, &weight.content().memory, c);
 }
 
 }  // namespace plumb::kernels
