@@ -135,9 +135,9 @@ Compiled& compiled_for(const Product& p, DataType type, const dnnl::memory::desc
 
 /// max(C, 0); NaN stays NaN, whereas oneDNN's ReLU gives 0.
 void rectify(const Product& p, float* c) {
-  const auto add_bias = elementwise<float>().add_bias;
+  const auto rectify_row = elementwise<float>().rectify;
   parallel_ranges(p.m, std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(p.n, 1)), [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) add_bias(c + row * p.ldc, nullptr, true, p.n, 0, 1);
+    for (int64_t row = begin; row < end; ++row) rectify_row(c + row * p.ldc, p.n);
   });
 }
 
